@@ -1,0 +1,1 @@
+//! Engines for files and block and character devices.

@@ -1,0 +1,1 @@
+//! One folder per door: its flags, its way to a plan, its output dialect, its help.

@@ -1,0 +1,1 @@
+//! The fio job language: text to syntax tree with spans to plan.

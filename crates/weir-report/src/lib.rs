@@ -1,0 +1,1 @@
+//! weir's own renderings of a result: text, JSON, progress.

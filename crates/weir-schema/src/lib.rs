@@ -1,0 +1,1 @@
+//! Plan and RunResult: the plain data that walks through the house.

@@ -1,0 +1,1 @@
+//! Histograms, percentiles, means with error, interval series, significance.

@@ -1,0 +1,1 @@
+//! Clock, pinning, topology, buffers, device facts, the write guard, host facts.

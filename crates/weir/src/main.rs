@@ -1,0 +1,3 @@
+//! weir: picks the door, wires engines to the plan, sets the exit code.
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! Gates, benches, labs and generated documents of weir.
+
+fn main() {}
