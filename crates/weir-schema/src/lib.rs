@@ -1,1 +1,35 @@
-//! Plan and RunResult: the plain data that walks through the house.
+//! The two pieces of plain data that walk through the house: a [`Plan`] says what shall be done,
+//! a [`RunResult`] says what was. Doors write plans, runners turn a plan into a result, renderers
+//! read results and nothing else.
+//!
+//! Units stand in the names (`_ns`, `_bytes`, `_per_s`). What could not be measured is absent,
+//! never zero. The JSON Schema of both is generated from these types (`schemas/`).
+#![forbid(unsafe_code)]
+
+pub mod catalogue;
+mod facts;
+mod load;
+mod plan;
+mod result;
+mod warning;
+mod workload;
+
+pub use facts::{
+    ClockFacts, ClockSource, DeviceFacts, DiskCounters, HostFacts, Instrument,
+};
+pub use load::{PLAN_SCHEMA, RESULT_SCHEMA, SchemaError, json_schemas};
+pub use plan::{
+    Bounds, Depth, EngineChoice, ErrorPolicy, ExitAll, Group, Job, Memory, MemoryKind, MinimumRate,
+    Pacing, Placement, Plan, Recording, Schedule, Setting, ShareCpus, Start, StartDelay, Thinktime,
+    Timing, Trace, Word,
+};
+pub use result::{
+    Confidence, CpuUse, DepthUse, EndedBy, Failure, GroupResult, JobResult, KindResult,
+    LatencyPercentile, Moments, Rates, RunResult, Span, Stage, StageHistogram, State, WorkerResult,
+};
+pub use warning::Warning;
+pub use workload::{
+    Access, BlockSize, BlockSizes, BlockWorkload, Content, CreatePolicy, Distribution, FileNames,
+    Flush, Generator, HotZone, Kind, Mix, OpenMode, PerKind, Preallocate, Region, SequencerStep,
+    Size, SplitEntry, Targets, Workload,
+};

@@ -1,0 +1,135 @@
+//! Facts about the machine, its clock, its devices and the instrument itself.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_units::{Bytes, Nanos};
+
+/// Facts about the host. Absent: could not be read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HostFacts {
+    /// Node name.
+    pub hostname: Option<String>,
+    /// Kernel name and release.
+    pub kernel: Option<String>,
+    /// Operating system.
+    pub os: Option<String>,
+    /// CPU model.
+    pub cpu_model: Option<String>,
+    /// Online CPUs.
+    pub cpus: Option<u32>,
+    /// Frequency governor.
+    pub governor: Option<String>,
+    /// Memory.
+    pub memory_bytes: Option<Bytes>,
+    /// NUMA nodes.
+    pub numa_nodes: Option<u32>,
+    /// Devices behind the targets.
+    pub devices: Vec<DeviceFacts>,
+}
+
+/// Facts about a target's device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceFacts {
+    /// The target as the plan names it.
+    pub target: String,
+    /// `file`, `block device`, `character device`.
+    pub kind: String,
+    /// Size.
+    pub size_bytes: Option<Bytes>,
+    /// File system below a file.
+    pub file_system: Option<String>,
+    /// Block device below, `vda`.
+    pub device: Option<String>,
+    /// Its model.
+    pub model: Option<String>,
+    /// Its I/O scheduler.
+    pub scheduler: Option<String>,
+    /// Its logical block.
+    pub logical_block_bytes: Option<Bytes>,
+    /// Its NUMA node.
+    pub numa_node: Option<u32>,
+}
+
+/// Where time comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ClockSource {
+    /// The x86 time stamp counter.
+    Tsc,
+    /// The aarch64 virtual counter.
+    Cntvct,
+    /// `CLOCK_MONOTONIC`.
+    #[default]
+    Monotonic,
+    /// A simulated clock.
+    Simulated,
+}
+
+/// The clock of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClockFacts {
+    /// Which.
+    pub source: ClockSource,
+    /// Why this one.
+    pub reason: String,
+    /// Ticks per second.
+    pub frequency_hz: f64,
+    /// Cost of one read.
+    pub read_ns: f64,
+    /// Largest disagreement of an anchor with the line through its neighbours.
+    pub residual_ns: Option<f64>,
+    /// The same, relative.
+    pub residual_ppm: Option<f64>,
+    /// Anchors taken.
+    pub anchors: u32,
+}
+
+/// The instrument's own cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Instrument {
+    /// The same loop with the null engine.
+    pub ns_per_op: Option<f64>,
+    /// Why the cost is absent.
+    pub absent: Option<String>,
+    /// Timer slack of the threads.
+    pub timer_slack_ns: Option<Nanos>,
+    /// Peak resident memory of the process.
+    pub peak_memory_bytes: Option<Bytes>,
+}
+
+/// Counters of a disk over the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DiskCounters {
+    /// `vda`.
+    pub device: String,
+    /// Reads completed.
+    pub read_operations: u64,
+    /// Writes completed.
+    pub write_operations: u64,
+    /// Reads merged.
+    pub read_merges: u64,
+    /// Writes merged.
+    pub write_merges: u64,
+    /// Bytes read.
+    pub read_bytes: Bytes,
+    /// Bytes written.
+    pub write_bytes: Bytes,
+    /// Time in reads.
+    pub read_ns: Nanos,
+    /// Time in writes.
+    pub write_ns: Nanos,
+    /// Time weighted by what was in flight.
+    pub in_queue_ns: Nanos,
+    /// Time with something in flight.
+    pub busy_ns: Nanos,
+    /// Time over which the counters were taken.
+    pub elapsed_ns: Nanos,
+    /// Devices below a stacked one.
+    pub members: Vec<DiskCounters>,
+}
+

@@ -1,0 +1,349 @@
+//! The result: run → groups → jobs → workers → kinds of operation.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_stats::{Estimate, Histogram, Series};
+use weir_units::{Bytes, BytesPerSec, Iops, Nanos, Percent};
+
+use crate::facts::{ClockFacts, DiskCounters, HostFacts, Instrument};
+use crate::plan::Plan;
+use crate::warning::Warning;
+use crate::workload::Kind;
+
+/// What was done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunResult {
+    /// Always [`crate::RESULT_SCHEMA`].
+    pub schema: String,
+    /// Version of the program.
+    pub weir_version: String,
+    /// Wall clock at the start, since 1970.
+    pub started_unix_ns: u64,
+    /// From the start of the first job to the end of the last.
+    pub duration_ns: Nanos,
+    /// The plan was carried out to its end.
+    pub complete: bool,
+    /// What ended it early.
+    pub ended_by: Option<EndedBy>,
+    /// In plan order.
+    pub groups: Vec<GroupResult>,
+    /// What spoils the numbers.
+    pub warnings: Vec<Warning>,
+    /// Disks behind the targets.
+    pub disks: Vec<DiskCounters>,
+    /// The clock.
+    pub clock: ClockFacts,
+    /// The instrument's own cost.
+    pub instrument: Instrument,
+    /// The machine.
+    pub host: HostFacts,
+    /// What was asked for.
+    pub plan: Plan,
+}
+
+impl RunResult {
+    /// Every job, in plan order.
+    pub fn jobs(&self) -> impl Iterator<Item = &JobResult> {
+        self.groups.iter().flat_map(|g| &g.jobs)
+    }
+
+    /// Jobs that failed or hung.
+    pub fn failed_jobs(&self) -> usize {
+        self.jobs().filter(|j| j.failure.is_some()).count()
+    }
+}
+
+/// The signal that ended a run early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EndedBy {
+    /// Its number.
+    pub signal: i32,
+}
+
+/// A span on the run's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Span {
+    /// Since the start of the run.
+    pub start_ns: Nanos,
+    /// Since the start of the run.
+    pub end_ns: Nanos,
+}
+
+impl Span {
+    /// Its length.
+    pub fn length(self) -> Nanos {
+        Nanos(self.end_ns.0.saturating_sub(self.start_ns.0))
+    }
+}
+
+/// A reporting group.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GroupResult {
+    /// In plan order.
+    pub jobs: Vec<JobResult>,
+    /// Rates per kind over all its workers.
+    pub rates: Vec<Rates>,
+}
+
+/// Rates of one kind over all workers of a group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rates {
+    /// Which.
+    pub kind: Kind,
+    /// Completed.
+    pub operations: u64,
+    /// Moved.
+    pub bytes: Bytes,
+    /// Total over (latest end − earliest start).
+    pub ops_per_s: Iops,
+    /// The same in bytes.
+    pub bytes_per_s: BytesPerSec,
+    /// What was done while all members ran, over that time.
+    pub overlap_bytes_per_s: Option<BytesPerSec>,
+    /// The same in operations.
+    pub overlap_ops_per_s: Option<Iops>,
+}
+
+/// One job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JobResult {
+    /// As in the plan.
+    pub name: String,
+    /// How it ended.
+    pub state: State,
+    /// From the first worker's start to the last one's end, ramp excluded; absent when it never ran.
+    pub span: Option<Span>,
+    /// Why it failed.
+    pub failure: Option<Failure>,
+    /// Its clones, in order.
+    pub workers: Vec<WorkerResult>,
+    /// How sure the figures are, per kind, over all workers.
+    pub confidence: Vec<Confidence>,
+}
+
+/// How a job ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Not reached.
+    #[default]
+    NotStarted,
+    /// To its bounds.
+    Done,
+    /// With an error.
+    Failed,
+    /// Stopped by a signal or by another job's end.
+    Stopped,
+    /// A worker did not come back from the kernel and was left behind.
+    Hung,
+}
+
+/// Why a job or worker failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Failure {
+    /// errno, where there is one.
+    pub errno: Option<i32>,
+    /// Stable word for the cause: `io`, `open`, `layout`, `minimum_rate`, `max_latency`, `panic`,
+    /// `hung`, `memory`, `engine`, `plan`.
+    pub cause: String,
+    /// One sentence with place and remedy.
+    pub message: String,
+    /// The target it happened on.
+    pub target: Option<String>,
+    /// The kind of operation it happened in.
+    pub kind: Option<Kind>,
+    /// The offset it happened at.
+    pub offset_bytes: Option<Bytes>,
+    /// The length that was asked for.
+    pub length_bytes: Option<Bytes>,
+}
+
+/// One worker: a clone of a job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkerResult {
+    /// Clone number within the job.
+    pub clone: u32,
+    /// Number of the worker over the whole run, from 0 in plan order.
+    pub number: u32,
+    /// Kernel's thread id.
+    pub thread_id: Option<u32>,
+    /// From release (or the end of ramp) to the last completion.
+    pub span: Option<Span>,
+    /// Time from program start to release.
+    pub setup_ns: Option<Nanos>,
+    /// How it ended.
+    pub state: State,
+    /// Why it failed.
+    pub failure: Option<Failure>,
+    /// Per kind, only those that occurred.
+    pub kinds: Vec<KindResult>,
+    /// CPU time and switches.
+    pub cpu: CpuUse,
+    /// Depth and batch distributions.
+    pub depth: DepthUse,
+    /// Time spent on generating payload, before t_issue.
+    pub prepare_ns: Option<Nanos>,
+    /// Late issues of the open loop: operations issued more than the bound after their intended
+    /// start although a slot was free.
+    pub late_issues: Option<u64>,
+}
+
+impl WorkerResult {
+    /// The figures of one kind.
+    pub fn kind(&self, kind: Kind) -> Option<&KindResult> {
+        self.kinds.iter().find(|k| k.kind == kind)
+    }
+}
+
+/// One kind of operation of one worker.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KindResult {
+    /// Which.
+    pub kind: Kind,
+    /// Issued, the failed ones and those completed in ramp left out.
+    pub issued: u64,
+    /// Completed without error.
+    pub operations: u64,
+    /// Moved.
+    pub bytes: Bytes,
+    /// Completed with fewer bytes than asked for.
+    pub short: u64,
+    /// Given up by pacing.
+    pub dropped: u64,
+    /// Never completed.
+    pub lost: u64,
+    /// Failed, by errno.
+    pub errors: BTreeMap<i32, u64>,
+    /// Time over which this kind was active: the worker's span.
+    pub runtime_ns: Nanos,
+    /// Latency histograms that were recorded.
+    pub stages: Vec<StageHistogram>,
+    /// Operations and bytes per interval.
+    pub series: Series,
+    /// Bandwidth over sampling periods, bytes per second.
+    pub bandwidth_samples: Option<Moments>,
+    /// Operations per second over sampling periods.
+    pub iops_samples: Option<Moments>,
+}
+
+impl KindResult {
+    /// A stage's histogram, if it was recorded.
+    pub fn stage(&self, stage: Stage) -> Option<&Histogram> {
+        self.stages.iter().find(|s| s.stage == stage).map(|s| &s.histogram)
+    }
+}
+
+/// A span in an operation's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Issue to acceptance.
+    Slat,
+    /// Acceptance to completion.
+    Clat,
+    /// Issue to completion.
+    Lat,
+    /// Intended start to completion.
+    Rlat,
+    /// Of operations that failed: issue to completion.
+    Errors,
+}
+
+/// The histogram of one stage.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StageHistogram {
+    /// Which.
+    pub stage: Stage,
+    /// In nanoseconds.
+    pub histogram: Histogram,
+}
+
+/// Minimum, maximum, mean and sample deviation of samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Moments {
+    /// Samples.
+    pub count: u64,
+    /// Smallest.
+    pub min: f64,
+    /// Largest.
+    pub max: f64,
+    /// Mean.
+    pub mean: f64,
+    /// Sample standard deviation.
+    pub deviation: f64,
+}
+
+/// CPU time and switches of a worker's thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CpuUse {
+    /// In user mode.
+    pub user_ns: Nanos,
+    /// In the kernel.
+    pub system_ns: Nanos,
+    /// Switches it asked for.
+    pub voluntary_switches: u64,
+    /// Switches it suffered.
+    pub involuntary_switches: u64,
+    /// Page faults without I/O.
+    pub minor_faults: u64,
+    /// Page faults with I/O.
+    pub major_faults: u64,
+}
+
+/// Depth and batch distributions of a worker.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DepthUse {
+    /// Operations issued while 1, 2, 4, 8, 16, 32, 64 or more were in flight (floor to a power
+    /// of two, their own included).
+    pub in_flight: [u64; 7],
+    /// Hand-overs of 0, 1–4, 5–8, 9–16, 17–32, 33–64 and more operations.
+    pub submitted: [u64; 7],
+    /// Harvests of 0, 1–4, 5–8, 9–16, 17–32, 33–64 and more operations.
+    pub completed: [u64; 7],
+    /// Mean in flight over time.
+    pub mean_in_flight: Option<f64>,
+}
+
+/// How sure the figures of one kind of a job are, over all its workers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Confidence {
+    /// Which.
+    pub kind: Kind,
+    /// Operations per second.
+    pub ops_per_s: Estimate,
+    /// Mean total latency in nanoseconds.
+    pub mean_latency_ns: Option<Estimate>,
+    /// Percentiles of the stage that the report shows.
+    pub percentiles: Vec<LatencyPercentile>,
+}
+
+/// A percentile with its interval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LatencyPercentile {
+    /// Of which stage.
+    pub stage: Stage,
+    /// Which.
+    pub percent: Percent,
+    /// Value and interval in nanoseconds.
+    pub value_ns: Estimate,
+    /// Fewer than 10 samples lie beyond it.
+    pub few_samples: bool,
+}
+

@@ -1,0 +1,18 @@
+//! Warnings as data: what spoils a measurement, with a stable id.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Something that spoils numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Warning {
+    /// Stable id, for example `cpu-steal`.
+    pub id: String,
+    /// The job it concerns; the run as a whole when absent.
+    pub job: Option<String>,
+    /// One sentence of cause.
+    pub cause: String,
+    /// One sentence of remedy.
+    pub remedy: String,
+}

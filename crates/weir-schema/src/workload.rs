@@ -1,0 +1,453 @@
+//! What a job does: block I/O on files and devices now; other workloads join the enum later.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_units::{Bytes, Percent};
+
+/// The kinds of operation that block I/O counts apart.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Data from the target.
+    Read,
+    /// Data to the target.
+    Write,
+    /// Discard of a range.
+    Trim,
+    /// fsync, fdatasync or a range sync.
+    Sync,
+}
+
+impl Kind {
+    /// Every kind that moves or discards data, in the order of reports.
+    pub const DATA: [Self; 3] = [Self::Read, Self::Write, Self::Trim];
+
+    /// Position in tables indexed by kind: read 0, write 1, trim 2, sync 3.
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The word in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Trim => "trim",
+            Self::Sync => "sync",
+        }
+    }
+}
+
+/// One value for each data kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PerKind<T> {
+    /// Of reads.
+    pub read: T,
+    /// Of writes.
+    pub write: T,
+    /// Of trims.
+    pub trim: T,
+}
+
+impl<T> PerKind<T> {
+    /// The value of a data kind; syncs share the write's.
+    pub const fn of(&self, kind: Kind) -> &T {
+        match kind {
+            Kind::Read => &self.read,
+            Kind::Write | Kind::Sync => &self.write,
+            Kind::Trim => &self.trim,
+        }
+    }
+}
+
+impl<T: Clone> PerKind<T> {
+    /// The same value for every kind.
+    pub fn all(value: T) -> Self {
+        Self { read: value.clone(), write: value.clone(), trim: value }
+    }
+}
+
+/// What a job does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Workload {
+    /// Reads, writes and trims of blocks on files and devices.
+    Block(Box<BlockWorkload>),
+}
+
+/// Block I/O: which kinds, where, how large, with which content, on which targets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BlockWorkload {
+    /// Reads, writes, trims and their shares.
+    pub mix: Mix,
+    /// Order of offsets.
+    pub access: Access,
+    /// Sizes of operations.
+    pub sizes: BlockSizes,
+    /// Files and devices.
+    pub targets: Targets,
+    /// Part of each target that is used.
+    pub region: Region,
+    /// What buffers hold.
+    pub content: Content,
+    /// Flushes between and after writes.
+    pub flush: Flush,
+}
+
+/// Shares of reads, writes and trims; they add up to 100.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Mix {
+    /// Share of reads.
+    pub read_percent: u8,
+    /// Share of writes.
+    pub write_percent: u8,
+    /// Share of trims.
+    pub trim_percent: u8,
+    /// Each trim is followed by a write of the same block (the write is not drawn).
+    pub trim_then_write: bool,
+}
+
+impl Mix {
+    /// Only operations of one kind.
+    pub const fn only(kind: Kind) -> Self {
+        let (r, w, t) = match kind {
+            Kind::Read => (100, 0, 0),
+            Kind::Write | Kind::Sync => (0, 100, 0),
+            Kind::Trim => (0, 0, 100),
+        };
+        Self { read_percent: r, write_percent: w, trim_percent: t, trim_then_write: false }
+    }
+
+    /// Whether operations of this kind occur.
+    pub const fn has(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Read => self.read_percent > 0,
+            Kind::Write => self.write_percent > 0 || self.trim_then_write,
+            Kind::Trim => self.trim_percent > 0,
+            Kind::Sync => false,
+        }
+    }
+}
+
+/// The order of offsets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Access {
+    /// Random rather than sequential.
+    pub random: bool,
+    /// How the random ones are spread.
+    pub distribution: Distribution,
+    /// Which generator draws uniform offsets.
+    pub generator: Generator,
+    /// Each block once per pass.
+    pub map: bool,
+    /// Share of operations at random offsets, the others follow their predecessor.
+    pub random_percent: PerKind<u8>,
+    /// Sequential: signed number of bytes added after each operation (negative runs backwards).
+    pub skip_bytes: i64,
+    /// What the count of `steps` means.
+    pub step: SequencerStep,
+    /// Operations per new position (1: a new one for each).
+    pub steps: u32,
+    /// Alignment of random offsets where it differs from the smallest block.
+    pub align_bytes: Option<PerKind<Bytes>>,
+    /// Seed of all streams; clones and jobs get their own streams from it.
+    pub seed: u64,
+}
+
+/// How a count of operations per position is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SequencerStep {
+    /// The operations follow each other from the drawn position.
+    #[default]
+    Sequential,
+    /// The operations repeat the drawn position.
+    Identical,
+}
+
+/// Spread of random offsets over the region.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "name", rename_all = "snake_case")]
+pub enum Distribution {
+    /// Every block alike.
+    #[default]
+    Uniform,
+    /// Zipf's law with the exponent theta.
+    Zipf {
+        /// Exponent.
+        theta: f64,
+        /// Where the most frequent block lies, as a share of the region.
+        center: Option<f64>,
+    },
+    /// Pareto: share h of the accesses …
+    Pareto {
+        /// Skew, 0 < h < 1.
+        h: f64,
+        /// Where the most frequent block lies, as a share of the region.
+        center: Option<f64>,
+    },
+    /// Gaussian around the centre.
+    Normal {
+        /// Standard deviation in percent of the region.
+        deviation_percent: f64,
+        /// Centre as a share of the region (0.5 when absent).
+        center: Option<f64>,
+    },
+    /// Shares of the accesses go to consecutive zones.
+    Zoned {
+        /// One list for all kinds, or one each.
+        zones: PerKind<Vec<HotZone>>,
+    },
+}
+
+/// A zone that gets a share of the accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HotZone {
+    /// Share of the accesses.
+    pub access_percent: Percent,
+    /// Length of the zone.
+    pub length: Size,
+}
+
+/// Generator of uniform random offsets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Generator {
+    /// xoshiro256++.
+    #[default]
+    Xoshiro,
+    /// A maximal-length shift register: each block once without a map.
+    Lfsr,
+}
+
+/// Sizes of operations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BlockSizes {
+    /// Per kind; with `by_pattern`, `read` is for sequential and `write` for random operations.
+    pub size: PerKind<BlockSize>,
+    /// The sizes are chosen by pattern, not by kind.
+    pub by_pattern: bool,
+}
+
+/// Size of an operation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "name", rename_all = "snake_case")]
+pub enum BlockSize {
+    /// Always the same.
+    Fixed {
+        /// Size.
+        bytes: Bytes,
+    },
+    /// Drawn between two bounds.
+    Range {
+        /// Smallest.
+        min_bytes: Bytes,
+        /// Largest.
+        max_bytes: Bytes,
+        /// Any number of bytes rather than multiples of the smallest.
+        unaligned: bool,
+    },
+    /// Drawn from a weighted list.
+    Split {
+        /// Sizes and weights.
+        entries: Vec<SplitEntry>,
+    },
+}
+
+impl BlockSize {
+    /// The smallest size that can occur.
+    pub fn min(&self) -> Bytes {
+        match self {
+            Self::Fixed { bytes } => *bytes,
+            Self::Range { min_bytes, .. } => *min_bytes,
+            Self::Split { entries } => entries.iter().map(|e| e.bytes).min().unwrap_or_default(),
+        }
+    }
+
+    /// The largest size that can occur.
+    pub fn max(&self) -> Bytes {
+        match self {
+            Self::Fixed { bytes } => *bytes,
+            Self::Range { max_bytes, .. } => *max_bytes,
+            Self::Split { entries } => entries.iter().map(|e| e.bytes).max().unwrap_or_default(),
+        }
+    }
+}
+
+/// A size and how often it is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SplitEntry {
+    /// Size.
+    pub bytes: Bytes,
+    /// Share of the operations.
+    pub percent: u8,
+}
+
+/// A length that may depend on the target.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Size {
+    /// So many bytes.
+    Bytes(Bytes),
+    /// A share of the target's size.
+    Percent(f64),
+}
+
+/// The part of the target that a job uses.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Region {
+    /// Length over all files of the job; the whole target when absent.
+    pub size: Option<Size>,
+    /// Start in each file.
+    pub offset: Option<Size>,
+    /// Added to the start for clone k, k times.
+    pub offset_step: Option<Size>,
+    /// A start given in percent is rounded down to this.
+    pub offset_align_bytes: Option<Bytes>,
+    /// Size of each file: limits the region, and is the size of missing files and of character
+    /// devices. A second value makes sizes random between both.
+    pub file_size_bytes: Option<(Bytes, Bytes)>,
+}
+
+/// The files and devices of a job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Targets {
+    /// Which.
+    pub files: FileNames,
+    /// Missing files: how they come to be.
+    pub create: CreatePolicy,
+    /// How files are opened.
+    pub open: OpenMode,
+    /// Files are removed after the job.
+    pub remove_after: bool,
+    /// Files are removed and laid out again at each loop.
+    pub remove_each_loop: bool,
+    /// Files open at the same time (all when absent).
+    pub open_files: Option<u32>,
+    /// Writing to a mounted or held device is allowed.
+    pub allow_mounted_write: bool,
+}
+
+/// Names of the targets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "name", rename_all = "snake_case")]
+pub enum FileNames {
+    /// These, shared by all clones.
+    Listed {
+        /// Paths, relative ones below the directory.
+        paths: Vec<String>,
+        /// Directories, used in turn by the clones.
+        directories: Vec<String>,
+    },
+    /// Made from a pattern, own files for each clone.
+    Generated {
+        /// Text with `$jobname`, `$jobnum`, `$filenum`.
+        pattern: String,
+        /// Directories, used in turn by the clones.
+        directories: Vec<String>,
+        /// Files per clone.
+        count: u32,
+    },
+    /// The engine needs no target.
+    None,
+}
+
+/// How missing or short files come to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches of one policy")]
+pub struct CreatePolicy {
+    /// May files be made? Absent: yes, except below `/dev`.
+    pub allow: Option<bool>,
+    /// Write the whole file anew before the run.
+    pub overwrite: bool,
+    /// How space is reserved before a write job.
+    pub preallocate: Preallocate,
+    /// fsync after the layout.
+    pub sync: bool,
+    /// Make the file when the job opens it, not before.
+    pub on_open: bool,
+    /// Stop after the layout.
+    pub only: bool,
+}
+
+/// How space is reserved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Preallocate {
+    /// Not at all.
+    None,
+    /// fallocate(2) where the file system has it, else nothing.
+    #[default]
+    Native,
+    /// `posix_fallocate`.
+    Posix,
+    /// fallocate(2) without changing the size.
+    KeepSize,
+    /// ftruncate(2).
+    Truncate,
+}
+
+/// How targets are opened and prepared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "independent open flags")]
+pub struct OpenMode {
+    /// `O_DIRECT`.
+    pub direct: bool,
+    /// `O_SYNC`.
+    pub sync: bool,
+    /// `O_DSYNC`.
+    pub data_sync: bool,
+    /// Drop the page cache of the region first.
+    pub drop_cache: bool,
+    /// Read the region through first.
+    pub read_first: bool,
+    /// Refuse every write, absolutely.
+    pub read_only: bool,
+}
+
+/// What buffers hold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Content {
+    /// All zeros.
+    pub zero: bool,
+    /// New content for each write.
+    pub refill: bool,
+    /// Touch each 512 bytes so that blocks differ.
+    pub scramble: bool,
+    /// Repeated bytes instead of random ones.
+    pub pattern: Option<Vec<u8>>,
+    /// Share that a compressor can remove.
+    pub compress_percent: u8,
+    /// The length over which the share is kept.
+    pub compress_chunk_bytes: Bytes,
+    /// Share of blocks that repeat an earlier one.
+    pub dedupe_percent: u8,
+}
+
+/// Flushes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flush {
+    /// fsync after so many writes.
+    pub fsync_every: Option<u32>,
+    /// fdatasync after so many writes.
+    pub fdatasync_every: Option<u32>,
+    /// fsync when the job ends.
+    pub fsync_at_end: bool,
+    /// fsync at each close.
+    pub fsync_on_close: bool,
+}
