@@ -1,72 +1,26 @@
 //! Quantities with units, so that a number never loses what it counts.
 //!
 //! In: text such as `4 KiB`, `1.5 GB/s`, `250 ms`. Out: newtypes over plain numbers, and text
-//! again with three significant digits or raw. Not here: the sizes of the fio job language,
-//! whose suffixes mean something else (`weir-jobfile`).
+//! again: `Display` with three significant digits, `exact()` which parses back to the same
+//! value, `raw()` for the bare integer. Not here: the sizes of the fio job language, whose
+//! suffixes mean something else (`weir-jobfile`).
+//!
+//! Units are case-sensitive and complete: `KiB` is 1024 bytes, `kB` is 1000, and `4k`, which
+//! could be either, is refused with both spellings offered.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+#![forbid(unsafe_code)]
 
-/// A number of bytes: a size, a length or an offset.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-)]
-#[serde(transparent)]
-pub struct Bytes(pub u64);
+mod count;
+mod error;
+mod number;
+mod rate;
+mod share;
+mod size;
+mod time;
 
-/// A span of time in nanoseconds.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-)]
-#[serde(transparent)]
-pub struct Nanos(pub u64);
-
-/// Operations per second.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(transparent)]
-pub struct Iops(pub f64);
-
-/// Bytes per second.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(transparent)]
-pub struct BytesPerSec(pub f64);
-
-/// A share in percent: 100 is the whole.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(transparent)]
-pub struct Percent(pub f64);
-
-/// The limit of operations in flight.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(transparent)]
-pub struct QueueDepth(pub u32);
+pub use count::{Count, QueueDepth};
+pub use error::ParseError;
+pub use rate::{BinaryRate, BytesPerSec, Iops};
+pub use share::Percent;
+pub use size::{Bytes, DecimalSize};
+pub use time::Nanos;

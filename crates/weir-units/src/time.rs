@@ -1,0 +1,278 @@
+//! Spans of time in nanoseconds, `ns` to `d`.
+
+use std::fmt;
+use std::iter::Sum;
+use std::str::FromStr;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::ParseError;
+use crate::number::{Grammar, Unit, nearest, real, scaled};
+
+/// A span of time in nanoseconds.
+///
+/// `Display` has three significant digits, `74.2 µs`; the alternate form `{:#}` writes `us`
+/// for terminals without the Greek letter.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
+#[serde(transparent)]
+pub struct Nanos(pub u64);
+
+const fn unit(name: &'static str, factor: u64) -> Unit {
+    Unit { name, factor }
+}
+
+static TIME: Grammar = Grammar {
+    quantity: "time",
+    example: "250 ms or 1.5 h",
+    units: &[
+        unit("ns", 1),
+        unit("µs", 1_000),
+        unit("ms", 1_000_000),
+        unit("s", 1_000_000_000),
+        unit("min", 60_000_000_000),
+        unit("h", 3_600_000_000_000),
+        unit("d", 86_400_000_000_000),
+    ],
+    // Two code points look like the micro sign.
+    aliases: &[
+        ("us", "µs"),
+        ("\u{3bc}s", "µs"),
+        ("sec", "s"),
+        ("hours", "h"),
+    ],
+    bare: false,
+    ambiguous: |number, unit| match unit {
+        "m" | "M" => Some((
+            "m may be minutes, months or milliseconds",
+            format!("{number} min or {number} ms"),
+        )),
+        _ => None,
+    },
+};
+
+const STEPS: [(f64, &str); 7] = [
+    (1.0, "ns"),
+    (1e3, "µs"),
+    (1e6, "ms"),
+    (1e9, "s"),
+    (60e9, "min"),
+    (3_600e9, "h"),
+    (86_400e9, "d"),
+];
+
+impl Nanos {
+    /// No time.
+    pub const ZERO: Self = Self(0);
+    /// One microsecond.
+    pub const MICROSECOND: Self = Self(1_000);
+    /// One millisecond.
+    pub const MILLISECOND: Self = Self(1_000_000);
+    /// One second.
+    pub const SECOND: Self = Self(1_000_000_000);
+
+    /// Whole seconds, at most what fits.
+    pub const fn from_secs(seconds: u64) -> Self {
+        Self(seconds.saturating_mul(1_000_000_000))
+    }
+
+    /// Whole milliseconds, at most what fits.
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(millis.saturating_mul(1_000_000))
+    }
+
+    /// Whole microseconds, at most what fits.
+    pub const fn from_micros(micros: u64) -> Self {
+        Self(micros.saturating_mul(1_000))
+    }
+
+    /// The nearest nanosecond; nothing for what is negative, not a number or too long.
+    pub fn from_secs_f64(seconds: f64) -> Option<Self> {
+        let nanos = seconds * 1e9;
+        (0.0..18_446_744_073_709_551_616.0)
+            .contains(&nanos)
+            .then(|| Self(nearest(nanos)))
+    }
+
+    /// In seconds.
+    pub fn as_secs_f64(self) -> f64 {
+        real(self.0) / 1e9
+    }
+
+    /// Text that parses back to the same value, in the largest unit that divides it: `250 ms`.
+    pub fn exact(self) -> String {
+        TIME.exact(self.0, TIME.units.iter())
+    }
+
+    /// The bare number of nanoseconds.
+    pub const fn raw(self) -> u64 {
+        self.0
+    }
+
+    /// The sum, unless it does not fit.
+    pub fn checked_add(self, other: Self) -> Option<Self> {
+        self.0.checked_add(other.0).map(Self)
+    }
+
+    /// The difference, unless it is negative.
+    pub fn checked_sub(self, other: Self) -> Option<Self> {
+        self.0.checked_sub(other.0).map(Self)
+    }
+
+    /// `times` as long, unless it does not fit.
+    pub fn checked_mul(self, times: u64) -> Option<Self> {
+        self.0.checked_mul(times).map(Self)
+    }
+
+    /// The sum, at most `u64::MAX` nanoseconds.
+    #[must_use]
+    pub const fn saturating_add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// The difference, at least zero.
+    #[must_use]
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// `times` as long, at most `u64::MAX` nanoseconds.
+    #[must_use]
+    pub const fn saturating_mul(self, times: u64) -> Self {
+        Self(self.0.saturating_mul(times))
+    }
+}
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = scaled(real(self.0), &STEPS, 1000.0, true);
+        if f.alternate() {
+            f.pad(&text.replace('µ', "u"))
+        } else {
+            f.pad(&text)
+        }
+    }
+}
+
+impl FromStr for Nanos {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        TIME.whole(text).map(Self)
+    }
+}
+
+/// Spans beyond 584 years are cut to that.
+impl From<Duration> for Nanos {
+    fn from(span: Duration) -> Self {
+        Self(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<Nanos> for Duration {
+    fn from(span: Nanos) -> Self {
+        Self::from_nanos(span.0)
+    }
+}
+
+impl Sum for Nanos {
+    fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
+        items.fold(Self::ZERO, Self::saturating_add)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_in_every_unit() {
+        for (text, nanos) in [
+            ("0 s", 0),
+            ("5ns", 5),
+            ("1.5 us", 1_500),
+            ("1.5 µs", 1_500),
+            ("1.5 \u{3bc}s", 1_500),
+            ("250 ms", 250_000_000),
+            ("30s", 30_000_000_000),
+            ("1.5 min", 90_000_000_000),
+            ("2 h", 7_200_000_000_000),
+            ("1 d", 86_400_000_000_000),
+        ] {
+            assert_eq!(text.parse(), Ok(Nanos(nanos)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_without_a_clear_unit_is_refused() {
+        let message = |text: &str| text.parse::<Nanos>().unwrap_err().to_string();
+        assert!(message("5").contains("lacks a unit"));
+        assert!(message("5 m").ends_with("write 5 min or 5 ms"));
+        assert!(message("0.5 ns").contains("write 1 ns"));
+        assert!(message("300000 d").contains("too large"));
+    }
+
+    #[test]
+    fn times_print_three_digits_and_carry_to_the_next_unit() {
+        for (nanos, text) in [
+            (0, "0 ns"),
+            (7, "7 ns"),
+            (999, "999 ns"),
+            (1_000, "1.00 µs"),
+            (74_230, "74.2 µs"),
+            (999_400, "999 µs"),
+            (999_600, "1.00 ms"),
+            (30_000_000_000, "30.0 s"),
+            (999_400_000_000, "999 s"),
+            (1_000_000_000_000, "16.7 min"),
+            (7_200_000_000_000, "120 min"),
+            (360_000_000_000_000, "100 h"),
+        ] {
+            assert_eq!(Nanos(nanos).to_string(), text);
+        }
+        assert_eq!(format!("{:#}", Nanos(74_230)), "74.2 us");
+        assert_eq!(format!("{:#>9}|", Nanos(74_230)), "##74.2 µs|");
+    }
+
+    #[test]
+    fn seconds_convert_both_ways() {
+        assert_eq!(Nanos::from_secs_f64(1.5), Some(Nanos(1_500_000_000)));
+        assert_eq!(Nanos::from_secs_f64(-1.0), None);
+        assert_eq!(Nanos::from_secs_f64(f64::NAN), None);
+        assert_eq!(Nanos::from_secs_f64(1e12), None);
+        assert!((Nanos(250_000_000).as_secs_f64() - 0.25).abs() < 1e-15);
+        assert_eq!(Nanos::from(Duration::MAX), Nanos(u64::MAX));
+        assert_eq!(Duration::from(Nanos::SECOND), Duration::from_secs(1));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn an_exact_time_parses_back(nanos: u64, unit in 0_usize..7, count in 0_u64..200_000) {
+            proptest::prop_assert_eq!(Nanos(nanos).exact().parse::<Nanos>(), Ok(Nanos(nanos)));
+            let round = Nanos(count * TIME.units[unit].factor);
+            proptest::prop_assert_eq!(round.exact().parse::<Nanos>(), Ok(round));
+        }
+
+        #[test]
+        fn a_printed_time_is_within_half_a_percent(nanos in 0..u64::MAX / 2) {
+            for text in [Nanos(nanos).to_string(), format!("{:#}", Nanos(nanos))] {
+                let read: Nanos = text.parse()?;
+                proptest::prop_assert!(real(read.0.abs_diff(nanos)) <= real(nanos) * 0.005 + 0.5);
+            }
+        }
+    }
+}
