@@ -1,1 +1,31 @@
-//! Clock, pinning, topology, buffers, device facts, the write guard, host facts.
+//! What the machine is and how to hold it: the clock, pinning, topology, buffers, device facts,
+//! the write guard, host facts and limits.
+//!
+//! In: the kernel's own words, read from `/proc` and `/sys` below a [`Tree`] (so that a test can
+//! hand in a made-up machine) and from system calls. Out: plain structs with public fields; what
+//! could not be had is `None`, never zero. Not here: schemas, warnings, and any decision about
+//! what a run does with these facts.
+
+#![deny(unsafe_code)]
+
+// pub mod buffer;
+// pub mod cgroup;
+pub mod clock;
+// pub mod cpu_time;
+pub mod cpulist;
+// pub mod device;
+pub mod error;
+// pub mod guard;
+// pub mod host;
+// pub mod limits;
+// pub mod memory;
+// pub mod mounts;
+// pub mod pin;
+// pub mod topology;
+pub mod tree;
+// pub mod usage;
+
+pub use cpulist::CpuList;
+pub use error::SysError;
+// pub use limits::Availability;
+pub use tree::Tree;
