@@ -1,0 +1,116 @@
+//! Fuzz: runs each target of `fuzz/` for a number of seconds.
+//!
+//! In: seconds, and names of targets (default all). Out: libFuzzer's output;
+//! an input that fails is kept under `fuzz/artifacts/TARGET/`.
+//! The parsers that are fuzzed are safe code, so the sanitizer that would need
+//! a nightly compiler is left out: coverage feedback, debug assertions and
+//! overflow checks work with the pinned one.
+//! Not here: the targets.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use crate::cmd::{self, Cmd};
+use crate::packages;
+
+/// What makes rustc count the edges that an input reaches, as libFuzzer
+/// expects it.
+const COVERAGE: &str = "--cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \
+    -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+    -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares";
+
+/// The verb.
+pub(crate) fn run(args: &[String]) -> Result<()> {
+    let [seconds, wanted @ ..] = args else {
+        bail!("usage: cargo xtask fuzz SECONDS [TARGET...]");
+    };
+    let seconds: u32 = seconds.parse().context("SECONDS is a whole number")?;
+    let targets = targets(&std::fs::read_to_string("fuzz/Cargo.toml")?, wanted)?;
+    packages::ensure("fuzz");
+    if cmd::find("c++").is_none() {
+        println!("SKIPPED: {}: no C++ compiler", targets.join(" "));
+        return Ok(());
+    }
+    let host = host()?;
+    Cmd::new("cargo build --release --manifest-path fuzz/Cargo.toml")
+        .args(["--target", &host, "--target-dir", "fuzz/target"])
+        .env("RUSTFLAGS", COVERAGE)
+        .env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true")
+        .env("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", "true")
+        .run()?;
+    for target in &targets {
+        fuzz(target, &host, seconds)?;
+    }
+    println!("{} targets, {seconds} s each, nothing found", targets.len());
+    Ok(())
+}
+
+fn fuzz(target: &str, host: &str, seconds: u32) -> Result<()> {
+    let corpus = format!("fuzz/corpus/{target}");
+    let artifacts = format!("fuzz/artifacts/{target}/");
+    std::fs::create_dir_all(&corpus)?;
+    std::fs::create_dir_all(&artifacts)?;
+    let seeds = format!("fuzz/seeds/{target}");
+    let seeds = Path::new(&seeds).exists().then_some(seeds);
+    Cmd::new(&format!("fuzz/target/{host}/release/{target} {corpus}"))
+        .args(seeds)
+        .arg(format!("-max_total_time={seconds}"))
+        .arg(format!("-artifact_prefix={artifacts}"))
+        .args(["-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1"])
+        .run()
+}
+
+/// The targets of the manifest, or those of them that are wanted.
+fn targets(manifest: &str, wanted: &[String]) -> Result<Vec<String>> {
+    let manifest: toml::Table = toml::from_str(manifest).context("fuzz/Cargo.toml")?;
+    let bins = manifest.get("bin").and_then(toml::Value::as_array);
+    let all: Vec<String> = bins
+        .into_iter()
+        .flatten()
+        .filter_map(|bin| bin.get("name")?.as_str().map(str::to_owned))
+        .collect();
+    if let Some(name) = wanted.iter().find(|name| !all.contains(name)) {
+        bail!("no fuzz target `{name}`; there are: {}", all.join(" "));
+    }
+    Ok(if wanted.is_empty() {
+        all
+    } else {
+        wanted.to_vec()
+    })
+}
+
+fn host() -> Result<String> {
+    let version = Cmd::new("rustc -vV").read()?;
+    version
+        .lines()
+        .find_map(|line| line.strip_prefix("host: "))
+        .map(str::to_owned)
+        .context("`rustc -vV` names no host")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MANIFEST: &str = "[package]\nname = 'f'\n[[bin]]\nname = 'jobfile'\n\
+                            path = 'a.rs'\n[[bin]]\nname = 'numbers'\n";
+
+    #[test]
+    fn all_targets_run_unless_some_are_named() {
+        assert_eq!(targets(MANIFEST, &[]).unwrap(), ["jobfile", "numbers"]);
+        let one = ["numbers".to_owned()];
+        assert_eq!(targets(MANIFEST, &one).unwrap(), one);
+    }
+
+    #[test]
+    fn an_unknown_target_is_refused_with_the_known_ones() {
+        let error = targets(MANIFEST, &["argv".to_owned()])
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("no fuzz target `argv`"), "{error}");
+        assert!(error.contains("jobfile numbers"), "{error}");
+    }
+}
