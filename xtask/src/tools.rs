@@ -38,7 +38,7 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
             println!("{} {} is there", tool.name, tool.version);
             continue;
         }
-        Cmd::new("cargo install --debug --locked --force --no-default-features")
+        Cmd::new("cargo install --quiet --debug --locked --force --no-default-features")
             .args(["--root", FOLDER, "--version", tool.version, tool.name])
             .env("CARGO_PROFILE_DEV_DEBUG", "0")
             .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0")
