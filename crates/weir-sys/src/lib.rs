@@ -9,23 +9,23 @@
 #![deny(unsafe_code)]
 
 // pub mod buffer;
-// pub mod cgroup;
+pub mod cgroup;
 pub mod clock;
-// pub mod cpu_time;
+pub mod cpu_time;
 pub mod cpulist;
 // pub mod device;
 pub mod error;
 // pub mod guard;
 // pub mod host;
-// pub mod limits;
-// pub mod memory;
-// pub mod mounts;
+pub mod limits;
+pub mod memory;
+pub mod mounts;
 // pub mod pin;
-// pub mod topology;
+pub mod topology;
 pub mod tree;
-// pub mod usage;
+pub mod usage;
 
 pub use cpulist::CpuList;
 pub use error::SysError;
-// pub use limits::Availability;
+pub use limits::Availability;
 pub use tree::Tree;

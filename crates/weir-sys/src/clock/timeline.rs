@@ -175,10 +175,7 @@ mod tests {
         let hour = anchor(3_600, 80);
         assert_eq!(timeline.mono(hour.tick), hour.mono);
         let between = Tick(hour.tick.0 - SECOND);
-        assert_eq!(
-            timeline.mono(between).0,
-            hour.mono.0 - SECOND / 2 - 40_000
-        );
+        assert_eq!(timeline.mono(between).0, hour.mono.0 - SECOND / 2 - 40_000);
         let residual = timeline.residual().unwrap();
         assert_eq!(residual.nanos, Nanos(0));
         assert!(
