@@ -1,1 +1,40 @@
 //! Histograms, percentiles, means with error, interval series, significance.
+//!
+//! In: measured values, counts per interval. Out: figures that say how sure they are. The
+//! values are plain numbers, in whatever unit the caller counts (latencies: nanoseconds).
+//! Nothing here reads a clock, a file or a socket; everything is deterministic, the resampling
+//! included.
+//!
+//! - While a run goes on: [`Recorder`], one writer, read by anyone at any time.
+//! - Afterwards: [`Histogram`] (merged exactly, percentiles), [`Moments`], [`Series`].
+//! - How sure: [`BatchStore`] collects a run in bounded memory and gives every figure as an
+//!   [`Estimate`] with its 95 % interval, or the reason why there is none; [`steady`] tests
+//!   the warm-up; [`significance`] compares two runs.
+
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::cast_precision_loss,
+    reason = "counts become floating point where their error is stated or far below noise"
+)]
+
+mod batch;
+mod bootstrap;
+mod bucket;
+mod estimate;
+mod histogram;
+mod moments;
+mod percentile;
+mod random;
+mod recorder;
+mod series;
+pub mod significance;
+pub mod steady;
+mod wire;
+
+pub use batch::{Batch, BatchStore};
+pub use bucket::{DEFAULT_BITS, MAX_BITS, MIN_BITS};
+pub use estimate::{Estimate, MeanError, NoInterval};
+pub use histogram::{Bucket, Histogram, HistogramError, Spread};
+pub use moments::Moments;
+pub use recorder::Recorder;
+pub use series::{Point, Series, SeriesError};

@@ -1,0 +1,126 @@
+//! The stored form of a histogram: sparse, validated when it is read.
+//!
+//! In and out: `{"bits": 6, "count": 2, "sum": "1500", "min": 500, "max": 1000,
+//! "buckets": [[index, count], …]}`. Sums are text, because they may exceed what JSON readers
+//! keep exactly. What comes from a file or the network is hostile: whatever no histogram could
+//! have produced is refused with the reason.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::bucket::{MAX_BITS, MIN_BITS, bucket_count};
+use crate::histogram::{Figures, Histogram};
+
+/// Counts of values in log-linear buckets: bucket i of b bits holds the value i below 2^(b+1);
+/// above, every power of two is cut into 2^b equal buckets.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Histogram")]
+struct Wire {
+    /// Precision bits.
+    #[schemars(range(min = 4, max = 10))]
+    bits: u8,
+    /// How many values were counted.
+    count: u64,
+    /// Their exact sum, in decimal.
+    sum: String,
+    /// The smallest; absent when nothing was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    min: Option<u64>,
+    /// The largest; absent when nothing was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max: Option<u64>,
+    /// The exact sum of squares, in decimal, where it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sum_of_squares: Option<String>,
+    /// Index and count of each bucket that holds something, by rising index.
+    buckets: Vec<(u32, u64)>,
+}
+
+impl Serialize for Histogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let buckets = self.indexed();
+        let wire = Wire {
+            bits: self.bits(),
+            count: self.count(),
+            sum: self.sum().to_string(),
+            min: self.min(),
+            max: self.max(),
+            sum_of_squares: self.stored_squares().map(|squares| squares.to_string()),
+            buckets: buckets
+                .map(|(index, count)| (u32::try_from(index).unwrap_or(u32::MAX), count))
+                .collect(),
+        };
+        wire.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Histogram {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let wire = Wire::deserialize(deserializer)?;
+        read(&wire).map_err(|reason| D::Error::custom(format!("not a histogram: {reason}")))
+    }
+}
+
+impl JsonSchema for Histogram {
+    fn schema_name() -> Cow<'static, str> {
+        Wire::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Wire::json_schema(generator)
+    }
+}
+
+fn read(wire: &Wire) -> Result<Histogram, &'static str> {
+    if !(MIN_BITS..=MAX_BITS).contains(&wire.bits) {
+        return Err("bits is outside 4 to 10");
+    }
+    let number = |text: &str| {
+        text.parse::<u128>()
+            .map_err(|_| "a sum is not a decimal number")
+    };
+    let figures = Figures {
+        sum: number(&wire.sum)?,
+        min: wire.min.unwrap_or(0),
+        max: wire.max.unwrap_or(0),
+        sum_of_squares: wire.sum_of_squares.as_deref().map(number).transpose()?,
+    };
+    if wire.min.is_none() != (wire.count == 0) || wire.max.is_none() != (wire.count == 0) {
+        return Err("min and max must be there exactly if count is not 0");
+    }
+    let counts = read_buckets(wire)?;
+    let histogram = Histogram::from_parts(wire.bits, counts, figures);
+    let fits = histogram.sum() == figures.sum
+        && histogram.min().unwrap_or(0) == figures.min
+        && histogram.max().unwrap_or(0) == figures.max
+        && histogram.stored_squares() == figures.sum_of_squares;
+    fits.then_some(histogram)
+        .ok_or("sum, min or max is not possible with these buckets")
+}
+
+fn read_buckets(wire: &Wire) -> Result<Vec<u64>, &'static str> {
+    let mut counts = Vec::new();
+    let mut total: u64 = 0;
+    for &(index, count) in &wire.buckets {
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        if index >= bucket_count(wire.bits) {
+            return Err("a bucket's index is out of range");
+        }
+        if index < counts.len() || count == 0 {
+            return Err("buckets must rise by index and hold something");
+        }
+        counts.resize(index, 0);
+        counts.push(count);
+        total = total
+            .checked_add(count)
+            .ok_or("the buckets' counts overflow")?;
+    }
+    if total != wire.count {
+        return Err("count is not the sum of the buckets' counts");
+    }
+    Ok(counts)
+}
