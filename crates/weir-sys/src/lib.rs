@@ -8,19 +8,20 @@
 
 #![deny(unsafe_code)]
 
-// pub mod buffer;
+pub mod buffer;
 pub mod cgroup;
 pub mod clock;
 pub mod cpu_time;
 pub mod cpulist;
-// pub mod device;
+pub mod device;
 pub mod error;
-// pub mod guard;
-// pub mod host;
+pub mod guard;
+pub mod host;
 pub mod limits;
 pub mod memory;
+pub mod mempolicy;
 pub mod mounts;
-// pub mod pin;
+pub mod pin;
 pub mod topology;
 pub mod tree;
 pub mod usage;

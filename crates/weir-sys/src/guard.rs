@@ -1,0 +1,435 @@
+//! The write guard: the last look before a block device is overwritten.
+//!
+//! In: a path about to be written. Out: nothing, or the reason why it must not be: it, one of its
+//! partitions, the disk it is part of or anything built on these is mounted, swapped to, held or
+//! opened exclusively. Not here: files (their file system guards them), and opening the device.
+//!
+//! The exclusive open is tried and given back, so that several workers or ranks may write to one
+//! device; the kernel does not take part in the promise afterwards.
+
+use crate::device::{PathKind, block, path_kind};
+use crate::mounts::{DevId, mounts, unescape};
+use crate::tree::Tree;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a device must not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GuardError {
+    /// It or something on it is mounted.
+    #[error("refusing to write to `{}`: {} is mounted on `{}` (unmount it first)", .path.display(), .what, .point.display())]
+    Mounted {
+        /// The path about to be written.
+        path: PathBuf,
+        /// The mounted device, such as `/dev/sda1`.
+        what: String,
+        /// Where it is mounted.
+        point: PathBuf,
+    },
+    /// It or something on it is swap space.
+    #[error("refusing to write to `{}`: {what} is in use as swap (`swapoff {what}` first)", .path.display())]
+    Swap {
+        /// The path about to be written.
+        path: PathBuf,
+        /// The device in use.
+        what: String,
+    },
+    /// Another device is built on it.
+    #[error("refusing to write to `{}`: {what} is part of {by} (take {by} apart first)", .path.display())]
+    Held {
+        /// The path about to be written.
+        path: PathBuf,
+        /// The device that is held.
+        what: String,
+        /// The device (dm, md) or file system that holds it.
+        by: String,
+    },
+    /// Somebody has it open for himself.
+    #[error("refusing to write to `{}`: another program has opened it exclusively (`fuser {}` names it)", .path.display(), .path.display())]
+    Exclusive {
+        /// The path about to be written.
+        path: PathBuf,
+    },
+    /// It could not be looked at.
+    #[error("cannot check whether `{}` is in use: {source}", .path.display())]
+    Unchecked {
+        /// The path about to be written.
+        path: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+}
+
+/// What a door lets the user override.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// Write although it or something on it is mounted. Swap and holders are refused all the same.
+    pub mounted: bool,
+}
+
+/// Checks a path before its first write. Anything but a block device passes.
+///
+/// # Errors
+/// [`GuardError`] naming what is in use, or why that cannot be known.
+pub fn check_write(tree: &Tree, path: &Path, overrides: Overrides) -> Result<(), GuardError> {
+    let unchecked = |source: Errno| GuardError::Unchecked {
+        path: path.to_owned(),
+        source: source.into(),
+    };
+    let stat = rustix::fs::stat(path).map_err(unchecked)?;
+    if path_kind(&stat) != PathKind::Block {
+        return Ok(());
+    }
+    check_use(tree, path, DevId::from_raw(stat.st_rdev), overrides)?;
+    // A mount opens its device exclusively, so that this would only say the same again.
+    if overrides.mounted {
+        return Ok(());
+    }
+    // Opening for reading is enough to be refused, and closing a device that was open for
+    // writing would make udev probe it.
+    let flags = OFlags::EXCL | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let open = |access| rustix::fs::open(path, access | flags, Mode::empty());
+    let opened = open(OFlags::RDONLY).or_else(|error| match error {
+        Errno::ACCESS => open(OFlags::WRONLY),
+        other => Err(other),
+    });
+    match opened {
+        Ok(_) => Ok(()),
+        Err(Errno::BUSY) => Err(GuardError::Exclusive {
+            path: path.to_owned(),
+        }),
+        Err(error) => Err(unchecked(error)),
+    }
+}
+
+/// The part of the check that the kernel's files answer.
+fn check_use(tree: &Tree, path: &Path, dev: DevId, overrides: Overrides) -> Result<(), GuardError> {
+    let Some(own) = tree.dir(format!("sys/dev/block/{dev}")) else {
+        let source = io::Error::new(
+            io::ErrorKind::NotFound,
+            format!("/sys knows no device {dev}"),
+        );
+        return Err(GuardError::Unchecked {
+            path: path.to_owned(),
+            source,
+        });
+    };
+    let family = Family::of(tree, &own);
+    if !overrides.mounted {
+        check_mounts(tree, path, &family)?;
+    }
+    for line in tree.text("proc/swaps").unwrap_or_default().lines().skip(1) {
+        let swap = unescape(line.split_whitespace().next().unwrap_or_default());
+        let name = block::device_name(tree, &swap);
+        if name.is_some_and(|name| family.has(&name)) {
+            return Err(GuardError::Swap {
+                path: path.to_owned(),
+                what: swap,
+            });
+        }
+    }
+    match family.held.into_iter().next() {
+        Some((what, by)) => Err(GuardError::Held {
+            path: path.to_owned(),
+            what: format!("/dev/{what}"),
+            by: format!("/dev/{by}"),
+        }),
+        None => Ok(()),
+    }
+}
+
+fn check_mounts(tree: &Tree, path: &Path, family: &Family) -> Result<(), GuardError> {
+    let mounts = mounts(tree);
+    for mount in &mounts {
+        // btrfs and others report a number of their own, but name a device as their source.
+        let by_source = block::device_name(tree, &mount.source);
+        let by_number = family.names.iter().find(|(_, dev)| *dev == Some(mount.dev));
+        let name = by_number.map(|(name, _)| name.clone());
+        if let Some(name) = name.or(by_source.filter(|name| family.has(name))) {
+            return Err(GuardError::Mounted {
+                path: path.to_owned(),
+                what: format!("/dev/{name}"),
+                point: mount.point.clone(),
+            });
+        }
+    }
+    // A btrfs over several devices names only one of them as its source.
+    for system in tree.names("sys/fs/btrfs") {
+        let members = tree.names(format!("sys/fs/btrfs/{system}/devices"));
+        if let Some(member) = members.into_iter().find(|name| family.has(name)) {
+            return Err(GuardError::Held {
+                path: path.to_owned(),
+                what: format!("/dev/{member}"),
+                by: format!("the btrfs file system {system}"),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A device and all that loses data when it is overwritten.
+struct Family {
+    /// Names and numbers: the device, its partitions, the disk that it is a partition of, and
+    /// everything built on these.
+    names: Vec<(String, Option<DevId>)>,
+    /// Who is held by whom.
+    held: Vec<(String, String)>,
+}
+
+impl Family {
+    fn of(tree: &Tree, own: &Tree) -> Self {
+        let mut family = Self {
+            names: Vec::new(),
+            held: Vec::new(),
+        };
+        family.add(tree, own);
+        let disk = block::whole_disk(own);
+        if disk.name() != own.name() {
+            family.add_one(tree, &disk);
+        }
+        family
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.names.iter().any(|(known, _)| known == name)
+    }
+
+    /// Adds a device, its partitions and their holders.
+    fn add(&mut self, tree: &Tree, device: &Tree) {
+        self.add_one(tree, device);
+        for name in device.names("") {
+            if let Some(partition) = device.dir(&name).filter(|dir| dir.has("partition")) {
+                self.add_one(tree, &partition);
+            }
+        }
+    }
+
+    /// Adds a device and its holders.
+    fn add_one(&mut self, tree: &Tree, device: &Tree) {
+        if self.has(&device.name()) {
+            return;
+        }
+        self.names.push((device.name(), device.number("dev")));
+        for holder in device.names("holders") {
+            if let Some(dir) = tree.dir(format!("sys/class/block/{holder}")) {
+                self.add(tree, &dir);
+            }
+            self.held.push((device.name(), holder));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::block::tests::nvme;
+    use crate::tree::fake::FakeTree;
+    use std::io::Write;
+    use std::process::Command;
+
+    const NO: Overrides = Overrides { mounted: false };
+    const YES: Overrides = Overrides { mounted: true };
+
+    /// The fake machine of the device tests without its dm volume.
+    fn idle() -> FakeTree {
+        let fake = nvme();
+        let held = "sys/class/block/nvme0n1/nvme0n1p2/holders/dm-0";
+        std::fs::remove_dir(fake.path().join(held)).unwrap();
+        fake
+    }
+
+    fn check(fake: &FakeTree, dev: &str, overrides: Overrides) -> Result<(), String> {
+        let dev = dev.parse().unwrap();
+        check_use(&fake.tree(), Path::new("/dev/target"), dev, overrides).map_err(|e| e.to_string())
+    }
+
+    fn mount(fake: &FakeTree, dev: &str, source: &str) {
+        let line = format!("30 27 {dev} / /data rw - ext4 {source} rw\n");
+        fake.write("proc/self/mountinfo", &line);
+    }
+
+    #[test]
+    fn an_idle_disk_and_its_partitions_pass() {
+        let fake = idle();
+        mount(&fake, "8:1", "/dev/sda1");
+        for dev in ["259:0", "259:1", "259:2"] {
+            assert_eq!(check(&fake, dev, NO), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_disk_is_refused_when_a_partition_is_mounted_and_the_other_partition_is_not() {
+        let fake = idle();
+        mount(&fake, "259:1", "/dev/nvme0n1p1");
+        for dev in ["259:0", "259:1"] {
+            let message = check(&fake, dev, NO).unwrap_err();
+            assert!(
+                message.contains("/dev/nvme0n1p1 is mounted on `/data`"),
+                "{message}"
+            );
+        }
+        assert_eq!(check(&fake, "259:2", NO), Ok(()));
+        assert_eq!(check(&fake, "259:0", YES), Ok(()));
+    }
+
+    #[test]
+    fn a_partition_is_refused_when_the_whole_disk_is_mounted() {
+        let fake = idle();
+        mount(&fake, "259:0", "/dev/nvme0n1");
+        let message = check(&fake, "259:1", NO).unwrap_err();
+        assert!(message.contains("/dev/nvme0n1 is mounted"), "{message}");
+    }
+
+    #[test]
+    fn a_mount_is_found_by_its_source_when_its_number_is_not_the_devices() {
+        let fake = idle();
+        mount(&fake, "0:40", "/dev/nvme0n1p2");
+        assert!(
+            check(&fake, "259:0", NO)
+                .unwrap_err()
+                .contains("/dev/nvme0n1p2 is mounted")
+        );
+    }
+
+    #[test]
+    fn a_member_of_a_btrfs_is_refused() {
+        let fake = idle();
+        fake.dir("sys/fs/btrfs/abc-123/devices/nvme0n1p2");
+        assert!(
+            check(&fake, "259:0", NO)
+                .unwrap_err()
+                .contains("btrfs file system abc-123")
+        );
+    }
+
+    #[test]
+    fn a_mounted_volume_on_a_partition_protects_the_disk() {
+        let fake = nvme();
+        mount(&fake, "253:0", "/dev/mapper/vg-home");
+        let message = check(&fake, "259:0", NO).unwrap_err();
+        assert!(
+            message.contains("/dev/dm-0 is mounted on `/data`"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn a_holder_protects_the_disk_even_against_the_override() {
+        let fake = nvme();
+        for overrides in [NO, YES] {
+            let message = check(&fake, "259:0", overrides).unwrap_err();
+            assert!(
+                message.contains("/dev/nvme0n1p2 is part of /dev/dm-0"),
+                "{message}"
+            );
+        }
+        assert_eq!(check(&fake, "253:0", NO), Ok(()));
+        assert_eq!(check(&fake, "259:1", NO), Ok(()));
+    }
+
+    #[test]
+    fn swap_protects_the_disk_even_against_the_override() {
+        let fake = idle();
+        let swaps = "Filename\tType\tSize\n/dev/nvme0n1p2\tpartition\t100\n";
+        fake.write("proc/swaps", swaps);
+        for overrides in [NO, YES] {
+            let message = check(&fake, "259:0", overrides).unwrap_err();
+            assert!(
+                message.contains("/dev/nvme0n1p2 is in use as swap"),
+                "{message}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_device_that_sysfs_does_not_know_is_not_written() {
+        let fake = idle();
+        assert!(
+            check(&fake, "9:9", NO)
+                .unwrap_err()
+                .contains("knows no device 9:9")
+        );
+    }
+
+    #[test]
+    fn files_and_character_devices_pass_and_a_missing_path_does_not() {
+        let fake = FakeTree::with(&[("file", "x")]);
+        let tree = Tree::real();
+        check_write(&tree, &fake.path().join("file"), NO).unwrap();
+        check_write(&tree, Path::new("/dev/null"), NO).unwrap();
+        let missing = check_write(&tree, Path::new("/no/such/device"), NO).unwrap_err();
+        assert!(matches!(missing, GuardError::Unchecked { .. }), "{missing}");
+    }
+
+    #[test]
+    fn a_mounted_disk_of_this_machine_is_refused() {
+        let tree = Tree::real();
+        let is_block = |path: &Path| {
+            let stat = rustix::fs::stat(path);
+            stat.is_ok_and(|stat| path_kind(&stat) == PathKind::Block)
+        };
+        let mut mounts = mounts(&tree).into_iter();
+        let Some(mount) = mounts.find(|mount| is_block(Path::new(&mount.source))) else {
+            let _ = writeln!(
+                io::stderr(),
+                "skipped: this machine has no mounted block device"
+            );
+            return;
+        };
+        let error = check_write(&tree, Path::new(&mount.source), NO).unwrap_err();
+        assert!(matches!(error, GuardError::Mounted { .. }), "{error}");
+    }
+
+    /// A loop device that is detached when dropped.
+    struct LoopDevice(String);
+
+    impl LoopDevice {
+        fn over(file: &Path) -> Result<Self, String> {
+            let output = Command::new("losetup")
+                .args(["--find", "--show"])
+                .arg(file)
+                .output()
+                .map_err(|e| format!("losetup: {e}"))?;
+            if output.status.success() {
+                let name = String::from_utf8_lossy(&output.stdout);
+                Ok(Self(name.trim().to_owned()))
+            } else {
+                Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+            }
+        }
+    }
+
+    impl Drop for LoopDevice {
+        fn drop(&mut self) {
+            let _ = Command::new("losetup").args(["--detach", &self.0]).status();
+        }
+    }
+
+    #[test]
+    fn a_real_device_is_refused_while_it_is_open_exclusively() {
+        let fake = FakeTree::new();
+        let file = fake.path().join("disk");
+        std::fs::File::create_new(&file)
+            .unwrap()
+            .set_len(1 << 20)
+            .unwrap();
+        let device = match LoopDevice::over(&file) {
+            Ok(device) => device,
+            Err(reason) => {
+                let _ = writeln!(io::stderr(), "skipped: no loop device ({reason})");
+                return;
+            }
+        };
+        let (tree, path) = (Tree::real(), Path::new(&device.0));
+        check_write(&tree, path, NO).unwrap();
+        let flags = OFlags::RDONLY | OFlags::EXCL;
+        let open = rustix::fs::open(path, flags, Mode::empty()).unwrap();
+        let error = check_write(&tree, path, NO).unwrap_err();
+        assert!(matches!(error, GuardError::Exclusive { .. }), "{error}");
+        drop(open);
+        check_write(&tree, path, NO).unwrap();
+    }
+}
