@@ -88,28 +88,38 @@ pub fn limits(tree: &Tree) -> CgroupLimits {
     limits
 }
 
-/// Reads the counters of this process's own groups.
+/// Reads the counters of this process's groups.
 pub fn throttling(tree: &Tree) -> Throttling {
     let mut found = Throttling::default();
-    // The own group's counters include what its parents' limits did to it only in part; the
-    // outermost limited group counts everything, so the largest count is the one that matters.
     for group in groups(tree) {
         let stat = tree.text(group.join("cpu.stat")).unwrap_or_default();
         let field = |name: &str| {
             let line = stat.lines().find_map(|line| line.strip_prefix(name));
             line.and_then(|value| value.trim().parse::<u64>().ok())
         };
+        // Each group counts what its own quota did. The sum rises whenever one of them rises.
+        if let Some(periods) = field("nr_throttled ") {
+            found.cpu_periods = Some(found.cpu_periods.unwrap_or(0) + periods);
+        }
         let micros = field("throttled_usec ").map(|us| us.saturating_mul(1_000));
-        let time = micros.or_else(|| field("throttled_time ")).map(Nanos);
-        found.cpu_periods = found.cpu_periods.max(field("nr_throttled "));
-        found.cpu_time = found.cpu_time.max(time);
-        let pressure = tree.text(group.join("io.pressure")).unwrap_or_default();
-        let full = pressure.lines().find(|line| line.starts_with("full"));
-        let total = full.and_then(|line| line.rsplit_once("total=")?.1.parse::<u64>().ok());
-        let stalled = total.map(|us| Nanos(us.saturating_mul(1_000)));
-        found.io_stalled = found.io_stalled.max(stalled);
+        if let Some(nanos) = micros.or_else(|| field("throttled_time ")) {
+            let before = found.cpu_time.map_or(0, |time| time.0);
+            found.cpu_time = Some(Nanos(before.saturating_add(nanos)));
+        }
+        // Groups come innermost first; those further out count their other children too.
+        if found.io_stalled.is_none() {
+            found.io_stalled = io_stalled(tree, &group);
+        }
     }
     found
+}
+
+/// `full avg10=0.00 avg60=0.00 avg300=0.00 total=12345`, in microseconds.
+fn io_stalled(tree: &Tree, group: &Path) -> Option<Nanos> {
+    let pressure = tree.text(group.join("io.pressure"))?;
+    let full = pressure.lines().find(|line| line.starts_with("full"))?;
+    let micros: u64 = full.rsplit_once("total=")?.1.parse().ok()?;
+    Some(Nanos(micros.saturating_mul(1_000)))
 }
 
 /// Directories of the process's groups in every mounted hierarchy, innermost first.
