@@ -5,6 +5,8 @@
 //! The parsers that are fuzzed are safe code, so the sanitizer that would need
 //! a nightly compiler is left out: coverage feedback, debug assertions and
 //! overflow checks work with the pinned one.
+//! Words that an input is likely to need stand in `fuzz/TARGET.dict`, first
+//! inputs in `fuzz/seeds/TARGET/`; both may be absent.
 //! Not here: the targets.
 
 use std::path::Path;
@@ -20,7 +22,8 @@ const COVERAGE: &str = "--cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
     -Cllvm-args=-sanitizer-coverage-pc-table \
-    -Cllvm-args=-sanitizer-coverage-trace-compares";
+    -Cllvm-args=-sanitizer-coverage-trace-compares \
+    -Cllvm-args=-simplifycfg-branch-fold-threshold=0";
 
 /// The verb.
 pub(crate) fn run(args: &[String]) -> Result<()> {
@@ -55,11 +58,14 @@ fn fuzz(target: &str, host: &str, seconds: u32) -> Result<()> {
     std::fs::create_dir_all(&artifacts)?;
     let seeds = format!("fuzz/seeds/{target}");
     let seeds = Path::new(&seeds).exists().then_some(seeds);
+    let words = format!("fuzz/{target}.dict");
+    let dictionary = Path::new(&words).exists().then(|| format!("-dict={words}"));
     Cmd::new(&format!("fuzz/target/{host}/release/{target} {corpus}"))
         .args(seeds)
+        .args(dictionary)
         .arg(format!("-max_total_time={seconds}"))
         .arg(format!("-artifact_prefix={artifacts}"))
-        .args(["-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1"])
+        .args(["-timeout=10", "-rss_limit_mb=2048", "-use_value_profile=1"])
         .run()
 }
 
