@@ -1,1 +1,30 @@
 //! What to do and when: the engine trait, the one hot loop, generators, pacing, phases, recording.
+//!
+//! In: a [`weir_schema::Plan`] and the families that can carry its workloads out. Out: a
+//! [`weir_schema::RunResult`]. Not here: engines (`weir-block` and its siblings), words of any
+//! dialect, printing.
+#![deny(unsafe_code)]
+
+pub mod block;
+mod clock;
+mod engine;
+pub mod family;
+mod gate;
+pub mod generate;
+mod live;
+mod pacer;
+mod seat;
+mod shape;
+pub mod sim;
+mod source;
+mod worker;
+
+pub use clock::RunClock;
+pub use engine::{Completed, Engine, Operation, Submit, Wait};
+pub use family::{Family, JobContext, Prepared, failure};
+pub use live::{KINDS, LiveKind, Measured, StageRecorder, WorkerLive};
+pub use pacer::{Pacer, PacerPlan, Pause};
+pub use seat::Seat;
+pub use shape::measured;
+pub use source::Source;
+pub use worker::{LoopPlan, LoopStop, OpFailure, OpFault, Worker, drive};

@@ -1,0 +1,75 @@
+//! The memory of a worker's slots, and what is written from it.
+//!
+//! Registered buffers are cut the same way, so that the slot is their index.
+
+use weir_sys::buffer::AlignedBuf;
+
+use crate::block::op::{BlockOp, Buffer, Verb};
+use crate::generate::payload::Payload;
+
+/// Payload from this length on takes long enough to be timed.
+const TIMED_FROM: u32 = 16 << 10;
+
+/// Memory for each slot.
+#[derive(Debug)]
+pub struct Buffers {
+    memory: AlignedBuf,
+    base: *mut u8,
+    stride: usize,
+    payload: Option<Payload>,
+    timed: bool,
+}
+
+impl Buffers {
+    /// Cuts the memory into slots of `stride` bytes and fills them, if there is a payload. `refills`: each write gets all
+    /// of its content anew.
+    pub fn new(mut memory: AlignedBuf, stride: u32, mut payload: Option<Payload>, refills: bool) -> Self {
+        let bytes = stride as usize;
+        if let Some(payload) = &mut payload {
+            for slot in memory.as_mut_slice().chunks_exact_mut(bytes) {
+                payload.fill(slot);
+            }
+        }
+        let changes = payload.as_ref().is_some_and(Payload::changes_every_write);
+        Self {
+            base: memory.as_ptr(),
+            memory,
+            stride: bytes,
+            payload: payload.filter(|_| changes),
+            timed: changes && (refills || stride >= TIMED_FROM),
+        }
+    }
+
+    /// The memory, for registration.
+    pub fn memory(&self) -> &AlignedBuf {
+        &self.memory
+    }
+
+    /// Bytes of a slot.
+    pub fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// Where a slot's memory begins.
+    #[inline]
+    pub fn at(&self, slot: u32) -> Buffer {
+        Buffer(self.base.wrapping_add(slot as usize * self.stride))
+    }
+
+    /// Makes a write's content.
+    #[inline]
+    pub fn prepare(&mut self, slot: u32, op: &BlockOp) {
+        if op.verb == Verb::Write
+            && let Some(payload) = &mut self.payload
+        {
+            let memory = self.memory.slot_mut(slot as usize * self.stride, op.length as usize);
+            payload.prepare(memory);
+        }
+    }
+
+    /// Making content takes long enough to be timed.
+    #[inline]
+    pub fn prepare_is_timed(&self) -> bool {
+        self.timed
+    }
+}

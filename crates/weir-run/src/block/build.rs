@@ -1,0 +1,376 @@
+//! From a workload to its source: the fixed one where nothing varies, else the general one.
+
+use std::num::NonZeroU64;
+
+use thiserror::Error;
+use weir_schema::{
+    Access, BlockSize, BlockWorkload, Content, Distribution as PlannedDistribution, Generator,
+    HotZone, Kind as DataKind, PerKind, SequencerStep, Size,
+};
+
+use crate::block::buffers::Buffers;
+use crate::block::fixed::FixedSource;
+use crate::block::general::{Flushes, GeneralSource, Target};
+use crate::block::op::Verb;
+use crate::block::walk::{Blocks, Walk};
+use crate::block::Extent;
+use crate::generate::distribution::{Distribution, Normal, Pareto, Zipf, Zone, Zoned};
+use crate::generate::lfsr::Lfsr;
+use crate::generate::mix::Mix;
+use crate::generate::offsets::{
+    Cursor, PartlyRandom, RunStyle, Sequential, SequentialRuns, Skewed, Uniform, UniformMapped,
+};
+use crate::generate::payload::{Content as PayloadContent, PayloadRule};
+use crate::generate::sizes::{SizeRule, Sizes};
+use crate::generate::{GenerateError, Streams};
+
+/// Why a workload has no source.
+#[derive(Debug, Error)]
+pub enum BuildError {
+    /// A generator refused its numbers.
+    #[error(transparent)]
+    Generate(#[from] GenerateError),
+    /// No block fits.
+    #[error("the region of {region} bytes is smaller than a block of {block} bytes")]
+    RegionTooSmall {
+        /// Its length.
+        region: u64,
+        /// The smallest block.
+        block: u64,
+    },
+    /// Sizes by pattern need a pure pattern.
+    #[error("block sizes by pattern cannot be combined with a share of random operations")]
+    SizesByPattern,
+}
+
+/// What ends a worker's operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes to move; `u64::MAX`: until the time is up.
+    pub bytes: u64,
+    /// Operations to carry out.
+    pub operations: u64,
+}
+
+/// Everything a source is made of.
+#[derive(Debug)]
+pub struct Recipe<'a> {
+    /// The workload.
+    pub workload: &'a BlockWorkload,
+    /// Part of each target, in the order of their indices.
+    pub extents: &'a [Extent],
+    /// Seed of the job.
+    pub seed: u64,
+    /// Number of the worker over the whole run.
+    pub worker: u32,
+    /// Bounds.
+    pub limits: Limits,
+    /// Memory of the slots.
+    pub buffers: Buffers,
+}
+
+/// A source of block operations.
+#[derive(Debug)]
+pub enum AnySource {
+    /// One block after the other.
+    Sequential(FixedSource<Sequential>),
+    /// Each block once per pass, in random order.
+    Mapped(FixedSource<UniformMapped>),
+    /// Random blocks.
+    Uniform(FixedSource<Uniform>),
+    /// Everything else.
+    General(Box<GeneralSource>),
+}
+
+/// Makes the source of a worker.
+///
+/// # Errors
+/// [`BuildError`].
+pub fn build(recipe: Recipe<'_>) -> Result<AnySource, BuildError> {
+    let rules = size_rules(recipe.workload)?;
+    match fixed_length(recipe.workload, &rules, recipe.extents) {
+        Some((verb, length)) => fixed(recipe, verb, length),
+        None => general(recipe, rules),
+    }
+}
+
+/// The content of a workload's buffers.
+pub fn payload_rule(content: &Content, unit: u64) -> PayloadRule {
+    PayloadRule {
+        content: match &content.pattern {
+            _ if content.zero => PayloadContent::Zero,
+            Some(pattern) => PayloadContent::Pattern(pattern.clone().into()),
+            None => PayloadContent::Random,
+        },
+        refill: content.refill,
+        scramble: content.scramble,
+        compress_percent: content.compress_percent,
+        compress_chunk_bytes: usize::try_from(content.compress_chunk_bytes.0).unwrap_or(0),
+        dedupe_percent: content.dedupe_percent,
+        unit_bytes: usize::try_from(unit).unwrap_or(0),
+    }
+}
+
+fn size_rules(workload: &BlockWorkload) -> Result<[SizeRule; 3], BuildError> {
+    let sizes = &workload.sizes;
+    let rule = |size: &BlockSize| match size {
+        BlockSize::Fixed { bytes } => SizeRule::Fixed { bytes: bytes.0 },
+        BlockSize::Range { min_bytes, max_bytes, unaligned } => SizeRule::Range {
+            min_bytes: min_bytes.0,
+            max_bytes: max_bytes.0,
+            unaligned: *unaligned,
+        },
+        BlockSize::Split { entries } => {
+            SizeRule::Split(entries.iter().map(|e| (e.bytes.0, u32::from(e.percent))).collect())
+        }
+    };
+    if !sizes.by_pattern {
+        return Ok(DataKind::DATA.map(|k| rule(sizes.size.of(k))));
+    }
+    let access = &workload.access;
+    if access.random && access.random_percent != PerKind::all(100) {
+        return Err(BuildError::SizesByPattern);
+    }
+    let chosen = if access.random { &sizes.size.write } else { &sizes.size.read };
+    Ok([rule(chosen), rule(chosen), rule(chosen)])
+}
+
+/// Verb and length, if the fixed source can serve the workload.
+fn fixed_length(
+    workload: &BlockWorkload,
+    rules: &[SizeRule; 3],
+    extents: &[Extent],
+) -> Option<(Verb, u32)> {
+    let mix = workload.mix;
+    let (verb, kind) = match (mix.read_percent, mix.write_percent, mix.trim_percent) {
+        (100, 0, 0) => (Verb::Read, DataKind::Read),
+        (0, 100, 0) => (Verb::Write, DataKind::Write),
+        (0, 0, 100) if !mix.trim_then_write => (Verb::Trim, DataKind::Trim),
+        _ => return None,
+    };
+    let SizeRule::Fixed { bytes } = rules[kind.index()] else { return None };
+    let access = &workload.access;
+    let flushes = workload.flush.fsync_every.is_some() || workload.flush.fdatasync_every.is_some();
+    let plain_random = !access.random
+        || (access.distribution == PlannedDistribution::Uniform
+            && access.generator == Generator::Xoshiro
+            && *access.random_percent.of(kind) == 100
+            && access.align_bytes.is_none_or(|a| a.of(kind).0 == bytes));
+    let plain = extents.len() == 1 && !flushes && access.steps <= 1 && access.skip_bytes == 0;
+    (plain && plain_random).then_some((verb, u32::try_from(bytes).ok()?))
+}
+
+fn blocks_of(extent: Extent, unit: u64) -> Result<NonZeroU64, BuildError> {
+    extent
+        .length
+        .checked_div(unit)
+        .and_then(NonZeroU64::new)
+        .ok_or(BuildError::RegionTooSmall { region: extent.length, block: unit })
+}
+
+fn fixed(recipe: Recipe<'_>, verb: Verb, length: u32) -> Result<AnySource, BuildError> {
+    let Some(&extent) = recipe.extents.first() else {
+        return Err(BuildError::RegionTooSmall { region: 0, block: length.into() });
+    };
+    let blocks = blocks_of(extent, length.into())?;
+    let streams = Streams::new(recipe.seed, recipe.worker);
+    let limits = recipe.limits;
+    let by_bytes = if limits.bytes == u64::MAX { u64::MAX } else { limits.bytes / u64::from(length) };
+    let left = by_bytes.min(limits.operations);
+    let (start, buffers) = (extent.start, recipe.buffers);
+    let access = &recipe.workload.access;
+    macro_rules! source {
+        ($variant:ident, $offsets:expr) => {
+            AnySource::$variant(FixedSource { offsets: $offsets, start, length, verb, left, buffers })
+        };
+    }
+    Ok(if !access.random {
+        source!(Sequential, Sequential::new(blocks))
+    } else if access.map {
+        source!(Mapped, UniformMapped::new(blocks, streams.offsets())?)
+    } else {
+        source!(Uniform, Uniform::new(blocks, streams.offsets()))
+    })
+}
+
+fn general(recipe: Recipe<'_>, rules: [SizeRule; 3]) -> Result<AnySource, BuildError> {
+    let workload = recipe.workload;
+    let mix = workload.mix;
+    let streams = Streams::new(recipe.seed, recipe.worker);
+    let occurring = DataKind::DATA.into_iter().filter(|&k| mix.has(k));
+    let smallest = occurring.map(|k| rules[k.index()].min_bytes()).min().unwrap_or(1).max(1);
+    let mut targets = Vec::with_capacity(recipe.extents.len());
+    for (index, &extent) in (0_u32..).zip(recipe.extents) {
+        let walk = walk(workload, &rules, extent, smallest, recipe.seed, &streams, index)?;
+        targets.push(Target { index, extent, walk, over: false });
+    }
+    let shares = [mix.read_percent, mix.write_percent, mix.trim_percent].map(u32::from);
+    let flush = workload.flush;
+    Ok(AnySource::General(Box::new(GeneralSource {
+        mix: Mix::new(shares, streams.mix())?,
+        sizes: Sizes::new(rules, streams.sizes())?,
+        targets,
+        turn: 0,
+        bytes_left: recipe.limits.bytes,
+        operations_left: recipe.limits.operations,
+        smallest,
+        flushes: Flushes::new(flush.fsync_every, flush.fdatasync_every),
+        rewrite_trimmed: mix.trim_then_write,
+        rewrite: None,
+        last_target: 0,
+        buffers: recipe.buffers,
+    })))
+}
+
+fn walk(
+    workload: &BlockWorkload,
+    rules: &[SizeRule; 3],
+    extent: Extent,
+    smallest: u64,
+    seed: u64,
+    streams: &Streams,
+    target: u32,
+) -> Result<Walk, BuildError> {
+    let access = &workload.access;
+    let unit_of = |kind: DataKind| {
+        let align = access.align_bytes.map(|a| a.of(kind).0).filter(|&a| a > 0);
+        align.unwrap_or(smallest)
+    };
+    let unit = DataKind::DATA
+        .into_iter()
+        .filter(|&k| workload.mix.has(k))
+        .map(unit_of)
+        .min()
+        .unwrap_or(smallest);
+    let blocks = blocks_of(extent, unit)?;
+    if !access.random {
+        let cursor = |kind: DataKind| {
+            let min = NonZeroU64::new(rules[kind.index()].min_bytes()).unwrap_or(NonZeroU64::MIN);
+            Cursor::new(extent.length, access.skip_bytes, min)
+        };
+        return Ok(Walk::Sequential(DataKind::DATA.map(cursor)));
+    }
+    let unit = NonZeroU64::new(unit).unwrap_or(NonZeroU64::MIN);
+    let place = Place { access, blocks, unit: unit.get(), seed, target };
+    Ok(Walk::Random { blocks: place.generator(streams)?, unit, length: extent.length })
+}
+
+/// What a random generator over one target is made of.
+struct Place<'a> {
+    access: &'a Access,
+    blocks: NonZeroU64,
+    unit: u64,
+    seed: u64,
+    target: u32,
+}
+
+impl Place<'_> {
+    fn generator(&self, streams: &Streams) -> Result<Blocks, BuildError> {
+        let shares = self.access.random_percent;
+        let same_share = shares.read == shares.write && shares.write == shares.trim;
+        let same_zones = match &self.access.distribution {
+            PlannedDistribution::Zoned { zones } => {
+                zones.read == zones.write && zones.write == zones.trim
+            }
+            _ => true,
+        };
+        if same_share && same_zones {
+            return self.for_kind(streams, DataKind::Read, 0);
+        }
+        let [read, write, trim] = DataKind::DATA;
+        Ok(Blocks::PerKind(Box::new([
+            self.for_kind(streams, read, 0)?,
+            self.for_kind(streams, write, 1)?,
+            self.for_kind(streams, trim, 2)?,
+        ])))
+    }
+
+    fn for_kind(
+        &self,
+        streams: &Streams,
+        kind: DataKind,
+        turn: u32,
+    ) -> Result<Blocks, BuildError> {
+        // Each target and kind continues the worker's stream from a point of its own.
+        let mut rng = streams.offsets();
+        for _ in 0..self.target.wrapping_mul(3).wrapping_add(turn) {
+            rng = crate::generate::rng::Rng::new(rng.next_u64());
+        }
+        let mut blocks = match &self.access.distribution {
+            PlannedDistribution::Uniform if self.access.generator == Generator::Lfsr => {
+                Blocks::Lfsr(Lfsr::new(self.blocks, rng))
+            }
+            PlannedDistribution::Uniform if self.access.map => {
+                Blocks::Mapped(UniformMapped::new(self.blocks, rng)?)
+            }
+            PlannedDistribution::Uniform => Blocks::Uniform(Uniform::new(self.blocks, rng)),
+            skewed => Blocks::Skewed(Skewed::new(self.skewed(skewed, kind)?, rng)),
+        };
+        if let Some(steps) = NonZeroU64::new(self.access.steps.into()).filter(|s| s.get() > 1) {
+            let style = match self.access.step {
+                SequencerStep::Sequential => RunStyle::Onwards,
+                SequencerStep::Identical => RunStyle::Identical,
+            };
+            blocks = Blocks::Runs(Box::new(SequentialRuns::new(blocks, self.blocks, steps, style)));
+        }
+        let share = *self.access.random_percent.of(kind);
+        if share < 100 {
+            let partly = PartlyRandom::new(blocks, self.blocks, share, streams.jumps());
+            blocks = Blocks::Partly(Box::new(partly));
+        }
+        Ok(blocks)
+    }
+
+    fn skewed(
+        &self,
+        planned: &PlannedDistribution,
+        kind: DataKind,
+    ) -> Result<Distribution, BuildError> {
+        // Workers of one seed share their hot blocks.
+        let placement = Streams::new(self.seed, 0).placement();
+        Ok(match planned {
+            PlannedDistribution::Zipf { theta, center } => {
+                Distribution::Zipf(Zipf::new(self.blocks, *theta, placement, *center)?)
+            }
+            PlannedDistribution::Pareto { h, center } => {
+                Distribution::Pareto(Pareto::new(self.blocks, *h, placement, *center)?)
+            }
+            PlannedDistribution::Normal { deviation_percent, center } => {
+                Distribution::Normal(Normal::new(self.blocks, *deviation_percent, *center)?)
+            }
+            PlannedDistribution::Zoned { zones } => {
+                Distribution::Zoned(self.zoned(zones.of(kind))?)
+            }
+            PlannedDistribution::Uniform => {
+                let all = [Zone { accesses: 1, length: 100 }];
+                Distribution::Zoned(Zoned::by_percent(self.blocks, &all)?)
+            }
+        })
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "shares in hundredths of a percent and lengths that were checked as sizes"
+    )]
+    fn zoned(&self, zones: &[HotZone]) -> Result<Zoned, BuildError> {
+        let accesses = |z: &HotZone| (z.access_percent.0 * 100.0) as u32;
+        let by_blocks = zones.iter().any(|z| matches!(z.length, Size::Bytes(_)));
+        let list: Vec<Zone> = zones
+            .iter()
+            .map(|z| Zone {
+                accesses: accesses(z),
+                length: match z.length {
+                    Size::Bytes(bytes) => bytes.0.div_ceil(self.unit),
+                    Size::Percent(p) if by_blocks => (p / 100.0 * self.blocks.get() as f64) as u64,
+                    Size::Percent(p) => p as u64,
+                },
+            })
+            .collect();
+        Ok(if by_blocks {
+            Zoned::by_blocks(self.blocks, &list)?
+        } else {
+            Zoned::by_percent(self.blocks, &list)?
+        })
+    }
+}

@@ -1,0 +1,170 @@
+//! The source of every other workload: mixes, several targets, varying sizes, flushes.
+
+use std::num::NonZeroU32;
+
+use crate::block::Extent;
+use crate::block::buffers::Buffers;
+use crate::block::op::{BlockOp, Verb};
+use crate::block::walk::Walk;
+use crate::generate::mix::{Kind, Mix};
+use crate::generate::sizes::Sizes;
+use crate::source::Source;
+
+/// Flushes among the writes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Flushes {
+    pub(super) sync_every: Option<NonZeroU32>,
+    pub(super) data_sync_every: Option<NonZeroU32>,
+    written: u64,
+    pending: Option<Verb>,
+}
+
+impl Flushes {
+    pub(super) fn new(sync_every: Option<u32>, data_sync_every: Option<u32>) -> Self {
+        Self {
+            sync_every: sync_every.and_then(NonZeroU32::new),
+            data_sync_every: data_sync_every.and_then(NonZeroU32::new),
+            written: 0,
+            pending: None,
+        }
+    }
+
+    fn count_write(&mut self) {
+        self.written += 1;
+        let due = |every: Option<NonZeroU32>| {
+            every.is_some_and(|n| self.written.is_multiple_of(u64::from(n.get())))
+        };
+        if due(self.sync_every) {
+            self.pending = Some(Verb::Sync);
+        } else if due(self.data_sync_every) {
+            self.pending = Some(Verb::DataSync);
+        }
+    }
+}
+
+/// One target with its walk.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) index: u32,
+    pub(super) extent: Extent,
+    pub(super) walk: Walk,
+    pub(super) over: bool,
+}
+
+/// Mixed kinds, several targets, varying sizes.
+#[derive(Debug)]
+pub struct GeneralSource {
+    pub(super) mix: Mix,
+    pub(super) sizes: Sizes,
+    pub(super) targets: Vec<Target>,
+    pub(super) turn: usize,
+    pub(super) bytes_left: u64,
+    pub(super) operations_left: u64,
+    pub(super) smallest: u64,
+    pub(super) flushes: Flushes,
+    /// Each trim is followed by a write of the same block.
+    pub(super) rewrite_trimmed: bool,
+    pub(super) rewrite: Option<BlockOp>,
+    pub(super) last_target: u32,
+    pub(super) buffers: Buffers,
+}
+
+impl GeneralSource {
+    /// The memory of its slots.
+    pub fn buffers(&self) -> &Buffers {
+        &self.buffers
+    }
+
+    /// Offset and length on the next target in turn that has something left in this pass.
+    fn next_place(&mut self, kind: Kind) -> Option<(usize, u64, u64)> {
+        let count = self.targets.len();
+        for _ in 0..count {
+            let at = self.turn;
+            self.turn = (at + 1) % count;
+            let target = &mut self.targets[at];
+            if target.over {
+                continue;
+            }
+            let sizes = &mut self.sizes;
+            let left = self.bytes_left;
+            let place =
+                target.walk.next(kind.index(), |room| sizes.choose(kind, room.min(left)));
+            match place {
+                Some((offset, length)) => return Some((at, offset, length)),
+                None => target.over = true,
+            }
+        }
+        None
+    }
+
+    fn restart(&mut self) {
+        for target in &mut self.targets {
+            target.walk.restart();
+            target.over = false;
+        }
+    }
+
+    fn flush(&mut self) -> Option<BlockOp> {
+        let verb = self.flushes.pending.take()?;
+        Some(BlockOp { target: self.last_target, verb, ..BlockOp::default() })
+    }
+
+    fn data(&mut self, slot: u32) -> Option<BlockOp> {
+        if self.bytes_left < self.smallest {
+            return None;
+        }
+        self.operations_left = self.operations_left.checked_sub(1)?;
+        if let Some(mut op) = self.rewrite.take() {
+            op.buffer = self.buffers.at(slot);
+            return Some(op);
+        }
+        let kind = self.mix.next_kind();
+        let (at, offset, length) = self.next_place(kind).or_else(|| {
+            self.restart();
+            self.next_place(kind)
+        })?;
+        let target = &self.targets[at];
+        let op = BlockOp {
+            offset: target.extent.start + offset,
+            buffer: self.buffers.at(slot),
+            length: u32::try_from(length).unwrap_or(u32::MAX),
+            target: target.index,
+            verb: match kind {
+                Kind::Read => Verb::Read,
+                Kind::Write => Verb::Write,
+                Kind::Trim => Verb::Trim,
+            },
+        };
+        if self.rewrite_trimmed && op.verb == Verb::Trim {
+            self.rewrite = Some(BlockOp { verb: Verb::Write, ..op });
+        }
+        Some(op)
+    }
+}
+
+impl Source for GeneralSource {
+    type Op = BlockOp;
+
+    fn next(&mut self, slot: u32) -> Option<BlockOp> {
+        if let Some(flush) = self.flush() {
+            return Some(flush);
+        }
+        let op = self.data(slot)?;
+        self.last_target = op.target;
+        self.bytes_left = self.bytes_left.saturating_sub(u64::from(op.length));
+        if op.verb == Verb::Write {
+            self.flushes.count_write();
+        }
+        Some(op)
+    }
+
+    #[inline]
+    fn prepare(&mut self, slot: u32, op: &BlockOp) {
+        self.buffers.prepare(slot, op);
+    }
+
+    #[inline]
+    fn prepare_is_timed(&self) -> bool {
+        self.buffers.prepare_is_timed()
+    }
+}

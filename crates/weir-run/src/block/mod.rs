@@ -1,0 +1,26 @@
+//! Block operations: what they are, and the sources that draw them from a workload.
+//!
+//! In: a [`weir_schema::BlockWorkload`] and the regions of its targets once their sizes are
+//! known. Out: a source for the worker loop. Not here: opening or laying out targets, engines.
+
+mod build;
+mod buffers;
+mod fixed;
+mod general;
+mod op;
+mod walk;
+
+pub use build::{AnySource, BuildError, Limits, Recipe, build, payload_rule};
+pub use buffers::Buffers;
+pub use fixed::FixedSource;
+pub use general::GeneralSource;
+pub use op::{BlockOp, Buffer, Verb};
+
+/// The part of a target that a worker uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// First byte.
+    pub start: u64,
+    /// Length.
+    pub length: u64,
+}

@@ -1,0 +1,100 @@
+//! The engine: what carries operations out. The worker loop is generic over it, so that every
+//! engine gets a loop of its own without a virtual call.
+//!
+//! In: operations, each in a slot. Out: completions by slot. Not here: clocks, statistics, the
+//! choice of operations.
+
+use std::io;
+
+/// An operation as the loop sees it: everything else is between source and engine.
+pub trait Operation: Copy + Default {
+    /// Index into the kinds of the recorder.
+    fn kind_index(&self) -> usize;
+    /// Bytes that shall move; 0 for a flush.
+    fn length(&self) -> u32;
+    /// Where, for messages about a hung or failed operation.
+    fn offset(&self) -> u64;
+    /// Which target, for messages.
+    fn target(&self) -> u32;
+    /// The rest of the operation after `done` bytes moved.
+    #[must_use]
+    fn advanced(&self, done: u32) -> Self;
+}
+
+/// The answer to [`Engine::submit`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Submit {
+    /// Taken; a completion will follow.
+    Queued,
+    /// Finished inside the call: bytes moved, or the negative errno.
+    Done(i64),
+    /// No room: commit or reap first.
+    Full,
+}
+
+/// A finished operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completed {
+    /// The slot it was submitted with.
+    pub slot: u32,
+    /// Bytes moved, or the negative errno.
+    pub result: i64,
+}
+
+/// How long [`Engine::reap`] waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// Completions to wait for; 0 only looks.
+    pub at_least: u32,
+    /// Completions to take.
+    pub at_most: u32,
+    /// Longest wait in nanoseconds; `None` waits until a completion or a signal.
+    pub timeout_ns: Option<u64>,
+}
+
+/// What carries operations out.
+pub trait Engine: Sized {
+    /// What it can do.
+    type Op: Operation;
+    /// What it is attached to.
+    type Setup;
+
+    /// `submit` always completes: slots and reaping compile away.
+    const INLINE: bool = false;
+
+    /// Prepares the engine. Runs on the worker's own thread.
+    ///
+    /// # Errors
+    /// What the kernel or library refused.
+    fn attach(setup: Self::Setup) -> io::Result<Self>;
+
+    /// Takes an operation. Makes no system call if it can queue, reads no clock.
+    fn submit(&mut self, slot: u32, op: &Self::Op) -> Submit;
+
+    /// Hands over what was queued; may take fewer, the rest stays queued.
+    ///
+    /// # Errors
+    /// The hand-over failed as a whole.
+    #[inline]
+    fn commit(&mut self) -> io::Result<u32> {
+        Ok(0)
+    }
+
+    /// Calls `done` for each completion, from one place only, so that it inlines. An
+    /// interruption by a signal is `Ok(0)`.
+    ///
+    /// # Errors
+    /// Completions cannot be had any more.
+    #[inline]
+    fn reap(&mut self, _wait: Wait, _done: impl FnMut(Completed)) -> io::Result<u32> {
+        Ok(0)
+    }
+
+    /// Ends the engine after the last completion.
+    ///
+    /// # Errors
+    /// What closing reported.
+    fn finish(self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,99 @@
+//! A family of engines: what the run needs from it, and what it gets from the run.
+//!
+//! The run knows threads, phases, bounds and results; the family knows targets and engines. A
+//! family looks at a job ([`Family::check`]), makes it ready ([`Family::prepare`]), and carries
+//! one worker's part out on that worker's thread ([`Prepared::work`]), where it attaches its
+//! engine, builds its source and calls [`Seat::drive`].
+
+use std::path::Path;
+use std::sync::Arc;
+
+use weir_schema::{DeviceFacts, Failure, Job, Workload};
+
+use crate::live::{KINDS, Measured};
+use crate::seat::Seat;
+use crate::worker::LoopStop;
+
+/// What a family may know of the run.
+#[derive(Clone, Copy)]
+pub struct JobContext<'a> {
+    /// The job.
+    pub job: &'a Job,
+    /// Its number over the whole run, from 0.
+    pub index: u32,
+    /// Number of its first worker over the whole run, from 0.
+    pub first_worker: u32,
+    /// Seed of its streams: the plan's, or drawn at the start of the run where the plan has 0.
+    pub seed: u64,
+    /// Where relative paths begin.
+    pub directory: &'a Path,
+    /// Where announcements go, for example that a file is being laid out.
+    pub announce: &'a dyn Fn(&str),
+}
+
+/// Engines of one kind of workload.
+pub trait Family: Sync {
+    /// Whether this is its kind.
+    fn handles(&self, workload: &Workload) -> bool;
+
+    /// Everything that can be known to fail before the run; touches nothing.
+    fn check(&self, context: &JobContext<'_>) -> Vec<Failure>;
+
+    /// Makes the targets ready, right before the job's start: opens, lays out, guards.
+    ///
+    /// # Errors
+    /// Why the job cannot run.
+    fn prepare(&self, context: &JobContext<'_>) -> Result<Arc<dyn Prepared>, Failure>;
+}
+
+/// A job that is ready to run.
+pub trait Prepared: Send + Sync {
+    /// What each kind records; `None` for kinds that do not occur.
+    fn measured(&self) -> [Option<Measured>; KINDS];
+
+    /// One operation at a time, completing inside the call.
+    fn is_inline(&self) -> bool;
+
+    /// Nothing to do beyond the preparation.
+    fn is_done(&self) -> bool {
+        false
+    }
+
+    /// One worker's part, on its own thread.
+    ///
+    /// # Errors
+    /// Why the worker could not begin or end in order. A failed operation is not an error here
+    /// but a [`LoopStop::Failed`].
+    fn work(&self, seat: &mut Seat<'_>) -> Result<LoopStop, Failure>;
+
+    /// The name of a worker's target, for messages.
+    fn target_name(&self, clone: u32, target: u32) -> Option<String>;
+
+    /// After the last worker: removes files that were to be removed.
+    ///
+    /// # Errors
+    /// What could not be done.
+    fn finish(&self) -> Result<(), Failure>;
+
+    /// Facts about the targets.
+    fn devices(&self) -> Vec<DeviceFacts>;
+
+    /// Kernel names of the block devices behind the targets.
+    fn disks(&self) -> Vec<String>;
+
+    /// What spoils the numbers, as far as the family can know: (id, cause, remedy).
+    fn warnings(&self) -> Vec<(String, String, String)>;
+}
+
+/// A failure without a place.
+pub fn failure(cause: &str, errno: Option<i32>, message: impl Into<String>) -> Failure {
+    Failure {
+        errno,
+        cause: cause.to_owned(),
+        message: message.into(),
+        target: None,
+        kind: None,
+        offset_bytes: None,
+        length_bytes: None,
+    }
+}

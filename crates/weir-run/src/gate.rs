@@ -1,0 +1,51 @@
+//! The gate: workers of a batch get ready, wait, and are released at one instant.
+
+use std::sync::{Condvar, Mutex};
+
+use weir_sys::clock::Tick;
+
+use crate::live::lock;
+
+/// Where a worker waits for its start.
+#[derive(Debug, Default)]
+pub struct Gate {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum State {
+    #[default]
+    Closed,
+    Open(Tick),
+    Cancelled,
+}
+
+impl Gate {
+    /// Lets everybody through; their time begins at this instant.
+    pub fn open(&self, release: Tick) {
+        *lock(&self.state) = State::Open(release);
+        self.changed.notify_all();
+    }
+
+    /// Sends everybody home.
+    pub fn cancel(&self) {
+        *lock(&self.state) = State::Cancelled;
+        self.changed.notify_all();
+    }
+
+    /// Waits; the instant of the release, or `None` if there will be none.
+    pub fn wait(&self) -> Option<Tick> {
+        let mut state = lock(&self.state);
+        loop {
+            match *state {
+                State::Open(release) => return Some(release),
+                State::Cancelled => return None,
+                State::Closed => {
+                    let woken = self.changed.wait(state);
+                    state = woken.unwrap_or_else(std::sync::PoisonError::into_inner);
+                }
+            }
+        }
+    }
+}

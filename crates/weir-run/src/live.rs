@@ -1,0 +1,287 @@
+//! What a worker records: counters and histograms with a single writer that any thread may read
+//! at any time, owned by the run so that they survive a worker that never comes back.
+//!
+//! In: completions. Out: relaxed reads of everything. Not here: intervals and estimates, which
+//! the sampler derives from differences of two reads.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+
+use weir_stats::{Histogram, Recorder};
+
+/// Kinds that are counted apart: read, write, trim, sync.
+pub const KINDS: usize = 4;
+
+/// A counter with a single writer: a relaxed load and store instead of a locked addition.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds; the writer's thread only.
+    #[inline]
+    pub fn add(&self, n: u64) {
+        self.0.store(self.0.load(Ordering::Relaxed) + n, Ordering::Relaxed);
+    }
+
+    /// The value, from any thread.
+    #[inline]
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Sets; the writer's thread only.
+    #[inline]
+    pub fn set(&self, n: u64) {
+        self.0.store(n, Ordering::Relaxed);
+    }
+}
+
+/// The histogram of one latency stage, if it is recorded.
+#[derive(Debug, Default)]
+pub enum StageRecorder {
+    /// Not recorded.
+    #[default]
+    Off,
+    /// Recorded.
+    Plain(Box<Recorder<false>>),
+    /// Recorded with exact squares.
+    Squares(Box<Recorder<true>>),
+}
+
+impl StageRecorder {
+    fn new(on: bool, squares: bool) -> Self {
+        match (on, squares) {
+            (false, _) => Self::Off,
+            (true, false) => Self::Plain(Box::default()),
+            (true, true) => Self::Squares(Box::default()),
+        }
+    }
+
+    /// Counts a latency; the writer's thread only.
+    #[inline]
+    pub fn record(&self, nanos: u64) {
+        match self {
+            Self::Off => {}
+            Self::Plain(recorder) => recorder.record(nanos),
+            Self::Squares(recorder) => recorder.record(nanos),
+        }
+    }
+
+    /// What was recorded so far, from any thread.
+    pub fn snapshot(&self) -> Option<Histogram> {
+        match self {
+            Self::Off => None,
+            Self::Plain(recorder) => Some(recorder.snapshot()),
+            Self::Squares(recorder) => Some(recorder.snapshot()),
+        }
+    }
+
+    fn reset(&self) {
+        match self {
+            Self::Off => {}
+            Self::Plain(recorder) => recorder.reset(),
+            Self::Squares(recorder) => recorder.reset(),
+        }
+    }
+}
+
+/// Counters and histograms of one kind of operation.
+#[derive(Debug, Default)]
+pub struct LiveKind {
+    /// Handed to the engine.
+    pub issued: Counter,
+    /// Completed without error.
+    pub completed: Counter,
+    /// Moved.
+    pub bytes: Counter,
+    /// Completed with fewer bytes than asked for, then continued.
+    pub short: Counter,
+    /// Failed.
+    pub failed: Counter,
+    /// Submission latency.
+    pub slat: StageRecorder,
+    /// Completion latency.
+    pub clat: StageRecorder,
+    /// Total latency; of engines that complete inline the completion latency too.
+    pub lat: StageRecorder,
+    /// Latency from the intended start.
+    pub rlat: StageRecorder,
+    /// Failed operations by errno, and their latencies.
+    errors: Mutex<Errors>,
+}
+
+#[derive(Debug, Default)]
+struct Errors {
+    by_code: BTreeMap<i32, u64>,
+    latencies: Histogram,
+}
+
+/// What a kind shall record.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Measured {
+    /// Submission and completion latency apart (queued engines).
+    pub split: bool,
+    /// Any latency.
+    pub latency: bool,
+    /// Latency from the intended start.
+    pub response: bool,
+    /// Exact squares.
+    pub squares: bool,
+}
+
+impl LiveKind {
+    fn new(m: Measured) -> Self {
+        let stage = |on: bool| StageRecorder::new(on, m.squares);
+        Self {
+            slat: stage(m.latency && m.split),
+            clat: stage(m.latency && m.split),
+            lat: stage(m.latency),
+            rlat: stage(m.response),
+            ..Self::default()
+        }
+    }
+
+    /// Counts a failed operation.
+    #[cold]
+    pub fn fail(&self, errno: i32, lat_ns: u64) {
+        self.failed.add(1);
+        let mut errors = lock(&self.errors);
+        *errors.by_code.entry(errno).or_default() += 1;
+        errors.latencies.record(lat_ns);
+    }
+
+    /// Failed operations by errno, with the histogram of their latencies.
+    pub fn errors(&self) -> (BTreeMap<i32, u64>, Histogram) {
+        let errors = lock(&self.errors);
+        (errors.by_code.clone(), errors.latencies.clone())
+    }
+
+    /// Forgets what was measured; the writer's thread only. What is in flight stays issued.
+    fn reset(&self) {
+        let in_flight =
+            self.issued.get().saturating_sub(self.completed.get() + self.failed.get());
+        self.issued.set(in_flight);
+        for counter in [&self.completed, &self.bytes, &self.short, &self.failed] {
+            counter.set(0);
+        }
+        for stage in [&self.slat, &self.clat, &self.lat, &self.rlat] {
+            stage.reset();
+        }
+        *lock(&self.errors) = Errors::default();
+    }
+}
+
+/// A poisoned lock still holds whole values: its writer panicked between two of them.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Everything a worker records.
+#[derive(Debug)]
+#[repr(align(128))]
+pub struct WorkerLive {
+    /// By kind.
+    pub kinds: [LiveKind; KINDS],
+    /// Operations issued at a depth of 1, 2–3, 4–7 … 64 and more.
+    pub depth: [Counter; 7],
+    /// Hand-overs by size.
+    pub submitted: [Counter; 7],
+    /// Harvests by size.
+    pub harvested: [Counter; 7],
+    /// Payload generation in nanoseconds.
+    pub prepare_ns: Counter,
+    /// Operations issued late although a slot was free.
+    pub late: Counter,
+    /// Tick of the start of measuring (release, or end of ramp).
+    pub started: Counter,
+    /// Tick of the last completion.
+    pub last_done: Counter,
+    /// Offset of the last operation issued.
+    pub at_offset: Counter,
+    /// Target of the last operation issued.
+    pub at_target: Counter,
+    /// Number of times the measurement was reset at the end of ramp (0 or 1).
+    pub resets: Counter,
+}
+
+impl WorkerLive {
+    /// Recorders for the kinds that occur.
+    pub fn new(kinds: [Option<Measured>; KINDS]) -> Self {
+        Self {
+            kinds: kinds.map(|k| k.map_or_else(LiveKind::default, LiveKind::new)),
+            depth: Default::default(),
+            submitted: Default::default(),
+            harvested: Default::default(),
+            prepare_ns: Counter::default(),
+            late: Counter::default(),
+            started: Counter::default(),
+            last_done: Counter::default(),
+            at_offset: Counter::default(),
+            at_target: Counter::default(),
+            resets: Counter::default(),
+        }
+    }
+
+    /// The end of ramp: forgets everything so far; the writer's thread only.
+    #[cold]
+    pub fn reset(&self) {
+        self.kinds.iter().for_each(LiveKind::reset);
+        for counters in [&self.depth, &self.submitted, &self.harvested] {
+            counters.iter().for_each(|c| c.set(0));
+        }
+        self.prepare_ns.set(0);
+        self.late.set(0);
+        self.resets.add(1);
+    }
+
+    /// Operations handed over and not yet seen again.
+    pub fn in_flight(&self) -> u64 {
+        let issued: u64 = self.kinds.iter().map(|k| k.issued.get()).sum();
+        let ended: u64 = self.kinds.iter().map(|k| k.completed.get() + k.failed.get()).sum();
+        issued.saturating_sub(ended)
+    }
+}
+
+/// Position of a depth in tables by powers of two: 1, 2–3, 4–7, … 64 and more.
+#[inline]
+pub fn depth_level(depth: u32) -> usize {
+    (depth.max(1).ilog2() as usize).min(6)
+}
+
+/// Position of a batch in tables by size: 0, 1–4, 5–8, 9–16, 17–32, 33–64, more.
+#[inline]
+pub fn batch_level(batch: u32) -> usize {
+    match batch {
+        0 => 0,
+        1..=4 => 1,
+        n => ((n - 1).ilog2() as usize).min(6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_follow_powers_of_two() {
+        let depths: Vec<usize> = [1, 2, 3, 4, 32, 63, 64, 1000].map(depth_level).to_vec();
+        assert_eq!(depths, [0, 1, 1, 2, 5, 5, 6, 6]);
+        let batches: Vec<usize> =
+            [0, 1, 4, 5, 8, 9, 16, 17, 32, 33, 64, 65, 5000].map(batch_level).to_vec();
+        assert_eq!(batches, [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6]);
+    }
+
+    #[test]
+    fn what_is_in_flight_survives_the_end_of_ramp() {
+        let live = WorkerLive::new([Some(Measured { latency: true, ..Measured::default() }); 4]);
+        live.kinds[0].issued.add(5);
+        live.kinds[0].completed.add(2);
+        live.kinds[0].fail(5, 100);
+        live.reset();
+        assert_eq!(live.in_flight(), 2);
+        assert_eq!(live.kinds[0].completed.get(), 0);
+        assert!(live.kinds[0].errors().0.is_empty());
+    }
+}

@@ -1,0 +1,103 @@
+//! Pacing: decides *when* the next operation may be issued, never *which*.
+//!
+//! In: a schedule of intended starts per kind, pauses, the clock. Out: the earliest tick at which
+//! an operation may be issued. Latency counted from there hides no queueing delay of a stalled
+//! device. Not here: choosing offsets, limiting depth.
+//! Cost: one branch for an unpaced job; for a paced one an addition and a compare.
+
+use weir_sys::clock::{Scale, Tick};
+
+use crate::generate::arrivals::Arrivals;
+
+/// Pauses of a job, in ticks.
+#[derive(Clone, Copy, Debug)]
+pub struct Pause {
+    /// The whole pause.
+    pub pause: u64,
+    /// The first part of it that keeps the CPU busy.
+    pub spin: u64,
+    /// Operations between pauses.
+    pub every: u64,
+    /// Ticks of work between pauses, instead of operations.
+    pub after: Option<u64>,
+}
+
+/// What a worker's pacing starts from.
+#[derive(Debug, Default)]
+pub struct PacerPlan {
+    /// Intended starts by kind (read, write, trim); `None`: free.
+    pub arrivals: [Option<Arrivals>; 3],
+    /// Pauses.
+    pub pause: Option<Pause>,
+    /// Starts missed during a pause are not made up for.
+    pub skip_pauses: bool,
+}
+
+/// When the next operation may be issued.
+#[derive(Debug)]
+pub struct Pacer {
+    plan: PacerPlan,
+    release: Tick,
+    scale: Scale,
+    shift: u64,
+    since_pause: u64,
+    work_began: Tick,
+    resume: Tick,
+    spin_until: Tick,
+}
+
+impl Pacer {
+    /// Starts the schedules at the release.
+    pub fn new(plan: PacerPlan, release: Tick, scale: Scale) -> Self {
+        Self {
+            plan,
+            release,
+            scale,
+            shift: 0,
+            since_pause: 0,
+            work_began: release,
+            resume: release,
+            spin_until: release,
+        }
+    }
+
+    /// Nothing to pace.
+    pub fn is_free(&self) -> bool {
+        self.plan.arrivals.iter().all(Option::is_none) && self.plan.pause.is_none()
+    }
+
+    /// The intended start of the next operation of this kind and length. Each call takes one slot
+    /// of the schedule.
+    pub fn intended(&mut self, kind: usize, length: u32) -> Tick {
+        let Some(Some(arrivals)) = self.plan.arrivals.get_mut(kind) else {
+            return self.resume;
+        };
+        let nanos = arrivals.next_start_ns(u64::from(length));
+        let tick = self.release.after(self.scale.to_ticks(weir_units::Nanos(nanos)) + self.shift);
+        tick.max(self.resume)
+    }
+
+    /// Until then a pause keeps the CPU busy instead of sleeping.
+    pub fn spin_until(&self) -> Tick {
+        self.spin_until
+    }
+
+    /// Counts an operation towards the next pause.
+    pub fn count(&mut self, now: Tick) {
+        let Some(pause) = self.plan.pause else { return };
+        self.since_pause += 1;
+        let due = match pause.after {
+            Some(work) => now.since(self.work_began) >= work,
+            None => self.since_pause >= pause.every.max(1),
+        };
+        if due {
+            self.since_pause = 0;
+            self.resume = now.after(pause.pause);
+            self.spin_until = now.after(pause.spin);
+            self.work_began = self.resume;
+            if self.plan.skip_pauses {
+                self.shift += pause.pause;
+            }
+        }
+    }
+}

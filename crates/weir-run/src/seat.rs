@@ -1,0 +1,71 @@
+//! A worker's seat: everything its thread gets from the run, and the way into the loop.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::mpsc::Sender;
+
+use weir_schema::{CpuUse, Job};
+use weir_sys::clock::{Clock, SharedScale};
+use weir_sys::usage::ThreadUsage;
+
+use crate::engine::Engine;
+use crate::gate::Gate;
+use crate::live::WorkerLive;
+use crate::shape;
+use crate::source::Source;
+use crate::worker::{LoopPlan, LoopStop, Worker, drive};
+
+/// What a worker's thread has.
+#[derive(Debug)]
+pub struct Seat<'a> {
+    /// The job.
+    pub job: &'a Job,
+    /// Clone number within the job.
+    pub clone: u32,
+    /// Number over the whole run, from 0.
+    pub number: u32,
+    /// Seed of the job.
+    pub seed: u64,
+    /// The clock.
+    pub clock: Clock,
+    /// What a tick is worth.
+    pub scale: Arc<SharedScale>,
+    /// Non-zero: end.
+    pub stop: &'a AtomicU32,
+    /// Where everything is recorded.
+    pub live: &'a WorkerLive,
+    pub(crate) gate: &'a Gate,
+    pub(crate) ready: Sender<u32>,
+    pub(crate) cpu: Option<CpuUse>,
+}
+
+impl Seat<'_> {
+    /// The bounds and shape of the loop, for a source of `slots` slots.
+    pub fn loop_plan(&self, slots: u32) -> LoopPlan {
+        shape::loop_plan(self.job, slots)
+    }
+
+    /// Says that the worker is ready, waits for the common release, runs the loop and takes the
+    /// thread's CPU time over it. A release that never comes counts as a stop.
+    pub fn drive<E, S>(&mut self, engine: &mut E, source: &mut S, plan: &LoopPlan) -> LoopStop
+    where
+        E: Engine,
+        S: Source<Op = E::Op>,
+    {
+        // The run may have given up on the start; then nobody listens and the gate says so.
+        let _ = self.ready.send(self.number);
+        let Some(release) = self.gate.wait() else { return LoopStop::Asked };
+        let worker = Worker {
+            clock: &self.clock,
+            scale: Arc::clone(&self.scale),
+            stop: self.stop,
+            live: self.live,
+            release,
+            pacing: shape::pacing(self.job, self.seed, self.number, self.scale.load()),
+        };
+        let before = ThreadUsage::current();
+        let stop = drive(engine, source, plan, worker);
+        self.cpu = Some(shape::cpu_use(&before, &ThreadUsage::current()));
+        stop
+    }
+}

@@ -1,0 +1,122 @@
+//! The shape of a worker's loop, from its job: bounds, batches, pacing.
+
+use std::num::NonZeroU64;
+
+use weir_schema::{BlockWorkload, CpuUse, Job, Kind, Recording, Schedule, Timing, Workload};
+use weir_sys::clock::Scale;
+use weir_sys::usage::ThreadUsage;
+
+use crate::generate::Streams;
+use crate::generate::arrivals::{Arrivals, Even, Poisson, Rate};
+use crate::live::{KINDS, Measured};
+use crate::pacer::{PacerPlan, Pause};
+use crate::worker::LoopPlan;
+
+/// Bounds and batches of a loop with `slots` slots.
+pub(crate) fn loop_plan(job: &Job, slots: u32) -> LoopPlan {
+    let depth = &job.depth;
+    let batch = if depth.submit_batch == 0 { slots } else { depth.submit_batch };
+    let errors = &job.errors;
+    let by_kind = Kind::DATA.map(|k| *errors.go_on.of(k));
+    let ignored = Kind::DATA.map(|k| errors.ignore.of(k).clone());
+    let [read, write, trim] = ignored;
+    LoopPlan {
+        depth: slots,
+        batch: batch.clamp(1, slots),
+        reap_min: depth.reap_min.min(slots),
+        reap_max: if depth.reap_max == 0 { u32::MAX } else { depth.reap_max },
+        refill_below: depth.refill_below.unwrap_or(u32::MAX),
+        runtime: job.bounds.runtime_ns,
+        ramp: job.bounds.ramp_ns,
+        max_latency: job.pacing.max_latency_ns,
+        timed: job.recording.timing != Timing::EndsOnly || job.pacing.max_latency_ns.is_some(),
+        stamp_each: job.recording.timing == Timing::EveryOperation && batch > 1,
+        go_on: [by_kind[0], by_kind[1], by_kind[2], by_kind[1]],
+        ignore: [read, write.clone(), trim, write],
+        until_full: job.bounds.until_full,
+        response: is_open_loop(job),
+    }
+}
+
+/// Latency counts from intended starts.
+pub(crate) fn is_open_loop(job: &Job) -> bool {
+    match &job.pacing.schedule {
+        Some(
+            Schedule::OpsPerSecond { open_loop, .. } | Schedule::BytesPerSecond { open_loop, .. },
+        ) => *open_loop,
+        None => false,
+    }
+}
+
+/// What each kind of a block workload records.
+pub fn measured(job: &Job, inline: bool) -> [Option<Measured>; KINDS] {
+    let Workload::Block(workload) = &job.workload else { return [None; KINDS] };
+    let Recording { timing, slat, clat, lat, exact_squares, .. } = job.recording;
+    let measured = Measured {
+        split: !inline && (slat || clat),
+        latency: timing != Timing::EndsOnly && (slat || clat || lat),
+        response: is_open_loop(job) && timing != Timing::EndsOnly,
+        squares: exact_squares,
+    };
+    let [read, write, trim] = Kind::DATA.map(|k| workload.mix.has(k).then_some(measured));
+    [read, write, trim, flushes(workload).then_some(measured)]
+}
+
+fn flushes(workload: &BlockWorkload) -> bool {
+    workload.flush.fsync_every.is_some() || workload.flush.fdatasync_every.is_some()
+}
+
+/// The pacing of a worker.
+pub(crate) fn pacing(job: &Job, seed: u64, worker: u32, scale: Scale) -> PacerPlan {
+    let streams = Streams::new(seed, worker);
+    let arrivals = |rate: Rate, poisson: bool| {
+        if poisson {
+            Arrivals::Poisson(Poisson::new(rate, streams.arrivals()))
+        } else {
+            Arrivals::Even(Even::new(rate))
+        }
+    };
+    let (rates, poisson, skip_pauses) = match &job.pacing.schedule {
+        None => ([None; 3], false, false),
+        Some(Schedule::OpsPerSecond { limit_per_s, poisson, ignore_thinktime, .. }) => {
+            let rate = |k| limit_per_s.of(k).and_then(|r| whole(r.0)).map(Rate::Operations);
+            (Kind::DATA.map(rate), *poisson, *ignore_thinktime)
+        }
+        Some(Schedule::BytesPerSecond { limit_bytes_per_s, poisson, ignore_thinktime, .. }) => {
+            let rate = |k| limit_bytes_per_s.of(k).and_then(|r| whole(r.0)).map(Rate::Bytes);
+            (Kind::DATA.map(rate), *poisson, *ignore_thinktime)
+        }
+    };
+    PacerPlan {
+        arrivals: rates.map(|r| r.map(|r| arrivals(r, poisson))),
+        pause: job.pacing.thinktime.map(|t| Pause {
+            pause: scale.to_ticks(t.pause_ns),
+            spin: scale.to_ticks(t.spin_ns),
+            every: t.every.into(),
+            after: t.after_ns.map(|n| scale.to_ticks(n)),
+        }),
+        skip_pauses,
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rate from the plan: positive, and a saturated one is no limit anyway"
+)]
+fn whole(rate: f64) -> Option<NonZeroU64> {
+    NonZeroU64::new(rate.round() as u64)
+}
+
+/// CPU time between two readings of a thread.
+pub(crate) fn cpu_use(before: &ThreadUsage, after: &ThreadUsage) -> CpuUse {
+    let used = after.since(before);
+    CpuUse {
+        user_ns: used.user,
+        system_ns: used.system,
+        voluntary_switches: used.voluntary_switches,
+        involuntary_switches: used.involuntary_switches,
+        minor_faults: used.minor_faults,
+        major_faults: used.major_faults,
+    }
+}

@@ -1,0 +1,22 @@
+//! The source of operations: what the loop asks for the next one.
+
+use crate::engine::Operation;
+
+/// Gives operations until the work is over.
+pub trait Source {
+    /// What it gives.
+    type Op: Operation;
+
+    /// The next operation, to be carried out in `slot`; `None` when the work is over.
+    fn next(&mut self, slot: u32) -> Option<Self::Op>;
+
+    /// Makes the operation's buffer ready: generation of payload comes before t_issue.
+    #[inline]
+    fn prepare(&mut self, _slot: u32, _op: &Self::Op) {}
+
+    /// `prepare` takes long enough to be timed and accounted.
+    #[inline]
+    fn prepare_is_timed(&self) -> bool {
+        false
+    }
+}

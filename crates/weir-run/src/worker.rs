@@ -1,0 +1,158 @@
+//! The worker: one thread's loop from the release to its last completion.
+//!
+//! In: an engine, a source of operations, a clock, bounds and pacing. Out: counters and
+//! histograms in [`WorkerLive`], and why the loop ended. Monomorphised: no virtual call,
+//! allocation, lock or system call of its own per operation. Not here: threads, set-up, results.
+
+mod inline;
+mod queued;
+mod state;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+use weir_sys::clock::{SharedScale, Tick};
+use weir_units::Nanos;
+
+use crate::clock::RunClock;
+use crate::engine::Engine;
+use crate::live::WorkerLive;
+use crate::pacer::PacerPlan;
+use crate::source::Source;
+
+/// What bounds and shapes a loop.
+#[derive(Debug)]
+pub struct LoopPlan {
+    /// Limit of operations in flight.
+    pub depth: u32,
+    /// Operations handed over at once.
+    pub batch: u32,
+    /// Completions waited for at once.
+    pub reap_min: u32,
+    /// Completions taken at once.
+    pub reap_max: u32,
+    /// New operations are issued when no more than this are in flight, once the queue was full.
+    pub refill_below: u32,
+    /// Time to measure, after ramp.
+    pub runtime: Option<Nanos>,
+    /// Time that is not measured.
+    pub ramp: Nanos,
+    /// An operation slower than this ends the job.
+    pub max_latency: Option<Nanos>,
+    /// The clock is read for each operation or batch; otherwise only now and then, and no latency
+    /// is recorded.
+    pub timed: bool,
+    /// The clock is read before each operation of a batch too.
+    pub stamp_each: bool,
+    /// Failed operations of a kind are counted and the loop goes on.
+    pub go_on: [bool; 4],
+    /// These errno values of a kind are no failures.
+    pub ignore: [Vec<i32>; 4],
+    /// A full device or file system ends the job in order.
+    pub until_full: bool,
+    /// Latency counts from the intended start too.
+    pub response: bool,
+}
+
+impl Default for LoopPlan {
+    fn default() -> Self {
+        Self {
+            depth: 1,
+            batch: 1,
+            reap_min: 1,
+            reap_max: u32::MAX,
+            refill_below: u32::MAX,
+            runtime: None,
+            ramp: Nanos(0),
+            max_latency: None,
+            timed: true,
+            stamp_each: false,
+            go_on: [false; 4],
+            ignore: Default::default(),
+            until_full: false,
+            response: false,
+        }
+    }
+}
+
+/// What a loop shares with the run.
+#[derive(Debug)]
+pub struct Worker<'a, C> {
+    /// The clock.
+    pub clock: &'a C,
+    /// What a tick is worth at the moment.
+    pub scale: Arc<SharedScale>,
+    /// Non-zero: end.
+    pub stop: &'a AtomicU32,
+    /// Where everything is recorded.
+    pub live: &'a WorkerLive,
+    /// The common release.
+    pub release: Tick,
+    /// When what may be issued.
+    pub pacing: PacerPlan,
+}
+
+/// Why a loop ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoopStop {
+    /// The work was done.
+    WorkDone,
+    /// The time was up.
+    TimeUp,
+    /// Somebody asked for it.
+    Asked,
+    /// An operation failed.
+    Failed(OpFailure),
+}
+
+/// The operation that ended a loop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpFailure {
+    /// What went wrong.
+    pub fault: OpFault,
+    /// Index of its kind.
+    pub kind: usize,
+    /// Which target.
+    pub target: u32,
+    /// Where.
+    pub offset: u64,
+    /// How much was asked for.
+    pub length: u32,
+}
+
+/// What went wrong with an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpFault {
+    /// An errno.
+    Errno(i32),
+    /// No more bytes came: the end of the file or device.
+    EndOfTarget,
+    /// It took longer than the plan allows.
+    TooSlow {
+        /// What it took.
+        took: Nanos,
+        /// What is allowed.
+        limit: Nanos,
+    },
+    /// The engine could not hand over or reap at all.
+    Engine(i32),
+}
+
+/// Runs the loop that fits the engine.
+pub fn drive<E, S, C>(
+    engine: &mut E,
+    source: &mut S,
+    plan: &LoopPlan,
+    worker: Worker<'_, C>,
+) -> LoopStop
+where
+    E: Engine,
+    S: Source<Op = E::Op>,
+    C: RunClock,
+{
+    if E::INLINE {
+        inline::run(engine, source, plan, worker)
+    } else {
+        queued::run(engine, source, plan, worker)
+    }
+}

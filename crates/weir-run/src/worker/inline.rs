@@ -1,0 +1,128 @@
+//! The loop of engines that complete inside the call: no slots, no reaping, one clock read per
+//! operation. The end of one operation is the start of the next.
+
+use weir_sys::clock::Tick;
+
+use crate::clock::RunClock;
+use crate::engine::{Engine, Operation, Submit};
+use crate::source::Source;
+use crate::worker::state::{Rest, State};
+use crate::worker::{LoopPlan, LoopStop, Worker};
+
+#[inline(never)]
+pub(super) fn run<E, S, C>(
+    engine: &mut E,
+    source: &mut S,
+    plan: &LoopPlan,
+    worker: Worker<'_, C>,
+) -> LoopStop
+where
+    E: Engine,
+    S: Source<Op = E::Op>,
+    C: RunClock,
+{
+    let mut state = State::new(plan, worker);
+    let live = state.live();
+    let paced = !state.pacer.is_free();
+    let timed_prepare = source.prepare_is_timed();
+    let mut now = state.now();
+    while state.ended.is_none() {
+        let Some(op) = source.next(0) else { break };
+        let mut intended = now;
+        if paced {
+            (now, intended) = wait_for_start(&mut state, &op, now);
+            if state.is_over(now) {
+                break;
+            }
+        }
+        source.prepare(0, &op);
+        if timed_prepare {
+            now = account_preparation(&state, now);
+        }
+        live.at_offset.set(op.offset());
+        live.at_target.set(u64::from(op.target()));
+        let kind = &live.kinds[op.kind_index() & 3];
+        kind.issued.add(1);
+        let Submit::Done(result) = engine.submit(0, &op) else { break };
+        let done = if plan.timed { state.now() } else { state.now_and_then(now) };
+        // Before the operation is recorded: one that straddles the end of ramp belongs to the
+        // side on which it completes.
+        if done >= state.event_at || state.stop_asked() {
+            state.event(done);
+        }
+        let lat = state.nanos(now, done);
+        if result == i64::from(op.length()) {
+            kind.completed.add(1);
+            kind.bytes.add(u64::from(op.length()));
+            kind.lat.record(lat);
+            if plan.response {
+                kind.rlat.record(state.nanos(intended, done));
+            }
+            now = done;
+        } else {
+            now = finish_rest(&mut state, engine, &op, result, now, intended);
+        }
+        if lat >= state.slowest_ns {
+            state.too_slow(&op, lat);
+        }
+        if paced {
+            state.pacer.count(now);
+        }
+    }
+    live.last_done.set(now.0);
+    state.stop()
+}
+
+/// Waits for the intended start; the instant it is then, and the intended one.
+#[cold]
+#[inline(never)]
+fn wait_for_start<C: RunClock, O: Operation>(
+    state: &mut State<'_, C>,
+    op: &O,
+    now: Tick,
+) -> (Tick, Tick) {
+    let intended = state.pacer.intended(op.kind_index(), op.length());
+    if intended <= now {
+        return (now, intended);
+    }
+    let woken = state.wait_until(intended);
+    state.count_lateness(state.nanos(intended, woken));
+    (woken, intended)
+}
+
+#[inline(never)]
+fn account_preparation<C: RunClock>(state: &State<'_, C>, since: Tick) -> Tick {
+    let now = state.now();
+    state.live().prepare_ns.add(state.nanos(since, now));
+    now
+}
+
+/// A short or failed operation: continues it until it is whole or over.
+#[cold]
+#[inline(never)]
+fn finish_rest<E: Engine, C: RunClock>(
+    state: &mut State<'_, C>,
+    engine: &mut E,
+    op: &E::Op,
+    mut result: i64,
+    started: Tick,
+    intended: Tick,
+) -> Tick {
+    let kind = &state.live().kinds[op.kind_index() & 3];
+    let mut rest = *op;
+    loop {
+        let now = state.now();
+        let lat = state.nanos(started, now);
+        if result == i64::from(rest.length()) {
+            kind.completed.add(1);
+            kind.bytes.add(u64::from(op.length()));
+            kind.lat.record(lat);
+            kind.rlat.record(state.nanos(intended, now));
+            return now;
+        }
+        let Rest::GoOn(moved) = state.incomplete(&rest, result, lat) else { return now };
+        rest = rest.advanced(moved);
+        let Submit::Done(next) = engine.submit(0, &rest) else { return now };
+        result = next;
+    }
+}

@@ -1,0 +1,403 @@
+//! The loop of engines that keep operations in flight: fill the queue, hand over, harvest.
+//!
+//! Clock reads are chained: the read that closes the hand-over of one batch (its t_accept) is the
+//! t_issue of the next operation; one read stamps a harvest.
+
+#![expect(clippy::inline_always, reason = "parts of one loop, split for the reader only")]
+
+use weir_sys::clock::Tick;
+
+use crate::clock::RunClock;
+use crate::engine::{Completed, Engine, Operation, Submit, Wait};
+use crate::live::{batch_level, depth_level};
+use crate::source::Source;
+use crate::worker::state::{Rest, State};
+use crate::worker::{LoopPlan, LoopStop, Worker};
+
+/// An operation in flight.
+#[derive(Clone, Copy, Default)]
+struct Slot<O> {
+    op: O,
+    /// What has not moved yet: the whole operation, until a short completion.
+    rest: O,
+    started: Tick,
+    accepted: Tick,
+    intended: Tick,
+}
+
+/// The queue's bookkeeping.
+struct Queue<O> {
+    slots: Vec<Slot<O>>,
+    free: Vec<u32>,
+    in_flight: u32,
+    /// Submitted, not yet accepted.
+    fresh: Vec<u32>,
+    /// In flight, with a rest that has to be submitted again.
+    again: Vec<u32>,
+    /// Drawn in this slot, not yet due or without room in the engine.
+    pending: Option<(u32, O, Tick)>,
+    exhausted: bool,
+    /// The queue was full and shall sink to the refill mark first.
+    sinking: bool,
+    /// The engine did not take all it was offered.
+    blocked: bool,
+    /// When a slot became free while none was.
+    free_since: Tick,
+}
+
+impl<O: Operation> Queue<O> {
+    fn new(depth: u32, now: Tick) -> Self {
+        let room = depth as usize;
+        Self {
+            slots: vec![Slot::default(); room],
+            free: (0..depth).rev().collect(),
+            in_flight: 0,
+            fresh: Vec::with_capacity(room),
+            again: Vec::with_capacity(room),
+            pending: None,
+            exhausted: false,
+            sinking: false,
+            blocked: false,
+            free_since: now,
+        }
+    }
+
+    #[inline(always)]
+    fn release(&mut self, slot: u32, now: Tick) {
+        if self.free.is_empty() {
+            self.free_since = now;
+        }
+        self.free.push(slot);
+        self.in_flight -= 1;
+    }
+}
+
+/// What one iteration works on.
+struct Loop<'a, 'b, E, S, C> {
+    engine: &'b mut E,
+    source: &'b mut S,
+    plan: &'a LoopPlan,
+    state: State<'a, C>,
+    paced: bool,
+    timed_prepare: bool,
+}
+
+#[inline(never)]
+pub(super) fn run<E, S, C>(
+    engine: &mut E,
+    source: &mut S,
+    plan: &LoopPlan,
+    worker: Worker<'_, C>,
+) -> LoopStop
+where
+    E: Engine,
+    S: Source<Op = E::Op>,
+    C: RunClock,
+{
+    let state = State::new(plan, worker);
+    let mut now = state.now();
+    let paced = !state.pacer.is_free();
+    let timed_prepare = source.prepare_is_timed();
+    let mut queue = Queue::new(plan.depth, now);
+    let mut this = Loop { engine, source, plan, state, paced, timed_prepare };
+    loop {
+        if this.state.stop_asked() && this.state.ended.is_none() {
+            this.state.event(now);
+        }
+        if this.state.ended.is_none() {
+            now = this.fill(&mut queue, now);
+        } else if !queue.again.is_empty() {
+            this.submit_rests(&mut queue);
+            now = this.commit(&mut queue, now);
+        }
+        if queue.in_flight == 0 {
+            let over = this.state.ended.is_some() || queue.exhausted;
+            match queue.pending {
+                Some((_, _, due)) if !over || this.state.ended.is_none() => {
+                    now = this.state.wait_until(due);
+                    if this.state.is_over(now) {
+                        break;
+                    }
+                    continue;
+                }
+                _ if over => break,
+                _ => continue,
+            }
+        }
+        now = this.harvest(&mut queue, now);
+    }
+    this.state.live().last_done.set(now.0);
+    this.state.stop()
+}
+
+impl<E, S, C> Loop<'_, '_, E, S, C>
+where
+    E: Engine,
+    S: Source<Op = E::Op>,
+    C: RunClock,
+{
+    /// Issues operations until the queue is full, the next one is not due, or work is over.
+    #[inline(always)]
+    fn fill(&mut self, queue: &mut Queue<E::Op>, mut now: Tick) -> Tick {
+        if queue.sinking && queue.in_flight > self.plan.refill_below {
+            return now;
+        }
+        queue.sinking = false;
+        queue.blocked = false;
+        if !queue.again.is_empty() {
+            self.submit_rests(queue);
+        }
+        while !queue.blocked {
+            let Some((slot, op, intended)) = self.draw(queue, &mut now) else { break };
+            if self.plan.stamp_each {
+                now = self.state.now();
+            }
+            queue.slots[slot as usize] =
+                Slot { op, rest: op, started: now, accepted: now, intended };
+            match self.engine.submit(slot, &op) {
+                Submit::Queued => {
+                    self.count_issue(queue, slot);
+                    if queue.fresh.len() >= self.plan.batch as usize {
+                        now = self.commit(queue, now);
+                    }
+                }
+                Submit::Done(result) => now = self.done_inside(queue, slot, result),
+                Submit::Full => {
+                    queue.pending = Some((slot, op, intended));
+                    queue.blocked = true;
+                }
+            }
+        }
+        if queue.fresh.is_empty() { now } else { self.commit(queue, now) }
+    }
+
+    /// The next operation that may be issued now, with its slot.
+    #[inline(always)]
+    fn draw(&mut self, queue: &mut Queue<E::Op>, now: &mut Tick) -> Option<(u32, E::Op, Tick)> {
+        if queue.pending.is_some() {
+            return self.draw_pending(queue, now);
+        }
+        if queue.exhausted {
+            return None;
+        }
+        let Some(&slot) = queue.free.last() else {
+            queue.sinking = self.plan.refill_below < self.plan.depth;
+            return None;
+        };
+        let Some(op) = self.source.next(slot) else {
+            queue.exhausted = true;
+            return None;
+        };
+        queue.free.pop();
+        self.source.prepare(slot, &op);
+        if self.timed_prepare {
+            *now = self.account_preparation(*now);
+        }
+        if self.paced {
+            let intended = self.state.pacer.intended(op.kind_index(), op.length());
+            queue.pending = Some((slot, op, intended));
+            return self.draw_pending(queue, now);
+        }
+        Some((slot, op, *now))
+    }
+
+    #[inline(never)]
+    fn draw_pending(
+        &mut self,
+        queue: &mut Queue<E::Op>,
+        now: &mut Tick,
+    ) -> Option<(u32, E::Op, Tick)> {
+        let (_, _, intended) = queue.pending?;
+        if intended > *now {
+            *now = self.state.now();
+            if intended > *now {
+                return None;
+            }
+        }
+        if self.paced {
+            let ready = intended.max(queue.free_since);
+            self.state.count_lateness(self.state.nanos(ready, *now));
+            self.state.pacer.count(*now);
+        }
+        queue.pending.take()
+    }
+
+    #[inline(always)]
+    fn count_issue(&mut self, queue: &mut Queue<E::Op>, slot: u32) {
+        let op = &queue.slots[slot as usize].op;
+        let live = self.state.live();
+        queue.in_flight += 1;
+        live.kinds[op.kind_index() & 3].issued.add(1);
+        live.depth[depth_level(queue.in_flight)].add(1);
+        live.at_offset.set(op.offset());
+        live.at_target.set(u64::from(op.target()));
+        queue.fresh.push(slot);
+    }
+
+    /// Hands over what was submitted; one clock read closes its slat.
+    #[inline(always)]
+    fn commit(&mut self, queue: &mut Queue<E::Op>, now: Tick) -> Tick {
+        let taken = match self.engine.commit() {
+            Ok(taken) => (taken as usize).min(queue.fresh.len()),
+            Err(error) => {
+                self.state.engine_failed(&error);
+                0
+            }
+        };
+        let now = if self.plan.timed { self.state.now() } else { self.state.now_and_then(now) };
+        self.state.live().submitted[batch_level(taken as u32)].add(1);
+        for &slot in &queue.fresh[..taken] {
+            queue.slots[slot as usize].accepted = now;
+        }
+        if taken == queue.fresh.len() {
+            queue.fresh.clear();
+        } else {
+            queue.blocked = true;
+            queue.fresh.drain(..taken);
+        }
+        if now >= self.state.event_at {
+            self.state.event(now);
+            queue.blocked |= self.state.ended.is_some();
+        }
+        now
+    }
+
+    /// Waits for completions and records them.
+    #[inline(always)]
+    fn harvest(&mut self, queue: &mut Queue<E::Op>, mut now: Tick) -> Tick {
+        let wait = self.wait(queue, now);
+        let mut taken = 0;
+        let Self { engine, state, plan, .. } = self;
+        let outcome = engine.reap(wait, |completed| {
+            if taken == 0 {
+                now = if plan.timed { state.now() } else { state.now_and_then(now) };
+                if now >= state.event_at {
+                    state.event(now);
+                }
+            }
+            taken += 1;
+            complete(state, queue, completed, now);
+        });
+        if let Err(error) = outcome {
+            state.engine_failed(&error);
+            // Nothing will come back any more.
+            queue.in_flight = 0;
+            queue.exhausted = true;
+        }
+        if taken == 0 {
+            now = state.now();
+            if now >= state.event_at {
+                state.event(now);
+            }
+        }
+        state.live().harvested[batch_level(taken)].add(1);
+        now
+    }
+
+    #[inline(always)]
+    fn wait(&self, queue: &Queue<E::Op>, now: Tick) -> Wait {
+        let accepted = queue.in_flight - queue.fresh.len() as u32;
+        let mut timeout_ns = None;
+        let mut at_least = self.plan.reap_min;
+        if self.state.ended.is_some() || queue.exhausted {
+            at_least = 1;
+        } else if let Some((_, _, due)) = queue.pending
+            && !queue.blocked
+        {
+            at_least = 1;
+            timeout_ns = Some(self.state.wait_limit(now, due));
+        }
+        Wait { at_least: at_least.min(accepted), at_most: self.plan.reap_max, timeout_ns }
+    }
+
+    /// An engine that usually queues finished this one at once.
+    #[cold]
+    #[inline(never)]
+    fn done_inside(&mut self, queue: &mut Queue<E::Op>, slot: u32, result: i64) -> Tick {
+        self.count_issue(queue, slot);
+        queue.fresh.pop();
+        let now = self.state.now();
+        queue.slots[slot as usize].accepted = now;
+        complete(&mut self.state, queue, Completed { slot, result }, now);
+        now
+    }
+
+    #[inline(never)]
+    fn account_preparation(&self, since: Tick) -> Tick {
+        let now = self.state.now();
+        self.state.live().prepare_ns.add(self.state.nanos(since, now));
+        now
+    }
+
+    /// Submits what short completions left over.
+    #[cold]
+    #[inline(never)]
+    fn submit_rests(&mut self, queue: &mut Queue<E::Op>) {
+        while let Some(slot) = queue.again.pop() {
+            let rest = queue.slots[slot as usize].rest;
+            match self.engine.submit(slot, &rest) {
+                Submit::Queued => queue.fresh.push(slot),
+                Submit::Done(result) => {
+                    let now = self.state.now();
+                    complete(&mut self.state, queue, Completed { slot, result }, now);
+                }
+                Submit::Full => {
+                    queue.again.push(slot);
+                    queue.blocked = true;
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Records a completion and frees its slot.
+#[inline(always)]
+fn complete<O: Operation, C: RunClock>(
+    state: &mut State<'_, C>,
+    queue: &mut Queue<O>,
+    completed: Completed,
+    now: Tick,
+) {
+    let Some(slot) = queue.slots.get(completed.slot as usize) else { return };
+    let slat = state.nanos(slot.started, slot.accepted);
+    let clat = state.nanos(slot.accepted, now);
+    let lat = slat + clat;
+    if completed.result == i64::from(slot.rest.length()) {
+        let kind = &state.live().kinds[slot.op.kind_index() & 3];
+        kind.completed.add(1);
+        kind.bytes.add(u64::from(slot.op.length()));
+        kind.slat.record(slat);
+        kind.clat.record(clat);
+        kind.lat.record(lat);
+        if state.response() {
+            kind.rlat.record(state.nanos(slot.intended, now));
+        }
+        if lat >= state.slowest_ns {
+            let op = slot.op;
+            state.too_slow(&op, lat);
+        }
+        queue.release(completed.slot, now);
+    } else {
+        incomplete(state, queue, completed, lat, now);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn incomplete<O: Operation, C: RunClock>(
+    state: &mut State<'_, C>,
+    queue: &mut Queue<O>,
+    completed: Completed,
+    lat: u64,
+    now: Tick,
+) {
+    let rest = queue.slots[completed.slot as usize].rest;
+    match state.incomplete(&rest, completed.result, lat) {
+        Rest::GoOn(moved) => {
+            queue.slots[completed.slot as usize].rest = rest.advanced(moved);
+            queue.again.push(completed.slot);
+        }
+        Rest::Over => queue.release(completed.slot, now),
+    }
+}

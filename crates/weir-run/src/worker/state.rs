@@ -1,0 +1,247 @@
+//! What both loops share: the next event on the clock, faults, the conversion to nanoseconds.
+//!
+//! Everything here that is not inlined is off the hot path.
+
+use std::sync::atomic::Ordering;
+
+use weir_sys::clock::{Scale, Tick};
+use weir_units::Nanos;
+
+use crate::clock::RunClock;
+use crate::engine::Operation;
+use crate::live::WorkerLive;
+use crate::pacer::Pacer;
+use crate::worker::{LoopPlan, LoopStop, OpFailure, OpFault, Worker};
+
+const EIO: i32 = 5;
+const EINTR: i32 = 4;
+const ENOSPC: i32 = 28;
+const ETIMEDOUT: i32 = 110;
+/// An issue later than this after its intended start, with a slot free, is the generator's fault.
+const LATE_NS: u64 = 10_000;
+/// A worker takes over the scale of the last anchor this often.
+const RESCALE: Nanos = Nanos(100_000_000);
+
+/// The state of a running loop that changes rarely.
+pub(super) struct State<'a, C> {
+    worker: Worker<'a, C>,
+    plan: &'a LoopPlan,
+    pub(super) scale: Scale,
+    pub(super) pacer: Pacer,
+    /// The next tick at which [`State::event`] wants to be called.
+    pub(super) event_at: Tick,
+    ramp_end: Option<Tick>,
+    end: Tick,
+    rescale_at: Tick,
+    /// The latency from which an operation is too slow.
+    pub(super) slowest_ns: u64,
+    pub(super) ended: Option<LoopStop>,
+    untimed: u32,
+}
+
+impl<'a, C: RunClock> State<'a, C> {
+    pub(super) fn new(plan: &'a LoopPlan, mut worker: Worker<'a, C>) -> Self {
+        let scale = worker.scale.load();
+        let release = worker.release;
+        let pacing = std::mem::take(&mut worker.pacing);
+        let ramp = scale.to_ticks(plan.ramp);
+        let end = plan
+            .runtime
+            .map_or(Tick(u64::MAX), |t| release.after(ramp).after(scale.to_ticks(t)));
+        worker.live.started.set(release.0);
+        let mut state = Self {
+            pacer: Pacer::new(pacing, release, scale),
+            ramp_end: (plan.ramp.0 > 0).then(|| release.after(ramp)),
+            end,
+            rescale_at: release.after(scale.to_ticks(RESCALE)),
+            event_at: release,
+            slowest_ns: plan.max_latency.map_or(u64::MAX, |n| n.0),
+            ended: None,
+            untimed: 0,
+            scale,
+            plan,
+            worker,
+        };
+        state.set_event();
+        state
+    }
+
+    pub(super) fn live(&self) -> &'a WorkerLive {
+        self.worker.live
+    }
+
+    #[inline]
+    pub(super) fn response(&self) -> bool {
+        self.plan.response
+    }
+
+    #[inline]
+    pub(super) fn now(&self) -> Tick {
+        self.worker.clock.now()
+    }
+
+    /// The instant where every operation is timed; otherwise a read every 64 calls.
+    #[inline]
+    pub(super) fn now_and_then(&mut self, last: Tick) -> Tick {
+        self.untimed = self.untimed.wrapping_add(1);
+        if self.untimed.is_multiple_of(64) { self.now() } else { last }
+    }
+
+    #[inline]
+    pub(super) fn stop_asked(&self) -> bool {
+        self.worker.stop.load(Ordering::Relaxed) != 0
+    }
+
+    #[inline]
+    pub(super) fn nanos(&self, from: Tick, to: Tick) -> u64 {
+        self.scale.to_nanos(to.since(from))
+    }
+
+    fn set_event(&mut self) {
+        let ramp = self.ramp_end.unwrap_or(Tick(u64::MAX));
+        self.event_at = self.end.min(ramp).min(self.rescale_at);
+    }
+
+    /// End of ramp, end of time, a new scale, a stop.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn event(&mut self, now: Tick) {
+        if let Some(ramp_end) = self.ramp_end.filter(|&r| now >= r) {
+            self.worker.live.reset();
+            self.worker.live.started.set(ramp_end.0);
+            self.ramp_end = None;
+        }
+        if now >= self.rescale_at {
+            self.scale = self.worker.scale.load();
+            self.rescale_at = now.after(self.scale.to_ticks(RESCALE));
+        }
+        self.set_event();
+        if self.ended.is_none() {
+            if self.stop_asked() {
+                self.ended = Some(LoopStop::Asked);
+            } else if now >= self.end {
+                self.ended = Some(LoopStop::TimeUp);
+            }
+        }
+    }
+
+    /// Looks at the clock's events and stops where there is time for it.
+    pub(super) fn is_over(&mut self, now: Tick) -> bool {
+        if now >= self.event_at || self.stop_asked() {
+            self.event(now);
+        }
+        self.ended.is_some()
+    }
+
+    /// Waits until an intended start, a stop or the end of time; the instant it is then.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn wait_until(&mut self, due: Tick) -> Tick {
+        loop {
+            let now = self.now();
+            if now >= due || self.stop_asked() || now >= self.end {
+                return now;
+            }
+            if now < self.pacer.spin_until() {
+                std::hint::spin_loop();
+            } else {
+                self.worker.clock.wait_towards(due.min(self.end));
+            }
+            if now >= self.event_at {
+                self.event(now);
+            }
+        }
+    }
+
+    /// Notes how late an operation was issued although a slot was free.
+    pub(super) fn count_lateness(&self, lag_ns: u64) {
+        if lag_ns > LATE_NS {
+            self.worker.live.late.add(1);
+        }
+    }
+
+    /// How long a reap may wait for the next intended start.
+    pub(super) fn wait_limit(&self, now: Tick, due: Tick) -> u64 {
+        self.scale.to_nanos(due.min(self.end).since(now))
+    }
+
+    /// An operation that moved less than it should: go on with it, or a fault.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn incomplete<O: Operation>(&mut self, op: &O, result: i64, lat_ns: u64) -> Rest {
+        let kind = op.kind_index();
+        let live = &self.worker.live.kinds[kind];
+        if result > 0 {
+            live.short.add(1);
+            return Rest::GoOn(u32::try_from(result).unwrap_or(u32::MAX));
+        }
+        let errno = i32::try_from(-result).unwrap_or(EIO);
+        if errno == EINTR && !self.stop_asked() {
+            return Rest::GoOn(0);
+        }
+        let full = errno == ENOSPC && self.plan.until_full;
+        let fault = if errno == 0 { OpFault::EndOfTarget } else { OpFault::Errno(errno) };
+        live.fail(if errno == 0 { EIO } else { errno }, lat_ns);
+        if full || errno == EINTR {
+            let why = if full { LoopStop::WorkDone } else { LoopStop::Asked };
+            self.ended.get_or_insert(why);
+            return Rest::Over;
+        }
+        if !self.plan.go_on[kind] && !self.plan.ignore[kind].contains(&errno) {
+            self.fail(op, fault);
+        }
+        Rest::Over
+    }
+
+    /// An operation took longer than the plan allows.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn too_slow<O: Operation>(&mut self, op: &O, took: u64) {
+        let limit = Nanos(self.slowest_ns);
+        self.fail(op, OpFault::TooSlow { took: Nanos(took), limit });
+    }
+
+    /// The engine itself failed.
+    #[cold]
+    pub(super) fn engine_failed(&mut self, error: &std::io::Error) {
+        let fault = OpFault::Engine(error.raw_os_error().unwrap_or(EIO));
+        let live = self.worker.live;
+        let target = u32::try_from(live.at_target.get()).unwrap_or(0);
+        let at = OpFailure { fault, kind: 0, target, offset: live.at_offset.get(), length: 0 };
+        self.ended.get_or_insert(LoopStop::Failed(at));
+    }
+
+    fn fail<O: Operation>(&mut self, op: &O, fault: OpFault) {
+        let at = OpFailure {
+            fault,
+            kind: op.kind_index(),
+            target: op.target(),
+            offset: op.offset(),
+            length: op.length(),
+        };
+        self.ended.get_or_insert(LoopStop::Failed(at));
+    }
+
+    pub(super) fn stop(self) -> LoopStop {
+        self.ended.unwrap_or(LoopStop::WorkDone)
+    }
+}
+
+/// What remains of an operation that moved less than it should.
+pub(super) enum Rest {
+    /// So many bytes moved; the rest is to be done.
+    GoOn(u32),
+    /// It is over.
+    Over,
+}
+
+impl OpFault {
+    /// The errno that reports print.
+    pub fn errno(self) -> i32 {
+        match self {
+            Self::Errno(e) | Self::Engine(e) => e,
+            Self::EndOfTarget => EIO,
+            Self::TooSlow { .. } => ETIMEDOUT,
+        }
+    }
+}
