@@ -48,7 +48,7 @@ impl HostFacts {
     pub fn read(tree: &Tree, topology: &Topology) -> Self {
         let system = rustix::system::uname();
         let words = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
-        let cpuinfo = tree.text("proc/cpuinfo").unwrap_or_default();
+        let cpuinfo = tree.cpuinfo();
         Self {
             hostname: words(system.nodename()),
             kernel: words(system.release()),

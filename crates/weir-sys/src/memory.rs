@@ -73,6 +73,15 @@ pub fn resident(tree: &Tree) -> Option<Bytes> {
     Some(Bytes(pages * rustix::param::page_size() as u64))
 }
 
+/// The most memory this process ever had resident.
+pub fn peak_resident(tree: &Tree) -> Option<Bytes> {
+    let status = tree.text("proc/self/status")?;
+    let peak = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    kib(peak)
+}
+
 /// Reads `   1024 kB`, the kernel's way to write sizes.
 pub(crate) fn kib(text: &str) -> Option<Bytes> {
     let number: u64 = text.trim().strip_suffix("kB")?.trim().parse().ok()?;
@@ -121,7 +130,8 @@ mod tests {
     }
 
     #[test]
-    fn this_process_has_resident_memory() {
+    fn this_process_has_resident_memory_and_a_peak_of_it() {
         assert!(resident(&Tree::real()).unwrap().0 > 0);
+        assert!(peak_resident(&Tree::real()).unwrap().0 > 0);
     }
 }

@@ -125,10 +125,17 @@ fn cpu(tree: &Tree, id: u32, nodes: &[Node]) -> Cpu {
 }
 
 fn caches(tree: &Tree, online: &CpuList) -> Vec<Cache> {
-    let mut caches = Vec::new();
-    for cpu in online.as_slice() {
+    let mut found: Vec<(u32, Cache)> = Vec::new();
+    for &cpu in online.as_slice() {
         let at = format!("{CPUS}/cpu{cpu}/cache");
         for index in tree.numbered(&at, "index") {
+            // A shared cache is listed once per sharer, and once is enough to read it.
+            if found
+                .iter()
+                .any(|(i, cache)| *i == index && cache.cpus.contains(cpu))
+            {
+                continue;
+            }
             let at = format!("{at}/index{index}");
             let cache = || {
                 Some(Cache {
@@ -138,10 +145,10 @@ fn caches(tree: &Tree, online: &CpuList) -> Vec<Cache> {
                     cpus: list(tree, &format!("{at}/shared_cpu_list"))?,
                 })
             };
-            // A shared cache is listed once per CPU; the sharers tell two of a kind apart.
-            caches.extend(cache().filter(|cache| !caches.contains(cache)));
+            found.extend(cache().map(|cache| (index, cache)));
         }
     }
+    let mut caches: Vec<Cache> = found.into_iter().map(|(_, cache)| cache).collect();
     caches.sort_by_key(|cache| cache.level);
     caches
 }

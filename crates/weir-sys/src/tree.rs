@@ -4,6 +4,7 @@
 //! where the kernel has no such file: facts are optional by nature. Not here: their meaning.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -34,6 +35,20 @@ impl Tree {
     pub fn text(&self, entry: impl AsRef<Path>) -> Option<String> {
         let bytes = fs::read(self.path(entry)).ok()?;
         Some(String::from_utf8_lossy(&bytes).trim().to_owned())
+    }
+
+    /// The beginning of a file, for files of which the kernel makes up more than is asked here.
+    pub fn head(&self, entry: impl AsRef<Path>, limit: u64) -> Option<String> {
+        let file = fs::File::open(self.path(entry)).ok()?;
+        let mut bytes = Vec::new();
+        file.take(limit).read_to_end(&mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).trim().to_owned())
+    }
+
+    /// The first CPU's part of `/proc/cpuinfo`. The whole takes the kernel milliseconds on a
+    /// large machine.
+    pub fn cpuinfo(&self) -> String {
+        self.head("proc/cpuinfo", 8_192).unwrap_or_default()
     }
 
     /// The text of a file, unless it is empty.

@@ -98,7 +98,7 @@ fn trust(tree: &Tree, kernel: Option<&str>) -> Result<String, String> {
         return Err("this architecture has no counter that weir reads".to_owned());
     };
     if cfg!(target_arch = "x86_64") {
-        let cpuinfo = tree.text("proc/cpuinfo").unwrap_or_default();
+        let cpuinfo = tree.cpuinfo();
         let flags = cpuinfo.lines().find(|line| line.starts_with("flags"));
         let has = |flag| flags.is_some_and(|line| line.split_whitespace().any(|f| f == flag));
         for flag in ["constant_tsc", "nonstop_tsc"] {

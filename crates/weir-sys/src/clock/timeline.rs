@@ -32,6 +32,7 @@ pub struct Timeline {
     shared: Arc<SharedScale>,
     calibrated: Scale,
     residual: Option<Residual>,
+    taken: u32,
 }
 
 impl Timeline {
@@ -46,6 +47,7 @@ impl Timeline {
             shared: Arc::new(SharedScale::new(scale)),
             calibrated: scale,
             residual: None,
+            taken: 1,
         }
     }
 
@@ -70,6 +72,7 @@ impl Timeline {
             self.thin();
         }
         self.anchors.push(anchor);
+        self.taken += 1;
         if let [.., a, b, c] = self.anchors[..] {
             self.judge(a, b, c);
         }
@@ -132,9 +135,9 @@ impl Timeline {
         Nanos(self.mono(tick).0.saturating_sub(self.mono(origin).0))
     }
 
-    /// How many anchors are held.
-    pub fn anchor_count(&self) -> usize {
-        self.anchors.len()
+    /// How many anchors were taken.
+    pub fn anchors_taken(&self) -> u32 {
+        self.taken
     }
 }
 
@@ -228,7 +231,8 @@ mod tests {
         for second in 1..30_000 {
             timeline.add(anchor(second, 0));
         }
-        assert!(timeline.anchor_count() <= MAX_ANCHORS);
+        assert!(timeline.anchors.len() <= MAX_ANCHORS);
+        assert_eq!(timeline.anchors_taken(), 30_000);
         for second in [0, 1, 777, 15_001, 29_999] {
             assert_eq!(
                 timeline.mono(anchor(second, 0).tick),
@@ -244,10 +248,10 @@ mod tests {
         let mut timeline = Timeline::start(&clock);
         clock.advance(Nanos(MIN_SPACING.0 - 1));
         timeline.re_anchor(&clock);
-        assert_eq!(timeline.anchor_count(), 1);
+        assert_eq!(timeline.anchors_taken(), 1);
         clock.advance(Nanos(1));
         timeline.re_anchor(&clock);
-        assert_eq!(timeline.anchor_count(), 2);
+        assert_eq!(timeline.anchors_taken(), 2);
         assert_eq!(timeline.mono(clock.now()), MIN_SPACING);
     }
 }
