@@ -1,1 +1,24 @@
-//! weir's own renderings of a result: text, JSON, progress.
+//! weir's own renderings of a result, and the progress line while a run goes on.
+//!
+//! In: a [`weir_schema::RunResult`] (or a [`progress::Snapshot`]) and a [`Style`]. Out: text.
+//! Everything is a pure function of these, so that each rendering can be made again later from
+//! a stored result. Not here: printing, terminals, files; the output of peers (`weir-doors`);
+//! the wording of warnings, which whoever raises them brings along.
+#![forbid(unsafe_code)]
+
+mod entry;
+mod errno;
+mod figures;
+mod json;
+mod paper;
+pub mod progress;
+mod style;
+mod text;
+mod words;
+
+pub use json::json;
+pub use style::{ColorChoice, Flags, Style, Terminal};
+pub use text::text;
+
+#[cfg(test)]
+mod sample;

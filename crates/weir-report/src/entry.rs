@@ -1,0 +1,255 @@
+//! An entry of the report: one job, or the jobs of a group that asked to be reported as one,
+//! with the figures of all its workers put together.
+//!
+//! In: a result. Out: entries in plan order. Histograms are merged, counts added, rates taken
+//! as everything done over the time from the earliest start to the latest end. Not here: words.
+
+use std::collections::BTreeMap;
+
+use weir_schema::{
+    Confidence, Failure, GroupResult, Job, JobResult, Kind, KindResult, RunResult, Span, Stage,
+    State, WorkerResult,
+};
+use weir_stats::Histogram;
+use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
+
+/// One entry.
+pub(crate) struct Entry<'a> {
+    /// Its jobs, at least one.
+    pub(crate) jobs: Vec<&'a JobResult>,
+    /// What the first of them was asked to do.
+    pub(crate) plan: Option<&'a Job>,
+    pub(crate) group: usize,
+    pub(crate) workers: Vec<&'a WorkerResult>,
+    /// Per kind, over all workers.
+    pub(crate) kinds: Vec<KindSum>,
+    pub(crate) span: Option<Span>,
+}
+
+/// The figures of one kind over all workers of an entry.
+#[derive(Clone, Debug)]
+pub(crate) struct KindSum {
+    pub(crate) kind: Kind,
+    /// `read`, or `mixed` where kinds are reported as one.
+    pub(crate) name: &'static str,
+    pub(crate) operations: u64,
+    pub(crate) bytes: Bytes,
+    pub(crate) short: u64,
+    pub(crate) dropped: u64,
+    pub(crate) lost: u64,
+    pub(crate) errors: BTreeMap<i32, u64>,
+    /// Nothing where histograms of different precision met, which have no exact sum.
+    stages: BTreeMap<Stage, Option<Histogram>>,
+}
+
+/// Every entry of a result, in plan order. Hidden jobs have none.
+pub(crate) fn entries(result: &RunResult) -> Vec<Entry<'_>> {
+    let mut entries: Vec<Entry<'_>> = Vec::new();
+    for (number, group) in result.groups.iter().enumerate() {
+        let planned = result.plan.groups.get(number);
+        let mut merged: Option<usize> = None;
+        for (i, job) in group.jobs.iter().enumerate() {
+            let plan = planned.and_then(|g| g.jobs.get(i));
+            if plan.is_some_and(|p| p.hidden) {
+                continue;
+            }
+            if plan.is_some_and(|p| p.merge) {
+                if let Some(entry) = merged.and_then(|at| entries.get_mut(at)) {
+                    entry.jobs.push(job);
+                    continue;
+                }
+                merged = Some(entries.len());
+            }
+            entries.push(Entry::new(job, plan, number));
+        }
+    }
+    for entry in &mut entries {
+        entry.add_up();
+    }
+    entries
+}
+
+impl<'a> Entry<'a> {
+    fn new(job: &'a JobResult, plan: Option<&'a Job>, group: usize) -> Self {
+        Self {
+            jobs: vec![job],
+            plan,
+            group,
+            workers: Vec::new(),
+            kinds: Vec::new(),
+            span: None,
+        }
+    }
+
+    fn add_up(&mut self) {
+        self.workers = self.jobs.iter().flat_map(|j| &j.workers).collect();
+        self.span = self.jobs.iter().filter_map(|j| j.span).reduce(|a, b| Span {
+            start_ns: a.start_ns.min(b.start_ns),
+            end_ns: a.end_ns.max(b.end_ns),
+        });
+        let unified = self.plan.is_some_and(|p| p.recording.unify_kinds);
+        let mut sums: BTreeMap<Kind, KindSum> = BTreeMap::new();
+        for kind in self.workers.iter().flat_map(|w| &w.kinds) {
+            // One sum for all data kinds; syncs move nothing and stay apart.
+            let as_one = unified && kind.kind != Kind::Sync;
+            let key = if as_one { Kind::Read } else { kind.kind };
+            let name = if as_one { "mixed" } else { kind.kind.name() };
+            sums.entry(key).or_insert_with(|| KindSum::new(key, name)).add(kind);
+        }
+        self.kinds = sums.into_values().collect();
+    }
+
+    pub(crate) fn name(&self) -> &'a str {
+        self.jobs.first().map_or("", |j| &j.name)
+    }
+
+    /// How long it ran.
+    pub(crate) fn time(&self) -> Option<Nanos> {
+        self.span.map(Span::length).filter(|t| *t > Nanos::ZERO)
+    }
+
+    pub(crate) fn iops(&self, kind: &KindSum) -> Option<Iops> {
+        Iops::of(kind.operations, self.time()?)
+    }
+
+    pub(crate) fn bandwidth(&self, kind: &KindSum) -> Option<BytesPerSec> {
+        BytesPerSec::of(kind.bytes, self.time()?).filter(|_| kind.bytes > Bytes::ZERO)
+    }
+
+    /// How sure the figures of a kind are; nothing for jobs reported as one.
+    pub(crate) fn confidence(&self, kind: &KindSum) -> Option<&'a Confidence> {
+        match self.jobs.as_slice() {
+            [job] => job.confidence.iter().find(|c| c.kind == kind.kind),
+            _ => None,
+        }
+    }
+
+    /// Failed operations.
+    pub(crate) fn errors(&self) -> u64 {
+        self.kinds.iter().flat_map(|k| k.errors.values()).sum()
+    }
+
+    /// Failures of its jobs and workers, each message once.
+    pub(crate) fn failures(&self) -> Vec<&'a Failure> {
+        let mut failures: Vec<&Failure> = Vec::new();
+        let of_jobs = self.jobs.iter().filter_map(|j| j.failure.as_ref());
+        let of_workers = self.workers.iter().filter_map(|w| w.failure.as_ref());
+        for failure in of_jobs.chain(of_workers) {
+            if !failures.iter().any(|f| f.message == failure.message) {
+                failures.push(failure);
+            }
+        }
+        failures
+    }
+
+    /// The state that says most about why it is not complete.
+    pub(crate) fn state(&self) -> State {
+        let has = |state| self.jobs.iter().any(|j| j.state == state);
+        let telling = [State::Hung, State::Failed, State::Stopped, State::NotStarted];
+        telling.into_iter().find(|s| has(*s)).unwrap_or(State::Done)
+    }
+
+    /// Mean operations in flight, over all workers that know it.
+    pub(crate) fn in_flight(&self) -> Option<f64> {
+        let mut known = self.workers.iter().filter_map(|w| w.depth.mean_in_flight).peekable();
+        known.peek()?;
+        Some(known.sum())
+    }
+
+    /// The most that can be in flight.
+    pub(crate) fn depth_limit(&self) -> Option<u64> {
+        let depth = self.plan?.depth.queue_depth.0;
+        Some(u64::from(depth).saturating_mul(self.workers.len() as u64))
+    }
+
+    /// Cores in use: user and system time over the time each worker ran.
+    pub(crate) fn cores(&self) -> Option<(f64, f64)> {
+        let mut sums = None;
+        for worker in &self.workers {
+            let Some(time) = worker.span.map(Span::length).filter(|t| *t > Nanos::ZERO) else {
+                continue;
+            };
+            let (user, system) = sums.unwrap_or((0.0, 0.0));
+            let share = |part: Nanos| part.as_secs_f64() / time.as_secs_f64();
+            sums = Some((user + share(worker.cpu.user_ns), system + share(worker.cpu.system_ns)));
+        }
+        sums
+    }
+
+    /// Operations per interval on the entry's own time line: (start, length, operations).
+    pub(crate) fn intervals(&self) -> impl Iterator<Item = (Nanos, Nanos, u64)> + '_ {
+        let origin = self.span.map_or(Nanos::ZERO, |s| s.start_ns);
+        self.jobs.iter().flat_map(move |job| {
+            let begin = job.span.map_or(origin, |s| s.start_ns).saturating_sub(origin);
+            let series = job.workers.iter().flat_map(|w| &w.kinds).map(|k| &k.series);
+            series.flat_map(move |series| {
+                series.points().map(move |p| {
+                    (begin.saturating_add(p.start), p.length, p.operations)
+                })
+            })
+        })
+    }
+}
+
+impl KindSum {
+    fn new(kind: Kind, name: &'static str) -> Self {
+        Self {
+            kind,
+            name,
+            operations: 0,
+            bytes: Bytes::ZERO,
+            short: 0,
+            dropped: 0,
+            lost: 0,
+            errors: BTreeMap::new(),
+            stages: BTreeMap::new(),
+        }
+    }
+
+    fn add(&mut self, part: &KindResult) {
+        self.operations += part.operations;
+        self.bytes = self.bytes.saturating_add(part.bytes);
+        self.short += part.short;
+        self.dropped += part.dropped;
+        self.lost += part.lost;
+        for (code, count) in &part.errors {
+            *self.errors.entry(*code).or_default() += count;
+        }
+        for stage in &part.stages {
+            let sum = self.stages.entry(stage.stage);
+            let sum = sum.or_insert_with(|| Histogram::with_bits(stage.histogram.bits()).ok());
+            if sum.as_mut().is_some_and(|h| h.merge(&stage.histogram).is_err()) {
+                *sum = None;
+            }
+        }
+    }
+
+    /// A stage was measured, but its histograms cannot be merged.
+    pub(crate) fn is_unmerged(&self, stage: Stage) -> bool {
+        self.stages.get(&stage).is_some_and(Option::is_none)
+    }
+
+    /// Everything measured of a stage, if anything was.
+    pub(crate) fn stage(&self, stage: Stage) -> Option<&Histogram> {
+        self.stages.get(&stage)?.as_ref().filter(|h| !h.is_empty())
+    }
+}
+
+/// What a group did while all its members ran, over all kinds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Overlap {
+    pub(crate) iops: Iops,
+    pub(crate) bandwidth: Option<BytesPerSec>,
+}
+
+impl Overlap {
+    /// Nothing where the members never ran together.
+    pub(crate) fn of(group: &GroupResult) -> Option<Self> {
+        let rates = &group.rates;
+        let iops = rates.iter().filter_map(|r| r.overlap_ops_per_s).reduce(|a, b| Iops(a.0 + b.0));
+        let bandwidth: f64 =
+            rates.iter().filter_map(|r| r.overlap_bytes_per_s).map(|rate| rate.0).sum();
+        let bandwidth = (bandwidth > 0.0).then_some(BytesPerSec(bandwidth));
+        Some(Self { iops: iops?, bandwidth })
+    }
+}

@@ -1,0 +1,423 @@
+//! Lines of limited width: text with tones is filled in, broken only where it must be, never
+//! cut, and painted last.
+//!
+//! In: pieces of text ([`Text`]), rows of items ([`Row`]). Out: one string. Widths are display
+//! columns. What comes from outside (names, messages) loses its control characters here, and
+//! in an ASCII style everything beyond ASCII is spelt out. Not here: what is said.
+
+use unicode_width::UnicodeWidthChar;
+
+use crate::style::Style;
+
+/// Columns before the values of a row.
+pub(crate) const INDENT: usize = 12;
+/// Below this width every item has a line of its own.
+const KEY_VALUE_BELOW: usize = 60;
+
+/// How a piece of text looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Plain,
+    Strong,
+    Dim,
+    Bad,
+    Warn,
+}
+
+impl Tone {
+    const fn code(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Strong => "\x1b[1m",
+            Self::Dim => "\x1b[2m",
+            Self::Bad => "\x1b[31m",
+            Self::Warn => "\x1b[33m",
+        }
+    }
+}
+
+/// A piece of text that stays on one line if it can.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Text(Vec<(Tone, String)>);
+
+impl Text {
+    pub(crate) fn new(tone: Tone, text: impl Into<String>) -> Self {
+        Self(vec![(tone, text.into())])
+    }
+
+    pub(crate) fn and(mut self, tone: Tone, text: impl Into<String>) -> Self {
+        self.0.push((tone, text.into()));
+        self
+    }
+
+    pub(crate) fn join(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
+    fn blanks(count: usize) -> Self {
+        Self::new(Tone::Plain, " ".repeat(count))
+    }
+
+    /// The width as it will be shown, once cleaned.
+    pub(crate) fn width(&self) -> usize {
+        self.0.iter().map(|(_, text)| width(text)).sum()
+    }
+
+    pub(crate) fn clean(&self, ascii: bool) -> Self {
+        Self(self.0.iter().map(|(tone, text)| (*tone, clean(text, ascii))).collect())
+    }
+
+    /// Its words, each with its tone.
+    pub(crate) fn words(&self) -> Vec<Self> {
+        let mut words: Vec<Self> = vec![Self::default()];
+        for (tone, text) in &self.0 {
+            for (i, word) in text.split(' ').enumerate() {
+                if i > 0 {
+                    words.push(Self::default());
+                }
+                if let (Some(last), false) = (words.last_mut(), word.is_empty()) {
+                    last.0.push((*tone, word.to_owned()));
+                }
+            }
+        }
+        words.retain(|word| !word.0.is_empty());
+        words
+    }
+
+    /// Cuts off what lies beyond `columns`.
+    pub(crate) fn cut(&self, columns: usize) -> Self {
+        let mut left = columns;
+        let mut kept = Self::default();
+        for (tone, text) in &self.0 {
+            let mut piece = String::new();
+            for c in text.chars() {
+                let w = char_width(c);
+                if w > left {
+                    return kept.and(*tone, piece);
+                }
+                left -= w;
+                piece.push(c);
+            }
+            kept.0.push((*tone, piece));
+        }
+        kept
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self::new(Tone::Plain, text)
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        Self::new(Tone::Plain, text)
+    }
+}
+
+/// One value of a row.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    /// What it is, shown where the item has a line of its own.
+    key: String,
+    value: Text,
+    /// How it stands among others, if not as key and value.
+    among: Option<Text>,
+    /// Columns it takes at least.
+    pad: usize,
+}
+
+impl Item {
+    /// `p50 74.2 µs`.
+    pub(crate) fn keyed(key: impl Into<String>, value: impl Into<Text>) -> Self {
+        Self { key: key.into(), value: value.into(), among: None, pad: 0 }
+    }
+
+    /// `412 k ops/s`, whose key shows only on a line of its own.
+    pub(crate) fn bare(key: impl Into<String>, value: impl Into<Text>) -> Self {
+        let value = value.into();
+        Self { key: key.into(), among: Some(value.clone()), value, pad: 0 }
+    }
+
+    /// Another wording among other items: `0 errors` for errors 0.
+    pub(crate) fn among(self, text: impl Into<Text>) -> Self {
+        Self { among: Some(text.into()), ..self }
+    }
+
+    /// With the name of what it belongs to in its key: `read p50`.
+    pub(crate) fn of(self, owner: &str) -> Self {
+        Self { key: format!("{owner} {}", self.key), ..self }
+    }
+
+    pub(crate) fn pad(self, pad: usize) -> Self {
+        Self { pad, ..self }
+    }
+
+    fn text(&self) -> Text {
+        self.among.clone().unwrap_or_else(|| {
+            Text::new(Tone::Plain, format!("{} ", self.key)).join(self.value.clone())
+        })
+    }
+}
+
+/// A labelled row of items.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub(crate) label: String,
+    pub(crate) items: Vec<Item>,
+    /// Columns between items.
+    pub(crate) gap: usize,
+}
+
+impl Row {
+    pub(crate) fn new(label: impl Into<String>, items: Vec<Item>) -> Self {
+        Self { label: label.into(), items, gap: 2 }
+    }
+}
+
+/// The lines written so far.
+pub(crate) struct Paper<'a> {
+    style: &'a Style,
+    out: String,
+}
+
+impl<'a> Paper<'a> {
+    pub(crate) fn new(style: &'a Style) -> Self {
+        Self { style, out: String::new() }
+    }
+
+    pub(crate) fn finish(self) -> String {
+        self.out
+    }
+
+    /// Every item has a line of its own.
+    pub(crate) fn is_key_value(&self) -> bool {
+        self.style.width < KEY_VALUE_BELOW
+    }
+
+    pub(crate) fn blank(&mut self) {
+        if !self.out.is_empty() {
+            self.out.push('\n');
+        }
+    }
+
+    /// Columns that a text takes in this style.
+    pub(crate) fn columns(&self, text: &Text) -> usize {
+        text.clean(self.style.ascii).width()
+    }
+
+    /// Fills lines with atoms, each with the blanks before it; lines after the first are
+    /// indented.
+    pub(crate) fn flow(
+        &mut self,
+        lead: impl Into<Text>,
+        indent: usize,
+        atoms: impl IntoIterator<Item = (usize, Text)>,
+    ) {
+        let ascii = self.style.ascii;
+        let mut fill = Fill {
+            width: self.style.width,
+            indent: indent.min(self.style.width / 2),
+            line: Text::default(),
+            used: 0,
+            lines: Vec::new(),
+        };
+        fill.atom(0, &lead.into().clean(ascii));
+        for (gap, atom) in atoms {
+            fill.atom(gap, &atom.clean(ascii));
+        }
+        for line in fill.finish() {
+            self.paint(&line);
+        }
+    }
+
+    /// A sentence, broken between its words.
+    pub(crate) fn prose(&mut self, lead: impl Into<Text>, indent: usize, text: &str) {
+        let words = Text::from(text).words().into_iter().enumerate();
+        self.flow(lead, indent, words.map(|(i, word)| (usize::from(i > 0), word)));
+    }
+
+    /// Parts of a list, broken after the commas.
+    pub(crate) fn list(&mut self, lead: impl Into<Text>, indent: usize, parts: &[Text]) {
+        let last = parts.len().saturating_sub(1);
+        let atoms = parts.iter().enumerate().map(|(i, part)| {
+            let part = if i < last { part.clone().and(Tone::Plain, ",") } else { part.clone() };
+            (usize::from(i > 0), part)
+        });
+        self.flow(lead, indent, atoms);
+    }
+
+    /// Rows whose items stand below each other.
+    pub(crate) fn rows(&mut self, rows: &[Row]) {
+        if self.is_key_value() {
+            return self.key_values(rows);
+        }
+        let mut pads: Vec<usize> = Vec::new();
+        for (i, item) in rows.iter().flat_map(|row| row.items.iter().enumerate()) {
+            if pads.len() <= i {
+                pads.resize(i + 1, 0);
+            }
+            // A single row keeps its items close together.
+            let natural = if rows.len() > 1 { self.columns(&item.text()) } else { 0 };
+            pads[i] = pads[i].max(item.pad).max(natural);
+        }
+        for row in rows {
+            let mut gap = 0;
+            let mut atoms = Vec::new();
+            for (item, pad) in row.items.iter().zip(&pads) {
+                let text = item.text();
+                let missing = pad.saturating_sub(self.columns(&text));
+                atoms.push((gap, text));
+                gap = row.gap + missing;
+            }
+            let lead = format!("  {:<1$}", row.label, INDENT - 2);
+            self.flow(lead, INDENT, atoms);
+        }
+    }
+
+    pub(crate) fn row(&mut self, row: Row) {
+        self.rows(&[row]);
+    }
+
+    fn key_values(&mut self, rows: &[Row]) {
+        let longest = rows.iter().flat_map(|r| &r.items).map(|i| width(&i.key)).max();
+        let indent = INDENT.max(longest.unwrap_or(0) + 3);
+        for item in rows.iter().flat_map(|row| &row.items) {
+            let lead = format!("  {:<1$}", item.key, indent - 2);
+            self.flow(lead, indent, [(0, item.value.clone())]);
+        }
+    }
+
+    fn paint(&mut self, line: &Text) {
+        paint(line, self.style.color, &mut self.out);
+        self.out.push('\n');
+    }
+}
+
+/// A line that is being filled.
+struct Fill {
+    width: usize,
+    indent: usize,
+    line: Text,
+    used: usize,
+    lines: Vec<Text>,
+}
+
+impl Fill {
+    fn atom(&mut self, gap: usize, atom: &Text) {
+        let columns = atom.width();
+        if self.place(gap, atom, columns) {
+            return;
+        }
+        if columns <= self.width - self.indent {
+            self.next_line();
+            self.push(0, atom, columns);
+            return;
+        }
+        for (i, word) in atom.words().into_iter().enumerate() {
+            let gap = if i == 0 { gap } else { 1 };
+            let columns = word.width();
+            if self.place(gap, &word, columns) {
+                continue;
+            }
+            self.next_line();
+            if columns <= self.width - self.indent {
+                self.push(0, &word, columns);
+            } else {
+                self.letters(&word);
+            }
+        }
+    }
+
+    fn letters(&mut self, word: &Text) {
+        for (tone, text) in &word.0 {
+            for c in text.chars() {
+                let columns = char_width(c);
+                if self.used + columns > self.width {
+                    self.next_line();
+                }
+                self.push(0, &Text::new(*tone, c), columns);
+            }
+        }
+    }
+
+    fn place(&mut self, gap: usize, text: &Text, columns: usize) -> bool {
+        let fits = self.used + gap + columns <= self.width;
+        if fits {
+            self.push(gap, text, columns);
+        }
+        fits
+    }
+
+    fn push(&mut self, gap: usize, text: &Text, columns: usize) {
+        self.line.0.extend(Text::blanks(gap).0);
+        self.line.0.extend(text.0.iter().cloned());
+        self.used += gap + columns;
+    }
+
+    /// Starts a line, unless the present one has nothing on it yet.
+    fn next_line(&mut self) {
+        let line = std::mem::replace(&mut self.line, Text::blanks(self.indent));
+        self.used = self.indent;
+        if line.0.iter().any(|(_, text)| !text.trim().is_empty()) {
+            self.lines.push(line);
+        }
+    }
+
+    fn finish(mut self) -> Vec<Text> {
+        self.next_line();
+        self.lines
+    }
+}
+
+/// Writes a line; neighbours of the same tone share their codes, blanks at the end are left out.
+pub(crate) fn paint(line: &Text, color: bool, out: &mut String) {
+    let mut last = Tone::Plain;
+    let start = out.len();
+    for (tone, text) in line.0.iter().filter(|(_, text)| !text.is_empty()) {
+        if color && *tone != last {
+            if last != Tone::Plain {
+                out.push_str("\x1b[0m");
+            }
+            out.push_str(tone.code());
+            last = *tone;
+        }
+        out.push_str(text);
+    }
+    if last != Tone::Plain {
+        out.push_str("\x1b[0m");
+    }
+    out.truncate(start + out[start..].trim_end_matches(' ').len());
+}
+
+/// Text fit for a terminal: nothing that moves the cursor or reorders, ASCII if asked for.
+pub(crate) fn clean(text: &str, ascii: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            ' '..='~' => out.push(c),
+            _ if c.is_ascii() => out.extend(c.escape_default()),
+            _ if !ascii => out.extend(c.escape_debug()),
+            'µ' => out.push('u'),
+            '±' => out.push_str("+-"),
+            '…' => out.push_str("..."),
+            '·' => out.push('_'),
+            _ => match "▁▂▃▄▅▆▇█".chars().zip(".:-=+*#@".chars()).find(|(block, _)| *block == c)
+            {
+                Some((_, letter)) => out.push(letter),
+                None => out.extend(c.escape_unicode()),
+            },
+        }
+    }
+    out
+}
+
+fn char_width(c: char) -> usize {
+    c.width().unwrap_or(0)
+}
+
+fn width(text: &str) -> usize {
+    text.chars().map(char_width).sum()
+}

@@ -1,0 +1,134 @@
+//! How a job ended: errors by code with their place, what else went wrong, warnings, failures,
+//! and why it is not complete.
+
+use weir_schema::{Failure, State, Warning};
+use weir_units::Nanos;
+
+use super::Report;
+use crate::entry::{Entry, KindSum};
+use crate::errno;
+use crate::figures::significant;
+use crate::paper::{INDENT, Text, Tone};
+
+/// So many failures are told one by one.
+const FAILURES: usize = 4;
+
+impl Report<'_> {
+    /// `owner`: the job's name, where the lines do not stand below its title.
+    pub(super) fn ending(&mut self, entry: &Entry<'_>, owner: Option<&str>, takes_warnings: bool) {
+        for kind in &entry.kinds {
+            for (code, count) in &kind.errors {
+                let text = self.error(entry, kind, *code, *count);
+                self.line("errors", Tone::Bad, owner, &text);
+            }
+            if let Some(text) = self.other_losses(kind) {
+                self.line("besides", Tone::Plain, owner, &text);
+            }
+        }
+        if takes_warnings {
+            let result = self.result;
+            for warning in &result.warnings {
+                if warning.job.as_deref() == Some(entry.name()) {
+                    self.warning(warning, owner);
+                }
+            }
+        }
+        self.failures(entry, owner);
+        if let Some(text) = self.incomplete(entry) {
+            self.line("INCOMPLETE", Tone::Bad, owner, &text);
+        }
+    }
+
+    fn line(&mut self, label: &str, tone: Tone, owner: Option<&str>, text: &str) {
+        let lead = format!("  {label:<9} ");
+        let text = owner.map_or(text.to_owned(), |name| format!("{name}: {text}"));
+        self.paper.prose(Text::new(tone, lead), INDENT, &text);
+    }
+
+    fn error(&self, entry: &Entry<'_>, kind: &KindSum, code: i32, count: u64) -> String {
+        let name = errno::name(code);
+        let meaning = errno::meaning(code).map_or(String::new(), |m| format!(" ({m})"));
+        let count = self.figures.count(count);
+        let place = entry
+            .workers
+            .iter()
+            .filter_map(|w| w.failure.as_ref())
+            .filter(|f| f.errno == Some(code) && f.kind.is_none_or(|k| k == kind.kind))
+            .find_map(place);
+        let place = place.map_or(String::new(), |place| format!(", at {place}"));
+        format!("{name}{meaning} {count} × {}{place}", kind.name)
+    }
+
+    /// Operations that neither completed whole nor failed.
+    fn other_losses(&self, kind: &KindSum) -> Option<String> {
+        let parts: Vec<String> = [
+            (kind.short, "short"),
+            (kind.dropped, "dropped by pacing"),
+            (kind.lost, "never completed"),
+        ]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{} × {} {what}", self.figures.count(count), kind.name))
+        .collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+
+    pub(super) fn warning(&mut self, warning: &Warning, owner: Option<&str>) {
+        let lead = format!("  ! {}  ", warning.id);
+        let hang = self.paper.columns(&lead.as_str().into());
+        let hang = if hang > self.style.width / 2 { 4 } else { hang };
+        let cause = match owner {
+            Some(name) => format!("{name}: {}", warning.cause),
+            None => warning.cause.clone(),
+        };
+        self.paper.prose(Text::new(Tone::Warn, lead), hang, &cause);
+        self.paper.prose(" ".repeat(hang), hang, &warning.remedy);
+    }
+
+    fn failures(&mut self, entry: &Entry<'_>, owner: Option<&str>) {
+        let failures = entry.failures();
+        for failure in failures.iter().take(FAILURES) {
+            self.line("FAILED", Tone::Bad, owner, &failure.message);
+        }
+        if failures.len() > FAILURES {
+            let more = format!("and {} failures more", failures.len() - FAILURES);
+            self.line("", Tone::Bad, owner, &more);
+        }
+    }
+
+    /// `(signal 2 after 12.4 of 30 s)`.
+    fn incomplete(&self, entry: &Entry<'_>) -> Option<String> {
+        let signal = self.result.ended_by.map(|end| format!("signal {}", end.signal));
+        match entry.state() {
+            State::Done | State::Failed => None,
+            State::NotStarted => Some(signal.map_or("(not started)".into(), |signal| {
+                format!("({signal} before it started)")
+            })),
+            State::Stopped => {
+                let cause = signal.unwrap_or_else(|| "stopped by another job's end".into());
+                let planned = entry.plan.and_then(|p| p.bounds.runtime_ns);
+                let ran = entry.time().map_or(String::new(), |t| after(t, planned));
+                Some(format!("({cause}{ran})"))
+            }
+            State::Hung => Some("(a worker did not come back from the kernel)".into()),
+        }
+    }
+}
+
+/// ` after 12.4 of 30 s`.
+fn after(ran: Nanos, planned: Option<Nanos>) -> String {
+    let Some(planned) = planned.filter(|p| *p >= ran) else {
+        return format!(" after {ran}");
+    };
+    format!(" after {} of {} s", significant(ran.as_secs_f64(), 3), planned.as_secs_f64())
+}
+
+/// `/dev/vdb offset 0x1f3d000 (32755712)`.
+fn place(failure: &Failure) -> Option<String> {
+    let target = failure.target.as_deref()?;
+    Some(match failure.offset_bytes {
+        Some(offset) => format!("{target} offset {:#x} ({})", offset.0, offset.0),
+        None => target.to_owned(),
+    })
+}
+

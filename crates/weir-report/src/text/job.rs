@@ -1,0 +1,180 @@
+//! One job in full: what it did, its rates, latencies, course, load and spread; then how it
+//! ended (`ending`).
+
+use weir_schema::{Confidence, Span, WorkerResult};
+use weir_stats::NoInterval;
+use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
+
+use super::Report;
+use crate::entry::{Entry, KindSum};
+use crate::figures::{brief, significant};
+use crate::paper::{INDENT, Item, Row, Text, Tone};
+use crate::words::{aspects, title};
+
+impl Report<'_> {
+    pub(super) fn job(&mut self, entry: &Entry<'_>, takes_warnings: bool) {
+        self.title(entry);
+        self.rates(entry);
+        self.latencies(entry);
+        if let Some(row) = self.course(entry) {
+            self.row(row);
+        }
+        self.row(self.load(entry));
+        self.row(self.spread(entry));
+        self.ending(entry, None, takes_warnings);
+    }
+
+    fn title(&mut self, entry: &Entry<'_>) {
+        let workers = entry.workers.len();
+        let mut parts = match entry.plan {
+            Some(plan) if workers > 0 => title(&aspects(plan, workers)),
+            Some(plan) => title(&aspects(plan, usize::try_from(plan.clones).unwrap_or(1))),
+            None => Vec::new(),
+        };
+        if entry.jobs.len() > 1 {
+            parts.push(format!("{} jobs as one", entry.jobs.len()));
+        }
+        parts.extend(entry.time().map(|t| t.to_string()));
+        let parts: Vec<Text> = parts.into_iter().map(Text::from).collect();
+        let name = Text::new(Tone::Strong, entry.name()).and(Tone::Plain, "   ");
+        self.paper.list(name, INDENT, &parts);
+    }
+
+    /// `rate`, or a row for each kind; then the rate without stragglers.
+    fn rates(&mut self, entry: &Entry<'_>) {
+        let several = entry.kinds.len() > 1;
+        let rows: Vec<Row> = entry
+            .kinds
+            .iter()
+            .map(|kind| {
+                let label = if several { kind.name } else { "rate" };
+                let sure = entry
+                    .confidence(kind)
+                    .map_or(uncertain("no intervals"), |c| self.sure(c));
+                let mut items = self.rate_items(kind, entry.iops(kind), entry.bandwidth(kind));
+                if entry.jobs.len() == 1 && kind.operations > 0 {
+                    items.insert(items.len() - 1, Item::keyed("±", sure).pad(11));
+                }
+                self.with_kind(several, kind, Row::new(label, items))
+            })
+            .filter(|row| !row.items.is_empty())
+            .collect();
+        self.paper.rows(&rows);
+        self.straggling(entry);
+    }
+
+    /// Operations per second, bytes per second, and what was done.
+    pub(super) fn rate_items(
+        &self,
+        kind: &KindSum,
+        iops: Option<Iops>,
+        bandwidth: Option<BytesPerSec>,
+    ) -> Vec<Item> {
+        let strong = |text: String| Text::new(Tone::Strong, text);
+        let mut items = Vec::new();
+        items.extend(iops.map(|r| Item::bare("rate", strong(self.figures.iops(r))).pad(12)));
+        let bandwidth = bandwidth.map(|r| strong(self.figures.bandwidth(r)));
+        items.extend(bandwidth.map(|text| Item::bare("bandwidth", text).pad(10)));
+        let mut done = format!("{} ops", self.figures.count(kind.operations));
+        if kind.bytes > Bytes::ZERO {
+            done = format!("{done}, {}", self.figures.size(kind.bytes));
+        }
+        items.push(Item::bare("done", done));
+        items
+    }
+
+    fn sure(&self, confidence: &Confidence) -> String {
+        let rate = confidence.ops_per_s;
+        match (rate.half_width(), rate.absent) {
+            (Some(half), _) if rate.value > 0.0 => format!("{} %", brief(100.0 * half / rate.value)),
+            (_, Some(NoInterval::Correlated)) => uncertain("correlated"),
+            (_, Some(NoInterval::FewSamples)) => uncertain("few samples"),
+            _ => uncertain("short run"),
+        }
+    }
+
+    /// The kind goes into the keys where items stand alone.
+    pub(super) fn with_kind(&self, several: bool, kind: &KindSum, mut row: Row) -> Row {
+        if several && self.paper.is_key_value() {
+            row.items = row.items.into_iter().map(|item| item.of(kind.name)).collect();
+        }
+        row
+    }
+
+    /// In flight, CPU, errors.
+    fn load(&self, entry: &Entry<'_>) -> Row {
+        let mut items = Vec::new();
+        let mut label = "in flight";
+        if let Some(mean) = entry.in_flight() {
+            let limit = entry.depth_limit().map_or(String::new(), |limit| format!(" of {limit}"));
+            items.push(Item::bare(label, format!("{}{limit}", significant(mean, 3))));
+        } else {
+            label = "load";
+        }
+        items.extend(entry.cores().map(|(user, system)| Item::keyed("CPU", cpu(user, system))));
+        if !entry.workers.is_empty() {
+            let errors = entry.errors();
+            let tone = if errors > 0 { Tone::Bad } else { Tone::Plain };
+            let count = self.figures.count(errors);
+            let words = format!("{count} error{}", if errors == 1 { "" } else { "s" });
+            let item = Item::keyed("errors", Text::new(tone, count));
+            items.push(item.among(Text::new(tone, words)));
+        }
+        Row { gap: 3, ..Row::new(label, items) }
+    }
+
+    /// The slowest, the middle and the fastest worker.
+    fn spread(&self, entry: &Entry<'_>) -> Row {
+        let moved = entry.kinds.iter().any(|k| k.bytes > Bytes::ZERO);
+        let number = |worker: &WorkerResult| {
+            if entry.jobs.len() > 1 { worker.number } else { worker.clone }
+        };
+        let mut rates: Vec<(f64, u32)> = entry
+            .workers
+            .iter()
+            .filter_map(|w| Some((rate(w, w.span.map(Span::length)?, moved)?, number(w))))
+            .collect();
+        rates.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let mut items = Vec::new();
+        if let [slowest, .., fastest] = rates.as_slice() {
+            let unit = self.figures.rate_unit(fastest.0, if moved { "B/s" } else { "ops/s" });
+            let middle = rates.len() / 2;
+            let median = if rates.len().is_multiple_of(2) {
+                f64::midpoint(rates[middle - 1].0, rates[middle].0)
+            } else {
+                rates[middle].0
+            };
+            let (low, high) = (unit.print(slowest.0), unit.print(fastest.0));
+            items.push(Item::keyed("slowest", format!("{} {low} {}", slowest.1, unit.name)));
+            items.push(Item::keyed("median", unit.print(median)));
+            items.push(Item::keyed("fastest", format!("{} {high}", fastest.1)));
+        }
+        Row { gap: 3, ..Row::new("workers", items) }
+    }
+}
+
+fn uncertain(reason: &str) -> String {
+    format!("? ({reason})")
+}
+
+/// Bytes or operations per second of one worker.
+fn rate(worker: &WorkerResult, time: Nanos, moved: bool) -> Option<f64> {
+    if moved {
+        let bytes = worker.kinds.iter().map(|k| k.bytes).sum();
+        BytesPerSec::of(bytes, time).map(|r| r.0)
+    } else {
+        Iops::of(worker.kinds.iter().map(|k| k.operations).sum(), time).map(|r| r.0)
+    }
+}
+
+/// `71 % of a core (user 22, system 49)`, or cores from one on.
+fn cpu(user: f64, system: f64) -> String {
+    let total = user + system;
+    if total < 0.995 {
+        let [total, user, system] = [total, user, system].map(|part| brief(part * 100.0));
+        format!("{total} % of a core (user {user}, system {system})")
+    } else {
+        let [total, user, system] = [total, user, system].map(|part| significant(part, 3));
+        format!("{total} cores (user {user}, system {system})")
+    }
+}

@@ -1,0 +1,104 @@
+//! The text report: one screen that says what was measured, how sure it is and what spoils it.
+//!
+//! In: a result and a style. Out: lines no wider than the style's width, in a fixed order:
+//! header, jobs (in full, or as a table when there are many), warnings about the whole run,
+//! the instrument's own cost. Nothing is cut; what does not fit is continued below. Not here:
+//! how lines are filled (`paper`), how numbers are printed (`figures`).
+
+mod ending;
+mod group;
+mod header;
+mod job;
+mod latency;
+mod spark;
+mod sweep;
+mod table;
+
+use weir_schema::RunResult;
+
+use crate::entry::{Entry, entries};
+use crate::figures::Figures;
+use crate::paper::{Paper, Row};
+use crate::style::Style;
+
+/// So many jobs are shown in full; more become a table.
+const IN_FULL: usize = 4;
+
+/// What every part of the report needs.
+struct Report<'a> {
+    result: &'a RunResult,
+    style: &'a Style,
+    figures: Figures,
+    paper: Paper<'a>,
+}
+
+/// The result as text for people, each line ended.
+pub fn text(result: &RunResult, style: &Style) -> String {
+    let mut report = Report {
+        result,
+        style,
+        figures: Figures { raw: style.raw },
+        paper: Paper::new(style),
+    };
+    report.header();
+    let entries = entries(result);
+    if entries.len() > IN_FULL {
+        report.paper.blank();
+        report.table(&entries);
+    } else {
+        report.in_full(&entries);
+    }
+    report.foot();
+    report.paper.finish()
+}
+
+impl Report<'_> {
+    fn in_full(&mut self, entries: &[Entry<'_>]) {
+        for (i, entry) in entries.iter().enumerate() {
+            self.paper.blank();
+            // Names need not be unique; a warning belongs to the first of its name.
+            let first = entries.iter().position(|e| e.name() == entry.name()) == Some(i);
+            self.job(entry, first);
+            if entries.get(i + 1).is_none_or(|next| next.group != entry.group) {
+                self.group(entries, entry.group);
+            }
+        }
+    }
+
+    /// Warnings about the whole run, and what the instrument itself costs.
+    fn foot(&mut self) {
+        let result = self.result;
+        let jobs: Vec<&str> = result.jobs().map(|j| j.name.as_str()).collect();
+        let mut general = result.warnings.iter().peekable();
+        self.paper.blank();
+        while let Some(warning) = general.next() {
+            if warning.job.as_deref().is_none_or(|job| !jobs.contains(&job)) {
+                self.warning(warning, None);
+            }
+        }
+        self.instrument();
+    }
+
+    fn instrument(&mut self) {
+        let facts = &self.result.instrument;
+        let text = match (facts.ns_per_op, &facts.absent) {
+            (Some(ns), _) => {
+                let own = crate::figures::significant(ns, 3);
+                let read = crate::figures::significant(self.result.clock.read_ns, 2);
+                format!("{own} ns per operation (clock read {read} ns)")
+            }
+            (None, Some(reason)) => format!("not measured: {reason}"),
+            (None, None) => return,
+        };
+        self.paper.prose("instrument  ", crate::paper::INDENT, &text);
+    }
+
+    fn row(&mut self, row: Row) {
+        if !row.items.is_empty() {
+            self.paper.row(row);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

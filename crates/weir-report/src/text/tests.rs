@@ -1,0 +1,197 @@
+//! The whole report on fixed results, at every width that changes its shape.
+
+use proptest::prelude::*;
+use unicode_width::UnicodeWidthStr;
+use weir_schema::{Kind, RunResult, Warning};
+use weir_units::Percent;
+
+use super::text;
+use crate::sample::{self, Shape};
+use crate::style::Style;
+
+fn all_samples() -> Vec<(&'static str, RunResult)> {
+    vec![
+        ("single", sample::single()),
+        ("two_kinds", sample::two_kinds()),
+        ("open_loop", sample::open_loop()),
+        ("workers", sample::workers()),
+        ("together", sample::together()),
+        ("sweep", sample::sweep()),
+        ("many", sample::many()),
+        ("failed", sample::failed()),
+        ("interrupted", sample::interrupted()),
+        ("short", sample::short()),
+    ]
+}
+
+fn style(width: usize) -> Style {
+    Style { width, ..Style::default() }
+}
+
+fn assert_fits(text: &str, width: usize) {
+    for line in text.lines() {
+        assert!(line.width() <= width, "{} > {width}: {line}\n{text}", line.width());
+        assert_eq!(line.trim_end(), line, "blanks at the end");
+    }
+    assert!(text.ends_with('\n') && !text.contains("\n\n\n"), "{text}");
+}
+
+#[test]
+fn every_sample_looks_as_agreed_at_every_width() {
+    for (name, result) in all_samples() {
+        let mut all = String::new();
+        for width in [120, 80, 60, 40] {
+            let text = text(&result, &style(width));
+            assert_fits(&text, width);
+            all += &format!("=== {width} columns\n{text}");
+        }
+        insta::assert_snapshot!(name, all);
+    }
+}
+
+#[test]
+fn an_ascii_report_has_only_ascii() {
+    for (name, result) in all_samples() {
+        let style = Style { ascii: true, ..style(80) };
+        let text = text(&result, &style);
+        assert!(text.is_ascii(), "{text}");
+        assert_fits(&text, 80);
+        if name == "open_loop" {
+            insta::assert_snapshot!("ascii", text);
+        }
+    }
+}
+
+#[test]
+fn raw_numbers_are_whole_and_in_the_smallest_unit() {
+    let style = Style { raw: true, ..style(100) };
+    let mut all = String::new();
+    for result in [sample::single(), sample::workers(), sample::sweep()] {
+        all += &text(&result, &style);
+    }
+    insta::assert_snapshot!("raw", all);
+}
+
+#[test]
+fn colour_only_adds_codes() {
+    for (_, result) in all_samples() {
+        let plain = text(&result, &style(80));
+        assert!(!plain.contains('\x1b'));
+        let painted = text(&result, &Style { color: true, ..style(80) });
+        let mut bare = painted.clone();
+        for code in ["0", "1", "2", "31", "33"] {
+            bare = bare.replace(&format!("\x1b[{code}m"), "");
+        }
+        let bare: Vec<&str> = bare.lines().map(str::trim_end).collect();
+        assert_eq!(bare, plain.lines().collect::<Vec<_>>());
+        assert!(painted.contains("\x1b[1m"));
+    }
+    let failed = text(&sample::failed(), &Style { color: true, ..style(80) });
+    assert!(failed.contains("\x1b[31m  FAILED"), "{failed}");
+}
+
+#[test]
+fn the_percentiles_asked_for_are_shown() {
+    let asked = Some([1.0, 75.0, 99.999].map(Percent).to_vec());
+    let style = Style { percentiles: asked, ..style(80) };
+    let text = text(&sample::single(), &style);
+    for percentile in ["p1 ", "p75 ", "p99.999 "] {
+        assert!(text.contains(percentile), "{text}");
+    }
+    assert!(!text.contains("p99.9 "), "{text}");
+}
+
+#[test]
+fn a_percentile_with_few_samples_beyond_it_is_marked() {
+    let text = text(&sample::short(), &style(80));
+    assert!(text.contains("µs~"), "{text}");
+    assert!(text.contains("± ? (short run)"), "{text}");
+}
+
+#[test]
+fn names_cannot_move_the_cursor() {
+    let mut result = sample::single();
+    result.groups[0].jobs[0].name = "a\x1b[2Jb\nc\u{202e}d".into();
+    let text = text(&result, &style(80));
+    assert!(!text.contains(['\x1b', '\u{202e}']), "{text}");
+    assert!(text.contains("a\\u{1b}[2Jb\\nc\\u{202e}d"), "{text}");
+}
+
+#[test]
+fn jobs_reported_as_one_add_up() {
+    let mut result = sample::together();
+    for job in &mut result.plan.groups[0].jobs {
+        job.merge = true;
+    }
+    let text = text(&result, &style(80));
+    assert!(text.contains("2 jobs as one"), "{text}");
+    assert!(!text.contains("writer"), "{text}");
+    assert!(text.contains("while all workers ran"), "{text}");
+}
+
+#[test]
+fn the_knee_is_the_first_point_with_95_percent_of_the_best_rate() {
+    let text = text(&sample::sweep(), &style(80));
+    let marked: Vec<&str> = text.lines().filter(|l| l.starts_with('>')).collect();
+    assert_eq!(marked.len(), 1, "{text}");
+    assert!(marked[0].trim_start_matches('>').trim_start().starts_with("64 "), "{text}");
+}
+
+#[test]
+fn points_that_ran_together_are_no_sweep() {
+    let mut result = sample::sweep();
+    let first = result.groups[0].jobs[0].span;
+    result.groups[0].jobs[1].span = first;
+    let text = text(&result, &style(80));
+    assert!(!text.contains("knee"), "{text}");
+    assert!(text.contains("9 jobs"), "{text}");
+}
+
+/// Without blanks, which differ with the width, and without what the layout adds.
+fn squeezed(text: &str) -> String {
+    text.split_whitespace().collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_line_is_wider_than_the_width_and_nothing_is_cut(
+        names in prop::collection::vec("\\PC{1,60}", 1..7),
+        rate in 1_u64..5_000_000,
+        p50 in 1_u64..20_000_000_000,
+        workers in 1_u32..4,
+        width in 20_usize..140,
+        ascii: bool,
+        cause in "[a-z ]{0,90}",
+        raw: bool,
+    ) {
+        let shapes: Vec<Shape> = names.iter().enumerate().map(|(i, name)| Shape {
+            name: name.clone(),
+            kinds: vec![(Kind::Read, rate), (Kind::Write, rate / 3)][..1 + i % 2].to_vec(),
+            workers,
+            block: 1 << (9 + i),
+            p50_ns: p50,
+            tenths: 20,
+            open_loop: i % 2 == 0,
+            ..Shape::default()
+        }).collect();
+        let mut result = sample::run(&shapes);
+        let job = Some(names[0].clone());
+        let remedy = "Do something".to_owned();
+        result.warnings.push(Warning { id: "cpu-steal".into(), job, cause: cause.clone(), remedy });
+        let style = Style { width, ascii, raw, ..Style::default() };
+        let text = text(&result, &style);
+        for line in text.lines() {
+            prop_assert!(line.width() <= width, "{} > {width}: {line}\n{text}", line.width());
+        }
+        prop_assert!(!ascii || text.is_ascii());
+        prop_assert!(!text.contains('\x1b'));
+        let squeezed_text = squeezed(&text);
+        prop_assert!(squeezed_text.contains(&squeezed(&cause)));
+        for name in &names {
+            let name = squeezed(&crate::paper::clean(name, ascii));
+            prop_assert!(squeezed_text.contains(&name), "{name}\n{text}");
+        }
+    }
+}

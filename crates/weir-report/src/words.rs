@@ -1,0 +1,171 @@
+//! What a job does, in a few words read from its plan.
+//!
+//! In: a planned job. Out: its aspects as named pieces of text, for a title and for finding
+//! what differs between jobs. Not here: how many workers really ran, and for how long.
+
+use weir_schema::{
+    Access, BlockSize, BlockWorkload, Distribution, FileNames, Job, Kind, Mix, Schedule, Workload,
+};
+
+/// One aspect of a job. Jobs that differ in a single one are a sweep over it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Aspect {
+    /// Heading of its column.
+    pub(crate) name: &'static str,
+    /// How a title says it; nothing for what a title leaves out.
+    pub(crate) title: String,
+    /// How a column says it.
+    pub(crate) cell: String,
+    /// Its number, if it is one.
+    pub(crate) number: Option<f64>,
+}
+
+/// What a job does, aspect by aspect; always the same aspects in the same order.
+pub(crate) fn aspects(job: &Job, workers: usize) -> Vec<Aspect> {
+    let text = |name, text: String| Aspect { name, title: text.clone(), cell: text, number: None };
+    let depth = job.depth.queue_depth.0;
+    let (operation, block, access, target) = match &job.workload {
+        Workload::Block(work) => (
+            operation(work.mix),
+            block(work),
+            access(&work.access),
+            target(&work.targets.files),
+        ),
+        _ => (String::new(), (String::new(), None), String::new(), String::new()),
+    };
+    let (block, block_number) = block;
+    vec![
+        text("operation", operation),
+        Aspect { number: block_number, ..text("block", block) },
+        text("access", access),
+        text("engine", job.engine.name.clone()),
+        Aspect {
+            name: "depth",
+            title: format!("depth {depth}"),
+            cell: depth.to_string(),
+            number: Some(f64::from(depth)),
+        },
+        Aspect {
+            name: "workers",
+            title: format!("{workers} worker{}", if workers == 1 { "" } else { "s" }),
+            cell: workers.to_string(),
+            number: u32::try_from(workers).ok().map(f64::from),
+        },
+        text("loop", pacing(job)),
+        Aspect { title: String::new(), ..text("target", target) },
+    ]
+}
+
+/// The aspects as parts of a title: `read 4 KiB random`, `io_uring`, `depth 32` …
+pub(crate) fn title(aspects: &[Aspect]) -> Vec<String> {
+    let (work, rest) = aspects.split_at(aspects.len().min(3));
+    let said = |aspects: &[Aspect]| -> Vec<String> {
+        aspects.iter().map(|a| a.title.clone()).filter(|t| !t.is_empty()).collect()
+    };
+    let mut parts = said(rest);
+    let work = said(work).join(" ");
+    if !work.is_empty() {
+        parts.insert(0, work);
+    }
+    parts
+}
+
+fn operation(mix: Mix) -> String {
+    let share = |kind| match kind {
+        Kind::Read => mix.read_percent,
+        Kind::Write => mix.write_percent,
+        Kind::Trim | Kind::Sync => mix.trim_percent,
+    };
+    if mix.trim_then_write {
+        return "trim+write".into();
+    }
+    let kinds: Vec<Kind> = Kind::DATA.into_iter().filter(|k| mix.has(*k)).collect();
+    let names: Vec<&str> = kinds.iter().map(|k| k.name()).collect();
+    let mut text = names.join("/");
+    if kinds.len() > 1 {
+        let shares: Vec<String> = kinds.iter().map(|k| share(*k).to_string()).collect();
+        text = format!("{text} {}", shares.join(":"));
+    }
+    text
+}
+
+/// The sizes of operations, and the number if there is only one size.
+fn block(work: &BlockWorkload) -> (String, Option<f64>) {
+    let size = |s: &BlockSize| match s {
+        BlockSize::Fixed { bytes } => bytes.exact(),
+        BlockSize::Range { min_bytes, max_bytes, .. } => {
+            format!("{} to {}", min_bytes.exact(), max_bytes.exact())
+        }
+        BlockSize::Split { entries } => {
+            let part = |e: &weir_schema::SplitEntry| format!("{} {} %", e.bytes.exact(), e.percent);
+            entries.iter().map(part).collect::<Vec<_>>().join(" + ")
+        }
+    };
+    let per_kind = &work.sizes.size;
+    let used: Vec<&BlockSize> = if work.sizes.by_pattern {
+        vec![&per_kind.read, &per_kind.write]
+    } else {
+        Kind::DATA.into_iter().filter(|k| work.mix.has(*k)).map(|k| per_kind.of(k)).collect()
+    };
+    let mut texts: Vec<String> = used.iter().map(|s| size(s)).collect();
+    texts.dedup();
+    let number = match used.first() {
+        Some(BlockSize::Fixed { bytes }) if texts.len() == 1 => Some(as_f64(bytes.0)),
+        _ => None,
+    };
+    (texts.join("/"), number)
+}
+
+fn access(access: &Access) -> String {
+    if !access.random {
+        return if access.skip_bytes == 0 { "sequential".into() } else { "strided".into() };
+    }
+    let spread = match &access.distribution {
+        Distribution::Uniform => String::new(),
+        Distribution::Zipf { theta, .. } => format!(" zipf {theta}"),
+        Distribution::Pareto { h, .. } => format!(" pareto {h}"),
+        Distribution::Normal { deviation_percent, .. } => format!(" normal {deviation_percent} %"),
+        Distribution::Zoned { .. } => " zoned".into(),
+    };
+    let share = match access.random_percent.read {
+        100 => String::new(),
+        percent => format!("{percent} % "),
+    };
+    format!("{share}random{spread}")
+}
+
+fn target(files: &FileNames) -> String {
+    match files {
+        FileNames::Listed { paths, .. } => paths.join(":"),
+        FileNames::Generated { pattern, .. } => pattern.clone(),
+        FileNames::None => String::new(),
+    }
+}
+
+/// Closed or open loop, and the rate asked for.
+fn pacing(job: &Job) -> String {
+    let (limits, open): (Vec<String>, bool) = match &job.pacing.schedule {
+        None => (Vec::new(), false),
+        Some(Schedule::OpsPerSecond { limit_per_s: l, open_loop, .. }) => {
+            let given = [l.read, l.write, l.trim].into_iter().flatten();
+            (given.map(|rate| rate.to_string()).collect(), *open_loop)
+        }
+        Some(Schedule::BytesPerSecond { limit_bytes_per_s: l, open_loop, .. }) => {
+            let given = [l.read, l.write, l.trim].into_iter().flatten();
+            (given.map(|rate| rate.to_string()).collect(), *open_loop)
+        }
+    };
+    let mut limits = limits;
+    limits.dedup();
+    match (open, limits.is_empty()) {
+        (false, true) => "closed loop".into(),
+        (false, false) => format!("closed loop at most {}", limits.join("/")),
+        (true, true) => "open loop".into(),
+        (true, false) => format!("open loop {}", limits.join("/")),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a block size is far below 2^53")]
+fn as_f64(bytes: u64) -> f64 {
+    bytes as f64
+}
