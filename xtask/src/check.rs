@@ -21,7 +21,7 @@ type Gate = (&'static str, fn() -> Result<()>);
 
 const GATES: &[Gate] = &[
     ("lock", lock),
-    ("fmt", || Cmd::new("cargo fmt --all --check").run()),
+    ("fmt", || Cmd::new("cargo fmt --all --check -- -l").run()),
     ("arrows", || arrows::run(&[])),
     ("lints", lints::run),
     ("crates", crate_count),
