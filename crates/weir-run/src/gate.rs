@@ -8,7 +8,7 @@ use crate::live::lock;
 
 /// Where a worker waits for its start.
 #[derive(Debug, Default)]
-pub struct Gate {
+pub(crate) struct Gate {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -23,19 +23,19 @@ enum State {
 
 impl Gate {
     /// Lets everybody through; their time begins at this instant.
-    pub fn open(&self, release: Tick) {
+    pub(crate) fn open(&self, release: Tick) {
         *lock(&self.state) = State::Open(release);
         self.changed.notify_all();
     }
 
     /// Sends everybody home.
-    pub fn cancel(&self) {
+    pub(crate) fn cancel(&self) {
         *lock(&self.state) = State::Cancelled;
         self.changed.notify_all();
     }
 
     /// Waits; the instant of the release, or `None` if there will be none.
-    pub fn wait(&self) -> Option<Tick> {
+    pub(crate) fn wait(&self) -> Option<Tick> {
         let mut state = lock(&self.state);
         loop {
             match *state {

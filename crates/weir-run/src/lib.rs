@@ -8,6 +8,7 @@
 pub mod block;
 mod clock;
 mod engine;
+pub mod execute;
 pub mod family;
 mod gate;
 pub mod generate;

@@ -246,13 +246,13 @@ impl WorkerLive {
 
 /// Position of a depth in tables by powers of two: 1, 2–3, 4–7, … 64 and more.
 #[inline]
-pub fn depth_level(depth: u32) -> usize {
+pub(crate) fn depth_level(depth: u32) -> usize {
     (depth.max(1).ilog2() as usize).min(6)
 }
 
 /// Position of a batch in tables by size: 0, 1–4, 5–8, 9–16, 17–32, 33–64, more.
 #[inline]
-pub fn batch_level(batch: u32) -> usize {
+pub(crate) fn batch_level(batch: u32) -> usize {
     match batch {
         0 => 0,
         1..=4 => 1,

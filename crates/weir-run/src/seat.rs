@@ -9,6 +9,7 @@ use weir_sys::clock::{Clock, SharedScale};
 use weir_sys::usage::ThreadUsage;
 
 use crate::engine::Engine;
+use crate::execute::Event;
 use crate::gate::Gate;
 use crate::live::WorkerLive;
 use crate::shape;
@@ -35,7 +36,7 @@ pub struct Seat<'a> {
     /// Where everything is recorded.
     pub live: &'a WorkerLive,
     pub(crate) gate: &'a Gate,
-    pub(crate) ready: Sender<u32>,
+    pub(crate) events: Sender<Event>,
     pub(crate) cpu: Option<CpuUse>,
 }
 
@@ -53,7 +54,7 @@ impl Seat<'_> {
         S: Source<Op = E::Op>,
     {
         // The run may have given up on the start; then nobody listens and the gate says so.
-        let _ = self.ready.send(self.number);
+        let _ = self.events.send(Event::Ready(self.number));
         let Some(release) = self.gate.wait() else { return LoopStop::Asked };
         let worker = Worker {
             clock: &self.clock,

@@ -1,0 +1,391 @@
+//! From what the run left to the result.
+
+use std::collections::BTreeMap;
+
+use weir_schema::{
+    Confidence, CpuUse, DepthUse, DiskCounters, EndedBy, GroupResult, Instrument, Job, JobResult,
+    Kind, KindResult, LatencyPercentile, Moments, Plan, RESULT_SCHEMA, Rates, RunResult, Span,
+    Stage, StageHistogram, State, WorkerResult,
+};
+use weir_stats::{Estimate, Histogram};
+use weir_sys::Tree;
+use weir_sys::clock::{Tick, Timeline};
+use weir_sys::device::{DiskCounters as Counters, disk_counters};
+use weir_units::{Bytes, BytesPerSec, Iops, Nanos, Percent};
+
+use crate::execute::running::{Ended, Worker};
+use crate::execute::sampler::{KindSamples, Sampled};
+use crate::execute::{Run, RunControl, warn};
+use crate::live::LiveKind;
+use crate::shape::is_open_loop;
+
+/// Counters of the disks behind the targets, taken when each first shows up.
+#[derive(Debug, Default)]
+pub(super) struct Disks {
+    first: BTreeMap<String, (Counters, Option<std::time::Instant>)>,
+}
+
+impl Disks {
+    /// Remembers the counters of disks that were not known yet.
+    pub(super) fn note(&mut self, names: &[String]) {
+        let tree = Tree::real();
+        for name in names {
+            if let Some(counters) = disk_counters(&tree, name) {
+                let now = Some(std::time::Instant::now());
+                self.first.entry(name.clone()).or_insert((counters, now));
+            }
+        }
+    }
+
+    fn since(&self) -> Vec<DiskCounters> {
+        let tree = Tree::real();
+        let read = |(name, (first, at)): (&String, &(Counters, Option<std::time::Instant>))| {
+            let done = disk_counters(&tree, name)?.since(first);
+            let elapsed = at.map_or(0, |at| at.elapsed().as_nanos());
+            Some(DiskCounters {
+                device: name.clone(),
+                read_operations: done.reads,
+                write_operations: done.writes,
+                read_merges: done.reads_merged,
+                write_merges: done.writes_merged,
+                read_bytes: done.read,
+                write_bytes: done.written,
+                read_ns: done.read_time,
+                write_ns: done.write_time,
+                in_queue_ns: done.queued,
+                busy_ns: done.busy,
+                elapsed_ns: Nanos(u64::try_from(elapsed).unwrap_or(u64::MAX)),
+                members: Vec::new(),
+            })
+        };
+        self.first.iter().filter_map(read).collect()
+    }
+}
+
+/// Instants on the run's clock.
+struct Times<'a> {
+    timeline: &'a Timeline,
+    zero: Tick,
+}
+
+impl Times<'_> {
+    fn at(&self, tick: Tick) -> Nanos {
+        self.timeline.since(self.zero, tick)
+    }
+}
+
+/// The result of a run.
+pub(super) fn result(
+    mut run: Run<'_>,
+    plan: &Plan,
+    control: RunControl<'_>,
+    instrument: Instrument,
+    before: &warn::MachineBefore,
+    disks: &Disks,
+) -> RunResult {
+    let end = control.clock.now();
+    run.timeline.re_anchor(&control.clock);
+    let zero = run.first_release.unwrap_or(run.origin);
+    let times = Times { timeline: &run.timeline, zero };
+    run.ended.sort_by_key(|e| e.index);
+    let mut groups = vec![GroupResult::default(); plan.groups.len()];
+    let mut host = control.host;
+    let mut family_warnings = Vec::new();
+    let mut ended = run.ended.into_iter().peekable();
+    for ((group, job), index) in plan.jobs().zip(0..) {
+        let result = match ended.next_if(|e| e.index == index) {
+            Some(ended) => {
+                if let Some(prepared) = &ended.prepared {
+                    host.devices.extend(prepared.devices());
+                    family_warnings.extend(warn::of_family(&job.name, prepared.as_ref()));
+                }
+                job_result(job, ended, &times)
+            }
+            None => not_started(job),
+        };
+        groups[group].jobs.push(result);
+    }
+    groups.iter_mut().for_each(|g| g.rates = rates(&g.jobs));
+    host.devices.dedup();
+    let signal = control.signals.number.load(std::sync::atomic::Ordering::Relaxed);
+    let interrupted =
+        control.signals.interruptions.load(std::sync::atomic::Ordering::Relaxed) > 0;
+    let mut clock = control.clock_facts;
+    clock.anchors = run.timeline.anchors_taken();
+    clock.residual_ns = run.timeline.residual().map(|r| r.nanos.0 as f64);
+    clock.residual_ppm = run.timeline.residual().map(|r| r.ppm);
+    let mut result = RunResult {
+        schema: RESULT_SCHEMA.to_owned(),
+        weir_version: control.version.to_owned(),
+        started_unix_ns: run.started_unix_ns,
+        duration_ns: times.at(end),
+        complete: !interrupted,
+        ended_by: interrupted.then_some(EndedBy { signal }),
+        groups,
+        warnings: family_warnings,
+        disks: disks.since(),
+        clock,
+        instrument,
+        host,
+        plan: plan.clone(),
+    };
+    result.instrument.peak_memory_bytes = weir_sys::memory::peak_resident(&Tree::real());
+    let machine = warn::of_run(&result, before);
+    result.warnings.extend(machine);
+    result
+}
+
+fn not_started(job: &Job) -> JobResult {
+    JobResult {
+        name: job.name.clone(),
+        state: State::NotStarted,
+        span: None,
+        failure: None,
+        workers: Vec::new(),
+        confidence: Vec::new(),
+    }
+}
+
+fn job_result(job: &Job, ended: Ended, times: &Times<'_>) -> JobResult {
+    let workers: Vec<WorkerResult> = ended
+        .workers
+        .iter()
+        .enumerate()
+        .map(|(i, w)| {
+            let samples = ended.sampled.as_ref().and_then(|s| s.workers.get(i));
+            worker_result(job, w, samples, &ended, times)
+        })
+        .collect();
+    let spans = || workers.iter().filter_map(|w| w.span);
+    let span = spans().map(|s| s.start_ns).min().zip(spans().map(|s| s.end_ns).max());
+    let confidence = match &ended.sampled {
+        Some(sampled) => confidence(job, &workers, sampled),
+        None => Vec::new(),
+    };
+    JobResult {
+        name: job.name.clone(),
+        state: ended.state,
+        span: span.map(|(start_ns, end_ns)| Span { start_ns, end_ns }),
+        failure: ended.failure,
+        workers,
+        confidence,
+    }
+}
+
+fn worker_result(
+    job: &Job,
+    worker: &Worker,
+    samples: Option<&[KindSamples; 4]>,
+    ended: &Ended,
+    times: &Times<'_>,
+) -> WorkerResult {
+    let live = &worker.live;
+    let ran = ended.release.filter(|_| live.started.get() > 0);
+    let span = ran.map(|_| {
+        let start = Tick(live.started.get());
+        let end = Tick(live.last_done.get()).max(start);
+        Span { start_ns: times.at(start), end_ns: times.at(end) }
+    });
+    let runtime = span.map_or(Nanos(0), Span::length);
+    let all = [Kind::Read, Kind::Write, Kind::Trim, Kind::Sync];
+    let kinds = all.into_iter().filter_map(|kind| {
+        let samples = samples.map(|s| &s[kind.index()]);
+        kind_result(job, kind, &live.kinds[kind.index()], samples, runtime, ended.is_inline)
+    });
+    let kinds: Vec<KindResult> = kinds.collect();
+    let thread_id = worker.thread_id.load(std::sync::atomic::Ordering::Relaxed);
+    WorkerResult {
+        clone: worker.clone,
+        number: worker.number,
+        thread_id: (thread_id > 0).then_some(thread_id),
+        span,
+        setup_ns: None,
+        state: worker.state,
+        failure: worker.failure.clone(),
+        depth: depth_use(worker, &kinds, ended.is_inline, runtime),
+        kinds,
+        cpu: if worker.state == State::Hung { CpuUse::default() } else { worker.cpu },
+        prepare_ns: Some(Nanos(live.prepare_ns.get())).filter(|n| n.0 > 0),
+        late_issues: is_open_loop(job).then(|| live.late.get()),
+    }
+}
+
+fn kind_result(
+    job: &Job,
+    kind: Kind,
+    live: &LiveKind,
+    samples: Option<&KindSamples>,
+    runtime_ns: Nanos,
+    is_inline: bool,
+) -> Option<KindResult> {
+    let (issued, operations, failed) =
+        (live.issued.get(), live.completed.get(), live.failed.get());
+    if issued == 0 && operations == 0 && failed == 0 {
+        return None;
+    }
+    let (errors, error_latencies) = live.errors();
+    let mut stages = Vec::new();
+    let mut add = |stage, histogram: Option<Histogram>| {
+        if let Some(histogram) = histogram.filter(|h| !h.is_empty()) {
+            stages.push(StageHistogram { stage, histogram });
+        }
+    };
+    let lat = live.lat.snapshot();
+    let wanted = &job.recording;
+    add(Stage::Slat, live.slat.snapshot().filter(|_| wanted.slat));
+    // An engine that completes inside the call has no point between: clat is lat.
+    let clat = if is_inline { lat.clone() } else { live.clat.snapshot() };
+    add(Stage::Clat, clat.filter(|_| wanted.clat));
+    add(Stage::Lat, lat.filter(|_| wanted.lat));
+    add(Stage::Rlat, live.rlat.snapshot());
+    add(Stage::Errors, Some(error_latencies));
+    let moments = |m: fn(&KindSamples) -> &weir_stats::Moments| {
+        samples.map(m).filter(|m| m.count > 0).map(|m| Moments {
+            count: m.count,
+            min: m.min,
+            max: m.max,
+            mean: m.mean,
+            deviation: m.deviation().unwrap_or(0.0),
+        })
+    };
+    Some(KindResult {
+        kind,
+        issued,
+        operations,
+        bytes: Bytes(live.bytes.get()),
+        short: live.short.get(),
+        dropped: 0,
+        lost: issued.saturating_sub(operations + failed),
+        errors,
+        runtime_ns,
+        stages,
+        series: samples
+            .map_or_else(|| weir_stats::Series::new(wanted.interval_ns), |s| s.series.clone()),
+        bandwidth_samples: moments(|s| &s.bandwidth).filter(|_| wanted.bandwidth),
+        iops_samples: moments(|s| &s.iops).filter(|_| wanted.bandwidth),
+    })
+}
+
+fn depth_use(worker: &Worker, kinds: &[KindResult], inline: bool, runtime: Nanos) -> DepthUse {
+    let live = &worker.live;
+    let mut depth = DepthUse {
+        in_flight: std::array::from_fn(|i| live.depth[i].get()),
+        submitted: std::array::from_fn(|i| live.submitted[i].get()),
+        completed: std::array::from_fn(|i| live.harvested[i].get()),
+        mean_in_flight: None,
+    };
+    if inline {
+        let issued = kinds.iter().map(|k| k.issued).sum();
+        depth.in_flight[0] = issued;
+        depth.submitted[1] = issued;
+        depth.completed[1] = issued;
+    }
+    // Little's law: time spent in operations over time.
+    let spent: u128 = kinds.iter().filter_map(|k| k.stage(Stage::Lat)).map(Histogram::sum).sum();
+    if runtime.0 > 0 && spent > 0 {
+        depth.mean_in_flight = Some(spent as f64 / runtime.0 as f64);
+    }
+    depth
+}
+
+/// How sure the figures of each kind are, over all workers.
+fn confidence(job: &Job, workers: &[WorkerResult], sampled: &Sampled) -> Vec<Confidence> {
+    let stage = if is_open_loop(job) { Stage::Rlat } else { Stage::Lat };
+    let all = || workers.iter().flat_map(|w| &w.kinds);
+    Kind::DATA
+        .into_iter()
+        .filter(|&kind| all().any(|k| k.kind == kind && k.operations > 0))
+        .map(|kind| {
+            let of_kind = || all().filter(move |k| k.kind == kind);
+            let operations: u64 = of_kind().map(|k| k.operations).sum();
+            let batches = &sampled.batches[kind.index()];
+            let mut whole = Histogram::new();
+            for histogram in of_kind().filter_map(|k| k.stage(stage)) {
+                // Recorders have one precision, so merging cannot fail.
+                let _ = whole.merge(histogram);
+            }
+            let wanted: Vec<f64> = job.recording.percentiles.iter().map(|p| p.0).collect();
+            let percentiles = batches.percentiles(&whole, &wanted);
+            let percentile = |(p, value_ns): (f64, Estimate)| LatencyPercentile {
+                stage,
+                percent: Percent(p),
+                value_ns,
+                few_samples: whole.few_samples(p),
+            };
+            let rate = total_rate(operations, workers.iter().filter_map(|w| w.span));
+            Confidence {
+                kind,
+                ops_per_s: Estimate { value: rate.0, ..batches.operations_per_second() },
+                mean_latency_ns: batches
+                    .mean()
+                    .zip(whole.mean())
+                    .map(|(e, mean)| Estimate { value: mean, ..e }),
+                percentiles: percentiles.into_iter().map(percentile).collect(),
+            }
+        })
+        .collect()
+}
+
+/// A total over (latest end − earliest start).
+fn total_rate(total: u64, spans: impl Iterator<Item = Span> + Clone) -> Iops {
+    let start = spans.clone().map(|s| s.start_ns.0).min().unwrap_or(0);
+    let end = spans.map(|s| s.end_ns.0).max().unwrap_or(0);
+    let seconds = end.saturating_sub(start).max(1) as f64 / 1e9;
+    Iops(total as f64 / seconds)
+}
+
+/// Rates per kind over all workers of a group.
+fn rates(jobs: &[JobResult]) -> Vec<Rates> {
+    let workers: Vec<&WorkerResult> = jobs.iter().flat_map(|j| &j.workers).collect();
+    let spans = workers.iter().filter_map(|w| w.span);
+    let together = spans
+        .clone()
+        .map(|s| s.start_ns)
+        .max()
+        .zip(spans.clone().map(|s| s.end_ns).min())
+        .filter(|(start, end)| end > start);
+    Kind::DATA
+        .into_iter()
+        .filter_map(|kind| {
+            let of_kind = || workers.iter().filter_map(move |w| Some((w.span?, w.kind(kind)?)));
+            let operations: u64 = of_kind().map(|(_, k)| k.operations).sum();
+            let bytes: u64 = of_kind().map(|(_, k)| k.bytes.0).sum();
+            if operations == 0 {
+                return None;
+            }
+            let overlap = together.map(|(start, end)| overlap(of_kind(), start, end));
+            Some(Rates {
+                kind,
+                operations,
+                bytes: Bytes(bytes),
+                ops_per_s: total_rate(operations, spans.clone()),
+                bytes_per_s: BytesPerSec(total_rate(bytes, spans.clone()).0),
+                overlap_ops_per_s: overlap.map(|o| Iops(o.0)),
+                overlap_bytes_per_s: overlap.map(|o| BytesPerSec(o.1)),
+            })
+        })
+        .collect()
+}
+
+/// Operations and bytes per second while all members ran, from their interval series: an
+/// interval that reaches over an end counts with its share.
+fn overlap<'a>(
+    members: impl Iterator<Item = (Span, &'a KindResult)>,
+    start: Nanos,
+    end: Nanos,
+) -> (f64, f64) {
+    let (mut operations, mut bytes) = (0.0, 0.0);
+    for (span, kind) in members {
+        let mut from = span.start_ns.0;
+        for point in kind.series.points() {
+            let length = point.length.0.max(1);
+            let to = from + length;
+            let inside = to.min(end.0).saturating_sub(from.max(start.0)) as f64 / length as f64;
+            operations += point.operations as f64 * inside;
+            bytes += point.bytes.0 as f64 * inside;
+            from = to;
+        }
+    }
+    let seconds = (end.0 - start.0) as f64 / 1e9;
+    (operations / seconds, bytes / seconds)
+}

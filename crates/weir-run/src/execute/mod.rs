@@ -1,0 +1,355 @@
+//! Carrying a plan out: starts jobs in their order, watches them, ends them, collects.
+//!
+//! In: a plan, the families, the clock, a place where signals arrive. Out: a [`RunResult`],
+//! whatever happens. One thread, the caller's, does all of it: it sleeps until a worker says
+//! something or the next sampling tick is due. Not here: what workers do.
+
+mod collect;
+mod instrument;
+mod kick;
+mod minimum;
+mod observe;
+mod order;
+mod running;
+mod sampler;
+mod warn;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use weir_schema::{ClockFacts, ExitAll, Failure, HostFacts, Job, Plan, RunResult, State};
+use weir_sys::Tree;
+use weir_sys::clock::{Clock, Tick, Timeline};
+use weir_units::Nanos;
+
+use crate::family::{Family, JobContext, failure};
+use crate::generate::rng::mix64;
+
+pub use observe::{LiveJob, LiveState, LiveView};
+use order::Order;
+use running::{Ended, RunningJob};
+pub(crate) use running::Event;
+
+/// The run looks around at least this often.
+const LONGEST_NAP: Duration = Duration::from_millis(50);
+/// While something is being ended it looks around this often.
+const ENDING_NAP: Duration = Duration::from_millis(5);
+
+/// Signals that arrived: who catches them counts here.
+#[derive(Debug, Default)]
+pub struct Signals {
+    /// The last one's number.
+    pub number: AtomicI32,
+    /// Interruptions so far; the second ends the run at once.
+    pub interruptions: AtomicU32,
+}
+
+/// What a run works with.
+#[expect(missing_debug_implementations, reason = "holds functions")]
+pub struct RunControl<'a> {
+    /// Engines.
+    pub families: &'a [&'a dyn Family],
+    /// The clock.
+    pub clock: Clock,
+    /// Facts about it.
+    pub clock_facts: ClockFacts,
+    /// Facts about the machine.
+    pub host: HostFacts,
+    /// Version of the program, for the result.
+    pub version: &'a str,
+    /// Where relative paths begin.
+    pub directory: &'a Path,
+    /// Signals.
+    pub signals: Arc<Signals>,
+    /// How long a worker may take to end before it is left behind.
+    pub grace: Duration,
+    /// Announcements.
+    pub announce: &'a dyn Fn(&str),
+    /// Is shown the running jobs about four times a second.
+    pub observer: Option<&'a mut dyn FnMut(&LiveView)>,
+    /// Measure the loop's own cost before the run.
+    pub calibrate: bool,
+}
+
+/// Everything about a plan that can be known to fail before the run, by job name. Touches
+/// nothing.
+pub fn check(plan: &Plan, control: &RunControl<'_>) -> Vec<(String, Failure)> {
+    let mut found = Vec::new();
+    for entry in numbered(plan) {
+        let context = entry.context(control);
+        let failures = match family_of(control, entry.job) {
+            Some(family) => family.check(&context),
+            None => vec![failure("plan", None, "no engine of this build knows this workload")],
+        };
+        found.extend(failures.into_iter().map(|f| (entry.job.name.clone(), f)));
+    }
+    found
+}
+
+/// A job with its numbers over the whole run.
+#[derive(Clone, Copy)]
+struct Entry<'a> {
+    group: usize,
+    job: &'a Job,
+    index: u32,
+    first_worker: u32,
+    seed: u64,
+}
+
+impl Entry<'_> {
+    fn context<'b>(&'b self, control: &'b RunControl<'_>) -> JobContext<'b> {
+        JobContext {
+            job: self.job,
+            index: self.index,
+            first_worker: self.first_worker,
+            seed: self.seed,
+            directory: control.directory,
+            announce: control.announce,
+        }
+    }
+}
+
+fn numbered(plan: &Plan) -> Vec<Entry<'_>> {
+    let mut first_worker = 0;
+    let mut entries = Vec::new();
+    for ((group, job), index) in plan.jobs().zip(0..) {
+        entries.push(Entry { group, job, index, first_worker, seed: seed_of(job) });
+        first_worker += job.clones;
+    }
+    entries
+}
+
+/// The seed of a job's streams; 0 asks for another one at each run.
+fn seed_of(job: &Job) -> u64 {
+    let weir_schema::Workload::Block(workload) = &job.workload else { return 1 };
+    if workload.access.seed != 0 {
+        return workload.access.seed;
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    mix64(u64::try_from(now.as_nanos() & u128::from(u64::MAX)).unwrap_or(1)).max(1)
+}
+
+fn family_of<'a>(control: &RunControl<'a>, job: &Job) -> Option<&'a dyn Family> {
+    control.families.iter().copied().find(|f| f.handles(&job.workload))
+}
+
+/// Carries the plan out.
+pub fn execute(plan: &Plan, mut control: RunControl<'_>) -> RunResult {
+    let instrument = instrument::measure(&control);
+    let mut run = Run::new(plan, &control);
+    let before = warn::MachineBefore::read(&Tree::real());
+    let mut disks = collect::Disks::default();
+    let mut observer = control.observer.take();
+    while run.step(&control, &mut disks) {
+        if let Some(observer) = &mut observer {
+            run.observe(*observer);
+        }
+    }
+    collect::result(run, plan, control, instrument, &before, &disks)
+}
+
+/// The state of a run.
+struct Run<'a> {
+    entries: Vec<Entry<'a>>,
+    order: Order,
+    running: Vec<RunningJob>,
+    ended: Vec<Ended>,
+    events: (Sender<Event>, Receiver<Event>),
+    timeline: Timeline,
+    origin: Tick,
+    started_unix_ns: u64,
+    first_release: Option<Tick>,
+    next_look: Tick,
+    cancelled: bool,
+}
+
+impl<'a> Run<'a> {
+    fn new(plan: &'a Plan, control: &RunControl<'_>) -> Self {
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let timeline = Timeline::start(&control.clock);
+        let origin = control.clock.now();
+        let entries = numbered(plan);
+        Self {
+            order: Order::new(plan),
+            entries,
+            running: Vec::new(),
+            ended: Vec::new(),
+            events: mpsc::channel(),
+            timeline,
+            origin,
+            started_unix_ns: u64::try_from(wall.as_nanos()).unwrap_or(0),
+            first_release: None,
+            next_look: origin,
+            cancelled: false,
+        }
+    }
+
+    /// One round: starts what may start, waits for the next thing to happen, handles it. False
+    /// when the run is over.
+    fn step(&mut self, control: &RunControl<'_>, disks: &mut collect::Disks) -> bool {
+        self.start_due(control, disks);
+        if self.running.is_empty() && (self.cancelled || self.order.is_done()) {
+            return false;
+        }
+        self.wait(control);
+        self.look(control);
+        true
+    }
+
+    /// Starts every job that waits for nothing any more.
+    fn start_due(&mut self, control: &RunControl<'_>, disks: &mut collect::Disks) {
+        if self.cancelled {
+            return;
+        }
+        let since = self.timeline.since(self.origin, control.clock.now());
+        let due = self.order.due(since);
+        let first = self.running.len();
+        for index in due {
+            let entry = self.entries[index];
+            self.start(entry, control, disks);
+        }
+        self.await_batch(first, control);
+    }
+
+    fn start(&mut self, entry: Entry<'_>, control: &RunControl<'_>, disks: &mut collect::Disks) {
+        let context = entry.context(control);
+        let prepared = match family_of(control, entry.job) {
+            Some(family) => family.prepare(&context),
+            None => Err(failure("plan", None, "no engine of this build knows this workload")),
+        };
+        match prepared {
+            Err(failure) => {
+                self.order.ended(entry.index as usize);
+                self.ended.push(Ended::failed(entry.index, failure));
+                self.stop_others(entry, true, control);
+            }
+            Ok(prepared) => {
+                disks.note(&prepared.disks());
+                let setup = running::Setup {
+                    entry,
+                    prepared,
+                    clock: control.clock,
+                    scale: self.timeline.shared_scale(),
+                    events: self.events.0.clone(),
+                };
+                self.running.push(RunningJob::spawn(setup));
+            }
+        }
+    }
+
+    /// Waits until every worker of the batch is ready (or failed to become so) and releases them
+    /// all at one instant.
+    fn await_batch(&mut self, first: usize, control: &RunControl<'_>) {
+        while self.running[first..].iter().any(RunningJob::is_getting_ready) {
+            self.wait(control);
+            if self.interrupted(control) {
+                self.cancel(control);
+                break;
+            }
+        }
+        let release = control.clock.now();
+        for job in &mut self.running[first..] {
+            job.release(release);
+            self.first_release.get_or_insert(release);
+        }
+    }
+
+    fn wait(&mut self, control: &RunControl<'_>) {
+        let nap = self.nap(control);
+        let Ok(event) = self.events.1.recv_timeout(nap) else { return };
+        self.take(event);
+        while let Ok(event) = self.events.1.try_recv() {
+            self.take(event);
+        }
+    }
+
+    fn nap(&self, control: &RunControl<'_>) -> Duration {
+        if self.running.iter().any(RunningJob::is_ending) {
+            return ENDING_NAP;
+        }
+        let now = control.clock.now();
+        let ticks = self.running.iter().filter_map(RunningJob::next_tick);
+        let due = ticks.min().map_or(LONGEST_NAP, |tick| {
+            Duration::from_nanos(control.clock.scale().to_nanos(tick.since(now)))
+        });
+        let start = self.order.next_delay(self.timeline.since(self.origin, now));
+        due.min(start.map_or(LONGEST_NAP, |n| Duration::from_nanos(n.0))).min(LONGEST_NAP)
+    }
+
+    fn take(&mut self, event: Event) {
+        let number = event.worker();
+        if let Some(job) = self.running.iter_mut().find(|j| j.has_worker(number)) {
+            job.take(event);
+        }
+    }
+
+    /// Samples, ends what has to end, and collects what has ended.
+    fn look(&mut self, control: &RunControl<'_>) {
+        self.timeline.re_anchor(&control.clock);
+        if self.interrupted(control) {
+            self.cancel(control);
+        }
+        let at_once = control.signals.interruptions.load(Ordering::Relaxed) > 1;
+        let now = control.clock.now();
+        for job in &mut self.running {
+            job.look(now, control.grace, at_once);
+        }
+        let mut index = 0;
+        while index < self.running.len() {
+            if self.running[index].is_over() {
+                let job = self.running.swap_remove(index);
+                self.collect(job, control);
+            } else {
+                index += 1;
+            }
+        }
+    }
+
+    fn collect(&mut self, job: RunningJob, control: &RunControl<'_>) {
+        let entry = self.entries[job.index()];
+        self.order.ended(job.index());
+        let ended = job.finish(control.clock.now());
+        let failed = ended.failure.is_some();
+        self.ended.push(ended);
+        self.stop_others(entry, failed, control);
+    }
+
+    /// What the end of a job does to others.
+    fn stop_others(&mut self, entry: Entry<'_>, failed: bool, control: &RunControl<'_>) {
+        let stops = |job: &RunningJob| match entry.job.exit_all {
+            None => false,
+            Some(ExitAll::Group) => job.group() == entry.group,
+            Some(ExitAll::GroupOnError) => failed && job.group() == entry.group,
+            Some(ExitAll::Running | ExitAll::Everything) => true,
+        };
+        let now = control.clock.now();
+        self.running.iter_mut().filter(|j| stops(j)).for_each(|j| j.stop(now, State::Stopped));
+        if entry.job.exit_all == Some(ExitAll::Everything) {
+            self.cancelled = true;
+        }
+    }
+
+    fn interrupted(&self, control: &RunControl<'_>) -> bool {
+        control.signals.interruptions.load(Ordering::Relaxed) > 0
+    }
+
+    fn cancel(&mut self, control: &RunControl<'_>) {
+        self.cancelled = true;
+        let now = control.clock.now();
+        self.running.iter_mut().for_each(|j| j.stop(now, State::Stopped));
+    }
+
+    fn observe(&mut self, observer: &mut dyn FnMut(&LiveView)) {
+        let now = self.running.first().map(RunningJob::now);
+        let Some(now) = now.filter(|&n| n >= self.next_look) else { return };
+        let quarter = self.timeline.shared_scale().load().to_ticks(Nanos(250_000_000));
+        self.next_look = now.after(quarter);
+        observer(&LiveView {
+            elapsed_ns: self.timeline.since(self.origin, now),
+            jobs: self.running.iter().map(|j| j.view(now)).collect(),
+        });
+    }
+}

@@ -1,0 +1,509 @@
+//! A job that runs: its threads, how they are ended, and what they left.
+//!
+//! Everything a thread touches is shared with the run by reference count, so that a worker that
+//! never comes back from the kernel can be left behind with its numbers kept.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::Sender;
+use std::thread;
+use std::time::Duration;
+
+use weir_schema::{CpuUse, Failure, Job, State};
+use weir_stats::Histogram;
+use weir_sys::clock::{Clock, SharedScale, Tick};
+use weir_units::{Bytes, Nanos};
+
+use crate::execute::minimum::Minimum;
+use crate::execute::observe::{LiveJob, LiveState};
+use crate::execute::sampler::{JobSampler, Sampled};
+use crate::execute::{Entry, kick};
+use crate::family::{Prepared, failure};
+use crate::gate::Gate;
+use crate::live::WorkerLive;
+use crate::seat::Seat;
+use crate::worker::{LoopStop, OpFailure, OpFault};
+
+/// What a worker's thread says to the run.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// This worker waits at the gate.
+    Ready(u32),
+    /// This worker is done.
+    Ended(u32, Box<Outcome>),
+}
+
+impl Event {
+    pub(super) fn worker(&self) -> u32 {
+        match self {
+            Self::Ready(number) | Self::Ended(number, _) => *number,
+        }
+    }
+}
+
+/// How a worker's thread ended.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    stop: Result<LoopStop, Failure>,
+    cpu: Option<CpuUse>,
+}
+
+/// What a job is started with.
+pub(super) struct Setup<'a> {
+    pub(super) entry: Entry<'a>,
+    pub(super) prepared: Arc<dyn Prepared>,
+    pub(super) clock: Clock,
+    pub(super) scale: Arc<SharedScale>,
+    pub(super) events: Sender<Event>,
+}
+
+/// A worker as the run sees it.
+pub(super) struct Worker {
+    pub(super) number: u32,
+    pub(super) clone: u32,
+    pub(super) live: Arc<WorkerLive>,
+    pub(super) thread_id: Arc<AtomicU32>,
+    stop: Arc<AtomicU32>,
+    ready: bool,
+    pub(super) ended: bool,
+    pub(super) state: State,
+    pub(super) failure: Option<Failure>,
+    pub(super) cpu: CpuUse,
+}
+
+/// A job that runs.
+pub(super) struct RunningJob {
+    group: usize,
+    index: usize,
+    pub(super) job: Arc<Job>,
+    pub(super) prepared: Arc<dyn Prepared>,
+    clock: Clock,
+    scale: Arc<SharedScale>,
+    gate: Arc<Gate>,
+    workers: Vec<Worker>,
+    release: Option<Tick>,
+    sampler: Option<JobSampler>,
+    minimum: Option<Minimum>,
+    /// What the job will be called when it was asked to end, and since when.
+    ending: Option<(State, Tick)>,
+}
+
+/// A job that has ended.
+pub(super) struct Ended {
+    pub(super) index: usize,
+    pub(super) state: State,
+    pub(super) failure: Option<Failure>,
+    pub(super) release: Option<Tick>,
+    pub(super) workers: Vec<Worker>,
+    pub(super) sampled: Option<Sampled>,
+    pub(super) is_inline: bool,
+    pub(super) prepared: Option<Arc<dyn Prepared>>,
+}
+
+impl Ended {
+    pub(super) fn failed(index: u32, failure: Failure) -> Self {
+        Self {
+            index: index as usize,
+            state: State::Failed,
+            failure: Some(failure),
+            release: None,
+            workers: Vec::new(),
+            sampled: None,
+            is_inline: false,
+            prepared: None,
+        }
+    }
+}
+
+impl RunningJob {
+    /// Starts the threads; they get ready and wait at the gate.
+    pub(super) fn spawn(setup: Setup<'_>) -> Self {
+        let entry = setup.entry;
+        let job = Arc::new(entry.job.clone());
+        let gate = Arc::new(Gate::default());
+        let measured = setup.prepared.measured();
+        let clones = if setup.prepared.is_done() { 0 } else { job.clones };
+        let workers = (0..clones).map(|clone| {
+            let live = Arc::new(WorkerLive::new(measured));
+            let thread = Thread {
+                job: Arc::clone(&job),
+                prepared: Arc::clone(&setup.prepared),
+                gate: Arc::clone(&gate),
+                live: Arc::clone(&live),
+                stop: Arc::default(),
+                thread_id: Arc::default(),
+                clone,
+                number: entry.first_worker + clone,
+                seed: entry.seed,
+                clock: setup.clock,
+                scale: Arc::clone(&setup.scale),
+                events: setup.events.clone(),
+            };
+            thread.spawn()
+        });
+        Self {
+            group: entry.group,
+            index: entry.index as usize,
+            workers: workers.collect(),
+            job,
+            prepared: setup.prepared,
+            clock: setup.clock,
+            scale: setup.scale,
+            gate,
+            release: None,
+            sampler: None,
+            minimum: None,
+            ending: None,
+        }
+    }
+
+    pub(super) fn group(&self) -> usize {
+        self.group
+    }
+
+    pub(super) fn index(&self) -> usize {
+        self.index
+    }
+
+    pub(super) fn now(&self) -> Tick {
+        self.clock.now()
+    }
+
+    pub(super) fn has_worker(&self, number: u32) -> bool {
+        self.workers.iter().any(|w| w.number == number)
+    }
+
+    pub(super) fn is_getting_ready(&self) -> bool {
+        self.workers.iter().any(|w| !w.ready && !w.ended)
+    }
+
+    pub(super) fn is_ending(&self) -> bool {
+        self.ending.is_some()
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.workers.iter().all(|w| w.ended)
+    }
+
+    pub(super) fn next_tick(&self) -> Option<Tick> {
+        self.sampler.as_ref().map(JobSampler::next_tick)
+    }
+
+    /// Lets the workers go.
+    pub(super) fn release(&mut self, release: Tick) {
+        if self.ending.is_some() {
+            return;
+        }
+        let scale = self.scale.load();
+        let begin = release.after(scale.to_ticks(self.job.bounds.ramp_ns));
+        let lives: Vec<_> = self.workers.iter().map(|w| Arc::clone(&w.live)).collect();
+        self.sampler = Some(JobSampler::new(&self.job, lives, begin, scale));
+        self.minimum = self.job.minimum_rate.map(|m| {
+            Minimum::new(m, self.workers.len(), release, scale)
+        });
+        self.release = Some(release);
+        self.gate.open(release);
+    }
+
+    /// Asks every worker to end.
+    pub(super) fn stop(&mut self, now: Tick, state: State) {
+        if self.ending.is_some() {
+            return;
+        }
+        self.ending = Some((state, now));
+        if self.release.is_none() {
+            self.gate.cancel();
+        }
+        for worker in self.workers.iter().filter(|w| !w.ended) {
+            worker.stop.store(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes what a worker says.
+    pub(super) fn take(&mut self, event: Event) {
+        let number = event.worker();
+        let Some(worker) = self.workers.iter_mut().find(|w| w.number == number) else { return };
+        match event {
+            Event::Ready(_) => worker.ready = true,
+            Event::Ended(_, outcome) if !worker.ended => {
+                worker.ended = true;
+                worker.cpu = outcome.cpu.unwrap_or_default();
+                let named = |target| self.prepared.target_name(worker.clone, target);
+                let (state, failure) = judge(outcome.stop, self.ending.map(|e| e.0), named);
+                worker.state = state;
+                worker.failure = worker.failure.take().or(failure);
+                if worker.failure.is_some() {
+                    worker.state = State::Failed;
+                }
+            }
+            Event::Ended(..) => {}
+        }
+    }
+
+    /// Samples; ends what is too slow, nudges what is asked to end, leaves behind what hangs.
+    pub(super) fn look(&mut self, now: Tick, grace: Duration, at_once: bool) {
+        if let Some(sampler) = &mut self.sampler {
+            sampler.sample(now);
+        }
+        self.check_minimum(now);
+        let time_up = self.time_up(now);
+        if let Some(since) = self.ending.map(|e| e.1).or(time_up) {
+            let allowed = u64::try_from(grace.as_nanos()).unwrap_or(u64::MAX);
+            let waited = self.scale.load().to_nanos(now.since(since));
+            let give_up = at_once || waited > allowed;
+            for worker in self.workers.iter_mut().filter(|w| !w.ended) {
+                kick::kick(worker.thread_id.load(Ordering::Relaxed));
+                if give_up {
+                    worker.abandon(self.prepared.as_ref(), waited, at_once);
+                }
+            }
+        }
+        self.nudge_stopped();
+    }
+
+    /// Workers that were stopped one by one.
+    fn nudge_stopped(&mut self) {
+        for worker in self.workers.iter().filter(|w| !w.ended) {
+            if worker.stop.load(Ordering::Relaxed) != 0 {
+                kick::kick(worker.thread_id.load(Ordering::Relaxed));
+            }
+        }
+    }
+
+    /// When the time of the job was up, if it is.
+    fn time_up(&self, now: Tick) -> Option<Tick> {
+        let bounds = &self.job.bounds;
+        let span = Nanos(bounds.runtime_ns?.0.saturating_add(bounds.ramp_ns.0));
+        let end = self.release?.after(self.scale.load().to_ticks(span));
+        (now >= end).then_some(end)
+    }
+
+    fn check_minimum(&mut self, now: Tick) {
+        let Some(minimum) = &mut self.minimum else { return };
+        for (index, worker) in self.workers.iter_mut().enumerate() {
+            if worker.ended || worker.failure.is_some() {
+                continue;
+            }
+            if let Some(message) = minimum.check(index, &worker.live, now) {
+                worker.failure = Some(failure("minimum_rate", Some(libc::EIO), message));
+                worker.stop.store(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// What the job shows of itself.
+    pub(super) fn view(&self, now: Tick) -> LiveJob {
+        let scale = self.scale.load();
+        let elapsed = self.release.map_or(0, |r| scale.to_nanos(now.since(r)));
+        let data = |count: fn(&crate::live::LiveKind) -> u64| -> u64 {
+            self.workers.iter().flat_map(|w| &w.live.kinds[..3]).map(count).sum()
+        };
+        let mut latency = Histogram::new();
+        for kind in self.workers.iter().flat_map(|w| &w.live.kinds[..3]) {
+            if let Some(histogram) = kind.lat.snapshot() {
+                // Recorders all have the default precision, so merging cannot fail.
+                let _ = latency.merge(&histogram);
+            }
+        }
+        let bounds = &self.job.bounds;
+        let whole = bounds.runtime_ns.map(|t| t.0.saturating_add(bounds.ramp_ns.0));
+        LiveJob {
+            name: self.job.name.clone(),
+            index: self.index,
+            workers: self.workers.len(),
+            state: match self.ending {
+                Some((state, _)) => LiveState::Ending(state),
+                None if elapsed < bounds.ramp_ns.0 => LiveState::Ramp,
+                None => LiveState::Running,
+            },
+            elapsed_ns: Nanos(elapsed),
+            fraction: whole.map(|w| (elapsed as f64 / w.max(1) as f64).min(1.0)),
+            operations: data(|k| k.completed.get()),
+            bytes: Bytes(data(|k| k.bytes.get())),
+            errors: data(|k| k.failed.get()),
+            in_flight: self.workers.iter().map(|w| w.live.in_flight()).sum(),
+            latency,
+        }
+    }
+
+    /// The end: what is left of the job.
+    pub(super) fn finish(mut self, now: Tick) -> Ended {
+        let sampled = self.sampler.take().map(|s| s.finish(now));
+        let hung = self.workers.iter().any(|w| w.state == State::Hung);
+        let mut first = self.workers.iter().find_map(|w| w.failure.clone());
+        if !hung && let Err(error) = self.prepared.finish() {
+            first.get_or_insert(error);
+        }
+        let state = match (&first, hung) {
+            (_, true) => State::Hung,
+            (Some(_), false) => State::Failed,
+            (None, false) if self.workers.iter().any(|w| w.state == State::Stopped) => {
+                State::Stopped
+            }
+            (None, false) => State::Done,
+        };
+        Ended {
+            index: self.index,
+            state,
+            failure: first,
+            release: self.release,
+            is_inline: self.prepared.is_inline(),
+            workers: self.workers,
+            sampled,
+            prepared: Some(self.prepared),
+        }
+    }
+}
+
+impl Worker {
+    /// Leaves a worker behind that does not come back.
+    fn abandon(&mut self, prepared: &dyn Prepared, waited_ns: u64, at_once: bool) {
+        let target = u32::try_from(self.live.at_target.get()).unwrap_or(0);
+        let name = prepared.target_name(self.clone, target);
+        let offset = self.live.at_offset.get();
+        let place = name.as_deref().unwrap_or("its target");
+        let message = if at_once {
+            format!("left behind at the second signal, in an operation on {place} at offset {offset}")
+        } else {
+            format!(
+                "did not come back from an operation on {place} at offset {offset} for {} s; it was \
+                 left behind, and the kernel may keep the process until the device answers",
+                waited_ns / 1_000_000_000
+            )
+        };
+        self.ended = true;
+        self.state = State::Hung;
+        let mut failed = failure("hung", Some(libc::ETIMEDOUT), message);
+        failed.target = name;
+        failed.offset_bytes = Some(Bytes(offset));
+        self.failure.get_or_insert(failed);
+    }
+}
+
+/// State and failure from what the thread said.
+fn judge(
+    stop: Result<LoopStop, Failure>,
+    asked: Option<State>,
+    target: impl Fn(u32) -> Option<String>,
+) -> (State, Option<Failure>) {
+    match stop {
+        Err(failure) => (State::Failed, Some(failure)),
+        Ok(LoopStop::WorkDone | LoopStop::TimeUp) => (State::Done, None),
+        Ok(LoopStop::Asked) => (asked.unwrap_or(State::Stopped), None),
+        Ok(LoopStop::Failed(at)) => {
+            let name = target(at.target);
+            (State::Failed, Some(describe(&at, name)))
+        }
+    }
+}
+
+/// A failed operation in words.
+fn describe(at: &OpFailure, target: Option<String>) -> Failure {
+    let kinds = ["read", "write", "trim", "sync"];
+    let kind = kinds.get(at.kind).copied().unwrap_or("operation");
+    let place = target.as_deref().unwrap_or("the target");
+    let errno = at.fault.errno();
+    let text = std::io::Error::from_raw_os_error(errno).to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text);
+    let (offset, length) = (at.offset, at.length);
+    let (cause, message) = match at.fault {
+        OpFault::Errno(_) => {
+            ("io", format!("{kind} of {length} bytes at offset {offset} of {place}: {text}"))
+        }
+        OpFault::EndOfTarget => (
+            "io",
+            format!("{kind} at offset {offset} of {place}: no more data, {length} bytes short"),
+        ),
+        OpFault::TooSlow { took, limit } => (
+            "max_latency",
+            format!(
+                "{kind} of {length} bytes at offset {offset} of {place} took {} ns, more than the \
+                 {} ns allowed",
+                took.0, limit.0
+            ),
+        ),
+        OpFault::Engine(_) => ("engine", format!("the engine could not go on: {text}")),
+    };
+    Failure {
+        errno: Some(errno),
+        cause: cause.to_owned(),
+        message,
+        target,
+        kind: weir_schema::Kind::DATA.get(at.kind).copied().or(Some(weir_schema::Kind::Sync)),
+        offset_bytes: Some(Bytes(offset)),
+        length_bytes: Some(Bytes(length.into())),
+    }
+}
+
+/// Everything a worker's thread owns.
+struct Thread {
+    job: Arc<Job>,
+    prepared: Arc<dyn Prepared>,
+    gate: Arc<Gate>,
+    live: Arc<WorkerLive>,
+    stop: Arc<AtomicU32>,
+    thread_id: Arc<AtomicU32>,
+    clone: u32,
+    number: u32,
+    seed: u64,
+    clock: Clock,
+    scale: Arc<SharedScale>,
+    events: Sender<Event>,
+}
+
+impl Thread {
+    fn spawn(self) -> Worker {
+        let mut worker = Worker {
+            number: self.number,
+            clone: self.clone,
+            live: Arc::clone(&self.live),
+            thread_id: Arc::clone(&self.thread_id),
+            stop: Arc::clone(&self.stop),
+            ready: false,
+            ended: false,
+            state: State::NotStarted,
+            failure: None,
+            cpu: CpuUse::default(),
+        };
+        let named = thread::Builder::new().name(format!("weir-{}", self.number));
+        if let Err(error) = named.spawn(move || self.run()) {
+            worker.ended = true;
+            worker.state = State::Failed;
+            let message = format!("a thread could not be started: {error}");
+            worker.failure = Some(failure("engine", error.raw_os_error(), message));
+        }
+        worker
+    }
+
+    fn run(self) {
+        let id = rustix::thread::gettid().as_raw_nonzero().get();
+        self.thread_id.store(id.unsigned_abs(), Ordering::Relaxed);
+        let mut seat = Seat {
+            job: &self.job,
+            clone: self.clone,
+            number: self.number,
+            seed: self.seed,
+            clock: self.clock,
+            scale: Arc::clone(&self.scale),
+            stop: &self.stop,
+            live: &self.live,
+            gate: &self.gate,
+            events: self.events.clone(),
+            cpu: None,
+        };
+        let work = AssertUnwindSafe(|| self.prepared.work(&mut seat));
+        let stop = catch_unwind(work).unwrap_or_else(|panic| {
+            let text = panic_text(panic.as_ref());
+            Err(failure("panic", None, format!("the worker panicked: {text}")))
+        });
+        let cpu = seat.cpu;
+        // Nobody listens any more if this worker was left behind.
+        let _ = self.events.send(Event::Ended(self.number, Box::new(Outcome { stop, cpu })));
+    }
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no text".into())
+}

@@ -1,0 +1,188 @@
+//! The sampler of one job: reads the workers' counters at common instants and turns differences
+//! into interval series, batches for confidence intervals, and bandwidth samples.
+//!
+//! In: live counters, the tick of the end of ramp. Out: [`Sampled`]. Instants are aligned to the
+//! end of ramp, the same for every worker. Not here: reading more often than asked, results.
+
+use std::sync::Arc;
+
+use weir_schema::{Job, Kind};
+use weir_stats::{Batch, BatchStore, Histogram, Moments, Series};
+use weir_sys::clock::{Scale, Tick};
+use weir_units::{Bytes, Nanos};
+
+use crate::live::{KINDS, WorkerLive};
+use crate::shape::is_open_loop;
+
+/// What was sampled of a job.
+pub(super) struct Sampled {
+    /// By worker, by kind.
+    pub(super) workers: Vec<[KindSamples; KINDS]>,
+    /// By kind, over all workers.
+    pub(super) batches: [BatchStore; KINDS],
+}
+
+/// What was sampled of one kind of one worker.
+#[derive(Clone, Debug)]
+pub(super) struct KindSamples {
+    pub(super) series: Series,
+    pub(super) bandwidth: Moments,
+    pub(super) iops: Moments,
+    last: Counts,
+    window: Counts,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    operations: u64,
+    bytes: u64,
+}
+
+/// The sampler of one job.
+pub(super) struct JobSampler {
+    lives: Vec<Arc<WorkerLive>>,
+    begin: Tick,
+    scale: Scale,
+    interval: Nanos,
+    ramps: bool,
+    open_loop: bool,
+    ticks_seen: u64,
+    per_window: u64,
+    sampled: Sampled,
+    merged: [Histogram; KINDS],
+}
+
+impl JobSampler {
+    pub(super) fn new(job: &Job, lives: Vec<Arc<WorkerLive>>, begin: Tick, scale: Scale) -> Self {
+        let interval = Nanos(job.recording.interval_ns.0.max(1_000_000));
+        let samples = KindSamples {
+            series: Series::new(interval),
+            bandwidth: Moments::default(),
+            iops: Moments::default(),
+            last: Counts::default(),
+            window: Counts::default(),
+        };
+        let per_kind = [samples.clone(), samples.clone(), samples.clone(), samples];
+        Self {
+            sampled: Sampled {
+                workers: vec![per_kind; lives.len()],
+                batches: std::array::from_fn(|_| BatchStore::new(interval)),
+            },
+            lives,
+            begin,
+            scale,
+            interval,
+            ramps: job.bounds.ramp_ns.0 > 0,
+            open_loop: is_open_loop(job),
+            ticks_seen: 0,
+            per_window: (job.recording.bandwidth_sample_ns.0 / interval.0).max(1),
+            merged: Default::default(),
+        }
+    }
+
+    /// The instant of the next sample.
+    pub(super) fn next_tick(&self) -> Tick {
+        let nanos = self.interval.0.saturating_mul(self.ticks_seen + 1);
+        self.begin.after(self.scale.to_ticks(Nanos(nanos)))
+    }
+
+    /// Takes the samples that are due. Several that are due at once are one read: what was done
+    /// counts to the first, as it was not seen when.
+    pub(super) fn sample(&mut self, now: Tick) {
+        while now >= self.next_tick() {
+            self.ticks_seen += 1;
+            self.take();
+        }
+    }
+
+    fn take(&mut self) {
+        let seconds = self.interval.as_secs_f64();
+        let window_ends = self.ticks_seen.is_multiple_of(self.per_window);
+        let mut sums = [Counts::default(); KINDS];
+        for (live, samples) in self.lives.iter().zip(&mut self.sampled.workers) {
+            if self.ramps && live.resets.get() == 0 {
+                continue;
+            }
+            for kind in Kind::DATA.map(Kind::index) {
+                let done = samples[kind].advance(counts(live, kind), window_ends, self.per_window, seconds);
+                sums[kind].operations += done.operations;
+                sums[kind].bytes += done.bytes;
+            }
+        }
+        for kind in Kind::DATA.map(Kind::index) {
+            let histogram = self.latencies_since_last(kind);
+            let batch = Batch {
+                operations: sums[kind].operations,
+                bytes: Bytes(sums[kind].bytes),
+                histogram,
+            };
+            // Precision is the same throughout, so joining batches cannot fail.
+            let _ = self.sampled.batches[kind].push(batch);
+        }
+    }
+
+    /// Latencies of this kind since the last sample, over all workers.
+    fn latencies_since_last(&mut self, kind: usize) -> Histogram {
+        let mut merged = Histogram::new();
+        for live in &self.lives {
+            let stage = if self.open_loop { &live.kinds[kind].rlat } else { &live.kinds[kind].lat };
+            if let Some(histogram) = stage.snapshot() {
+                // As above.
+                let _ = merged.merge(&histogram);
+            }
+        }
+        // After the end of ramp the counts start anew; then everything is since the last.
+        let since = merged.since(&self.merged[kind]).unwrap_or_else(|_| merged.clone());
+        self.merged[kind] = merged;
+        since
+    }
+
+    /// The last, partial interval, and everything.
+    pub(super) fn finish(mut self, now: Tick) -> Sampled {
+        self.sample(now);
+        for (live, samples) in self.lives.iter().zip(&mut self.sampled.workers) {
+            let end = Tick(live.last_done.get()).max(self.begin);
+            let length = self.scale.to_nanos(end.since(self.begin));
+            let whole = self.interval.0.saturating_mul(self.ticks_seen);
+            let rest = Nanos(length.saturating_sub(whole).clamp(1, self.interval.0 - 1));
+            for kind in Kind::DATA.map(Kind::index) {
+                let now = counts(live, kind);
+                let last = samples[kind].last;
+                let operations = now.operations.saturating_sub(last.operations);
+                let bytes = Bytes(now.bytes.saturating_sub(last.bytes));
+                if operations > 0 {
+                    // A series that has not ended takes a last interval.
+                    let _ = samples[kind].series.finish(rest, operations, bytes);
+                }
+            }
+        }
+        self.sampled
+    }
+}
+
+fn counts(live: &WorkerLive, kind: usize) -> Counts {
+    let kind = &live.kinds[kind];
+    Counts { operations: kind.completed.get(), bytes: kind.bytes.get() }
+}
+
+impl KindSamples {
+    /// Takes an interval: appends what was done since the last one.
+    fn advance(&mut self, now: Counts, window_ends: bool, per_window: u64, seconds: f64) -> Counts {
+        let done = Counts {
+            operations: now.operations.saturating_sub(self.last.operations),
+            bytes: now.bytes.saturating_sub(self.last.bytes),
+        };
+        self.last = now;
+        // Only a partial interval refuses a successor, and none was appended yet.
+        let _ = self.series.push(done.operations, Bytes(done.bytes));
+        self.window.operations += done.operations;
+        self.window.bytes += done.bytes;
+        if window_ends {
+            let length = seconds * per_window as f64;
+            self.bandwidth.push(self.window.bytes as f64 / length);
+            self.iops.push(self.window.operations as f64 / length);
+            self.window = Counts::default();
+        }
+        done
+    }
+}

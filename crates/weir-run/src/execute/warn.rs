@@ -1,0 +1,191 @@
+//! What spoils the numbers, as far as counters and results tell. Each warning has one sentence of
+//! cause and one of remedy.
+
+use weir_schema::{ClockSource, JobResult, Kind, RunResult, Stage, State, Warning};
+use weir_stats::NoInterval;
+use weir_sys::Tree;
+use weir_sys::cpu_time::{CpuTimes, cpu_times};
+
+use crate::family::Prepared;
+
+/// Counters of the machine at the start of the run.
+#[derive(Debug)]
+pub(super) struct MachineBefore {
+    cpus: Vec<(u32, CpuTimes)>,
+    throttling: weir_sys::cgroup::Throttling,
+}
+
+impl MachineBefore {
+    pub(super) fn read(tree: &Tree) -> Self {
+        Self { cpus: cpu_times(tree), throttling: weir_sys::cgroup::throttling(tree) }
+    }
+}
+
+fn warning(id: &str, job: Option<&str>, cause: String, remedy: &str) -> Warning {
+    Warning { id: id.to_owned(), job: job.map(str::to_owned), cause, remedy: remedy.to_owned() }
+}
+
+/// What the family knows.
+pub(super) fn of_family(job: &str, prepared: &dyn Prepared) -> Vec<Warning> {
+    let all = prepared.warnings().into_iter();
+    all.map(|(id, cause, remedy)| warning(&id, Some(job), cause, &remedy)).collect()
+}
+
+/// Everything else.
+pub(super) fn of_run(result: &RunResult, before: &MachineBefore) -> Vec<Warning> {
+    let mut found = Vec::new();
+    found.extend(clock(result));
+    found.extend(machine(result, before));
+    for job in result.jobs() {
+        found.extend(of_job(job));
+        found.extend(instrument_cost(result, job));
+    }
+    found
+}
+
+fn clock(result: &RunResult) -> Option<Warning> {
+    let clock = &result.clock;
+    if clock.source == ClockSource::Monotonic {
+        let remedy = "Boot with a trusted TSC (clocksource=tsc) for cheaper and finer clock reads.";
+        let cause = format!("The kernel's clock is used: {}.", clock.reason);
+        return Some(warning("clock-fallback", None, cause, remedy));
+    }
+    let (nanos, ppm) = (clock.residual_ns?, clock.residual_ppm?);
+    (nanos > 1_000.0 && ppm > 10.0).then(|| {
+        let cause = format!("The clock strayed by {nanos:.0} ns ({ppm:.1} ppm) between anchors.");
+        warning("clock-residual", None, cause, "Repeat the run; look for a virtual machine that was moved or paused.")
+    })
+}
+
+fn machine(result: &RunResult, before: &MachineBefore) -> Vec<Warning> {
+    let tree = Tree::real();
+    let mut found = Vec::new();
+    let after = cpu_times(&tree);
+    let (mut steal, mut total) = (0, 0);
+    for ((_, earlier), (_, later)) in before.cpus.iter().zip(&after) {
+        let spent = later.since(earlier);
+        steal += spent.steal.0;
+        total += spent.total().0;
+    }
+    if total > 0 && steal * 100 > total {
+        let share = steal as f64 * 100.0 / total as f64;
+        let cause = format!("The hypervisor took {share:.1} % of the CPU time.");
+        found.push(warning("cpu-steal", None, cause, "Run on a machine of its own, or repeat and compare."));
+    }
+    let throttled = weir_sys::cgroup::throttling(&tree);
+    if throttled.cpu_periods > before.throttling.cpu_periods {
+        let cause = "The control group's CPU limit throttled the run.".to_owned();
+        found.push(warning("cgroup-limit", None, cause, "Raise cpu.max of the group."));
+    }
+    if let Some(governor) = result.host.governor.as_deref().filter(|g| *g != "performance") {
+        let cause = format!("The CPU frequency governor is {governor}.");
+        found.push(warning("cpu-frequency", None, cause, "Set it to performance."));
+    }
+    found
+}
+
+fn of_job(job: &JobResult) -> Vec<Warning> {
+    let mut found = Vec::new();
+    let name = Some(job.name.as_str());
+    found.extend(preempted(job));
+    found.extend(generator_limited(job));
+    for confidence in &job.confidence {
+        let kind = confidence.kind.name();
+        match confidence.ops_per_s.absent {
+            Some(NoInterval::ShortRun) => found.push(warning(
+                "short-run",
+                name,
+                format!("The {kind} run was too short for an interval (under 20 intervals of the series)."),
+                "Run for at least 2 s, better 30 s.",
+            )),
+            Some(NoInterval::Correlated) => found.push(warning(
+                "correlated",
+                name,
+                format!("Neighbouring stretches of the {kind} rate depend on each other, so no interval is printed."),
+                "Run longer, or remove what changes slowly (a cache that fills, a throttled device).",
+            )),
+            _ => {}
+        }
+        if confidence.percentiles.iter().any(|p| p.few_samples) {
+            found.push(warning(
+                "few-samples",
+                name,
+                format!("Fewer than 10 {kind} operations lie beyond a percentile that is marked ~."),
+                "Run longer, or ask for lower percentiles.",
+            ));
+        }
+    }
+    found.extend(not_steady(job));
+    found
+}
+
+/// The first tenth against the remainder, on the series that is in the result.
+fn not_steady(job: &JobResult) -> Vec<Warning> {
+    let mut found = Vec::new();
+    for kind in Kind::DATA {
+        let mut whole: Option<weir_stats::Series> = None;
+        for series in job.workers.iter().filter_map(|w| w.kind(kind)).map(|k| &k.series) {
+            match &mut whole {
+                None => whole = Some(series.clone()),
+                // All series of a job have its interval.
+                Some(sum) => drop(sum.add(series)),
+            }
+        }
+        let Some(series) = whole else { continue };
+        let full = series.len() - usize::from(series.ends_partial());
+        let rates: Vec<f64> =
+            series.points().take(full).filter_map(|p| p.iops()).map(|r| r.0).collect();
+        let Ok(test) = weir_stats::steady::test(&rates, series.interval()) else { continue };
+        if test.is_steady() {
+            continue;
+        }
+        let remedy = match test.enough_ramp {
+            Some(ramp) => format!("Use a ramp of {:.1} s.", ramp.0 as f64 / 1e9),
+            None => "Run longer: it had not settled by half time.".to_owned(),
+        };
+        let change = (test.first_tenth / test.remainder - 1.0) * 100.0;
+        let kind = kind.name();
+        let cause = format!("The first tenth of the {kind} run was {change:+.1} % off the rest.");
+        found.push(warning("not-steady", Some(&job.name), cause, &remedy));
+    }
+    found
+}
+
+fn preempted(job: &JobResult) -> Option<Warning> {
+    let worst = job.workers.iter().filter_map(|w| {
+        let seconds = w.span?.length().0 as f64 / 1e9;
+        // A fraction of a second says little about a rate per second.
+        (seconds >= 0.5).then(|| (w.cpu.involuntary_switches as f64 / seconds, w.clone))
+    });
+    let (rate, clone) = worst.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (rate > 10.0).then(|| {
+        let cause = format!("{rate:.0} involuntary switches per second on worker {clone}.");
+        warning("preempted", Some(&job.name), cause, "Pin the worker (cpus_allowed) or stop the other load.")
+    })
+}
+
+fn generator_limited(job: &JobResult) -> Option<Warning> {
+    let late: u64 = job.workers.iter().filter_map(|w| w.late_issues).sum();
+    let all: u64 = job.workers.iter().flat_map(|w| &w.kinds).map(|k| k.issued).sum();
+    (late * 100 > all).then(|| {
+        let cause = format!("{late} of {all} operations were issued late although a slot was free: the tool was measured, not the target.");
+        warning("generator-limited", Some(&job.name), cause, "Lower the rate, use more workers, or pin them to free CPUs.")
+    })
+}
+
+fn instrument_cost(result: &RunResult, job: &JobResult) -> Option<Warning> {
+    let cost = result.instrument.ns_per_op?;
+    let is_null = result.plan.jobs().any(|(_, j)| j.name == job.name && j.engine.name == "null");
+    if is_null || job.state == State::NotStarted {
+        return None;
+    }
+    let kinds = || job.workers.iter().flat_map(|w| &w.kinds);
+    let medians = kinds().filter_map(|k| k.stage(Stage::Lat)).filter_map(|h| h.percentile(50.0));
+    let median = medians.min()?;
+    (cost > 0.05 * median as f64).then(|| {
+        let share = cost / median.max(1) as f64 * 100.0;
+        let cause = format!("The loop's own {cost:.0} ns are {share:.0} % of the median latency.");
+        warning("instrument-cost", Some(&job.name), cause, "Compare with the null engine, or use --no-latency.")
+    })
+}
+
