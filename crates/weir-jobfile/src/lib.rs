@@ -1,1 +1,111 @@
-//! The fio job language: text to syntax tree with spans to plan.
+//! The fio job language: text to syntax tree with spans to [`weir_schema::Plan`].
+//!
+//! In: a [`Request`] (words of a command line and names of job files, in their order), and a
+//! [`Context`] (facts of the machine, the engines of the build, access to files). Out: a plan
+//! with notes, or every [`Diagnostic`] of every section at once. The options are records
+//! ([`option_records`]): parser, checks and help are made from them. Not here: running a plan,
+//! opening targets, fio's command line beside job options.
+//!
+//! The way through: [`mod@syntax`] splits lines, `load` follows files and includes, `substitute`
+//! replaces variables, `value` reads what an option takes, `options` says what it does to a
+//! `draft`, `finish` makes the plan's job of it, `compile` the plan.
+#![forbid(unsafe_code)]
+
+mod apply;
+mod compile;
+mod diagnostic;
+mod draft;
+mod finish;
+mod load;
+mod nearest;
+mod options;
+mod report;
+mod show;
+mod substitute;
+mod syntax;
+mod value;
+
+use weir_schema::Plan;
+use weir_schema::catalogue::{Catalogue, Surroundings};
+
+pub use compile::compile;
+pub use diagnostic::{COMMAND_LINE, Diagnostic, MAX_LINE, Severity};
+pub use options::{Category, OptionRecord, Scope, Support, ValueKind, find_option, option_records};
+
+/// Access to files, passed in: job files, included files, pattern files.
+pub trait Files {
+    /// The whole content of a file; `-` is standard input.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    fn read(&self, path: &str) -> std::io::Result<Vec<u8>>;
+}
+
+/// What compiling may look at.
+pub struct Context<'a> {
+    /// Facts of the machine and the environment.
+    pub surroundings: &'a Surroundings,
+    /// The engines that can be named, and their settings.
+    pub catalogue: &'a Catalogue,
+    /// Access to files.
+    pub files: &'a dyn Files,
+}
+
+/// Words or a file, in the order of the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Options of the command line.
+    Words(Vec<CommandWord>),
+    /// A job file.
+    File(String),
+}
+
+/// A job option of the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandWord {
+    /// The option's name without dashes.
+    pub key: String,
+    /// Its value, if it has one.
+    pub value: Option<String>,
+    /// Index of the argument.
+    pub argument: usize,
+    /// As typed.
+    pub text: String,
+}
+
+/// Who asks: what is recorded by default depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Door {
+    /// `weir run`
+    Run,
+    /// `weir fio`
+    Fio,
+}
+
+/// What shall be compiled.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Who asks.
+    pub door: Door,
+    /// The command line, verbatim.
+    pub command: Vec<String>,
+    /// Options and files. All options count before the first file, as in fio.
+    pub sources: Vec<Source>,
+    /// `[section:]key=value`, which win over the files.
+    pub sets: Vec<String>,
+    /// Only these job sections; all when empty.
+    pub sections: Vec<String>,
+    /// Refuse every job that writes or trims.
+    pub read_only: bool,
+}
+
+/// A plan and what there is to say about it.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// The plan.
+    pub plan: Plan,
+    /// Remarks for the user, each once.
+    pub notes: Vec<String>,
+    /// The command line that says the same, as fio's `--showcmd` prints it.
+    pub show_command: String,
+}

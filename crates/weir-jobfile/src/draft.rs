@@ -1,0 +1,277 @@
+//! A job while its options are being applied.
+//!
+//! In: one typed value after the other. Out: nothing yet; [`crate::finish`] checks how the
+//! options fit together and makes the plan's job. Where the plan has a structure of the same
+//! meaning it is used as it is.
+
+use std::collections::BTreeMap;
+
+use weir_schema::{
+    Bounds, Content, CreatePolicy, Depth, Distribution, ErrorPolicy, Flush, Generator, Memory,
+    OpenMode, PerKind, Placement, Recording, Region, SequencerStep, Setting, SplitEntry, Thinktime,
+};
+use weir_units::{Bytes, Nanos, Percent};
+
+use crate::Door;
+
+/// Percentiles that fio reports when none are asked for.
+const FIO_PERCENTILES: [f64; 17] = [
+    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
+    99.99,
+];
+
+/// Engine when none is named.
+pub(crate) const DEFAULT_ENGINE: &str = "psync";
+
+/// Everything that options can say about a job.
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "one for each independent switch"
+)]
+pub(crate) struct Draft {
+    pub name: String,
+    pub description: Option<String>,
+    pub kb_base: u64,
+    pub engine: Engine,
+    pub filenames: Vec<String>,
+    pub directories: Vec<String>,
+    pub filename_format: String,
+    pub file_count: u32,
+    pub open_files: Option<u32>,
+    pub allow_mounted_write: bool,
+    pub remove_after: bool,
+    pub remove_each_loop: bool,
+    pub create: CreatePolicy,
+    pub open: OpenMode,
+    pub region: Region,
+    pub direction: Direction,
+    pub random: bool,
+    pub steps: u32,
+    pub step: SequencerStep,
+    pub skip_bytes: i64,
+    pub read_percent: u8,
+    pub random_percent: PerKind<Option<u64>>,
+    pub distribution: Distribution,
+    pub generator: Generator,
+    pub map: bool,
+    pub align: Option<PerKind<Option<u64>>>,
+    pub seed: Seed,
+    pub sizes: Sizes,
+    pub content: Content,
+    pub scramble: Option<bool>,
+    pub depth: Depth,
+    pub memory: Memory,
+    pub flush: Flush,
+    pub placement: Placement,
+    pub clones: u32,
+    pub bounds: Bounds,
+    pub delay: (Nanos, Nanos),
+    pub rate: Rates,
+    pub max_latency: Option<Nanos>,
+    pub think: Thinktime,
+    pub stonewall: bool,
+    pub new_group: bool,
+    pub wait_for: Option<String>,
+    pub merge: bool,
+    pub hidden: bool,
+    pub exit_all: bool,
+    pub exit_all_on_error: bool,
+    pub exit_what: ExitWhat,
+    pub recording: Recording,
+    pub errors: ErrorPolicy,
+}
+
+/// The engine as far as it is known.
+#[derive(Clone, Debug)]
+pub(crate) struct Engine {
+    pub name: String,
+    pub settings: BTreeMap<String, Setting>,
+}
+
+/// What `rw` asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Read,
+    Write,
+    Trim,
+    Mixed,
+    TrimWrite,
+}
+
+/// Where the seed comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seed {
+    pub repeat: bool,
+    pub repeat_all: bool,
+    pub given: Option<u64>,
+}
+
+impl Seed {
+    /// What `randseed=0` stands for: a plan's seed 0 means "draw one when the run starts".
+    pub(crate) const FOR_ZERO: u64 = 0x9e37_79b9_7f4a_7c15;
+
+    /// The plan's seed.
+    pub(crate) fn value(self) -> u64 {
+        match self.given {
+            Some(seed) => seed,
+            None if self.repeat || self.repeat_all => 0x89,
+            None => 0,
+        }
+    }
+}
+
+/// Block sizes in the three forms that they can be given in; the later ones win.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sizes {
+    pub fixed: PerKind<Option<u64>>,
+    pub range: Option<PerKind<(u64, u64)>>,
+    pub split: Option<PerKind<Vec<SplitEntry>>>,
+    pub unaligned: bool,
+    pub by_pattern: bool,
+}
+
+/// Rates and their schedule.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
+pub(crate) struct Rates {
+    pub bytes: PerKind<Option<u64>>,
+    pub min_bytes: PerKind<Option<u64>>,
+    pub ops: PerKind<Option<u64>>,
+    pub min_ops: PerKind<Option<u64>>,
+    pub poisson: bool,
+    pub open_loop: bool,
+    pub ignore_thinktime: bool,
+    pub cycle: Nanos,
+}
+
+/// What `exitall` stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExitWhat {
+    Group,
+    Running,
+    Everything,
+}
+
+/// Replaces the values that are given and keeps the others.
+pub(crate) fn overlay(target: &mut PerKind<Option<u64>>, given: PerKind<Option<u64>>) {
+    target.read = given.read.or(target.read);
+    target.write = given.write.or(target.write);
+    target.trim = given.trim.or(target.trim);
+}
+
+impl Draft {
+    /// A job to which no option has been applied.
+    pub(crate) fn new(door: Door) -> Self {
+        Self {
+            name: String::new(),
+            description: None,
+            kb_base: 1024,
+            engine: Engine {
+                name: DEFAULT_ENGINE.to_owned(),
+                settings: BTreeMap::new(),
+            },
+            filenames: Vec::new(),
+            directories: Vec::new(),
+            filename_format: "$jobname.$jobnum.$filenum".to_owned(),
+            file_count: 1,
+            open_files: None,
+            allow_mounted_write: false,
+            remove_after: false,
+            remove_each_loop: false,
+            create: CreatePolicy {
+                allow: None,
+                overwrite: false,
+                preallocate: weir_schema::Preallocate::Native,
+                sync: true,
+                on_open: false,
+                only: false,
+            },
+            open: OpenMode {
+                drop_cache: true,
+                ..OpenMode::default()
+            },
+            region: Region::default(),
+            direction: Direction::Read,
+            random: false,
+            steps: 1,
+            step: SequencerStep::Sequential,
+            skip_bytes: 0,
+            read_percent: 50,
+            random_percent: PerKind::default(),
+            distribution: Distribution::Uniform,
+            generator: Generator::Xoshiro,
+            map: true,
+            align: None,
+            seed: Seed {
+                repeat: true,
+                repeat_all: false,
+                given: None,
+            },
+            sizes: Sizes::default(),
+            content: Content {
+                zero: false,
+                refill: false,
+                scramble: true,
+                pattern: None,
+                compress_percent: 0,
+                compress_chunk_bytes: Bytes(512),
+                dedupe_percent: 0,
+            },
+            scramble: None,
+            depth: Depth::default(),
+            memory: Memory::default(),
+            flush: Flush::default(),
+            placement: Placement::default(),
+            clones: 1,
+            bounds: Bounds::default(),
+            delay: (Nanos(0), Nanos(0)),
+            rate: Rates::new(),
+            max_latency: None,
+            think: Thinktime {
+                pause_ns: Nanos(0),
+                spin_ns: Nanos(0),
+                every: 1,
+                count_issued: false,
+                after_ns: None,
+            },
+            stonewall: false,
+            new_group: false,
+            wait_for: None,
+            merge: false,
+            hidden: false,
+            exit_all: false,
+            exit_all_on_error: false,
+            exit_what: ExitWhat::Group,
+            recording: recording(door),
+            errors: ErrorPolicy::default(),
+        }
+    }
+}
+
+impl Rates {
+    fn new() -> Self {
+        Self {
+            bytes: PerKind::default(),
+            min_bytes: PerKind::default(),
+            ops: PerKind::default(),
+            min_ops: PerKind::default(),
+            poisson: false,
+            open_loop: false,
+            ignore_thinktime: false,
+            cycle: Nanos(1_000_000_000),
+        }
+    }
+}
+
+/// What a door records when nothing is said.
+fn recording(door: Door) -> Recording {
+    match door {
+        Door::Run => Recording::default(),
+        Door::Fio => Recording {
+            exact_squares: true,
+            percentiles: FIO_PERCENTILES.map(Percent).to_vec(),
+            ..Recording::default()
+        },
+    }
+}

@@ -1,0 +1,428 @@
+//! From a finished draft to the plan's job: what options mean together.
+//!
+//! In: a draft with all its options applied. Out: the job, notes, and every conflict between
+//! options with the names of those concerned. Not here: groups and the order of jobs.
+
+use weir_schema::catalogue::EngineInfo;
+use weir_schema::{
+    Access, BlockSize, BlockSizes, BlockWorkload, Content, Distribution, EngineChoice, ExitAll,
+    FileNames, Job, Kind, MinimumRate, Mix, Pacing, PerKind, Schedule, Size, Start, StartDelay,
+    Targets, Timing, Word, Workload,
+};
+use weir_units::{Bytes, BytesPerSec, Iops, QueueDepth};
+
+use crate::diagnostic::Fault;
+use crate::draft::{Direction, Draft, ExitWhat, Rates};
+
+/// A conflict and the options that it is about.
+pub(crate) type Conflict = (Fault, &'static [&'static str]);
+
+/// Block size when none is given.
+const DEFAULT_BLOCK: u64 = 4096;
+
+/// Makes the plan's job.
+pub(crate) fn finish(
+    draft: Draft,
+    engine: &EngineInfo,
+    read_only: bool,
+    words: Vec<Word>,
+    notes: &mut Vec<String>,
+) -> Result<Job, Vec<Conflict>> {
+    let sizes = block_sizes(&draft);
+    let conflicts = conflicts(&draft, engine, &sizes);
+    if !conflicts.is_empty() {
+        return Err(conflicts);
+    }
+    let access = access(&draft, notes);
+    let mix = mix(&draft);
+    let targets = targets(&draft, engine, read_only);
+    let depth = depth(&draft, engine, notes);
+    let pacing = pacing(&draft);
+    let timing = timing(&draft);
+    let exit_all = exit_all(&draft);
+    let (min_ns, max_ns) = draft.delay;
+    Ok(Job {
+        name: draft.name,
+        description: draft.description,
+        clones: draft.clones,
+        merge: draft.merge,
+        hidden: draft.hidden,
+        start: Start {
+            barrier: draft.stonewall,
+            wait_for: draft.wait_for,
+            delay: (max_ns.0 > 0).then_some(StartDelay { min_ns, max_ns }),
+        },
+        workload: Workload::Block(Box::new(BlockWorkload {
+            mix,
+            access,
+            sizes,
+            targets,
+            region: draft.region,
+            content: content(draft.content, draft.scramble),
+            flush: draft.flush,
+        })),
+        engine: EngineChoice {
+            name: draft.engine.name,
+            settings: draft.engine.settings,
+        },
+        depth,
+        bounds: draft.bounds,
+        pacing,
+        minimum_rate: minimum_rate(&draft.rate),
+        placement: draft.placement,
+        memory: draft.memory,
+        recording: weir_schema::Recording {
+            timing,
+            ..draft.recording
+        },
+        errors: draft.errors,
+        exit_all,
+        words,
+    })
+}
+
+fn conflicts(draft: &Draft, engine: &EngineInfo, sizes: &BlockSizes) -> Vec<Conflict> {
+    let mut found: Vec<Conflict> = Vec::new();
+    let conflict = |message: &str| Fault::new("job.conflict", message);
+    if draft.bounds.time_based && draft.bounds.runtime_ns.is_none() {
+        found.push((
+            conflict("`time_based` needs a runtime")
+                .label("how long?")
+                .help("add runtime=10s, for example")
+                .peer("fio: time_based requires a runtime/timeout setting"),
+            &["time_based"],
+        ));
+    }
+    if draft.think.pause_ns.0 == 0 && draft.think.after_ns.is_some() {
+        found.push((
+            conflict("`thinktime_iotime` without thinktime")
+                .label("how long is the pause?")
+                .peer("fio: thinktime_iotime requires thinktime to be set"),
+            &["thinktime_iotime"],
+        ));
+    }
+    if draft.exit_all_on_error && !draft.exit_all && draft.exit_what != ExitWhat::Group {
+        found.push((
+            conflict("`exitall_on_error` stops the job's group only")
+                .label("not with this")
+                .help("leave exit_what out"),
+            &["exit_what", "exitall_on_error"],
+        ));
+    }
+    rate_conflicts(&draft.rate, &mut found);
+    size_conflicts(draft, engine, sizes, &mut found);
+    found
+}
+
+fn rate_conflicts(rate: &Rates, found: &mut Vec<Conflict>) {
+    let any = |p: &PerKind<Option<u64>>| {
+        [p.read, p.write, p.trim]
+            .into_iter()
+            .flatten()
+            .any(|n| n > 0)
+    };
+    if (any(&rate.bytes) && any(&rate.ops)) || (any(&rate.min_bytes) && any(&rate.min_ops)) {
+        found.push((
+            Fault::new(
+                "job.conflict",
+                "rates in bytes and in operations at the same time",
+            )
+            .label("one of both")
+            .peer("fio: rate and rate_iops are mutually exclusive"),
+            &["rate_iops", "rate", "rate_iops_min", "rate_min"],
+        ));
+    }
+    for (index, kind) in Kind::DATA.into_iter().enumerate() {
+        let above = |min: &PerKind<Option<u64>>, rate: &PerKind<Option<u64>>| {
+            rate.of(kind)
+                .filter(|r| *r > 0)
+                .is_some_and(|r| min.of(kind).unwrap_or(0) > r)
+        };
+        if above(&rate.min_bytes, &rate.bytes) || above(&rate.min_ops, &rate.ops) {
+            found.push((
+                Fault::new(
+                    "job.conflict",
+                    format!("the minimum rate of {}s exceeds the rate", kind.name()),
+                )
+                .label("more than the job may reach")
+                .peer(format!("fio: minimum rate exceeds rate, ddir {index}")),
+                &["rate_min", "rate_iops_min"],
+            ));
+            return;
+        }
+    }
+}
+
+fn size_conflicts(
+    draft: &Draft,
+    engine: &EngineInfo,
+    sizes: &BlockSizes,
+    found: &mut Vec<Conflict>,
+) {
+    let bounded = draft.region.size.is_some() || draft.region.file_size_bytes.is_some();
+    if engine.no_target && !bounded {
+        found.push((
+            Fault::new("job.conflict", format!("`{}` has no size", draft.name))
+                .label(format!(
+                    "engine {} has no file to ask for its size",
+                    engine.name
+                ))
+                .help("add size=1g, for example")
+                .peer(format!("{}: you need to specify size=", draft.name)),
+            &["ioengine"],
+        ));
+    }
+    let smallest = smallest_block(draft, sizes);
+    if let Some(Size::Bytes(Bytes(size))) = draft.region.size
+        && size < smallest
+    {
+        found.push((
+            Fault::new(
+                "job.conflict",
+                format!("the size {size} is below the block size {smallest}"),
+            )
+            .label("not one block fits")
+            .peer(format!(
+                "fio: size too small, must not be less than minimum block size: {size} < {smallest}"
+            )),
+            &["size", "bs", "bsrange", "bssplit"],
+        ));
+    }
+}
+
+/// The smallest block of the kinds that occur.
+fn smallest_block(draft: &Draft, sizes: &BlockSizes) -> u64 {
+    let mix = mix(draft);
+    let kinds = Kind::DATA
+        .into_iter()
+        .filter(|k| sizes.by_pattern || mix.has(*k));
+    kinds
+        .map(|k| sizes.size.of(k).min().0)
+        .min()
+        .unwrap_or(DEFAULT_BLOCK)
+}
+
+fn block_sizes(draft: &Draft) -> BlockSizes {
+    let given = &draft.sizes;
+    let one = |kind: Kind| {
+        if let Some(split) = &given.split {
+            BlockSize::Split {
+                entries: split.of(kind).clone(),
+            }
+        } else if let Some((min, max)) = given.range.as_ref().map(|r| *r.of(kind)) {
+            BlockSize::Range {
+                min_bytes: Bytes(min),
+                max_bytes: Bytes(max),
+                unaligned: given.unaligned,
+            }
+        } else {
+            BlockSize::Fixed {
+                bytes: Bytes(given.fixed.of(kind).unwrap_or(DEFAULT_BLOCK)),
+            }
+        }
+    };
+    BlockSizes {
+        size: PerKind {
+            read: one(Kind::Read),
+            write: one(Kind::Write),
+            trim: one(Kind::Trim),
+        },
+        by_pattern: given.by_pattern,
+    }
+}
+
+fn mix(draft: &Draft) -> Mix {
+    match draft.direction {
+        Direction::Read => Mix::only(Kind::Read),
+        Direction::Write => Mix::only(Kind::Write),
+        Direction::Trim => Mix::only(Kind::Trim),
+        Direction::TrimWrite => Mix {
+            trim_then_write: true,
+            ..Mix::only(Kind::Trim)
+        },
+        Direction::Mixed => Mix {
+            read_percent: draft.read_percent,
+            write_percent: 100 - draft.read_percent,
+            trim_percent: 0,
+            trim_then_write: false,
+        },
+    }
+}
+
+fn access(draft: &Draft, notes: &mut Vec<String>) -> Access {
+    let percent = |p: Option<u64>| u8::try_from(p.unwrap_or(100)).unwrap_or(100);
+    let share = &draft.random_percent;
+    let uniform = draft.distribution == Distribution::Uniform;
+    if draft.align.is_some() && draft.random && draft.map && uniform {
+        notes.push(format!(
+            "{}: with blockalign the random map is off",
+            draft.name
+        ));
+    }
+    let align = draft.align.map(|align| {
+        let sizes = block_sizes(draft);
+        let one = |kind| {
+            align
+                .of(kind)
+                .map_or_else(|| sizes.size.of(kind).min(), Bytes)
+        };
+        PerKind {
+            read: one(Kind::Read),
+            write: one(Kind::Write),
+            trim: one(Kind::Trim),
+        }
+    });
+    Access {
+        random: draft.random,
+        distribution: draft.distribution.clone(),
+        generator: draft.generator,
+        map: draft.map && uniform && draft.align.is_none(),
+        random_percent: PerKind {
+            read: percent(share.read),
+            write: percent(share.write),
+            trim: percent(share.trim),
+        },
+        skip_bytes: draft.skip_bytes,
+        step: draft.step,
+        steps: draft.steps,
+        align_bytes: align,
+        seed: draft.seed.value(),
+    }
+}
+
+fn targets(draft: &Draft, engine: &EngineInfo, read_only: bool) -> Targets {
+    let directories = draft.directories.clone();
+    let files = if engine.no_target {
+        FileNames::None
+    } else if draft.filenames.is_empty() {
+        FileNames::Generated {
+            pattern: draft.filename_format.clone(),
+            directories,
+            count: draft.file_count,
+        }
+    } else {
+        FileNames::Listed {
+            paths: draft.filenames.clone(),
+            directories,
+        }
+    };
+    let mut open = draft.open;
+    open.read_only = read_only;
+    open.drop_cache &= !open.read_first;
+    Targets {
+        files,
+        create: draft.create,
+        open,
+        remove_after: draft.remove_after,
+        remove_each_loop: draft.remove_each_loop,
+        open_files: draft.open_files,
+        allow_mounted_write: draft.allow_mounted_write,
+    }
+}
+
+/// Scrambling is for content that stays the same: other content already differs, or must not.
+fn content(mut content: Content, scramble: Option<bool>) -> Content {
+    let fixed = content.zero || content.pattern.is_some();
+    content.scramble = !fixed && scramble.unwrap_or(!content.refill);
+    content
+}
+
+fn depth(draft: &Draft, engine: &EngineInfo, notes: &mut Vec<String>) -> weir_schema::Depth {
+    let mut depth = draft.depth;
+    if engine.synchronous && depth.queue_depth.0 > 1 {
+        depth.queue_depth = QueueDepth(1);
+        notes.push(
+            "note: both iodepth >= 1 and synchronous I/O engine are selected, queue depth will be \
+             capped at 1"
+                .to_owned(),
+        );
+    }
+    let most = depth.queue_depth.0;
+    depth.submit_batch = if depth.submit_batch == 0 {
+        most
+    } else {
+        depth.submit_batch.min(most)
+    };
+    depth.reap_min = depth.reap_min.min(most);
+    if depth.reap_max > 0 {
+        depth.reap_max = depth.reap_max.clamp(depth.reap_min.max(1), most);
+    }
+    depth.refill_below = depth.refill_below.filter(|low| *low < most);
+    depth
+}
+
+fn float(n: u64) -> f64 {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a rate needs no more than 53 bits"
+    )]
+    let float = n as f64;
+    float
+}
+
+fn each<T>(given: &PerKind<Option<u64>>, unit: fn(f64) -> T) -> Option<PerKind<Option<T>>> {
+    let one = |kind: Kind| given.of(kind).filter(|n| *n > 0).map(|n| unit(float(n)));
+    let all = PerKind {
+        read: one(Kind::Read),
+        write: one(Kind::Write),
+        trim: one(Kind::Trim),
+    };
+    let some = all.read.is_some() || all.write.is_some() || all.trim.is_some();
+    some.then_some(all)
+}
+
+fn pacing(draft: &Draft) -> Pacing {
+    let rate = &draft.rate;
+    let (poisson, ignore_thinktime) = (rate.poisson, rate.ignore_thinktime);
+    let open_loop = rate.open_loop || poisson;
+    let ops = each(&rate.ops, Iops).map(|limit_per_s| Schedule::OpsPerSecond {
+        limit_per_s,
+        poisson,
+        open_loop,
+        ignore_thinktime,
+    });
+    let schedule = ops.or_else(|| {
+        each(&rate.bytes, BytesPerSec).map(|limit_bytes_per_s| Schedule::BytesPerSecond {
+            limit_bytes_per_s,
+            poisson,
+            open_loop,
+            ignore_thinktime,
+        })
+    });
+    Pacing {
+        schedule,
+        thinktime: (draft.think.pause_ns.0 > 0).then_some(draft.think),
+        max_latency_ns: draft.max_latency,
+    }
+}
+
+fn minimum_rate(rate: &Rates) -> Option<MinimumRate> {
+    let bytes = each(&rate.min_bytes, BytesPerSec);
+    let ops = each(&rate.min_ops, Iops);
+    (bytes.is_some() || ops.is_some()).then(|| MinimumRate {
+        bytes_per_s: bytes.unwrap_or_default(),
+        ops_per_s: ops.unwrap_or_default(),
+        cycle_ns: rate.cycle,
+    })
+}
+
+/// Without latencies the clock is read at the ends only, unless a bound needs each one.
+fn timing(draft: &Draft) -> Timing {
+    let r = &draft.recording;
+    if r.slat || r.clat || r.lat || draft.max_latency.is_some() {
+        r.timing
+    } else {
+        Timing::EndsOnly
+    }
+}
+
+fn exit_all(draft: &Draft) -> Option<ExitAll> {
+    if draft.exit_all {
+        return Some(match draft.exit_what {
+            ExitWhat::Group => ExitAll::Group,
+            ExitWhat::Running => ExitAll::Running,
+            ExitWhat::Everything => ExitAll::Everything,
+        });
+    }
+    draft.exit_all_on_error.then_some(ExitAll::GroupOnError)
+}

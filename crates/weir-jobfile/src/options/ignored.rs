@@ -1,0 +1,61 @@
+//! Options that are accepted and have no meaning in weir; each is named once in a note.
+
+use super::record::{Category, OptionRecord, ValueKind, meaningless};
+
+pub(super) static RECORDS: &[OptionRecord] = &[
+    meaningless(
+        "thread",
+        ValueKind::Flag,
+        "Threads instead of processes",
+        "workers are always threads",
+    )
+    .of(Category::Process),
+    meaningless(
+        "clocksource",
+        ValueKind::Words {
+            words: &[
+                ("gettimeofday", "Use gettimeofday(2) for timing"),
+                ("clock_gettime", "Use clock_gettime(2) for timing"),
+                ("cpu", "Use CPU private clock"),
+            ],
+            tail: false,
+        },
+        "Source of time",
+        "the CPU's counter is used when it is invariant, else the kernel's clock",
+    )
+    .of(Category::Time),
+    meaningless(
+        "gtod_cpu",
+        ValueKind::Integer {
+            min: 0,
+            max: u64::MAX,
+        },
+        "CPU of a thread that reads the clock",
+        "each worker reads the clock itself",
+    )
+    .of(Category::Time)
+    .tier(2),
+    meaningless(
+        "unique_filename",
+        ValueKind::Bool,
+        "Prefix names with the client's address",
+        "there are no network clients",
+    )
+    .default("1")
+    .tier(3),
+    meaningless(
+        "create_serialize",
+        ValueKind::Bool,
+        "Lay files out one by one",
+        "the layout's order is weir's own",
+    )
+    .default("1"),
+    meaningless(
+        "softrandommap",
+        ValueKind::Bool,
+        "Go on when the random map cannot be had",
+        "the map is small enough to be had",
+    )
+    .of(Category::Pattern)
+    .tier(2),
+];

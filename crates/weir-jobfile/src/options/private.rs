@@ -1,0 +1,184 @@
+//! Options that belong to engines: fio's word, weir's word for the engine's setting.
+//!
+//! A setting acts only where the catalogue's engine declares it. Words of engines that no build
+//! has are here too, so that a job of theirs is refused for its engine, not for each word.
+
+use super::record::{Category, OptionRecord, Scope, Support, option, setting};
+
+const URING: &[&str] = &["io_uring"];
+const URING_CMD: &[&str] = &["io_uring", "io_uring_cmd"];
+const NET: &[&str] = &["net", "netsplice"];
+
+/// A word of engines that have no setting for it.
+const fn foreign(name: &'static str, engines: &'static [&'static str]) -> OptionRecord {
+    let record = option(name, "Belongs to an engine that is not built in");
+    let support = Support::Refused {
+        nearest: "its engine is not built in",
+    };
+    OptionRecord {
+        category: Category::Engine,
+        scope: Scope::Engines(engines),
+        support,
+        ..record
+    }
+}
+
+/// A word that an engine of this build has in fio, and not here.
+const fn missing(
+    name: &'static str,
+    engines: &'static [&'static str],
+    short: &'static str,
+    nearest: &'static str,
+) -> OptionRecord {
+    let record = option(name, short);
+    let support = Support::Refused { nearest };
+    OptionRecord {
+        category: Category::Engine,
+        scope: Scope::Engines(engines),
+        support,
+        ..record
+    }
+}
+
+const PRIORITY: &str = "I/O priorities are not supported; the nearest is nice";
+
+pub(super) static RECORDS: &[OptionRecord] = &[
+    setting(
+        "hipri",
+        "polled",
+        &["io_uring", "io_uring_cmd", "pvsync2", "sg"],
+        "Poll for completions",
+    ),
+    setting(
+        "hipri_percentage",
+        "polled_percent",
+        &["pvsync2"],
+        "Share of polled operations",
+    )
+    .default("100"),
+    setting(
+        "fixedbufs",
+        "registered_buffers",
+        URING_CMD,
+        "Register buffers with the kernel",
+    ),
+    setting(
+        "registerfiles",
+        "registered_files",
+        URING_CMD,
+        "Register files with the kernel",
+    ),
+    setting(
+        "sqthread_poll",
+        "kernel_poll_thread",
+        URING_CMD,
+        "A kernel thread takes submissions",
+    ),
+    setting(
+        "sqthread_poll_cpu",
+        "kernel_poll_cpu",
+        URING_CMD,
+        "CPU of the kernel thread",
+    ),
+    setting(
+        "nonvectored",
+        "nonvectored",
+        URING_CMD,
+        "Use read and write, not readv and writev",
+    ),
+    setting(
+        "force_async",
+        "force_async",
+        URING,
+        "Every so many operations go to a kernel worker",
+    ),
+    setting(
+        "userspace_reap",
+        "user_space_reap",
+        &["libaio"],
+        "Read completions from the mapped ring",
+    ),
+    setting(
+        "nowait",
+        "no_wait",
+        &["io_uring", "libaio", "pvsync2"],
+        "Fail instead of waiting (RWF_NOWAIT)",
+    ),
+    setting(
+        "uncached",
+        "uncached",
+        &["io_uring", "pvsync2"],
+        "Drop pages after use (RWF_UNCACHED)",
+    ),
+    setting(
+        "thp",
+        "transparent_huge_pages",
+        &["mmap"],
+        "Ask for huge pages behind the mapping",
+    ),
+    missing(
+        "cmdprio_percentage",
+        &["io_uring", "libaio"],
+        "Share of high-priority I/O",
+        PRIORITY,
+    )
+    .neutral(&["0"]),
+    missing(
+        "cmdprio_class",
+        &["io_uring", "libaio"],
+        "Class of high-priority I/O",
+        PRIORITY,
+    ),
+    missing(
+        "cmdprio",
+        &["io_uring", "libaio"],
+        "Level of high-priority I/O",
+        PRIORITY,
+    ),
+    missing(
+        "cmdprio_bssplit",
+        &["io_uring", "libaio"],
+        "High-priority I/O by block size",
+        PRIORITY,
+    ),
+    foreign("cmd_type", &["io_uring_cmd"]),
+    foreign("cpuload", &["cpuio"]),
+    foreign("cpuchunks", &["cpuio"]),
+    foreign("cpumode", &["cpuio"]),
+    foreign("exit_on_io_done", &["cpuio"]),
+    foreign("hostname", &["net", "netsplice", "rdma", "libhdfs"]),
+    foreign("port", &["net", "netsplice", "rdma", "libhdfs"]),
+    foreign("protocol", NET),
+    foreign("listen", NET),
+    foreign("nodelay", NET),
+    foreign("pingpong", NET),
+    foreign("interface", NET),
+    foreign("ttl", NET),
+    foreign("window_size", NET),
+    foreign("mss", NET),
+    foreign("bindname", &["rdma"]),
+    foreign("verb", &["rdma"]),
+    foreign("stat_type", &["filestat"]),
+    foreign("program", &["exec"]),
+    foreign("arguments", &["exec"]),
+    foreign("grace_time", &["exec"]),
+    foreign("std_redirect", &["exec"]),
+    foreign("readfua", &["sg"]),
+    foreign("writefua", &["sg"]),
+    foreign("sg_write_mode", &["sg"]),
+    foreign("uri", &["nbd"]),
+    foreign("pool", &["dfs", "rados"]),
+    foreign("cont", &["dfs"]),
+    foreign("chunk_size", &["dfs", "libhdfs"]),
+    foreign("object_class", &["dfs"]),
+    foreign("donorname", &["e4defrag"]),
+    foreign("inplace", &["e4defrag"]),
+    foreign("volume", &["gfapi", "gfapi_async"]),
+    foreign("brick", &["gfapi", "gfapi_async"]),
+    foreign("clustername", &["rbd", "rados"]),
+    foreign("rbdname", &["rbd"]),
+    foreign("clientname", &["rbd", "rados"]),
+    foreign("busy_poll", &["rbd", "rados"]),
+    foreign("touch_objects", &["rados"]),
+    foreign("skip_bad", &["mtd"]),
+];

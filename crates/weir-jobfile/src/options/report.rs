@@ -1,0 +1,270 @@
+//! Options about groups, order, statistics and errors.
+
+use weir_schema::{PerKind, Trace};
+use weir_units::Percent;
+
+use super::record::{Applied, Category, Env, OptionRecord, ValueKind, option};
+use crate::diagnostic::Fault;
+use crate::draft::{Draft, ExitWhat};
+use crate::value::number::MILLISECONDS;
+
+/// Names of the errno values 1 to 34, as on every Linux.
+const ERRNO: [&str; 34] = [
+    "EPERM", "ENOENT", "ESRCH", "EINTR", "EIO", "ENXIO", "E2BIG", "ENOEXEC", "EBADF", "ECHILD",
+    "EAGAIN", "ENOMEM", "EACCES", "EFAULT", "ENOTBLK", "EBUSY", "EEXIST", "EXDEV", "ENODEV",
+    "ENOTDIR", "EISDIR", "EINVAL", "ENFILE", "EMFILE", "ENOTTY", "ETXTBSY", "EFBIG", "ENOSPC",
+    "ESPIPE", "EROFS", "EMLINK", "EPIPE", "EDOM", "ERANGE",
+];
+
+fn errno(text: &str) -> Result<i32, Fault> {
+    let known = ERRNO
+        .iter()
+        .zip(1..)
+        .find(|(n, _)| **n == text)
+        .map(|(_, number)| number);
+    let number = known.or_else(|| match text {
+        "EILSEQ" => Some(84),
+        "EDQUOT" => Some(122),
+        "ETIMEDOUT" => Some(110),
+        "EREMOTEIO" => Some(121),
+        other => other.parse().ok().filter(|n| (1..=4095).contains(n)),
+    });
+    number.ok_or_else(|| {
+        Fault::value(format!("unknown error `{text}`"))
+            .label("expected a name such as ENOSPC, or a number")
+            .peer(format!("Unknown error {text}, please use number value"))
+            .piece(text)
+    })
+}
+
+fn ignore_errors(draft: &mut Draft, text: &str, _: &Env<'_>) -> Applied {
+    let mut lists = Vec::new();
+    for list in text.split(',') {
+        let words = list.split(':').map(str::trim).filter(|w| !w.is_empty());
+        lists.push(words.map(errno).collect::<Result<Vec<_>, _>>()?);
+    }
+    if lists.get(2).is_some_and(|l| !l.is_empty()) || lists.len() > 3 {
+        return Err(
+            Fault::new("job.unsupported", "ignored verify errors need verification")
+                .label("give lists for reads and writes only"),
+        );
+    }
+    let mut lists = lists.into_iter();
+    let read = lists.next().unwrap_or_default();
+    let write = lists.next().unwrap_or_default();
+    draft.errors.ignore = PerKind {
+        read,
+        trim: write.clone(),
+        write,
+    };
+    Ok(())
+}
+
+fn go_on(draft: &mut Draft, word: &str, _: Option<&str>, _: &Env<'_>) -> Applied {
+    draft.errors.go_on = match word {
+        "read" => PerKind {
+            read: true,
+            write: false,
+            trim: false,
+        },
+        "write" => PerKind {
+            read: false,
+            write: true,
+            trim: true,
+        },
+        "io" | "all" | "1" => PerKind::all(true),
+        "verify" => {
+            return Err(Fault::new(
+                "job.unsupported",
+                "`continue_on_error=verify` needs verification",
+            )
+            .label("nothing is verified in this version")
+            .help("the nearest is continue_on_error=io"));
+        }
+        _ => PerKind::all(false),
+    };
+    Ok(())
+}
+
+fn unify(draft: &mut Draft, word: &str, _: Option<&str>, _: &Env<'_>) -> Applied {
+    if let "both" | "2" = word {
+        return Err(Fault::new(
+            "job.unsupported",
+            "`unified_rw_reporting=both` is not supported",
+        )
+        .label("either apart or together")
+        .help("the nearest is unified_rw_reporting=mixed"));
+    }
+    draft.recording.unify_kinds = matches!(word, "mixed" | "1");
+    Ok(())
+}
+
+fn unit_prefix(draft: &mut Draft, word: &str, _: Option<&str>, _: &Env<'_>) -> Applied {
+    draft.kb_base = if word == "1000" { 1000 } else { 1024 };
+    Ok(())
+}
+
+fn reduce_clock_reads(draft: &mut Draft, on: bool) {
+    let r = &mut draft.recording;
+    (r.slat, r.clat, r.lat, r.bandwidth) = (!on, !on, !on, !on);
+    (
+        r.percentiles_of_slat,
+        r.percentiles_of_clat,
+        r.percentiles_of_lat,
+    ) = (false, !on, false);
+}
+
+pub(super) static RECORDS: &[OptionRecord] = &[
+    option("stonewall", "Wait for everything before; a new group")
+        .of(Category::Report)
+        .aliases(&["wait_for_previous"])
+        .flag(|d, on| d.stonewall = on),
+    option("new_group", "A new reporting group").of(Category::Report).flag(|d, on| d.new_group = on),
+    option("wait_for", "Start when this earlier job has ended").of(Category::Report).text(|d, v, _| {
+        d.wait_for = Some(v.to_owned());
+        Ok(())
+    }),
+    option("group_reporting", "All jobs of a group are one entry of the report")
+        .of(Category::Report)
+        .flag(|d, on| d.merge = on),
+    option("stats", "The job appears in the report")
+        .of(Category::Report)
+        .bool(|d, on| d.hidden = !on)
+        .default("1"),
+    option("exitall", "The job's end stops others").of(Category::Report).flag(|d, on| d.exit_all = on),
+    option("exit_what", "What exitall stops").of(Category::Report).default("group").words(
+        &[
+            ("group", "exit_all=1 default behaviour"),
+            ("stonewall", "quit all currently running jobs; continue with next stonewall"),
+            ("all", "Quit everything"),
+        ],
+        |d, word, _, _| {
+            d.exit_what = match word {
+                "stonewall" => ExitWhat::Running,
+                "all" => ExitWhat::Everything,
+                _ => ExitWhat::Group,
+            };
+            Ok(())
+        },
+    ),
+    option("exitall_on_error", "The job's failure stops the others of its group")
+        .of(Category::Report)
+        .flag(|d, on| d.exit_all_on_error = on),
+    option("clat_percentiles", "Percentiles of completion latency")
+        .of(Category::Report)
+        .bool(|d, on| d.recording.percentiles_of_clat = on)
+        .default("1"),
+    option("lat_percentiles", "Percentiles of total latency")
+        .of(Category::Report)
+        .bool(|d, on| d.recording.percentiles_of_lat = on),
+    option("slat_percentiles", "Percentiles of submission latency")
+        .of(Category::Report)
+        .bool(|d, on| d.recording.percentiles_of_slat = on),
+    option("percentile_list", "Which percentiles are reported")
+        .of(Category::Report)
+        .default("1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99")
+        .long("At most 20, each above 0 and up to 100. weir's own report shows 50, 90, 99 and 99.9 when it is not given.")
+        .numbers(f64::MIN_POSITIVE, 100.0, 20, |d, mut list| {
+            list.sort_by(f64::total_cmp);
+            d.recording.percentiles = list.into_iter().map(Percent).collect();
+        }),
+    option("disable_lat", "Total latency is not recorded")
+        .of(Category::Report)
+        .bool(|d, on| d.recording.lat = !on),
+    option("disable_clat", "Completion latency is not recorded")
+        .of(Category::Report)
+        .bool(|d, on| d.recording.clat = !on),
+    option("disable_slat", "Submission latency is not recorded")
+        .of(Category::Report)
+        .bool(|d, on| d.recording.slat = !on),
+    option("disable_bw_measurement", "Bandwidth samples are not taken")
+        .of(Category::Report)
+        .aliases(&["disable_bw"])
+        .bool(|d, on| d.recording.bandwidth = !on),
+    option("gtod_reduce", "No latencies, no bandwidth samples")
+        .of(Category::Report)
+        .bool(reduce_clock_reads),
+    option("bwavgtime", "Length of bandwidth samples")
+        .of(Category::Report)
+        .default("500")
+        .long("Milliseconds without a suffix.")
+        .duration(MILLISECONDS, |d, t| d.recording.bandwidth_sample_ns = t),
+    option("iopsavgtime", "Length of IOPS samples")
+        .of(Category::Report)
+        .default("500")
+        .long("Milliseconds without a suffix.")
+        .duration(MILLISECONDS, |d, t| d.recording.iops_sample_ns = t),
+    option("unified_rw_reporting", "Reads, writes and trims are one kind in the report")
+        .of(Category::Report)
+        .default("none")
+        .words(
+            &[
+                ("none", "Normal statistics reporting"),
+                ("mixed", "Statistics are summed per data direction and reported together"),
+                ("both", "Statistics are reported normally, followed by the mixed statistics"),
+                ("0", "Alias for 'none'"),
+                ("1", "Alias for 'mixed'"),
+                ("2", "Alias for 'both'"),
+            ],
+            unify,
+        ),
+    option("disk_util", "Disk counters before and after")
+        .of(Category::Report)
+        .bool(|d, on| d.recording.disk_counters = on)
+        .default("1"),
+    option("trace", "CSV file with a line per operation")
+        .of(Category::Log)
+        .long("weir's own.")
+        .text(|d, v, _| {
+            d.recording.traces = vec![Trace { path: v.to_owned() }];
+            Ok(())
+        }),
+    option("continue_on_error", "Failed operations are counted and the job goes on")
+        .of(Category::Report)
+        .default("none")
+        .words(
+            &[
+                ("none", "Exit when an error is encountered"),
+                ("read", "Continue on read errors only"),
+                ("write", "Continue on write errors only"),
+                ("io", "Continue on any IO errors"),
+                ("verify", "Continue on verify errors only"),
+                ("all", "Continue on all io and verify errors"),
+                ("0", "Alias for 'none'"),
+                ("1", "Alias for 'all'"),
+            ],
+            go_on,
+        ),
+    option("ignore_error", "Errors that are no failures")
+        .of(Category::Report)
+        .long("`read list,write list`; names or numbers separated by `:`.")
+        .text(ignore_errors),
+    // The unit base is set before any other option is applied.
+    option("kb_base", "What k means: 1024 or 1000")
+        .of(Category::Report)
+        .default("1024")
+        .words(
+            &[
+                ("1024", "Inputs invert IEC and SI prefixes (for compatibility); outputs prefer binary"),
+                ("1000", "Inputs use IEC and SI prefixes; outputs prefer SI"),
+            ],
+            unit_prefix,
+        ),
+    option("unit_base", "Bits or bytes in fio's text")
+        .of(Category::Report)
+        .default("0")
+        .long("Used by fio's text output alone.")
+        .echoed(ValueKind::Words {
+            words: &[
+                ("0", "Auto-detect"),
+                ("8", "Normal (byte based)"),
+                ("1", "Bit based"),
+            ],
+            tail: false,
+        }),
+    option("significant_figures", "Digits in fio's text")
+        .of(Category::Report)
+        .default("4")
+        .long("Used by fio's text output alone.")
+        .echoed(ValueKind::Integer { min: 1, max: 10 }),
+];

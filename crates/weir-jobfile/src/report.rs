@@ -1,0 +1,46 @@
+//! What is collected while a request is compiled: errors and notes.
+
+use crate::diagnostic::{Diagnostic, Fault};
+
+/// Errors that are kept; the rest is only counted.
+const MAX_ERRORS: usize = 500;
+
+/// Errors and notes in the order of their discovery.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    pub errors: Vec<Diagnostic>,
+    pub notes: Vec<String>,
+    more: usize,
+}
+
+impl Report {
+    pub(crate) fn push(&mut self, error: Diagnostic) {
+        if self.errors.len() < MAX_ERRORS {
+            self.errors.push(error);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// Adds a note unless it is there already.
+    pub(crate) fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    /// Whether details of further errors are still kept.
+    pub(crate) fn is_full(&self) -> bool {
+        self.errors.len() >= MAX_ERRORS
+    }
+
+    /// All errors; the last one says how many were left out.
+    pub(crate) fn into_errors(mut self) -> Vec<Diagnostic> {
+        if self.more > 0 {
+            let message = format!("{} more errors are not shown", self.more);
+            self.errors
+                .push(Diagnostic::general(Fault::new("job.more", message)));
+        }
+        self.errors
+    }
+}

@@ -1,0 +1,72 @@
+//! The command line that says the same as the job files.
+
+use weir_schema::Word;
+
+/// Builds the line as sections are compiled.
+#[derive(Debug)]
+pub(crate) struct ShowCommand {
+    text: String,
+    /// A job was printed: later defaults need a section of their own.
+    jobs: bool,
+}
+
+impl ShowCommand {
+    pub(crate) fn new() -> Self {
+        Self {
+            text: "fio ".to_owned(),
+            jobs: false,
+        }
+    }
+
+    /// The next file starts from fio's defaults again: a command of its own.
+    pub(crate) fn next_file(&mut self) {
+        self.text.push_str("\nfio ");
+        self.jobs = false;
+    }
+
+    /// Options of a section that sets defaults.
+    pub(crate) fn defaults(&mut self, words: &[Word]) {
+        if self.jobs && !words.is_empty() {
+            self.text.push_str("--name=global ");
+        }
+        self.words(words);
+    }
+
+    /// A job and its options.
+    pub(crate) fn job(&mut self, name: &str, words: &[Word]) {
+        self.jobs = true;
+        self.word("name", Some(name));
+        self.words(words);
+    }
+
+    /// The line, with a blank at its end as fio prints it.
+    pub(crate) fn finish(self) -> String {
+        self.text
+    }
+
+    fn words(&mut self, words: &[Word]) {
+        for word in words.iter().filter(|w| w.key != "name") {
+            self.word(&word.key, word.value.as_deref());
+        }
+    }
+
+    fn word(&mut self, key: &str, value: Option<&str>) {
+        self.text.push_str("--");
+        self.text.push_str(key);
+        if let Some(value) = value {
+            self.text.push('=');
+            self.text.push_str(&quoted(value));
+        }
+        self.text.push(' ');
+    }
+}
+
+/// The value as a shell takes it.
+fn quoted(value: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_-./:,=%+@^~".contains(c);
+    if value.chars().all(plain) {
+        value.to_owned()
+    } else {
+        format!("'{}'", value.replace('\'', "'\\''"))
+    }
+}

@@ -1,0 +1,132 @@
+//! Byte patterns: `0xff`, `"text"`, `'file'` and decimal numbers, one after the other.
+
+use crate::Files;
+use crate::diagnostic::Fault;
+
+/// Longest pattern in bytes.
+const MAX_BYTES: usize = 512;
+
+/// Reads a pattern; decimal numbers become little-endian bytes, as few as hold them.
+pub(crate) fn pattern(text: &str, files: &dyn Files) -> Result<Vec<u8>, Fault> {
+    let mut bytes = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        rest = part(rest, files, &mut bytes)?;
+    }
+    if bytes.is_empty() {
+        return Err(wrong(text));
+    }
+    if bytes.len() > MAX_BYTES {
+        return Err(Fault::range(format!("a pattern of {} bytes", bytes.len()))
+            .label(format!("at most {MAX_BYTES} bytes")));
+    }
+    Ok(bytes)
+}
+
+fn wrong(text: &str) -> Fault {
+    Fault::value(format!("bad pattern \"{text}\""))
+        .label("expected 0xhex, \"text\", 'file' or a number")
+        .piece(text)
+}
+
+fn part<'a>(text: &'a str, files: &dyn Files, out: &mut Vec<u8>) -> Result<&'a str, Fault> {
+    if let Some((inner, rest)) = text.strip_prefix('"').and_then(|t| t.split_once('"')) {
+        out.extend_from_slice(inner.as_bytes());
+        return Ok(rest);
+    }
+    if let Some((path, rest)) = text.strip_prefix('\'').and_then(|t| t.split_once('\'')) {
+        let content = files.read(path).map_err(|e| {
+            Fault::new(
+                "job.file",
+                format!("cannot read the pattern file `{path}`: {e}"),
+            )
+            .piece(path)
+        })?;
+        out.extend_from_slice(&content[..content.len().min(MAX_BYTES + 1)]);
+        return Ok(rest);
+    }
+    if text.starts_with('%') {
+        return Err(
+            Fault::new("job.unsupported", "`%o` in a pattern is not supported")
+                .label("give fixed bytes")
+                .piece("%o"),
+        );
+    }
+    if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        let end = hex
+            .find(|c: char| !c.is_ascii_hexdigit())
+            .unwrap_or(hex.len());
+        let digits = if end % 2 == 1 {
+            format!("0{}", &hex[..end])
+        } else {
+            hex[..end].to_owned()
+        };
+        if digits.is_empty() {
+            return Err(wrong(text));
+        }
+        for pair in digits.as_bytes().chunks(2) {
+            let pair = std::str::from_utf8(pair).unwrap_or("00");
+            out.push(u8::from_str_radix(pair, 16).unwrap_or(0));
+        }
+        return Ok(&hex[end..]);
+    }
+    let (minus, digits) = text.strip_prefix('-').map_or((false, text), |t| (true, t));
+    let end = digits
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(digits.len());
+    let value: i64 = digits[..end].parse().map_err(|_| wrong(text))?;
+    let value = if minus {
+        i64::from(-i32::try_from(value).map_err(|_| wrong(text))?)
+    } else {
+        value
+    };
+    let length = if minus {
+        4
+    } else {
+        (64 - value.leading_zeros()).div_ceil(8).max(1)
+    };
+    out.extend(
+        value
+            .to_le_bytes()
+            .iter()
+            .take(usize::try_from(length).unwrap_or(8)),
+    );
+    Ok(&digits[end..])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    struct One;
+    impl Files for One {
+        fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+            if path == "pf" {
+                Ok(b"PQ".to_vec())
+            } else {
+                Err(io::ErrorKind::NotFound.into())
+            }
+        }
+    }
+
+    #[test]
+    fn patterns_are_those_that_fio_writes() {
+        for (text, bytes) in [
+            ("1000", &[0xe8, 0x03][..]),
+            ("0xdeadbe", &[0xde, 0xad, 0xbe]),
+            ("0x123", &[0x01, 0x23]),
+            ("\"ab\"", b"ab"),
+            ("-1", &[0xff; 4]),
+            ("0xff\"z\"12", &[0xff, b'z', 12]),
+            ("'pf'", b"PQ"),
+            ("0", &[0]),
+        ] {
+            assert_eq!(pattern(text, &One).unwrap(), bytes, "{text}");
+        }
+        for bad in ["", "x", "0x", "\"a", "'none'", "%o", "12x", "\"\""] {
+            assert!(pattern(bad, &One).is_err(), "{bad}");
+        }
+    }
+}
