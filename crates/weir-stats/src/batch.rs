@@ -61,6 +61,9 @@ impl BatchStore {
 
     /// Adds the next whole interval. Leave out a partial one: its rate counts as much as any
     /// other's.
+    ///
+    /// # Errors
+    /// If its histogram's precision is not that of the others.
     pub fn push(&mut self, interval: Batch) -> Result<(), HistogramError> {
         if self.filled == 0 {
             self.current = interval;
@@ -118,6 +121,9 @@ impl BatchStore {
     }
 
     /// The mean rate of operations with its standard error, for comparing two runs.
+    ///
+    /// # Errors
+    /// Why there is no standard error.
     pub fn rate_error(&self) -> Result<MeanError, NoInterval> {
         MeanError::of_batches(&self.rates(|batch| batch.operations))
     }
@@ -139,7 +145,11 @@ impl BatchStore {
         } else {
             total as f64 / seconds
         };
-        let operations: u64 = self.batches.iter().map(|b| b.operations).sum();
+        let operations = self
+            .batches
+            .iter()
+            .map(|b| b.operations)
+            .fold(0, u64::saturating_add);
         // One operation more or less falls inside by chance of where the ends lie.
         let grain = if operations == 0 {
             0.0
@@ -187,7 +197,129 @@ impl BatchStore {
     }
 
     /// Whether the start of the run fits the rest.
+    ///
+    /// # Errors
+    /// If there are too few batches to tell.
     pub fn steadiness(&self) -> Result<Steadiness, NoInterval> {
         steady::test(&self.rates(|batch| batch.operations), self.length())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(operations: u64) -> Batch {
+        let mut histogram = Histogram::new();
+        histogram.record_n(1000 + operations, operations);
+        Batch {
+            operations,
+            bytes: Bytes(operations * 4096),
+            histogram,
+        }
+    }
+
+    fn store(intervals: impl IntoIterator<Item = u64>) -> BatchStore {
+        let mut store = BatchStore::new(Nanos::from_millis(100));
+        for operations in intervals {
+            store.push(interval(operations)).unwrap();
+        }
+        store
+    }
+
+    #[test]
+    fn memory_is_bounded_and_nothing_is_lost() {
+        for (count, batches, intervals_each) in [
+            (80, 80, 1),
+            (81, 40, 2),
+            (160, 80, 2),
+            (162, 40, 4),
+            (1000, 62, 16),
+        ] {
+            let store = store((0..count).map(|i| i + 1));
+            assert_eq!(store.batches().len(), batches, "{count}");
+            assert_eq!(store.length(), Nanos::from_millis(100 * intervals_each));
+            let whole = batches as u64 * intervals_each;
+            let operations: u64 = store.batches().iter().map(|b| b.operations).sum();
+            assert_eq!(operations, whole * (whole + 1) / 2);
+            let held: u64 = store.batches().iter().map(|b| b.histogram.count()).sum();
+            assert_eq!(held, operations);
+            let left: u64 = (whole + 1..=count).sum();
+            assert_eq!(store.current.operations, left);
+        }
+    }
+
+    #[test]
+    fn rates_are_counts_over_time() {
+        let store = store((0..40).map(|i| 99 + 2 * (i % 2)));
+        let rate = store.operations_per_second();
+        assert!((rate.value - 1000.0).abs() < 1e-9);
+        // Batches of 990 and 1010 alternate: error √(4000 / 39 / 40), t(39) = 2.0227, and one
+        // operation in 4 s.
+        let half = 2.0227 * (4000.0_f64 / 39.0 / 40.0).sqrt() + 0.25;
+        assert!((rate.half_width().unwrap() - half).abs() < 1e-3);
+        assert!((store.bytes_per_second().value - 4_096_000.0).abs() < 1e-6);
+        assert!((store.rate_error().unwrap().mean - 1000.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_mean_weighs_operations_and_holds_its_value() {
+        let mean = store((0..40).map(|i| 100 + 10 * (i % 2))).mean().unwrap();
+        let exact = (100.0 * 1100.0 + 110.0 * 1110.0) / 210.0;
+        assert!((mean.value - exact).abs() < 1e-9);
+        assert!(mean.low.unwrap() < exact && mean.high.unwrap() > exact);
+        assert_eq!(store([]).mean(), None);
+        assert_eq!(store([0; 30]).mean(), None);
+    }
+
+    #[test]
+    fn a_short_run_prints_its_figures_without_intervals() {
+        let store = store([100; 19]);
+        let rate = store.operations_per_second();
+        assert_eq!(
+            (rate.value.round(), rate.absent),
+            (1000.0, Some(NoInterval::ShortRun))
+        );
+        let mut whole = Histogram::new();
+        whole.record_n(1100, 1900);
+        let percentiles = store.percentiles(&whole, &[50.0, 99.9, 101.0]);
+        assert_eq!(percentiles.len(), 2);
+        assert_eq!(
+            percentiles[0].1,
+            Estimate::without(1100.0, NoInterval::ShortRun)
+        );
+        assert_eq!(
+            percentiles[1].1,
+            Estimate::without(1100.0, NoInterval::FewSamples)
+        );
+    }
+
+    #[test]
+    fn a_run_without_any_operation_is_no_panic() {
+        let rate = store([0; 40]).operations_per_second();
+        assert_eq!(rate, Estimate::within(0.0, 0.0, 0.0));
+        assert_eq!(
+            store([]).operations_per_second().absent,
+            Some(NoInterval::ShortRun)
+        );
+        let mut whole = Histogram::new();
+        whole.record_n(5, 100);
+        for intervals in [vec![], vec![0; 40], [vec![0; 39], vec![7]].concat()] {
+            let percentiles = store(intervals).percentiles(&whole, &[50.0]);
+            assert!(percentiles[0].1.value > 0.0);
+        }
+    }
+
+    #[test]
+    fn the_same_run_gives_the_same_interval() {
+        let store = store((0..60_u64).map(|i| 100 + i * 7 % 13));
+        let mut whole = Histogram::new();
+        for batch in store.batches() {
+            whole.merge(&batch.histogram).unwrap();
+        }
+        let twice = [0, 1].map(|_| store.percentiles(&whole, &[50.0, 90.0]));
+        assert_eq!(twice[0], twice[1]);
+        let p50 = twice[0][0].1;
+        assert!(p50.low.unwrap() <= p50.value && p50.value <= p50.high.unwrap());
     }
 }

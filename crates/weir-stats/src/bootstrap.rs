@@ -3,11 +3,17 @@
 //!
 //! In: the merged histogram and those of the batches. Out: the percentile with an interval
 //! whose ends are the outer edges of the buckets they fall in, within minimum and maximum.
+//! Few batches, and batches that depend on each other, widen the distance of the ends from the
+//! value: by t(k/f − 1) · √(f · k / (k − 1)) / 1.96 for k batches whose dependence enlarges the
+//! variance f-fold. What varies a percentile is the share of values up to it; its dependence
+//! counts (and can mark the result), and so does that of the batches' means, because the few
+//! values beyond a high percentile show a dependence too faintly.
+//!
 //! Cumulative counts over the buckets that are used are laid out once, so that one percentile
 //! of one drawing is a binary search of short dot products.
 
 use crate::bucket::{high_of, index_of, low_of};
-use crate::estimate::{Estimate, LEAST_BATCHES, MOST_CORRELATION, NoInterval, lag1, t95};
+use crate::estimate::{Dependence, Estimate, NoInterval, t95};
 use crate::histogram::Histogram;
 use crate::percentile::rank;
 use crate::random::Random;
@@ -20,82 +26,37 @@ pub(crate) struct Resampler<'a> {
     whole: &'a Histogram,
     /// Indices of the buckets that any batch uses.
     used: Vec<usize>,
-    /// Cumulative counts of the batches, for batches as they are, joined in pairs, in fours …
-    levels: Vec<Cumulative>,
-}
-
-/// For each used bucket, each batch's count up to and including it.
-struct Cumulative {
     batches: usize,
-    /// Bucket by bucket, a row of batches each.
-    counts: Vec<u64>,
+    /// For each used bucket, a row of each batch's count up to and including it.
+    cumulative: Vec<u64>,
+    /// Of the batches' means.
+    dependence: Result<Dependence, NoInterval>,
 }
 
-impl Cumulative {
-    fn new(used: &[usize], histograms: &[&Histogram]) -> Self {
-        let batches = histograms.len();
-        let mut counts = vec![0; used.len() * batches];
-        for (batch, histogram) in histograms.iter().enumerate() {
+impl<'a> Resampler<'a> {
+    pub(crate) fn new(whole: &'a Histogram, batches: &[&Histogram]) -> Self {
+        let indices = batches.iter().flat_map(|batch| batch.indexed());
+        let mut used: Vec<usize> = indices.map(|(index, _)| index).collect();
+        used.sort_unstable();
+        used.dedup();
+        let mut cumulative = vec![0; used.len() * batches.len()];
+        for (column, batch) in batches.iter().enumerate() {
             let mut reached = 0;
-            let mut own = histogram.indexed().peekable();
+            let mut own = batch.indexed().peekable();
             for (row, index) in used.iter().enumerate() {
                 if let Some((_, count)) = own.next_if(|(i, _)| i == index) {
                     reached += count;
                 }
-                counts[row * batches + batch] = reached;
+                cumulative[row * batches.len() + column] = reached;
             }
         }
-        Self { batches, counts }
-    }
-
-    fn joined(&self) -> Self {
-        let rows = self.counts.chunks_exact(self.batches.max(1));
-        let pairs = rows.flat_map(|row| row.chunks_exact(2).map(|pair| pair[0] + pair[1]));
-        Self {
-            counts: pairs.collect(),
-            batches: self.batches / 2,
-        }
-    }
-
-    fn row(&self, row: usize) -> &[u64] {
-        &self.counts[row * self.batches..][..self.batches]
-    }
-
-    /// How many values up to and including the row's bucket a drawing has. Wraps rather than
-    /// panics for counts that no run can reach.
-    fn weighted(&self, row: usize, weights: &[u64]) -> u64 {
-        let products = self
-            .row(row)
-            .iter()
-            .zip(weights)
-            .map(|(c, w)| c.wrapping_mul(*w));
-        products.fold(0, u64::wrapping_add)
-    }
-
-    fn rows(&self) -> usize {
-        self.counts.len() / self.batches.max(1)
-    }
-}
-
-impl<'a> Resampler<'a> {
-    pub(crate) fn new(whole: &'a Histogram, histograms: &[&Histogram]) -> Self {
-        let mut used: Vec<usize> = histograms
-            .iter()
-            .flat_map(|h| h.indexed())
-            .map(|(i, _)| i)
-            .collect();
-        used.sort_unstable();
-        used.dedup();
-        let mut levels = vec![Cumulative::new(&used, histograms)];
-        while let Some(last) = levels.last()
-            && last.batches >= 2 * LEAST_BATCHES
-        {
-            levels.push(last.joined());
-        }
+        let means: Vec<f64> = batches.iter().filter_map(|batch| batch.mean()).collect();
         Self {
             whole,
             used,
-            levels,
+            batches: batches.len(),
+            cumulative,
+            dependence: Dependence::of(&means),
         }
     }
 
@@ -112,61 +73,69 @@ impl<'a> Resampler<'a> {
         if self.whole.few_samples(p) {
             return Err(NoInterval::FewSamples);
         }
-        let level = self.independent(value)?;
-        let (first, last) = self.resample(level, p);
+        let dependence = self.dependence_of_shares(value)?.or(self.dependence?);
+        let (first, last) = self.resample(p);
         let bits = self.whole.bits();
-        let (low, high) = (low_of(bits, first) as f64, high_of(bits, last) as f64);
-        let k = level.batches as f64;
-        let widen = t95(k - 1.0) * (k / (k - 1.0)).sqrt() / 1.96;
+        let k = self.batches as f64;
+        let widen = t95(dependence.freedom(self.batches))
+            * (dependence.inflation * k / (k - 1.0)).sqrt()
+            / 1.96;
         let middle = value as f64;
-        let edges = self.whole.percentile_edges(p).unwrap_or((value, value));
-        let low = (middle - widen * (middle - low)).min(edges.0 as f64);
-        let high = (middle + widen * (high - middle)).max(edges.1 as f64);
-        let min = self.whole.min().unwrap_or(value) as f64;
-        let max = self.whole.max().unwrap_or(value) as f64;
-        Ok((low.clamp(min, max), high.clamp(min, max)))
+        let (min, max) = (self.whole.min(), self.whole.max());
+        let ends = [low_of(bits, first), high_of(bits, last)].map(|end| {
+            let widened = middle + widen * (end as f64 - middle);
+            widened.clamp(min.unwrap_or(value) as f64, max.unwrap_or(value) as f64)
+        });
+        // The drawings may all lie on one side of a whole that has more than its batches.
+        let (low, high) = self.whole.percentile_edges(p).unwrap_or((value, value));
+        Ok((ends[0].min(low as f64), ends[1].max(high as f64)))
     }
 
-    /// The shortest batches whose shares of values up to `value` do not correlate: what makes
-    /// a percentile vary is this share.
-    fn independent(&self, value: u64) -> Result<&Cumulative, NoInterval> {
+    /// Of the batches' shares of values up to `value`.
+    fn dependence_of_shares(&self, value: u64) -> Result<Dependence, NoInterval> {
         let index = index_of(self.whole.bits(), value);
         let rows = self.used.partition_point(|used| *used <= index);
-        for level in &self.levels {
-            if level.batches < LEAST_BATCHES {
-                return Err(NoInterval::ShortRun);
-            }
-            if level.rows() == 0 || rows == 0 {
-                return Err(NoInterval::FewSamples);
-            }
-            let totals = level.row(level.rows() - 1).iter();
-            let reached = level.row(rows - 1).iter();
-            let shares: Vec<f64> = reached
-                .zip(totals)
-                .filter(|(_, total)| **total > 0)
-                .map(|(reached, total)| *reached as f64 / *total as f64)
-                .collect();
-            if lag1(&shares) <= MOST_CORRELATION {
-                return Ok(level);
-            }
+        if rows == 0 {
+            return Err(NoInterval::ShortRun);
         }
-        Err(NoInterval::Correlated)
+        let totals = self.row(self.used.len() - 1).iter();
+        let parts = self.row(rows - 1).iter().zip(totals);
+        let shares = parts.filter(|(_, total)| **total > 0);
+        let shares: Vec<f64> = shares
+            .map(|(part, total)| *part as f64 / *total as f64)
+            .collect();
+        Dependence::of(&shares)
+    }
+
+    fn row(&self, row: usize) -> &[u64] {
+        &self.cumulative[row * self.batches..][..self.batches]
+    }
+
+    /// How many values up to and including the row's bucket a drawing has. Wraps rather than
+    /// panics for counts that no run can reach.
+    fn weighted(&self, row: usize, weights: &[u64]) -> u64 {
+        let products = self
+            .row(row)
+            .iter()
+            .zip(weights)
+            .map(|(c, w)| c.wrapping_mul(*w));
+        products.fold(0, u64::wrapping_add)
     }
 
     /// Bucket indices at the 2.5 % and 97.5 % ends of the drawings.
-    fn resample(&self, level: &Cumulative, p: f64) -> (usize, usize) {
+    fn resample(&self, p: f64) -> (usize, usize) {
         let mut random = Random::new(SEED);
-        let mut weights = vec![0_u64; level.batches];
+        let mut weights = vec![0_u64; self.batches];
         let mut found = Vec::with_capacity(RESAMPLES);
-        let rows = level.rows();
+        let rows = self.used.len();
         for _ in 0..RESAMPLES {
             weights.fill(0);
-            for _ in 0..level.batches {
-                weights[random.below(level.batches)] += 1;
+            for _ in 0..self.batches {
+                weights[random.below(self.batches)] += 1;
             }
-            let total = level.weighted(rows - 1, &weights);
+            let total = self.weighted(rows - 1, &weights);
             if let Some(rank) = rank(p, total) {
-                found.push(first_row(rows, |row| level.weighted(row, &weights) >= rank));
+                found.push(first_row(rows, |row| self.weighted(row, &weights) >= rank));
             }
         }
         found.sort_unstable();
@@ -174,7 +143,7 @@ impl<'a> Resampler<'a> {
         let row_at = |at: usize| found.get(at).map_or(0, |row| self.used[*row]);
         (
             row_at(tail.saturating_sub(1)),
-            row_at(found.len() - tail.max(1)),
+            row_at(found.len().saturating_sub(tail.max(1))),
         )
     }
 }

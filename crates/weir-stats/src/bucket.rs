@@ -19,6 +19,7 @@ pub(crate) const fn bucket_count(bits: u8) -> usize {
 
 /// The bucket of a value.
 #[inline(always)]
+#[expect(clippy::inline_always, reason = "a part of the hot path")]
 pub(crate) const fn index_of(bits: u8, value: u64) -> usize {
     let bits = bits as u32;
     // The octave counted from the first that is cut; 0 as well for what lies below it.

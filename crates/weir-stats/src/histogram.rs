@@ -82,6 +82,9 @@ impl Histogram {
     }
 
     /// An empty histogram with 4 to 10 precision bits.
+    ///
+    /// # Errors
+    /// For any other precision.
     pub fn with_bits(bits: u8) -> Result<Self, HistogramError> {
         if !(MIN_BITS..=MAX_BITS).contains(&bits) {
             return Err(HistogramError::Precision(bits));
@@ -175,8 +178,11 @@ impl Histogram {
         }
     }
 
-    /// Adds everything that `other` counted. On an error nothing has changed. The sum of
-    /// squares survives only if both have it (or one is empty).
+    /// Adds everything that `other` counted. The sum of squares survives only if both have it
+    /// (or one is empty).
+    ///
+    /// # Errors
+    /// If precisions differ or the counts do not fit; then nothing has changed.
     pub fn merge(&mut self, other: &Self) -> Result<(), HistogramError> {
         if self.bits != other.bits {
             return Err(HistogramError::PrecisionDiffers(self.bits, other.bits));
@@ -209,6 +215,9 @@ impl Histogram {
 
     /// What was counted since an earlier state of the same histogram. Minimum and maximum are
     /// exact if the interval moved them, otherwise the outer edges of its buckets.
+    ///
+    /// # Errors
+    /// If the other is not an earlier state of this one.
     pub fn since(&self, earlier: &Self) -> Result<Self, HistogramError> {
         if self.bits != earlier.bits {
             return Err(HistogramError::PrecisionDiffers(self.bits, earlier.bits));
@@ -377,4 +386,159 @@ pub(crate) struct Figures {
 /// Cannot overflow.
 pub(crate) fn square(value: u64) -> u128 {
     u128::from(value) * u128::from(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(values: &[u64]) -> Histogram {
+        let mut histogram = Histogram::new().with_squares();
+        for value in values {
+            histogram.record(*value);
+        }
+        histogram
+    }
+
+    fn merged(a: &Histogram, b: &Histogram) -> Histogram {
+        let mut sum = a.clone();
+        sum.merge(b).unwrap();
+        sum
+    }
+
+    /// Values of every size, small ones as likely as large ones.
+    fn values() -> impl Strategy<Value = Vec<u64>> {
+        let value = (any::<u64>(), 0_u32..64).prop_map(|(value, shift)| value >> shift);
+        proptest::collection::vec(value, 0..60)
+    }
+
+    #[test]
+    fn count_sum_minimum_maximum_and_mean_are_exact() {
+        let histogram = of(&[1000, 3, 70_001, 3]);
+        assert_eq!((histogram.count(), histogram.sum()), (4, 71_007));
+        assert_eq!((histogram.min(), histogram.max()), (Some(3), Some(70_001)));
+        assert_eq!(histogram.mean(), Some(17_751.75));
+        let buckets: Vec<Bucket> = histogram.buckets().collect();
+        assert_eq!(
+            buckets[0],
+            Bucket {
+                low: 3,
+                high: 3,
+                middle: 3,
+                count: 2
+            }
+        );
+        assert_eq!(
+            buckets[1],
+            Bucket {
+                low: 1000,
+                high: 1007,
+                middle: 1004,
+                count: 1
+            }
+        );
+        assert_eq!(
+            buckets[2],
+            Bucket {
+                low: 69_632,
+                high: 70_655,
+                middle: 70_144,
+                count: 1
+            }
+        );
+    }
+
+    #[test]
+    fn an_empty_histogram_has_no_figures() {
+        let empty = Histogram::new();
+        assert_eq!((empty.min(), empty.max(), empty.mean()), (None, None, None));
+        assert_eq!(empty.spread(), None);
+        assert_eq!(of(&[5]).spread(), None);
+    }
+
+    #[test]
+    fn the_exact_deviation_survives_a_large_mean() {
+        // Around 10^15, where floating-point squares would have lost these digits.
+        let base = 1_000_000_000_000_000;
+        let spread = of(&[
+            base + 2,
+            base + 4,
+            base + 4,
+            base + 4,
+            base + 5,
+            base + 5,
+            base + 7,
+            base + 9,
+        ])
+        .spread()
+        .unwrap();
+        assert!((spread.variance - 32.0 / 7.0).abs() < 1e-9);
+        assert!(spread.error.abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn a_count_that_would_overflow_is_cut_or_refused() {
+        let mut full = Histogram::new();
+        full.record_n(7, u64::MAX);
+        full.record(7);
+        assert_eq!(full.count(), u64::MAX);
+        let before = full.clone();
+        assert_eq!(full.merge(&of(&[1])), Err(HistogramError::Overflow));
+        assert_eq!(full, before);
+        assert_eq!(Histogram::with_bits(3), Err(HistogramError::Precision(3)));
+        let mut fine = Histogram::with_bits(10).unwrap();
+        assert_eq!(
+            fine.merge(&full),
+            Err(HistogramError::PrecisionDiffers(10, 6))
+        );
+    }
+
+    #[test]
+    fn an_interval_that_moved_the_extremes_knows_them_exactly() {
+        let earlier = of(&[500, 1000]);
+        let moved = merged(&earlier, &of(&[300, 70_001]))
+            .since(&earlier)
+            .unwrap();
+        assert_eq!((moved.min(), moved.max()), (Some(300), Some(70_001)));
+        let inside = merged(&earlier, &of(&[901])).since(&earlier).unwrap();
+        assert_eq!(
+            (inside.min(), inside.max(), inside.sum()),
+            (Some(896), Some(903), 901)
+        );
+        assert_eq!(earlier.since(&of(&[1])), Err(HistogramError::NotEarlier));
+    }
+
+    proptest! {
+        #[test]
+        fn merging_is_commutative_and_associative(a in values(), b in values(), c in values()) {
+            let (x, y, z) = (of(&a), of(&b), of(&c));
+            prop_assert_eq!(merged(&x, &y), merged(&y, &x));
+            prop_assert_eq!(merged(&merged(&x, &y), &z), merged(&x, &merged(&y, &z)));
+            prop_assert_eq!(merged(&x, &y), of(&[a, b].concat()));
+        }
+
+        #[test]
+        fn since_undoes_a_merge_but_for_the_extremes(a in values(), b in values()) {
+            let (x, y) = (of(&a), of(&b));
+            let back = merged(&x, &y).since(&x).unwrap();
+            prop_assert_eq!(back.buckets().collect::<Vec<_>>(), y.buckets().collect::<Vec<_>>());
+            prop_assert_eq!((back.count(), back.sum()), (y.count(), y.sum()));
+            prop_assert!(back.min() <= y.min() && back.max() >= y.max());
+        }
+
+        #[test]
+        fn the_stated_error_of_the_deviation_holds(values in values()) {
+            let exact = of(&values);
+            let mut plain = Histogram::new();
+            for value in &values {
+                plain.record(*value);
+            }
+            if let (Some(exact), Some(plain)) = (exact.spread(), plain.spread()) {
+                let apart = (exact.deviation - plain.deviation).abs();
+                prop_assert!(apart <= plain.error * 1.000_001 + exact.deviation * 1e-9);
+            }
+        }
+    }
 }

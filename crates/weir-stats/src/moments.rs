@@ -1,7 +1,7 @@
 //! Mean and deviation of samples that are not kept, by Welford's recurrence.
 //!
-//! In: samples, or the moments of other samples to merge (the parallel formula of Chan, Golub
-//! and LeVeque). Out: mean, sample deviation, minimum, maximum. Merging is exact up to
+//! In: samples, or the moments of other samples to merge (the parallel formula of Chan et
+//! al.). Out: mean, sample deviation, minimum, maximum. Merging is exact up to
 //! rounding, so its order may show in the last digits.
 
 use schemars::JsonSchema;

@@ -161,3 +161,140 @@ fn round_to_64(value: u128, more: bool) -> (u64, i32) {
         Err(_) => (1 << 63, power + 1),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(values: impl IntoIterator<Item = u64>) -> Histogram {
+        let mut histogram = Histogram::new();
+        for value in values {
+            histogram.record(value);
+        }
+        histogram
+    }
+
+    #[test]
+    fn percentiles_of_1_to_100_are_as_by_hand() {
+        let histogram = of(1..=100);
+        for (p, value) in [
+            (0.0, 1),
+            (1.0, 1),
+            (1.1, 2),
+            (50.0, 50),
+            (99.0, 99),
+            (99.9, 100),
+            (100.0, 100),
+        ] {
+            assert_eq!(histogram.percentile(p), Some(value), "{p}");
+            assert_eq!(histogram.percentile_edges(p), Some((value, value)), "{p}");
+        }
+        for p in [-0.1, 100.1, f64::NAN] {
+            assert_eq!(histogram.percentile(p), None);
+        }
+        assert_eq!(Histogram::new().percentile(50.0), None);
+    }
+
+    #[test]
+    fn the_99_9th_of_1000_is_the_999th() {
+        assert_eq!(rank(99.9, 1000), Some(999));
+        assert_eq!(rank(99.9, u64::MAX), Some(18_428_297_329_635_842_064));
+        assert_eq!(rank(0.0, 1000), Some(1));
+    }
+
+    #[test]
+    fn a_percentile_stays_within_minimum_and_maximum() {
+        let histogram = of([1001, 1002]);
+        assert_eq!(histogram.percentile(50.0), Some(1002));
+        assert_eq!(histogram.percentile_edges(50.0), Some((1001, 1002)));
+        assert_eq!(of([1000]).percentile(50.0), Some(1000));
+    }
+
+    #[test]
+    fn fewer_than_ten_samples_beyond_are_marked_on_both_sides() {
+        let histogram = of(0..1000);
+        assert!(!histogram.few_samples(99.0));
+        assert!(histogram.few_samples(99.1));
+        assert!(!histogram.few_samples(1.1));
+        assert!(histogram.few_samples(1.0));
+        assert!(Histogram::new().few_samples(50.0));
+    }
+
+    #[test]
+    fn the_share_up_to_a_value_counts_its_bucket() {
+        let share = of([1, 2, 1000, 1001]).share_up_to(1000);
+        assert_eq!(share, Some(1.0));
+        assert_eq!(of([1, 2, 1000, 1001]).share_up_to(999), Some(0.5));
+    }
+
+    /// Made by a C program with `long double` on x86-64.
+    #[test]
+    fn fio_ranks_are_those_of_x87_arithmetic() {
+        for (p, count, rank) in [
+            (0.1, 1_000, 2),
+            (12.3, 10_000, 1_231),
+            (50.0, 7, 4),
+            (90.0, 18_446_744_073_709_551_615, 16_602_069_666_338_596_453),
+            (99.0, 100, 99),
+            (99.0, 18_446_744_073_709_551_615, 18_262_276_632_972_456_099),
+            (99.5, 4_999, 4_975),
+            (99.9, 1_000, 1_000),
+            (99.9, 10_000, 9_991),
+            (99.95, 10_000, 9_996),
+            (
+                99.99,
+                18_446_744_073_709_551_615,
+                18_444_899_399_302_179_716,
+            ),
+            (
+                100.0,
+                18_446_744_073_709_551_615,
+                18_446_744_073_709_551_615,
+            ),
+            (33.3, 18_446_744_073_709_551_615, 6_142_765_776_545_280_164),
+            (1e-07, 1, 1),
+            (1e-07, 1_000_000_000_000, 1_000),
+            (99.999, 1_000_000_000_000, 999_990_000_000),
+        ] {
+            assert_eq!(fio_rank(p, count), rank, "{p} of {count}");
+        }
+        assert_eq!(fio_rank(0.0, 5), 0);
+    }
+
+    #[test]
+    fn fio_percentiles_differ_at_zero_at_the_edges_and_beyond_17_s() {
+        let histogram = of([1001, 1002, 60_000_000_000]);
+        assert_eq!(histogram.fio_percentile(0.0), Some(0));
+        assert_eq!(histogram.fio_percentile(50.0), Some(1004));
+        assert_eq!(histogram.fio_percentile(100.0), Some(17_112_760_320));
+        assert_eq!(of(1..=1000).fio_percentile(99.9), Some(1004));
+        assert_eq!(Histogram::new().fio_percentile(50.0), None);
+    }
+
+    proptest! {
+        #[test]
+        fn percentiles_are_monotone_and_close_to_the_sorted_sample(
+            mut values in proptest::collection::vec((any::<u64>(), 0_u32..64), 1..80)
+                .prop_map(|v| v.into_iter().map(|(v, s)| v >> s).collect::<Vec<u64>>()),
+            ps in proptest::collection::vec(0.0..=100.0, 1..8),
+        ) {
+            values.sort_unstable();
+            let histogram = of(values.iter().copied());
+            let mut ps = ps;
+            ps.sort_unstable_by(f64::total_cmp);
+            let mut before = 0;
+            for p in ps {
+                let value = histogram.percentile(p).unwrap();
+                prop_assert!(value >= before);
+                before = value;
+                let rank = usize::try_from(rank(p, histogram.count()).unwrap()).unwrap();
+                let exact = values[rank - 1];
+                prop_assert!(u128::from(value.abs_diff(exact)) * 128 <= u128::from(exact));
+                let (low, high) = histogram.percentile_edges(p).unwrap();
+                prop_assert!(low <= exact && exact <= high && low <= value && value <= high);
+            }
+        }
+    }
+}

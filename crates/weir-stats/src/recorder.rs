@@ -46,10 +46,13 @@ struct Wide {
 
 impl Wide {
     #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a part of the hot path")]
     fn add(&self, value: u64) {
         let (low, carry) = self.low.load(Relaxed).overflowing_add(value);
         self.low.store(low, Relaxed);
-        add(&self.high, u64::from(carry));
+        if carry {
+            add(&self.high, 1);
+        }
     }
 
     /// A reader that meets a carry between the two stores is off by 2^64; the snapshot brings
@@ -66,11 +69,13 @@ impl Wide {
 
 /// The single writer's increment.
 #[inline(always)]
+#[expect(clippy::inline_always, reason = "a part of the hot path")]
 fn add(cell: &AtomicU64, by: u64) {
     cell.store(cell.load(Relaxed).wrapping_add(by), Relaxed);
 }
 
 impl<const SQUARES: bool> Default for Recorder<SQUARES> {
+    #[expect(clippy::large_stack_arrays, reason = "32 KiB, once per worker")]
     fn default() -> Self {
         Self {
             buckets: Box::new([const { AtomicU64::new(0) }; SLOTS]),
@@ -90,6 +95,7 @@ impl<const SQUARES: bool> Recorder<SQUARES> {
 
     /// Counts one value. Only one thread may call this, or [`Self::reset`], at a time.
     #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a part of the hot path")]
     pub fn record(&self, value: u64) {
         add(&self.buckets[index_of(DEFAULT_BITS, value) & MASK], 1);
         self.sum.add(value);
@@ -130,5 +136,79 @@ impl<const SQUARES: bool> Recorder<SQUARES> {
         self.squares.clear();
         self.min.store(u64::MAX, Relaxed);
         self.max.store(0, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    fn values() -> impl Iterator<Item = u64> {
+        (0..20_000_u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (i % 64))
+    }
+
+    #[test]
+    fn a_snapshot_equals_the_plain_histogram_of_the_same_values() {
+        let (plain, squares) = (Recorder::<false>::new(), Recorder::<true>::new());
+        let mut expected = Histogram::new();
+        let mut expected_squares = Histogram::new().with_squares();
+        assert_eq!(plain.snapshot(), expected);
+        for value in values() {
+            plain.record(value);
+            expected.record(value);
+        }
+        // Smaller, so that the sum of squares fits.
+        for value in values().map(|value| value >> 16) {
+            squares.record(value);
+            expected_squares.record(value);
+        }
+        assert_eq!(plain.snapshot(), expected);
+        assert_eq!(squares.snapshot(), expected_squares);
+    }
+
+    #[test]
+    fn reset_forgets_the_ramp() {
+        let recorder = Recorder::<true>::new();
+        values().for_each(|value| recorder.record(value));
+        recorder.reset();
+        assert_eq!(recorder.snapshot(), Histogram::new().with_squares());
+        recorder.record(5);
+        assert_eq!(
+            (recorder.snapshot().min(), recorder.snapshot().max()),
+            (Some(5), Some(5))
+        );
+    }
+
+    #[test]
+    fn every_snapshot_taken_while_recording_is_sound_and_none_goes_back() {
+        let recorder = Recorder::<false>::new();
+        let done = AtomicBool::new(false);
+        let snapshots = std::thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                let mut earlier = Histogram::new();
+                let mut snapshots = 0;
+                while !done.load(Relaxed) || snapshots == 0 {
+                    let now = recorder.snapshot();
+                    let interval = now.since(&earlier).unwrap();
+                    let stored = serde_json::to_string(&interval).unwrap();
+                    assert_eq!(
+                        serde_json::from_str::<Histogram>(&stored).unwrap(),
+                        interval
+                    );
+                    earlier = now;
+                    snapshots += 1;
+                }
+                snapshots
+            });
+            for value in values() {
+                recorder.record(value);
+            }
+            done.store(true, Relaxed);
+            reader.join().unwrap()
+        });
+        assert!(snapshots > 0);
+        assert_eq!(recorder.snapshot().count(), 20_000);
     }
 }

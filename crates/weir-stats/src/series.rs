@@ -73,6 +73,9 @@ impl Series {
     }
 
     /// Appends a whole interval.
+    ///
+    /// # Errors
+    /// After a partial interval.
     pub fn push(&mut self, operations: u64, bytes: Bytes) -> Result<(), SeriesError> {
         if self.partial.is_some() {
             return Err(SeriesError::Ended);
@@ -83,6 +86,9 @@ impl Series {
     }
 
     /// Appends the last, partial interval.
+    ///
+    /// # Errors
+    /// If it is not shorter than the interval, or the series has ended already.
     pub fn finish(
         &mut self,
         length: Nanos,
@@ -99,6 +105,9 @@ impl Series {
 
     /// Adds what `other` did in the same intervals. The sum lasts as long as the longer one:
     /// a member that ended early did nothing more.
+    ///
+    /// # Errors
+    /// If the intervals differ in length.
     pub fn add(&mut self, other: &Self) -> Result<(), SeriesError> {
         if self.interval != other.interval {
             return Err(SeriesError::IntervalDiffers(self.interval, other.interval));

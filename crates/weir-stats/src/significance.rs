@@ -118,7 +118,9 @@ mod tests {
 
     fn histogram(values: &[u64]) -> Histogram {
         let mut histogram = Histogram::new();
-        values.iter().for_each(|v| histogram.record(*v));
+        for value in values {
+            histogram.record(*value);
+        }
         histogram
     }
 

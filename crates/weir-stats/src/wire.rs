@@ -124,3 +124,99 @@ fn read_buckets(wire: &Wire) -> Result<Vec<u64>, &'static str> {
     }
     Ok(counts)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_stored_form_is_sparse_and_stable() {
+        let mut histogram = Histogram::new();
+        histogram.record_n(1000, 2);
+        histogram.record(3);
+        let text = serde_json::to_string(&histogram).unwrap();
+        assert_eq!(
+            text,
+            r#"{"bits":6,"count":3,"sum":"2003","min":3,"max":1000,"buckets":[[3,1],[317,2]]}"#
+        );
+        let empty = serde_json::to_string(&Histogram::new()).unwrap();
+        assert_eq!(empty, r#"{"bits":6,"count":0,"sum":"0","buckets":[]}"#);
+        assert_eq!(
+            serde_json::from_str::<Histogram>(&empty).unwrap(),
+            Histogram::new()
+        );
+    }
+
+    #[test]
+    fn what_no_histogram_could_have_stored_is_refused() {
+        for text in [
+            r#"{"bits":3,"count":0,"sum":"0","buckets":[]}"#,
+            r#"{"bits":64,"count":0,"sum":"0","buckets":[]}"#,
+            r#"{"bits":6,"count":0,"sum":"0","min":0,"max":0,"buckets":[]}"#,
+            r#"{"bits":6,"count":1,"sum":"3","buckets":[[3,1]]}"#,
+            r#"{"bits":6,"count":2,"sum":"3","min":3,"max":3,"buckets":[[3,1]]}"#,
+            r#"{"bits":6,"count":1,"sum":"4","min":3,"max":3,"buckets":[[3,1]]}"#,
+            r#"{"bits":6,"count":1,"sum":"-3","min":3,"max":3,"buckets":[[3,1]]}"#,
+            r#"{"bits":6,"count":1,"sum":"3","min":3,"max":9,"buckets":[[3,1]]}"#,
+            r#"{"bits":6,"count":0,"sum":"0","buckets":[[3,0]]}"#,
+            r#"{"bits":6,"count":1,"sum":"3","min":3,"max":3,"buckets":[[3776,1]]}"#,
+            r#"{"bits":6,"count":1,"sum":"3","min":3,"max":3,"buckets":[[4294967295,1]]}"#,
+            r#"{"bits":6,"count":2,"sum":"6","min":3,"max":3,"buckets":[[3,1],[3,1]]}"#,
+            r#"{"bits":6,"count":0,"sum":"0","buckets":[[3,18446744073709551615],[4,1]]}"#,
+            r#"{"bits":6,"count":1,"sum":"3","min":3,"max":3,"sum_of_squares":"8","buckets":[[3,1]]}"#,
+            r#"{"bits":6,"count":0,"sum":"0","buckets":[],"more":1}"#,
+        ] {
+            let refusal = serde_json::from_str::<Histogram>(text);
+            assert!(refusal.is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_schema_is_that_of_the_stored_form() {
+        let schema = schemars::schema_for!(Histogram).to_value();
+        assert_eq!(schema["title"], "Histogram");
+        assert_eq!(schema["properties"]["bits"]["maximum"], 10);
+        assert_eq!(
+            schema["required"],
+            serde_json::json!(["bits", "count", "sum", "buckets"])
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_stored_histogram_reads_back(
+            values in proptest::collection::vec((any::<u64>(), 0_u32..64, 1_u64..1000), 0..50),
+            bits in MIN_BITS..=MAX_BITS,
+            squares: bool,
+        ) {
+            let mut histogram = Histogram::with_bits(bits).unwrap();
+            if squares {
+                histogram = histogram.with_squares();
+            }
+            for (value, shift, n) in values {
+                histogram.record_n(value >> shift, n);
+            }
+            let text = serde_json::to_string(&histogram).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Histogram>(&text).unwrap(), histogram);
+        }
+
+        #[test]
+        fn hostile_buckets_give_an_error_or_a_sound_histogram(
+            bits in 0_u8..12,
+            count: u64,
+            sum: u128,
+            buckets in proptest::collection::vec((0_u32..5000, any::<u64>()), 0..5),
+        ) {
+            let wire = serde_json::json!({
+                "bits": bits, "count": count, "sum": sum.to_string(),
+                "min": 0, "max": u64::MAX, "buckets": buckets,
+            });
+            if let Ok(histogram) = serde_json::from_value::<Histogram>(wire) {
+                prop_assert!(histogram.percentile(99.0).is_some());
+                let _ = histogram.spread();
+            }
+        }
+    }
+}
