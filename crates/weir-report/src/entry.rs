@@ -13,6 +13,9 @@ use weir_schema::{
 use weir_stats::Histogram;
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
 
+/// Reads, writes and trims reported as one.
+const MIXED: &str = "mixed";
+
 /// One entry.
 pub(crate) struct Entry<'a> {
     /// Its jobs, at least one.
@@ -93,8 +96,10 @@ impl<'a> Entry<'a> {
             // One sum for all data kinds; syncs move nothing and stay apart.
             let as_one = unified && kind.kind != Kind::Sync;
             let key = if as_one { Kind::Read } else { kind.kind };
-            let name = if as_one { "mixed" } else { kind.kind.name() };
-            sums.entry(key).or_insert_with(|| KindSum::new(key, name)).add(kind);
+            let name = if as_one { MIXED } else { kind.kind.name() };
+            sums.entry(key)
+                .or_insert_with(|| KindSum::new(key, name))
+                .add(kind);
         }
         self.kinds = sums.into_values().collect();
     }
@@ -118,8 +123,10 @@ impl<'a> Entry<'a> {
 
     /// How sure the figures of a kind are; nothing for jobs reported as one.
     pub(crate) fn confidence(&self, kind: &KindSum) -> Option<&'a Confidence> {
-        match self.jobs.as_slice() {
-            [job] => job.confidence.iter().find(|c| c.kind == kind.kind),
+        match (self.jobs.as_slice(), kind.name) {
+            // What holds for one kind says nothing about several reported as one.
+            ([job], MIXED) if job.confidence.len() > 1 => None,
+            ([job], _) => job.confidence.iter().find(|c| c.kind == kind.kind),
             _ => None,
         }
     }
@@ -145,13 +152,22 @@ impl<'a> Entry<'a> {
     /// The state that says most about why it is not complete.
     pub(crate) fn state(&self) -> State {
         let has = |state| self.jobs.iter().any(|j| j.state == state);
-        let telling = [State::Hung, State::Failed, State::Stopped, State::NotStarted];
+        let telling = [
+            State::Hung,
+            State::Failed,
+            State::Stopped,
+            State::NotStarted,
+        ];
         telling.into_iter().find(|s| has(*s)).unwrap_or(State::Done)
     }
 
     /// Mean operations in flight, over all workers that know it.
     pub(crate) fn in_flight(&self) -> Option<f64> {
-        let mut known = self.workers.iter().filter_map(|w| w.depth.mean_in_flight).peekable();
+        let mut known = self
+            .workers
+            .iter()
+            .filter_map(|w| w.depth.mean_in_flight)
+            .peekable();
         known.peek()?;
         Some(known.sum())
     }
@@ -171,7 +187,10 @@ impl<'a> Entry<'a> {
             };
             let (user, system) = sums.unwrap_or((0.0, 0.0));
             let share = |part: Nanos| part.as_secs_f64() / time.as_secs_f64();
-            sums = Some((user + share(worker.cpu.user_ns), system + share(worker.cpu.system_ns)));
+            sums = Some((
+                user + share(worker.cpu.user_ns),
+                system + share(worker.cpu.system_ns),
+            ));
         }
         sums
     }
@@ -180,12 +199,15 @@ impl<'a> Entry<'a> {
     pub(crate) fn intervals(&self) -> impl Iterator<Item = (Nanos, Nanos, u64)> + '_ {
         let origin = self.span.map_or(Nanos::ZERO, |s| s.start_ns);
         self.jobs.iter().flat_map(move |job| {
-            let begin = job.span.map_or(origin, |s| s.start_ns).saturating_sub(origin);
+            let begin = job
+                .span
+                .map_or(origin, |s| s.start_ns)
+                .saturating_sub(origin);
             let series = job.workers.iter().flat_map(|w| &w.kinds).map(|k| &k.series);
             series.flat_map(move |series| {
-                series.points().map(move |p| {
-                    (begin.saturating_add(p.start), p.length, p.operations)
-                })
+                series
+                    .points()
+                    .map(move |p| (begin.saturating_add(p.start), p.length, p.operations))
             })
         })
     }
@@ -218,7 +240,10 @@ impl KindSum {
         for stage in &part.stages {
             let sum = self.stages.entry(stage.stage);
             let sum = sum.or_insert_with(|| Histogram::with_bits(stage.histogram.bits()).ok());
-            if sum.as_mut().is_some_and(|h| h.merge(&stage.histogram).is_err()) {
+            if sum
+                .as_mut()
+                .is_some_and(|h| h.merge(&stage.histogram).is_err())
+            {
                 *sum = None;
             }
         }
@@ -246,10 +271,19 @@ impl Overlap {
     /// Nothing where the members never ran together.
     pub(crate) fn of(group: &GroupResult) -> Option<Self> {
         let rates = &group.rates;
-        let iops = rates.iter().filter_map(|r| r.overlap_ops_per_s).reduce(|a, b| Iops(a.0 + b.0));
-        let bandwidth: f64 =
-            rates.iter().filter_map(|r| r.overlap_bytes_per_s).map(|rate| rate.0).sum();
+        let iops = rates
+            .iter()
+            .filter_map(|r| r.overlap_ops_per_s)
+            .reduce(|a, b| Iops(a.0 + b.0));
+        let bandwidth: f64 = rates
+            .iter()
+            .filter_map(|r| r.overlap_bytes_per_s)
+            .map(|rate| rate.0)
+            .sum();
         let bandwidth = (bandwidth > 0.0).then_some(BytesPerSec(bandwidth));
-        Some(Self { iops: iops?, bandwidth })
+        Some(Self {
+            iops: iops?,
+            bandwidth,
+        })
     }
 }

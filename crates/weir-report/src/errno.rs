@@ -22,7 +22,11 @@ const CODES: &[(i32, &str, &str)] = &[
     (32, "EPIPE", "Broken pipe"),
     (61, "ENODATA", "No data available"),
     (62, "ETIME", "Timer expired"),
-    (84, "EILSEQ", "Invalid or incomplete data: a checksum does not match"),
+    (
+        84,
+        "EILSEQ",
+        "Invalid or incomplete data: a checksum does not match",
+    ),
     (95, "EOPNOTSUPP", "Operation not supported"),
     (104, "ECONNRESET", "Connection reset by peer"),
     (110, "ETIMEDOUT", "Connection timed out"),
@@ -38,7 +42,10 @@ fn find(code: i32) -> Option<&'static (i32, &'static str, &'static str)> {
 
 /// `EIO`, or `errno 999`.
 pub(crate) fn name(code: i32) -> String {
-    find(code).map_or_else(|| format!("errno {code}"), |(_, name, _)| (*name).to_owned())
+    find(code).map_or_else(
+        || format!("errno {code}"),
+        |(_, name, _)| (*name).to_owned(),
+    )
 }
 
 /// What it means, if it is known.

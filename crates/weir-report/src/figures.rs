@@ -26,7 +26,11 @@ pub(crate) struct RateUnit {
 
 impl Figures {
     pub(crate) fn iops(self, rate: Iops) -> String {
-        if self.raw { format!("{} ops/s", rate.raw()) } else { rate.to_string() }
+        if self.raw {
+            format!("{} ops/s", rate.raw())
+        } else {
+            rate.to_string()
+        }
     }
 
     /// Operations per second without the words, `412 k`.
@@ -36,19 +40,35 @@ impl Figures {
     }
 
     pub(crate) fn bandwidth(self, rate: BytesPerSec) -> String {
-        if self.raw { format!("{} B/s", rate.raw()) } else { rate.to_string() }
+        if self.raw {
+            format!("{} B/s", rate.raw())
+        } else {
+            rate.to_string()
+        }
     }
 
     pub(crate) fn time(self, time: Nanos) -> String {
-        if self.raw { format!("{} ns", time.raw()) } else { time.to_string() }
+        if self.raw {
+            format!("{} ns", time.raw())
+        } else {
+            time.to_string()
+        }
     }
 
     pub(crate) fn size(self, size: Bytes) -> String {
-        if self.raw { format!("{} B", size.raw()) } else { size.to_string() }
+        if self.raw {
+            format!("{} B", size.raw())
+        } else {
+            size.to_string()
+        }
     }
 
     pub(crate) fn count(self, count: u64) -> String {
-        if self.raw { count.to_string() } else { Count(count).to_string() }
+        if self.raw {
+            count.to_string()
+        } else {
+            Count(count).to_string()
+        }
     }
 
     /// A mean time with half its interval, in the same unit: `77.5 µs ± 0.5 µs`.
@@ -57,13 +77,22 @@ impl Figures {
         let mean = self.time(whole(mean_ns));
         let Some(half_ns) = half_ns else { return mean };
         let same_unit = mean.split_once(' ').and_then(|(number, unit)| {
-            let factor = [("µs", 1e3), ("ms", 1e6), ("s", 1e9)].iter().find(|(n, _)| *n == unit)?.1;
-            let digits = number.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+            let factor = [("µs", 1e3), ("ms", 1e6), ("s", 1e9)]
+                .iter()
+                .find(|(n, _)| *n == unit)?
+                .1;
+            let digits = number
+                .split_once('.')
+                .map_or(0, |(_, fraction)| fraction.len());
             let half = format!("{:.digits$}", half_ns / factor);
             // What would round to nothing is better said in its own unit.
-            half.contains(|c: char| c.is_ascii_digit() && c != '0').then(|| format!("{half} {unit}"))
+            half.contains(|c: char| c.is_ascii_digit() && c != '0')
+                .then(|| format!("{half} {unit}"))
         });
-        format!("{mean} ± {}", same_unit.unwrap_or_else(|| self.time(whole(half_ns))))
+        format!(
+            "{mean} ± {}",
+            same_unit.unwrap_or_else(|| self.time(whole(half_ns)))
+        )
     }
 
     /// The unit in which the largest of some rates has one to three digits before the point.
@@ -74,15 +103,27 @@ impl Figures {
             let step = STEPS.iter().find(|(factor, _)| largest >= *factor * 0.9995);
             step.copied().unwrap_or((1.0, ""))
         };
-        let blank = if step.is_empty() || what.starts_with('B') { "" } else { " " };
-        RateUnit { factor, name: format!("{step}{blank}{what}"), raw: self.raw }
+        let blank = if step.is_empty() || what.starts_with('B') {
+            ""
+        } else {
+            " "
+        };
+        RateUnit {
+            factor,
+            name: format!("{step}{blank}{what}"),
+            raw: self.raw,
+        }
     }
 }
 
 impl RateUnit {
     /// The number alone.
     pub(crate) fn print(&self, rate: f64) -> String {
-        if self.raw { format!("{rate:.0}") } else { significant(rate / self.factor, 3) }
+        if self.raw {
+            format!("{rate:.0}")
+        } else {
+            significant(rate / self.factor, 3)
+        }
     }
 }
 
@@ -106,7 +147,9 @@ pub(crate) fn significant(value: f64, digits: i32) -> String {
         usize::try_from(places).unwrap_or(0)
     };
     // Once more for what rounds up to another digit.
-    let rounded = format!("{value:.*}", places(value)).parse().unwrap_or(value);
+    let rounded = format!("{value:.*}", places(value))
+        .parse()
+        .unwrap_or(value);
     format!("{value:.*}", places(rounded))
 }
 
@@ -131,7 +174,11 @@ pub(crate) fn date(unix_ns: u64) -> String {
     let year_of_era = (in_era - in_era / 1_460 + in_era / 36_524 - in_era / 146_096) / 365;
     let in_year = in_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted = (5 * in_year + 2) / 153;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
     let year = era * 400 + year_of_era + u64::from(month <= 2);
     format!(
         "{year:04}-{month:02}-{:02} {:02}:{:02}:{:02} UTC",
@@ -154,7 +201,10 @@ mod tests {
         assert_eq!(PLAIN.mean(77_512.0, Some(503.0)), "77.5 µs ± 0.5 µs");
         assert_eq!(PLAIN.mean(77_512.0, Some(12.0)), "77.5 µs ± 12 ns");
         assert_eq!(PLAIN.mean(412.0, Some(3.0)), "412 ns ± 3 ns");
-        assert_eq!(PLAIN.mean(2_410_000.0, Some(131_000.0)), "2.41 ms ± 0.13 ms");
+        assert_eq!(
+            PLAIN.mean(2_410_000.0, Some(131_000.0)),
+            "2.41 ms ± 0.13 ms"
+        );
         assert_eq!(PLAIN.mean(2_410_000.0, None), "2.41 ms");
         assert_eq!(RAW.mean(77_512.4, Some(503.4)), "77512 ns ± 503 ns");
     }
@@ -172,7 +222,10 @@ mod tests {
         assert_eq!(PLAIN.rate_unit(0.0, "B/s").name, "B/s");
         assert_eq!(PLAIN.rate_unit(999_600.0, "B/s").name, "MB/s");
         let unit = RAW.rate_unit(103_400.0, "ops/s");
-        assert_eq!((unit.name.as_str(), unit.print(103_400.0).as_str()), ("ops/s", "103400"));
+        assert_eq!(
+            (unit.name.as_str(), unit.print(103_400.0).as_str()),
+            ("ops/s", "103400")
+        );
     }
 
     #[test]
@@ -185,9 +238,13 @@ mod tests {
 
     #[test]
     fn shares_are_brief() {
-        for (value, text) in
-            [(0.61, "0.6"), (9.96, "10"), (71.2, "71"), (0.021, "0.02"), (0.0, "0.0")]
-        {
+        for (value, text) in [
+            (0.61, "0.6"),
+            (9.96, "10"),
+            (71.2, "71"),
+            (0.021, "0.02"),
+            (0.0, "0.0"),
+        ] {
             assert_eq!(brief(value), text);
         }
     }

@@ -9,6 +9,7 @@
 mod entry;
 mod errno;
 mod figures;
+mod ink;
 mod json;
 mod paper;
 pub mod progress;

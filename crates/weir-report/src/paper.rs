@@ -2,120 +2,17 @@
 //! cut, and painted last.
 //!
 //! In: pieces of text ([`Text`]), rows of items ([`Row`]). Out: one string. Widths are display
-//! columns. What comes from outside (names, messages) loses its control characters here, and
-//! in an ASCII style everything beyond ASCII is spelt out. Not here: what is said.
+//! columns. Not here: what is said, and how a piece of text looks (`ink`).
 
-use unicode_width::UnicodeWidthChar;
-
+use crate::ink::{Text, Tone, char_width, paint};
 use crate::style::Style;
 
 /// Columns before the values of a row.
 pub(crate) const INDENT: usize = 12;
+/// Columns before a word that is too long for the usual indent.
+const LEAST_INDENT: usize = 4;
 /// Below this width every item has a line of its own.
 const KEY_VALUE_BELOW: usize = 60;
-
-/// How a piece of text looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tone {
-    Plain,
-    Strong,
-    Dim,
-    Bad,
-    Warn,
-}
-
-impl Tone {
-    const fn code(self) -> &'static str {
-        match self {
-            Self::Plain => "",
-            Self::Strong => "\x1b[1m",
-            Self::Dim => "\x1b[2m",
-            Self::Bad => "\x1b[31m",
-            Self::Warn => "\x1b[33m",
-        }
-    }
-}
-
-/// A piece of text that stays on one line if it can.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Text(Vec<(Tone, String)>);
-
-impl Text {
-    pub(crate) fn new(tone: Tone, text: impl Into<String>) -> Self {
-        Self(vec![(tone, text.into())])
-    }
-
-    pub(crate) fn and(mut self, tone: Tone, text: impl Into<String>) -> Self {
-        self.0.push((tone, text.into()));
-        self
-    }
-
-    pub(crate) fn join(mut self, other: Self) -> Self {
-        self.0.extend(other.0);
-        self
-    }
-
-    fn blanks(count: usize) -> Self {
-        Self::new(Tone::Plain, " ".repeat(count))
-    }
-
-    /// The width as it will be shown, once cleaned.
-    pub(crate) fn width(&self) -> usize {
-        self.0.iter().map(|(_, text)| width(text)).sum()
-    }
-
-    pub(crate) fn clean(&self, ascii: bool) -> Self {
-        Self(self.0.iter().map(|(tone, text)| (*tone, clean(text, ascii))).collect())
-    }
-
-    /// Its words, each with its tone.
-    pub(crate) fn words(&self) -> Vec<Self> {
-        let mut words: Vec<Self> = vec![Self::default()];
-        for (tone, text) in &self.0 {
-            for (i, word) in text.split(' ').enumerate() {
-                if i > 0 {
-                    words.push(Self::default());
-                }
-                if let (Some(last), false) = (words.last_mut(), word.is_empty()) {
-                    last.0.push((*tone, word.to_owned()));
-                }
-            }
-        }
-        words.retain(|word| !word.0.is_empty());
-        words
-    }
-
-    /// Cuts off what lies beyond `columns`.
-    pub(crate) fn cut(&self, columns: usize) -> Self {
-        let mut left = columns;
-        let mut kept = Self::default();
-        for (tone, text) in &self.0 {
-            let mut piece = String::new();
-            for c in text.chars() {
-                let w = char_width(c);
-                if w > left {
-                    return kept.and(*tone, piece);
-                }
-                left -= w;
-                piece.push(c);
-            }
-            kept.0.push((*tone, piece));
-        }
-        kept
-    }
-}
-
-impl From<&str> for Text {
-    fn from(text: &str) -> Self {
-        Self::new(Tone::Plain, text)
-    }
-}
-
-impl From<String> for Text {
-    fn from(text: String) -> Self {
-        Self::new(Tone::Plain, text)
-    }
-}
 
 /// One value of a row.
 #[derive(Clone, Debug)]
@@ -132,23 +29,39 @@ pub(crate) struct Item {
 impl Item {
     /// `p50 74.2 µs`.
     pub(crate) fn keyed(key: impl Into<String>, value: impl Into<Text>) -> Self {
-        Self { key: key.into(), value: value.into(), among: None, pad: 0 }
+        Self {
+            key: key.into(),
+            value: value.into(),
+            among: None,
+            pad: 0,
+        }
     }
 
     /// `412 k ops/s`, whose key shows only on a line of its own.
     pub(crate) fn bare(key: impl Into<String>, value: impl Into<Text>) -> Self {
         let value = value.into();
-        Self { key: key.into(), among: Some(value.clone()), value, pad: 0 }
+        Self {
+            key: key.into(),
+            among: Some(value.clone()),
+            value,
+            pad: 0,
+        }
     }
 
     /// Another wording among other items: `0 errors` for errors 0.
     pub(crate) fn among(self, text: impl Into<Text>) -> Self {
-        Self { among: Some(text.into()), ..self }
+        Self {
+            among: Some(text.into()),
+            ..self
+        }
     }
 
     /// With the name of what it belongs to in its key: `read p50`.
     pub(crate) fn of(self, owner: &str) -> Self {
-        Self { key: format!("{owner} {}", self.key), ..self }
+        Self {
+            key: format!("{owner} {}", self.key),
+            ..self
+        }
     }
 
     pub(crate) fn pad(self, pad: usize) -> Self {
@@ -173,7 +86,11 @@ pub(crate) struct Row {
 
 impl Row {
     pub(crate) fn new(label: impl Into<String>, items: Vec<Item>) -> Self {
-        Self { label: label.into(), items, gap: 2 }
+        Self {
+            label: label.into(),
+            items,
+            gap: 2,
+        }
     }
 }
 
@@ -185,7 +102,10 @@ pub(crate) struct Paper<'a> {
 
 impl<'a> Paper<'a> {
     pub(crate) fn new(style: &'a Style) -> Self {
-        Self { style, out: String::new() }
+        Self {
+            style,
+            out: String::new(),
+        }
     }
 
     pub(crate) fn finish(self) -> String {
@@ -236,14 +156,22 @@ impl<'a> Paper<'a> {
     /// A sentence, broken between its words.
     pub(crate) fn prose(&mut self, lead: impl Into<Text>, indent: usize, text: &str) {
         let words = Text::from(text).words().into_iter().enumerate();
-        self.flow(lead, indent, words.map(|(i, word)| (usize::from(i > 0), word)));
+        self.flow(
+            lead,
+            indent,
+            words.map(|(i, word)| (usize::from(i > 0), word)),
+        );
     }
 
     /// Parts of a list, broken after the commas.
     pub(crate) fn list(&mut self, lead: impl Into<Text>, indent: usize, parts: &[Text]) {
         let last = parts.len().saturating_sub(1);
         let atoms = parts.iter().enumerate().map(|(i, part)| {
-            let part = if i < last { part.clone().and(Tone::Plain, ",") } else { part.clone() };
+            let part = if i < last {
+                part.clone().and(Tone::Plain, ",")
+            } else {
+                part.clone()
+            };
             (usize::from(i > 0), part)
         });
         self.flow(lead, indent, atoms);
@@ -260,7 +188,11 @@ impl<'a> Paper<'a> {
                 pads.resize(i + 1, 0);
             }
             // A single row keeps its items close together.
-            let natural = if rows.len() > 1 { self.columns(&item.text()) } else { 0 };
+            let natural = if rows.len() > 1 {
+                self.columns(&item.text())
+            } else {
+                0
+            };
             pads[i] = pads[i].max(item.pad).max(natural);
         }
         for row in rows {
@@ -282,10 +214,15 @@ impl<'a> Paper<'a> {
     }
 
     fn key_values(&mut self, rows: &[Row]) {
-        let longest = rows.iter().flat_map(|r| &r.items).map(|i| width(&i.key)).max();
-        let indent = INDENT.max(longest.unwrap_or(0) + 3);
-        for item in rows.iter().flat_map(|row| &row.items) {
-            let lead = format!("  {:<1$}", item.key, indent - 2);
+        let items = || rows.iter().flat_map(|row| &row.items);
+        let width = |item: &Item| self.columns(&Text::from(&*item.key));
+        let indent = INDENT.max(items().map(width).max().unwrap_or(0) + 3);
+        for item in items()
+            .filter(|item| self.columns(&item.value) > 0)
+            .collect::<Vec<_>>()
+        {
+            let missing = " ".repeat(indent - 2 - self.columns(&Text::from(&*item.key)));
+            let lead = format!("  {}{missing}", item.key);
             self.flow(lead, indent, [(0, item.value.clone())]);
         }
     }
@@ -323,9 +260,11 @@ impl Fill {
                 continue;
             }
             self.next_line();
-            if columns <= self.width - self.indent {
-                self.push(0, &word, columns);
-            } else {
+            if self.used + columns > self.width {
+                // A long word rather loses its indent than its unity.
+                self.next_line_at(self.indent.min(LEAST_INDENT));
+            }
+            if !self.place(0, &word, columns) {
                 self.letters(&word);
             }
         }
@@ -359,8 +298,12 @@ impl Fill {
 
     /// Starts a line, unless the present one has nothing on it yet.
     fn next_line(&mut self) {
-        let line = std::mem::replace(&mut self.line, Text::blanks(self.indent));
-        self.used = self.indent;
+        self.next_line_at(self.indent);
+    }
+
+    fn next_line_at(&mut self, indent: usize) {
+        let line = std::mem::replace(&mut self.line, Text::blanks(indent));
+        self.used = indent;
         if line.0.iter().any(|(_, text)| !text.trim().is_empty()) {
             self.lines.push(line);
         }
@@ -370,54 +313,4 @@ impl Fill {
         self.next_line();
         self.lines
     }
-}
-
-/// Writes a line; neighbours of the same tone share their codes, blanks at the end are left out.
-pub(crate) fn paint(line: &Text, color: bool, out: &mut String) {
-    let mut last = Tone::Plain;
-    let start = out.len();
-    for (tone, text) in line.0.iter().filter(|(_, text)| !text.is_empty()) {
-        if color && *tone != last {
-            if last != Tone::Plain {
-                out.push_str("\x1b[0m");
-            }
-            out.push_str(tone.code());
-            last = *tone;
-        }
-        out.push_str(text);
-    }
-    if last != Tone::Plain {
-        out.push_str("\x1b[0m");
-    }
-    out.truncate(start + out[start..].trim_end_matches(' ').len());
-}
-
-/// Text fit for a terminal: nothing that moves the cursor or reorders, ASCII if asked for.
-pub(crate) fn clean(text: &str, ascii: bool) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            ' '..='~' => out.push(c),
-            _ if c.is_ascii() => out.extend(c.escape_default()),
-            _ if !ascii => out.extend(c.escape_debug()),
-            'µ' => out.push('u'),
-            '±' => out.push_str("+-"),
-            '…' => out.push_str("..."),
-            '·' => out.push('_'),
-            _ => match "▁▂▃▄▅▆▇█".chars().zip(".:-=+*#@".chars()).find(|(block, _)| *block == c)
-            {
-                Some((_, letter)) => out.push(letter),
-                None => out.extend(c.escape_unicode()),
-            },
-        }
-    }
-    out
-}
-
-fn char_width(c: char) -> usize {
-    c.width().unwrap_or(0)
-}
-
-fn width(text: &str) -> usize {
-    text.chars().map(char_width).sum()
 }

@@ -8,7 +8,7 @@
 use serde_json::json;
 use weir_units::{BytesPerSec, Iops, Nanos};
 
-use crate::paper::{Text, Tone, paint};
+use crate::ink::{Text, Tone, paint};
 use crate::style::Style;
 
 /// Cells of the bar at 100 %.
@@ -88,7 +88,11 @@ pub fn line(snapshot: &Snapshot, width: usize, style: &Style) -> String {
     for (i, field) in fields.into_iter().enumerate() {
         let gap = if i == 0 { "" } else { "  " };
         // The name is clean already and must not be cleaned twice.
-        let field = if i == 0 { field } else { field.clean(style.ascii) };
+        let field = if i == 0 {
+            field
+        } else {
+            field.clean(style.ascii)
+        };
         line = line.and(Tone::Plain, gap).join(field);
     }
     let mut out = String::new();
@@ -98,10 +102,15 @@ pub fn line(snapshot: &Snapshot, width: usize, style: &Style) -> String {
 
 /// The line for a log: everything, without bar.
 pub fn plain(snapshot: &Snapshot, style: &Style) -> String {
-    let fields: Vec<Text> = fields(snapshot).iter().map(|f| f.clean(style.ascii)).collect();
+    let fields: Vec<Text> = fields(snapshot)
+        .iter()
+        .map(|f| f.clean(style.ascii))
+        .collect();
     let mut line = Text::default();
     for (i, field) in fields.into_iter().enumerate() {
-        line = line.and(Tone::Plain, if i == 0 { "" } else { "  " }).join(field);
+        line = line
+            .and(Tone::Plain, if i == 0 { "" } else { "  " })
+            .join(field);
     }
     let mut out = String::new();
     paint(&line, style.color, &mut out);
@@ -130,9 +139,14 @@ fn fields(snapshot: &Snapshot) -> Vec<Text> {
     }
     fields.extend(snapshot.state.word().map(Text::from));
     if let Some(stall) = snapshot.stall_ns {
-        fields.push(Text::new(Tone::Bad, format!("STALL {} s", stall.0 / 1_000_000_000)));
+        fields.push(Text::new(
+            Tone::Bad,
+            format!("STALL {} s", stall.0 / 1_000_000_000),
+        ));
     }
-    let ops = snapshot.ops_per_s.map(|r| r.to_string().replace(" ops/s", "/s"));
+    let ops = snapshot
+        .ops_per_s
+        .map(|r| r.to_string().replace(" ops/s", "/s"));
     let bytes = snapshot.bytes_per_s.map(|r| r.to_string());
     let rates: Vec<String> = ops.into_iter().chain(bytes).collect();
     if !rates.is_empty() {
@@ -140,7 +154,11 @@ fn fields(snapshot: &Snapshot) -> Vec<Text> {
     }
     fields.extend(snapshot.p99_ns.map(|t| format!("p99 {t}").into()));
     fields.extend(snapshot.in_flight.map(|n| format!("in fl. {n}").into()));
-    let tone = if snapshot.errors > 0 { Tone::Bad } else { Tone::Plain };
+    let tone = if snapshot.errors > 0 {
+        Tone::Bad
+    } else {
+        Tone::Plain
+    };
     fields.push(Text::new(tone, format!("{} err", snapshot.errors)));
     fields.extend(snapshot.eta_ns.map(|t| format!("eta {}", clock(t)).into()));
     fields
@@ -151,11 +169,19 @@ fn bar(done: f64, ascii: bool) -> String {
     let cells = done.clamp(0.0, 1.0) * BAR;
     let full = (1..=10_u8).take_while(|n| f64::from(*n) <= cells).count();
     let rest = cells.fract();
-    let (block, parts) = if ascii { ('#', "-") } else { ('█', "▏▎▍▌▋▊▉") };
+    let (block, parts) = if ascii {
+        ('#', "-")
+    } else {
+        ('█', "▏▎▍▌▋▊▉")
+    };
     let steps = if ascii { 2.0 } else { 8.0 };
-    let level = (1..=7_u8).take_while(|n| f64::from(*n) / steps <= rest).count();
+    let level = (1..=7_u8)
+        .take_while(|n| f64::from(*n) / steps <= rest)
+        .count();
     let part = level.checked_sub(1).and_then(|i| parts.chars().nth(i));
-    let mut text: String = std::iter::once(' ').chain(std::iter::repeat_n(block, full)).collect();
+    let mut text: String = std::iter::once(' ')
+        .chain(std::iter::repeat_n(block, full))
+        .collect();
     text.extend(part);
     text
 }
@@ -168,5 +194,147 @@ fn clock(time: Nanos) -> String {
         format!("{hours}:{minutes:02}:{seconds:02}")
     } else {
         format!("{minutes}:{seconds:02}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use unicode_width::UnicodeWidthStr;
+
+    use super::*;
+
+    fn snapshot() -> Snapshot {
+        Snapshot {
+            t_ns: Nanos::from_millis(12_300),
+            job: "rand-read".into(),
+            state: Activity::Measure,
+            done_fraction: Some(0.413),
+            ops_per_s: Some(Iops(413_000.0)),
+            bytes_per_s: Some(BytesPerSec(1.69e9)),
+            p99_ns: Some(Nanos(131_000)),
+            in_flight: Some(32),
+            errors: 0,
+            eta_ns: Some(Nanos::from_millis(17_600)),
+            stall_ns: None,
+        }
+    }
+
+    #[test]
+    fn the_line_has_the_agreed_shape() {
+        let style = Style::default();
+        assert_eq!(
+            line(&snapshot(), 120, &style),
+            "rand-read  41 % ████▏  413 k/s 1.69 GB/s  p99 131 µs  in fl. 32  0 err  eta 0:18"
+        );
+        let ascii = Style {
+            ascii: true,
+            ..style
+        };
+        assert_eq!(
+            line(&snapshot(), 120, &ascii),
+            "rand-read  41 % ####  413 k/s 1.69 GB/s  p99 131 us  in fl. 32  0 err  eta 0:18"
+        );
+    }
+
+    #[test]
+    fn a_narrow_line_is_cut_from_the_right() {
+        let text = line(&snapshot(), 40, &Style::default());
+        assert_eq!(text, "rand-read  41 % ████▏  413 k/s 1.69 GB/s");
+        let long = Snapshot {
+            job: "a-job-with-a-name-without-end".into(),
+            ..snapshot()
+        };
+        let text = line(&long, 40, &Style::default());
+        assert_eq!(text, "a-job-with-a…  41 % ████▏  413 k/s 1.69");
+    }
+
+    #[test]
+    fn a_stall_comes_before_the_rates() {
+        let stalled = Snapshot {
+            stall_ns: Some(Nanos::from_millis(3_200)),
+            ops_per_s: Some(Iops(0.0)),
+            bytes_per_s: None,
+            p99_ns: None,
+            errors: 2,
+            ..snapshot()
+        };
+        assert_eq!(
+            line(&stalled, 80, &Style::default()),
+            "rand-read  41 % ████▏  STALL 3 s  0/s  in fl. 32  2 err  eta 0:18"
+        );
+        let painted = line(
+            &stalled,
+            80,
+            &Style {
+                color: true,
+                ..Style::default()
+            },
+        );
+        assert!(painted.contains("\x1b[31mSTALL 3 s\x1b[0m"), "{painted:?}");
+        assert!(painted.contains("\x1b[31m2 err\x1b[0m"), "{painted:?}");
+    }
+
+    #[test]
+    fn what_is_not_known_is_left_out() {
+        let early = Snapshot {
+            job: "a".into(),
+            state: Activity::Layout,
+            ..Snapshot::default()
+        };
+        assert_eq!(line(&early, 80, &Style::default()), "a  layout  0 err");
+        assert_eq!(
+            json(&early),
+            r#"{"t_ns":0,"job":"a","ops_per_s":null,"bytes_per_s":null,"p99_ns":null,"in_flight":null,"errors":0,"done_fraction":null}"#
+        );
+    }
+
+    #[test]
+    fn the_plain_form_has_no_bar_and_the_json_form_plain_numbers() {
+        assert_eq!(
+            plain(&snapshot(), &Style::default()),
+            "rand-read  41 %  413 k/s 1.69 GB/s  p99 131 µs  in fl. 32  0 err  eta 0:18"
+        );
+        assert_eq!(
+            json(&snapshot()),
+            r#"{"t_ns":12300000000,"job":"rand-read","ops_per_s":413000.0,"bytes_per_s":1690000000.0,"p99_ns":131000,"in_flight":32,"errors":0,"done_fraction":0.413}"#
+        );
+    }
+
+    #[test]
+    fn a_full_bar_has_ten_cells_and_hours_their_own_field() {
+        assert_eq!(bar(1.0, false), " ██████████");
+        assert_eq!(bar(0.0, false), " ");
+        assert_eq!(bar(0.459, false), " ████▌");
+        assert_eq!(bar(0.459, true), " ####-");
+        assert_eq!(bar(f64::NAN, false), " ");
+        assert_eq!(clock(Nanos::from_secs(3_723)), "1:02:03");
+    }
+
+    proptest! {
+        #[test]
+        fn a_line_never_wraps(
+            job in "\\PC{0,80}",
+            done in proptest::option::of(-1.0..2.0_f64),
+            ops in proptest::option::of(0.0..1e12_f64),
+            errors: u64,
+            width in 1_usize..200,
+            ascii: bool,
+        ) {
+            let snapshot = Snapshot {
+                job,
+                done_fraction: done,
+                ops_per_s: ops.map(Iops),
+                errors,
+                ..snapshot()
+            };
+            let style = Style { ascii, ..Style::default() };
+            let text = line(&snapshot, width, &style);
+            prop_assert!(text.width() <= width, "{} > {width}: {text}", text.width());
+            prop_assert!(!ascii || text.is_ascii());
+            let log = plain(&snapshot, &style);
+            prop_assert!(log.contains(" err"));
+            prop_assert!(!log.contains(['\n', '\x1b']));
+        }
     }
 }

@@ -227,9 +227,6 @@ mod tests {
         };
         assert_eq!(shown(99, None).len(), 4);
         assert_eq!(shown(100, None).last(), Some(&Percent(99.99)));
-        assert_eq!(
-            shown(100, Some(vec![Percent(75.0)])),
-            vec![Percent(75.0)]
-        );
+        assert_eq!(shown(100, Some(vec![Percent(75.0)])), vec![Percent(75.0)]);
     }
 }

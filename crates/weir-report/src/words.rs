@@ -22,7 +22,12 @@ pub(crate) struct Aspect {
 
 /// What a job does, aspect by aspect; always the same aspects in the same order.
 pub(crate) fn aspects(job: &Job, workers: usize) -> Vec<Aspect> {
-    let text = |name, text: String| Aspect { name, title: text.clone(), cell: text, number: None };
+    let text = |name, text: String| Aspect {
+        name,
+        title: text.clone(),
+        cell: text,
+        number: None,
+    };
     let depth = job.depth.queue_depth.0;
     let (operation, block, access, target) = match &job.workload {
         Workload::Block(work) => (
@@ -31,12 +36,20 @@ pub(crate) fn aspects(job: &Job, workers: usize) -> Vec<Aspect> {
             access(&work.access),
             target(&work.targets.files),
         ),
-        _ => (String::new(), (String::new(), None), String::new(), String::new()),
+        _ => (
+            String::new(),
+            (String::new(), None),
+            String::new(),
+            String::new(),
+        ),
     };
     let (block, block_number) = block;
     vec![
         text("operation", operation),
-        Aspect { number: block_number, ..text("block", block) },
+        Aspect {
+            number: block_number,
+            ..text("block", block)
+        },
         text("access", access),
         text("engine", job.engine.name.clone()),
         Aspect {
@@ -52,7 +65,10 @@ pub(crate) fn aspects(job: &Job, workers: usize) -> Vec<Aspect> {
             number: u32::try_from(workers).ok().map(f64::from),
         },
         text("loop", pacing(job)),
-        Aspect { title: String::new(), ..text("target", target) },
+        Aspect {
+            title: String::new(),
+            ..text("target", target)
+        },
     ]
 }
 
@@ -60,7 +76,11 @@ pub(crate) fn aspects(job: &Job, workers: usize) -> Vec<Aspect> {
 pub(crate) fn title(aspects: &[Aspect]) -> Vec<String> {
     let (work, rest) = aspects.split_at(aspects.len().min(3));
     let said = |aspects: &[Aspect]| -> Vec<String> {
-        aspects.iter().map(|a| a.title.clone()).filter(|t| !t.is_empty()).collect()
+        aspects
+            .iter()
+            .map(|a| a.title.clone())
+            .filter(|t| !t.is_empty())
+            .collect()
     };
     let mut parts = said(rest);
     let work = said(work).join(" ");
@@ -93,7 +113,11 @@ fn operation(mix: Mix) -> String {
 fn block(work: &BlockWorkload) -> (String, Option<f64>) {
     let size = |s: &BlockSize| match s {
         BlockSize::Fixed { bytes } => bytes.exact(),
-        BlockSize::Range { min_bytes, max_bytes, .. } => {
+        BlockSize::Range {
+            min_bytes,
+            max_bytes,
+            ..
+        } => {
             format!("{} to {}", min_bytes.exact(), max_bytes.exact())
         }
         BlockSize::Split { entries } => {
@@ -105,7 +129,11 @@ fn block(work: &BlockWorkload) -> (String, Option<f64>) {
     let used: Vec<&BlockSize> = if work.sizes.by_pattern {
         vec![&per_kind.read, &per_kind.write]
     } else {
-        Kind::DATA.into_iter().filter(|k| work.mix.has(*k)).map(|k| per_kind.of(k)).collect()
+        Kind::DATA
+            .into_iter()
+            .filter(|k| work.mix.has(*k))
+            .map(|k| per_kind.of(k))
+            .collect()
     };
     let mut texts: Vec<String> = used.iter().map(|s| size(s)).collect();
     texts.dedup();
@@ -118,13 +146,19 @@ fn block(work: &BlockWorkload) -> (String, Option<f64>) {
 
 fn access(access: &Access) -> String {
     if !access.random {
-        return if access.skip_bytes == 0 { "sequential".into() } else { "strided".into() };
+        return if access.skip_bytes == 0 {
+            "sequential".into()
+        } else {
+            "strided".into()
+        };
     }
     let spread = match &access.distribution {
         Distribution::Uniform => String::new(),
         Distribution::Zipf { theta, .. } => format!(" zipf {theta}"),
         Distribution::Pareto { h, .. } => format!(" pareto {h}"),
-        Distribution::Normal { deviation_percent, .. } => format!(" normal {deviation_percent} %"),
+        Distribution::Normal {
+            deviation_percent, ..
+        } => format!(" normal {deviation_percent} %"),
         Distribution::Zoned { .. } => " zoned".into(),
     };
     let share = match access.random_percent.read {
@@ -146,11 +180,19 @@ fn target(files: &FileNames) -> String {
 fn pacing(job: &Job) -> String {
     let (limits, open): (Vec<String>, bool) = match &job.pacing.schedule {
         None => (Vec::new(), false),
-        Some(Schedule::OpsPerSecond { limit_per_s: l, open_loop, .. }) => {
+        Some(Schedule::OpsPerSecond {
+            limit_per_s: l,
+            open_loop,
+            ..
+        }) => {
             let given = [l.read, l.write, l.trim].into_iter().flatten();
             (given.map(|rate| rate.to_string()).collect(), *open_loop)
         }
-        Some(Schedule::BytesPerSecond { limit_bytes_per_s: l, open_loop, .. }) => {
+        Some(Schedule::BytesPerSecond {
+            limit_bytes_per_s: l,
+            open_loop,
+            ..
+        }) => {
             let given = [l.read, l.write, l.trim].into_iter().flatten();
             (given.map(|rate| rate.to_string()).collect(), *open_loop)
         }
@@ -168,4 +210,84 @@ fn pacing(job: &Job) -> String {
 #[expect(clippy::cast_precision_loss, reason = "a block size is far below 2^53")]
 fn as_f64(bytes: u64) -> f64 {
     bytes as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_schema::{PerKind, SplitEntry};
+    use weir_units::{Bytes, Iops};
+
+    use super::*;
+    use crate::sample;
+
+    fn plan() -> Job {
+        sample::single().plan.groups[0].jobs[0].clone()
+    }
+
+    fn said(change: impl FnOnce(&mut BlockWorkload)) -> String {
+        let mut job = plan();
+        match &mut job.workload {
+            Workload::Block(work) => change(work),
+            _ => unreachable!(),
+        }
+        title(&aspects(&job, 1)).swap_remove(0)
+    }
+
+    #[test]
+    fn a_title_says_what_is_done() {
+        assert_eq!(said(|_| ()), "read 4 KiB random");
+        assert_eq!(
+            said(|w| {
+                w.mix.read_percent = 70;
+                w.mix.write_percent = 30;
+                w.sizes.size.write = BlockSize::Range {
+                    min_bytes: Bytes(512),
+                    max_bytes: Bytes(65_536),
+                    unaligned: false,
+                };
+            }),
+            "read/write 70:30 4 KiB/512 B to 64 KiB random"
+        );
+        assert_eq!(
+            said(|w| {
+                w.mix = Mix::only(Kind::Trim);
+                w.mix.trim_then_write = true;
+                w.access.random = false;
+            }),
+            "trim+write 4 KiB sequential"
+        );
+        assert_eq!(
+            said(|w| {
+                let entry = |bytes, percent| SplitEntry {
+                    bytes: Bytes(bytes),
+                    percent,
+                };
+                let entries = vec![entry(4096, 60), entry(8192, 40)];
+                w.sizes.size = PerKind::all(BlockSize::Split { entries });
+                w.access.distribution = Distribution::Zipf {
+                    theta: 1.2,
+                    center: None,
+                };
+                w.access.random_percent = PerKind::all(80);
+            }),
+            "read 4 KiB 60 % + 8 KiB 40 % 80 % random zipf 1.2"
+        );
+    }
+
+    #[test]
+    fn the_loop_is_open_only_where_responses_are_counted_from_intended_starts() {
+        let mut job = plan();
+        for (open_loop, text) in [
+            (false, "closed loop at most 50.0 k ops/s"),
+            (true, "open loop 50.0 k ops/s"),
+        ] {
+            job.pacing.schedule = Some(Schedule::OpsPerSecond {
+                limit_per_s: PerKind::all(Some(Iops(50_000.0))),
+                poisson: false,
+                open_loop,
+                ignore_thinktime: false,
+            });
+            assert_eq!(pacing(&job), text);
+        }
+    }
 }

@@ -8,7 +8,8 @@ use super::Report;
 use crate::entry::{Entry, KindSum};
 use crate::errno;
 use crate::figures::significant;
-use crate::paper::{INDENT, Text, Tone};
+use crate::ink::{Text, Tone};
+use crate::paper::INDENT;
 
 /// So many failures are told one by one.
 const FAILURES: usize = 4;
@@ -16,11 +17,15 @@ const FAILURES: usize = 4;
 impl Report<'_> {
     /// `owner`: the job's name, where the lines do not stand below its title.
     pub(super) fn ending(&mut self, entry: &Entry<'_>, owner: Option<&str>, takes_warnings: bool) {
+        let mut label = "errors";
         for kind in &entry.kinds {
             for (code, count) in &kind.errors {
                 let text = self.error(entry, kind, *code, *count);
-                self.line("errors", Tone::Bad, owner, &text);
+                self.line(label, Tone::Bad, owner, &text);
+                label = "";
             }
+        }
+        for kind in &entry.kinds {
             if let Some(text) = self.other_losses(kind) {
                 self.line("besides", Tone::Plain, owner, &text);
             }
@@ -39,7 +44,7 @@ impl Report<'_> {
         }
     }
 
-    fn line(&mut self, label: &str, tone: Tone, owner: Option<&str>, text: &str) {
+    pub(super) fn line(&mut self, label: &str, tone: Tone, owner: Option<&str>, text: &str) {
         let lead = format!("  {label:<9} ");
         let text = owner.map_or(text.to_owned(), |name| format!("{name}: {text}"));
         self.paper.prose(Text::new(tone, lead), INDENT, &text);
@@ -56,7 +61,7 @@ impl Report<'_> {
             .filter(|f| f.errno == Some(code) && f.kind.is_none_or(|k| k == kind.kind))
             .find_map(place);
         let place = place.map_or(String::new(), |place| format!(", at {place}"));
-        format!("{name}{meaning} {count} × {}{place}", kind.name)
+        format!("{count} × {name}{meaning} in {}{place}", kind.name)
     }
 
     /// Operations that neither completed whole nor failed.
@@ -98,7 +103,10 @@ impl Report<'_> {
 
     /// `(signal 2 after 12.4 of 30 s)`.
     fn incomplete(&self, entry: &Entry<'_>) -> Option<String> {
-        let signal = self.result.ended_by.map(|end| format!("signal {}", end.signal));
+        let signal = self
+            .result
+            .ended_by
+            .map(|end| format!("signal {}", end.signal));
         match entry.state() {
             State::Done | State::Failed => None,
             State::NotStarted => Some(signal.map_or("(not started)".into(), |signal| {
@@ -120,7 +128,11 @@ fn after(ran: Nanos, planned: Option<Nanos>) -> String {
     let Some(planned) = planned.filter(|p| *p >= ran) else {
         return format!(" after {ran}");
     };
-    format!(" after {} of {} s", significant(ran.as_secs_f64(), 3), planned.as_secs_f64())
+    format!(
+        " after {} of {} s",
+        significant(ran.as_secs_f64(), 3),
+        planned.as_secs_f64()
+    )
 }
 
 /// `/dev/vdb offset 0x1f3d000 (32755712)`.
@@ -131,4 +143,3 @@ fn place(failure: &Failure) -> Option<String> {
         None => target.to_owned(),
     })
 }
-

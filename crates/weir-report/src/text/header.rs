@@ -4,7 +4,7 @@ use weir_schema::{ClockSource, DeviceFacts};
 
 use super::Report;
 use crate::figures::date;
-use crate::paper::{Text, Tone};
+use crate::ink::{Text, Tone};
 
 /// Below this width there is only the first line.
 const ONE_LINE_BELOW: usize = 80;
@@ -27,7 +27,10 @@ impl Report<'_> {
         let program = dim(&format!("weir {}", result.weir_version));
         let name = dim(&result.plan.name);
         let date = dim(&date(result.started_unix_ns));
-        let used = [&program, &name, &date].map(|t| self.paper.columns(t)).iter().sum::<usize>();
+        let used = [&program, &name, &date]
+            .map(|t| self.paper.columns(t))
+            .iter()
+            .sum::<usize>();
         // The date stands at the right edge if all fits into one line.
         let gap = self.style.width.saturating_sub(used + 2).max(2);
         let gap = if used + 4 > self.style.width { 2 } else { gap };
@@ -36,7 +39,9 @@ impl Report<'_> {
 
     fn machine(&mut self) {
         let host = &self.result.host;
-        let cpus = host.cpus.map(|n| format!("{n} CPU{}", if n == 1 { "" } else { "s" }));
+        let cpus = host
+            .cpus
+            .map(|n| format!("{n} CPU{}", if n == 1 { "" } else { "s" }));
         let cpu = match (&host.cpu_model, cpus) {
             (Some(model), Some(cpus)) => Some(format!("{model} {cpus}")),
             (model, cpus) => model.clone().or(cpus),
@@ -54,17 +59,23 @@ impl Report<'_> {
             Some(clock.to_owned()),
             host.governor.clone(),
         ];
-        let parts: Vec<Text> =
-            facts.into_iter().flatten().map(|t| Text::new(Tone::Dim, t)).collect();
-        self.paper.list(Text::new(Tone::Dim, "machine  "), INDENT, &parts);
+        let parts: Vec<Text> = facts
+            .into_iter()
+            .flatten()
+            .map(|t| Text::new(Tone::Dim, t))
+            .collect();
+        self.paper
+            .list(Text::new(Tone::Dim, "machine  "), INDENT, &parts);
     }
 
     fn targets(&mut self) {
         let devices = &self.result.host.devices;
         for (i, device) in devices.iter().take(TARGETS).enumerate() {
             let label = if i == 0 { "target   " } else { "         " };
-            let parts: Vec<Text> =
-                facts(device).into_iter().map(|t| Text::new(Tone::Dim, t)).collect();
+            let parts: Vec<Text> = facts(device)
+                .into_iter()
+                .map(|t| Text::new(Tone::Dim, t))
+                .collect();
             self.paper.list(Text::new(Tone::Dim, label), INDENT, &parts);
         }
         if devices.len() > TARGETS {
@@ -79,12 +90,18 @@ fn facts(device: &DeviceFacts) -> Vec<String> {
     let is_file = device.kind == "file";
     // Makers give the size of a device in decimal units, people that of a file in binary ones.
     let size = device.size_bytes.map(|size| {
-        if is_file { size.to_string() } else { size.decimal().to_string() }
+        if is_file {
+            size.to_string()
+        } else {
+            size.decimal().to_string()
+        }
     });
     let below = match (&device.file_system, &device.device) {
         (Some(fs), Some(disk)) => Some(format!("{fs} on {disk}")),
         (Some(fs), None) => Some(fs.clone()),
-        (None, disk) => disk.clone().filter(|disk| !device.target.ends_with(disk.as_str())),
+        (None, disk) => disk
+            .clone()
+            .filter(|disk| !device.target.ends_with(disk.as_str())),
     };
     let parts = [
         Some(device.target.clone()),

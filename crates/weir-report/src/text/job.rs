@@ -1,14 +1,15 @@
 //! One job in full: what it did, its rates, latencies, course, load and spread; then how it
 //! ended (`ending`).
 
-use weir_schema::{Confidence, Span, WorkerResult};
+use weir_schema::{Span, WorkerResult};
 use weir_stats::NoInterval;
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
 
 use super::Report;
 use crate::entry::{Entry, KindSum};
 use crate::figures::{brief, significant};
-use crate::paper::{INDENT, Item, Row, Text, Tone};
+use crate::ink::{Text, Tone};
+use crate::paper::{INDENT, Item, Row};
 use crate::words::{aspects, title};
 
 impl Report<'_> {
@@ -48,10 +49,9 @@ impl Report<'_> {
             .iter()
             .map(|kind| {
                 let label = if several { kind.name } else { "rate" };
-                let sure = entry
-                    .confidence(kind)
-                    .map_or(uncertain("no intervals"), |c| self.sure(c));
-                let mut items = self.rate_items(kind, entry.iops(kind), entry.bandwidth(kind));
+                let sure = sure(entry, kind).unwrap_or_else(|reason| format!("? ({reason})"));
+                let done = (kind.operations, kind.bytes);
+                let mut items = self.rate_items(done, entry.iops(kind), entry.bandwidth(kind));
                 if entry.jobs.len() == 1 && kind.operations > 0 {
                     items.insert(items.len() - 1, Item::keyed("±", sure).pad(11));
                 }
@@ -66,37 +66,31 @@ impl Report<'_> {
     /// Operations per second, bytes per second, and what was done.
     pub(super) fn rate_items(
         &self,
-        kind: &KindSum,
+        (operations, bytes): (u64, Bytes),
         iops: Option<Iops>,
         bandwidth: Option<BytesPerSec>,
     ) -> Vec<Item> {
-        let strong = |text: String| Text::new(Tone::Strong, text);
+        let strong = |text| Text::new(Tone::Strong, text);
         let mut items = Vec::new();
         items.extend(iops.map(|r| Item::bare("rate", strong(self.figures.iops(r))).pad(12)));
-        let bandwidth = bandwidth.map(|r| strong(self.figures.bandwidth(r)));
-        items.extend(bandwidth.map(|text| Item::bare("bandwidth", text).pad(10)));
-        let mut done = format!("{} ops", self.figures.count(kind.operations));
-        if kind.bytes > Bytes::ZERO {
-            done = format!("{done}, {}", self.figures.size(kind.bytes));
+        let bandwidth = bandwidth.map_or(String::new(), |rate| self.figures.bandwidth(rate));
+        items.push(Item::bare("bandwidth", strong(bandwidth)).pad(10));
+        let mut done = format!("{} ops", self.figures.count(operations));
+        if bytes > Bytes::ZERO {
+            done = format!("{done}, {}", self.figures.size(bytes));
         }
         items.push(Item::bare("done", done));
         items
     }
 
-    fn sure(&self, confidence: &Confidence) -> String {
-        let rate = confidence.ops_per_s;
-        match (rate.half_width(), rate.absent) {
-            (Some(half), _) if rate.value > 0.0 => format!("{} %", brief(100.0 * half / rate.value)),
-            (_, Some(NoInterval::Correlated)) => uncertain("correlated"),
-            (_, Some(NoInterval::FewSamples)) => uncertain("few samples"),
-            _ => uncertain("short run"),
-        }
-    }
-
     /// The kind goes into the keys where items stand alone.
     pub(super) fn with_kind(&self, several: bool, kind: &KindSum, mut row: Row) -> Row {
         if several && self.paper.is_key_value() {
-            row.items = row.items.into_iter().map(|item| item.of(kind.name)).collect();
+            row.items = row
+                .items
+                .into_iter()
+                .map(|item| item.of(kind.name))
+                .collect();
         }
         row
     }
@@ -106,12 +100,21 @@ impl Report<'_> {
         let mut items = Vec::new();
         let mut label = "in flight";
         if let Some(mean) = entry.in_flight() {
-            let limit = entry.depth_limit().map_or(String::new(), |limit| format!(" of {limit}"));
-            items.push(Item::bare(label, format!("{}{limit}", significant(mean, 3))));
+            let limit = entry
+                .depth_limit()
+                .map_or(String::new(), |limit| format!(" of {limit}"));
+            items.push(Item::bare(
+                label,
+                format!("{}{limit}", significant(mean, 3)),
+            ));
         } else {
             label = "load";
         }
-        items.extend(entry.cores().map(|(user, system)| Item::keyed("CPU", cpu(user, system))));
+        items.extend(
+            entry
+                .cores()
+                .map(|(user, system)| Item::keyed("CPU", cpu(user, system))),
+        );
         if !entry.workers.is_empty() {
             let errors = entry.errors();
             let tone = if errors > 0 { Tone::Bad } else { Tone::Plain };
@@ -120,14 +123,21 @@ impl Report<'_> {
             let item = Item::keyed("errors", Text::new(tone, count));
             items.push(item.among(Text::new(tone, words)));
         }
-        Row { gap: 3, ..Row::new(label, items) }
+        Row {
+            gap: 3,
+            ..Row::new(label, items)
+        }
     }
 
     /// The slowest, the middle and the fastest worker.
     fn spread(&self, entry: &Entry<'_>) -> Row {
         let moved = entry.kinds.iter().any(|k| k.bytes > Bytes::ZERO);
         let number = |worker: &WorkerResult| {
-            if entry.jobs.len() > 1 { worker.number } else { worker.clone }
+            if entry.jobs.len() > 1 {
+                worker.number
+            } else {
+                worker.clone
+            }
         };
         let mut rates: Vec<(f64, u32)> = entry
             .workers
@@ -137,7 +147,9 @@ impl Report<'_> {
         rates.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let mut items = Vec::new();
         if let [slowest, .., fastest] = rates.as_slice() {
-            let unit = self.figures.rate_unit(fastest.0, if moved { "B/s" } else { "ops/s" });
+            let unit = self
+                .figures
+                .rate_unit(fastest.0, if moved { "B/s" } else { "ops/s" });
             let middle = rates.len() / 2;
             let median = if rates.len().is_multiple_of(2) {
                 f64::midpoint(rates[middle - 1].0, rates[middle].0)
@@ -145,16 +157,32 @@ impl Report<'_> {
                 rates[middle].0
             };
             let (low, high) = (unit.print(slowest.0), unit.print(fastest.0));
-            items.push(Item::keyed("slowest", format!("{} {low} {}", slowest.1, unit.name)));
+            let slowest = format!("{low} {} (worker {})", unit.name, slowest.1);
+            items.push(Item::keyed("slowest", slowest));
             items.push(Item::keyed("median", unit.print(median)));
-            items.push(Item::keyed("fastest", format!("{} {high}", fastest.1)));
+            items.push(Item::keyed(
+                "fastest",
+                format!("{high} (worker {})", fastest.1),
+            ));
         }
-        Row { gap: 3, ..Row::new("workers", items) }
+        Row {
+            gap: 3,
+            ..Row::new("workers", items)
+        }
     }
 }
 
-fn uncertain(reason: &str) -> String {
-    format!("? ({reason})")
+/// Half the interval of the rate in percent, or why there is none.
+pub(super) fn sure(entry: &Entry<'_>, kind: &KindSum) -> Result<String, &'static str> {
+    let rate = entry.confidence(kind).ok_or("no intervals")?.ops_per_s;
+    match (rate.half_width(), rate.absent) {
+        (Some(half), _) if rate.value > 0.0 => {
+            Ok(format!("{} %", brief(100.0 * half / rate.value)))
+        }
+        (_, Some(NoInterval::Correlated)) => Err("correlated"),
+        (_, Some(NoInterval::FewSamples)) => Err("few samples"),
+        _ => Err("short run"),
+    }
 }
 
 /// Bytes or operations per second of one worker.

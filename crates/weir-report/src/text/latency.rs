@@ -6,7 +6,8 @@ use weir_units::Nanos;
 
 use super::Report;
 use crate::entry::{Entry, KindSum};
-use crate::paper::{INDENT, Item, Row, Text, Tone};
+use crate::ink::{Text, Tone};
+use crate::paper::{INDENT, Item, Row};
 
 /// Below this width there is no line for the mean.
 const MEAN_FROM: usize = 80;
@@ -15,16 +16,20 @@ impl Report<'_> {
     pub(super) fn latencies(&mut self, entry: &Entry<'_>) {
         let several = entry.kinds.len() > 1;
         let mut rows = Vec::new();
-        for (stage, label) in
-            [(Stage::Rlat, "response"), (Stage::Lat, "latency"), (Stage::Clat, "clat")]
-        {
+        for (stage, label) in [
+            (Stage::Rlat, "response"),
+            (Stage::Lat, "latency"),
+            (Stage::Clat, "clat"),
+        ] {
             let mut label = label;
             for kind in &entry.kinds {
                 // The total says more than its last part.
                 if stage == Stage::Clat && kind.stage(Stage::Lat).is_some() {
                     continue;
                 }
-                let Some(histogram) = kind.stage(stage) else { continue };
+                let Some(histogram) = kind.stage(stage) else {
+                    continue;
+                };
                 let mut items = self.percentiles(histogram);
                 if stage == Stage::Rlat && self.paper.is_key_value() {
                     items = items.into_iter().map(|item| item.of("response")).collect();
@@ -37,7 +42,11 @@ impl Report<'_> {
         if self.style.width >= MEAN_FROM {
             self.means(entry, several);
         }
-        if entry.kinds.iter().any(|k| k.is_unmerged(Stage::Lat) || k.is_unmerged(Stage::Clat)) {
+        if entry
+            .kinds
+            .iter()
+            .any(|k| k.is_unmerged(Stage::Lat) || k.is_unmerged(Stage::Clat))
+        {
             let reason = "absent: the jobs recorded it with different precision";
             self.paper.prose("  latency   ", INDENT, reason);
         }
@@ -58,14 +67,20 @@ impl Report<'_> {
             let value = self.percentile(histogram, p.0)?;
             Some(Item::keyed(format!("p{}", p.0), value))
         });
-        let max = histogram.max().map(|v| Item::keyed("max", self.figures.time(Nanos(v))));
+        let max = histogram
+            .max()
+            .map(|v| Item::keyed("max", self.figures.time(Nanos(v))));
         shown.chain(max).collect()
     }
 
     /// A percentile, marked if few samples lie beyond it.
     pub(super) fn percentile(&self, histogram: &Histogram, percent: f64) -> Option<Text> {
         let value = self.figures.time(Nanos(histogram.percentile(percent)?));
-        let few = if histogram.few_samples(percent) { "~" } else { "" };
+        let few = if histogram.few_samples(percent) {
+            "~"
+        } else {
+            ""
+        };
         Some(Text::from(value).and(Tone::Plain, few))
     }
 
@@ -75,17 +90,25 @@ impl Report<'_> {
             let measured = [Stage::Lat, Stage::Clat, Stage::Rlat]
                 .into_iter()
                 .find_map(|stage| Some((stage, kind.stage(stage)?)));
-            let Some((stage, histogram)) = measured else { continue };
+            let Some((stage, histogram)) = measured else {
+                continue;
+            };
             let estimate = entry.confidence(kind).and_then(|c| c.mean_latency_ns);
-            let half = estimate.filter(|_| stage == Stage::Lat).and_then(|e| e.half_width());
+            let half = estimate
+                .filter(|_| stage == Stage::Lat)
+                .and_then(|e| e.half_width());
             let mut items = Vec::new();
             if let Some(mean) = histogram.mean() {
                 items.push(Item::keyed("mean", self.figures.mean(mean, half)));
             }
             items.extend(
-                histogram.min().map(|v| Item::keyed("min", self.figures.time(Nanos(v)))),
+                histogram
+                    .min()
+                    .map(|v| Item::keyed("min", self.figures.time(Nanos(v)))),
             );
-            let slat = kind.stage(Stage::Slat).and_then(|h| self.percentile(h, 50.0));
+            let slat = kind
+                .stage(Stage::Slat)
+                .and_then(|h| self.percentile(h, 50.0));
             items.extend(slat.map(|value| Item::keyed("slat p50", value)));
             rows.push(self.named(several, kind, Row::new("", items)));
         }

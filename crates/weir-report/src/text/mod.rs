@@ -14,11 +14,12 @@ mod spark;
 mod sweep;
 mod table;
 
-use weir_schema::RunResult;
+use weir_schema::{RunResult, State};
 
 use crate::entry::{Entry, entries};
-use crate::figures::Figures;
-use crate::paper::{Paper, Row};
+use crate::figures::{Figures, significant};
+use crate::ink::Tone;
+use crate::paper::{INDENT, Paper, Row};
 use crate::style::Style;
 
 /// So many jobs are shown in full; more become a table.
@@ -48,7 +49,7 @@ pub fn text(result: &RunResult, style: &Style) -> String {
     } else {
         report.in_full(&entries);
     }
-    report.foot();
+    report.foot(&entries);
     report.paper.finish()
 }
 
@@ -59,22 +60,31 @@ impl Report<'_> {
             // Names need not be unique; a warning belongs to the first of its name.
             let first = entries.iter().position(|e| e.name() == entry.name()) == Some(i);
             self.job(entry, first);
-            if entries.get(i + 1).is_none_or(|next| next.group != entry.group) {
+            if entries
+                .get(i + 1)
+                .is_none_or(|next| next.group != entry.group)
+            {
                 self.group(entries, entry.group);
             }
         }
     }
 
     /// Warnings about the whole run, and what the instrument itself costs.
-    fn foot(&mut self) {
+    fn foot(&mut self, entries: &[Entry<'_>]) {
         let result = self.result;
-        let jobs: Vec<&str> = result.jobs().map(|j| j.name.as_str()).collect();
-        let mut general = result.warnings.iter().peekable();
         self.paper.blank();
-        while let Some(warning) = general.next() {
-            if warning.job.as_deref().is_none_or(|job| !jobs.contains(&job)) {
+        for warning in &result.warnings {
+            let owner = warning.job.as_deref();
+            if owner.is_none_or(|owner| entries.iter().all(|e| e.name() != owner)) {
                 self.warning(warning, None);
             }
+        }
+        if !result.complete && entries.iter().all(|e| e.state() == State::Done) {
+            let cause = result
+                .ended_by
+                .map(|end| format!("(signal {})", end.signal));
+            let cause = cause.unwrap_or_else(|| "(ended before its plan)".into());
+            self.line("INCOMPLETE", Tone::Bad, None, &cause);
         }
         self.instrument();
     }
@@ -83,14 +93,14 @@ impl Report<'_> {
         let facts = &self.result.instrument;
         let text = match (facts.ns_per_op, &facts.absent) {
             (Some(ns), _) => {
-                let own = crate::figures::significant(ns, 3);
-                let read = crate::figures::significant(self.result.clock.read_ns, 2);
+                let own = significant(ns, 3);
+                let read = significant(self.result.clock.read_ns, 2);
                 format!("{own} ns per operation (clock read {read} ns)")
             }
             (None, Some(reason)) => format!("not measured: {reason}"),
             (None, None) => return,
         };
-        self.paper.prose("instrument  ", crate::paper::INDENT, &text);
+        self.paper.prose("instrument  ", INDENT, &text);
     }
 
     fn row(&mut self, row: Row) {

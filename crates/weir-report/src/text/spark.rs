@@ -4,7 +4,8 @@ use weir_units::{Iops, Nanos};
 
 use super::Report;
 use crate::entry::Entry;
-use crate::paper::{Item, Row, Text, Tone};
+use crate::ink::{Text, Tone};
+use crate::paper::{Item, Row};
 
 const CELLS: usize = 20;
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -33,7 +34,10 @@ impl Report<'_> {
             self.figures.iops(Iops(most)),
             self.figures.time(course.each),
         );
-        Some(Row::new("over time", vec![Item::bare("over time", text.and(Tone::Plain, range))]))
+        Some(Row::new(
+            "over time",
+            vec![Item::bare("over time", text.and(Tone::Plain, range))],
+        ))
     }
 }
 
@@ -41,7 +45,9 @@ impl Report<'_> {
 fn level(rate: f64, most: f64) -> Option<char> {
     let share = rate / most;
     (rate > 0.0).then(|| {
-        let above = (1..8_u8).take_while(|step| share > f64::from(*step) / 8.0).count();
+        let above = (1..8_u8)
+            .take_while(|step| share > f64::from(*step) / 8.0)
+            .count();
         LEVELS[above]
     })
 }
@@ -50,7 +56,10 @@ fn level(rate: f64, most: f64) -> Option<char> {
 /// counts in both for its share. Nothing with fewer than two intervals or no completion.
 fn course(entry: &Entry<'_>) -> Option<Course> {
     let intervals: Vec<(Nanos, Nanos, u64)> = entry.intervals().collect();
-    let end = intervals.iter().map(|(start, length, _)| start.saturating_add(*length)).max()?;
+    let end = intervals
+        .iter()
+        .map(|(start, length, _)| start.saturating_add(*length))
+        .max()?;
     let longest = intervals.iter().map(|(_, length, _)| *length).max()?;
     let whole = usize::try_from(end.0 / longest.0.max(1)).unwrap_or(CELLS);
     let cells = whole.min(CELLS);
@@ -72,7 +81,10 @@ fn course(entry: &Entry<'_>) -> Option<Course> {
             begin += cell;
         }
     }
-    Some(Course { rates, each: Nanos::from_secs_f64(cell)? })
+    Some(Course {
+        rates,
+        each: Nanos::from_secs_f64(cell)?,
+    })
 }
 
 #[cfg(test)]

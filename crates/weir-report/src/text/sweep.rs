@@ -24,10 +24,16 @@ pub(super) struct Knee {
 
 impl Sweep {
     pub(super) fn of(entries: &[Entry<'_>]) -> Self {
-        let all: Option<Vec<Vec<Aspect>>> =
-            entries.iter().map(|e| Some(aspects(e.plan?, e.workers.len().max(1)))).collect();
+        let all: Option<Vec<Vec<Aspect>>> = entries
+            .iter()
+            .map(|e| Some(aspects(e.plan?, e.workers.len().max(1))))
+            .collect();
         let Some(all) = all.filter(|all| !all.is_empty()) else {
-            return Self { parameter: None, points: Vec::new(), common: Vec::new() };
+            return Self {
+                parameter: None,
+                points: Vec::new(),
+                common: Vec::new(),
+            };
         };
         let differs = |i: usize| all.iter().any(|a| a[i].cell != all[0][i].cell);
         let differing: Vec<usize> = (0..all[0].len()).filter(|i| differs(*i)).collect();
@@ -35,7 +41,11 @@ impl Sweep {
         for i in &differing {
             shared[*i].title.clear();
         }
-        let mut sweep = Self { parameter: None, points: Vec::new(), common: title(&shared) };
+        let mut sweep = Self {
+            parameter: None,
+            points: Vec::new(),
+            common: title(&shared),
+        };
         if let [only] = differing.as_slice() {
             let points: Vec<Aspect> = all.iter().map(|a| a[*only].clone()).collect();
             let is_own = |p: &Aspect| points.iter().filter(|q| q.cell == p.cell).count() == 1;
@@ -66,9 +76,15 @@ impl Sweep {
             points.push((point.number?, rate(entry)?, i));
         }
         let best = points.iter().map(|p| p.1).fold(0.0, f64::max);
-        let good = points.into_iter().filter(|p| best > 0.0 && p.1 >= 0.95 * best);
+        let good = points
+            .into_iter()
+            .filter(|p| best > 0.0 && p.1 >= 0.95 * best);
         let knee = good.min_by(|a, b| a.0.total_cmp(&b.0))?;
-        Some(Knee { entry: knee.2, best, bytes })
+        Some(Knee {
+            entry: knee.2,
+            best,
+            bytes,
+        })
     }
 }
 
@@ -76,5 +92,7 @@ impl Sweep {
 fn one_after_the_other(entries: &[Entry<'_>]) -> bool {
     let mut spans: Vec<_> = entries.iter().filter_map(|e| e.span).collect();
     spans.sort_by_key(|s| s.start_ns);
-    spans.windows(2).all(|pair| pair[1].start_ns >= pair[0].end_ns)
+    spans
+        .windows(2)
+        .all(|pair| pair[1].start_ns >= pair[0].end_ns)
 }

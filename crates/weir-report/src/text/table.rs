@@ -8,10 +8,12 @@ use weir_schema::Stage;
 use weir_units::{BytesPerSec, Iops, Nanos};
 
 use super::Report;
+use super::job::sure;
 use super::sweep::{Knee, Sweep};
 use crate::entry::{Entry, KindSum};
 use crate::figures::{brief, significant};
-use crate::paper::{INDENT, Item, Row, Text, Tone};
+use crate::ink::{Text, Tone};
+use crate::paper::{INDENT, Item, Row};
 
 /// Names longer than this share of the width have a line of their own.
 const LONG_NAME: usize = 3;
@@ -22,6 +24,22 @@ struct Column {
     left: bool,
     /// Columns with the highest number leave first; 0 stays.
     leaves: usize,
+}
+
+impl Column {
+    fn new<'e, 'a>(
+        title: &str,
+        leaves: usize,
+        lines: &[Line<'e, 'a>],
+        cell: impl Fn(&Line<'e, 'a>) -> Text,
+    ) -> Self {
+        Self {
+            title: title.to_owned(),
+            cells: lines.iter().map(cell).collect(),
+            left: false,
+            leaves,
+        }
+    }
 }
 
 /// One row: an entry and one of its kinds; an entry that never ran has a row without kind.
@@ -48,7 +66,10 @@ impl Report<'_> {
         for (i, entry) in entries.iter().enumerate() {
             let first = entries.iter().position(|e| e.name() == entry.name()) == Some(i);
             self.ending(entry, Some(entry.name()), first);
-            if entries.get(i + 1).is_none_or(|next| next.group != entry.group) {
+            if entries
+                .get(i + 1)
+                .is_none_or(|next| next.group != entry.group)
+            {
                 self.group(entries, entry.group);
             }
         }
@@ -56,12 +77,20 @@ impl Report<'_> {
 
     fn table_title(&mut self, entries: &[Entry<'_>], sweep: &Sweep) {
         let mut parts = sweep.common.clone();
-        let times: Vec<f64> =
-            entries.iter().filter_map(|e| e.time()).map(Nanos::as_secs_f64).collect();
-        let (least, most) =
-            times.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), t| (a.min(*t), b.max(*t)));
+        let times: Vec<f64> = entries
+            .iter()
+            .filter_map(Entry::time)
+            .map(Nanos::as_secs_f64)
+            .collect();
+        let (least, most) = times
+            .iter()
+            .fold((f64::INFINITY, 0.0_f64), |(a, b), t| (a.min(*t), b.max(*t)));
         if times.len() == entries.len() && most <= least * 1.01 {
-            let each = if sweep.parameter.is_some() { "a point" } else { "each" };
+            let each = if sweep.parameter.is_some() {
+                "a point"
+            } else {
+                "each"
+            };
             let time = Nanos::from_secs_f64(most).unwrap_or_default();
             parts.push(format!("{time} {each}"));
         }
@@ -76,45 +105,40 @@ impl Report<'_> {
 
     fn columns(&self, lines: &[Line<'_, '_>], sweep: &Sweep) -> Vec<Column> {
         let figures = self.figures;
-        let text = |t: Option<String>| t.map_or(Text::default(), Text::from);
-        let column = |title: &str, leaves, cell: &dyn Fn(&Line<'_, '_>) -> Text| Column {
-            title: title.to_owned(),
-            cells: lines.iter().map(cell).collect(),
-            left: false,
-            leaves,
-        };
-        let first = match sweep.parameter {
-            Some(parameter) => {
-                let number = sweep.points.iter().all(|p| p.number.is_some());
-                let cell = |line: &Line<'_, '_>| {
-                    sweep.points.get(line.0).map_or(Text::default(), |p| p.cell.as_str().into())
-                };
-                Column { left: !number, ..column(parameter, 0, &cell) }
-            }
-            None => Column { left: true, ..column("job", 0, &|l| Text::new(Tone::Strong, l.1.name())) },
-        };
-        let mut columns = vec![first];
-        if lines.iter().any(|l| l.1.kinds.len() > 1) {
-            let kind = column("kind", 0, &|l| l.2.map_or("", |k| k.name).into());
-            columns.push(Column { left: true, ..kind });
-        }
-        let iops = |l: &Line<'_, '_>| l.1.iops(l.2?);
+        let iops = |l: &Line<'_, '_>| Some(figures.iops_bare(l.1.iops(l.2?)?));
         let bandwidth = |l: &Line<'_, '_>| l.1.bandwidth(l.2?).map(|r| r.0);
-        let strong = |t: Option<String>| Text::new(Tone::Strong, t.unwrap_or_default());
-        columns.push(column("rate", 0, &|l| strong(iops(l).map(|r| figures.iops_bare(r)))));
-        let most = lines.iter().filter_map(bandwidth).fold(0.0, f64::max);
-        let unit = figures.rate_unit(most, "B/s");
-        columns.push(column(&unit.name, 0, &|l| text(bandwidth(l).map(|r| unit.print(r)))));
-        columns.push(column("±", 3, &|l| text(l.2.map(|kind| sure(l.1, kind)))));
+        let unit = figures.rate_unit(
+            lines.iter().filter_map(bandwidth).fold(0.0, f64::max),
+            "B/s",
+        );
+        let errors = |l: &Line<'_, '_>| l.2.map_or(0, |k| k.errors.values().sum());
+        let mut columns = name_columns(lines, sweep);
+        columns.push(Column::new("rate", 0, lines, |l| {
+            Text::new(Tone::Strong, iops(l).unwrap_or_default())
+        }));
+        columns.push(Column::new(&unit.name, 0, lines, |l| {
+            bandwidth(l).map(|r| unit.print(r)).into()
+        }));
+        columns.push(Column::new("±", 3, lines, |l| {
+            l.2.map(|k| sure(l.1, k).unwrap_or("?".into())).into()
+        }));
         columns.extend(self.percentile_columns(lines));
-        columns.push(column("in fl.", 6, &|l| text(l.1.in_flight().map(|n| significant(n, 3)))));
-        let cores = |l: &Line<'_, '_>| l.1.cores().map(|(user, system)| brief(user + system));
-        columns.push(column("CPU", 7, &|l| text(cores(l))));
-        if lines.iter().any(|l| l.1.errors() > 0) {
-            columns.push(column("errors", 0, &|l| {
-                let errors = l.2.map_or(0, |k| k.errors.values().sum());
-                let tone = if errors > 0 { Tone::Bad } else { Tone::Plain };
-                Text::new(tone, figures.count(errors))
+        columns.push(Column::new("in fl.", 6, lines, |l| {
+            l.1.in_flight().map(|n| significant(n, 3)).into()
+        }));
+        columns.push(Column::new("CPU", 7, lines, |l| {
+            l.1.cores()
+                .map(|(user, system)| brief(user + system))
+                .into()
+        }));
+        if lines.iter().any(|l| errors(l) > 0) {
+            columns.push(Column::new("errors", 0, lines, |l| {
+                let tone = if errors(l) > 0 {
+                    Tone::Bad
+                } else {
+                    Tone::Plain
+                };
+                Text::new(tone, figures.count(errors(l)))
             }));
         }
         columns.retain(|c| c.cells.iter().any(|cell| self.paper.columns(cell) > 0));
@@ -128,58 +152,64 @@ impl Report<'_> {
             shown.retain(|p| (p.0 - 90.0).abs() > 1e-9);
         }
         // p99 (or, without it, the first) stays to the end; p50 outlives higher ones.
-        let stays = shown.iter().position(|p| (p.0 - 99.0).abs() < 1e-9).unwrap_or(0);
+        let stays = shown
+            .iter()
+            .position(|p| (p.0 - 99.0).abs() < 1e-9)
+            .unwrap_or(0);
         let column = |(i, percent): (usize, &weir_units::Percent)| {
-            let cells = lines.iter().map(|line| {
-                let histogram = line.2.and_then(|kind| {
-                    [Stage::Rlat, Stage::Lat, Stage::Clat].into_iter().find_map(|s| kind.stage(s))
-                });
-                histogram.and_then(|h| self.percentile(h, percent.0)).unwrap_or_default()
-            });
             let leaves = match percent.0 {
                 _ if i == stays => 0,
                 p if p <= 50.0 => 2,
                 p if p < 99.95 => 4,
                 _ => 5,
             };
-            Column { title: format!("p{}", percent.0), cells: cells.collect(), left: false, leaves }
+            Column::new(&format!("p{}", percent.0), leaves, lines, |line| {
+                let stages = [Stage::Rlat, Stage::Lat, Stage::Clat];
+                let measured = line
+                    .2
+                    .and_then(|k| stages.into_iter().find_map(|s| k.stage(s)));
+                measured
+                    .and_then(|h| self.percentile(h, percent.0))
+                    .unwrap_or_default()
+            })
         };
         shown.iter().enumerate().map(column).collect()
     }
 
     fn print(&mut self, lines: &[Line<'_, '_>], mut columns: Vec<Column>, knee: Option<&Knee>) {
-        let limit = (self.style.width / LONG_NAME).max(INDENT);
-        let own_line: Vec<bool> = columns
-            .first()
-            .map_or(Vec::new(), |c| c.cells.iter().map(|t| self.paper.columns(t) > limit).collect());
-        let mut names = vec![None; lines.len()];
-        if let Some(first) = columns.first_mut() {
-            for (row, _) in own_line.iter().enumerate().filter(|(_, long)| **long) {
-                names[row] = Some(std::mem::take(&mut first.cells[row]));
-            }
-        }
         while self.width(&columns) > self.style.width {
             let widest = columns.iter().enumerate().max_by_key(|(_, c)| c.leaves);
             match widest.filter(|(_, c)| c.leaves > 0).map(|(i, _)| i) {
                 Some(i) => drop(columns.remove(i)),
-                None => return self.blocks(lines, &columns, &names),
+                None => return self.blocks(&columns, lines.len()),
             }
         }
-        let titles = columns.iter().map(|c| Text::from(c.title.as_str())).collect();
+        let titles = columns.iter().map(|c| Text::from(&*c.title)).collect();
         self.print_line(&columns, titles, false);
         for (row, line) in lines.iter().enumerate() {
-            if let Some(name) = names[row].take() {
-                self.paper.flow("  ", 4, name.words().into_iter().map(|word| (1, word)));
+            let mut cells: Vec<Text> = columns.iter().map(|c| c.cells[row].clone()).collect();
+            if let Some(name) = cells.first_mut().filter(|c| self.is_long(c)) {
+                let words = std::mem::take(name).words().into_iter().enumerate();
+                self.paper
+                    .flow("  ", 4, words.map(|(i, word)| (usize::from(i > 0), word)));
             }
-            let is_knee = knee.is_some_and(|k| k.entry == line.0);
-            let cells = columns.iter().map(|c| c.cells[row].clone()).collect();
-            self.print_line(&columns, cells, is_knee);
+            self.print_line(&columns, cells, knee.is_some_and(|k| k.entry == line.0));
         }
     }
 
+    /// A name that has a line of its own, so that it does not widen its column.
+    fn is_long(&self, name: &Text) -> bool {
+        self.paper.columns(name) > (self.style.width / LONG_NAME).max(INDENT)
+    }
+
     fn column_width(&self, column: &Column) -> usize {
-        let title = self.paper.columns(&column.title.as_str().into());
-        column.cells.iter().map(|c| self.paper.columns(c)).max().unwrap_or(0).max(title)
+        let title = Text::from(&*column.title);
+        let cells = column
+            .cells
+            .iter()
+            .filter(|c| !self.is_long(c))
+            .chain([&title]);
+        cells.map(|c| self.paper.columns(c)).max().unwrap_or(0)
     }
 
     /// The table's width: a mark, the columns, and two blanks between them.
@@ -191,8 +221,14 @@ impl Report<'_> {
         let mut line = Text::new(Tone::Strong, if is_knee { ">" } else { " " });
         let mut gap = 1;
         for (column, cell) in columns.iter().zip(cells) {
-            let missing = self.column_width(column).saturating_sub(self.paper.columns(&cell));
-            let (before, after) = if column.left { (0, missing) } else { (missing, 0) };
+            let missing = self
+                .column_width(column)
+                .saturating_sub(self.paper.columns(&cell));
+            let (before, after) = if column.left {
+                (0, missing)
+            } else {
+                (missing, 0)
+            };
             line = line.and(Tone::Plain, " ".repeat(gap + before)).join(cell);
             gap = 2 + after;
         }
@@ -200,14 +236,10 @@ impl Report<'_> {
     }
 
     /// A block of keys and values for each row.
-    fn blocks(&mut self, lines: &[Line<'_, '_>], columns: &[Column], names: &[Option<Text>]) {
-        let Some((first, rest)) = columns.split_first() else { return };
-        for row in 0..lines.len() {
-            let name = names[row].clone().unwrap_or_else(|| first.cells[row].clone());
-            let lead = Text::from(format!("  {} ", first.title));
-            self.paper.flow(lead, 4, name.words().into_iter().map(|word| (1, word)));
-            let items = rest.iter().map(|c| Item::keyed(c.title.as_str(), c.cells[row].clone()));
-            self.row(Row::new("", items.collect()));
+    fn blocks(&mut self, columns: &[Column], rows: usize) {
+        for row in 0..rows {
+            let item = |c: &Column| Item::keyed(&*c.title, c.cells[row].clone());
+            self.row(Row::new("", columns.iter().map(item).collect()));
         }
     }
 
@@ -228,11 +260,28 @@ impl Report<'_> {
     }
 }
 
-/// Half the interval of the rate in percent.
-fn sure(entry: &Entry<'_>, kind: &KindSum) -> String {
-    let rate = entry.confidence(kind).map(|c| c.ops_per_s);
-    match rate.and_then(|r| Some((r.half_width()?, r.value))) {
-        Some((half, value)) if value > 0.0 => format!("{} %", brief(100.0 * half / value)),
-        _ => "?".into(),
+/// The parameter of a sweep or the job's name, and the kind where a job has several.
+fn name_columns(lines: &[Line<'_, '_>], sweep: &Sweep) -> Vec<Column> {
+    let mut columns = Vec::new();
+    if let Some(parameter) = sweep.parameter {
+        let column = Column::new(parameter, 0, lines, |line| {
+            sweep.points.get(line.0).map(|p| p.cell.clone()).into()
+        });
+        let left = sweep.points.iter().any(|p| p.number.is_none());
+        columns.push(Column { left, ..column });
+    } else {
+        let column = Column::new("job", 0, lines, |l| Text::new(Tone::Strong, l.1.name()));
+        columns.push(Column {
+            left: true,
+            ..column
+        });
     }
+    if lines.iter().any(|l| l.1.kinds.len() > 1) {
+        let column = Column::new("kind", 0, lines, |l| l.2.map_or("", |k| k.name).into());
+        columns.push(Column {
+            left: true,
+            ..column
+        });
+    }
+    columns
 }
