@@ -23,7 +23,7 @@ mod worker;
 pub use clock::RunClock;
 pub use engine::{Completed, Engine, Operation, Submit, Wait};
 pub use family::{Family, JobContext, Prepared, failure};
-pub use live::{KINDS, LiveKind, Measured, StageRecorder, WorkerLive};
+pub use live::{Counter, KINDS, LiveKind, Measured, StageRecorder, WorkerLive};
 pub use pacer::{Pacer, PacerPlan, Pause};
 pub use seat::Seat;
 pub use shape::measured;

@@ -1,0 +1,385 @@
+//! The worker loop against a device whose every latency is scripted: expected statistics are
+//! worked out by hand.
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use weir_run::block::{BlockOp, Verb};
+use weir_run::generate::arrivals::{Arrivals, Even, Rate};
+use weir_run::sim::{Fate, Script, SimInline, SimQueued, SimSetup};
+use weir_run::{
+    Engine, KINDS, LoopPlan, LoopStop, Measured, OpFault, PacerPlan, Pause, Source, Worker,
+    WorkerLive, drive,
+};
+use weir_stats::Histogram;
+use weir_sys::clock::{SharedScale, SimClock, Scale, Tick};
+use weir_units::Nanos;
+
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+
+/// So many reads of 4 KiB, one after the other.
+struct Reads(u64);
+
+impl Source for Reads {
+    type Op = BlockOp;
+    fn next(&mut self, _slot: u32) -> Option<BlockOp> {
+        self.0 = self.0.checked_sub(1)?;
+        Some(BlockOp { length: 4096, offset: self.0 * 4096, ..BlockOp::default() })
+    }
+}
+
+struct Bench {
+    plan: LoopPlan,
+    pacing: PacerPlan,
+    operations: u64,
+    servers: usize,
+    script: Script,
+}
+
+impl Bench {
+    fn new(operations: u64, script: impl FnMut(u64, Tick) -> Fate + Send + 'static) -> Self {
+        Self {
+            plan: LoopPlan { response: true, ..LoopPlan::default() },
+            pacing: PacerPlan::default(),
+            operations,
+            servers: 0,
+            script: Box::new(script),
+        }
+    }
+
+    fn run<E: Engine<Op = BlockOp, Setup = SimSetup>>(self) -> Outcome {
+        self.run_with_stop::<E>(&AtomicU32::new(0))
+    }
+
+    fn run_with_stop<E: Engine<Op = BlockOp, Setup = SimSetup>>(self, stop: &AtomicU32) -> Outcome {
+        let clock = SimClock::default();
+        let m = Measured { latency: true, split: !E::INLINE, response: true, squares: true };
+        let live = WorkerLive::new([Some(m); KINDS]);
+        let setup = SimSetup { clock: clock.clone(), servers: self.servers, script: self.script };
+        let mut engine = E::attach(setup).expect("a simulated device attaches");
+        let worker = Worker {
+            clock: &clock,
+            scale: Arc::new(SharedScale::new(Scale::IDENTITY)),
+            stop,
+            live: &live,
+            release: Tick(0),
+            pacing: self.pacing,
+        };
+        let ended = drive(&mut engine, &mut Reads(self.operations), &self.plan, worker);
+        Outcome { live, ended }
+    }
+}
+
+struct Outcome {
+    live: WorkerLive,
+    ended: LoopStop,
+}
+
+impl Outcome {
+    fn completed(&self) -> u64 {
+        self.live.kinds[0].completed.get()
+    }
+
+    fn lat(&self) -> Histogram {
+        self.live.kinds[0].lat.snapshot().expect("lat is recorded")
+    }
+
+    fn rlat(&self) -> Histogram {
+        self.live.kinds[0].rlat.snapshot().expect("rlat is recorded")
+    }
+
+    fn elapsed(&self) -> u64 {
+        self.live.last_done.get() - self.live.started.get()
+    }
+}
+
+fn per_second(rate: u64) -> PacerPlan {
+    let even = Even::new(Rate::Operations(rate.try_into().expect("not zero")));
+    PacerPlan { arrivals: [Some(Arrivals::Even(even)), None, None], ..PacerPlan::default() }
+}
+
+/// Within the histogram's stated error.
+fn assert_close(value: Option<u64>, expected: u64) {
+    let value = value.expect("there are samples");
+    assert!(value.abs_diff(expected) <= expected / 128 + 1, "{value} is not near {expected}");
+}
+
+#[test]
+fn percentiles_are_those_of_the_script() {
+    // Operation i of 1000 takes (i + 1) µs: percentile p is 10·p µs.
+    let outcome = Bench::new(1000, |i, _| Fate::after(Nanos((i + 1) * US))).run::<SimInline<_>>();
+    assert_eq!(outcome.ended, LoopStop::WorkDone);
+    let lat = outcome.lat();
+    for p in [1.0, 50.0, 90.0, 99.0, 99.9] {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole")]
+        assert_close(lat.percentile(p), (p * 10.0) as u64 * US);
+    }
+    assert_eq!((lat.min(), lat.max()), (Some(US), Some(MS)));
+    // 1 + … + 1000 µs.
+    assert_eq!(lat.sum(), u128::from(500_500 * US));
+    assert_eq!(outcome.elapsed(), 500_500 * US);
+    let squares: u128 = (1..=1000_u128).map(|i| (i * 1000).pow(2)).sum();
+    assert_eq!(lat.sum_of_squares(), Some(squares));
+}
+
+#[test]
+fn a_queue_of_32_on_one_server_waits_its_turn() {
+    let mut bench = Bench::new(3200, |_, _| Fate::after(Nanos(10 * US)));
+    bench.plan.depth = 32;
+    bench.servers = 1;
+    let outcome = bench.run::<SimQueued<_>>();
+    assert_eq!(outcome.completed(), 3200);
+    assert_eq!(outcome.elapsed(), 32_000 * US);
+    // From the 32nd on each operation finds 31 before it.
+    assert_close(outcome.lat().percentile(50.0), 320 * US);
+    assert_eq!(outcome.lat().min(), Some(10 * US));
+    assert_eq!(outcome.lat().max(), Some(320 * US));
+}
+
+#[test]
+fn queue_depth_never_exceeds_the_plan() {
+    for depth in [1, 2, 7, 64] {
+        let mut bench = Bench::new(1000, |i, _| Fate::after(Nanos(1 + i % 5)));
+        bench.plan.depth = depth;
+        let outcome = bench.run::<SimQueued<_>>();
+        let levels: Vec<u64> =
+            outcome.live.depth.iter().map(weir_run::Counter::get).collect();
+        let deepest = levels.iter().rposition(|&n| n > 0).expect("some were issued");
+        assert!(1_u32 << deepest <= depth, "depth {depth}: {levels:?}");
+        assert_eq!(levels.iter().sum::<u64>(), 1000);
+        assert_eq!(outcome.live.in_flight(), 0);
+    }
+}
+
+#[test]
+fn latency_is_always_slat_plus_clat() {
+    let mut bench = Bench::new(500, |i, _| Fate::after(Nanos(100 + i)));
+    bench.plan.depth = 8;
+    bench.plan.batch = 4;
+    let outcome = bench.run::<SimQueued<_>>();
+    let kind = &outcome.live.kinds[0];
+    let sum = |stage: &weir_run::StageRecorder| stage.snapshot().map_or(0, |h| h.sum());
+    assert_eq!(sum(&kind.lat), sum(&kind.slat) + sum(&kind.clat));
+    assert_eq!(kind.slat.snapshot().map(|h| h.count()), Some(500));
+}
+
+#[test]
+fn an_open_loop_counts_what_a_stall_does_to_later_operations() {
+    // 1000 per second; service 100 µs, but operation 10 takes 10 ms.
+    let script = |i, _| Fate::after(Nanos(if i == 10 { 10 * MS } else { 100 * US }));
+    let mut bench = Bench::new(30, script);
+    bench.pacing = per_second(1000);
+    let outcome = bench.run::<SimInline<_>>();
+    let mut expected = Histogram::new();
+    let mut free = 0;
+    for i in 0..30 {
+        let intended = i * MS;
+        let start = intended.max(free);
+        free = start + if i == 10 { 10 * MS } else { 100 * US };
+        expected.record(free - intended);
+    }
+    let rlat = outcome.rlat();
+    assert_eq!(rlat.sum(), expected.sum());
+    assert_eq!(rlat.max(), Some(10 * MS));
+    for p in [10.0, 50.0, 80.0, 90.0, 99.0] {
+        assert_eq!(rlat.percentile(p), expected.percentile(p), "p{p}");
+    }
+    // Service alone hides it: only one operation was slow.
+    assert_close(outcome.lat().percentile(90.0), 100 * US);
+    assert_eq!(outcome.live.late.get(), 0);
+}
+
+#[test]
+fn an_open_loop_with_a_queue_does_not_wait_for_the_stalled_operation() {
+    let script = |i, _| Fate::after(Nanos(if i == 10 { 10 * MS } else { 100 * US }));
+    let mut bench = Bench::new(30, script);
+    bench.pacing = per_second(1000);
+    bench.plan.depth = 4;
+    let outcome = bench.run::<SimQueued<_>>();
+    // Every server is free: only operation 10 is late.
+    assert_eq!(outcome.rlat().count(), 30);
+    assert_close(outcome.rlat().percentile(96.0), 100 * US);
+    assert_eq!(outcome.rlat().max(), Some(10 * MS));
+    assert_eq!(outcome.elapsed(), 29 * MS + 100 * US);
+}
+
+#[test]
+fn rates_are_kept_within_a_thousandth() {
+    for (rate, depth) in [(1_000, 1), (77, 1), (250_000, 16)] {
+        let operations = rate * 2;
+        let mut bench = Bench::new(operations, |_, _| Fate::after(Nanos(US)));
+        bench.pacing = per_second(rate);
+        bench.plan.depth = depth;
+        let outcome =
+            if depth == 1 { bench.run::<SimInline<_>>() } else { bench.run::<SimQueued<_>>() };
+        assert_eq!(outcome.completed(), operations);
+        // The last of n operations starts at (n − 1) / rate.
+        let due = (operations - 1) * 1_000_000_000 / rate + US;
+        let off = outcome.elapsed().abs_diff(due);
+        assert!(off * 1000 <= due, "{rate}/s: {} ns instead of {due}", outcome.elapsed());
+    }
+}
+
+#[test]
+fn pauses_come_after_every_so_many_operations() {
+    let mut bench = Bench::new(20, |_, _| Fate::after(Nanos(US)));
+    bench.pacing.pause = Some(Pause { pause: MS, spin: 0, every: 5, after: None });
+    let outcome = bench.run::<SimInline<_>>();
+    assert_eq!(outcome.elapsed(), 20 * US + 3 * MS);
+    assert_eq!(outcome.lat().max(), Some(US));
+}
+
+#[test]
+fn ramp_time_is_excluded_from_counts_and_percentiles() {
+    // 1 ms each in the first 100 ms, then 10 µs.
+    let script = |_, now: Tick| Fate::after(Nanos(if now.0 < 100 * MS { MS } else { 10 * US }));
+    let mut bench = Bench::new(1 << 40, script);
+    bench.plan.ramp = Nanos(100 * MS);
+    bench.plan.runtime = Some(Nanos(50 * MS));
+    let outcome = bench.run::<SimInline<_>>();
+    assert_eq!(outcome.ended, LoopStop::TimeUp);
+    assert_eq!(outcome.live.started.get(), 100 * MS);
+    // The operation that ends right at the cut counts to the measured side.
+    assert_eq!(outcome.completed(), 5001);
+    assert_close(outcome.lat().percentile(99.0), 10 * US);
+    assert_eq!(outcome.elapsed(), 50 * MS);
+}
+
+#[test]
+fn a_failed_operation_ends_the_loop_with_its_place() {
+    let script = |i, _| Fate { service: Nanos(US), result: (i == 7).then_some(-5) };
+    let outcome = Bench::new(100, script).run::<SimInline<_>>();
+    let LoopStop::Failed(at) = &outcome.ended else { panic!("ended with {:?}", outcome.ended) };
+    assert_eq!((at.fault, at.kind), (OpFault::Errno(5), 0));
+    assert_eq!(at.offset, 92 * 4096);
+    assert_eq!(outcome.completed(), 7);
+    assert_eq!(outcome.live.kinds[0].errors().0.get(&5), Some(&1));
+}
+
+#[test]
+fn failures_that_may_be_passed_over_are_counted_by_code() {
+    let script = |i: u64, _| Fate {
+        service: Nanos(US),
+        result: i.is_multiple_of(10).then_some(if i < 50 { -5 } else { -28 }),
+    };
+    for queued in [false, true] {
+        let mut bench = Bench::new(100, script);
+        bench.plan.go_on = [true; 4];
+        bench.plan.depth = if queued { 8 } else { 1 };
+        let outcome =
+            if queued { bench.run::<SimQueued<_>>() } else { bench.run::<SimInline<_>>() };
+        assert_eq!(outcome.ended, LoopStop::WorkDone);
+        assert_eq!(outcome.completed(), 90);
+        let (by_code, latencies) = outcome.live.kinds[0].errors();
+        assert_eq!(by_code.into_iter().collect::<Vec<_>>(), [(5, 5), (28, 5)]);
+        assert_eq!(latencies.count(), 10);
+        assert_eq!(outcome.lat().count(), 90);
+    }
+}
+
+#[test]
+fn short_operations_are_continued_until_they_are_whole() {
+    // Every transfer moves at most 1 KiB: four calls for each operation.
+    for queued in [false, true] {
+        let script = |_, _| Fate { service: Nanos(US), result: Some(1024) };
+        let bench = Bench::new(10, script);
+        let outcome =
+            if queued { bench.run::<SimQueued<_>>() } else { bench.run::<SimInline<_>>() };
+        let kind = &outcome.live.kinds[0];
+        assert_eq!((outcome.completed(), kind.short.get()), (10, 30));
+        assert_eq!(kind.bytes.get(), 40_960);
+        assert_eq!(outcome.elapsed(), 40 * US, "queued: {queued}");
+    }
+}
+
+#[test]
+fn the_end_of_a_target_is_a_failure() {
+    let script = |i, _| Fate { service: Nanos(US), result: (i == 3).then_some(0) };
+    let outcome = Bench::new(10, script).run::<SimQueued<_>>();
+    assert!(
+        matches!(&outcome.ended, LoopStop::Failed(at) if at.fault == OpFault::EndOfTarget),
+        "{:?}",
+        outcome.ended
+    );
+}
+
+#[test]
+fn an_operation_slower_than_allowed_ends_the_loop() {
+    let script = |i, _| Fate::after(Nanos(if i == 5 { 3 * MS } else { US }));
+    let mut bench = Bench::new(10, script);
+    bench.plan.max_latency = Some(Nanos(2 * MS));
+    let outcome = bench.run::<SimInline<_>>();
+    let LoopStop::Failed(at) = &outcome.ended else { panic!("ended with {:?}", outcome.ended) };
+    assert_eq!(at.fault, OpFault::TooSlow { took: Nanos(3 * MS), limit: Nanos(2 * MS) });
+}
+
+#[test]
+fn a_full_device_is_the_end_of_the_work_where_the_plan_says_so() {
+    let script = |i, _| Fate { service: Nanos(US), result: (i == 6).then_some(-28) };
+    let mut bench = Bench::new(10, script);
+    bench.plan.until_full = true;
+    let outcome = bench.run::<SimInline<_>>();
+    assert_eq!((outcome.ended.clone(), outcome.completed()), (LoopStop::WorkDone, 6));
+}
+
+#[test]
+fn a_stop_drains_what_is_in_flight_and_keeps_it() {
+    let stop = Arc::new(AtomicU32::new(0));
+    let at_50 = Arc::clone(&stop);
+    let script = move |i, _| {
+        if i == 50 {
+            at_50.store(1, Ordering::Relaxed);
+        }
+        Fate::after(Nanos(10 * US))
+    };
+    let mut bench = Bench::new(1000, script);
+    bench.plan.depth = 16;
+    let outcome = bench.run_with_stop::<SimQueued<_>>(&stop);
+    assert_eq!(outcome.ended, LoopStop::Asked);
+    assert_eq!(outcome.live.in_flight(), 0);
+    assert_eq!(outcome.completed(), outcome.live.kinds[0].issued.get());
+    assert!(outcome.completed() < 100);
+}
+
+#[test]
+fn batches_are_handed_over_whole() {
+    let mut bench = Bench::new(640, |_, _| Fate::after(Nanos(US)));
+    bench.plan.depth = 32;
+    bench.plan.batch = 16;
+    bench.plan.reap_min = 16;
+    let outcome = bench.run::<SimQueued<_>>();
+    let sizes: Vec<u64> = outcome.live.submitted.iter().map(weir_run::Counter::get).collect();
+    assert_eq!(sizes, [0, 0, 0, 40, 0, 0, 0]);
+}
+
+#[test]
+fn kinds_are_kept_apart() {
+    struct Alternate(u64);
+    impl Source for Alternate {
+        type Op = BlockOp;
+        fn next(&mut self, _slot: u32) -> Option<BlockOp> {
+            self.0 = self.0.checked_sub(1)?;
+            let verb = if self.0.is_multiple_of(2) { Verb::Write } else { Verb::Read };
+            Some(BlockOp { length: 512, verb, ..BlockOp::default() })
+        }
+    }
+    let clock = SimClock::default();
+    let live = WorkerLive::new([Some(Measured { latency: true, ..Measured::default() }); KINDS]);
+    let script: Script = Box::new(|i: u64, _| Fate::after(Nanos(if i.is_multiple_of(2) { US } else { MS })));
+    let setup = SimSetup { clock: clock.clone(), servers: 0, script };
+    let mut engine = SimInline::attach(setup).expect("attaches");
+    let worker = Worker {
+        clock: &clock,
+        scale: Arc::new(SharedScale::new(Scale::IDENTITY)),
+        stop: &AtomicU32::new(0),
+        live: &live,
+        release: Tick(0),
+        pacing: PacerPlan::default(),
+    };
+    drive(&mut engine, &mut Alternate(100), &LoopPlan::default(), worker);
+    let max = |k: usize| live.kinds[k].lat.snapshot().and_then(|h| h.max());
+    assert_eq!((max(0), max(1)), (Some(US), Some(MS)));
+    assert_eq!(live.kinds[1].bytes.get(), 50 * 512);
+}
