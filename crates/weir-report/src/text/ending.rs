@@ -33,7 +33,7 @@ impl Report<'_> {
         if takes_warnings {
             let result = self.result;
             for warning in &result.warnings {
-                if warning.job.as_deref() == Some(entry.name()) {
+                if warning.job.as_ref().is_some_and(|job| entry.has(job)) {
                     self.warning(warning, owner);
                 }
             }

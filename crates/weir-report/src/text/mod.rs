@@ -75,8 +75,8 @@ impl Report<'_> {
         self.paper.blank();
         for warning in &result.warnings {
             let owner = warning.job.as_deref();
-            if owner.is_none_or(|owner| entries.iter().all(|e| e.name() != owner)) {
-                self.warning(warning, None);
+            if owner.is_none_or(|owner| !entries.iter().any(|e| e.has(owner))) {
+                self.warning(warning, owner);
             }
         }
         if !result.complete && entries.iter().all(|e| e.state() == State::Done) {

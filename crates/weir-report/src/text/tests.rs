@@ -151,9 +151,16 @@ fn jobs_reported_as_one_add_up() {
     for job in &mut result.plan.groups[0].jobs {
         job.merge = true;
     }
+    result.warnings.push(Warning {
+        id: "cpu-steal".into(),
+        job: Some("writer".into()),
+        cause: "3.1 % steal.".into(),
+        remedy: "Use another host.".into(),
+    });
     let text = text(&result, &style(80));
     assert!(text.contains("2 jobs as one"), "{text}");
     assert!(!text.contains("writer"), "{text}");
+    assert!(text.contains("  ! cpu-steal  3.1 % steal."), "{text}");
     assert!(text.contains("while all workers ran"), "{text}");
 }
 
