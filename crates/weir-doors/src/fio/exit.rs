@@ -1,0 +1,31 @@
+//! Exit codes of the fio door.
+
+use weir_schema::RunResult;
+
+use super::ExitStyle;
+use super::output::failed_workers;
+
+/// Usage and parse errors; nothing was touched.
+pub const USAGE: u8 = 1;
+/// The machine lacks something that was asked for.
+pub const LACKS: u8 = 3;
+/// A signal ended the run.
+const SIGNALLED: u8 = 128;
+/// Larger numbers of failed jobs are not told apart.
+const MOST_FAILED: u8 = 125;
+
+/// The exit code of a run: the number of failed jobs, clones counted one by one, or 128 after a
+/// signal; with [`ExitStyle::Unix`] 1 and 128 + signal.
+pub fn exit_code(result: &RunResult, style: ExitStyle) -> u8 {
+    let failed = u8::try_from(failed_workers(result))
+        .unwrap_or(u8::MAX)
+        .min(MOST_FAILED);
+    match (result.ended_by, style) {
+        (Some(_), ExitStyle::Fio) => SIGNALLED,
+        (Some(end), ExitStyle::Unix) => {
+            SIGNALLED.saturating_add(u8::try_from(end.signal).unwrap_or(0))
+        }
+        (None, ExitStyle::Fio) => failed,
+        (None, ExitStyle::Unix) => failed.min(1),
+    }
+}

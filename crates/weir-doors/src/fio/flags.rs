@@ -1,0 +1,139 @@
+//! The flags of fio's command line that are not options of jobs, and weir's own beside them.
+
+use crate::flags::Flag;
+
+const HELP: &str = "Help";
+const PARSE: &str = "Reading jobs";
+const OUTPUT: &str = "Output";
+const OWN: &str = "Only in weir";
+const REST: &str = "Other";
+
+const LATER: &str = "not built in yet";
+const TERSE: &str = "the terse format is not built in yet; use --output-format=json";
+const RANKS: &str =
+    "weir has no client and server of its own; start it on every host with mpirun or srun";
+const TRIGGER: &str = "triggers are not built in; run the command around weir";
+const SELF_TEST: &str = "fio's self tests are not part of this door; see weir run --calibrate";
+
+/// All of them, in the order of the help text.
+pub const FLAGS: &[Flag] = &[
+    Flag::switch("help", HELP, "Print this page"),
+    Flag::switch("version", HELP, "Print the version and exit"),
+    Flag::with_value(
+        "cmdhelp",
+        "OPTION",
+        HELP,
+        "Explain an option of jobs; `all` lists them",
+    ),
+    Flag::with_value(
+        "enghelp",
+        "ENGINE[,OPTION]",
+        HELP,
+        "List engines, or the options of one",
+    )
+    .optional(),
+    Flag::switch("parse-only", PARSE, "Read the jobs and run nothing"),
+    Flag::switch(
+        "showcmd",
+        PARSE,
+        "Print the jobs as one command line and run nothing",
+    ),
+    Flag::with_value(
+        "section",
+        "NAME",
+        PARSE,
+        "Run only this section of the files",
+    )
+    .repeats(),
+    Flag::switch("readonly", PARSE, "Refuse everything that writes or trims"),
+    Flag::switch(
+        "warnings-fatal",
+        PARSE,
+        "Notes about the jobs become errors",
+    ),
+    Flag::with_value("output", "FILE", OUTPUT, "Write the report to a file"),
+    Flag::with_value(
+        "output-format",
+        "LIST",
+        OUTPUT,
+        "Formats, comma-separated: normal, json, json+",
+    )
+    .default("normal"),
+    Flag::with_value("eta", "WHEN", OUTPUT, "Progress while it runs")
+        .choices(&["always", "never", "auto"])
+        .default("auto"),
+    Flag::with_value(
+        "eta-newline",
+        "TIME",
+        OUTPUT,
+        "A new progress line after each such time",
+    ),
+    Flag::with_value(
+        "eta-interval",
+        "TIME",
+        OUTPUT,
+        "Time between updates of the progress line",
+    ),
+    Flag::with_value(
+        "set",
+        "[SECTION:]KEY=VALUE",
+        OWN,
+        "Override a job option; wins over the file",
+    )
+    .repeats(),
+    Flag::switch("show-plan", OWN, "Print the plan as JSON and run nothing"),
+    Flag::switch(
+        "compat-banner",
+        OWN,
+        "Say fio-3.33 where the version is printed",
+    ),
+    Flag::with_value(
+        "exit",
+        "STYLE",
+        OWN,
+        "Exit codes: fio's, or those of other programs",
+    )
+    .choices(&["fio", "unix"])
+    .default("fio"),
+    Flag::with_value("max-jobs", "N", REST, "Accepted")
+        .without_effect("the number of jobs is not limited"),
+    Flag::with_value("alloc-size", "KIB", REST, "Accepted")
+        .without_effect("memory is allocated as needed"),
+    Flag::switch("minimal", REST, "Terse output").refused(TERSE),
+    Flag::switch("append-terse", REST, "Terse output as well").refused(TERSE),
+    Flag::with_value("terse-version", "N", REST, "Version of the terse output").refused(TERSE),
+    Flag::with_value("status-interval", "TIME", REST, "Reports while it runs")
+        .refused("reports while it runs are not built in yet; --eta shows progress"),
+    Flag::with_value("bandwidth-log", "PREFIX", REST, "Aggregate bandwidth logs")
+        .optional()
+        .refused("logs are not built in yet; the job option trace=FILE logs operations"),
+    Flag::with_value("debug", "LIST", REST, "Debug messages").refused(LATER),
+    Flag::with_value("idle-prof", "KIND", REST, "CPU idleness").refused(LATER),
+    Flag::with_value("trigger-file", "FILE", REST, "Trigger by a file").refused(TRIGGER),
+    Flag::with_value("trigger-timeout", "TIME", REST, "Trigger by time").refused(TRIGGER),
+    Flag::with_value("trigger", "COMMAND", REST, "What a trigger runs").refused(TRIGGER),
+    Flag::with_value(
+        "trigger-remote",
+        "COMMAND",
+        REST,
+        "What a remote trigger runs",
+    )
+    .refused(TRIGGER),
+    Flag::with_value("aux-path", "DIR", REST, "Directory of state files").refused(LATER),
+    Flag::with_value("map", "OLD=NEW", REST, "Replace prefixes of paths").refused(LATER),
+    Flag::switch("explain", REST, "The plan with reasons").refused(LATER),
+    Flag::switch("cpuclock-test", REST, "Test the clock").refused(SELF_TEST),
+    Flag::with_value("crctest", "TYPE", REST, "Speed of checksums")
+        .optional()
+        .refused(SELF_TEST),
+    Flag::with_value("inflate-log", "FILE", REST, "Expand a log").refused(LATER),
+    Flag::with_value("profile", "NAME", REST, "Profiles").refused("profiles are not supported"),
+    Flag::switch("merge-blktrace-only", REST, "Merge traces")
+        .refused("block traces are not supported"),
+    Flag::with_value("server", "ARGS", REST, "Serve")
+        .optional()
+        .refused(RANKS),
+    Flag::with_value("client", "HOST", REST, "Use a server").refused(RANKS),
+    Flag::with_value("remote-config", "FILE", REST, "A server's file").refused(RANKS),
+    Flag::with_value("daemonize", "PIDFILE", REST, "Run in the background").refused(RANKS),
+];

@@ -1,0 +1,156 @@
+//! Help of the fio door: the page, the options of jobs, the engines.
+//!
+//! In: records of flags and options, the catalogue of engines. Out: text in fio's layout.
+
+use weir_jobfile::{OptionRecord, Scope, Support, ValueKind, find_option, option_records};
+use weir_schema::catalogue::Catalogue;
+
+use super::flags::FLAGS;
+use super::output::FIO_VERSION;
+use crate::flags::{listing, nearest};
+use crate::refusal::Refusal;
+
+/// Examples and exit codes, the end of the page.
+pub const HELP: &str = include_str!("help.md");
+
+/// The page of `--help`.
+pub(super) fn page() -> String {
+    format!(
+        "weir fio [options] [job options] <job file(s)>\n{}\n{HELP}",
+        listing(FLAGS)
+    )
+}
+
+pub(super) fn version(compat: bool) -> String {
+    let own = env!("CARGO_PKG_VERSION");
+    if compat {
+        format!("{FIO_VERSION}\n")
+    } else {
+        format!("weir {own} (job language {FIO_VERSION})\n")
+    }
+}
+
+/// An option of jobs, or the list of all.
+pub(super) fn option(name: &str) -> Result<String, Refusal> {
+    if name == "all" {
+        return Ok(list(option_records().filter(|r| r.scope == Scope::Job)));
+    }
+    find_option(name).map(describe).ok_or_else(|| {
+        let known =
+            option_records().flat_map(|r| [r.name].into_iter().chain(r.aliases.iter().copied()));
+        let hint = nearest(name, known).map_or(String::new(), |n| format!("\nDid you mean {n}?"));
+        Refusal::new(1, format!("No such command: {name}{hint}"))
+    })
+}
+
+fn list<'a>(records: impl Iterator<Item = &'a OptionRecord>) -> String {
+    let mut out = String::new();
+    for record in records.filter(|r| !matches!(r.support, Support::Refused { .. })) {
+        push!(out, "{:24}: {}\n", record.name, record.short);
+    }
+    out
+}
+
+fn describe(record: &OptionRecord) -> String {
+    let mut out = format!("{:>20}: {}\n", record.name, record.short);
+    for alias in record.aliases {
+        line(&mut out, "alias", alias);
+    }
+    let kind = match record.value {
+        ValueKind::Flag => "empty or boolean value ([0|1])",
+        ValueKind::Bool => "boolean value (opt=1)",
+        ValueKind::Integer { .. } | ValueKind::Signed { .. } => "integer value (opt=100)",
+        ValueKind::Triple { .. } => "integer values (opt=100,200,300)",
+        ValueKind::Size { .. } => "integer value with postfix, or percent (opt=8k)",
+        ValueKind::Duration { .. } => "time value (opt=20s)",
+        ValueKind::Words { .. } => "one word (opt=bla)",
+        ValueKind::Numbers { .. } => "list of floating point values separated by ':' (opt=5.9:7.8)",
+        ValueKind::Text => "string (opt=bla)",
+    };
+    line(&mut out, "type", kind);
+    line(
+        &mut out,
+        "default",
+        if record.default.is_empty() {
+            "no default"
+        } else {
+            record.default
+        },
+    );
+    bounds(&mut out, record);
+    if !record.long.is_empty() {
+        line(&mut out, "details", record.long);
+    }
+    match record.support {
+        Support::Supported => {}
+        Support::Meaningless(why) => line(&mut out, "no effect", why),
+        Support::Refused { nearest } => line(&mut out, "refused", nearest),
+    }
+    if let Scope::Engines(engines) = record.scope {
+        line(&mut out, "engines", &engines.join(", "));
+    }
+    out
+}
+
+fn line(out: &mut String, label: &str, text: &str) {
+    push!(out, "{label:>20}: {text}\n");
+}
+
+fn bounds(out: &mut String, record: &OptionRecord) {
+    match record.value {
+        ValueKind::Integer { min, max } | ValueKind::Triple { min, max } => {
+            line(out, "range", &format!("min={min}, max={max}"));
+        }
+        ValueKind::Signed { min, max } => line(out, "range", &format!("min={min}, max={max}")),
+        ValueKind::Bool => line(out, "range", "min=0, max=1"),
+        ValueKind::Numbers { min, max, most } => {
+            line(
+                out,
+                "range",
+                &format!("min={min}, max={max}, at most {most}"),
+            );
+        }
+        ValueKind::Words { words, .. } => {
+            let mut label = "valid values";
+            for (word, meaning) in words {
+                push!(out, "{label:>20}: {word:10} {meaning}\n");
+                label = "";
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The engines, the options of one (`ENGINE`), or one option of it (`ENGINE,OPTION`).
+pub(super) fn engine(catalogue: &Catalogue, words: &str) -> Result<String, Refusal> {
+    if words.is_empty() {
+        let names = catalogue.engines.iter().map(|e| format!("\t{}\n", e.name));
+        return Ok(format!(
+            "Available IO engines:\n{}",
+            names.collect::<String>()
+        ));
+    }
+    let (name, wanted) = words
+        .split_once(',')
+        .map_or((words, None), |(n, o)| (n, Some(o)));
+    if catalogue.find(name).is_none() {
+        let hint = nearest(name, catalogue.engines.iter().map(|e| e.name))
+            .map_or(String::new(), |n| format!("\nDid you mean {n}?"));
+        let message = format!("fio: engine {name} not loadable\nIO engine {name} not found{hint}");
+        return Err(Refusal::new(1, message));
+    }
+    let belongs = |r: &&OptionRecord| matches!(r.scope, Scope::Engines(e) if e.contains(&name));
+    if let Some(wanted) = wanted {
+        return option_records()
+            .filter(belongs)
+            .find(|r| r.name == wanted || r.aliases.contains(&wanted))
+            .map(describe)
+            .ok_or_else(|| Refusal::new(1, format!("IO engine {name} has no option {wanted}")));
+    }
+    let options = list(option_records().filter(belongs));
+    Ok(if options.is_empty() {
+        format!("IO engine {name} has no options\n")
+    } else {
+        options
+    })
+}

@@ -1,0 +1,18 @@
+//! The door that speaks fio: its command line, its reports, its exit codes.
+//!
+//! In: the words after `weir fio`, or after a link named `fio`. Out: an [`Action`]; from a
+//! result the texts of [`output`] and the exit code. House words stay out of what is printed.
+
+mod exit;
+mod flags;
+mod help;
+pub mod output;
+mod request;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub use exit::{LACKS, USAGE, exit_code};
+pub use flags::FLAGS;
+pub use help::HELP;
+pub use request::{Action, Eta, ExitStyle, Format, Options, Run, read};

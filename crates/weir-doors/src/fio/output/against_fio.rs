@@ -1,0 +1,267 @@
+//! The shape of our texts beside fio's own for the same words: the same lines, keys and value
+//! types in the same order. Skipped, loudly, where fio 3.33 is missing.
+
+use std::io::Write as _;
+use std::process::Command;
+
+use weir_jobfile::{Context, Files};
+use weir_schema::catalogue::{Catalogue, EngineInfo, Surroundings};
+use weir_schema::{Kind, KindResult, Moments, RunResult, Stage, Workload};
+
+use super::sample::{kind, latencies, worker};
+use super::{Options, banner, json, normal};
+use crate::fio::{Action, read};
+
+const COMPAT: Options = Options {
+    compat_banner: true,
+    utc_offset_s: 0,
+    bins: false,
+};
+
+/// fio's standard output, or nothing where it is missing.
+fn fio(words: &[&str]) -> Option<String> {
+    let output = Command::new("fio").args(words).output().ok()?;
+    let version = Command::new("fio").arg("--version").output().ok()?.stdout;
+    let known = version.starts_with(super::FIO_VERSION.as_bytes());
+    known.then(|| String::from_utf8(output.stdout).unwrap())
+}
+
+fn skip(test: &str) {
+    let line = format!("{test}: fio 3.33 is not installed");
+    println!("SKIPPED: {line}");
+    if let Some(path) = std::env::var_os("WEIR_SKIP_LOG") {
+        let log = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(path);
+        writeln!(log.unwrap(), "{line}").unwrap();
+    }
+}
+
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, _: &str) -> std::io::Result<Vec<u8>> {
+        Err(std::io::ErrorKind::NotFound.into())
+    }
+}
+
+fn catalogue() -> Catalogue {
+    let null = EngineInfo {
+        name: "null",
+        summary: "moves no data",
+        settings: &[],
+        synchronous: false,
+        no_target: true,
+    };
+    Catalogue {
+        engines: vec![null],
+    }
+}
+
+/// What a run of these words would have given: every job does 3000 operations of each of its
+/// kinds in two seconds, with samples; at depth 1 there is no slat, as in fio.
+fn imagined(words: &[&str]) -> RunResult {
+    let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+    let Ok(Action::Run(run)) = read(&words, &catalogue()) else {
+        panic!("the words are good")
+    };
+    let surroundings = Surroundings {
+        cpus: 2,
+        page_bytes: 4096,
+        memory_mib: 1024,
+        ..Surroundings::default()
+    };
+    let context = Context {
+        surroundings: &surroundings,
+        catalogue: &catalogue(),
+        files: &NoFiles,
+    };
+    let plan = weir_jobfile::compile(&run.request, &context)
+        .map_err(|e| e[0].render())
+        .unwrap()
+        .plan;
+    let mut groups = Vec::new();
+    for group in &plan.groups {
+        let jobs = group.jobs.iter().map(|job| {
+            let clones = (0..job.clones).map(|number| worker(number, 2000, kinds(job)));
+            (job.clone(), clones.collect())
+        });
+        groups.push(jobs.collect());
+    }
+    let mut result = super::sample::result(groups);
+    result.plan = plan;
+    result
+}
+
+fn kinds(job: &weir_schema::Job) -> Vec<KindResult> {
+    let Workload::Block(work) = &job.workload else {
+        panic!("block I/O")
+    };
+    let mut stages = vec![(Stage::Lat, latencies(100, 1, 3000))];
+    if job.depth.queue_depth.0 > 1 {
+        stages.push((Stage::Slat, latencies(20, 0, 3000)));
+        stages.push((Stage::Clat, latencies(80, 1, 3000)));
+    }
+    let samples = Moments {
+        count: 3,
+        min: 3e6,
+        max: 4e6,
+        mean: 3.5e6,
+        deviation: 1e4,
+    };
+    let mut found = Vec::new();
+    for k in Kind::DATA.into_iter().filter(|k| work.mix.has(*k)) {
+        let mut one = kind(k, 3000, 2000, &stages);
+        (one.bandwidth_samples, one.iops_samples) = (Some(samples), Some(samples));
+        found.push(one);
+    }
+    if work.flush.fsync_every.is_some() {
+        found.push(kind(
+            Kind::Sync,
+            100,
+            2000,
+            &[(Stage::Lat, latencies(200, 1, 100))],
+        ));
+    }
+    found
+}
+
+/// The document with each value replaced by its type.
+fn skeleton(document: &str) -> Vec<String> {
+    document
+        .lines()
+        .map(|line| {
+            let Some((key, value)) = line.split_once(" : ") else {
+                return line.to_owned();
+            };
+            let (value, comma) = value.strip_suffix(',').map_or((value, ""), |v| (v, ","));
+            let kind = match value.chars().next() {
+                Some('{' | '[') => value,
+                Some('"') => "text",
+                _ if value.contains('.') => "float",
+                _ => "integer",
+            };
+            format!("{key} : {kind}{comma}")
+        })
+        .collect()
+}
+
+/// A text with numbers and the units before them reduced, and the lines left out whose number
+/// depends on where latencies fell.
+fn template(text: &str) -> Vec<String> {
+    let varies = |line: &&str| line.starts_with("  lat (") || line.starts_with("     |");
+    text.lines()
+        .filter(|line| !varies(line))
+        .map(|line| {
+            let mut out = String::new();
+            let line = match line.split_once(" pid=") {
+                Some((head, _)) => head.to_owned(),
+                None => line.replace("usec)", "nsec)").replace("msec)", "nsec)"),
+            };
+            let mut in_number = false;
+            for c in line.chars() {
+                let number =
+                    c.is_ascii_digit() || (in_number && (c == '.' || "kKMGiB".contains(c)));
+                if number && !in_number {
+                    while out.ends_with("= ") {
+                        out.pop();
+                    }
+                    out.push('#');
+                } else if !number {
+                    out.push(c);
+                }
+                in_number = number;
+            }
+            out.replace("process", "thread")
+                .replace("MiB", "KiB")
+                .replace("  KiB", "KiB")
+        })
+        .collect()
+}
+
+const RUN: [&str; 5] = [
+    "--ioengine=null",
+    "--size=64m",
+    "--runtime=2",
+    "--time_based",
+    "--thread",
+];
+
+/// Words for a run of two seconds, so that fio prints its samples.
+fn with<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    let mut all = vec![words[0]];
+    all.extend(RUN);
+    all.extend(&words[1..]);
+    all
+}
+
+#[test]
+fn the_json_has_the_keys_and_types_of_fio() {
+    for words in [
+        with(&["--name=a", "--rw=randrw", "--iodepth=4", "--fsync=64"]),
+        with(&[
+            "--name=a",
+            "--rw=read",
+            "--unified_rw_reporting=1",
+            "--description=hello",
+        ]),
+        with(&[
+            "--name=a",
+            "--rw=trim",
+            "--lat_percentiles=1",
+            "--percentile_list=50:99.9",
+        ]),
+    ] {
+        let mut with_json = words.clone();
+        with_json.push("--output-format=json");
+        let Some(theirs) = fio(&with_json) else {
+            return skip("the_json_has_the_keys_of_fio");
+        };
+        let mut result = imagined(&words);
+        // fio leaves out of its echo what was given without a value.
+        for job in result.plan.groups.iter_mut().flat_map(|g| &mut g.jobs) {
+            job.words.retain(|w| w.value.is_some());
+        }
+        let ours = json(&result, COMPAT);
+        let (body, _) = ours.split_once(",\n  \"weir\"").unwrap();
+        assert_eq!(
+            skeleton(&format!("{body}\n}}\n")),
+            skeleton(&theirs),
+            "{words:?}"
+        );
+    }
+}
+
+#[test]
+fn the_text_has_the_lines_of_fio() {
+    for words in [
+        with(&[
+            "--name=a",
+            "--rw=randrw",
+            "--iodepth=4",
+            "--numjobs=2",
+            "--group_reporting",
+        ]),
+        with(&[
+            "--name=a",
+            "--rw=write",
+            "--fsync=64",
+            "--description=hello",
+            "--new_group",
+        ]),
+        with(&[
+            "--name=a",
+            "--rw=read",
+            "--continue_on_error=all",
+            "--slat_percentiles=1",
+        ]),
+    ] {
+        let Some(theirs) = fio(&words) else {
+            return skip("the_text_has_the_lines_of_fio");
+        };
+        let result = imagined(&words);
+        let ours = banner(&result.plan, COMPAT, "0") + &normal(&result, COMPAT);
+        assert_eq!(template(&ours), template(&theirs), "{words:?}");
+    }
+}

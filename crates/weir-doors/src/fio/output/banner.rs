@@ -1,0 +1,103 @@
+//! What fio prints before and during the run: a banner for each job, the version, how many
+//! workers start, why workers failed.
+
+use weir_schema::{BlockWorkload, Job, Kind, Plan, RunResult, Workload};
+
+use super::entry::{Formats, members};
+use super::numbers::{Unit, scaled};
+use super::{Options, errno_of, verror, version_text};
+use crate::fio::words::word;
+
+/// The banners, the version line and the line about the workers that start.
+pub fn banner(plan: &Plan, options: Options, weir_version: &str) -> String {
+    let mut out = String::new();
+    for (group, job) in plan.jobs() {
+        let Workload::Block(work) = &job.workload else {
+            continue;
+        };
+        out.push_str(&job_line(plan, group, job, work));
+        if job.clones > 1 {
+            out.push_str("...\n");
+        }
+    }
+    let workers: u64 = plan.jobs().map(|(_, job)| u64::from(job.clones)).sum();
+    let plural = if workers == 1 { "" } else { "s" };
+    out.push_str(&version_text(options, weir_version, " "));
+    push!(out, "\nStarting {workers} thread{plural}\n");
+    out
+}
+
+fn job_line(plan: &Plan, group: usize, job: &Job, work: &BlockWorkload) -> String {
+    let Formats { base, digits, .. } = Formats::of(plan, job);
+    let size = |kind| {
+        let size = work.sizes.size.of(kind);
+        let text = |bytes| scaled(bytes, digits, base, Unit::Byte);
+        format!("{}-{}", text(size.min().0), text(size.max().0))
+    };
+    let last = if work.sizes.by_pattern {
+        "bs_is_seq_rand".to_owned()
+    } else {
+        format!("(T) {}", size(Kind::Trim))
+    };
+    format!(
+        "{}: (g={group}): rw={}, bs=(R) {}, (W) {}, {last}, ioengine={}, iodepth={}\n",
+        job.name,
+        direction(plan, job, work),
+        size(Kind::Read),
+        size(Kind::Write),
+        word(plan, job, "ioengine").unwrap_or(&job.engine.name),
+        job.depth.queue_depth.0
+    )
+}
+
+/// The word of the job file, or what the mix amounts to.
+fn direction(plan: &Plan, job: &Job, work: &BlockWorkload) -> String {
+    if let Some(given) = word(plan, job, "rw") {
+        let given = given.split(':').next().unwrap_or(given);
+        return if given == "readwrite" { "rw" } else { given }.to_owned();
+    }
+    let mix = &work.mix;
+    let word = match (
+        mix.has(Kind::Read),
+        mix.has(Kind::Write),
+        mix.has(Kind::Trim),
+    ) {
+        _ if mix.trim_then_write => "trimwrite",
+        (true, true, _) => "rw",
+        (_, true, _) => "write",
+        (_, _, true) => "trim",
+        _ => "read",
+    };
+    format!("{}{word}", if work.access.random { "rand" } else { "" })
+}
+
+/// Workers that failed; a job that failed before it had any counts as one.
+pub(crate) fn failed_workers(result: &RunResult) -> usize {
+    result
+        .jobs()
+        .flat_map(members)
+        .filter(|(_, failure)| failure.is_some())
+        .count()
+}
+
+/// One line for each worker that failed.
+pub fn failures(result: &RunResult) -> String {
+    let mut out = String::new();
+    for (worker, failure) in result.jobs().flat_map(members) {
+        if let Some(failure) = failure {
+            let pid = worker.thread_id.unwrap_or(0);
+            push!(
+                out,
+                "fio: pid={pid}, err={}/{}\n",
+                errno_of(failure),
+                verror(failure)
+            );
+        }
+    }
+    out
+}
+
+/// What fio says when a signal ends the run.
+pub fn signal_notice(signal: i32) -> String {
+    format!("\nfio: terminating on signal {signal}\n")
+}

@@ -1,0 +1,286 @@
+//! Entries of the report: which workers are one entry, and what they did together.
+//!
+//! In: a result. Out: entries in plan order and the totals of each group. A worker is an entry
+//! of its own; with `group_reporting` it joins the entry before it if that belongs to the same
+//! group. Hidden jobs have no entry and no share of their group.
+
+use std::sync::LazyLock;
+
+use weir_schema::{CpuUse, DepthUse, Failure, Job, JobResult, Kind, Plan, RunResult, WorkerResult};
+use weir_stats::Histogram;
+
+use super::figures::{Figures, merge, per_second};
+use super::numbers::{Base, Unit};
+use crate::fio::words::word;
+
+/// How an entry's figures are written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Formats {
+    pub(super) base: Base,
+    pub(super) rate: Unit,
+    pub(super) digits: usize,
+}
+
+impl Formats {
+    pub(super) fn of(plan: &Plan, job: &Job) -> Self {
+        let get = |key| word(plan, job, key);
+        Self {
+            base: if get("kb_base") == Some("1000") {
+                Base::Decimal
+            } else {
+                Base::Binary
+            },
+            rate: if get("unit_base") == Some("1") {
+                Unit::BitPerSec
+            } else {
+                Unit::BytePerSec
+            },
+            digits: get("significant_figures")
+                .and_then(|v| v.parse().ok())
+                .unwrap_or(4),
+        }
+    }
+}
+
+/// One entry.
+pub(super) struct Entry<'a> {
+    /// The first member's job.
+    pub(super) job: &'a Job,
+    pub(super) group: usize,
+    pub(super) members: u32,
+    pub(super) pid: u32,
+    /// The first failure among the members.
+    pub(super) failure: Option<&'a Failure>,
+    pub(super) errors: Errors,
+    /// By [`Kind::index`]; all data kinds are in the first when they are unified.
+    pub(super) kinds: [Figures; 4],
+    pub(super) cpu: CpuUse,
+    pub(super) depth: DepthUse,
+    pub(super) wall_ns: u64,
+    pub(super) formats: Formats,
+}
+
+/// Errors that did not end a job.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Errors {
+    pub(super) total: u64,
+    /// Of the code that occurred; the most frequent one where there are several.
+    pub(super) code: i32,
+    count: u64,
+}
+
+impl Errors {
+    fn add(&mut self, code: i32, count: u64) {
+        self.total += count;
+        if count > self.count {
+            (self.code, self.count) = (code, count);
+        }
+    }
+}
+
+impl<'a> Entry<'a> {
+    pub(super) fn operations(&self) -> u64 {
+        Kind::DATA
+            .iter()
+            .map(|k| self.kinds[k.index()].operations)
+            .sum()
+    }
+
+    pub(super) fn is_silent(&self) -> bool {
+        Kind::DATA.iter().all(|k| {
+            let figures = &self.kinds[k.index()];
+            figures.bytes == 0 && figures.issued == 0
+        })
+    }
+
+    pub(super) fn goes_on(&self) -> bool {
+        let go_on = self.job.errors.go_on;
+        go_on.read || go_on.write || go_on.trim
+    }
+
+    /// The entry's data kinds with their names in reports.
+    pub(super) fn directions(&self) -> impl Iterator<Item = (Kind, &'static str, &Figures)> {
+        let unified = self.job.recording.unify_kinds;
+        Kind::DATA
+            .into_iter()
+            .take(if unified { 1 } else { 3 })
+            .map(move |k| {
+                (
+                    k,
+                    if unified { "mixed" } else { k.name() },
+                    &self.kinds[k.index()],
+                )
+            })
+    }
+
+    pub(super) fn percentile_list(&self) -> Vec<f64> {
+        self.job.recording.percentiles.iter().map(|p| p.0).collect()
+    }
+
+    /// The total latency of all data kinds together.
+    pub(super) fn total_latency(&self) -> Option<Histogram> {
+        let mut all = None;
+        for (.., figures) in self.directions() {
+            merge(&mut all, figures.lat.as_ref());
+        }
+        all
+    }
+
+    pub(super) fn cpu_percent(&self, used_ns: u64) -> f64 {
+        share(used_ns, self.wall_ns)
+    }
+
+    fn start(result: &'a RunResult, group: usize, job: &'a Job) -> Self {
+        Self {
+            job,
+            group,
+            members: 0,
+            pid: 0,
+            failure: None,
+            errors: Errors::default(),
+            kinds: Default::default(),
+            cpu: CpuUse::default(),
+            depth: DepthUse::default(),
+            wall_ns: 0,
+            formats: Formats::of(&result.plan, job),
+        }
+    }
+
+    fn add(&mut self, job: &Job, worker: &WorkerResult, failure: Option<&'a Failure>) {
+        if self.members == 0 {
+            self.pid = worker.thread_id.unwrap_or(0);
+        }
+        self.members += 1;
+        self.failure = self.failure.or(failure);
+        for kind in &worker.kinds {
+            let unified = self.job.recording.unify_kinds && kind.kind != Kind::Sync;
+            let index = if unified { 0 } else { kind.kind.index() };
+            self.kinds[index].add(&Figures::of(kind, job));
+            for (code, count) in &kind.errors {
+                self.errors.add(*code, *count);
+            }
+        }
+        self.wall_ns += worker.span.map_or(0, |s| s.length().0);
+        add_cpu(&mut self.cpu, &worker.cpu);
+        add_counts(&mut self.depth.in_flight, &worker.depth.in_flight);
+        add_counts(&mut self.depth.submitted, &worker.depth.submitted);
+        add_counts(&mut self.depth.completed, &worker.depth.completed);
+    }
+}
+
+/// The entries of a result, in plan order.
+pub(super) fn entries(result: &RunResult) -> Vec<Entry<'_>> {
+    let mut entries: Vec<Entry<'_>> = Vec::new();
+    for (group, (planned, done)) in result.plan.groups.iter().zip(&result.groups).enumerate() {
+        let mut open = false;
+        let shown = planned
+            .jobs
+            .iter()
+            .zip(&done.jobs)
+            .filter(|(job, _)| !job.hidden);
+        for (job, outcome) in shown {
+            for (worker, failure) in members(outcome) {
+                if !(job.merge && open) {
+                    entries.push(Entry::start(result, group, job));
+                }
+                open = true;
+                if let Some(entry) = entries.last_mut() {
+                    entry.add(job, worker, failure);
+                }
+            }
+        }
+    }
+    entries
+}
+
+/// The workers of a job, each with its failure; a job that got no worker counts as one.
+pub(super) fn members(job: &JobResult) -> Vec<(&WorkerResult, Option<&Failure>)> {
+    static NONE: LazyLock<WorkerResult> = LazyLock::new(WorkerResult::default);
+    if job.workers.is_empty() {
+        return vec![(&NONE, job.failure.as_ref())];
+    }
+    let blamed = job.workers.iter().any(|w| w.failure.is_some());
+    let whole = job.failure.as_ref().filter(|_| !blamed);
+    job.workers
+        .iter()
+        .enumerate()
+        .map(|(i, w)| (w, w.failure.as_ref().or(whole.filter(|_| i == 0))))
+        .collect()
+}
+
+/// Totals of one kind over a group's entries.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Total {
+    pub(super) bytes: u64,
+    /// Slowest and fastest entry, bytes per second.
+    pub(super) rates: (u64, u64),
+    /// Shortest and longest runtime of an entry.
+    pub(super) runtimes_ns: (u64, u64),
+}
+
+impl Total {
+    /// All bytes over the longest runtime.
+    pub(super) fn bytes_per_s(&self) -> u64 {
+        per_second(self.bytes, self.runtimes_ns.1)
+    }
+
+    /// The share of a member's mean bandwidth in KiB per second.
+    #[expect(clippy::cast_precision_loss, reason = "printed with two decimals")]
+    pub(super) fn share_of(&self, kib_per_s: f64) -> f64 {
+        let all = self.bytes_per_s();
+        if all > 1024 {
+            (kib_per_s * 100.0 * 1024.0 / all as f64).min(100.0)
+        } else {
+            100.0
+        }
+    }
+}
+
+/// Totals of each data kind of a group; nothing for kinds that did not occur.
+pub(super) fn totals(entries: &[Entry<'_>], group: usize) -> [Option<Total>; 3] {
+    Kind::DATA.map(|kind| {
+        let ran = entries
+            .iter()
+            .filter(|e| e.group == group)
+            .map(|e| &e.kinds[kind.index()])
+            .filter(|f| f.runtime_ns > 0);
+        ran.fold(None, |total: Option<Total>, f| {
+            let (rate, time) = (f.bytes_per_s(), f.runtime_ns);
+            let t = total.unwrap_or(Total {
+                bytes: 0,
+                rates: (rate, rate),
+                runtimes_ns: (time, time),
+            });
+            Some(Total {
+                bytes: t.bytes + f.bytes,
+                rates: (t.rates.0.min(rate), t.rates.1.max(rate)),
+                runtimes_ns: (t.runtimes_ns.0.min(time), t.runtimes_ns.1.max(time)),
+            })
+        })
+    })
+}
+
+/// A part of a whole in percent; 0 of nothing.
+#[expect(clippy::cast_precision_loss, reason = "printed with two decimals")]
+pub(super) fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 * 100.0 / whole as f64
+    }
+}
+
+fn add_counts(into: &mut [u64; 7], other: &[u64; 7]) {
+    for (mine, theirs) in into.iter_mut().zip(other) {
+        *mine += theirs;
+    }
+}
+
+fn add_cpu(into: &mut CpuUse, other: &CpuUse) {
+    into.user_ns.0 += other.user_ns.0;
+    into.system_ns.0 += other.system_ns.0;
+    into.voluntary_switches += other.voluntary_switches;
+    into.involuntary_switches += other.involuntary_switches;
+    into.minor_faults += other.minor_faults;
+    into.major_faults += other.major_faults;
+}

@@ -1,0 +1,394 @@
+//! fio's JSON report: the same keys in the same order with the same number formats.
+//!
+//! In: a result. Out: one document that ends in a newline. What fio has no key for stands under
+//! one extra key, `weir`, at the end; strict readers of fio's output are not disturbed.
+
+use serde_json::{Map, Value, json};
+use weir_schema::{DiskCounters, Job, Kind, Plan, RunResult, Word};
+use weir_stats::Histogram;
+
+use super::disks::{below, utilisation};
+use super::entry::{Entry, Total, entries, totals};
+use super::figures::{Figures, Latency, milliseconds};
+use super::latency::{BATCHES, DEPTHS, LIMITS, classes, percentiles, shares};
+use super::time::ctime;
+use super::{Options, end_ns, errno_of, version_text, write};
+use crate::fio::words::opened_by_word;
+
+/// What fio prints for a time that it cannot estimate.
+const NEVER: u64 = 2_147_483_647;
+
+/// The document as fio 3.33 writes it.
+pub fn json(result: &RunResult, options: Options) -> String {
+    let entries = entries(result);
+    let totals: Vec<_> = (0..result.groups.len())
+        .map(|g| totals(&entries, g))
+        .collect();
+    let end = end_ns(result);
+    let mut root = Map::new();
+    put(
+        &mut root,
+        "fio version",
+        version_text(options, &result.weir_version, "-"),
+    );
+    put(&mut root, "timestamp", end / 1_000_000_000);
+    put(&mut root, "timestamp_ms", end / 1_000_000);
+    put(&mut root, "time", ctime(options.local_seconds(result)));
+    if !result.plan.global_words.is_empty() {
+        put(
+            &mut root,
+            "global options",
+            words(&result.plan.global_words),
+        );
+    }
+    let elapsed = result.duration_ns.0.div_ceil(1_000_000_000);
+    let jobs = entries.iter().map(|e| {
+        let total = totals.get(e.group).copied().unwrap_or_default();
+        Value::Object(job(&result.plan, e, &total, elapsed, options.bins))
+    });
+    put(&mut root, "jobs", jobs.collect::<Vec<_>>());
+    if !result.disks.is_empty() {
+        put(
+            &mut root,
+            "disk_util",
+            result.disks.iter().map(disk).collect::<Vec<_>>(),
+        );
+    }
+    put(&mut root, "weir", own(result, &entries));
+    write::document(&Value::Object(root))
+}
+
+fn put(into: &mut Map<String, Value>, key: &str, value: impl Into<Value>) {
+    into.insert(key.to_owned(), value.into());
+}
+
+/// Options as given; a bare flag reads `1`.
+fn words(words: &[Word]) -> Map<String, Value> {
+    let text = |w: &Word| w.value.clone().unwrap_or_else(|| "1".to_owned());
+    words
+        .iter()
+        .map(|w| (w.key.clone(), text(w).into()))
+        .collect()
+}
+
+/// The job's own options; with its name first if the command line opened it.
+fn job_options(plan: &Plan, job: &Job) -> Map<String, Value> {
+    let mut out = Map::new();
+    if opened_by_word(plan, &job.name) {
+        put(&mut out, "name", job.name.as_str());
+    }
+    out.extend(words(&job.words));
+    out
+}
+
+fn job(
+    plan: &Plan,
+    entry: &Entry<'_>,
+    totals: &[Option<Total>; 3],
+    elapsed: u64,
+    bins: bool,
+) -> Map<String, Value> {
+    let mut out = Map::new();
+    put(&mut out, "jobname", entry.job.name.as_str());
+    put(&mut out, "groupid", entry.group);
+    put(&mut out, "error", entry.failure.map_or(0, errno_of));
+    put(&mut out, "eta", NEVER);
+    put(&mut out, "elapsed", elapsed);
+    let options = job_options(plan, entry.job);
+    if !options.is_empty() {
+        put(&mut out, "job options", options);
+    }
+    for (kind, name, figures) in entry.directions() {
+        put(
+            &mut out,
+            name,
+            direction(entry, figures, totals[kind.index()], bins),
+        );
+    }
+    if !entry.job.recording.unify_kinds {
+        put(&mut out, "sync", sync(entry, bins));
+    }
+    put_usage(&mut out, entry);
+    put_classes(&mut out, entry);
+    if entry.goes_on() {
+        put(&mut out, "total_err", entry.errors.total);
+        put(&mut out, "first_error", entry.errors.code);
+    }
+    put(&mut out, "latency_depth", entry.job.depth.queue_depth.0);
+    put(&mut out, "latency_target", 0);
+    put(&mut out, "latency_percentile", 100.0);
+    put(&mut out, "latency_window", 0);
+    if let Some(text) = entry.job.description.as_deref().filter(|t| !t.is_empty()) {
+        put(&mut out, "desc", text);
+    }
+    out
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "fio computes the same quotient in a double"
+)]
+fn direction(
+    entry: &Entry<'_>,
+    figures: &Figures,
+    total: Option<Total>,
+    bins: bool,
+) -> Map<String, Value> {
+    let recording = &entry.job.recording;
+    let seconds = figures.runtime_ns as f64 / 1e9;
+    let mut out = Map::new();
+    put(&mut out, "io_bytes", figures.bytes);
+    put(&mut out, "io_kbytes", figures.bytes / 1024);
+    put(&mut out, "bw_bytes", figures.bytes_per_s());
+    put(&mut out, "bw", figures.bytes_per_s() / 1024);
+    put(
+        &mut out,
+        "iops",
+        if seconds > 0.0 {
+            figures.operations as f64 / seconds
+        } else {
+            0.0
+        },
+    );
+    put(&mut out, "runtime", figures.runtime_ms());
+    put(&mut out, "total_ios", figures.operations);
+    put(&mut out, "short_ios", figures.short);
+    put(&mut out, "drop_ios", figures.dropped);
+    for (key, histogram, wanted) in [
+        ("slat_ns", &figures.slat, recording.percentiles_of_slat),
+        ("clat_ns", &figures.clat, recording.percentiles_of_clat),
+        ("lat_ns", &figures.lat, recording.percentiles_of_lat),
+    ] {
+        put(
+            &mut out,
+            key,
+            latency(entry, histogram.as_ref(), wanted, bins),
+        );
+    }
+    let (bw, iops) = (&figures.bandwidth, &figures.iops);
+    let share = total
+        .filter(|_| bw.count > 0)
+        .map_or(0.0, |t| t.share_of(bw.mean));
+    put(&mut out, "bw_min", floor(bw.min));
+    put(&mut out, "bw_max", floor(bw.max));
+    put(&mut out, "bw_agg", share);
+    put(&mut out, "bw_mean", bw.mean);
+    put(&mut out, "bw_dev", bw.deviation());
+    put(&mut out, "bw_samples", bw.count);
+    put(&mut out, "iops_min", floor(iops.min));
+    put(&mut out, "iops_max", floor(iops.max));
+    put(&mut out, "iops_mean", iops.mean);
+    put(&mut out, "iops_stddev", iops.deviation());
+    put(&mut out, "iops_samples", iops.count);
+    out
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "saturates"
+)]
+fn floor(value: f64) -> u64 {
+    value as u64
+}
+
+fn latency(
+    entry: &Entry<'_>,
+    histogram: Option<&Histogram>,
+    wanted: bool,
+    bins: bool,
+) -> Map<String, Value> {
+    let figures = Latency::of(histogram);
+    let mut out = Map::new();
+    put(&mut out, "min", figures.min);
+    put(&mut out, "max", figures.max);
+    put(&mut out, "mean", figures.mean);
+    put(&mut out, "stddev", figures.deviation);
+    put(&mut out, "N", figures.count);
+    let Some(histogram) = histogram.filter(|h| wanted && !h.is_empty()) else {
+        return out;
+    };
+    let values = percentiles(histogram, &entry.percentile_list());
+    if !values.is_empty() {
+        let named = values
+            .iter()
+            .map(|(p, ns)| (format!("{p:.6}"), (*ns).into()));
+        put(&mut out, "percentile", named.collect::<Map<_, _>>());
+    }
+    if bins {
+        let counts = histogram
+            .buckets()
+            .map(|b| (b.middle.to_string(), b.count.into()));
+        put(&mut out, "bins", counts.collect::<Map<_, _>>());
+    }
+    out
+}
+
+fn sync(entry: &Entry<'_>, bins: bool) -> Map<String, Value> {
+    let recording = &entry.job.recording;
+    let figures = &entry.kinds[Kind::Sync.index()];
+    let wanted = recording.percentiles_of_lat
+        || recording.percentiles_of_clat
+        || recording.percentiles_of_slat;
+    let mut out = Map::new();
+    put(&mut out, "total_ios", figures.operations);
+    put(
+        &mut out,
+        "lat_ns",
+        latency(entry, figures.sync_latency(), wanted, bins),
+    );
+    out
+}
+
+fn put_usage(out: &mut Map<String, Value>, entry: &Entry<'_>) {
+    let cpu = &entry.cpu;
+    put(out, "job_runtime", milliseconds(entry.wall_ns));
+    put(out, "usr_cpu", entry.cpu_percent(cpu.user_ns.0));
+    put(out, "sys_cpu", entry.cpu_percent(cpu.system_ns.0));
+    put(
+        out,
+        "ctx",
+        cpu.voluntary_switches + cpu.involuntary_switches,
+    );
+    put(out, "majf", cpu.major_faults);
+    put(out, "minf", cpu.minor_faults);
+    let depth = &entry.depth;
+    let (submitted, completed) = (depth.submitted.iter().sum(), depth.completed.iter().sum());
+    let level = shares(&depth.in_flight, entry.operations(), 0.1);
+    put(out, "iodepth_level", table(DEPTHS, level));
+    put(
+        out,
+        "iodepth_submit",
+        table(BATCHES, shares(&depth.submitted, submitted, 0.1)),
+    );
+    put(
+        out,
+        "iodepth_complete",
+        table(BATCHES, shares(&depth.completed, completed, 0.1)),
+    );
+}
+
+fn table<const N: usize>(names: [&str; N], shares: [f64; N]) -> Map<String, Value> {
+    names
+        .iter()
+        .zip(shares)
+        .map(|(n, s)| ((*n).to_owned(), s.into()))
+        .collect()
+}
+
+fn put_classes(out: &mut Map<String, Value>, entry: &Entry<'_>) {
+    let classes = classes(entry.total_latency().as_ref());
+    let names = || LIMITS.iter().map(ToString::to_string);
+    let object = |names: &mut dyn Iterator<Item = String>, shares: &[f64]| -> Map<String, Value> {
+        names.zip(shares).map(|(n, s)| (n, (*s).into())).collect()
+    };
+    let open = ["2000".to_owned(), ">=2000".to_owned()];
+    put(out, "latency_ns", object(&mut names(), &classes.nsec));
+    put(out, "latency_us", object(&mut names(), &classes.usec));
+    put(
+        out,
+        "latency_ms",
+        object(&mut names().chain(open), &classes.msec),
+    );
+}
+
+fn disk(disk: &DiskCounters) -> Value {
+    let mut out = Map::new();
+    put(&mut out, "name", disk.device.as_str());
+    put_disk(&mut out, disk, "", "write_merges", utilisation(disk));
+    if !disk.members.is_empty() {
+        let (mean, most) = below(disk);
+        put_disk(&mut out, &mean, "aggr_", "write_merge", most);
+    }
+    Value::Object(out)
+}
+
+/// fio spells one key of the aggregate without its plural.
+fn put_disk(
+    out: &mut Map<String, Value>,
+    disk: &DiskCounters,
+    prefix: &str,
+    write_merges: &str,
+    util: f64,
+) {
+    const MS: u64 = 1_000_000;
+    for (key, value) in [
+        ("read_ios", disk.read_operations),
+        ("write_ios", disk.write_operations),
+        ("read_merges", disk.read_merges),
+        (write_merges, disk.write_merges),
+        ("read_ticks", disk.read_ns.0 / MS),
+        ("write_ticks", disk.write_ns.0 / MS),
+        ("in_queue", disk.in_queue_ns.0 / MS),
+    ] {
+        put(out, &format!("{prefix}{key}"), value);
+    }
+    put(out, &format!("{prefix}util"), util);
+}
+
+/// What fio's document has no place for.
+fn own(result: &RunResult, entries: &[Entry<'_>]) -> Value {
+    let groups: Vec<Value> = result
+        .groups
+        .iter()
+        .enumerate()
+        .flat_map(|(number, group)| {
+            group.rates.iter().map(move |rates| {
+                let mut value = json!({
+                    "group": number,
+                    "kind": rates.kind.name(),
+                    "operations": rates.operations,
+                    "io_bytes": rates.bytes.0,
+                    "bw_bytes": floor(rates.bytes_per_s.0),
+                    "iops": rates.ops_per_s.0,
+                });
+                if let (Some(map), Some(overlap)) =
+                    (value.as_object_mut(), rates.overlap_bytes_per_s)
+                {
+                    put(map, "bw_overlap", floor(overlap.0));
+                }
+                value
+            })
+        })
+        .collect();
+    let mut out = Map::new();
+    put(&mut out, "version", result.weir_version.as_str());
+    put(&mut out, "schema", result.schema.as_str());
+    put(&mut out, "complete", result.complete);
+    if let Some(end) = result.ended_by {
+        put(&mut out, "ended_by_signal", end.signal);
+    }
+    put(&mut out, "groups", groups);
+    let responses = responses(entries);
+    if !responses.is_empty() {
+        put(&mut out, "rlat_ns", responses);
+    }
+    for (key, value) in [
+        ("warnings", serde_json::to_value(&result.warnings)),
+        ("environment", serde_json::to_value(&result.host)),
+    ] {
+        if let Ok(mut value) = value {
+            if let Some(facts) = value.as_object_mut() {
+                facts.retain(|_, fact| !fact.is_null());
+            }
+            put(&mut out, key, value);
+        }
+    }
+    Value::Object(out)
+}
+
+/// Latency from the intended start, of jobs that had a schedule.
+fn responses(entries: &[Entry<'_>]) -> Vec<Value> {
+    let mut found = Vec::new();
+    for entry in entries {
+        for (_, name, figures) in entry.directions().filter(|(.., f)| f.rlat.is_some()) {
+            let mut named = Map::new();
+            put(&mut named, "jobname", entry.job.name.as_str());
+            put(&mut named, "groupid", entry.group);
+            put(&mut named, "kind", name);
+            named.append(&mut latency(entry, figures.rlat.as_ref(), true, false));
+            found.push(Value::Object(named));
+        }
+    }
+    found
+}

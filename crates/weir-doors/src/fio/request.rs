@@ -1,0 +1,396 @@
+//! fio's command line: flags of the door, options of jobs and files, in any order.
+//!
+//! In: the words after the program's name. Out: an [`Action`], or a [`Refusal`] with fio's code
+//! for wrong usage. As with `getopt_long_only`, one dash does for two, `--option value` does for
+//! `--option=value` where a value is required, and all options count as standing before the
+//! files. Not here: what job options mean (`weir-jobfile`).
+
+use weir_jobfile::{CommandWord, Door, Request, Source, ValueKind, find_option, option_records};
+use weir_schema::catalogue::Catalogue;
+
+use super::flags::FLAGS;
+use super::help;
+use super::output;
+use crate::flags::{Flag, Standing, find, nearest};
+use crate::refusal::Refusal;
+
+/// What the words ask for.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// Print this on standard output and exit with 0.
+    Print(String),
+    /// Compile the jobs, say what is wrong, run nothing.
+    ParseOnly(Run),
+    /// Compile the jobs and print them as a command line.
+    ShowCommand(Run),
+    /// Compile the jobs and print the plan.
+    ShowPlan(Run),
+    /// Run the jobs.
+    Run(Run),
+}
+
+/// The jobs, and how they are reported.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The jobs.
+    pub request: Request,
+    /// How they are reported.
+    pub options: Options,
+    /// What was accepted without effect, for standard error.
+    pub notes: Vec<String>,
+}
+
+/// How a run is reported.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options {
+    /// The formats, in the order in which they are written.
+    pub formats: Vec<Format>,
+    /// The file that gets the report instead of standard output.
+    pub output: Option<String>,
+    /// When progress is shown.
+    pub eta: Eta,
+    /// Text of the time between progress lines that stay, and between updates.
+    pub eta_newline: Option<String>,
+    /// As above.
+    pub eta_interval: Option<String>,
+    /// Say fio's version.
+    pub compat_banner: bool,
+    /// Exit codes.
+    pub exit: ExitStyle,
+    /// Notes about jobs are errors.
+    pub warnings_fatal: bool,
+}
+
+impl Options {
+    /// Whether documents for programs are written: banners, notes and errors then go to
+    /// standard error.
+    pub fn is_for_programs(&self) -> bool {
+        self.formats.iter().any(|f| *f != Format::Normal)
+    }
+
+    /// The same for the texts of [`super::output`].
+    pub fn texts(&self, utc_offset_s: i32) -> output::Options {
+        output::Options {
+            compat_banner: self.compat_banner,
+            utc_offset_s,
+            bins: self.formats.contains(&Format::JsonPlus),
+        }
+    }
+}
+
+/// A format of the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Format {
+    /// JSON.
+    Json,
+    /// JSON with histograms.
+    JsonPlus,
+    /// Text.
+    Normal,
+}
+
+/// When progress is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Eta {
+    /// On a terminal.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Which exit codes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExitStyle {
+    /// fio's.
+    #[default]
+    Fio,
+    /// 1 for failures, 128 + signal.
+    Unix,
+}
+
+/// The words after the program's name.
+///
+/// # Errors
+/// Words that are not understood, or ask for what is not there.
+pub fn read(words: &[String], catalogue: &Catalogue) -> Result<Action, Refusal> {
+    let mut reader = Reader::new(words, catalogue);
+    let mut index = 0;
+    while let Some(text) = words.get(index) {
+        index += match option_of(text) {
+            _ if reader.only_files => reader.file(text),
+            None if text == "--" => reader.end_of_options(),
+            None => reader.file(text),
+            Some((name, value)) => reader.option(index, name, value)?,
+        };
+        if let Some(text) = reader.print.take() {
+            return Ok(Action::Print(text));
+        }
+    }
+    reader.finish()
+}
+
+/// Name and value of an option; `-` alone is the file standard input.
+fn option_of(text: &str) -> Option<(&str, Option<&str>)> {
+    let body = text.strip_prefix("--").or_else(|| text.strip_prefix('-'))?;
+    if body.is_empty() {
+        return None;
+    }
+    Some(
+        body.split_once('=')
+            .map_or((body, None), |(name, value)| (name, Some(value))),
+    )
+}
+
+/// What is asked for besides running.
+#[derive(Clone, Copy)]
+enum Mode {
+    Run,
+    ParseOnly,
+    ShowCommand,
+    ShowPlan,
+}
+
+struct Reader<'a> {
+    words: &'a [String],
+    catalogue: &'a Catalogue,
+    job_words: Vec<CommandWord>,
+    files: Vec<String>,
+    sets: Vec<String>,
+    sections: Vec<String>,
+    read_only: bool,
+    only_files: bool,
+    mode: Mode,
+    options: Options,
+    notes: Vec<String>,
+    print: Option<String>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(words: &'a [String], catalogue: &'a Catalogue) -> Self {
+        Self {
+            words,
+            catalogue,
+            job_words: Vec::new(),
+            files: Vec::new(),
+            sets: Vec::new(),
+            sections: Vec::new(),
+            read_only: false,
+            only_files: false,
+            mode: Mode::Run,
+            options: Options::default(),
+            notes: Vec::new(),
+            print: None,
+        }
+    }
+
+    fn file(&mut self, text: &str) -> usize {
+        self.files.push(text.to_owned());
+        1
+    }
+
+    fn end_of_options(&mut self) -> usize {
+        self.only_files = true;
+        1
+    }
+
+    /// Takes an option and returns how many words it used.
+    fn option(&mut self, index: usize, name: &str, value: Option<&str>) -> Result<usize, Refusal> {
+        if let Some(flag) = find(FLAGS, name) {
+            let needs = flag.value.is_some() && !flag.optional;
+            let (value, used) = self.value(index, name, value, needs)?;
+            self.flag(flag, value.unwrap_or_default())?;
+            return Ok(used);
+        }
+        let Some(record) = find_option(name) else {
+            return Err(unknown(name, self.words, index));
+        };
+        let needs = record.value != ValueKind::Flag;
+        let (value, used) = self.value(index, name, value, needs)?;
+        self.job_words.push(CommandWord {
+            key: name.to_owned(),
+            value: value.map(str::to_owned),
+            argument: index,
+            text: self.words[index..index + used].join(" "),
+        });
+        Ok(used)
+    }
+
+    /// The value in the word itself or, where one is required, in the next word.
+    fn value<'v>(
+        &self,
+        index: usize,
+        name: &str,
+        inline: Option<&'v str>,
+        needed: bool,
+    ) -> Result<(Option<&'v str>, usize), Refusal>
+    where
+        'a: 'v,
+    {
+        if inline.is_some() || !needed {
+            return Ok((inline, 1));
+        }
+        match self.words.get(index + 1) {
+            Some(next) => Ok((Some(next), 2)),
+            None => Err(refuse(format!(
+                "fio: option '--{name}' requires an argument"
+            ))),
+        }
+    }
+
+    fn flag(&mut self, flag: &'static Flag, value: &str) -> Result<(), Refusal> {
+        match flag.standing {
+            Standing::Works => {}
+            Standing::WithoutEffect(why) => {
+                self.notes
+                    .push(format!("--{} has no effect: {why}", flag.name));
+                return Ok(());
+            }
+            Standing::Refused(why) => {
+                return Err(refuse(format!(
+                    "fio: option '--{}' is not supported\n{why}",
+                    flag.name
+                )));
+            }
+        }
+        if !flag.choices.is_empty() && !flag.choices.contains(&value) {
+            let known = flag.choices.join(", ");
+            return Err(refuse(format!(
+                "fio: --{}={value} is not one of: {known}\nfio: failed parsing {}",
+                flag.name, flag.name
+            )));
+        }
+        match flag.name {
+            "help" | "version" | "cmdhelp" | "enghelp" => {
+                self.print = Some(self.help(flag, value)?);
+            }
+            "output-format" => self.options.formats = formats(value)?,
+            "section" if value == "global" => {
+                return Err(refuse("fio: can't use global as only section"));
+            }
+            "set" if !value.contains('=') => {
+                return Err(refuse(format!(
+                    "fio: --set {value}: expected [SECTION:]KEY=VALUE"
+                )));
+            }
+            _ => self.keep(flag, value),
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, flag: &Flag, value: &str) {
+        let text = || Some(value.to_owned());
+        match flag.name {
+            "parse-only" => self.mode = Mode::ParseOnly,
+            "showcmd" => self.mode = Mode::ShowCommand,
+            "show-plan" => self.mode = Mode::ShowPlan,
+            "section" => self.sections.extend(text()),
+            "set" => self.sets.extend(text()),
+            "readonly" => self.read_only = true,
+            "warnings-fatal" => self.options.warnings_fatal = true,
+            "output" => self.options.output = text(),
+            "eta" => {
+                self.options.eta = match value {
+                    "always" => Eta::Always,
+                    "never" => Eta::Never,
+                    _ => Eta::Auto,
+                }
+            }
+            "eta-newline" => self.options.eta_newline = text(),
+            "eta-interval" => self.options.eta_interval = text(),
+            "compat-banner" => self.options.compat_banner = true,
+            "exit" if value == "unix" => self.options.exit = ExitStyle::Unix,
+            _ => {}
+        }
+    }
+
+    fn help(&self, flag: &Flag, value: &str) -> Result<String, Refusal> {
+        match flag.name {
+            "help" => Ok(help::page()),
+            "version" => Ok(help::version(self.options.compat_banner)),
+            "cmdhelp" => help::option(value),
+            _ => help::engine(self.catalogue, value),
+        }
+    }
+
+    fn finish(mut self) -> Result<Action, Refusal> {
+        let names_a_job = self.job_words.iter().any(|w| w.key == "name");
+        if self.files.is_empty() && !names_a_job {
+            return Err(refuse(format!("No job(s) defined\n\n{}", help::page())));
+        }
+        if self.options.formats.is_empty() {
+            self.options.formats.push(Format::Normal);
+        }
+        let mut sources = Vec::new();
+        if !self.job_words.is_empty() {
+            sources.push(Source::Words(self.job_words));
+        }
+        sources.extend(self.files.into_iter().map(Source::File));
+        let run = Run {
+            request: Request {
+                door: Door::Fio,
+                command: std::iter::once("fio".to_owned())
+                    .chain(self.words.iter().cloned())
+                    .collect(),
+                sources,
+                sets: self.sets,
+                sections: self.sections,
+                read_only: self.read_only,
+            },
+            options: self.options,
+            notes: self.notes,
+        };
+        Ok(match self.mode {
+            Mode::Run => Action::Run(run),
+            Mode::ParseOnly => Action::ParseOnly(run),
+            Mode::ShowCommand => Action::ShowCommand(run),
+            Mode::ShowPlan => Action::ShowPlan(run),
+        })
+    }
+}
+
+fn refuse(message: impl Into<String>) -> Refusal {
+    Refusal::new(1, message)
+}
+
+/// fio says the sentence twice, once from getopt; here once, with the whole word.
+fn unknown(name: &str, words: &[String], index: usize) -> Refusal {
+    let said = words.get(index).map_or(name, |w| w.trim_start_matches('-'));
+    let known = FLAGS.iter().map(|f| f.name);
+    let options =
+        option_records().flat_map(|r| std::iter::once(r.name).chain(r.aliases.iter().copied()));
+    let hint = nearest(name, known.chain(options))
+        .map_or(String::new(), |near| format!("\nDid you mean {near}?"));
+    refuse(format!("fio: unrecognized option '--{said}'{hint}"))
+}
+
+/// The formats in the order in which fio writes them to one stream.
+fn formats(list: &str) -> Result<Vec<Format>, Refusal> {
+    let mut formats = Vec::new();
+    for word in list.split(',') {
+        formats.push(match word.trim() {
+            "normal" => Format::Normal,
+            "json" => Format::Json,
+            "json+" => Format::JsonPlus,
+            "terse" | "minimal" | "csv" => {
+                return Err(refuse(format!(
+                    "fio: output format {word} is not built in yet; normal, json and json+ are\n\
+                     fio: failed parsing output-format"
+                )));
+            }
+            _ => {
+                return Err(refuse(format!(
+                    "fio: invalid output format {word}\nfio: failed parsing output-format"
+                )));
+            }
+        });
+    }
+    formats.sort_unstable();
+    formats.dedup();
+    if formats.contains(&Format::JsonPlus) {
+        formats.retain(|f| *f != Format::Json);
+    }
+    Ok(formats)
+}

@@ -1,0 +1,272 @@
+//! fio's command line.
+
+use weir_jobfile::{CommandWord, Source};
+use weir_schema::catalogue::{Catalogue, EngineInfo};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::Refusal;
+
+fn catalogue() -> Catalogue {
+    let engine = |name| EngineInfo {
+        name,
+        summary: "",
+        settings: &[],
+        synchronous: false,
+        no_target: false,
+    };
+    Catalogue {
+        engines: vec![engine("null"), engine("io_uring")],
+    }
+}
+
+fn words(text: &str) -> Result<Action, Refusal> {
+    read(
+        &text
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>(),
+        &catalogue(),
+    )
+}
+
+fn run(text: &str) -> Run {
+    match words(text) {
+        Ok(Action::Run(run)) => run,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn printed(text: &str) -> String {
+    match words(text) {
+        Ok(Action::Print(text)) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn refused(text: &str) -> String {
+    let refusal = words(text).unwrap_err();
+    assert_eq!(refusal.code, USAGE);
+    refusal.message
+}
+
+fn word(key: &str, value: Option<&str>, argument: usize, text: &str) -> CommandWord {
+    let (key, text) = (key.to_owned(), text.to_owned());
+    CommandWord {
+        key,
+        value: value.map(str::to_owned),
+        argument,
+        text,
+    }
+}
+
+#[test]
+fn options_count_before_files_wherever_they_stand() {
+    let run = run("--bs=4k a.fio -rw read --thread b.fio --name=x");
+    assert_eq!(
+        run.request.sources,
+        [
+            Source::Words(vec![
+                word("bs", Some("4k"), 0, "--bs=4k"),
+                word("rw", Some("read"), 2, "-rw read"),
+                word("thread", None, 4, "--thread"),
+                word("name", Some("x"), 6, "--name=x"),
+            ]),
+            Source::File("a.fio".to_owned()),
+            Source::File("b.fio".to_owned()),
+        ]
+    );
+}
+
+#[test]
+fn a_dash_is_a_file_and_two_end_the_options() {
+    let run = run("- -- --bs=4k");
+    let files: Vec<_> = ["-", "--bs=4k"].map(|f| Source::File(f.to_owned())).into();
+    assert_eq!(run.request.sources, files);
+}
+
+#[test]
+fn flags_of_the_door_are_no_job_options() {
+    let run = run(
+        "--readonly --section=a --section b --set bs=8k --output=o --eta=never \
+                   --output-format=normal,json --compat-banner --exit=unix job.fio",
+    );
+    let request = &run.request;
+    assert!(request.read_only);
+    assert_eq!(
+        (
+            request.sections.len(),
+            request.sets.len(),
+            request.sources.len()
+        ),
+        (2, 1, 1)
+    );
+    assert_eq!(run.options.formats, [Format::Json, Format::Normal]);
+    assert_eq!(run.options.output.as_deref(), Some("o"));
+    assert_eq!(
+        (run.options.eta, run.options.exit),
+        (Eta::Never, ExitStyle::Unix)
+    );
+    assert!(run.options.compat_banner && run.options.is_for_programs());
+}
+
+#[test]
+fn the_mode_says_what_happens_to_the_jobs() {
+    assert!(matches!(words("--parse-only a"), Ok(Action::ParseOnly(_))));
+    assert!(matches!(words("--showcmd a"), Ok(Action::ShowCommand(_))));
+    assert!(matches!(words("a --show-plan"), Ok(Action::ShowPlan(_))));
+}
+
+#[test]
+fn json_with_histograms_takes_the_place_of_json() {
+    assert_eq!(
+        run("--output-format=json,json+ a").options.formats,
+        [Format::JsonPlus]
+    );
+    assert!(run("--output-format=json+ a").options.texts(0).bins);
+}
+
+#[test]
+fn an_unknown_option_gets_the_nearest_name() {
+    assert_eq!(
+        refused("--blocksiz=1"),
+        "fio: unrecognized option '--blocksiz=1'\nDid you mean blocksize?\n"
+    );
+    assert_eq!(
+        refused("-out-format=json"),
+        "fio: unrecognized option '--out-format=json'\nDid you mean output-format?\n"
+    );
+}
+
+#[test]
+fn a_missing_value_is_named() {
+    assert_eq!(
+        refused("--output"),
+        "fio: option '--output' requires an argument\n"
+    );
+    assert_eq!(
+        refused("--direct"),
+        "fio: option '--direct' requires an argument\n"
+    );
+}
+
+#[test]
+fn bad_values_of_flags_are_named() {
+    assert_eq!(
+        refused("--output-format=foo a"),
+        "fio: invalid output format foo\nfio: failed parsing output-format\n"
+    );
+    assert!(refused("--output-format=terse a").contains("terse is not built in yet"));
+    assert_eq!(
+        refused("--section=global a"),
+        "fio: can't use global as only section\n"
+    );
+    assert!(refused("--eta=perhaps a").contains("always, never, auto"));
+    assert!(refused("--set bs a").contains("[SECTION:]KEY=VALUE"));
+}
+
+#[test]
+fn what_is_not_there_is_refused_by_name_and_what_is_idle_is_noted() {
+    for flag in FLAGS {
+        let value = if flag.value.is_some() { "=1" } else { "" };
+        let text = format!("--{}{value} a", flag.name);
+        match flag.standing {
+            crate::flags::Standing::Refused(why) => {
+                let message = refused(&text);
+                assert!(
+                    message.contains(flag.name) && message.contains(why),
+                    "{message}"
+                );
+            }
+            crate::flags::Standing::WithoutEffect(why) => {
+                assert_eq!(
+                    run(&text).notes,
+                    [format!("--{} has no effect: {why}", flag.name)]
+                );
+            }
+            crate::flags::Standing::Works => {}
+        }
+    }
+}
+
+#[test]
+fn nothing_to_do_prints_the_page() {
+    for text in ["", "--bs=4k"] {
+        let message = refused(text);
+        assert!(
+            message.starts_with("No job(s) defined\n\nweir fio [options]"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn help_lists_what_works_and_its_examples_are_good_words() {
+    let page = printed("--help");
+    assert!(
+        page.contains("--output-format=LIST") && !page.contains("--server"),
+        "{page}"
+    );
+    let examples: Vec<_> = page
+        .lines()
+        .filter_map(|l| l.strip_prefix("    weir fio "))
+        .collect();
+    assert!((3..=5).contains(&examples.len()));
+    for example in examples {
+        assert!(words(example).is_ok(), "{example}");
+    }
+}
+
+#[test]
+fn the_version_names_the_job_language() {
+    assert!(printed("--version").ends_with(" (job language fio-3.33)\n"));
+    assert_eq!(printed("--compat-banner --version"), "fio-3.33\n");
+}
+
+#[test]
+fn options_are_explained_from_their_records() {
+    let text = printed("--cmdhelp=blocksize");
+    assert!(
+        text.contains("                  bs: ") && text.contains("alias: blocksize\n"),
+        "{text}"
+    );
+    assert!(printed("--cmdhelp=rw").contains("valid values: read "));
+    assert!(
+        printed("--cmdhelp=all")
+            .lines()
+            .any(|l| l.starts_with("iodepth                 : "))
+    );
+    assert!(refused("--cmdhelp=iodeptj").contains("Did you mean iodepth?"));
+}
+
+#[test]
+fn engines_are_listed_from_the_catalogue() {
+    assert_eq!(
+        printed("--enghelp"),
+        "Available IO engines:\n\tnull\n\tio_uring\n"
+    );
+    assert_eq!(printed("--enghelp=null"), "IO engine null has no options\n");
+    assert!(printed("--enghelp=io_uring").contains("hipri "));
+    assert!(printed("--enghelp=io_uring,hipri").contains("               hipri: "));
+    assert!(
+        refused("--enghelp=io_urin")
+            .contains("IO engine io_urin not found\nDid you mean io_uring?")
+    );
+    assert!(refused("--enghelp=io_uring,zzz").contains("has no option zzz"));
+}
+
+proptest! {
+    #[test]
+    fn no_words_make_the_reader_panic(words in prop::collection::vec("-{0,3}[a-z=:,+\\PC]{0,12}", 0..6)) {
+        let _ = read(&words, &catalogue());
+        let _ = crate::run::read(&words);
+        let _ = crate::top::verb(&words);
+    }
+
+    #[test]
+    fn no_value_of_a_flag_makes_the_reader_panic(index in 0..FLAGS.len(), value in "\\PC{0,20}") {
+        let word = format!("--{}={value}", FLAGS[index].name);
+        let _ = read(&[word, "job".to_owned()], &catalogue());
+    }
+}

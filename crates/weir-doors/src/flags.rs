@@ -1,0 +1,216 @@
+//! Flags as records: one place for name, value, default and help, from which parsers and help
+//! texts are made.
+//!
+//! In: tables of [`Flag`] written by the doors. Out: the flag of a name, the nearest name, a
+//! help listing, a clap command for house verbs. Not here: what a flag does.
+
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, Command};
+
+/// One flag of a door.
+#[derive(Clone, Copy, Debug)]
+pub struct Flag {
+    /// Long name without dashes.
+    pub name: &'static str,
+    /// Name of its value; none for a switch.
+    pub value: Option<&'static str>,
+    /// The words it takes; anything when empty.
+    pub choices: &'static [&'static str],
+    /// The value may be left out.
+    pub optional: bool,
+    /// It may be given several times.
+    pub repeats: bool,
+    /// What holds when it is not given, as text.
+    pub default: Option<&'static str>,
+    /// One line.
+    pub short: &'static str,
+    /// Further sentences.
+    pub long: &'static str,
+    /// Heading in help texts.
+    pub category: &'static str,
+    /// Whether it works.
+    pub standing: Standing,
+}
+
+/// Whether a flag works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It does.
+    Works,
+    /// Accepted; it has nothing to act on, for this reason.
+    WithoutEffect(&'static str),
+    /// Refused, for this reason.
+    Refused(&'static str),
+}
+
+impl Flag {
+    /// A switch that works.
+    pub(crate) const fn switch(
+        name: &'static str,
+        category: &'static str,
+        short: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            value: None,
+            choices: &[],
+            optional: false,
+            repeats: false,
+            default: None,
+            short,
+            long: "",
+            category,
+            standing: Standing::Works,
+        }
+    }
+
+    /// A flag with a value.
+    pub(crate) const fn with_value(
+        name: &'static str,
+        value: &'static str,
+        category: &'static str,
+        short: &'static str,
+    ) -> Self {
+        Self {
+            value: Some(value),
+            ..Self::switch(name, category, short)
+        }
+    }
+
+    pub(crate) const fn choices(self, choices: &'static [&'static str]) -> Self {
+        Self { choices, ..self }
+    }
+
+    pub(crate) const fn optional(self) -> Self {
+        Self {
+            optional: true,
+            ..self
+        }
+    }
+
+    pub(crate) const fn repeats(self) -> Self {
+        Self {
+            repeats: true,
+            ..self
+        }
+    }
+
+    pub(crate) const fn default(self, default: &'static str) -> Self {
+        Self {
+            default: Some(default),
+            ..self
+        }
+    }
+
+    pub(crate) const fn long(self, long: &'static str) -> Self {
+        Self { long, ..self }
+    }
+
+    pub(crate) const fn without_effect(self, reason: &'static str) -> Self {
+        Self {
+            standing: Standing::WithoutEffect(reason),
+            ..self
+        }
+    }
+
+    pub(crate) const fn refused(self, reason: &'static str) -> Self {
+        Self {
+            standing: Standing::Refused(reason),
+            ..self
+        }
+    }
+
+    /// `--name=VALUE` as help texts show it.
+    pub fn usage(&self) -> String {
+        match self.value {
+            Some(value) if self.optional => format!("--{}[={value}]", self.name),
+            Some(value) => format!("--{}={value}", self.name),
+            None => format!("--{}", self.name),
+        }
+    }
+
+    fn to_arg(self) -> Arg {
+        let arg = Arg::new(self.name)
+            .long(self.name)
+            .help(self.short)
+            .help_heading(self.category);
+        let arg = if self.long.is_empty() {
+            arg
+        } else {
+            arg.long_help(format!("{}\n{}", self.short, self.long))
+        };
+        let Some(value) = self.value else {
+            return arg.action(ArgAction::SetTrue);
+        };
+        let action = if self.repeats {
+            ArgAction::Append
+        } else {
+            ArgAction::Set
+        };
+        let mut arg = arg.value_name(value).action(action);
+        if !self.choices.is_empty() {
+            arg = arg.value_parser(PossibleValuesParser::new(self.choices));
+        }
+        if let Some(default) = self.default {
+            arg = arg.default_value(default);
+        }
+        if self.optional {
+            arg = arg
+                .num_args(0..=1)
+                .require_equals(true)
+                .default_missing_value("");
+        }
+        arg
+    }
+}
+
+/// A clap command with these flags.
+pub(crate) fn command(name: &'static str, flags: &[Flag]) -> Command {
+    Command::new(name)
+        .args(flags.iter().map(|f| f.to_arg()))
+        .term_width(80)
+}
+
+/// The flag of a name.
+pub(crate) fn find(flags: &'static [Flag], name: &str) -> Option<&'static Flag> {
+    flags.iter().find(|f| f.name == name)
+}
+
+/// The listing of a help text: headings in order of first appearance, flags that are refused
+/// left out.
+pub(crate) fn listing(flags: &[Flag]) -> String {
+    const COLUMN: usize = 27;
+    let mut headings: Vec<&str> = Vec::new();
+    for flag in flags {
+        if !headings.contains(&flag.category) {
+            headings.push(flag.category);
+        }
+    }
+    let mut out = String::new();
+    for heading in headings {
+        push!(out, "\n{heading}:\n");
+        let mine = flags.iter().filter(|f| f.category == heading);
+        for flag in mine.filter(|f| !matches!(f.standing, Standing::Refused(_))) {
+            let usage = flag.usage();
+            let default = flag
+                .default
+                .map_or(String::new(), |d| format!(" (default {d})"));
+            if usage.len() >= COLUMN {
+                push!(out, "  {usage}\n  {:COLUMN$}", "");
+            } else {
+                push!(out, "  {usage:COLUMN$}");
+            }
+            push!(out, "{}{default}\n", flag.short);
+        }
+    }
+    out
+}
+
+/// The known word that is nearest to a mistyped one, if near enough to be meant.
+pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .map(|k| (strsim::damerau_levenshtein(word, k), k))
+        .min_by_key(|(distance, _)| *distance)
+        .filter(|(distance, _)| *distance <= word.chars().count().div_ceil(2))
+        .map(|(_, k)| k)
+}

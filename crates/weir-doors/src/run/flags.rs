@@ -1,0 +1,83 @@
+//! The flags of `weir run`.
+
+use crate::flags::Flag;
+
+const PLAN: &str = "What is run";
+const OUTPUT: &str = "Output";
+const MEASURE: &str = "Measuring";
+
+/// All of them, in the order of the help text.
+pub const FLAGS: &[Flag] = &[
+    Flag::with_value(
+        "set",
+        "[SECTION:]KEY=VALUE",
+        PLAN,
+        "Override a job option; wins over the file",
+    )
+    .repeats()
+    .long("Without SECTION it holds for every job."),
+    Flag::with_value(
+        "section",
+        "NAME",
+        PLAN,
+        "Run only this section of the job files",
+    )
+    .repeats(),
+    Flag::switch("readonly", PLAN, "Refuse everything that writes or trims"),
+    Flag::switch("show-plan", PLAN, "Print the plan as JSON and run nothing")
+        .long("The output can be stored and run: `weir run plan.json`."),
+    Flag::with_value(
+        "format",
+        "FORMAT",
+        OUTPUT,
+        "What is printed on standard output",
+    )
+    .choices(&["text", "json"])
+    .default("text"),
+    Flag::with_value(
+        "output",
+        "FILE",
+        OUTPUT,
+        "Write the report to a file as well",
+    )
+    .repeats()
+    .long("The suffix decides the format: .txt or .json."),
+    Flag::with_value(
+        "percentiles",
+        "LIST",
+        OUTPUT,
+        "Percentiles of latency, comma-separated",
+    )
+    .default("50,90,99,99.9"),
+    Flag::with_value("progress", "WHEN", OUTPUT, "Progress on standard error")
+        .choices(&["auto", "plain", "none", "json"])
+        .default("auto"),
+    Flag::with_value("color", "WHEN", OUTPUT, "Colours in the report")
+        .choices(&["auto", "always", "never"])
+        .default("auto"),
+    Flag::switch("ascii", OUTPUT, "Only ASCII characters"),
+    Flag::with_value(
+        "width",
+        "COLUMNS",
+        OUTPUT,
+        "Width of the report instead of the terminal's",
+    ),
+    Flag::switch(
+        "raw",
+        OUTPUT,
+        "Integers in ns, bytes and operations instead of scaled numbers",
+    ),
+    Flag::with_value("strict", "IDS", MEASURE, "Warnings make the exit code 1")
+        .optional()
+        .long("With a comma-separated list only the warnings with these ids do."),
+    Flag::switch(
+        "no-latency",
+        MEASURE,
+        "Do not time single operations: the cheapest loop",
+    ),
+    Flag::switch(
+        "calibrate",
+        MEASURE,
+        "Measure only the instrument's own cost, then stop",
+    ),
+];

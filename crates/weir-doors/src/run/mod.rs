@@ -1,0 +1,316 @@
+//! The house door: `weir run [flags] FILE…`, job files or one stored plan.
+//!
+//! In: the words after `run`. Out: an [`Action`], or a [`Refusal`] with exit code 2. Options of
+//! jobs are changed with `--set`; job words of their own belong to `weir fio`.
+
+mod flags;
+#[cfg(test)]
+mod tests;
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command};
+use weir_jobfile::{Door, Request, Source};
+use weir_units::Percent;
+
+pub use flags::FLAGS;
+
+use crate::flags::command;
+use crate::refusal::Refusal;
+
+/// The end of the help text: examples, exit codes.
+pub const HELP: &str = include_str!("help.md");
+
+/// What the words ask for.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// Print this on standard output and exit with 0.
+    Print(String),
+    /// Run something, or show its plan.
+    Run(Box<Run>),
+    /// Measure the instrument's own cost, then stop.
+    Calibrate(Options),
+}
+
+/// What is run, and how it is shown.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Where the plan comes from.
+    pub input: Input,
+    /// Print the plan instead of running it.
+    pub show_plan: bool,
+    /// How it is shown.
+    pub options: Options,
+}
+
+/// Where the plan comes from.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// Job files.
+    Jobs(Request),
+    /// A stored plan.
+    Plan {
+        /// Its file.
+        path: String,
+        /// Refuse every write, whatever the plan says.
+        read_only: bool,
+    },
+}
+
+/// How a run is measured and shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// What stands on standard output.
+    pub format: Format,
+    /// Files that get the report as well.
+    pub outputs: Vec<Output>,
+    /// Percentiles of the report, where the command line names them.
+    pub percentiles: Option<Vec<Percent>>,
+    /// Progress on standard error.
+    pub progress: Progress,
+    /// Colours; decided by the surroundings when absent.
+    pub color: Option<bool>,
+    /// Only ASCII.
+    pub ascii: bool,
+    /// Columns, where the command line says so.
+    pub width: Option<u16>,
+    /// Integers instead of scaled numbers.
+    pub raw: bool,
+    /// Warnings that fail the run.
+    pub strict: Strict,
+    /// No latencies.
+    pub no_latency: bool,
+}
+
+/// The form of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// The whole result.
+    Json,
+}
+
+/// A file that gets the report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Where.
+    pub path: String,
+    /// In which form.
+    pub format: Format,
+}
+
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// A line on a terminal, plain in CI, else none.
+    Auto,
+    /// A new line now and then.
+    Plain,
+    /// Not at all.
+    None,
+    /// A JSON line per interval.
+    Json,
+}
+
+/// Which warnings fail the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Strict {
+    /// None.
+    No,
+    /// All.
+    All,
+    /// Those with these ids.
+    Ids(Vec<String>),
+}
+
+impl Strict {
+    /// Whether the warning of this id fails the run.
+    pub fn holds(&self, id: &str) -> bool {
+        match self {
+            Self::No => false,
+            Self::All => true,
+            Self::Ids(ids) => ids.iter().any(|i| i == id),
+        }
+    }
+}
+
+/// The words after `run`.
+///
+/// # Errors
+/// Words that are not understood.
+pub fn read(words: &[String]) -> Result<Action, Refusal> {
+    let matches = match builder().try_get_matches_from(words) {
+        Ok(matches) => matches,
+        Err(error) if error.use_stderr() => return Err(Refusal::new(2, error.to_string())),
+        Err(asked) => return Ok(Action::Print(asked.to_string())),
+    };
+    let options = options(&matches)?;
+    if matches.get_flag("calibrate") {
+        return Ok(Action::Calibrate(options));
+    }
+    let show_plan = matches.get_flag("show-plan");
+    Ok(Action::Run(Box::new(Run {
+        input: input(&matches, words)?,
+        show_plan,
+        options,
+    })))
+}
+
+/// The command that parses the words; also the source of man pages and completions.
+pub fn builder() -> Command {
+    command("weir run", FLAGS)
+        .about("Run job files, or a stored plan, and report what was measured")
+        .after_help(HELP)
+        .override_usage("weir run [OPTIONS] FILE…")
+        .no_binary_name(true)
+        .arg(Arg::new("file").value_name("FILE").num_args(0..).help(
+            "Job files, or one stored plan (*.json); `-` reads a job file from standard input",
+        ))
+}
+
+fn all(matches: &ArgMatches, name: &str) -> Vec<String> {
+    matches
+        .get_many::<String>(name)
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect()
+}
+
+fn one<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a str> {
+    matches.get_one::<String>(name).map(String::as_str)
+}
+
+fn input(matches: &ArgMatches, words: &[String]) -> Result<Input, Refusal> {
+    let files = all(matches, "file");
+    let (sets, sections) = (all(matches, "set"), all(matches, "section"));
+    let read_only = matches.get_flag("readonly");
+    if let Some(plan) = files.iter().find(|f| suffix(f) == Some("json")) {
+        if files.len() > 1 {
+            return Err(usage(&format!(
+                "`{plan}` is a stored plan: it is run alone"
+            )));
+        }
+        if !sets.is_empty() || !sections.is_empty() {
+            return Err(usage(&format!(
+                "--set and --section change job files; `{plan}` is a stored plan"
+            )));
+        }
+        return Ok(Input::Plan {
+            path: plan.clone(),
+            read_only,
+        });
+    }
+    if files.is_empty() {
+        return Err(usage("no job file given"));
+    }
+    if let Some(bad) = sets.iter().find(|s| !s.contains('=')) {
+        return Err(usage(&format!("--set {bad}: expected [SECTION:]KEY=VALUE")));
+    }
+    Ok(Input::Jobs(Request {
+        door: Door::Run,
+        command: ["weir", "run"]
+            .into_iter()
+            .map(str::to_owned)
+            .chain(words.iter().cloned())
+            .collect(),
+        sources: files.into_iter().map(Source::File).collect(),
+        sets,
+        sections,
+        read_only,
+    }))
+}
+
+fn usage(what: &str) -> Refusal {
+    Refusal::new(
+        2,
+        format!("error: {what}\n\nUsage: weir run [OPTIONS] FILE…\n\nFor more, weir run --help"),
+    )
+}
+
+fn options(matches: &ArgMatches) -> Result<Options, Refusal> {
+    let outputs = all(matches, "output")
+        .into_iter()
+        .map(output)
+        .collect::<Result<_, _>>()?;
+    let named = matches.value_source("percentiles") == Some(ValueSource::CommandLine);
+    let percentiles = one(matches, "percentiles")
+        .filter(|_| named)
+        .map(percentiles)
+        .transpose()?;
+    let width = one(matches, "width").map(width).transpose()?;
+    Ok(Options {
+        format: if one(matches, "format") == Some("json") {
+            Format::Json
+        } else {
+            Format::Text
+        },
+        outputs,
+        percentiles,
+        progress: match one(matches, "progress") {
+            Some("plain") => Progress::Plain,
+            Some("none") => Progress::None,
+            Some("json") => Progress::Json,
+            _ => Progress::Auto,
+        },
+        color: match one(matches, "color") {
+            Some("always") => Some(true),
+            Some("never") => Some(false),
+            _ => None,
+        },
+        ascii: matches.get_flag("ascii"),
+        width,
+        raw: matches.get_flag("raw"),
+        strict: match one(matches, "strict") {
+            None => Strict::No,
+            Some("") => Strict::All,
+            Some(list) => Strict::Ids(list.split(',').map(|id| id.trim().to_owned()).collect()),
+        },
+        no_latency: matches.get_flag("no-latency"),
+    })
+}
+
+fn suffix(path: &str) -> Option<&str> {
+    path.rsplit_once('.').map(|(_, suffix)| suffix)
+}
+
+fn output(path: String) -> Result<Output, Refusal> {
+    let format = match suffix(&path) {
+        Some("txt") => Format::Text,
+        Some("json") => Format::Json,
+        _ => {
+            let why =
+                format!("--output {path}: the suffix decides the format; known are .txt and .json");
+            return Err(usage(&why));
+        }
+    };
+    Ok(Output { path, format })
+}
+
+fn percentiles(list: &str) -> Result<Vec<Percent>, Refusal> {
+    let read = |text: &str| {
+        text.trim()
+            .parse()
+            .ok()
+            .filter(|p| (0.0..=100.0).contains(p))
+            .map(Percent)
+            .ok_or_else(|| {
+                usage(&format!(
+                    "--percentiles {list}: `{text}` is no number from 0 to 100"
+                ))
+            })
+    };
+    list.split(',').map(read).collect()
+}
+
+fn width(text: &str) -> Result<u16, Refusal> {
+    let wrong = || {
+        usage(&format!(
+            "--width {text}: expected a number of columns from 20 to 1000"
+        ))
+    };
+    text.parse()
+        .ok()
+        .filter(|w| (20..=1000).contains(w))
+        .ok_or_else(wrong)
+}

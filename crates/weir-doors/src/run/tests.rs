@@ -1,0 +1,128 @@
+//! The words of `weir run`.
+
+use super::*;
+
+fn words(text: &str) -> Result<Action, Refusal> {
+    read(
+        &text
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>(),
+    )
+}
+
+fn run(text: &str) -> Run {
+    match words(text) {
+        Ok(Action::Run(run)) => *run,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn refused(text: &str) -> String {
+    let refusal = words(text).unwrap_err();
+    assert_eq!(refusal.code, 2);
+    refusal.message
+}
+
+#[test]
+fn flags_stand_before_and_after_files() {
+    let run = run("--set bs=64k a.fio --set w:rw=read b.fio --section w --readonly");
+    let Input::Jobs(request) = run.input else {
+        panic!("job files")
+    };
+    assert_eq!(
+        request.sources,
+        ["a.fio", "b.fio"].map(|f| Source::File(f.to_owned()))
+    );
+    assert_eq!(request.sets, ["bs=64k", "w:rw=read"]);
+    assert_eq!(request.sections, ["w"]);
+    assert!(request.read_only && !run.show_plan);
+    assert_eq!(request.command[..3], ["weir", "run", "--set"]);
+}
+
+#[test]
+fn what_is_not_given_keeps_its_default() {
+    let options = run("a.fio").options;
+    assert_eq!(
+        options,
+        Options {
+            format: Format::Text,
+            outputs: Vec::new(),
+            percentiles: None,
+            progress: Progress::Auto,
+            color: None,
+            ascii: false,
+            width: None,
+            raw: false,
+            strict: Strict::No,
+            no_latency: false,
+        }
+    );
+}
+
+#[test]
+fn flags_set_what_they_name() {
+    let options = run(
+        "--format json --output r.json --output=r.txt --percentiles 50,99.9 \
+                       --progress=plain --color never --ascii --width 100 --raw \
+                       --strict=cpu-steal,preempted --no-latency a.fio",
+    )
+    .options;
+    assert_eq!(options.format, Format::Json);
+    let formats: Vec<_> = options.outputs.iter().map(|o| o.format).collect();
+    assert_eq!(formats, [Format::Json, Format::Text]);
+    assert_eq!(
+        options.percentiles,
+        Some(vec![Percent(50.0), Percent(99.9)])
+    );
+    assert_eq!(
+        (options.progress, options.color, options.width),
+        (Progress::Plain, Some(false), Some(100))
+    );
+    assert!(options.ascii && options.raw && options.no_latency);
+    assert!(options.strict.holds("preempted") && !options.strict.holds("numa-far"));
+    assert!(run("a.fio --strict").options.strict.holds("numa-far"));
+}
+
+#[test]
+fn a_stored_plan_is_run_alone() {
+    let plan = run("p.json --readonly --show-plan");
+    assert!(plan.show_plan);
+    assert!(matches!(plan.input, Input::Plan { path, read_only: true } if path == "p.json"));
+    assert!(refused("p.json a.fio").contains("run alone"));
+    assert!(refused("p.json --set bs=4k").contains("stored plan"));
+}
+
+#[test]
+fn bad_words_are_named_with_what_was_expected() {
+    assert!(refused("").contains("no job file given"));
+    assert!(refused("--formt json a.fio").contains("--format"));
+    assert!(refused("--format yaml a.fio").contains("possible values: text, json"));
+    assert!(refused("--set bs a.fio").contains("[SECTION:]KEY=VALUE"));
+    assert!(refused("--output r.pdf a.fio").contains(".txt and .json"));
+    assert!(refused("--percentiles 50,101 a.fio").contains("`101` is no number from 0 to 100"));
+    assert!(refused("--width 5 a.fio").contains("columns"));
+}
+
+#[test]
+fn help_ends_with_examples_that_are_good_words() {
+    let Ok(Action::Print(page)) = words("--help") else {
+        panic!("help is printed")
+    };
+    for flag in FLAGS {
+        assert!(page.contains(flag.short), "{}: {page}", flag.name);
+    }
+    let examples: Vec<_> = page
+        .lines()
+        .filter_map(|l| l.strip_prefix("    weir run "))
+        .collect();
+    assert!((3..=5).contains(&examples.len()), "{page}");
+    for example in examples {
+        assert!(words(example).is_ok(), "{example}");
+    }
+}
+
+#[test]
+fn calibration_needs_no_file() {
+    assert!(matches!(words("--calibrate"), Ok(Action::Calibrate(_))));
+}
