@@ -241,6 +241,7 @@ impl<'a> Applier<'a> {
             (Apply::Size(f), Value::Size(size)) => f(draft, size),
             (Apply::Duration(f), Value::Duration(time)) => f(draft, time),
             (Apply::Numbers(f), Value::Numbers(list)) => f(draft, list),
+            (Apply::Choice(f), Value::Word(word, _)) => f(draft, word),
             (Apply::Word(f), Value::Word(word, tail)) => return f(draft, word, tail, &env),
             (Apply::Text(f), Value::Text(text)) => return f(draft, text, &env),
             // A test makes sure that every record's value and function fit.

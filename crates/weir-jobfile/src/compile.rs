@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use weir_schema::catalogue::EngineInfo;
 use weir_schema::{Group, Job, PLAN_SCHEMA, Plan, Word};
 
 use crate::apply::Applier;
@@ -173,12 +174,37 @@ impl Assembly<'_> {
             self.report
                 .push(section.place.at_value(Fault::value("a job without a name")));
         }
-        let name = section.name.clone();
-        let (words, right) =
-            self.applier
-                .section(&mut draft, &section.entries, &name, &mut self.report);
+        let (words, mut right) = self.applier.section(
+            &mut draft,
+            &section.entries,
+            &section.name,
+            &mut self.report,
+        );
         let words = last_set_wins(words, &section.entries);
         self.show.job(&draft.name, &words);
+        let engine = self.context.catalogue.find(&draft.engine.name).copied();
+        if engine.is_none() && draft.engine.name == DEFAULT_ENGINE {
+            let message = format!("engine {DEFAULT_ENGINE} is not built in");
+            let fault = Fault::new("job.engine", message).help("name another with ioengine=");
+            self.report.push(section.place.at_key(fault));
+        }
+        let name = draft.name.clone();
+        if let Some(engine) = engine.filter(|_| right) {
+            right = self.job(draft, &engine, words, &section, globals);
+        }
+        self.dropped |= !right;
+        *self.names.entry(name).or_default() += 1;
+    }
+
+    /// Adds the section's job to its group; tells whether its options fit together.
+    fn job(
+        &mut self,
+        draft: Draft,
+        engine: &EngineInfo,
+        words: Vec<Word>,
+        section: &Section,
+        globals: &[Entry],
+    ) -> bool {
         let place = |names: &[&str]| {
             let of = |e: &&Entry| find_option(&e.key).is_some_and(|r| names.contains(&r.name));
             let entry = section.entries.iter().rev().find(of);
@@ -186,33 +212,19 @@ impl Assembly<'_> {
                 .or_else(|| globals.iter().rev().find(of))
                 .map_or(&section.place, |e| &e.place)
         };
-        let engine = self.context.catalogue.find(&draft.engine.name).copied();
-        if engine.is_none() && draft.engine.name == DEFAULT_ENGINE {
-            let fault = Fault::new(
-                "job.engine",
-                format!("engine {DEFAULT_ENGINE} is not built in"),
-            )
-            .help("name another with ioengine=");
-            self.report.push(section.place.at_key(fault));
-        }
-        let Some(engine) = engine.filter(|_| right) else {
-            self.dropped = true;
-            *self.names.entry(draft.name).or_default() += 1;
-            return;
-        };
-        let (new_group, name) = (draft.stonewall || draft.new_group, draft.name.clone());
+        let new_group = draft.stonewall || draft.new_group;
         match finish(
             draft,
-            &engine,
+            engine,
             self.request.read_only,
             words,
-            &mut self.report.notes,
+            &mut self.report,
         ) {
             Err(conflicts) => {
-                self.dropped = true;
                 for (fault, names) in conflicts {
                     self.report.push(place(names).at_value(fault));
                 }
+                false
             }
             Ok(job) => {
                 if let Some((fault, names)) = self.order_fault(&job, new_group) {
@@ -224,9 +236,9 @@ impl Assembly<'_> {
                 if let Some(group) = self.groups.last_mut() {
                     group.jobs.push(job);
                 }
+                true
             }
         }
-        *self.names.entry(name).or_default() += 1;
     }
 
     /// What is wrong between a job and the earlier ones.

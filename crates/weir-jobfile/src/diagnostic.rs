@@ -55,12 +55,12 @@ const SHOWN: usize = 100;
 pub(crate) struct Fault {
     pub code: &'static str,
     pub message: String,
-    pub label: String,
+    pub label: Box<str>,
     pub help: Option<String>,
     /// Sentences before `fio: failed parsing …`.
     pub peer: Vec<String>,
     /// The piece of the value that is wrong, when it is not the whole.
-    pub piece: Option<String>,
+    pub piece: Option<Box<str>>,
 }
 
 impl Fault {
@@ -82,7 +82,7 @@ impl Fault {
         Self::new("job.range", message)
     }
 
-    pub(crate) fn label(mut self, label: impl Into<String>) -> Self {
+    pub(crate) fn label(mut self, label: impl Into<Box<str>>) -> Self {
         self.label = label.into();
         self
     }
@@ -98,7 +98,7 @@ impl Fault {
     }
 
     pub(crate) fn piece(mut self, piece: &str) -> Self {
-        self.piece = Some(piece.to_owned());
+        self.piece = Some(piece.into());
         self
     }
 }
@@ -132,7 +132,7 @@ impl Place {
         if let (Some(piece), Some(value)) = (&fault.piece, self.value) {
             let start = value.column.saturating_sub(1);
             let shown: String = self.text.chars().skip(start).take(value.length).collect();
-            if let Some(at) = shown.find(piece.as_str()).filter(|_| !piece.is_empty()) {
+            if let Some(at) = shown.find(&**piece).filter(|_| !piece.is_empty()) {
                 let column = value.column + shown[..at].chars().count();
                 span = Span {
                     column,
@@ -152,7 +152,7 @@ impl Place {
             line: self.line,
             column: span.column,
             length: span.length.max(1),
-            label: fault.label,
+            label: fault.label.into_string(),
             help: fault.help,
             peer: fault.peer,
             severity: Severity::Error,
@@ -180,7 +180,7 @@ impl Diagnostic {
             line: 0,
             column: 0,
             length: 0,
-            label: fault.label,
+            label: fault.label.into_string(),
             help: fault.help,
             peer: fault.peer,
             severity: Severity::Error,

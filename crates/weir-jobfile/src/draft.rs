@@ -133,7 +133,6 @@ pub(crate) struct Sizes {
 
 /// Rates and their schedule.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub(crate) struct Rates {
     pub bytes: PerKind<Option<u64>>,
     pub min_bytes: PerKind<Option<u64>>,
@@ -162,6 +161,7 @@ pub(crate) fn overlay(target: &mut PerKind<Option<u64>>, given: PerKind<Option<u
 
 impl Draft {
     /// A job to which no option has been applied.
+    #[expect(clippy::too_many_lines, reason = "one line for each field")]
     pub(crate) fn new(door: Door) -> Self {
         Self {
             name: String::new(),

@@ -13,6 +13,7 @@ use weir_units::{Bytes, BytesPerSec, Iops, QueueDepth};
 
 use crate::diagnostic::Fault;
 use crate::draft::{Direction, Draft, ExitWhat, Rates};
+use crate::report::Report;
 
 /// A conflict and the options that it is about.
 pub(crate) type Conflict = (Fault, &'static [&'static str]);
@@ -26,17 +27,17 @@ pub(crate) fn finish(
     engine: &EngineInfo,
     read_only: bool,
     words: Vec<Word>,
-    notes: &mut Vec<String>,
+    report: &mut Report,
 ) -> Result<Job, Vec<Conflict>> {
     let sizes = block_sizes(&draft);
     let conflicts = conflicts(&draft, engine, &sizes);
     if !conflicts.is_empty() {
         return Err(conflicts);
     }
-    let access = access(&draft, notes);
+    let access = access(&draft, report);
     let mix = mix(&draft);
     let targets = targets(&draft, engine, read_only);
-    let depth = depth(&draft, engine, notes);
+    let depth = depth(&draft, engine, report);
     let pacing = pacing(&draft);
     let timing = timing(&draft);
     let exit_all = exit_all(&draft);
@@ -249,12 +250,12 @@ fn mix(draft: &Draft) -> Mix {
     }
 }
 
-fn access(draft: &Draft, notes: &mut Vec<String>) -> Access {
+fn access(draft: &Draft, report: &mut Report) -> Access {
     let percent = |p: Option<u64>| u8::try_from(p.unwrap_or(100)).unwrap_or(100);
     let share = &draft.random_percent;
     let uniform = draft.distribution == Distribution::Uniform;
     if draft.align.is_some() && draft.random && draft.map && uniform {
-        notes.push(format!(
+        report.note(format!(
             "{}: with blockalign the random map is off",
             draft.name
         ));
@@ -327,11 +328,11 @@ fn content(mut content: Content, scramble: Option<bool>) -> Content {
     content
 }
 
-fn depth(draft: &Draft, engine: &EngineInfo, notes: &mut Vec<String>) -> weir_schema::Depth {
+fn depth(draft: &Draft, engine: &EngineInfo, report: &mut Report) -> weir_schema::Depth {
     let mut depth = draft.depth;
     if engine.synchronous && depth.queue_depth.0 > 1 {
         depth.queue_depth = QueueDepth(1);
-        notes.push(
+        report.note(
             "note: both iodepth >= 1 and synchronous I/O engine are selected, queue depth will be \
              capped at 1"
                 .to_owned(),

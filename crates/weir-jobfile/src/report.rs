@@ -1,5 +1,7 @@
 //! What is collected while a request is compiled: errors and notes.
 
+use std::collections::HashSet;
+
 use crate::diagnostic::{Diagnostic, Fault};
 
 /// Errors that are kept; the rest is only counted.
@@ -10,6 +12,7 @@ const MAX_ERRORS: usize = 500;
 pub(crate) struct Report {
     pub errors: Vec<Diagnostic>,
     pub notes: Vec<String>,
+    known: HashSet<String>,
     more: usize,
 }
 
@@ -24,7 +27,7 @@ impl Report {
 
     /// Adds a note unless it is there already.
     pub(crate) fn note(&mut self, note: String) {
-        if !self.notes.contains(&note) {
+        if self.known.insert(note.clone()) {
             self.notes.push(note);
         }
     }

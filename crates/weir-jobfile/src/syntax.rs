@@ -59,7 +59,7 @@ pub(crate) fn parse(source: &str, bytes: &[u8], report: &mut dyn FnMut(Diagnosti
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut document = Document::default();
     if let Some(at) = bytes.iter().position(|b| *b == 0) {
-        let line = 1 + bytes[..at].iter().filter(|b| **b == b'\n').count();
+        let line = bytes[..at].split(|b| *b == b'\n').count();
         let fault = Fault::new("job.syntax", format!("`{source}` is not a job file"))
             .label("a zero byte: this is binary data");
         report(whole_line(&source, line, "").at_key(fault));
@@ -90,40 +90,17 @@ fn whole_line(source: &Arc<str>, line: usize, text: &str) -> Place {
 }
 
 fn item(source: &Arc<str>, line: usize, raw: &[u8]) -> Result<Option<Item>, Box<Diagnostic>> {
-    let refuse = |text: &str, fault: Fault| Box::new(whole_line(source, line, text).at_key(fault));
-    if raw.len() > MAX_LINE {
-        let start = String::from_utf8_lossy(&raw[..MAX_LINE]);
-        let fault = Fault::new("job.syntax", format!("a line of {} bytes", raw.len()))
-            .label(format!("the longest line is {MAX_LINE} bytes"));
-        return Err(refuse(cut(&start, 200), fault));
-    }
     let end = raw
         .iter()
         .rposition(|b| *b > b' ' && *b != 0x7f)
         .map_or(0, |i| i + 1);
-    let raw = &raw[..end];
-    let body_start = raw
-        .iter()
-        .position(|b| !matches!(b, b' ' | b'\t'))
-        .unwrap_or(end);
-    if matches!(raw.get(body_start), None | Some(b';' | b'#')) {
+    let shown = String::from_utf8_lossy(&raw[..end.min(MAX_LINE)]);
+    let said = said(raw, end)
+        .map_err(|fault| Box::new(whole_line(source, line, cut(&shown, 200)).at_key(fault)))?;
+    let body = said.trim();
+    if body.is_empty() {
         return Ok(None);
     }
-    let comment = raw
-        .iter()
-        .position(|b| matches!(b, b';' | b'#'))
-        .unwrap_or(end);
-    let Ok(said) = std::str::from_utf8(&raw[..comment]) else {
-        let fault = Fault::new("job.syntax", "this line is not UTF-8 text").label("not readable");
-        return Err(refuse(&String::from_utf8_lossy(raw), fault));
-    };
-    let shown = String::from_utf8_lossy(raw);
-    if said.chars().any(|c| c.is_control() && c != '\t') {
-        let fault = Fault::new("job.syntax", "a control character within a line")
-            .label("only the end of a line may hold control characters");
-        return Err(refuse(&shown, fault));
-    }
-    let body = said.trim();
     let place = |key: &str, value: Option<&str>| Place {
         source: Arc::clone(source),
         text: Arc::from(shown.as_ref()),
@@ -131,31 +108,53 @@ fn item(source: &Arc<str>, line: usize, raw: &[u8]) -> Result<Option<Item>, Box<
         key: span(said, key),
         value: value.map(|v| span(said, v)),
     };
-    let kind = if body.starts_with('[') {
-        ItemKind::Section(section_name(body).map_err(|f| Box::new(place(body, None).at_key(f)))?)
-    } else if let Some(path) = include_path(body) {
+    if body.starts_with('[') {
+        let place = place(body, None);
+        let name = section_name(body).map_err(|f| Box::new(place.at_key(f)))?;
         return Ok(Some(Item {
-            kind: ItemKind::Include(path.to_owned()),
-            place: place(body, Some(path)),
+            kind: ItemKind::Section(name),
+            place,
         }));
-    } else {
-        let (key, value) = match body.split_once('=') {
-            Some((key, value)) => (key.trim_end(), Some(value.trim_start())),
-            None => (body, None),
-        };
-        let kind = ItemKind::Option {
-            key: key.to_owned(),
-            value: value.map(str::to_owned),
-        };
+    }
+    if let Some(path) = include_path(body) {
+        let kind = ItemKind::Include(path.to_owned());
         return Ok(Some(Item {
             kind,
-            place: place(key, value),
+            place: place(body, Some(path)),
         }));
+    }
+    let (key, value) = match body.split_once('=') {
+        Some((key, value)) => (key.trim_end(), Some(value.trim_start())),
+        None => (body, None),
+    };
+    let kind = ItemKind::Option {
+        key: key.to_owned(),
+        value: value.map(str::to_owned),
     };
     Ok(Some(Item {
         kind,
-        place: place(body, None),
+        place: place(key, value),
     }))
+}
+
+/// A line without its comment.
+fn said(raw: &[u8], end: usize) -> Result<&str, Fault> {
+    let syntax = |message: &str, label: &str| Fault::new("job.syntax", message).label(label);
+    if raw.len() > MAX_LINE {
+        let label = format!("the longest line is {MAX_LINE} bytes");
+        return Err(syntax(&format!("a line of {} bytes", raw.len()), &label));
+    }
+    let comment = raw[..end]
+        .iter()
+        .position(|b| matches!(b, b';' | b'#'))
+        .unwrap_or(end);
+    let said = std::str::from_utf8(&raw[..comment])
+        .map_err(|_| syntax("this line is not UTF-8 text", "not readable"))?;
+    if said.chars().any(|c| c.is_control() && c != '\t') {
+        let label = "only the end of a line may hold control characters";
+        return Err(syntax("a control character within a line", label));
+    }
+    Ok(said)
 }
 
 /// Columns of a part of a line.

@@ -31,7 +31,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .of(Category::Content)
         .tier(2)
         .integer(0, 100, |d, n| {
-            d.content.compress_percent = u8::try_from(n).unwrap_or(100)
+            d.content.compress_percent = u8::try_from(n).unwrap_or(100);
         }),
     option(
         "buffer_compress_chunk",
@@ -41,7 +41,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     .default("512")
     .tier(2)
     .integer(1, super::MAX_32, |d, n| {
-        d.content.compress_chunk_bytes = Bytes(n)
+        d.content.compress_chunk_bytes = Bytes(n);
     }),
     option(
         "dedupe_percentage",
@@ -50,6 +50,6 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     .of(Category::Content)
     .tier(2)
     .integer(0, 100, |d, n| {
-        d.content.dedupe_percent = u8::try_from(n).unwrap_or(100)
+        d.content.dedupe_percent = u8::try_from(n).unwrap_or(100);
     }),
 ];

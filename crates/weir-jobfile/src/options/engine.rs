@@ -26,10 +26,9 @@ fn memory(draft: &mut Draft, word: &str, tail: Option<&str>, _: &Env<'_>) -> App
     Ok(())
 }
 
-fn sync_mode(draft: &mut Draft, word: &str, _: Option<&str>, _: &Env<'_>) -> Applied {
+fn sync_mode(draft: &mut Draft, word: &str) {
     draft.open.sync = matches!(word, "sync" | "1");
     draft.open.data_sync = word == "dsync";
-    Ok(())
 }
 
 fn mask(draft: &mut Draft, mask: u64) {
@@ -133,10 +132,9 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .default("shared")
         .words(
             &[("shared", "Mask shared between threads"), ("split", "Mask split between threads")],
-            |d, word, _, _| {
+            |d, word| {
                 d.placement.share =
                     if word == "split" { ShareCpus::Split } else { ShareCpus::Shared };
-                Ok(())
             },
         ),
     option("nice", "Added to the worker's nice value")

@@ -80,19 +80,19 @@ mod tests {
     #[test]
     fn every_supported_option_is_applied_with_the_type_it_takes() {
         for r in option_records() {
-            let fits = match (&r.value, &r.apply) {
+            let fits = matches!(
+                (&r.value, &r.apply),
                 (ValueKind::Flag | ValueKind::Bool, Apply::Switch(_))
-                | (ValueKind::Integer { .. }, Apply::Integer(_))
-                | (ValueKind::Signed { .. }, Apply::Signed(_))
-                | (ValueKind::Triple { .. }, Apply::Triple(_))
-                | (ValueKind::Size { .. }, Apply::Size(_))
-                | (ValueKind::Duration { .. }, Apply::Duration(_))
-                | (ValueKind::Words { .. }, Apply::Word(_))
-                | (ValueKind::Numbers { .. }, Apply::Numbers(_))
-                | (ValueKind::Text, Apply::Text(_) | Apply::Setting(_))
-                | (_, Apply::Nothing) => true,
-                _ => false,
-            };
+                    | (ValueKind::Integer { .. }, Apply::Integer(_))
+                    | (ValueKind::Signed { .. }, Apply::Signed(_))
+                    | (ValueKind::Triple { .. }, Apply::Triple(_))
+                    | (ValueKind::Size { .. }, Apply::Size(_))
+                    | (ValueKind::Duration { .. }, Apply::Duration(_))
+                    | (ValueKind::Words { .. }, Apply::Word(_) | Apply::Choice(_))
+                    | (ValueKind::Numbers { .. }, Apply::Numbers(_))
+                    | (ValueKind::Text, Apply::Text(_) | Apply::Setting(_))
+                    | (_, Apply::Nothing)
+            );
             assert!(fits, "{}", r.name);
             assert!(!r.short.is_empty(), "{}", r.name);
             if matches!(r.apply, Apply::Nothing) && r.support == Support::Supported {

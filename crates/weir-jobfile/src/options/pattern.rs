@@ -230,9 +230,8 @@ pub(super) static RECORDS: &[OptionRecord] = &[
                 ("lfsr", "Variable length LFSR"),
                 ("tausworthe64", "64-bit Tausworthe variant"),
             ],
-            |d, word, _, _| {
+            |d, word| {
                 d.generator = if word == "lfsr" { Generator::Lfsr } else { Generator::Xoshiro };
-                Ok(())
             },
         ),
     option("randrepeat", "The same random sequence in each run").of(Category::Pattern)
@@ -253,12 +252,11 @@ pub(super) static RECORDS: &[OptionRecord] = &[
                 ("sequential", "Generate sequential offsets"),
                 ("identical", "Generate identical offsets"),
             ],
-            |d, word, _, _| {
+            |d, word| {
                 d.step = match word {
                     "identical" => SequencerStep::Identical,
                     _ => SequencerStep::Sequential,
                 };
-                Ok(())
             },
         ),
     option("loops", "Passes over the region").of(Category::Pattern)

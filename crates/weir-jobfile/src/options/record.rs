@@ -152,6 +152,10 @@ pub(crate) struct Env<'a> {
 
 pub(crate) type Applied = Result<(), Fault>;
 
+/// Words and their meanings.
+type Meanings = &'static [(&'static str, &'static str)];
+type WordFn = for<'a> fn(&mut Draft, &'static str, Option<&'a str>, &Env<'_>) -> Applied;
+
 /// What an option does to a job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Apply {
@@ -162,7 +166,8 @@ pub(crate) enum Apply {
     Triple(fn(&mut Draft, PerKind<Option<u64>>)),
     Size(fn(&mut Draft, Size)),
     Duration(fn(&mut Draft, Nanos)),
-    Word(for<'a> fn(&mut Draft, &'static str, Option<&'a str>, &Env<'_>) -> Applied),
+    Choice(fn(&mut Draft, &'static str)),
+    Word(WordFn),
     Numbers(fn(&mut Draft, Vec<f64>)),
     Text(for<'a> fn(&mut Draft, &'a str, &Env<'_>) -> Applied),
     /// A setting of the engine, by its house word.
@@ -322,11 +327,17 @@ impl OptionRecord {
         }
     }
 
-    pub(super) const fn words(
-        self,
-        words: &'static [(&'static str, &'static str)],
-        apply: for<'a> fn(&mut Draft, &'static str, Option<&'a str>, &Env<'_>) -> Applied,
-    ) -> Self {
+    pub(super) const fn words(self, words: Meanings, apply: fn(&mut Draft, &'static str)) -> Self {
+        let value = ValueKind::Words { words, tail: false };
+        Self {
+            value,
+            apply: Apply::Choice(apply),
+            ..self
+        }
+    }
+
+    /// Words of which some are refused.
+    pub(super) const fn checked_words(self, words: Meanings, apply: WordFn) -> Self {
         let value = ValueKind::Words { words, tail: false };
         Self {
             value,
@@ -335,11 +346,7 @@ impl OptionRecord {
         }
     }
 
-    pub(super) const fn words_with_tail(
-        self,
-        words: &'static [(&'static str, &'static str)],
-        apply: for<'a> fn(&mut Draft, &'static str, Option<&'a str>, &Env<'_>) -> Applied,
-    ) -> Self {
+    pub(super) const fn words_with_tail(self, words: Meanings, apply: WordFn) -> Self {
         let value = ValueKind::Words { words, tail: true };
         Self {
             value,

@@ -99,9 +99,8 @@ fn unify(draft: &mut Draft, word: &str, _: Option<&str>, _: &Env<'_>) -> Applied
     Ok(())
 }
 
-fn unit_prefix(draft: &mut Draft, word: &str, _: Option<&str>, _: &Env<'_>) -> Applied {
+fn unit_prefix(draft: &mut Draft, word: &str) {
     draft.kb_base = if word == "1000" { 1000 } else { 1024 };
-    Ok(())
 }
 
 fn reduce_clock_reads(draft: &mut Draft, on: bool) {
@@ -138,13 +137,12 @@ pub(super) static RECORDS: &[OptionRecord] = &[
             ("stonewall", "quit all currently running jobs; continue with next stonewall"),
             ("all", "Quit everything"),
         ],
-        |d, word, _, _| {
+        |d, word| {
             d.exit_what = match word {
                 "stonewall" => ExitWhat::Running,
                 "all" => ExitWhat::Everything,
                 _ => ExitWhat::Group,
             };
-            Ok(())
         },
     ),
     option("exitall_on_error", "The job's failure stops the others of its group")
@@ -197,7 +195,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     option("unified_rw_reporting", "Reads, writes and trims are one kind in the report")
         .of(Category::Report)
         .default("none")
-        .words(
+        .checked_words(
             &[
                 ("none", "Normal statistics reporting"),
                 ("mixed", "Statistics are summed per data direction and reported together"),
@@ -222,7 +220,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     option("continue_on_error", "Failed operations are counted and the job goes on")
         .of(Category::Report)
         .default("none")
-        .words(
+        .checked_words(
             &[
                 ("none", "Exit when an error is encountered"),
                 ("read", "Continue on read errors only"),

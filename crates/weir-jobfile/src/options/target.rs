@@ -30,7 +30,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     option("name", "Displayed name of the job")
         .long("Replaces the section's name; generated file names and wait_for use it too.")
         .text(|d, v, _| {
-            d.name = v.to_owned();
+            v.clone_into(&mut d.name);
             Ok(())
         }),
     option("filename", "Files or devices to use")
@@ -114,7 +114,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
             ("0", "Alias for 'none'"),
             ("1", "Alias for 'posix'"),
         ],
-        |d, word, _, _| {
+        |d, word| {
             d.create.preallocate = match word {
                 "none" | "0" => Preallocate::None,
                 "posix" | "1" => Preallocate::Posix,
@@ -122,7 +122,6 @@ pub(super) static RECORDS: &[OptionRecord] = &[
                 "truncate" => Preallocate::Truncate,
                 _ => Preallocate::Native,
             };
-            Ok(())
         },
     ),
     option("create_fsync", "fsync after the layout")

@@ -51,9 +51,8 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .long("`poisson`: exponential gaps, and latency from intended starts (open loop).")
         .words(
             &[("linear", "Linear rate of IO"), ("poisson", "Rate follows Poisson process")],
-            |d, word, _, _| {
+            |d, word| {
                 d.rate.poisson = word == "poisson";
-                Ok(())
             },
         ),
     option("open_loop", "Latency counts from intended starts")
@@ -95,9 +94,8 @@ pub(super) static RECORDS: &[OptionRecord] = &[
                 ("complete", "thinktime_blocks takes effect at the completion side"),
                 ("issue", "thinktime_blocks takes effect at the issue side"),
             ],
-            |d, word, _, _| {
+            |d, word| {
                 d.think.count_issued = word == "issue";
-                Ok(())
             },
         ),
     option("thinktime_iotime", "I/O time between pauses")

@@ -20,6 +20,8 @@ pub(crate) enum Scale {
     Count { kb_base: u64 },
     /// Nanoseconds; how many a bare number stands for.
     Time { bare_ns: u64 },
+    /// Microseconds, within expressions.
+    Microseconds,
 }
 
 /// A time without suffix that counts seconds.
@@ -63,8 +65,8 @@ impl Scale {
     /// How much one of a suffix is.
     fn factor(self, suffix: &str) -> Option<u64> {
         let suffix = suffix.to_ascii_lowercase();
-        match self {
-            Self::Time { bare_ns } => Some(match suffix.as_str() {
+        Some(match self {
+            Self::Time { bare_ns } => match suffix.as_str() {
                 "" => bare_ns,
                 "d" => 86_400 * SECONDS,
                 "h" => 3_600 * SECONDS,
@@ -74,7 +76,14 @@ impl Scale {
                 "us" | "usec" => MICROSECONDS,
                 "ns" | "nsec" => 1,
                 _ => return None,
-            }),
+            },
+            Self::Microseconds => {
+                Self::Time {
+                    bare_ns: MICROSECONDS,
+                }
+                .factor(&suffix)?
+                    / MICROSECONDS
+            }
             Self::Count { kb_base } => {
                 if matches!(suffix.as_str(), "" | "b") {
                     return Some(1);
@@ -86,9 +95,9 @@ impl Scale {
                     "ib" => swapped,
                     _ => return None,
                 };
-                base.checked_pow(u32::try_from(power).ok()? + 1)
+                base.checked_pow(u32::try_from(power).ok()? + 1)?
             }
-        }
+        })
     }
 }
 
@@ -133,21 +142,22 @@ fn zones() -> Fault {
 fn units(scale: Scale) -> &'static str {
     match scale {
         Scale::Count { .. } => "expected a number with k, m, g, t, p or none",
-        Scale::Time { .. } => "expected a time with d, h, m, s, ms, us or none",
+        Scale::Time { .. } | Scale::Microseconds => {
+            "expected a time with d, h, m, s, ms, us or none"
+        }
     }
 }
 
 /// Reads a number; a value in parentheses is an expression.
 pub(crate) fn number(text: &str, scale: Scale) -> Result<u64, Fault> {
     if text.starts_with('(') {
-        // A bare number in a time expression counts microseconds.
-        let scale = match scale {
-            Scale::Time { .. } => Scale::Time {
-                bare_ns: MICROSECONDS,
-            },
-            count @ Scale::Count { .. } => count,
+        return match scale {
+            // A bare number in a time expression counts microseconds.
+            Scale::Time { .. } => expression(text, Scale::Microseconds)?
+                .checked_mul(MICROSECONDS)
+                .ok_or_else(|| too_large(text)),
+            count => expression(text, count),
         };
-        return expression(text, scale);
     }
     let (digits, suffix) = quantity
         .parse(text)

@@ -52,46 +52,43 @@ fn part<'a>(text: &'a str, files: &dyn Files, out: &mut Vec<u8>) -> Result<&'a s
                 .piece("%o"),
         );
     }
-    if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        let end = hex
-            .find(|c: char| !c.is_ascii_hexdigit())
-            .unwrap_or(hex.len());
-        let digits = if end % 2 == 1 {
-            format!("0{}", &hex[..end])
-        } else {
-            hex[..end].to_owned()
-        };
-        if digits.is_empty() {
-            return Err(wrong(text));
-        }
-        for pair in digits.as_bytes().chunks(2) {
-            let pair = std::str::from_utf8(pair).unwrap_or("00");
-            out.push(u8::from_str_radix(pair, 16).unwrap_or(0));
-        }
-        return Ok(&hex[end..]);
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(hex) => hexadecimal(hex, out).ok_or_else(|| wrong(text)),
+        None => decimal(text, out).ok_or_else(|| wrong(text)),
     }
+}
+
+/// Bytes in the order of the digits; an odd number of digits gets a zero in front.
+fn hexadecimal<'a>(text: &'a str, out: &mut Vec<u8>) -> Option<&'a str> {
+    let end = text
+        .find(|c: char| !c.is_ascii_hexdigit())
+        .unwrap_or(text.len());
+    let digits: Vec<u8> = text[..end]
+        .chars()
+        .filter_map(|c| c.to_digit(16))
+        .filter_map(|d| u8::try_from(d).ok())
+        .collect();
+    let (first, pairs) = digits.split_at(digits.len() % 2);
+    out.extend(first);
+    out.extend(pairs.chunks_exact(2).map(|p| p[0] << 4 | p[1]));
+    (end > 0).then(|| &text[end..])
+}
+
+/// A whole number as little-endian bytes, as few as hold it; a negative one as four.
+fn decimal<'a>(text: &'a str, out: &mut Vec<u8>) -> Option<&'a str> {
     let (minus, digits) = text.strip_prefix('-').map_or((false, text), |t| (true, t));
     let end = digits
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(digits.len());
-    let value: i64 = digits[..end].parse().map_err(|_| wrong(text))?;
-    let value = if minus {
-        i64::from(-i32::try_from(value).map_err(|_| wrong(text))?)
+    if minus {
+        let value: i32 = digits[..end].parse().ok()?;
+        out.extend((-value).to_le_bytes());
     } else {
-        value
-    };
-    let length = if minus {
-        4
-    } else {
-        (64 - value.leading_zeros()).div_ceil(8).max(1)
-    };
-    out.extend(
-        value
-            .to_le_bytes()
-            .iter()
-            .take(usize::try_from(length).unwrap_or(8)),
-    );
-    Ok(&digits[end..])
+        let value: u64 = digits[..end].parse().ok()?;
+        let zeros = usize::try_from(value.leading_zeros() / 8).ok()?;
+        out.extend(&value.to_le_bytes()[..(8 - zeros).max(1)]);
+    }
+    Some(&digits[end..])
 }
 
 #[cfg(test)]

@@ -1,0 +1,182 @@
+//! What the tests share: files in memory, a machine, a catalogue, short ways to compile.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::collections::BTreeMap;
+use std::io;
+
+use weir_jobfile::{
+    CommandWord, Compiled, Context, Diagnostic, Door, Files, Request, Source, compile,
+};
+use weir_schema::catalogue::{Catalogue, EngineInfo, SettingInfo, SettingKind, Surroundings};
+use weir_schema::{BlockWorkload, Job, Workload};
+
+/// Files by name.
+#[derive(Default)]
+pub(crate) struct Memory(pub(crate) BTreeMap<String, Vec<u8>>);
+
+impl Files for Memory {
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        self.0
+            .get(path)
+            .cloned()
+            .ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+const fn switch(name: &'static str) -> SettingInfo {
+    SettingInfo {
+        name,
+        value: SettingKind::Bool,
+        default: "0",
+        help: "a switch",
+    }
+}
+
+const fn number(name: &'static str, min: i64, max: i64) -> SettingInfo {
+    SettingInfo {
+        name,
+        value: SettingKind::Number { min, max },
+        default: "0",
+        help: "a number",
+    }
+}
+
+const fn engine(
+    name: &'static str,
+    settings: &'static [SettingInfo],
+    synchronous: bool,
+    no_target: bool,
+) -> EngineInfo {
+    EngineInfo {
+        name,
+        summary: "",
+        settings,
+        synchronous,
+        no_target,
+    }
+}
+
+pub(crate) fn catalogue() -> Catalogue {
+    const URING: &[SettingInfo] = &[
+        switch("polled"),
+        switch("registered_buffers"),
+        switch("registered_files"),
+        switch("kernel_poll_thread"),
+        number("kernel_poll_cpu", 0, 4095),
+        switch("nonvectored"),
+        number("force_async", 0, 1 << 20),
+        switch("uncached"),
+        switch("no_wait"),
+    ];
+    const PVSYNC2: &[SettingInfo] = &[
+        switch("polled"),
+        number("polled_percent", 0, 100),
+        switch("uncached"),
+        switch("no_wait"),
+    ];
+    const LIBAIO: &[SettingInfo] = &[switch("user_space_reap"), switch("no_wait")];
+    const MMAP: &[SettingInfo] = &[switch("transparent_huge_pages")];
+    const NULL: &[SettingInfo] = &[number("toy", 0, 9)];
+    Catalogue {
+        engines: vec![
+            engine("psync", &[], true, false),
+            engine("pvsync2", PVSYNC2, true, false),
+            engine("io_uring", URING, false, false),
+            engine("libaio", LIBAIO, false, false),
+            engine("mmap", MMAP, true, false),
+            engine("null", NULL, false, true),
+        ],
+    }
+}
+
+pub(crate) fn surroundings() -> Surroundings {
+    Surroundings {
+        cpus: 8,
+        page_bytes: 4096,
+        memory_mib: 16384,
+        environment: [("DIR", "/tmp/weir"), ("SZ", "2m")]
+            .map(|(k, v)| (k.to_owned(), v.to_owned()))
+            .into(),
+    }
+}
+
+pub(crate) fn request(sources: Vec<Source>) -> Request {
+    Request {
+        door: Door::Fio,
+        command: vec!["fio".to_owned()],
+        sources,
+        sets: Vec::new(),
+        sections: Vec::new(),
+        read_only: false,
+    }
+}
+
+pub(crate) fn compile_in(request: &Request, files: &Memory) -> Result<Compiled, Vec<Diagnostic>> {
+    let (catalogue, surroundings) = (catalogue(), surroundings());
+    let context = Context {
+        surroundings: &surroundings,
+        catalogue: &catalogue,
+        files,
+    };
+    compile(request, &context)
+}
+
+pub(crate) fn memory(files: &[(&str, &str)]) -> Memory {
+    Memory(
+        files
+            .iter()
+            .map(|(n, t)| ((*n).to_owned(), t.as_bytes().to_vec()))
+            .collect(),
+    )
+}
+
+/// Compiles one file.
+pub(crate) fn file(text: &str) -> Result<Compiled, Vec<Diagnostic>> {
+    compile_in(
+        &request(vec![Source::File("job.fio".into())]),
+        &memory(&[("job.fio", text)]),
+    )
+}
+
+/// The words of a command line, beginning with dashes.
+pub(crate) fn words(arguments: &[&str]) -> Source {
+    let word = |(index, text): (usize, &&str)| {
+        let (key, value) = match text.trim_start_matches('-').split_once('=') {
+            Some((key, value)) => (key, Some(value.to_owned())),
+            None => (text.trim_start_matches('-'), None),
+        };
+        CommandWord {
+            key: key.to_owned(),
+            value,
+            argument: index + 1,
+            text: (*text).to_owned(),
+        }
+    };
+    Source::Words(arguments.iter().enumerate().map(word).collect())
+}
+
+pub(crate) fn jobs(compiled: &Compiled) -> Vec<&Job> {
+    compiled.plan.jobs().map(|(_, job)| job).collect()
+}
+
+pub(crate) fn block(job: &Job) -> &BlockWorkload {
+    match &job.workload {
+        Workload::Block(block) => block,
+        _ => panic!("not block I/O"),
+    }
+}
+
+/// One job of one section, with these lines.
+pub(crate) fn job(lines: &str) -> Job {
+    let compiled = file(&format!("[a]\nioengine=null\nsize=1m\n{lines}\n"));
+    let compiled = compiled.unwrap_or_else(|e| panic!("{lines}: {}", e[0].render()));
+    jobs(&compiled)[0].clone()
+}
+
+/// All that is wrong with a job of these lines.
+pub(crate) fn faults(lines: &str) -> Vec<Diagnostic> {
+    match file(&format!("[a]\nioengine=null\nsize=1m\n{lines}\n")) {
+        Ok(_) => panic!("accepted: {lines}"),
+        Err(errors) => errors,
+    }
+}
