@@ -1,5 +1,6 @@
-//! Exit codes of the fio door.
+//! How the fio door ends: exit codes, and what is said about jobs that are wrong.
 
+use weir_jobfile::Diagnostic;
 use weir_schema::RunResult;
 
 use super::ExitStyle;
@@ -28,4 +29,17 @@ pub fn exit_code(result: &RunResult, style: ExitStyle) -> u8 {
         (None, ExitStyle::Fio) => failed,
         (None, ExitStyle::Unix) => failed.min(1),
     }
+}
+
+/// What is wrong with the jobs, for standard error: each fault with its place, then the
+/// sentences that fio says about it.
+pub fn complaint(diagnostics: &[Diagnostic]) -> String {
+    let mut out = String::new();
+    for diagnostic in diagnostics {
+        out.push_str(&diagnostic.render());
+        for sentence in &diagnostic.peer {
+            push!(out, "{sentence}\n");
+        }
+    }
+    out
 }

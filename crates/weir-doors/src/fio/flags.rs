@@ -56,7 +56,7 @@ pub const FLAGS: &[Flag] = &[
         "output-format",
         "LIST",
         OUTPUT,
-        "Formats, comma-separated: normal, json, json+",
+        "One or more of normal,json,json+",
     )
     .default("normal"),
     Flag::with_value("eta", "WHEN", OUTPUT, "Progress while it runs")
@@ -68,12 +68,8 @@ pub const FLAGS: &[Flag] = &[
         OUTPUT,
         "A new progress line after each such time",
     ),
-    Flag::with_value(
-        "eta-interval",
-        "TIME",
-        OUTPUT,
-        "Time between updates of the progress line",
-    ),
+    Flag::with_value("eta-interval", "TIME", OUTPUT, "Accepted")
+        .without_effect("the progress line is renewed four times a second"),
     Flag::with_value(
         "set",
         "[SECTION:]KEY=VALUE",
@@ -87,14 +83,9 @@ pub const FLAGS: &[Flag] = &[
         OWN,
         "Say fio-3.33 where the version is printed",
     ),
-    Flag::with_value(
-        "exit",
-        "STYLE",
-        OWN,
-        "Exit codes: fio's, or those of other programs",
-    )
-    .choices(&["fio", "unix"])
-    .default("fio"),
+    Flag::with_value("exit", "STYLE", OWN, "Exit codes of fio, or unix ones")
+        .choices(&["fio", "unix"])
+        .default("fio"),
     Flag::with_value("max-jobs", "N", REST, "Accepted")
         .without_effect("the number of jobs is not limited"),
     Flag::with_value("alloc-size", "KIB", REST, "Accepted")

@@ -12,7 +12,7 @@ mod request;
 mod tests;
 mod words;
 
-pub use exit::{LACKS, USAGE, exit_code};
+pub use exit::{LACKS, USAGE, complaint, exit_code};
 pub use flags::FLAGS;
 pub use help::HELP;
 pub use request::{Action, Eta, ExitStyle, Format, Options, Run, read};

@@ -7,6 +7,7 @@
 
 use weir_jobfile::{CommandWord, Door, Request, Source, ValueKind, find_option, option_records};
 use weir_schema::catalogue::Catalogue;
+use weir_units::Nanos;
 
 use super::flags::FLAGS;
 use super::help;
@@ -49,10 +50,8 @@ pub struct Options {
     pub output: Option<String>,
     /// When progress is shown.
     pub eta: Eta,
-    /// Text of the time between progress lines that stay, and between updates.
-    pub eta_newline: Option<String>,
-    /// As above.
-    pub eta_interval: Option<String>,
+    /// A new progress line after each such time.
+    pub eta_newline: Option<Nanos>,
     /// Say fio's version.
     pub compat_banner: bool,
     /// Exit codes.
@@ -212,7 +211,8 @@ impl<'a> Reader<'a> {
         self.job_words.push(CommandWord {
             key: name.to_owned(),
             value: value.map(str::to_owned),
-            argument: index,
+            // Counted as in the request's command, where the program's name is first.
+            argument: index + 1,
             text: self.words[index..index + used].join(" "),
         });
         Ok(used)
@@ -267,6 +267,7 @@ impl<'a> Reader<'a> {
                 self.print = Some(self.help(flag, value)?);
             }
             "output-format" => self.options.formats = formats(value)?,
+            "eta-newline" => self.options.eta_newline = Some(time(value)?),
             "section" if value == "global" => {
                 return Err(refuse("fio: can't use global as only section"));
             }
@@ -298,8 +299,6 @@ impl<'a> Reader<'a> {
                     _ => Eta::Auto,
                 }
             }
-            "eta-newline" => self.options.eta_newline = text(),
-            "eta-interval" => self.options.eta_interval = text(),
             "compat-banner" => self.options.compat_banner = true,
             "exit" if value == "unix" => self.options.exit = ExitStyle::Unix,
             _ => {}
@@ -364,6 +363,16 @@ fn unknown(name: &str, words: &[String], index: usize) -> Refusal {
     let hint = nearest(name, known.chain(options))
         .map_or(String::new(), |near| format!("\nDid you mean {near}?"));
     refuse(format!("fio: unrecognized option '--{said}'{hint}"))
+}
+
+/// A time; seconds where no unit is given.
+fn time(text: &str) -> Result<Nanos, Refusal> {
+    let seconds = text.parse().ok().and_then(Nanos::from_secs_f64);
+    seconds.map_or_else(|| text.parse(), Ok).map_err(|error| {
+        refuse(format!(
+            "fio: bad time `{text}`: {error}\nfio: failed parsing eta-newline"
+        ))
+    })
 }
 
 /// The formats in the order in which fio writes them to one stream.

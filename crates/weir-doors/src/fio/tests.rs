@@ -68,10 +68,10 @@ fn options_count_before_files_wherever_they_stand() {
         run.request.sources,
         [
             Source::Words(vec![
-                word("bs", Some("4k"), 0, "--bs=4k"),
-                word("rw", Some("read"), 2, "-rw read"),
-                word("thread", None, 4, "--thread"),
-                word("name", Some("x"), 6, "--name=x"),
+                word("bs", Some("4k"), 1, "--bs=4k"),
+                word("rw", Some("read"), 3, "-rw read"),
+                word("thread", None, 5, "--thread"),
+                word("name", Some("x"), 7, "--name=x"),
             ]),
             Source::File("a.fio".to_owned()),
             Source::File("b.fio".to_owned()),
@@ -89,7 +89,7 @@ fn a_dash_is_a_file_and_two_end_the_options() {
 #[test]
 fn flags_of_the_door_are_no_job_options() {
     let run = run(
-        "--readonly --section=a --section b --set bs=8k --output=o --eta=never \
+        "--readonly --section=a --section b --set bs=8k --output=o --eta=never --eta-newline=2 \
                    --output-format=normal,json --compat-banner --exit=unix job.fio",
     );
     let request = &run.request;
@@ -104,6 +104,10 @@ fn flags_of_the_door_are_no_job_options() {
     );
     assert_eq!(run.options.formats, [Format::Json, Format::Normal]);
     assert_eq!(run.options.output.as_deref(), Some("o"));
+    assert_eq!(
+        run.options.eta_newline,
+        Some(weir_units::Nanos::from_secs(2))
+    );
     assert_eq!(
         (run.options.eta, run.options.exit),
         (Eta::Never, ExitStyle::Unix)
@@ -163,6 +167,7 @@ fn bad_values_of_flags_are_named() {
         "fio: can't use global as only section\n"
     );
     assert!(refused("--eta=perhaps a").contains("always, never, auto"));
+    assert!(refused("--eta-newline=soon a").contains("failed parsing eta-newline"));
     assert!(refused("--set bs a").contains("[SECTION:]KEY=VALUE"));
 }
 
@@ -213,6 +218,9 @@ fn help_lists_what_works_and_its_examples_are_good_words() {
         .filter_map(|l| l.strip_prefix("    weir fio "))
         .collect();
     assert!((3..=5).contains(&examples.len()));
+    for line in page.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
     for example in examples {
         assert!(words(example).is_ok(), "{example}");
     }
@@ -269,4 +277,27 @@ proptest! {
         let word = format!("--{}={value}", FLAGS[index].name);
         let _ = read(&[word, "job".to_owned()], &catalogue());
     }
+}
+
+#[test]
+fn complaints_end_with_the_sentences_of_fio() {
+    struct NoFiles;
+    impl weir_jobfile::Files for NoFiles {
+        fn read(&self, _: &str) -> std::io::Result<Vec<u8>> {
+            Err(std::io::ErrorKind::NotFound.into())
+        }
+    }
+    let surroundings = weir_schema::catalogue::Surroundings::default();
+    let context = weir_jobfile::Context {
+        surroundings: &surroundings,
+        catalogue: &catalogue(),
+        files: &NoFiles,
+    };
+    let request = run("--name=a --rw=bla").request;
+    let text = complaint(&weir_jobfile::compile(&request, &context).unwrap_err());
+    assert!(text.starts_with("error[job.value]: `bla`"), "{text}");
+    assert!(
+        text.contains("argument 2\n") && text.contains("\nfio: failed parsing rw=bla\n"),
+        "{text}"
+    );
 }

@@ -117,6 +117,7 @@ fn help_ends_with_examples_that_are_good_words() {
         .filter_map(|l| l.strip_prefix("    weir run "))
         .collect();
     assert!((3..=5).contains(&examples.len()), "{page}");
+    assert!(page.ends_with(HELP), "wrapped: {page}");
     for example in examples {
         assert!(words(example).is_ok(), "{example}");
     }

@@ -4,9 +4,11 @@
 use std::io::Write as _;
 use std::process::Command;
 
+use serde_json::Value;
 use weir_jobfile::{Context, Files};
 use weir_schema::catalogue::{Catalogue, EngineInfo, Surroundings};
 use weir_schema::{Kind, KindResult, Moments, RunResult, Stage, Workload};
+use weir_stats::Histogram;
 
 use super::sample::{kind, latencies, worker};
 use super::{Options, banner, json, normal};
@@ -264,4 +266,70 @@ fn the_text_has_the_lines_of_fio() {
         let ours = banner(&result.plan, COMPAT, "0") + &normal(&result, COMPAT);
         assert_eq!(template(&ours), template(&theirs), "{words:?}");
     }
+}
+
+/// What fio measured of one kind, from its document: counts, histogram, samples.
+fn told(direction: &Value, what: Kind) -> KindResult {
+    let number = |key: &str| direction[key].as_f64().unwrap();
+    let whole = |key: &str| direction[key].as_u64().unwrap();
+    let mut histogram = Histogram::new();
+    for (ns, count) in direction["clat_ns"]["bins"].as_object().unwrap() {
+        histogram.record_n(ns.parse().unwrap(), count.as_u64().unwrap());
+    }
+    let mut one = kind(
+        what,
+        whole("total_ios"),
+        whole("runtime"),
+        &[(Stage::Clat, histogram)],
+    );
+    let samples = |of: &str, deviation: &str, unit: f64| Moments {
+        count: whole(&format!("{of}_samples")),
+        min: number(&format!("{of}_min")) * unit,
+        max: number(&format!("{of}_max")) * unit,
+        mean: number(&format!("{of}_mean")) * unit,
+        deviation: number(deviation) * unit,
+    };
+    one.bandwidth_samples = Some(samples("bw", "bw_dev", 1024.0));
+    one.iops_samples = Some(samples("iops", "iops_stddev", 1.0));
+    one
+}
+
+#[test]
+fn the_figures_of_fio_are_printed_as_fio_prints_them() {
+    let mut words = with(&["--name=a", "--rw=randrw", "--iodepth=4"]);
+    let mut result = imagined(&words);
+    words.push("--output-format=json+,normal");
+    let Some(theirs) = fio(&words) else {
+        return skip("the_figures_of_fio");
+    };
+    let (document, text) = theirs.split_once("\n}\n").unwrap();
+    let document = document.split_once('{').unwrap().1;
+    let document: Value = serde_json::from_str(&format!("{{{document}}}")).unwrap();
+    let job = &document["jobs"][0];
+    let kinds = vec![
+        told(&job["read"], Kind::Read),
+        told(&job["write"], Kind::Write),
+    ];
+    result.groups[0].jobs[0].workers[0].kinds = kinds;
+    let ours = normal(&result, COMPAT);
+    // Rates, percentiles, samples and group lines; extremes and means are not in the document's
+    // histogram, and the order of events decides the rest.
+    let compared = |text: &str| -> Vec<String> {
+        let starts = [
+            "  read: ",
+            "  write: ",
+            "    clat percentiles",
+            "     |",
+            "   bw ",
+            "   iops ",
+            "   READ: ",
+            "  WRITE: ",
+        ];
+        let chosen = text
+            .lines()
+            .filter(|l| starts.iter().any(|s| l.starts_with(s)));
+        chosen.map(str::to_owned).collect()
+    };
+    assert_eq!(compared(&ours), compared(text));
+    assert!(compared(text).len() > 15, "{text}");
 }
