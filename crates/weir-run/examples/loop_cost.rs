@@ -3,6 +3,7 @@
 //!
 //! Prints nanoseconds per operation: bare and weir's, for the inline loop (depth 1), the queued
 //! loop (depth 32) and the inline loop with a random map; alternating, the median of rounds.
+//! An argument sets the operations of a round.
 
 use std::io;
 use std::sync::Arc;
@@ -138,7 +139,8 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 fn main() {
-    let operations = 2_000_000;
+    let wanted = std::env::args().nth(1).and_then(|n| n.parse().ok());
+    let operations = wanted.unwrap_or(2_000_000);
     let (clock, _) = Clock::detect();
     let blocks = BLOCKS.try_into().expect("not zero");
     let uniform = || Uniform::new(blocks, Streams::new(1, 0).offsets());

@@ -18,6 +18,7 @@ pub mod error;
 pub mod guard;
 pub mod host;
 pub mod limits;
+pub mod local_time;
 pub mod memory;
 pub mod mempolicy;
 pub mod mounts;

@@ -1,3 +1,55 @@
 //! weir: picks the door, wires engines to the plan, sets the exit code.
+//!
+//! Everything that touches the outside beside targets is here: arguments, environment, standard
+//! streams, report files, signals.
+#![forbid(unsafe_code)]
 
-fn main() {}
+mod engines;
+mod fio;
+mod output;
+mod progress;
+mod run;
+mod session;
+mod signals;
+mod surroundings;
+
+use std::process::ExitCode;
+
+use weir_doors::Refusal;
+use weir_doors::top::{self, Verb};
+
+/// What a command that ran leaves for the shell; a hung worker may keep threads behind, so the
+/// process ends without waiting for them.
+pub(crate) type Outcome = Result<u8, Refusal>;
+
+fn main() -> ExitCode {
+    let arguments: Result<Vec<String>, _> =
+        std::env::args_os().map(std::ffi::OsString::into_string).collect();
+    let outcome = match arguments {
+        Ok(arguments) => dispatch(&arguments),
+        Err(word) => Err(Refusal {
+            message: format!("error: the argument {} is not UTF-8\n", word.display()),
+            code: 2,
+        }),
+    };
+    let code = outcome.unwrap_or_else(|refusal| {
+        output::error(&refusal.message);
+        refusal.code
+    });
+    ExitCode::from(code)
+}
+
+fn dispatch(arguments: &[String]) -> Outcome {
+    match top::verb(arguments)? {
+        Verb::Run(words) => run::run(&words),
+        Verb::Fio(words) => fio::run(&words),
+        Verb::Engines => {
+            output::print(&engines::page());
+            Ok(0)
+        }
+        Verb::Print(text) => {
+            output::print(&text);
+            Ok(0)
+        }
+    }
+}

@@ -18,8 +18,8 @@ use crate::worker::{LoopPlan, LoopStop, Worker};
 #[derive(Clone, Copy, Default)]
 struct Slot<O> {
     op: O,
-    /// What has not moved yet: the whole operation, until a short completion.
-    rest: O,
+    /// Bytes that short completions have moved so far.
+    moved: u32,
     started: Tick,
     accepted: Tick,
     intended: Tick,
@@ -153,7 +153,7 @@ where
                 now = self.state.now();
             }
             queue.slots[slot as usize] =
-                Slot { op, rest: op, started: now, accepted: now, intended };
+                Slot { op, moved: 0, started: now, accepted: now, intended };
             match self.engine.submit(slot, &op) {
                 Submit::Queued => {
                     self.count_issue(queue, slot);
@@ -334,7 +334,8 @@ where
     #[inline(never)]
     fn submit_rests(&mut self, queue: &mut Queue<E::Op>) {
         while let Some(slot) = queue.again.pop() {
-            let rest = queue.slots[slot as usize].rest;
+            let waiting = &queue.slots[slot as usize];
+            let rest = waiting.op.advanced(waiting.moved);
             match self.engine.submit(slot, &rest) {
                 Submit::Queued => queue.fresh.push(slot),
                 Submit::Done(result) => {
@@ -363,7 +364,7 @@ fn complete<O: Operation, C: RunClock>(
     let slat = state.nanos(slot.started, slot.accepted);
     let clat = state.nanos(slot.accepted, now);
     let lat = slat + clat;
-    if completed.result == i64::from(slot.rest.length()) {
+    if completed.result == i64::from(slot.op.length() - slot.moved) {
         let kind = &state.live().kinds[slot.op.kind_index() & 3];
         kind.completed.add(1);
         kind.bytes.add(u64::from(slot.op.length()));
@@ -392,10 +393,11 @@ fn incomplete<O: Operation, C: RunClock>(
     lat: u64,
     now: Tick,
 ) {
-    let rest = queue.slots[completed.slot as usize].rest;
+    let slot = &mut queue.slots[completed.slot as usize];
+    let rest = slot.op.advanced(slot.moved);
     match state.incomplete(&rest, completed.result, lat) {
         Rest::GoOn(moved) => {
-            queue.slots[completed.slot as usize].rest = rest.advanced(moved);
+            slot.moved = slot.moved.saturating_add(moved).min(slot.op.length());
             queue.again.push(completed.slot);
         }
         Rest::Over => queue.release(completed.slot, now),

@@ -1,0 +1,151 @@
+//! `weir fio`, or a link named `fio`: the peer's command line, output and exit codes.
+
+use std::cell::RefCell;
+use std::io::Write as _;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use weir_doors::Refusal;
+use weir_doors::fio::output::{banner, failures, json, normal, signal_notice};
+use weir_doors::fio::{Action, Eta, Format, Options, Run, USAGE, exit_code, read};
+use weir_jobfile::{Compiled, Context, compile};
+use weir_schema::RunResult;
+
+use crate::progress::{Mode, Shown};
+use crate::session::{self, Choices};
+use crate::{Outcome, output, surroundings};
+
+/// The words after `fio`.
+pub(crate) fn run(words: &[String]) -> Outcome {
+    match read(words, &weir_block::catalogue())? {
+        Action::Print(text) => {
+            output::print(&text);
+        }
+        Action::ParseOnly(run) => {
+            compiled(&run)?;
+        }
+        Action::ShowCommand(run) => {
+            output::print(&(compiled(&run)?.show_command + "\n"));
+        }
+        Action::ShowPlan(run) => {
+            let plan = compiled(&run)?.plan;
+            let text =
+                plan.to_json().map_err(|e| Refusal { message: format!("{e}\n"), code: USAGE })?;
+            output::print(&(text + "\n"));
+        }
+        Action::Run(run) => return measure(&run),
+    }
+    Ok(0)
+}
+
+fn compiled(run: &Run) -> Result<Compiled, Refusal> {
+    let surroundings = surroundings::read();
+    let context = Context {
+        surroundings: &surroundings,
+        catalogue: &weir_block::catalogue(),
+        files: &surroundings::RealFiles,
+    };
+    let compiled = compile(&run.request, &context).map_err(|all| {
+        let text: Vec<String> = all
+            .iter()
+            .map(|d| {
+                let peer: String = d.peer.iter().map(|line| format!("{line}\n")).collect();
+                d.render() + &peer
+            })
+            .collect();
+        Refusal { message: text.join("\n"), code: USAGE }
+    })?;
+    for note in run.notes.iter().chain(&compiled.notes) {
+        output::error(&format!("note: {note}\n"));
+    }
+    if run.options.warnings_fatal && !compiled.notes.is_empty() {
+        return Err(Refusal { message: String::new(), code: USAGE });
+    }
+    Ok(compiled)
+}
+
+/// Where the report goes: standard output or a file, collected until the end.
+struct Report<'a> {
+    options: &'a Options,
+    text: RefCell<String>,
+}
+
+impl Report<'_> {
+    /// Text for people, which stands before the report in the normal format and on standard error
+    /// beside a document for programs.
+    fn say(&self, text: &str) {
+        if self.options.is_for_programs() {
+            output::error(text);
+        } else if self.options.output.is_some() {
+            self.text.borrow_mut().push_str(text);
+        } else {
+            output::print(text);
+        }
+    }
+
+    fn finish(self, document: &str) -> Result<(), Refusal> {
+        let text = self.text.into_inner() + document;
+        match &self.options.output {
+            None => {
+                output::print(&text);
+                Ok(())
+            }
+            Some(path) => output::write_file(path, &text)
+                .map_err(|message| Refusal { message, code: USAGE }),
+        }
+    }
+}
+
+fn measure(run: &Run) -> Outcome {
+    let plan = compiled(run)?.plan;
+    let options = &run.options;
+    if let Some(path) = &options.output {
+        output::check_writable(path).map_err(|message| Refusal { message, code: USAGE })?;
+    }
+    let texts = options.texts(utc_offset_s());
+    let report = Report { options, text: RefCell::default() };
+    report.say(&banner(&plan, texts, env!("CARGO_PKG_VERSION")));
+    let mode = match options.eta {
+        Eta::Auto => Mode::detect(),
+        Eta::Always => Mode::Line,
+        Eta::Never => Mode::None,
+    };
+    let mut shown = Shown::new(mode, plan.jobs().count());
+    let mut observer = |view: &weir_run::execute::LiveView| shown.show(view);
+    let choices = Choices {
+        announce: &|text| report.say(&format!("{text}\n")),
+        observer: Some(&mut observer),
+        all_or_nothing: false,
+    };
+    let result = session::run(&plan, choices)?;
+    shown.erase();
+    if let Some(end) = result.ended_by {
+        report.say(&signal_notice(end.signal));
+    }
+    session::tell_failures(&result);
+    report.say(&failures(&result));
+    report.finish(&document(&result, options, texts))?;
+    // Threads of a hung job are left behind; what they printed has to be out first.
+    let _ = std::io::stdout().flush();
+    Ok(exit_code(&result, options.exit))
+}
+
+fn document(
+    result: &RunResult,
+    options: &Options,
+    texts: weir_doors::fio::output::Options,
+) -> String {
+    let mut out = String::new();
+    for format in &options.formats {
+        match format {
+            Format::Json | Format::JsonPlus => out += &json(result, texts),
+            Format::Normal => out += &normal(result, texts),
+        }
+    }
+    out
+}
+
+/// Local time minus UTC, from `TZ` files of the system where they say so; UTC otherwise.
+fn utc_offset_s() -> i32 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    weir_sys::local_time::utc_offset_s(now.as_secs())
+}

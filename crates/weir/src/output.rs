@@ -1,0 +1,72 @@
+//! Standard streams and report files.
+//!
+//! A reader that goes away (`| head`) ends the printing and nothing else. A report file appears
+//! whole or not at all: temporary name, fsync, rename.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Prints results. A closed or full standard output is told on standard error, except for a
+/// reader that has seen enough.
+pub(crate) fn print(text: &str) -> bool {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => true,
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => true,
+        Err(e) => {
+            error(&format!("error: standard output: {e}\n"));
+            false
+        }
+    }
+}
+
+/// Prints everything that is not a result.
+pub(crate) fn error(text: &str) {
+    // There is no further place to tell that standard error is gone.
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Writes a report file.
+pub(crate) fn write_file(path: &str, text: &str) -> Result<(), String> {
+    let target = Path::new(path);
+    if !is_plain(target) {
+        // A device or pipe cannot be replaced, only written to.
+        return fs::write(target, text).map_err(|e| format!("error: {path}: {e}\n"));
+    }
+    let temporary = target.with_extension(format!("tmp-{}", std::process::id()));
+    let written = File::create(&temporary).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&temporary, target)
+    });
+    written.map_err(|e| {
+        // The error that matters is the one being reported.
+        let _ = fs::remove_file(&temporary);
+        format!("error: {path}: {e}\n")
+    })
+}
+
+/// Finds out before the run whether a report file can be written at all.
+pub(crate) fn check_writable(path: &str) -> Result<(), String> {
+    let target = Path::new(path);
+    let refuse = |why: &dyn std::fmt::Display| {
+        Err(format!("error: the report {path} cannot be written: {why}\n"))
+    };
+    if target.is_dir() {
+        return refuse(&"it is a directory");
+    }
+    if !is_plain(target) {
+        return Ok(());
+    }
+    let temporary = target.with_extension(format!("tmp-{}", std::process::id()));
+    match File::create(&temporary) {
+        Ok(_) => fs::remove_file(&temporary).or_else(|e| refuse(&e)),
+        Err(e) => refuse(&e),
+    }
+}
+
+/// A regular file, or nothing yet.
+fn is_plain(path: &Path) -> bool {
+    fs::metadata(path).map_or(true, |m| m.is_file())
+}

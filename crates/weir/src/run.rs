@@ -1,0 +1,183 @@
+//! `weir run`: the house door.
+
+use std::io;
+
+use weir_doors::Refusal;
+use weir_doors::run::{Action, Format, Input, Options, Progress, Run, read};
+use weir_jobfile::{Context, Diagnostic, compile};
+use weir_report::{ColorChoice, Flags, Style};
+use weir_schema::{Plan, RunResult, Timing};
+
+use crate::progress::{Mode, Shown};
+use crate::session::{self, Choices};
+use crate::{Outcome, output, surroundings};
+
+/// The words after `run`.
+pub(crate) fn run(words: &[String]) -> Outcome {
+    match read(words)? {
+        Action::Print(text) => {
+            output::print(&text);
+            Ok(0)
+        }
+        Action::Run(run) => measure(&run),
+        Action::Calibrate(_) => calibrate(),
+    }
+}
+
+fn measure(run: &Run) -> Outcome {
+    let mut plan = plan_of(&run.input)?;
+    adapt(&mut plan, &run.options);
+    if run.show_plan {
+        let text = plan.to_json().map_err(|e| Refusal { message: format!("error: {e}\n"), code: 2 })?;
+        output::print(&(text + "\n"));
+        return Ok(0);
+    }
+    for file in &run.options.outputs {
+        output::check_writable(&file.path).map_err(|message| Refusal { message, code: 2 })?;
+    }
+    let mut shown = Shown::new(progress_mode(run.options.progress), plan.jobs().count());
+    let mut observer = |view: &weir_run::execute::LiveView| shown.show(view);
+    let result = session::run(
+        &plan,
+        Choices {
+            announce: &|text| output::error(&format!("{text}\n")),
+            observer: Some(&mut observer),
+            all_or_nothing: true,
+        },
+    )?;
+    shown.erase();
+    report(&result, &run.options)
+}
+
+/// Prints and stores the report; the exit code.
+fn report(result: &RunResult, options: &Options) -> Outcome {
+    let mut good = output::print(&text_of(result, options.format, options, true));
+    if options.format == Format::Json {
+        session::tell_failures(result);
+    }
+    for file in &options.outputs {
+        if let Err(message) = output::write_file(&file.path, &text_of(result, file.format, options, false)) {
+            output::error(&message);
+            good = false;
+        }
+    }
+    if let Some(end) = result.ended_by {
+        return Ok(u8::try_from(128 + end.signal).unwrap_or(130));
+    }
+    let strict = result.warnings.iter().any(|w| options.strict.holds(&w.id));
+    Ok(u8::from(!good || strict || result.failed_jobs() > 0))
+}
+
+fn text_of(result: &RunResult, format: Format, options: &Options, on_stdout: bool) -> String {
+    match format {
+        // Numbers of a result are finite, and everything else has a JSON form.
+        Format::Json => weir_report::json(result).unwrap_or_default(),
+        Format::Text => weir_report::text(result, &style(options, on_stdout)),
+    }
+}
+
+fn style(options: &Options, on_stdout: bool) -> Style {
+    let flags = Flags {
+        color: match options.color {
+            Some(true) => ColorChoice::Always,
+            Some(false) => ColorChoice::Never,
+            None if !on_stdout => ColorChoice::Never,
+            None => ColorChoice::Auto,
+        },
+        width: options.width.map(usize::from),
+        ascii: options.ascii,
+        raw: options.raw,
+        percentiles: options.percentiles.clone(),
+    };
+    let terminal = surroundings::terminal(&io::stdout());
+    Style::detect(&flags, &surroundings::environment(), terminal)
+}
+
+fn progress_mode(progress: Progress) -> Mode {
+    match progress {
+        Progress::Auto => Mode::detect(),
+        Progress::Plain => Mode::Plain,
+        Progress::None => Mode::None,
+        Progress::Json => Mode::Json,
+    }
+}
+
+/// What flags of the command line change in every job.
+fn adapt(plan: &mut Plan, options: &Options) {
+    for job in plan.groups.iter_mut().flat_map(|g| &mut g.jobs) {
+        if let Some(percentiles) = &options.percentiles {
+            job.recording.percentiles.clone_from(percentiles);
+        }
+        if options.no_latency {
+            job.recording.timing = Timing::EndsOnly;
+        }
+    }
+}
+
+fn plan_of(input: &Input) -> Result<Plan, Refusal> {
+    match input {
+        Input::Plan { path, read_only } => stored_plan(path, *read_only),
+        Input::Jobs(request) => {
+            let surroundings = surroundings::read();
+            let context = Context {
+                surroundings: &surroundings,
+                catalogue: &weir_block::catalogue(),
+                files: &surroundings::RealFiles,
+            };
+            let compiled = compile(request, &context).map_err(|all| refuse(&all))?;
+            for note in &compiled.notes {
+                output::error(&format!("note: {note}\n"));
+            }
+            Ok(compiled.plan)
+        }
+    }
+}
+
+fn refuse(all: &[Diagnostic]) -> Refusal {
+    let text: Vec<String> = all.iter().map(Diagnostic::render).collect();
+    Refusal { message: text.join("\n"), code: 2 }
+}
+
+fn stored_plan(path: &str, read_only: bool) -> Result<Plan, Refusal> {
+    let refuse = |message: String| Refusal { message, code: 2 };
+    let text = std::fs::read_to_string(path).map_err(|e| refuse(format!("error: {path}: {e}\n")))?;
+    let mut plan = Plan::from_json(&text).map_err(|e| refuse(format!("error: {path}:{e}\n")))?;
+    if read_only {
+        for job in plan.groups.iter_mut().flat_map(|g| &mut g.jobs) {
+            let weir_schema::Workload::Block(workload) = &mut job.workload else { continue };
+            workload.targets.open.read_only = true;
+        }
+    }
+    Ok(plan)
+}
+
+/// Measures the loop's own cost and nothing else.
+fn calibrate() -> Outcome {
+    let plan = Plan {
+        schema: weir_schema::PLAN_SCHEMA.to_owned(),
+        name: "calibrate".to_owned(),
+        door: "run".to_owned(),
+        command: Vec::new(),
+        global_words: Vec::new(),
+        groups: Vec::new(),
+    };
+    let choices = Choices { announce: &|_| (), observer: None, all_or_nothing: false };
+    let result = session::run(&plan, choices)?;
+    let clock = &result.clock;
+    let mut text = format!("clock        {} ({})\n", source_name(&result), clock.reason);
+    text += &format!("clock read   {:.1} ns\n", clock.read_ns);
+    if let Some(cost) = result.instrument.ns_per_op {
+        text += &format!("loop         {cost:.1} ns per operation\n");
+    }
+    output::print(&text);
+    Ok(0)
+}
+
+fn source_name(result: &RunResult) -> &'static str {
+    match result.clock.source {
+        weir_schema::ClockSource::Tsc => "tsc",
+        weir_schema::ClockSource::Cntvct => "cntvct",
+        weir_schema::ClockSource::Monotonic => "monotonic",
+        weir_schema::ClockSource::Simulated => "simulated",
+    }
+}

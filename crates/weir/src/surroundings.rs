@@ -1,0 +1,104 @@
+//! What this process is surrounded by: environment, CPUs, files to read, facts for the result.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal, Read};
+
+use weir_jobfile::Files;
+use weir_report::Terminal;
+use weir_schema::catalogue::Surroundings;
+use weir_schema::{ClockFacts, ClockSource, HostFacts};
+use weir_sys::Tree;
+use weir_sys::clock::{self, Source};
+use weir_sys::host;
+use weir_sys::memory::MemoryFacts;
+use weir_sys::topology::Topology;
+
+/// A job file larger than this is none.
+const LARGEST_FILE: u64 = 64 << 20;
+
+/// The environment, as far as it is text.
+pub(crate) fn environment() -> BTreeMap<String, String> {
+    std::env::vars_os()
+        .filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
+        .collect()
+}
+
+/// What a parser may know.
+pub(crate) fn read() -> Surroundings {
+    let tree = Tree::real();
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let memory = MemoryFacts::read(&tree).total.map_or(0, |b| b.0);
+    Surroundings {
+        cpus: u32::try_from(cpus).unwrap_or(u32::MAX),
+        page_bytes: rustix::param::page_size() as u64,
+        memory_mib: memory >> 20,
+        environment: environment(),
+    }
+}
+
+/// Files of the real file system; `-` is standard input.
+pub(crate) struct RealFiles;
+
+impl Files for RealFiles {
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let source: Box<dyn Read> = match path {
+            "-" => Box::new(io::stdin().lock()),
+            _ => {
+                let file = std::fs::File::open(path)?;
+                if file.metadata()?.is_dir() {
+                    return Err(io::Error::from(io::ErrorKind::IsADirectory));
+                }
+                Box::new(file)
+            }
+        };
+        source.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > LARGEST_FILE {
+            return Err(io::Error::other("larger than 64 MiB: not a job file"));
+        }
+        Ok(bytes)
+    }
+}
+
+/// Facts about the machine for the result.
+pub(crate) fn host() -> HostFacts {
+    let tree = Tree::real();
+    let facts = host::HostFacts::read(&tree, &Topology::read(&tree));
+    HostFacts {
+        hostname: Some(facts.hostname),
+        kernel: Some(facts.kernel),
+        os: facts.os,
+        cpu_model: facts.cpu_model,
+        cpus: u32::try_from(facts.cpus).ok(),
+        governor: (!facts.governors.is_empty()).then(|| facts.governors.join(", ")),
+        memory_bytes: facts.memory,
+        numa_nodes: u32::try_from(facts.numa_nodes).ok(),
+        devices: Vec::new(),
+    }
+}
+
+/// Facts about the clock for the result.
+pub(crate) fn clock_facts(facts: clock::ClockFacts) -> ClockFacts {
+    ClockFacts {
+        source: match facts.source {
+            Source::Counter if cfg!(target_arch = "aarch64") => ClockSource::Cntvct,
+            Source::Counter => ClockSource::Tsc,
+            Source::Monotonic => ClockSource::Monotonic,
+        },
+        reason: facts.reason,
+        frequency_hz: facts.frequency_hz,
+        read_ns: facts.read_cost_ns,
+        residual_ns: None,
+        residual_ppm: None,
+        anchors: 0,
+    }
+}
+
+/// Facts about a stream that text goes to.
+pub(crate) fn terminal(stream: &(impl IsTerminal + std::os::fd::AsFd)) -> Terminal {
+    let columns = rustix::termios::tcgetwinsize(stream.as_fd()).ok();
+    Terminal {
+        is_terminal: stream.is_terminal(),
+        columns: columns.map(|size| usize::from(size.ws_col)).filter(|&c| c > 0),
+    }
+}
