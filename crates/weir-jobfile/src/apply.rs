@@ -12,7 +12,7 @@ use crate::draft::{Draft, Engine, Sizes};
 use crate::load::{Entry, Origin};
 use crate::nearest::nearest;
 use crate::options::{Apply, Env, OptionRecord, Scope, Support, find_option, names};
-use crate::report::Report;
+use crate::report::{MAX_ERRORS, Report};
 use crate::substitute::{Substituted, substitute};
 use crate::value::number::{Scale, number};
 use crate::value::{self, Value};
@@ -63,6 +63,8 @@ pub(crate) struct Applier<'a> {
     pub request: &'a Request,
     /// Sets that were reported already: they are applied to each job.
     failed_sets: Vec<usize>,
+    /// Faults so far: beyond those that are shown no nearest name is looked for.
+    faults: usize,
 }
 
 impl<'a> Applier<'a> {
@@ -71,6 +73,7 @@ impl<'a> Applier<'a> {
             context,
             request,
             failed_sets: Vec::new(),
+            faults: 0,
         }
     }
 
@@ -92,7 +95,10 @@ impl<'a> Applier<'a> {
                 }
                 match self.entry(draft, entry, record, report) {
                     Ok(word) => words[index] = word,
-                    Err(fault) => faults.push((index, entry.origin, fault)),
+                    Err(fault) => {
+                        self.faults += 1;
+                        faults.push((index, entry.origin, fault));
+                    }
                 }
             }
         }
@@ -142,7 +148,7 @@ impl<'a> Applier<'a> {
                 return Ok(None);
             }
             if !engines.contains(&draft.engine.name.as_str()) {
-                return Err(Box::new(self.unknown(draft, entry, Some(engines), report)));
+                return Err(Box::new(self.unknown(draft, entry, Some(engines))));
             }
         }
         if let Some(given) = given.as_mut().filter(|g| g.keyword)
@@ -292,7 +298,7 @@ impl<'a> Applier<'a> {
             .and_then(|e| e.settings.iter().find(|s| s.name == entry.key))
             .copied();
         let Some(info) = info else {
-            return Err(Box::new(self.unknown(draft, entry, None, report)));
+            return Err(Box::new(self.unknown(draft, entry, None)));
         };
         let text = given.map(|g| g.text.as_str());
         set(draft, &info, info.name, text).map_err(|fault| {
@@ -309,13 +315,7 @@ impl<'a> Applier<'a> {
         }))
     }
 
-    fn unknown(
-        &self,
-        draft: &Draft,
-        entry: &Entry,
-        engines: Option<&[&str]>,
-        report: &Report,
-    ) -> Diagnostic {
+    fn unknown(&self, draft: &Draft, entry: &Entry, engines: Option<&[&str]>) -> Diagnostic {
         let key = entry.key.as_str();
         let mut fault = match engines {
             None => Fault::new("job.unknown-option", format!("there is no option `{key}`"))
@@ -330,7 +330,7 @@ impl<'a> Applier<'a> {
         let known = names()
             .chain(settings.iter().map(|s| s.name))
             .filter(|n| *n != key);
-        let near = if report.is_full() || engines.is_some() {
+        let near = if self.faults >= MAX_ERRORS || engines.is_some() {
             None
         } else {
             nearest(key, known)

@@ -25,7 +25,7 @@ pub struct Diagnostic {
     pub source: Option<String>,
     /// The line it stands in, at most [`MAX_LINE`] bytes of it.
     pub line_text: Option<String>,
-    /// Line number from 1; for the command line the argument's number.
+    /// Line number from 1; for the command line the argument's number, 0 for `--set`.
     pub line: usize,
     /// First column from 1, in characters.
     pub column: usize,
@@ -46,6 +46,9 @@ pub const COMMAND_LINE: &str = "command line";
 
 /// Longest line of a job file in bytes.
 pub const MAX_LINE: usize = 4096;
+
+/// Longest sentence of a message in bytes.
+const MAX_TEXT: usize = 600;
 
 /// Characters of a line that a message shows.
 const SHOWN: usize = 100;
@@ -207,7 +210,9 @@ impl Diagnostic {
 
     fn render_place(&self, source: &str, out: &mut String) {
         let source = printable(source);
-        if source == COMMAND_LINE {
+        if source == COMMAND_LINE && self.line == 0 {
+            push(out, format_args!("  --> {source}\n"));
+        } else if source == COMMAND_LINE {
             push(
                 out,
                 format_args!("  --> {source}, argument {}\n", self.line),
@@ -247,11 +252,12 @@ fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
     let _ = out.write_fmt(text);
 }
 
-/// Text without control characters.
+/// Text without control characters, not longer than a screen.
 fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect()
+    let shown = cut(text, MAX_TEXT);
+    let end = if shown.len() < text.len() { "…" } else { "" };
+    let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    shown.chars().map(plain).chain(end.chars()).collect()
 }
 
 /// The part of a line around the span, the columns before the span in it, the carets.

@@ -6,7 +6,7 @@
 //! ([`option_records`]): parser, checks and help are made from them. Not here: running a plan,
 //! opening targets, fio's command line beside job options.
 //!
-//! The way through: [`mod@syntax`] splits lines, `load` follows files and includes, `substitute`
+//! The way through: `syntax` splits lines, `load` follows files and includes, `substitute`
 //! replaces variables, `value` reads what an option takes, `options` says what it does to a
 //! `draft`, `finish` makes the plan's job of it, `compile` the plan.
 #![forbid(unsafe_code)]

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::diagnostic::{Diagnostic, Fault};
 
 /// Errors that are kept; the rest is only counted.
-const MAX_ERRORS: usize = 500;
+pub(crate) const MAX_ERRORS: usize = 500;
 
 /// Errors and notes in the order of their discovery.
 #[derive(Debug, Default)]
@@ -32,13 +32,16 @@ impl Report {
         }
     }
 
-    /// Whether details of further errors are still kept.
-    pub(crate) fn is_full(&self) -> bool {
-        self.errors.len() >= MAX_ERRORS
-    }
-
-    /// All errors; the last one says how many were left out.
+    /// All errors, each source's in the order of its lines; the last one says how many were left out.
     pub(crate) fn into_errors(mut self) -> Vec<Diagnostic> {
+        let mut sources: Vec<Option<String>> = Vec::new();
+        for error in &self.errors {
+            if !sources.contains(&error.source) {
+                sources.push(error.source.clone());
+            }
+        }
+        let place = |e: &Diagnostic| (sources.iter().position(|s| *s == e.source), e.line);
+        self.errors.sort_by_cached_key(place);
         if self.more > 0 {
             let message = format!("{} more errors are not shown", self.more);
             self.errors

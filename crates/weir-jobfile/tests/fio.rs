@@ -1,6 +1,12 @@
 //! Accepting and refusing, side by side with an installed fio.
 //!
 //! Each line is one job's option. Where weir means to differ it says so in the list.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "tests fail by panicking, and say what they skip"
+)]
 
 mod common;
 
@@ -237,8 +243,10 @@ fn records_have_the_bounds_and_words_that_fio_prints() {
             assert_eq!(high, format!("max={max}"), "{}", record.name);
         }
         for (word, meaning) in words {
+            // fio prints nothing for words without a meaning.
+            let line = format!(": {word:<10} {meaning}");
             assert!(
-                help.contains(&format!(": {word:<10} {meaning}")),
+                meaning.is_empty() || help.contains(&line),
                 "{}={word}",
                 record.name
             );

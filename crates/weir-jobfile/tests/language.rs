@@ -1,4 +1,5 @@
 //! The language through the front door: sections, order, values, messages.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod common;
 
@@ -329,6 +330,12 @@ fn every_error_of_every_section_is_reported_at_once() {
 }
 
 #[test]
+fn errors_come_in_the_order_of_lines() {
+    let errors = file("[a]\nbad=1\n[broken\n[b]\nbs=1x\n").unwrap_err();
+    assert_eq!(errors.iter().map(|d| d.line).collect::<Vec<_>>(), [2, 3, 5]);
+}
+
+#[test]
 fn the_wrong_part_of_a_list_is_underlined() {
     let error = &faults("bs=4k,8x")[0];
     assert_eq!((error.column, error.length), (7, 2));
@@ -414,7 +421,13 @@ fn words_before_a_file_lie_under_it_and_sets_lie_over_it() {
     let errors = compile_in(&r, &files).unwrap_err();
     let messages: Vec<_> = errors.iter().map(|d| d.message.as_str()).collect();
     assert_eq!(messages.len(), 3, "{messages:#?}");
-    assert_eq!(errors[1].column, "--set bs=".len() + 1);
+    let error = errors.iter().find(|d| d.message.contains("8x")).unwrap();
+    assert_eq!((error.line, error.column), (0, "--set bs=".len() + 1));
+    assert!(
+        error.render().contains("--> command line\n"),
+        "{}",
+        error.render()
+    );
 }
 
 #[test]

@@ -109,7 +109,7 @@ pub enum ValueKind {
     },
     /// Numbers separated by `:`.
     Numbers {
-        /// Smallest.
+        /// All are above this.
         min: f64,
         /// Largest.
         max: f64,

@@ -162,7 +162,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .of(Category::Report)
         .default("1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99")
         .long("At most 20, each above 0 and up to 100. weir's own report shows 50, 90, 99 and 99.9 when it is not given.")
-        .numbers(f64::MIN_POSITIVE, 100.0, 20, |d, mut list| {
+        .numbers(0.0, 100.0, 20, |d, mut list| {
             list.sort_by(f64::total_cmp);
             d.recording.percentiles = list.into_iter().map(Percent).collect();
         }),

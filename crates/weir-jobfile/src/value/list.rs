@@ -165,13 +165,15 @@ pub(crate) fn floats(text: &str, min: f64, max: f64, most: usize) -> Result<Vec<
             .peer(format!("the list exceeding max length {most}")));
     }
     for value in &values {
-        if *value > max || *value < min {
-            return Err(Fault::range(format!("{value} is outside {min}–{max}"))
-                .label("out of range")
-                .peer(format!(
-                    "value out of range: {value:.6} (range max: {max:.6})"
-                ))
-                .piece(&value.to_string()));
+        if *value > max || *value <= min {
+            return Err(
+                Fault::range(format!("{value} is not above {min} and up to {max}"))
+                    .label("out of range")
+                    .peer(format!(
+                        "value out of range: {value:.6} (range max: {max:.6})"
+                    ))
+                    .piece(&value.to_string()),
+            );
         }
     }
     Ok(values)
