@@ -293,11 +293,11 @@ fn complaints_end_with_the_sentences_of_fio() {
         catalogue: &catalogue(),
         files: &NoFiles,
     };
-    let request = run("--name=a --rw=bla").request;
+    let request = run("--name=a --ioengine=null --rw=bla").request;
     let text = complaint(&weir_jobfile::compile(&request, &context).unwrap_err());
     assert!(text.starts_with("error[job.value]: `bla`"), "{text}");
     assert!(
-        text.contains("argument 2\n") && text.contains("\nfio: failed parsing rw=bla\n"),
+        text.contains("argument 3\n") && text.contains("\nfio: failed parsing rw=bla\n"),
         "{text}"
     );
 }

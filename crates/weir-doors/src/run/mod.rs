@@ -4,6 +4,7 @@
 //! jobs are changed with `--set`; job words of their own belong to `weir fio`.
 
 mod flags;
+mod plan;
 #[cfg(test)]
 mod tests;
 
@@ -13,6 +14,7 @@ use weir_jobfile::{Door, Request, Source};
 use weir_units::Percent;
 
 pub use flags::FLAGS;
+pub use plan::{LACKS, USAGE, exit_code};
 
 use crate::flags::command;
 use crate::refusal::Refusal;
@@ -141,7 +143,7 @@ impl Strict {
 pub fn read(words: &[String]) -> Result<Action, Refusal> {
     let matches = match builder().try_get_matches_from(words) {
         Ok(matches) => matches,
-        Err(error) if error.use_stderr() => return Err(Refusal::new(2, error.to_string())),
+        Err(error) if error.use_stderr() => return Err(Refusal::new(USAGE, error.to_string())),
         Err(asked) => return Ok(Action::Print(asked.to_string())),
     };
     let options = options(&matches)?;
@@ -223,7 +225,7 @@ fn input(matches: &ArgMatches, words: &[String]) -> Result<Input, Refusal> {
 
 fn usage(what: &str) -> Refusal {
     Refusal::new(
-        2,
+        USAGE,
         format!("error: {what}\n\nUsage: weir run [OPTIONS] FILE…\n\nFor more, weir run --help"),
     )
 }

@@ -1,0 +1,144 @@
+//! What the flags of `weir run` do to a plan, and how its run ends.
+//!
+//! In: a plan from job files or from a file of its own. Out: the same plan with what the
+//! command line asks for; the exit code of a result.
+
+use weir_schema::{Kind, Plan, RunResult, Timing, Workload};
+
+use super::{Input, Run, Strict};
+use crate::refusal::Refusal;
+
+/// The machine lacks something that was asked for.
+pub const LACKS: u8 = 3;
+/// Usage and plan errors; nothing was touched.
+pub const USAGE: u8 = 2;
+
+impl Run {
+    /// Puts the flags that concern a plan into it.
+    ///
+    /// # Errors
+    /// `--readonly` and a stored plan that writes.
+    pub fn adjust(&self, plan: &mut Plan) -> Result<(), Refusal> {
+        if let Input::Plan {
+            path,
+            read_only: true,
+        } = &self.input
+        {
+            forbid_writes(plan, path)?;
+        }
+        for job in plan.groups.iter_mut().flat_map(|g| &mut g.jobs) {
+            let recording = &mut job.recording;
+            if let Some(percentiles) = &self.options.percentiles {
+                recording.percentiles.clone_from(percentiles);
+            }
+            if self.options.no_latency {
+                recording.timing = Timing::EndsOnly;
+                (recording.slat, recording.clat, recording.lat) = (false, false, false);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn forbid_writes(plan: &mut Plan, path: &str) -> Result<(), Refusal> {
+    for job in plan.groups.iter_mut().flat_map(|g| &mut g.jobs) {
+        // Workloads of other kinds join the enum together with their own answer.
+        let Workload::Block(work) = &mut job.workload else {
+            continue;
+        };
+        if work.mix.has(Kind::Write) || work.mix.has(Kind::Trim) {
+            return Err(Refusal::new(
+                USAGE,
+                format!(
+                    "error: --readonly, and job `{}` of {path} writes or trims",
+                    job.name
+                ),
+            ));
+        }
+        work.targets.open.read_only = true;
+    }
+    Ok(())
+}
+
+/// 0 good; 1 failures, errors, or warnings that `--strict` names; 128 + signal.
+pub fn exit_code(result: &RunResult, strict: &Strict) -> u8 {
+    if let Some(end) = result.ended_by {
+        return u8::try_from(end.signal).map_or(u8::MAX, |signal| signal.saturating_add(128));
+    }
+    let mut workers = result.jobs().flat_map(|j| &j.workers);
+    let failed = result.failed_jobs() > 0
+        || workers.any(|w| w.failure.is_some() || w.kinds.iter().any(|k| !k.errors.is_empty()))
+        || result.warnings.iter().any(|w| strict.holds(&w.id));
+    u8::from(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_schema::{EndedBy, Mix, Warning};
+    use weir_units::Percent;
+
+    use super::*;
+    use crate::fio::output::sample;
+    use crate::run::{Action, read};
+
+    fn run(words: &[&str]) -> Run {
+        match read(&words.iter().map(ToString::to_string).collect::<Vec<_>>()) {
+            Ok(Action::Run(run)) => *run,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn flags_about_recording_reach_every_job() {
+        let mut plan = sample::mixed().plan;
+        run(&["a.fio"]).adjust(&mut plan).unwrap();
+        assert_eq!(plan, sample::mixed().plan);
+        run(&["--percentiles=50", "--no-latency", "a.fio"])
+            .adjust(&mut plan)
+            .unwrap();
+        let recording = &plan.groups[0].jobs[0].recording;
+        assert_eq!(recording.percentiles, [Percent(50.0)]);
+        assert_eq!(recording.timing, Timing::EndsOnly);
+        assert!(!recording.lat);
+    }
+
+    #[test]
+    fn a_stored_plan_that_writes_is_refused_when_read_only() {
+        let only = run(&["p.json", "--readonly"]);
+        let refusal = only.adjust(&mut sample::mixed().plan).unwrap_err();
+        assert_eq!(refusal.code, USAGE);
+        assert!(
+            refusal.message.contains("job `mix` of p.json writes"),
+            "{refusal}"
+        );
+        let job = sample::job("r", Mix::only(Kind::Read), &[]);
+        let mut plan = sample::result(vec![vec![(job, Vec::new())]]).plan;
+        only.adjust(&mut plan).unwrap();
+        let Workload::Block(work) = &plan.groups[0].jobs[0].workload else {
+            panic!("block I/O")
+        };
+        assert!(work.targets.open.read_only);
+    }
+
+    #[test]
+    fn the_exit_code_tells_good_failed_strict_and_interrupted_apart() {
+        let mut result = sample::mixed();
+        assert_eq!(exit_code(&result, &Strict::All), 0);
+        result.warnings.push(Warning {
+            id: "cpu-steal".to_owned(),
+            job: None,
+            cause: String::new(),
+            remedy: String::new(),
+        });
+        assert_eq!(exit_code(&result, &Strict::No), 0);
+        assert_eq!(exit_code(&result, &Strict::All), 1);
+        assert_eq!(
+            exit_code(&result, &Strict::Ids(vec!["numa-far".to_owned()])),
+            0
+        );
+        result.groups[0].jobs[0].workers[0].kinds[0].errors = [(5, 1)].into();
+        assert_eq!(exit_code(&result, &Strict::No), 1);
+        result.ended_by = Some(EndedBy { signal: 2 });
+        assert_eq!(exit_code(&result, &Strict::No), 130);
+    }
+}
