@@ -18,6 +18,7 @@ mod seat;
 mod shape;
 pub mod sim;
 mod source;
+mod trace;
 mod worker;
 
 pub use clock::RunClock;

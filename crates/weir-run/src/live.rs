@@ -5,11 +5,13 @@
 //! the sampler derives from differences of two reads.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 
 use weir_stats::{Histogram, Recorder};
+
+use crate::trace::TraceQueue;
 
 /// Kinds that are counted apart: read, write, trim, sync.
 pub const KINDS: usize = 4;
@@ -202,6 +204,8 @@ pub struct WorkerLive {
     pub at_offset: Counter,
     /// Target of the last operation issued.
     pub at_target: Counter,
+    /// Per-operation trace, if it is wanted.
+    pub(crate) trace: Option<Arc<TraceQueue>>,
     /// Number of times the measurement was reset at the end of ramp (0 or 1).
     pub resets: Counter,
 }
@@ -221,7 +225,14 @@ impl WorkerLive {
             at_offset: Counter::default(),
             at_target: Counter::default(),
             resets: Counter::default(),
+            trace: None,
         }
+    }
+
+    /// Traces every operation.
+    pub(crate) fn traced(mut self) -> Self {
+        self.trace = Some(Arc::new(TraceQueue::new()));
+        self
     }
 
     /// The end of ramp: forgets everything so far; the writer's thread only.

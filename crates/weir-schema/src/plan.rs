@@ -359,8 +359,8 @@ pub struct Recording {
     pub unify_kinds: bool,
     /// Disk counters before and after.
     pub disk_counters: bool,
-    /// Per-operation logs.
-    pub traces: Vec<Trace>,
+    /// Per-operation log.
+    pub trace: Option<Trace>,
 }
 
 impl Default for Recording {
@@ -382,7 +382,7 @@ impl Default for Recording {
             iops_sample_ns: Nanos(500_000_000),
             unify_kinds: false,
             disk_counters: true,
-            traces: Vec::new(),
+            trace: None,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_doors::Refusal;
 use weir_doors::fio::output::{banner, failures, json, normal, signal_notice};
-use weir_doors::fio::{Action, Eta, Format, Options, Run, USAGE, exit_code, read};
+use weir_doors::fio::{Action, Eta, Format, Options, Run, USAGE, complaint, exit_code, read};
 use weir_jobfile::{Compiled, Context, compile};
 use weir_schema::RunResult;
 
@@ -45,14 +45,7 @@ fn compiled(run: &Run) -> Result<Compiled, Refusal> {
         files: &surroundings::RealFiles,
     };
     let compiled = compile(&run.request, &context).map_err(|all| {
-        let text: Vec<String> = all
-            .iter()
-            .map(|d| {
-                let peer: String = d.peer.iter().map(|line| format!("{line}\n")).collect();
-                d.render() + &peer
-            })
-            .collect();
-        Refusal { message: text.join("\n"), code: USAGE }
+        Refusal { message: complaint(&all), code: USAGE }
     })?;
     for note in run.notes.iter().chain(&compiled.notes) {
         output::error(&format!("note: {note}\n"));
@@ -109,7 +102,7 @@ fn measure(run: &Run) -> Outcome {
         Eta::Always => Mode::Line,
         Eta::Never => Mode::None,
     };
-    let mut shown = Shown::new(mode, plan.jobs().count());
+    let mut shown = Shown::new(mode, plan.jobs().count()).keeping(options.eta_newline);
     let mut observer = |view: &weir_run::execute::LiveView| shown.show(view);
     let choices = Choices {
         announce: &|text| report.say(&format!("{text}\n")),

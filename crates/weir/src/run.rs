@@ -3,10 +3,10 @@
 use std::io;
 
 use weir_doors::Refusal;
-use weir_doors::run::{Action, Format, Input, Options, Progress, Run, read};
+use weir_doors::run::{Action, Format, Input, Options, Progress, Run, USAGE, exit_code, read};
 use weir_jobfile::{Context, Diagnostic, compile};
 use weir_report::{ColorChoice, Flags, Style};
-use weir_schema::{Plan, RunResult, Timing};
+use weir_schema::{Plan, RunResult};
 
 use crate::progress::{Mode, Shown};
 use crate::session::{self, Choices};
@@ -26,14 +26,14 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 
 fn measure(run: &Run) -> Outcome {
     let mut plan = plan_of(&run.input)?;
-    adapt(&mut plan, &run.options);
+    run.adjust(&mut plan)?;
     if run.show_plan {
-        let text = plan.to_json().map_err(|e| Refusal { message: format!("error: {e}\n"), code: 2 })?;
+        let text = plan.to_json().map_err(|e| Refusal { message: format!("error: {e}\n"), code: USAGE })?;
         output::print(&(text + "\n"));
         return Ok(0);
     }
     for file in &run.options.outputs {
-        output::check_writable(&file.path).map_err(|message| Refusal { message, code: 2 })?;
+        output::check_writable(&file.path).map_err(|message| Refusal { message, code: USAGE })?;
     }
     let mut shown = Shown::new(progress_mode(run.options.progress), plan.jobs().count());
     let mut observer = |view: &weir_run::execute::LiveView| shown.show(view);
@@ -61,11 +61,8 @@ fn report(result: &RunResult, options: &Options) -> Outcome {
             good = false;
         }
     }
-    if let Some(end) = result.ended_by {
-        return Ok(u8::try_from(128 + end.signal).unwrap_or(130));
-    }
-    let strict = result.warnings.iter().any(|w| options.strict.holds(&w.id));
-    Ok(u8::from(!good || strict || result.failed_jobs() > 0))
+    let code = exit_code(result, &options.strict);
+    Ok(if good { code } else { code.max(1) })
 }
 
 fn text_of(result: &RunResult, format: Format, options: &Options, on_stdout: bool) -> String {
@@ -102,21 +99,9 @@ fn progress_mode(progress: Progress) -> Mode {
     }
 }
 
-/// What flags of the command line change in every job.
-fn adapt(plan: &mut Plan, options: &Options) {
-    for job in plan.groups.iter_mut().flat_map(|g| &mut g.jobs) {
-        if let Some(percentiles) = &options.percentiles {
-            job.recording.percentiles.clone_from(percentiles);
-        }
-        if options.no_latency {
-            job.recording.timing = Timing::EndsOnly;
-        }
-    }
-}
-
 fn plan_of(input: &Input) -> Result<Plan, Refusal> {
     match input {
-        Input::Plan { path, read_only } => stored_plan(path, *read_only),
+        Input::Plan { path, .. } => stored_plan(path),
         Input::Jobs(request) => {
             let surroundings = surroundings::read();
             let context = Context {
@@ -135,20 +120,13 @@ fn plan_of(input: &Input) -> Result<Plan, Refusal> {
 
 fn refuse(all: &[Diagnostic]) -> Refusal {
     let text: Vec<String> = all.iter().map(Diagnostic::render).collect();
-    Refusal { message: text.join("\n"), code: 2 }
+    Refusal { message: text.join("\n"), code: USAGE }
 }
 
-fn stored_plan(path: &str, read_only: bool) -> Result<Plan, Refusal> {
-    let refuse = |message: String| Refusal { message, code: 2 };
+fn stored_plan(path: &str) -> Result<Plan, Refusal> {
+    let refuse = |message: String| Refusal { message, code: USAGE };
     let text = std::fs::read_to_string(path).map_err(|e| refuse(format!("error: {path}: {e}\n")))?;
-    let mut plan = Plan::from_json(&text).map_err(|e| refuse(format!("error: {path}:{e}\n")))?;
-    if read_only {
-        for job in plan.groups.iter_mut().flat_map(|g| &mut g.jobs) {
-            let weir_schema::Workload::Block(workload) = &mut job.workload else { continue };
-            workload.targets.open.read_only = true;
-        }
-    }
-    Ok(plan)
+    Plan::from_json(&text).map_err(|e| refuse(format!("error: {path}:{e}\n")))
 }
 
 /// Measures the loop's own cost and nothing else.

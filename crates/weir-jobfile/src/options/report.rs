@@ -214,7 +214,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .of(Category::Log)
         .long("weir's own.")
         .text(|d, v, _| {
-            d.recording.traces = vec![Trace { path: v.to_owned() }];
+            d.recording.trace = Some(Trace { path: v.to_owned() });
             Ok(())
         }),
     option("continue_on_error", "Failed operations are counted and the job goes on")

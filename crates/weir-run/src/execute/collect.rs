@@ -98,6 +98,7 @@ pub(super) fn result(
                 if let Some(prepared) = &ended.prepared {
                     host.devices.extend(prepared.devices());
                     family_warnings.extend(warn::of_family(&job.name, prepared.as_ref()));
+                    family_warnings.extend(warn::of_trace(&job.name, &ended.warnings));
                 }
                 job_result(job, ended, &times)
             }

@@ -35,6 +35,8 @@ pub(crate) use running::Event;
 
 /// The run looks around at least this often.
 const LONGEST_NAP: Duration = Duration::from_millis(50);
+/// While operations are traced it empties their queues this often.
+const TRACE_NAP: Duration = Duration::from_millis(10);
 /// While something is being ended it looks around this often.
 const ENDING_NAP: Duration = Duration::from_millis(5);
 
@@ -269,6 +271,9 @@ impl<'a> Run<'a> {
     fn nap(&self, control: &RunControl<'_>) -> Duration {
         if self.running.iter().any(RunningJob::is_ending) {
             return ENDING_NAP;
+        }
+        if self.running.iter().any(RunningJob::is_traced) {
+            return TRACE_NAP;
         }
         let now = control.clock.now();
         let ticks = self.running.iter().filter_map(RunningJob::next_tick);

@@ -23,6 +23,7 @@ use crate::family::{Prepared, failure};
 use crate::gate::Gate;
 use crate::live::WorkerLive;
 use crate::seat::Seat;
+use crate::trace::TraceFile;
 use crate::worker::{LoopStop, OpFailure, OpFault};
 
 /// What a worker's thread says to the run.
@@ -87,6 +88,10 @@ pub(super) struct RunningJob {
     minimum: Option<Minimum>,
     /// What the job will be called when it was asked to end, and since when.
     ending: Option<(State, Tick)>,
+    trace: Option<TraceFile>,
+    failure: Option<Failure>,
+    /// What spoils the job's record.
+    warnings: Vec<String>,
 }
 
 /// A job that has ended.
@@ -97,6 +102,8 @@ pub(super) struct Ended {
     pub(super) release: Option<Tick>,
     pub(super) workers: Vec<Worker>,
     pub(super) sampled: Option<Sampled>,
+    /// What spoils the job's record.
+    pub(super) warnings: Vec<String>,
     pub(super) is_inline: bool,
     pub(super) prepared: Option<Arc<dyn Prepared>>,
 }
@@ -109,6 +116,7 @@ impl Ended {
             failure: Some(failure),
             release: None,
             workers: Vec::new(),
+            warnings: Vec::new(),
             sampled: None,
             is_inline: false,
             prepared: None,
@@ -123,9 +131,11 @@ impl RunningJob {
         let job = Arc::new(entry.job.clone());
         let gate = Arc::new(Gate::default());
         let measured = setup.prepared.measured();
-        let clones = if setup.prepared.is_done() { 0 } else { job.clones };
+        let (trace, untraceable) = open_trace(&job);
+        let clones = if setup.prepared.is_done() || untraceable.is_some() { 0 } else { job.clones };
         let workers = (0..clones).map(|clone| {
-            let live = Arc::new(WorkerLive::new(measured));
+            let live = WorkerLive::new(measured);
+            let live = Arc::new(if trace.is_some() { live.traced() } else { live });
             let thread = Thread {
                 job: Arc::clone(&job),
                 prepared: Arc::clone(&setup.prepared),
@@ -155,6 +165,9 @@ impl RunningJob {
             sampler: None,
             minimum: None,
             ending: None,
+            trace,
+            failure: untraceable,
+            warnings: Vec::new(),
         }
     }
 
@@ -246,6 +259,7 @@ impl RunningJob {
         if let Some(sampler) = &mut self.sampler {
             sampler.sample(now);
         }
+        self.drain_trace();
         self.check_minimum(now);
         let time_up = self.time_up(now);
         if let Some(since) = self.ending.map(|e| e.1).or(time_up) {
@@ -260,6 +274,21 @@ impl RunningJob {
             }
         }
         self.nudge_stopped();
+    }
+
+    /// Traces fill up fast; they are emptied at every look.
+    pub(super) fn is_traced(&self) -> bool {
+        self.trace.is_some()
+    }
+
+    fn drain_trace(&mut self) {
+        let (Some(file), Some(release)) = (&mut self.trace, self.release) else { return };
+        let scale = self.scale.load();
+        for worker in &self.workers {
+            if let Some(queue) = &worker.live.trace {
+                file.drain(worker.number, queue, release, scale);
+            }
+        }
     }
 
     /// Workers that were stopped one by one.
@@ -329,9 +358,15 @@ impl RunningJob {
 
     /// The end: what is left of the job.
     pub(super) fn finish(mut self, now: Tick) -> Ended {
+        self.drain_trace();
+        if let Some(file) = self.trace.take() {
+            let queues: Vec<_> = self.workers.iter().filter_map(|w| w.live.trace.clone()).collect();
+            self.warnings.extend(file.finish(&queues));
+        }
         let sampled = self.sampler.take().map(|s| s.finish(now));
         let hung = self.workers.iter().any(|w| w.state == State::Hung);
-        let mut first = self.workers.iter().find_map(|w| w.failure.clone());
+        let mut first =
+            self.failure.or_else(|| self.workers.iter().find_map(|w| w.failure.clone()));
         if !hung && let Err(error) = self.prepared.finish() {
             first.get_or_insert(error);
         }
@@ -350,6 +385,7 @@ impl RunningJob {
             release: self.release,
             is_inline: self.prepared.is_inline(),
             workers: self.workers,
+            warnings: self.warnings,
             sampled,
             prepared: Some(self.prepared),
         }
@@ -378,6 +414,18 @@ impl Worker {
         failed.target = name;
         failed.offset_bytes = Some(Bytes(offset));
         self.failure.get_or_insert(failed);
+    }
+}
+
+/// The job's trace file; why it cannot be written.
+fn open_trace(job: &Job) -> (Option<TraceFile>, Option<Failure>) {
+    let Some(trace) = &job.recording.trace else { return (None, None) };
+    match TraceFile::create(&trace.path) {
+        Ok(file) => (Some(file), None),
+        Err(error) => {
+            let message = format!("the trace {} cannot be written: {error}", trace.path);
+            (None, Some(failure("open", error.raw_os_error(), message)))
+        }
     }
 }
 

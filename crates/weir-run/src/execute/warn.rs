@@ -31,6 +31,12 @@ pub(super) fn of_family(job: &str, prepared: &dyn Prepared) -> Vec<Warning> {
     all.map(|(id, cause, remedy)| warning(&id, Some(job), cause, &remedy)).collect()
 }
 
+/// What is missing in a trace.
+pub(super) fn of_trace(job: &str, causes: &[String]) -> Vec<Warning> {
+    let remedy = "Write it to a faster or larger place, or trace a slower run.";
+    causes.iter().map(|cause| warning("trace", Some(job), cause.clone(), remedy)).collect()
+}
+
 /// Everything else.
 pub(super) fn of_run(result: &RunResult, before: &MachineBefore) -> Vec<Warning> {
     let mut found = Vec::new();

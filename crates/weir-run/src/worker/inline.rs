@@ -26,6 +26,7 @@ where
     let paced = !state.pacer.is_free();
     let timed_prepare = source.prepare_is_timed();
     let mut now = state.now();
+    let mut last_done = now;
     while state.ended.is_none() {
         let Some(op) = source.next(0) else { break };
         let mut intended = now;
@@ -58,6 +59,9 @@ where
             if plan.response {
                 kind.rlat.record(state.nanos(intended, done));
             }
+            if state.is_traced() {
+                state.trace(&op, now, lat, 0);
+            }
             now = done;
         } else {
             now = finish_rest(&mut state, engine, &op, result, now, intended);
@@ -65,11 +69,12 @@ where
         if lat >= state.slowest_ns {
             state.too_slow(&op, lat);
         }
+        last_done = now;
         if paced {
             state.pacer.count(now);
         }
     }
-    live.last_done.set(now.0);
+    live.last_done.set(last_done.0);
     state.stop()
 }
 
@@ -118,9 +123,12 @@ fn finish_rest<E: Engine, C: RunClock>(
             kind.bytes.add(u64::from(op.length()));
             kind.lat.record(lat);
             kind.rlat.record(state.nanos(intended, now));
+            if state.is_traced() {
+                state.trace(op, started, lat, 0);
+            }
             return now;
         }
-        let Rest::GoOn(moved) = state.incomplete(&rest, result, lat) else { return now };
+        let Rest::GoOn(moved) = state.incomplete(&rest, result, started, lat) else { return now };
         rest = rest.advanced(moved);
         let Submit::Done(next) = engine.submit(0, &rest) else { return now };
         result = next;

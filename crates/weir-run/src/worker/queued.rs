@@ -80,6 +80,7 @@ struct Loop<'a, 'b, E, S, C> {
     state: State<'a, C>,
     paced: bool,
     timed_prepare: bool,
+    last_done: Tick,
 }
 
 #[inline(never)]
@@ -99,7 +100,7 @@ where
     let paced = !state.pacer.is_free();
     let timed_prepare = source.prepare_is_timed();
     let mut queue = Queue::new(plan.depth, now);
-    let mut this = Loop { engine, source, plan, state, paced, timed_prepare };
+    let mut this = Loop { engine, source, plan, state, paced, timed_prepare, last_done: now };
     loop {
         if this.state.stop_asked() && this.state.ended.is_none() {
             this.state.event(now);
@@ -126,7 +127,7 @@ where
         }
         now = this.harvest(&mut queue, now);
     }
-    this.state.live().last_done.set(now.0);
+    this.state.live().last_done.set(this.last_done.0);
     this.state.stop()
 }
 
@@ -284,7 +285,9 @@ where
             queue.in_flight = 0;
             queue.exhausted = true;
         }
-        if taken == 0 {
+        if taken > 0 {
+            self.last_done = now;
+        } else {
             now = state.now();
             if now >= state.event_at {
                 state.event(now);
@@ -374,6 +377,9 @@ fn complete<O: Operation, C: RunClock>(
         if state.response() {
             kind.rlat.record(state.nanos(slot.intended, now));
         }
+        if state.is_traced() {
+            state.trace(&slot.op, slot.started, lat, 0);
+        }
         if lat >= state.slowest_ns {
             let op = slot.op;
             state.too_slow(&op, lat);
@@ -395,7 +401,7 @@ fn incomplete<O: Operation, C: RunClock>(
 ) {
     let slot = &mut queue.slots[completed.slot as usize];
     let rest = slot.op.advanced(slot.moved);
-    match state.incomplete(&rest, completed.result, lat) {
+    match state.incomplete(&rest, completed.result, slot.started, lat) {
         Rest::GoOn(moved) => {
             slot.moved = slot.moved.saturating_add(moved).min(slot.op.length());
             queue.again.push(completed.slot);

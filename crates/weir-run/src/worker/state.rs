@@ -11,6 +11,7 @@ use crate::clock::RunClock;
 use crate::engine::Operation;
 use crate::live::WorkerLive;
 use crate::pacer::Pacer;
+use crate::trace::Traced;
 use crate::worker::{LoopPlan, LoopStop, OpFailure, OpFault, Worker};
 
 const EIO: i32 = 5;
@@ -37,6 +38,7 @@ pub(super) struct State<'a, C> {
     pub(super) slowest_ns: u64,
     pub(super) ended: Option<LoopStop>,
     untimed: u32,
+    traced: bool,
 }
 
 impl<'a, C: RunClock> State<'a, C> {
@@ -58,6 +60,7 @@ impl<'a, C: RunClock> State<'a, C> {
             slowest_ns: plan.max_latency.map_or(u64::MAX, |n| n.0),
             ended: None,
             untimed: 0,
+            traced: worker.live.trace.is_some(),
             scale,
             plan,
             worker,
@@ -168,7 +171,7 @@ impl<'a, C: RunClock> State<'a, C> {
     /// An operation that moved less than it should: go on with it, or a fault.
     #[cold]
     #[inline(never)]
-    pub(super) fn incomplete<O: Operation>(&mut self, op: &O, result: i64, lat_ns: u64) -> Rest {
+    pub(super) fn incomplete<O: Operation>(&mut self, op: &O, result: i64, started: Tick, lat_ns: u64) -> Rest {
         let kind = op.kind_index();
         let live = &self.worker.live.kinds[kind];
         if result > 0 {
@@ -181,7 +184,11 @@ impl<'a, C: RunClock> State<'a, C> {
         }
         let full = errno == ENOSPC && self.plan.until_full;
         let fault = if errno == 0 { OpFault::EndOfTarget } else { OpFault::Errno(errno) };
-        live.fail(if errno == 0 { EIO } else { errno }, lat_ns);
+        let counted = if errno == 0 { EIO } else { errno };
+        live.fail(counted, lat_ns);
+        if self.traced {
+            self.trace(op, started, lat_ns, counted);
+        }
         if full || errno == EINTR {
             let why = if full { LoopStop::WorkDone } else { LoopStop::Asked };
             self.ended.get_or_insert(why);
@@ -191,6 +198,28 @@ impl<'a, C: RunClock> State<'a, C> {
             self.fail(op, fault);
         }
         Rest::Over
+    }
+
+    #[inline]
+    pub(super) fn is_traced(&self) -> bool {
+        self.traced
+    }
+
+    /// Notes an operation in the trace.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn trace<O: Operation>(&self, op: &O, issued: Tick, lat_ns: u64, errno: i32) {
+        if let Some(queue) = &self.worker.live.trace {
+            queue.push(Traced {
+                issued,
+                lat_ns,
+                offset: op.offset(),
+                length: op.length(),
+                target: op.target(),
+                kind: u8::try_from(op.kind_index()).unwrap_or(u8::MAX),
+                errno,
+            });
+        }
     }
 
     /// An operation took longer than the plan allows.

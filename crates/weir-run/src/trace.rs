@@ -1,0 +1,107 @@
+//! Per-operation traces: a preallocated queue per worker that the run drains into a file.
+//!
+//! In: completions, from the worker. Out: a CSV line each. A queue that is full drops operations
+//! and counts them; the worker never waits. Not here: formats of peers' logs.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
+
+use crossbeam_queue::ArrayQueue;
+use weir_schema::Kind;
+use weir_sys::clock::{Scale, Tick};
+
+use crate::live::Counter;
+
+/// Operations that a queue holds: a quarter of a second at a million per second.
+const ROOM: usize = 1 << 18;
+/// The first line of a trace.
+const HEADER: &str = "worker,kind,target,offset_bytes,length_bytes,issued_ns,lat_ns,error\n";
+
+/// One completed operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Traced {
+    pub(crate) issued: Tick,
+    pub(crate) lat_ns: u64,
+    pub(crate) offset: u64,
+    pub(crate) length: u32,
+    pub(crate) target: u32,
+    pub(crate) kind: u8,
+    pub(crate) errno: i32,
+}
+
+/// A worker's queue.
+#[derive(Debug)]
+pub(crate) struct TraceQueue {
+    queue: ArrayQueue<Traced>,
+    dropped: Counter,
+}
+
+impl TraceQueue {
+    pub(crate) fn new() -> Self {
+        Self { queue: ArrayQueue::new(ROOM), dropped: Counter::default() }
+    }
+
+    /// Notes an operation; the worker's thread only.
+    pub(crate) fn push(&self, traced: Traced) {
+        if self.queue.push(traced).is_err() {
+            self.dropped.add(1);
+        }
+    }
+}
+
+/// The file of a job's trace.
+#[derive(Debug)]
+pub(crate) struct TraceFile {
+    path: String,
+    out: BufWriter<File>,
+    failed: Option<io::Error>,
+}
+
+impl TraceFile {
+    /// Makes the file.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn create(path: &str) -> io::Result<Self> {
+        let mut out = BufWriter::with_capacity(1 << 18, File::create(path)?);
+        out.write_all(HEADER.as_bytes())?;
+        Ok(Self { path: path.to_owned(), out, failed: None })
+    }
+
+    /// Writes what a worker's queue holds, with times since the job's start. After an error
+    /// nothing more is written, but queues are emptied all the same.
+    pub(crate) fn drain(&mut self, worker: u32, queue: &TraceQueue, begin: Tick, scale: Scale) {
+        while let Some(op) = queue.queue.pop() {
+            if self.failed.is_some() {
+                continue;
+            }
+            let kind = Kind::DATA.get(usize::from(op.kind)).copied().unwrap_or(Kind::Sync);
+            let issued = scale.to_nanos(op.issued.since(begin));
+            let error = if op.errno == 0 { String::new() } else { op.errno.to_string() };
+            let line = writeln!(
+                self.out,
+                "{worker},{},{},{},{},{issued},{},{error}",
+                kind.name(),
+                op.target,
+                op.offset,
+                op.length,
+                op.lat_ns
+            );
+            self.failed = line.err();
+        }
+    }
+
+    /// The end of the file: what went wrong, in a sentence.
+    pub(crate) fn finish(mut self, queues: &[Arc<TraceQueue>]) -> Option<String> {
+        let flushed = self.out.flush().err();
+        let path = &self.path;
+        if let Some(error) = self.failed.or(flushed) {
+            return Some(format!("The trace {path} is not whole: {error}."));
+        }
+        let dropped: u64 = queues.iter().map(|q| q.dropped.get()).sum();
+        (dropped > 0).then(|| {
+            format!("The trace {path} lacks {dropped} operations: they came faster than they could be written.")
+        })
+    }
+}
