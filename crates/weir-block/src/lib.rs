@@ -1,1 +1,17 @@
-//! Engines for files and block and character devices.
+//! Engines for files and for block and character devices, and everything about their targets.
+//!
+//! In: a job whose workload is block I/O. Out: operations carried out, through the worker loop of
+//! `weir-run`; facts about the targets and what spoils the numbers. Not here: which operation
+//! comes next, when, and how it is recorded (`weir-run`); words of any dialect.
+//!
+//! An engine is one file below [`engine`] and one line in its registry.
+#![deny(unsafe_code)]
+
+mod engine;
+mod family;
+mod memory;
+mod ready;
+mod target;
+
+pub use engine::{availability, catalogue};
+pub use family::Block;

@@ -1,0 +1,79 @@
+//! Calls that engines share: memory of an operation, discards, flushes, the cache of a device.
+//!
+//! In: an operation and its target. Out: bytes or a negative errno, the form in which engines
+//! answer. Not here: reads and writes, in which engines differ.
+
+#![expect(
+    unsafe_code,
+    reason = "memory named by address, and ioctls that rustix does not wrap"
+)]
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
+use rustix::ioctl::{NoArg, Setter, ioctl, opcode};
+use weir_run::block::{BlockOp, Verb};
+
+use super::Target;
+
+const BLKDISCARD: rustix::ioctl::Opcode = opcode::none(0x12, 119);
+const BLKFLSBUF: rustix::ioctl::Opcode = opcode::none(0x12, 97);
+
+/// The answer to an operation.
+#[inline]
+pub(super) fn answer(result: Result<usize, Errno>) -> i64 {
+    match result {
+        Ok(bytes) => i64::try_from(bytes).unwrap_or(i64::MAX),
+        Err(errno) => -i64::from(errno.raw_os_error()),
+    }
+}
+
+/// The memory of an operation.
+#[inline]
+pub(super) fn memory<'a>(op: BlockOp) -> &'a mut [u8] {
+    let (start, length) = (op.buffer.0, op.length as usize);
+    // SAFETY: a source cuts operations from the slots of its buffers, which are mapped, always
+    // initialised, as long as the operation says, and outlive the worker's loop; the worker's
+    // thread alone uses a slot, and only for the operation in it.
+    unsafe { std::slice::from_raw_parts_mut(start, length) }
+}
+
+/// Carries out what is neither read nor write, inside the call.
+#[cold]
+#[inline(never)]
+pub(super) fn other(target: &Target, op: &BlockOp) -> i64 {
+    let file = target.file.as_fd();
+    let (done, length) = match op.verb {
+        Verb::Sync => (rustix::fs::fsync(file), 0),
+        Verb::DataSync => (rustix::fs::fdatasync(file), 0),
+        _ => (discard(target, op.offset, u64::from(op.length)), op.length),
+    };
+    answer(done.map(|()| length as usize))
+}
+
+/// Discards a range: on a device by its own command, in a file by a hole.
+fn discard(target: &Target, offset: u64, length: u64) -> Result<(), Errno> {
+    let file = target.file.as_fd();
+    if target.is_block {
+        // SAFETY: BLKDISCARD reads two 64-bit numbers from its argument and writes no memory.
+        let request = unsafe { Setter::<BLKDISCARD, [u64; 2]>::new([offset, length]) };
+        // SAFETY: as above; the descriptor is open and owned by the target.
+        return unsafe { ioctl(file, request) };
+    }
+    let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    rustix::fs::fallocate(file, hole, offset, length)
+}
+
+/// Flushes data and metadata of an open target.
+pub(crate) fn sync_all(target: &Target) -> Result<(), Errno> {
+    rustix::fs::fsync(&target.file)
+}
+
+/// Drops the page cache of a whole block device, which needs privilege.
+pub(crate) fn drop_device_cache(file: BorrowedFd<'_>) -> Result<(), Errno> {
+    // SAFETY: BLKFLSBUF takes no argument.
+    let request = unsafe { NoArg::<BLKFLSBUF>::new() };
+    // SAFETY: as above; the descriptor is borrowed for the call.
+    unsafe { ioctl(file, request) }
+}

@@ -1,0 +1,185 @@
+//! Copies from and to a mapping of the target; a flush is `msync`.
+//!
+//! In: operations within the region that was mapped. Out: bytes copied. A page that the kernel
+//! cannot provide ends the process (SIGBUS): therefore blocks of files are allocated before the
+//! run, and a file must not be cut while it is mapped.
+
+#![expect(
+    unsafe_code,
+    reason = "mappings are raw memory until this module wraps them"
+)]
+
+use std::io;
+use std::ptr::{self, NonNull};
+
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, munmap};
+use weir_run::block::{BlockOp, Verb};
+use weir_run::{Engine, Submit};
+use weir_schema::catalogue::EngineInfo;
+use weir_sys::Availability;
+
+use super::calls::{answer, memory, other};
+use super::{Entry, Refused, Setup, Target, carry, switch};
+
+pub(super) const ENTRY: Entry = Entry {
+    info: EngineInfo {
+        name: "mmap",
+        summary: "copies from and to a mapping of the target; a flush is msync",
+        settings: &[switch(
+            "transparent_huge_pages",
+            "false",
+            "asks the kernel for huge pages in the mapping",
+        )],
+        synchronous: true,
+        no_target: false,
+    },
+    availability: || Availability::Ready,
+    is_inline: |_| true,
+    maps: true,
+    drive: carry::<Mmap>,
+};
+
+/// A mapped part of a target.
+#[derive(Debug)]
+struct Mapping {
+    start: NonNull<u8>,
+    length: usize,
+    /// The target's byte at `start`.
+    offset: u64,
+}
+
+impl Mapping {
+    fn new(target: &Target, huge: bool) -> io::Result<Self> {
+        let extent = target.extent;
+        let page = rustix::param::page_size() as u64;
+        let offset = extent.start / page * page;
+        let length = usize::try_from(extent.start + extent.length - offset)
+            .map_err(|_| io::Error::from(Errno::NOMEM))?;
+        let mut access = ProtFlags::READ;
+        access.set(ProtFlags::WRITE, target.is_writable);
+        // SAFETY: without MAP_FIXED a new mapping replaces nothing; the memory is only copied
+        // from and to by address, so that other writers to the target break no reference.
+        let mapped = unsafe {
+            mmap(
+                ptr::null_mut(),
+                length,
+                access,
+                MapFlags::SHARED,
+                &target.file,
+                offset,
+            )
+        };
+        let start = NonNull::new(mapped?.cast()).ok_or(Errno::NOMEM)?;
+        let mapping = Self {
+            start,
+            length,
+            offset,
+        };
+        if huge {
+            // SAFETY: the range is this value's own mapping; the advice changes no contents.
+            unsafe { madvise(start.as_ptr().cast(), length, Advice::LinuxHugepage) }?;
+        }
+        Ok(mapping)
+    }
+
+    /// The address of an operation's first byte, if all of it is mapped.
+    #[inline]
+    fn at(&self, op: &BlockOp) -> Option<*mut u8> {
+        let from = usize::try_from(op.offset.checked_sub(self.offset)?).ok()?;
+        let fits = from.checked_add(op.length as usize)? <= self.length;
+        fits.then(|| self.start.as_ptr().wrapping_add(from))
+    }
+
+    fn flush(&self) -> Result<(), Errno> {
+        // SAFETY: the range is this value's own mapping.
+        unsafe { msync(self.start.as_ptr().cast(), self.length, MsyncFlags::SYNC) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range is exactly the mapping made in `new`; nobody keeps an address of it.
+        let result = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
+        debug_assert!(result.is_ok(), "unmapping a whole mapping cannot fail");
+    }
+}
+
+/// Copies from and to mappings.
+#[derive(Debug)]
+pub(super) struct Mmap {
+    parts: Vec<(Mapping, Target)>,
+}
+
+/// Allocates the blocks behind a file's mapping: without it a full file system is a SIGBUS.
+fn allocate(target: &Target) -> Result<(), Errno> {
+    if target.is_block || !target.is_writable {
+        return Ok(());
+    }
+    let extent = target.extent;
+    let flags = FallocateFlags::empty();
+    match rustix::fs::fallocate(&target.file, flags, extent.start, extent.length) {
+        // Character devices, and file systems without the call.
+        Err(Errno::NODEV | Errno::SPIPE | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+        other => other,
+    }
+}
+
+impl Engine for Mmap {
+    type Op = BlockOp;
+    type Setup = Setup;
+    const INLINE: bool = true;
+
+    fn attach(setup: Setup) -> io::Result<Self> {
+        let huge = setup.choice.flag("transparent_huge_pages", false);
+        let map = |target: Target| {
+            allocate(&target)
+                .map_err(|e| Refused::error(&e.into(), "cannot allocate blocks to map".into()))?;
+            let mapping = Mapping::new(&target, huge).map_err(|e| {
+                let length = target.extent.length;
+                let hint = "use psync for targets that cannot be mapped";
+                Refused::error(
+                    &e,
+                    format!("cannot map {length} bytes of the target ({hint})"),
+                )
+            })?;
+            Ok((mapping, target))
+        };
+        let parts = setup
+            .targets
+            .into_iter()
+            .map(map)
+            .collect::<io::Result<_>>()?;
+        Ok(Self { parts })
+    }
+
+    #[inline]
+    fn submit(&mut self, _slot: u32, op: &BlockOp) -> Submit {
+        let Some((mapping, target)) = self.parts.get(op.target as usize) else {
+            return Submit::Done(-i64::from(libc::EBADF));
+        };
+        if !matches!(op.verb, Verb::Read | Verb::Write) {
+            return Submit::Done(match op.verb {
+                Verb::Trim => other(target, op),
+                _ => answer(mapping.flush().map(|()| 0)),
+            });
+        }
+        let Some(at) = mapping.at(op) else {
+            return Submit::Done(0);
+        };
+        if op.verb == Verb::Write && !target.is_writable {
+            return Submit::Done(-i64::from(libc::EBADF));
+        }
+        let memory = memory(*op);
+        if op.verb == Verb::Read {
+            // SAFETY: `at` has as many mapped, readable bytes as the operation; the slot's memory
+            // is another mapping.
+            unsafe { ptr::copy_nonoverlapping(at, memory.as_mut_ptr(), memory.len()) };
+        } else {
+            // SAFETY: as above, and the mapping is writable.
+            unsafe { ptr::copy_nonoverlapping(memory.as_ptr(), at, memory.len()) };
+        }
+        Submit::Done(i64::from(op.length))
+    }
+}

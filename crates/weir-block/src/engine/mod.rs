@@ -1,0 +1,240 @@
+//! The engines of this family, and how a worker gets from an entry of the registry into a loop
+//! of its own.
+//!
+//! In: an engine's name and its settings; a worker's open targets and its source. Out: the end of
+//! its loop. Not here: opening targets ([`crate::target`]), the loop itself (`weir_run`).
+
+mod calls;
+mod io_uring;
+mod libaio;
+mod mmap;
+mod null;
+mod psync;
+mod pvsync2;
+
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use weir_run::block::{AnySource, BlockOp, Buffers, Extent};
+use weir_run::{Engine, LoopPlan, LoopStop, Seat, failure};
+use weir_schema::catalogue::{Catalogue, EngineInfo, SettingInfo, SettingKind};
+use weir_schema::{EngineChoice, Failure};
+use weir_sys::Availability;
+
+pub(crate) use calls::{drop_device_cache, sync_all};
+
+/// Every engine: one line each.
+const REGISTRY: &[&Entry] = &[
+    &null::ENTRY,
+    &psync::ENTRY,
+    &pvsync2::ENTRY,
+    &io_uring::ENTRY,
+    &libaio::ENTRY,
+    &mmap::ENTRY,
+];
+
+/// What the registry knows of an engine.
+pub(crate) struct Entry {
+    /// For parsers and help texts.
+    pub(crate) info: EngineInfo,
+    /// Whether this machine has what it needs.
+    pub(crate) availability: fn() -> Availability,
+    /// Whether it completes inside the call at this queue depth.
+    pub(crate) is_inline: fn(u32) -> bool,
+    /// Maps its targets, so that writing needs a target open for reading too.
+    pub(crate) maps: bool,
+    /// Attaches it and runs the loop.
+    pub(crate) drive: fn(Ride<'_, '_>) -> Result<LoopStop, Failure>,
+}
+
+/// What can be told to each engine of this build.
+pub fn catalogue() -> Catalogue {
+    Catalogue {
+        engines: REGISTRY.iter().map(|entry| entry.info).collect(),
+    }
+}
+
+/// Whether this machine has what the engine needs.
+pub fn availability(name: &str) -> Availability {
+    match find(name) {
+        Some(entry) => (entry.availability)(),
+        None => Availability::missing(
+            format!("an engine called `{name}`"),
+            format!("use one of {}", names()),
+        ),
+    }
+}
+
+pub(crate) fn find(name: &str) -> Option<&'static Entry> {
+    REGISTRY
+        .iter()
+        .copied()
+        .find(|entry| entry.info.name == name)
+}
+
+fn names() -> String {
+    let names: Vec<_> = REGISTRY.iter().map(|entry| entry.info.name).collect();
+    names.join(", ")
+}
+
+const fn switch(name: &'static str, default: &'static str, help: &'static str) -> SettingInfo {
+    SettingInfo {
+        name,
+        value: SettingKind::Bool,
+        default,
+        help,
+    }
+}
+
+const fn number(
+    name: &'static str,
+    (min, max): (i64, i64),
+    default: &'static str,
+    help: &'static str,
+) -> SettingInfo {
+    SettingInfo {
+        name,
+        value: SettingKind::Number { min, max },
+        default,
+        help,
+    }
+}
+
+/// An open target.
+#[derive(Debug)]
+pub(crate) struct Target {
+    /// Open as the job needs it.
+    pub(crate) file: OwnedFd,
+    /// A block device rather than a file or character device.
+    pub(crate) is_block: bool,
+    /// Open for writing.
+    pub(crate) is_writable: bool,
+    /// The part in use.
+    pub(crate) extent: Extent,
+}
+
+impl Target {
+    /// The same open file under another descriptor.
+    pub(crate) fn again(&self) -> std::io::Result<Self> {
+        let file = self.file.try_clone()?;
+        Ok(Self { file, ..*self })
+    }
+}
+
+/// Where the slots' memory lies. It outlives the engine: see [`carry`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SlotMemory {
+    base: *mut u8,
+    stride: usize,
+    slots: u32,
+}
+
+impl SlotMemory {
+    pub(crate) fn of(buffers: &Buffers, slots: u32) -> Self {
+        Self {
+            base: buffers.memory().as_ptr(),
+            stride: buffers.stride(),
+            slots,
+        }
+    }
+}
+
+/// A remark about the numbers: id, cause, remedy.
+pub(crate) type Note = (String, String, String);
+
+/// Remarks of all workers of a job, each once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Notes(Arc<Mutex<Vec<Note>>>);
+
+impl Notes {
+    pub(crate) fn add(&self, id: &str, cause: String, remedy: &str) {
+        let note = (id.to_owned(), cause, remedy.to_owned());
+        let mut notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+
+    pub(crate) fn list(&self) -> Vec<Note> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+/// What every engine of this family is attached to.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    /// By the index that operations carry.
+    pub(crate) targets: Vec<Target>,
+    /// Most operations in flight.
+    pub(crate) depth: u32,
+    /// Memory of the slots.
+    pub(crate) memory: SlotMemory,
+    /// Settings in house words.
+    pub(crate) choice: EngineChoice,
+    /// Where it notes what it had to do without.
+    pub(crate) notes: Notes,
+}
+
+/// A refusal with its errno and a sentence that helps, inside an [`std::io::Error`].
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct Refused {
+    pub(crate) errno: i32,
+    pub(crate) message: String,
+}
+
+impl Refused {
+    fn error(error: &std::io::Error, message: String) -> std::io::Error {
+        let errno = error.raw_os_error().unwrap_or(libc::EIO);
+        std::io::Error::other(Self {
+            errno,
+            message: format!("{message}: {error}"),
+        })
+    }
+}
+
+/// What carries a worker through its part.
+pub(crate) struct Ride<'a, 's> {
+    pub(crate) seat: &'a mut Seat<'s>,
+    pub(crate) source: AnySource,
+    pub(crate) plan: LoopPlan,
+    pub(crate) setup: Setup,
+}
+
+/// Attaches the engine and runs the loop that was made for it and the source.
+pub(crate) fn carry<E>(ride: Ride<'_, '_>) -> Result<LoopStop, Failure>
+where
+    E: Engine<Op = BlockOp, Setup = Setup>,
+{
+    let Ride {
+        seat,
+        mut source,
+        plan,
+        setup,
+    } = ride;
+    // Declared after the source, so that it is dropped (and drained) before the buffers even when
+    // the loop unwinds.
+    let mut engine = E::attach(setup).map_err(|e| engine_failure(&e))?;
+    let stop = match &mut source {
+        AnySource::Sequential(source) => seat.drive(&mut engine, source, &plan),
+        AnySource::Mapped(source) => seat.drive(&mut engine, source, &plan),
+        AnySource::Uniform(source) => seat.drive(&mut engine, source, &plan),
+        AnySource::General(source) => seat.drive(&mut engine, &mut **source, &plan),
+    };
+    engine.finish().map_err(|e| engine_failure(&e))?;
+    Ok(stop)
+}
+
+fn engine_failure(error: &std::io::Error) -> Failure {
+    let refused = error
+        .get_ref()
+        .and_then(|inner| inner.downcast_ref::<Refused>());
+    let errno = refused.map_or(error.raw_os_error(), |refused| Some(refused.errno));
+    failure("engine", errno, error.to_string())
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

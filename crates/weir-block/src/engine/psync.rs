@@ -1,0 +1,56 @@
+//! `pread` and `pwrite`: one system call per operation.
+
+use std::io;
+
+use weir_run::Engine;
+use weir_run::Submit;
+use weir_run::block::{BlockOp, Verb};
+use weir_schema::catalogue::EngineInfo;
+use weir_sys::Availability;
+
+use super::calls::{answer, memory, other};
+use super::{Entry, Setup, Target, carry};
+
+pub(super) const ENTRY: Entry = Entry {
+    info: EngineInfo {
+        name: "psync",
+        summary: "pread and pwrite: one system call per operation",
+        settings: &[],
+        synchronous: true,
+        no_target: false,
+    },
+    availability: || Availability::Ready,
+    is_inline: |_| true,
+    maps: false,
+    drive: carry::<Psync>,
+};
+
+/// `pread` and `pwrite`.
+#[derive(Debug)]
+pub(super) struct Psync {
+    targets: Vec<Target>,
+}
+
+impl Engine for Psync {
+    type Op = BlockOp;
+    type Setup = Setup;
+    const INLINE: bool = true;
+
+    fn attach(setup: Setup) -> io::Result<Self> {
+        Ok(Self {
+            targets: setup.targets,
+        })
+    }
+
+    #[inline]
+    fn submit(&mut self, _slot: u32, op: &BlockOp) -> Submit {
+        let Some(target) = self.targets.get(op.target as usize) else {
+            return Submit::Done(-i64::from(libc::EBADF));
+        };
+        Submit::Done(match op.verb {
+            Verb::Read => answer(rustix::io::pread(&target.file, memory(*op), op.offset)),
+            Verb::Write => answer(rustix::io::pwrite(&target.file, memory(*op), op.offset)),
+            _ => other(target, op),
+        })
+    }
+}

@@ -1,0 +1,131 @@
+//! `preadv2` and `pwritev2`: one system call per operation, with the kernel's per-call flags.
+
+use std::io::{self, IoSlice, IoSliceMut};
+
+use rustix::io::ReadWriteFlags;
+use weir_run::block::{BlockOp, Verb};
+use weir_run::generate::rng::Rng;
+use weir_run::{Engine, Submit};
+use weir_schema::EngineChoice;
+use weir_schema::catalogue::EngineInfo;
+use weir_sys::Availability;
+
+use super::calls::{answer, memory, other};
+use super::{Entry, Setup, Target, carry, number, switch};
+
+pub(super) const ENTRY: Entry = Entry {
+    info: EngineInfo {
+        name: "pvsync2",
+        summary: "preadv2 and pwritev2: one system call per operation, with flags for each call",
+        settings: &[
+            switch(
+                "polled",
+                "false",
+                "the kernel polls the device for the completion",
+            ),
+            number(
+                "polled_percent",
+                (0, 100),
+                "100",
+                "share of the operations that are polled",
+            ),
+            switch(
+                "no_wait",
+                "false",
+                "an operation that would wait fails with EAGAIN instead",
+            ),
+            switch(
+                "uncached",
+                "false",
+                "data leaves the page cache when the operation is over",
+            ),
+        ],
+        synchronous: true,
+        no_target: false,
+    },
+    availability: || Availability::Ready,
+    is_inline: |_| true,
+    maps: false,
+    drive: carry::<Pvsync2>,
+};
+
+/// `RWF_DONTCACHE`, since Linux 6.14.
+pub(super) const DONT_CACHE: u32 = 0x80;
+
+/// Flags of each read and write that do not change over a run.
+pub(super) fn call_flags(choice: &EngineChoice) -> ReadWriteFlags {
+    let mut flags = ReadWriteFlags::empty();
+    flags.set(ReadWriteFlags::NOWAIT, choice.flag("no_wait", false));
+    flags.set(
+        ReadWriteFlags::from_bits_retain(DONT_CACHE),
+        choice.flag("uncached", false),
+    );
+    flags
+}
+
+/// `preadv2` and `pwritev2`.
+#[derive(Debug)]
+pub(super) struct Pvsync2 {
+    targets: Vec<Target>,
+    flags: ReadWriteFlags,
+    /// Share of polled operations, in percent; 0: none.
+    polled_percent: u64,
+    rng: Rng,
+}
+
+impl Pvsync2 {
+    #[inline]
+    fn flags(&mut self) -> ReadWriteFlags {
+        let polled = match self.polled_percent {
+            0 => false,
+            100 => true,
+            share => self.rng.below(100) < share,
+        };
+        if polled {
+            self.flags | ReadWriteFlags::HIPRI
+        } else {
+            self.flags
+        }
+    }
+}
+
+impl Engine for Pvsync2 {
+    type Op = BlockOp;
+    type Setup = Setup;
+    const INLINE: bool = true;
+
+    fn attach(setup: Setup) -> io::Result<Self> {
+        let share = setup.choice.number("polled_percent").unwrap_or(100);
+        let polled = setup.choice.flag("polled", false);
+        Ok(Self {
+            flags: call_flags(&setup.choice),
+            polled_percent: if polled {
+                u64::try_from(share).unwrap_or(0).min(100)
+            } else {
+                0
+            },
+            rng: Rng::new(u64::from(setup.depth)),
+            targets: setup.targets,
+        })
+    }
+
+    #[inline]
+    fn submit(&mut self, _slot: u32, op: &BlockOp) -> Submit {
+        let flags = self.flags();
+        let Some(target) = self.targets.get(op.target as usize) else {
+            return Submit::Done(-i64::from(libc::EBADF));
+        };
+        let file = &target.file;
+        Submit::Done(match op.verb {
+            Verb::Read => {
+                let mut parts = [IoSliceMut::new(memory(*op))];
+                answer(rustix::io::preadv2(file, &mut parts, op.offset, flags))
+            }
+            Verb::Write => {
+                let parts = [IoSlice::new(memory(*op))];
+                answer(rustix::io::pwritev2(file, &parts, op.offset, flags))
+            }
+            _ => other(target, op),
+        })
+    }
+}

@@ -1,0 +1,645 @@
+use super::io_uring::Ring;
+use super::libaio::Aio;
+use super::mmap::Mmap;
+use super::null::{NullInline, NullQueued};
+use super::psync::Psync;
+use super::pvsync2::Pvsync2;
+use super::*;
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use weir_run::block::Verb;
+use weir_run::{Completed, Submit, Wait};
+use weir_schema::Setting;
+use weir_sys::buffer::{AlignedBuf, BufferSpec};
+use weir_units::Bytes;
+
+const BLOCK: u32 = 4096;
+const SLOTS: u32 = 8;
+const ONE: Wait = Wait {
+    at_least: 1,
+    at_most: u32::MAX,
+    timeout_ns: None,
+};
+
+/// Says that a test could not be done here.
+fn skip(name: &str, reason: &str) {
+    println!("SKIPPED: {name}: {reason}");
+    if let Ok(path) = std::env::var("WEIR_SKIP_LOG") {
+        let log = OpenOptions::new().append(true).create(true).open(path);
+        let _ = log.and_then(|mut log| writeln!(log, "{name}: {reason}"));
+    }
+}
+
+/// Whether an engine can be tested here; says so where it cannot.
+fn is_ready(name: &str, test: &str) -> bool {
+    match availability(name) {
+        Availability::Ready => true,
+        Availability::Missing { what, .. } => {
+            skip(test, &format!("this machine lacks {what}"));
+            false
+        }
+    }
+}
+
+/// A file that vanishes, 64 KiB long, each block filled with its number.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("weir-engine-{}-{number}", std::process::id());
+        // Where the build lies there is a real file system.
+        let exe = std::env::current_exe().unwrap();
+        let path = exe.parent().unwrap().join(name);
+        let content: Vec<u8> = (0..16 * BLOCK).map(|n| u8::try_from(n / BLOCK).unwrap()).collect();
+        std::fs::write(&path, content).unwrap();
+        Self(path)
+    }
+
+    fn open(&self, flags: i32) -> File {
+        OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(flags)
+            .open(&self.0)
+            .unwrap()
+    }
+
+    fn content(&self) -> Vec<u8> {
+        let mut content = Vec::new();
+        File::open(&self.0)
+            .unwrap()
+            .read_to_end(&mut content)
+            .unwrap();
+        content
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// An engine with memory for its slots.
+struct Bench<E> {
+    // Dropped before the memory.
+    engine: E,
+    buffers: Buffers,
+    notes: Notes,
+}
+
+fn try_bench<E>(file: File, choice: &[(&str, Setting)]) -> std::io::Result<Bench<E>>
+where
+    E: Engine<Op = BlockOp, Setup = Setup>,
+{
+    let spec = BufferSpec::private(Bytes(u64::from(BLOCK * SLOTS)));
+    let buffers = Buffers::new(AlignedBuf::new(&spec).unwrap(), BLOCK, None, false);
+    let settings: BTreeMap<_, _> = choice
+        .iter()
+        .map(|(k, v)| ((*k).to_owned(), v.clone()))
+        .collect();
+    let notes = Notes::default();
+    let length = file.metadata().unwrap().len().max(u64::from(BLOCK));
+    let target = Target {
+        file: file.into(),
+        is_block: false,
+        is_writable: true,
+        extent: Extent { start: 0, length },
+    };
+    let engine = E::attach(Setup {
+        targets: vec![target],
+        depth: SLOTS,
+        memory: SlotMemory::of(&buffers, SLOTS),
+        choice: EngineChoice {
+            name: "test".into(),
+            settings,
+        },
+        notes: notes.clone(),
+    })?;
+    Ok(Bench {
+        engine,
+        buffers,
+        notes,
+    })
+}
+
+impl<E: Engine<Op = BlockOp, Setup = Setup>> Bench<E> {
+    fn op(&self, verb: Verb, slot: u32, offset: u64) -> BlockOp {
+        let length = if matches!(verb, Verb::Sync | Verb::DataSync) {
+            0
+        } else {
+            BLOCK
+        };
+        BlockOp {
+            offset,
+            buffer: self.buffers.at(slot),
+            length,
+            target: 0,
+            verb,
+        }
+    }
+
+    fn slot(&mut self, slot: u32) -> &mut [u8] {
+        let op = self.op(Verb::Read, slot, 0);
+        calls::memory(op)
+    }
+
+    /// Carries one operation out.
+    fn carry_out(&mut self, slot: u32, op: BlockOp) -> i64 {
+        match self.engine.submit(slot, &op) {
+            Submit::Done(result) => return result,
+            Submit::Queued => {}
+            Submit::Full => panic!("an empty engine is full"),
+        }
+        assert_eq!(self.engine.commit().unwrap(), 1);
+        let mut results = Vec::new();
+        while results.is_empty() {
+            self.engine.reap(ONE, |done| results.push(done)).unwrap();
+        }
+        assert_eq!(results.len(), 1);
+        assert_eq!(results[0].slot, slot);
+        results[0].result
+    }
+
+    fn act(&mut self, verb: Verb, slot: u32, offset: u64) -> i64 {
+        let op = self.op(verb, slot, offset);
+        self.carry_out(slot, op)
+    }
+}
+
+/// What every engine that moves data does.
+fn moves_data<E>(choice: &[(&str, Setting)], flags: i32)
+where
+    E: Engine<Op = BlockOp, Setup = Setup>,
+{
+    let scratch = Scratch::new();
+    let mut bench = try_bench::<E>(scratch.open(flags), choice).unwrap();
+    let block = i64::from(BLOCK);
+    // What was there is read.
+    assert_eq!(bench.act(Verb::Read, 2, 3 * 4096), block);
+    assert!(bench.slot(2).iter().all(|&byte| byte == 3));
+    // What is written is there.
+    bench.slot(1).fill(0xab);
+    assert_eq!(bench.act(Verb::Write, 1, 5 * 4096), block);
+    assert_eq!(bench.act(Verb::Sync, 0, 0), 0);
+    assert_eq!(bench.act(Verb::DataSync, 0, 0), 0);
+    assert_eq!(bench.act(Verb::Read, 7, 5 * 4096), block);
+    assert!(bench.slot(7).iter().all(|&byte| byte == 0xab));
+    // The rest of an operation begins inside the slot.
+    let rest = weir_run::Operation::advanced(&bench.op(Verb::Read, 7, 0), 512);
+    let direct = flags & libc::O_DIRECT != 0;
+    assert_eq!(bench.carry_out(7, rest), block - 512);
+    assert_eq!(bench.slot(7)[..512], [0xab; 512], "direct: {direct}");
+    // A hole reads as zeros, and the file keeps its length.
+    let trimmed = bench.act(Verb::Trim, 0, 9 * 4096);
+    assert!(
+        trimmed == block || trimmed == -i64::from(libc::EOPNOTSUPP),
+        "{trimmed}"
+    );
+    // The end of the file.
+    assert_eq!(bench.act(Verb::Read, 0, 16 * 4096), 0);
+    let error = BlockOp {
+        target: 9,
+        ..bench.op(Verb::Read, 0, 0)
+    };
+    assert_eq!(bench.carry_out(0, error), -i64::from(libc::EBADF));
+    bench.engine.finish().unwrap();
+    let content = scratch.content();
+    assert_eq!(content.len(), 16 * 4096);
+    assert!(content[5 * 4096..6 * 4096].iter().all(|&byte| byte == 0xab));
+    assert!(content[6 * 4096..7 * 4096].iter().all(|&byte| byte == 6));
+    if trimmed == block {
+        assert!(content[9 * 4096..10 * 4096].iter().all(|&byte| byte == 0));
+    }
+}
+
+/// A full queue of reads comes back whole, each with its slot.
+fn keeps_many_in_flight<E>(choice: &[(&str, Setting)])
+where
+    E: Engine<Op = BlockOp, Setup = Setup>,
+{
+    let scratch = Scratch::new();
+    let mut bench = try_bench::<E>(scratch.open(libc::O_DIRECT), choice).unwrap();
+    for slot in 0..SLOTS {
+        let op = bench.op(Verb::Read, slot, u64::from(slot) * 4096);
+        assert_eq!(bench.engine.submit(slot, &op), Submit::Queued);
+    }
+    let mut taken = 0;
+    while taken < SLOTS {
+        taken += bench.engine.commit().unwrap();
+    }
+    let mut seen = vec![false; SLOTS as usize];
+    let mut harvests = 0;
+    while seen.contains(&false) {
+        let few = Wait {
+            at_least: 2,
+            at_most: 3,
+            timeout_ns: None,
+        };
+        let mut count = 0;
+        let all = bench.engine.reap(few, |done: Completed| {
+            assert_eq!(done.result, i64::from(BLOCK));
+            assert!(!std::mem::replace(&mut seen[done.slot as usize], true));
+            count += 1;
+        });
+        assert_eq!(all.unwrap(), count);
+        assert!(count <= 3);
+        harvests += 1;
+        if seen.iter().filter(|&&s| !s).count() == 1 {
+            bench
+                .engine
+                .reap(ONE, |done| seen[done.slot as usize] = true)
+                .unwrap();
+        }
+    }
+    assert!(harvests >= 3);
+    for slot in 0..SLOTS {
+        assert!(bench.slot(slot).iter().all(|&byte| u32::from(byte) == slot));
+    }
+    // Nothing is in flight: a look and a wait with an end both return empty-handed.
+    let look = Wait {
+        at_least: 0,
+        at_most: u32::MAX,
+        timeout_ns: None,
+    };
+    assert_eq!(
+        bench
+            .engine
+            .reap(look, |_| panic!("nothing was submitted"))
+            .unwrap(),
+        0
+    );
+    let short = Wait {
+        at_least: 1,
+        at_most: u32::MAX,
+        timeout_ns: Some(1_000_000),
+    };
+    assert_eq!(
+        bench
+            .engine
+            .reap(short, |_| panic!("nothing was submitted"))
+            .unwrap(),
+        0
+    );
+}
+
+/// Writes to a full device.
+fn reports_a_full_device<E>(choice: &[(&str, Setting)])
+where
+    E: Engine<Op = BlockOp, Setup = Setup>,
+{
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut bench = try_bench::<E>(full, choice).unwrap();
+    assert_eq!(bench.act(Verb::Write, 0, 0), -i64::from(libc::ENOSPC));
+}
+
+/// Writes to a target that is open for reading.
+fn reports_a_wrong_direction<E>(choice: &[(&str, Setting)])
+where
+    E: Engine<Op = BlockOp, Setup = Setup>,
+{
+    let scratch = Scratch::new();
+    let mut bench = try_bench::<E>(File::open(&scratch.0).unwrap(), choice).unwrap();
+    assert_eq!(bench.act(Verb::Write, 0, 0), -i64::from(libc::EBADF));
+}
+
+/// Reads across the end of a file.
+fn reads_short_at_the_end<E>(choice: &[(&str, Setting)])
+where
+    E: Engine<Op = BlockOp, Setup = Setup>,
+{
+    let scratch = Scratch::new();
+    scratch.open(0).set_len(4096 + 100).unwrap();
+    let mut bench = try_bench::<E>(scratch.open(0), choice).unwrap();
+    assert_eq!(bench.act(Verb::Read, 0, 4096), 100);
+}
+
+fn yes(name: &'static str) -> (&'static str, Setting) {
+    (name, Setting::Bool(true))
+}
+
+fn no(name: &'static str) -> (&'static str, Setting) {
+    (name, Setting::Bool(false))
+}
+
+#[test]
+fn psync_moves_data() {
+    moves_data::<Psync>(&[], 0);
+    moves_data::<Psync>(&[], libc::O_DIRECT);
+    reports_a_full_device::<Psync>(&[]);
+    reports_a_wrong_direction::<Psync>(&[]);
+    reads_short_at_the_end::<Psync>(&[]);
+}
+
+#[test]
+fn pvsync2_moves_data() {
+    moves_data::<Pvsync2>(&[], 0);
+    moves_data::<Pvsync2>(&[], libc::O_DIRECT);
+    reports_a_full_device::<Pvsync2>(&[]);
+    reports_a_wrong_direction::<Pvsync2>(&[]);
+    reads_short_at_the_end::<Pvsync2>(&[]);
+}
+
+#[test]
+fn pvsync2_without_waiting_refuses_what_would_wait() {
+    let scratch = Scratch::new();
+    let file = scratch.open(0);
+    rustix::fs::fsync(&file).unwrap();
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    let mut bench = try_bench::<Pvsync2>(file, &[yes("no_wait")]).unwrap();
+    let result = bench.act(Verb::Read, 0, 0);
+    let agreed = [i64::from(BLOCK), -i64::from(libc::EAGAIN)];
+    assert!(agreed.contains(&result), "{result}");
+}
+
+#[test]
+fn mmap_moves_data() {
+    moves_data::<Mmap>(&[], 0);
+    moves_data::<Mmap>(&[yes("transparent_huge_pages")], 0);
+}
+
+#[test]
+fn mmap_says_what_cannot_be_mapped() {
+    let full = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let error = try_bench::<Mmap>(full, &[]).err().unwrap();
+    assert!(error.to_string().contains("cannot map"), "{error}");
+}
+
+#[test]
+fn io_uring_moves_data_registered_or_not() {
+    if !is_ready("io_uring", "io_uring_moves_data_registered_or_not") {
+        return;
+    }
+    let plain = [no("registered_buffers"), no("registered_files")];
+    let vectors = [no("registered_buffers"), no("nonvectored")];
+    let workers = [("force_async", Setting::Number(2))];
+    for choice in [
+        &[][..],
+        &plain[..],
+        &vectors[..],
+        &workers[..],
+        &[no("registered_buffers")][..],
+    ] {
+        moves_data::<Ring>(choice, 0);
+        moves_data::<Ring>(choice, libc::O_DIRECT);
+        keeps_many_in_flight::<Ring>(choice);
+        reads_short_at_the_end::<Ring>(choice);
+    }
+    reports_a_full_device::<Ring>(&[]);
+    reports_a_wrong_direction::<Ring>(&[]);
+}
+
+#[test]
+fn io_uring_with_a_kernel_poll_thread_moves_data() {
+    let name = "io_uring_with_a_kernel_poll_thread_moves_data";
+    if !is_ready("io_uring", name) {
+        return;
+    }
+    let choice = [yes("kernel_poll_thread")];
+    let scratch = Scratch::new();
+    if let Err(error) = try_bench::<Ring>(scratch.open(0), &choice) {
+        return skip(name, &error.to_string());
+    }
+    moves_data::<Ring>(&choice, libc::O_DIRECT);
+    keeps_many_in_flight::<Ring>(&choice);
+    let pinned = [
+        yes("kernel_poll_thread"),
+        ("kernel_poll_cpu", Setting::Number(0)),
+    ];
+    moves_data::<Ring>(&pinned, libc::O_DIRECT);
+}
+
+#[test]
+fn io_uring_on_an_unknown_cpu_says_so() {
+    if !is_ready("io_uring", "io_uring_on_an_unknown_cpu_says_so") {
+        return;
+    }
+    let choice = [
+        yes("kernel_poll_thread"),
+        ("kernel_poll_cpu", Setting::Number(60_000)),
+    ];
+    let scratch = Scratch::new();
+    let error = try_bench::<Ring>(scratch.open(0), &choice).err().unwrap();
+    assert!(error.to_string().contains("cannot set a ring"), "{error}");
+}
+
+#[test]
+fn io_uring_polled_works_or_is_refused_by_the_device() {
+    let name = "io_uring_polled_works_or_is_refused_by_the_device";
+    if !is_ready("io_uring", name) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let choice = [yes("polled")];
+    let mut bench = try_bench::<Ring>(scratch.open(libc::O_DIRECT), &choice).unwrap();
+    let result = bench.act(Verb::Read, 0, 0);
+    let refused = -i64::from(libc::EOPNOTSUPP);
+    assert!(result == i64::from(BLOCK) || result == refused, "{result}");
+    // Flushes and holes are done inside the call.
+    assert_eq!(bench.act(Verb::Sync, 0, 0), 0);
+    if result == refused {
+        skip(
+            name,
+            "the device has no queues to poll: only the refusal was seen",
+        );
+    }
+}
+
+#[test]
+fn io_uring_dropped_in_flight_waits_for_the_kernel() {
+    if !is_ready(
+        "io_uring",
+        "io_uring_dropped_in_flight_waits_for_the_kernel",
+    ) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let mut bench = try_bench::<Ring>(scratch.open(libc::O_DIRECT), &[]).unwrap();
+    for slot in 0..SLOTS {
+        let op = bench.op(Verb::Read, slot, u64::from(slot) * 4096);
+        bench.engine.submit(slot, &op);
+    }
+    bench.engine.commit().unwrap();
+    let Bench {
+        engine, buffers, ..
+    } = bench;
+    drop(engine);
+    let last = buffers.memory().slot(7 * 4096, 4096);
+    assert!(last.iter().all(|&byte| byte == 7));
+}
+
+#[test]
+fn io_uring_without_locked_memory_goes_on_with_a_note() {
+    let name = "io_uring_without_locked_memory_goes_on_with_a_note";
+    if !is_ready("io_uring", name) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let spec = BufferSpec::private(Bytes(u64::from(BLOCK * SLOTS)));
+    let buffers = Buffers::new(AlignedBuf::new(&spec).unwrap(), BLOCK, None, false);
+    // Memory that is not there is refused like memory that may not be locked.
+    let memory = SlotMemory {
+        base: std::ptr::without_provenance_mut(1 << 12),
+        ..SlotMemory::of(&buffers, SLOTS)
+    };
+    let notes = Notes::default();
+    let target = Target {
+        file: scratch.open(0).into(),
+        is_block: false,
+        is_writable: true,
+        extent: Extent {
+            start: 0,
+            length: 65_536,
+        },
+    };
+    let engine = Ring::attach(Setup {
+        targets: vec![target],
+        depth: SLOTS,
+        memory,
+        choice: EngineChoice {
+            name: "io_uring".into(),
+            settings: BTreeMap::new(),
+        },
+        notes: notes.clone(),
+    });
+    let mut bench = Bench {
+        engine: engine.unwrap(),
+        buffers,
+        notes,
+    };
+    assert_eq!(bench.act(Verb::Read, 0, 4096), i64::from(BLOCK));
+    let noted = bench.notes.list();
+    assert_eq!(noted.len(), 1, "{noted:?}");
+    assert_eq!(noted[0].0, "not-registered");
+}
+
+#[test]
+fn libaio_moves_data() {
+    if !is_ready("libaio", "libaio_moves_data") {
+        return;
+    }
+    for choice in [&[][..], &[yes("user_space_reap")][..]] {
+        moves_data::<Aio>(choice, 0);
+        moves_data::<Aio>(choice, libc::O_DIRECT);
+        keeps_many_in_flight::<Aio>(choice);
+        reads_short_at_the_end::<Aio>(choice);
+        reports_a_wrong_direction::<Aio>(choice);
+    }
+}
+
+#[test]
+fn libaio_reports_what_the_kernel_does_not_take_as_a_completion() {
+    let name = "libaio_reports_what_the_kernel_does_not_take_as_a_completion";
+    if !is_ready("libaio", name) {
+        return;
+    }
+    // This device has no asynchronous calls: io_submit refuses the block.
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut bench = try_bench::<Aio>(full, &[]).unwrap();
+    let result = bench.act(Verb::Write, 3, 0);
+    let agreed = [-i64::from(libc::EINVAL), -i64::from(libc::ENOSPC)];
+    assert!(agreed.contains(&result), "{result}");
+}
+
+#[test]
+fn libaio_reserves_more_requests_than_there_are_with_a_message() {
+    let name = "libaio_reserves_more_requests_than_there_are_with_a_message";
+    if !is_ready("libaio", name) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let bench = try_bench::<Aio>(scratch.open(0), &[]).unwrap();
+    let setup = Setup {
+        targets: Vec::new(),
+        depth: 1 << 30,
+        memory: SlotMemory::of(&bench.buffers, SLOTS),
+        choice: EngineChoice {
+            name: "libaio".into(),
+            settings: BTreeMap::new(),
+        },
+        notes: Notes::default(),
+    };
+    let error = Aio::attach(setup).unwrap_err();
+    assert!(error.to_string().contains("fs.aio-max-nr"), "{error}");
+    assert!(matches!(
+        engine_failure(&error).errno,
+        Some(libc::EAGAIN | libc::EINVAL)
+    ));
+}
+
+#[test]
+fn the_empty_engine_answers_at_once_or_through_its_queue() {
+    let scratch = Scratch::new();
+    let mut inline = try_bench::<NullInline>(scratch.open(0), &[]).unwrap();
+    assert_eq!(inline.act(Verb::Write, 0, 1 << 40), i64::from(BLOCK));
+    let mut queued = try_bench::<NullQueued>(scratch.open(0), &[]).unwrap();
+    for slot in 0..SLOTS {
+        let op = queued.op(Verb::Read, slot, 0);
+        assert_eq!(queued.engine.submit(slot, &op), Submit::Queued);
+    }
+    let op = queued.op(Verb::Read, 0, 0);
+    assert_eq!(queued.engine.submit(0, &op), Submit::Full);
+    // What was not handed over does not come back.
+    assert_eq!(
+        queued
+            .engine
+            .reap(ONE, |_| panic!("not handed over"))
+            .unwrap(),
+        0
+    );
+    assert_eq!(queued.engine.commit().unwrap(), SLOTS);
+    let mut slots = Vec::new();
+    let three = Wait { at_most: 3, ..ONE };
+    assert_eq!(
+        queued
+            .engine
+            .reap(three, |done| slots.push(done.slot))
+            .unwrap(),
+        3
+    );
+    assert_eq!(
+        queued
+            .engine
+            .reap(ONE, |done| slots.push(done.slot))
+            .unwrap(),
+        SLOTS - 3
+    );
+    assert_eq!(slots, [0, 1, 2, 3, 4, 5, 6, 7]);
+    assert!(Path::new(&scratch.0).exists());
+}
+
+#[test]
+fn the_catalogue_has_each_engine_once() {
+    let catalogue = catalogue();
+    let names: Vec<_> = catalogue.engines.iter().map(|engine| engine.name).collect();
+    assert_eq!(
+        names,
+        ["null", "psync", "pvsync2", "io_uring", "libaio", "mmap"]
+    );
+    for engine in &catalogue.engines {
+        let mut settings: Vec<_> = engine.settings.iter().map(|s| s.name).collect();
+        settings.sort_unstable();
+        settings.dedup();
+        assert_eq!(settings.len(), engine.settings.len());
+    }
+}
+
+#[test]
+fn an_unknown_engine_names_those_that_exist() {
+    let Availability::Missing { remedy, .. } = availability("io_urin") else {
+        panic!("missing")
+    };
+    assert!(remedy.contains("io_uring"), "{remedy}");
+}

@@ -1,0 +1,336 @@
+//! The family: looks at a job, refuses what cannot work, makes the rest ready.
+//!
+//! In: jobs of the plan. Out: failures before anything is touched, or a [`Ready`] job. Not here:
+//! the workers' part ([`crate::ready`]).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{Access, access};
+use weir_run::{Family, JobContext, Prepared, failure};
+use weir_schema::catalogue::SettingKind;
+use weir_schema::{
+    BlockSize, BlockWorkload, Failure, FileNames, Kind as DataKind, Setting, Workload,
+};
+use weir_sys::device::{DirectIo, path_facts};
+use weir_sys::guard::{GuardError, Overrides, check_write};
+use weir_sys::{Availability, Tree};
+use weir_units::Bytes;
+
+use crate::engine::{self, Entry};
+use crate::memory;
+use crate::ready::Ready;
+use crate::target::{Kind, Layout, Site, Sites, look, names, needs_write_access, survey, writes};
+
+/// Files, block devices and character devices.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Block;
+
+impl Family for Block {
+    fn handles(&self, workload: &Workload) -> bool {
+        matches!(workload, Workload::Block(_))
+    }
+
+    fn check(&self, context: &JobContext<'_>) -> Vec<Failure> {
+        let Workload::Block(workload) = &context.job.workload else {
+            return Vec::new();
+        };
+        let entry = match engine_of(context) {
+            Ok(entry) => entry,
+            Err(failure) => return vec![failure],
+        };
+        let mut failures = check_words(context, workload, entry);
+        if entry.info.no_target {
+            failures.extend(survey(context, workload, false).err());
+            return failures;
+        }
+        failures.extend(check_targets(context, workload));
+        failures
+    }
+
+    fn prepare(&self, context: &JobContext<'_>) -> Result<Arc<dyn Prepared>, Failure> {
+        let Workload::Block(workload) = &context.job.workload else {
+            return Err(plan_failure("this workload is no block I/O"));
+        };
+        let entry = engine_of(context)?;
+        if let Some(failure) = check_words(context, workload, entry).into_iter().next() {
+            return Err(failure);
+        }
+        Ok(Arc::new(Ready::new(context, workload, entry)?))
+    }
+}
+
+fn plan_failure(message: impl Into<String>) -> Failure {
+    failure("plan", Some(libc::EINVAL), message)
+}
+
+fn engine_of(context: &JobContext<'_>) -> Result<&'static Entry, Failure> {
+    let name = &context.job.engine.name;
+    let missing = |what: &str, remedy: &str| {
+        let message = format!("engine `{name}`: this machine lacks {what} ({remedy})");
+        failure("engine", Some(libc::ENOSYS), message)
+    };
+    match (engine::find(name), engine::availability(name)) {
+        (Some(entry), Availability::Ready) => Ok(entry),
+        (Some(_), Availability::Missing { what, remedy }) => Err(missing(&what, &remedy)),
+        (None, Availability::Missing { remedy, .. }) => Err(failure(
+            "engine",
+            None,
+            format!("there is no engine `{name}`: {remedy}"),
+        )),
+        (None, Availability::Ready) => Err(failure("engine", None, "unknown engine")),
+    }
+}
+
+/// What the plan's words alone show to be wrong.
+fn check_words(context: &JobContext<'_>, workload: &BlockWorkload, entry: &Entry) -> Vec<Failure> {
+    let job = context.job;
+    let mut failures = Vec::new();
+    for (name, value) in &job.engine.settings {
+        failures.extend(check_setting(entry, name, value));
+    }
+    let targets = &workload.targets;
+    if targets.open.read_only && needs_write_access(workload) {
+        failures.push(failure(
+            "plan",
+            Some(libc::EROFS),
+            format!(
+                "{}: it writes or discards, and nothing may be written",
+                job.name
+            ),
+        ));
+    }
+    if targets.remove_each_loop {
+        failures.push(plan_failure(
+            "removing the files at each loop is not supported",
+        ));
+    }
+    if job.engine.flag("polled", false) && !targets.open.direct {
+        failures.push(plan_failure(format!(
+            "{}: polled I/O passes the page cache by and needs direct I/O",
+            job.name
+        )));
+    }
+    if memory::smallest_block(workload) == 0 {
+        failures.push(plan_failure(format!(
+            "{}: a block of 0 bytes moves nothing",
+            job.name
+        )));
+    }
+    failures.extend(memory::check(job, workload).err());
+    failures
+}
+
+fn check_setting(entry: &Entry, name: &str, value: &Setting) -> Option<Failure> {
+    let engine = entry.info.name;
+    let Some(known) = entry.info.settings.iter().find(|known| known.name == name) else {
+        let names: Vec<_> = entry.info.settings.iter().map(|known| known.name).collect();
+        let list = if names.is_empty() {
+            "none".to_owned()
+        } else {
+            names.join(", ")
+        };
+        return Some(plan_failure(format!(
+            "engine `{engine}` has no setting `{name}` (it has {list})"
+        )));
+    };
+    let expected = match (known.value, value) {
+        (SettingKind::Bool, Setting::Bool(_) | Setting::Number(0 | 1))
+        | (SettingKind::Text, Setting::Text(_)) => return None,
+        (SettingKind::Number { min, max }, Setting::Number(n)) if (min..=max).contains(n) => {
+            return None;
+        }
+        (SettingKind::Bool, _) => "true or false".to_owned(),
+        (SettingKind::Number { min, max }, _) => format!("a number from {min} to {max}"),
+        (SettingKind::Text, _) => "a text".to_owned(),
+    };
+    Some(plan_failure(format!(
+        "setting `{name}` of engine `{engine}`: expected {expected}"
+    )))
+}
+
+/// What the targets show to be wrong, as far as no earlier job can change it: files may still
+/// come to be or grow.
+fn check_targets(context: &JobContext<'_>, workload: &BlockWorkload) -> Vec<Failure> {
+    let mut failures = Vec::new();
+    let mut seen = Vec::new();
+    for clone in 0..context.job.clones {
+        let files = &workload.targets.files;
+        for named in names(files, &context.job.name, clone, context.directory) {
+            if seen.contains(&named.path) {
+                continue;
+            }
+            seen.push(named.path.clone());
+            match look(named) {
+                Ok(site) => failures.extend(check_site(context, workload, &site)),
+                Err(failure) => failures.push(failure),
+            }
+        }
+    }
+    let is_empty = seen.is_empty() || matches!(workload.targets.files, FileNames::None);
+    if failures.is_empty()
+        && let Err(failure) = survey(context, workload, true)
+        && (is_empty
+            || failure
+                .target
+                .as_deref()
+                .is_some_and(|shown| is_device(context, shown)))
+    {
+        failures.push(failure);
+    }
+    failures
+}
+
+fn is_device(context: &JobContext<'_>, shown: &str) -> bool {
+    let path = context.directory.join(shown);
+    !path.is_file() && path.exists()
+}
+
+fn check_site(context: &JobContext<'_>, workload: &BlockWorkload, site: &Site) -> Option<Failure> {
+    let path = &site.named.path;
+    if site.kind.is_none() {
+        let parent = path
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty())?;
+        return (!parent.is_dir()).then(|| {
+            let message = format!("the directory {} does not exist", parent.display());
+            site.failure("open", Some(libc::ENOENT), &message)
+        });
+    }
+    check_permission(workload, site)
+        .or_else(|| guard(workload, site).err())
+        .or_else(|| check_direct(context, workload, site).err())
+}
+
+fn check_permission(workload: &BlockWorkload, site: &Site) -> Option<Failure> {
+    let mut wanted = Access::empty();
+    wanted.set(Access::READ_OK, workload.mix.has(DataKind::Read));
+    wanted.set(Access::WRITE_OK, needs_write_access(workload));
+    let errno = access(&site.named.path, wanted).err()?;
+    let what = if wanted.contains(Access::WRITE_OK) {
+        "write to it"
+    } else {
+        "read it"
+    };
+    Some(site.refused("open", what, errno))
+}
+
+/// The last look before a block device is written.
+///
+/// # Errors
+/// It is in use.
+pub(crate) fn guard(workload: &BlockWorkload, site: &Site) -> Result<(), Failure> {
+    if site.kind != Some(Kind::Block) || !writes(workload) {
+        return Ok(());
+    }
+    let overrides = Overrides {
+        mounted: workload.targets.allow_mounted_write,
+    };
+    check_write(&Tree::real(), &site.named.path, overrides).map_err(|error| {
+        let errno = match &error {
+            GuardError::Unchecked { source, .. } => source.raw_os_error(),
+            _ => Some(libc::EBUSY),
+        };
+        let cause = if matches!(error, GuardError::Mounted { .. }) {
+            "mounted"
+        } else {
+            "in_use"
+        };
+        Failure {
+            target: Some(site.named.shown.clone()),
+            ..failure(cause, errno, error.to_string())
+        }
+    })
+}
+
+/// Whether direct I/O on an existing target can work with this job's sizes.
+///
+/// # Errors
+/// Why it cannot.
+pub(crate) fn check_direct(
+    context: &JobContext<'_>,
+    workload: &BlockWorkload,
+    site: &Site,
+) -> Result<(), Failure> {
+    if !workload.targets.open.direct {
+        return Ok(());
+    }
+    let Ok(facts) = path_facts(&Tree::real(), &site.named.path) else {
+        return Ok(());
+    };
+    if context.job.engine.flag("polled", false)
+        && let Some(block) = &facts.block
+        && block.has_polling == Some(false)
+    {
+        let message = format!(
+            "polled I/O was asked for, but {} has no queues to poll (load its driver with some, \
+             for example nvme.poll_queues=1)",
+            block.name
+        );
+        return Err(site.failure("engine", Some(libc::EOPNOTSUPP), &message));
+    }
+    let logical = facts.block.and_then(|block| block.logical_block);
+    let (memory, offset) = match facts.direct_io {
+        Some(DirectIo::Unsupported) => {
+            let message = "looks like your file system does not support direct=1/buffered=0";
+            return Err(site.failure("open", Some(libc::EINVAL), message));
+        }
+        Some(DirectIo::Supported { memory, offset }) => (memory, offset.or(logical)),
+        _ => (None, logical),
+    };
+    let unit = offset.unwrap_or(Bytes(1)).0.max(1);
+    if let Some(odd) = sizes(workload)
+        .into_iter()
+        .find(|size| !size.is_multiple_of(unit))
+    {
+        let message =
+            format!("direct I/O moves multiples of {unit} bytes here: a block has {odd} bytes");
+        return Err(site.failure("plan", Some(libc::EINVAL), &message));
+    }
+    let align = memory::alignment(&context.job.memory);
+    let needed = memory.unwrap_or(Bytes(1)).0.max(1);
+    if !align.is_multiple_of(needed) {
+        let message =
+            format!("direct I/O needs buffers aligned to {needed} bytes here: they have {align}");
+        return Err(site.failure("plan", Some(libc::EINVAL), &message));
+    }
+    Ok(())
+}
+
+/// Sizes of which every operation's is a multiple.
+fn sizes(workload: &BlockWorkload) -> Vec<u64> {
+    let occurs = |kind: &DataKind| workload.sizes.by_pattern || workload.mix.has(*kind);
+    let of = |size: &BlockSize| match size {
+        BlockSize::Fixed { bytes } => vec![bytes.0],
+        BlockSize::Range {
+            unaligned: true, ..
+        } => vec![1],
+        BlockSize::Range { min_bytes, .. } => vec![min_bytes.0],
+        BlockSize::Split { entries } => entries.iter().map(|entry| entry.bytes.0).collect(),
+    };
+    let kinds = DataKind::DATA.into_iter().filter(occurs);
+    kinds
+        .flat_map(|kind| of(workload.sizes.size.of(kind)))
+        .collect()
+}
+
+/// What has to be done to each site.
+///
+/// # Errors
+/// A file would have to be made, and must not be.
+pub(crate) fn layouts(
+    sites: &Sites,
+    workload: &BlockWorkload,
+    until_full: bool,
+) -> Result<Vec<Layout>, Failure> {
+    sites
+        .list
+        .iter()
+        .map(|site| Layout::of(site, workload, until_full))
+        .collect()
+}
+
+/// Whether the path is where something was made by this job and may be removed.
+pub(crate) fn is_removable(site: &Site) -> bool {
+    site.is_file() && Path::new(&site.named.path).is_file()
+}

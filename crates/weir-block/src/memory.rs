@@ -1,0 +1,137 @@
+//! The buffers of a worker: from the plan's words to memory cut into slots.
+//!
+//! In: a job's memory, its block sizes and content. Out: [`Buffers`], filled if anything is
+//! written. Not here: registration with the kernel, which an engine does.
+
+use std::path::Path;
+
+use weir_run::block::{Buffers, payload_rule};
+use weir_run::failure;
+use weir_run::generate::Streams;
+use weir_run::generate::payload::Payload;
+use weir_schema::{BlockWorkload, Failure, Job, Kind, Memory, MemoryKind};
+use weir_sys::buffer::{AlignedBuf, Backing, BufferSpec, HugePage};
+use weir_units::Bytes;
+
+/// The largest block of any kind that occurs.
+pub(crate) fn largest_block(workload: &BlockWorkload) -> u64 {
+    let sizes = &workload.sizes.size;
+    let occurs = |kind: &Kind| workload.sizes.by_pattern || workload.mix.has(*kind);
+    let largest = Kind::DATA
+        .into_iter()
+        .filter(occurs)
+        .map(|kind| sizes.of(kind).max().0);
+    largest.max().unwrap_or(0)
+}
+
+/// The smallest block of any kind that occurs.
+pub(crate) fn smallest_block(workload: &BlockWorkload) -> u64 {
+    let sizes = &workload.sizes.size;
+    let by_pattern = workload.sizes.by_pattern;
+    let occurs = |kind: &Kind| by_pattern || workload.mix.has(*kind);
+    let smallest = Kind::DATA
+        .into_iter()
+        .filter(occurs)
+        .map(|kind| sizes.of(kind).min().0);
+    smallest.min().unwrap_or(0)
+}
+
+/// The alignment of every slot.
+pub(crate) fn alignment(memory: &Memory) -> u64 {
+    let page = rustix::param::page_size() as u64;
+    memory.align_bytes.map_or(page, |align| align.0.max(1))
+}
+
+/// Checks the words that need no memory to be wrong.
+pub(crate) fn check(job: &Job, workload: &BlockWorkload) -> Result<(), Failure> {
+    let memory = &job.memory;
+    if !alignment(memory).is_power_of_two() {
+        let align = alignment(memory);
+        let message = format!("a buffer alignment of {align} bytes is no power of two");
+        return Err(failure("memory", Some(libc::EINVAL), message));
+    }
+    if matches!(memory.kind, MemoryKind::Huge | MemoryKind::SharedHuge) {
+        huge_page(memory)?;
+    }
+    if memory.kind == MemoryKind::File && memory.path.is_none() {
+        let message = "memory of a file needs the file's name";
+        return Err(failure("memory", Some(libc::EINVAL), message));
+    }
+    stride(workload, memory).map(|_| ())
+}
+
+fn huge_page(memory: &Memory) -> Result<HugePage, Failure> {
+    match memory.huge_page_bytes.map_or(2 << 20, |bytes| bytes.0) {
+        0x20_0000 => Ok(HugePage::TwoMiB),
+        0x4000_0000 => Ok(HugePage::OneGiB),
+        other => {
+            let message = format!("huge pages of {other} bytes: expected 2 MiB or 1 GiB");
+            Err(failure("memory", Some(libc::EINVAL), message))
+        }
+    }
+}
+
+fn stride(workload: &BlockWorkload, memory: &Memory) -> Result<u32, Failure> {
+    let largest = largest_block(workload).max(1);
+    let stride = largest.checked_next_multiple_of(alignment(memory));
+    stride
+        .and_then(|stride| u32::try_from(stride).ok())
+        .ok_or_else(|| {
+            let message = format!(
+                "a block of {} is longer than an operation can be",
+                Bytes(largest)
+            );
+            failure("memory", Some(libc::EINVAL), message)
+        })
+}
+
+fn backing(memory: &Memory, directory: &Path, worker: u32) -> Result<Backing, Failure> {
+    Ok(match memory.kind {
+        MemoryKind::Private => Backing::Private,
+        MemoryKind::Shared => Backing::Shared,
+        MemoryKind::Huge => Backing::Huge(huge_page(memory)?),
+        MemoryKind::SharedHuge => Backing::Memfd(Some(huge_page(memory)?)),
+        MemoryKind::File => {
+            let name = memory.path.as_deref().unwrap_or_default();
+            // A file holds the buffers of one worker.
+            let own = if worker == 0 {
+                name.to_owned()
+            } else {
+                format!("{name}.{worker}")
+            };
+            Backing::File(directory.join(own))
+        }
+    })
+}
+
+/// Maps and fills the buffers of a worker.
+///
+/// # Errors
+/// What memory could not be had.
+pub(crate) fn buffers(
+    job: &Job,
+    workload: &BlockWorkload,
+    directory: &Path,
+    (seed, worker, clone): (u64, u32, u32),
+    slots: u32,
+) -> Result<Buffers, Failure> {
+    let stride = stride(workload, &job.memory)?;
+    let spec = BufferSpec {
+        len: Bytes(u64::from(stride) * u64::from(slots)),
+        align: Bytes(alignment(&job.memory)),
+        backing: backing(&job.memory, directory, clone)?,
+        policy: None,
+        lock: false,
+    };
+    let memory = AlignedBuf::new(&spec).map_err(|e| failure("memory", None, e.to_string()))?;
+    let content = &workload.content;
+    let payload = if workload.mix.has(Kind::Write) {
+        let rule = payload_rule(content, workload.sizes.size.write.max().0);
+        let payload = Payload::new(rule, Streams::new(seed, worker).payload());
+        Some(payload.map_err(|e| failure("plan", Some(libc::EINVAL), e.to_string()))?)
+    } else {
+        None
+    };
+    let refills = content.refill || content.compress_percent > 0 || content.dedupe_percent > 0;
+    Ok(Buffers::new(memory, stride, payload, refills))
+}

@@ -1,0 +1,352 @@
+//! A job that is ready: laid out, guarded, open. Its workers come here for their part.
+//!
+//! In: a job, from [`crate::family`]. Out: the end of each worker's loop, facts about the
+//! targets, remarks. Not here: checks that need nothing to be touched.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use weir_run::block::{AnySource, Extent, Limits, Recipe, build};
+use weir_run::{JobContext, KINDS, LoopStop, Measured, Prepared, Seat, failure, measured};
+use weir_schema::{BlockWorkload, DeviceFacts, Failure, Job, Placement, ShareCpus, Size};
+use weir_sys::CpuList;
+use weir_sys::pin::{nice, set_affinity, set_nice};
+use weir_units::Bytes;
+
+use crate::engine::{Entry, Note, Notes, Ride, Setup, SlotMemory, Target, sync_all};
+use crate::family::{check_direct, guard, is_removable, layouts};
+use crate::memory::{self, buffers};
+use crate::target::{
+    Layout, Sites, devices, disks, lay_out, open_all, spoilers, survey, warm, writes,
+};
+
+/// A job whose targets are open.
+pub(crate) struct Ready {
+    job: Job,
+    workload: BlockWorkload,
+    entry: &'static Entry,
+    directory: PathBuf,
+    found: Sites,
+    /// By clone; taken by its worker.
+    targets: Vec<Mutex<Option<Vec<Target>>>>,
+    spoilers: Vec<Note>,
+    notes: Notes,
+    is_done: bool,
+}
+
+impl Ready {
+    /// Lays out, guards and opens the targets of a job.
+    ///
+    /// # Errors
+    /// The first target that cannot be used; files made by a failed layout are gone.
+    pub(crate) fn new(
+        context: &JobContext<'_>,
+        workload: &BlockWorkload,
+        entry: &'static Entry,
+    ) -> Result<Self, Failure> {
+        let moves_data = !entry.info.no_target;
+        let job = context.job;
+        let mut found = survey(context, workload, moves_data)?;
+        found
+            .remarks
+            .iter()
+            .for_each(|remark| (context.announce)(remark));
+        let depth = job.depth.queue_depth.0;
+        if entry.info.synchronous && depth > 1 {
+            (context.announce)(
+                "note: both iodepth >= 1 and synchronous I/O engine are selected, queue depth \
+                 will be capped at 1",
+            );
+        }
+        let mut targets: Vec<Vec<Target>> = found.parts.iter().map(|_| Vec::new()).collect();
+        let only = workload.targets.create.only;
+        let mut notes = Vec::new();
+        if moves_data {
+            let layouts = make(context, workload, &mut found)?;
+            if !only {
+                targets = open(context, workload, entry, &found, &layouts)?;
+                let touched: u64 = found
+                    .list
+                    .iter()
+                    .map(|site| site.length.min(site.end))
+                    .sum();
+                notes = spoilers(&found.list, workload, Bytes(touched));
+            }
+        }
+        Ok(Self {
+            job: job.clone(),
+            workload: workload.clone(),
+            entry,
+            directory: context.directory.to_owned(),
+            found,
+            targets: targets
+                .into_iter()
+                .map(|list| Mutex::new(Some(list)))
+                .collect(),
+            spoilers: notes,
+            notes: Notes::default(),
+            is_done: moves_data && only,
+        })
+    }
+
+    /// Slots of a worker.
+    fn depth(&self) -> u32 {
+        if self.entry.info.synchronous {
+            1
+        } else {
+            self.job.depth.queue_depth.0.max(1)
+        }
+    }
+
+    fn extents(&self, clone: u32) -> Vec<Extent> {
+        let parts = self.found.parts.get(clone as usize);
+        parts
+            .into_iter()
+            .flatten()
+            .map(|part| part.extent)
+            .collect()
+    }
+
+    fn limits(&self, extents: &[Extent]) -> Limits {
+        let bounds = &self.job.bounds;
+        let block = memory::smallest_block(&self.workload).max(1);
+        // A tail shorter than a block is never moved.
+        let whole = |extent: &Extent| extent.length / block * block;
+        let total = extents.iter().map(whole).fold(0, u64::saturating_add);
+        let region = match self.workload.region.size {
+            // With a size for each file, the job's own size bounds what it moves.
+            Some(Size::Bytes(size)) if extents.len() > 1 => total.min(size.0),
+            _ => total,
+        };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "a share of a size; saturates"
+        )]
+        let once = match bounds.io_size {
+            None => region,
+            Some(Size::Bytes(bytes)) => bytes.0,
+            Some(Size::Percent(percent)) => (percent / 100.0 * region as f64) as u64,
+        };
+        let endless = bounds.time_based && bounds.runtime_ns.is_some();
+        Limits {
+            bytes: if endless {
+                u64::MAX
+            } else {
+                once.saturating_mul(bounds.loops.max(1))
+            },
+            operations: bounds.operations.unwrap_or(u64::MAX),
+        }
+    }
+
+    fn source(&self, seat: &Seat<'_>) -> Result<AnySource, Failure> {
+        let extents = self.extents(seat.clone);
+        let who = (seat.seed, seat.number, seat.clone);
+        let buffers = buffers(
+            &self.job,
+            &self.workload,
+            &self.directory,
+            who,
+            self.depth(),
+        )?;
+        build(Recipe {
+            workload: &self.workload,
+            extents: &extents,
+            seed: seat.seed,
+            worker: seat.number,
+            limits: self.limits(&extents),
+            buffers,
+        })
+        .map_err(|error| failure("plan", Some(libc::EINVAL), error.to_string()))
+    }
+
+    /// Flushes what a worker wrote, where the plan says so.
+    fn flush(&self, clone: u32, targets: &[Target]) -> Result<(), Failure> {
+        let flush = &self.workload.flush;
+        if !(flush.fsync_at_end || flush.fsync_on_close) || !writes(&self.workload) {
+            return Ok(());
+        }
+        let parts = self.found.parts.get(clone as usize);
+        for (target, part) in targets.iter().zip(parts.into_iter().flatten()) {
+            let refused = |errno| self.found.list[part.site].refused("io", "flush it", errno);
+            sync_all(target).map_err(refused)?;
+        }
+        Ok(())
+    }
+}
+
+impl Prepared for Ready {
+    fn measured(&self) -> [Option<Measured>; KINDS] {
+        measured(&self.job, self.is_inline())
+    }
+
+    fn is_inline(&self) -> bool {
+        (self.entry.is_inline)(self.depth())
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    fn work(&self, seat: &mut Seat<'_>) -> Result<LoopStop, Failure> {
+        settle(&self.job.placement, seat.clone)?;
+        let source = self.source(seat)?;
+        let depth = self.depth();
+        let held = self.targets.get(seat.clone as usize);
+        let taken = held.and_then(|h| h.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let Some(targets) = taken else {
+            return Err(failure("engine", None, "the worker's targets are not open"));
+        };
+        let flushed = if self.workload.flush.fsync_at_end || self.workload.flush.fsync_on_close {
+            targets
+                .iter()
+                .map(Target::again)
+                .collect::<std::io::Result<Vec<_>>>()
+        } else {
+            Ok(Vec::new())
+        };
+        let flushed = flushed
+            .map_err(|e| failure("open", e.raw_os_error(), format!("cannot open again: {e}")))?;
+        let setup = Setup {
+            targets,
+            depth,
+            memory: SlotMemory::of(buffers_of(&source), depth),
+            choice: self.job.engine.clone(),
+            notes: self.notes.clone(),
+        };
+        let clone = seat.clone;
+        let plan = seat.loop_plan(depth);
+        let stop = (self.entry.drive)(Ride {
+            seat,
+            source,
+            plan,
+            setup,
+        })?;
+        if !matches!(stop, LoopStop::Failed(_)) {
+            self.flush(clone, &flushed)?;
+        }
+        Ok(stop)
+    }
+
+    fn target_name(&self, clone: u32, target: u32) -> Option<String> {
+        let part = self.found.parts.get(clone as usize)?.get(target as usize)?;
+        Some(self.found.list.get(part.site)?.named.shown.clone())
+    }
+
+    fn finish(&self) -> Result<(), Failure> {
+        if !self.workload.targets.remove_after || self.entry.info.no_target {
+            return Ok(());
+        }
+        for site in self.found.list.iter().filter(|site| is_removable(site)) {
+            rustix::fs::unlink(&site.named.path)
+                .map_err(|errno| site.refused("open", "remove it", errno))?;
+        }
+        Ok(())
+    }
+
+    fn devices(&self) -> Vec<DeviceFacts> {
+        if self.entry.info.no_target {
+            Vec::new()
+        } else {
+            devices(&self.found.list)
+        }
+    }
+
+    fn disks(&self) -> Vec<String> {
+        if self.entry.info.no_target {
+            Vec::new()
+        } else {
+            disks(&self.found.list)
+        }
+    }
+
+    fn warnings(&self) -> Vec<Note> {
+        self.spoilers
+            .iter()
+            .cloned()
+            .chain(self.notes.list())
+            .collect()
+    }
+}
+
+fn buffers_of(source: &AnySource) -> &weir_run::block::Buffers {
+    match source {
+        AnySource::Sequential(source) => source.buffers(),
+        AnySource::Mapped(source) => source.buffers(),
+        AnySource::Uniform(source) => source.buffers(),
+        AnySource::General(source) => source.buffers(),
+    }
+}
+
+/// Lays files out, with one announcement for all of them.
+fn make(
+    context: &JobContext<'_>,
+    workload: &BlockWorkload,
+    found: &mut Sites,
+) -> Result<Vec<Layout>, Failure> {
+    let layouts = layouts(found, workload, context.job.bounds.until_full)?;
+    let ends = || found.list.iter().zip(&layouts);
+    let announced: Vec<u64> = ends()
+        .filter(|(_, l)| l.is_announced())
+        .map(|(site, _)| site.end)
+        .collect();
+    if !announced.is_empty() {
+        let (count, bytes) = (announced.len(), announced.iter().sum::<u64>());
+        let (plural, total) = if count > 1 { ("s", "total ") } else { ("", "") };
+        let name = &context.job.name;
+        let mib = bytes >> 20;
+        (context.announce)(&format!(
+            "{name}: Laying out IO file{plural} ({count} file{plural} / {total}{mib}MiB)"
+        ));
+    }
+    for (index, layout) in layouts.iter().enumerate() {
+        let seed = context.seed.wrapping_add(index as u64);
+        let Some(site) = found.list.get_mut(index) else {
+            continue;
+        };
+        lay_out(site, *layout, workload, seed)?;
+    }
+    Ok(layouts)
+}
+
+/// Guards and opens the targets of every clone, and warms or drops caches.
+fn open(
+    context: &JobContext<'_>,
+    workload: &BlockWorkload,
+    entry: &Entry,
+    found: &Sites,
+    layouts: &[Layout],
+) -> Result<Vec<Vec<Target>>, Failure> {
+    for site in &found.list {
+        guard(workload, site)?;
+        check_direct(context, workload, site)?;
+    }
+    let mut all = Vec::with_capacity(found.parts.len());
+    for parts in &found.parts {
+        let targets = open_all(&found.list, layouts, parts, workload, entry.maps)?;
+        warm(&found.list, parts, &targets, &workload.targets.open)?;
+        all.push(targets);
+    }
+    Ok(all)
+}
+
+/// Puts the calling thread where the plan wants it.
+fn settle(placement: &Placement, clone: u32) -> Result<(), Failure> {
+    let refused = |error: weir_sys::SysError| failure("placement", None, error.to_string());
+    if let Some(cpus) = &placement.cpus {
+        let own: CpuList = match placement.share {
+            ShareCpus::Shared => cpus.iter().copied().collect(),
+            ShareCpus::Split => {
+                let turn = clone as usize % cpus.len().max(1);
+                cpus.get(turn).copied().into_iter().collect()
+            }
+        };
+        set_affinity(&own).map_err(refused)?;
+    }
+    if placement.nice != 0 {
+        let now = nice().map_err(refused)?;
+        set_nice(now + placement.nice).map_err(refused)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! Facts about the targets for the result, and what about them spoils the numbers.
+//!
+//! In: the sites of a job once they are laid out. Out: device facts, disks, remarks with stable
+//! ids. Not here: what only the run shows (hits of the cache, other I/O on the device).
+
+use weir_schema::{BlockWorkload, DeviceFacts, Kind as DataKind};
+use weir_sys::Tree;
+use weir_sys::device::{PathFacts, PathKind, disks_behind, extents, path_facts};
+use weir_sys::memory::MemoryFacts;
+use weir_units::Bytes;
+
+use super::Site;
+use crate::engine::Note;
+
+/// Holes below this share of a file are not worth a word.
+const FEW_HOLES: f64 = 0.001;
+
+fn facts(site: &Site) -> Option<PathFacts> {
+    path_facts(&Tree::real(), &site.named.path).ok()
+}
+
+/// What the targets are.
+pub(crate) fn devices(sites: &[Site]) -> Vec<DeviceFacts> {
+    let describe = |site: &Site| {
+        let facts = facts(site)?;
+        let block = facts.block;
+        Some(DeviceFacts {
+            target: site.named.shown.clone(),
+            kind: match facts.kind {
+                PathKind::Block => "block device",
+                PathKind::Character => "character device",
+                _ => "file",
+            }
+            .to_owned(),
+            size_bytes: facts.size,
+            file_system: facts.file_system.map(|system| system.fs_type),
+            device: block.as_ref().map(|block| block.name.clone()),
+            model: block.as_ref().and_then(|block| block.model.clone()),
+            scheduler: block.as_ref().and_then(|block| block.scheduler.clone()),
+            logical_block_bytes: block.as_ref().and_then(|block| block.logical_block),
+            numa_node: block.as_ref().and_then(|block| block.numa_node),
+        })
+    };
+    sites.iter().filter_map(describe).collect()
+}
+
+/// Names of the disks that the targets rest on.
+pub(crate) fn disks(sites: &[Site]) -> Vec<String> {
+    let tree = Tree::real();
+    let blocks = sites.iter().filter_map(|site| facts(site)?.block);
+    let mut disks: Vec<_> = blocks
+        .flat_map(|block| disks_behind(&tree, block.dev))
+        .collect();
+    disks.sort();
+    disks.dedup();
+    disks
+}
+
+/// What spoils the numbers, as far as it shows before the run.
+pub(crate) fn spoilers(sites: &[Site], workload: &BlockWorkload, touched: Bytes) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let looked: Vec<_> = sites
+        .iter()
+        .filter_map(|site| Some((site, facts(site)?)))
+        .collect();
+    let is_stored = |facts: &PathFacts| match facts.kind {
+        PathKind::Block => true,
+        PathKind::Regular => facts
+            .file_system
+            .as_ref()
+            .is_some_and(|system| !system.is_in_memory),
+        _ => false,
+    };
+    let stored = looked.iter().any(|(_, facts)| is_stored(facts));
+    if workload.mix.has(DataKind::Read) && !workload.targets.open.direct && stored {
+        notes.extend(page_cache(touched));
+    }
+    if workload.mix.has(DataKind::Read) {
+        notes.extend(looked.iter().filter_map(|(site, _)| never_written(site)));
+    }
+    if workload.mix.has(DataKind::Write) && workload.content.zero && stored {
+        notes.push((
+            "compressible".to_owned(),
+            "Only zeros are written, which devices and file systems may store without writing."
+                .to_owned(),
+            "Write random bytes instead.".to_owned(),
+        ));
+    }
+    notes
+}
+
+fn page_cache(touched: Bytes) -> Option<Note> {
+    let available = MemoryFacts::read(&Tree::real()).available?;
+    (touched < available).then(|| {
+        (
+            "page-cache".to_owned(),
+            format!(
+                "Buffered reads of {touched} may come from the page cache: {available} of memory \
+                 are free for it."
+            ),
+            "Read with direct I/O, or from a region larger than memory.".to_owned(),
+        )
+    })
+}
+
+fn never_written(site: &Site) -> Option<Note> {
+    if !site.is_file() {
+        return None;
+    }
+    let path = &site.named.path;
+    let found = extents(std::fs::File::open(path).ok()?, path).ok()?;
+    let all = found.data.0 + found.holes.0;
+    #[expect(clippy::cast_precision_loss, reason = "a share")]
+    let share = found.holes.0 as f64 / all.max(1) as f64;
+    (share > FEW_HOLES).then(|| {
+        let shown = &site.named.shown;
+        (
+            "never-written".to_owned(),
+            format!(
+                "{:.0} % of {shown} was never written: reads of holes reach no device.",
+                (share * 100.0).max(1.0)
+            ),
+            "Write the file first, or let weir make it.".to_owned(),
+        )
+    })
+}

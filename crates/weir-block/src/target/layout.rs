@@ -1,0 +1,223 @@
+//! Layout: missing and short files come to be before the run.
+//!
+//! In: the sites of a job with the lengths they shall have. Out: files of that length, filled
+//! with random bytes where anything will be read, so that no device answers from never-written
+//! blocks. A file that could not be finished is removed again if this job made it.
+
+use std::path::Path;
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, ftruncate};
+use rustix::io::Errno;
+use weir_run::generate::rng::Rng;
+use weir_schema::{BlockWorkload, CreatePolicy, Failure, Kind as DataKind, Preallocate};
+
+use super::Site;
+use super::sites::{is_among_devices, writes};
+
+/// Bytes written at once.
+const CHUNK: usize = 1 << 20;
+/// Mode of new files, before the umask.
+const NEW_FILE: u32 = 0o644;
+
+/// What has to be done to a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// Nothing.
+    Keep,
+    /// Written from here to the end.
+    Fill { from: u64 },
+    /// Made and reserved, for a job that only writes.
+    Reserve,
+    /// Comes to be when it is opened.
+    OnOpen,
+}
+
+impl Layout {
+    /// What a job needs of a site.
+    ///
+    /// # Errors
+    /// A file would have to be made, and must not be.
+    pub(crate) fn of(
+        site: &Site,
+        workload: &BlockWorkload,
+        until_full: bool,
+    ) -> Result<Self, Failure> {
+        if !site.is_file() {
+            return Ok(Self::Keep);
+        }
+        let create = &workload.targets.create;
+        let mix = &workload.mix;
+        if site.length == 0 {
+            may_create(site, workload)?;
+        }
+        // What will be read or discarded has to be there.
+        let needs_data = mix.has(DataKind::Read) || mix.has(DataKind::Trim);
+        Ok(if create.on_open && site.length == 0 {
+            Self::OnOpen
+        } else if until_full {
+            if site.length == 0 {
+                Self::OnOpen
+            } else {
+                Self::Keep
+            }
+        } else if create.overwrite {
+            Self::Fill { from: 0 }
+        } else if site.length >= site.end {
+            Self::Keep
+        } else if needs_data {
+            Self::Fill { from: site.length }
+        } else {
+            Self::Reserve
+        })
+    }
+
+    /// Whether the user is told.
+    pub(crate) fn is_announced(self) -> bool {
+        matches!(self, Self::Fill { .. } | Self::Reserve)
+    }
+}
+
+fn may_create(site: &Site, workload: &BlockWorkload) -> Result<(), Failure> {
+    let targets = &workload.targets;
+    let refuse = |message: &str| Err(site.failure("layout", Some(libc::EPERM), message));
+    if targets.create.allow == Some(false) {
+        return refuse("file creation disallowed by allow_file_create=0");
+    }
+    if targets.open.read_only {
+        return refuse("the file is missing or empty, and nothing may be written");
+    }
+    if targets.create.allow.is_none() && is_among_devices(&site.named.path) {
+        return refuse(
+            "there is no such device (a file is made below /dev only if allow_file_create=1 says \
+             so)",
+        );
+    }
+    Ok(())
+}
+
+/// Makes a site what the job needs.
+///
+/// # Errors
+/// What the file system refused; a file that this call made is gone again.
+pub(crate) fn lay_out(
+    site: &mut Site,
+    layout: Layout,
+    workload: &BlockWorkload,
+    seed: u64,
+) -> Result<(), Failure> {
+    if !layout.is_announced() {
+        return Ok(());
+    }
+    let create = &workload.targets.create;
+    let (file, is_new) = open(site)?;
+    let made = match layout {
+        Layout::Fill { from } => fill(&file, from, site.end, seed),
+        _ => reserve(&file, create.preallocate, site.length, site.end),
+    };
+    let made = made.and_then(|()| {
+        if create.sync {
+            rustix::fs::fsync(&file)
+        } else {
+            Ok(())
+        }
+    });
+    if let Err(errno) = made {
+        let failure = site.refused("layout", &format!("lay out {} bytes", site.end), errno);
+        return Err(if is_new {
+            remove(site, failure)
+        } else {
+            failure
+        });
+    }
+    site.is_new |= is_new;
+    site.kind = Some(super::Kind::File);
+    let kept_size = layout == Layout::Reserve && !sets_length(workload.targets.create);
+    if !kept_size {
+        site.length = site.length.max(site.end);
+    }
+    Ok(())
+}
+
+fn sets_length(create: CreatePolicy) -> bool {
+    !matches!(
+        create.preallocate,
+        Preallocate::None | Preallocate::KeepSize
+    )
+}
+
+fn open(site: &Site) -> Result<(OwnedFd, bool), Failure> {
+    let path: &Path = &site.named.path;
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    let fresh = flags | OFlags::CREATE | OFlags::EXCL;
+    match rustix::fs::open(path, fresh, Mode::from_raw_mode(NEW_FILE)) {
+        Ok(file) => Ok((file, true)),
+        Err(Errno::EXIST) => rustix::fs::open(path, flags, Mode::empty())
+            .map(|file| (file, false))
+            .map_err(|errno| site.refused("open", "open it for writing", errno)),
+        Err(errno) => Err(site.refused("open", "create it", errno)),
+    }
+}
+
+fn remove(site: &Site, failure: Failure) -> Failure {
+    match rustix::fs::unlink(&site.named.path) {
+        Ok(()) => {
+            let message = format!("{} (the unfinished file was removed)", failure.message);
+            Failure { message, ..failure }
+        }
+        Err(_) => failure,
+    }
+}
+
+/// Writes random bytes: zeros would be compressed or not stored at all.
+fn fill(file: &OwnedFd, from: u64, end: u64, seed: u64) -> Result<(), Errno> {
+    let mut rng = Rng::new(seed ^ end);
+    let mut chunk = vec![0; CHUNK];
+    let mut at = from;
+    while at < end {
+        for word in chunk.chunks_exact_mut(8) {
+            word.copy_from_slice(&rng.next_u64().to_le_bytes());
+        }
+        let left = usize::try_from(end - at).unwrap_or(CHUNK).min(CHUNK);
+        let mut part = &chunk[..left];
+        while !part.is_empty() {
+            let written = match rustix::io::pwrite(file, part, at) {
+                Ok(0) => return Err(Errno::NOSPC),
+                Ok(written) => written,
+                Err(Errno::INTR) => continue,
+                Err(errno) => return Err(errno),
+            };
+            part = &part[written..];
+            at += written as u64;
+        }
+    }
+    Ok(())
+}
+
+fn reserve(file: &OwnedFd, how: Preallocate, from: u64, end: u64) -> Result<(), Errno> {
+    let length = end.saturating_sub(from);
+    let allocate = |flags| fallocate(file, flags, from, length);
+    match how {
+        Preallocate::None => Ok(()),
+        Preallocate::Truncate => ftruncate(file, end),
+        Preallocate::KeepSize => unless_unknown(allocate(FallocateFlags::KEEP_SIZE)),
+        Preallocate::Native => unless_unknown(allocate(FallocateFlags::empty())),
+        Preallocate::Posix => match allocate(FallocateFlags::empty()) {
+            // As posix_fallocate(3): by writing, where the file system cannot reserve.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => fill(file, from, end, 0),
+            other => other,
+        },
+    }
+}
+
+fn unless_unknown(result: Result<(), Errno>) -> Result<(), Errno> {
+    match result {
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+        other => other,
+    }
+}
+
+/// Whether the job makes or changes anything at its targets before the run.
+pub(crate) fn needs_write_access(workload: &BlockWorkload) -> bool {
+    writes(workload) || workload.targets.create.overwrite
+}

@@ -1,0 +1,18 @@
+//! The targets of a job: names, sizes, regions, layout, opening.
+//!
+//! In: a job and the directory where relative names begin. Out: for each clone its open targets
+//! with the region it uses; facts about them. Not here: engines and operations.
+
+mod facts;
+mod layout;
+mod names;
+mod open;
+mod region;
+mod sites;
+
+pub(crate) use facts::{devices, disks, spoilers};
+pub(crate) use layout::{Layout, lay_out, needs_write_access};
+pub(crate) use names::{Named, names};
+pub(crate) use open::{open_all, warm};
+pub(crate) use region::{Ground, Wish, place};
+pub(crate) use sites::{Kind, Part, Site, Sites, look, survey, writes};

@@ -1,0 +1,169 @@
+//! Opening: each worker gets descriptors of its own, no more than its job needs.
+//!
+//! In: a worker's parts and how the job opens. Out: open targets; caches dropped or warmed. Not
+//! here: layout.
+
+use std::num::NonZeroU64;
+use std::os::fd::AsFd;
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{Advice, Mode, OFlags, fadvise};
+use rustix::io::Errno;
+use weir_run::block::Extent;
+use weir_schema::{BlockWorkload, Failure, Kind as DataKind, OpenMode};
+
+use super::sites::writes;
+use super::{Kind, Layout, Part, Site};
+use crate::engine::{Target, drop_device_cache};
+
+/// Bytes read at once to warm a cache.
+const CHUNK: usize = 1 << 20;
+
+/// Opens the targets of one clone.
+///
+/// # Errors
+/// The first target that is refused, and why.
+pub(crate) fn open_all(
+    sites: &[Site],
+    layouts: &[Layout],
+    parts: &[Part],
+    workload: &BlockWorkload,
+    maps: bool,
+) -> Result<Vec<Target>, Failure> {
+    let open = |part: &Part| {
+        let site = &sites[part.site];
+        let creates = layouts[part.site] == Layout::OnOpen;
+        Ok(Target {
+            file: open(site, workload, maps, creates)?,
+            is_block: site.kind == Some(Kind::Block),
+            is_writable: writes(workload),
+            extent: part.extent,
+        })
+    };
+    parts.iter().map(open).collect()
+}
+
+fn flags(workload: &BlockWorkload, maps: bool) -> OFlags {
+    let mode: &OpenMode = &workload.targets.open;
+    let reads = workload.mix.has(DataKind::Read) || maps;
+    let mut flags = match (reads, writes(workload)) {
+        (_, false) => OFlags::RDONLY,
+        (false, true) => OFlags::WRONLY,
+        (true, true) => OFlags::RDWR,
+    };
+    flags.set(OFlags::DIRECT, mode.direct);
+    flags.set(OFlags::SYNC, mode.sync);
+    flags.set(OFlags::DSYNC, mode.data_sync);
+    flags | OFlags::CLOEXEC
+}
+
+fn open(
+    site: &Site,
+    workload: &BlockWorkload,
+    maps: bool,
+    creates: bool,
+) -> Result<OwnedFd, Failure> {
+    let mut flags = flags(workload, maps);
+    flags.set(OFlags::CREATE, creates);
+    let path = &site.named.path;
+    let mode = Mode::from_raw_mode(0o644);
+    rustix::fs::open(path, flags, mode).map_err(|errno| {
+        let plain = flags.difference(OFlags::DIRECT);
+        if flags.contains(OFlags::DIRECT)
+            && errno == Errno::INVAL
+            && rustix::fs::open(path, plain, mode).is_ok()
+        {
+            let message = "looks like your file system does not support direct=1/buffered=0";
+            return site.failure("open", Some(errno.raw_os_error()), message);
+        }
+        refused(site, flags, errno)
+    })
+}
+
+fn refused(site: &Site, flags: OFlags, errno: Errno) -> Failure {
+    let raw = Some(errno.raw_os_error());
+    let access = match flags & OFlags::RWMODE {
+        OFlags::WRONLY => "writes",
+        OFlags::RDWR => "reads and writes",
+        _ => "reads",
+    };
+    let is_device = !site.is_file();
+    match errno {
+        Errno::INVAL | Errno::BADF | Errno::IO | Errno::NXIO | Errno::OPNOTSUPP if is_device => {
+            let error = std::io::Error::from(errno);
+            let message = format!("device does not accept {access} (wrong direction?): {error}");
+            site.failure("open", raw, &message)
+        }
+        Errno::ACCESS | Errno::PERM => {
+            let message = format!(
+                "no permission for {access}: change its mode or owner, or run as a user who may"
+            );
+            site.failure("open", raw, &message)
+        }
+        Errno::ROFS => site.failure(
+            "open",
+            raw,
+            "it lies on a file system that is mounted for reading only",
+        ),
+        Errno::MFILE => site.failure(
+            "open",
+            raw,
+            "too many open files: raise the limit, `ulimit -n`",
+        ),
+        _ => site.refused("open", &format!("open it for {access}"), errno),
+    }
+}
+
+/// Drops or fills the page cache of a clone's parts.
+///
+/// # Errors
+/// What could not be read.
+pub(crate) fn warm(
+    sites: &[Site],
+    parts: &[Part],
+    targets: &[Target],
+    mode: &OpenMode,
+) -> Result<(), Failure> {
+    for (part, target) in parts.iter().zip(targets) {
+        let site = &sites[part.site];
+        if site.kind == Some(Kind::Character) {
+            continue;
+        }
+        if mode.read_first {
+            read_through(site, part.extent)?;
+        } else if mode.drop_cache {
+            drop_cache(target);
+        }
+    }
+    Ok(())
+}
+
+/// Best effort, as the kernel's own call is: what stays is reported as a warning by its effect.
+fn drop_cache(target: &Target) {
+    let file = target.file.as_fd();
+    if target.is_block && drop_device_cache(file).is_ok() {
+        return;
+    }
+    // Dirty pages cannot be dropped.
+    let _ = rustix::fs::fdatasync(file);
+    let length = NonZeroU64::new(target.extent.length);
+    let _ = fadvise(file, target.extent.start, length, Advice::DontNeed);
+}
+
+fn read_through(site: &Site, extent: Extent) -> Result<(), Failure> {
+    let fail = |errno| site.refused("open", "read it through", errno);
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let file = rustix::fs::open(&site.named.path, flags, Mode::empty()).map_err(fail)?;
+    let mut chunk = vec![0; CHUNK];
+    let (mut at, end) = (extent.start, extent.start + extent.length);
+    while at < end {
+        let room = usize::try_from(end - at).unwrap_or(CHUNK).min(CHUNK);
+        match rustix::io::pread(&file, &mut chunk[..room], at) {
+            Ok(0) => break,
+            Ok(read) => at += read as u64,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(fail(errno)),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,427 @@
+//! The part of a target that a worker uses.
+//!
+//! In: the plan's region and what is known of the target. Out: first byte and length, or why
+//! there is none. Pure arithmetic. Not here: how the target's length was found.
+
+use weir_run::block::Extent;
+use weir_schema::{Region, Size};
+use weir_units::Bytes;
+
+/// The size of a character device, which has none of its own.
+const ENDLESS: u64 = 1 << 40;
+/// The region of a file that is written until there is no more room.
+const UNTIL_FULL: u64 = 1 << 60;
+
+/// What is known of a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ground {
+    /// A regular file of this length; 0 if it is empty or missing.
+    File { length: u64, grows: bool },
+    /// A block device.
+    Device { size: u64 },
+    /// A character device.
+    Endless,
+    /// The engine moves no data.
+    Nothing,
+}
+
+/// What a worker asks of one of its targets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wish<'a> {
+    /// The plan's words.
+    pub(crate) region: &'a Region,
+    /// Size of each file, drawn if the plan gives a range.
+    pub(crate) file_size: Option<u64>,
+    /// Targets of the clone.
+    pub(crate) files: u64,
+    /// Number of the clone.
+    pub(crate) clone: u64,
+    /// The smallest block.
+    pub(crate) block: u64,
+    /// A full file system ends the job.
+    pub(crate) until_full: bool,
+    /// Something else ends the job: no size is needed where nothing is moved.
+    pub(crate) timed: bool,
+}
+
+/// Why there is no region.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Misplaced {
+    #[error("it has no size of its own: you need to specify size= (or filesize=)")]
+    NoSize,
+    #[error(
+        "you need to specify valid offset=: it begins at {start}, but the target ends at {end}"
+    )]
+    BehindTheEnd { start: u64, end: u64 },
+    #[error("the region [{start}, {end}) is longer than the device, which has {size} bytes")]
+    BeyondDevice { start: u64, end: u64, size: u64 },
+    #[error(
+        "size too small, must not be less than minimum block size: {length} < {block} (the region \
+         begins at {start})"
+    )]
+    TooSmall { start: u64, length: u64, block: u64 },
+    #[error("offset and size are too large to add up")]
+    TooLarge,
+}
+
+fn share(percent: f64, of: u64) -> u64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a share of a size; saturates"
+    )]
+    let part = (percent / 100.0 * of as f64) as u64;
+    part.min(of)
+}
+
+/// The region of a worker on a target.
+pub(crate) fn place(wish: &Wish<'_>, ground: Ground) -> Result<Extent, Misplaced> {
+    let region = wish.region;
+    let asked = match region.size {
+        // A size is shared by the files, unless each has a size of its own.
+        Some(Size::Bytes(Bytes(size))) if wish.file_size.is_none() => {
+            Some(size / wish.files.max(1))
+        }
+        Some(Size::Bytes(Bytes(size))) => Some(size),
+        _ => None,
+    };
+    let whole = whole(wish, ground, asked);
+    let start = start(wish, whole.or(asked).unwrap_or(0))?;
+    let length = match (asked, region.size) {
+        (Some(length), _) => length,
+        (None, Some(Size::Percent(percent))) => share(percent, whole.ok_or(Misplaced::NoSize)?),
+        (None, _) => {
+            let end = whole.ok_or(Misplaced::NoSize)?;
+            end.checked_sub(start)
+                .ok_or(Misplaced::BehindTheEnd { start, end })?
+        }
+    };
+    let end = start.checked_add(length).ok_or(Misplaced::TooLarge)?;
+    let limit = limit(wish, ground);
+    if let Ground::Device { size } = ground
+        && asked.is_some()
+        && end > size
+        && limit >= size
+    {
+        return Err(Misplaced::BeyondDevice { start, end, size });
+    }
+    if start >= limit {
+        return Err(Misplaced::BehindTheEnd { start, end: limit });
+    }
+    let length = end.min(limit) - start;
+    if length < wish.block.max(1) {
+        return Err(Misplaced::TooSmall {
+            start,
+            length,
+            block: wish.block,
+        });
+    }
+    Ok(Extent { start, length })
+}
+
+/// The size of the whole target, as far as it has one.
+fn whole(wish: &Wish<'_>, ground: Ground, asked: Option<u64>) -> Option<u64> {
+    match (ground, wish.file_size) {
+        (Ground::Device { size }, Some(given)) => Some(size.min(given)),
+        (Ground::Device { size }, None) => Some(size),
+        (_, Some(given)) => Some(given),
+        (Ground::File { .. }, None) if wish.until_full => Some(UNTIL_FULL),
+        (Ground::File { length, .. }, None) => Some(length).filter(|&length| length > 0),
+        // Only a share makes sense of a device that never ends.
+        (Ground::Endless, None) => {
+            let is_share = matches!(wish.region.size, Some(Size::Percent(_)));
+            (asked.is_some() || is_share).then_some(ENDLESS)
+        }
+        (Ground::Nothing, None) => (asked.is_some() || wish.timed).then_some(ENDLESS),
+    }
+}
+
+/// Where the target ends for this job.
+fn limit(wish: &Wish<'_>, ground: Ground) -> u64 {
+    let given = wish.file_size.unwrap_or(u64::MAX);
+    match ground {
+        Ground::File { grows: true, .. } | Ground::File { length: 0, .. } | Ground::Nothing => {
+            given
+        }
+        Ground::File {
+            length,
+            grows: false,
+        } => length.min(given),
+        Ground::Device { size } => size.min(given),
+        Ground::Endless if wish.file_size.is_none() => ENDLESS,
+        Ground::Endless => given,
+    }
+}
+
+fn start(wish: &Wish<'_>, whole: u64) -> Result<u64, Misplaced> {
+    let region = wish.region;
+    let first = match region.offset {
+        None => 0,
+        Some(Size::Bytes(offset)) => offset.0,
+        Some(Size::Percent(percent)) => {
+            let align = region
+                .offset_align_bytes
+                .map_or(wish.block, |align| align.0)
+                .max(1);
+            share(percent, whole) / align * align
+        }
+    };
+    let step = match region.offset_step {
+        None => 0,
+        Some(Size::Bytes(step)) => step.0,
+        Some(Size::Percent(percent)) => share(percent, whole),
+    };
+    let moved = step.checked_mul(wish.clone).ok_or(Misplaced::TooLarge)?;
+    first.checked_add(moved).ok_or(Misplaced::TooLarge)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn bytes(n: u64) -> Option<Size> {
+        Some(Size::Bytes(Bytes(n)))
+    }
+
+    fn wish(region: &Region) -> Wish<'_> {
+        let file_size = region.file_size_bytes.map(|(low, _)| low.0);
+        Wish {
+            region,
+            file_size,
+            files: 1,
+            clone: 0,
+            block: 4096,
+            until_full: false,
+            timed: false,
+        }
+    }
+
+    fn placed(region: &Region, ground: Ground) -> Result<(u64, u64), Misplaced> {
+        place(&wish(region), ground).map(|e| (e.start, e.length))
+    }
+
+    const READ: fn(u64) -> Ground = |length| Ground::File {
+        length,
+        grows: false,
+    };
+    const WRITE: fn(u64) -> Ground = |length| Ground::File {
+        length,
+        grows: true,
+    };
+
+    #[test]
+    fn without_a_size_the_rest_of_the_target_is_used() {
+        let region = Region {
+            offset: bytes(MIB),
+            ..Region::default()
+        };
+        assert_eq!(placed(&region, READ(4 * MIB)), Ok((MIB, 3 * MIB)));
+        assert_eq!(
+            placed(&region, Ground::Device { size: 4 * MIB }),
+            Ok((MIB, 3 * MIB))
+        );
+    }
+
+    #[test]
+    fn a_missing_file_without_size_needs_one() {
+        let region = Region::default();
+        assert_eq!(placed(&region, WRITE(0)), Err(Misplaced::NoSize));
+        assert_eq!(placed(&region, Ground::Endless), Err(Misplaced::NoSize));
+        let half = Region {
+            size: Some(Size::Percent(50.0)),
+            ..Region::default()
+        };
+        assert_eq!(placed(&half, WRITE(0)), Err(Misplaced::NoSize));
+    }
+
+    #[test]
+    fn a_file_size_limits_the_region() {
+        let file_size_bytes = Some((Bytes(64 * MIB), Bytes(64 * MIB)));
+        let offset = bytes(56 * MIB);
+        let region = Region {
+            size: bytes(16 * MIB),
+            offset,
+            file_size_bytes,
+            ..Region::default()
+        };
+        assert_eq!(placed(&region, Ground::Endless), Ok((56 * MIB, 8 * MIB)));
+        assert_eq!(placed(&region, WRITE(0)), Ok((56 * MIB, 8 * MIB)));
+        let first = Region {
+            offset: None,
+            ..region
+        };
+        assert_eq!(placed(&first, Ground::Endless), Ok((0, 16 * MIB)));
+    }
+
+    #[test]
+    fn a_character_device_without_file_size_ends_at_two_to_the_forty() {
+        let region = Region {
+            size: bytes(1 << 41),
+            ..Region::default()
+        };
+        assert_eq!(placed(&region, Ground::Endless), Ok((0, 1 << 40)));
+        let all = Region {
+            size: Some(Size::Percent(100.0)),
+            offset: bytes(MIB),
+            ..Region::default()
+        };
+        assert_eq!(placed(&all, Ground::Endless), Ok((MIB, (1 << 40) - MIB)));
+    }
+
+    #[test]
+    fn a_share_of_a_device_with_file_size_is_a_share_of_that() {
+        let region = Region {
+            size: Some(Size::Percent(100.0)),
+            offset: bytes(48 * MIB),
+            file_size_bytes: Some((Bytes(64 * MIB), Bytes(64 * MIB))),
+            ..Region::default()
+        };
+        assert_eq!(placed(&region, Ground::Endless), Ok((48 * MIB, 16 * MIB)));
+    }
+
+    #[test]
+    fn a_size_is_split_evenly_over_the_files() {
+        let region = Region {
+            size: bytes(8 * MIB),
+            ..Region::default()
+        };
+        let wish = Wish {
+            files: 4,
+            ..wish(&region)
+        };
+        assert_eq!(
+            place(&wish, WRITE(0)),
+            Ok(Extent {
+                start: 0,
+                length: 2 * MIB
+            })
+        );
+    }
+
+    #[test]
+    fn each_clone_begins_a_step_further() {
+        let region = Region {
+            size: bytes(MIB),
+            offset_step: bytes(MIB),
+            ..Region::default()
+        };
+        let wish = Wish {
+            clone: 3,
+            ..wish(&region)
+        };
+        assert_eq!(
+            place(&wish, WRITE(0)),
+            Ok(Extent {
+                start: 3 * MIB,
+                length: MIB
+            })
+        );
+    }
+
+    #[test]
+    fn an_offset_in_percent_is_rounded_down() {
+        let region = Region {
+            offset: Some(Size::Percent(50.0)),
+            ..Region::default()
+        };
+        assert_eq!(placed(&region, READ(10_000)), Ok((4096, 5904)));
+        let aligned = Region {
+            offset_align_bytes: Some(Bytes(MIB)),
+            ..region
+        };
+        assert_eq!(placed(&aligned, READ(3 * MIB)), Ok((MIB, 2 * MIB)));
+    }
+
+    #[test]
+    fn reads_never_reach_beyond_a_file() {
+        let region = Region {
+            size: bytes(28 * MIB),
+            ..Region::default()
+        };
+        assert_eq!(placed(&region, READ(16 * MIB)), Ok((0, 16 * MIB)));
+        assert_eq!(placed(&region, WRITE(16 * MIB)), Ok((0, 28 * MIB)));
+    }
+
+    #[test]
+    fn an_offset_behind_the_end_is_refused_with_its_numbers() {
+        let region = Region {
+            offset: bytes(2 * MIB),
+            size: bytes(MIB),
+            ..Region::default()
+        };
+        let error = placed(&region, READ(MIB)).unwrap_err();
+        assert_eq!(
+            error,
+            Misplaced::BehindTheEnd {
+                start: 2 * MIB,
+                end: MIB
+            }
+        );
+        let rest = Region {
+            size: None,
+            ..region
+        };
+        assert!(
+            placed(&rest, READ(MIB))
+                .unwrap_err()
+                .to_string()
+                .contains("valid offset=")
+        );
+    }
+
+    #[test]
+    fn a_device_smaller_than_the_job_is_refused() {
+        let region = Region {
+            size: bytes(2 * MIB),
+            ..Region::default()
+        };
+        let error = placed(&region, Ground::Device { size: MIB }).unwrap_err();
+        assert_eq!(
+            error,
+            Misplaced::BeyondDevice {
+                start: 0,
+                end: 2 * MIB,
+                size: MIB
+            }
+        );
+    }
+
+    #[test]
+    fn a_region_smaller_than_a_block_is_refused() {
+        let region = Region {
+            size: bytes(4095),
+            ..Region::default()
+        };
+        let error = placed(&region, WRITE(0)).unwrap_err().to_string();
+        assert!(error.contains("4095 < 4096"), "{error}");
+    }
+
+    #[test]
+    fn sums_that_overflow_are_refused() {
+        let region = Region {
+            size: bytes(u64::MAX),
+            offset: bytes(4096),
+            ..Region::default()
+        };
+        assert_eq!(placed(&region, WRITE(0)), Err(Misplaced::TooLarge));
+    }
+
+    #[test]
+    fn the_empty_engine_takes_any_size_and_none_if_time_ends_it() {
+        let region = Region {
+            size: bytes(1 << 50),
+            ..Region::default()
+        };
+        assert_eq!(placed(&region, Ground::Nothing), Ok((0, 1 << 50)));
+        let none = Region::default();
+        assert_eq!(placed(&none, Ground::Nothing), Err(Misplaced::NoSize));
+        let wish = Wish {
+            timed: true,
+            ..wish(&none)
+        };
+        assert_eq!(place(&wish, Ground::Nothing).map(|e| e.length), Ok(1 << 40));
+    }
+}

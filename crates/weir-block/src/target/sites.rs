@@ -1,0 +1,292 @@
+//! What lies at the names of a job now, and which part of it each clone uses.
+//!
+//! In: a job and its names. Out: each path once, with its kind, length and the length it shall
+//! have; for each clone the parts it uses. Looks only. Not here: making and opening files.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Mode, OFlags, SeekFrom};
+use rustix::io::Errno;
+use weir_run::block::Extent;
+use weir_run::generate::rng::Rng;
+use weir_run::{JobContext, failure};
+use weir_schema::{BlockWorkload, Failure, FileNames, Kind as DataKind};
+use weir_sys::Tree;
+use weir_sys::device::block_facts;
+use weir_sys::mounts::DevId;
+
+use super::{Ground, Named, Wish, names, place};
+use crate::memory::smallest_block;
+
+/// What a path names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    File,
+    Block,
+    Character,
+}
+
+/// A path of the job.
+#[derive(Clone, Debug)]
+pub(crate) struct Site {
+    pub(crate) named: Named,
+    /// `None`: nothing is there yet.
+    pub(crate) kind: Option<Kind>,
+    /// Length of a file, size of a block device.
+    pub(crate) length: u64,
+    /// The length that a file shall have.
+    pub(crate) end: u64,
+    /// Made by this job.
+    pub(crate) is_new: bool,
+}
+
+impl Site {
+    pub(crate) fn is_file(&self) -> bool {
+        matches!(self.kind, None | Some(Kind::File))
+    }
+
+    /// A failure about this target.
+    pub(crate) fn failure(&self, cause: &str, errno: Option<i32>, message: &str) -> Failure {
+        let shown = &self.named.shown;
+        let message = format!("{shown}: {message}");
+        Failure {
+            target: Some(shown.clone()),
+            ..failure(cause, errno, message)
+        }
+    }
+
+    /// A failed call about this target.
+    pub(crate) fn refused(&self, cause: &str, what: &str, errno: Errno) -> Failure {
+        let error = io::Error::from(errno);
+        self.failure(
+            cause,
+            Some(errno.raw_os_error()),
+            &format!("cannot {what}: {error}"),
+        )
+    }
+}
+
+/// The part of a site that a clone uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) site: usize,
+    pub(crate) extent: Extent,
+}
+
+/// Everything about a job's targets before they are touched.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sites {
+    /// Each path once.
+    pub(crate) list: Vec<Site>,
+    /// By clone, in the order of its targets.
+    pub(crate) parts: Vec<Vec<Part>>,
+    /// What the user should know, one sentence each.
+    pub(crate) remarks: Vec<String>,
+}
+
+/// Looks at one path.
+///
+/// # Errors
+/// A directory, a pipe, or no permission to look.
+pub(crate) fn look(named: Named) -> Result<Site, Failure> {
+    let mut site = Site {
+        named,
+        kind: None,
+        length: 0,
+        end: 0,
+        is_new: false,
+    };
+    let stat = match rustix::fs::stat(&site.named.path) {
+        Ok(stat) => stat,
+        Err(Errno::NOENT) => return Ok(site),
+        Err(errno) => return Err(site.refused("open", "look at it", errno)),
+    };
+    let kind = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Kind::File,
+        FileType::BlockDevice => Kind::Block,
+        FileType::CharacterDevice => Kind::Character,
+        FileType::Directory => {
+            let message = "it is a directory: name a file in it, or give it as directory=";
+            return Err(site.failure("open", Some(libc::EISDIR), message));
+        }
+        _ => {
+            let message = "it is neither a file nor a block or character device";
+            return Err(site.failure("open", Some(libc::EINVAL), message));
+        }
+    };
+    site.kind = Some(kind);
+    site.length = match kind {
+        Kind::File => u64::try_from(stat.st_size).unwrap_or(0),
+        Kind::Block => capacity(&site, stat.st_rdev)?,
+        Kind::Character => 0,
+    };
+    Ok(site)
+}
+
+/// The size of a block device.
+fn capacity(site: &Site, dev: u64) -> Result<u64, Failure> {
+    let known = block_facts(&Tree::real(), DevId::from_raw(dev)).and_then(|facts| facts.size);
+    if let Some(size) = known {
+        return Ok(size.0);
+    }
+    // Without /sys the device itself has to be asked.
+    rustix::fs::open(
+        &site.named.path,
+        OFlags::RDONLY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+    .and_then(|file| rustix::fs::seek(file, SeekFrom::End(0)))
+    .map_err(|errno| site.refused("open", "find its size out", errno))
+}
+
+/// Whether the job changes its targets.
+pub(crate) fn writes(workload: &BlockWorkload) -> bool {
+    workload.mix.has(DataKind::Write) || workload.mix.has(DataKind::Trim)
+}
+
+/// Looks at all targets of a job and places its clones on them.
+///
+/// # Errors
+/// The first target that cannot be used, and why.
+pub(crate) fn survey(
+    context: &JobContext<'_>,
+    workload: &BlockWorkload,
+    moves_data: bool,
+) -> Result<Sites, Failure> {
+    let job = context.job;
+    let mut found = Sites::default();
+    for clone in 0..job.clones {
+        let mut names = names(&workload.targets.files, &job.name, clone, context.directory);
+        if workload.targets.files == FileNames::None || (names.is_empty() && !moves_data) {
+            let shown = String::from("(none)");
+            names = vec![Named {
+                path: PathBuf::from(&shown),
+                shown,
+            }];
+        }
+        if names.is_empty() {
+            let message = format!(
+                "{}: no target is named: you need to specify filename=",
+                job.name
+            );
+            return Err(failure("plan", Some(libc::EINVAL), message));
+        }
+        let count = names.len() as u64;
+        let mut parts = Vec::with_capacity(names.len());
+        for (number, named) in (0_u64..).zip(names) {
+            let index = found.index_of(named, moves_data)?;
+            let wish = wish(context, workload, (clone.into(), number, count));
+            let extent = found.place(index, &wish, workload, moves_data)?;
+            parts.push(Part {
+                site: index,
+                extent,
+            });
+        }
+        found.parts.push(parts);
+    }
+    Ok(found)
+}
+
+fn wish<'a>(
+    context: &JobContext<'a>,
+    workload: &'a BlockWorkload,
+    (clone, number, files): (u64, u64, u64),
+) -> Wish<'a> {
+    let region = &workload.region;
+    let file_size = region.file_size_bytes.map(|(low, high)| {
+        let spread = high.0.saturating_sub(low.0);
+        // A seed of its own for each file, the same in every run of the plan.
+        let key = context.seed ^ (clone << 32 | number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        low.0 + Rng::new(key).below(spread.saturating_add(1))
+    });
+    let bounds = &context.job.bounds;
+    Wish {
+        region,
+        file_size,
+        files,
+        clone,
+        block: smallest_block(workload),
+        until_full: bounds.until_full,
+        timed: bounds.runtime_ns.is_some(),
+    }
+}
+
+impl Sites {
+    fn index_of(&mut self, named: Named, moves_data: bool) -> Result<usize, Failure> {
+        let known = self
+            .list
+            .iter()
+            .position(|site| site.named.path == named.path);
+        if let Some(index) = known {
+            return Ok(index);
+        }
+        self.list.push(if moves_data {
+            look(named)?
+        } else {
+            Site {
+                named,
+                kind: None,
+                length: 0,
+                end: 0,
+                is_new: false,
+            }
+        });
+        Ok(self.list.len() - 1)
+    }
+
+    fn place(
+        &mut self,
+        index: usize,
+        wish: &Wish<'_>,
+        workload: &BlockWorkload,
+        moves_data: bool,
+    ) -> Result<Extent, Failure> {
+        let Some(site) = self.list.get_mut(index) else {
+            return Ok(Extent {
+                start: 0,
+                length: 0,
+            });
+        };
+        let grows = writes(workload) || workload.targets.create.overwrite;
+        let length = site.length;
+        let ground = match site.kind {
+            _ if !moves_data => Ground::Nothing,
+            None | Some(Kind::File) => Ground::File { length, grows },
+            Some(Kind::Block) => Ground::Device { size: length },
+            Some(Kind::Character) => Ground::Endless,
+        };
+        let extent = place(wish, ground)
+            .map_err(|why| site.failure("plan", Some(libc::EINVAL), &why.to_string()))?;
+        site.end = site.end.max(extent.start + extent.length);
+        if let (
+            Ground::File {
+                length,
+                grows: false,
+            },
+            Some(weir_schema::Size::Bytes(size)),
+        ) = (ground, wish.region.size)
+            && length > 0
+            && wish.file_size.is_none()
+            && extent.length < size.0 / wish.files
+        {
+            let shown = &site.named.shown;
+            let remark = format!(
+                "note: {shown} has {length} bytes: {} of the {} bytes asked for are read (a file \
+                 never grows for a read job)",
+                extent.length,
+                size.0 / wish.files,
+            );
+            if !self.remarks.contains(&remark) {
+                self.remarks.push(remark);
+            }
+        }
+        Ok(extent)
+    }
+}
+
+/// Whether files may be made at this path without having been allowed by name: a mistyped device
+/// must not become a file in memory. `/dev/shm` holds no devices.
+pub(crate) fn is_among_devices(path: &Path) -> bool {
+    path.starts_with("/dev") && !path.starts_with("/dev/shm")
+}

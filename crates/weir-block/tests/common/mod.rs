@@ -1,0 +1,253 @@
+//! Jobs as plain data, run through the family's public door.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "helpers of tests, outside of test functions"
+)]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use weir_block::Block;
+use weir_run::Family;
+use weir_run::execute::{RunControl, check, execute};
+use weir_schema::{
+    Access, BlockSize, BlockSizes, BlockWorkload, Bounds, Content, CreatePolicy, Depth,
+    Distribution, EngineChoice, ErrorPolicy, Failure, FileNames, Flush, Generator, Group, Job,
+    Kind, KindResult, Memory, Mix, OpenMode, PLAN_SCHEMA, Pacing, PerKind, Placement, Plan,
+    Preallocate, Recording, Region, RunResult, SequencerStep, Setting, Size, Start, Targets,
+    Workload,
+};
+use weir_sys::clock::Clock;
+use weir_units::{Bytes, QueueDepth};
+
+/// A directory that vanishes.
+pub(crate) struct Scratch(pub(crate) PathBuf);
+
+impl Scratch {
+    /// Below the build's own directory: on a real file system.
+    pub(crate) fn on_disk() -> Self {
+        Self::below(Path::new(env!("CARGO_TARGET_TMPDIR")))
+    }
+
+    /// In memory.
+    pub(crate) fn in_memory() -> Self {
+        Self::below(Path::new("/dev/shm"))
+    }
+
+    fn below(top: &Path) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let at = top.join(format!("weir-block-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&at).unwrap();
+        Self(at)
+    }
+
+    pub(crate) fn file(&self, name: &str, bytes: u64) -> PathBuf {
+        let path = self.0.join(name);
+        let content: Vec<u8> = (0..bytes).map(|n| u8::try_from(n / 512 % 251).unwrap() + 1).collect();
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Says that a test could not be done here.
+pub(crate) fn skip(name: &str, reason: &str) {
+    println!("SKIPPED: {name}: {reason}");
+    if let Ok(path) = std::env::var("WEIR_SKIP_LOG") {
+        use std::io::Write;
+        let log = std::fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(path);
+        let _ = log.and_then(|mut log| writeln!(log, "{name}: {reason}"));
+    }
+}
+
+/// A job of one kind on one file with 4 KiB blocks.
+pub(crate) fn job(engine: &str, kind: Kind, path: &str) -> Job {
+    let paths = if path.is_empty() {
+        FileNames::None
+    } else {
+        FileNames::Listed {
+            paths: vec![path.into()],
+            directories: Vec::new(),
+        }
+    };
+    Job {
+        name: "job".into(),
+        description: None,
+        clones: 1,
+        merge: false,
+        hidden: false,
+        start: Start::default(),
+        workload: Workload::Block(Box::new(workload(kind, paths))),
+        engine: EngineChoice {
+            name: engine.into(),
+            settings: BTreeMap::new(),
+        },
+        depth: Depth::default(),
+        bounds: Bounds::default(),
+        pacing: Pacing::default(),
+        minimum_rate: None,
+        placement: Placement::default(),
+        memory: Memory::default(),
+        recording: Recording::default(),
+        errors: ErrorPolicy::default(),
+        exit_all: None,
+        words: Vec::new(),
+    }
+}
+
+fn workload(kind: Kind, files: FileNames) -> BlockWorkload {
+    BlockWorkload {
+        mix: Mix::only(kind),
+        access: Access {
+            random: false,
+            distribution: Distribution::Uniform,
+            generator: Generator::Xoshiro,
+            map: true,
+            random_percent: PerKind::all(100),
+            skip_bytes: 0,
+            step: SequencerStep::Sequential,
+            steps: 1,
+            align_bytes: None,
+            seed: 7,
+        },
+        sizes: BlockSizes {
+            size: PerKind::all(BlockSize::Fixed { bytes: Bytes(4096) }),
+            by_pattern: false,
+        },
+        targets: Targets {
+            files,
+            create: CreatePolicy {
+                allow: None,
+                overwrite: false,
+                preallocate: Preallocate::Native,
+                sync: true,
+                on_open: false,
+                only: false,
+            },
+            open: OpenMode {
+                drop_cache: true,
+                ..OpenMode::default()
+            },
+            remove_after: false,
+            remove_each_loop: false,
+            open_files: None,
+            allow_mounted_write: false,
+        },
+        region: Region::default(),
+        content: Content {
+            zero: false,
+            refill: false,
+            scramble: true,
+            pattern: None,
+            compress_percent: 0,
+            compress_chunk_bytes: Bytes(512),
+            dedupe_percent: 0,
+        },
+        flush: Flush::default(),
+    }
+}
+
+/// The block workload of a job, to change it.
+pub(crate) fn work(job: &mut Job) -> &mut BlockWorkload {
+    let Workload::Block(workload) = &mut job.workload else {
+        panic!("a block job")
+    };
+    workload
+}
+
+pub(crate) fn with_size(mut job: Job, bytes: u64) -> Job {
+    work(&mut job).region.size = Some(Size::Bytes(Bytes(bytes)));
+    job
+}
+
+pub(crate) fn with_depth(mut job: Job, depth: u32) -> Job {
+    job.depth.queue_depth = QueueDepth(depth);
+    job
+}
+
+pub(crate) fn with_setting(mut job: Job, name: &str, value: Setting) -> Job {
+    job.engine.settings.insert(name.into(), value);
+    job
+}
+
+fn plan(jobs: Vec<Job>) -> Plan {
+    Plan {
+        schema: PLAN_SCHEMA.into(),
+        name: "test".into(),
+        door: "test".into(),
+        command: Vec::new(),
+        global_words: Vec::new(),
+        groups: vec![Group { jobs }],
+    }
+}
+
+fn controlled<T>(directory: &Path, act: impl FnOnce(RunControl<'_>) -> T) -> (T, Vec<String>) {
+    let said = Mutex::new(Vec::new());
+    let announce = |text: &str| said.lock().unwrap().push(text.to_owned());
+    let (clock, _) = Clock::detect();
+    let block = Block;
+    let families: [&dyn Family; 1] = [&block];
+    let done = act(RunControl {
+        families: &families,
+        clock,
+        clock_facts: weir_schema::ClockFacts::default(),
+        host: weir_schema::HostFacts::default(),
+        version: "test",
+        directory,
+        signals: std::sync::Arc::default(),
+        grace: Duration::from_secs(5),
+        announce: &announce,
+        observer: None,
+        calibrate: false,
+    });
+    (done, said.into_inner().unwrap())
+}
+
+/// Runs a job; its result and what was announced.
+pub(crate) fn run_in(directory: &Path, job: Job) -> (RunResult, Vec<String>) {
+    controlled(directory, |control| execute(&plan(vec![job]), control))
+}
+
+pub(crate) fn run(job: Job) -> RunResult {
+    run_in(Path::new("/"), job).0
+}
+
+/// What is refused before anything is touched.
+pub(crate) fn refusals(job: Job) -> Vec<Failure> {
+    let (found, _) = controlled(Path::new("/"), |control| check(&plan(vec![job]), &control));
+    found.into_iter().map(|(_, failure)| failure).collect()
+}
+
+/// The only job's failure.
+pub(crate) fn failure(result: &RunResult) -> Failure {
+    let job = result.jobs().next().unwrap();
+    let worker = || job.workers.iter().find_map(|worker| worker.failure.clone());
+    job.failure
+        .clone()
+        .or_else(worker)
+        .unwrap_or_else(|| panic!("no failure: {job:?}"))
+}
+
+/// The figures of a kind, of the only worker.
+pub(crate) fn figures(result: &RunResult, kind: Kind) -> KindResult {
+    let job = result.jobs().next().unwrap();
+    assert_eq!(job.failure, None, "{job:?}");
+    job.workers[0]
+        .kind(kind)
+        .unwrap_or_else(|| panic!("no {kind:?}: {job:?}"))
+        .clone()
+}
