@@ -1,4 +1,9 @@
-#![allow(clippy::print_stdout, clippy::expect_used, clippy::cast_precision_loss, reason = "a program that prints")]
+#![allow(
+    clippy::print_stdout,
+    clippy::expect_used,
+    clippy::cast_precision_loss,
+    reason = "a program that prints"
+)]
 //! What the worker loop costs beside a bare loop of the same clock reads and updates.
 //!
 //! Prints nanoseconds per operation: bare and weir's, for the inline loop (depth 1), the queued
@@ -46,7 +51,9 @@ impl Engine for Queued {
     type Op = BlockOp;
     type Setup = ();
     fn attach((): ()) -> io::Result<Self> {
-        Ok(Self { slots: Vec::with_capacity(64) })
+        Ok(Self {
+            slots: Vec::with_capacity(64),
+        })
     }
     #[inline]
     fn submit(&mut self, slot: u32, op: &BlockOp) -> Submit {
@@ -60,7 +67,10 @@ impl Engine for Queued {
     #[inline]
     fn reap(&mut self, _wait: Wait, mut done: impl FnMut(Completed)) -> io::Result<u32> {
         for (slot, length) in self.slots.drain(..) {
-            done(Completed { slot, result: length.into() });
+            done(Completed {
+                slot,
+                result: length.into(),
+            });
         }
         Ok(0)
     }
@@ -83,7 +93,11 @@ impl<G: Offsets> Source for Draws<G> {
                 self.offsets.next_block()?
             }
         };
-        Some(BlockOp { offset: block << 12, length: 4096, ..BlockOp::default() })
+        Some(BlockOp {
+            offset: block << 12,
+            length: 4096,
+            ..BlockOp::default()
+        })
     }
 }
 
@@ -93,7 +107,11 @@ fn weir<E: Engine<Op = BlockOp, Setup = ()>, G: Offsets>(
     depth: u32,
     operations: u64,
 ) -> f64 {
-    let measured = Measured { latency: true, split: !E::INLINE, ..Measured::default() };
+    let measured = Measured {
+        latency: true,
+        split: !E::INLINE,
+        ..Measured::default()
+    };
     let mut kinds = [None; KINDS];
     kinds[0] = Some(measured);
     let live = WorkerLive::new(kinds);
@@ -107,10 +125,24 @@ fn weir<E: Engine<Op = BlockOp, Setup = ()>, G: Offsets>(
         release,
         pacing: PacerPlan::default(),
     };
-    let plan = LoopPlan { depth, ..LoopPlan::default() };
+    let plan = LoopPlan {
+        depth,
+        ..LoopPlan::default()
+    };
     let mut engine = E::attach(()).expect("attaches");
-    drive(&mut engine, &mut Draws { offsets, left: operations }, &plan, worker);
-    clock.scale().to_nanos(Tick(live.last_done.get()).since(release)) as f64 / operations as f64
+    drive(
+        &mut engine,
+        &mut Draws {
+            offsets,
+            left: operations,
+        },
+        &plan,
+        worker,
+    );
+    clock
+        .scale()
+        .to_nanos(Tick(live.last_done.get()).since(release)) as f64
+        / operations as f64
 }
 
 /// The same clock reads, random numbers and histogram updates, and nothing else.
@@ -155,9 +187,14 @@ fn main() {
         rounds[5].push(weir::<Inline, _>(&clock, mapped(), 1, operations));
     }
     let [a, b, c, d, e, f] = rounds.map(median);
-    for (name, bare, weir) in
-        [("depth 1 inline", a, b), ("depth 32 queued", c, d), ("depth 1 with map", e, f)]
-    {
-        println!("{name:18} bare {bare:6.2} ns  weir {weir:6.2} ns  rate ratio {:.2}", bare / weir);
+    for (name, bare, weir) in [
+        ("depth 1 inline", a, b),
+        ("depth 32 queued", c, d),
+        ("depth 1 with map", e, f),
+    ] {
+        println!(
+            "{name:18} bare {bare:6.2} ns  weir {weir:6.2} ns  rate ratio {:.2}",
+            bare / weir
+        );
     }
 }

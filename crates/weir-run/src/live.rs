@@ -5,9 +5,8 @@
 //! the sampler derives from differences of two reads.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU64, Ordering};
-
+use std::sync::{Arc, Mutex};
 
 use weir_stats::{Histogram, Recorder};
 
@@ -24,7 +23,8 @@ impl Counter {
     /// Adds; the writer's thread only.
     #[inline]
     pub fn add(&self, n: u64) {
-        self.0.store(self.0.load(Ordering::Relaxed) + n, Ordering::Relaxed);
+        self.0
+            .store(self.0.load(Ordering::Relaxed) + n, Ordering::Relaxed);
     }
 
     /// The value, from any thread.
@@ -122,6 +122,7 @@ struct Errors {
 
 /// What a kind shall record.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct Measured {
     /// Submission and completion latency apart (queued engines).
     pub split: bool,
@@ -162,8 +163,10 @@ impl LiveKind {
 
     /// Forgets what was measured; the writer's thread only. What is in flight stays issued.
     fn reset(&self) {
-        let in_flight =
-            self.issued.get().saturating_sub(self.completed.get() + self.failed.get());
+        let in_flight = self
+            .issued
+            .get()
+            .saturating_sub(self.completed.get() + self.failed.get());
         self.issued.set(in_flight);
         for counter in [&self.completed, &self.bytes, &self.short, &self.failed] {
             counter.set(0);
@@ -177,7 +180,9 @@ impl LiveKind {
 
 /// A poisoned lock still holds whole values: its writer panicked between two of them.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// Everything a worker records.
@@ -240,7 +245,9 @@ impl WorkerLive {
     pub fn reset(&self) {
         self.kinds.iter().for_each(LiveKind::reset);
         for counters in [&self.depth, &self.submitted, &self.harvested] {
-            counters.iter().for_each(|c| c.set(0));
+            for counter in counters {
+                counter.set(0);
+            }
         }
         self.prepare_ns.set(0);
         self.late.set(0);
@@ -250,7 +257,11 @@ impl WorkerLive {
     /// Operations handed over and not yet seen again.
     pub fn in_flight(&self) -> u64 {
         let issued: u64 = self.kinds.iter().map(|k| k.issued.get()).sum();
-        let ended: u64 = self.kinds.iter().map(|k| k.completed.get() + k.failed.get()).sum();
+        let ended: u64 = self
+            .kinds
+            .iter()
+            .map(|k| k.completed.get() + k.failed.get())
+            .sum();
         issued.saturating_sub(ended)
     }
 }
@@ -279,14 +290,20 @@ mod tests {
     fn levels_follow_powers_of_two() {
         let depths: Vec<usize> = [1, 2, 3, 4, 32, 63, 64, 1000].map(depth_level).to_vec();
         assert_eq!(depths, [0, 1, 1, 2, 5, 5, 6, 6]);
-        let batches: Vec<usize> =
-            [0, 1, 4, 5, 8, 9, 16, 17, 32, 33, 64, 65, 5000].map(batch_level).to_vec();
+        let batches: Vec<usize> = [0, 1, 4, 5, 8, 9, 16, 17, 32, 33, 64, 65, 5000]
+            .map(batch_level)
+            .to_vec();
         assert_eq!(batches, [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6]);
     }
 
     #[test]
     fn what_is_in_flight_survives_the_end_of_ramp() {
-        let live = WorkerLive::new([Some(Measured { latency: true, ..Measured::default() }); 4]);
+        let live = WorkerLive::new(
+            [Some(Measured {
+                latency: true,
+                ..Measured::default()
+            }); 4],
+        );
         live.kinds[0].issued.add(5);
         live.kinds[0].completed.add(2);
         live.kinds[0].fail(5, 100);

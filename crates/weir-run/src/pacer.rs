@@ -33,6 +33,13 @@ pub struct PacerPlan {
     pub skip_pauses: bool,
 }
 
+impl PacerPlan {
+    /// There is something to pace.
+    pub fn is_paced(&self) -> bool {
+        self.pause.is_some() || self.arrivals.iter().any(Option::is_some)
+    }
+}
+
 /// When the next operation may be issued.
 #[derive(Debug)]
 pub struct Pacer {
@@ -63,7 +70,7 @@ impl Pacer {
 
     /// Nothing to pace.
     pub fn is_free(&self) -> bool {
-        self.plan.arrivals.iter().all(Option::is_none) && self.plan.pause.is_none()
+        !self.plan.is_paced()
     }
 
     /// The intended start of the next operation of this kind and length. Each call takes one slot
@@ -73,7 +80,9 @@ impl Pacer {
             return self.resume;
         };
         let nanos = arrivals.next_start_ns(u64::from(length));
-        let tick = self.release.after(self.scale.to_ticks(weir_units::Nanos(nanos)) + self.shift);
+        let tick = self
+            .release
+            .after(self.scale.to_ticks(weir_units::Nanos(nanos)) + self.shift);
         tick.max(self.resume)
     }
 

@@ -7,6 +7,7 @@ use std::sync::mpsc::Sender;
 use weir_schema::{CpuUse, Job};
 use weir_sys::clock::{Clock, SharedScale};
 use weir_sys::usage::ThreadUsage;
+use weir_units::Nanos;
 
 use crate::engine::Engine;
 use crate::execute::Event;
@@ -55,7 +56,9 @@ impl Seat<'_> {
     {
         // The run may have given up on the start; then nobody listens and the gate says so.
         let _ = self.events.send(Event::Ready(self.number));
-        let Some(release) = self.gate.wait() else { return LoopStop::Asked };
+        let Some(release) = self.gate.wait() else {
+            return LoopStop::Asked;
+        };
         let worker = Worker {
             clock: &self.clock,
             scale: Arc::clone(&self.scale),
@@ -64,6 +67,11 @@ impl Seat<'_> {
             release,
             pacing: shape::pacing(self.job, self.seed, self.number, self.scale.load()),
         };
+        if worker.pacing.is_paced() {
+            // Without it the kernel may let a wait end 50 µs late; where it is refused, lateness
+            // is counted all the same.
+            let _ = weir_sys::pin::set_timer_slack(Nanos(1));
+        }
         let before = ThreadUsage::current();
         let stop = drive(engine, source, plan, worker);
         self.cpu = Some(shape::cpu_use(&before, &ThreadUsage::current()));

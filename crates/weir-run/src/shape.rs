@@ -15,7 +15,11 @@ use crate::worker::LoopPlan;
 /// Bounds and batches of a loop with `slots` slots.
 pub(crate) fn loop_plan(job: &Job, slots: u32) -> LoopPlan {
     let depth = &job.depth;
-    let batch = if depth.submit_batch == 0 { slots } else { depth.submit_batch };
+    let batch = if depth.submit_batch == 0 {
+        slots
+    } else {
+        depth.submit_batch
+    };
     let errors = &job.errors;
     let by_kind = Kind::DATA.map(|k| *errors.go_on.of(k));
     let ignored = Kind::DATA.map(|k| errors.ignore.of(k).clone());
@@ -24,7 +28,11 @@ pub(crate) fn loop_plan(job: &Job, slots: u32) -> LoopPlan {
         depth: slots,
         batch: batch.clamp(1, slots),
         reap_min: depth.reap_min.min(slots),
-        reap_max: if depth.reap_max == 0 { u32::MAX } else { depth.reap_max },
+        reap_max: if depth.reap_max == 0 {
+            u32::MAX
+        } else {
+            depth.reap_max
+        },
         refill_below: depth.refill_below.unwrap_or(u32::MAX),
         runtime: job.bounds.runtime_ns,
         ramp: job.bounds.ramp_ns,
@@ -50,8 +58,17 @@ pub(crate) fn is_open_loop(job: &Job) -> bool {
 
 /// What each kind of a block workload records.
 pub fn measured(job: &Job, inline: bool) -> [Option<Measured>; KINDS] {
-    let Workload::Block(workload) = &job.workload else { return [None; KINDS] };
-    let Recording { timing, slat, clat, lat, exact_squares, .. } = job.recording;
+    let Workload::Block(workload) = &job.workload else {
+        return [None; KINDS];
+    };
+    let Recording {
+        timing,
+        slat,
+        clat,
+        lat,
+        exact_squares,
+        ..
+    } = job.recording;
     let measured = Measured {
         split: !inline && (slat || clat),
         latency: timing != Timing::EndsOnly && (slat || clat || lat),
@@ -78,12 +95,32 @@ pub(crate) fn pacing(job: &Job, seed: u64, worker: u32, scale: Scale) -> PacerPl
     };
     let (rates, poisson, skip_pauses) = match &job.pacing.schedule {
         None => ([None; 3], false, false),
-        Some(Schedule::OpsPerSecond { limit_per_s, poisson, ignore_thinktime, .. }) => {
-            let rate = |k| limit_per_s.of(k).and_then(|r| whole(r.0)).map(Rate::Operations);
+        Some(Schedule::OpsPerSecond {
+            limit_per_s,
+            poisson,
+            ignore_thinktime,
+            ..
+        }) => {
+            let rate = |k| {
+                limit_per_s
+                    .of(k)
+                    .and_then(|r| whole(r.0))
+                    .map(Rate::Operations)
+            };
             (Kind::DATA.map(rate), *poisson, *ignore_thinktime)
         }
-        Some(Schedule::BytesPerSecond { limit_bytes_per_s, poisson, ignore_thinktime, .. }) => {
-            let rate = |k| limit_bytes_per_s.of(k).and_then(|r| whole(r.0)).map(Rate::Bytes);
+        Some(Schedule::BytesPerSecond {
+            limit_bytes_per_s,
+            poisson,
+            ignore_thinktime,
+            ..
+        }) => {
+            let rate = |k| {
+                limit_bytes_per_s
+                    .of(k)
+                    .and_then(|r| whole(r.0))
+                    .map(Rate::Bytes)
+            };
             (Kind::DATA.map(rate), *poisson, *ignore_thinktime)
         }
     };

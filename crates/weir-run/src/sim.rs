@@ -4,8 +4,8 @@
 //! simulated instants. The device serves every operation at once unless `servers` says otherwise;
 //! then operations queue in front of it, first come, first served.
 
-use std::collections::BinaryHeap;
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::io;
 
 use weir_sys::clock::{SimClock, Tick, Ticks};
@@ -25,7 +25,10 @@ pub struct Fate {
 impl Fate {
     /// Succeeds after this time.
     pub const fn after(service: Nanos) -> Self {
-        Self { service, result: None }
+        Self {
+            service,
+            result: None,
+        }
     }
 }
 
@@ -45,7 +48,9 @@ pub struct SimDevice<O> {
 
 impl<O> std::fmt::Debug for SimDevice<O> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SimDevice").field("served", &self.served).finish_non_exhaustive()
+        f.debug_struct("SimDevice")
+            .field("served", &self.served)
+            .finish_non_exhaustive()
     }
 }
 
@@ -61,7 +66,9 @@ pub struct SimSetup {
 
 impl std::fmt::Debug for SimSetup {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SimSetup").field("servers", &self.servers).finish_non_exhaustive()
+        f.debug_struct("SimSetup")
+            .field("servers", &self.servers)
+            .finish_non_exhaustive()
     }
 }
 
@@ -135,7 +142,9 @@ impl<O: Operation> Engine for SimQueued<O> {
         let taken = u32::try_from(queued.len()).unwrap_or(u32::MAX);
         for (slot, op) in queued {
             let (done, result) = self.0.serve(&op);
-            self.0.pending.push(Reverse((done, self.0.served, slot, result)));
+            self.0
+                .pending
+                .push(Reverse((done, self.0.served, slot, result)));
         }
         Ok(taken)
     }
@@ -146,7 +155,9 @@ impl<O: Operation> Engine for SimQueued<O> {
         if wait.at_least > 0
             && let Some(Reverse((first, ..))) = device.pending.peek()
         {
-            device.clock.advance_to(limit.map_or(*first, |l| l.min(*first)));
+            device
+                .clock
+                .advance_to(limit.map_or(*first, |l| l.min(*first)));
         } else if let Some(limit) = limit {
             device.clock.advance_to(limit);
         }
@@ -155,7 +166,9 @@ impl<O: Operation> Engine for SimQueued<O> {
             && let Some(Reverse((at, ..))) = device.pending.peek()
             && *at <= device.clock.now()
         {
-            let Some(Reverse((_, _, slot, result))) = device.pending.pop() else { break };
+            let Some(Reverse((_, _, slot, result))) = device.pending.pop() else {
+                break;
+            };
             done(Completed { slot, result });
             taken += 1;
         }

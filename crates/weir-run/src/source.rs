@@ -10,7 +10,7 @@ pub trait Source {
     /// The next operation, to be carried out in `slot`; `None` when the work is over.
     fn next(&mut self, slot: u32) -> Option<Self::Op>;
 
-    /// Makes the operation's buffer ready: generation of payload comes before t_issue.
+    /// Makes the operation's buffer ready: generation of payload comes before `t_issue`.
     #[inline]
     fn prepare(&mut self, _slot: u32, _op: &Self::Op) {}
 

@@ -39,7 +39,10 @@ pub(crate) struct TraceQueue {
 
 impl TraceQueue {
     pub(crate) fn new() -> Self {
-        Self { queue: ArrayQueue::new(ROOM), dropped: Counter::default() }
+        Self {
+            queue: ArrayQueue::new(ROOM),
+            dropped: Counter::default(),
+        }
     }
 
     /// Notes an operation; the worker's thread only.
@@ -66,7 +69,11 @@ impl TraceFile {
     pub(crate) fn create(path: &str) -> io::Result<Self> {
         let mut out = BufWriter::with_capacity(1 << 18, File::create(path)?);
         out.write_all(HEADER.as_bytes())?;
-        Ok(Self { path: path.to_owned(), out, failed: None })
+        Ok(Self {
+            path: path.to_owned(),
+            out,
+            failed: None,
+        })
     }
 
     /// Writes what a worker's queue holds, with times since the job's start. After an error
@@ -76,9 +83,16 @@ impl TraceFile {
             if self.failed.is_some() {
                 continue;
             }
-            let kind = Kind::DATA.get(usize::from(op.kind)).copied().unwrap_or(Kind::Sync);
+            let kind = Kind::DATA
+                .get(usize::from(op.kind))
+                .copied()
+                .unwrap_or(Kind::Sync);
             let issued = scale.to_nanos(op.issued.since(begin));
-            let error = if op.errno == 0 { String::new() } else { op.errno.to_string() };
+            let error = if op.errno == 0 {
+                String::new()
+            } else {
+                op.errno.to_string()
+            };
             let line = writeln!(
                 self.out,
                 "{worker},{},{},{},{},{issued},{},{error}",

@@ -6,6 +6,7 @@
 
 mod inline;
 mod queued;
+mod slots;
 mod state;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::source::Source;
 
 /// What bounds and shapes a loop.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct LoopPlan {
     /// Limit of operations in flight.
     pub depth: u32,

@@ -13,7 +13,7 @@ use weir_run::{
     WorkerLive, drive,
 };
 use weir_stats::Histogram;
-use weir_sys::clock::{SharedScale, SimClock, Scale, Tick};
+use weir_sys::clock::{Scale, SharedScale, SimClock, Tick};
 use weir_units::Nanos;
 
 const US: u64 = 1_000;
@@ -26,7 +26,11 @@ impl Source for Reads {
     type Op = BlockOp;
     fn next(&mut self, _slot: u32) -> Option<BlockOp> {
         self.0 = self.0.checked_sub(1)?;
-        Some(BlockOp { length: 4096, offset: self.0 * 4096, ..BlockOp::default() })
+        Some(BlockOp {
+            length: 4096,
+            offset: self.0 * 4096,
+            ..BlockOp::default()
+        })
     }
 }
 
@@ -41,7 +45,10 @@ struct Bench {
 impl Bench {
     fn new(operations: u64, script: impl FnMut(u64, Tick) -> Fate + Send + 'static) -> Self {
         Self {
-            plan: LoopPlan { response: true, ..LoopPlan::default() },
+            plan: LoopPlan {
+                response: true,
+                ..LoopPlan::default()
+            },
             pacing: PacerPlan::default(),
             operations,
             servers: 0,
@@ -55,9 +62,18 @@ impl Bench {
 
     fn run_with_stop<E: Engine<Op = BlockOp, Setup = SimSetup>>(self, stop: &AtomicU32) -> Outcome {
         let clock = SimClock::default();
-        let m = Measured { latency: true, split: !E::INLINE, response: true, squares: true };
+        let m = Measured {
+            latency: true,
+            split: !E::INLINE,
+            response: true,
+            squares: true,
+        };
         let live = WorkerLive::new([Some(m); KINDS]);
-        let setup = SimSetup { clock: clock.clone(), servers: self.servers, script: self.script };
+        let setup = SimSetup {
+            clock: clock.clone(),
+            servers: self.servers,
+            script: self.script,
+        };
         let mut engine = E::attach(setup).expect("a simulated device attaches");
         let worker = Worker {
             clock: &clock,
@@ -87,7 +103,10 @@ impl Outcome {
     }
 
     fn rlat(&self) -> Histogram {
-        self.live.kinds[0].rlat.snapshot().expect("rlat is recorded")
+        self.live.kinds[0]
+            .rlat
+            .snapshot()
+            .expect("rlat is recorded")
     }
 
     fn elapsed(&self) -> u64 {
@@ -97,13 +116,19 @@ impl Outcome {
 
 fn per_second(rate: u64) -> PacerPlan {
     let even = Even::new(Rate::Operations(rate.try_into().expect("not zero")));
-    PacerPlan { arrivals: [Some(Arrivals::Even(even)), None, None], ..PacerPlan::default() }
+    PacerPlan {
+        arrivals: [Some(Arrivals::Even(even)), None, None],
+        ..PacerPlan::default()
+    }
 }
 
 /// Within the histogram's stated error.
 fn assert_close(value: Option<u64>, expected: u64) {
     let value = value.expect("there are samples");
-    assert!(value.abs_diff(expected) <= expected / 128 + 1, "{value} is not near {expected}");
+    assert!(
+        value.abs_diff(expected) <= expected / 128 + 1,
+        "{value} is not near {expected}"
+    );
 }
 
 #[test]
@@ -113,7 +138,11 @@ fn percentiles_are_those_of_the_script() {
     assert_eq!(outcome.ended, LoopStop::WorkDone);
     let lat = outcome.lat();
     for p in [1.0, 50.0, 90.0, 99.0, 99.9] {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "whole"
+        )]
         assert_close(lat.percentile(p), (p * 10.0) as u64 * US);
     }
     assert_eq!((lat.min(), lat.max()), (Some(US), Some(MS)));
@@ -144,9 +173,16 @@ fn queue_depth_never_exceeds_the_plan() {
         let mut bench = Bench::new(1000, |i, _| Fate::after(Nanos(1 + i % 5)));
         bench.plan.depth = depth;
         let outcome = bench.run::<SimQueued<_>>();
-        let levels: Vec<u64> =
-            outcome.live.depth.iter().map(weir_run::Counter::get).collect();
-        let deepest = levels.iter().rposition(|&n| n > 0).expect("some were issued");
+        let levels: Vec<u64> = outcome
+            .live
+            .depth
+            .iter()
+            .map(weir_run::Counter::get)
+            .collect();
+        let deepest = levels
+            .iter()
+            .rposition(|&n| n > 0)
+            .expect("some were issued");
         assert!(1_u32 << deepest <= depth, "depth {depth}: {levels:?}");
         assert_eq!(levels.iter().sum::<u64>(), 1000);
         assert_eq!(outcome.live.in_flight(), 0);
@@ -212,20 +248,32 @@ fn rates_are_kept_within_a_thousandth() {
         let mut bench = Bench::new(operations, |_, _| Fate::after(Nanos(US)));
         bench.pacing = per_second(rate);
         bench.plan.depth = depth;
-        let outcome =
-            if depth == 1 { bench.run::<SimInline<_>>() } else { bench.run::<SimQueued<_>>() };
+        let outcome = if depth == 1 {
+            bench.run::<SimInline<_>>()
+        } else {
+            bench.run::<SimQueued<_>>()
+        };
         assert_eq!(outcome.completed(), operations);
         // The last of n operations starts at (n − 1) / rate.
         let due = (operations - 1) * 1_000_000_000 / rate + US;
         let off = outcome.elapsed().abs_diff(due);
-        assert!(off * 1000 <= due, "{rate}/s: {} ns instead of {due}", outcome.elapsed());
+        assert!(
+            off * 1000 <= due,
+            "{rate}/s: {} ns instead of {due}",
+            outcome.elapsed()
+        );
     }
 }
 
 #[test]
 fn pauses_come_after_every_so_many_operations() {
     let mut bench = Bench::new(20, |_, _| Fate::after(Nanos(US)));
-    bench.pacing.pause = Some(Pause { pause: MS, spin: 0, every: 5, after: None });
+    bench.pacing.pause = Some(Pause {
+        pause: MS,
+        spin: 0,
+        every: 5,
+        after: None,
+    });
     let outcome = bench.run::<SimInline<_>>();
     assert_eq!(outcome.elapsed(), 20 * US + 3 * MS);
     assert_eq!(outcome.lat().max(), Some(US));
@@ -249,9 +297,14 @@ fn ramp_time_is_excluded_from_counts_and_percentiles() {
 
 #[test]
 fn a_failed_operation_ends_the_loop_with_its_place() {
-    let script = |i, _| Fate { service: Nanos(US), result: (i == 7).then_some(-5) };
+    let script = |i, _| Fate {
+        service: Nanos(US),
+        result: (i == 7).then_some(-5),
+    };
     let outcome = Bench::new(100, script).run::<SimInline<_>>();
-    let LoopStop::Failed(at) = &outcome.ended else { panic!("ended with {:?}", outcome.ended) };
+    let LoopStop::Failed(at) = &outcome.ended else {
+        panic!("ended with {:?}", outcome.ended)
+    };
     assert_eq!((at.fault, at.kind), (OpFault::Errno(5), 0));
     assert_eq!(at.offset, 92 * 4096);
     assert_eq!(outcome.completed(), 7);
@@ -262,14 +315,19 @@ fn a_failed_operation_ends_the_loop_with_its_place() {
 fn failures_that_may_be_passed_over_are_counted_by_code() {
     let script = |i: u64, _| Fate {
         service: Nanos(US),
-        result: i.is_multiple_of(10).then_some(if i < 50 { -5 } else { -28 }),
+        result: i
+            .is_multiple_of(10)
+            .then_some(if i < 50 { -5 } else { -28 }),
     };
     for queued in [false, true] {
         let mut bench = Bench::new(100, script);
         bench.plan.go_on = [true; 4];
         bench.plan.depth = if queued { 8 } else { 1 };
-        let outcome =
-            if queued { bench.run::<SimQueued<_>>() } else { bench.run::<SimInline<_>>() };
+        let outcome = if queued {
+            bench.run::<SimQueued<_>>()
+        } else {
+            bench.run::<SimInline<_>>()
+        };
         assert_eq!(outcome.ended, LoopStop::WorkDone);
         assert_eq!(outcome.completed(), 90);
         let (by_code, latencies) = outcome.live.kinds[0].errors();
@@ -283,10 +341,16 @@ fn failures_that_may_be_passed_over_are_counted_by_code() {
 fn short_operations_are_continued_until_they_are_whole() {
     // Every transfer moves at most 1 KiB: four calls for each operation.
     for queued in [false, true] {
-        let script = |_, _| Fate { service: Nanos(US), result: Some(1024) };
+        let script = |_, _| Fate {
+            service: Nanos(US),
+            result: Some(1024),
+        };
         let bench = Bench::new(10, script);
-        let outcome =
-            if queued { bench.run::<SimQueued<_>>() } else { bench.run::<SimInline<_>>() };
+        let outcome = if queued {
+            bench.run::<SimQueued<_>>()
+        } else {
+            bench.run::<SimInline<_>>()
+        };
         let kind = &outcome.live.kinds[0];
         assert_eq!((outcome.completed(), kind.short.get()), (10, 30));
         assert_eq!(kind.bytes.get(), 40_960);
@@ -296,7 +360,10 @@ fn short_operations_are_continued_until_they_are_whole() {
 
 #[test]
 fn the_end_of_a_target_is_a_failure() {
-    let script = |i, _| Fate { service: Nanos(US), result: (i == 3).then_some(0) };
+    let script = |i, _| Fate {
+        service: Nanos(US),
+        result: (i == 3).then_some(0),
+    };
     let outcome = Bench::new(10, script).run::<SimQueued<_>>();
     assert!(
         matches!(&outcome.ended, LoopStop::Failed(at) if at.fault == OpFault::EndOfTarget),
@@ -311,17 +378,31 @@ fn an_operation_slower_than_allowed_ends_the_loop() {
     let mut bench = Bench::new(10, script);
     bench.plan.max_latency = Some(Nanos(2 * MS));
     let outcome = bench.run::<SimInline<_>>();
-    let LoopStop::Failed(at) = &outcome.ended else { panic!("ended with {:?}", outcome.ended) };
-    assert_eq!(at.fault, OpFault::TooSlow { took: Nanos(3 * MS), limit: Nanos(2 * MS) });
+    let LoopStop::Failed(at) = &outcome.ended else {
+        panic!("ended with {:?}", outcome.ended)
+    };
+    assert_eq!(
+        at.fault,
+        OpFault::TooSlow {
+            took: Nanos(3 * MS),
+            limit: Nanos(2 * MS)
+        }
+    );
 }
 
 #[test]
 fn a_full_device_is_the_end_of_the_work_where_the_plan_says_so() {
-    let script = |i, _| Fate { service: Nanos(US), result: (i == 6).then_some(-28) };
+    let script = |i, _| Fate {
+        service: Nanos(US),
+        result: (i == 6).then_some(-28),
+    };
     let mut bench = Bench::new(10, script);
     bench.plan.until_full = true;
     let outcome = bench.run::<SimInline<_>>();
-    assert_eq!((outcome.ended.clone(), outcome.completed()), (LoopStop::WorkDone, 6));
+    assert_eq!(
+        (outcome.ended.clone(), outcome.completed()),
+        (LoopStop::WorkDone, 6)
+    );
 }
 
 #[test]
@@ -350,7 +431,12 @@ fn batches_are_handed_over_whole() {
     bench.plan.batch = 16;
     bench.plan.reap_min = 16;
     let outcome = bench.run::<SimQueued<_>>();
-    let sizes: Vec<u64> = outcome.live.submitted.iter().map(weir_run::Counter::get).collect();
+    let sizes: Vec<u64> = outcome
+        .live
+        .submitted
+        .iter()
+        .map(weir_run::Counter::get)
+        .collect();
     assert_eq!(sizes, [0, 0, 0, 40, 0, 0, 0]);
 }
 
@@ -361,14 +447,32 @@ fn kinds_are_kept_apart() {
         type Op = BlockOp;
         fn next(&mut self, _slot: u32) -> Option<BlockOp> {
             self.0 = self.0.checked_sub(1)?;
-            let verb = if self.0.is_multiple_of(2) { Verb::Write } else { Verb::Read };
-            Some(BlockOp { length: 512, verb, ..BlockOp::default() })
+            let verb = if self.0.is_multiple_of(2) {
+                Verb::Write
+            } else {
+                Verb::Read
+            };
+            Some(BlockOp {
+                length: 512,
+                verb,
+                ..BlockOp::default()
+            })
         }
     }
     let clock = SimClock::default();
-    let live = WorkerLive::new([Some(Measured { latency: true, ..Measured::default() }); KINDS]);
-    let script: Script = Box::new(|i: u64, _| Fate::after(Nanos(if i.is_multiple_of(2) { US } else { MS })));
-    let setup = SimSetup { clock: clock.clone(), servers: 0, script };
+    let live = WorkerLive::new(
+        [Some(Measured {
+            latency: true,
+            ..Measured::default()
+        }); KINDS],
+    );
+    let script: Script =
+        Box::new(|i: u64, _| Fate::after(Nanos(if i.is_multiple_of(2) { US } else { MS })));
+    let setup = SimSetup {
+        clock: clock.clone(),
+        servers: 0,
+        script,
+    };
     let mut engine = SimInline::attach(setup).expect("attaches");
     let worker = Worker {
         clock: &clock,
@@ -378,7 +482,12 @@ fn kinds_are_kept_apart() {
         release: Tick(0),
         pacing: PacerPlan::default(),
     };
-    drive(&mut engine, &mut Alternate(100), &LoopPlan::default(), worker);
+    drive(
+        &mut engine,
+        &mut Alternate(100),
+        &LoopPlan::default(),
+        worker,
+    );
     let max = |k: usize| live.kinds[k].lat.snapshot().and_then(|h| h.max());
     assert_eq!((max(0), max(1)), (Some(US), Some(MS)));
     assert_eq!(live.kinds[1].bytes.get(), 50 * 512);

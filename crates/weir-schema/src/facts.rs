@@ -132,4 +132,3 @@ pub struct DiskCounters {
     /// Devices below a stacked one.
     pub members: Vec<DiskCounters>,
 }
-

@@ -14,9 +14,7 @@ mod result;
 mod warning;
 mod workload;
 
-pub use facts::{
-    ClockFacts, ClockSource, DeviceFacts, DiskCounters, HostFacts, Instrument,
-};
+pub use facts::{ClockFacts, ClockSource, DeviceFacts, DiskCounters, HostFacts, Instrument};
 pub use load::{PLAN_SCHEMA, RESULT_SCHEMA, SchemaError, json_schemas};
 pub use plan::{
     Bounds, Depth, EngineChoice, ErrorPolicy, ExitAll, Group, Job, Memory, MemoryKind, MinimumRate,

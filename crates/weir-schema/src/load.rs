@@ -38,14 +38,26 @@ impl From<serde_json::Error> for SchemaError {
     fn from(e: serde_json::Error) -> Self {
         let text = e.to_string();
         let message = text.split(" at line ").next().unwrap_or(&text).to_owned();
-        Self::Shape { line: e.line(), column: e.column(), message }
+        Self::Shape {
+            line: e.line(),
+            column: e.column(),
+            message,
+        }
     }
 }
 
 fn check_version(text: &str, wanted: &'static str) -> Result<(), SchemaError> {
     let value: Value = serde_json::from_str(text)?;
-    let found = value.get("schema").and_then(Value::as_str).unwrap_or("nothing").to_owned();
-    if found == wanted { Ok(()) } else { Err(SchemaError::Version { found, wanted }) }
+    let found = value
+        .get("schema")
+        .and_then(Value::as_str)
+        .unwrap_or("nothing")
+        .to_owned();
+    if found == wanted {
+        Ok(())
+    } else {
+        Err(SchemaError::Version { found, wanted })
+    }
 }
 
 impl Plan {
@@ -89,7 +101,13 @@ impl RunResult {
 /// File name and JSON Schema of each document.
 pub fn json_schemas() -> [(&'static str, Value); 2] {
     [
-        ("plan.v1.schema.json", schemars::schema_for!(Plan).to_value()),
-        ("result.v1.schema.json", schemars::schema_for!(RunResult).to_value()),
+        (
+            "plan.v1.schema.json",
+            schemars::schema_for!(Plan).to_value(),
+        ),
+        (
+            "result.v1.schema.json",
+            schemars::schema_for!(RunResult).to_value(),
+        ),
     ]
 }

@@ -29,7 +29,10 @@ pub struct Plan {
 impl Plan {
     /// Every job with its group's number, in plan order.
     pub fn jobs(&self) -> impl Iterator<Item = (usize, &Job)> {
-        self.groups.iter().enumerate().flat_map(|(i, g)| g.jobs.iter().map(move |j| (i, j)))
+        self.groups
+            .iter()
+            .enumerate()
+            .flat_map(|(i, g)| g.jobs.iter().map(move |j| (i, j)))
     }
 }
 

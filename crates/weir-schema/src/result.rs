@@ -191,7 +191,7 @@ pub struct WorkerResult {
     pub cpu: CpuUse,
     /// Depth and batch distributions.
     pub depth: DepthUse,
-    /// Time spent on generating payload, before t_issue.
+    /// Time spent on generating payload, before `t_issue`.
     pub prepare_ns: Option<Nanos>,
     /// Late issues of the open loop: operations issued more than the bound after their intended
     /// start although a slot was free.
@@ -240,12 +240,17 @@ pub struct KindResult {
 impl KindResult {
     /// A stage's histogram, if it was recorded.
     pub fn stage(&self, stage: Stage) -> Option<&Histogram> {
-        self.stages.iter().find(|s| s.stage == stage).map(|s| &s.histogram)
+        self.stages
+            .iter()
+            .find(|s| s.stage == stage)
+            .map(|s| &s.histogram)
     }
 }
 
 /// A span in an operation's life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// Issue to acceptance.
@@ -346,4 +351,3 @@ pub struct LatencyPercentile {
     /// Fewer than 10 samples lie beyond it.
     pub few_samples: bool,
 }
-

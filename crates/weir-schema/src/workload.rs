@@ -65,7 +65,11 @@ impl<T> PerKind<T> {
 impl<T: Clone> PerKind<T> {
     /// The same value for every kind.
     pub fn all(value: T) -> Self {
-        Self { read: value.clone(), write: value.clone(), trim: value }
+        Self {
+            read: value.clone(),
+            write: value.clone(),
+            trim: value,
+        }
     }
 }
 
@@ -120,7 +124,12 @@ impl Mix {
             Kind::Write | Kind::Sync => (0, 100, 0),
             Kind::Trim => (0, 0, 100),
         };
-        Self { read_percent: r, write_percent: w, trim_percent: t, trim_then_write: false }
+        Self {
+            read_percent: r,
+            write_percent: w,
+            trim_percent: t,
+            trim_then_write: false,
+        }
     }
 
     /// Whether operations of this kind occur.
@@ -366,7 +375,10 @@ pub enum FileNames {
 /// How missing or short files come to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "independent switches of one policy")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent switches of one policy"
+)]
 pub struct CreatePolicy {
     /// May files be made? Absent: yes, except below `/dev`.
     pub allow: Option<bool>,

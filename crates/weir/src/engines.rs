@@ -14,7 +14,11 @@ pub(crate) fn page() -> String {
             let _ = writeln!(out, "           not here: {what}; {remedy}");
         }
         for setting in engine.settings {
-            let _ = writeln!(out, "             {:20} {} ({})", setting.name, setting.help, setting.default);
+            let _ = writeln!(
+                out,
+                "             {:20} {} ({})",
+                setting.name, setting.help, setting.default
+            );
         }
     }
     out

@@ -28,8 +28,10 @@ pub(crate) fn run(words: &[String]) -> Outcome {
         }
         Action::ShowPlan(run) => {
             let plan = compiled(&run)?.plan;
-            let text =
-                plan.to_json().map_err(|e| Refusal { message: format!("{e}\n"), code: USAGE })?;
+            let text = plan.to_json().map_err(|e| Refusal {
+                message: format!("{e}\n"),
+                code: USAGE,
+            })?;
             output::print(&(text + "\n"));
         }
         Action::Run(run) => return measure(&run),
@@ -44,14 +46,18 @@ fn compiled(run: &Run) -> Result<Compiled, Refusal> {
         catalogue: &weir_block::catalogue(),
         files: &surroundings::RealFiles,
     };
-    let compiled = compile(&run.request, &context).map_err(|all| {
-        Refusal { message: complaint(&all), code: USAGE }
+    let compiled = compile(&run.request, &context).map_err(|all| Refusal {
+        message: complaint(&all),
+        code: USAGE,
     })?;
     for note in run.notes.iter().chain(&compiled.notes) {
         output::error(&format!("note: {note}\n"));
     }
     if run.options.warnings_fatal && !compiled.notes.is_empty() {
-        return Err(Refusal { message: String::new(), code: USAGE });
+        return Err(Refusal {
+            message: String::new(),
+            code: USAGE,
+        });
     }
     Ok(compiled)
 }
@@ -82,8 +88,10 @@ impl Report<'_> {
                 output::print(&text);
                 Ok(())
             }
-            Some(path) => output::write_file(path, &text)
-                .map_err(|message| Refusal { message, code: USAGE }),
+            Some(path) => output::write_file(path, &text).map_err(|message| Refusal {
+                message,
+                code: USAGE,
+            }),
         }
     }
 }
@@ -92,10 +100,16 @@ fn measure(run: &Run) -> Outcome {
     let plan = compiled(run)?.plan;
     let options = &run.options;
     if let Some(path) = &options.output {
-        output::check_writable(path).map_err(|message| Refusal { message, code: USAGE })?;
+        output::check_writable(path).map_err(|message| Refusal {
+            message,
+            code: USAGE,
+        })?;
     }
     let texts = options.texts(utc_offset_s());
-    let report = Report { options, text: RefCell::default() };
+    let report = Report {
+        options,
+        text: RefCell::default(),
+    };
     report.say(&banner(&plan, texts, env!("CARGO_PKG_VERSION")));
     let mode = match options.eta {
         Eta::Auto => Mode::detect(),
@@ -139,6 +153,8 @@ fn document(
 
 /// Local time minus UTC, from `TZ` files of the system where they say so; UTC otherwise.
 fn utc_offset_s() -> i32 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     weir_sys::local_time::utc_offset_s(now.as_secs())
 }

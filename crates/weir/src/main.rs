@@ -23,8 +23,9 @@ use weir_doors::top::{self, Verb};
 pub(crate) type Outcome = Result<u8, Refusal>;
 
 fn main() -> ExitCode {
-    let arguments: Result<Vec<String>, _> =
-        std::env::args_os().map(std::ffi::OsString::into_string).collect();
+    let arguments: Result<Vec<String>, _> = std::env::args_os()
+        .map(std::ffi::OsString::into_string)
+        .collect();
     let outcome = match arguments {
         Ok(arguments) => dispatch(&arguments),
         Err(word) => Err(Refusal {

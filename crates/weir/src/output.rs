@@ -51,7 +51,9 @@ pub(crate) fn write_file(path: &str, text: &str) -> Result<(), String> {
 pub(crate) fn check_writable(path: &str) -> Result<(), String> {
     let target = Path::new(path);
     let refuse = |why: &dyn std::fmt::Display| {
-        Err(format!("error: the report {path} cannot be written: {why}\n"))
+        Err(format!(
+            "error: the report {path} cannot be written: {why}\n"
+        ))
     };
     if target.is_dir() {
         return refuse(&"it is a directory");

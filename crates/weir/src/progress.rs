@@ -3,6 +3,8 @@
 //! In: what the run shows of itself, about four times a second. Out: rates of the last second,
 //! from differences of two views. Not here: the text of the line (`weir-report`).
 
+#![expect(clippy::cast_precision_loss, reason = "rates for the eye")]
+
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal};
 
@@ -10,7 +12,7 @@ use weir_report::progress::{Activity, Snapshot, json, line, plain};
 use weir_report::{Flags, Style};
 use weir_run::execute::{LiveJob, LiveState, LiveView};
 use weir_stats::Histogram;
-use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
+use weir_units::{BytesPerSec, Iops, Nanos};
 
 use crate::{output, surroundings};
 
@@ -106,7 +108,10 @@ impl Shown {
                 let text = line(&snapshot, self.style.width.saturating_sub(1), &self.style);
                 output::error(&format!("\r\x1b[2K{text}"));
                 self.drawn = true;
-                if self.keep_every.is_some_and(|t| view.elapsed_ns.0 >= self.last_plain.0 + t.0) {
+                if self
+                    .keep_every
+                    .is_some_and(|t| view.elapsed_ns.0 >= self.last_plain.0 + t.0)
+                {
                     self.last_plain = view.elapsed_ns;
                     output::error("\n");
                 }
@@ -137,7 +142,11 @@ impl Shown {
             self.running = running;
             self.last_change = sum.at;
         }
-        if self.sums.back().is_none_or(|s| s.operations != sum.operations) {
+        if self
+            .sums
+            .back()
+            .is_none_or(|s| s.operations != sum.operations)
+        {
             self.last_change = sum.at;
         }
         self.sums.push_back(sum.clone());
@@ -182,17 +191,25 @@ fn total(view: &LiveView) -> Sum {
     Sum {
         at: view.elapsed_ns,
         operations: view.jobs.iter().map(|j| j.operations).sum(),
-        bytes: view.jobs.iter().map(|j| Bytes::from(j.bytes).0).sum(),
+        bytes: view.jobs.iter().map(|j| j.bytes.0).sum(),
         latency,
     }
 }
 
 /// The job that will take longest decides.
 fn fraction(jobs: &[LiveJob]) -> Option<f64> {
-    jobs.iter().map(|j| j.fraction).collect::<Option<Vec<f64>>>()?.into_iter().min_by(f64::total_cmp)
+    jobs.iter()
+        .map(|j| j.fraction)
+        .collect::<Option<Vec<f64>>>()?
+        .into_iter()
+        .min_by(f64::total_cmp)
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an estimate of time")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "an estimate of time"
+)]
 fn eta(jobs: &[LiveJob], fraction: f64) -> Option<Nanos> {
     let elapsed = jobs.iter().map(|j| j.elapsed_ns.0).max()?;
     (fraction > 0.0).then(|| Nanos((elapsed as f64 * (1.0 / fraction - 1.0)) as u64))

@@ -28,12 +28,18 @@ fn measure(run: &Run) -> Outcome {
     let mut plan = plan_of(&run.input)?;
     run.adjust(&mut plan)?;
     if run.show_plan {
-        let text = plan.to_json().map_err(|e| Refusal { message: format!("error: {e}\n"), code: USAGE })?;
+        let text = plan.to_json().map_err(|e| Refusal {
+            message: format!("error: {e}\n"),
+            code: USAGE,
+        })?;
         output::print(&(text + "\n"));
         return Ok(0);
     }
     for file in &run.options.outputs {
-        output::check_writable(&file.path).map_err(|message| Refusal { message, code: USAGE })?;
+        output::check_writable(&file.path).map_err(|message| Refusal {
+            message,
+            code: USAGE,
+        })?;
     }
     let mut shown = Shown::new(progress_mode(run.options.progress), plan.jobs().count());
     let mut observer = |view: &weir_run::execute::LiveView| shown.show(view);
@@ -46,23 +52,25 @@ fn measure(run: &Run) -> Outcome {
         },
     )?;
     shown.erase();
-    report(&result, &run.options)
+    Ok(report(&result, &run.options))
 }
 
 /// Prints and stores the report; the exit code.
-fn report(result: &RunResult, options: &Options) -> Outcome {
+fn report(result: &RunResult, options: &Options) -> u8 {
     let mut good = output::print(&text_of(result, options.format, options, true));
     if options.format == Format::Json {
         session::tell_failures(result);
     }
     for file in &options.outputs {
-        if let Err(message) = output::write_file(&file.path, &text_of(result, file.format, options, false)) {
+        if let Err(message) =
+            output::write_file(&file.path, &text_of(result, file.format, options, false))
+        {
             output::error(&message);
             good = false;
         }
     }
     let code = exit_code(result, &options.strict);
-    Ok(if good { code } else { code.max(1) })
+    if good { code } else { code.max(1) }
 }
 
 fn text_of(result: &RunResult, format: Format, options: &Options, on_stdout: bool) -> String {
@@ -120,12 +128,19 @@ fn plan_of(input: &Input) -> Result<Plan, Refusal> {
 
 fn refuse(all: &[Diagnostic]) -> Refusal {
     let text: Vec<String> = all.iter().map(Diagnostic::render).collect();
-    Refusal { message: text.join("\n"), code: USAGE }
+    Refusal {
+        message: text.join("\n"),
+        code: USAGE,
+    }
 }
 
 fn stored_plan(path: &str) -> Result<Plan, Refusal> {
-    let refuse = |message: String| Refusal { message, code: USAGE };
-    let text = std::fs::read_to_string(path).map_err(|e| refuse(format!("error: {path}: {e}\n")))?;
+    let refuse = |message: String| Refusal {
+        message,
+        code: USAGE,
+    };
+    let text =
+        std::fs::read_to_string(path).map_err(|e| refuse(format!("error: {path}: {e}\n")))?;
     Plan::from_json(&text).map_err(|e| refuse(format!("error: {path}:{e}\n")))
 }
 
@@ -139,14 +154,20 @@ fn calibrate() -> Outcome {
         global_words: Vec::new(),
         groups: Vec::new(),
     };
-    let choices = Choices { announce: &|_| (), observer: None, all_or_nothing: false };
+    let choices = Choices {
+        announce: &|_| (),
+        observer: None,
+        all_or_nothing: false,
+    };
     let result = session::run(&plan, choices)?;
     let clock = &result.clock;
-    let mut text = format!("clock        {} ({})\n", source_name(&result), clock.reason);
-    text += &format!("clock read   {:.1} ns\n", clock.read_ns);
-    if let Some(cost) = result.instrument.ns_per_op {
-        text += &format!("loop         {cost:.1} ns per operation\n");
-    }
+    let loop_cost = result.instrument.ns_per_op.unwrap_or(f64::NAN);
+    let text = format!(
+        "clock       {} ({})\nclock read  {:.1} ns\nloop        {loop_cost:.1} ns per operation\n",
+        source_name(&result),
+        clock.reason,
+        clock.read_ns
+    );
     output::print(&text);
     Ok(0)
 }

@@ -62,8 +62,13 @@ fn refuse_what_cannot_run(plan: &Plan, control: &RunControl<'_>) -> Result<(), R
         return Ok(());
     }
     let lacking = failures.iter().all(|(_, f)| f.cause == "missing");
-    let lines = failures.iter().map(|(job, f)| format!("error: {job}: {}\n", f.message));
-    Err(Refusal { message: lines.collect(), code: if lacking { 3 } else { 2 } })
+    let lines = failures
+        .iter()
+        .map(|(job, f)| format!("error: {job}: {}\n", f.message));
+    Err(Refusal {
+        message: lines.collect(),
+        code: if lacking { 3 } else { 2 },
+    })
 }
 
 /// Says how a failure came about, for standard error.

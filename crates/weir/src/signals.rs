@@ -14,11 +14,13 @@ pub(crate) fn catch() -> io::Result<Arc<Signals>> {
     let signals = Arc::new(Signals::default());
     let mut arrivals = Arrivals::new([SIGINT, SIGTERM])?;
     let counted = Arc::clone(&signals);
-    thread::Builder::new().name("weir-signals".to_owned()).spawn(move || {
-        for number in arrivals.forever() {
-            counted.number.store(number, Ordering::Relaxed);
-            counted.interruptions.fetch_add(1, Ordering::Relaxed);
-        }
-    })?;
+    thread::Builder::new()
+        .name("weir-signals".to_owned())
+        .spawn(move || {
+            for number in arrivals.forever() {
+                counted.number.store(number, Ordering::Relaxed);
+                counted.interruptions.fetch_add(1, Ordering::Relaxed);
+            }
+        })?;
     Ok(signals)
 }

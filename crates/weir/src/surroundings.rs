@@ -42,15 +42,14 @@ pub(crate) struct RealFiles;
 impl Files for RealFiles {
     fn read(&self, path: &str) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        let source: Box<dyn Read> = match path {
-            "-" => Box::new(io::stdin().lock()),
-            _ => {
-                let file = std::fs::File::open(path)?;
-                if file.metadata()?.is_dir() {
-                    return Err(io::Error::from(io::ErrorKind::IsADirectory));
-                }
-                Box::new(file)
+        let source: Box<dyn Read> = if path == "-" {
+            Box::new(io::stdin().lock())
+        } else {
+            let file = std::fs::File::open(path)?;
+            if file.metadata()?.is_dir() {
+                return Err(io::Error::from(io::ErrorKind::IsADirectory));
             }
+            Box::new(file)
         };
         source.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > LARGEST_FILE {
@@ -99,6 +98,8 @@ pub(crate) fn terminal(stream: &(impl IsTerminal + std::os::fd::AsFd)) -> Termin
     let columns = rustix::termios::tcgetwinsize(stream.as_fd()).ok();
     Terminal {
         is_terminal: stream.is_terminal(),
-        columns: columns.map(|size| usize::from(size.ws_col)).filter(|&c| c > 0),
+        columns: columns
+            .map(|size| usize::from(size.ws_col))
+            .filter(|&c| c > 0),
     }
 }

@@ -23,7 +23,12 @@ pub struct Buffers {
 impl Buffers {
     /// Cuts the memory into slots of `stride` bytes and fills them, if there is a payload. `refills`: each write gets all
     /// of its content anew.
-    pub fn new(mut memory: AlignedBuf, stride: u32, mut payload: Option<Payload>, refills: bool) -> Self {
+    pub fn new(
+        mut memory: AlignedBuf,
+        stride: u32,
+        mut payload: Option<Payload>,
+        refills: bool,
+    ) -> Self {
         let bytes = stride as usize;
         if let Some(payload) = &mut payload {
             for slot in memory.as_mut_slice().chunks_exact_mut(bytes) {
@@ -62,7 +67,9 @@ impl Buffers {
         if op.verb == Verb::Write
             && let Some(payload) = &mut self.payload
         {
-            let memory = self.memory.slot_mut(slot as usize * self.stride, op.length as usize);
+            let memory = self
+                .memory
+                .slot_mut(slot as usize * self.stride, op.length as usize);
             payload.prepare(memory);
         }
     }

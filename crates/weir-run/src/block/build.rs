@@ -8,12 +8,12 @@ use weir_schema::{
     HotZone, Kind as DataKind, PerKind, SequencerStep, Size,
 };
 
+use crate::block::Extent;
 use crate::block::buffers::Buffers;
 use crate::block::fixed::FixedSource;
 use crate::block::general::{Flushes, GeneralSource, Target};
 use crate::block::op::Verb;
 use crate::block::walk::{Blocks, Walk};
-use crate::block::Extent;
 use crate::generate::distribution::{Distribution, Normal, Pareto, Zipf, Zone, Zoned};
 use crate::generate::lfsr::Lfsr;
 use crate::generate::mix::Mix;
@@ -115,14 +115,21 @@ fn size_rules(workload: &BlockWorkload) -> Result<[SizeRule; 3], BuildError> {
     let sizes = &workload.sizes;
     let rule = |size: &BlockSize| match size {
         BlockSize::Fixed { bytes } => SizeRule::Fixed { bytes: bytes.0 },
-        BlockSize::Range { min_bytes, max_bytes, unaligned } => SizeRule::Range {
+        BlockSize::Range {
+            min_bytes,
+            max_bytes,
+            unaligned,
+        } => SizeRule::Range {
             min_bytes: min_bytes.0,
             max_bytes: max_bytes.0,
             unaligned: *unaligned,
         },
-        BlockSize::Split { entries } => {
-            SizeRule::Split(entries.iter().map(|e| (e.bytes.0, u32::from(e.percent))).collect())
-        }
+        BlockSize::Split { entries } => SizeRule::Split(
+            entries
+                .iter()
+                .map(|e| (e.bytes.0, u32::from(e.percent)))
+                .collect(),
+        ),
     };
     if !sizes.by_pattern {
         return Ok(DataKind::DATA.map(|k| rule(sizes.size.of(k))));
@@ -131,7 +138,11 @@ fn size_rules(workload: &BlockWorkload) -> Result<[SizeRule; 3], BuildError> {
     if access.random && access.random_percent != PerKind::all(100) {
         return Err(BuildError::SizesByPattern);
     }
-    let chosen = if access.random { &sizes.size.write } else { &sizes.size.read };
+    let chosen = if access.random {
+        &sizes.size.write
+    } else {
+        &sizes.size.read
+    };
     Ok([rule(chosen), rule(chosen), rule(chosen)])
 }
 
@@ -148,7 +159,9 @@ fn fixed_length(
         (0, 0, 100) if !mix.trim_then_write => (Verb::Trim, DataKind::Trim),
         _ => return None,
     };
-    let SizeRule::Fixed { bytes } = rules[kind.index()] else { return None };
+    let SizeRule::Fixed { bytes } = rules[kind.index()] else {
+        return None;
+    };
     let access = &workload.access;
     let flushes = workload.flush.fsync_every.is_some() || workload.flush.fdatasync_every.is_some();
     let plain_random = !access.random
@@ -165,23 +178,40 @@ fn blocks_of(extent: Extent, unit: u64) -> Result<NonZeroU64, BuildError> {
         .length
         .checked_div(unit)
         .and_then(NonZeroU64::new)
-        .ok_or(BuildError::RegionTooSmall { region: extent.length, block: unit })
+        .ok_or(BuildError::RegionTooSmall {
+            region: extent.length,
+            block: unit,
+        })
 }
 
 fn fixed(recipe: Recipe<'_>, verb: Verb, length: u32) -> Result<AnySource, BuildError> {
     let Some(&extent) = recipe.extents.first() else {
-        return Err(BuildError::RegionTooSmall { region: 0, block: length.into() });
+        return Err(BuildError::RegionTooSmall {
+            region: 0,
+            block: length.into(),
+        });
     };
     let blocks = blocks_of(extent, length.into())?;
     let streams = Streams::new(recipe.seed, recipe.worker);
     let limits = recipe.limits;
-    let by_bytes = if limits.bytes == u64::MAX { u64::MAX } else { limits.bytes / u64::from(length) };
+    let by_bytes = if limits.bytes == u64::MAX {
+        u64::MAX
+    } else {
+        limits.bytes / u64::from(length)
+    };
     let left = by_bytes.min(limits.operations);
     let (start, buffers) = (extent.start, recipe.buffers);
     let access = &recipe.workload.access;
     macro_rules! source {
         ($variant:ident, $offsets:expr) => {
-            AnySource::$variant(FixedSource { offsets: $offsets, start, length, verb, left, buffers })
+            AnySource::$variant(FixedSource {
+                offsets: $offsets,
+                start,
+                length,
+                verb,
+                left,
+                buffers,
+            })
         };
     }
     Ok(if !access.random {
@@ -198,11 +228,28 @@ fn general(recipe: Recipe<'_>, rules: [SizeRule; 3]) -> Result<AnySource, BuildE
     let mix = workload.mix;
     let streams = Streams::new(recipe.seed, recipe.worker);
     let occurring = DataKind::DATA.into_iter().filter(|&k| mix.has(k));
-    let smallest = occurring.map(|k| rules[k.index()].min_bytes()).min().unwrap_or(1).max(1);
+    let smallest = occurring
+        .map(|k| rules[k.index()].min_bytes())
+        .min()
+        .unwrap_or(1)
+        .max(1);
     let mut targets = Vec::with_capacity(recipe.extents.len());
     for (index, &extent) in (0_u32..).zip(recipe.extents) {
-        let walk = walk(workload, &rules, extent, smallest, recipe.seed, &streams, index)?;
-        targets.push(Target { index, extent, walk, over: false });
+        let walk = walk(
+            workload,
+            &rules,
+            extent,
+            smallest,
+            recipe.seed,
+            streams,
+            index,
+        )?;
+        targets.push(Target {
+            index,
+            extent,
+            walk,
+            over: false,
+        });
     }
     let shares = [mix.read_percent, mix.write_percent, mix.trim_percent].map(u32::from);
     let flush = workload.flush;
@@ -228,7 +275,7 @@ fn walk(
     extent: Extent,
     smallest: u64,
     seed: u64,
-    streams: &Streams,
+    streams: Streams,
     target: u32,
 ) -> Result<Walk, BuildError> {
     let access = &workload.access;
@@ -251,8 +298,18 @@ fn walk(
         return Ok(Walk::Sequential(DataKind::DATA.map(cursor)));
     }
     let unit = NonZeroU64::new(unit).unwrap_or(NonZeroU64::MIN);
-    let place = Place { access, blocks, unit: unit.get(), seed, target };
-    Ok(Walk::Random { blocks: place.generator(streams)?, unit, length: extent.length })
+    let place = Place {
+        access,
+        blocks,
+        unit: unit.get(),
+        seed,
+        target,
+    };
+    Ok(Walk::Random {
+        blocks: place.generator(streams)?,
+        unit,
+        length: extent.length,
+    })
 }
 
 /// What a random generator over one target is made of.
@@ -265,7 +322,7 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn generator(&self, streams: &Streams) -> Result<Blocks, BuildError> {
+    fn generator(&self, streams: Streams) -> Result<Blocks, BuildError> {
         let shares = self.access.random_percent;
         let same_share = shares.read == shares.write && shares.write == shares.trim;
         let same_zones = match &self.access.distribution {
@@ -285,12 +342,7 @@ impl Place<'_> {
         ])))
     }
 
-    fn for_kind(
-        &self,
-        streams: &Streams,
-        kind: DataKind,
-        turn: u32,
-    ) -> Result<Blocks, BuildError> {
+    fn for_kind(&self, streams: Streams, kind: DataKind, turn: u32) -> Result<Blocks, BuildError> {
         // Each target and kind continues the worker's stream from a point of its own.
         let mut rng = streams.offsets();
         for _ in 0..self.target.wrapping_mul(3).wrapping_add(turn) {
@@ -311,7 +363,12 @@ impl Place<'_> {
                 SequencerStep::Sequential => RunStyle::Onwards,
                 SequencerStep::Identical => RunStyle::Identical,
             };
-            blocks = Blocks::Runs(Box::new(SequentialRuns::new(blocks, self.blocks, steps, style)));
+            blocks = Blocks::Runs(Box::new(SequentialRuns::new(
+                blocks,
+                self.blocks,
+                steps,
+                style,
+            )));
         }
         let share = *self.access.random_percent.of(kind);
         if share < 100 {
@@ -335,14 +392,18 @@ impl Place<'_> {
             PlannedDistribution::Pareto { h, center } => {
                 Distribution::Pareto(Pareto::new(self.blocks, *h, placement, *center)?)
             }
-            PlannedDistribution::Normal { deviation_percent, center } => {
-                Distribution::Normal(Normal::new(self.blocks, *deviation_percent, *center)?)
-            }
+            PlannedDistribution::Normal {
+                deviation_percent,
+                center,
+            } => Distribution::Normal(Normal::new(self.blocks, *deviation_percent, *center)?),
             PlannedDistribution::Zoned { zones } => {
                 Distribution::Zoned(self.zoned(zones.of(kind))?)
             }
             PlannedDistribution::Uniform => {
-                let all = [Zone { accesses: 1, length: 100 }];
+                let all = [Zone {
+                    accesses: 1,
+                    length: 100,
+                }];
                 Distribution::Zoned(Zoned::by_percent(self.blocks, &all)?)
             }
         })
@@ -351,6 +412,7 @@ impl Place<'_> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
         reason = "shares in hundredths of a percent and lengths that were checked as sizes"
     )]
     fn zoned(&self, zones: &[HotZone]) -> Result<Zoned, BuildError> {

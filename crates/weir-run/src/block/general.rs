@@ -87,8 +87,9 @@ impl GeneralSource {
             }
             let sizes = &mut self.sizes;
             let left = self.bytes_left;
-            let place =
-                target.walk.next(kind.index(), |room| sizes.choose(kind, room.min(left)));
+            let place = target
+                .walk
+                .next(kind.index(), |room| sizes.choose(kind, room.min(left)));
             match place {
                 Some((offset, length)) => return Some((at, offset, length)),
                 None => target.over = true,
@@ -106,7 +107,11 @@ impl GeneralSource {
 
     fn flush(&mut self) -> Option<BlockOp> {
         let verb = self.flushes.pending.take()?;
-        Some(BlockOp { target: self.last_target, verb, ..BlockOp::default() })
+        Some(BlockOp {
+            target: self.last_target,
+            verb,
+            ..BlockOp::default()
+        })
     }
 
     fn data(&mut self, slot: u32) -> Option<BlockOp> {
@@ -136,7 +141,10 @@ impl GeneralSource {
             },
         };
         if self.rewrite_trimmed && op.verb == Verb::Trim {
-            self.rewrite = Some(BlockOp { verb: Verb::Write, ..op });
+            self.rewrite = Some(BlockOp {
+                verb: Verb::Write,
+                ..op
+            });
         }
         Some(op)
     }

@@ -3,15 +3,15 @@
 //! In: a [`weir_schema::BlockWorkload`] and the regions of its targets once their sizes are
 //! known. Out: a source for the worker loop. Not here: opening or laying out targets, engines.
 
-mod build;
 mod buffers;
+mod build;
 mod fixed;
 mod general;
 mod op;
 mod walk;
 
-pub use build::{AnySource, BuildError, Limits, Recipe, build, payload_rule};
 pub use buffers::Buffers;
+pub use build::{AnySource, BuildError, Limits, Recipe, build, payload_rule};
 pub use fixed::FixedSource;
 pub use general::GeneralSource;
 pub use op::{BlockOp, Buffer, Verb};

@@ -74,7 +74,11 @@ pub(super) enum Walk {
     /// A position for each kind.
     Sequential([Cursor; 3]),
     /// Blocks of `unit` bytes.
-    Random { blocks: Blocks, unit: NonZeroU64, length: u64 },
+    Random {
+        blocks: Blocks,
+        unit: NonZeroU64,
+        length: u64,
+    },
 }
 
 impl Walk {
@@ -91,7 +95,11 @@ impl Walk {
                 let length = choose(cursor.room_bytes())?;
                 Some((cursor.advance(length), length))
             }
-            Self::Random { blocks, unit, length } => {
+            Self::Random {
+                blocks,
+                unit,
+                length,
+            } => {
                 let mut draws = 0;
                 // A kind whose smallest size is larger than the unit may not fit behind the last
                 // blocks of the region.
@@ -107,7 +115,11 @@ impl Walk {
                     }
                 };
                 let more = (wanted.div_ceil(unit.get())).saturating_sub(1);
-                let taken = if more == 0 { 0 } else { blocks.extend(block, more) };
+                let taken = if more == 0 {
+                    0
+                } else {
+                    blocks.extend(block, more)
+                };
                 Some((offset, wanted.min((taken + 1) * unit.get())))
             }
         }

@@ -1,11 +1,12 @@
 //! From what the run left to the result.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
 
 use weir_schema::{
-    Confidence, CpuUse, DepthUse, DiskCounters, EndedBy, GroupResult, Instrument, Job, JobResult,
-    Kind, KindResult, LatencyPercentile, Moments, Plan, RESULT_SCHEMA, Rates, RunResult, Span,
-    Stage, StageHistogram, State, WorkerResult,
+    ClockFacts, Confidence, CpuUse, DepthUse, DeviceFacts, DiskCounters, EndedBy, GroupResult,
+    Instrument, Job, JobResult, Kind, KindResult, LatencyPercentile, Moments, Plan, RESULT_SCHEMA,
+    Rates, RunResult, Span, Stage, StageHistogram, State, WorkerResult,
 };
 use weir_stats::{Estimate, Histogram};
 use weir_sys::Tree;
@@ -86,7 +87,10 @@ pub(super) fn result(
     let end = control.clock.now();
     run.timeline.re_anchor(&control.clock);
     let zero = run.first_release.unwrap_or(run.origin);
-    let times = Times { timeline: &run.timeline, zero };
+    let times = Times {
+        timeline: &run.timeline,
+        zero,
+    };
     run.ended.sort_by_key(|e| e.index);
     let mut groups = vec![GroupResult::default(); plan.groups.len()];
     let mut host = control.host;
@@ -96,7 +100,7 @@ pub(super) fn result(
         let result = match ended.next_if(|e| e.index == index) {
             Some(ended) => {
                 if let Some(prepared) = &ended.prepared {
-                    host.devices.extend(prepared.devices());
+                    note_devices(&mut host.devices, prepared.devices());
                     family_warnings.extend(warn::of_family(&job.name, prepared.as_ref()));
                     family_warnings.extend(warn::of_trace(&job.name, &ended.warnings));
                 }
@@ -106,15 +110,11 @@ pub(super) fn result(
         };
         groups[group].jobs.push(result);
     }
-    groups.iter_mut().for_each(|g| g.rates = rates(&g.jobs));
-    host.devices.dedup();
-    let signal = control.signals.number.load(std::sync::atomic::Ordering::Relaxed);
-    let interrupted =
-        control.signals.interruptions.load(std::sync::atomic::Ordering::Relaxed) > 0;
-    let mut clock = control.clock_facts;
-    clock.anchors = run.timeline.anchors_taken();
-    clock.residual_ns = run.timeline.residual().map(|r| r.nanos.0 as f64);
-    clock.residual_ppm = run.timeline.residual().map(|r| r.ppm);
+    for group in &mut groups {
+        group.rates = rates(&group.jobs);
+    }
+    let interrupted = super::interrupted(&control);
+    let signal = control.signals.number.load(Relaxed);
     let mut result = RunResult {
         schema: RESULT_SCHEMA.to_owned(),
         weir_version: control.version.to_owned(),
@@ -125,7 +125,7 @@ pub(super) fn result(
         groups,
         warnings: family_warnings,
         disks: disks.since(),
-        clock,
+        clock: clock_facts(control.clock_facts, &run.timeline),
         instrument,
         host,
         plan: plan.clone(),
@@ -134,6 +134,22 @@ pub(super) fn result(
     let machine = warn::of_run(&result, before);
     result.warnings.extend(machine);
     result
+}
+
+/// Adds devices that another job has not named yet.
+fn note_devices(known: &mut Vec<DeviceFacts>, of_job: Vec<DeviceFacts>) {
+    for device in of_job {
+        if !known.contains(&device) {
+            known.push(device);
+        }
+    }
+}
+
+fn clock_facts(mut facts: ClockFacts, timeline: &Timeline) -> ClockFacts {
+    facts.anchors = timeline.anchors_taken();
+    facts.residual_ns = timeline.residual().map(|r| r.nanos.0 as f64);
+    facts.residual_ppm = timeline.residual().map(|r| r.ppm);
+    facts
 }
 
 fn not_started(job: &Job) -> JobResult {
@@ -158,7 +174,10 @@ fn job_result(job: &Job, ended: Ended, times: &Times<'_>) -> JobResult {
         })
         .collect();
     let spans = || workers.iter().filter_map(|w| w.span);
-    let span = spans().map(|s| s.start_ns).min().zip(spans().map(|s| s.end_ns).max());
+    let span = spans()
+        .map(|s| s.start_ns)
+        .min()
+        .zip(spans().map(|s| s.end_ns).max());
     let confidence = match &ended.sampled {
         Some(sampled) => confidence(job, &workers, sampled),
         None => Vec::new(),
@@ -185,16 +204,26 @@ fn worker_result(
     let span = ran.map(|_| {
         let start = Tick(live.started.get());
         let end = Tick(live.last_done.get()).max(start);
-        Span { start_ns: times.at(start), end_ns: times.at(end) }
+        Span {
+            start_ns: times.at(start),
+            end_ns: times.at(end),
+        }
     });
     let runtime = span.map_or(Nanos(0), Span::length);
     let all = [Kind::Read, Kind::Write, Kind::Trim, Kind::Sync];
     let kinds = all.into_iter().filter_map(|kind| {
         let samples = samples.map(|s| &s[kind.index()]);
-        kind_result(job, kind, &live.kinds[kind.index()], samples, runtime, ended.is_inline)
+        kind_result(
+            job,
+            kind,
+            &live.kinds[kind.index()],
+            samples,
+            runtime,
+            ended.is_inline,
+        )
     });
     let kinds: Vec<KindResult> = kinds.collect();
-    let thread_id = worker.thread_id.load(std::sync::atomic::Ordering::Relaxed);
+    let thread_id = worker.thread_id.load(Relaxed);
     WorkerResult {
         clone: worker.clone,
         number: worker.number,
@@ -205,7 +234,11 @@ fn worker_result(
         failure: worker.failure.clone(),
         depth: depth_use(worker, &kinds, ended.is_inline, runtime),
         kinds,
-        cpu: if worker.state == State::Hung { CpuUse::default() } else { worker.cpu },
+        cpu: if worker.state == State::Hung {
+            CpuUse::default()
+        } else {
+            worker.cpu
+        },
         prepare_ns: Some(Nanos(live.prepare_ns.get())).filter(|n| n.0 > 0),
         late_issues: is_open_loop(job).then(|| live.late.get()),
     }
@@ -219,8 +252,7 @@ fn kind_result(
     runtime_ns: Nanos,
     is_inline: bool,
 ) -> Option<KindResult> {
-    let (issued, operations, failed) =
-        (live.issued.get(), live.completed.get(), live.failed.get());
+    let (issued, operations, failed) = (live.issued.get(), live.completed.get(), live.failed.get());
     if issued == 0 && operations == 0 && failed == 0 {
         return None;
     }
@@ -235,7 +267,11 @@ fn kind_result(
     let wanted = &job.recording;
     add(Stage::Slat, live.slat.snapshot().filter(|_| wanted.slat));
     // An engine that completes inside the call has no point between: clat is lat.
-    let clat = if is_inline { lat.clone() } else { live.clat.snapshot() };
+    let clat = if is_inline {
+        lat.clone()
+    } else {
+        live.clat.snapshot()
+    };
     add(Stage::Clat, clat.filter(|_| wanted.clat));
     add(Stage::Lat, lat.filter(|_| wanted.lat));
     add(Stage::Rlat, live.rlat.snapshot());
@@ -260,8 +296,10 @@ fn kind_result(
         errors,
         runtime_ns,
         stages,
-        series: samples
-            .map_or_else(|| weir_stats::Series::new(wanted.interval_ns), |s| s.series.clone()),
+        series: samples.map_or_else(
+            || weir_stats::Series::new(wanted.interval_ns),
+            |s| s.series.clone(),
+        ),
         bandwidth_samples: moments(|s| &s.bandwidth).filter(|_| wanted.bandwidth),
         iops_samples: moments(|s| &s.iops).filter(|_| wanted.bandwidth),
     })
@@ -282,7 +320,11 @@ fn depth_use(worker: &Worker, kinds: &[KindResult], inline: bool, runtime: Nanos
         depth.completed[1] = issued;
     }
     // Little's law: time spent in operations over time.
-    let spent: u128 = kinds.iter().filter_map(|k| k.stage(Stage::Lat)).map(Histogram::sum).sum();
+    let spent: u128 = kinds
+        .iter()
+        .filter_map(|k| k.stage(Stage::Lat))
+        .map(Histogram::sum)
+        .sum();
     if runtime.0 > 0 && spent > 0 {
         depth.mean_in_flight = Some(spent as f64 / runtime.0 as f64);
     }
@@ -291,7 +333,11 @@ fn depth_use(worker: &Worker, kinds: &[KindResult], inline: bool, runtime: Nanos
 
 /// How sure the figures of each kind are, over all workers.
 fn confidence(job: &Job, workers: &[WorkerResult], sampled: &Sampled) -> Vec<Confidence> {
-    let stage = if is_open_loop(job) { Stage::Rlat } else { Stage::Lat };
+    let stage = if is_open_loop(job) {
+        Stage::Rlat
+    } else {
+        Stage::Lat
+    };
     let all = || workers.iter().flat_map(|w| &w.kinds);
     Kind::DATA
         .into_iter()
@@ -316,7 +362,10 @@ fn confidence(job: &Job, workers: &[WorkerResult], sampled: &Sampled) -> Vec<Con
             let rate = total_rate(operations, workers.iter().filter_map(|w| w.span));
             Confidence {
                 kind,
-                ops_per_s: Estimate { value: rate.0, ..batches.operations_per_second() },
+                ops_per_s: Estimate {
+                    value: rate.0,
+                    ..batches.operations_per_second()
+                },
                 mean_latency_ns: batches
                     .mean()
                     .zip(whole.mean())
@@ -348,7 +397,11 @@ fn rates(jobs: &[JobResult]) -> Vec<Rates> {
     Kind::DATA
         .into_iter()
         .filter_map(|kind| {
-            let of_kind = || workers.iter().filter_map(move |w| Some((w.span?, w.kind(kind)?)));
+            let of_kind = || {
+                workers
+                    .iter()
+                    .filter_map(move |w| Some((w.span?, w.kind(kind)?)))
+            };
             let operations: u64 = of_kind().map(|(_, k)| k.operations).sum();
             let bytes: u64 = of_kind().map(|(_, k)| k.bytes.0).sum();
             if operations == 0 {

@@ -46,16 +46,26 @@ impl Source for Anywhere {
     #[inline]
     fn next(&mut self, _slot: u32) -> Option<BlockOp> {
         let offset = self.0.below(1 << 20) << 12;
-        Some(BlockOp { offset, length: 4096, ..BlockOp::default() })
+        Some(BlockOp {
+            offset,
+            length: 4096,
+            ..BlockOp::default()
+        })
     }
 }
 
 /// Measures the loop's own cost, if it is wanted.
 pub(super) fn measure(control: &RunControl<'_>) -> Instrument {
     if !control.calibrate {
-        return Instrument { absent: Some("not asked for".to_owned()), ..Instrument::default() };
+        return Instrument {
+            absent: Some("not asked for".to_owned()),
+            ..Instrument::default()
+        };
     }
-    let recorded = Measured { latency: true, ..Measured::default() };
+    let recorded = Measured {
+        latency: true,
+        ..Measured::default()
+    };
     let live = WorkerLive::new([Some(recorded), None, None, None]);
     let stop = AtomicU32::new(0);
     let release = control.clock.now();
@@ -67,9 +77,15 @@ pub(super) fn measure(control: &RunControl<'_>) -> Instrument {
         release,
         pacing: PacerPlan::default(),
     };
-    let plan = LoopPlan { runtime: Some(MOMENT), ..LoopPlan::default() };
+    let plan = LoopPlan {
+        runtime: Some(MOMENT),
+        ..LoopPlan::default()
+    };
     drive(&mut Nothing, &mut Anywhere(Rng::new(1)), &plan, worker);
-    let took = control.clock.scale().to_nanos(Tick(live.last_done.get()).since(release));
+    let took = control
+        .clock
+        .scale()
+        .to_nanos(Tick(live.last_done.get()).since(release));
     let operations = live.kinds[0].completed.get().max(1);
     Instrument {
         ns_per_op: Some(took as f64 / operations as f64),

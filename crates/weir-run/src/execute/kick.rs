@@ -1,6 +1,9 @@
 //! A nudge for a thread that waits in the kernel: a signal whose handler does nothing, so that
 //! the system call it sits in returns with EINTR and its loop looks at the stop flag.
-#![expect(unsafe_code, reason = "signals to a thread have no safe wrapper among our dependencies")]
+#![expect(
+    unsafe_code,
+    reason = "signals to a thread have no safe wrapper among our dependencies"
+)]
 
 use std::sync::Once;
 

@@ -59,7 +59,9 @@ impl Minimum {
         }
         *slot = Some(seen);
         let seconds = self.scale.to_nanos(now.since(last.at)) as f64 / 1e9;
-        Kind::DATA.into_iter().find_map(|kind| self.judge(kind, &last, &seen, seconds))
+        Kind::DATA
+            .into_iter()
+            .find_map(|kind| self.judge(kind, &last, &seen, seconds))
     }
 
     fn judge(&self, kind: Kind, last: &Seen, seen: &Seen, seconds: f64) -> Option<String> {
@@ -79,7 +81,10 @@ impl Minimum {
         let least = (*self.limits.ops_per_s.of(kind))?;
         let got = rate(&seen.operations, &last.operations);
         (got < least.0).then(|| {
-            format!("{name} rate below the minimum: {got:.0} of {:.0} operations per second", least.0)
+            format!(
+                "{name} rate below the minimum: {got:.0} of {:.0} operations per second",
+                least.0
+            )
         })
     }
 }

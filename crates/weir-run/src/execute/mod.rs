@@ -4,14 +4,21 @@
 //! whatever happens. One thread, the caller's, does all of it: it sleeps until a worker says
 //! something or the next sampling tick is due. Not here: what workers do.
 
+#![expect(
+    clippy::cast_precision_loss,
+    reason = "counts and times become rates; 52 bits are far below the noise"
+)]
+
 mod collect;
 mod instrument;
+mod judge;
 mod kick;
 mod minimum;
 mod observe;
 mod order;
 mod running;
 mod sampler;
+mod thread;
 mod warn;
 
 use std::path::Path;
@@ -31,7 +38,7 @@ use crate::generate::rng::mix64;
 pub use observe::{LiveJob, LiveState, LiveView};
 use order::Order;
 use running::{Ended, RunningJob};
-pub(crate) use running::Event;
+pub(crate) use thread::Event;
 
 /// The run looks around at least this often.
 const LONGEST_NAP: Duration = Duration::from_millis(50);
@@ -84,7 +91,11 @@ pub fn check(plan: &Plan, control: &RunControl<'_>) -> Vec<(String, Failure)> {
         let context = entry.context(control);
         let failures = match family_of(control, entry.job) {
             Some(family) => family.check(&context),
-            None => vec![failure("plan", None, "no engine of this build knows this workload")],
+            None => vec![failure(
+                "plan",
+                None,
+                "no engine of this build knows this workload",
+            )],
         };
         found.extend(failures.into_iter().map(|f| (entry.job.name.clone(), f)));
     }
@@ -118,7 +129,13 @@ fn numbered(plan: &Plan) -> Vec<Entry<'_>> {
     let mut first_worker = 0;
     let mut entries = Vec::new();
     for ((group, job), index) in plan.jobs().zip(0..) {
-        entries.push(Entry { group, job, index, first_worker, seed: seed_of(job) });
+        entries.push(Entry {
+            group,
+            job,
+            index,
+            first_worker,
+            seed: seed_of(job),
+        });
         first_worker += job.clones;
     }
     entries
@@ -126,16 +143,24 @@ fn numbered(plan: &Plan) -> Vec<Entry<'_>> {
 
 /// The seed of a job's streams; 0 asks for another one at each run.
 fn seed_of(job: &Job) -> u64 {
-    let weir_schema::Workload::Block(workload) = &job.workload else { return 1 };
+    let weir_schema::Workload::Block(workload) = &job.workload else {
+        return 1;
+    };
     if workload.access.seed != 0 {
         return workload.access.seed;
     }
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     mix64(u64::try_from(now.as_nanos() & u128::from(u64::MAX)).unwrap_or(1)).max(1)
 }
 
 fn family_of<'a>(control: &RunControl<'a>, job: &Job) -> Option<&'a dyn Family> {
-    control.families.iter().copied().find(|f| f.handles(&job.workload))
+    control
+        .families
+        .iter()
+        .copied()
+        .find(|f| f.handles(&job.workload))
 }
 
 /// Carries the plan out.
@@ -170,7 +195,9 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(plan: &'a Plan, control: &RunControl<'_>) -> Self {
-        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let wall = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         let timeline = Timeline::start(&control.clock);
         let origin = control.clock.now();
         let entries = numbered(plan);
@@ -220,7 +247,11 @@ impl<'a> Run<'a> {
         let context = entry.context(control);
         let prepared = match family_of(control, entry.job) {
             Some(family) => family.prepare(&context),
-            None => Err(failure("plan", None, "no engine of this build knows this workload")),
+            None => Err(failure(
+                "plan",
+                None,
+                "no engine of this build knows this workload",
+            )),
         };
         match prepared {
             Err(failure) => {
@@ -245,9 +276,12 @@ impl<'a> Run<'a> {
     /// Waits until every worker of the batch is ready (or failed to become so) and releases them
     /// all at one instant.
     fn await_batch(&mut self, first: usize, control: &RunControl<'_>) {
-        while self.running[first..].iter().any(RunningJob::is_getting_ready) {
+        while self.running[first..]
+            .iter()
+            .any(RunningJob::is_getting_ready)
+        {
             self.wait(control);
-            if self.interrupted(control) {
+            if interrupted(control) {
                 self.cancel(control);
                 break;
             }
@@ -261,7 +295,9 @@ impl<'a> Run<'a> {
 
     fn wait(&mut self, control: &RunControl<'_>) {
         let nap = self.nap(control);
-        let Ok(event) = self.events.1.recv_timeout(nap) else { return };
+        let Ok(event) = self.events.1.recv_timeout(nap) else {
+            return;
+        };
         self.take(event);
         while let Ok(event) = self.events.1.try_recv() {
             self.take(event);
@@ -281,7 +317,8 @@ impl<'a> Run<'a> {
             Duration::from_nanos(control.clock.scale().to_nanos(tick.since(now)))
         });
         let start = self.order.next_delay(self.timeline.since(self.origin, now));
-        due.min(start.map_or(LONGEST_NAP, |n| Duration::from_nanos(n.0))).min(LONGEST_NAP)
+        due.min(start.map_or(LONGEST_NAP, |n| Duration::from_nanos(n.0)))
+            .min(LONGEST_NAP)
     }
 
     fn take(&mut self, event: Event) {
@@ -294,7 +331,7 @@ impl<'a> Run<'a> {
     /// Samples, ends what has to end, and collects what has ended.
     fn look(&mut self, control: &RunControl<'_>) {
         self.timeline.re_anchor(&control.clock);
-        if self.interrupted(control) {
+        if interrupted(control) {
             self.cancel(control);
         }
         let at_once = control.signals.interruptions.load(Ordering::Relaxed) > 1;
@@ -331,30 +368,41 @@ impl<'a> Run<'a> {
             Some(ExitAll::Running | ExitAll::Everything) => true,
         };
         let now = control.clock.now();
-        self.running.iter_mut().filter(|j| stops(j)).for_each(|j| j.stop(now, State::Stopped));
+        self.running
+            .iter_mut()
+            .filter(|j| stops(j))
+            .for_each(|j| j.stop(now, State::Stopped));
         if entry.job.exit_all == Some(ExitAll::Everything) {
             self.cancelled = true;
         }
     }
 
-    fn interrupted(&self, control: &RunControl<'_>) -> bool {
-        control.signals.interruptions.load(Ordering::Relaxed) > 0
-    }
-
     fn cancel(&mut self, control: &RunControl<'_>) {
         self.cancelled = true;
         let now = control.clock.now();
-        self.running.iter_mut().for_each(|j| j.stop(now, State::Stopped));
+        self.running
+            .iter_mut()
+            .for_each(|j| j.stop(now, State::Stopped));
     }
 
     fn observe(&mut self, observer: &mut dyn FnMut(&LiveView)) {
         let now = self.running.first().map(RunningJob::now);
-        let Some(now) = now.filter(|&n| n >= self.next_look) else { return };
-        let quarter = self.timeline.shared_scale().load().to_ticks(Nanos(250_000_000));
+        let Some(now) = now.filter(|&n| n >= self.next_look) else {
+            return;
+        };
+        let quarter = self
+            .timeline
+            .shared_scale()
+            .load()
+            .to_ticks(Nanos(250_000_000));
         self.next_look = now.after(quarter);
         observer(&LiveView {
             elapsed_ns: self.timeline.since(self.origin, now),
             jobs: self.running.iter().map(|j| j.view(now)).collect(),
         });
     }
+}
+
+fn interrupted(control: &RunControl<'_>) -> bool {
+    control.signals.interruptions.load(Ordering::Relaxed) > 0
 }

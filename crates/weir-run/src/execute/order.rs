@@ -40,7 +40,9 @@ impl Order {
             delay: job.start.delay.map_or(Nanos(0), |d| draw(d, &mut rng)),
             phase: Phase::Waiting,
         });
-        Self { lines: lines.collect() }
+        Self {
+            lines: lines.collect(),
+        }
     }
 
     /// Everything has been started and has ended.
@@ -67,7 +69,10 @@ impl Order {
     /// Time until the next delayed job may start, if nothing else holds it.
     pub(super) fn next_delay(&self, since_start: Nanos) -> Option<Nanos> {
         let delays = self.unblocked().into_iter().map(|i| self.lines[i].delay);
-        delays.filter(|&d| d > since_start).min().map(|d| Nanos(d.0 - since_start.0))
+        delays
+            .filter(|&d| d > since_start)
+            .min()
+            .map(|d| Nanos(d.0 - since_start.0))
     }
 
     /// Waiting jobs that neither a barrier nor another job holds.
@@ -87,8 +92,13 @@ impl Order {
     }
 
     fn waited_for(&self, index: usize) -> bool {
-        let Some(name) = &self.lines[index].wait_for else { return true };
-        self.lines[..index].iter().filter(|l| &l.name == name).all(|l| l.phase == Phase::Ended)
+        let Some(name) = &self.lines[index].wait_for else {
+            return true;
+        };
+        self.lines[..index]
+            .iter()
+            .filter(|l| &l.name == name)
+            .all(|l| l.phase == Phase::Ended)
     }
 }
 

@@ -3,11 +3,9 @@
 //! Everything a thread touches is shared with the run by reference count, so that a worker that
 //! never comes back from the kernel can be left behind with its numbers kept.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::Sender;
-use std::thread;
 use std::time::Duration;
 
 use weir_schema::{CpuUse, Failure, Job, State};
@@ -15,40 +13,16 @@ use weir_stats::Histogram;
 use weir_sys::clock::{Clock, SharedScale, Tick};
 use weir_units::{Bytes, Nanos};
 
+use crate::execute::judge::judge;
 use crate::execute::minimum::Minimum;
 use crate::execute::observe::{LiveJob, LiveState};
 use crate::execute::sampler::{JobSampler, Sampled};
+use crate::execute::thread::{Event, Thread};
 use crate::execute::{Entry, kick};
 use crate::family::{Prepared, failure};
 use crate::gate::Gate;
 use crate::live::WorkerLive;
-use crate::seat::Seat;
 use crate::trace::TraceFile;
-use crate::worker::{LoopStop, OpFailure, OpFault};
-
-/// What a worker's thread says to the run.
-#[derive(Debug)]
-pub(crate) enum Event {
-    /// This worker waits at the gate.
-    Ready(u32),
-    /// This worker is done.
-    Ended(u32, Box<Outcome>),
-}
-
-impl Event {
-    pub(super) fn worker(&self) -> u32 {
-        match self {
-            Self::Ready(number) | Self::Ended(number, _) => *number,
-        }
-    }
-}
-
-/// How a worker's thread ended.
-#[derive(Debug)]
-pub(crate) struct Outcome {
-    stop: Result<LoopStop, Failure>,
-    cpu: Option<CpuUse>,
-}
 
 /// What a job is started with.
 pub(super) struct Setup<'a> {
@@ -65,8 +39,8 @@ pub(super) struct Worker {
     pub(super) clone: u32,
     pub(super) live: Arc<WorkerLive>,
     pub(super) thread_id: Arc<AtomicU32>,
-    stop: Arc<AtomicU32>,
-    ready: bool,
+    pub(super) stop: Arc<AtomicU32>,
+    pub(super) ready: bool,
     pub(super) ended: bool,
     pub(super) state: State,
     pub(super) failure: Option<Failure>,
@@ -132,7 +106,11 @@ impl RunningJob {
         let gate = Arc::new(Gate::default());
         let measured = setup.prepared.measured();
         let (trace, untraceable) = open_trace(&job);
-        let clones = if setup.prepared.is_done() || untraceable.is_some() { 0 } else { job.clones };
+        let clones = if setup.prepared.is_done() || untraceable.is_some() {
+            0
+        } else {
+            job.clones
+        };
         let workers = (0..clones).map(|clone| {
             let live = WorkerLive::new(measured);
             let live = Arc::new(if trace.is_some() { live.traced() } else { live });
@@ -142,7 +120,7 @@ impl RunningJob {
                 gate: Arc::clone(&gate),
                 live: Arc::clone(&live),
                 stop: Arc::default(),
-                thread_id: Arc::default(),
+                id: Arc::default(),
                 clone,
                 number: entry.first_worker + clone,
                 seed: entry.seed,
@@ -212,9 +190,10 @@ impl RunningJob {
         let begin = release.after(scale.to_ticks(self.job.bounds.ramp_ns));
         let lives: Vec<_> = self.workers.iter().map(|w| Arc::clone(&w.live)).collect();
         self.sampler = Some(JobSampler::new(&self.job, lives, begin, scale));
-        self.minimum = self.job.minimum_rate.map(|m| {
-            Minimum::new(m, self.workers.len(), release, scale)
-        });
+        self.minimum = self
+            .job
+            .minimum_rate
+            .map(|m| Minimum::new(m, self.workers.len(), release, scale));
         self.release = Some(release);
         self.gate.open(release);
     }
@@ -236,7 +215,9 @@ impl RunningJob {
     /// Takes what a worker says.
     pub(super) fn take(&mut self, event: Event) {
         let number = event.worker();
-        let Some(worker) = self.workers.iter_mut().find(|w| w.number == number) else { return };
+        let Some(worker) = self.workers.iter_mut().find(|w| w.number == number) else {
+            return;
+        };
         match event {
             Event::Ready(_) => worker.ready = true,
             Event::Ended(_, outcome) if !worker.ended => {
@@ -282,7 +263,9 @@ impl RunningJob {
     }
 
     fn drain_trace(&mut self) {
-        let (Some(file), Some(release)) = (&mut self.trace, self.release) else { return };
+        let (Some(file), Some(release)) = (&mut self.trace, self.release) else {
+            return;
+        };
         let scale = self.scale.load();
         for worker in &self.workers {
             if let Some(queue) = &worker.live.trace {
@@ -309,7 +292,9 @@ impl RunningJob {
     }
 
     fn check_minimum(&mut self, now: Tick) {
-        let Some(minimum) = &mut self.minimum else { return };
+        let Some(minimum) = &mut self.minimum else {
+            return;
+        };
         for (index, worker) in self.workers.iter_mut().enumerate() {
             if worker.ended || worker.failure.is_some() {
                 continue;
@@ -326,7 +311,11 @@ impl RunningJob {
         let scale = self.scale.load();
         let elapsed = self.release.map_or(0, |r| scale.to_nanos(now.since(r)));
         let data = |count: fn(&crate::live::LiveKind) -> u64| -> u64 {
-            self.workers.iter().flat_map(|w| &w.live.kinds[..3]).map(count).sum()
+            self.workers
+                .iter()
+                .flat_map(|w| &w.live.kinds[..3])
+                .map(count)
+                .sum()
         };
         let mut latency = Histogram::new();
         for kind in self.workers.iter().flat_map(|w| &w.live.kinds[..3]) {
@@ -336,7 +325,9 @@ impl RunningJob {
             }
         }
         let bounds = &self.job.bounds;
-        let whole = bounds.runtime_ns.map(|t| t.0.saturating_add(bounds.ramp_ns.0));
+        let whole = bounds
+            .runtime_ns
+            .map(|t| t.0.saturating_add(bounds.ramp_ns.0));
         LiveJob {
             name: self.job.name.clone(),
             index: self.index,
@@ -360,13 +351,18 @@ impl RunningJob {
     pub(super) fn finish(mut self, now: Tick) -> Ended {
         self.drain_trace();
         if let Some(file) = self.trace.take() {
-            let queues: Vec<_> = self.workers.iter().filter_map(|w| w.live.trace.clone()).collect();
+            let queues: Vec<_> = self
+                .workers
+                .iter()
+                .filter_map(|w| w.live.trace.clone())
+                .collect();
             self.warnings.extend(file.finish(&queues));
         }
         let sampled = self.sampler.take().map(|s| s.finish(now));
         let hung = self.workers.iter().any(|w| w.state == State::Hung);
-        let mut first =
-            self.failure.or_else(|| self.workers.iter().find_map(|w| w.failure.clone()));
+        let mut first = self
+            .failure
+            .or_else(|| self.workers.iter().find_map(|w| w.failure.clone()));
         if !hung && let Err(error) = self.prepared.finish() {
             first.get_or_insert(error);
         }
@@ -400,7 +396,9 @@ impl Worker {
         let offset = self.live.at_offset.get();
         let place = name.as_deref().unwrap_or("its target");
         let message = if at_once {
-            format!("left behind at the second signal, in an operation on {place} at offset {offset}")
+            format!(
+                "left behind at the second signal, in an operation on {place} at offset {offset}"
+            )
         } else {
             format!(
                 "did not come back from an operation on {place} at offset {offset} for {} s; it was \
@@ -419,7 +417,9 @@ impl Worker {
 
 /// The job's trace file; why it cannot be written.
 fn open_trace(job: &Job) -> (Option<TraceFile>, Option<Failure>) {
-    let Some(trace) = &job.recording.trace else { return (None, None) };
+    let Some(trace) = &job.recording.trace else {
+        return (None, None);
+    };
     match TraceFile::create(&trace.path) {
         Ok(file) => (Some(file), None),
         Err(error) => {
@@ -427,131 +427,4 @@ fn open_trace(job: &Job) -> (Option<TraceFile>, Option<Failure>) {
             (None, Some(failure("open", error.raw_os_error(), message)))
         }
     }
-}
-
-/// State and failure from what the thread said.
-fn judge(
-    stop: Result<LoopStop, Failure>,
-    asked: Option<State>,
-    target: impl Fn(u32) -> Option<String>,
-) -> (State, Option<Failure>) {
-    match stop {
-        Err(failure) => (State::Failed, Some(failure)),
-        Ok(LoopStop::WorkDone | LoopStop::TimeUp) => (State::Done, None),
-        Ok(LoopStop::Asked) => (asked.unwrap_or(State::Stopped), None),
-        Ok(LoopStop::Failed(at)) => {
-            let name = target(at.target);
-            (State::Failed, Some(describe(&at, name)))
-        }
-    }
-}
-
-/// A failed operation in words.
-fn describe(at: &OpFailure, target: Option<String>) -> Failure {
-    let kinds = ["read", "write", "trim", "sync"];
-    let kind = kinds.get(at.kind).copied().unwrap_or("operation");
-    let place = target.as_deref().unwrap_or("the target");
-    let errno = at.fault.errno();
-    let text = std::io::Error::from_raw_os_error(errno).to_string();
-    let text = text.split(" (os error").next().unwrap_or(&text);
-    let (offset, length) = (at.offset, at.length);
-    let (cause, message) = match at.fault {
-        OpFault::Errno(_) => {
-            ("io", format!("{kind} of {length} bytes at offset {offset} of {place}: {text}"))
-        }
-        OpFault::EndOfTarget => (
-            "io",
-            format!("{kind} at offset {offset} of {place}: no more data, {length} bytes short"),
-        ),
-        OpFault::TooSlow { took, limit } => (
-            "max_latency",
-            format!(
-                "{kind} of {length} bytes at offset {offset} of {place} took {} ns, more than the \
-                 {} ns allowed",
-                took.0, limit.0
-            ),
-        ),
-        OpFault::Engine(_) => ("engine", format!("the engine could not go on: {text}")),
-    };
-    Failure {
-        errno: Some(errno),
-        cause: cause.to_owned(),
-        message,
-        target,
-        kind: weir_schema::Kind::DATA.get(at.kind).copied().or(Some(weir_schema::Kind::Sync)),
-        offset_bytes: Some(Bytes(offset)),
-        length_bytes: Some(Bytes(length.into())),
-    }
-}
-
-/// Everything a worker's thread owns.
-struct Thread {
-    job: Arc<Job>,
-    prepared: Arc<dyn Prepared>,
-    gate: Arc<Gate>,
-    live: Arc<WorkerLive>,
-    stop: Arc<AtomicU32>,
-    thread_id: Arc<AtomicU32>,
-    clone: u32,
-    number: u32,
-    seed: u64,
-    clock: Clock,
-    scale: Arc<SharedScale>,
-    events: Sender<Event>,
-}
-
-impl Thread {
-    fn spawn(self) -> Worker {
-        let mut worker = Worker {
-            number: self.number,
-            clone: self.clone,
-            live: Arc::clone(&self.live),
-            thread_id: Arc::clone(&self.thread_id),
-            stop: Arc::clone(&self.stop),
-            ready: false,
-            ended: false,
-            state: State::NotStarted,
-            failure: None,
-            cpu: CpuUse::default(),
-        };
-        let named = thread::Builder::new().name(format!("weir-{}", self.number));
-        if let Err(error) = named.spawn(move || self.run()) {
-            worker.ended = true;
-            worker.state = State::Failed;
-            let message = format!("a thread could not be started: {error}");
-            worker.failure = Some(failure("engine", error.raw_os_error(), message));
-        }
-        worker
-    }
-
-    fn run(self) {
-        let id = rustix::thread::gettid().as_raw_nonzero().get();
-        self.thread_id.store(id.unsigned_abs(), Ordering::Relaxed);
-        let mut seat = Seat {
-            job: &self.job,
-            clone: self.clone,
-            number: self.number,
-            seed: self.seed,
-            clock: self.clock,
-            scale: Arc::clone(&self.scale),
-            stop: &self.stop,
-            live: &self.live,
-            gate: &self.gate,
-            events: self.events.clone(),
-            cpu: None,
-        };
-        let work = AssertUnwindSafe(|| self.prepared.work(&mut seat));
-        let stop = catch_unwind(work).unwrap_or_else(|panic| {
-            let text = panic_text(panic.as_ref());
-            Err(failure("panic", None, format!("the worker panicked: {text}")))
-        });
-        let cpu = seat.cpu;
-        // Nobody listens any more if this worker was left behind.
-        let _ = self.events.send(Event::Ended(self.number, Box::new(Outcome { stop, cpu })));
-    }
-}
-
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no text".into())
 }

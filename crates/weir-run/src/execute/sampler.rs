@@ -104,7 +104,12 @@ impl JobSampler {
                 continue;
             }
             for kind in Kind::DATA.map(Kind::index) {
-                let done = samples[kind].advance(counts(live, kind), window_ends, self.per_window, seconds);
+                let done = samples[kind].advance(
+                    counts(live, kind),
+                    window_ends,
+                    self.per_window,
+                    seconds,
+                );
                 sums[kind].operations += done.operations;
                 sums[kind].bytes += done.bytes;
             }
@@ -125,14 +130,20 @@ impl JobSampler {
     fn latencies_since_last(&mut self, kind: usize) -> Histogram {
         let mut merged = Histogram::new();
         for live in &self.lives {
-            let stage = if self.open_loop { &live.kinds[kind].rlat } else { &live.kinds[kind].lat };
+            let stage = if self.open_loop {
+                &live.kinds[kind].rlat
+            } else {
+                &live.kinds[kind].lat
+            };
             if let Some(histogram) = stage.snapshot() {
                 // As above.
                 let _ = merged.merge(&histogram);
             }
         }
         // After the end of ramp the counts start anew; then everything is since the last.
-        let since = merged.since(&self.merged[kind]).unwrap_or_else(|_| merged.clone());
+        let since = merged
+            .since(&self.merged[kind])
+            .unwrap_or_else(|_| merged.clone());
         self.merged[kind] = merged;
         since
     }
@@ -162,7 +173,10 @@ impl JobSampler {
 
 fn counts(live: &WorkerLive, kind: usize) -> Counts {
     let kind = &live.kinds[kind];
-    Counts { operations: kind.completed.get(), bytes: kind.bytes.get() }
+    Counts {
+        operations: kind.completed.get(),
+        bytes: kind.bytes.get(),
+    }
 }
 
 impl KindSamples {

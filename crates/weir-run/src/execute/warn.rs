@@ -17,24 +17,36 @@ pub(super) struct MachineBefore {
 
 impl MachineBefore {
     pub(super) fn read(tree: &Tree) -> Self {
-        Self { cpus: cpu_times(tree), throttling: weir_sys::cgroup::throttling(tree) }
+        Self {
+            cpus: cpu_times(tree),
+            throttling: weir_sys::cgroup::throttling(tree),
+        }
     }
 }
 
 fn warning(id: &str, job: Option<&str>, cause: String, remedy: &str) -> Warning {
-    Warning { id: id.to_owned(), job: job.map(str::to_owned), cause, remedy: remedy.to_owned() }
+    Warning {
+        id: id.to_owned(),
+        job: job.map(str::to_owned),
+        cause,
+        remedy: remedy.to_owned(),
+    }
 }
 
 /// What the family knows.
 pub(super) fn of_family(job: &str, prepared: &dyn Prepared) -> Vec<Warning> {
     let all = prepared.warnings().into_iter();
-    all.map(|(id, cause, remedy)| warning(&id, Some(job), cause, &remedy)).collect()
+    all.map(|(id, cause, remedy)| warning(&id, Some(job), cause, &remedy))
+        .collect()
 }
 
 /// What is missing in a trace.
 pub(super) fn of_trace(job: &str, causes: &[String]) -> Vec<Warning> {
     let remedy = "Write it to a faster or larger place, or trace a slower run.";
-    causes.iter().map(|cause| warning("trace", Some(job), cause.clone(), remedy)).collect()
+    causes
+        .iter()
+        .map(|cause| warning("trace", Some(job), cause.clone(), remedy))
+        .collect()
 }
 
 /// Everything else.
@@ -59,7 +71,12 @@ fn clock(result: &RunResult) -> Option<Warning> {
     let (nanos, ppm) = (clock.residual_ns?, clock.residual_ppm?);
     (nanos > 1_000.0 && ppm > 10.0).then(|| {
         let cause = format!("The clock strayed by {nanos:.0} ns ({ppm:.1} ppm) between anchors.");
-        warning("clock-residual", None, cause, "Repeat the run; look for a virtual machine that was moved or paused.")
+        warning(
+            "clock-residual",
+            None,
+            cause,
+            "Repeat the run; look for a virtual machine that was moved or paused.",
+        )
     })
 }
 
@@ -76,16 +93,36 @@ fn machine(result: &RunResult, before: &MachineBefore) -> Vec<Warning> {
     if total > 0 && steal * 100 > total {
         let share = steal as f64 * 100.0 / total as f64;
         let cause = format!("The hypervisor took {share:.1} % of the CPU time.");
-        found.push(warning("cpu-steal", None, cause, "Run on a machine of its own, or repeat and compare."));
+        found.push(warning(
+            "cpu-steal",
+            None,
+            cause,
+            "Run on a machine of its own, or repeat and compare.",
+        ));
     }
     let throttled = weir_sys::cgroup::throttling(&tree);
     if throttled.cpu_periods > before.throttling.cpu_periods {
         let cause = "The control group's CPU limit throttled the run.".to_owned();
-        found.push(warning("cgroup-limit", None, cause, "Raise cpu.max of the group."));
+        found.push(warning(
+            "cgroup-limit",
+            None,
+            cause,
+            "Raise cpu.max of the group.",
+        ));
     }
-    if let Some(governor) = result.host.governor.as_deref().filter(|g| *g != "performance") {
+    if let Some(governor) = result
+        .host
+        .governor
+        .as_deref()
+        .filter(|g| *g != "performance")
+    {
         let cause = format!("The CPU frequency governor is {governor}.");
-        found.push(warning("cpu-frequency", None, cause, "Set it to performance."));
+        found.push(warning(
+            "cpu-frequency",
+            None,
+            cause,
+            "Set it to performance.",
+        ));
     }
     found
 }
@@ -116,7 +153,9 @@ fn of_job(job: &JobResult) -> Vec<Warning> {
             found.push(warning(
                 "few-samples",
                 name,
-                format!("Fewer than 10 {kind} operations lie beyond a percentile that is marked ~."),
+                format!(
+                    "Fewer than 10 {kind} operations lie beyond a percentile that is marked ~."
+                ),
                 "Run longer, or ask for lower percentiles.",
             ));
         }
@@ -130,7 +169,12 @@ fn not_steady(job: &JobResult) -> Vec<Warning> {
     let mut found = Vec::new();
     for kind in Kind::DATA {
         let mut whole: Option<weir_stats::Series> = None;
-        for series in job.workers.iter().filter_map(|w| w.kind(kind)).map(|k| &k.series) {
+        for series in job
+            .workers
+            .iter()
+            .filter_map(|w| w.kind(kind))
+            .map(|k| &k.series)
+        {
             match &mut whole {
                 None => whole = Some(series.clone()),
                 // All series of a job have its interval.
@@ -139,9 +183,15 @@ fn not_steady(job: &JobResult) -> Vec<Warning> {
         }
         let Some(series) = whole else { continue };
         let full = series.len() - usize::from(series.ends_partial());
-        let rates: Vec<f64> =
-            series.points().take(full).filter_map(|p| p.iops()).map(|r| r.0).collect();
-        let Ok(test) = weir_stats::steady::test(&rates, series.interval()) else { continue };
+        let rates: Vec<f64> = series
+            .points()
+            .take(full)
+            .filter_map(|p| p.iops())
+            .map(|r| r.0)
+            .collect();
+        let Ok(test) = weir_stats::steady::test(&rates, series.interval()) else {
+            continue;
+        };
         if test.is_steady() {
             continue;
         }
@@ -166,13 +216,23 @@ fn preempted(job: &JobResult) -> Option<Warning> {
     let (rate, clone) = worst.max_by(|a, b| a.0.total_cmp(&b.0))?;
     (rate > 10.0).then(|| {
         let cause = format!("{rate:.0} involuntary switches per second on worker {clone}.");
-        warning("preempted", Some(&job.name), cause, "Pin the worker (cpus_allowed) or stop the other load.")
+        warning(
+            "preempted",
+            Some(&job.name),
+            cause,
+            "Pin the worker (cpus_allowed) or stop the other load.",
+        )
     })
 }
 
 fn generator_limited(job: &JobResult) -> Option<Warning> {
     let late: u64 = job.workers.iter().filter_map(|w| w.late_issues).sum();
-    let all: u64 = job.workers.iter().flat_map(|w| &w.kinds).map(|k| k.issued).sum();
+    let all: u64 = job
+        .workers
+        .iter()
+        .flat_map(|w| &w.kinds)
+        .map(|k| k.issued)
+        .sum();
     (late * 100 > all).then(|| {
         let cause = format!("{late} of {all} operations were issued late although a slot was free: the tool was measured, not the target.");
         warning("generator-limited", Some(&job.name), cause, "Lower the rate, use more workers, or pin them to free CPUs.")
@@ -181,17 +241,26 @@ fn generator_limited(job: &JobResult) -> Option<Warning> {
 
 fn instrument_cost(result: &RunResult, job: &JobResult) -> Option<Warning> {
     let cost = result.instrument.ns_per_op?;
-    let is_null = result.plan.jobs().any(|(_, j)| j.name == job.name && j.engine.name == "null");
+    let is_null = result
+        .plan
+        .jobs()
+        .any(|(_, j)| j.name == job.name && j.engine.name == "null");
     if is_null || job.state == State::NotStarted {
         return None;
     }
     let kinds = || job.workers.iter().flat_map(|w| &w.kinds);
-    let medians = kinds().filter_map(|k| k.stage(Stage::Lat)).filter_map(|h| h.percentile(50.0));
+    let medians = kinds()
+        .filter_map(|k| k.stage(Stage::Lat))
+        .filter_map(|h| h.percentile(50.0));
     let median = medians.min()?;
     (cost > 0.05 * median as f64).then(|| {
         let share = cost / median.max(1) as f64 * 100.0;
         let cause = format!("The loop's own {cost:.0} ns are {share:.0} % of the median latency.");
-        warning("instrument-cost", Some(&job.name), cause, "Compare with the null engine, or use --no-latency.")
+        warning(
+            "instrument-cost",
+            Some(&job.name),
+            cause,
+            "Compare with the null engine, or use --no-latency.",
+        )
     })
 }
-

@@ -44,8 +44,14 @@ where
         live.at_target.set(u64::from(op.target()));
         let kind = &live.kinds[op.kind_index() & 3];
         kind.issued.add(1);
-        let Submit::Done(result) = engine.submit(0, &op) else { break };
-        let done = if plan.timed { state.now() } else { state.now_and_then(now) };
+        let Submit::Done(result) = engine.submit(0, &op) else {
+            break;
+        };
+        let done = if plan.timed {
+            state.now()
+        } else {
+            state.now_and_then(now)
+        };
         // Before the operation is recorded: one that straddles the end of ramp belongs to the
         // side on which it completes.
         if done >= state.event_at || state.stop_asked() {
@@ -128,9 +134,13 @@ fn finish_rest<E: Engine, C: RunClock>(
             }
             return now;
         }
-        let Rest::GoOn(moved) = state.incomplete(&rest, result, started, lat) else { return now };
+        let Rest::GoOn(moved) = state.incomplete(&rest, result, started, lat) else {
+            return now;
+        };
         rest = rest.advanced(moved);
-        let Submit::Done(next) = engine.submit(0, &rest) else { return now };
+        let Submit::Done(next) = engine.submit(0, &rest) else {
+            return now;
+        };
         result = next;
     }
 }

@@ -1,9 +1,12 @@
 //! The loop of engines that keep operations in flight: fill the queue, hand over, harvest.
 //!
-//! Clock reads are chained: the read that closes the hand-over of one batch (its t_accept) is the
-//! t_issue of the next operation; one read stamps a harvest.
+//! Clock reads are chained: the read that closes the hand-over of one batch (its `t_accept`) is the
+//! `t_issue` of the next operation; one read stamps a harvest.
 
-#![expect(clippy::inline_always, reason = "parts of one loop, split for the reader only")]
+#![expect(
+    clippy::inline_always,
+    reason = "parts of one loop, split for the reader only"
+)]
 
 use weir_sys::clock::Tick;
 
@@ -11,66 +14,9 @@ use crate::clock::RunClock;
 use crate::engine::{Completed, Engine, Operation, Submit, Wait};
 use crate::live::{batch_level, depth_level};
 use crate::source::Source;
+use crate::worker::slots::{Queue, Slot};
 use crate::worker::state::{Rest, State};
 use crate::worker::{LoopPlan, LoopStop, Worker};
-
-/// An operation in flight.
-#[derive(Clone, Copy, Default)]
-struct Slot<O> {
-    op: O,
-    /// Bytes that short completions have moved so far.
-    moved: u32,
-    started: Tick,
-    accepted: Tick,
-    intended: Tick,
-}
-
-/// The queue's bookkeeping.
-struct Queue<O> {
-    slots: Vec<Slot<O>>,
-    free: Vec<u32>,
-    in_flight: u32,
-    /// Submitted, not yet accepted.
-    fresh: Vec<u32>,
-    /// In flight, with a rest that has to be submitted again.
-    again: Vec<u32>,
-    /// Drawn in this slot, not yet due or without room in the engine.
-    pending: Option<(u32, O, Tick)>,
-    exhausted: bool,
-    /// The queue was full and shall sink to the refill mark first.
-    sinking: bool,
-    /// The engine did not take all it was offered.
-    blocked: bool,
-    /// When a slot became free while none was.
-    free_since: Tick,
-}
-
-impl<O: Operation> Queue<O> {
-    fn new(depth: u32, now: Tick) -> Self {
-        let room = depth as usize;
-        Self {
-            slots: vec![Slot::default(); room],
-            free: (0..depth).rev().collect(),
-            in_flight: 0,
-            fresh: Vec::with_capacity(room),
-            again: Vec::with_capacity(room),
-            pending: None,
-            exhausted: false,
-            sinking: false,
-            blocked: false,
-            free_since: now,
-        }
-    }
-
-    #[inline(always)]
-    fn release(&mut self, slot: u32, now: Tick) {
-        if self.free.is_empty() {
-            self.free_since = now;
-        }
-        self.free.push(slot);
-        self.in_flight -= 1;
-    }
-}
 
 /// What one iteration works on.
 struct Loop<'a, 'b, E, S, C> {
@@ -100,7 +46,15 @@ where
     let paced = !state.pacer.is_free();
     let timed_prepare = source.prepare_is_timed();
     let mut queue = Queue::new(plan.depth, now);
-    let mut this = Loop { engine, source, plan, state, paced, timed_prepare, last_done: now };
+    let mut this = Loop {
+        engine,
+        source,
+        plan,
+        state,
+        paced,
+        timed_prepare,
+        last_done: now,
+    };
     loop {
         if this.state.stop_asked() && this.state.ended.is_none() {
             this.state.event(now);
@@ -149,16 +103,23 @@ where
             self.submit_rests(queue);
         }
         while !queue.blocked {
-            let Some((slot, op, intended)) = self.draw(queue, &mut now) else { break };
+            let Some((slot, op, intended)) = self.draw(queue, &mut now) else {
+                break;
+            };
             if self.plan.stamp_each {
                 now = self.state.now();
             }
-            queue.slots[slot as usize] =
-                Slot { op, moved: 0, started: now, accepted: now, intended };
+            queue.slots[slot as usize] = Slot {
+                op,
+                moved: 0,
+                started: now,
+                accepted: now,
+                intended,
+            };
             match self.engine.submit(slot, &op) {
                 Submit::Queued => {
                     self.count_issue(queue, slot);
-                    if queue.fresh.len() >= self.plan.batch as usize {
+                    if queue.fresh.len() >= self.plan.batch {
                         now = self.commit(queue, now);
                     }
                 }
@@ -169,7 +130,11 @@ where
                 }
             }
         }
-        if queue.fresh.is_empty() { now } else { self.commit(queue, now) }
+        if queue.fresh.is_empty() {
+            now
+        } else {
+            self.commit(queue, now)
+        }
     }
 
     /// The next operation that may be issued now, with its slot.
@@ -181,7 +146,7 @@ where
         if queue.exhausted {
             return None;
         }
-        let Some(&slot) = queue.free.last() else {
+        let Some(slot) = queue.free.last() else {
             queue.sinking = self.plan.refill_below < self.plan.depth;
             return None;
         };
@@ -239,22 +204,26 @@ where
     #[inline(always)]
     fn commit(&mut self, queue: &mut Queue<E::Op>, now: Tick) -> Tick {
         let taken = match self.engine.commit() {
-            Ok(taken) => (taken as usize).min(queue.fresh.len()),
+            Ok(taken) => taken.min(queue.fresh.len()),
             Err(error) => {
                 self.state.engine_failed(&error);
                 0
             }
         };
-        let now = if self.plan.timed { self.state.now() } else { self.state.now_and_then(now) };
-        self.state.live().submitted[batch_level(taken as u32)].add(1);
-        for &slot in &queue.fresh[..taken] {
+        let now = if self.plan.timed {
+            self.state.now()
+        } else {
+            self.state.now_and_then(now)
+        };
+        self.state.live().submitted[batch_level(taken)].add(1);
+        for &slot in queue.fresh.first(taken) {
             queue.slots[slot as usize].accepted = now;
         }
         if taken == queue.fresh.len() {
             queue.fresh.clear();
         } else {
             queue.blocked = true;
-            queue.fresh.drain(..taken);
+            queue.fresh.drop_first(taken);
         }
         if now >= self.state.event_at {
             self.state.event(now);
@@ -268,10 +237,19 @@ where
     fn harvest(&mut self, queue: &mut Queue<E::Op>, mut now: Tick) -> Tick {
         let wait = self.wait(queue, now);
         let mut taken = 0;
-        let Self { engine, state, plan, .. } = self;
+        let Self {
+            engine,
+            state,
+            plan,
+            ..
+        } = self;
         let outcome = engine.reap(wait, |completed| {
             if taken == 0 {
-                now = if plan.timed { state.now() } else { state.now_and_then(now) };
+                now = if plan.timed {
+                    state.now()
+                } else {
+                    state.now_and_then(now)
+                };
                 if now >= state.event_at {
                     state.event(now);
                 }
@@ -299,7 +277,7 @@ where
 
     #[inline(always)]
     fn wait(&self, queue: &Queue<E::Op>, now: Tick) -> Wait {
-        let accepted = queue.in_flight - queue.fresh.len() as u32;
+        let accepted = queue.in_flight - queue.fresh.len();
         let mut timeout_ns = None;
         let mut at_least = self.plan.reap_min;
         if self.state.ended.is_some() || queue.exhausted {
@@ -310,7 +288,11 @@ where
             at_least = 1;
             timeout_ns = Some(self.state.wait_limit(now, due));
         }
-        Wait { at_least: at_least.min(accepted), at_most: self.plan.reap_max, timeout_ns }
+        Wait {
+            at_least: at_least.min(accepted),
+            at_most: self.plan.reap_max,
+            timeout_ns,
+        }
     }
 
     /// An engine that usually queues finished this one at once.
@@ -328,7 +310,10 @@ where
     #[inline(never)]
     fn account_preparation(&self, since: Tick) -> Tick {
         let now = self.state.now();
-        self.state.live().prepare_ns.add(self.state.nanos(since, now));
+        self.state
+            .live()
+            .prepare_ns
+            .add(self.state.nanos(since, now));
         now
     }
 
@@ -363,7 +348,9 @@ fn complete<O: Operation, C: RunClock>(
     completed: Completed,
     now: Tick,
 ) {
-    let Some(slot) = queue.slots.get(completed.slot as usize) else { return };
+    let Some(slot) = queue.slots.get(completed.slot as usize) else {
+        return;
+    };
     let slat = state.nanos(slot.started, slot.accepted);
     let clat = state.nanos(slot.accepted, now);
     let lat = slat + clat;

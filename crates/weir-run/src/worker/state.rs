@@ -47,9 +47,9 @@ impl<'a, C: RunClock> State<'a, C> {
         let release = worker.release;
         let pacing = std::mem::take(&mut worker.pacing);
         let ramp = scale.to_ticks(plan.ramp);
-        let end = plan
-            .runtime
-            .map_or(Tick(u64::MAX), |t| release.after(ramp).after(scale.to_ticks(t)));
+        let end = plan.runtime.map_or(Tick(u64::MAX), |t| {
+            release.after(ramp).after(scale.to_ticks(t))
+        });
         worker.live.started.set(release.0);
         let mut state = Self {
             pacer: Pacer::new(pacing, release, scale),
@@ -87,7 +87,11 @@ impl<'a, C: RunClock> State<'a, C> {
     #[inline]
     pub(super) fn now_and_then(&mut self, last: Tick) -> Tick {
         self.untimed = self.untimed.wrapping_add(1);
-        if self.untimed.is_multiple_of(64) { self.now() } else { last }
+        if self.untimed.is_multiple_of(64) {
+            self.now()
+        } else {
+            last
+        }
     }
 
     #[inline]
@@ -171,7 +175,13 @@ impl<'a, C: RunClock> State<'a, C> {
     /// An operation that moved less than it should: go on with it, or a fault.
     #[cold]
     #[inline(never)]
-    pub(super) fn incomplete<O: Operation>(&mut self, op: &O, result: i64, started: Tick, lat_ns: u64) -> Rest {
+    pub(super) fn incomplete<O: Operation>(
+        &mut self,
+        op: &O,
+        result: i64,
+        started: Tick,
+        lat_ns: u64,
+    ) -> Rest {
         let kind = op.kind_index();
         let live = &self.worker.live.kinds[kind];
         if result > 0 {
@@ -183,14 +193,22 @@ impl<'a, C: RunClock> State<'a, C> {
             return Rest::GoOn(0);
         }
         let full = errno == ENOSPC && self.plan.until_full;
-        let fault = if errno == 0 { OpFault::EndOfTarget } else { OpFault::Errno(errno) };
+        let fault = if errno == 0 {
+            OpFault::EndOfTarget
+        } else {
+            OpFault::Errno(errno)
+        };
         let counted = if errno == 0 { EIO } else { errno };
         live.fail(counted, lat_ns);
         if self.traced {
             self.trace(op, started, lat_ns, counted);
         }
         if full || errno == EINTR {
-            let why = if full { LoopStop::WorkDone } else { LoopStop::Asked };
+            let why = if full {
+                LoopStop::WorkDone
+            } else {
+                LoopStop::Asked
+            };
             self.ended.get_or_insert(why);
             return Rest::Over;
         }
@@ -227,7 +245,13 @@ impl<'a, C: RunClock> State<'a, C> {
     #[inline(never)]
     pub(super) fn too_slow<O: Operation>(&mut self, op: &O, took: u64) {
         let limit = Nanos(self.slowest_ns);
-        self.fail(op, OpFault::TooSlow { took: Nanos(took), limit });
+        self.fail(
+            op,
+            OpFault::TooSlow {
+                took: Nanos(took),
+                limit,
+            },
+        );
     }
 
     /// The engine itself failed.
@@ -236,7 +260,13 @@ impl<'a, C: RunClock> State<'a, C> {
         let fault = OpFault::Engine(error.raw_os_error().unwrap_or(EIO));
         let live = self.worker.live;
         let target = u32::try_from(live.at_target.get()).unwrap_or(0);
-        let at = OpFailure { fault, kind: 0, target, offset: live.at_offset.get(), length: 0 };
+        let at = OpFailure {
+            fault,
+            kind: 0,
+            target,
+            offset: live.at_offset.get(),
+            length: 0,
+        };
         self.ended.get_or_insert(LoopStop::Failed(at));
     }
 

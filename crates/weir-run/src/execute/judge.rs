@@ -1,0 +1,64 @@
+//! What a worker's end means: its state, and the failure in words.
+//!
+//! In: why a loop ended. Out: [`State`] and [`Failure`] with place and errno.
+
+use weir_schema::{Failure, Kind, State};
+use weir_units::Bytes;
+
+use crate::worker::{LoopStop, OpFailure, OpFault};
+
+/// State and failure from what the thread said.
+pub(super) fn judge(
+    stop: Result<LoopStop, Failure>,
+    asked: Option<State>,
+    target: impl Fn(u32) -> Option<String>,
+) -> (State, Option<Failure>) {
+    match stop {
+        Err(failure) => (State::Failed, Some(failure)),
+        Ok(LoopStop::WorkDone | LoopStop::TimeUp) => (State::Done, None),
+        Ok(LoopStop::Asked) => (asked.unwrap_or(State::Stopped), None),
+        Ok(LoopStop::Failed(at)) => {
+            let name = target(at.target);
+            (State::Failed, Some(describe(&at, name)))
+        }
+    }
+}
+
+/// A failed operation in words.
+fn describe(at: &OpFailure, target: Option<String>) -> Failure {
+    let kinds = ["read", "write", "trim", "sync"];
+    let kind = kinds.get(at.kind).copied().unwrap_or("operation");
+    let place = target.as_deref().unwrap_or("the target");
+    let errno = at.fault.errno();
+    let text = std::io::Error::from_raw_os_error(errno).to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text);
+    let (offset, length) = (at.offset, at.length);
+    let (cause, message) = match at.fault {
+        OpFault::Errno(_) => (
+            "io",
+            format!("{kind} of {length} bytes at offset {offset} of {place}: {text}"),
+        ),
+        OpFault::EndOfTarget => (
+            "io",
+            format!("{kind} at offset {offset} of {place}: no more data, {length} bytes short"),
+        ),
+        OpFault::TooSlow { took, limit } => (
+            "max_latency",
+            format!(
+                "{kind} of {length} bytes at offset {offset} of {place} took {} ns, more than the \
+                 {} ns allowed",
+                took.0, limit.0
+            ),
+        ),
+        OpFault::Engine(_) => ("engine", format!("the engine could not go on: {text}")),
+    };
+    Failure {
+        errno: Some(errno),
+        cause: cause.to_owned(),
+        message,
+        target,
+        kind: Kind::DATA.get(at.kind).copied().or(Some(Kind::Sync)),
+        offset_bytes: Some(Bytes(offset)),
+        length_bytes: Some(Bytes(length.into())),
+    }
+}

@@ -1,0 +1,122 @@
+//! A worker's thread: everything it owns, so that it can be left behind, and its way from start to
+//! the event that says how it ended.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::Sender;
+use std::thread;
+
+use weir_schema::{CpuUse, Failure, Job, State};
+use weir_sys::clock::{Clock, SharedScale};
+
+use crate::execute::running::Worker;
+use crate::family::{Prepared, failure};
+use crate::gate::Gate;
+use crate::live::WorkerLive;
+use crate::seat::Seat;
+use crate::worker::LoopStop;
+
+/// What a worker's thread says to the run.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// This worker waits at the gate.
+    Ready(u32),
+    /// This worker is done.
+    Ended(u32, Box<Outcome>),
+}
+
+impl Event {
+    pub(super) fn worker(&self) -> u32 {
+        match self {
+            Self::Ready(number) | Self::Ended(number, _) => *number,
+        }
+    }
+}
+
+/// How a worker's thread ended.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(super) stop: Result<LoopStop, Failure>,
+    pub(super) cpu: Option<CpuUse>,
+}
+
+/// Everything a worker's thread owns.
+pub(super) struct Thread {
+    pub(super) job: Arc<Job>,
+    pub(super) prepared: Arc<dyn Prepared>,
+    pub(super) gate: Arc<Gate>,
+    pub(super) live: Arc<WorkerLive>,
+    pub(super) stop: Arc<AtomicU32>,
+    pub(super) id: Arc<AtomicU32>,
+    pub(super) clone: u32,
+    pub(super) number: u32,
+    pub(super) seed: u64,
+    pub(super) clock: Clock,
+    pub(super) scale: Arc<SharedScale>,
+    pub(super) events: Sender<Event>,
+}
+
+impl Thread {
+    /// Starts it; it gets ready and waits at the gate.
+    pub(super) fn spawn(self) -> Worker {
+        let mut worker = Worker {
+            number: self.number,
+            clone: self.clone,
+            live: Arc::clone(&self.live),
+            thread_id: Arc::clone(&self.id),
+            stop: Arc::clone(&self.stop),
+            ready: false,
+            ended: false,
+            state: State::NotStarted,
+            failure: None,
+            cpu: CpuUse::default(),
+        };
+        let named = thread::Builder::new().name(format!("weir-{}", self.number));
+        if let Err(error) = named.spawn(move || self.run()) {
+            worker.ended = true;
+            worker.state = State::Failed;
+            let message = format!("a thread could not be started: {error}");
+            worker.failure = Some(failure("engine", error.raw_os_error(), message));
+        }
+        worker
+    }
+
+    fn run(self) {
+        let id = rustix::thread::gettid().as_raw_nonzero().get();
+        self.id.store(id.unsigned_abs(), Ordering::Relaxed);
+        let mut seat = Seat {
+            job: &self.job,
+            clone: self.clone,
+            number: self.number,
+            seed: self.seed,
+            clock: self.clock,
+            scale: Arc::clone(&self.scale),
+            stop: &self.stop,
+            live: &self.live,
+            gate: &self.gate,
+            events: self.events.clone(),
+            cpu: None,
+        };
+        let work = AssertUnwindSafe(|| self.prepared.work(&mut seat));
+        let stop = catch_unwind(work).unwrap_or_else(|panic| {
+            let text = panic_text(panic.as_ref());
+            Err(failure(
+                "panic",
+                None,
+                format!("the worker panicked: {text}"),
+            ))
+        });
+        let cpu = seat.cpu;
+        // Nobody listens any more if this worker was left behind.
+        let _ = self
+            .events
+            .send(Event::Ended(self.number, Box::new(Outcome { stop, cpu })));
+    }
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no text".into())
+}
