@@ -85,6 +85,8 @@ pub(super) fn result(
     disks: &Disks,
 ) -> RunResult {
     let end = control.clock.now();
+    let interrupted = super::interrupted(&control);
+    let signal = control.signals.number.load(Relaxed);
     run.timeline.re_anchor(&control.clock);
     let zero = run.first_release.unwrap_or(run.origin);
     let times = Times {
@@ -113,8 +115,6 @@ pub(super) fn result(
     for group in &mut groups {
         group.rates = rates(&group.jobs);
     }
-    let interrupted = super::interrupted(&control);
-    let signal = control.signals.number.load(Relaxed);
     let mut result = RunResult {
         schema: RESULT_SCHEMA.to_owned(),
         weir_version: control.version.to_owned(),

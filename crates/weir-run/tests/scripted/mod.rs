@@ -1,0 +1,427 @@
+//! Jobs whose operations do what a script says: count, wait, fail, panic, hang.
+//!
+//! In: jobs with a script each. Out: the result of a real run over them. Scripts run on the
+//! workers' threads and may wait for each other, so that an order that a test claims is enforced
+//! or the run ends with an error; nothing depends on speed.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use weir_run::block::BlockOp;
+use weir_run::execute::{LiveView, RunControl, Signals, execute};
+use weir_run::{
+    Engine, Family, JobContext, KINDS, LoopStop, Measured, Operation, Prepared, Seat, Source,
+    Submit, measured,
+};
+use weir_schema::{
+    Access, BlockSize, BlockSizes, BlockWorkload, Bounds, ClockFacts, Content, CreatePolicy, Depth,
+    DeviceFacts, Distribution, EngineChoice, ErrorPolicy, Failure, FileNames, Flush, Generator,
+    Group, HostFacts, Job, JobResult, Kind, Memory, Mix, OpenMode, PLAN_SCHEMA, Pacing, PerKind,
+    Placement, Plan, Preallocate, Recording, Region, RunResult, SequencerStep, Start, Targets,
+    Workload,
+};
+use weir_sys::clock::Clock;
+use weir_units::Bytes;
+
+/// Bytes of each operation.
+pub(crate) const BLOCK: u32 = 4096;
+
+/// What operation number `op` of clone `clone` does; the bytes it moved or the negative errno.
+pub(crate) type Script = Arc<dyn Fn(u32, u64) -> i64 + Send + Sync>;
+
+/// Every operation succeeds at once.
+pub(crate) fn good() -> Script {
+    Arc::new(|_, _| i64::from(BLOCK))
+}
+
+/// The script, as a value.
+pub(crate) fn script(f: impl Fn(u32, u64) -> i64 + Send + Sync + 'static) -> Script {
+    Arc::new(f)
+}
+
+/// Never comes back.
+pub(crate) fn hang() -> ! {
+    loop {
+        std::thread::park();
+    }
+}
+
+/// Something that happens once, for scripts that wait for each other.
+#[derive(Clone, Default)]
+pub(crate) struct Mark(Arc<(Mutex<bool>, Condvar)>);
+
+impl Mark {
+    /// It happens.
+    pub(crate) fn set(&self) {
+        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.0.1.notify_all();
+    }
+
+    /// Waits for it: success, or ETIMEDOUT when it does not happen.
+    pub(crate) fn wait(&self) -> i64 {
+        let seen = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self
+            .0
+            .1
+            .wait_timeout_while(seen, Duration::from_secs(20), |set| !*set)
+            .unwrap_or_else(PoisonError::into_inner);
+        if waited.1.timed_out() {
+            -i64::from(libc::ETIMEDOUT)
+        } else {
+            i64::from(BLOCK)
+        }
+    }
+}
+
+/// What happened, in order.
+#[derive(Clone, Default)]
+pub(crate) struct Diary(Arc<Mutex<Vec<String>>>);
+
+impl Diary {
+    pub(crate) fn note(&self, what: impl Into<String>) {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.push(what.into());
+    }
+
+    pub(crate) fn read(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A script that notes each operation as `name`.
+    pub(crate) fn script(&self, name: &str) -> Script {
+        let (diary, name) = (self.clone(), name.to_owned());
+        script(move |_, _| {
+            diary.note(&name);
+            i64::from(BLOCK)
+        })
+    }
+}
+
+/// Carries out what the script says, inside the call.
+struct Scripted {
+    script: Script,
+    clone: u32,
+    done: u64,
+}
+
+impl Engine for Scripted {
+    type Op = BlockOp;
+    type Setup = (Script, u32);
+    const INLINE: bool = true;
+
+    fn attach((script, clone): Self::Setup) -> std::io::Result<Self> {
+        Ok(Self {
+            script,
+            clone,
+            done: 0,
+        })
+    }
+
+    fn submit(&mut self, _slot: u32, op: &BlockOp) -> Submit {
+        let number = self.done;
+        self.done += 1;
+        let result = (self.script)(self.clone, number);
+        Submit::Done(result.min(i64::from(op.length())))
+    }
+}
+
+/// Reads one after the other.
+struct Reads {
+    next: u64,
+    end: u64,
+    /// Called before each operation is issued.
+    prepare: Option<fn()>,
+}
+
+impl Source for Reads {
+    type Op = BlockOp;
+
+    fn next(&mut self, _slot: u32) -> Option<BlockOp> {
+        let at = self.next;
+        self.next += 1;
+        (at < self.end).then(|| BlockOp {
+            length: BLOCK,
+            offset: at * u64::from(BLOCK),
+            ..BlockOp::default()
+        })
+    }
+
+    fn prepare(&mut self, _slot: u32, _op: &BlockOp) {
+        if let Some(prepare) = self.prepare {
+            prepare();
+        }
+    }
+}
+
+/// A job with its script.
+pub(crate) struct Scene {
+    pub(crate) job: Job,
+    script: Script,
+    /// Called before each operation is issued.
+    pub(crate) prepare: Option<fn()>,
+    /// Called on the worker's thread before it is ready.
+    pub(crate) attach: Option<Script>,
+    /// Why the job cannot be made ready.
+    pub(crate) refuse: Option<&'static str>,
+}
+
+/// A job of `operations` reads.
+pub(crate) fn scene(name: &str, operations: u64, script: Script) -> Scene {
+    Scene {
+        job: job(name, operations),
+        script,
+        prepare: None,
+        attach: None,
+        refuse: None,
+    }
+}
+
+impl Scene {
+    /// Changes the job.
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut Job)) -> Self {
+        change(&mut self.job);
+        self
+    }
+}
+
+struct Ready {
+    measured: [Option<Measured>; KINDS],
+    operations: u64,
+    script: Script,
+    prepare: Option<fn()>,
+    attach: Option<Script>,
+}
+
+impl Prepared for Ready {
+    fn measured(&self) -> [Option<Measured>; KINDS] {
+        self.measured
+    }
+
+    fn is_inline(&self) -> bool {
+        true
+    }
+
+    fn work(&self, seat: &mut Seat<'_>) -> Result<LoopStop, Failure> {
+        if let Some(attach) = &self.attach {
+            attach(seat.clone, 0);
+        }
+        let setup = (Arc::clone(&self.script), seat.clone);
+        let mut engine = Scripted::attach(setup)
+            .map_err(|e| weir_run::failure("engine", e.raw_os_error(), e.to_string()))?;
+        let mut source = Reads {
+            next: 0,
+            end: self.operations,
+            prepare: self.prepare,
+        };
+        let plan = seat.loop_plan(1);
+        Ok(seat.drive(&mut engine, &mut source, &plan))
+    }
+
+    fn target_name(&self, clone: u32, _target: u32) -> Option<String> {
+        Some(format!("scripted-{clone}"))
+    }
+
+    fn finish(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn devices(&self) -> Vec<DeviceFacts> {
+        Vec::new()
+    }
+
+    fn disks(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn warnings(&self) -> Vec<(String, String, String)> {
+        Vec::new()
+    }
+}
+
+/// The family of scripted jobs: a job's text is the number of its scene.
+struct Scripts(Vec<Scene>);
+
+impl Family for Scripts {
+    fn handles(&self, _: &Workload) -> bool {
+        true
+    }
+
+    fn check(&self, _: &JobContext<'_>) -> Vec<Failure> {
+        Vec::new()
+    }
+
+    fn prepare(&self, context: &JobContext<'_>) -> Result<Arc<dyn Prepared>, Failure> {
+        let scene = &self.0[context.index as usize];
+        if let Some(why) = scene.refuse {
+            return Err(weir_run::failure("open", Some(libc::ENOENT), why));
+        }
+        Ok(Arc::new(Ready {
+            measured: measured(context.job, true),
+            operations: context.job.bounds.operations.unwrap_or(u64::MAX),
+            script: Arc::clone(&scene.script),
+            prepare: scene.prepare,
+            attach: scene.attach.clone(),
+        }))
+    }
+}
+
+/// How a run is carried out, where it matters.
+pub(crate) struct Stage<'a> {
+    pub(crate) signals: Arc<Signals>,
+    pub(crate) grace: Duration,
+    pub(crate) observer: Option<&'a mut dyn FnMut(&LiveView)>,
+}
+
+impl Default for Stage<'_> {
+    fn default() -> Self {
+        Self {
+            signals: Arc::default(),
+            grace: Duration::from_secs(20),
+            observer: None,
+        }
+    }
+}
+
+/// Interrupts the run so many times.
+pub(crate) fn interrupt(signals: &Signals, number: i32, times: u32) {
+    signals.number.store(number, Ordering::Relaxed);
+    signals.interruptions.fetch_add(times, Ordering::Relaxed);
+}
+
+impl Stage<'_> {
+    /// Runs groups of scenes.
+    pub(crate) fn play(self, groups: Vec<Vec<Scene>>) -> RunResult {
+        let plan = Plan {
+            schema: PLAN_SCHEMA.to_owned(),
+            name: "scripted".to_owned(),
+            door: "test".to_owned(),
+            command: Vec::new(),
+            global_words: Vec::new(),
+            groups: groups
+                .iter()
+                .map(|scenes| Group {
+                    jobs: scenes.iter().map(|s| s.job.clone()).collect(),
+                })
+                .collect(),
+        };
+        let scripts = Scripts(groups.into_iter().flatten().collect());
+        let (clock, _) = Clock::detect();
+        execute(
+            &plan,
+            RunControl {
+                families: &[&scripts],
+                clock,
+                clock_facts: ClockFacts::default(),
+                host: HostFacts::default(),
+                version: "test",
+                directory: Path::new("/"),
+                signals: self.signals,
+                grace: self.grace,
+                announce: &|_| (),
+                observer: self.observer,
+                calibrate: false,
+            },
+        )
+    }
+}
+
+/// Runs scenes as one group.
+pub(crate) fn play(scenes: Vec<Scene>) -> RunResult {
+    Stage::default().play(vec![scenes])
+}
+
+/// The job of this name.
+pub(crate) fn named<'a>(result: &'a RunResult, name: &str) -> &'a JobResult {
+    let job = result.jobs().find(|j| j.name == name);
+    job.unwrap_or_else(|| panic!("no job {name}"))
+}
+
+/// Reads that each worker of a job completed.
+pub(crate) fn counts(job: &JobResult) -> Vec<u64> {
+    let count = |w: &weir_schema::WorkerResult| w.kind(Kind::Read).map_or(0, |k| k.operations);
+    job.workers.iter().map(count).collect()
+}
+
+fn job(name: &str, operations: u64) -> Job {
+    Job {
+        name: name.to_owned(),
+        description: None,
+        clones: 1,
+        merge: false,
+        hidden: false,
+        start: Start::default(),
+        workload: Workload::Block(Box::new(workload())),
+        engine: EngineChoice {
+            name: "scripted".to_owned(),
+            settings: BTreeMap::new(),
+        },
+        depth: Depth::default(),
+        bounds: Bounds {
+            operations: Some(operations),
+            ..Bounds::default()
+        },
+        pacing: Pacing::default(),
+        minimum_rate: None,
+        placement: Placement::default(),
+        memory: Memory::default(),
+        recording: Recording::default(),
+        errors: ErrorPolicy::default(),
+        exit_all: None,
+        words: Vec::new(),
+    }
+}
+
+/// Reads of 4 KiB; the rest is not looked at by scripts.
+pub(crate) fn workload() -> BlockWorkload {
+    BlockWorkload {
+        mix: Mix::only(Kind::Read),
+        access: Access {
+            random: false,
+            distribution: Distribution::Uniform,
+            generator: Generator::Xoshiro,
+            map: true,
+            random_percent: PerKind::all(100),
+            skip_bytes: 0,
+            step: SequencerStep::Sequential,
+            steps: 1,
+            align_bytes: None,
+            seed: 7,
+        },
+        sizes: BlockSizes {
+            size: PerKind::all(BlockSize::Fixed {
+                bytes: Bytes(BLOCK.into()),
+            }),
+            by_pattern: false,
+        },
+        targets: Targets {
+            files: FileNames::None,
+            create: CreatePolicy {
+                allow: None,
+                overwrite: false,
+                preallocate: Preallocate::None,
+                sync: false,
+                on_open: false,
+                only: false,
+            },
+            open: OpenMode::default(),
+            remove_after: false,
+            remove_each_loop: false,
+            open_files: None,
+            allow_mounted_write: false,
+        },
+        region: Region::default(),
+        content: Content {
+            zero: false,
+            refill: false,
+            scramble: false,
+            pattern: None,
+            compress_percent: 0,
+            compress_chunk_bytes: Bytes(512),
+            dedupe_percent: 0,
+        },
+        flush: Flush::default(),
+    }
+}
