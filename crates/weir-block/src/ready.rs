@@ -325,7 +325,7 @@ fn open(
     let mut all = Vec::with_capacity(found.parts.len());
     for parts in &found.parts {
         let targets = open_all(&found.list, layouts, parts, workload, entry.maps)?;
-        warm(&found.list, parts, &targets, &workload.targets.open)?;
+        warm(&found.list, parts, &targets, workload.targets.open)?;
         all.push(targets);
     }
     Ok(all)

@@ -134,7 +134,12 @@ fn a_missing_file_is_laid_out_with_data_and_announced() {
     assert_eq!(figures(&result, Kind::Read).bytes, Bytes(MIB));
     assert_eq!(said, ["job: Laying out IO file (1 file / 1MiB)"]);
     let content = std::fs::read(&path).unwrap();
-    assert!(content.chunks(64).all(|part| part.iter().any(|&byte| byte != 0)), "zeros");
+    assert!(
+        content
+            .chunks(64)
+            .all(|part| part.iter().any(|&byte| byte != 0)),
+        "zeros"
+    );
     let ids: Vec<_> = result.warnings.iter().map(|w| w.id.as_str()).collect();
     assert!(
         ids.contains(&"page-cache") && !ids.contains(&"never-written"),

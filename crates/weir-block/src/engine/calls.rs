@@ -47,7 +47,8 @@ pub(super) fn other(target: &Target, op: &BlockOp) -> i64 {
     let (done, length) = match op.verb {
         Verb::Sync => (rustix::fs::fsync(file), 0),
         Verb::DataSync => (rustix::fs::fdatasync(file), 0),
-        _ => (discard(target, op.offset, u64::from(op.length)), op.length),
+        Verb::Trim => (discard(target, op.offset, u64::from(op.length)), op.length),
+        Verb::Read | Verb::Write => (Err(Errno::INVAL), 0),
     };
     answer(done.map(|()| length as usize))
 }

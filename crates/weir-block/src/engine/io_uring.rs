@@ -132,6 +132,8 @@ pub(super) struct Ring {
     queued: u32,
     /// Handed over and not yet reaped.
     in_flight: u32,
+    /// Each n-th operation goes to a worker of the kernel.
+    force_async: u64,
     issued: u64,
     /// For vectored operations: one list of one per slot.
     vectors: Vec<libc::iovec>,
@@ -277,27 +279,27 @@ impl Engine for Ring {
         } = setup;
         let entries = depth.clamp(1, MOST_ENTRIES);
         let ring = build(&choice, entries)
-            .map_err(|e| Refused::error(&e, format!("cannot set a ring of {entries} up")))?;
+            .map_err(|e| Refused::error(&e, &format!("cannot set a ring of {entries} up")))?;
         let (fixed_buffers, fixed_files) = register(&ring, &choice, &targets, memory, &notes);
         let flags = call_flags(&choice).bits();
         let shape = Shape {
             fixed_buffers,
             fixed_files,
-            vectored: !choice.flag("nonvectored", true),
             polled: choice.flag("polled", false),
             rw_flags: i32::try_from(flags).unwrap_or(0),
-            force_async: choice.number("force_async").map_or(0, |n| n.unsigned_abs()),
         };
+        let vectored = !fixed_buffers && !choice.flag("nonvectored", true);
         let none = libc::iovec {
             iov_base: std::ptr::null_mut(),
             iov_len: 0,
         };
-        let vectors = if shape.vectored { depth as usize } else { 0 };
+        let vectors = if vectored { depth as usize } else { 0 };
         Ok(Self {
             rings: ring,
             shape,
             has_poll_thread: choice.flag("kernel_poll_thread", false),
             targets,
+            force_async: choice.number("force_async").map_or(0, i64::unsigned_abs),
             queued: 0,
             in_flight: 0,
             issued: 0,
@@ -310,12 +312,13 @@ impl Engine for Ring {
         let Some(target) = self.targets.get(op.target as usize) else {
             return Submit::Done(-i64::from(libc::EBADF));
         };
-        let Some(mut entry) = self.shape.entry(slot, op, target, &mut self.vectors) else {
+        let vector = self.vectors.get_mut(slot as usize);
+        let Some(mut entry) = self.shape.entry(slot, op, target, vector) else {
             return Submit::Done(other(target, op));
         };
-        if self.shape.force_async > 0 {
+        if self.force_async > 0 {
             self.issued += 1;
-            if self.issued.is_multiple_of(self.shape.force_async) {
+            if self.issued.is_multiple_of(self.force_async) {
                 entry = entry.flags(Flags::ASYNC);
             }
         }
@@ -339,23 +342,21 @@ impl Engine for Ring {
 
     #[inline]
     fn commit(&mut self) -> io::Result<u32> {
-        if self.has_poll_thread {
-            return self.wake_poll_thread();
-        }
-        match self.enter(self.queued, 0, EnterFlags::empty(), None) {
+        // The poll thread takes entries by itself, but sleeps after a while without any.
+        let entered = if !self.has_poll_thread {
+            self.enter(self.queued, 0, EnterFlags::empty(), None)
+        } else if self.rings.submission().need_wakeup() {
+            self.enter(self.queued, 0, EnterFlags::SQ_WAKEUP, None)
+        } else {
+            Ok(self.queued)
+        };
+        match entered {
             Ok(taken) => {
                 self.queued -= taken.min(self.queued);
                 self.in_flight += taken;
                 Ok(taken)
             }
-            Err(e)
-                if matches!(
-                    e.raw_os_error(),
-                    Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)
-                ) =>
-            {
-                Ok(0)
-            }
+            Err(e) if is_passing(&e) => Ok(0),
             Err(error) => Err(error),
         }
     }
@@ -395,17 +396,12 @@ impl Engine for Ring {
     }
 }
 
-impl Ring {
-    /// The poll thread takes entries by itself, but sleeps after a while without any.
-    #[inline]
-    fn wake_poll_thread(&mut self) -> io::Result<u32> {
-        if self.rings.submission().need_wakeup() {
-            self.enter(self.queued, 0, EnterFlags::SQ_WAKEUP, None)?;
-        }
-        let taken = std::mem::take(&mut self.queued);
-        self.in_flight += taken;
-        Ok(taken)
-    }
+/// The kernel could not take entries at the moment.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)
+    )
 }
 
 impl Drop for Ring {

@@ -286,7 +286,7 @@ impl Engine for Aio {
         let depth = setup.depth.max(1);
         let context = Context::new(depth).map_err(|e| {
             let hint = "the limit of all processes together is sysctl fs.aio-max-nr";
-            Refused::error(&e, format!("cannot reserve {depth} requests ({hint})"))
+            Refused::error(&e, &format!("cannot reserve {depth} requests ({hint})"))
         })?;
         let reaps_in_user_space =
             setup.choice.flag("user_space_reap", false) && context.ring().is_some();

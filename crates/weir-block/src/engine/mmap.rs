@@ -135,13 +135,13 @@ impl Engine for Mmap {
         let huge = setup.choice.flag("transparent_huge_pages", false);
         let map = |target: Target| {
             allocate(&target)
-                .map_err(|e| Refused::error(&e.into(), "cannot allocate blocks to map".into()))?;
+                .map_err(|e| Refused::error(&e.into(), "cannot allocate blocks to map"))?;
             let mapping = Mapping::new(&target, huge).map_err(|e| {
                 let length = target.extent.length;
                 let hint = "use psync for targets that cannot be mapped";
                 Refused::error(
                     &e,
-                    format!("cannot map {length} bytes of the target ({hint})"),
+                    &format!("cannot map {length} bytes of the target ({hint})"),
                 )
             })?;
             Ok((mapping, target))

@@ -187,7 +187,7 @@ pub(crate) struct Refused {
 }
 
 impl Refused {
-    fn error(error: &std::io::Error, message: String) -> std::io::Error {
+    fn error(error: &std::io::Error, message: &str) -> std::io::Error {
         let errno = error.raw_os_error().unwrap_or(libc::EIO);
         std::io::Error::other(Self {
             errno,

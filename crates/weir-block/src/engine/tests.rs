@@ -58,7 +58,9 @@ impl Scratch {
         // Where the build lies there is a real file system.
         let exe = std::env::current_exe().unwrap();
         let path = exe.parent().unwrap().join(name);
-        let content: Vec<u8> = (0..16 * BLOCK).map(|n| u8::try_from(n / BLOCK).unwrap()).collect();
+        let content: Vec<u8> = (0..16 * BLOCK)
+            .map(|n| u8::try_from(n / BLOCK).unwrap())
+            .collect();
         std::fs::write(&path, content).unwrap();
         Self(path)
     }
@@ -264,7 +266,15 @@ where
     for slot in 0..SLOTS {
         assert!(bench.slot(slot).iter().all(|&byte| u32::from(byte) == slot));
     }
-    // Nothing is in flight: a look and a wait with an end both return empty-handed.
+    returns_empty_handed(&mut bench);
+}
+
+/// Nothing is in flight.
+fn returns_empty_handed<E>(bench: &mut Bench<E>)
+where
+    E: Engine<Op = BlockOp, Setup = Setup>,
+{
+    // A look and a wait with an end both return empty-handed.
     let look = Wait {
         at_least: 0,
         at_most: u32::MAX,

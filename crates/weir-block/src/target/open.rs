@@ -44,7 +44,7 @@ pub(crate) fn open_all(
 }
 
 fn flags(workload: &BlockWorkload, maps: bool) -> OFlags {
-    let mode: &OpenMode = &workload.targets.open;
+    let mode = workload.targets.open;
     let reads = workload.mix.has(DataKind::Read) || maps;
     let mut flags = match (reads, writes(workload)) {
         (_, false) => OFlags::RDONLY,
@@ -122,7 +122,7 @@ pub(crate) fn warm(
     sites: &[Site],
     parts: &[Part],
     targets: &[Target],
-    mode: &OpenMode,
+    mode: OpenMode,
 ) -> Result<(), Failure> {
     for (part, target) in parts.iter().zip(targets) {
         let site = &sites[part.site];

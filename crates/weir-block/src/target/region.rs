@@ -182,6 +182,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
+    #[expect(clippy::unnecessary_wraps, reason = "as the plan's fields take it")]
     fn bytes(n: u64) -> Option<Size> {
         Some(Size::Bytes(Bytes(n)))
     }

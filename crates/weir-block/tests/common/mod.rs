@@ -49,7 +49,9 @@ impl Scratch {
 
     pub(crate) fn file(&self, name: &str, bytes: u64) -> PathBuf {
         let path = self.0.join(name);
-        let content: Vec<u8> = (0..bytes).map(|n| u8::try_from(n / 512 % 251).unwrap() + 1).collect();
+        let content: Vec<u8> = (0..bytes)
+            .map(|n| u8::try_from(n / 512 % 251).unwrap() + 1)
+            .collect();
         std::fs::write(&path, content).unwrap();
         path
     }

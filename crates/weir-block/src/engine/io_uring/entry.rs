@@ -6,106 +6,113 @@
 use std::os::fd::AsRawFd;
 
 use io_uring::opcode;
-use io_uring::squeue::Entry as Sqe;
-use io_uring::types::{Fd, Fixed, FsyncFlags};
+use io_uring::squeue::{Entry, Flags};
+use io_uring::types::{Fd, FsyncFlags};
 use weir_run::block::{BlockOp, Verb};
 
 use crate::engine::Target;
 
 /// Settings that shape entries.
-#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
+    /// Buffers are registered: the slot is the index.
     pub(super) fixed_buffers: bool,
+    /// Targets are registered: the operation has the index.
     pub(super) fixed_files: bool,
-    pub(super) vectored: bool,
+    /// The ring takes reads and writes only.
     pub(super) polled: bool,
+    /// Flags of reads and writes.
     pub(super) rw_flags: i32,
-    pub(super) force_async: u64,
 }
 
 impl Shape {
-    /// The entry for an operation; `None` for what the ring cannot do.
+    /// The entry for an operation; `None` for what the ring cannot do. `vector`: the list of one
+    /// that a vectored operation names.
     #[inline]
     pub(super) fn entry(
         self,
         slot: u32,
         op: &BlockOp,
         target: &Target,
-        vectors: &mut [libc::iovec],
-    ) -> Option<Sqe> {
-        let shape = self;
-        let fd = target.file.as_raw_fd();
-        let fixed = Fixed(op.target);
-        macro_rules! on_target {
-            (|$file:ident| $entry:expr) => {
-                if shape.fixed_files {
-                    let $file = fixed;
-                    $entry
-                } else {
-                    let $file = Fd(fd);
-                    $entry
-                }
-            };
-        }
-        let (memory, length, offset) = (op.buffer.0, op.length, op.offset);
-        let flags = shape.rw_flags;
-        let index = u16::try_from(slot).unwrap_or(u16::MAX);
-        Some(match op.verb {
-            Verb::Read if shape.fixed_buffers => on_target!(|file| {
-                let read = opcode::ReadFixed::new(file, memory, length, index);
-                read.offset(offset).rw_flags(flags).build()
-            }),
-            Verb::Write if shape.fixed_buffers => on_target!(|file| {
-                let write = opcode::WriteFixed::new(file, memory, length, index);
-                write.offset(offset).rw_flags(flags).build()
-            }),
-            Verb::Read | Verb::Write if shape.vectored => {
-                let vector = vectors.get_mut(slot as usize)?;
-                *vector = libc::iovec {
-                    iov_base: memory.cast(),
-                    iov_len: length as usize,
-                };
-                let vector: *const libc::iovec = vector;
-                if op.verb == Verb::Read {
-                    on_target!(|file| opcode::Readv::new(file, vector, 1)
-                        .offset(offset)
-                        .rw_flags(flags)
-                        .build())
-                } else {
-                    on_target!(|file| opcode::Writev::new(file, vector, 1)
-                        .offset(offset)
-                        .rw_flags(flags)
-                        .build())
-                }
-            }
-            Verb::Read => on_target!(|file| {
-                opcode::Read::new(file, memory, length)
-                    .offset(offset)
-                    .rw_flags(flags)
-                    .build()
-            }),
-            Verb::Write => on_target!(|file| {
-                opcode::Write::new(file, memory, length)
-                    .offset(offset)
-                    .rw_flags(flags)
-                    .build()
-            }),
-            // A polled ring takes reads and writes only.
-            _ if shape.polled => return None,
-            Verb::Sync => on_target!(|file| opcode::Fsync::new(file).build()),
-            Verb::DataSync => {
-                on_target!(|file| opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build())
-            }
-            // Discard of a device has no entry of its own.
-            Verb::Trim if target.is_block => return None,
-            Verb::Trim => on_target!(|file| {
-                let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-                opcode::Fallocate::new(file, u64::from(length))
-                    .offset(offset)
-                    .mode(mode)
-                    .build()
-            }),
+        vector: Option<&mut libc::iovec>,
+    ) -> Option<Entry> {
+        let file = if self.fixed_files {
+            Fd(i32::try_from(op.target).unwrap_or(i32::MAX))
+        } else {
+            Fd(target.file.as_raw_fd())
+        };
+        let entry = match op.verb {
+            Verb::Read | Verb::Write if self.fixed_buffers => self.fixed(slot, op, file),
+            Verb::Read | Verb::Write => match vector {
+                Some(vector) => self.vectored(op, file, vector),
+                None => self.plain(op, file),
+            },
+            _ => self.other(op, target, file)?,
+        };
+        // With the flag the number is an index.
+        Some(if self.fixed_files {
+            entry.flags(Flags::FIXED_FILE)
+        } else {
+            entry
         })
+    }
+
+    #[inline]
+    fn fixed(self, slot: u32, op: &BlockOp, file: Fd) -> Entry {
+        let (memory, length, flags) = (op.buffer.0, op.length, self.rw_flags);
+        let index = u16::try_from(slot).unwrap_or(u16::MAX);
+        if op.verb == Verb::Read {
+            let read = opcode::ReadFixed::new(file, memory, length, index);
+            read.offset(op.offset).rw_flags(flags).build()
+        } else {
+            let write = opcode::WriteFixed::new(file, memory, length, index);
+            write.offset(op.offset).rw_flags(flags).build()
+        }
+    }
+
+    fn plain(self, op: &BlockOp, file: Fd) -> Entry {
+        let (memory, length, flags) = (op.buffer.0, op.length, self.rw_flags);
+        if op.verb == Verb::Read {
+            let read = opcode::Read::new(file, memory, length);
+            read.offset(op.offset).rw_flags(flags).build()
+        } else {
+            let write = opcode::Write::new(file, memory, length);
+            write.offset(op.offset).rw_flags(flags).build()
+        }
+    }
+
+    fn vectored(self, op: &BlockOp, file: Fd, vector: &mut libc::iovec) -> Entry {
+        *vector = libc::iovec {
+            iov_base: op.buffer.0.cast(),
+            iov_len: op.length as usize,
+        };
+        let (vector, flags) = (std::ptr::from_mut(vector).cast_const(), self.rw_flags);
+        if op.verb == Verb::Read {
+            opcode::Readv::new(file, vector, 1)
+                .offset(op.offset)
+                .rw_flags(flags)
+                .build()
+        } else {
+            opcode::Writev::new(file, vector, 1)
+                .offset(op.offset)
+                .rw_flags(flags)
+                .build()
+        }
+    }
+
+    #[cold]
+    fn other(self, op: &BlockOp, target: &Target, file: Fd) -> Option<Entry> {
+        let hole = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        match op.verb {
+            _ if self.polled => None,
+            Verb::Sync => Some(opcode::Fsync::new(file).build()),
+            Verb::DataSync => Some(opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build()),
+            // Discard of a device has no entry of its own.
+            Verb::Trim if !target.is_block => {
+                let punch = opcode::Fallocate::new(file, u64::from(op.length));
+                Some(punch.offset(op.offset).mode(hole).build())
+            }
+            _ => None,
+        }
     }
 }
