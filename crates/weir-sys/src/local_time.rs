@@ -5,7 +5,9 @@ use std::mem::MaybeUninit;
 
 /// Local time minus UTC in seconds, at a time since 1970; 0 where the library cannot tell.
 pub fn utc_offset_s(unix_s: u64) -> i32 {
-    let Ok(time) = libc::time_t::try_from(unix_s) else { return 0 };
+    let Ok(time) = libc::time_t::try_from(unix_s) else {
+        return 0;
+    };
     let mut broken_down = MaybeUninit::<libc::tm>::zeroed();
     // SAFETY: both pointers are valid for the call, the second writable for a whole `tm`.
     let filled = unsafe { libc::localtime_r(&raw const time, broken_down.as_mut_ptr()) };
