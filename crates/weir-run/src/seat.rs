@@ -6,7 +6,6 @@ use std::sync::mpsc::Sender;
 
 use weir_schema::{CpuUse, Job};
 use weir_sys::clock::{Clock, SharedScale};
-use weir_sys::usage::ThreadUsage;
 use weir_units::Nanos;
 
 use crate::engine::Engine;
@@ -72,9 +71,9 @@ impl Seat<'_> {
             // is counted all the same.
             let _ = weir_sys::pin::set_timer_slack(Nanos(1));
         }
-        let before = ThreadUsage::current();
+        let before = shape::Usage::read();
         let stop = drive(engine, source, plan, worker);
-        self.cpu = Some(shape::cpu_use(&before, &ThreadUsage::current()));
+        self.cpu = Some(shape::Usage::read().since(&before));
         stop
     }
 }

@@ -4,7 +4,8 @@ use std::num::NonZeroU64;
 
 use weir_schema::{BlockWorkload, CpuUse, Job, Kind, Recording, Schedule, Timing, Workload};
 use weir_sys::clock::Scale;
-use weir_sys::usage::ThreadUsage;
+use weir_sys::usage::{self, ThreadUsage};
+use weir_units::Nanos;
 
 use crate::generate::Streams;
 use crate::generate::arrivals::{Arrivals, Even, Poisson, Rate};
@@ -145,15 +146,33 @@ fn whole(rate: f64) -> Option<NonZeroU64> {
     NonZeroU64::new(rate.round() as u64)
 }
 
-/// CPU time between two readings of a thread.
-pub(crate) fn cpu_use(before: &ThreadUsage, after: &ThreadUsage) -> CpuUse {
-    let used = after.since(before);
-    CpuUse {
-        user_ns: used.user,
-        system_ns: used.system,
-        voluntary_switches: used.voluntary_switches,
-        involuntary_switches: used.involuntary_switches,
-        minor_faults: used.minor_faults,
-        major_faults: used.major_faults,
+/// What the calling thread had used at an instant.
+#[derive(Debug)]
+pub(crate) struct Usage {
+    used: ThreadUsage,
+    run_delay: Option<Nanos>,
+}
+
+impl Usage {
+    pub(crate) fn read() -> Self {
+        Self {
+            used: ThreadUsage::current(),
+            run_delay: usage::run_delay(),
+        }
+    }
+
+    /// What was used since an earlier reading.
+    pub(crate) fn since(&self, earlier: &Self) -> CpuUse {
+        let used = self.used.since(&earlier.used);
+        let delays = self.run_delay.zip(earlier.run_delay);
+        CpuUse {
+            user_ns: used.user,
+            system_ns: used.system,
+            voluntary_switches: used.voluntary_switches,
+            involuntary_switches: used.involuntary_switches,
+            minor_faults: used.minor_faults,
+            major_faults: used.major_faults,
+            run_delay_ns: delays.map(|(now, then)| Nanos(now.0.saturating_sub(then.0))),
+        }
     }
 }

@@ -307,6 +307,9 @@ pub struct CpuUse {
     pub minor_faults: u64,
     /// Page faults with I/O.
     pub major_faults: u64,
+    /// Time it could have run but another thread had the CPU.
+    #[serde(default)]
+    pub run_delay_ns: Option<Nanos>,
 }
 
 /// Depth and batch distributions of a worker.

@@ -28,6 +28,17 @@ pub struct ThreadUsage {
     pub involuntary_switches: u64,
 }
 
+/// How long the calling thread has waited so far for a CPU that others had; `None` without
+/// scheduler statistics.
+pub fn run_delay() -> Option<Nanos> {
+    let line = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    line.split_ascii_whitespace()
+        .nth(1)?
+        .parse()
+        .ok()
+        .map(Nanos)
+}
+
 impl ThreadUsage {
     /// The calling thread's use so far.
     pub fn current() -> Self {

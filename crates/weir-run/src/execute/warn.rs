@@ -1,7 +1,7 @@
 //! What spoils the numbers, as far as counters and results tell. Each warning has one sentence of
 //! cause and one of remedy.
 
-use weir_schema::{ClockSource, JobResult, Kind, RunResult, Stage, State, Warning};
+use weir_schema::{ClockSource, Job, JobResult, Kind, RunResult, Stage, State, Warning, Workload};
 use weir_stats::NoInterval;
 use weir_sys::Tree;
 use weir_sys::cpu_time::{CpuTimes, cpu_times};
@@ -54,6 +54,11 @@ pub(super) fn of_run(result: &RunResult, before: &MachineBefore) -> Vec<Warning>
     let mut found = Vec::new();
     found.extend(clock(result));
     found.extend(machine(result, before));
+    found.extend(device_shared(result));
+    for (_, job) in result.plan.jobs() {
+        found.extend(oversubscribed(result, job));
+        found.extend(compressible(job));
+    }
     for job in result.jobs() {
         found.extend(of_job(job));
         found.extend(instrument_cost(result, job));
@@ -131,6 +136,7 @@ fn of_job(job: &JobResult) -> Vec<Warning> {
     let mut found = Vec::new();
     let name = Some(job.name.as_str());
     found.extend(preempted(job));
+    found.extend(cpu_shared(job));
     found.extend(generator_limited(job));
     for confidence in &job.confidence {
         let kind = confidence.kind.name();
@@ -261,6 +267,93 @@ fn instrument_cost(result: &RunResult, job: &JobResult) -> Option<Warning> {
             Some(&job.name),
             cause,
             "Compare with the null engine, or use --no-latency.",
+        )
+    })
+}
+
+fn cpu_shared(job: &JobResult) -> Option<Warning> {
+    let shares = job.workers.iter().filter_map(|w| {
+        let span = w.span?.length().0;
+        let waited = w.cpu.run_delay_ns?.0;
+        (span >= 500_000_000).then(|| (waited as f64 / span as f64 * 100.0, w.clone))
+    });
+    let (share, clone) = shares.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (share > 5.0).then(|| {
+        let cause =
+            format!("Worker {clone} waited {share:.0} % of the time for a CPU that others had.");
+        let remedy = "Stop the other load, or use fewer workers than CPUs.";
+        warning("cpu-shared", Some(&job.name), cause, remedy)
+    })
+}
+
+/// Direct I/O reaches the device one to one, so that what its counters show beyond it is
+/// somebody else's.
+fn device_shared(result: &RunResult) -> Option<Warning> {
+    let direct = |job: &Job| {
+        let Workload::Block(workload) = &job.workload else {
+            return false;
+        };
+        workload.targets.open.direct && job.engine.name != "null"
+    };
+    if result.disks.is_empty() || !result.plan.jobs().all(|(_, job)| direct(job)) {
+        return None;
+    }
+    let ours: u64 = result
+        .groups
+        .iter()
+        .flat_map(|g| &g.rates)
+        .map(|r| r.bytes.0)
+        .sum();
+    let seen: u64 = result
+        .disks
+        .iter()
+        .map(|d| d.read_bytes.0 + d.write_bytes.0)
+        .sum();
+    let excess = seen.saturating_sub(ours);
+    (ours > 0 && excess * 50 > ours && result.plan.jobs().all(|(_, j)| j.bounds.ramp_ns.0 == 0))
+        .then(|| {
+            let share = excess as f64 / ours as f64 * 100.0;
+            let cause =
+                format!("The device moved {share:.0} % more bytes than this run asked for.");
+            warning(
+                "device-shared",
+                None,
+                cause,
+                "Stop the other load on the device.",
+            )
+        })
+}
+
+/// Threads that never sleep need a CPU each.
+fn oversubscribed(result: &RunResult, job: &Job) -> Option<Warning> {
+    let polls = job.engine.name == "null" || job.engine.flag("polled", false);
+    let cpus = result.host.cpus?;
+    (polls && job.clones > cpus).then(|| {
+        let cause = format!("{} workers that never sleep share {cpus} CPUs.", job.clones);
+        warning(
+            "oversubscribed",
+            Some(&job.name),
+            cause,
+            "Use no more workers than CPUs.",
+        )
+    })
+}
+
+fn compressible(job: &Job) -> Option<Warning> {
+    let Workload::Block(workload) = &job.workload else {
+        return None;
+    };
+    let content = &workload.content;
+    let plain = content.zero || content.pattern.is_some();
+    (plain && workload.mix.has(Kind::Write) && job.engine.name != "null").then(|| {
+        let what = if content.zero { "zeros" } else { "a pattern" };
+        let cause =
+            format!("The job writes {what}, which a device or file system may not store at all.");
+        warning(
+            "compressible",
+            Some(&job.name),
+            cause,
+            "Write random content (the default).",
         )
     })
 }

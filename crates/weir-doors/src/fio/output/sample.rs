@@ -77,6 +77,7 @@ pub(crate) fn worker(number: u32, ms: u64, kinds: Vec<KindResult>) -> WorkerResu
             involuntary_switches: 3,
             minor_faults: 11,
             major_faults: 1,
+            run_delay_ns: None,
         },
         depth: DepthUse {
             in_flight: [1, 0, 0, 0, operations - 1, 0, 0],
