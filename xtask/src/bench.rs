@@ -1,51 +1,77 @@
 //! Bench: weir beside a peer, in the same run, in turns.
 //!
-//! In: the name of a bench, and the number of rounds. Out: a table on the
-//! terminal and, between its markers, in `bench/README.md`, with machine,
-//! date, revision, command and the peer's version.
+//! In: the name of a bench, the names of cases (none: all), the number of
+//! rounds. Out: a table on the terminal; a whole run also puts it between its
+//! markers in `bench/README.md`, with machine, date, revision, command and the
+//! peer's version.
 //! A bench is one file under `bench/` and one line in [`BENCHES`]: it returns
 //! cases, and this file does the rest. Not here: the turns and the statistics
 //! (`ab`). Nothing here decides whether a test passes.
 
+#![expect(
+    clippy::cast_precision_loss,
+    reason = "counts become rates whose noise is far above 2^-53"
+)]
+
+mod bare;
+mod callgrind;
+mod child;
+mod fio;
+mod image;
 mod machine;
+mod same;
+mod side;
 mod startup;
 mod table;
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::ab::{self, Measure};
 use crate::cmd::Cmd;
 use crate::packages;
+use table::Row;
 
 /// A named set of cases against one peer.
 struct Bench {
     name: &'static str,
     what: &'static str,
-    /// Prints the peer's version.
-    peer: &'static str,
-    cases: fn() -> Result<Vec<Case>>,
+    /// The peer's version.
+    peer: fn() -> Result<String>,
+    rounds: usize,
+    cases: fn() -> Vec<Case>,
 }
 
-const BENCHES: &[Bench] = &[Bench {
-    name: "startup",
-    what: "how long an empty start takes, beside fio",
-    peer: "fio --version",
-    cases: startup::cases,
-}];
+const BENCHES: &[Bench] = &[
+    Bench {
+        name: "fio",
+        what: "rates, CPU time, instructions, start and memory beside fio",
+        peer: || Cmd::new("fio --version").read(),
+        rounds: 8,
+        cases: fio::cases,
+    },
+    Bench {
+        name: "same",
+        what: "weir beside itself: how often equal runs differ, in ROUNDS pairs",
+        peer: || {
+            Cmd::new(&side::text(&side::weir())?)
+                .arg("--version")
+                .read()
+        },
+        rounds: 100,
+        cases: same::cases,
+    },
+];
 
-/// One situation in which both sides are measured.
+/// One situation, measured on both sides; several rows if it has several metrics.
 struct Case {
-    name: &'static str,
-    metrics: Vec<Metric>,
-    weir: Box<Measure<'static>>,
-    peer: Box<Measure<'static>>,
+    name: String,
+    run: Box<dyn Fn(usize) -> Result<Vec<Row>>>,
 }
 
 /// One value that a measurement returns.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 struct Metric {
     name: &'static str,
     unit: &'static str,
@@ -55,10 +81,15 @@ struct Metric {
 /// What the ratio weir / peer is to be.
 #[derive(Clone, Copy, PartialEq)]
 enum Target {
+    AtLeast(f64),
     AtMost(f64),
+    /// The figure is there to be read.
+    None,
 }
 
-const ROUNDS: usize = 10;
+/// Where benches keep their files; not under the folder of the build, which
+/// may lie on another file system.
+const FOLDER: &str = "target/bench";
 
 /// The verb.
 pub(crate) fn run(args: &[String]) -> Result<()> {
@@ -70,43 +101,112 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         .iter()
         .find(|bench| bench.name == name)
         .with_context(|| format!("no bench `{name}`\n{}", list()))?;
-    let rounds = match rest {
-        [] => ROUNDS,
-        [rounds] => rounds.parse().context("ROUNDS is a whole number")?,
-        _ => bail!("usage: cargo xtask bench {name} [ROUNDS]"),
-    };
-    if rounds < 4 {
-        bail!("{rounds} rounds say nothing: 4 is the least");
-    }
+    let (wanted, rounds) = request(bench, rest)?;
     packages::ensure("bench");
+    prepare_folder()?;
     Cmd::new("cargo build --release -p weir").run()?;
+    Cmd::new("cargo build --release -p weir-run --example loop_cost").run()?;
     let mut rows = Vec::new();
-    for mut case in (bench.cases)()? {
-        println!("{}: {rounds} rounds", case.name);
-        let pairs = ab::interleave(rounds, &mut *case.weir, &mut *case.peer)?;
-        for (metric, pairs) in case.metrics.iter().zip(&pairs) {
-            rows.push(table::row(case.name, metric, &ab::compare(pairs)));
+    for case in (bench.cases)() {
+        if wanted.is_empty() || wanted.contains(&case.name) {
+            println!("\n{}:", case.name);
+            let of_case = (case.run)(rounds).with_context(|| case.name.clone())?;
+            print!("{}", table::plain(&of_case));
+            rows.extend(of_case);
         }
     }
-    let text = format!(
-        "{}\n{}",
-        machine::facts(bench, rounds)?,
-        table::render(&rows)
-    );
+    let facts = machine::facts(bench, rounds)?;
+    let text = format!("{facts}\n{}", table::render(&rows));
     println!("\n{text}");
-    table::write("bench/README.md", bench.name, &text)
+    if wanted.is_empty() {
+        table::write("bench/README.md", bench.name, &text)?;
+    }
+    Ok(())
 }
 
-/// The binary that `cargo build --release -p weir` made.
-fn weir() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-    PathBuf::from(target).join("release/weir")
+/// The cases that are asked for (none: all), and the number of rounds.
+fn request(bench: &Bench, words: &[String]) -> Result<(Vec<String>, usize)> {
+    let (mut wanted, mut rounds) = (Vec::new(), bench.rounds);
+    for word in words {
+        if let Ok(number) = word.parse() {
+            rounds = number;
+        } else {
+            wanted.push(word.clone());
+        }
+    }
+    ensure!(rounds >= 4, "{rounds} rounds say nothing: 4 is the least");
+    let cases: Vec<String> = (bench.cases)().into_iter().map(|case| case.name).collect();
+    if let Some(unknown) = wanted.iter().find(|name| !cases.contains(name)) {
+        bail!(
+            "bench {} has no case `{unknown}`; it has {}",
+            bench.name,
+            cases.join(", ")
+        );
+    }
+    Ok((wanted, rounds))
+}
+
+fn prepare_folder() -> Result<()> {
+    std::fs::create_dir_all(FOLDER).context(FOLDER)
+}
+
+/// Both sides in turns: a row per metric.
+fn in_turns(
+    case: &str,
+    metrics: &[Metric],
+    rounds: usize,
+    weir: &mut Measure<'_>,
+    peer: &mut Measure<'_>,
+) -> Result<Vec<Row>> {
+    let pairs = ab::interleave(rounds, weir, peer)?;
+    let rows = metrics.iter().zip(&pairs);
+    Ok(rows
+        .map(|(metric, pairs)| Row::of(case, metric, &ab::compare(pairs)))
+        .collect())
 }
 
 fn list() -> String {
-    let mut text = String::from("usage: cargo xtask bench NAME [ROUNDS]\n");
+    let mut text = String::from("usage: cargo xtask bench NAME [CASE...] [ROUNDS]\n");
     for bench in BENCHES {
-        let _ = writeln!(text, "  {:<12} {}", bench.name, bench.what);
+        let _ = writeln!(text, "  {:<6} {}", bench.name, bench.what);
+        for case in (bench.cases)() {
+            let _ = writeln!(text, "         {}", case.name);
+        }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_request_names_cases_and_rounds_in_any_order() {
+        let fio = &BENCHES[0];
+        assert_eq!(request(fio, &[]).unwrap(), (vec![], fio.rounds));
+        let some = request(fio, &words("null-1 12 start-64")).unwrap();
+        assert_eq!(some, (words("null-1 start-64"), 12));
+    }
+
+    #[test]
+    fn an_unknown_case_is_refused_with_the_list() {
+        let error = request(&BENCHES[0], &words("null-2")).unwrap_err();
+        assert!(error.to_string().contains("null-1, null-32"), "{error}");
+        assert!(request(&BENCHES[0], &words("null-1 3")).is_err());
+    }
+
+    #[test]
+    fn no_two_cases_of_a_bench_share_a_name() {
+        for bench in BENCHES {
+            let mut names: Vec<String> = (bench.cases)().into_iter().map(|c| c.name).collect();
+            let all = names.len();
+            names.sort();
+            names.dedup();
+            assert_eq!(names.len(), all);
+        }
+    }
 }

@@ -5,7 +5,7 @@
 //! `$ `, so that each can be repeated by hand.
 //! Not here: anything that a user of weir runs.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -65,8 +65,8 @@ const VERBS: &[Verb] = &[
     },
     Verb {
         name: "bench",
-        arguments: "[NAME [ROUNDS]]",
-        what: "measure side by side with a peer; the table goes to bench/README.md",
+        arguments: "[NAME [CASE...] [ROUNDS]]",
+        what: "measure side by side with a peer; a whole run's table goes to bench/README.md",
         run: bench::run,
     },
     Verb {

@@ -11,7 +11,7 @@ use crate::cmd::Cmd;
 pub(super) fn facts(bench: &Bench, rounds: usize) -> Result<String> {
     let date = Cmd::new("date -u +%F").read()?;
     let revision = Cmd::new("git describe --always --dirty").read();
-    let peer = Cmd::new(bench.peer).read()?;
+    let peer = (bench.peer)()?;
     let kernel = first_line("/proc/sys/kernel/osrelease");
     let clock = first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     let cpus = std::thread::available_parallelism()?;

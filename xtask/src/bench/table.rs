@@ -3,6 +3,8 @@
 //! In: comparisons. Out: Markdown; the part of a file between the two markers
 //! of a bench, replaced or appended. Not here: the statistics (`ab`).
 
+use std::fmt::Write as _;
+
 use anyhow::{Context, Result};
 
 use super::{Metric, Target};
@@ -12,32 +14,126 @@ const HEAD: &str = "| case | metric | weir | peer | weir / peer | 95 % interval 
                     |---|---|--:|--:|--:|---|---|---|\n";
 
 /// One line: a metric of a case.
-pub(super) fn row(case: &str, metric: &Metric, result: &Comparison) -> String {
-    let (target, met) = match metric.target {
-        Target::AtMost(limit) => (format!("≤ {limit}"), result.ratio <= limit),
-    };
-    format!(
-        "| {case} | {} ({}) | {} | {} | **{:.3}** | {:.3} … {:.3} | {target} | {} |\n",
-        metric.name,
-        metric.unit,
-        value(&result.weir),
-        value(&result.peer),
-        result.ratio,
-        result.low,
-        result.high,
-        if met { "met" } else { "missed" },
-    )
+pub(super) struct Row {
+    case: String,
+    metric: String,
+    weir: String,
+    peer: String,
+    ratio: String,
+    interval: String,
+    target: String,
+    verdict: &'static str,
 }
 
-pub(super) fn render(rows: &[String]) -> String {
+impl Row {
+    /// A metric measured in rounds.
+    pub(super) fn of(case: &str, metric: &Metric, result: &Comparison) -> Self {
+        let value = result.ratio.map(|ratio| ratio.value);
+        let ends = result.ratio.and_then(|r| Some((r.low?, r.high?)));
+        let mut row = Self::empty(case, metric);
+        row.weir = spread(&result.weir);
+        row.peer = spread(&result.peer);
+        row.interval = ends.map_or("–".to_owned(), |(low, high)| {
+            format!("{low:.3} … {high:.3}")
+        });
+        row.judged(value, metric.target)
+    }
+
+    /// A metric without chance in it: one value a side.
+    pub(super) fn exact(case: &str, metric: &Metric, weir: f64, peer: f64) -> Self {
+        let mut row = Self::empty(case, metric);
+        row.weir = significant(weir);
+        row.peer = significant(peer);
+        row.interval.replace_range(.., "exact");
+        row.judged(Some(weir / peer), metric.target)
+    }
+
+    /// A share of weir's own runs.
+    pub(super) fn share(case: &str, metric: &Metric, hits: usize, of: usize) -> Self {
+        let mut row = Self::empty(case, metric);
+        row.weir = format!("{hits} of {of}");
+        let share = (of > 0).then(|| hits as f64 / of as f64);
+        row.judged(share, metric.target)
+    }
+
+    /// A metric that could not be measured.
+    pub(super) fn not_measured(case: &str, metric: &Metric, why: &str) -> Self {
+        let mut row = Self::empty(case, metric);
+        row.interval = format!("not measured: {}", why.replace(['\n', '|'], " "));
+        row
+    }
+
+    fn empty(case: &str, metric: &Metric) -> Self {
+        let none = || "–".to_owned();
+        Self {
+            case: case.to_owned(),
+            metric: format!("{} ({})", metric.name, metric.unit),
+            weir: none(),
+            peer: none(),
+            ratio: none(),
+            interval: none(),
+            target: match metric.target {
+                Target::AtLeast(limit) => format!("≥ {limit}"),
+                Target::AtMost(limit) => format!("≤ {limit}"),
+                Target::None => none(),
+            },
+            verdict: "",
+        }
+    }
+
+    fn judged(mut self, ratio: Option<f64>, target: Target) -> Self {
+        let Some(ratio) = ratio else { return self };
+        let verdict = |met| if met { "met" } else { "missed" };
+        self.ratio = format!("**{ratio:.3}**");
+        self.verdict = match target {
+            Target::AtLeast(limit) => verdict(ratio >= limit),
+            Target::AtMost(limit) => verdict(ratio <= limit),
+            Target::None => "",
+        };
+        self
+    }
+
+    fn cells(&self) -> [&str; 8] {
+        [
+            &self.case,
+            &self.metric,
+            &self.weir,
+            &self.peer,
+            &self.ratio,
+            &self.interval,
+            &self.target,
+            self.verdict,
+        ]
+    }
+}
+
+/// Rows as they come, for the terminal.
+pub(super) fn plain(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for row in rows {
+        let [_, metric, weir, peer, ratio, interval, target, verdict] = row.cells();
+        let ratio = ratio.trim_matches('*');
+        let _ = writeln!(
+            text,
+            "  {metric}: {weir} / {peer} = {ratio} ({interval}), target {target} {verdict}"
+        );
+    }
+    text
+}
+
+/// The table.
+pub(super) fn render(rows: &[Row]) -> String {
+    let mut text = HEAD.to_owned();
+    for row in rows {
+        let _ = writeln!(text, "| {} |", row.cells().join(" | "));
+    }
     format!(
-        "{HEAD}{}\nMedians ± median absolute deviation; the interval is a bootstrap over rounds.\n",
-        rows.concat()
+        "{text}\nMedians ± median absolute deviation; the interval is a bootstrap over rounds.\n"
     )
 }
 
 /// Four significant digits; the deviation as a share of the median.
-fn value(spread: &Spread) -> String {
+fn spread(spread: &Spread) -> String {
     let percent = 100.0 * spread.deviation / spread.median;
     format!("{} ± {percent:.1} %", significant(spread.median))
 }
@@ -85,6 +181,14 @@ mod tests {
         assert!(replace(&second, "net", "three\n").starts_with(&second));
     }
 
+    fn metric(target: Target) -> Metric {
+        Metric {
+            name: "wall time",
+            unit: "ms",
+            target,
+        }
+    }
+
     #[test]
     fn a_row_says_whether_the_target_is_met() {
         let side = |median| Spread {
@@ -94,22 +198,30 @@ mod tests {
         let result = Comparison {
             weir: side(3.0),
             peer: side(4.0),
-            ratio: 0.75,
-            low: 0.7,
-            high: 0.8,
+            ratio: Some(weir_stats::Estimate::within(0.75, 0.7, 0.8)),
         };
-        let metric = |limit| Metric {
-            name: "wall time",
-            unit: "ms",
-            target: Target::AtMost(limit),
-        };
-        let line = row("start", &metric(0.9), &result);
-        assert_eq!(
-            line,
-            "| start | wall time (ms) | 3.000 ± 1.0 % | 4.000 ± 1.0 % | **0.750** \
-             | 0.700 … 0.800 | ≤ 0.9 | met |\n"
+        let line = |target| render(&[Row::of("start", &metric(target), &result)]);
+        assert!(
+            line(Target::AtMost(0.9)).contains(
+                "| start | wall time (ms) | 3.000 ± 1.0 % | 4.000 ± 1.0 % | **0.750** \
+                 | 0.700 … 0.800 | ≤ 0.9 | met |\n"
+            ),
+            "{}",
+            line(Target::AtMost(0.9))
         );
-        assert!(row("start", &metric(0.5), &result).contains("missed"));
+        assert!(line(Target::AtMost(0.5)).contains("| ≤ 0.5 | missed |"));
+        assert!(line(Target::AtLeast(0.7)).contains("| ≥ 0.7 | met |"));
+        assert!(line(Target::None).contains("| – |  |"));
+    }
+
+    #[test]
+    fn a_row_without_a_value_says_why_and_judges_nothing() {
+        let row = Row::not_measured("psync", &metric(Target::AtMost(1.0)), "no valgrind");
+        let text = render(&[row]);
+        assert!(
+            text.contains("| – | not measured: no valgrind | ≤ 1 |  |"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -1,0 +1,150 @@
+//! Instructions per operation in user mode, counted by callgrind.
+//!
+//! In: a job, run with two numbers of operations. Out: the difference of the
+//! two counts of the worker's thread, per operation: start and end cancel, and
+//! what other threads do while time passes does not disturb.
+//! Not here: rates; nothing under callgrind has a meaningful speed.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+use super::image::Image;
+use super::side::{self, Side};
+use super::table::Row;
+use super::{Case, FOLDER, Metric, Target, child};
+use crate::cmd;
+
+const FEW: u64 = 20_000;
+const MANY: u64 = 60_000;
+
+/// Name, engine and depth, target, whether it reads a file.
+const JOBS: &[(&str, &str, f64, bool)] = &[
+    ("null-1", "--ioengine=null --iodepth=1", 0.2, false),
+    ("null-32", "--ioengine=null --iodepth=32", 0.2, false),
+    ("psync", "--ioengine=psync", 0.25, true),
+    (
+        "io_uring-1",
+        "--ioengine=io_uring --iodepth=1 --direct=1",
+        0.25,
+        true,
+    ),
+    (
+        "io_uring-32",
+        "--ioengine=io_uring --iodepth=32 --direct=1",
+        0.25,
+        true,
+    ),
+    (
+        "libaio-1",
+        "--ioengine=libaio --iodepth=1 --direct=1",
+        0.25,
+        true,
+    ),
+    (
+        "libaio-32",
+        "--ioengine=libaio --iodepth=32 --direct=1",
+        0.25,
+        true,
+    ),
+];
+
+pub(super) fn cases() -> impl Iterator<Item = Case> {
+    JOBS.iter().map(|&(name, engine, limit, file)| Case {
+        name: format!("instructions-{name}"),
+        run: Box::new(move |_| measure(name, engine, limit, file)),
+    })
+}
+
+fn measure(name: &str, engine: &str, limit: f64, file: bool) -> Result<Vec<Row>> {
+    let case = format!("instructions-{name}");
+    let metric = Metric {
+        name: "user instructions",
+        unit: "per operation",
+        target: Target::AtMost(limit),
+    };
+    let image = file.then(Image::on_disk).transpose()?;
+    let options = format!(
+        "--name=bench --rw=randread --bs=4k --size=1g --io_size=100g --norandommap=1 --thread=1 \
+         {engine}{}",
+        image.as_ref().map_or(String::new(), Image::option),
+    );
+    let both = per_operation(Side::Weir, &options)
+        .and_then(|weir| Ok((weir, per_operation(Side::Fio, &options)?)));
+    Ok(vec![match both {
+        Ok((weir, fio)) => Row::exact(&case, &metric, weir, fio),
+        Err(error) => Row::not_measured(&case, &metric, &format!("{error:#}")),
+    }])
+}
+
+fn per_operation(side: Side, options: &str) -> Result<f64> {
+    let few = count(side, options, FEW)?;
+    let many = count(side, options, MANY)?;
+    ensure!(
+        few.len() == many.len(),
+        "the number of threads differs between runs"
+    );
+    // The worker is the thread that grew most.
+    let grown = few
+        .iter()
+        .zip(&many)
+        .map(|(few, many)| many.saturating_sub(*few));
+    let most = grown.max().context("no thread was counted")?;
+    Ok(most as f64 / (MANY - FEW) as f64)
+}
+
+/// Instructions of each thread of a run.
+fn count(side: Side, options: &str, operations: u64) -> Result<Vec<u64>> {
+    let folder = Path::new(FOLDER).join("callgrind");
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir_all(&folder)?;
+    let valgrind = cmd::find("valgrind").context("valgrind is not installed")?;
+    let mut words = vec![
+        side::text(&valgrind)?,
+        "--tool=callgrind".to_owned(),
+        "--separate-threads=yes".to_owned(),
+        format!("--callgrind-out-file={}", side::text(&folder.join("out"))?),
+    ];
+    words.extend(side.words(&format!("{options} --number_ios={operations}"))?);
+    println!("$ {}", words.join(" "));
+    let done = side::done(child::run(&words)?)?;
+    ensure!(
+        done.operations == operations,
+        "{} did {} operations instead of {operations}",
+        side.name(),
+        done.operations
+    );
+    let mut threads: Vec<_> = fs::read_dir(&folder)?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<_>>()?;
+    threads.sort();
+    // `out` itself is the frame; `out-01` and so on are the threads.
+    threads.retain(|path| path.to_string_lossy().contains("out-"));
+    threads
+        .iter()
+        .map(|path| total(&fs::read_to_string(path)?))
+        .collect()
+}
+
+/// The line `totals: N` of a profile.
+fn total(profile: &str) -> Result<u64> {
+    let line = profile
+        .lines()
+        .find_map(|line| line.strip_prefix("totals: "));
+    Ok(line.context("a profile without totals")?.trim().parse()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_total_of_a_profile_is_found() {
+        let profile = "events: Ir\nfn=(1)\n12 400\ntotals: 12345\n";
+        assert_eq!(total(profile).unwrap(), 12_345);
+        assert!(total("events: Ir\n").is_err());
+    }
+}

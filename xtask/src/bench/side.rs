@@ -1,0 +1,131 @@
+//! The two programs that speak fio's command line, and what they say of a job.
+//!
+//! In: a side and the options of a job, the same words for both. Out: rate and
+//! operations from its JSON output, with what the process used.
+//! Not here: which jobs are measured.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::child::{self, Ended};
+use crate::cmd;
+
+/// A program with fio's command line.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Side {
+    Weir,
+    Fio,
+}
+
+/// What a job did.
+pub(super) struct Done {
+    pub(super) operations: u64,
+    pub(super) iops: f64,
+    pub(super) ended: Ended,
+}
+
+impl Side {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Weir => "weir",
+            Self::Fio => "fio",
+        }
+    }
+
+    /// The command line of a job.
+    pub(super) fn words(self, options: &str) -> Result<Vec<String>> {
+        let mut words = match self {
+            Self::Weir => vec![text(&weir())?, "fio".to_owned()],
+            Self::Fio => vec![text(&cmd::find("fio").context("fio is not installed")?)?],
+        };
+        words.extend(options.split_whitespace().map(str::to_owned));
+        words.push("--output-format=json".to_owned());
+        Ok(words)
+    }
+
+    /// Runs a job of reads.
+    pub(super) fn run(self, options: &str) -> Result<Done> {
+        done(child::run(&self.words(options)?)?)
+    }
+}
+
+/// Reads what the JSON output says of the first job's reads.
+pub(super) fn done(ended: Ended) -> Result<Done> {
+    // fio puts its notes before the document.
+    let begin = ended.stdout.find('{').unwrap_or(0);
+    let output: Value = serde_json::from_str(&ended.stdout[begin..])
+        .with_context(|| format!("no JSON: {}", ended.stdout))?;
+    let read = &output["jobs"][0]["read"];
+    let operations = read["total_ios"].as_u64().context("no `total_ios`")?;
+    let iops = read["iops"].as_f64().context("no `iops`")?;
+    let wall = ended.wall.as_secs_f64();
+    ensure!(
+        operations as f64 <= iops * wall,
+        "{operations} operations in {wall} s are not {iops} per second"
+    );
+    Ok(Done {
+        operations,
+        iops,
+        ended,
+    })
+}
+
+/// Prints what both sides run, so that it can be repeated by hand.
+pub(super) fn show(options: &str) -> Result<()> {
+    for side in [Side::Weir, Side::Fio] {
+        println!("$ {}", side.words(options)?.join(" "));
+    }
+    Ok(())
+}
+
+/// The binary that `cargo build --release -p weir` made.
+pub(super) fn weir() -> PathBuf {
+    built("weir")
+}
+
+/// A program from the folder of release builds.
+pub(super) fn built(name: &str) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    PathBuf::from(target).join("release").join(name)
+}
+
+pub(super) fn text(path: &Path) -> Result<String> {
+    let text = path.to_str().context("a path that is not UTF-8")?;
+    Ok(text.to_owned())
+}
+
+/// The CPU that pinned workers get: the last one, far from what the system
+/// prefers.
+pub(super) fn cpu() -> usize {
+    std::thread::available_parallelism().map_or(0, |count| count.get() - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn ended(iops: f64) -> Ended {
+        Ended {
+            stdout: format!(
+                "note: something\n{{\"jobs\":[{{\"read\":{{\"total_ios\":100,\"iops\":{iops}}}}}]}}"
+            ),
+            wall: Duration::from_secs(1),
+            cpu: Duration::from_secs(1),
+            resident_kib: 1,
+        }
+    }
+
+    #[test]
+    fn a_rate_is_read_past_the_notes() {
+        let done = done(ended(125.0)).unwrap();
+        assert_eq!((done.operations, done.iops), (100, 125.0));
+    }
+
+    #[test]
+    fn a_rate_below_what_was_done_in_the_whole_time_is_refused() {
+        assert!(done(ended(50.0)).is_err());
+    }
+}
