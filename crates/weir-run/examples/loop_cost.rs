@@ -4,11 +4,13 @@
     clippy::cast_precision_loss,
     reason = "a program that prints"
 )]
-//! What the worker loop costs beside a bare loop of the same clock reads and updates.
+//! What the worker loop costs beside a bare loop of the same reads and updates.
 //!
-//! Prints nanoseconds per operation: bare and weir's, for the inline loop (depth 1), the queued
-//! loop (depth 32) and the inline loop with a random map; alternating, the median of rounds.
-//! An argument sets the operations of a round.
+//! The bare loop draws the same offsets, reads the clock as often, and updates the same counters,
+//! slots and histograms; it has no engine, queue, bounds, pacing or faults.
+//! Without arguments: nanoseconds per operation of both, for the inline loop (depth 1), the
+//! queued loop (depth 32) and the inline loop with a random map, in turns, the median of rounds.
+//! With `weir|bare 1|32|map CPU`: the rate of one of them, pinned, once.
 
 use std::io;
 use std::sync::Arc;
@@ -21,10 +23,13 @@ use weir_run::{
     Completed, Engine, KINDS, LoopPlan, Measured, Operation, PacerPlan, Source, Submit, Wait,
     Worker, WorkerLive, drive,
 };
-use weir_stats::Recorder;
-use weir_sys::clock::{Clock, SharedScale, Tick};
+use weir_sys::CpuList;
+use weir_sys::clock::{Clock, Scale, SharedScale, Tick};
+use weir_sys::pin::set_affinity;
 
 const BLOCKS: u64 = 1 << 20;
+const DEPTH: u32 = 32;
+const LENGTH: u32 = 4096;
 
 /// Completes at once.
 struct Inline;
@@ -95,7 +100,7 @@ impl<G: Offsets> Source for Draws<G> {
         };
         Some(BlockOp {
             offset: block << 12,
-            length: 4096,
+            length: LENGTH,
             ..BlockOp::default()
         })
     }
@@ -107,14 +112,7 @@ fn weir<E: Engine<Op = BlockOp, Setup = ()>, G: Offsets>(
     depth: u32,
     operations: u64,
 ) -> f64 {
-    let measured = Measured {
-        latency: true,
-        split: !E::INLINE,
-        ..Measured::default()
-    };
-    let mut kinds = [None; KINDS];
-    kinds[0] = Some(measured);
-    let live = WorkerLive::new(kinds);
+    let live = recorders(!E::INLINE);
     let stop = AtomicU32::new(0);
     let release = clock.now();
     let worker = Worker {
@@ -145,24 +143,95 @@ fn weir<E: Engine<Op = BlockOp, Setup = ()>, G: Offsets>(
         / operations as f64
 }
 
-/// The same clock reads, random numbers and histogram updates, and nothing else.
-fn bare<G: Offsets>(clock: &Clock, mut offsets: G, histograms: usize, operations: u64) -> f64 {
-    let recorders: Vec<Recorder> = (0..histograms).map(|_| Recorder::new()).collect();
+/// What the loops record into.
+fn recorders(split: bool) -> WorkerLive {
+    let mut kinds = [None; KINDS];
+    kinds[0] = Some(Measured {
+        latency: true,
+        split,
+        ..Measured::default()
+    });
+    WorkerLive::new(kinds)
+}
+
+/// What both bare loops do per operation when it is issued.
+#[inline]
+fn issue<G: Offsets>(live: &WorkerLive, offsets: &mut G) {
+    let block = offsets.next_block().or_else(|| {
+        offsets.restart();
+        offsets.next_block()
+    });
+    live.at_offset.set(block.unwrap_or(0) << 12);
+    live.at_target.set(0);
+    live.kinds[0].issued.add(1);
+}
+
+fn bare_inline<G: Offsets>(clock: &Clock, mut offsets: G, operations: u64) -> f64 {
+    let live = recorders(false);
+    let kind = &live.kinds[0];
     let scale = clock.scale();
     let start = clock.now();
     let mut last = start;
     for _ in 0..operations {
-        if std::hint::black_box(offsets.next_block()).is_none() {
-            offsets.restart();
-        }
+        issue(&live, &mut offsets);
         let now = clock.now();
-        let nanos = scale.to_nanos(now.since(last));
-        for recorder in &recorders {
-            recorder.record(nanos);
-        }
+        kind.completed.add(1);
+        kind.bytes.add(LENGTH.into());
+        kind.lat.record(scale.to_nanos(now.since(last)));
         last = now;
     }
-    scale.to_nanos(last.since(start)) as f64 / operations as f64
+    per_operation(&scale, start, last, operations)
+}
+
+fn bare_queued<G: Offsets>(clock: &Clock, mut offsets: G, operations: u64) -> f64 {
+    let live = recorders(true);
+    let kind = &live.kinds[0];
+    let scale = clock.scale();
+    let mut slots = [(Tick(0), Tick(0)); DEPTH as usize];
+    let start = clock.now();
+    let mut now = start;
+    for _ in 0..operations / u64::from(DEPTH) {
+        for (depth, slot) in (1u32..).zip(&mut slots) {
+            issue(&live, &mut offsets);
+            live.depth[depth.ilog2().min(6) as usize].add(1);
+            slot.0 = now;
+            now = clock.now();
+            live.submitted[1].add(1);
+            slot.1 = now;
+        }
+        now = clock.now();
+        for (started, accepted) in std::hint::black_box(&slots) {
+            let slat = scale.to_nanos(accepted.since(*started));
+            let clat = scale.to_nanos(now.since(*accepted));
+            kind.completed.add(1);
+            kind.bytes.add(LENGTH.into());
+            kind.slat.record(slat);
+            kind.clat.record(clat);
+            kind.lat.record(slat + clat);
+        }
+        live.harvested[5].add(1);
+    }
+    per_operation(&scale, start, now, operations)
+}
+
+fn per_operation(scale: &Scale, start: Tick, end: Tick, operations: u64) -> f64 {
+    scale.to_nanos(end.since(start)) as f64 / operations as f64
+}
+
+/// Nanoseconds per operation of one loop in one situation.
+fn measure(clock: &Clock, which: &str, situation: &str, operations: u64) -> Option<f64> {
+    let blocks = BLOCKS.try_into().ok()?;
+    let uniform = || Uniform::new(blocks, Streams::new(1, 0).offsets());
+    let mapped = || UniformMapped::new(blocks, Streams::new(1, 0).offsets()).expect("memory");
+    Some(match (which, situation) {
+        ("weir", "1") => weir::<Inline, _>(clock, uniform(), 1, operations),
+        ("weir", "32") => weir::<Queued, _>(clock, uniform(), DEPTH, operations),
+        ("weir", "map") => weir::<Inline, _>(clock, mapped(), 1, operations),
+        ("bare", "1") => bare_inline(clock, uniform(), operations),
+        ("bare", "32") => bare_queued(clock, uniform(), operations),
+        ("bare", "map") => bare_inline(clock, mapped(), operations),
+        _ => return None,
+    })
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -170,31 +239,36 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-fn main() {
-    let wanted = std::env::args().nth(1).and_then(|n| n.parse().ok());
-    let operations = wanted.unwrap_or(2_000_000);
-    let (clock, _) = Clock::detect();
-    let blocks = BLOCKS.try_into().expect("not zero");
-    let uniform = || Uniform::new(blocks, Streams::new(1, 0).offsets());
-    let mapped = || UniformMapped::new(blocks, Streams::new(1, 0).offsets()).expect("memory");
-    let mut rounds = [const { Vec::new() }; 6];
-    for _ in 0..9 {
-        rounds[0].push(bare(&clock, uniform(), 1, operations));
-        rounds[1].push(weir::<Inline, _>(&clock, uniform(), 1, operations));
-        rounds[2].push(bare(&clock, uniform(), 3, operations));
-        rounds[3].push(weir::<Queued, _>(&clock, uniform(), 32, operations));
-        rounds[4].push(bare(&clock, mapped(), 1, operations));
-        rounds[5].push(weir::<Inline, _>(&clock, mapped(), 1, operations));
-    }
-    let [a, b, c, d, e, f] = rounds.map(median);
-    for (name, bare, weir) in [
-        ("depth 1 inline", a, b),
-        ("depth 32 queued", c, d),
-        ("depth 1 with map", e, f),
+fn compare(clock: &Clock) {
+    for (situation, name) in [
+        ("1", "depth 1 inline"),
+        ("32", "depth 32 queued"),
+        ("map", "depth 1 with map"),
     ] {
+        let (mut bare, mut weir) = (Vec::new(), Vec::new());
+        for _ in 0..9 {
+            bare.extend(measure(clock, "bare", situation, 1 << 21));
+            weir.extend(measure(clock, "weir", situation, 1 << 21));
+        }
+        let (bare, weir) = (median(bare), median(weir));
         println!(
             "{name:18} bare {bare:6.2} ns  weir {weir:6.2} ns  rate ratio {:.2}",
             bare / weir
         );
+    }
+}
+
+fn main() {
+    let (clock, _) = Clock::detect();
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.as_slice() {
+        [] => compare(&clock),
+        [which, situation, cpu] => {
+            let cpu: CpuList = cpu.parse().expect("a CPU's number");
+            set_affinity(&cpu).expect("pins");
+            let nanos = measure(&clock, which, situation, 1 << 24).expect("weir|bare 1|32|map");
+            println!("{}", 1e9 / nanos);
+        }
+        _ => println!("usage: loop_cost [weir|bare 1|32|map CPU]"),
     }
 }
