@@ -40,6 +40,8 @@ pub(super) struct Worker {
     pub(super) live: Arc<WorkerLive>,
     pub(super) thread_id: Arc<AtomicU32>,
     pub(super) stop: Arc<AtomicU32>,
+    /// When it alone was asked to end.
+    pub(super) stopped: Option<Tick>,
     pub(super) ready: bool,
     pub(super) ended: bool,
     pub(super) state: State,
@@ -242,19 +244,18 @@ impl RunningJob {
         }
         self.drain_trace();
         self.check_minimum(now);
-        let time_up = self.time_up(now);
-        if let Some(since) = self.ending.map(|e| e.1).or(time_up) {
-            let allowed = u64::try_from(grace.as_nanos()).unwrap_or(u64::MAX);
+        let asked = self.ending.map(|e| e.1).or(self.time_up(now));
+        let allowed = u64::try_from(grace.as_nanos()).unwrap_or(u64::MAX);
+        for worker in self.workers.iter_mut().filter(|w| !w.ended) {
+            let Some(since) = asked.into_iter().chain(worker.stopped).min() else {
+                continue;
+            };
+            kick::kick(worker.thread_id.load(Ordering::Relaxed));
             let waited = self.scale.load().to_nanos(now.since(since));
-            let give_up = at_once || waited > allowed;
-            for worker in self.workers.iter_mut().filter(|w| !w.ended) {
-                kick::kick(worker.thread_id.load(Ordering::Relaxed));
-                if give_up {
-                    worker.abandon(self.prepared.as_ref(), waited, at_once);
-                }
+            if at_once || waited > allowed {
+                worker.abandon(self.prepared.as_ref(), waited, at_once);
             }
         }
-        self.nudge_stopped();
     }
 
     /// Traces fill up fast; they are emptied at every look.
@@ -270,15 +271,6 @@ impl RunningJob {
         for worker in &self.workers {
             if let Some(queue) = &worker.live.trace {
                 file.drain(worker.number, queue, release, scale);
-            }
-        }
-    }
-
-    /// Workers that were stopped one by one.
-    fn nudge_stopped(&mut self) {
-        for worker in self.workers.iter().filter(|w| !w.ended) {
-            if worker.stop.load(Ordering::Relaxed) != 0 {
-                kick::kick(worker.thread_id.load(Ordering::Relaxed));
             }
         }
     }
@@ -301,6 +293,7 @@ impl RunningJob {
             }
             if let Some(message) = minimum.check(index, &worker.live, now) {
                 worker.failure = Some(failure("minimum_rate", Some(libc::EIO), message));
+                worker.stopped = Some(now);
                 worker.stop.store(1, Ordering::Relaxed);
             }
         }

@@ -66,6 +66,7 @@ impl Thread {
             live: Arc::clone(&self.live),
             thread_id: Arc::clone(&self.id),
             stop: Arc::clone(&self.stop),
+            stopped: None,
             ready: false,
             ended: false,
             state: State::NotStarted,

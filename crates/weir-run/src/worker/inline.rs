@@ -29,6 +29,7 @@ where
     let mut last_done = now;
     while state.ended.is_none() {
         let Some(op) = source.next(0) else { break };
+        let free_since = now;
         let mut intended = now;
         if paced {
             (now, intended) = wait_for_start(&mut state, &op, now);
@@ -39,6 +40,9 @@ where
         source.prepare(0, &op);
         if timed_prepare {
             now = account_preparation(&state, now);
+        }
+        if paced {
+            state.count_lateness(state.nanos(intended.max(free_since), now));
         }
         live.at_offset.set(op.offset());
         live.at_target.set(u64::from(op.target()));
@@ -96,9 +100,7 @@ fn wait_for_start<C: RunClock, O: Operation>(
     if intended <= now {
         return (now, intended);
     }
-    let woken = state.wait_until(intended);
-    state.count_lateness(state.nanos(intended, woken));
-    (woken, intended)
+    (state.wait_until(intended), intended)
 }
 
 #[inline(never)]

@@ -87,7 +87,10 @@ impl Diary {
     }
 
     pub(crate) fn read(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// A script that notes each operation as `name`.
@@ -153,6 +156,10 @@ impl Source for Reads {
         if let Some(prepare) = self.prepare {
             prepare();
         }
+    }
+
+    fn prepare_is_timed(&self) -> bool {
+        self.prepare.is_some()
     }
 }
 
@@ -293,7 +300,7 @@ pub(crate) fn interrupt(signals: &Signals, number: i32, times: u32) {
 
 impl Stage<'_> {
     /// Runs groups of scenes.
-    pub(crate) fn play(self, groups: Vec<Vec<Scene>>) -> RunResult {
+    pub(crate) fn play(mut self, groups: Vec<Vec<Scene>>) -> RunResult {
         let plan = Plan {
             schema: PLAN_SCHEMA.to_owned(),
             name: "scripted".to_owned(),
@@ -308,11 +315,17 @@ impl Stage<'_> {
                 .collect(),
         };
         let scripts = Scripts(groups.into_iter().flatten().collect());
+        let families: [&dyn Family; 1] = [&scripts];
+        let mut observer = |view: &LiveView| {
+            if let Some(observer) = &mut self.observer {
+                observer(view);
+            }
+        };
         let (clock, _) = Clock::detect();
         execute(
             &plan,
             RunControl {
-                families: &[&scripts],
+                families: &families,
                 clock,
                 clock_facts: ClockFacts::default(),
                 host: HostFacts::default(),
@@ -321,7 +334,7 @@ impl Stage<'_> {
                 signals: self.signals,
                 grace: self.grace,
                 announce: &|_| (),
-                observer: self.observer,
+                observer: Some(&mut observer),
                 calibrate: false,
             },
         )
@@ -408,8 +421,6 @@ pub(crate) fn workload() -> BlockWorkload {
             },
             open: OpenMode::default(),
             remove_after: false,
-            remove_each_loop: false,
-            open_files: None,
             allow_mounted_write: false,
         },
         region: Region::default(),
