@@ -262,7 +262,10 @@ impl Reader<'_> {
 
     fn atom(&mut self) -> Result<i128, Fault> {
         if self.take(&['-']).is_some() {
-            return self.nest(|r| r.atom().map(|v| -v));
+            return self.nest(|r| {
+                let value = r.atom()?;
+                r.checked(value.checked_neg())
+            });
         }
         if self.take(&['(']).is_some() {
             let value = self.nest(Self::sum)?;
@@ -376,7 +379,16 @@ mod tests {
         ] {
             assert_eq!(read(text), Some(value), "{text}");
         }
-        for text in ["(1/0)", "(1", "(1-2)", "(1))", "()", "(9^99)"] {
+        for text in [
+            "(1/0)",
+            "(1",
+            "(1-2)",
+            "(1))",
+            "()",
+            "(9^99)",
+            "-(0-2^126-2^126)",
+            "(-(0-2^126-2^126))",
+        ] {
             assert_eq!(read(text), None, "{text}");
         }
         assert_eq!(read(&"(".repeat(4000)), None);
