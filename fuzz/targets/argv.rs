@@ -1,0 +1,68 @@
+//! Command lines: the verb, then the reader of its door.
+//!
+//! The input is the arguments, one on each line, the program's name first. What a door accepts
+//! is compiled with no file at hand; words and refusals must be fit to be shown.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use weir_doors::top::{Verb, verb};
+use weir_doors::{Refusal, fio, run};
+use weir_fuzz::{Memory, catalogue, check, compile_in};
+use weir_jobfile::Request;
+
+fuzz_target!(|data: &[u8]| {
+    let text = String::from_utf8_lossy(data);
+    let arguments: Vec<String> = text.split('\n').map(str::to_owned).collect();
+    match verb(&arguments) {
+        Ok(Verb::Run(words)) => run_door(&words),
+        Ok(Verb::Fio(words)) => fio_door(&words),
+        Ok(Verb::Print(page)) => assert!(page.ends_with('\n')),
+        Ok(_) => {}
+        Err(refusal) => refused(&refusal, run::USAGE),
+    }
+});
+
+fn refused(refusal: &Refusal, code: u8) {
+    assert_eq!(refusal.code, code, "{refusal:?}");
+    assert!(refusal.message.trim().len() > 1, "{refusal:?}");
+    assert!(refusal.message.ends_with('\n'), "{refusal:?}");
+}
+
+fn run_door(words: &[String]) {
+    match run::read(words) {
+        Err(refusal) => refused(&refusal, run::USAGE),
+        Ok(run::Action::Print(page)) => assert!(page.ends_with('\n')),
+        Ok(run::Action::Run(run)) => {
+            if let run::Input::Jobs(request) = &run.input {
+                compiled(request);
+            }
+        }
+        Ok(_) => {}
+    }
+}
+
+fn fio_door(words: &[String]) {
+    match fio::read(words, &catalogue()) {
+        Err(refusal) => refused(&refusal, fio::USAGE),
+        Ok(fio::Action::Print(page)) => assert!(page.ends_with('\n')),
+        Ok(
+            fio::Action::Run(run)
+            | fio::Action::ParseOnly(run)
+            | fio::Action::ShowCommand(run)
+            | fio::Action::ShowPlan(run),
+        ) => {
+            assert!(!run.options.formats.is_empty());
+            compiled(&run.request);
+        }
+    }
+}
+
+fn compiled(request: &Request) {
+    let files = Memory::default();
+    let outcome = compile_in(request, &files);
+    check(&outcome, &files);
+    if let Err(errors) = &outcome {
+        assert!(fio::complaint(errors).ends_with('\n'));
+    }
+}
