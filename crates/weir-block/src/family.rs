@@ -100,11 +100,6 @@ fn check_words(context: &JobContext<'_>, workload: &BlockWorkload, entry: &Entry
             ),
         ));
     }
-    if targets.remove_each_loop {
-        failures.push(plan_failure(
-            "removing the files at each loop is not supported",
-        ));
-    }
     if job.engine.flag("polled", false) && !targets.open.direct {
         failures.push(plan_failure(format!(
             "{}: polled I/O passes the page cache by and needs direct I/O",
@@ -272,8 +267,8 @@ pub(crate) fn check_direct(
     let logical = facts.block.and_then(|block| block.logical_block);
     let (memory, offset) = match facts.direct_io {
         Some(DirectIo::Unsupported) => {
-            let message = "looks like your file system does not support direct=1/buffered=0";
-            return Err(site.failure("open", Some(libc::EINVAL), message));
+            let message = "the file system does not take direct I/O";
+            return Err(site.failure("direct_io", Some(libc::EINVAL), message));
         }
         Some(DirectIo::Supported { memory, offset }) => (memory, offset.or(logical)),
         _ => (None, logical),

@@ -51,13 +51,6 @@ impl Ready {
             .remarks
             .iter()
             .for_each(|remark| (context.announce)(remark));
-        let depth = job.depth.queue_depth.0;
-        if entry.info.synchronous && depth > 1 {
-            (context.announce)(
-                "note: both iodepth >= 1 and synchronous I/O engine are selected, queue depth \
-                 will be capped at 1",
-            );
-        }
         let mut targets: Vec<Vec<Target>> = found.parts.iter().map(|_| Vec::new()).collect();
         let only = workload.targets.create.only;
         let mut notes = Vec::new();

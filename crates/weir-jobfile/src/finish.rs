@@ -315,8 +315,6 @@ fn targets(draft: &Draft, engine: &EngineInfo, read_only: bool) -> Targets {
         create: draft.create,
         open,
         remove_after: draft.remove_after,
-        remove_each_loop: draft.remove_each_loop,
-        open_files: draft.open_files,
         allow_mounted_write: draft.allow_mounted_write,
     }
 }

@@ -340,10 +340,6 @@ pub struct Targets {
     pub open: OpenMode,
     /// Files are removed after the job.
     pub remove_after: bool,
-    /// Files are removed and laid out again at each loop.
-    pub remove_each_loop: bool,
-    /// Files open at the same time (all when absent).
-    pub open_files: Option<u32>,
     /// Writing to a mounted or held device is allowed.
     pub allow_mounted_write: bool,
 }

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_doors::Refusal;
-use weir_doors::fio::output::{banner, failures, json, normal, signal_notice};
+use weir_doors::fio::output::{banner, complaints, failures, json, normal, signal_notice};
 use weir_doors::fio::{Action, Eta, Format, Options, Run, USAGE, complaint, exit_code, read};
 use weir_jobfile::{Compiled, Context, compile};
 use weir_schema::RunResult;
@@ -128,7 +128,7 @@ fn measure(run: &Run) -> Outcome {
     if let Some(end) = result.ended_by {
         report.say(&signal_notice(end.signal));
     }
-    session::tell_failures(&result);
+    output::error(&complaints(&result));
     report.say(&failures(&result));
     report.finish(&document(&result, options, texts))?;
     // Threads of a hung job are left behind; what they printed has to be out first.

@@ -80,17 +80,16 @@ impl Layout {
 
 fn may_create(site: &Site, workload: &BlockWorkload) -> Result<(), Failure> {
     let targets = &workload.targets;
-    let refuse = |message: &str| Err(site.failure("layout", Some(libc::EPERM), message));
+    let refuse = |message: &str| Err(site.failure("create", Some(libc::EPERM), message));
     if targets.create.allow == Some(false) {
-        return refuse("file creation disallowed by allow_file_create=0");
+        return refuse("the file is missing or empty, and making files is not allowed");
     }
     if targets.open.read_only {
         return refuse("the file is missing or empty, and nothing may be written");
     }
     if targets.create.allow.is_none() && is_among_devices(&site.named.path) {
         return refuse(
-            "there is no such device (a file is made below /dev only if allow_file_create=1 says \
-             so)",
+            "there is no such device (a file is made below /dev only where the plan says so)",
         );
     }
     Ok(())

@@ -73,8 +73,8 @@ fn open(
             && errno == Errno::INVAL
             && rustix::fs::open(path, plain, mode).is_ok()
         {
-            let message = "looks like your file system does not support direct=1/buffered=0";
-            return site.failure("open", Some(errno.raw_os_error()), message);
+            let message = "the file system does not take direct I/O";
+            return site.failure("direct_io", Some(errno.raw_os_error()), message);
         }
         refused(site, flags, errno)
     })

@@ -47,21 +47,30 @@ pub(crate) struct Wish<'a> {
 /// Why there is no region.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Misplaced {
-    #[error("it has no size of its own: you need to specify size= (or filesize=)")]
+    #[error("it has no size of its own, so the size of the region or of the file has to be given")]
     NoSize,
-    #[error(
-        "you need to specify valid offset=: it begins at {start}, but the target ends at {end}"
-    )]
+    #[error("the region begins at offset {start}, but the target ends at {end}")]
     BehindTheEnd { start: u64, end: u64 },
     #[error("the region [{start}, {end}) is longer than the device, which has {size} bytes")]
     BeyondDevice { start: u64, end: u64, size: u64 },
     #[error(
-        "size too small, must not be less than minimum block size: {length} < {block} (the region \
-         begins at {start})"
+        "the region of {length} bytes from offset {start} is smaller than a block of {block} bytes"
     )]
     TooSmall { start: u64, length: u64, block: u64 },
     #[error("offset and size are too large to add up")]
     TooLarge,
+}
+
+impl Misplaced {
+    /// The stable word for the cause.
+    pub(crate) const fn cause(&self) -> &'static str {
+        match self {
+            Self::NoSize => "no_size",
+            Self::BehindTheEnd { .. } => "bad_offset",
+            Self::TooSmall { .. } => "too_small",
+            Self::BeyondDevice { .. } | Self::TooLarge => "plan",
+        }
+    }
 }
 
 fn share(percent: f64, of: u64) -> u64 {
@@ -369,7 +378,7 @@ mod tests {
             placed(&rest, READ(MIB))
                 .unwrap_err()
                 .to_string()
-                .contains("valid offset=")
+                .contains("but the target ends")
         );
     }
 
@@ -397,7 +406,7 @@ mod tests {
             ..Region::default()
         };
         let error = placed(&region, WRITE(0)).unwrap_err().to_string();
-        assert!(error.contains("4095 < 4096"), "{error}");
+        assert!(error.contains("4095 bytes from offset 0 is smaller than a block of 4096"), "{error}");
     }
 
     #[test]

@@ -166,10 +166,7 @@ pub(crate) fn survey(
             }];
         }
         if names.is_empty() {
-            let message = format!(
-                "{}: no target is named: you need to specify filename=",
-                job.name
-            );
+            let message = format!("{}: no file or device is named", job.name);
             return Err(failure("plan", Some(libc::EINVAL), message));
         }
         let count = names.len() as u64;
@@ -257,7 +254,7 @@ impl Sites {
             Some(Kind::Character) => Ground::Endless,
         };
         let extent = place(wish, ground)
-            .map_err(|why| site.failure("plan", Some(libc::EINVAL), &why.to_string()))?;
+            .map_err(|why| site.failure(why.cause(), Some(libc::EINVAL), &why.to_string()))?;
         site.end = site.end.max(extent.start + extent.length);
         if let (
             Ground::File {

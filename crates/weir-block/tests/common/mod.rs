@@ -145,8 +145,6 @@ fn workload(kind: Kind, files: FileNames) -> BlockWorkload {
                 ..OpenMode::default()
             },
             remove_after: false,
-            remove_each_loop: false,
-            open_files: None,
             allow_mounted_write: false,
         },
         region: Region::default(),

@@ -3,8 +3,8 @@
 use weir_schema::{Preallocate, Size};
 use weir_units::Bytes;
 
-use super::record::{OptionRecord, option};
-use super::{MAX_32, small};
+use super::record::{OptionRecord, option, refused};
+use super::small;
 use crate::diagnostic::Fault;
 use crate::value::{list, number::Scale};
 
@@ -56,8 +56,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .default("1")
         .long("The size is split evenly over them unless filesize is given.")
         .integer(1, 1 << 20, |d, n| d.file_count = small(n)),
-    option("openfiles", "Files open at the same time")
-        .integer(1, MAX_32, |d, n| d.open_files = Some(small(n))),
+    refused("openfiles", "Files open at the same time", "all files stay open; nrfiles sets how many there are"),
     option("size", "Bytes of the region that a job uses")
         .long("Over all files of the job, or a share of the file or device in percent.")
         .size(1, |d, s| d.region.size = Some(s)),
@@ -137,6 +136,10 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .bool(|d, on| d.open.drop_cache = on)
         .default("1"),
     option("unlink", "Remove the job's own files afterwards").bool(|d, on| d.remove_after = on),
-    option("unlink_each_loop", "Remove and lay out again at each loop")
-        .bool(|d, on| d.remove_each_loop = on),
+    refused(
+        "unlink_each_loop",
+        "Remove and lay out again at each loop",
+        "files are removed once, after the job, with unlink=1",
+    )
+    .neutral(&["0"]),
 ];

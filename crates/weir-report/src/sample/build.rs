@@ -274,8 +274,6 @@ fn workload(mix: Mix, block: u64) -> BlockWorkload {
                 ..OpenMode::default()
             },
             remove_after: false,
-            remove_each_loop: false,
-            open_files: None,
             allow_mounted_write: false,
         },
         region: Region::default(),

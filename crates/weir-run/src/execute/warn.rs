@@ -226,7 +226,7 @@ fn preempted(job: &JobResult) -> Option<Warning> {
             "preempted",
             Some(&job.name),
             cause,
-            "Pin the worker (cpus_allowed) or stop the other load.",
+            "Pin the worker to a CPU of its own or stop the other load.",
         )
     })
 }
@@ -266,7 +266,7 @@ fn instrument_cost(result: &RunResult, job: &JobResult) -> Option<Warning> {
             "instrument-cost",
             Some(&job.name),
             cause,
-            "Compare with the null engine, or use --no-latency.",
+            "Compare with the null engine, or measure without latencies.",
         )
     })
 }

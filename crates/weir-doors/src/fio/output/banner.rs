@@ -80,6 +80,32 @@ pub(crate) fn failed_workers(result: &RunResult) -> usize {
         .count()
 }
 
+/// What fio says about each job that failed, or weir's own sentence where fio has none.
+pub fn complaints(result: &RunResult) -> String {
+    let mut out = String::new();
+    for job in result.jobs() {
+        let Some(failure) = &job.failure else {
+            continue;
+        };
+        let name = &job.name;
+        push!(out, "fio: {name}: {}\n", failure.message);
+        match failure.cause.as_str() {
+            "create" => out.push_str("fio: file creation disallowed by allow_file_create=0\n"),
+            "direct_io" => {
+                let line = "fio: looks like your file system does not support direct=1/buffered=0";
+                push!(out, "{line}\n");
+            }
+            "no_size" => push!(out, "{name}: you need to specify size=\n"),
+            "bad_offset" => push!(out, "{name}: you need to specify valid offset=\n"),
+            "too_small" => {
+                out.push_str("fio: size too small, must not be less than minimum block size\n");
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
 /// One line for each worker that failed.
 pub fn failures(result: &RunResult) -> String {
     let mut out = String::new();

@@ -22,7 +22,7 @@ mod time;
 mod write;
 
 pub(crate) use banner::failed_workers;
-pub use banner::{banner, failures, signal_notice};
+pub use banner::{banner, complaints, failures, signal_notice};
 pub use json::json;
 pub use normal::normal;
 

@@ -129,8 +129,6 @@ fn workload(mix: Mix) -> BlockWorkload {
             },
             open: OpenMode::default(),
             remove_after: false,
-            remove_each_loop: false,
-            open_files: None,
             allow_mounted_write: false,
         },
         region: Region::default(),
