@@ -322,7 +322,10 @@ fn a_job_that_cannot_be_made_ready_fails_alone() {
 #[test]
 fn a_panicking_worker_is_a_failure_with_its_text_and_its_numbers() {
     let act = script(|clone, op| {
-        assert!(clone != 1 || op != 20, "scripted panic");
+        if clone == 1 && op == 20 {
+            std::thread::sleep(Duration::from_millis(2));
+            panic!("scripted panic");
+        }
         OK
     });
     let result = play(vec![
@@ -335,6 +338,7 @@ fn a_panicking_worker_is_a_failure_with_its_text_and_its_numbers() {
     let failure = job.failure.as_ref().unwrap();
     assert_eq!(failure.cause, "panic");
     assert_eq!(failure.message, "the worker panicked: scripted panic");
+    assert!(job.workers[1].span.unwrap().length() >= Nanos(2_000_000));
     assert_eq!(counts(named(&result, "other")), [40]);
 }
 
@@ -361,6 +365,11 @@ fn a_hung_worker_is_left_behind_with_its_place_and_its_numbers() {
     assert_eq!((fine.state, hung.state), (State::Done, State::Hung));
     assert!(reads(fine) > 0);
     assert_eq!(reads(hung), 5);
+    // Its time runs until it was left behind, so that its rates mean something.
+    assert!(hung.span.unwrap().length() >= Nanos(20_000_000));
+    let series = &hung.kind(Kind::Read).unwrap().series;
+    let covered: u64 = series.points().map(|p| p.length.0).sum();
+    assert!(covered >= 20_000_000, "{covered}");
     let failure = job.failure.as_ref().unwrap();
     assert_eq!(failure.cause, "hung");
     assert_eq!(failure.offset_bytes, Some(Bytes(5 * u64::from(BLOCK))));

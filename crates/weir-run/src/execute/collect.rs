@@ -17,7 +17,7 @@ use weir_units::{Bytes, BytesPerSec, Iops, Nanos, Percent};
 use crate::execute::running::{Ended, Worker};
 use crate::execute::sampler::{KindSamples, Sampled};
 use crate::execute::{Run, RunControl, warn};
-use crate::live::LiveKind;
+use crate::live::{LiveKind, WorkerLive};
 use crate::shape::is_open_loop;
 
 /// Counters of the disks behind the targets, taken when each first shows up.
@@ -203,7 +203,7 @@ fn worker_result(
     let ran = ended.release.filter(|_| live.started.get() > 0);
     let span = ran.map(|_| {
         let start = Tick(live.started.get());
-        let end = Tick(live.last_done.get()).max(start);
+        let end = last_done(live).or(worker.gone).unwrap_or(start).max(start);
         Span {
             start_ns: times.at(start),
             end_ns: times.at(end),
@@ -242,6 +242,11 @@ fn worker_result(
         prepare_ns: Some(Nanos(live.prepare_ns.get())).filter(|n| n.0 > 0),
         late_issues: is_open_loop(job).then(|| live.late.get()),
     }
+}
+
+/// The last completion; a worker that panicked or hangs left no note of it.
+pub(super) fn last_done(live: &WorkerLive) -> Option<Tick> {
+    Some(Tick(live.last_done.get())).filter(|&tick| tick > Tick(0))
 }
 
 fn kind_result(

@@ -44,6 +44,8 @@ pub(super) struct Worker {
     pub(super) stopped: Option<Tick>,
     pub(super) ready: bool,
     pub(super) ended: bool,
+    /// When the run learned that it had ended or was lost.
+    pub(super) gone: Option<Tick>,
     pub(super) state: State,
     pub(super) failure: Option<Failure>,
     pub(super) cpu: CpuUse,
@@ -224,6 +226,7 @@ impl RunningJob {
             Event::Ready(_) => worker.ready = true,
             Event::Ended(_, outcome) if !worker.ended => {
                 worker.ended = true;
+                worker.gone = Some(self.clock.now());
                 worker.cpu = outcome.cpu.unwrap_or_default();
                 let named = |target| self.prepared.target_name(worker.clone, target);
                 let (state, failure) = judge(outcome.stop, self.ending.map(|e| e.0), named);
@@ -253,6 +256,7 @@ impl RunningJob {
             kick::kick(worker.thread_id.load(Ordering::Relaxed));
             let waited = self.scale.load().to_nanos(now.since(since));
             if at_once || waited > allowed {
+                worker.gone = Some(now);
                 worker.abandon(self.prepared.as_ref(), waited, at_once);
             }
         }

@@ -11,6 +11,7 @@ use weir_stats::{Batch, BatchStore, Histogram, Moments, Series};
 use weir_sys::clock::{Scale, Tick};
 use weir_units::{Bytes, Nanos};
 
+use crate::execute::collect::last_done;
 use crate::live::{KINDS, WorkerLive};
 use crate::shape::is_open_loop;
 
@@ -152,7 +153,7 @@ impl JobSampler {
     pub(super) fn finish(mut self, now: Tick) -> Sampled {
         self.sample(now);
         for (live, samples) in self.lives.iter().zip(&mut self.sampled.workers) {
-            let end = Tick(live.last_done.get()).max(self.begin);
+            let end = last_done(live).unwrap_or(now).max(self.begin);
             let length = self.scale.to_nanos(end.since(self.begin));
             let whole = self.interval.0.saturating_mul(self.ticks_seen);
             let rest = Nanos(length.saturating_sub(whole).clamp(1, self.interval.0 - 1));

@@ -69,6 +69,7 @@ impl Thread {
             stopped: None,
             ready: false,
             ended: false,
+            gone: None,
             state: State::NotStarted,
             failure: None,
             cpu: CpuUse::default(),
