@@ -32,6 +32,9 @@ pub enum SchemaError {
         /// What was expected.
         wanted: &'static str,
     },
+    /// Figures that no run could have counted.
+    #[error("the figures under `{0}` add up to more than 64 bits hold")]
+    TooLarge(&'static str),
 }
 
 impl From<serde_json::Error> for SchemaError {
@@ -46,7 +49,8 @@ impl From<serde_json::Error> for SchemaError {
     }
 }
 
-fn check_version(text: &str, wanted: &'static str) -> Result<(), SchemaError> {
+/// Reads any JSON of a version.
+fn document(text: &str, wanted: &'static str) -> Result<Value, SchemaError> {
     let value: Value = serde_json::from_str(text)?;
     let found = value
         .get("schema")
@@ -54,9 +58,19 @@ fn check_version(text: &str, wanted: &'static str) -> Result<(), SchemaError> {
         .unwrap_or("nothing")
         .to_owned();
     if found == wanted {
-        Ok(())
+        Ok(value)
     } else {
         Err(SchemaError::Version { found, wanted })
+    }
+}
+
+/// The sum of all whole numbers within a value.
+fn total(value: &Value) -> u128 {
+    match value {
+        Value::Number(number) => number.as_u64().map_or(0, u128::from),
+        Value::Array(members) => members.iter().map(total).sum(),
+        Value::Object(members) => members.values().map(total).sum(),
+        _ => 0,
     }
 }
 
@@ -66,7 +80,7 @@ impl Plan {
     /// # Errors
     /// Not JSON, another shape, another version.
     pub fn from_json(text: &str) -> Result<Self, SchemaError> {
-        check_version(text, PLAN_SCHEMA)?;
+        document(text, PLAN_SCHEMA)?;
         Ok(serde_json::from_str(text)?)
     }
 
@@ -83,9 +97,15 @@ impl RunResult {
     /// Reads a stored result.
     ///
     /// # Errors
-    /// Not JSON, another shape, another version.
+    /// Not JSON, another shape, another version, figures that cannot be added up: whoever
+    /// reads a result need not expect a sum of its counts or times to overflow.
     pub fn from_json(text: &str) -> Result<Self, SchemaError> {
-        check_version(text, RESULT_SCHEMA)?;
+        let document = document(text, RESULT_SCHEMA)?;
+        for part in ["groups", "disks"] {
+            if document.get(part).map_or(0, total) > u128::from(u64::MAX) {
+                return Err(SchemaError::TooLarge(part));
+            }
+        }
         Ok(serde_json::from_str(text)?)
     }
 
@@ -110,4 +130,25 @@ pub fn json_schemas() -> [(&'static str, Value); 2] {
             schemars::schema_for!(RunResult).to_value(),
         ),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_whose_figures_cannot_be_added_up_is_refused() {
+        let text = |bytes: u64| {
+            let groups = format!(r#"[{{"jobs": [], "rates": [1, {{"bytes": {bytes}}}]}}]"#);
+            format!(r#"{{"schema": "{RESULT_SCHEMA}", "groups": {groups}}}"#)
+        };
+        let refusal = |text: &str| RunResult::from_json(text).unwrap_err();
+        let largest = refusal(&text(u64::MAX - 1));
+        assert!(matches!(largest, SchemaError::Shape { .. }), "{largest}");
+        let refused = refusal(&text(u64::MAX));
+        assert!(
+            matches!(refused, SchemaError::TooLarge("groups")),
+            "{refused}"
+        );
+    }
 }
