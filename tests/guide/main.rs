@@ -1,0 +1,237 @@
+//! The guide "Add an engine" is followed to the letter in a copy of the tree.
+//!
+//! In: `docs/book/src/add-an-engine.md`, whose code blocks are marked by comments
+//! `<!-- guide: create PATH -->`, ``<!-- guide: insert PATH after `LINE` -->`` and
+//! `<!-- guide: run -->`. The copy lies in the build's own folder and stays there, with its build,
+//! so that the second time is fast: only files that differ are written.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests, outside of test functions"
+)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use weir_schema::{Kind, RunResult, Stage};
+
+const GUIDE: &str = "docs/book/src/add-an-engine.md";
+const EXAMPLE: &str = "examples/delay.fio";
+/// What the example asks for: 256 operations of 2 ms each.
+const OPERATIONS: u64 = 256;
+/// A little less than 2 ms: two clocks are compared.
+const SHORTEST_NS: u64 = 1_990_000;
+
+/// What a comment of the guide asks for.
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    Create(String),
+    Insert { path: String, after: String },
+    Run,
+}
+
+/// A tree of files, by path.
+type Tree = BTreeMap<String, Vec<u8>>;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn copy() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("guide")
+}
+
+/// The files of the working tree that git knows or would take; none where there is no git.
+fn working_tree() -> Option<Tree> {
+    let listed = Command::new("git")
+        .args(["ls-files", "-z", "--cached", "--others"])
+        .arg("--exclude-standard")
+        .current_dir(root())
+        .output();
+    let listed = listed.ok().filter(|output| output.status.success())?;
+    let names = String::from_utf8(listed.stdout).unwrap();
+    // A listed file that is gone was deleted and not committed yet.
+    let read = |name: &str| Some((name.to_owned(), fs::read(root().join(name)).ok()?));
+    Some(names.split_terminator('\0').filter_map(read).collect())
+}
+
+/// The guide's steps, each with its block.
+fn steps(guide: &str) -> Vec<(Step, String)> {
+    let mut steps = Vec::new();
+    let mut lines = guide.lines();
+    while let Some(line) = lines.next() {
+        let Some(words) = line.strip_prefix("<!-- guide: ") else {
+            assert!(
+                !line.starts_with("```"),
+                "a block without a comment: {line}"
+            );
+            continue;
+        };
+        let words = words.strip_suffix(" -->").unwrap();
+        let step = match words.split_once(' ') {
+            Some(("create", path)) => Step::Create(path.to_owned()),
+            Some(("insert", rest)) => {
+                let (path, after) = rest.split_once(" after `").unwrap();
+                Step::Insert {
+                    path: path.to_owned(),
+                    after: after.strip_suffix('`').unwrap().to_owned(),
+                }
+            }
+            _ => Step::Run,
+        };
+        assert!(step != Step::Run || words == "run", "{line}");
+        lines.find(|line| line.starts_with("```")).unwrap();
+        let block = lines.by_ref().take_while(|line| *line != "```");
+        steps.push((step, block.flat_map(|line| [line, "\n"]).collect()));
+    }
+    steps
+}
+
+/// Puts `block` after the one line of the file that says `after`.
+fn insert(text: &str, after: &str, block: &str) -> String {
+    let hits = text.lines().filter(|line| line.trim() == after).count();
+    assert_eq!(hits, 1, "`{after}` has to stand in the file once");
+    let place = |line: &str| {
+        let block = if line.trim() == after { block } else { "" };
+        format!("{line}\n{block}")
+    };
+    text.lines().map(place).collect()
+}
+
+/// Applies a step to the files; commands are returned.
+fn apply(tree: &mut Tree, step: Step, block: String) -> Vec<String> {
+    match step {
+        Step::Create(path) => {
+            let before = tree.insert(path.clone(), block.into_bytes());
+            assert_eq!(before, None, "the guide creates {path}, which exists");
+        }
+        Step::Insert { path, after } => {
+            let file = tree.get_mut(&path);
+            let file = file.unwrap_or_else(|| panic!("the guide changes {path}: there is none"));
+            let text = String::from_utf8(std::mem::take(file)).unwrap();
+            *file = insert(&text, &after, &block).into_bytes();
+        }
+        Step::Run => return block.lines().map(str::to_owned).collect(),
+    }
+    Vec::new()
+}
+
+/// Makes the copy hold these files and nothing else beside its build.
+fn write(tree: &Tree) {
+    for (name, content) in tree {
+        let path = copy().join(name);
+        if fs::read(&path).ok().as_ref() != Some(content) {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+    }
+    remove_others(&copy(), tree);
+}
+
+fn remove_others(folder: &Path, tree: &Tree) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.strip_prefix(copy()).unwrap().to_str().unwrap();
+        if name == "target" {
+            continue;
+        }
+        if path.is_dir() {
+            remove_others(&path, tree);
+        } else if !tree.contains_key(name) {
+            fs::remove_file(path).unwrap();
+        }
+    }
+}
+
+/// Runs a command line of the guide in the copy. Its build needs no network and no other folder.
+fn shell(line: &str) -> Output {
+    let output = Command::new("sh")
+        .args(["-c", line])
+        .current_dir(copy())
+        .env("CARGO_NET_OFFLINE", "true")
+        .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0")
+        .env("CARGO_PROFILE_DEV_DEBUG", "0")
+        .env("CARGO_PROFILE_TEST_OPT_LEVEL", "0")
+        .env_remove("CARGO_TARGET_DIR")
+        .env_remove("CARGO_BUILD_TARGET_DIR")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{line}: {}\n{said}", output.status);
+    output
+}
+
+fn stdout(line: &str) -> String {
+    String::from_utf8(shell(line).stdout).unwrap()
+}
+
+/// weir's own result has every operation, none shorter than the engine's delay.
+fn check_house_door() {
+    let text = stdout(&format!("target/debug/weir run --format json {EXAMPLE}"));
+    let result = RunResult::from_json(&text).unwrap();
+    assert!(result.complete);
+    let job = result.jobs().next().unwrap();
+    let reads = job.workers[0].kind(Kind::Read).unwrap();
+    assert_eq!(reads.operations, OPERATIONS);
+    let fastest = reads.stage(Stage::Lat).unwrap().min().unwrap();
+    assert!(fastest >= SHORTEST_NS, "{fastest} ns");
+    assert_eq!(result.plan.jobs().next().unwrap().1.engine.name, "delay");
+}
+
+/// fio's JSON says the same.
+fn check_fio_door() {
+    let text = stdout(&format!(
+        "target/debug/weir fio --output-format=json {EXAMPLE}"
+    ));
+    let json: Value = serde_json::from_str(&text).unwrap();
+    let job = &json["jobs"][0];
+    assert_eq!(job["error"], 0);
+    assert_eq!(job["job options"]["ioengine"], "delay");
+    assert_eq!(job["read"]["total_ios"], OPERATIONS);
+    let fastest = job["read"]["lat_ns"]["min"].as_u64().unwrap();
+    assert!(fastest >= SHORTEST_NS, "{fastest} ns");
+}
+
+#[test]
+fn the_guide_to_a_new_engine_works_to_the_letter() {
+    let Some(mut tree) = working_tree() else {
+        let reason = "the_guide_to_a_new_engine: this tree is not under git";
+        if let Ok(path) = std::env::var("WEIR_SKIP_LOG") {
+            let log = fs::OpenOptions::new().append(true).create(true).open(path);
+            writeln!(log.unwrap(), "{reason}").unwrap();
+        }
+        return;
+    };
+    let guide = fs::read_to_string(root().join(GUIDE)).unwrap();
+    let mut commands = Vec::new();
+    for (step, block) in steps(&guide) {
+        commands.extend(apply(&mut tree, step, block));
+    }
+    write(&tree);
+
+    assert!(commands.len() > 1, "the guide runs something");
+    let said: Vec<String> = commands.iter().map(|line| stdout(line)).collect();
+    assert!(
+        said.iter().any(|text| text.contains("1 passed")),
+        "{said:?}"
+    );
+    assert!(
+        said.iter().any(|text| text.contains("delay_us")),
+        "{said:?}"
+    );
+    check_house_door();
+    check_fio_door();
+}
+
+#[test]
+fn an_insertion_follows_the_line_that_is_named() {
+    let text = "mod a;\n    &a::ENTRY,\nend\n";
+    assert_eq!(
+        insert(text, "&a::ENTRY,", "    &b::ENTRY,\n"),
+        "mod a;\n    &a::ENTRY,\n    &b::ENTRY,\nend\n"
+    );
+}
