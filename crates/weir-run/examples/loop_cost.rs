@@ -91,13 +91,10 @@ impl<G: Offsets> Source for Draws<G> {
     #[inline]
     fn next(&mut self, _slot: u32) -> Option<BlockOp> {
         self.left = self.left.checked_sub(1)?;
-        let block = match self.offsets.next_block() {
-            Some(block) => block,
-            None => {
-                self.offsets.restart();
-                self.offsets.next_block()?
-            }
-        };
+        let block = self.offsets.next_block().or_else(|| {
+            self.offsets.restart();
+            self.offsets.next_block()
+        })?;
         Some(BlockOp {
             offset: block << 12,
             length: LENGTH,
@@ -180,7 +177,7 @@ fn bare_inline<G: Offsets>(clock: &Clock, mut offsets: G, operations: u64) -> f6
         kind.lat.record(scale.to_nanos(now.since(last)));
         last = now;
     }
-    per_operation(&scale, start, last, operations)
+    per_operation(scale, start, last, operations)
 }
 
 fn bare_queued<G: Offsets>(clock: &Clock, mut offsets: G, operations: u64) -> f64 {
@@ -211,10 +208,10 @@ fn bare_queued<G: Offsets>(clock: &Clock, mut offsets: G, operations: u64) -> f6
         }
         live.harvested[5].add(1);
     }
-    per_operation(&scale, start, now, operations)
+    per_operation(scale, start, now, operations)
 }
 
-fn per_operation(scale: &Scale, start: Tick, end: Tick, operations: u64) -> f64 {
+fn per_operation(scale: Scale, start: Tick, end: Tick, operations: u64) -> f64 {
     scale.to_nanos(end.since(start)) as f64 / operations as f64
 }
 
