@@ -19,55 +19,79 @@ use crate::cmd;
 const FEW: u64 = 20_000;
 const MANY: u64 = 60_000;
 
-/// Name, engine and depth, target, whether it reads a file.
-const JOBS: &[(&str, &str, f64, bool)] = &[
-    ("null-1", "--ioengine=null --iodepth=1", 0.2, false),
-    ("null-32", "--ioengine=null --iodepth=32", 0.2, false),
-    ("psync", "--ioengine=psync", 0.25, true),
-    (
+/// A job whose instructions are counted.
+#[derive(Clone, Copy)]
+struct Job {
+    name: &'static str,
+    options: &'static str,
+    /// The file it reads.
+    on: Option<fn() -> Result<Image>>,
+    limit: f64,
+}
+
+const JOBS: &[Job] = &[
+    null("null-1", "--ioengine=null --iodepth=1 --size=4g"),
+    null("null-32", "--ioengine=null --iodepth=32 --size=4g"),
+    Job {
+        name: "psync",
+        options: "--ioengine=psync --size=256m",
+        on: Some(Image::in_memory),
+        limit: 0.25,
+    },
+    disk(
         "io_uring-1",
-        "--ioengine=io_uring --iodepth=1 --direct=1",
-        0.25,
-        true,
+        "--ioengine=io_uring --iodepth=1 --direct=1 --size=1g",
     ),
-    (
+    disk(
         "io_uring-32",
-        "--ioengine=io_uring --iodepth=32 --direct=1",
-        0.25,
-        true,
+        "--ioengine=io_uring --iodepth=32 --direct=1 --size=1g",
     ),
-    (
+    disk(
         "libaio-1",
-        "--ioengine=libaio --iodepth=1 --direct=1",
-        0.25,
-        true,
+        "--ioengine=libaio --iodepth=1 --direct=1 --size=1g",
     ),
-    (
+    disk(
         "libaio-32",
-        "--ioengine=libaio --iodepth=32 --direct=1",
-        0.25,
-        true,
+        "--ioengine=libaio --iodepth=32 --direct=1 --size=1g",
     ),
 ];
 
+const fn null(name: &'static str, options: &'static str) -> Job {
+    Job {
+        name,
+        options,
+        on: None,
+        limit: 0.2,
+    }
+}
+
+const fn disk(name: &'static str, options: &'static str) -> Job {
+    Job {
+        name,
+        options,
+        on: Some(Image::on_disk),
+        limit: 0.25,
+    }
+}
+
 pub(super) fn cases() -> impl Iterator<Item = Case> {
-    JOBS.iter().map(|&(name, engine, limit, file)| Case {
-        name: format!("instructions-{name}"),
-        run: Box::new(move |_| measure(name, engine, limit, file)),
+    JOBS.iter().map(|&job| Case {
+        name: format!("instructions-{}", job.name),
+        run: Box::new(move |_| measure(job)),
     })
 }
 
-fn measure(name: &str, engine: &str, limit: f64, file: bool) -> Result<Vec<Row>> {
-    let case = format!("instructions-{name}");
+fn measure(job: Job) -> Result<Vec<Row>> {
+    let case = format!("instructions-{}", job.name);
     let metric = Metric {
         name: "user instructions",
         unit: "per operation",
-        target: Target::AtMost(limit),
+        target: Target::AtMost(job.limit),
     };
-    let image = file.then(Image::on_disk).transpose()?;
+    let image = job.on.map(|lay_out| lay_out()).transpose()?;
     let options = format!(
-        "--name=bench --rw=randread --bs=4k --size=1g --io_size=100g --norandommap=1 --thread=1 \
-         {engine}{}",
+        "--name=bench --rw=randread --bs=4k --io_size=100g --norandommap=1 --thread=1 {}{}",
+        job.options,
         image.as_ref().map_or(String::new(), Image::option),
     );
     let both = per_operation(Side::Weir, &options)
@@ -85,13 +109,10 @@ fn per_operation(side: Side, options: &str) -> Result<f64> {
         few.len() == many.len(),
         "the number of threads differs between runs"
     );
-    // The worker is the thread that grew most.
-    let grown = few
-        .iter()
-        .zip(&many)
-        .map(|(few, many)| many.saturating_sub(*few));
-    let most = grown.max().context("no thread was counted")?;
-    Ok(most as f64 / (MANY - FEW) as f64)
+    // Both programs start the worker last.
+    let grown = few.last().zip(many.last());
+    let (few, many) = grown.context("no thread was counted")?;
+    Ok(many.saturating_sub(*few) as f64 / (MANY - FEW) as f64)
 }
 
 /// Instructions of each thread of a run.
