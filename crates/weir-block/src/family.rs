@@ -68,7 +68,7 @@ fn engine_of(context: &JobContext<'_>) -> Result<&'static Entry, Failure> {
     let name = &context.job.engine.name;
     let missing = |what: &str, remedy: &str| {
         let message = format!("engine `{name}`: this machine lacks {what} ({remedy})");
-        failure("engine", Some(libc::ENOSYS), message)
+        failure("missing", Some(libc::ENOSYS), message)
     };
     match (engine::find(name), engine::availability(name)) {
         (Some(entry), Availability::Ready) => Ok(entry),

@@ -25,7 +25,7 @@ pub use result::{
     Confidence, CpuUse, DepthUse, EndedBy, Failure, GroupResult, JobResult, KindResult,
     LatencyPercentile, Moments, Rates, RunResult, Span, Stage, StageHistogram, State, WorkerResult,
 };
-pub use warning::Warning;
+pub use warning::{WARNING_IDS, Warning};
 pub use workload::{
     Access, BlockSize, BlockSizes, BlockWorkload, Content, CreatePolicy, Distribution, FileNames,
     Flush, Generator, HotZone, Kind, Mix, OpenMode, PerKind, Preallocate, Region, SequencerStep,

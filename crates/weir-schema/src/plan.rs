@@ -12,7 +12,7 @@ use crate::workload::{PerKind, Workload};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Always [`crate::PLAN_SCHEMA`].
+    /// Always `weir.plan.v1`.
     pub schema: String,
     /// What the run is called: the job file's name, or the door's.
     pub name: String,

@@ -16,7 +16,7 @@ use crate::workload::Kind;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunResult {
-    /// Always [`crate::RESULT_SCHEMA`].
+    /// Always `weir.result.v1`.
     pub schema: String,
     /// Version of the program.
     pub weir_version: String,

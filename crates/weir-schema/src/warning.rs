@@ -16,3 +16,27 @@ pub struct Warning {
     /// One sentence of remedy.
     pub remedy: String,
 }
+
+/// Every id that a run can raise.
+pub const WARNING_IDS: &[&str] = &[
+    "cgroup-limit",
+    "clock-fallback",
+    "clock-residual",
+    "compressible",
+    "correlated",
+    "cpu-frequency",
+    "cpu-shared",
+    "cpu-steal",
+    "device-shared",
+    "few-samples",
+    "generator-limited",
+    "instrument-cost",
+    "never-written",
+    "not-registered",
+    "not-steady",
+    "oversubscribed",
+    "page-cache",
+    "preempted",
+    "short-run",
+    "trace",
+];

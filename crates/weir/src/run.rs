@@ -6,7 +6,8 @@ use weir_doors::Refusal;
 use weir_doors::run::{Action, Format, Input, Options, Progress, Run, USAGE, exit_code, read};
 use weir_jobfile::{Context, Diagnostic, compile};
 use weir_report::{ColorChoice, Flags, Style};
-use weir_schema::{Plan, RunResult};
+use weir_schema::{Plan, RunResult, SchemaError, Word};
+use weir_units::Percent;
 
 use crate::progress::{Mode, Shown};
 use crate::session::{self, Choices};
@@ -77,11 +78,11 @@ fn text_of(result: &RunResult, format: Format, options: &Options, on_stdout: boo
     match format {
         // Numbers of a result are finite, and everything else has a JSON form.
         Format::Json => weir_report::json(result).unwrap_or_default(),
-        Format::Text => weir_report::text(result, &style(options, on_stdout)),
+        Format::Text => weir_report::text(result, &style(result, options, on_stdout)),
     }
 }
 
-fn style(options: &Options, on_stdout: bool) -> Style {
+fn style(result: &RunResult, options: &Options, on_stdout: bool) -> Style {
     let flags = Flags {
         color: match options.color {
             Some(true) => ColorChoice::Always,
@@ -92,10 +93,19 @@ fn style(options: &Options, on_stdout: bool) -> Style {
         width: options.width.map(usize::from),
         ascii: options.ascii,
         raw: options.raw,
-        percentiles: options.percentiles.clone(),
+        percentiles: options.percentiles.clone().or_else(|| listed(result)),
     };
     let terminal = surroundings::terminal(&io::stdout());
     Style::detect(&flags, &surroundings::environment(), terminal)
+}
+
+/// The percentiles that the job file asks for, if it does.
+fn listed(result: &RunResult) -> Option<Vec<Percent>> {
+    let plan = &result.plan;
+    let asks = |words: &[Word]| words.iter().any(|w| w.key == "percentile_list");
+    let everywhere = asks(&plan.global_words);
+    let (_, job) = plan.jobs().find(|(_, j)| everywhere || asks(&j.words))?;
+    Some(job.recording.percentiles.clone())
 }
 
 fn progress_mode(progress: Progress) -> Mode {
@@ -141,7 +151,14 @@ fn stored_plan(path: &str) -> Result<Plan, Refusal> {
     };
     let text =
         std::fs::read_to_string(path).map_err(|e| refuse(format!("error: {path}: {e}\n")))?;
-    Plan::from_json(&text).map_err(|e| refuse(format!("error: {path}:{e}\n")))
+    Plan::from_json(&text).map_err(|e| {
+        let gap = if matches!(e, SchemaError::Version { .. }) {
+            " "
+        } else {
+            ""
+        };
+        refuse(format!("error: {path}:{gap}{e}\n"))
+    })
 }
 
 /// Measures the loop's own cost and nothing else.

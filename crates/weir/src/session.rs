@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use weir_doors::Refusal;
+use weir_doors::run::{LACKS, USAGE};
 use weir_run::Family;
 use weir_run::execute::{self, LiveView, RunControl};
 use weir_schema::{Plan, RunResult};
@@ -33,7 +34,7 @@ pub(crate) fn run(plan: &Plan, choices: Choices<'_>) -> Result<RunResult, Refusa
     let host = surroundings::host();
     let caught = signals::catch().map_err(|e| Refusal {
         message: format!("error: signals cannot be caught: {e}\n"),
-        code: 3,
+        code: LACKS,
     })?;
     let (clock, facts): (Clock, _) = detection.finish();
     let control = RunControl {
@@ -49,25 +50,31 @@ pub(crate) fn run(plan: &Plan, choices: Choices<'_>) -> Result<RunResult, Refusa
         observer: choices.observer,
         calibrate: true,
     };
-    if choices.all_or_nothing {
-        refuse_what_cannot_run(plan, &control)?;
-    }
+    refuse_what_cannot_run(plan, &control, choices.all_or_nothing)?;
     Ok(execute::execute(plan, control))
 }
 
-/// Every failure that is known before anything is touched, at once.
-fn refuse_what_cannot_run(plan: &Plan, control: &RunControl<'_>) -> Result<(), Refusal> {
-    let failures = execute::check(plan, control);
+/// Failures that are known before anything is touched, all at once: what the machine lacks ends
+/// every run, the rest those that shall run whole or not at all.
+fn refuse_what_cannot_run(
+    plan: &Plan,
+    control: &RunControl<'_>,
+    all_or_nothing: bool,
+) -> Result<(), Refusal> {
+    let mut failures = execute::check(plan, control);
+    let lacking = failures.iter().any(|(_, f)| f.cause == "missing");
+    if !all_or_nothing {
+        failures.retain(|(_, f)| f.cause == "missing");
+    }
     if failures.is_empty() {
         return Ok(());
     }
-    let lacking = failures.iter().all(|(_, f)| f.cause == "missing");
     let lines = failures
         .iter()
         .map(|(job, f)| format!("error: {job}: {}\n", f.message));
     Err(Refusal {
         message: lines.collect(),
-        code: if lacking { 3 } else { 2 },
+        code: if lacking { LACKS } else { USAGE },
     })
 }
 

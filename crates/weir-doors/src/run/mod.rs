@@ -11,12 +11,13 @@ mod tests;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use weir_jobfile::{Door, Request, Source};
+use weir_schema::WARNING_IDS;
 use weir_units::Percent;
 
 pub use flags::FLAGS;
 pub use plan::{LACKS, USAGE, exit_code};
 
-use crate::flags::command;
+use crate::flags::{command, nearest};
 use crate::refusal::Refusal;
 
 /// The end of the help text: examples, exit codes.
@@ -263,13 +264,28 @@ fn options(matches: &ArgMatches) -> Result<Options, Refusal> {
         ascii: matches.get_flag("ascii"),
         width,
         raw: matches.get_flag("raw"),
-        strict: match one(matches, "strict") {
-            None => Strict::No,
-            Some("") => Strict::All,
-            Some(list) => Strict::Ids(list.split(',').map(|id| id.trim().to_owned()).collect()),
-        },
+        strict: strict(one(matches, "strict"))?,
         no_latency: matches.get_flag("no-latency"),
     })
+}
+
+fn strict(list: Option<&str>) -> Result<Strict, Refusal> {
+    let list = match list {
+        None => return Ok(Strict::No),
+        Some("") => return Ok(Strict::All),
+        Some(list) => list,
+    };
+    let ids: Vec<&str> = list.split(',').map(str::trim).collect();
+    if let Some(odd) = ids.iter().find(|id| !WARNING_IDS.contains(id)) {
+        let near = nearest(odd, WARNING_IDS.iter().copied());
+        let hint = near.map_or_else(
+            || format!("the ids are {}", WARNING_IDS.join(", ")),
+            |near| format!("did you mean `{near}`?"),
+        );
+        let message = format!("error: --strict: no warning `{odd}`\n  help: {hint}");
+        return Err(Refusal::new(USAGE, message));
+    }
+    Ok(Strict::Ids(ids.into_iter().map(str::to_owned).collect()))
 }
 
 fn suffix(path: &str) -> Option<&str> {

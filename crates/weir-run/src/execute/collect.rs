@@ -96,13 +96,13 @@ pub(super) fn result(
     run.ended.sort_by_key(|e| e.index);
     let mut groups = vec![GroupResult::default(); plan.groups.len()];
     let mut host = control.host;
+    host.devices = std::mem::take(&mut run.devices);
     let mut family_warnings = Vec::new();
     let mut ended = run.ended.into_iter().peekable();
     for ((group, job), index) in plan.jobs().zip(0..) {
         let result = match ended.next_if(|e| e.index == index) {
             Some(ended) => {
                 if let Some(prepared) = &ended.prepared {
-                    note_devices(&mut host.devices, prepared.devices());
                     family_warnings.extend(warn::of_family(&job.name, prepared.as_ref()));
                     family_warnings.extend(warn::of_trace(&job.name, &ended.warnings));
                 }
@@ -137,7 +137,7 @@ pub(super) fn result(
 }
 
 /// Adds devices that another job has not named yet.
-fn note_devices(known: &mut Vec<DeviceFacts>, of_job: Vec<DeviceFacts>) {
+pub(super) fn note_devices(known: &mut Vec<DeviceFacts>, of_job: Vec<DeviceFacts>) {
     for device in of_job {
         if !known.contains(&device) {
             known.push(device);

@@ -27,7 +27,9 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use weir_schema::{ClockFacts, ExitAll, Failure, HostFacts, Job, Plan, RunResult, State};
+use weir_schema::{
+    ClockFacts, DeviceFacts, ExitAll, Failure, HostFacts, Job, Plan, RunResult, State,
+};
 use weir_sys::Tree;
 use weir_sys::clock::{Clock, Tick, Timeline};
 use weir_units::Nanos;
@@ -41,7 +43,7 @@ use running::{Ended, RunningJob};
 pub(crate) use thread::Event;
 
 /// The run looks around at least this often.
-const LONGEST_NAP: Duration = Duration::from_millis(50);
+const LONGEST_NAP: Duration = Duration::from_millis(10);
 /// While operations are traced it empties their queues this often.
 const TRACE_NAP: Duration = Duration::from_millis(10);
 /// While something is being ended it looks around this often.
@@ -191,6 +193,7 @@ struct Run<'a> {
     first_release: Option<Tick>,
     next_look: Tick,
     cancelled: bool,
+    devices: Vec<DeviceFacts>,
 }
 
 impl<'a> Run<'a> {
@@ -213,6 +216,7 @@ impl<'a> Run<'a> {
             first_release: None,
             next_look: origin,
             cancelled: false,
+            devices: Vec::new(),
         }
     }
 
@@ -261,6 +265,7 @@ impl<'a> Run<'a> {
             }
             Ok(prepared) => {
                 disks.note(&prepared.disks());
+                collect::note_devices(&mut self.devices, prepared.devices());
                 let setup = running::Setup {
                     entry,
                     prepared,

@@ -101,16 +101,15 @@ impl JobSampler {
         let window_ends = self.ticks_seen.is_multiple_of(self.per_window);
         let mut sums = [Counts::default(); KINDS];
         for (live, samples) in self.lives.iter().zip(&mut self.sampled.workers) {
-            if self.ramps && live.resets.get() == 0 {
-                continue;
-            }
+            let ramping = self.ramps && live.resets.get() == 0;
             for kind in Kind::DATA.map(Kind::index) {
-                let done = samples[kind].advance(
-                    counts(live, kind),
-                    window_ends,
-                    self.per_window,
-                    seconds,
-                );
+                // Until the worker has seen the end of ramp, what it did is not measured.
+                let now = if ramping {
+                    Counts::default()
+                } else {
+                    counts(live, kind)
+                };
+                let done = samples[kind].advance(now, window_ends, self.per_window, seconds);
                 sums[kind].operations += done.operations;
                 sums[kind].bytes += done.bytes;
             }
@@ -130,7 +129,8 @@ impl JobSampler {
     /// Latencies of this kind since the last sample, over all workers.
     fn latencies_since_last(&mut self, kind: usize) -> Histogram {
         let mut merged = Histogram::new();
-        for live in &self.lives {
+        let measured = |live: &&Arc<WorkerLive>| !self.ramps || live.resets.get() > 0;
+        for live in self.lives.iter().filter(measured) {
             let stage = if self.open_loop {
                 &live.kinds[kind].rlat
             } else {

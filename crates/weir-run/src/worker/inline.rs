@@ -46,8 +46,7 @@ where
         }
         live.at_offset.set(op.offset());
         live.at_target.set(u64::from(op.target()));
-        let kind = &live.kinds[op.kind_index() & 3];
-        kind.issued.add(1);
+        live.kinds[op.kind_index() & 3].issued.add(1);
         let Submit::Done(result) = engine.submit(0, &op) else {
             break;
         };
@@ -63,15 +62,7 @@ where
         }
         let lat = state.nanos(now, done);
         if result == i64::from(op.length()) {
-            kind.completed.add(1);
-            kind.bytes.add(u64::from(op.length()));
-            kind.lat.record(lat);
-            if plan.response {
-                kind.rlat.record(state.nanos(intended, done));
-            }
-            if state.is_traced() {
-                state.trace(&op, now, lat, 0);
-            }
+            state.record_whole(&op, now, intended, done, lat);
             now = done;
         } else {
             now = finish_rest(&mut state, engine, &op, result, now, intended);
@@ -121,19 +112,12 @@ fn finish_rest<E: Engine, C: RunClock>(
     started: Tick,
     intended: Tick,
 ) -> Tick {
-    let kind = &state.live().kinds[op.kind_index() & 3];
     let mut rest = *op;
     loop {
         let now = state.now();
         let lat = state.nanos(started, now);
         if result == i64::from(rest.length()) {
-            kind.completed.add(1);
-            kind.bytes.add(u64::from(op.length()));
-            kind.lat.record(lat);
-            kind.rlat.record(state.nanos(intended, now));
-            if state.is_traced() {
-                state.trace(op, started, lat, 0);
-            }
+            state.record_whole(op, started, intended, now, lat);
             return now;
         }
         let Rest::GoOn(moved) = state.incomplete(&rest, result, started, lat) else {

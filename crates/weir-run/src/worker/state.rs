@@ -2,6 +2,11 @@
 //!
 //! Everything here that is not inlined is off the hot path.
 
+#![expect(
+    clippy::inline_always,
+    reason = "parts of one loop, split for the reader only"
+)]
+
 use std::sync::atomic::Ordering;
 
 use weir_sys::clock::{Scale, Tick};
@@ -221,6 +226,28 @@ impl<'a, C: RunClock> State<'a, C> {
     #[inline]
     pub(super) fn is_traced(&self) -> bool {
         self.traced
+    }
+
+    /// Records an operation that an inline engine carried out as a whole.
+    #[inline(always)]
+    pub(super) fn record_whole<O: Operation>(
+        &self,
+        op: &O,
+        started: Tick,
+        intended: Tick,
+        done: Tick,
+        lat_ns: u64,
+    ) {
+        let kind = &self.worker.live.kinds[op.kind_index() & 3];
+        kind.completed.add(1);
+        kind.bytes.add(u64::from(op.length()));
+        kind.lat.record(lat_ns);
+        if self.plan.response {
+            kind.rlat.record(self.nanos(intended, done));
+        }
+        if self.traced {
+            self.trace(op, started, lat_ns, 0);
+        }
     }
 
     /// Notes an operation in the trace.
