@@ -1,0 +1,215 @@
+//! Every job file of `examples/fio` runs, or is refused by the name of what this version lacks.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use crate::stage::{Said, Stage, root, said};
+
+/// Files that run, with words that make them short.
+const RUN: &[(&str, &[&str])] = &[
+    ("async_engines.fio", &["--set=runtime=100ms"]),
+    ("chain_wait_for.fio", &[]),
+    ("chardev_offsets.fio", &[]),
+    ("edma_4-ch_4-1M_write.fio", &[]),
+    ("env_keywords_include.fio", &[]),
+    ("globals_order.fio", &[]),
+    ("grammar_values.fio", &["--set=rest:runtime=50ms"]),
+    ("groups_stonewall.fio", &[]),
+    ("mixed_and_distributions.fio", &[]),
+    ("xdma_4-ch_4-1M_read.fio", &[]),
+    ("xdma_4-ch_4-1M_write.fio", &[]),
+    ("xdma_4-ch_4-X_read.fio", &[]),
+    ("xdma_4-ch_4-X_write.fio", &[]),
+    ("xdma_4-ch_4_var_write.fio", &[]),
+];
+
+/// Files that are refused, and what the refusal names.
+const REFUSED: &[(&str, &[&str])] = &[
+    (
+        "rates_and_logs.fio",
+        &[
+            "`write_bw_log`",
+            "`write_lat_log`",
+            "`write_iops_log`",
+            "`log_avg_msec`",
+        ],
+    ),
+    ("tcp_pair.fio", &["engine net is not built in"]),
+    (
+        "verify_methods.fio",
+        &[
+            "`verify`",
+            "`verify_interval`",
+            "`verify_async`",
+            "`verify_pattern`",
+            "`verify_backlog`",
+        ],
+    ),
+    (
+        "xdma_4-ch_4-1M_verify.fio",
+        &["`verify`", "`verify_fatal`", "`verify_dump`"],
+    ),
+];
+
+/// The emulated card of the examples: one memory behind eight channels.
+fn card() -> Stage {
+    let stage = Stage::new();
+    stage.sparse("card", 64 << 20);
+    for i in 0..4 {
+        for way in ["h2c", "c2h"] {
+            symlink("card", stage.path(&format!("ch_{way}_{i}"))).unwrap();
+        }
+    }
+    stage
+}
+
+fn run(stage: &Stage, verb: &str, name: &str, words: &[&str]) -> Said {
+    let file = root().join("examples/fio").join(name);
+    let mut command = stage.weir(&[verb]);
+    command.args(words).arg(file);
+    command.env("DIR", stage.path("")).env("SZ", "2m");
+    said(command)
+}
+
+#[test]
+fn the_lists_name_every_job_file() {
+    let listed: BTreeSet<&str> = RUN.iter().chain(REFUSED).map(|e| e.0).collect();
+    let found = fs::read_dir(root().join("examples/fio")).unwrap();
+    let found: BTreeSet<String> = found
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .filter(|n| n.ends_with(".fio"))
+        .collect();
+    assert_eq!(
+        found.iter().map(String::as_str).collect::<BTreeSet<_>>(),
+        listed
+    );
+}
+
+#[test]
+fn files_that_this_version_knows_run() {
+    for (name, words) in RUN {
+        let stage = card();
+        let house = run(&stage, "run", name, words);
+        assert_eq!(house.code, Some(0), "{name}: {house}");
+        assert!(!house.out.contains("FAILED"), "{name}: {house}");
+        let peer = run(&stage, "fio", name, words);
+        assert_eq!(peer.code, Some(0), "{name}: {peer}");
+        assert!(peer.out.contains("(groupid=0, jobs="), "{name}: {peer}");
+        assert_eq!(fs::metadata(stage.path("card")).unwrap().len(), 64 << 20);
+    }
+}
+
+#[test]
+fn files_that_need_more_are_refused_by_name_and_write_nothing() {
+    for (name, lacks) in REFUSED {
+        let stage = card();
+        let before = stage.list();
+        for (verb, code) in [("run", 2), ("fio", 1)] {
+            let mut said = run(&stage, verb, name, &[]).code(code).silent();
+            for what in *lacks {
+                said = said.err(what);
+            }
+        }
+        assert_eq!(stage.list(), before, "{name}");
+    }
+}
+
+#[test]
+fn the_four_channel_write_moves_each_quarter_of_the_card() {
+    let stage = card();
+    let said = run(&stage, "fio", "xdma_4-ch_4-1M_write.fio", &[]).code(0);
+    for i in 1..=4 {
+        assert!(
+            said.out
+                .contains(&format!("w{i}: (groupid=0, jobs=1): err= 0")),
+            "{said}"
+        );
+    }
+    assert_eq!(said.out.matches("total=0,16,0,0").count(), 4, "{said}");
+    let last = said
+        .out
+        .lines()
+        .filter(|l| l.starts_with("  WRITE: bw="))
+        .next_back();
+    assert!(
+        last.is_some_and(|l| l.contains("io=64.0MiB (67.1MB)")),
+        "{said}"
+    );
+    let data = fs::read(stage.path("card")).unwrap();
+    assert!(data.chunks(4096).all(|block| block.iter().any(|&b| b != 0)));
+    let said = run(&stage, "fio", "xdma_4-ch_4-1M_read.fio", &[]).code(0);
+    assert_eq!(said.out.matches("total=16,0,0,0").count(), 4, "{said}");
+}
+
+#[test]
+fn the_sweep_has_one_entry_for_each_size() {
+    let stage = card();
+    let said = run(&stage, "fio", "xdma_4-ch_4-X_write.fio", &[]).code(0);
+    let names = ["4KB", "8KB", "16KB", "32KB", "64KB", "256KB", "1MB", "2MB"];
+    for (group, name) in names.iter().enumerate() {
+        let head = format!("{name}: (groupid={group}, jobs=4): err= 0");
+        assert_eq!(said.out.matches(&head).count(), 1, "{said}");
+    }
+    let totals: Vec<&str> = said
+        .out
+        .lines()
+        .filter(|l| l.starts_with("  WRITE: bw="))
+        .map(|l| l.split("io=").nth(1).unwrap().split(' ').next().unwrap())
+        .collect();
+    assert_eq!(totals[..2], ["16.0MiB", "16.0MiB"], "{said}");
+}
+
+#[test]
+fn a_missing_channel_fails_its_worker_only() {
+    let stage = card();
+    fs::remove_file(stage.path("ch_h2c_2")).unwrap();
+    let before = stage.list();
+    let said = run(&stage, "fio", "xdma_4-ch_4-1M_write.fio", &[]).code(1);
+    assert!(
+        said.err
+            .contains("fio: file creation disallowed by allow_file_create=0"),
+        "{said}"
+    );
+    assert_eq!(said.out.matches("total=0,16,0,0").count(), 3, "{said}");
+    assert_eq!(stage.list(), before);
+}
+
+#[test]
+fn an_offset_into_a_device_without_a_size_reads_what_was_asked_for() {
+    let stage = Stage::new();
+    let words = [
+        "--filename=/dev/zero",
+        "--filesize=64m",
+        "--size=16m",
+        "--offset=48m",
+    ];
+    let mut all = vec!["fio", "--name=z", "--rw=read", "--bs=1m"];
+    all.extend(words);
+    stage.say(&all).code(0).out("total=16,0,0,0");
+}
+
+#[test]
+fn a_minimum_rate_that_is_not_met_fails_the_job() {
+    let stage = Stage::new();
+    let words = [
+        "fio",
+        "--name=w1",
+        "--filename=/dev/zero",
+        "--filesize=1g",
+        "--size=1g",
+        "--rw=read",
+        "--bs=4k",
+        "--thinktime=100000",
+        "--ratemin=1m",
+    ];
+    let said = stage
+        .say(&words)
+        .code(1)
+        .out("err=5/")
+        .out("Input/output error");
+    assert!(
+        said.err.contains("w1: ") && said.err.contains("1048576"),
+        "{said}"
+    );
+}

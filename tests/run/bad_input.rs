@@ -1,0 +1,288 @@
+//! Bad input: one clear message, the exit code, and nothing written.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::stage::{Said, Stage, has, is_root, said, skip};
+
+/// What `weir run` says about a job file; the directory must look as before.
+#[track_caller]
+fn refused(stage: &Stage, text: impl AsRef<[u8]>) -> Said {
+    stage.file("bad.fio", text);
+    let before = stage.list();
+    let said = stage.say(&["run", "bad.fio"]).code(2).silent();
+    assert_eq!(stage.list(), before, "something was written: {said}");
+    said
+}
+
+#[test]
+fn an_unknown_option_is_named_with_its_place_and_the_nearest_one() {
+    let said = refused(&Stage::new(), "[a]\nsize=1m\nblocksise=4k\nfilename=x\n");
+    assert_eq!(
+        said.err,
+        "error[job.unknown-option]: there is no option `blocksise`
+  --> bad.fio:3:1
+   |
+ 3 | blocksise=4k
+   | ^^^^^^^^^ unknown
+   help: did you mean `blocksize`?
+"
+    );
+}
+
+#[test]
+fn every_wrong_value_is_told_at_once() {
+    let text = "[a]\nfilename=x\nrwmixread=150\nbs=4x\nruntime=5q\n[b]\nrw=raed\nfilename=y\n";
+    let said = refused(&Stage::new(), text)
+        .err("`rwmixread=150` is outside 0–100")
+        .err("bad.fio:3:11")
+        .err("bad number \"4x\"")
+        .err("bad.fio:4:4")
+        .err("bad number \"5q\"")
+        .err("did you mean `read`?");
+    assert_eq!(said.err.matches("error[").count(), 4, "{said}");
+}
+
+#[test]
+fn a_job_without_a_size_is_told_what_to_add() {
+    refused(&Stage::new(), "[a]\nioengine=null\nrw=read\n")
+        .err("`a` has no size")
+        .err("help: add size=1g");
+}
+
+#[test]
+fn zero_and_endless_sizes_are_refused() {
+    let stage = Stage::new();
+    refused(&stage, "[a]\nfilename=x\nsize=0\n").err("`size=0` is below 1");
+    refused(&stage, "[a]\nfilename=x\nsize=99999999p\n").err("more than 64 bits hold");
+    refused(&stage, "[a]\nfilename=x\nbs=0\nsize=1m\n").err("bs=0");
+    refused(&stage, "[a]\nfilename=x\nbs=64g\nsize=1m\n").err("bs");
+    refused(&stage, "[a]\nfilename=x\nsize=-1\n").err("size");
+}
+
+#[test]
+fn a_file_larger_than_the_file_system_leaves_nothing_behind() {
+    let stage = Stage::new();
+    stage.file("j.fio", "[a]\nfilename=huge\nrw=write\nsize=900000t\n");
+    stage
+        .say(&["run", "j.fio"])
+        .code(1)
+        .out("FAILED")
+        .out("huge");
+    assert_eq!(stage.list(), ["j.fio"]);
+}
+
+#[test]
+fn an_option_outside_of_a_section_has_no_job() {
+    refused(&Stage::new(), "size=1m\n[a]\nioengine=null\n").err("bad.fio:1:1");
+}
+
+#[test]
+fn a_missing_job_file_and_a_directory_as_one_are_told_apart() {
+    let stage = Stage::new();
+    stage
+        .say(&["run", "none.fio"])
+        .code(2)
+        .silent()
+        .err("none.fio");
+    let here = stage.path("");
+    stage
+        .say(&["run", &here])
+        .code(2)
+        .silent()
+        .err("is a directory");
+}
+
+#[test]
+fn a_missing_directory_of_a_target_is_named() {
+    refused(&Stage::new(), "[a]\nrw=write\nsize=4k\nfilename=none/f\n").err("none does not exist");
+}
+
+#[test]
+fn a_directory_as_target_is_refused() {
+    let stage = Stage::new();
+    fs::create_dir(stage.path("d")).unwrap();
+    refused(&stage, "[a]\nrw=write\nsize=4k\nfilename=d\n").err("it is a directory");
+}
+
+#[test]
+fn a_fifo_as_target_is_refused_and_never_opened() {
+    let stage = Stage::new();
+    if !has("mkfifo") {
+        return skip("a_fifo_as_target", "no mkfifo");
+    }
+    let mut make = stage.command("mkfifo");
+    make.arg("pipe");
+    said(make).code(0);
+    refused(&stage, "[a]\nrw=read\nsize=4k\nfilename=pipe\n").err("neither a file nor");
+}
+
+#[test]
+fn a_write_under_readonly_is_refused_for_files_and_for_stored_plans() {
+    let stage = Stage::new();
+    stage.file("w.fio", "[a]\nfilename=x\nsize=64k\nrw=randrw\n");
+    stage
+        .say(&["run", "--readonly", "w.fio"])
+        .code(2)
+        .silent()
+        .err("w.fio:4:4")
+        .err("read-only");
+    let plan = stage.say(&["run", "--show-plan", "w.fio"]).code(0).out;
+    stage.file("p.json", plan);
+    stage
+        .say(&["run", "--readonly", "p.json"])
+        .code(2)
+        .silent()
+        .err("--readonly");
+    assert_eq!(stage.list(), ["p.json", "w.fio"]);
+}
+
+#[test]
+fn includes_that_never_end_or_do_not_exist_are_told() {
+    let stage = Stage::new();
+    stage.file("x.inc", "include y.inc\n");
+    stage.file("y.inc", "include x.inc\n");
+    refused(&stage, "[a]\nioengine=null\nsize=1m\ninclude x.inc\n").err("an endless loop");
+    refused(&stage, "[a]\nioengine=null\nsize=1m\ninclude z.inc\n").err("z.inc");
+    stage.file("s.inc", "[b]\n");
+    refused(&stage, "[a]\nioengine=null\nsize=1m\ninclude s.inc\n").err("s.inc:1");
+}
+
+#[test]
+fn a_line_of_ten_megabytes_gets_a_short_message() {
+    let said = refused(&Stage::new(), vec![b'x'; 10_000_000]).err("the longest line is 4096 bytes");
+    assert!(said.err.len() < 1000, "{} bytes", said.err.len());
+}
+
+#[test]
+fn binary_garbage_is_called_that() {
+    let stage = Stage::new();
+    let mut state = 1_u32;
+    let garbage: Vec<u8> = (0..100_000)
+        .map(|_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            state.to_be_bytes()[0]
+        })
+        .collect();
+    let said = refused(&stage, garbage).err("is not a job file");
+    assert!(said.err.len() < 1000, "{said}");
+    refused(&stage, b"[a]\nsize=\xff\xfe\n").err("bad.fio:2");
+}
+
+#[test]
+fn an_empty_file_has_no_job() {
+    let stage = Stage::new();
+    for text in ["", "\n\n# nothing\n", "[global]\nbs=4k\n"] {
+        refused(&stage, text).err("no job is defined");
+    }
+}
+
+#[test]
+fn an_engine_that_is_not_built_in_is_named_with_those_that_are() {
+    let stage = Stage::new();
+    refused(&stage, "[a]\nioengine=rados\nsize=1m\n")
+        .err("engine rados is not built in")
+        .err("this build has null, psync");
+    refused(&stage, "[a]\nioengine=io_urin\nsize=1m\n").err("the nearest is io_uring");
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_refused_before_the_run() {
+    let stage = Stage::new();
+    stage.file("j.fio", "[a]\nfilename=data\nsize=64k\nrw=write\n");
+    fs::create_dir(stage.path("d.json")).unwrap();
+    for report in ["none/r.json", "d.json", "r.pdf"] {
+        let option = format!("--output={report}");
+        stage
+            .say(&["run", &option, "j.fio"])
+            .code(2)
+            .silent()
+            .err(report);
+    }
+    assert_eq!(stage.list(), ["d.json", "j.fio"]);
+}
+
+#[test]
+fn flags_that_do_not_exist_are_refused() {
+    let stage = Stage::new();
+    stage.file("j.fio", "[a]\nioengine=null\nsize=1m\n");
+    stage
+        .say(&["run", "--formt=json", "j.fio"])
+        .code(2)
+        .silent()
+        .err("--format");
+    stage
+        .say(&["run", "--format=xml", "j.fio"])
+        .code(2)
+        .silent()
+        .err("json");
+    stage
+        .say(&["run", "--set", "bs", "j.fio"])
+        .code(2)
+        .silent()
+        .err("KEY=VALUE");
+    stage
+        .say(&["run", "--set", "bz=4k", "j.fio"])
+        .code(2)
+        .silent()
+        .err("bz");
+    stage
+        .say(&["run", "--set", "c:bs=4k", "j.fio"])
+        .code(2)
+        .silent()
+        .err("c");
+    stage
+        .say(&["run", "--section=c", "j.fio"])
+        .code(2)
+        .silent()
+        .err("c");
+    stage
+        .say(&["run"])
+        .code(2)
+        .silent()
+        .err("no job file given");
+    stage
+        .say(&["rum"])
+        .code(2)
+        .silent()
+        .err("did you mean `weir run`?");
+    stage.say(&[]).code(2).silent().err("no verb given");
+}
+
+#[test]
+fn a_target_without_permission_is_refused_to_everybody_but_root() {
+    let name = "a_target_without_permission";
+    let stage = Stage::public();
+    if is_root() && !has("setpriv") {
+        return skip(name, "root, and no setpriv to become somebody else");
+    }
+    let data = stage.file("data", [1; 8192]);
+    fs::set_permissions(&data, fs::Permissions::from_mode(0o400)).unwrap();
+    stage.file("w.fio", "[a]\nfilename=data\nsize=8k\nrw=write\n");
+    // The program must be reachable for the other user too.
+    let program = stage.path("weir");
+    fs::copy(crate::stage::WEIR, &program).unwrap();
+    let as_nobody = |words: &[&str]| {
+        let mut command = if is_root() {
+            let mut command = stage.command("setpriv");
+            command.args(["--reuid=65534", "--regid=65534", "--clear-groups", &program]);
+            command
+        } else {
+            stage.command(&program)
+        };
+        command.args(words);
+        said(command)
+    };
+    as_nobody(&["run", "w.fio"])
+        .code(2)
+        .silent()
+        .err("data: ")
+        .err("ermission");
+    as_nobody(&["fio", "w.fio"]).code(1).err("ermission");
+    fs::set_permissions(stage.path("w.fio"), fs::Permissions::from_mode(0o000)).unwrap();
+    as_nobody(&["run", "w.fio"])
+        .code(2)
+        .silent()
+        .err("Permission denied");
+    assert_eq!(fs::read(&data).unwrap(), [1; 8192]);
+}

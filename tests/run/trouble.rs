@@ -1,0 +1,328 @@
+//! Trouble in the middle of a run: full disks, held devices, signals, a file system that hangs.
+//! The run ends in order, says what happened, and keeps everybody's numbers.
+
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use weir_schema::{RunResult, State};
+
+use crate::result;
+use crate::stage::{Running, Said, Stage, has, is_root, skip, until};
+
+/// Runs a program that sets the scene; why it could not.
+fn act(program: &str, words: &[&str]) -> Result<String, String> {
+    let output = Command::new(program).args(words).output();
+    let output = output.map_err(|e| format!("{program}: {e}"))?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    } else {
+        let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        Err(format!("{program} {}: {why}", words.join(" ")))
+    }
+}
+
+/// A loop device over a file, given back at the end.
+struct LoopDevice(String);
+
+impl LoopDevice {
+    fn over(stage: &Stage, name: &str, bytes: u64) -> Result<Self, String> {
+        if !is_root() {
+            return Err("needs root".to_owned());
+        }
+        let file = stage.sparse(name, bytes);
+        act("losetup", &["--find", "--show", &file]).map(Self)
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        let _ = act("losetup", &["--detach", &self.0]);
+    }
+}
+
+/// A mounted file system, unmounted at the end.
+struct Mounted(String);
+
+impl Mounted {
+    fn at(stage: &Stage, name: &str, words: &[&str]) -> Result<Self, String> {
+        if !is_root() {
+            return Err("needs root".to_owned());
+        }
+        let place = stage.path(name);
+        fs::create_dir(&place).map_err(|e| e.to_string())?;
+        let mut words = words.to_vec();
+        words.push(&place);
+        act("mount", &words)?;
+        Ok(Self(place))
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        // Only a frozen one can be thawed.
+        let _ = act("fsfreeze", &["--unfreeze", &self.0]);
+        let _ = act("umount", &[&self.0]);
+    }
+}
+
+/// A write job that goes on for minutes and shows by the size of its file that it runs.
+const ENDLESS: &str = "[w]\nfilename=data\nrw=write\nbs=4k\nsize=1m\nfallocate=none\n\
+                       time_based\nruntime=10m\n[later]\nstonewall\nioengine=null\nsize=1m\n";
+
+fn is_running(stage: &Stage, file: &str) -> bool {
+    fs::metadata(stage.path(file)).is_ok_and(|m| m.len() >= 1 << 20)
+}
+
+fn interrupted(signal: Signal, words: &[&str]) -> Said {
+    let stage = Stage::new();
+    stage.file("j.fio", ENDLESS);
+    let running = Running::start(stage.weir(words));
+    until("the job runs", || is_running(&stage, "data"));
+    running.signal(signal);
+    running.end()
+}
+
+#[test]
+fn ctrl_c_ends_the_run_in_order_with_a_report() {
+    let said = interrupted(Signal::INT, &["run", "j.fio"]).code(130);
+    assert!(said.out.contains("INCOMPLETE (signal 2 after"), "{said}");
+    assert!(
+        said.out.contains("INCOMPLETE (signal 2 before it started)"),
+        "{said}"
+    );
+    assert!(said.out.contains("write 4 KiB sequential"), "{said}");
+}
+
+#[test]
+fn an_interrupted_run_gives_a_valid_result_that_says_so() {
+    let said = interrupted(Signal::TERM, &["run", "--format=json", "j.fio"]).code(143);
+    let result = result(&said);
+    assert!(!result.complete);
+    assert_eq!(result.ended_by.map(|e| e.signal), Some(15));
+    let states: Vec<State> = result.jobs().map(|j| j.state).collect();
+    assert_eq!(states, [State::Stopped, State::NotStarted]);
+    let writes = &result.groups[0].jobs[0].workers[0].kinds[0];
+    assert!(writes.operations >= 256);
+    assert_eq!(writes.operations, writes.issued);
+    assert_eq!(writes.bytes.0, writes.operations * 4096);
+}
+
+#[test]
+fn ctrl_c_in_the_fio_door_is_128_with_fios_words_and_entries() {
+    let said = interrupted(Signal::INT, &["fio", "j.fio"]).code(128);
+    assert!(
+        said.out.contains("\nfio: terminating on signal 2\n"),
+        "{said}"
+    );
+    assert!(
+        said.out.contains("w: (groupid=0, jobs=1): err= 0"),
+        "{said}"
+    );
+    let json = ["fio", "--output-format=json", "j.fio"];
+    let said = interrupted(Signal::TERM, &json).code(128);
+    let report: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(report["jobs"][0]["error"], 0);
+    assert!(report["jobs"][0]["write"]["total_ios"].as_u64() >= Some(256));
+}
+
+#[test]
+fn a_full_file_system_fails_its_job_and_no_other() {
+    let name = "a_full_file_system";
+    let stage = Stage::new();
+    let job = |target: &str| {
+        format!(
+            "[full]\nfilename={target}\nsize=64m\nrw=write\nbs=64k\nfallocate=none\n\
+             [other]\nioengine=null\nsize=1m\n"
+        )
+    };
+    let (tmpfs, text) =
+        match Mounted::at(&stage, "small", &["-t", "tmpfs", "-o", "size=8m", "weir"]) {
+            Ok(mounted) => (Some(mounted), job("small/data")),
+            Err(why) => {
+                skip(name, &format!("no small tmpfs, /dev/full instead: {why}"));
+                (None, job("/dev/full"))
+            }
+        };
+    stage.file("j.fio", text);
+    let said = stage.say(&["run", "--format=json", "j.fio"]).code(1);
+    let said = said.err("No space left on device");
+    let result = result(&said);
+    assert!(result.complete);
+    let full = &result.groups[0].jobs[0];
+    assert_eq!(full.state, State::Failed);
+    let failure = full.failure.as_ref().unwrap();
+    assert_eq!((failure.cause.as_str(), failure.errno), ("io", Some(28)));
+    let writes = &full.workers[0].kinds[0];
+    assert_eq!(writes.errors.get(&28), Some(&1));
+    if tmpfs.is_some() {
+        assert_eq!((writes.operations, writes.bytes.0), (128, 8 << 20));
+        assert_eq!(failure.offset_bytes.map(|o| o.0), Some(8 << 20));
+    }
+    let other = &result.groups[0].jobs[1];
+    assert_eq!(
+        (other.state, other.workers[0].kinds[0].operations),
+        (State::Done, 256)
+    );
+    stage
+        .say(&["run", "j.fio"])
+        .code(1)
+        .out("FAILED    write of 65536 bytes at offset")
+        .out("1 × ENOSPC (No space left on device) in write");
+    // The fio door counts failed jobs.
+    stage
+        .say(&["fio", "j.fio"])
+        .code(1)
+        .out("err=28")
+        .out("other: (groupid=0, jobs=1): err= 0");
+}
+
+#[test]
+fn a_full_file_system_loses_no_report() {
+    let name = "a_full_file_system_loses_no_report";
+    let stage = Stage::new();
+    let _tmpfs = match Mounted::at(&stage, "small", &["-t", "tmpfs", "-o", "size=64k", "weir"]) {
+        Ok(mounted) => mounted,
+        Err(why) => return skip(name, &why),
+    };
+    stage.file("small/old.json", "an earlier result");
+    let fill = fs::write(stage.path("small/ballast"), vec![0; 1 << 20]);
+    assert!(fill.is_err());
+    stage.file("j.fio", "[a]\nioengine=null\nsize=1m\n");
+    let words = ["run", "--format=json", "--output=small/old.json", "j.fio"];
+    let said = stage.say(&words).code(1).err("No space left on device");
+    assert!(RunResult::from_json(&said.out).is_ok());
+    assert_eq!(stage.read("small/old.json"), "an earlier result");
+}
+
+#[test]
+fn a_mounted_device_is_not_written_to() {
+    let name = "a_mounted_device_is_not_written_to";
+    let stage = Stage::new();
+    let device = match LoopDevice::over(&stage, "image", 8 << 20) {
+        Ok(device) => device,
+        Err(why) => return skip(name, &why),
+    };
+    if let Err(why) = act("mkfs.ext2", &["-q", &device.0]) {
+        return skip(name, &why);
+    }
+    let mounted = match Mounted::at(&stage, "m", &[&device.0]) {
+        Ok(mounted) => mounted,
+        Err(why) => return skip(name, &why),
+    };
+    let target = &device.0;
+    stage.file(
+        "w.fio",
+        format!("[w]\nfilename={target}\nsize=64k\nrw=write\n"),
+    );
+    stage.file(
+        "r.fio",
+        format!("[r]\nfilename={target}\nsize=64k\nrw=read\n"),
+    );
+    fs::write(stage.path("m/precious"), "data").unwrap();
+    rustix::fs::sync();
+    let before = fs::read(stage.path("image")).unwrap();
+    let refusal = format!("refusing to write to `{target}`");
+    stage
+        .say(&["run", "w.fio"])
+        .code(2)
+        .silent()
+        .err(&refusal)
+        .err("is mounted on");
+    stage.say(&["fio", "w.fio"]).code(1).err("is mounted on");
+    stage.say(&["run", "r.fio"]).code(0);
+    rustix::fs::sync();
+    assert_eq!(fs::read(stage.path("image")).unwrap(), before);
+    drop(mounted);
+    stage.say(&["run", "w.fio"]).code(0);
+}
+
+#[test]
+fn a_device_smaller_than_the_job_is_refused() {
+    let name = "a_device_smaller_than_the_job";
+    let stage = Stage::new();
+    let device = match LoopDevice::over(&stage, "image", 1 << 20) {
+        Ok(device) => device,
+        Err(why) => return skip(name, &why),
+    };
+    for (size, offset) in [("2m", "0"), ("1m", "512k"), ("4k", "8m")] {
+        let text = format!(
+            "[w]\nfilename={}\nrw=write\nsize={size}\noffset={offset}\n",
+            device.0
+        );
+        stage.file("j.fio", text);
+        stage.say(&["run", "j.fio"]).code(2).silent().err("1048576");
+        stage.say(&["fio", "j.fio"]).code(1);
+    }
+    assert!(
+        fs::read(stage.path("image"))
+            .unwrap()
+            .iter()
+            .all(|&b| b == 0)
+    );
+    stage.file(
+        "j.fio",
+        format!("[w]\nfilename={}\nrw=write\nsize=100%\n", device.0),
+    );
+    stage.say(&["run", "j.fio"]).code(0);
+}
+
+#[test]
+fn a_file_never_grows_for_a_read_job() {
+    let stage = Stage::new();
+    stage.file("data", vec![7; 1 << 20]);
+    stage.file(
+        "j.fio",
+        "[r]\nfilename=data\nrw=read\nsize=2m\noffset=512k\n",
+    );
+    let said = stage.say(&["run", "--format=json", "j.fio"]).code(0);
+    assert!(said.err.contains("never grows for a read job"), "{said}");
+    assert_eq!(result(&said).groups[0].rates[0].bytes.0, 512 << 10);
+    assert_eq!(fs::metadata(stage.path("data")).unwrap().len(), 1 << 20);
+}
+
+#[test]
+fn ctrl_c_twice_leaves_a_job_behind_that_hangs_in_the_kernel() {
+    let name = "ctrl_c_twice_leaves_a_job_behind";
+    let stage = Stage::new();
+    if !has("fsfreeze") || !has("mkfs.ext4") {
+        return skip(name, "needs fsfreeze and mkfs.ext4");
+    }
+    let device = match LoopDevice::over(&stage, "image", 32 << 20) {
+        Ok(device) => device,
+        Err(why) => return skip(name, &why),
+    };
+    if let Err(why) = act("mkfs.ext4", &["-q", &device.0]) {
+        return skip(name, &why);
+    }
+    let mounted = match Mounted::at(&stage, "m", &[&device.0]) {
+        Ok(mounted) => mounted,
+        Err(why) => return skip(name, &why),
+    };
+    stage.file("j.fio", ENDLESS.replace("=data", "=m/data"));
+    let running = Running::start(stage.weir(&["run", "--output=r.json", "j.fio"]));
+    until("the job runs", || is_running(&stage, "m/data"));
+    if let Err(why) = act("fsfreeze", &["--freeze", &mounted.0]) {
+        running.signal(Signal::KILL);
+        return skip(name, &why);
+    }
+    running.signal(Signal::INT);
+    // Two that arrive at once count as one.
+    std::thread::sleep(Duration::from_millis(200));
+    running.signal(Signal::INT);
+    // The report is out although the kernel keeps the process.
+    until("the report", || fs::exists(stage.path("r.json")).unwrap());
+    act("fsfreeze", &["--unfreeze", &mounted.0]).unwrap();
+    let said = running.end().code(130);
+    assert!(
+        said.out.contains("left behind at the second signal"),
+        "{said}"
+    );
+    assert!(said.out.contains("m/data"), "{said}");
+    let result = RunResult::from_json(&stage.read("r.json")).unwrap();
+    let job = &result.groups[0].jobs[0];
+    assert_eq!(job.state, State::Hung);
+    assert!(job.workers[0].kinds[0].operations >= 256);
+    assert_eq!(job.workers[0].kinds[0].lost, 1);
+}

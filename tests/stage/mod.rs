@@ -1,0 +1,294 @@
+//! A stage for door tests: a directory that vanishes, the built program as a user starts it, and
+//! what it said.
+//!
+//! A program that does not end within a minute is killed and the test fails. A test that cannot
+//! be done here says so with [`skip`]; it never passes silently.
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "helpers of tests, each file uses a part of them"
+)]
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// The program under test.
+pub(crate) const WEIR: &str = env!("CARGO_BIN_EXE_weir");
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The root of the tree.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Says that a test could not be done here.
+pub(crate) fn skip(name: &str, reason: &str) {
+    println!("SKIPPED: {name}: {reason}");
+    if let Ok(path) = std::env::var("WEIR_SKIP_LOG") {
+        let log = fs::OpenOptions::new().append(true).create(true).open(path);
+        let _ = log.and_then(|mut log| writeln!(log, "{name}: {reason}"));
+    }
+}
+
+/// Whether the tests have the rights of the system's administrator.
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Whether a program can be started.
+pub(crate) fn has(program: &str) -> bool {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&paths).any(|p| p.join(program).is_file())
+}
+
+/// A directory that vanishes.
+pub(crate) struct Stage {
+    directory: PathBuf,
+}
+
+impl Stage {
+    /// On the disk that holds the build.
+    pub(crate) fn new() -> Self {
+        Self::below(Path::new(env!("CARGO_TARGET_TMPDIR")))
+    }
+
+    /// Where every user may go, for tests as somebody else.
+    pub(crate) fn public() -> Self {
+        use std::os::unix::fs::PermissionsExt;
+        let stage = Self::below(&std::env::temp_dir());
+        fs::set_permissions(&stage.directory, fs::Permissions::from_mode(0o777)).unwrap();
+        stage
+    }
+
+    fn below(top: &Path) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let directory = top.join(format!("door-{}-{number}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        Self { directory }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.directory.join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Makes a file.
+    pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.path(name);
+        fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// Makes a file of this size without writing it.
+    pub(crate) fn sparse(&self, name: &str, bytes: u64) -> String {
+        let path = self.path(name);
+        fs::File::create(&path).unwrap().set_len(bytes).unwrap();
+        path
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// Names of what is in it, sorted.
+    pub(crate) fn list(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.directory).unwrap();
+        let name = |e: std::io::Result<fs::DirEntry>| e.unwrap().file_name().into_string().unwrap();
+        let mut names: Vec<String> = entries.map(name).collect();
+        names.sort();
+        names
+    }
+
+    /// A program that starts in it, in plain surroundings.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(&self.directory);
+        for name in ["CI", "NO_COLOR", "CLICOLOR_FORCE", "COLUMNS", "SZ", "DIR"] {
+            command.env_remove(name);
+        }
+        command.env("LC_ALL", "C.UTF-8").stdin(Stdio::null());
+        command
+    }
+
+    /// weir with these words.
+    pub(crate) fn weir(&self, words: &[&str]) -> Command {
+        let mut command = self.command(WEIR);
+        command.args(words);
+        command
+    }
+
+    /// What weir says to these words.
+    pub(crate) fn say(&self, words: &[&str]) -> Said {
+        said(self.weir(words))
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// What a program said and how it ended.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Said {
+    /// It ended with this code.
+    #[track_caller]
+    pub(crate) fn code(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self}");
+        self
+    }
+
+    /// Its standard error holds this.
+    #[track_caller]
+    pub(crate) fn err(self, text: &str) -> Self {
+        assert!(self.err.contains(text), "no `{text}` in\n{self}");
+        self
+    }
+
+    /// Its standard output holds this.
+    #[track_caller]
+    pub(crate) fn out(self, text: &str) -> Self {
+        assert!(self.out.contains(text), "no `{text}` in\n{self}");
+        self
+    }
+
+    /// Nothing on standard output.
+    #[track_caller]
+    pub(crate) fn silent(self) -> Self {
+        assert_eq!(self.out, "", "{self}");
+        self
+    }
+
+    /// Nothing on standard error.
+    #[track_caller]
+    pub(crate) fn calm(self) -> Self {
+        assert_eq!(self.err, "", "{self}");
+        self
+    }
+
+    /// No panic, and no control sequence of a terminal.
+    #[track_caller]
+    fn plain(self) -> Self {
+        for text in [&self.out, &self.err] {
+            assert!(!text.contains("panicked at"), "{self}");
+            assert!(!text.contains('\x1b'), "{self}");
+        }
+        self
+    }
+}
+
+impl std::fmt::Display for Said {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let cut = |text: &str| text.chars().take(4000).collect::<String>();
+        let (out, err) = (cut(&self.out), cut(&self.err));
+        write!(f, "exit {:?}\n--- out\n{out}\n--- err\n{err}", self.code)
+    }
+}
+
+/// Runs a program to its end.
+#[track_caller]
+pub(crate) fn said(command: Command) -> Said {
+    Running::start(command).end()
+}
+
+/// A program that runs.
+pub(crate) struct Running {
+    child: Child,
+    out: std::thread::JoinHandle<String>,
+    err: std::thread::JoinHandle<String>,
+}
+
+impl Running {
+    pub(crate) fn start(mut command: Command) -> Self {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command
+            .spawn()
+            .unwrap_or_else(|e| panic!("{command:?}: {e}"));
+        Self {
+            out: collect(child.stdout.take().unwrap()),
+            err: collect(child.stderr.take().unwrap()),
+            child,
+        }
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for its end.
+    #[track_caller]
+    pub(crate) fn end(mut self) -> Said {
+        let begin = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            if begin.elapsed() > PATIENCE {
+                self.child.kill().unwrap();
+                self.child.wait().unwrap();
+                panic!("it did not end: {}", self.err.join().unwrap());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        Said {
+            code: status.code(),
+            out: self.out.join().unwrap(),
+            err: self.err.join().unwrap(),
+        }
+        .plain()
+    }
+}
+
+fn collect(mut from: impl Read + Send + 'static) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        from.read_to_end(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// Waits until this holds.
+#[track_caller]
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < PATIENCE, "never: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Replaces every number by `#`, with its decimals, so that only the shape is left.
+pub(crate) fn masked(text: &str) -> String {
+    let mut out = String::new();
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        if !c.is_ascii_digit() {
+            out.push(c);
+            continue;
+        }
+        while characters
+            .peek()
+            .is_some_and(|c| c.is_ascii_digit() || *c == '.')
+        {
+            characters.next();
+        }
+        out.push('#');
+    }
+    out
+}
