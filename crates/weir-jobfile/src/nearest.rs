@@ -5,19 +5,26 @@ pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl Iterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    let limit = word.chars().count().div_ceil(2);
-    candidates
-        .map(|c| (distance(word, c), c))
-        .min_by_key(|(d, _)| *d)
-        .filter(|(d, _)| *d <= limit)
-        .map(|(_, c)| c)
+    let length = word.chars().count();
+    let mut best = None;
+    let mut bound = length.div_ceil(2) + 1;
+    for candidate in candidates {
+        // The lengths alone tell of most words that they are further away than the best so far.
+        if candidate.chars().count().abs_diff(length) < bound {
+            let distance = distance(word, candidate);
+            if distance < bound {
+                (best, bound) = (Some(candidate), distance);
+            }
+        }
+    }
+    best
 }
 
 /// Insertions, removals and replacements that turn one word into the other.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().take(64).enumerate() {
+    for (i, x) in a.chars().enumerate() {
         let mut diagonal = row[0];
         row[0] = i + 1;
         for (j, y) in b.iter().enumerate() {
@@ -39,5 +46,11 @@ mod tests {
         assert_eq!(nearest("bsz", words.into_iter()), Some("bs"));
         assert_eq!(nearest("iodeph", words.into_iter()), Some("iodepth"));
         assert_eq!(nearest("zzzzzzzz", words.into_iter()), None);
+        assert_eq!(
+            nearest("bxz", ["bxy", "bxz", "bxw"].into_iter()),
+            Some("bxz")
+        );
+        assert_eq!(nearest("ab", ["ax", "ay"].into_iter()), Some("ax"));
+        assert_eq!(nearest(&"b".repeat(4000), words.into_iter()), None);
     }
 }
