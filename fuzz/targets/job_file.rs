@@ -4,17 +4,26 @@
 //! lines before the first file are words of the command line; `run` and `readonly` among them
 //! choose the house door and `--readonly`, `--set=` and `--section=` mean what they do there.
 //! The first file is compiled, and every other one whose name contains `.fio`.
+//!
+//! Inputs with many unknown options are turned down: finding the nearest names of garbage would
+//! take most of the time.
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
+use libfuzzer_sys::{Corpus, fuzz_target};
 use weir_doors::fio::{Action, read};
 use weir_fuzz::{Memory, catalogue, check, compile_in};
-use weir_jobfile::{CommandWord, Compiled, Door, Request, Source};
+use weir_jobfile::{CommandWord, Compiled, Door, Request, Source, find_option};
 use weir_schema::{Group, Plan};
 
-fuzz_target!(|data: &[u8]| {
+/// Unknown options of an input that is worth the time.
+const MOST_UNKNOWN: usize = 4;
+
+fuzz_target!(|data: &[u8]| -> Corpus {
     let (words, files) = split(data);
+    if files.iter().map(|(_, text)| unknown(text)).sum::<usize>() > MOST_UNKNOWN {
+        return Corpus::Reject;
+    }
     let paths: Vec<String> = files.iter().map(|(name, _)| name.clone()).collect();
     let memory = Memory(files.into_iter().collect());
     let request = request(&words, &paths);
@@ -23,7 +32,19 @@ fuzz_target!(|data: &[u8]| {
     if let Ok(compiled) = &outcome {
         show_and_compile_again(&request, compiled, &memory);
     }
+    Corpus::Keep
 });
+
+/// How many lines of a file look like options but are none.
+fn unknown(text: &[u8]) -> usize {
+    let text = String::from_utf8_lossy(text);
+    let keys = text
+        .lines()
+        .map(|l| l.split('=').next().unwrap_or(l).trim());
+    keys.filter(|key| !key.is_empty() && !key.starts_with(['[', '#', ';']))
+        .filter(|key| !key.starts_with("include ") && find_option(key).is_none())
+        .count()
+}
 
 fn split(data: &[u8]) -> (Vec<String>, Vec<(String, Vec<u8>)>) {
     let mut words = Vec::new();

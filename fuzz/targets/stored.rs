@@ -1,6 +1,7 @@
 //! Stored plans and results: read or refused, and what is read can be shown by every renderer.
 //!
-//! An input that begins with `{` is the document itself. Any other is a list of changes to a
+//! An input that begins with `{` is the document itself, one with `h` or `s` a histogram or a
+//! series behind that letter. Any other is a list of changes to a
 //! document that a run could have left: its first byte chooses the document, and how a result
 //! is shown; then for each change two bytes choose a value, one what becomes of it, eight are
 //! a number for that.
@@ -31,6 +32,11 @@ fuzz_target!(|data: &[u8]| {
     let Some((first, changes)) = data.split_first() else {
         return;
     };
+    match *first {
+        b'h' => return read_histogram(changes),
+        b's' => return read_series(changes),
+        _ => {}
+    }
     if *first == b'{' {
         let text = String::from_utf8_lossy(data);
         read_plan(&text);
@@ -159,6 +165,32 @@ fn read_result(text: &str, look: usize) {
             explore(&result);
             show(&result, look);
         }
+    }
+}
+
+fn read_histogram(text: &[u8]) {
+    if let Ok(histogram) = serde_json::from_slice::<Histogram>(text) {
+        figures(&histogram);
+        let stored = serde_json::to_vec(&histogram).expect("a histogram has a stored form");
+        let read: Histogram = serde_json::from_slice(&stored).expect("a stored histogram");
+        assert!(read == histogram);
+        let mut sum = histogram.clone();
+        if sum.merge(&histogram).is_ok() {
+            figures(&sum);
+            let rest = sum.since(&histogram).expect("an earlier state");
+            assert_eq!(rest.count(), histogram.count());
+        }
+    }
+}
+
+fn read_series(text: &[u8]) {
+    if let Ok(series) = serde_json::from_slice::<Series>(text) {
+        let lengths = series.points().map(|p| u128::from(p.length.0));
+        let length = lengths.sum::<u128>().min(u128::from(u64::MAX));
+        assert_eq!(u128::from(series.length().0), length);
+        let mut sum = series.clone();
+        sum.add(&series).expect("the same intervals");
+        assert_eq!(sum.len(), series.len());
     }
 }
 
