@@ -14,7 +14,7 @@ use crate::clock::RunClock;
 use crate::engine::{Completed, Engine, Operation, Submit, Wait};
 use crate::live::{batch_level, depth_level};
 use crate::source::Source;
-use crate::worker::slots::{Queue, Slot};
+use crate::worker::slots::Queue;
 use crate::worker::state::{Rest, State};
 use crate::worker::{LoopPlan, LoopStop, Worker};
 
@@ -66,18 +66,20 @@ where
             now = this.commit(&mut queue, now);
         }
         if queue.in_flight == 0 {
-            let over = this.state.ended.is_some() || queue.exhausted;
-            match queue.pending {
-                Some((_, _, due)) if !over || this.state.ended.is_none() => {
+            if this.state.ended.is_some() {
+                break;
+            }
+            match queue.due() {
+                Some(due) => {
                     now = this.state.wait_until(due);
                     if this.state.is_over(now) {
                         break;
                     }
-                    continue;
                 }
-                _ if over => break,
-                _ => continue,
+                None if queue.exhausted => break,
+                None => {}
             }
+            continue;
         }
         now = this.harvest(&mut queue, now);
     }
@@ -103,29 +105,28 @@ where
             self.submit_rests(queue);
         }
         while !queue.blocked {
-            let Some((slot, op, intended)) = self.draw(queue, &mut now) else {
+            let Some(slot) = self.draw(queue, &mut now) else {
                 break;
             };
             if self.plan.stamp_each {
                 now = self.state.now();
             }
-            queue.slots[slot as usize] = Slot {
-                op,
-                moved: 0,
-                started: now,
-                accepted: now,
-                intended,
-            };
-            match self.engine.submit(slot, &op) {
+            let drawn = &mut queue.slots[slot as usize];
+            drawn.started = now;
+            drawn.accepted = now;
+            match self.engine.submit(slot, &drawn.op) {
                 Submit::Queued => {
                     self.count_issue(queue, slot);
+                    if self.paced {
+                        self.count_pace(queue, slot, now);
+                    }
                     if queue.fresh.len() >= self.plan.batch {
                         now = self.commit(queue, now);
                     }
                 }
                 Submit::Done(result) => now = self.done_inside(queue, slot, result),
                 Submit::Full => {
-                    queue.pending = Some((slot, op, intended));
+                    queue.pending = Some(slot);
                     queue.blocked = true;
                 }
             }
@@ -137,9 +138,9 @@ where
         }
     }
 
-    /// The next operation that may be issued now, with its slot.
+    /// The slot of the next operation that may be issued now.
     #[inline(always)]
-    fn draw(&mut self, queue: &mut Queue<E::Op>, now: &mut Tick) -> Option<(u32, E::Op, Tick)> {
+    fn draw(&mut self, queue: &mut Queue<E::Op>, now: &mut Tick) -> Option<u32> {
         if queue.pending.is_some() {
             return self.draw_pending(queue, now);
         }
@@ -159,33 +160,37 @@ where
         if self.timed_prepare {
             *now = self.account_preparation(*now);
         }
+        let drawn = &mut queue.slots[slot as usize];
+        drawn.op = op;
+        drawn.moved = 0;
+        drawn.intended = *now;
         if self.paced {
-            let intended = self.state.pacer.intended(op.kind_index(), op.length());
-            queue.pending = Some((slot, op, intended));
+            drawn.intended = self.state.pacer.intended(op.kind_index(), op.length());
+            queue.pending = Some(slot);
             return self.draw_pending(queue, now);
         }
-        Some((slot, op, *now))
+        Some(slot)
     }
 
+    /// The operation that was drawn before it could be issued, if it can be now.
     #[inline(never)]
-    fn draw_pending(
-        &mut self,
-        queue: &mut Queue<E::Op>,
-        now: &mut Tick,
-    ) -> Option<(u32, E::Op, Tick)> {
-        let (_, _, intended) = queue.pending?;
-        if intended > *now {
+    fn draw_pending(&mut self, queue: &mut Queue<E::Op>, now: &mut Tick) -> Option<u32> {
+        let due = queue.due()?;
+        if due > *now {
             *now = self.state.now();
-            if intended > *now {
+            if due > *now {
                 return None;
             }
         }
-        if self.paced {
-            let ready = intended.max(queue.free_since);
-            self.state.count_lateness(self.state.nanos(ready, *now));
-            self.state.pacer.count(*now);
-        }
         queue.pending.take()
+    }
+
+    /// Notes how late a paced operation was issued although a slot was free.
+    #[inline(never)]
+    fn count_pace(&mut self, queue: &Queue<E::Op>, slot: u32, now: Tick) {
+        let ready = queue.slots[slot as usize].intended.max(queue.free_since);
+        self.state.count_lateness(self.state.nanos(ready, now));
+        self.state.pacer.count(now);
     }
 
     #[inline(always)]
@@ -282,7 +287,7 @@ where
         let mut at_least = self.plan.reap_min;
         if self.state.ended.is_some() || queue.exhausted {
             at_least = 1;
-        } else if let Some((_, _, due)) = queue.pending
+        } else if let Some(due) = queue.due()
             && !queue.blocked
         {
             at_least = 1;

@@ -98,7 +98,7 @@ pub(super) struct Queue<O> {
     /// In flight, with a rest that has to be submitted again.
     pub(super) again: Vec<u32>,
     /// Drawn in this slot, not yet due or without room in the engine.
-    pub(super) pending: Option<(u32, O, Tick)>,
+    pub(super) pending: Option<u32>,
     pub(super) exhausted: bool,
     /// The queue was full and shall sink to the refill mark first.
     pub(super) sinking: bool,
@@ -123,6 +123,12 @@ impl<O: Operation> Queue<O> {
             blocked: false,
             free_since: now,
         }
+    }
+
+    /// When the drawn operation that could not be issued yet is due.
+    pub(super) fn due(&self) -> Option<Tick> {
+        let slot = self.slots.get(self.pending? as usize)?;
+        Some(slot.intended)
     }
 
     #[inline(always)]
