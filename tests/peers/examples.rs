@@ -78,7 +78,7 @@ fn the_lists_name_every_job_file() {
     let found = fs::read_dir(root().join("examples/fio")).unwrap();
     let found: BTreeSet<String> = found
         .map(|e| e.unwrap().file_name().into_string().unwrap())
-        .filter(|n| n.ends_with(".fio"))
+        .filter(|n| n != "common.inc")
         .collect();
     assert_eq!(
         found.iter().map(String::as_str).collect::<BTreeSet<_>>(),
@@ -127,11 +127,7 @@ fn the_four_channel_write_moves_each_quarter_of_the_card() {
         );
     }
     assert_eq!(said.out.matches("total=0,16,0,0").count(), 4, "{said}");
-    let last = said
-        .out
-        .lines()
-        .filter(|l| l.starts_with("  WRITE: bw="))
-        .next_back();
+    let last = said.out.lines().rfind(|l| l.starts_with("  WRITE: bw="));
     assert!(
         last.is_some_and(|l| l.contains("io=64.0MiB (67.1MB)")),
         "{said}"

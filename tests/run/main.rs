@@ -28,8 +28,11 @@ fn result(said: &Said) -> RunResult {
     RunResult::from_json(&said.out).unwrap_or_else(|e| panic!("{e}\n{said}"))
 }
 
-fn totals(result: &RunResult) -> Vec<(String, State, Vec<(Kind, u64, u64)>)> {
-    let kinds = |w: &weir_schema::WorkerResult| -> Vec<(Kind, u64, u64)> {
+/// Kind, operations and bytes.
+type Total = (Kind, u64, u64);
+
+fn totals(result: &RunResult) -> Vec<(String, State, Vec<Total>)> {
+    let kinds = |w: &weir_schema::WorkerResult| -> Vec<Total> {
         w.kinds
             .iter()
             .map(|k| (k.kind, k.operations, k.bytes.0))

@@ -128,6 +128,34 @@ fn ctrl_c_in_the_fio_door_is_128_with_fios_words_and_entries() {
 }
 
 #[test]
+fn a_signal_ends_the_layout_of_a_file() {
+    let stage = Stage::new();
+    // Writing this file takes longer than anybody waits.
+    stage.file(
+        "j.fio",
+        "[r]\nfilename=data\nrw=read\nsize=100g\nfallocate=none\n",
+    );
+    let free = act(
+        "df",
+        &["--output=avail", "--block-size=1G", &stage.path("")],
+    );
+    let free = free
+        .ok()
+        .and_then(|t| t.lines().last()?.trim().parse::<u64>().ok());
+    if free.is_none_or(|g| g < 12) {
+        return skip(
+            "a_signal_ends_the_layout_of_a_file",
+            "less than 12 GiB of disk are free",
+        );
+    }
+    let running = Running::start(stage.weir(&["run", "j.fio"]));
+    until("the file grows", || is_running(&stage, "data"));
+    running.signal(Signal::INT);
+    running.end().code(130);
+    assert_eq!(stage.list(), ["j.fio"], "the unfinished file is removed");
+}
+
+#[test]
 fn a_full_file_system_fails_its_job_and_no_other() {
     let name = "a_full_file_system";
     let stage = Stage::new();

@@ -298,7 +298,7 @@ fn make(
         let Some(site) = found.list.get_mut(index) else {
             continue;
         };
-        lay_out(site, *layout, workload, seed)?;
+        lay_out(site, *layout, workload, seed, context.signals)?;
     }
     Ok(layouts)
 }

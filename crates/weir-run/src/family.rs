@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use weir_schema::{DeviceFacts, Failure, Job, Workload};
 
+use crate::execute::Signals;
 use crate::live::{KINDS, Measured};
 use crate::seat::Seat;
 use crate::worker::LoopStop;
@@ -29,6 +30,8 @@ pub struct JobContext<'a> {
     pub directory: &'a Path,
     /// Where announcements go, for example that a file is being laid out.
     pub announce: &'a dyn Fn(&str),
+    /// Signals; long preparations look at them now and then and give up.
+    pub signals: &'a Signals,
 }
 
 /// Engines of one kind of workload.

@@ -9,6 +9,7 @@ use std::path::Path;
 use rustix::fd::OwnedFd;
 use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, ftruncate};
 use rustix::io::Errno;
+use weir_run::execute::Signals;
 use weir_run::generate::rng::Rng;
 use weir_schema::{BlockWorkload, CreatePolicy, Failure, Kind as DataKind, Preallocate};
 
@@ -104,6 +105,7 @@ pub(crate) fn lay_out(
     layout: Layout,
     workload: &BlockWorkload,
     seed: u64,
+    signals: &Signals,
 ) -> Result<(), Failure> {
     if !layout.is_announced() {
         return Ok(());
@@ -111,8 +113,8 @@ pub(crate) fn lay_out(
     let create = &workload.targets.create;
     let (file, is_new) = open(site)?;
     let made = match layout {
-        Layout::Fill { from } => fill(&file, from, site.end, seed),
-        _ => reserve(&file, create.preallocate, site.length, site.end),
+        Layout::Fill { from } => fill(&file, from, site.end, seed, signals),
+        _ => reserve(&file, create.preallocate, site.length, site.end, signals),
     };
     let made = made.and_then(|()| {
         if create.sync {
@@ -169,11 +171,14 @@ fn remove(site: &Site, failure: Failure) -> Failure {
 }
 
 /// Writes random bytes: zeros would be compressed or not stored at all.
-fn fill(file: &OwnedFd, from: u64, end: u64, seed: u64) -> Result<(), Errno> {
+fn fill(file: &OwnedFd, from: u64, end: u64, seed: u64, signals: &Signals) -> Result<(), Errno> {
     let mut rng = Rng::new(seed ^ end);
     let mut chunk = vec![0; CHUNK];
     let mut at = from;
     while at < end {
+        if signals.interrupted() {
+            return Err(Errno::INTR);
+        }
         for word in chunk.chunks_exact_mut(8) {
             word.copy_from_slice(&rng.next_u64().to_le_bytes());
         }
@@ -193,7 +198,13 @@ fn fill(file: &OwnedFd, from: u64, end: u64, seed: u64) -> Result<(), Errno> {
     Ok(())
 }
 
-fn reserve(file: &OwnedFd, how: Preallocate, from: u64, end: u64) -> Result<(), Errno> {
+fn reserve(
+    file: &OwnedFd,
+    how: Preallocate,
+    from: u64,
+    end: u64,
+    signals: &Signals,
+) -> Result<(), Errno> {
     let length = end.saturating_sub(from);
     let allocate = |flags| fallocate(file, flags, from, length);
     match how {
@@ -203,7 +214,7 @@ fn reserve(file: &OwnedFd, how: Preallocate, from: u64, end: u64) -> Result<(), 
         Preallocate::Native => unless_unknown(allocate(FallocateFlags::empty())),
         Preallocate::Posix => match allocate(FallocateFlags::empty()) {
             // As posix_fallocate(3): by writing, where the file system cannot reserve.
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => fill(file, from, end, 0),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => fill(file, from, end, 0, signals),
             other => other,
         },
     }

@@ -85,7 +85,7 @@ pub(super) fn result(
     disks: &Disks,
 ) -> RunResult {
     let end = control.clock.now();
-    let interrupted = super::interrupted(&control);
+    let interrupted = control.signals.interrupted();
     let signal = control.signals.number.load(Relaxed);
     run.timeline.re_anchor(&control.clock);
     let zero = run.first_release.unwrap_or(run.origin);

@@ -58,6 +58,13 @@ pub struct Signals {
     pub interruptions: AtomicU32,
 }
 
+impl Signals {
+    /// The run is to end.
+    pub fn interrupted(&self) -> bool {
+        self.interruptions.load(Ordering::Relaxed) > 0
+    }
+}
+
 /// What a run works with.
 #[expect(missing_debug_implementations, reason = "holds functions")]
 pub struct RunControl<'a> {
@@ -123,6 +130,7 @@ impl Entry<'_> {
             seed: self.seed,
             directory: control.directory,
             announce: control.announce,
+            signals: &control.signals,
         }
     }
 }
@@ -241,8 +249,9 @@ impl<'a> Run<'a> {
         let due = self.order.due(since);
         let first = self.running.len();
         for index in due {
-            let entry = self.entries[index];
-            self.start(entry, control, disks);
+            if !self.cancelled {
+                self.start(self.entries[index], control, disks);
+            }
         }
         self.await_batch(first, control);
     }
@@ -258,6 +267,8 @@ impl<'a> Run<'a> {
             )),
         };
         match prepared {
+            // It was given up for the signal: this job counts as not started.
+            Err(_) if control.signals.interrupted() => self.cancel(control),
             Err(failure) => {
                 self.order.ended(entry.index as usize);
                 self.ended.push(Ended::failed(entry.index, failure));
@@ -286,7 +297,7 @@ impl<'a> Run<'a> {
             .any(RunningJob::is_getting_ready)
         {
             self.wait(control);
-            if interrupted(control) {
+            if control.signals.interrupted() {
                 self.cancel(control);
                 break;
             }
@@ -336,7 +347,7 @@ impl<'a> Run<'a> {
     /// Samples, ends what has to end, and collects what has ended.
     fn look(&mut self, control: &RunControl<'_>) {
         self.timeline.re_anchor(&control.clock);
-        if interrupted(control) {
+        if control.signals.interrupted() {
             self.cancel(control);
         }
         let at_once = control.signals.interruptions.load(Ordering::Relaxed) > 1;
@@ -406,8 +417,4 @@ impl<'a> Run<'a> {
             jobs: self.running.iter().map(|j| j.view(now)).collect(),
         });
     }
-}
-
-fn interrupted(control: &RunControl<'_>) -> bool {
-    control.signals.interruptions.load(Ordering::Relaxed) > 0
 }
