@@ -97,7 +97,7 @@ fn measure(job: Job) -> Result<Vec<Row>> {
     let both = per_operation(Side::Weir, &options)
         .and_then(|weir| Ok((weir, per_operation(Side::Fio, &options)?)));
     Ok(vec![match both {
-        Ok((weir, fio)) => Row::exact(&case, &metric, weir, fio),
+        Ok((weir, fio)) => Row::counted(&case, &metric, weir, fio),
         Err(error) => Row::not_measured(&case, &metric, &format!("{error:#}")),
     }])
 }

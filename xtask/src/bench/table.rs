@@ -39,12 +39,12 @@ impl Row {
         row.judged(value, metric.target)
     }
 
-    /// A metric without chance in it: one value a side.
-    pub(super) fn exact(case: &str, metric: &Metric, weir: f64, peer: f64) -> Self {
+    /// A metric that is counted once a side, without rounds.
+    pub(super) fn counted(case: &str, metric: &Metric, weir: f64, peer: f64) -> Self {
         let mut row = Self::empty(case, metric);
         row.weir = significant(weir);
         row.peer = significant(peer);
-        row.interval.replace_range(.., "exact");
+        row.interval.replace_range(.., "counted");
         row.judged(Some(weir / peer), metric.target)
     }
 
