@@ -1,6 +1,6 @@
 //! The worker loop allocates nothing per operation: a run of a hundred times as many operations
 //! makes exactly as many allocations.
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
