@@ -11,6 +11,9 @@ pub const PLAN_SCHEMA: &str = "weir.plan.v1";
 /// Version word of results.
 pub const RESULT_SCHEMA: &str = "weir.result.v1";
 
+/// Buckets that all histograms of a result may span: 1 GiB of memory.
+const MOST_BUCKETS: u128 = 1 << 27;
+
 /// A stored document that cannot be read.
 #[derive(Debug, Error)]
 pub enum SchemaError {
@@ -35,6 +38,9 @@ pub enum SchemaError {
     /// Figures that no run could have counted.
     #[error("the figures under `{0}` add up to more than 64 bits hold")]
     TooLarge(&'static str),
+    /// Histograms that would fill the memory.
+    #[error("the histograms span more than {MOST_BUCKETS} buckets")]
+    TooManyBuckets,
 }
 
 impl From<serde_json::Error> for SchemaError {
@@ -74,6 +80,19 @@ fn total(value: &Value) -> u128 {
     }
 }
 
+/// The buckets that the histograms within a value span: few bytes can ask for many.
+fn buckets(value: &Value) -> u128 {
+    match value {
+        Value::Array(members) => members.iter().map(buckets).sum(),
+        Value::Object(members) => {
+            let stored = members.get("buckets").and_then(Value::as_array);
+            let last = stored.and_then(|b| b.last()?.get(0)?.as_u64());
+            u128::from(last.unwrap_or(0)) + members.values().map(buckets).sum::<u128>()
+        }
+        _ => 0,
+    }
+}
+
 impl Plan {
     /// Reads a stored plan.
     ///
@@ -98,13 +117,17 @@ impl RunResult {
     ///
     /// # Errors
     /// Not JSON, another shape, another version, figures that cannot be added up: whoever
-    /// reads a result need not expect a sum of its counts or times to overflow.
+    /// reads a result need not expect a sum of its counts or times to overflow. Histograms that
+    /// would fill the memory.
     pub fn from_json(text: &str) -> Result<Self, SchemaError> {
         let document = document(text, RESULT_SCHEMA)?;
         for part in ["groups", "disks"] {
             if document.get(part).map_or(0, total) > u128::from(u64::MAX) {
                 return Err(SchemaError::TooLarge(part));
             }
+        }
+        if buckets(&document) > MOST_BUCKETS {
+            return Err(SchemaError::TooManyBuckets);
         }
         Ok(serde_json::from_str(text)?)
     }
@@ -150,5 +173,17 @@ mod tests {
             matches!(refused, SchemaError::TooLarge("groups")),
             "{refused}"
         );
+    }
+
+    #[test]
+    fn a_result_whose_histograms_would_fill_the_memory_is_refused() {
+        let text = |histograms: usize| {
+            let histogram = r#"{"bits": 10, "buckets": [[0, 1], [56319, 1]]}"#;
+            let groups = vec![histogram; histograms].join(", ");
+            format!(r#"{{"schema": "{RESULT_SCHEMA}", "groups": [{groups}]}}"#)
+        };
+        let refusal = |text: &str| RunResult::from_json(text).unwrap_err();
+        assert!(matches!(refusal(&text(2000)), SchemaError::Shape { .. }));
+        assert!(matches!(refusal(&text(3000)), SchemaError::TooManyBuckets));
     }
 }
