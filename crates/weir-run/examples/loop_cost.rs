@@ -1,9 +1,3 @@
-#![allow(
-    clippy::print_stdout,
-    clippy::expect_used,
-    clippy::cast_precision_loss,
-    reason = "a program that prints"
-)]
 //! What the worker loop costs beside a bare loop of the same reads and updates.
 //!
 //! The bare loop draws the same offsets, reads the clock as often, and updates the same counters,
@@ -11,6 +5,14 @@
 //! Without arguments: nanoseconds per operation of both, for the inline loop (depth 1), the
 //! queued loop (depth 32) and the inline loop with a random map, in turns, the median of rounds.
 //! With `weir|bare 1|32|map CPU`: the rate of one of them, pinned, once.
+#![allow(
+    clippy::print_stdout,
+    clippy::expect_used,
+    clippy::cast_precision_loss,
+    reason = "a program that prints"
+)]
+
+
 
 use std::io;
 use std::sync::Arc;
