@@ -12,8 +12,6 @@
     reason = "a program that prints"
 )]
 
-
-
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
