@@ -2,6 +2,7 @@
 //!
 //! In: requests and documents that a target made of its input. Out: nothing, or a panic that
 //! names the rule that was broken. Not here: the targets, one file each.
+#![forbid(unsafe_code)]
 
 mod machine;
 mod outcome;

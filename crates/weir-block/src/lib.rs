@@ -4,7 +4,7 @@
 //! `weir-run`; facts about the targets and what spoils the numbers. Not here: which operation
 //! comes next, when, and how it is recorded (`weir-run`); words of any dialect.
 //!
-//! An engine is one file below [`engine`] and one line in its registry.
+//! An engine is one file below `engine` and one line in its registry.
 #![deny(unsafe_code)]
 
 mod engine;

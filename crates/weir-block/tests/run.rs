@@ -1,11 +1,11 @@
 //! Jobs end to end: from the plan through the worker loop to the result.
 
-mod common;
+mod setting;
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use common::{
+use setting::{
     Scratch, failure, figures, job, refusals, run, run_in, skip, with_depth, with_setting,
     with_size, work,
 };

@@ -1,9 +1,9 @@
 //! Every example job file compiles, or is refused by the name of the option that is missing.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
-mod common;
+mod setting;
 
-use common::{Memory, catalogue, compile_in, jobs, request};
+use setting::{Memory, catalogue, compile_in, jobs, request};
 use weir_jobfile::Source;
 
 /// Files that this version refuses, and the options that their refusal names.

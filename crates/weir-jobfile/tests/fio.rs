@@ -8,12 +8,12 @@
     reason = "tests fail by panicking, and say what they skip"
 )]
 
-mod common;
+mod setting;
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use common::file;
+use setting::file;
 use weir_jobfile::{Scope, ValueKind, find_option, option_records};
 
 /// What both do with a line, or how they differ.

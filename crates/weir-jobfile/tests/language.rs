@@ -1,9 +1,9 @@
 //! The language through the front door: sections, order, values, messages.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
-mod common;
+mod setting;
 
-use common::{block, compile_in, faults, file, job, jobs, memory, request, words};
+use setting::{block, compile_in, faults, file, job, jobs, memory, request, words};
 use weir_jobfile::{Door, Source};
 use weir_schema::{
     BlockSize, Distribution, ExitAll, FileNames, MemoryKind, Schedule, Setting, Size, Timing,

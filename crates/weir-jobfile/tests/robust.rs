@@ -1,13 +1,13 @@
 //! Hostile and oversized input: a message, never a panic, and quickly.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
-mod common;
+mod setting;
 
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use common::{Memory, compile_in, file, jobs, request};
 use proptest::prelude::*;
+use setting::{Memory, compile_in, file, jobs, request};
 use weir_jobfile::{Diagnostic, Source, option_records};
 
 fn bytes(bytes: Vec<u8>) -> Result<weir_jobfile::Compiled, Vec<Diagnostic>> {
@@ -117,7 +117,7 @@ proptest! {
             .map(|w| w.replace('\u{1}', " "))
             .collect();
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let source = common::words(&arguments);
+        let source = setting::words(&arguments);
         let second = compile_in(&request(vec![source]), &Memory::default()).unwrap();
         prop_assert_eq!(&first.plan.groups, &second.plan.groups);
         prop_assert_eq!(&first.show_command, &second.show_command);

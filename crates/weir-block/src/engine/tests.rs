@@ -1,3 +1,5 @@
+//! The engines through their own methods, without the loop: data, faults, time-outs.
+
 use super::io_uring::Ring;
 use super::libaio::Aio;
 use super::mmap::Mmap;

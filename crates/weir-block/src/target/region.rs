@@ -406,7 +406,10 @@ mod tests {
             ..Region::default()
         };
         let error = placed(&region, WRITE(0)).unwrap_err().to_string();
-        assert!(error.contains("4095 bytes from offset 0 is smaller than a block of 4096"), "{error}");
+        assert!(
+            error.contains("4095 bytes from offset 0 is smaller than a block of 4096"),
+            "{error}"
+        );
     }
 
     #[test]
