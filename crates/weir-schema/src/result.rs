@@ -211,7 +211,7 @@ impl WorkerResult {
 pub struct KindResult {
     /// Which.
     pub kind: Kind,
-    /// Issued, the failed ones and those completed in ramp left out.
+    /// Issued, without those that completed in ramp; failed and lost ones are among them.
     pub issued: u64,
     /// Completed without error.
     pub operations: u64,

@@ -3,7 +3,7 @@
 //! In: a plan from job files or from a file of its own. Out: the same plan with what the
 //! command line asks for; the exit code of a result.
 
-use weir_schema::{Kind, Plan, RunResult, Timing, Workload};
+use weir_schema::{JobResult, Kind, Plan, RunResult, Timing, Workload};
 
 use super::{Input, Run, Strict};
 use crate::refusal::Refusal;
@@ -60,10 +60,41 @@ fn forbid_writes(plan: &mut Plan, path: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// 0 good; 1 failures, errors, or warnings that `--strict` names; 128 + signal.
+/// Causes of failures that are found before a target is touched.
+const PLAN_CAUSES: &[&str] = &[
+    "bad_offset",
+    "create",
+    "direct_io",
+    "in_use",
+    "mounted",
+    "no_size",
+    "open",
+    "plan",
+    "too_small",
+];
+/// Causes that lie in the machine.
+const MACHINE_CAUSES: &[&str] = &["memory", "missing", "placement"];
+
+/// 0 good; 1 failures, errors, or warnings that `--strict` names; 2 and 3 where no job came to
+/// run, for a reason of the plan or the machine; 128 + signal.
 pub fn exit_code(result: &RunResult, strict: &Strict) -> u8 {
     if let Some(end) = result.ended_by {
         return u8::try_from(end.signal).map_or(u8::MAX, |signal| signal.saturating_add(128));
+    }
+    let all_before = |causes: &[&str]| {
+        let why = |j: &JobResult| j.failure.as_ref().map(|f| f.cause.clone());
+        let none_ran = result
+            .jobs()
+            .all(|j| j.workers.is_empty() || j.span.is_none());
+        let known = |cause: String| causes.contains(&cause.as_str());
+        let mut jobs = result.jobs().peekable();
+        jobs.peek().is_some() && none_ran && jobs.all(|j| why(j).is_some_and(known))
+    };
+    if all_before(PLAN_CAUSES) {
+        return USAGE;
+    }
+    if all_before(MACHINE_CAUSES) {
+        return LACKS;
     }
     let mut workers = result.jobs().flat_map(|j| &j.workers);
     let failed = result.failed_jobs() > 0

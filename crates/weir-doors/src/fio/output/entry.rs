@@ -79,10 +79,11 @@ impl Errors {
 }
 
 impl<'a> Entry<'a> {
-    pub(super) fn operations(&self) -> u64 {
+    /// Reads, writes and trims that were issued: what depths are shares of.
+    pub(super) fn issued(&self) -> u64 {
         Kind::DATA
             .iter()
-            .map(|k| self.kinds[k.index()].operations)
+            .map(|k| self.kinds[k.index()].issued)
             .sum()
     }
 

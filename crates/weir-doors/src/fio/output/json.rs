@@ -254,7 +254,7 @@ fn put_usage(out: &mut Map<String, Value>, entry: &Entry<'_>) {
     put(out, "minf", cpu.minor_faults);
     let depth = &entry.depth;
     let (submitted, completed) = (depth.submitted.iter().sum(), depth.completed.iter().sum());
-    let level = shares(&depth.in_flight, entry.operations(), 0.1);
+    let level = shares(&depth.in_flight, entry.issued(), 0.1);
     put(out, "iodepth_level", table(DEPTHS, level));
     put(
         out,

@@ -262,7 +262,7 @@ fn push_rest(out: &mut String, entry: &Entry<'_>) {
         "  IO depths    : ",
         &DEPTHS,
         &depth.in_flight,
-        entry.operations(),
+        entry.issued(),
     );
     push_shares(
         out,
