@@ -35,6 +35,9 @@ stonewall
 rw=write
 bs=1m
 wait_for=mix
+significant_figures=6
+unit_base=1
+kb_base=1000
 ";
 
 /// The plan of the sample.
