@@ -331,7 +331,7 @@ fn depth(draft: &Draft, engine: &EngineInfo, report: &mut Report) -> weir_schema
     if engine.synchronous && depth.queue_depth.0 > 1 {
         depth.queue_depth = QueueDepth(1);
         report.note(
-            "note: both iodepth >= 1 and synchronous I/O engine are selected, queue depth will be \
+            "both iodepth >= 1 and synchronous I/O engine are selected, queue depth will be \
              capped at 1"
                 .to_owned(),
         );

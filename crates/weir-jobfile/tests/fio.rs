@@ -181,8 +181,11 @@ fn fio_accepts_and_refuses_the_same_lines() {
     if let Some(reason) = fio_is_missing() {
         return skipped("fio_accepts_and_refuses_the_same_lines", &reason);
     }
+    // fio leaves arithmetic to this program.
+    let calculates = Command::new("bc").arg("--version").output().is_ok();
     let (taken, refused): (Vec<_>, Vec<_>) = LINES
         .iter()
+        .filter(|(line, _)| calculates || !line.contains("*$"))
         .partition(|(_, verdict)| matches!(verdict, Accept | Stricter));
     // One run for all that fio takes: a start of fio costs a tenth of a second.
     let all: String = taken.iter().map(|(line, _)| text(line)).collect();

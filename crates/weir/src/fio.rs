@@ -12,27 +12,23 @@ use weir_schema::RunResult;
 
 use crate::progress::{Mode, Shown};
 use crate::session::{self, Choices};
-use crate::{Outcome, output, surroundings};
+use crate::{Outcome, output, printed, surroundings};
 
 /// The words after `fio`.
 pub(crate) fn run(words: &[String]) -> Outcome {
     match read(words, &weir_block::catalogue())? {
-        Action::Print(text) => {
-            output::print(&text);
-        }
+        Action::Print(text) => return Ok(printed(&text)),
         Action::ParseOnly(run) => {
             compiled(&run)?;
         }
-        Action::ShowCommand(run) => {
-            output::print(&(compiled(&run)?.show_command + "\n"));
-        }
+        Action::ShowCommand(run) => return Ok(printed(&(compiled(&run)?.show_command + "\n"))),
         Action::ShowPlan(run) => {
             let plan = compiled(&run)?.plan;
             let text = plan.to_json().map_err(|e| Refusal {
                 message: format!("{e}\n"),
                 code: USAGE,
             })?;
-            output::print(&(text + "\n"));
+            return Ok(printed(&(text + "\n")));
         }
         Action::Run(run) => return measure(&run),
     }

@@ -44,13 +44,12 @@ fn dispatch(arguments: &[String]) -> Outcome {
     match top::verb(arguments)? {
         Verb::Run(words) => run::run(&words),
         Verb::Fio(words) => fio::run(&words),
-        Verb::Engines => {
-            output::print(&engines::page());
-            Ok(0)
-        }
-        Verb::Print(text) => {
-            output::print(&text);
-            Ok(0)
-        }
+        Verb::Engines => Ok(printed(&engines::page())),
+        Verb::Print(text) => Ok(printed(&text)),
     }
+}
+
+/// Prints what was asked for; the exit code.
+pub(crate) fn printed(text: &str) -> u8 {
+    u8::from(!output::print(text))
 }

@@ -4,22 +4,19 @@ use std::io;
 
 use weir_doors::Refusal;
 use weir_doors::run::{Action, Format, Input, Options, Progress, Run, USAGE, exit_code, read};
-use weir_jobfile::{Context, Diagnostic, compile};
+use weir_jobfile::{Context, Diagnostic, Source, compile};
 use weir_report::{ColorChoice, Flags, Style};
 use weir_schema::{Plan, RunResult, SchemaError, Word};
 use weir_units::Percent;
 
 use crate::progress::{Mode, Shown};
 use crate::session::{self, Choices};
-use crate::{Outcome, output, surroundings};
+use crate::{Outcome, output, printed, surroundings};
 
 /// The words after `run`.
 pub(crate) fn run(words: &[String]) -> Outcome {
     match read(words)? {
-        Action::Print(text) => {
-            output::print(&text);
-            Ok(0)
-        }
+        Action::Print(text) => Ok(printed(&text)),
         Action::Run(run) => measure(&run),
         Action::Calibrate(_) => calibrate(),
     }
@@ -33,10 +30,10 @@ fn measure(run: &Run) -> Outcome {
             message: format!("error: {e}\n"),
             code: USAGE,
         })?;
-        output::print(&(text + "\n"));
-        return Ok(0);
+        return Ok(printed(&(text + "\n")));
     }
     for file in &run.options.outputs {
+        refuse_own_input(&file.path, &run.input)?;
         output::check_writable(&file.path).map_err(|message| Refusal {
             message,
             code: USAGE,
@@ -54,6 +51,34 @@ fn measure(run: &Run) -> Outcome {
     )?;
     shown.erase();
     Ok(report(&result, &run.options))
+}
+
+/// A report must not replace what the run was read from.
+fn refuse_own_input(report: &str, input: &Input) -> Result<(), Refusal> {
+    let sources: Vec<&str> = match input {
+        Input::Plan { path, .. } => vec![path],
+        Input::Jobs(request) => request
+            .sources
+            .iter()
+            .filter_map(|s| match s {
+                Source::File(path) => Some(path.as_str()),
+                Source::Words(_) => None,
+            })
+            .collect(),
+    };
+    let same = |a: &str, b: &str| {
+        let (a, b) = (std::fs::canonicalize(a), std::fs::canonicalize(b));
+        a.is_ok() && a.ok() == b.ok()
+    };
+    if sources.iter().any(|source| same(report, source)) {
+        let message =
+            format!("error: the report {report} would replace the file it is made from\n");
+        return Err(Refusal {
+            message,
+            code: USAGE,
+        });
+    }
+    Ok(())
 }
 
 /// Prints and stores the report; the exit code.
@@ -185,8 +210,7 @@ fn calibrate() -> Outcome {
         clock.reason,
         clock.read_ns
     );
-    output::print(&text);
-    Ok(0)
+    Ok(printed(&text))
 }
 
 fn source_name(result: &RunResult) -> &'static str {

@@ -1,4 +1,4 @@
-//! Signals: the first SIGINT or SIGTERM ends the run in order, the second at once.
+//! Signals: the first SIGINT, SIGTERM or SIGHUP ends the run in order, the second at once.
 
 use std::io;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals as Arrivals;
 use weir_run::execute::Signals;
 
@@ -17,7 +17,7 @@ const ECHO: Duration = Duration::from_millis(100);
 /// Catches signals from now on.
 pub(crate) fn catch() -> io::Result<Arc<Signals>> {
     let signals = Arc::new(Signals::default());
-    let mut arrivals = Arrivals::new([SIGINT, SIGTERM])?;
+    let mut arrivals = Arrivals::new([SIGINT, SIGTERM, SIGHUP])?;
     let counted = Arc::clone(&signals);
     thread::Builder::new()
         .name("weir-signals".to_owned())

@@ -4,6 +4,8 @@
 //! with random bytes where anything will be read, so that no device answers from never-written
 //! blocks. A file that could not be finished is removed again if this job made it.
 
+use std::os::fd::AsFd;
+
 use std::path::Path;
 
 use rustix::fd::OwnedFd;
@@ -112,6 +114,13 @@ pub(crate) fn lay_out(
     }
     let create = &workload.targets.create;
     let (file, is_new) = open(site)?;
+    if let Err(failure) = has_room(&file, site, layout) {
+        return Err(if is_new {
+            remove(site, failure)
+        } else {
+            failure
+        });
+    }
     let made = match layout {
         Layout::Fill { from } => fill(&file, from, site.end, seed, signals),
         _ => reserve(&file, create.preallocate, site.length, site.end, signals),
@@ -225,6 +234,25 @@ fn unless_unknown(result: Result<(), Errno>) -> Result<(), Errno> {
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
         other => other,
     }
+}
+
+/// Refuses a layout for which the file system has no room, before it is filled to the brim.
+fn has_room(file: &impl AsFd, site: &Site, layout: Layout) -> Result<(), Failure> {
+    let Layout::Fill { from } = layout else {
+        return Ok(());
+    };
+    let Ok(space) = rustix::fs::fstatvfs(file) else {
+        return Ok(());
+    };
+    let free = space.f_bavail.saturating_mul(space.f_frsize);
+    let held = rustix::fs::fstat(file).map_or(0, |s| u64::try_from(s.st_blocks).unwrap_or(0) * 512);
+    let needed = site.end.saturating_sub(from);
+    // What the file already holds is written over, not added.
+    if needed > free.saturating_add(held) {
+        let message = format!("laying the file out takes {needed} bytes, but only {free} are free");
+        return Err(site.failure("layout", Some(libc::ENOSPC), &message));
+    }
+    Ok(())
 }
 
 /// Whether the job makes or changes anything at its targets before the run.

@@ -108,7 +108,31 @@ pub fn check(plan: &Plan, control: &RunControl<'_>) -> Vec<(String, Failure)> {
         };
         found.extend(failures.into_iter().map(|f| (entry.job.name.clone(), f)));
     }
+    found.extend(too_many_workers(plan));
     found
+}
+
+/// Memory mappings that a worker's thread takes: its stack, the stack for signals, their guards,
+/// its buffers, and one to spare.
+const MAPPINGS_PER_WORKER: u64 = 6;
+
+/// More workers at a time than the kernel lets one process have mappings for: where they run
+/// out, threads die instead of failing.
+fn too_many_workers(plan: &Plan) -> Option<(String, Failure)> {
+    let mappings: u64 = Tree::real().number("proc/sys/vm/max_map_count")?;
+    let most = mappings / MAPPINGS_PER_WORKER;
+    let mut together = 0_u64;
+    for (_, job) in plan.jobs() {
+        together = if job.start.barrier { 0 } else { together } + u64::from(job.clones);
+        if together > most {
+            let message = format!(
+                "{together} workers at a time need more memory mappings than the {mappings} that \
+                 the kernel allows a process: at most {most} workers (raise vm.max_map_count)"
+            );
+            return Some((job.name.clone(), failure("missing", None, message)));
+        }
+    }
+    None
 }
 
 /// A job with its numbers over the whole run.

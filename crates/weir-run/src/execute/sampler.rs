@@ -90,10 +90,19 @@ impl JobSampler {
     /// Takes the samples that are due. Several that are due at once are one read: what was done
     /// counts to the first, as it was not seen when.
     pub(super) fn sample(&mut self, now: Tick) {
-        while now >= self.next_tick() {
+        let end = self.end();
+        while now >= self.next_tick() && self.next_tick() <= end {
             self.ticks_seen += 1;
             self.take();
         }
+    }
+
+    /// When the last worker was done, once all are: intervals after it are not the job's.
+    fn end(&self) -> Tick {
+        let ends = self.lives.iter().map(|live| last_done(live));
+        let all: Option<Vec<Tick>> = ends.collect();
+        all.and_then(|all| all.into_iter().max())
+            .unwrap_or(Tick(u64::MAX))
     }
 
     fn take(&mut self) {

@@ -75,7 +75,7 @@ where
             state.pacer.count(now);
         }
     }
-    live.last_done.set(last_done.0);
+    live.last_done.set(state.end_of(last_done, now).0);
     state.stop()
 }
 

@@ -83,7 +83,8 @@ where
         }
         now = this.harvest(&mut queue, now);
     }
-    this.state.live().last_done.set(this.last_done.0);
+    let end = this.state.end_of(this.last_done, now);
+    this.state.live().last_done.set(end.0);
     this.state.stop()
 }
 

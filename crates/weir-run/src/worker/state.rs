@@ -308,6 +308,17 @@ impl<'a, C: RunClock> State<'a, C> {
         self.ended.get_or_insert(LoopStop::Failed(at));
     }
 
+    /// When the loop's time ends: with its last completion, but a paced loop that was ended from
+    /// outside was waiting for a start, and that is part of its rate.
+    pub(super) fn end_of(&self, last_done: Tick, now: Tick) -> Tick {
+        let from_outside = matches!(self.ended, Some(LoopStop::TimeUp | LoopStop::Asked));
+        if from_outside && !self.pacer.is_free() {
+            now.max(last_done)
+        } else {
+            last_done
+        }
+    }
+
     pub(super) fn stop(self) -> LoopStop {
         self.ended.unwrap_or(LoopStop::WorkDone)
     }

@@ -145,8 +145,37 @@ pub(crate) fn path_kind(stat: &Stat) -> PathKind {
 /// The mount that holds a path.
 fn mount_behind(tree: &Tree, path: &Path) -> Option<Mount> {
     let path = fs::canonicalize(path).ok()?;
-    mount_of(&mounts(tree), &path).cloned()
+    mount_of(&mounts(tree), &path)
+        .cloned()
+        .or_else(|| unseen_mount(&path))
 }
+
+/// A mount that the kernel does not list, because this process sees only a part of the tree
+/// (chroot): what the file system itself says.
+fn unseen_mount(path: &Path) -> Option<Mount> {
+    let stat = rustix::fs::stat(path).ok()?;
+    let magic = rustix::fs::statfs(path).ok()?.f_type;
+    let known = MAGICS.iter().find(|(number, _)| *number == magic);
+    Some(Mount {
+        dev: DevId::from_raw(stat.st_dev),
+        root: PathBuf::from("/"),
+        point: PathBuf::from("/"),
+        fs_type: known.map_or("unknown", |(_, name)| name).to_owned(),
+        source: String::new(),
+        options: String::new(),
+    })
+}
+
+/// Magic numbers of common file systems, from `linux/magic.h`.
+const MAGICS: &[(i64, &str)] = &[
+    (0x0102_1994, "tmpfs"),
+    (0x8584_58f6, "ramfs"),
+    (0xef53, "ext4"),
+    (0x5846_5342, "xfs"),
+    (0x9123_683e, "btrfs"),
+    (0x794c_7630, "overlay"),
+    (0x6969, "nfs"),
+];
 
 /// The block device of a mount. File systems over several devices, such as btrfs, report a number
 /// of their own; their source then names one of the devices.
