@@ -286,3 +286,69 @@ fn a_target_without_permission_is_refused_to_everybody_but_root() {
         .err("Permission denied");
     assert_eq!(fs::read(&data).unwrap(), [1; 8192]);
 }
+
+#[test]
+fn a_file_that_has_no_room_is_refused_before_it_is_begun() {
+    let stage = Stage::new();
+    stage.file("j.fio", "[a]\nfilename=data\nrw=read\nsize=100t\n");
+    stage.say(&["run", "j.fio"]).code(1).out("are free");
+    assert_eq!(stage.list(), ["j.fio"]);
+}
+
+#[test]
+fn more_workers_than_the_kernel_has_mappings_for_are_refused() {
+    let stage = Stage::new();
+    stage.file("j.fio", "[a]\nioengine=null\nsize=1m\nnumjobs=65536\n");
+    let limit = fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
+    if limit.trim().parse::<u64>().unwrap() > 6 * 65_536 {
+        return skip(
+            "more_workers_than_the_kernel_has_mappings_for",
+            "this kernel allows more mappings than workers can be asked for",
+        );
+    }
+    for door in ["run", "fio"] {
+        let said = stage.say(&[door, "j.fio"]).code(3);
+        assert!(said.err.contains("vm.max_map_count"), "{said}");
+    }
+}
+
+#[test]
+fn a_report_does_not_replace_the_file_it_is_made_from() {
+    let stage = Stage::new();
+    let text = "[a]\nioengine=null\nsize=1m\n";
+    stage.file("j.fio", text);
+    let plan = stage.say(&["run", "--show-plan", "j.fio"]).code(0).out;
+    stage.file("p.json", &plan);
+    stage
+        .say(&["run", "--output", "./p.json", "p.json"])
+        .code(2)
+        .silent()
+        .err("would replace");
+    assert_eq!(stage.read("p.json"), plan);
+}
+
+#[test]
+fn a_plan_that_cannot_be_printed_is_a_failure() {
+    let stage = Stage::new();
+    stage.file("j.fio", "[a]\nioengine=null\nsize=1m\n");
+    let full = fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let mut command = stage.weir(&["run", "--show-plan", "j.fio"]);
+    let status = command.stdout(full).status().unwrap();
+    assert_eq!(status.code(), Some(1));
+}
+
+#[test]
+fn a_slow_schedule_is_divided_by_the_time_it_took() {
+    let stage = Stage::new();
+    let job = "[a]\nioengine=null\nsize=1g\nrate_iops=1\nruntime=1\ntime_based\n";
+    stage.file("j.fio", job);
+    let out = stage.say(&["run", "--format", "json", "j.fio"]).code(0).out;
+    let result: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let worker = &result["groups"][0]["jobs"][0]["workers"][0];
+    // The second operation is due at the end of the run, where either may come first.
+    assert!(worker["kinds"][0]["operations"].as_u64() <= Some(2));
+    assert!(worker["kinds"][0]["runtime_ns"].as_u64() >= Some(990_000_000));
+}

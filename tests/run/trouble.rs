@@ -133,7 +133,7 @@ fn a_signal_ends_the_layout_of_a_file() {
     // Writing this file takes longer than anybody waits.
     stage.file(
         "j.fio",
-        "[r]\nfilename=data\nrw=read\nsize=100g\nfallocate=none\n",
+        "[r]\nfilename=data\nrw=read\nsize=10g\nfallocate=none\n",
     );
     let free = act(
         "df",
