@@ -64,13 +64,16 @@ impl Buffers {
     /// Makes a write's content.
     #[inline]
     pub fn prepare(&mut self, slot: u32, op: &BlockOp) {
-        if op.verb == Verb::Write
-            && let Some(payload) = &mut self.payload
-        {
-            let memory = self
-                .memory
-                .slot_mut(slot as usize * self.stride, op.length as usize);
-            payload.prepare(memory);
+        if op.verb == Verb::Write && self.payload.is_some() {
+            self.make(slot, op.length);
+        }
+    }
+
+    #[inline(never)]
+    fn make(&mut self, slot: u32, length: u32) {
+        if let Some(payload) = &mut self.payload {
+            let start = slot as usize * self.stride;
+            payload.prepare(self.memory.slot_mut(start, length as usize));
         }
     }
 

@@ -1,6 +1,11 @@
 //! The source of the commonest workloads: one kind, one size, one target. Everything that the
 //! general source decides per operation is decided at build time here.
 
+#![expect(
+    clippy::inline_always,
+    reason = "parts of the worker loop; a call would pass the operation through memory"
+)]
+
 use crate::block::buffers::Buffers;
 use crate::block::op::{BlockOp, Verb};
 use crate::generate::offsets::Offsets;
@@ -25,23 +30,26 @@ impl<G> FixedSource<G> {
 }
 
 impl<G: Offsets> FixedSource<G> {
-    /// The next block; a new pass begins when one is over.
-    #[inline]
-    fn next_block(&mut self) -> Option<u64> {
-        self.offsets.next_block().or_else(|| {
+    /// The next block; a new pass begins when one is over. One call site, so that it inlines; a
+    /// region has at least one block, so that a pass has at least one too.
+    #[inline(always)]
+    fn next_block(&mut self) -> u64 {
+        loop {
+            if let Some(block) = self.offsets.next_block() {
+                return block;
+            }
             self.offsets.restart();
-            self.offsets.next_block()
-        })
+        }
     }
 }
 
 impl<G: Offsets> Source for FixedSource<G> {
     type Op = BlockOp;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self, slot: u32) -> Option<BlockOp> {
         self.left = self.left.checked_sub(1)?;
-        let block = self.next_block()?;
+        let block = self.next_block();
         Some(BlockOp {
             offset: self.start + block * u64::from(self.length),
             buffer: self.buffers.at(slot),
@@ -51,12 +59,12 @@ impl<G: Offsets> Source for FixedSource<G> {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn prepare(&mut self, slot: u32, op: &BlockOp) {
         self.buffers.prepare(slot, op);
     }
 
-    #[inline]
+    #[inline(always)]
     fn prepare_is_timed(&self) -> bool {
         self.buffers.prepare_is_timed()
     }
