@@ -228,7 +228,6 @@ impl Draft {
                 pause_ns: Nanos(0),
                 spin_ns: Nanos(0),
                 every: 1,
-                count_issued: false,
                 after_ns: None,
             },
             stonewall: false,

@@ -253,8 +253,6 @@ pub struct Thinktime {
     pub spin_ns: Nanos,
     /// Operations between pauses.
     pub every: u32,
-    /// Count issued rather than completed operations.
-    pub count_issued: bool,
     /// I/O time between pauses, instead of operations.
     pub after_ns: Option<Nanos>,
 }
@@ -342,8 +340,6 @@ pub struct Recording {
     pub bandwidth: bool,
     /// Exact squares, for a peer's standard deviation.
     pub exact_squares: bool,
-    /// Bits of histogram precision.
-    pub histogram_bits: u8,
     /// Percentiles to report.
     pub percentiles: Vec<Percent>,
     /// Report percentiles of slat, clat, lat.
@@ -354,10 +350,8 @@ pub struct Recording {
     pub percentiles_of_lat: bool,
     /// Length of an interval of the series.
     pub interval_ns: Nanos,
-    /// Length of bandwidth samples for min, max and deviation.
+    /// Length of bandwidth and IOPS samples for min, max and deviation.
     pub bandwidth_sample_ns: Nanos,
-    /// Length of IOPS samples for min, max and deviation.
-    pub iops_sample_ns: Nanos,
     /// Reads, writes and trims are one kind in the report.
     pub unify_kinds: bool,
     /// Disk counters before and after.
@@ -375,14 +369,12 @@ impl Default for Recording {
             lat: true,
             bandwidth: true,
             exact_squares: false,
-            histogram_bits: 6,
             percentiles: [50.0, 90.0, 99.0, 99.9].map(Percent).to_vec(),
             percentiles_of_slat: false,
             percentiles_of_clat: true,
             percentiles_of_lat: false,
             interval_ns: Nanos(100_000_000),
             bandwidth_sample_ns: Nanos(500_000_000),
-            iops_sample_ns: Nanos(500_000_000),
             unify_kinds: false,
             disk_counters: true,
             trace: None,
