@@ -148,6 +148,7 @@ fn worker(clone: u32, number: u32) -> WorkerResult {
         },
         prepare_ns: Some(Nanos(1000)),
         late_issues: Some(3),
+        mismatches: Vec::new(),
     }
 }
 
@@ -211,6 +212,7 @@ fn failure() -> Failure {
         kind: Some(Kind::Read),
         offset_bytes: Some(Bytes(8192)),
         length_bytes: Some(Bytes(4096)),
+        finding: None,
     }
 }
 

@@ -61,6 +61,7 @@ pub(crate) fn finish(
             region: draft.region,
             content: content(draft.content, draft.scramble),
             flush: draft.flush,
+            verify: None,
         })),
         engine: EngineChoice {
             name: draft.engine.name,

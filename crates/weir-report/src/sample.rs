@@ -141,6 +141,7 @@ fn eio() -> Failure {
         kind: Some(Kind::Read),
         offset_bytes: Some(Bytes(32_755_712)),
         length_bytes: Some(Bytes(4096)),
+        finding: None,
     }
 }
 

@@ -98,5 +98,6 @@ pub fn failure(cause: &str, errno: Option<i32>, message: impl Into<String>) -> F
         kind: None,
         offset_bytes: None,
         length_bytes: None,
+        finding: None,
     }
 }

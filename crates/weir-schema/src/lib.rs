@@ -11,6 +11,7 @@ mod facts;
 mod load;
 mod plan;
 mod result;
+mod verify;
 mod warning;
 mod workload;
 
@@ -22,9 +23,10 @@ pub use plan::{
     Timing, Trace, Word,
 };
 pub use result::{
-    Confidence, CpuUse, DepthUse, EndedBy, Failure, GroupResult, JobResult, KindResult,
+    Confidence, CpuUse, DepthUse, EndedBy, Failure, Finding, GroupResult, JobResult, KindResult,
     LatencyPercentile, Moments, Rates, RunResult, Span, Stage, StageHistogram, State, WorkerResult,
 };
+pub use verify::{Damage, FailedCheck, Mismatch, RunIdentity, Verify, VerifyMethod, VerifyPattern};
 pub use warning::{WARNING_IDS, Warning};
 pub use workload::{
     Access, BlockSize, BlockSizes, BlockWorkload, Content, CreatePolicy, Distribution, FileNames,

@@ -411,6 +411,9 @@ pub struct ErrorPolicy {
     pub go_on: PerKind<bool>,
     /// These errno values of a kind are no failures.
     pub ignore: PerKind<Vec<i32>>,
+    /// Blocks that fail verification are listed and the job goes on.
+    #[serde(default)]
+    pub go_on_mismatch: bool,
 }
 
 /// What the end of a job stops.

@@ -9,6 +9,7 @@ use weir_units::{Bytes, BytesPerSec, Iops, Nanos, Percent};
 
 use crate::facts::{ClockFacts, DiskCounters, HostFacts, Instrument};
 use crate::plan::Plan;
+use crate::verify::Mismatch;
 use crate::warning::Warning;
 use crate::workload::Kind;
 
@@ -147,13 +148,13 @@ pub enum State {
 }
 
 /// Why a job or worker failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
     /// errno, where there is one.
     pub errno: Option<i32>,
     /// Stable word for the cause: `io`, `open`, `layout`, `minimum_rate`, `max_latency`, `panic`,
-    /// `hung`, `memory`, `engine`, `plan`.
+    /// `hung`, `memory`, `engine`, `plan`, `mismatch`.
     pub cause: String,
     /// One sentence with place and remedy.
     pub message: String,
@@ -165,6 +166,31 @@ pub struct Failure {
     pub offset_bytes: Option<Bytes>,
     /// The length that was asked for.
     pub length_bytes: Option<Bytes>,
+    /// Figures of causes that have more to tell.
+    #[serde(default)]
+    pub finding: Option<Finding>,
+}
+
+/// The figures behind a failure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "name", rename_all = "snake_case")]
+pub enum Finding {
+    /// Bytes per second below the minimum.
+    BytesBelowMinimum {
+        /// The minimum.
+        limit_bytes_per_s: BytesPerSec,
+        /// What was reached.
+        found_bytes_per_s: BytesPerSec,
+    },
+    /// Operations per second below the minimum.
+    OpsBelowMinimum {
+        /// The minimum.
+        limit_per_s: Iops,
+        /// What was reached.
+        found_per_s: Iops,
+    },
+    /// Data that is not what was written.
+    Mismatch(Box<Mismatch>),
 }
 
 /// One worker: a clone of a job.
@@ -196,6 +222,10 @@ pub struct WorkerResult {
     /// Late issues of the open loop: operations issued more than the bound after their intended
     /// start although a slot was free.
     pub late_issues: Option<u64>,
+    /// Blocks that failed verification, in the order they were found; the first ones only, where
+    /// there are very many.
+    #[serde(default)]
+    pub mismatches: Vec<Mismatch>,
 }
 
 impl WorkerResult {

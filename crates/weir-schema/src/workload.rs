@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_units::{Bytes, Percent};
 
+use crate::verify::Verify;
+
 /// The kinds of operation that block I/O counts apart.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -100,6 +102,9 @@ pub struct BlockWorkload {
     pub content: Content,
     /// Flushes between and after writes.
     pub flush: Flush,
+    /// Marks in what is written, and checks of what is read.
+    #[serde(default)]
+    pub verify: Option<Verify>,
 }
 
 /// Shares of reads, writes and trims; they add up to 100.

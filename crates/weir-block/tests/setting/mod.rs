@@ -158,6 +158,7 @@ fn workload(kind: Kind, files: FileNames) -> BlockWorkload {
             dedupe_percent: 0,
         },
         flush: Flush::default(),
+        verify: None,
     }
 }
 

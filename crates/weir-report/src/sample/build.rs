@@ -210,6 +210,7 @@ impl Shape {
             },
             prepare_ns: None,
             late_issues: None,
+            mismatches: Vec::new(),
         }
     }
 
@@ -287,6 +288,7 @@ fn workload(mix: Mix, block: u64) -> BlockWorkload {
             dedupe_percent: 0,
         },
         flush: Flush::default(),
+        verify: None,
     }
 }
 

@@ -241,6 +241,7 @@ fn worker_result(
         },
         prepare_ns: Some(Nanos(live.prepare_ns.get())).filter(|n| n.0 > 0),
         late_issues: is_open_loop(job).then(|| live.late.get()),
+        mismatches: Vec::new(),
     }
 }
 

@@ -60,5 +60,6 @@ fn describe(at: &OpFailure, target: Option<String>) -> Failure {
         kind: Kind::DATA.get(at.kind).copied().or(Some(Kind::Sync)),
         offset_bytes: Some(Bytes(offset)),
         length_bytes: Some(Bytes(length.into())),
+        finding: None,
     }
 }

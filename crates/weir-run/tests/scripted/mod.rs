@@ -434,5 +434,6 @@ pub(crate) fn workload() -> BlockWorkload {
             dedupe_percent: 0,
         },
         flush: Flush::default(),
+        verify: None,
     }
 }

@@ -142,6 +142,7 @@ fn workload(mix: Mix) -> BlockWorkload {
             dedupe_percent: 0,
         },
         flush: Flush::default(),
+        verify: None,
     }
 }
 

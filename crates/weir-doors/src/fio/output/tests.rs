@@ -225,6 +225,7 @@ fn a_failed_worker_shows_its_error_and_spares_the_others() {
         kind: Some(Kind::Read),
         offset_bytes: None,
         length_bytes: None,
+        finding: None,
     });
     let mut result = result(vec![vec![(job, vec![work, broken])]]);
     let why = "file:/dev/broken, func=io, error=Input/output error";
@@ -260,6 +261,7 @@ fn a_job_that_did_nothing_has_no_entry_in_the_text_and_one_in_json() {
         kind: None,
         offset_bytes: None,
         length_bytes: None,
+        finding: None,
     });
     assert_eq!(
         failures(&result),

@@ -1,0 +1,215 @@
+//! Verification of data: how blocks are marked when they are written, how they are checked when
+//! they are read, and what a check found.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_units::Bytes;
+
+use crate::workload::Kind;
+
+/// What is written into blocks so that they can be checked, and when they are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
+pub struct Verify {
+    /// How the data is checked.
+    pub method: VerifyMethod,
+    /// Fields are made and checked by the private rules of fio 3.33 where these differ from the
+    /// method's true value (sha256, sha512).
+    pub peer_rules: bool,
+    /// A header every so many bytes; the block size when absent. Cut down to a divisor of every
+    /// block size.
+    pub interval_bytes: Option<Bytes>,
+    /// Where in its interval the header lies.
+    pub header_at_bytes: Bytes,
+    /// What the data is made of; random bytes from the seed when absent.
+    pub pattern: Option<VerifyPattern>,
+    /// After its writes a job reads everything back.
+    pub read_back: bool,
+    /// The first mismatch ends the job even where errors do not.
+    pub fatal: bool,
+    /// Damaged intervals are stored beside what they should hold.
+    pub dump: bool,
+    /// Directory of dumps and states; the working directory when absent.
+    pub directory: Option<String>,
+    /// Threads that check beside the worker; 0: the worker checks.
+    pub threads: u32,
+    /// Their CPUs; all when absent.
+    pub cpus: Option<Vec<u32>>,
+    /// Written blocks are read back after so many writes; 0: after all of them.
+    pub backlog: u64,
+    /// Blocks that are read back at a time; 0: the whole backlog.
+    pub backlog_batch: u64,
+    /// Nothing is written: the job's sequence is drawn again and checked.
+    pub only: bool,
+    /// Tells this run's data from an earlier run's.
+    pub run_identity: RunIdentity,
+    /// The state of a job is saved at its end: always, or when it was interrupted.
+    pub save_state: bool,
+    /// Checking starts from a saved state.
+    pub load_state: bool,
+}
+
+/// Bytes that are repeated through an interval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VerifyPattern {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// Places in them that hold the block's offset, 8 bytes little-endian each.
+    pub offsets_at: Vec<u32>,
+}
+
+/// Marks the data of one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "name", rename_all = "snake_case")]
+pub enum RunIdentity {
+    /// Drawn from the run's start; a reader that waits for a writer of the same run requires it.
+    #[default]
+    FromStart,
+    /// This one, written and required.
+    Given {
+        /// 1 to 65535.
+        id: u16,
+    },
+    /// None: data of any run is good.
+    Off,
+}
+
+/// How data is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VerifyMethod {
+    /// MD5.
+    Md5,
+    /// CRC-64 (Jones).
+    Crc64,
+    /// CRC-32, most significant bit first.
+    Crc32,
+    /// CRC-32C.
+    Crc32c,
+    /// CRC-16 (ARC).
+    Crc16,
+    /// CRC-7.
+    Crc7,
+    /// SHA-256.
+    Sha256,
+    /// SHA-512.
+    Sha512,
+    /// SHA-1.
+    Sha1,
+    /// SHA3-224.
+    Sha3_224,
+    /// SHA3-256.
+    Sha3_256,
+    /// SHA3-384.
+    Sha3_384,
+    /// SHA3-512.
+    Sha3_512,
+    /// XXH32 with seed 1.
+    Xxhash,
+    /// The header alone.
+    Meta,
+    /// The pattern alone, without a header.
+    Pattern,
+    /// The pattern behind a header.
+    PatternHeader,
+    /// Nothing is checked.
+    Null,
+}
+
+/// An interval that does not hold what it should.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Mismatch {
+    /// The job's method.
+    pub method: VerifyMethod,
+    /// The check that failed, the first in order.
+    pub check: FailedCheck,
+    /// What the check wanted: a number in the peer's base, a checksum in hexadecimal.
+    pub wanted: String,
+    /// What it found.
+    pub found: String,
+    /// What kind of damage it looks like.
+    pub damage: Damage,
+    /// Which target.
+    pub target: String,
+    /// Where the interval begins on the target.
+    pub offset_bytes: Bytes,
+    /// Its length.
+    pub length_bytes: Bytes,
+    /// Where the operation began that read it.
+    pub request_offset_bytes: Bytes,
+    /// The operation's length.
+    pub request_length_bytes: Bytes,
+    /// The operation was a read of the job, or one that checks its own writes.
+    pub kind: Kind,
+    /// Files that the interval, and what it should be, were stored in.
+    #[serde(default)]
+    pub dumps: Vec<String>,
+}
+
+/// What a check compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FailedCheck {
+    /// The header's first word.
+    Magic,
+    /// The method the header names.
+    Method,
+    /// The length the header names.
+    Length,
+    /// The seed of the data.
+    Seed,
+    /// The run that wrote it.
+    Run,
+    /// The offset the header names.
+    Offset,
+    /// The number of the write.
+    Counter,
+    /// The header's own checksum.
+    HeaderChecksum,
+    /// The data's checksum.
+    Data,
+    /// A byte of the pattern.
+    Pattern,
+    /// Zeros where a trimmed block should read as zeros.
+    Trimmed,
+}
+
+/// What kind of damage a mismatch looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "name", rename_all = "snake_case")]
+pub enum Damage {
+    /// A good block of an earlier write or run.
+    Stale,
+    /// A good block that belongs elsewhere.
+    Misplaced {
+        /// Where it belongs.
+        from_bytes: Bytes,
+    },
+    /// Nothing but zeros, from here on within the interval.
+    Zeroed {
+        /// First zero byte.
+        from_bytes: Bytes,
+    },
+    /// Two writes, or a write and what was there before, meet within the interval.
+    Torn {
+        /// First byte, within the interval, that is not the newer write's.
+        at_bytes: Bytes,
+    },
+    /// A few bits differ.
+    BitFlip {
+        /// First byte, within the interval, that differs.
+        at_bytes: Bytes,
+        /// Bits that differ.
+        bits: u32,
+    },
+    /// Another write with this method is not what is there.
+    Foreign,
+    /// The bytes differ without a pattern to it.
+    Garbled {
+        /// First byte, within the interval, that differs, where what was written is known.
+        at_bytes: Option<Bytes>,
+    },
+}
