@@ -19,6 +19,7 @@ mod shape;
 pub mod sim;
 mod source;
 mod trace;
+pub mod verify;
 mod worker;
 
 pub use clock::RunClock;

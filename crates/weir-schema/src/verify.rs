@@ -188,14 +188,14 @@ pub enum Damage {
         /// Where it belongs.
         from_bytes: Bytes,
     },
-    /// Nothing but zeros, from here on within the interval.
+    /// Zeros instead of data, from here on within the interval.
     Zeroed {
-        /// First zero byte.
+        /// First of these zeros.
         from_bytes: Bytes,
     },
     /// Two writes, or a write and what was there before, meet within the interval.
     Torn {
-        /// First byte, within the interval, that is not the newer write's.
+        /// First byte, within the interval, that is not of the write its header names.
         at_bytes: Bytes,
     },
     /// A few bits differ.
@@ -205,7 +205,7 @@ pub enum Damage {
         /// Bits that differ.
         bits: u32,
     },
-    /// Another write with this method is not what is there.
+    /// Something that was not written with this method and interval.
     Foreign,
     /// The bytes differ without a pattern to it.
     Garbled {

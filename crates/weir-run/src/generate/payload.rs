@@ -165,9 +165,7 @@ impl Payload {
             self.fresh_units += 1;
         }
         let start = self.unit_key.wrapping_add(number.wrapping_mul(GOLDEN));
-        let mut words = Words {
-            state: mix64(start),
-        };
+        let mut words = Words::new(mix64(start));
         let chunk = whole_if_zero(self.rule.compress_chunk_bytes, unit.len());
         if percent == 0 {
             random(&mut words, unit);
@@ -209,11 +207,16 @@ impl Payload {
 
 /// Words for filling: a counter times itself in disguise, the halves of the
 /// product folded. One multiplication per word, none waiting for another.
-struct Words {
+pub(crate) struct Words {
     state: u64,
 }
 
 impl Words {
+    /// Starts from a mixed key: neighbouring keys share words.
+    pub(crate) const fn new(key: u64) -> Self {
+        Self { state: key }
+    }
+
     #[inline(always)]
     #[expect(
         clippy::cast_possible_truncation,
@@ -228,7 +231,7 @@ impl Words {
 }
 
 /// Random bytes: whole words, and the low bytes of one more for a rest.
-fn random(words: &mut Words, buffer: &mut [u8]) {
+pub(crate) fn random(words: &mut Words, buffer: &mut [u8]) {
     let (whole, rest) = buffer.as_chunks_mut::<8>();
     for place in whole {
         *place = words.next_u64().to_le_bytes();
@@ -243,8 +246,12 @@ fn random(words: &mut Words, buffer: &mut [u8]) {
 fn repeat(pattern: &[u8], buffer: &mut [u8]) {
     let first = pattern.len().min(buffer.len());
     buffer[..first].copy_from_slice(&pattern[..first]);
+    extend(buffer, first);
+}
+
+/// Repeats the first `done` bytes (at least one) through the buffer.
+pub(crate) fn extend(buffer: &mut [u8], mut done: usize) {
     // Each round doubles what is there; a multiple of the pattern stays in step.
-    let mut done = first;
     while done < buffer.len() {
         let more = done.min(buffer.len() - done);
         buffer.copy_within(..more, done);
