@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_doors::Refusal;
-use weir_doors::fio::output::{banner, complaints, failures, json, normal, signal_notice};
+use weir_doors::fio::output::{banner, complaints, failures, json, normal, signal_notice, terse};
 use weir_doors::fio::{Action, Eta, Format, Options, Run, USAGE, complaint, exit_code, read};
 use weir_jobfile::{Compiled, Context, compile};
 use weir_schema::RunResult;
@@ -140,6 +140,7 @@ fn document(
     let mut out = String::new();
     for format in &options.formats {
         match format {
+            Format::Terse => out += &terse(result, texts),
             Format::Json | Format::JsonPlus => out += &json(result, texts),
             Format::Normal => out += &normal(result, texts),
         }

@@ -9,7 +9,6 @@ const OWN: &str = "Only in weir";
 const REST: &str = "Other";
 
 const LATER: &str = "not built in yet";
-const TERSE: &str = "the terse format is not built in yet; use --output-format=json";
 const RANKS: &str =
     "weir has no client and server of its own; start it on every host with mpirun or srun";
 const TRIGGER: &str = "triggers are not built in; run the command around weir";
@@ -56,9 +55,18 @@ pub const FLAGS: &[Flag] = &[
         "output-format",
         "LIST",
         OUTPUT,
-        "One or more of normal,json,json+",
+        "Any of normal,terse,json,json+",
     )
     .default("normal"),
+    Flag::switch("minimal", OUTPUT, "The terse report alone"),
+    Flag::switch("append-terse", OUTPUT, "The terse report as well"),
+    Flag::with_value(
+        "terse-version",
+        "N",
+        OUTPUT,
+        "Layout of the terse report: 2 to 5",
+    )
+    .default("3"),
     Flag::with_value("eta", "WHEN", OUTPUT, "Progress while it runs")
         .choices(&["always", "never", "auto"])
         .default("auto"),
@@ -90,9 +98,6 @@ pub const FLAGS: &[Flag] = &[
         .without_effect("the number of jobs is not limited"),
     Flag::with_value("alloc-size", "KIB", REST, "Accepted")
         .without_effect("memory is allocated as needed"),
-    Flag::switch("minimal", REST, "Terse output").refused(TERSE),
-    Flag::switch("append-terse", REST, "Terse output as well").refused(TERSE),
-    Flag::with_value("terse-version", "N", REST, "Version of the terse output").refused(TERSE),
     Flag::with_value("status-interval", "TIME", REST, "Reports while it runs")
         .refused("reports while it runs are not built in yet; --eta shows progress"),
     Flag::with_value("bandwidth-log", "PREFIX", REST, "Aggregate bandwidth logs")

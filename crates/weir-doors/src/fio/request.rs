@@ -11,7 +11,7 @@ use weir_units::Nanos;
 
 use super::flags::FLAGS;
 use super::help;
-use super::output;
+use super::output::{self, TerseVersion};
 use crate::flags::{Flag, Standing, find, nearest};
 use crate::refusal::Refusal;
 
@@ -58,13 +58,24 @@ pub struct Options {
     pub exit: ExitStyle,
     /// Notes about jobs are errors.
     pub warnings_fatal: bool,
+    /// The layout of terse lines.
+    pub terse: TerseVersion,
 }
 
 impl Options {
-    /// Whether documents for programs are written: banners, notes and errors then go to
-    /// standard error.
+    /// Whether programs alone read the report: then there are no banners, and notes and errors
+    /// go to standard error.
     pub fn is_for_programs(&self) -> bool {
-        self.formats.iter().any(|f| *f != Format::Normal)
+        !self.formats.contains(&Format::Normal)
+    }
+
+    /// Terse lines before whatever else was asked for.
+    fn append_terse(&mut self) {
+        if self.formats.is_empty() {
+            self.formats.push(Format::Normal);
+        }
+        self.formats.insert(0, Format::Terse);
+        self.formats.dedup();
     }
 
     /// The same for the texts of [`super::output`].
@@ -73,6 +84,7 @@ impl Options {
             compat_banner: self.compat_banner,
             utc_offset_s,
             bins: self.formats.contains(&Format::JsonPlus),
+            terse: self.terse,
         }
     }
 }
@@ -80,6 +92,8 @@ impl Options {
 /// A format of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Format {
+    /// A line of fields per entry.
+    Terse,
     /// JSON.
     Json,
     /// JSON with histograms.
@@ -267,6 +281,10 @@ impl<'a> Reader<'a> {
                 self.print = Some(self.help(flag, value)?);
             }
             "output-format" => self.options.formats = formats(value)?,
+            "terse-version" => {
+                self.options.terse = TerseVersion::of(value)
+                    .ok_or_else(|| refuse("fio: bad terse version format"))?;
+            }
             "eta-newline" => self.options.eta_newline = Some(time(value)?),
             "section" if value == "global" => {
                 return Err(refuse("fio: can't use global as only section"));
@@ -299,6 +317,8 @@ impl<'a> Reader<'a> {
                     _ => Eta::Auto,
                 }
             }
+            "minimal" => self.options.formats = vec![Format::Terse],
+            "append-terse" => self.options.append_terse(),
             "compat-banner" => self.options.compat_banner = true,
             "exit" if value == "unix" => self.options.exit = ExitStyle::Unix,
             _ => {}
@@ -383,12 +403,7 @@ fn formats(list: &str) -> Result<Vec<Format>, Refusal> {
             "normal" => Format::Normal,
             "json" => Format::Json,
             "json+" => Format::JsonPlus,
-            "terse" | "minimal" | "csv" => {
-                return Err(refuse(format!(
-                    "fio: output format {word} is not built in yet; normal, json and json+ are\n\
-                     fio: failed parsing output-format"
-                )));
-            }
+            "terse" | "minimal" | "csv" => Format::Terse,
             _ => {
                 return Err(refuse(format!(
                     "fio: invalid output format {word}\nfio: failed parsing output-format"

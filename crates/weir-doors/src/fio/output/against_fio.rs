@@ -11,13 +11,14 @@ use weir_schema::{Kind, KindResult, Moments, RunResult, Stage, Workload};
 use weir_stats::Histogram;
 
 use super::sample::{kind, latencies, worker};
-use super::{Options, banner, json, normal};
+use super::{Options, TerseVersion, banner, json, normal, terse};
 use crate::fio::{Action, read};
 
 const COMPAT: Options = Options {
     compat_banner: true,
     utc_offset_s: 0,
     bins: false,
+    terse: super::TerseVersion::V3,
 };
 
 /// fio's standard output, or nothing where it is missing.
@@ -332,4 +333,53 @@ fn the_figures_of_fio_are_printed_as_fio_prints_them() {
     };
     assert_eq!(compared(&ours), compared(text));
     assert!(compared(text).len() > 15, "{text}");
+}
+
+/// A terse line with each field replaced by its shape: whole or how many decimals, percent sign.
+fn shapes(line: &str) -> Vec<String> {
+    let field = |field: &str| {
+        let (name, value) = field.rsplit_once('=').unwrap_or(("", field));
+        let number = value.strip_suffix('%').unwrap_or(value);
+        if number.parse::<f64>().is_err() {
+            return field.to_owned();
+        }
+        let decimals = number.split_once('.').map_or(0, |(_, d)| d.len());
+        let unit = &value[number.len()..];
+        format!("{name} {decimals} {unit}")
+    };
+    line.split(';').map(field).collect()
+}
+
+#[test]
+fn terse_lines_have_the_fields_of_fio() {
+    let described = ["--description=hello there", "--continue_on_error=all"];
+    for more in [
+        &["--rw=read"][..],
+        &["--rw=randrw", described[0], described[1]],
+        &["--rw=trim", "--percentile_list=50:99.9", "--iodepth=4"],
+        &["--rw=write", "--clat_percentiles=0", "--fsync=64"],
+        &[
+            "--rw=randrw",
+            "--unified_rw_reporting=1",
+            "--lat_percentiles=1",
+        ],
+    ] {
+        for (number, version) in ["2", "3", "4", "5"].map(|n| (n, TerseVersion::of(n).unwrap())) {
+            let mut words = vec!["--name=a", "--ioengine=null", "--size=64k", "--thread"];
+            words.extend(more);
+            let terse_version = format!("--terse-version={number}");
+            let mut with_terse = words.clone();
+            with_terse.extend(["--minimal", terse_version.as_str()]);
+            let Some(theirs) = fio(&with_terse) else {
+                return skip("terse_lines_have_the_fields_of_fio");
+            };
+            let options = Options {
+                terse: version,
+                ..COMPAT
+            };
+            let ours = terse(&imagined(&words), options);
+            let lines = |text: &str| text.lines().flat_map(shapes).collect::<Vec<_>>();
+            assert_eq!(lines(&ours), lines(&theirs), "{with_terse:?}");
+        }
+    }
 }

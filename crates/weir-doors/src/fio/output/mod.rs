@@ -1,4 +1,4 @@
-//! fio's dialect of a result: the text of the normal report and the JSON document.
+//! fio's dialect of a result: the text of the normal report, the JSON document, terse lines.
 //!
 //! In: a plan (banners) or a result, and what the command line says about the output. Out:
 //! text; each can be made again from the stored result. Not here: writing it anywhere, choosing
@@ -16,6 +16,7 @@ mod normal;
 mod numbers;
 #[cfg(test)]
 pub(crate) mod sample;
+mod terse;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -25,6 +26,7 @@ pub(crate) use banner::failed_workers;
 pub use banner::{banner, complaints, failures, signal_notice};
 pub use json::json;
 pub use normal::normal;
+pub use terse::{TerseVersion, terse};
 
 use weir_schema::{Failure, RunResult};
 
@@ -37,6 +39,8 @@ pub struct Options {
     pub utc_offset_s: i32,
     /// JSON: histograms as well (`json+`).
     pub bins: bool,
+    /// The layout of terse lines.
+    pub terse: TerseVersion,
 }
 
 impl Options {
