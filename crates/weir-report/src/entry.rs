@@ -161,6 +161,7 @@ impl<'a> Entry<'a> {
             State::Hung,
             State::Failed,
             State::Stopped,
+            State::Running,
             State::NotStarted,
         ];
         telling.into_iter().find(|s| has(*s)).unwrap_or(State::Done)

@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 
 use weir_schema::{BlockWorkload, CpuUse, Job, Kind, Recording, Schedule, Timing, Workload};
+use weir_sys::Tree;
 use weir_sys::clock::Scale;
 use weir_sys::usage::{self, ThreadUsage};
 use weir_units::Nanos;
@@ -163,16 +164,28 @@ impl Usage {
 
     /// What was used since an earlier reading.
     pub(crate) fn since(&self, earlier: &Self) -> CpuUse {
-        let used = self.used.since(&earlier.used);
         let delays = self.run_delay.zip(earlier.run_delay);
         CpuUse {
-            user_ns: used.user,
-            system_ns: used.system,
-            voluntary_switches: used.voluntary_switches,
-            involuntary_switches: used.involuntary_switches,
-            minor_faults: used.minor_faults,
-            major_faults: used.major_faults,
             run_delay_ns: delays.map(|(now, then)| Nanos(now.0.saturating_sub(then.0))),
+            ..cpu_use(&self.used.since(&earlier.used))
         }
+    }
+}
+
+/// What a thread that still runs has used since it began.
+pub(crate) fn usage_of(thread_id: u32) -> CpuUse {
+    let used = ThreadUsage::of_thread(&Tree::real(), thread_id);
+    used.map_or_else(CpuUse::default, |used| cpu_use(&used))
+}
+
+fn cpu_use(used: &ThreadUsage) -> CpuUse {
+    CpuUse {
+        user_ns: used.user,
+        system_ns: used.system,
+        voluntary_switches: used.voluntary_switches,
+        involuntary_switches: used.involuntary_switches,
+        minor_faults: used.minor_faults,
+        major_faults: used.major_faults,
+        run_delay_ns: None,
     }
 }

@@ -241,8 +241,12 @@ fn the_overlap_rate_counts_what_was_done_while_all_ran() {
             until(&seen, ended.load(Ordering::Acquire) + 2)
         }),
     );
-    let mut observer = |_: &LiveView| {
-        looks.fetch_add(1, Ordering::AcqRel);
+    let mut next = Nanos(0);
+    let mut observer = |view: &LiveView<'_>| {
+        if view.elapsed_ns >= next {
+            next = Nanos(view.elapsed_ns.0 + 250_000_000);
+            looks.fetch_add(1, Ordering::AcqRel);
+        }
     };
     let stage = Stage {
         observer: Some(&mut observer),
@@ -636,18 +640,71 @@ fn the_live_view_shows_running_jobs_and_ends_with_them() {
         OK
     });
     let mut views = Vec::new();
-    let mut observer = |view: &LiveView| {
+    let mut observer = |view: &LiveView<'_>| {
         looks.fetch_add(1, Ordering::AcqRel);
-        views.push(view.clone());
+        if !view.jobs().is_empty() {
+            views.push((view.jobs(), view.result()));
+        }
     };
     let stage = Stage {
         observer: Some(&mut observer),
         ..Stage::default()
     };
     stage.play(vec![vec![scene("watched", 20, act).with(|j| j.clones = 2)]]);
-    let last = views.last().unwrap();
-    assert_eq!(last.jobs[0].name, "watched");
-    assert_eq!(last.jobs[0].workers, 2);
-    assert!(last.jobs[0].operations <= 40);
-    assert!(last.jobs[0].in_flight <= 2);
+    let (jobs, so_far) = views.last().unwrap();
+    assert_eq!(jobs[0].name, "watched");
+    assert_eq!(jobs[0].workers, 2);
+    assert!(jobs[0].operations <= 40);
+    assert!(jobs[0].in_flight <= 2);
+    assert!(!so_far.complete);
+    assert_eq!(named(so_far, "watched").workers.len(), 2);
+}
+
+#[test]
+fn the_result_so_far_holds_what_is_done_and_names_what_runs_and_waits() {
+    let looked = Arc::new(AtomicU32::new(0));
+    let seen = Arc::clone(&looked);
+    let act = script(move |_, op| {
+        let begin = Instant::now();
+        while op == 10 && seen.load(Ordering::Acquire) == 0 {
+            if begin.elapsed() > Duration::from_secs(20) {
+                return -i64::from(libc::ETIMEDOUT);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        OK
+    });
+    let mut partial = None;
+    let mut observer = |view: &LiveView<'_>| {
+        if view
+            .jobs()
+            .iter()
+            .any(|j| j.name == "second" && j.operations == 10)
+        {
+            partial = Some(view.result());
+            looked.store(1, Ordering::Release);
+        }
+    };
+    let stage = Stage {
+        observer: Some(&mut observer),
+        ..Stage::default()
+    };
+    let first = scene("first", 20, script(|_, _| OK));
+    let third = scene("third", 20, script(|_, _| OK)).with(barrier);
+    let result = stage.play(vec![vec![
+        first,
+        scene("second", 20, act).with(barrier),
+        third,
+    ]]);
+    let partial = partial.unwrap();
+    let state = |name| named(&partial, name).state;
+    assert_eq!(state("first"), State::Done);
+    assert_eq!(state("second"), State::Running);
+    assert_eq!(state("third"), State::NotStarted);
+    let second = &named(&partial, "second").workers[0];
+    let reads = &second.kinds[0];
+    assert_eq!((reads.operations, reads.issued - reads.operations), (10, 1));
+    assert_eq!(reads.stage(weir_schema::Stage::Lat).unwrap().count(), 10);
+    assert!(second.span.unwrap().length().0 > 0 && second.state == State::Running);
+    assert!(result.complete && result.jobs().all(|j| j.state == State::Done));
 }

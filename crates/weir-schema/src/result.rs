@@ -137,6 +137,8 @@ pub enum State {
     /// Not reached.
     #[default]
     NotStarted,
+    /// At work; in results of a run that goes on.
+    Running,
     /// To its bounds.
     Done,
     /// With an error.

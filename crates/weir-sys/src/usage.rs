@@ -1,6 +1,6 @@
 //! What one thread has used.
 //!
-//! In: the kernel's accounting of the calling thread. Out: counters, to be read twice and
+//! In: the kernel's accounting of a thread. Out: counters, to be read twice and
 //! subtracted. Not here: CPUs as a whole ([`crate::cpu_time`]).
 
 #![expect(
@@ -9,7 +9,10 @@
 )]
 
 use std::mem::MaybeUninit;
+
 use weir_units::Nanos;
+
+use crate::tree::Tree;
 
 /// Resources used by a thread since it started, or between two readings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,6 +69,33 @@ impl ThreadUsage {
         }
     }
 
+    /// Another thread's use so far, its times in hundredths of a second as the kernel tells them;
+    /// `None` when it is gone.
+    pub fn of_thread(tree: &Tree, thread_id: u32) -> Option<Self> {
+        const HUNDREDTH: u64 = 10_000_000;
+        let stat = tree.text(format!("proc/self/task/{thread_id}/stat"))?;
+        // The name before the last bracket may hold anything.
+        let (_, fields) = stat.rsplit_once(')')?;
+        let fields: Vec<u64> = fields
+            .split_ascii_whitespace()
+            .map(|field| field.parse().unwrap_or(0))
+            .collect();
+        let status = tree.text(format!("proc/self/task/{thread_id}/status"))?;
+        let switches = |name: &str| {
+            let line = status.lines().find_map(|l| l.strip_prefix(name))?;
+            line.trim().parse().ok()
+        };
+        let field = |number: usize| fields.get(number - 3).copied();
+        Some(Self {
+            minor_faults: field(10)?,
+            major_faults: field(12)?,
+            user: Nanos(field(14)? * HUNDREDTH),
+            system: Nanos(field(15)? * HUNDREDTH),
+            voluntary_switches: switches("voluntary_ctxt_switches:").unwrap_or(0),
+            involuntary_switches: switches("nonvoluntary_ctxt_switches:").unwrap_or(0),
+        })
+    }
+
     /// What was added since an earlier reading of the same thread.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
@@ -87,6 +117,18 @@ impl ThreadUsage {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_reads_of_itself_what_others_read_of_it() {
+        let own = std::fs::read_link("/proc/thread-self").unwrap();
+        let id = own.file_name().unwrap().to_string_lossy().parse().unwrap();
+        let pages = vec![1u8; 1 << 22];
+        std::hint::black_box(&pages);
+        let own = ThreadUsage::current();
+        let seen = ThreadUsage::of_thread(&Tree::real(), id).unwrap();
+        assert!(own.minor_faults >= 1000 && seen.minor_faults >= own.minor_faults);
+        assert_eq!(ThreadUsage::of_thread(&Tree::real(), u32::MAX), None);
+    }
 
     #[test]
     fn usage_of_a_thread_only_grows() {

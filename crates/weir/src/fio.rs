@@ -113,7 +113,7 @@ fn measure(run: &Run) -> Outcome {
         Eta::Never => Mode::None,
     };
     let mut shown = Shown::new(mode, plan.jobs().count()).keeping(options.eta_newline);
-    let mut observer = |view: &weir_run::execute::LiveView| shown.show(view);
+    let mut observer = |view: &weir_run::execute::LiveView<'_>| shown.show(view);
     let choices = Choices {
         announce: &|text| report.say(&format!("{text}\n")),
         observer: Some(&mut observer),

@@ -1,6 +1,6 @@
 //! Progress on standard error: a line on a terminal, plain lines in logs, JSON for programs.
 //!
-//! In: what the run shows of itself, about four times a second. Out: rates of the last second,
+//! In: what the run shows of itself, looked at four times a second. Out: rates of the last second,
 //! from differences of two views. Not here: the text of the line (`weir-report`).
 
 #![expect(clippy::cast_precision_loss, reason = "rates for the eye")]
@@ -16,6 +16,8 @@ use weir_units::{BytesPerSec, Iops, Nanos};
 
 use crate::{output, surroundings};
 
+/// The run is looked at this often.
+const LOOK_EVERY: Nanos = Nanos(250_000_000);
 /// Rates are those of about the last second.
 const WINDOW: Nanos = Nanos(1_000_000_000);
 /// Plain lines come this often.
@@ -67,6 +69,7 @@ pub(crate) struct Shown {
     jobs: usize,
     sums: VecDeque<Sum>,
     running: Vec<usize>,
+    next_look: Nanos,
     last_change: Nanos,
     last_plain: Nanos,
     drawn: bool,
@@ -84,6 +87,7 @@ impl Shown {
             jobs,
             sums: VecDeque::new(),
             running: Vec::new(),
+            next_look: Nanos(0),
             last_change: Nanos(0),
             last_plain: Nanos(0),
             drawn: false,
@@ -98,11 +102,16 @@ impl Shown {
     }
 
     /// Shows a view.
-    pub(crate) fn show(&mut self, view: &LiveView) {
-        if self.mode == Mode::None || view.jobs.is_empty() {
+    pub(crate) fn show(&mut self, view: &LiveView<'_>) {
+        if self.mode == Mode::None || view.elapsed_ns < self.next_look {
             return;
         }
-        let snapshot = self.snapshot(view);
+        let jobs = view.jobs();
+        if jobs.is_empty() {
+            return;
+        }
+        self.next_look = Nanos(view.elapsed_ns.0 + LOOK_EVERY.0);
+        let snapshot = self.snapshot(view.elapsed_ns, &jobs);
         match self.mode {
             Mode::Line if view.elapsed_ns >= QUIET => {
                 let text = line(&snapshot, self.style.width.saturating_sub(1), &self.style);
@@ -133,9 +142,9 @@ impl Shown {
         }
     }
 
-    fn snapshot(&mut self, view: &LiveView) -> Snapshot {
-        let sum = total(view);
-        let running: Vec<usize> = view.jobs.iter().map(|j| j.index).collect();
+    fn snapshot(&mut self, elapsed: Nanos, jobs: &[LiveJob]) -> Snapshot {
+        let sum = total(elapsed, jobs);
+        let running: Vec<usize> = jobs.iter().map(|j| j.index).collect();
         if running != self.running {
             // Other jobs: differences to what the earlier ones did would say nothing.
             self.sums.clear();
@@ -158,18 +167,18 @@ impl Shown {
         let since = first.map(|f| (f, (sum.at.0 - f.at.0) as f64 / 1e9));
         let p99 = since.and_then(|(f, _)| sum.latency.since(&f.latency).ok()?.percentile(99.0));
         let stalled = Nanos(sum.at.0 - self.last_change.0);
-        let fraction = fraction(&view.jobs);
+        let fraction = fraction(jobs);
         Snapshot {
-            t_ns: view.elapsed_ns,
-            job: self.name(&view.jobs),
-            state: activity(&view.jobs),
+            t_ns: elapsed,
+            job: self.name(jobs),
+            state: activity(jobs),
             done_fraction: fraction,
             ops_per_s: since.map(|(f, s)| Iops(over(sum.operations - f.operations, s))),
             bytes_per_s: since.map(|(f, s)| BytesPerSec(over(sum.bytes - f.bytes, s))),
             p99_ns: p99.map(Nanos),
-            in_flight: Some(view.jobs.iter().map(|j| j.in_flight).sum()),
-            errors: view.jobs.iter().map(|j| j.errors).sum(),
-            eta_ns: fraction.and_then(|f| eta(&view.jobs, f)),
+            in_flight: Some(jobs.iter().map(|j| j.in_flight).sum()),
+            errors: jobs.iter().map(|j| j.errors).sum(),
+            eta_ns: fraction.and_then(|f| eta(jobs, f)),
             stall_ns: (stalled >= STALL).then_some(stalled),
         }
     }
@@ -182,16 +191,16 @@ impl Shown {
     }
 }
 
-fn total(view: &LiveView) -> Sum {
+fn total(elapsed: Nanos, jobs: &[LiveJob]) -> Sum {
     let mut latency = Histogram::new();
-    for job in &view.jobs {
+    for job in jobs {
         // All live histograms have the default precision.
         let _ = latency.merge(&job.latency);
     }
     Sum {
-        at: view.elapsed_ns,
-        operations: view.jobs.iter().map(|j| j.operations).sum(),
-        bytes: view.jobs.iter().map(|j| j.bytes.0).sum(),
+        at: elapsed,
+        operations: jobs.iter().map(|j| j.operations).sum(),
+        bytes: jobs.iter().map(|j| j.bytes.0).sum(),
         latency,
     }
 }

@@ -40,7 +40,7 @@ fn measure(run: &Run) -> Outcome {
         })?;
     }
     let mut shown = Shown::new(progress_mode(run.options.progress), plan.jobs().count());
-    let mut observer = |view: &weir_run::execute::LiveView| shown.show(view);
+    let mut observer = |view: &weir_run::execute::LiveView<'_>| shown.show(view);
     let result = session::run(
         &plan,
         Choices {

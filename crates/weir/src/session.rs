@@ -23,7 +23,7 @@ pub(crate) struct Choices<'a> {
     /// Text before and during the run.
     pub(crate) announce: &'a dyn Fn(&str),
     /// Shown the running jobs.
-    pub(crate) observer: Option<&'a mut dyn FnMut(&LiveView)>,
+    pub(crate) observer: Option<&'a mut dyn FnMut(&LiveView<'_>)>,
     /// A job that cannot run is told beforehand and nothing runs; otherwise the others run.
     pub(crate) all_or_nothing: bool,
 }

@@ -118,6 +118,7 @@ impl Report<'_> {
                 let ran = entry.time().map_or(String::new(), |t| after(t, planned));
                 Some(format!("({cause}{ran})"))
             }
+            State::Running => Some("(still running)".into()),
             State::Hung => Some("(a worker did not come back from the kernel)".into()),
         }
     }

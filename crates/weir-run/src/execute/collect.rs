@@ -1,67 +1,23 @@
-//! From what the run left to the result.
+//! From what the run left, or has done so far, to the result.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
 use weir_schema::{
-    ClockFacts, Confidence, CpuUse, DepthUse, DeviceFacts, DiskCounters, EndedBy, GroupResult,
+    ClockFacts, Confidence, CpuUse, DepthUse, DeviceFacts, EndedBy, Failure, GroupResult,
     Instrument, Job, JobResult, Kind, KindResult, LatencyPercentile, Moments, Plan, RESULT_SCHEMA,
     Rates, RunResult, Span, Stage, StageHistogram, State, WorkerResult,
 };
 use weir_stats::{Estimate, Histogram};
 use weir_sys::Tree;
 use weir_sys::clock::{Tick, Timeline};
-use weir_sys::device::{DiskCounters as Counters, disk_counters};
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos, Percent};
 
+use crate::execute::disks::Disks;
 use crate::execute::running::{Ended, Worker};
 use crate::execute::sampler::{KindSamples, Sampled};
 use crate::execute::{Run, RunControl, warn};
 use crate::live::{LiveKind, WorkerLive};
-use crate::shape::is_open_loop;
-
-/// Counters of the disks behind the targets, taken when each first shows up.
-#[derive(Debug, Default)]
-pub(super) struct Disks {
-    first: BTreeMap<String, (Counters, Option<std::time::Instant>)>,
-}
-
-impl Disks {
-    /// Remembers the counters of disks that were not known yet.
-    pub(super) fn note(&mut self, names: &[String]) {
-        let tree = Tree::real();
-        for name in names {
-            if let Some(counters) = disk_counters(&tree, name) {
-                let now = Some(std::time::Instant::now());
-                self.first.entry(name.clone()).or_insert((counters, now));
-            }
-        }
-    }
-
-    fn since(&self) -> Vec<DiskCounters> {
-        let tree = Tree::real();
-        let read = |(name, (first, at)): (&String, &(Counters, Option<std::time::Instant>))| {
-            let done = disk_counters(&tree, name)?.since(first);
-            let elapsed = at.map_or(0, |at| at.elapsed().as_nanos());
-            Some(DiskCounters {
-                device: name.clone(),
-                read_operations: done.reads,
-                write_operations: done.writes,
-                read_merges: done.reads_merged,
-                write_merges: done.writes_merged,
-                read_bytes: done.read,
-                write_bytes: done.written,
-                read_ns: done.read_time,
-                write_ns: done.write_time,
-                in_queue_ns: done.queued,
-                busy_ns: done.busy,
-                elapsed_ns: Nanos(u64::try_from(elapsed).unwrap_or(u64::MAX)),
-                members: Vec::new(),
-            })
-        };
-        self.first.iter().filter_map(read).collect()
-    }
-}
+use crate::shape::{is_open_loop, usage_of};
 
 /// Instants on the run's clock.
 struct Times<'a> {
@@ -75,39 +31,76 @@ impl Times<'_> {
     }
 }
 
-/// The result of a run.
+/// A job as far as it has come: what results are made of.
+pub(super) struct Seen<'a> {
+    pub(super) index: usize,
+    pub(super) state: State,
+    pub(super) failure: Option<&'a Failure>,
+    pub(super) release: Option<Tick>,
+    pub(super) workers: &'a [Worker],
+    pub(super) sampled: Option<&'a Sampled>,
+    pub(super) is_inline: bool,
+    /// The instant it is looked at, while it runs.
+    pub(super) now: Option<Tick>,
+}
+
+/// The result of a run that has ended.
 pub(super) fn result(
     mut run: Run<'_>,
     plan: &Plan,
-    control: RunControl<'_>,
+    mut control: RunControl<'_>,
     instrument: Instrument,
     before: &warn::MachineBefore,
     disks: &Disks,
 ) -> RunResult {
     let end = control.clock.now();
+    run.timeline.re_anchor(&control.clock);
+    let mut family_warnings = Vec::new();
+    run.ended.sort_by_key(|e| e.index);
+    let names: Vec<&str> = plan.jobs().map(|(_, job)| job.name.as_str()).collect();
+    for ended in &run.ended {
+        if let Some(prepared) = &ended.prepared {
+            family_warnings.extend(warn::of_family(names[ended.index], prepared.as_ref()));
+            family_warnings.extend(warn::of_trace(names[ended.index], &ended.warnings));
+        }
+    }
     let interrupted = control.signals.interrupted();
     let signal = control.signals.number.load(Relaxed);
-    run.timeline.re_anchor(&control.clock);
+    control.host.devices = std::mem::take(&mut run.devices);
+    let mut result = RunResult {
+        complete: !interrupted,
+        ended_by: interrupted.then_some(EndedBy { signal }),
+        instrument,
+        warnings: family_warnings,
+        ..so_far(&run, plan, &control, disks, end)
+    };
+    result.instrument.peak_memory_bytes = weir_sys::memory::peak_resident(&Tree::real());
+    let machine = warn::of_run(&result, before);
+    result.warnings.extend(machine);
+    result
+}
+
+/// What a run has done so far, at this instant; incomplete, and without warnings.
+pub(super) fn so_far(
+    run: &Run<'_>,
+    plan: &Plan,
+    control: &RunControl<'_>,
+    disks: &Disks,
+    now: Tick,
+) -> RunResult {
     let zero = run.first_release.unwrap_or(run.origin);
     let times = Times {
         timeline: &run.timeline,
         zero,
     };
-    run.ended.sort_by_key(|e| e.index);
+    let running = run.running.iter().map(|job| job.seen(now));
+    let mut seen: Vec<Seen<'_>> = run.ended.iter().map(Ended::seen).chain(running).collect();
+    seen.sort_by_key(|s| s.index);
+    let mut seen = seen.into_iter().peekable();
     let mut groups = vec![GroupResult::default(); plan.groups.len()];
-    let mut host = control.host;
-    host.devices = std::mem::take(&mut run.devices);
-    let mut family_warnings = Vec::new();
-    let mut ended = run.ended.into_iter().peekable();
     for ((group, job), index) in plan.jobs().zip(0..) {
-        let result = match ended.next_if(|e| e.index == index) {
-            Some(ended) => {
-                if let Some(prepared) = &ended.prepared {
-                    family_warnings.extend(warn::of_family(&job.name, prepared.as_ref()));
-                    family_warnings.extend(warn::of_trace(&job.name, &ended.warnings));
-                }
-                job_result(job, ended, &times)
-            }
+        let result = match seen.next_if(|s| s.index == index) {
+            Some(seen) => job_result(job, &seen, &times),
             None => not_started(job),
         };
         groups[group].jobs.push(result);
@@ -115,25 +108,21 @@ pub(super) fn result(
     for group in &mut groups {
         group.rates = rates(&group.jobs);
     }
-    let mut result = RunResult {
+    RunResult {
         schema: RESULT_SCHEMA.to_owned(),
         weir_version: control.version.to_owned(),
         started_unix_ns: run.started_unix_ns,
-        duration_ns: times.at(end),
-        complete: !interrupted,
-        ended_by: interrupted.then_some(EndedBy { signal }),
+        duration_ns: times.at(now),
+        complete: false,
+        ended_by: None,
         groups,
-        warnings: family_warnings,
+        warnings: Vec::new(),
         disks: disks.since(),
-        clock: clock_facts(control.clock_facts, &run.timeline),
-        instrument,
-        host,
+        clock: clock_facts(control.clock_facts.clone(), &run.timeline),
+        instrument: Instrument::default(),
+        host: control.host.clone(),
         plan: plan.clone(),
-    };
-    result.instrument.peak_memory_bytes = weir_sys::memory::peak_resident(&Tree::real());
-    let machine = warn::of_run(&result, before);
-    result.warnings.extend(machine);
-    result
+    }
 }
 
 /// Adds devices that another job has not named yet.
@@ -163,14 +152,14 @@ fn not_started(job: &Job) -> JobResult {
     }
 }
 
-fn job_result(job: &Job, ended: Ended, times: &Times<'_>) -> JobResult {
-    let workers: Vec<WorkerResult> = ended
+fn job_result(job: &Job, seen: &Seen<'_>, times: &Times<'_>) -> JobResult {
+    let workers: Vec<WorkerResult> = seen
         .workers
         .iter()
         .enumerate()
         .map(|(i, w)| {
-            let samples = ended.sampled.as_ref().and_then(|s| s.workers.get(i));
-            worker_result(job, w, samples, &ended, times)
+            let samples = seen.sampled.and_then(|s| s.workers.get(i));
+            worker_result(job, w, samples, seen, times)
         })
         .collect();
     let spans = || workers.iter().filter_map(|w| w.span);
@@ -178,15 +167,15 @@ fn job_result(job: &Job, ended: Ended, times: &Times<'_>) -> JobResult {
         .map(|s| s.start_ns)
         .min()
         .zip(spans().map(|s| s.end_ns).max());
-    let confidence = match &ended.sampled {
+    let confidence = match seen.sampled {
         Some(sampled) => confidence(job, &workers, sampled),
         None => Vec::new(),
     };
     JobResult {
         name: job.name.clone(),
-        state: ended.state,
+        state: seen.state,
         span: span.map(|(start_ns, end_ns)| Span { start_ns, end_ns }),
-        failure: ended.failure,
+        failure: seen.failure.cloned(),
         workers,
         confidence,
     }
@@ -196,14 +185,15 @@ fn worker_result(
     job: &Job,
     worker: &Worker,
     samples: Option<&[KindSamples; 4]>,
-    ended: &Ended,
+    seen: &Seen<'_>,
     times: &Times<'_>,
 ) -> WorkerResult {
     let live = &worker.live;
-    let ran = ended.release.filter(|_| live.started.get() > 0);
+    let ran = seen.release.filter(|_| live.started.get() > 0);
     let span = ran.map(|_| {
         let start = Tick(live.started.get());
-        let end = last_done(live).or(worker.gone).unwrap_or(start).max(start);
+        let end = last_done(live).or(worker.gone).or(seen.now);
+        let end = end.unwrap_or(start).max(start);
         Span {
             start_ns: times.at(start),
             end_ns: times.at(end),
@@ -219,7 +209,7 @@ fn worker_result(
             &live.kinds[kind.index()],
             samples,
             runtime,
-            ended.is_inline,
+            seen.is_inline,
         )
     });
     let kinds: Vec<KindResult> = kinds.collect();
@@ -230,14 +220,18 @@ fn worker_result(
         thread_id: (thread_id > 0).then_some(thread_id),
         span,
         setup_ns: None,
-        state: worker.state,
-        failure: worker.failure.clone(),
-        depth: depth_use(worker, &kinds, ended.is_inline, runtime),
-        kinds,
-        cpu: if worker.state == State::Hung {
-            CpuUse::default()
+        state: if worker.ended {
+            worker.state
         } else {
-            worker.cpu
+            State::Running
+        },
+        failure: worker.failure.clone(),
+        depth: depth_use(worker, &kinds, seen.is_inline, runtime),
+        kinds,
+        cpu: match worker.state {
+            State::Hung => CpuUse::default(),
+            _ if worker.ended => worker.cpu,
+            _ => usage_of(thread_id),
         },
         prepare_ns: Some(Nanos(live.prepare_ns.get())).filter(|n| n.0 > 0),
         late_issues: is_open_loop(job).then(|| live.late.get()),

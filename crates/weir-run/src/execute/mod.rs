@@ -10,6 +10,7 @@
 )]
 
 mod collect;
+mod disks;
 mod instrument;
 mod judge;
 mod kick;
@@ -32,12 +33,12 @@ use weir_schema::{
 };
 use weir_sys::Tree;
 use weir_sys::clock::{Clock, Tick, Timeline};
-use weir_units::Nanos;
 
 use crate::family::{Family, JobContext, failure};
 use crate::generate::rng::mix64;
 
-pub use observe::{LiveJob, LiveState, LiveView};
+use disks::Disks;
+pub use observe::{LiveCount, LiveJob, LiveState, LiveView};
 use order::Order;
 use running::{Ended, RunningJob};
 pub(crate) use thread::Event;
@@ -86,8 +87,8 @@ pub struct RunControl<'a> {
     pub grace: Duration,
     /// Announcements.
     pub announce: &'a dyn Fn(&str),
-    /// Is shown the running jobs about four times a second.
-    pub observer: Option<&'a mut dyn FnMut(&LiveView)>,
+    /// Is shown the run at every round, at least every 10 ms.
+    pub observer: Option<&'a mut dyn FnMut(&LiveView<'_>)>,
     /// Measure the loop's own cost before the run.
     pub calibrate: bool,
 }
@@ -202,11 +203,11 @@ pub fn execute(plan: &Plan, mut control: RunControl<'_>) -> RunResult {
     let instrument = instrument::measure(&control);
     let mut run = Run::new(plan, &control);
     let before = warn::MachineBefore::read(&Tree::real());
-    let mut disks = collect::Disks::default();
+    let mut disks = Disks::default();
     let mut observer = control.observer.take();
     while run.step(&control, &mut disks) {
         if let Some(observer) = &mut observer {
-            run.observe(*observer);
+            run.observe(plan, &control, &disks, *observer);
         }
     }
     collect::result(run, plan, control, instrument, &before, &disks)
@@ -223,7 +224,6 @@ struct Run<'a> {
     origin: Tick,
     started_unix_ns: u64,
     first_release: Option<Tick>,
-    next_look: Tick,
     cancelled: bool,
     devices: Vec<DeviceFacts>,
 }
@@ -246,7 +246,6 @@ impl<'a> Run<'a> {
             origin,
             started_unix_ns: u64::try_from(wall.as_nanos()).unwrap_or(0),
             first_release: None,
-            next_look: origin,
             cancelled: false,
             devices: Vec::new(),
         }
@@ -254,7 +253,7 @@ impl<'a> Run<'a> {
 
     /// One round: starts what may start, waits for the next thing to happen, handles it. False
     /// when the run is over.
-    fn step(&mut self, control: &RunControl<'_>, disks: &mut collect::Disks) -> bool {
+    fn step(&mut self, control: &RunControl<'_>, disks: &mut Disks) -> bool {
         self.start_due(control, disks);
         if self.running.is_empty() && (self.cancelled || self.order.is_done()) {
             return false;
@@ -265,7 +264,7 @@ impl<'a> Run<'a> {
     }
 
     /// Starts every job that waits for nothing any more.
-    fn start_due(&mut self, control: &RunControl<'_>, disks: &mut collect::Disks) {
+    fn start_due(&mut self, control: &RunControl<'_>, disks: &mut Disks) {
         if self.cancelled {
             return;
         }
@@ -280,7 +279,7 @@ impl<'a> Run<'a> {
         self.await_batch(first, control);
     }
 
-    fn start(&mut self, entry: Entry<'_>, control: &RunControl<'_>, disks: &mut collect::Disks) {
+    fn start(&mut self, entry: Entry<'_>, control: &RunControl<'_>, disks: &mut Disks) {
         let context = entry.context(control);
         let prepared = match family_of(control, entry.job) {
             Some(family) => family.prepare(&context),
@@ -425,20 +424,21 @@ impl<'a> Run<'a> {
             .for_each(|j| j.stop(now, State::Stopped));
     }
 
-    fn observe(&mut self, observer: &mut dyn FnMut(&LiveView)) {
-        let now = self.running.first().map(RunningJob::now);
-        let Some(now) = now.filter(|&n| n >= self.next_look) else {
-            return;
-        };
-        let quarter = self
-            .timeline
-            .shared_scale()
-            .load()
-            .to_ticks(Nanos(250_000_000));
-        self.next_look = now.after(quarter);
+    fn observe(
+        &self,
+        plan: &Plan,
+        control: &RunControl<'_>,
+        disks: &Disks,
+        observer: &mut dyn FnMut(&LiveView<'_>),
+    ) {
+        let now = control.clock.now();
+        let zero = self.first_release.unwrap_or(now);
         observer(&LiveView {
             elapsed_ns: self.timeline.since(self.origin, now),
-            jobs: self.running.iter().map(|j| j.view(now)).collect(),
+            measured_ns: self.timeline.since(zero, now),
+            jobs: &|| self.running.iter().map(|j| j.view(now)).collect(),
+            ended: &|| self.ended.iter().map(|e| e.index).collect(),
+            result: &|| collect::so_far(self, plan, control, disks, now),
         });
     }
 }

@@ -1,16 +1,40 @@
 //! What a run shows of itself while it goes on.
+//!
+//! In: the run at an instant. Out: the running jobs at a glance, or everything measured so far,
+//! each made only when it is asked for. Not here: when to look; the run asks its observer at
+//! every round, which comes at least every 10 ms.
 
-use weir_schema::State;
+use weir_schema::{RunResult, State};
 use weir_stats::Histogram;
 use weir_units::{Bytes, Nanos};
 
-/// The running jobs at an instant.
-#[derive(Clone, Debug)]
-pub struct LiveView {
+/// A run at an instant.
+#[expect(missing_debug_implementations, reason = "holds functions")]
+pub struct LiveView<'a> {
     /// Since the start of the program.
     pub elapsed_ns: Nanos,
+    /// Since the first job's release; nothing before it.
+    pub measured_ns: Nanos,
+    pub(super) jobs: &'a dyn Fn() -> Vec<LiveJob>,
+    pub(super) ended: &'a dyn Fn() -> Vec<usize>,
+    pub(super) result: &'a dyn Fn() -> RunResult,
+}
+
+impl LiveView<'_> {
     /// Jobs that are running.
-    pub jobs: Vec<LiveJob>,
+    pub fn jobs(&self) -> Vec<LiveJob> {
+        (self.jobs)()
+    }
+
+    /// Numbers of the jobs that have ended; what neither runs nor has ended waits.
+    pub fn ended(&self) -> Vec<usize> {
+        (self.ended)()
+    }
+
+    /// Everything measured so far.
+    pub fn result(&self) -> RunResult {
+        (self.result)()
+    }
 }
 
 /// A running job at an instant, from its start.
@@ -22,6 +46,10 @@ pub struct LiveJob {
     pub index: usize,
     /// Workers.
     pub workers: usize,
+    /// Workers that have ended.
+    pub gone: usize,
+    /// Released; before that it gets ready.
+    pub released: bool,
     /// In ramp, running, ending.
     pub state: LiveState,
     /// Since its release.
@@ -32,12 +60,23 @@ pub struct LiveJob {
     pub operations: u64,
     /// Moved.
     pub bytes: Bytes,
+    /// Of reads, writes and trims.
+    pub by_kind: [LiveCount; 3],
     /// Failed.
     pub errors: u64,
     /// In flight.
     pub in_flight: u64,
     /// Total latencies of all data kinds since its start.
     pub latency: Histogram,
+}
+
+/// What was done of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LiveCount {
+    /// Completed.
+    pub operations: u64,
+    /// Moved.
+    pub bytes: u64,
 }
 
 /// What a running job is at.

@@ -13,9 +13,10 @@ use weir_stats::Histogram;
 use weir_sys::clock::{Clock, SharedScale, Tick};
 use weir_units::{Bytes, Nanos};
 
+use crate::execute::collect::Seen;
 use crate::execute::judge::judge;
 use crate::execute::minimum::Minimum;
-use crate::execute::observe::{LiveJob, LiveState};
+use crate::execute::observe::{LiveCount, LiveJob, LiveState};
 use crate::execute::sampler::{JobSampler, Sampled};
 use crate::execute::thread::{Event, Thread};
 use crate::execute::{Entry, kick};
@@ -100,6 +101,19 @@ impl Ended {
             prepared: None,
         }
     }
+
+    pub(super) fn seen(&self) -> Seen<'_> {
+        Seen {
+            index: self.index,
+            state: self.state,
+            failure: self.failure.as_ref(),
+            release: self.release,
+            workers: &self.workers,
+            sampled: self.sampled.as_ref(),
+            is_inline: self.is_inline,
+            now: None,
+        }
+    }
 }
 
 impl RunningJob {
@@ -159,10 +173,6 @@ impl RunningJob {
 
     pub(super) fn index(&self) -> usize {
         self.index
-    }
-
-    pub(super) fn now(&self) -> Tick {
-        self.clock.now()
     }
 
     pub(super) fn has_worker(&self, number: u32) -> bool {
@@ -303,6 +313,20 @@ impl RunningJob {
         }
     }
 
+    /// The job as far as it has come.
+    pub(super) fn seen(&self, now: Tick) -> Seen<'_> {
+        Seen {
+            index: self.index,
+            state: State::Running,
+            failure: self.failure.as_ref(),
+            release: self.release,
+            workers: &self.workers,
+            sampled: self.sampler.as_ref().map(JobSampler::so_far),
+            is_inline: self.prepared.is_inline(),
+            now: Some(now),
+        }
+    }
+
     /// What the job shows of itself.
     pub(super) fn view(&self, now: Tick) -> LiveJob {
         let scale = self.scale.load();
@@ -329,6 +353,8 @@ impl RunningJob {
             name: self.job.name.clone(),
             index: self.index,
             workers: self.workers.len(),
+            gone: self.workers.iter().filter(|w| w.ended).count(),
+            released: self.release.is_some(),
             state: match self.ending {
                 Some((state, _)) => LiveState::Ending(state),
                 None if elapsed < bounds.ramp_ns.0 => LiveState::Ramp,
@@ -338,9 +364,18 @@ impl RunningJob {
             fraction: whole.map(|w| (elapsed as f64 / w.max(1) as f64).min(1.0)),
             operations: data(|k| k.completed.get()),
             bytes: Bytes(data(|k| k.bytes.get())),
+            by_kind: [0, 1, 2].map(|k| self.count(k)),
             errors: data(|k| k.failed.get()),
             in_flight: self.workers.iter().map(|w| w.live.in_flight()).sum(),
             latency,
+        }
+    }
+
+    fn count(&self, kind: usize) -> LiveCount {
+        let live = || self.workers.iter().map(|w| &w.live.kinds[kind]);
+        LiveCount {
+            operations: live().map(|k| k.completed.get()).sum(),
+            bytes: live().map(|k| k.bytes.get()).sum(),
         }
     }
 

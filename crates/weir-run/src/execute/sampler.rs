@@ -158,6 +158,11 @@ impl JobSampler {
         since
     }
 
+    /// What was sampled so far.
+    pub(super) fn so_far(&self) -> &Sampled {
+        &self.sampled
+    }
+
     /// The last, partial interval, and everything.
     pub(super) fn finish(mut self, now: Tick) -> Sampled {
         self.sample(now);

@@ -279,7 +279,7 @@ impl Family for Scripts {
 pub(crate) struct Stage<'a> {
     pub(crate) signals: Arc<Signals>,
     pub(crate) grace: Duration,
-    pub(crate) observer: Option<&'a mut dyn FnMut(&LiveView)>,
+    pub(crate) observer: Option<&'a mut dyn FnMut(&LiveView<'_>)>,
 }
 
 impl Default for Stage<'_> {
@@ -316,7 +316,7 @@ impl Stage<'_> {
         };
         let scripts = Scripts(groups.into_iter().flatten().collect());
         let families: [&dyn Family; 1] = [&scripts];
-        let mut observer = |view: &LiveView| {
+        let mut observer = |view: &LiveView<'_>| {
             if let Some(observer) = &mut self.observer {
                 observer(view);
             }
