@@ -58,15 +58,14 @@ fn compiled(run: &Run) -> Result<Compiled, Refusal> {
     Ok(compiled)
 }
 
-/// Where the report goes: standard output or a file, collected until the end.
+/// Where the report goes: standard output, or a file that is written at the end.
 struct Report<'a> {
     options: &'a Options,
     text: RefCell<String>,
 }
 
 impl Report<'_> {
-    /// Text for people, which stands before the report in the normal format and on standard error
-    /// beside a document for programs.
+    /// What went wrong: before the report where people read it, else on standard error.
     fn say(&self, text: &str) {
         if self.options.is_for_programs() {
             output::error(text);
@@ -74,6 +73,13 @@ impl Report<'_> {
             self.text.borrow_mut().push_str(text);
         } else {
             output::print(text);
+        }
+    }
+
+    /// What belongs to the normal report alone.
+    fn tell(&self, text: &str) {
+        if !self.options.is_for_programs() {
+            self.say(text);
         }
     }
 
@@ -106,7 +112,7 @@ fn measure(run: &Run) -> Outcome {
         options,
         text: RefCell::default(),
     };
-    report.say(&banner(&plan, texts, env!("CARGO_PKG_VERSION")));
+    report.tell(&banner(&plan, texts, env!("CARGO_PKG_VERSION")));
     let mode = match options.eta {
         Eta::Auto => Mode::detect(),
         Eta::Always => Mode::Line,
@@ -115,7 +121,7 @@ fn measure(run: &Run) -> Outcome {
     let mut shown = Shown::new(mode, plan.jobs().count()).keeping(options.eta_newline);
     let mut observer = |view: &weir_run::execute::LiveView<'_>| shown.show(view);
     let choices = Choices {
-        announce: &|text| report.say(&format!("{text}\n")),
+        announce: &|text| report.tell(&format!("{text}\n")),
         observer: Some(&mut observer),
         all_or_nothing: false,
     };
