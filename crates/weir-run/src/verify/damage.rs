@@ -126,8 +126,9 @@ impl<'a> Case<'a> {
     /// The header is that of the write that is expected, as far as this is known.
     fn is_wanted(&self) -> bool {
         let seed = self.wanted_seed().unwrap_or(self.header.seed);
+        let run = self.expected.run.unwrap_or(self.header.run());
         let count = self.expected.count.unwrap_or(self.header.count);
-        seed == self.header.seed && count == self.header.count
+        (seed, run, count) == (self.header.seed, self.header.run(), self.header.count)
     }
 
     fn lost(&self) -> Damage {

@@ -84,7 +84,7 @@ impl Header {
         (self.seed >> 48) as u16
     }
 
-    /// The undamaged header that this one was before one bit changed, or its
+    /// The undamaged header that this one was before one byte changed, or its
     /// magic, method, length and offset, which `wanted` tells.
     pub(super) fn repaired(&self, wanted: &Self) -> Option<Self> {
         let mut bytes = Self {
@@ -98,13 +98,16 @@ impl Header {
         if Self::read(&bytes).is_good() {
             return Some(Self::read(&bytes));
         }
-        for bit in 0..8 * HEADER {
-            bytes[bit / 8] ^= 1 << (bit % 8);
-            let header = Self::read(&bytes);
-            if header.is_good() {
-                return Some(header);
+        for at in 0..HEADER {
+            let stored = bytes[at];
+            for change in 1..=u8::MAX {
+                bytes[at] = stored ^ change;
+                let header = Self::read(&bytes);
+                if header.is_good() {
+                    return Some(header);
+                }
             }
-            bytes[bit / 8] ^= 1 << (bit % 8);
+            bytes[at] = stored;
         }
         None
     }
@@ -159,6 +162,9 @@ mod tests {
             assert!(!damaged.is_good(), "{bit}");
             assert_eq!(damaged.repaired(&good), Some(good), "{bit}");
         }
+        let mut bytes = PEER;
+        bytes[26] ^= 0xff;
+        assert_eq!(Header::read(&bytes).repaired(&good), Some(good));
         assert_eq!(Header::default().repaired(&good), None);
     }
 }
