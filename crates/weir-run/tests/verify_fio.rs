@@ -313,7 +313,8 @@ fn both_find_the_same_damage_and_word_it_alike() {
         cases.push(case);
         words.push(text);
     }
-    let Some(output) = fio(&directory, &cases, "rw=read") else {
+    // One after the other, so that messages do not mix.
+    let Some(output) = fio(&directory, &cases, "rw=read\nstonewall") else {
         return skip("both_find_the_same_damage_and_word_it_alike");
     };
     let said = String::from_utf8_lossy(&output.stderr);
