@@ -6,6 +6,7 @@
     reason = "tests"
 )]
 
+mod dma;
 #[path = "../stage/mod.rs"]
 mod stage;
 

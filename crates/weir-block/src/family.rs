@@ -17,14 +17,17 @@ use weir_sys::guard::{GuardError, Overrides, check_write};
 use weir_sys::{Availability, Tree};
 use weir_units::Bytes;
 
+use crate::engine::dma_emu::Cards;
 use crate::engine::{self, Entry};
 use crate::memory;
 use crate::ready::Ready;
 use crate::target::{Kind, Layout, Site, Sites, look, names, needs_write_access, survey, writes};
 
-/// Files, block devices and character devices.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Block;
+/// Files, block devices and character devices, and what their jobs share over a run.
+#[derive(Clone, Debug, Default)]
+pub struct Block {
+    cards: Cards,
+}
 
 impl Family for Block {
     fn handles(&self, workload: &Workload) -> bool {
@@ -56,7 +59,7 @@ impl Family for Block {
         if let Some(failure) = check_words(context, workload, entry).into_iter().next() {
             return Err(failure);
         }
-        Ok(Arc::new(Ready::new(context, workload, entry)?))
+        Ok(Arc::new(Ready::new(context, workload, entry, &self.cards)?))
     }
 }
 
@@ -137,7 +140,15 @@ fn check_setting(entry: &Entry, name: &str, value: &Setting) -> Option<Failure> 
         }
         (SettingKind::Bool, _) => "true or false".to_owned(),
         (SettingKind::Number { min, max }, _) => format!("a number from {min} to {max}"),
-        (SettingKind::Text, _) => "a text".to_owned(),
+        (SettingKind::Checked(check), Setting::Text(text)) => match check(text) {
+            Ok(()) => return None,
+            Err(wrong) => {
+                return Some(plan_failure(format!(
+                    "setting `{name}` of engine `{engine}`: {wrong}"
+                )));
+            }
+        },
+        (SettingKind::Text | SettingKind::Checked(_), _) => "a text".to_owned(),
     };
     Some(plan_failure(format!(
         "setting `{name}` of engine `{engine}`: expected {expected}"

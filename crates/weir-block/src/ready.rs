@@ -7,17 +7,22 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use weir_run::block::{AnySource, Extent, Limits, Recipe, build};
-use weir_run::{JobContext, KINDS, LoopStop, Measured, Prepared, Seat, failure, measured};
-use weir_schema::{BlockWorkload, DeviceFacts, Failure, Job, Placement, ShareCpus, Size};
+use weir_run::{
+    JobContext, KINDS, LoopStop, Measured, OpFailure, OpFault, Prepared, Seat, failure, measured,
+};
+use weir_schema::{
+    BlockWorkload, DeviceFacts, Failure, FileNames, Job, Placement, ShareCpus, Size,
+};
 use weir_sys::CpuList;
 use weir_sys::pin::{nice, set_affinity, set_nice};
 use weir_units::Bytes;
 
+use crate::engine::dma_emu::{self, Cards};
 use crate::engine::{Entry, Note, Notes, Ride, Setup, SlotMemory, Target, sync_all};
 use crate::family::{check_direct, guard, is_removable, layouts};
 use crate::memory::{self, buffers};
 use crate::target::{
-    Layout, Sites, devices, disks, lay_out, open_all, spoilers, survey, warm, writes,
+    Kind, Layout, Sites, devices, disks, lay_out, open_all, spoilers, survey, warm, writes,
 };
 
 /// A job whose targets are open.
@@ -31,6 +36,7 @@ pub(crate) struct Ready {
     targets: Vec<Mutex<Option<Vec<Target>>>>,
     spoilers: Vec<Note>,
     notes: Notes,
+    cards: Cards,
     is_done: bool,
 }
 
@@ -43,6 +49,7 @@ impl Ready {
         context: &JobContext<'_>,
         workload: &BlockWorkload,
         entry: &'static Entry,
+        cards: &Cards,
     ) -> Result<Self, Failure> {
         let moves_data = !entry.info.no_target;
         let job = context.job;
@@ -78,6 +85,7 @@ impl Ready {
                 .collect(),
             spoilers: notes,
             notes: Notes::default(),
+            cards: cards.clone(),
             is_done: moves_data && only,
         })
     }
@@ -97,6 +105,30 @@ impl Ready {
             .into_iter()
             .flatten()
             .map(|part| part.extent)
+            .collect()
+    }
+
+    /// Faults that were asked for and struck nothing: a test of a test that tested nothing.
+    fn idle_faults(&self) -> impl Iterator<Item = Note> {
+        let names: Vec<String> = (0..self.job.clones).flat_map(|c| self.names(c)).collect();
+        let idle = dma_emu::idle_faults(&self.job.engine, &names, &self.cards);
+        idle.into_iter().map(|fault| {
+            (
+                "fault-idle".to_owned(),
+                format!("The emulated fault {fault} struck no operation."),
+                "Place it where a job writes or reads.".to_owned(),
+            )
+        })
+    }
+
+    /// Names of a clone's targets; the job's where none is given.
+    fn names(&self, clone: u32) -> Vec<String> {
+        if self.workload.targets.files == FileNames::None {
+            return vec![self.job.name.clone()];
+        }
+        let parts = self.found.parts.get(clone as usize).into_iter().flatten();
+        parts
+            .map(|part| self.found.list[part.site].named.shown.clone())
             .collect()
     }
 
@@ -203,10 +235,12 @@ impl Prepared for Ready {
             .map_err(|e| failure("open", e.raw_os_error(), format!("cannot open again: {e}")))?;
         let setup = Setup {
             targets,
+            names: self.names(seat.clone),
             depth,
             memory: SlotMemory::of(buffers_of(&source), depth),
             choice: self.job.engine.clone(),
             notes: self.notes.clone(),
+            cards: self.cards.clone(),
         };
         let clone = seat.clone;
         let plan = seat.loop_plan(depth);
@@ -259,7 +293,26 @@ impl Prepared for Ready {
             .iter()
             .cloned()
             .chain(self.notes.list())
+            .chain(self.idle_faults())
             .collect()
+    }
+
+    fn explain(&self, clone: u32, at: &OpFailure) -> Option<String> {
+        let part = self.found.parts.get(clone as usize)?;
+        let site = &self.found.list.get(part.get(at.target as usize)?.site)?;
+        let errnos: &[i32] = match site.kind {
+            Some(Kind::Character) => &[libc::EINVAL, libc::EBADF, libc::EIO],
+            _ if self.entry.info.name == dma_emu::NAME => &[libc::EINVAL],
+            _ => return None,
+        };
+        let verb = ["reads", "writes", "trims"].get(at.kind)?;
+        let OpFault::Errno(errno) = at.fault else {
+            return None;
+        };
+        let name = &self.names(clone)[at.target as usize];
+        errnos
+            .contains(&errno)
+            .then(|| format!("device {name} does not accept {verb} (wrong direction?)"))
     }
 }
 

@@ -420,6 +420,10 @@ fn set(draft: &mut Draft, info: &SettingInfo, key: &str, text: Option<&str>) -> 
             })?)
         }
         (SettingKind::Text, Some(text)) => Setting::Text(text.to_owned()),
+        (SettingKind::Checked(check), Some(text)) => {
+            check(text).map_err(|wrong| Fault::value(wrong).label(info.help))?;
+            Setting::Text(text.to_owned())
+        }
         (_, None) => {
             return Err(Fault::value(format!("`{key}` needs a value"))
                 .label(info.help)

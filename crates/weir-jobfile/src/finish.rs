@@ -294,7 +294,7 @@ fn access(draft: &Draft, report: &mut Report) -> Access {
 
 fn targets(draft: &Draft, engine: &EngineInfo, read_only: bool) -> Targets {
     let directories = draft.directories.clone();
-    let files = if engine.no_target {
+    let files = if engine.no_target && draft.filenames.is_empty() {
         FileNames::None
     } else if draft.filenames.is_empty() {
         FileNames::Generated {

@@ -13,7 +13,7 @@ use weir_schema::{DeviceFacts, Failure, Job, Workload};
 use crate::execute::Signals;
 use crate::live::{KINDS, Measured};
 use crate::seat::Seat;
-use crate::worker::LoopStop;
+use crate::worker::{LoopStop, OpFailure};
 
 /// What a family may know of the run.
 #[derive(Clone, Copy)]
@@ -71,6 +71,12 @@ pub trait Prepared: Send + Sync {
 
     /// The name of a worker's target, for messages.
     fn target_name(&self, clone: u32, target: u32) -> Option<String>;
+
+    /// What a failed operation may mean on a target that has carried none out yet: one sentence
+    /// that names the target.
+    fn explain(&self, _clone: u32, _at: &OpFailure) -> Option<String> {
+        None
+    }
 
     /// After the last worker: removes files that were to be removed.
     ///

@@ -120,6 +120,8 @@ pub struct OpFailure {
     pub offset: u64,
     /// How much was asked for.
     pub length: u32,
+    /// How much of it moved before.
+    pub moved: u32,
 }
 
 /// What went wrong with an operation.

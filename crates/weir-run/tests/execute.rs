@@ -21,7 +21,7 @@ use weir_run::execute::{LiveView, Signals};
 use weir_schema::{
     ExitAll, Job, Kind, MinimumRate, PerKind, Schedule, StartDelay, State, WorkerResult,
 };
-use weir_units::{Bytes, Iops, Nanos};
+use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
 
 const OK: i64 = BLOCK as i64;
 const EIO: i64 = -5;
@@ -705,4 +705,21 @@ fn the_result_so_far_holds_what_is_done_and_names_what_runs_and_waits() {
     assert_eq!(reads.stage(weir_schema::Stage::Lat).unwrap().count(), 10);
     assert!(second.span.unwrap().length().0 > 0 && second.state == State::Running);
     assert!(result.complete && result.jobs().all(|j| j.state == State::Done));
+}
+
+#[test]
+fn a_minimum_rate_asks_only_for_kinds_that_the_job_does() {
+    let both = MinimumRate {
+        bytes_per_s: PerKind::all(Some(BytesPerSec(1.0))),
+        ..at_least(1.0)
+    };
+    let slow = script(|_, _| {
+        std::thread::sleep(Duration::from_millis(1));
+        OK
+    });
+    let reader = scene("reader", 1 << 40, slow).with(|j| {
+        j.minimum_rate = Some(both);
+        j.bounds.runtime_ns = Some(Nanos(2_400_000_000));
+    });
+    assert_eq!(named(&play(vec![reader]), "reader").state, State::Done);
 }

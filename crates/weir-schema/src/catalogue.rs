@@ -34,7 +34,7 @@ pub struct SettingInfo {
 }
 
 /// What a setting takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum SettingKind {
     /// A switch.
     Bool,
@@ -47,6 +47,8 @@ pub enum SettingKind {
     },
     /// A text.
     Text,
+    /// A text with a grammar: what is wrong with one, in words.
+    Checked(fn(&str) -> Result<(), String>),
 }
 
 /// All engines of a build.

@@ -28,6 +28,7 @@ pub const WARNING_IDS: &[&str] = &[
     "cpu-shared",
     "cpu-steal",
     "device-shared",
+    "fault-idle",
     "few-samples",
     "generator-limited",
     "instrument-cost",

@@ -15,9 +15,6 @@ use crate::{output, signals, surroundings};
 /// A worker that does not come back within this time is left behind.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The families of this build.
-const FAMILIES: &[&dyn Family] = &[&weir_block::Block];
-
 /// What a door chooses.
 pub(crate) struct Choices<'a> {
     /// Text before and during the run.
@@ -37,8 +34,10 @@ pub(crate) fn run(plan: &Plan, choices: Choices<'_>) -> Result<RunResult, Refusa
         code: LACKS,
     })?;
     let (clock, facts): (Clock, _) = detection.finish();
+    let block = weir_block::Block::default();
+    let families: [&dyn Family; 1] = [&block];
     let control = RunControl {
-        families: FAMILIES,
+        families: &families,
         clock,
         clock_facts: surroundings::clock_facts(facts),
         host,
@@ -47,7 +46,10 @@ pub(crate) fn run(plan: &Plan, choices: Choices<'_>) -> Result<RunResult, Refusa
         signals: caught,
         grace: GRACE,
         announce: choices.announce,
-        observer: choices.observer,
+        // As long as the families live, no longer.
+        observer: choices
+            .observer
+            .map(|shown| -> &mut dyn FnMut(&LiveView) { shown }),
         calibrate: true,
     };
     refuse_what_cannot_run(plan, &control, choices.all_or_nothing)?;

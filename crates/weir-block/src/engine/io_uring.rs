@@ -276,6 +276,7 @@ impl Engine for Ring {
             memory,
             choice,
             notes,
+            ..
         } = setup;
         let entries = depth.clamp(1, MOST_ENTRIES);
         let ring = build(&choice, entries)

@@ -5,6 +5,7 @@
 //! its loop. Not here: opening targets ([`crate::target`]), the loop itself (`weir_run`).
 
 mod calls;
+pub(crate) mod dma_emu;
 mod io_uring;
 mod libaio;
 mod mmap;
@@ -31,6 +32,7 @@ const REGISTRY: &[&Entry] = &[
     &io_uring::ENTRY,
     &libaio::ENTRY,
     &mmap::ENTRY,
+    &dma_emu::ENTRY,
 ];
 
 /// What the registry knows of an engine.
@@ -166,8 +168,10 @@ impl Notes {
 /// What every engine of this family is attached to.
 #[derive(Debug)]
 pub(crate) struct Setup {
-    /// By the index that operations carry.
+    /// By the index that operations carry; none for engines without targets.
     pub(crate) targets: Vec<Target>,
+    /// The targets' names, also for engines that open none.
+    pub(crate) names: Vec<String>,
     /// Most operations in flight.
     pub(crate) depth: u32,
     /// Memory of the slots.
@@ -176,6 +180,8 @@ pub(crate) struct Setup {
     pub(crate) choice: EngineChoice,
     /// Where it notes what it had to do without.
     pub(crate) notes: Notes,
+    /// The emulated cards of the run.
+    pub(crate) cards: dma_emu::Cards,
 }
 
 /// A refusal with its errno and a sentence that helps, inside an [`std::io::Error`].

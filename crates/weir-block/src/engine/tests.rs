@@ -120,6 +120,8 @@ where
     };
     let engine = E::attach(Setup {
         targets: vec![target],
+        names: vec!["target".to_owned()],
+        cards: dma_emu::Cards::default(),
         depth: SLOTS,
         memory: SlotMemory::of(&buffers, SLOTS),
         choice: EngineChoice {
@@ -518,6 +520,8 @@ fn io_uring_without_locked_memory_goes_on_with_a_note() {
     };
     let engine = Ring::attach(Setup {
         targets: vec![target],
+        names: vec!["target".to_owned()],
+        cards: dma_emu::Cards::default(),
         depth: SLOTS,
         memory,
         choice: EngineChoice {
@@ -575,6 +579,8 @@ fn libaio_reserves_more_requests_than_there_are_with_a_message() {
     let bench = try_bench::<Aio>(scratch.open(0), &[]).unwrap();
     let setup = Setup {
         targets: Vec::new(),
+        names: Vec::new(),
+        cards: dma_emu::Cards::default(),
         depth: 1 << 30,
         memory: SlotMemory::of(&bench.buffers, SLOTS),
         choice: EngineChoice {

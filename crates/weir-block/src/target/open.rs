@@ -91,8 +91,14 @@ fn refused(site: &Site, flags: OFlags, errno: Errno) -> Failure {
     match errno {
         Errno::INVAL | Errno::BADF | Errno::IO | Errno::NXIO | Errno::OPNOTSUPP if is_device => {
             let error = std::io::Error::from(errno);
-            let message = format!("device does not accept {access} (wrong direction?): {error}");
-            site.failure("open", raw, &message)
+            let shown = &site.named.shown;
+            let refusal = site.failure("open", raw, "");
+            Failure {
+                message: format!(
+                    "device {shown} does not accept {access} (wrong direction?): {error}"
+                ),
+                ..refusal
+            }
         }
         Errno::ACCESS | Errno::PERM => {
             let message = format!(

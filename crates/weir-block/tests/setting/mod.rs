@@ -200,7 +200,7 @@ fn controlled<T>(directory: &Path, act: impl FnOnce(RunControl<'_>) -> T) -> (T,
     let said = Mutex::new(Vec::new());
     let announce = |text: &str| said.lock().unwrap().push(text.to_owned());
     let (clock, _) = Clock::detect();
-    let block = Block;
+    let block = Block::default();
     let families: [&dyn Family; 1] = [&block];
     let done = act(RunControl {
         families: &families,

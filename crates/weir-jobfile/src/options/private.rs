@@ -7,6 +7,7 @@ use super::record::{Category, OptionRecord, Scope, Support, option, setting};
 
 const URING: &[&str] = &["io_uring"];
 const URING_CMD: &[&str] = &["io_uring", "io_uring_cmd"];
+const EMULATED: &[&str] = &["dma-emu"];
 const NET: &[&str] = &["net", "netsplice"];
 
 /// A word of engines that have no setting for it.
@@ -115,6 +116,46 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         "transparent_huge_pages",
         &["mmap"],
         "Ask for huge pages behind the mapping",
+    ),
+    setting(
+        "emu_size",
+        "emu_size",
+        EMULATED,
+        "Memory of the emulated card",
+    )
+    .default("64g"),
+    setting(
+        "emu_dir",
+        "emu_dir",
+        EMULATED,
+        "What the channel takes: h2c, c2h or both",
+    )
+    .default("both"),
+    setting(
+        "emu_latency",
+        "emu_latency",
+        EMULATED,
+        "Microseconds added to each operation",
+    )
+    .default("0"),
+    setting(
+        "emu_bw",
+        "emu_bw",
+        EMULATED,
+        "Bytes per second of the channel",
+    )
+    .default("0"),
+    setting(
+        "emu_shared",
+        "emu_shared",
+        EMULATED,
+        "Card whose memory the channel shares",
+    ),
+    setting(
+        "emu_fault",
+        "emu_fault",
+        EMULATED,
+        "What goes wrong, for example flip@2m",
     ),
     missing(
         "cmdprio_percentage",

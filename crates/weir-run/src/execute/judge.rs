@@ -11,28 +11,39 @@ use crate::worker::{LoopStop, OpFailure, OpFault};
 pub(super) fn judge(
     stop: Result<LoopStop, Failure>,
     asked: Option<State>,
-    target: impl Fn(u32) -> Option<String>,
+    target: impl Fn(&OpFailure) -> Target,
 ) -> (State, Option<Failure>) {
     match stop {
         Err(failure) => (State::Failed, Some(failure)),
         Ok(LoopStop::WorkDone | LoopStop::TimeUp) => (State::Done, None),
         Ok(LoopStop::Asked) => (asked.unwrap_or(State::Stopped), None),
         Ok(LoopStop::Failed(at)) => {
-            let name = target(at.target);
-            (State::Failed, Some(describe(&at, name)))
+            let target = target(&at);
+            (State::Failed, Some(describe(&at, target)))
         }
     }
 }
 
+/// What is known of a failed operation's target.
+pub(super) struct Target {
+    pub(super) name: Option<String>,
+    /// What the failure may mean.
+    pub(super) remark: Option<String>,
+}
+
 /// A failed operation in words.
-fn describe(at: &OpFailure, target: Option<String>) -> Failure {
+fn describe(at: &OpFailure, target: Target) -> Failure {
+    let Target {
+        name: target,
+        remark,
+    } = target;
     let kinds = ["read", "write", "trim", "sync"];
     let kind = kinds.get(at.kind).copied().unwrap_or("operation");
     let place = target.as_deref().unwrap_or("the target");
     let errno = at.fault.errno();
     let text = std::io::Error::from_raw_os_error(errno).to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);
-    let (offset, length) = (at.offset, at.length);
+    let (offset, length, moved) = (at.offset, at.length, at.moved);
     let (cause, message) = match at.fault {
         OpFault::Errno(_) => (
             "io",
@@ -40,7 +51,10 @@ fn describe(at: &OpFailure, target: Option<String>) -> Failure {
         ),
         OpFault::EndOfTarget => (
             "io",
-            format!("{kind} at offset {offset} of {place}: no more data, {length} bytes short"),
+            format!(
+                "{kind} of {length} bytes at offset {offset} of {place}: no more data after \
+                 {moved} bytes"
+            ),
         ),
         OpFault::TooSlow { took, limit } => (
             "max_latency",
@@ -51,6 +65,10 @@ fn describe(at: &OpFailure, target: Option<String>) -> Failure {
             ),
         ),
         OpFault::Engine(_) => ("engine", format!("the engine could not go on: {text}")),
+    };
+    let message = match remark {
+        Some(remark) => format!("{remark}: {message}"),
+        None => message,
     };
     Failure {
         errno: Some(errno),

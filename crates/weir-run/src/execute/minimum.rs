@@ -3,11 +3,12 @@
 //!
 //! No check in the first two seconds; then one per cycle, over what was done since the last.
 
-use weir_schema::{Kind, MinimumRate};
+use weir_schema::{Failure, Finding, Kind, MinimumRate};
 use weir_sys::clock::{Scale, Tick};
-use weir_units::Nanos;
+use weir_units::{BytesPerSec, Iops, Nanos};
 
-use crate::live::WorkerLive;
+use crate::family::failure;
+use crate::live::{KINDS, Measured, WorkerLive};
 
 const FIRST_LOOK: Nanos = Nanos(2_000_000_000);
 
@@ -15,6 +16,8 @@ const FIRST_LOOK: Nanos = Nanos(2_000_000_000);
 #[derive(Debug)]
 pub(super) struct Minimum {
     limits: MinimumRate,
+    /// Kinds that the job does.
+    kinds: Vec<Kind>,
     scale: Scale,
     first: Tick,
     cycle: u64,
@@ -29,9 +32,16 @@ struct Seen {
 }
 
 impl Minimum {
-    pub(super) fn new(limits: MinimumRate, workers: usize, release: Tick, scale: Scale) -> Self {
+    pub(super) fn new(
+        limits: MinimumRate,
+        kinds: [Option<Measured>; KINDS],
+        workers: usize,
+        (release, scale): (Tick, Scale),
+    ) -> Self {
+        let occurs = |kind: &Kind| kinds[kind.index()].is_some();
         Self {
             limits,
+            kinds: Kind::DATA.into_iter().filter(occurs).collect(),
             scale,
             first: release.after(scale.to_ticks(FIRST_LOOK)),
             cycle: scale.to_ticks(limits.cycle_ns).max(1),
@@ -40,7 +50,7 @@ impl Minimum {
     }
 
     /// What is wrong with this worker, if a check is due and it is too slow.
-    pub(super) fn check(&mut self, worker: usize, live: &WorkerLive, now: Tick) -> Option<String> {
+    pub(super) fn check(&mut self, worker: usize, live: &WorkerLive, now: Tick) -> Option<Failure> {
         if now < self.first {
             return None;
         }
@@ -59,32 +69,38 @@ impl Minimum {
         }
         *slot = Some(seen);
         let seconds = self.scale.to_nanos(now.since(last.at)) as f64 / 1e9;
-        Kind::DATA
-            .into_iter()
-            .find_map(|kind| self.judge(kind, &last, &seen, seconds))
+        self.kinds
+            .iter()
+            .find_map(|&kind| self.judge(kind, &last, &seen, seconds))
     }
 
-    fn judge(&self, kind: Kind, last: &Seen, seen: &Seen, seconds: f64) -> Option<String> {
+    fn judge(&self, kind: Kind, last: &Seen, seen: &Seen, seconds: f64) -> Option<Failure> {
         let rate = |now: &[u64; 3], then: &[u64; 3]| {
             now[kind.index()].saturating_sub(then[kind.index()]) as f64 / seconds
         };
-        let name = kind.name();
-        if let Some(least) = self.limits.bytes_per_s.of(kind) {
-            let got = rate(&seen.bytes, &last.bytes);
-            if got < least.0 {
-                let least = least.0;
-                return Some(format!(
-                    "{name} rate below the minimum: {got:.0} of {least:.0} bytes per second"
-                ));
-            }
+        let too_slow = |got: f64, least: f64, unit: &str, finding: Finding| {
+            let name = kind.name();
+            let message = format!("{name} rate below the minimum: {got:.0} of {least:.0} {unit}");
+            Some(Failure {
+                kind: Some(kind),
+                finding: Some(finding),
+                ..failure("minimum_rate", Some(libc::EIO), message)
+            })
+        };
+        let got = rate(&seen.bytes, &last.bytes);
+        if let Some(least) = self.limits.bytes_per_s.of(kind).filter(|l| got < l.0) {
+            let finding = Finding::BytesBelowMinimum {
+                limit_bytes_per_s: least,
+                found_bytes_per_s: BytesPerSec(got),
+            };
+            return too_slow(got, least.0, "bytes per second", finding);
         }
-        let least = (*self.limits.ops_per_s.of(kind))?;
         let got = rate(&seen.operations, &last.operations);
-        (got < least.0).then(|| {
-            format!(
-                "{name} rate below the minimum: {got:.0} of {:.0} operations per second",
-                least.0
-            )
-        })
+        let least = self.limits.ops_per_s.of(kind).filter(|l| got < l.0)?;
+        let finding = Finding::OpsBelowMinimum {
+            limit_per_s: least,
+            found_per_s: Iops(got),
+        };
+        too_slow(got, least.0, "operations per second", finding)
     }
 }

@@ -14,7 +14,7 @@ use weir_sys::clock::{Clock, SharedScale, Tick};
 use weir_units::{Bytes, Nanos};
 
 use crate::execute::collect::Seen;
-use crate::execute::judge::judge;
+use crate::execute::judge::{Target, judge};
 use crate::execute::minimum::Minimum;
 use crate::execute::observe::{LiveCount, LiveJob, LiveState};
 use crate::execute::sampler::{JobSampler, Sampled};
@@ -204,10 +204,14 @@ impl RunningJob {
         let begin = release.after(scale.to_ticks(self.job.bounds.ramp_ns));
         let lives: Vec<_> = self.workers.iter().map(|w| Arc::clone(&w.live)).collect();
         self.sampler = Some(JobSampler::new(&self.job, lives, begin, scale));
-        self.minimum = self
-            .job
-            .minimum_rate
-            .map(|m| Minimum::new(m, self.workers.len(), release, scale));
+        self.minimum = self.job.minimum_rate.map(|m| {
+            Minimum::new(
+                m,
+                self.prepared.measured(),
+                self.workers.len(),
+                (release, scale),
+            )
+        });
         self.release = Some(release);
         self.gate.open(release);
     }
@@ -238,8 +242,13 @@ impl RunningJob {
                 worker.ended = true;
                 worker.gone = Some(self.clock.now());
                 worker.cpu = outcome.cpu.unwrap_or_default();
-                let named = |target| self.prepared.target_name(worker.clone, target);
-                let (state, failure) = judge(outcome.stop, self.ending.map(|e| e.0), named);
+                let (state, failure) = judge(outcome.stop, self.ending.map(|e| e.0), |at| Target {
+                    name: self.prepared.target_name(worker.clone, at.target),
+                    remark: worker
+                        .is_untouched()
+                        .then(|| self.prepared.explain(worker.clone, at))
+                        .flatten(),
+                });
                 worker.state = state;
                 worker.failure = worker.failure.take().or(failure);
                 if worker.failure.is_some() {
@@ -305,8 +314,8 @@ impl RunningJob {
             if worker.ended || worker.failure.is_some() {
                 continue;
             }
-            if let Some(message) = minimum.check(index, &worker.live, now) {
-                worker.failure = Some(failure("minimum_rate", Some(libc::EIO), message));
+            if let Some(failure) = minimum.check(index, &worker.live, now) {
+                worker.failure = Some(failure);
                 worker.stopped = Some(now);
                 worker.stop.store(1, Ordering::Relaxed);
             }
@@ -421,6 +430,11 @@ impl RunningJob {
 }
 
 impl Worker {
+    /// No operation has come to a good end yet.
+    fn is_untouched(&self) -> bool {
+        self.live.kinds.iter().all(|k| k.completed.get() == 0)
+    }
+
     /// Leaves a worker behind that does not come back.
     fn abandon(&mut self, prepared: &dyn Prepared, waited_ns: u64, at_once: bool) {
         let target = u32::try_from(self.live.at_target.get()).unwrap_or(0);

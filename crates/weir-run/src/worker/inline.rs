@@ -120,7 +120,8 @@ fn finish_rest<E: Engine, C: RunClock>(
             state.record_whole(op, started, intended, now, lat);
             return now;
         }
-        let Rest::GoOn(moved) = state.incomplete(&rest, result, started, lat) else {
+        let before = op.length() - rest.length();
+        let Rest::GoOn(moved) = state.incomplete(op, before, result, (started, lat)) else {
             return now;
         };
         rest = rest.advanced(moved);

@@ -393,8 +393,8 @@ fn incomplete<O: Operation, C: RunClock>(
     now: Tick,
 ) {
     let slot = &mut queue.slots[completed.slot as usize];
-    let rest = slot.op.advanced(slot.moved);
-    match state.incomplete(&rest, completed.result, slot.started, lat) {
+    let (op, before) = (slot.op, slot.moved);
+    match state.incomplete(&op, before, completed.result, (slot.started, lat)) {
         Rest::GoOn(moved) => {
             slot.moved = slot.moved.saturating_add(moved).min(slot.op.length());
             queue.again.push(completed.slot);

@@ -177,15 +177,16 @@ impl<'a, C: RunClock> State<'a, C> {
         self.scale.to_nanos(due.min(self.end).since(now))
     }
 
-    /// An operation that moved less than it should: go on with it, or a fault.
+    /// An operation of which so much had moved, and that again moved less than it should: go on
+    /// with it, or a fault.
     #[cold]
     #[inline(never)]
     pub(super) fn incomplete<O: Operation>(
         &mut self,
         op: &O,
+        moved: u32,
         result: i64,
-        started: Tick,
-        lat_ns: u64,
+        (started, lat_ns): (Tick, u64),
     ) -> Rest {
         let kind = op.kind_index();
         let live = &self.worker.live.kinds[kind];
@@ -218,7 +219,7 @@ impl<'a, C: RunClock> State<'a, C> {
             return Rest::Over;
         }
         if !self.plan.go_on[kind] && !self.plan.ignore[kind].contains(&errno) {
-            self.fail(op, fault);
+            self.fail(op, moved, fault);
         }
         Rest::Over
     }
@@ -274,6 +275,7 @@ impl<'a, C: RunClock> State<'a, C> {
         let limit = Nanos(self.slowest_ns);
         self.fail(
             op,
+            op.length(),
             OpFault::TooSlow {
                 took: Nanos(took),
                 limit,
@@ -293,17 +295,19 @@ impl<'a, C: RunClock> State<'a, C> {
             target,
             offset: live.at_offset.get(),
             length: 0,
+            moved: 0,
         };
         self.ended.get_or_insert(LoopStop::Failed(at));
     }
 
-    fn fail<O: Operation>(&mut self, op: &O, fault: OpFault) {
+    fn fail<O: Operation>(&mut self, op: &O, moved: u32, fault: OpFault) {
         let at = OpFailure {
             fault,
             kind: op.kind_index(),
             target: op.target(),
             offset: op.offset(),
             length: op.length(),
+            moved,
         };
         self.ended.get_or_insert(LoopStop::Failed(at));
     }

@@ -1,7 +1,7 @@
 //! What fio prints before and during the run: a banner for each job, the version, how many
 //! workers start, why workers failed.
 
-use weir_schema::{BlockWorkload, Job, Kind, Plan, RunResult, Workload};
+use weir_schema::{BlockWorkload, Failure, Finding, Job, Kind, Plan, RunResult, Workload};
 
 use super::entry::{Formats, members};
 use super::numbers::{Unit, scaled};
@@ -102,8 +102,30 @@ pub fn complaints(result: &RunResult) -> String {
             }
             _ => {}
         }
+        out.push_str(&finding(name, failure));
     }
     out
+}
+
+/// What fio says about figures that a failure has.
+fn finding(name: &str, failure: &Failure) -> String {
+    match &failure.finding {
+        Some(Finding::BytesBelowMinimum {
+            limit_bytes_per_s: limit,
+            found_bytes_per_s: found,
+        }) => format!(
+            "{name}: rate_min={:.0}B/s not met, got {:.0}B/s\n",
+            limit.0, found.0
+        ),
+        Some(Finding::OpsBelowMinimum {
+            limit_per_s: limit,
+            found_per_s: found,
+        }) => format!(
+            "{name}: rate_iops_min={:.0} not met, got {:.0} IOPS\n",
+            limit.0, found.0
+        ),
+        Some(Finding::Mismatch(_)) | None => String::new(),
+    }
 }
 
 /// One line for each worker that failed.

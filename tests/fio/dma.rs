@@ -1,0 +1,93 @@
+//! The day of an engineer who validates a DMA engine, on an emulated card.
+
+use crate::stage::{Said, Stage};
+
+/// Two channels of one emulated card, one for each direction.
+const CARD: &str = "[global]
+ioengine=dma-emu
+emu_shared=card
+bs=64k
+size=16m
+filesize=64g
+ratemin=1m
+[down]
+filename=xdma0_h2c_0
+emu_dir=h2c
+rw=write
+[up]
+stonewall
+filename=xdma0_c2h_0
+emu_dir=c2h
+rw=read
+";
+
+fn on_card(words: &[&str]) -> Said {
+    let stage = Stage::new();
+    stage.file("card.fio", CARD);
+    let said = stage.say(&[&["fio", "card.fio"], words].concat());
+    assert_eq!(stage.list(), ["card.fio"], "no file is touched");
+    said
+}
+
+#[test]
+fn an_emulated_card_moves_data_both_ways_and_touches_no_file() {
+    let said = on_card(&[]).code(0).calm();
+    assert!(said.out.contains("total=0,256,0,0"), "{said}");
+    assert!(said.out.contains("total=256,0,0,0"), "{said}");
+}
+
+#[test]
+fn a_channel_that_fails_is_named_with_the_place_and_what_was_wanted() {
+    on_card(&["--set", "up:emu_fault=eio@4m"])
+        .code(1)
+        .err("read of 65536 bytes at offset 4194304 of xdma0_c2h_0: Input/output error")
+        .out("err= 5");
+    on_card(&["--set", "down:emu_fault=short@2"])
+        .code(1)
+        .err("write of 65536 bytes at offset 65536 of xdma0_h2c_0: no more data after 32768 bytes")
+        .out("err= 5");
+}
+
+#[test]
+fn a_channel_used_the_wrong_way_round_is_named() {
+    on_card(&["--set", "down:emu_dir=c2h"])
+        .code(1)
+        .err("device xdma0_h2c_0 does not accept writes (wrong direction?)")
+        .out("err=22");
+    on_card(&["--set", "up:emu_dir=h2c"])
+        .code(1)
+        .err("device xdma0_c2h_0 does not accept reads (wrong direction?)");
+}
+
+#[test]
+fn a_channel_that_hangs_is_ended_by_the_minimum_rate() {
+    // Longer than the patience of a test: nothing but the watchdog ends it.
+    on_card(&["--section=down", "--set", "emu_fault=stall@8m:600000"])
+        .code(1)
+        .err("down: rate_min=1048576B/s not met, got 0B/s")
+        .out("err= 5")
+        .out("total=0,");
+}
+
+#[test]
+fn a_fault_with_a_bad_place_is_refused_with_what_is_expected() {
+    on_card(&["--set", "emu_fault=stall@8m"])
+        .code(1)
+        .silent()
+        .err("`stall@8m` is no fault: expected flip@OFFSET")
+        .err("fio: failed parsing emu_fault=stall@8m");
+    on_card(&["--set", "emu_dir=up"])
+        .code(1)
+        .err("`up` is none of h2c, c2h, both");
+}
+
+#[test]
+fn a_fault_that_struck_nothing_is_a_warning() {
+    let stage = Stage::new();
+    stage.file("card.fio", CARD);
+    let words = ["run", "--strict=fault-idle", "card.fio", "--set"];
+    stage
+        .say(&[&words[..], &["emu_fault=eio@1g"]].concat())
+        .code(1)
+        .out("The emulated fault eio@1g struck no operation.");
+}
