@@ -36,20 +36,6 @@ const REFUSED: &[(&str, &[&str])] = &[
         ],
     ),
     ("tcp_pair.fio", &["engine net is not built in"]),
-    (
-        "verify_methods.fio",
-        &[
-            "`verify`",
-            "`verify_interval`",
-            "`verify_async`",
-            "`verify_pattern`",
-            "`verify_backlog`",
-        ],
-    ),
-    (
-        "xdma_4-ch_4-1M_verify.fio",
-        &["`verify`", "`verify_fatal`", "`verify_dump`"],
-    ),
 ];
 
 /// The emulated card of the examples: one memory behind eight channels.

@@ -210,7 +210,7 @@ fn check_site(context: &JobContext<'_>, workload: &BlockWorkload, site: &Site) -
 
 fn check_permission(workload: &BlockWorkload, site: &Site) -> Option<Failure> {
     let mut wanted = Access::empty();
-    wanted.set(Access::READ_OK, workload.mix.has(DataKind::Read));
+    wanted.set(Access::READ_OK, workload.carries_out(DataKind::Read));
     wanted.set(Access::WRITE_OK, needs_write_access(workload));
     let errno = access(&site.named.path, wanted).err()?;
     let what = if wanted.contains(Access::WRITE_OK) {

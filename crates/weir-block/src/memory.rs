@@ -9,7 +9,7 @@ use weir_run::block::{Buffers, payload_rule};
 use weir_run::failure;
 use weir_run::generate::Streams;
 use weir_run::generate::payload::Payload;
-use weir_schema::{BlockWorkload, Failure, Job, Kind, Memory, MemoryKind};
+use weir_schema::{BlockWorkload, Failure, Job, Kind, Memory, MemoryKind, VerifyMethod};
 use weir_sys::buffer::{AlignedBuf, Backing, BufferSpec, HugePage};
 use weir_units::Bytes;
 
@@ -125,7 +125,11 @@ pub(crate) fn buffers(
     };
     let memory = AlignedBuf::new(&spec).map_err(|e| failure("memory", None, e.to_string()))?;
     let content = &workload.content;
-    let payload = if workload.mix.has(Kind::Write) {
+    let is_marked = workload
+        .verify
+        .as_ref()
+        .is_some_and(|v| v.method != VerifyMethod::Null);
+    let payload = if workload.carries_out(Kind::Write) && !is_marked {
         let rule = payload_rule(content, workload.sizes.size.write.max().0);
         let payload = Payload::new(rule, Streams::new(seed, worker).payload());
         Some(payload.map_err(|e| failure("plan", Some(libc::EINVAL), e.to_string()))?)

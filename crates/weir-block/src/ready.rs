@@ -4,14 +4,16 @@
 //! targets, remarks. Not here: checks that need nothing to be touched.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use weir_run::block::{AnySource, Extent, Limits, Recipe, build};
+use weir_run::block::{AnySource, Extent, Limits, Recipe, Verification, build};
 use weir_run::{
-    JobContext, KINDS, LoopStop, Measured, OpFailure, OpFault, Prepared, Seat, failure, measured,
+    Findings, JobContext, KINDS, LoopStop, Measured, OpFailure, OpFault, Prepared, RunMark, Seat,
+    failure, measured,
 };
 use weir_schema::{
-    BlockWorkload, DeviceFacts, Failure, FileNames, Job, Placement, ShareCpus, Size,
+    BlockWorkload, DeviceFacts, Failure, FileNames, Finding, Job, Mismatch, Placement, ShareCpus,
+    Size,
 };
 use weir_sys::CpuList;
 use weir_sys::pin::{nice, set_affinity, set_nice};
@@ -31,6 +33,7 @@ pub(crate) struct Ready {
     workload: BlockWorkload,
     entry: &'static Entry,
     directory: PathBuf,
+    mark: RunMark,
     found: Sites,
     /// By clone; taken by its worker.
     targets: Vec<Mutex<Option<Vec<Target>>>>,
@@ -78,6 +81,7 @@ impl Ready {
             workload: workload.clone(),
             entry,
             directory: context.directory.to_owned(),
+            mark: context.mark,
             found,
             targets: targets
                 .into_iter()
@@ -154,12 +158,18 @@ impl Ready {
             Some(Size::Bytes(bytes)) => bytes.0,
             Some(Size::Percent(percent)) => (percent / 100.0 * region as f64) as u64,
         };
-        let endless = bounds.time_based && bounds.runtime_ns.is_some();
+        let verify = self.workload.verify.as_ref();
+        let endless =
+            bounds.time_based && bounds.runtime_ns.is_some() && verify.is_none_or(|v| !v.only);
+        let passes = bounds.loops.max(1);
         Limits {
             bytes: if endless {
                 u64::MAX
+            } else if verify.is_some() && self.workload.reads_back() {
+                // Each pass over the region is checked before the next begins.
+                once.min(region)
             } else {
-                once.saturating_mul(bounds.loops.max(1))
+                once.saturating_mul(passes)
             },
             operations: bounds.operations.unwrap_or(u64::MAX),
         }
@@ -182,8 +192,49 @@ impl Ready {
             worker: seat.number,
             limits: self.limits(&extents),
             buffers,
+            verification: self.verification(seat),
         })
         .map_err(|error| failure("plan", Some(libc::EINVAL), error.to_string()))
+    }
+
+    /// How a worker's data is marked and checked; an engine that moves none has nothing to check.
+    fn verification(&self, seat: &Seat<'_>) -> Option<Verification> {
+        let verify = self.workload.verify.as_ref()?;
+        if self.entry.info.no_target {
+            return None;
+        }
+        let bounds = &self.job.bounds;
+        let own = verify.directory.as_deref().unwrap_or_default();
+        Some(Verification {
+            mark: self.mark,
+            findings: Arc::clone(&seat.live.findings),
+            names: self.names(seat.clone),
+            directory: self.directory.join(own),
+            passes: if self.workload.reads_back() {
+                bounds.loops
+            } else {
+                1
+            },
+            goes_on: self.job.errors.go_on_mismatch,
+            is_endless: bounds.time_based,
+        })
+    }
+
+    /// What a worker's checks amount to.
+    fn verdict(&self, stop: LoopStop, findings: &Findings) -> Result<LoopStop, Failure> {
+        if let Some(first) = findings.list().into_iter().next() {
+            return Err(mismatch(first, findings.operations()));
+        }
+        if findings.is_unchecked() && stop == LoopStop::TimeUp {
+            let cause = "The time was up before everything that was written had been read back: \
+                         the rest was not verified.";
+            self.notes.add(
+                "unverified",
+                cause.to_owned(),
+                "Leave time_based and runtime out, or verify in a job of its own.",
+            );
+        }
+        Ok(stop)
     }
 
     /// Flushes what a worker wrote, where the plan says so.
@@ -237,12 +288,13 @@ impl Prepared for Ready {
             targets,
             names: self.names(seat.clone),
             depth,
-            memory: SlotMemory::of(buffers_of(&source), depth),
+            memory: SlotMemory::of(source.buffers(), depth),
             choice: self.job.engine.clone(),
             notes: self.notes.clone(),
             cards: self.cards.clone(),
         };
         let clone = seat.clone;
+        let findings = Arc::clone(&seat.live.findings);
         let plan = seat.loop_plan(depth);
         let stop = (self.entry.drive)(Ride {
             seat,
@@ -253,7 +305,7 @@ impl Prepared for Ready {
         if !matches!(stop, LoopStop::Failed(_)) {
             self.flush(clone, &flushed)?;
         }
-        Ok(stop)
+        self.verdict(stop, &findings)
     }
 
     fn target_name(&self, clone: u32, target: u32) -> Option<String> {
@@ -316,12 +368,26 @@ impl Prepared for Ready {
     }
 }
 
-fn buffers_of(source: &AnySource) -> &weir_run::block::Buffers {
-    match source {
-        AnySource::Sequential(source) => source.buffers(),
-        AnySource::Mapped(source) => source.buffers(),
-        AnySource::Uniform(source) => source.buffers(),
-        AnySource::General(source) => source.buffers(),
+/// The failure of a worker whose data was not what was written.
+fn mismatch(first: Mismatch, operations: u64) -> Failure {
+    let more = if operations > 1 {
+        format!(", the first of {operations} bad blocks")
+    } else {
+        String::new()
+    };
+    let message = format!(
+        "{}: the data at offset {} is not what was written ({} verification){more}",
+        first.target,
+        first.offset_bytes.0,
+        first.method.name(),
+    );
+    Failure {
+        target: Some(first.target.clone()),
+        kind: Some(first.kind),
+        offset_bytes: Some(first.offset_bytes),
+        length_bytes: Some(first.length_bytes),
+        finding: Some(Finding::Mismatch(Box::new(first))),
+        ..failure("mismatch", Some(libc::EILSEQ), message)
     }
 }
 

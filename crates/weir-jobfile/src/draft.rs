@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use weir_schema::{
     Bounds, Content, CreatePolicy, Depth, Distribution, ErrorPolicy, Flush, Generator, Memory,
     OpenMode, PerKind, Placement, Recording, Region, SequencerStep, Setting, SplitEntry, Thinktime,
+    Verify,
 };
 use weir_units::{Bytes, Nanos, Percent};
 
@@ -78,6 +79,8 @@ pub(crate) struct Draft {
     pub exit_what: ExitWhat,
     pub recording: Recording,
     pub errors: ErrorPolicy,
+    pub verifies: bool,
+    pub verify: Verify,
 }
 
 /// The engine as far as it is known.
@@ -240,6 +243,8 @@ impl Draft {
             exit_what: ExitWhat::Group,
             recording: recording(door),
             errors: ErrorPolicy::default(),
+            verifies: false,
+            verify: crate::options::verify::defaults(),
         }
     }
 }

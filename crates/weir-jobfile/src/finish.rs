@@ -7,7 +7,7 @@ use weir_schema::catalogue::EngineInfo;
 use weir_schema::{
     Access, BlockSize, BlockSizes, BlockWorkload, Content, Distribution, EngineChoice, ExitAll,
     FileNames, Job, Kind, MinimumRate, Mix, Pacing, PerKind, Schedule, Size, Start, StartDelay,
-    Targets, Timing, Word, Workload,
+    Targets, Timing, Verify, VerifyMethod, Word, Workload,
 };
 use weir_units::{Bytes, BytesPerSec, Iops, QueueDepth};
 
@@ -41,6 +41,7 @@ pub(crate) fn finish(
     let pacing = pacing(&draft);
     let timing = timing(&draft);
     let exit_all = exit_all(&draft);
+    let verify = verify(&draft, engine, report);
     let (min_ns, max_ns) = draft.delay;
     Ok(Job {
         name: draft.name,
@@ -61,7 +62,7 @@ pub(crate) fn finish(
             region: draft.region,
             content: content(draft.content, draft.scramble),
             flush: draft.flush,
-            verify: None,
+            verify,
         })),
         engine: EngineChoice {
             name: draft.engine.name,
@@ -112,8 +113,58 @@ fn conflicts(draft: &Draft, engine: &EngineInfo, sizes: &BlockSizes) -> Vec<Conf
         ));
     }
     rate_conflicts(&draft.rate, &mut found);
+    verify_conflicts(draft, &mut found);
     size_conflicts(draft, engine, sizes, &mut found);
     found
+}
+
+/// What is verified; an engine that moves no data has nothing to check.
+fn verify(draft: &Draft, engine: &EngineInfo, report: &mut Report) -> Option<Verify> {
+    if draft.verifies && engine.no_target {
+        report.note(format!(
+            "engine {} moves no data: nothing is verified",
+            engine.name
+        ));
+    }
+    let verify = &draft.verify;
+    if draft.verifies && verify.peer_rules && verify.method == VerifyMethod::Sha512 {
+        report.note(
+            "sha512 by the rules of fio 3.33 is no digest: damage in the middle of a block passes"
+                .to_owned(),
+        );
+    }
+    (draft.verifies && !engine.no_target).then(|| verify.clone())
+}
+
+fn verify_conflicts(draft: &Draft, found: &mut Vec<Conflict>) {
+    let verify = &draft.verify;
+    if !draft.verifies {
+        return;
+    }
+    if verify.only && verify.backlog > 0 {
+        found.push((
+            Fault::new("job.conflict", "`verify_backlog` with verify_only")
+                .label("nothing is written that could be read back")
+                .help("leave one of them out"),
+            &["verify_backlog", "verify_only"],
+        ));
+    }
+    if draft.sizes.unaligned {
+        found.push((
+            Fault::new("job.conflict", "`bs_unaligned` with verify")
+                .label("blocks of any length have no common place for headers")
+                .help("use bsrange without bs_unaligned"),
+            &["bs_unaligned", "verify"],
+        ));
+    }
+    if verify.method == VerifyMethod::Pattern && verify.pattern.is_none() {
+        found.push((
+            Fault::new("job.conflict", "`verify=pattern` without a pattern")
+                .label("which one?")
+                .help("add verify_pattern=0xff, for example"),
+            &["verify"],
+        ));
+    }
 }
 
 fn rate_conflicts(rate: &Rates, found: &mut Vec<Conflict>) {

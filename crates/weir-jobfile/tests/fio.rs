@@ -119,7 +119,7 @@ const LINES: &[(&str, Verdict)] = &[
     ("zero_buffers=2", Stricter),
     ("directory=", Refuse),
     ("description=a b;c#d", Accept),
-    ("verify=md5", Stricter),
+    ("verify=md5", Accept),
     ("write_bw_log=x", Stricter),
     ("zonemode=none", Accept),
     ("steadystate=iops:2%", Stricter),
@@ -214,6 +214,7 @@ const OWN_BOUNDS: &[&str] = &[
     "buffer_compress_chunk",
     "thinktime_blocks",
     "open_loop",
+    "verify_compat",
 ];
 
 #[test]

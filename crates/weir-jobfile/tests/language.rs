@@ -554,12 +554,11 @@ fn includes_are_spliced_from_beside_the_file_too() {
 #[test]
 fn what_does_not_exist_yet_is_refused_with_what_comes_nearest() {
     for (line, nearest) in [
-        ("verify=md5", "verification"),
+        ("trim_percentage=10", "verified"),
         ("write_lat_log=x", "trace=FILE"),
         ("io_submit_mode=offload", "rate_iops"),
         ("zonemode=zbd", "offset"),
         ("latency_target=100", "iodepth"),
-        ("continue_on_error=verify", "continue_on_error=io"),
         ("ioengine=pvsync", "pvsync2"),
         ("ioengine=io_urign", "io_uring"),
     ] {

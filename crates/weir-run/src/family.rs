@@ -26,12 +26,23 @@ pub struct JobContext<'a> {
     pub first_worker: u32,
     /// Seed of its streams: the plan's, or drawn at the start of the run where the plan has 0.
     pub seed: u64,
+    /// What marks its data.
+    pub mark: RunMark,
     /// Where relative paths begin.
     pub directory: &'a Path,
     /// Where announcements go, for example that a file is being laid out.
     pub announce: &'a dyn Fn(&str),
     /// Signals; long preparations look at them now and then and give up.
     pub signals: &'a Signals,
+}
+
+/// Which run data comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunMark {
+    /// What a job that writes puts into its data.
+    pub written: Option<u16>,
+    /// What data has to show that a job reads without having written it.
+    pub required: Option<u16>,
 }
 
 /// Engines of one kind of workload.

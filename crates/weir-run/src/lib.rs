@@ -10,6 +10,7 @@ mod clock;
 mod engine;
 pub mod execute;
 pub mod family;
+mod findings;
 mod gate;
 pub mod generate;
 mod live;
@@ -24,7 +25,8 @@ mod worker;
 
 pub use clock::RunClock;
 pub use engine::{Completed, Engine, Operation, Submit, Wait};
-pub use family::{Family, JobContext, Prepared, failure};
+pub use family::{Family, JobContext, Prepared, RunMark, failure};
+pub use findings::{Findings, MOST_KEPT};
 pub use live::{Counter, KINDS, LiveKind, Measured, StageRecorder, WorkerLive};
 pub use pacer::{Pacer, PacerPlan, Pause};
 pub use seat::Seat;

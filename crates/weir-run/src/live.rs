@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use weir_stats::{Histogram, Recorder};
+use weir_sys::clock::Tick;
 
+use crate::findings::Findings;
 use crate::trace::TraceQueue;
 
 /// Kinds that are counted apart: read, write, trim, sync.
@@ -110,6 +112,10 @@ pub struct LiveKind {
     pub lat: StageRecorder,
     /// Latency from the intended start.
     pub rlat: StageRecorder,
+    /// Tick of the first issue, in jobs whose kinds take turns.
+    pub first: Counter,
+    /// Tick of the last completion, in jobs whose kinds take turns.
+    pub last: Counter,
     /// Failed operations by errno, and their latencies.
     errors: Mutex<Errors>,
 }
@@ -146,6 +152,19 @@ impl LiveKind {
         }
     }
 
+    /// From the first issue to the last completion, in jobs whose kinds take turns.
+    pub fn active(&self) -> Option<(Tick, Tick)> {
+        (self.first.get() > 0).then(|| (Tick(self.first.get()), Tick(self.last.get())))
+    }
+
+    /// Notes that an operation was in flight between these; the writer's thread only.
+    pub fn note_active(&self, from: Tick, to: Tick) {
+        if self.first.get() == 0 {
+            self.first.set(from.0);
+        }
+        self.last.set(to.0);
+    }
+
     /// Counts a failed operation.
     #[cold]
     pub fn fail(&self, errno: i32, lat_ns: u64) {
@@ -168,7 +187,14 @@ impl LiveKind {
             .get()
             .saturating_sub(self.completed.get() + self.failed.get());
         self.issued.set(in_flight);
-        for counter in [&self.completed, &self.bytes, &self.short, &self.failed] {
+        for counter in [
+            &self.completed,
+            &self.bytes,
+            &self.short,
+            &self.failed,
+            &self.first,
+            &self.last,
+        ] {
             counter.set(0);
         }
         for stage in [&self.slat, &self.clat, &self.lat, &self.rlat] {
@@ -197,7 +223,7 @@ pub struct WorkerLive {
     pub submitted: [Counter; 7],
     /// Harvests by size.
     pub harvested: [Counter; 7],
-    /// Payload generation in nanoseconds.
+    /// Filling buffers before operations and checking them after, in nanoseconds.
     pub prepare_ns: Counter,
     /// Operations issued late although a slot was free.
     pub late: Counter,
@@ -211,6 +237,8 @@ pub struct WorkerLive {
     pub at_target: Counter,
     /// Per-operation trace, if it is wanted.
     pub(crate) trace: Option<Arc<TraceQueue>>,
+    /// Blocks that do not hold what they should.
+    pub findings: Arc<Findings>,
     /// Number of times the measurement was reset at the end of ramp (0 or 1).
     pub resets: Counter,
 }
@@ -231,6 +259,7 @@ impl WorkerLive {
             at_target: Counter::default(),
             resets: Counter::default(),
             trace: None,
+            findings: Arc::default(),
         }
     }
 

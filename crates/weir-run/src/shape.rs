@@ -77,7 +77,7 @@ pub fn measured(job: &Job, inline: bool) -> [Option<Measured>; KINDS] {
         response: is_open_loop(job) && timing != Timing::EndsOnly,
         squares: exact_squares,
     };
-    let [read, write, trim] = Kind::DATA.map(|k| workload.mix.has(k).then_some(measured));
+    let [read, write, trim] = Kind::DATA.map(|k| workload.carries_out(k).then_some(measured));
     [read, write, trim, flushes(workload).then_some(measured)]
 }
 

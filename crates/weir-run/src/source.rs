@@ -14,6 +14,20 @@ pub trait Source {
     #[inline]
     fn prepare(&mut self, _slot: u32, _op: &Self::Op) {}
 
+    /// Completions are looked at by [`Source::completed`], which takes long enough to be timed and
+    /// accounted. Where it is false, nothing of it is compiled.
+    const CHECKS: bool = false;
+
+    /// An operation has come back, whole or as a failure; its buffer is still its own.
+    #[inline]
+    fn completed(&mut self, _slot: u32, _op: &Self::Op, _whole: bool) {}
+
+    /// After `next` gave nothing: there will be more once operations in flight are back.
+    #[inline]
+    fn is_waiting(&self) -> bool {
+        false
+    }
+
     /// `prepare` takes long enough to be timed and accounted.
     #[inline]
     fn prepare_is_timed(&self) -> bool {

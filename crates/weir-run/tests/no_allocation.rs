@@ -129,6 +129,7 @@ fn source(workload: &BlockWorkload, operations: u64) -> AnySource {
             operations,
         },
         buffers: Buffers::new(memory, stride, Some(payload), workload.content.refill),
+        verification: None,
     })
     .unwrap()
 }
@@ -144,6 +145,7 @@ fn allocations<E: Engine<Op = BlockOp, Setup = ()>>(
         AnySource::Mapped(s) => in_loop::<E, _>(s, paced, operations),
         AnySource::Uniform(s) => in_loop::<E, _>(s, paced, operations),
         AnySource::General(s) => in_loop::<E, _>(*s, paced, operations),
+        AnySource::Verified(s) => in_loop::<E, _>(*s, paced, operations),
     }
 }
 

@@ -26,7 +26,10 @@ pub use result::{
     Confidence, CpuUse, DepthUse, EndedBy, Failure, Finding, GroupResult, JobResult, KindResult,
     LatencyPercentile, Moments, Rates, RunResult, Span, Stage, StageHistogram, State, WorkerResult,
 };
-pub use verify::{Damage, FailedCheck, Mismatch, RunIdentity, Verify, VerifyMethod, VerifyPattern};
+pub use verify::{
+    BadByte, Damage, FailedCheck, Mismatch, RunIdentity, SaveState, Verify, VerifyMethod,
+    VerifyPattern,
+};
 pub use warning::{WARNING_IDS, Warning};
 pub use workload::{
     Access, BlockSize, BlockSizes, BlockWorkload, Content, CreatePolicy, Distribution, FileNames,

@@ -44,10 +44,23 @@ pub struct Verify {
     pub only: bool,
     /// Tells this run's data from an earlier run's.
     pub run_identity: RunIdentity,
-    /// The state of a job is saved at its end: always, or when it was interrupted.
-    pub save_state: bool,
+    /// When the state of a job is saved at its end.
+    pub save_state: SaveState,
     /// Checking starts from a saved state.
     pub load_state: bool,
+}
+
+/// When a job saves what it has written and not yet checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SaveState {
+    /// Never.
+    Never,
+    /// When it was interrupted.
+    #[default]
+    Interrupted,
+    /// At each end.
+    Always,
 }
 
 /// Bytes that are repeated through an interval.
@@ -144,9 +157,56 @@ pub struct Mismatch {
     pub request_length_bytes: Bytes,
     /// The operation was a read of the job, or one that checks its own writes.
     pub kind: Kind,
+    /// The number of the method that the header names, where it is not the job's.
+    #[serde(default)]
+    pub media_method: Option<u16>,
+    /// The first byte that is not the pattern's.
+    #[serde(default)]
+    pub bad_byte: Option<BadByte>,
     /// Files that the interval, and what it should be, were stored in.
     #[serde(default)]
     pub dumps: Vec<String>,
+}
+
+/// A byte that is not the pattern's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BadByte {
+    /// How far into the interval's data.
+    pub at_bytes: Bytes,
+    /// Bits in it that differ.
+    pub bits: u32,
+}
+
+impl VerifyMethod {
+    /// The word in reports and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Md5 => "md5",
+            Self::Crc64 => "crc64",
+            Self::Crc32 => "crc32",
+            Self::Crc32c => "crc32c",
+            Self::Crc16 => "crc16",
+            Self::Crc7 => "crc7",
+            Self::Sha256 => "sha256",
+            Self::Sha512 => "sha512",
+            Self::Sha1 => "sha1",
+            Self::Sha3_224 => "sha3-224",
+            Self::Sha3_256 => "sha3-256",
+            Self::Sha3_384 => "sha3-384",
+            Self::Sha3_512 => "sha3-512",
+            Self::Xxhash => "xxhash",
+            Self::Meta => "meta",
+            Self::Pattern => "pattern",
+            Self::PatternHeader => "pattern_hdr",
+            Self::Null => "null",
+        }
+    }
+
+    /// Whether data carries headers.
+    pub const fn has_header(self) -> bool {
+        !matches!(self, Self::Pattern | Self::Null)
+    }
 }
 
 /// What a check compares.

@@ -107,6 +107,25 @@ pub struct BlockWorkload {
     pub verify: Option<Verify>,
 }
 
+impl BlockWorkload {
+    /// Whether operations of this kind are carried out: those of the mix, and the reads that check
+    /// what was written.
+    pub fn carries_out(&self, kind: Kind) -> bool {
+        let only_checks = self.verify.as_ref().is_some_and(|v| v.only);
+        match kind {
+            Kind::Read => self.mix.has(kind) || self.reads_back(),
+            Kind::Write | Kind::Trim => self.mix.has(kind) && !only_checks,
+            Kind::Sync => false,
+        }
+    }
+
+    /// Whether the job checks what it has written itself.
+    pub fn reads_back(&self) -> bool {
+        let asked = |v: &Verify| v.read_back || v.only || v.backlog > 0;
+        self.mix.has(Kind::Write) && self.verify.as_ref().is_some_and(asked)
+    }
+}
+
 /// Shares of reads, writes and trims; they add up to 100.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -229,6 +229,7 @@ where
         AnySource::Mapped(source) => seat.drive(&mut engine, source, &plan),
         AnySource::Uniform(source) => seat.drive(&mut engine, source, &plan),
         AnySource::General(source) => seat.drive(&mut engine, &mut **source, &plan),
+        AnySource::Verified(source) => seat.drive(&mut engine, &mut **source, &plan),
     };
     engine.finish().map_err(|e| engine_failure(&e))?;
     Ok(stop)

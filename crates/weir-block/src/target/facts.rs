@@ -72,13 +72,13 @@ pub(crate) fn spoilers(sites: &[Site], workload: &BlockWorkload, touched: Bytes)
         _ => false,
     };
     let stored = looked.iter().any(|(_, facts)| is_stored(facts));
-    if workload.mix.has(DataKind::Read) && !workload.targets.open.direct && stored {
+    if workload.carries_out(DataKind::Read) && !workload.targets.open.direct && stored {
         notes.extend(page_cache(touched));
     }
-    if workload.mix.has(DataKind::Read) {
+    if workload.carries_out(DataKind::Read) {
         notes.extend(looked.iter().filter_map(|(site, _)| never_written(site)));
     }
-    if workload.mix.has(DataKind::Write) && workload.content.zero && stored {
+    if workload.carries_out(DataKind::Write) && workload.content.zero && stored {
         notes.push((
             "compressible".to_owned(),
             "Only zeros are written, which devices and file systems may store without writing."

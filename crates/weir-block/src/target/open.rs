@@ -45,7 +45,7 @@ pub(crate) fn open_all(
 
 fn flags(workload: &BlockWorkload, maps: bool) -> OFlags {
     let mode = workload.targets.open;
-    let reads = workload.mix.has(DataKind::Read) || maps;
+    let reads = workload.carries_out(DataKind::Read) || maps;
     let mut flags = match (reads, writes(workload)) {
         (_, false) => OFlags::RDONLY,
         (false, true) => OFlags::WRONLY,

@@ -142,7 +142,7 @@ fn capacity(site: &Site, dev: u64) -> Result<u64, Failure> {
 
 /// Whether the job changes its targets.
 pub(crate) fn writes(workload: &BlockWorkload) -> bool {
-    workload.mix.has(DataKind::Write) || workload.mix.has(DataKind::Trim)
+    workload.carries_out(DataKind::Write) || workload.carries_out(DataKind::Trim)
 }
 
 /// Looks at all targets of a job and places its clones on them.

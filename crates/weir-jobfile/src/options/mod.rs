@@ -13,6 +13,7 @@ mod refused;
 mod report;
 mod target;
 mod time;
+pub(crate) mod verify;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -20,13 +21,14 @@ use std::sync::LazyLock;
 pub(crate) use record::{Apply, Env};
 pub use record::{Category, OptionRecord, Scope, Support, ValueKind};
 
-static TABLES: [&[OptionRecord]; 9] = [
+static TABLES: [&[OptionRecord]; 10] = [
     target::RECORDS,
     pattern::RECORDS,
     content::RECORDS,
     engine::RECORDS,
     private::RECORDS,
     time::RECORDS,
+    verify::RECORDS,
     report::RECORDS,
     ignored::RECORDS,
     refused::RECORDS,

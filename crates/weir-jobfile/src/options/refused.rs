@@ -3,7 +3,7 @@
 
 use super::record::{Category, OptionRecord, refused};
 
-const NO_VERIFY: &str = "data verification is not built in yet; leave the verify options out";
+const NO_VERIFY: &str = "written blocks are verified without trims among them; leave it out";
 const NO_LOGS: &str =
     "logs are not built in yet; the nearest is trace=FILE (a CSV line per operation)";
 const NO_ZONES: &str = "zoned modes are not built in yet; offset, size and io_size set a region";
@@ -46,21 +46,7 @@ const fn time(name: &'static str, short: &'static str, nearest: &'static str) ->
 }
 
 pub(super) static RECORDS: &[OptionRecord] = &[
-    verify("verify", "Verify data written").neutral(&["0"]),
-    verify("do_verify", "Run the verification stage after writing").neutral(&["0", "1"]),
-    verify("verify_only", "Check what an earlier run wrote").neutral(&["0"]),
-    verify("verify_interval", "A header every so many bytes"),
-    verify("verify_offset", "Place of the header in its interval"),
-    verify("verify_pattern", "Pattern to write and check"),
-    verify("verify_fatal", "Stop at the first bad block").neutral(&["0"]),
-    verify("verify_dump", "Dump good and bad blocks").neutral(&["0"]),
-    verify("verify_async", "Checker threads").neutral(&["0"]),
-    verify("verify_async_cpus", "CPUs of checker threads"),
-    verify("verify_backlog", "Verify after so many writes"),
-    verify("verify_backlog_batch", "Blocks verified at once"),
     verify("experimental_verify", "Another verification").neutral(&["0"]),
-    verify("verify_state_load", "Load the state of an ended run").neutral(&["0"]),
-    verify("verify_state_save", "Save the state at the end").neutral(&["0"]),
     verify("trim_percentage", "Share of verified blocks to trim").neutral(&["0"]),
     verify("trim_verify_zero", "Trimmed blocks must read as zeros"),
     verify("trim_backlog", "Trim after so many writes"),

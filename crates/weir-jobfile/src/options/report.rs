@@ -60,7 +60,7 @@ fn ignore_errors(draft: &mut Draft, text: &str, _: &Env<'_>) -> Applied {
     Ok(())
 }
 
-fn go_on(draft: &mut Draft, word: &str, _: Option<&str>, _: &Env<'_>) -> Applied {
+fn go_on(draft: &mut Draft, word: &str) {
     draft.errors.go_on = match word {
         "read" => PerKind {
             read: true,
@@ -73,17 +73,9 @@ fn go_on(draft: &mut Draft, word: &str, _: Option<&str>, _: &Env<'_>) -> Applied
             trim: true,
         },
         "io" | "all" | "1" => PerKind::all(true),
-        "verify" => {
-            return Err(Fault::new(
-                "job.unsupported",
-                "`continue_on_error=verify` needs verification",
-            )
-            .label("nothing is verified in this version")
-            .help("the nearest is continue_on_error=io"));
-        }
         _ => PerKind::all(false),
     };
-    Ok(())
+    draft.errors.go_on_mismatch = matches!(word, "verify" | "all" | "1");
 }
 
 fn unify(draft: &mut Draft, word: &str, _: Option<&str>, _: &Env<'_>) -> Applied {
@@ -222,7 +214,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     option("continue_on_error", "Failed operations are counted and the job goes on")
         .of(Category::Report)
         .default("none")
-        .checked_words(
+        .words(
             &[
                 ("none", "Exit when an error is encountered"),
                 ("read", "Continue on read errors only"),

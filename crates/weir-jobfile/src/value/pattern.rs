@@ -6,12 +6,39 @@ use crate::diagnostic::Fault;
 /// Longest pattern in bytes.
 const MAX_BYTES: usize = 512;
 
+/// Bytes that an offset takes.
+const OFFSET: usize = 8;
+
 /// Reads a pattern; decimal numbers become little-endian bytes, as few as hold them.
 pub(crate) fn pattern(text: &str, files: &dyn Files) -> Result<Vec<u8>, Fault> {
+    let (bytes, offsets) = pattern_with_offsets(text, files)?;
+    if offsets.is_empty() {
+        return Ok(bytes);
+    }
+    Err(
+        Fault::new("job.unsupported", "`%o` in a pattern is for verify_pattern")
+            .label("give fixed bytes")
+            .piece("%o"),
+    )
+}
+
+/// Reads a pattern in which `%o` stands for the block's offset: its bytes, and the places of
+/// offsets in them.
+pub(crate) fn pattern_with_offsets(
+    text: &str,
+    files: &dyn Files,
+) -> Result<(Vec<u8>, Vec<u32>), Fault> {
     let mut bytes = Vec::new();
+    let mut offsets = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        rest = part(rest, files, &mut bytes)?;
+        rest = if let Some(rest) = rest.strip_prefix("%o") {
+            offsets.push(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+            bytes.resize(bytes.len() + OFFSET, 0);
+            rest
+        } else {
+            part(rest, files, &mut bytes)?
+        };
     }
     if bytes.is_empty() {
         return Err(wrong(text));
@@ -20,7 +47,7 @@ pub(crate) fn pattern(text: &str, files: &dyn Files) -> Result<Vec<u8>, Fault> {
         return Err(Fault::range(format!("a pattern of {} bytes", bytes.len()))
             .label(format!("at most {MAX_BYTES} bytes")));
     }
-    Ok(bytes)
+    Ok((bytes, offsets))
 }
 
 fn wrong(text: &str) -> Fault {
@@ -44,13 +71,6 @@ fn part<'a>(text: &'a str, files: &dyn Files, out: &mut Vec<u8>) -> Result<&'a s
         })?;
         out.extend_from_slice(&content[..content.len().min(MAX_BYTES + 1)]);
         return Ok(rest);
-    }
-    if text.starts_with('%') {
-        return Err(
-            Fault::new("job.unsupported", "`%o` in a pattern is not supported")
-                .label("give fixed bytes")
-                .piece("%o"),
-        );
     }
     match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(hex) => hexadecimal(hex, out).ok_or_else(|| wrong(text)),
@@ -122,7 +142,11 @@ mod tests {
         ] {
             assert_eq!(pattern(text, &One).unwrap(), bytes, "{text}");
         }
-        for bad in ["", "x", "0x", "\"a", "'none'", "%o", "12x", "\"\""] {
+        let (bytes, offsets) = pattern_with_offsets("0xff%o\"z\"%o", &One).unwrap();
+        assert_eq!((bytes.len(), offsets), (18, vec![1, 10]));
+        for bad in [
+            "", "x", "%", "%p", "0x", "\"a", "'none'", "%o", "12x", "\"\"",
+        ] {
             assert!(pattern(bad, &One).is_err(), "{bad}");
         }
     }

@@ -2,7 +2,9 @@
 //!
 //! Registered buffers are cut the same way, so that the slot is their index.
 
-use weir_sys::buffer::AlignedBuf;
+use weir_sys::SysError;
+use weir_sys::buffer::{AlignedBuf, BufferSpec};
+use weir_units::Bytes;
 
 use crate::block::op::{BlockOp, Buffer, Verb};
 use crate::generate::payload::Payload;
@@ -43,6 +45,24 @@ impl Buffers {
             payload: payload.filter(|_| changes),
             timed: changes && (refills || stride >= TIMED_FROM),
         }
+    }
+
+    /// No memory: for sources that only draw.
+    pub(super) fn none() -> Result<Self, SysError> {
+        let memory = AlignedBuf::new(&BufferSpec::private(Bytes(1)))?;
+        Ok(Self::new(memory, 1, None, false))
+    }
+
+    /// What a slot holds.
+    pub(super) fn slot(&self, slot: u32, length: u32) -> &[u8] {
+        self.memory
+            .slot(slot as usize * self.stride, length as usize)
+    }
+
+    /// What a slot holds, to be changed.
+    pub(super) fn slot_mut(&mut self, slot: u32, length: u32) -> &mut [u8] {
+        self.memory
+            .slot_mut(slot as usize * self.stride, length as usize)
     }
 
     /// The memory, for registration.

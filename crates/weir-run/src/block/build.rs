@@ -7,12 +7,17 @@ use weir_schema::{
     Access, BlockSize, BlockWorkload, Content, Distribution as PlannedDistribution, Generator,
     HotZone, Kind as DataKind, PerKind, SequencerStep, Size,
 };
+use weir_sys::SysError;
+use weir_units::Bytes;
 
 use crate::block::Extent;
 use crate::block::buffers::Buffers;
 use crate::block::fixed::FixedSource;
 use crate::block::general::{Flushes, GeneralSource, Target};
 use crate::block::op::Verb;
+use crate::block::verified::{
+    History, Inspector, Kept, Redrawn, Verification, VerifiedSource, interval,
+};
 use crate::block::walk::{Blocks, Walk};
 use crate::generate::distribution::{Distribution, Normal, Pareto, Zipf, Zone, Zoned};
 use crate::generate::lfsr::Lfsr;
@@ -41,6 +46,15 @@ pub enum BuildError {
     /// Sizes by pattern need a pure pattern.
     #[error("block sizes by pattern cannot be combined with a share of random operations")]
     SizesByPattern,
+    /// Memory could not be had.
+    #[error(transparent)]
+    Memory(#[from] SysError),
+    /// Blocks have no common length that a header fits into.
+    #[error("the blocks have no common length that could be verified")]
+    Interval,
+    /// The method does not fit the interval.
+    #[error("{0}")]
+    Unfit(String),
 }
 
 /// What ends a worker's operations.
@@ -67,6 +81,18 @@ pub struct Recipe<'a> {
     pub limits: Limits,
     /// Memory of the slots.
     pub buffers: Buffers,
+    /// How data is marked and checked; the workload says so too.
+    pub verification: Option<Verification>,
+}
+
+/// What a source is drawn from.
+#[derive(Clone, Copy)]
+struct Draw<'a> {
+    workload: &'a BlockWorkload,
+    extents: &'a [Extent],
+    seed: u64,
+    worker: u32,
+    limits: Limits,
 }
 
 /// A source of block operations.
@@ -80,6 +106,21 @@ pub enum AnySource {
     Uniform(FixedSource<Uniform>),
     /// Everything else.
     General(Box<GeneralSource>),
+    /// Any of them, with data that is marked or checked.
+    Verified(Box<VerifiedSource>),
+}
+
+impl AnySource {
+    /// The memory of its slots.
+    pub fn buffers(&self) -> &Buffers {
+        match self {
+            Self::Sequential(source) => source.buffers(),
+            Self::Mapped(source) => source.buffers(),
+            Self::Uniform(source) => source.buffers(),
+            Self::General(source) => source.buffers(),
+            Self::Verified(source) => source.buffers(),
+        }
+    }
 }
 
 /// Makes the source of a worker.
@@ -88,6 +129,9 @@ pub enum AnySource {
 /// [`BuildError`].
 pub fn build(recipe: Recipe<'_>) -> Result<AnySource, BuildError> {
     let rules = size_rules(recipe.workload)?;
+    if recipe.verification.is_some() {
+        return verified(recipe, rules);
+    }
     match fixed_length(recipe.workload, &rules, recipe.extents) {
         Some((verb, length)) => fixed(recipe, verb, length),
         None => general(recipe, rules),
@@ -224,6 +268,86 @@ fn fixed(recipe: Recipe<'_>, verb: Verb, length: u32) -> Result<AnySource, Build
 }
 
 fn general(recipe: Recipe<'_>, rules: [SizeRule; 3]) -> Result<AnySource, BuildError> {
+    let source = drawn(Draw::of(&recipe), rules, recipe.buffers)?;
+    Ok(AnySource::General(Box::new(source)))
+}
+
+fn verified(mut recipe: Recipe<'_>, rules: [SizeRule; 3]) -> Result<AnySource, BuildError> {
+    let workload = recipe.workload;
+    let (Some(verify), Some(verification)) = (&workload.verify, recipe.verification.take()) else {
+        return general(recipe, rules);
+    };
+    let draw = Draw::of(&recipe);
+    let interval = interval(workload).ok_or(BuildError::Interval)?;
+    let history = if !workload.reads_back() {
+        History::None
+    } else if writes_once(draw) {
+        History::Redrawn(Redrawn::new(drawn(draw, rules.clone(), Buffers::none()?)?))
+    } else {
+        History::Kept(Kept::new(recipe.extents, interval, workload))
+    };
+    let own = drawn(draw, rules, recipe.buffers)?;
+    let inspector = Inspector::new(
+        verify,
+        workload,
+        interval,
+        (draw.seed, draw.worker),
+        verification,
+    )
+    .map_err(|unfit| BuildError::Unfit(unfit.to_string()))?;
+    let source = VerifiedSource::new(own, history, inspector, workload, draw.limits.bytes);
+    Ok(AnySource::Verified(Box::new(source)))
+}
+
+/// Whether no byte is written twice in a pass.
+fn writes_once(draw: Draw<'_>) -> bool {
+    let workload = draw.workload;
+    let access = &workload.access;
+    let occurring = || DataKind::DATA.into_iter().filter(|&k| workload.mix.has(k));
+    let mut sizes = occurring().map(|k| workload.sizes.size.of(k));
+    let Some(BlockSize::Fixed {
+        bytes: Bytes(block),
+    }) = sizes.next()
+    else {
+        return false;
+    };
+    let one_size = sizes.all(|size| {
+        *size
+            == BlockSize::Fixed {
+                bytes: Bytes(*block),
+            }
+    });
+    let aligned = occurring().all(|k| access.align_bytes.is_none_or(|a| a.of(k).0 == *block));
+    let block = (*block).max(1);
+    let whole = |e: &Extent| e.length / block * block;
+    let room = draw.extents.iter().map(whole).fold(0, u64::saturating_add);
+    let each_once = if access.random {
+        let uniform = access.distribution == PlannedDistribution::Uniform;
+        let mapped = access.map || access.generator == Generator::Lfsr;
+        uniform && mapped && access.steps <= 1 && access.random_percent == PerKind::all(100)
+    } else {
+        access.skip_bytes == 0
+    };
+    one_size && aligned && each_once && draw.limits.bytes <= room
+}
+
+impl<'a> Draw<'a> {
+    fn of(recipe: &Recipe<'a>) -> Self {
+        Self {
+            workload: recipe.workload,
+            extents: recipe.extents,
+            seed: recipe.seed,
+            worker: recipe.worker,
+            limits: recipe.limits,
+        }
+    }
+}
+
+fn drawn(
+    recipe: Draw<'_>,
+    rules: [SizeRule; 3],
+    buffers: Buffers,
+) -> Result<GeneralSource, BuildError> {
     let workload = recipe.workload;
     let mix = workload.mix;
     let streams = Streams::new(recipe.seed, recipe.worker);
@@ -253,7 +377,7 @@ fn general(recipe: Recipe<'_>, rules: [SizeRule; 3]) -> Result<AnySource, BuildE
     }
     let shares = [mix.read_percent, mix.write_percent, mix.trim_percent].map(u32::from);
     let flush = workload.flush;
-    Ok(AnySource::General(Box::new(GeneralSource {
+    Ok(GeneralSource {
         mix: Mix::new(shares, streams.mix())?,
         sizes: Sizes::new(rules, streams.sizes())?,
         targets,
@@ -265,8 +389,8 @@ fn general(recipe: Recipe<'_>, rules: [SizeRule; 3]) -> Result<AnySource, BuildE
         rewrite_trimmed: mix.trim_then_write,
         rewrite: None,
         last_target: 0,
-        buffers: recipe.buffers,
-    })))
+        buffers,
+    })
 }
 
 fn walk(

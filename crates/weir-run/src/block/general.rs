@@ -75,6 +75,11 @@ impl GeneralSource {
         &self.buffers
     }
 
+    /// Gives the operations of another pass.
+    pub(super) fn renew(&mut self, bytes: u64) {
+        self.bytes_left = bytes;
+    }
+
     /// Offset and length on the next target in turn that has something left in this pass.
     fn next_place(&mut self, kind: Kind) -> Option<(usize, u64, u64)> {
         let count = self.targets.len();

@@ -8,6 +8,7 @@ mod build;
 mod fixed;
 mod general;
 mod op;
+mod verified;
 mod walk;
 
 pub use buffers::Buffers;
@@ -15,6 +16,7 @@ pub use build::{AnySource, BuildError, Limits, Recipe, build, payload_rule};
 pub use fixed::FixedSource;
 pub use general::GeneralSource;
 pub use op::{BlockOp, Buffer, Verb};
+pub use verified::{Verification, VerifiedSource, interval};
 
 /// The part of a target that a worker uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

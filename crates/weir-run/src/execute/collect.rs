@@ -203,16 +203,14 @@ fn worker_result(
     let all = [Kind::Read, Kind::Write, Kind::Trim, Kind::Sync];
     let kinds = all.into_iter().filter_map(|kind| {
         let samples = samples.map(|s| &s[kind.index()]);
-        kind_result(
-            job,
-            kind,
-            &live.kinds[kind.index()],
-            samples,
-            runtime,
-            seen.is_inline,
-        )
+        let live = &live.kinds[kind.index()];
+        let runtime = live.active().map_or(runtime, |(from, to)| {
+            Nanos(times.at(to).0.saturating_sub(times.at(from).0))
+        });
+        kind_result(job, kind, live, samples, runtime, seen.is_inline)
     });
-    let kinds: Vec<KindResult> = kinds.collect();
+    let mut kinds: Vec<KindResult> = kinds.collect();
+    count_mismatches(&mut kinds, live);
     let thread_id = worker.thread_id.load(Relaxed);
     WorkerResult {
         clone: worker.clone,
@@ -235,7 +233,17 @@ fn worker_result(
         },
         prepare_ns: Some(Nanos(live.prepare_ns.get())).filter(|n| n.0 > 0),
         late_issues: is_open_loop(job).then(|| live.late.get()),
-        mismatches: Vec::new(),
+        mismatches: live.findings.list(),
+    }
+}
+
+/// A block that fails verification is an error of the read that brought it.
+fn count_mismatches(kinds: &mut [KindResult], live: &WorkerLive) {
+    let bad = live.findings.operations();
+    if bad > 0
+        && let Some(reads) = kinds.iter_mut().find(|k| k.kind == Kind::Read)
+    {
+        *reads.errors.entry(libc::EILSEQ).or_default() += bad;
     }
 }
 

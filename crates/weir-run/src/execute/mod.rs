@@ -14,6 +14,7 @@ mod disks;
 mod instrument;
 mod judge;
 mod kick;
+mod mark;
 mod minimum;
 mod observe;
 mod order;
@@ -34,7 +35,7 @@ use weir_schema::{
 use weir_sys::Tree;
 use weir_sys::clock::{Clock, Tick, Timeline};
 
-use crate::family::{Family, JobContext, failure};
+use crate::family::{Family, JobContext, RunMark, failure};
 use crate::generate::rng::mix64;
 
 use disks::Disks;
@@ -97,7 +98,7 @@ pub struct RunControl<'a> {
 /// nothing.
 pub fn check(plan: &Plan, control: &RunControl<'_>) -> Vec<(String, Failure)> {
     let mut found = Vec::new();
-    for entry in numbered(plan) {
+    for entry in numbered(plan, 0) {
         let context = entry.context(control);
         let failures = match family_of(control, entry.job) {
             Some(family) => family.check(&context),
@@ -144,6 +145,7 @@ struct Entry<'a> {
     index: u32,
     first_worker: u32,
     seed: u64,
+    mark: RunMark,
 }
 
 impl Entry<'_> {
@@ -153,6 +155,7 @@ impl Entry<'_> {
             index: self.index,
             first_worker: self.first_worker,
             seed: self.seed,
+            mark: self.mark,
             directory: control.directory,
             announce: control.announce,
             signals: &control.signals,
@@ -160,7 +163,8 @@ impl Entry<'_> {
     }
 }
 
-fn numbered(plan: &Plan) -> Vec<Entry<'_>> {
+fn numbered(plan: &Plan, started_unix_ns: u64) -> Vec<Entry<'_>> {
+    let run = mark::of_run(started_unix_ns);
     let mut first_worker = 0;
     let mut entries = Vec::new();
     for ((group, job), index) in plan.jobs().zip(0..) {
@@ -170,6 +174,7 @@ fn numbered(plan: &Plan) -> Vec<Entry<'_>> {
             index,
             first_worker,
             seed: seed_of(job),
+            mark: mark::of_job(plan, job, index, run),
         });
         first_worker += job.clones;
     }
@@ -235,7 +240,8 @@ impl<'a> Run<'a> {
             .unwrap_or_default();
         let timeline = Timeline::start(&control.clock);
         let origin = control.clock.now();
-        let entries = numbered(plan);
+        let started_unix_ns = u64::try_from(wall.as_nanos()).unwrap_or(0);
+        let entries = numbered(plan, started_unix_ns);
         Self {
             order: Order::new(plan),
             entries,
@@ -244,7 +250,7 @@ impl<'a> Run<'a> {
             events: mpsc::channel(),
             timeline,
             origin,
-            started_unix_ns: u64::try_from(wall.as_nanos()).unwrap_or(0),
+            started_unix_ns,
             first_release: None,
             cancelled: false,
             devices: Vec::new(),

@@ -39,7 +39,7 @@ where
         }
         source.prepare(0, &op);
         if timed_prepare {
-            now = account_preparation(&state, now);
+            now = state.account_preparation(now);
         }
         if paced {
             state.count_lateness(state.nanos(intended.max(free_since), now));
@@ -47,6 +47,7 @@ where
         live.at_offset.set(op.offset());
         live.at_target.set(u64::from(op.target()));
         live.kinds[op.kind_index() & 3].issued.add(1);
+        let started = now;
         let Submit::Done(result) = engine.submit(0, &op) else {
             break;
         };
@@ -61,16 +62,20 @@ where
             state.event(done);
         }
         let lat = state.nanos(now, done);
-        if result == i64::from(op.length()) {
+        let mut whole = result == i64::from(op.length());
+        if whole {
             state.record_whole(&op, now, intended, done, lat);
             now = done;
         } else {
-            now = finish_rest(&mut state, engine, &op, result, now, intended);
+            (now, whole) = finish_rest(&mut state, engine, &op, result, now, intended);
         }
         if lat >= state.slowest_ns {
             state.too_slow(&op, lat);
         }
         last_done = now;
+        if S::CHECKS {
+            now = state.look_at(source, &op, (started, now), whole);
+        }
         if paced {
             state.pacer.count(now);
         }
@@ -94,14 +99,8 @@ fn wait_for_start<C: RunClock, O: Operation>(
     (state.wait_until(intended), intended)
 }
 
-#[inline(never)]
-fn account_preparation<C: RunClock>(state: &State<'_, C>, since: Tick) -> Tick {
-    let now = state.now();
-    state.live().prepare_ns.add(state.nanos(since, now));
-    now
-}
-
-/// A short or failed operation: continues it until it is whole or over.
+/// A short or failed operation: continues it until it is whole or over; when that was, and
+/// whether it is whole.
 #[cold]
 #[inline(never)]
 fn finish_rest<E: Engine, C: RunClock>(
@@ -111,22 +110,22 @@ fn finish_rest<E: Engine, C: RunClock>(
     mut result: i64,
     started: Tick,
     intended: Tick,
-) -> Tick {
+) -> (Tick, bool) {
     let mut rest = *op;
     loop {
         let now = state.now();
         let lat = state.nanos(started, now);
         if result == i64::from(rest.length()) {
             state.record_whole(op, started, intended, now, lat);
-            return now;
+            return (now, true);
         }
         let before = op.length() - rest.length();
         let Rest::GoOn(moved) = state.incomplete(op, before, result, (started, lat)) else {
-            return now;
+            return (now, false);
         };
         rest = rest.advanced(moved);
         let Submit::Done(next) = engine.submit(0, &rest) else {
-            return now;
+            return (now, false);
         };
         result = next;
     }

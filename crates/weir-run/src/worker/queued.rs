@@ -153,13 +153,13 @@ where
             return None;
         };
         let Some(op) = self.source.next(slot) else {
-            queue.exhausted = true;
+            queue.exhausted = !(S::CHECKS && self.source.is_waiting());
             return None;
         };
         queue.free.pop();
         self.source.prepare(slot, &op);
         if self.timed_prepare {
-            *now = self.account_preparation(*now);
+            *now = self.state.account_preparation(*now);
         }
         let drawn = &mut queue.slots[slot as usize];
         drawn.op = op;
@@ -245,8 +245,10 @@ where
         let mut taken = 0;
         let Self {
             engine,
+            source,
             state,
             plan,
+            last_done,
             ..
         } = self;
         let outcome = engine.reap(wait, |completed| {
@@ -261,7 +263,7 @@ where
                 }
             }
             taken += 1;
-            complete(state, queue, completed, now);
+            complete(state, *source, queue, completed, now);
         });
         if let Err(error) = outcome {
             state.engine_failed(&error);
@@ -270,7 +272,10 @@ where
             queue.exhausted = true;
         }
         if taken > 0 {
-            self.last_done = now;
+            *last_done = now;
+            if S::CHECKS {
+                now = state.account_preparation(now);
+            }
         } else {
             now = state.now();
             if now >= state.event_at {
@@ -309,17 +314,13 @@ where
         queue.fresh.pop();
         let now = self.state.now();
         queue.slots[slot as usize].accepted = now;
-        complete(&mut self.state, queue, Completed { slot, result }, now);
-        now
-    }
-
-    #[inline(never)]
-    fn account_preparation(&self, since: Tick) -> Tick {
-        let now = self.state.now();
-        self.state
-            .live()
-            .prepare_ns
-            .add(self.state.nanos(since, now));
+        complete(
+            &mut self.state,
+            self.source,
+            queue,
+            Completed { slot, result },
+            now,
+        );
         now
     }
 
@@ -334,7 +335,13 @@ where
                 Submit::Queued => queue.fresh.push(slot),
                 Submit::Done(result) => {
                     let now = self.state.now();
-                    complete(&mut self.state, queue, Completed { slot, result }, now);
+                    complete(
+                        &mut self.state,
+                        self.source,
+                        queue,
+                        Completed { slot, result },
+                        now,
+                    );
                 }
                 Submit::Full => {
                     queue.again.push(slot);
@@ -348,9 +355,10 @@ where
 
 /// Records a completion and frees its slot.
 #[inline(always)]
-fn complete<O: Operation, C: RunClock>(
+fn complete<S: Source, C: RunClock>(
     state: &mut State<'_, C>,
-    queue: &mut Queue<O>,
+    source: &mut S,
+    queue: &mut Queue<S::Op>,
     completed: Completed,
     now: Tick,
 ) {
@@ -377,17 +385,23 @@ fn complete<O: Operation, C: RunClock>(
             let op = slot.op;
             state.too_slow(&op, lat);
         }
+        if S::CHECKS {
+            kind.note_active(slot.started, now);
+            let op = slot.op;
+            source.completed(completed.slot, &op, true);
+        }
         queue.release(completed.slot, now);
     } else {
-        incomplete(state, queue, completed, lat, now);
+        incomplete(state, source, queue, completed, lat, now);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn incomplete<O: Operation, C: RunClock>(
+fn incomplete<S: Source, C: RunClock>(
     state: &mut State<'_, C>,
-    queue: &mut Queue<O>,
+    source: &mut S,
+    queue: &mut Queue<S::Op>,
     completed: Completed,
     lat: u64,
     now: Tick,
@@ -399,6 +413,11 @@ fn incomplete<O: Operation, C: RunClock>(
             slot.moved = slot.moved.saturating_add(moved).min(slot.op.length());
             queue.again.push(completed.slot);
         }
-        Rest::Over => queue.release(completed.slot, now),
+        Rest::Over => {
+            if S::CHECKS {
+                source.completed(completed.slot, &slot.op, false);
+            }
+            queue.release(completed.slot, now);
+        }
     }
 }

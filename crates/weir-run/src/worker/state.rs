@@ -16,6 +16,7 @@ use crate::clock::RunClock;
 use crate::engine::Operation;
 use crate::live::WorkerLive;
 use crate::pacer::Pacer;
+use crate::source::Source;
 use crate::trace::Traced;
 use crate::worker::{LoopPlan, LoopStop, OpFailure, OpFault, Worker};
 
@@ -107,6 +108,28 @@ impl<'a, C: RunClock> State<'a, C> {
     #[inline]
     pub(super) fn nanos(&self, from: Tick, to: Tick) -> u64 {
         self.scale.to_nanos(to.since(from))
+    }
+
+    /// Has an operation looked at that was in flight between two instants; the instant after.
+    #[inline]
+    pub(super) fn look_at<S: Source>(
+        &self,
+        source: &mut S,
+        op: &S::Op,
+        (started, done): (Tick, Tick),
+        whole: bool,
+    ) -> Tick {
+        self.worker.live.kinds[op.kind_index() & 3].note_active(started, done);
+        source.completed(0, op, whole);
+        self.account_preparation(done)
+    }
+
+    /// Accounts the time since then, in which buffers were filled or checked; the instant it is.
+    #[inline(never)]
+    pub(super) fn account_preparation(&self, since: Tick) -> Tick {
+        let now = self.now();
+        self.worker.live.prepare_ns.add(self.nanos(since, now));
+        now
     }
 
     fn set_event(&mut self) {

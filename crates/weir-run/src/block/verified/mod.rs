@@ -1,0 +1,297 @@
+//! The source of jobs whose data is marked or checked.
+//!
+//! In: the source of the job's own operations, and what is known of earlier writes. Out: those
+//! operations, with writes that carry marks; and the reads that check them, after all writes of a
+//! pass or after so many. Before it turns from writing to reading and back, everything in flight
+//! has returned. Not here: marks and checks themselves ([`crate::verify`]).
+
+mod checkers;
+mod dump;
+mod history;
+mod inspector;
+mod stamps;
+
+use weir_schema::{BlockWorkload, Kind};
+
+use crate::block::buffers::Buffers;
+use crate::block::general::GeneralSource;
+use crate::block::op::{BlockOp, Verb};
+use crate::source::Source;
+use checkers::Checkers;
+pub(super) use history::{History, Kept, Redrawn};
+pub(super) use inspector::Inspector;
+pub use inspector::{Verification, interval};
+use stamps::{Stamp, Stamps};
+
+/// What the source gives at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The job's own operations.
+    Own,
+    /// Reads that check: so many at most.
+    Back(u64),
+}
+
+/// The job's own operations, with marks, and reads that check.
+#[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
+pub struct VerifiedSource {
+    own: GeneralSource,
+    history: History,
+    checkers: Checkers,
+    phase: Phase,
+    /// The own operations of this pass are over.
+    is_last: bool,
+    over: bool,
+    /// What every pass may move.
+    pass_bytes: u64,
+    passes_left: u64,
+    /// Drawn, and held back because it overlaps one in flight.
+    held: Option<BlockOp>,
+    flying: Vec<Option<Flying>>,
+    in_flight: u32,
+    next_stamp: Stamp,
+    /// Reads of the job itself are checked: it writes nothing.
+    checks_own: bool,
+    only_checks: bool,
+    backlog: u64,
+    batch: u64,
+    since_check: u64,
+}
+
+/// An operation in flight.
+#[derive(Clone, Copy, Debug)]
+struct Flying {
+    op: BlockOp,
+    stamp: Stamp,
+}
+
+impl VerifiedSource {
+    pub(super) fn new(
+        own: GeneralSource,
+        history: History,
+        inspector: Inspector,
+        workload: &BlockWorkload,
+        pass_bytes: u64,
+    ) -> Self {
+        let verify = workload.verify.as_ref();
+        let backlog = verify.map_or(0, |v| v.backlog);
+        let batch = verify.map_or(0, |v| v.backlog_batch);
+        let passes = inspector.passes();
+        Self {
+            own,
+            history,
+            phase: Phase::Own,
+            is_last: false,
+            over: false,
+            pass_bytes,
+            passes_left: passes,
+            held: None,
+            flying: Vec::new(),
+            in_flight: 0,
+            next_stamp: Stamp::FIRST,
+            checks_own: !workload.mix.has(Kind::Write),
+            only_checks: verify.is_some_and(|v| v.only),
+            backlog,
+            batch: if batch == 0 { backlog } else { batch },
+            since_check: 0,
+            checkers: Checkers::new(inspector, verify),
+        }
+    }
+
+    /// The memory of its slots.
+    pub fn buffers(&self) -> &Buffers {
+        self.own.buffers()
+    }
+
+    /// Draws the job's own operations without carrying them out, so that they can be checked.
+    fn draw_only(&mut self) {
+        while let Some(op) = self.own.next(0) {
+            if op.verb == Verb::Write {
+                self.history.written(&op, self.next_stamp, true);
+                self.next_stamp = self.next_stamp.next();
+            }
+        }
+        self.turn_back(u64::MAX);
+        self.is_last = true;
+    }
+
+    fn turn_back(&mut self, most: u64) {
+        self.since_check = 0;
+        self.history.rewind();
+        self.phase = Phase::Back(most);
+    }
+
+    /// What comes in the own phase; `None`: wait, or the phase has changed.
+    fn own_operation(&mut self, slot: u32) -> Option<BlockOp> {
+        if self.only_checks {
+            self.draw_only();
+            return None;
+        }
+        if self.backlog > 0 && self.since_check >= self.backlog {
+            if self.in_flight == 0 {
+                self.turn_back(self.batch);
+            }
+            return None;
+        }
+        let op = match self.held.take() {
+            Some(mut op) => {
+                op.buffer = self.own.buffers().at(slot);
+                Some(op)
+            }
+            None => self.own.next(slot),
+        };
+        let Some(op) = op else {
+            if self.in_flight == 0 {
+                self.turn_back(u64::MAX);
+                self.is_last = true;
+            }
+            return None;
+        };
+        if self.history.minds_order() && self.overlaps_flying(&op) {
+            self.held = Some(op);
+            return None;
+        }
+        Some(op)
+    }
+
+    fn overlaps_flying(&self, op: &BlockOp) -> bool {
+        let end = |o: &BlockOp| o.offset + u64::from(o.length);
+        self.flying
+            .iter()
+            .flatten()
+            .any(|f| f.op.target == op.target && f.op.offset < end(op) && op.offset < end(&f.op))
+    }
+
+    /// The next read that checks.
+    fn check_operation(&mut self, slot: u32) -> Option<(BlockOp, Stamp)> {
+        let (place, stamp) = self.history.next()?;
+        let op = BlockOp {
+            verb: Verb::Read,
+            buffer: self.own.buffers().at(slot),
+            ..place
+        };
+        Some((op, stamp))
+    }
+
+    fn end_of_pass(&mut self) {
+        self.passes_left = self.passes_left.saturating_sub(1);
+        self.checkers.findings().set_unchecked(false);
+        if self.passes_left == 0 {
+            self.over = true;
+        } else {
+            self.is_last = false;
+            self.own.renew(self.pass_bytes);
+            self.history.renew(self.pass_bytes);
+            self.phase = Phase::Own;
+        }
+    }
+
+    fn take_off(&mut self, slot: u32, op: BlockOp, stamp: Stamp) -> BlockOp {
+        let at = slot as usize;
+        if self.flying.len() <= at {
+            self.flying.resize(at + 1, None);
+        }
+        self.flying[at] = Some(Flying { op, stamp });
+        self.in_flight += 1;
+        op
+    }
+
+    fn note_write(&mut self, op: &BlockOp) -> Stamp {
+        if op.verb != Verb::Write {
+            return Stamp::NONE;
+        }
+        let stamp = self.next_stamp;
+        self.next_stamp = stamp.next();
+        self.since_check += 1;
+        if !matches!(self.history, History::None) {
+            self.checkers.findings().set_unchecked(true);
+        }
+        stamp
+    }
+}
+
+impl Source for VerifiedSource {
+    type Op = BlockOp;
+    const CHECKS: bool = true;
+
+    fn next(&mut self, slot: u32) -> Option<BlockOp> {
+        loop {
+            if self.checkers.findings().has_ended() {
+                self.over = true;
+            }
+            if self.over {
+                return None;
+            }
+            match self.phase {
+                Phase::Own => match self.own_operation(slot) {
+                    Some(op) => {
+                        let stamp = self.note_write(&op);
+                        return Some(self.take_off(slot, op, stamp));
+                    }
+                    None if self.phase == Phase::Own => return None,
+                    None => {}
+                },
+                Phase::Back(left) => {
+                    if left > 0
+                        && let Some((op, stamp)) = self.check_operation(slot)
+                    {
+                        self.phase = Phase::Back(left - 1);
+                        return Some(self.take_off(slot, op, stamp));
+                    }
+                    if self.in_flight > 0 {
+                        return None;
+                    }
+                    if self.is_last {
+                        self.end_of_pass();
+                    } else {
+                        self.phase = Phase::Own;
+                    }
+                }
+            }
+        }
+    }
+
+    fn prepare(&mut self, slot: u32, op: &BlockOp) {
+        if op.verb != Verb::Write {
+            return;
+        }
+        if !self.checkers.marks() {
+            self.own.prepare(slot, op);
+            return;
+        }
+        let Some(flying) = self.flying.get(slot as usize).copied().flatten() else {
+            return;
+        };
+        let buffer = self.own.buffers.slot_mut(slot, op.length);
+        self.checkers.mark(buffer, op.offset, flying.stamp);
+    }
+
+    fn prepare_is_timed(&self) -> bool {
+        true
+    }
+
+    fn completed(&mut self, slot: u32, op: &BlockOp, whole: bool) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        let flying = self.flying.get_mut(slot as usize).and_then(Option::take);
+        let stamp = flying.map_or(Stamp::NONE, |f| f.stamp);
+        match op.verb {
+            Verb::Write => self.history.written(op, stamp, whole),
+            Verb::Trim => self.history.trimmed(op),
+            Verb::Read if whole && self.phase != Phase::Own => {
+                let stamps = self.history.stamps(op, stamp);
+                let buffer = self.own.buffers.slot(slot, op.length);
+                self.checkers.check(op, buffer, stamps);
+            }
+            Verb::Read if whole && self.checks_own => {
+                let buffer = self.own.buffers.slot(slot, op.length);
+                self.checkers.check(op, buffer, Stamps::Unknown);
+            }
+            _ => {}
+        }
+    }
+
+    fn is_waiting(&self) -> bool {
+        !self.over
+    }
+}

@@ -1,0 +1,78 @@
+//! What checks have found: written by a worker and its checkers, read by the run at any time, so
+//! that it survives a worker that never comes back.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use weir_schema::Mismatch;
+
+use crate::live::lock;
+
+/// Findings beyond this many are counted, not kept.
+pub const MOST_KEPT: usize = 1000;
+
+/// Blocks that do not hold what they should.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// Nothing more is to be done.
+    ended: AtomicBool,
+    /// Something was written that has not been checked.
+    unchecked: AtomicBool,
+    found: Mutex<Found>,
+}
+
+#[derive(Debug, Default)]
+struct Found {
+    list: Vec<Mismatch>,
+    operations: u64,
+}
+
+impl Findings {
+    /// Keeps a mismatch if there is still room: `details` is called only then.
+    #[cold]
+    pub fn add(&self, details: impl FnOnce() -> Mismatch) {
+        let mut found = lock(&self.found);
+        if found.list.len() < MOST_KEPT {
+            let mismatch = details();
+            found.list.push(mismatch);
+        }
+    }
+
+    /// Counts an operation that brought bad data.
+    #[cold]
+    pub fn count(&self) {
+        lock(&self.found).operations += 1;
+    }
+
+    /// The worker shall end.
+    pub fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the worker shall end.
+    #[inline]
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether there is something that still has to be checked.
+    #[inline]
+    pub fn set_unchecked(&self, is_so: bool) {
+        self.unchecked.store(is_so, Ordering::Relaxed);
+    }
+
+    /// Whether something was to be checked and has not been.
+    pub fn is_unchecked(&self) -> bool {
+        self.unchecked.load(Ordering::Relaxed)
+    }
+
+    /// Operations that brought bad data.
+    pub fn operations(&self) -> u64 {
+        lock(&self.found).operations
+    }
+
+    /// The mismatches that were kept, in the order they were found.
+    pub fn list(&self) -> Vec<Mismatch> {
+        lock(&self.found).list.clone()
+    }
+}
