@@ -11,7 +11,9 @@
 
 use proptest::prelude::*;
 use weir_run::verify::{Expected, Finding, Marker, Stamp, Unfit};
-use weir_schema::{Damage, FailedCheck, RunIdentity, Verify, VerifyMethod, VerifyPattern};
+use weir_schema::{
+    Damage, FailedCheck, RunIdentity, SaveState, Verify, VerifyMethod, VerifyPattern,
+};
 use weir_units::Bytes;
 
 const METHODS: [VerifyMethod; 16] = [
@@ -68,7 +70,7 @@ fn verify(method: VerifyMethod) -> Verify {
         backlog_batch: 0,
         only: false,
         run_identity: RunIdentity::Off,
-        save_state: false,
+        save_state: SaveState::Never,
         load_state: false,
     }
 }
