@@ -109,7 +109,7 @@ fn verify(method: VerifyMethod) -> Verify {
         backlog_batch: 0,
         only: false,
         run_identity: RunIdentity::Off,
-        save_state: false,
+        save_state: weir_schema::SaveState::Never,
         load_state: false,
     }
 }
