@@ -252,7 +252,8 @@ fn byte_fault(check: FailedCheck, wanted: u8, found: u8, at: u64) -> Fault {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// As checksums are shown.
+pub(super) fn hex(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(2 * bytes.len());
     for byte in bytes {
         let _ = write!(text, "{byte:02x}");

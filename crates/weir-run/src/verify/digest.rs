@@ -2,7 +2,6 @@
 //!
 //! In: bytes in pieces. Out: the method's field.
 
-use md5::Md5;
 use sha1::Sha1;
 use sha2::{Sha256, Sha512, block_api};
 use sha3::{Sha3_224, Sha3_256, Sha3_384, Sha3_512, digest::Digest};
@@ -39,11 +38,6 @@ pub(super) fn xxh32(data: &Pieces) -> u32 {
             state.digest()
         }
     }
-}
-
-/// MD5 into the first bytes of `field`.
-pub(super) fn md5(data: &Pieces, field: &mut [u8]) {
-    digest::<Md5>(data, field);
 }
 
 /// SHA-1, each word with its bytes turned round.
@@ -98,6 +92,16 @@ fn digest<D: Digest>(data: &Pieces, field: &mut [u8]) {
 /// length in bits appended little-endian, and then the rest of the last block.
 pub(super) fn peer_sha256(data: &Pieces) -> [u8; BLOCK] {
     let mut state = SHA256_START;
+    let mut field = chain(data, |blocks| block_api::compress256(&mut state, blocks));
+    for (place, word) in field.iter_mut().zip(state) {
+        [*place, ..] = word.to_le_bytes();
+    }
+    field
+}
+
+/// Gives all blocks of `data` to `compress`, padded with a one, zeros and the
+/// length in bits, little-endian; the last of them comes back.
+pub(super) fn chain(data: &Pieces, mut compress: impl FnMut(&[[u8; BLOCK]])) -> [u8; BLOCK] {
     let mut block = [0; BLOCK];
     let mut held = 0;
     let mut length = 0_u64;
@@ -111,24 +115,21 @@ pub(super) fn peer_sha256(data: &Pieces) -> [u8; BLOCK] {
             if held < BLOCK {
                 continue;
             }
-            block_api::compress256(&mut state, &[block]);
+            compress(&[block]);
         }
         let (blocks, rest) = piece.as_chunks::<BLOCK>();
-        block_api::compress256(&mut state, blocks);
+        compress(blocks);
         block[..rest.len()].copy_from_slice(rest);
         held = rest.len();
     }
     block[held] = 0x80;
     block[held + 1..].fill(0);
     if held + 1 > BLOCK - 8 {
-        block_api::compress256(&mut state, &[block]);
+        compress(&[block]);
         block.fill(0);
     }
     block[BLOCK - 8..].copy_from_slice(&(length * 8).to_le_bytes());
-    block_api::compress256(&mut state, &[block]);
-    for (place, word) in block.iter_mut().zip(state) {
-        [*place, ..] = word.to_le_bytes();
-    }
+    compress(&[block]);
     block
 }
 
@@ -158,4 +159,39 @@ fn byte(data: &Pieces, mut index: usize) -> u8 {
         }
     }
     0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::check::hex;
+    use super::*;
+
+    const ABC: Pieces = [b"", b"ab", b"c"];
+
+    fn of(digest: fn(&Pieces, &mut [u8])) -> String {
+        let mut field = [0; 128];
+        digest(&ABC, &mut field);
+        hex(&field[..20])
+    }
+
+    #[test]
+    fn the_published_digests_come_out() {
+        assert_eq!(of(sha1), "363e99a96a81064771253eba6cc250789dd8d09c");
+        assert_eq!(of(sha256), "ba7816bf8f01cfea414140de5dae2223b00361a3");
+        assert_eq!(of(sha512), "ddaf35a193617abacc417349ae20413112e6fa4e");
+        assert_eq!(of(sha3_224), "e642824c3f8cf24ad09234ee7d3c766fc9a3a516");
+        assert_eq!(of(sha3_256), "3a985da74fe225b2045c172d6bd390bd855f086e");
+        assert_eq!(of(sha3_384), "ec01498288516fc926459f58e2c6ad8df9b473cb");
+        assert_eq!(of(sha3_512), "b751850b1a57168a5693cd924b6b096e08f62182");
+        assert_eq!(xxh32(&[b"", b"", b""]), 0x0b2c_b792);
+        assert_eq!(xxh32(&ABC), xxh32(&[b"abc", b"", b""]));
+    }
+
+    #[test]
+    fn the_peers_sha512_is_made_of_head_and_tail() {
+        let data: Vec<u8> = (0..=199).collect();
+        let field = peer_sha512(&[&data[..50], &data[50..150], &data[150..]]);
+        assert_eq!(field[..72], data[128..]);
+        assert_eq!(field[72..], data[72..128]);
+    }
 }

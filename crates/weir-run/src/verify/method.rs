@@ -5,7 +5,7 @@
 use weir_schema::VerifyMethod;
 
 use super::layout::Pieces;
-use super::{crc, digest};
+use super::{crc, digest, md5};
 
 /// The longest field.
 const LONGEST: usize = 128;
@@ -103,7 +103,7 @@ impl Rule {
             VerifyMethod::Crc32c => put(&mut bytes, crc::crc32c(data).to_le_bytes()),
             VerifyMethod::Crc64 => put(&mut bytes, crc::crc64(data).to_le_bytes()),
             VerifyMethod::Xxhash => put(&mut bytes, digest::xxh32(data).to_le_bytes()),
-            VerifyMethod::Md5 => digest::md5(data, &mut bytes),
+            VerifyMethod::Md5 => put(&mut bytes, md5::md5(data)),
             VerifyMethod::Sha1 => digest::sha1(data, &mut bytes),
             VerifyMethod::Sha256 if self.peer => put(&mut bytes, digest::peer_sha256(data)),
             VerifyMethod::Sha256 => digest::sha256(data, &mut bytes),

@@ -15,6 +15,7 @@ mod digest;
 mod header;
 mod layout;
 mod mark;
+mod md5;
 mod method;
 mod pattern;
 
