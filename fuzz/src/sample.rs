@@ -121,6 +121,7 @@ fn job(job: &Job, number: &mut u32) -> JobResult {
                 few_samples: false,
             }],
         }],
+        logs: vec!["a_bw.1.log".to_owned()],
     }
 }
 
@@ -149,6 +150,8 @@ fn worker(clone: u32, number: u32) -> WorkerResult {
         prepare_ns: Some(Nanos(1000)),
         late_issues: Some(3),
         mismatches: Vec::new(),
+        steadiness: None,
+        depth_found: None,
     }
 }
 

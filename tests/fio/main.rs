@@ -7,6 +7,7 @@
 )]
 
 mod dma;
+mod logs;
 #[path = "../stage/mod.rs"]
 mod stage;
 

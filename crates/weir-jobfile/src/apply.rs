@@ -248,6 +248,7 @@ impl<'a> Applier<'a> {
             (Apply::Duration(f), Value::Duration(time)) => f(draft, time),
             (Apply::Numbers(f), Value::Numbers(list)) => f(draft, list),
             (Apply::Choice(f), Value::Word(word, _)) => f(draft, word),
+            (Apply::OptionalText(f), Value::OptionalText(text)) => f(draft, text),
             (Apply::Word(f), Value::Word(word, tail)) => return f(draft, word, tail, &env),
             (Apply::Text(f), Value::Text(text)) => return f(draft, text, &env),
             // A test makes sure that every record's value and function fit.

@@ -321,6 +321,7 @@ impl Assembly<'_> {
             command: self.request.command.clone(),
             global_words: self.global_words,
             groups: self.groups,
+            total_log: None,
         };
         Ok(Compiled {
             plan,

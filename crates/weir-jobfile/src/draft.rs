@@ -14,6 +14,8 @@ use weir_schema::{
 use weir_units::{Bytes, Nanos, Percent};
 
 use crate::Door;
+use crate::logs::Logs;
+use crate::steer::Steer;
 
 /// Percentiles that fio reports when none are asked for.
 const FIO_PERCENTILES: [f64; 17] = [
@@ -78,6 +80,8 @@ pub(crate) struct Draft {
     pub exit_all_on_error: bool,
     pub exit_what: ExitWhat,
     pub recording: Recording,
+    pub logs: Logs,
+    pub steer: Steer,
     pub errors: ErrorPolicy,
     pub verifies: bool,
     pub verify: Verify,
@@ -242,6 +246,8 @@ impl Draft {
             exit_all_on_error: false,
             exit_what: ExitWhat::Group,
             recording: recording(door),
+            logs: Logs::default(),
+            steer: Steer::default(),
             errors: ErrorPolicy::default(),
             verifies: false,
             verify: crate::options::verify::defaults(),
@@ -271,6 +277,7 @@ fn recording(door: Door) -> Recording {
         Door::Fio => Recording {
             exact_squares: true,
             percentiles: FIO_PERCENTILES.map(Percent).to_vec(),
+            iops_sample_ns: Some(Nanos(500_000_000)),
             ..Recording::default()
         },
     }

@@ -5,9 +5,9 @@
 
 use weir_schema::catalogue::EngineInfo;
 use weir_schema::{
-    Access, BlockSize, BlockSizes, BlockWorkload, Content, Distribution, EngineChoice, ExitAll,
-    FileNames, Job, Kind, MinimumRate, Mix, Pacing, PerKind, Schedule, Size, Start, StartDelay,
-    Targets, Timing, Verify, VerifyMethod, Word, Workload,
+    Access, BlockSize, BlockSizes, BlockWorkload, Bounds, Content, Distribution, EngineChoice,
+    ExitAll, FileNames, Job, Kind, MinimumRate, Mix, Pacing, PerKind, Recording, Schedule, Size,
+    Start, StartDelay, Targets, Timing, Verify, VerifyMethod, Word, Workload,
 };
 use weir_units::{Bytes, BytesPerSec, Iops, QueueDepth};
 
@@ -39,9 +39,10 @@ pub(crate) fn finish(
     let targets = targets(&draft, engine, read_only);
     let depth = depth(&draft, engine, report);
     let pacing = pacing(&draft);
-    let timing = timing(&draft);
+    let recording = recording(&draft);
     let exit_all = exit_all(&draft);
     let verify = verify(&draft, engine, report);
+    draft.steer.note_idle(&draft.name, report);
     let (min_ns, max_ns) = draft.delay;
     Ok(Job {
         name: draft.name,
@@ -69,15 +70,15 @@ pub(crate) fn finish(
             settings: draft.engine.settings,
         },
         depth,
-        bounds: draft.bounds,
+        bounds: Bounds {
+            steady: draft.steer.steady(),
+            ..draft.bounds
+        },
         pacing,
         minimum_rate: minimum_rate(&draft.rate),
         placement: draft.placement,
         memory: draft.memory,
-        recording: weir_schema::Recording {
-            timing,
-            ..draft.recording
-        },
+        recording,
         errors: draft.errors,
         exit_all,
         words,
@@ -114,6 +115,7 @@ fn conflicts(draft: &Draft, engine: &EngineInfo, sizes: &BlockSizes) -> Vec<Conf
     }
     rate_conflicts(&draft.rate, &mut found);
     verify_conflicts(draft, &mut found);
+    found.extend(draft.steer.conflicts());
     size_conflicts(draft, engine, sizes, &mut found);
     found
 }
@@ -444,6 +446,8 @@ fn pacing(draft: &Draft) -> Pacing {
         schedule,
         thinktime: (draft.think.pause_ns.0 > 0).then_some(draft.think),
         max_latency_ns: draft.max_latency,
+        latency_target: draft.steer.latency_target(),
+        flow: draft.steer.flow(),
     }
 }
 
@@ -457,13 +461,20 @@ fn minimum_rate(rate: &Rates) -> Option<MinimumRate> {
     })
 }
 
-/// Without latencies the clock is read at the ends only, unless a bound needs each one.
-fn timing(draft: &Draft) -> Timing {
+/// Without latencies the clock is read at the ends only, unless something needs each one.
+fn recording(draft: &Draft) -> Recording {
     let r = &draft.recording;
-    if r.slat || r.clat || r.lat || draft.max_latency.is_some() {
-        r.timing
-    } else {
-        Timing::EndsOnly
+    let searches = draft.steer.latency_target().is_some();
+    let needed = draft.max_latency.is_some() || searches || draft.logs.wants_operations();
+    Recording {
+        timing: if r.slat || r.clat || r.lat || needed {
+            r.timing
+        } else {
+            Timing::EndsOnly
+        },
+        lat: r.lat || searches,
+        logs: draft.logs.plan(&draft.name),
+        ..r.clone()
     }
 }
 

@@ -14,6 +14,7 @@ mod findings;
 mod gate;
 pub mod generate;
 mod live;
+mod log;
 mod pacer;
 mod seat;
 mod shape;

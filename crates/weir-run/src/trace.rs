@@ -1,11 +1,11 @@
-//! Per-operation traces: a preallocated queue per worker that the run drains into a file.
+//! Per-operation traces: a preallocated queue per worker that the run drains into a file and
+//! into logs.
 //!
 //! In: completions, from the worker. Out: a CSV line each. A queue that is full drops operations
 //! and counts them; the worker never waits. Not here: formats of peers' logs.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::sync::Arc;
 
 use crossbeam_queue::ArrayQueue;
 use weir_schema::Kind;
@@ -23,6 +23,8 @@ const HEADER: &str = "worker,kind,target,offset_bytes,length_bytes,issued_ns,lat
 pub(crate) struct Traced {
     pub(crate) issued: Tick,
     pub(crate) lat_ns: u64,
+    /// 0 where the engine completes inside the call.
+    pub(crate) slat_ns: u64,
     pub(crate) offset: u64,
     pub(crate) length: u32,
     pub(crate) target: u32,
@@ -51,6 +53,16 @@ impl TraceQueue {
             self.dropped.add(1);
         }
     }
+
+    /// Takes an operation out; the run's thread only.
+    pub(crate) fn pop(&self) -> Option<Traced> {
+        self.queue.pop()
+    }
+
+    /// Operations that found no room.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped.get()
+    }
 }
 
 /// The file of a job's trace.
@@ -76,46 +88,38 @@ impl TraceFile {
         })
     }
 
-    /// Writes what a worker's queue holds, with times since the job's start. After an error
-    /// nothing more is written, but queues are emptied all the same.
-    pub(crate) fn drain(&mut self, worker: u32, queue: &TraceQueue, begin: Tick, scale: Scale) {
-        while let Some(op) = queue.queue.pop() {
-            if self.failed.is_some() {
-                continue;
-            }
-            let kind = Kind::DATA
-                .get(usize::from(op.kind))
-                .copied()
-                .unwrap_or(Kind::Sync);
-            let issued = scale.to_nanos(op.issued.since(begin));
-            let error = if op.errno == 0 {
-                String::new()
-            } else {
-                op.errno.to_string()
-            };
-            let line = writeln!(
-                self.out,
-                "{worker},{},{},{},{},{issued},{},{error}",
-                kind.name(),
-                op.target,
-                op.offset,
-                op.length,
-                op.lat_ns
-            );
-            self.failed = line.err();
+    /// Writes an operation, with times since the job's start. After an error nothing more is
+    /// written.
+    pub(crate) fn write(&mut self, worker: u32, op: &Traced, begin: Tick, scale: Scale) {
+        if self.failed.is_some() {
+            return;
         }
+        let kind = Kind::DATA
+            .get(usize::from(op.kind))
+            .copied()
+            .unwrap_or(Kind::Sync);
+        let issued = scale.to_nanos(op.issued.since(begin));
+        let error = if op.errno == 0 {
+            String::new()
+        } else {
+            op.errno.to_string()
+        };
+        let line = writeln!(
+            self.out,
+            "{worker},{},{},{},{},{issued},{},{error}",
+            kind.name(),
+            op.target,
+            op.offset,
+            op.length,
+            op.lat_ns
+        );
+        self.failed = line.err();
     }
 
     /// The end of the file: what went wrong, in a sentence.
-    pub(crate) fn finish(mut self, queues: &[Arc<TraceQueue>]) -> Option<String> {
+    pub(crate) fn finish(mut self) -> Option<String> {
         let flushed = self.out.flush().err();
-        let path = &self.path;
-        if let Some(error) = self.failed.or(flushed) {
-            return Some(format!("The trace {path} is not whole: {error}."));
-        }
-        let dropped: u64 = queues.iter().map(|q| q.dropped.get()).sum();
-        (dropped > 0).then(|| {
-            format!("The trace {path} lacks {dropped} operations: they came faster than they could be written.")
-        })
+        let error = self.failed.or(flushed)?;
+        Some(format!("The trace {} is not whole: {error}.", self.path))
     }
 }

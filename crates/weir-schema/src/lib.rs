@@ -9,22 +9,28 @@
 pub mod catalogue;
 mod facts;
 mod load;
+mod log;
 mod plan;
 mod result;
+mod steady;
 mod verify;
 mod warning;
 mod workload;
 
 pub use facts::{ClockFacts, ClockSource, DeviceFacts, DiskCounters, HostFacts, Instrument};
 pub use load::{PLAN_SCHEMA, RESULT_SCHEMA, SchemaError, json_schemas};
+pub use log::{Log, Logged, TotalLog};
 pub use plan::{
-    Bounds, Depth, EngineChoice, ErrorPolicy, ExitAll, Group, Job, Memory, MemoryKind, MinimumRate,
-    Pacing, Placement, Plan, Recording, Schedule, Setting, ShareCpus, Start, StartDelay, Thinktime,
-    Timing, Trace, Word,
+    Bounds, Depth, EngineChoice, ErrorPolicy, ExitAll, Flow, Group, Job, Memory, MemoryKind,
+    MinimumRate, Pacing, Placement, Plan, Recording, Schedule, Setting, ShareCpus, Start,
+    StartDelay, Thinktime, Timing, Trace, Word,
 };
 pub use result::{
     Confidence, CpuUse, DepthUse, EndedBy, Failure, Finding, GroupResult, JobResult, KindResult,
     LatencyPercentile, Moments, Rates, RunResult, Span, Stage, StageHistogram, State, WorkerResult,
+};
+pub use steady::{
+    DepthFound, LatencyTarget, Steadiness, Steady, SteadyMeasure, SteadyRate, SteadySample,
 };
 pub use verify::{
     BadByte, Damage, FailedCheck, Mismatch, RunIdentity, SaveState, Verify, VerifyMethod,

@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos, Percent, QueueDepth};
 
+use crate::log::{Log, TotalLog};
+use crate::steady::{LatencyTarget, Steady};
 use crate::workload::{PerKind, Workload};
 
 /// What shall be done.
@@ -24,6 +26,9 @@ pub struct Plan {
     pub global_words: Vec<Word>,
     /// Reporting groups in order.
     pub groups: Vec<Group>,
+    /// Logs of the whole run.
+    #[serde(default)]
+    pub total_log: Option<TotalLog>,
 }
 
 impl Plan {
@@ -187,6 +192,9 @@ pub struct Bounds {
     pub loops: u64,
     /// Write until the device or file system is full, which is no error.
     pub until_full: bool,
+    /// When the rate is steady.
+    #[serde(default)]
+    pub steady: Option<Steady>,
 }
 
 impl Default for Bounds {
@@ -199,6 +207,7 @@ impl Default for Bounds {
             operations: None,
             loops: 1,
             until_full: false,
+            steady: None,
         }
     }
 }
@@ -213,6 +222,24 @@ pub struct Pacing {
     pub thinktime: Option<Thinktime>,
     /// An operation slower than this ends the job.
     pub max_latency_ns: Option<Nanos>,
+    /// The depth is searched for that keeps this latency.
+    #[serde(default)]
+    pub latency_target: Option<LatencyTarget>,
+    /// Shares operations with other jobs.
+    #[serde(default)]
+    pub flow: Option<Flow>,
+}
+
+/// Jobs of a flow do operations in the proportion of their weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// Which flow.
+    pub id: u32,
+    /// Weight of each worker in it.
+    pub weight: u32,
+    /// How long a worker that is ahead sleeps; it only yields the CPU when 0.
+    pub pause_ns: Nanos,
 }
 
 /// Intended starts of operations.
@@ -350,14 +377,20 @@ pub struct Recording {
     pub percentiles_of_lat: bool,
     /// Length of an interval of the series.
     pub interval_ns: Nanos,
-    /// Length of bandwidth and IOPS samples for min, max and deviation.
+    /// Length of bandwidth samples for min, max and deviation.
     pub bandwidth_sample_ns: Nanos,
+    /// The same for IOPS samples; as long as those of bandwidth when absent.
+    #[serde(default)]
+    pub iops_sample_ns: Option<Nanos>,
     /// Reads, writes and trims are one kind in the report.
     pub unify_kinds: bool,
     /// Disk counters before and after.
     pub disk_counters: bool,
     /// Per-operation log.
     pub trace: Option<Trace>,
+    /// Logs of rates and latencies.
+    #[serde(default)]
+    pub logs: Vec<Log>,
 }
 
 impl Default for Recording {
@@ -375,9 +408,11 @@ impl Default for Recording {
             percentiles_of_lat: false,
             interval_ns: Nanos(100_000_000),
             bandwidth_sample_ns: Nanos(500_000_000),
+            iops_sample_ns: None,
             unify_kinds: false,
             disk_counters: true,
             trace: None,
+            logs: Vec::new(),
         }
     }
 }

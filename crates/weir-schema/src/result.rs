@@ -9,6 +9,7 @@ use weir_units::{Bytes, BytesPerSec, Iops, Nanos, Percent};
 
 use crate::facts::{ClockFacts, DiskCounters, HostFacts, Instrument};
 use crate::plan::Plan;
+use crate::steady::{DepthFound, Steadiness};
 use crate::verify::Mismatch;
 use crate::warning::Warning;
 use crate::workload::Kind;
@@ -128,6 +129,9 @@ pub struct JobResult {
     pub workers: Vec<WorkerResult>,
     /// How sure the figures are, per kind, over all workers.
     pub confidence: Vec<Confidence>,
+    /// Logs that were written.
+    #[serde(default)]
+    pub logs: Vec<String>,
 }
 
 /// How a job ended.
@@ -228,6 +232,13 @@ pub struct WorkerResult {
     /// there are very many.
     #[serde(default)]
     pub mismatches: Vec<Mismatch>,
+    /// Whether its rate became steady, where that was a bound; of jobs that are one entry of the
+    /// report the first worker has it.
+    #[serde(default)]
+    pub steadiness: Option<Steadiness>,
+    /// The depth that the search for a latency came to.
+    #[serde(default)]
+    pub depth_found: Option<DepthFound>,
 }
 
 impl WorkerResult {

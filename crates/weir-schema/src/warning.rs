@@ -32,6 +32,7 @@ pub const WARNING_IDS: &[&str] = &[
     "few-samples",
     "generator-limited",
     "instrument-cost",
+    "log",
     "never-written",
     "not-registered",
     "not-steady",
@@ -39,5 +40,4 @@ pub const WARNING_IDS: &[&str] = &[
     "page-cache",
     "preempted",
     "short-run",
-    "trace",
 ];

@@ -42,13 +42,14 @@ fn compiled(run: &Run) -> Result<Compiled, Refusal> {
         catalogue: &weir_block::catalogue(),
         files: &surroundings::RealFiles,
     };
-    let compiled = compile(&run.request, &context).map_err(|all| Refusal {
+    let mut compiled = compile(&run.request, &context).map_err(|all| Refusal {
         message: complaint(&all),
         code: USAGE,
     })?;
     for note in run.notes.iter().chain(&compiled.notes) {
         output::error(&format!("note: {note}\n"));
     }
+    compiled.plan.total_log = run.options.total_log();
     if run.options.warnings_fatal && !compiled.notes.is_empty() {
         return Err(Refusal {
             message: String::new(),

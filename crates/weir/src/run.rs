@@ -195,6 +195,7 @@ fn calibrate() -> Outcome {
         command: Vec::new(),
         global_words: Vec::new(),
         groups: Vec::new(),
+        total_log: None,
     };
     let choices = Choices {
         announce: &|_| (),

@@ -57,7 +57,7 @@ pub(crate) fn run(plan: &Plan, choices: Choices<'_>) -> Result<RunResult, Refusa
 }
 
 /// Failures that are known before anything is touched, all at once: what the machine lacks ends
-/// every run, the rest those that shall run whole or not at all.
+/// every run, and so does a log that cannot be written; the rest ends those that shall run whole or not at all.
 fn refuse_what_cannot_run(
     plan: &Plan,
     control: &RunControl<'_>,
@@ -66,7 +66,7 @@ fn refuse_what_cannot_run(
     let mut failures = execute::check(plan, control);
     let lacking = failures.iter().any(|(_, f)| f.cause == "missing");
     if !all_or_nothing {
-        failures.retain(|(_, f)| f.cause == "missing");
+        failures.retain(|(_, f)| ["missing", "log"].contains(&f.cause.as_str()));
     }
     if failures.is_empty() {
         return Ok(());

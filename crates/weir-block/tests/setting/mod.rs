@@ -193,6 +193,7 @@ fn plan(jobs: Vec<Job>) -> Plan {
         command: Vec::new(),
         global_words: Vec::new(),
         groups: vec![Group { jobs }],
+        total_log: None,
     }
 }
 

@@ -79,6 +79,14 @@ pub const FLAGS: &[Flag] = &[
     Flag::with_value("eta-interval", "TIME", OUTPUT, "Accepted")
         .without_effect("the progress line is renewed four times a second"),
     Flag::with_value(
+        "bandwidth-log",
+        "PREFIX",
+        OUTPUT,
+        "Log the whole run's bandwidth in PREFIX-read_bw.log and so on",
+    )
+    .optional()
+    .default("agg"),
+    Flag::with_value(
         "set",
         "[SECTION:]KEY=VALUE",
         OWN,
@@ -100,9 +108,6 @@ pub const FLAGS: &[Flag] = &[
         .without_effect("memory is allocated as needed"),
     Flag::with_value("status-interval", "TIME", REST, "Reports while it runs")
         .refused("reports while it runs are not built in yet; --eta shows progress"),
-    Flag::with_value("bandwidth-log", "PREFIX", REST, "Aggregate bandwidth logs")
-        .optional()
-        .refused("logs are not built in yet; the job option trace=FILE logs operations"),
     Flag::with_value("debug", "LIST", REST, "Debug messages").refused(LATER),
     Flag::with_value("idle-prof", "KIND", REST, "CPU idleness").refused(LATER),
     Flag::with_value("trigger-file", "FILE", REST, "Trigger by a file").refused(TRIGGER),

@@ -65,7 +65,7 @@ fn describe(record: &OptionRecord) -> String {
         ValueKind::Duration { .. } => "time value (opt=20s)",
         ValueKind::Words { .. } => "one word (opt=bla)",
         ValueKind::Numbers { .. } => "list of floating point values separated by ':' (opt=5.9:7.8)",
-        ValueKind::Text => "string (opt=bla)",
+        ValueKind::Text | ValueKind::OptionalText => "string (opt=bla)",
     };
     line(&mut out, "type", kind);
     line(

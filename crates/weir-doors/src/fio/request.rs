@@ -7,6 +7,7 @@
 
 use weir_jobfile::{CommandWord, Door, Request, Source, ValueKind, find_option, option_records};
 use weir_schema::catalogue::Catalogue;
+use weir_schema::{Kind, PerKind, TotalLog};
 use weir_units::Nanos;
 
 use super::flags::FLAGS;
@@ -60,6 +61,8 @@ pub struct Options {
     pub warnings_fatal: bool,
     /// The layout of terse lines.
     pub terse: TerseVersion,
+    /// Prefix of logs of the whole run's bandwidth.
+    pub bandwidth_log: Option<String>,
 }
 
 impl Options {
@@ -76,6 +79,19 @@ impl Options {
         }
         self.formats.insert(0, Format::Terse);
         self.formats.dedup();
+    }
+
+    /// The logs of the whole run.
+    pub fn total_log(&self) -> Option<TotalLog> {
+        let prefix = self.bandwidth_log.as_deref()?;
+        let path = |kind: Kind| format!("{prefix}-{}_bw.log", kind.name());
+        Some(TotalLog {
+            paths: PerKind {
+                read: path(Kind::Read),
+                write: path(Kind::Write),
+                trim: path(Kind::Trim),
+            },
+        })
     }
 
     /// The same for the texts of [`super::output`].
@@ -310,6 +326,10 @@ impl<'a> Reader<'a> {
             "readonly" => self.read_only = true,
             "warnings-fatal" => self.options.warnings_fatal = true,
             "output" => self.options.output = text(),
+            "bandwidth-log" => {
+                let prefix = if value.is_empty() { "agg" } else { value };
+                self.options.bandwidth_log = Some(prefix.to_owned());
+            }
             "eta" => {
                 self.options.eta = match value {
                     "always" => Eta::Always,

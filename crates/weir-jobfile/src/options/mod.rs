@@ -6,11 +6,13 @@
 mod content;
 mod engine;
 mod ignored;
+mod log;
 mod pattern;
 mod private;
 mod record;
 mod refused;
 mod report;
+mod steady;
 mod target;
 mod time;
 pub(crate) mod verify;
@@ -21,7 +23,7 @@ use std::sync::LazyLock;
 pub(crate) use record::{Apply, Env};
 pub use record::{Category, OptionRecord, Scope, Support, ValueKind};
 
-static TABLES: [&[OptionRecord]; 10] = [
+static TABLES: [&[OptionRecord]; 12] = [
     target::RECORDS,
     pattern::RECORDS,
     content::RECORDS,
@@ -29,7 +31,9 @@ static TABLES: [&[OptionRecord]; 10] = [
     private::RECORDS,
     time::RECORDS,
     verify::RECORDS,
+    steady::RECORDS,
     report::RECORDS,
+    log::RECORDS,
     ignored::RECORDS,
     refused::RECORDS,
 ];
@@ -93,6 +97,7 @@ mod tests {
                     | (ValueKind::Words { .. }, Apply::Word(_) | Apply::Choice(_))
                     | (ValueKind::Numbers { .. }, Apply::Numbers(_))
                     | (ValueKind::Text, Apply::Text(_) | Apply::Setting(_))
+                    | (ValueKind::OptionalText, Apply::OptionalText(_))
                     | (_, Apply::Nothing)
             );
             assert!(fits, "{}", r.name);

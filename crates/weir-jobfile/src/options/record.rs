@@ -118,6 +118,8 @@ pub enum ValueKind {
     },
     /// Text, or a grammar of its own.
     Text,
+    /// Text that may be left out.
+    OptionalText,
 }
 
 /// Where an option may stand.
@@ -170,6 +172,7 @@ pub(crate) enum Apply {
     Word(WordFn),
     Numbers(fn(&mut Draft, Vec<f64>)),
     Text(for<'a> fn(&mut Draft, &'a str, &Env<'_>) -> Applied),
+    OptionalText(fn(&mut Draft, Option<&str>)),
     /// A setting of the engine, by its house word.
     Setting(&'static str),
 }
@@ -377,6 +380,15 @@ impl OptionRecord {
         Self {
             value: ValueKind::Text,
             apply: Apply::Text(apply),
+            ..self
+        }
+    }
+
+    /// A text that may be left out.
+    pub(super) const fn optional_text(self, apply: fn(&mut Draft, Option<&str>)) -> Self {
+        Self {
+            value: ValueKind::OptionalText,
+            apply: Apply::OptionalText(apply),
             ..self
         }
     }

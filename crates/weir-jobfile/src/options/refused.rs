@@ -4,14 +4,8 @@
 use super::record::{Category, OptionRecord, refused};
 
 const NO_VERIFY: &str = "written blocks are verified without trims among them; leave it out";
-const NO_LOGS: &str =
-    "logs are not built in yet; the nearest is trace=FILE (a CSV line per operation)";
 const NO_ZONES: &str = "zoned modes are not built in yet; offset, size and io_size set a region";
 const NO_REPLAY: &str = "recorded patterns are not built in yet";
-const NO_TARGET: &str =
-    "depth is not searched for; run with several iodepth values, or rate_iops with open_loop=1";
-const NO_STEADY: &str = "steady state is not a bound yet; use runtime and time_based";
-const NO_FLOW: &str = "jobs are not weighed against each other; rate or rate_iops limit each";
 const NO_NUMA: &str = "NUMA binding by node is not built in; cpus_allowed pins, and memory follows";
 const NO_PRIO: &str = "I/O priorities are not supported; the nearest is nice";
 const NO_EXEC: &str = "run the command around weir";
@@ -21,10 +15,6 @@ const NO_DEDUPE: &str = "only dedupe_percentage is supported";
 
 const fn verify(name: &'static str, short: &'static str) -> OptionRecord {
     refused(name, short, NO_VERIFY).of(Category::Verify)
-}
-
-const fn log(name: &'static str, short: &'static str) -> OptionRecord {
-    refused(name, short, NO_LOGS).of(Category::Log)
 }
 
 const fn zone(name: &'static str, short: &'static str) -> OptionRecord {
@@ -41,68 +31,26 @@ const fn process(name: &'static str, short: &'static str, nearest: &'static str)
     refused(name, short, nearest).of(Category::Process)
 }
 
-const fn time(name: &'static str, short: &'static str, nearest: &'static str) -> OptionRecord {
-    refused(name, short, nearest).of(Category::Time)
-}
-
 pub(super) static RECORDS: &[OptionRecord] = &[
     verify("experimental_verify", "Another verification").neutral(&["0"]),
     verify("trim_percentage", "Share of verified blocks to trim").neutral(&["0"]),
     verify("trim_verify_zero", "Trimmed blocks must read as zeros"),
     verify("trim_backlog", "Trim after so many writes"),
     verify("trim_backlog_batch", "Blocks trimmed at once"),
-    log("write_bw_log", "Log of bandwidth"),
-    log("write_lat_log", "Log of latencies"),
-    log("write_iops_log", "Log of IOPS"),
-    log("write_hist_log", "Log of latency histograms"),
-    log("per_job_logs", "Job number in the names of logs").neutral(&["1"]),
-    log("log_entries", "Entries reserved for a log"),
-    log("log_avg_msec", "Averaging window of logs").neutral(&["0"]),
-    log("log_hist_msec", "Window of histogram logs").neutral(&["0"]),
-    log("log_hist_coarseness", "Resolution of histogram logs").neutral(&["0"]),
-    log("log_max_value", "Maximum instead of average").neutral(&["0"]),
-    log("log_offset", "Offsets in logs").neutral(&["0"]),
-    log("log_prio", "Priorities in logs").neutral(&["0"]),
-    log("log_compression", "Compressed logs"),
-    log("log_compression_cpus", "CPUs that compress logs"),
-    log("log_store_compressed", "Store logs compressed").neutral(&["0"]),
-    log("log_unix_epoch", "Absolute times in logs").neutral(&["0"]),
-    log("log_alternate_epoch", "Times of another clock in logs").neutral(&["0"]),
-    log("log_alternate_epoch_clock_id", "Which clock"),
-    log("block_error_percentiles", "Histogram of trim errors").neutral(&["0"]),
-    log("error_dump", "Print each error").neutral(&["0"]),
-    time("steadystate", "Stop when steady", NO_STEADY).aliases(&["ss"]),
-    time(
-        "steadystate_duration",
-        "Window of the steadiness test",
-        NO_STEADY,
+    refused(
+        "block_error_percentiles",
+        "Histogram of trim errors",
+        "errors are counted by code",
     )
-    .aliases(&["ss_dur"]),
-    time(
-        "steadystate_ramp_time",
-        "Pause before the steadiness test",
-        NO_STEADY,
+    .of(Category::Report)
+    .neutral(&["0"]),
+    refused(
+        "error_dump",
+        "Print each error",
+        "errors are counted by code",
     )
-    .aliases(&["ss_ramp"]),
-    time(
-        "latency_target",
-        "Search for the depth of a latency",
-        NO_TARGET,
-    ),
-    time(
-        "latency_window",
-        "Time that the latency must hold",
-        NO_TARGET,
-    ),
-    time(
-        "latency_percentile",
-        "Share within the latency target",
-        NO_TARGET,
-    ),
-    time("latency_run", "Keep searching", NO_TARGET).neutral(&["0"]),
-    time("flow", "Weight of the job", NO_FLOW).neutral(&["0"]),
-    time("flow_id", "Group of weighed jobs", NO_FLOW).neutral(&["0"]),
-    time("flow_sleep", "Pause of a job that is ahead", NO_FLOW).neutral(&["0"]),
+    .of(Category::Report)
+    .neutral(&["0"]),
     zone("zonemode", "Zones").neutral(&["none"]),
     zone("zonesize", "Data per zone"),
     zone("zonecapacity", "Capacity of a zone"),

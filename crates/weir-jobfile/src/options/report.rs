@@ -3,7 +3,7 @@
 use weir_schema::{PerKind, Trace};
 use weir_units::Percent;
 
-use super::record::{Applied, Category, Env, OptionRecord, ValueKind, option, refused};
+use super::record::{Applied, Category, Env, OptionRecord, ValueKind, option};
 use crate::diagnostic::Fault;
 use crate::draft::{Draft, ExitWhat};
 use crate::value::number::MILLISECONDS;
@@ -179,13 +179,11 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .default("500")
         .long("Milliseconds without a suffix.")
         .duration(MILLISECONDS, |d, t| d.recording.bandwidth_sample_ns = t),
-    refused(
-        "iopsavgtime",
-        "Length of IOPS samples",
-        "IOPS samples are as long as those of bandwidth: bwavgtime sets both",
-    )
-    .of(Category::Report)
-    .neutral(&["500"]),
+    option("iopsavgtime", "Length of IOPS samples")
+        .of(Category::Report)
+        .default("500")
+        .long("Milliseconds without a suffix.")
+        .duration(MILLISECONDS, |d, t| d.recording.iops_sample_ns = Some(t)),
     option("unified_rw_reporting", "Reads, writes and trims are one kind in the report")
         .of(Category::Report)
         .default("none")

@@ -2,7 +2,7 @@
 
 use weir_units::Nanos;
 
-use super::record::{Category, OptionRecord, option, refused};
+use super::record::{Category, OptionRecord, option};
 use super::{MAX_32, small};
 use crate::draft::overlay;
 use crate::value::list;
@@ -86,13 +86,17 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .of(Category::Time)
         .default("1")
         .integer(1, MAX_32, |d, n| d.think.every = small(n)),
-    refused(
-        "thinktime_blocks_type",
-        "Which operations are counted for pauses",
-        "pauses count what was carried out; thinktime_blocks sets how many",
-    )
-    .of(Category::Time)
-    .neutral(&["complete"]),
+    option("thinktime_blocks_type", "Which operations are counted for pauses")
+        .of(Category::Time)
+        .default("complete")
+        .long("With one operation at a time they are the same; otherwise those that were issued count.")
+        .words(
+            &[
+                ("complete", "thinktime_blocks takes effect at the completion side"),
+                ("issue", "thinktime_blocks takes effect at the issue side"),
+            ],
+            |_, _| {},
+        ),
     option("thinktime_iotime", "I/O time between pauses")
         .of(Category::Time)
         .default("0")

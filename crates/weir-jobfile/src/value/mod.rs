@@ -27,6 +27,7 @@ pub(crate) enum Value<'a> {
     Word(&'static str, Option<&'a str>),
     Numbers(Vec<f64>),
     Text(&'a str),
+    OptionalText(Option<&'a str>),
 }
 
 /// Reads an option's value; absent for an option that stands alone.
@@ -38,6 +39,7 @@ pub(crate) fn read<'a>(
     let Some(text) = text else {
         return match record.value {
             ValueKind::Flag => Ok(Value::Switch(true)),
+            ValueKind::OptionalText => Ok(Value::OptionalText(None)),
             ref kind => Err(Fault::value(format!("`{}` needs a value", record.name))
                 .label(expected(kind))
                 .peer(format!("Option {} requires an argument", record.name))),
@@ -70,10 +72,11 @@ pub(crate) fn read<'a>(
         ValueKind::Numbers { min, max, most } => {
             list::floats(text, *min, *max, *most).map(Value::Numbers)
         }
-        ValueKind::Text if text.is_empty() => {
+        ValueKind::Text | ValueKind::OptionalText if text.is_empty() => {
             Err(Fault::value(format!("`{}` is empty", record.name)).label("a value is missing"))
         }
         ValueKind::Text => Ok(Value::Text(text)),
+        ValueKind::OptionalText => Ok(Value::OptionalText(Some(text))),
     }
 }
 
@@ -93,7 +96,7 @@ pub(crate) fn expected(kind: &ValueKind) -> String {
             format!("expected one of {}", names.join(", "))
         }
         ValueKind::Numbers { .. } => "expected numbers separated by `:`".to_owned(),
-        ValueKind::Text => "expected a text".to_owned(),
+        ValueKind::Text | ValueKind::OptionalText => "expected a text".to_owned(),
     }
 }
 

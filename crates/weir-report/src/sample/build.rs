@@ -211,6 +211,8 @@ impl Shape {
             prepare_ns: None,
             late_issues: None,
             mismatches: Vec::new(),
+            steadiness: None,
+            depth_found: None,
         }
     }
 
@@ -232,6 +234,7 @@ impl Shape {
             failure: None,
             workers: (0..self.workers).map(|clone| self.worker(clone)).collect(),
             confidence: confidence.collect(),
+            logs: Vec::new(),
         }
     }
 }
@@ -337,6 +340,7 @@ pub(crate) fn run(shapes: &[Shape]) -> RunResult {
         groups: vec![Group {
             jobs: shapes.iter().map(Shape::plan).collect(),
         }],
+        total_log: None,
     };
     let ends = jobs.iter().filter_map(|j| j.span).map(|s| s.end_ns);
     RunResult {

@@ -15,6 +15,7 @@ use weir_units::{Bytes, BytesPerSec, Iops, Nanos, Percent};
 use crate::execute::disks::Disks;
 use crate::execute::running::{Ended, Worker};
 use crate::execute::sampler::{KindSamples, Sampled};
+use crate::execute::total::Total;
 use crate::execute::{Run, RunControl, warn};
 use crate::live::{LiveKind, WorkerLive};
 use crate::shape::{is_open_loop, usage_of};
@@ -40,6 +41,8 @@ pub(super) struct Seen<'a> {
     pub(super) workers: &'a [Worker],
     pub(super) sampled: Option<&'a Sampled>,
     pub(super) is_inline: bool,
+    /// Files of its logs.
+    pub(super) logs: &'a [String],
     /// The instant it is looked at, while it runs.
     pub(super) now: Option<Tick>,
 }
@@ -61,9 +64,12 @@ pub(super) fn result(
     for ended in &run.ended {
         if let Some(prepared) = &ended.prepared {
             family_warnings.extend(warn::of_family(names[ended.index], prepared.as_ref()));
-            family_warnings.extend(warn::of_trace(names[ended.index], &ended.warnings));
+            let name = Some(names[ended.index]);
+            family_warnings.extend(warn::of_logs(name, &ended.written.wrong));
         }
     }
+    let total = run.total.take().map(Total::finish).unwrap_or_default();
+    family_warnings.extend(warn::of_logs(None, &total));
     let interrupted = control.signals.interrupted();
     let signal = control.signals.number.load(Relaxed);
     control.host.devices = std::mem::take(&mut run.devices);
@@ -106,6 +112,9 @@ pub(super) fn so_far(
         groups[group].jobs.push(result);
     }
     for group in &mut groups {
+        for worker in group.jobs.iter_mut().flat_map(|job| &mut job.workers) {
+            worker.steadiness = run.teams.outcome(worker.number);
+        }
         group.rates = rates(&group.jobs);
     }
     RunResult {
@@ -149,6 +158,7 @@ fn not_started(job: &Job) -> JobResult {
         failure: None,
         workers: Vec::new(),
         confidence: Vec::new(),
+        logs: Vec::new(),
     }
 }
 
@@ -178,6 +188,7 @@ fn job_result(job: &Job, seen: &Seen<'_>, times: &Times<'_>) -> JobResult {
         failure: seen.failure.cloned(),
         workers,
         confidence,
+        logs: seen.logs.to_vec(),
     }
 }
 
@@ -234,6 +245,8 @@ fn worker_result(
         prepare_ns: Some(Nanos(live.prepare_ns.get())).filter(|n| n.0 > 0),
         late_issues: is_open_loop(job).then(|| live.late.get()),
         mismatches: live.findings.list(),
+        steadiness: None,
+        depth_found: None,
     }
 }
 
@@ -248,7 +261,7 @@ fn count_mismatches(kinds: &mut [KindResult], live: &WorkerLive) {
 }
 
 /// The last completion; a worker that panicked or hangs left no note of it.
-pub(super) fn last_done(live: &WorkerLive) -> Option<Tick> {
+pub(crate) fn last_done(live: &WorkerLive) -> Option<Tick> {
     Some(Tick(live.last_done.get())).filter(|&tick| tick > Tick(0))
 }
 

@@ -18,9 +18,13 @@ mod mark;
 mod minimum;
 mod observe;
 mod order;
+mod record;
 mod running;
 mod sampler;
+mod steady;
+mod team;
 mod thread;
+mod total;
 mod warn;
 
 use std::path::Path;
@@ -37,12 +41,17 @@ use weir_sys::clock::{Clock, Tick, Timeline};
 
 use crate::family::{Family, JobContext, RunMark, failure};
 use crate::generate::rng::mix64;
+use crate::live::LiveKind;
+use crate::log::LogFiles;
 
+pub(crate) use collect::last_done;
 use disks::Disks;
 pub use observe::{LiveCount, LiveJob, LiveState, LiveView};
 use order::Order;
 use running::{Ended, RunningJob};
+use team::Teams;
 pub(crate) use thread::Event;
+use total::Total;
 
 /// The run looks around at least this often.
 const LONGEST_NAP: Duration = Duration::from_millis(10);
@@ -108,8 +117,16 @@ pub fn check(plan: &Plan, control: &RunControl<'_>) -> Vec<(String, Failure)> {
                 "no engine of this build knows this workload",
             )],
         };
-        found.extend(failures.into_iter().map(|f| (entry.job.name.clone(), f)));
+        let unwritable = record::unwritable(entry.job, entry.first_worker);
+        let failures = failures.into_iter().chain(unwritable);
+        found.extend(failures.map(|f| (entry.job.name.clone(), f)));
     }
+    let total = plan.total_log.iter().flat_map(total::paths);
+    found.extend(
+        total
+            .filter_map(record::check)
+            .map(|f| (plan.name.clone(), f)),
+    );
     found.extend(too_many_workers(plan));
     found
 }
@@ -231,6 +248,9 @@ struct Run<'a> {
     first_release: Option<Tick>,
     cancelled: bool,
     devices: Vec<DeviceFacts>,
+    log_files: LogFiles,
+    total: Option<Total>,
+    teams: Teams,
 }
 
 impl<'a> Run<'a> {
@@ -254,6 +274,12 @@ impl<'a> Run<'a> {
             first_release: None,
             cancelled: false,
             devices: Vec::new(),
+            log_files: LogFiles::default(),
+            teams: Teams::default(),
+            total: plan.total_log.as_ref().and_then(|log| {
+                // Beforehand it could be written; a run goes on without it.
+                Total::open(log, origin, control.clock.scale()).ok()
+            }),
         }
     }
 
@@ -313,7 +339,8 @@ impl<'a> Run<'a> {
                     scale: self.timeline.shared_scale(),
                     events: self.events.0.clone(),
                 };
-                self.running.push(RunningJob::spawn(setup));
+                let job = RunningJob::spawn(setup, &mut self.log_files);
+                self.running.push(job);
             }
         }
     }
@@ -332,8 +359,13 @@ impl<'a> Run<'a> {
             }
         }
         let release = control.clock.now();
+        let since = self.timeline.since(self.origin, release);
+        let unix_ms = self.started_unix_ns.saturating_add(since.0) / 1_000_000;
         for job in &mut self.running[first..] {
-            job.release(release);
+            job.release(release, unix_ms);
+            if let Some(bound) = job.job.bounds.steady {
+                self.teams.join(job, bound, release, control.clock.scale());
+            }
             self.first_release.get_or_insert(release);
         }
     }
@@ -383,6 +415,11 @@ impl<'a> Run<'a> {
         let now = control.clock.now();
         for job in &mut self.running {
             job.look(now, control.grace, at_once);
+        }
+        self.teams.look(&mut self.running, now);
+        let (running, ended) = (&self.running, &self.ended);
+        if let Some(total) = &mut self.total {
+            total.look(now, || bytes(running, ended));
         }
         let mut index = 0;
         while index < self.running.len() {
@@ -447,4 +484,18 @@ impl<'a> Run<'a> {
             result: &|| collect::so_far(self, plan, control, disks, now),
         });
     }
+}
+
+/// Bytes that every worker so far has moved, by kind.
+fn bytes(running: &[RunningJob], ended: &[Ended]) -> [u64; 3] {
+    let live = running.iter().flat_map(RunningJob::workers);
+    let gone = ended.iter().flat_map(|job| &job.workers);
+    let mut sums = [0; 3];
+    for worker in live.chain(gone) {
+        for (sum, kind) in sums.iter_mut().zip(&worker.live.kinds) {
+            let LiveKind { bytes, .. } = kind;
+            *sum += bytes.get();
+        }
+    }
+    sums
 }

@@ -17,13 +17,14 @@ use crate::execute::collect::Seen;
 use crate::execute::judge::{Target, judge};
 use crate::execute::minimum::Minimum;
 use crate::execute::observe::{LiveCount, LiveJob, LiveState};
+use crate::execute::record::Record;
 use crate::execute::sampler::{JobSampler, Sampled};
 use crate::execute::thread::{Event, Thread};
 use crate::execute::{Entry, kick};
 use crate::family::{Prepared, failure};
 use crate::gate::Gate;
 use crate::live::WorkerLive;
-use crate::trace::TraceFile;
+use crate::log::{LogFiles, Origin, Written};
 
 /// What a job is started with.
 pub(super) struct Setup<'a> {
@@ -41,8 +42,8 @@ pub(super) struct Worker {
     pub(super) live: Arc<WorkerLive>,
     pub(super) thread_id: Arc<AtomicU32>,
     pub(super) stop: Arc<AtomicU32>,
-    /// When it alone was asked to end.
-    pub(super) stopped: Option<Tick>,
+    /// What it will be called when it alone was asked to end, and since when.
+    pub(super) stopped: Option<(State, Tick)>,
     pub(super) ready: bool,
     pub(super) ended: bool,
     /// When the run learned that it had ended or was lost.
@@ -67,10 +68,8 @@ pub(super) struct RunningJob {
     minimum: Option<Minimum>,
     /// What the job will be called when it was asked to end, and since when.
     ending: Option<(State, Tick)>,
-    trace: Option<TraceFile>,
+    record: Record,
     failure: Option<Failure>,
-    /// What spoils the job's record.
-    warnings: Vec<String>,
 }
 
 /// A job that has ended.
@@ -81,8 +80,8 @@ pub(super) struct Ended {
     pub(super) release: Option<Tick>,
     pub(super) workers: Vec<Worker>,
     pub(super) sampled: Option<Sampled>,
-    /// What spoils the job's record.
-    pub(super) warnings: Vec<String>,
+    /// Its logs, and what spoils them.
+    pub(super) written: Written,
     pub(super) is_inline: bool,
     pub(super) prepared: Option<Arc<dyn Prepared>>,
 }
@@ -95,7 +94,7 @@ impl Ended {
             failure: Some(failure),
             release: None,
             workers: Vec::new(),
-            warnings: Vec::new(),
+            written: Written::default(),
             sampled: None,
             is_inline: false,
             prepared: None,
@@ -111,6 +110,7 @@ impl Ended {
             workers: &self.workers,
             sampled: self.sampled.as_ref(),
             is_inline: self.is_inline,
+            logs: &self.written.paths,
             now: None,
         }
     }
@@ -118,20 +118,24 @@ impl Ended {
 
 impl RunningJob {
     /// Starts the threads; they get ready and wait at the gate.
-    pub(super) fn spawn(setup: Setup<'_>) -> Self {
+    pub(super) fn spawn(setup: Setup<'_>, files: &mut LogFiles) -> Self {
         let entry = setup.entry;
         let job = Arc::new(entry.job.clone());
         let gate = Arc::new(Gate::default());
         let measured = setup.prepared.measured();
-        let (trace, untraceable) = open_trace(&job);
-        let clones = if setup.prepared.is_done() || untraceable.is_some() {
+        let (record, failure) = match Record::open(&setup, files) {
+            Ok(record) => (record, None),
+            Err(failure) => (Record::default(), Some(failure)),
+        };
+        let clones = if setup.prepared.is_done() || failure.is_some() {
             0
         } else {
             job.clones
         };
         let workers = (0..clones).map(|clone| {
             let live = WorkerLive::new(measured);
-            let live = Arc::new(if trace.is_some() { live.traced() } else { live });
+            let traced = record.is_by_operation();
+            let live = Arc::new(if traced { live.traced() } else { live });
             let thread = Thread {
                 job: Arc::clone(&job),
                 prepared: Arc::clone(&setup.prepared),
@@ -161,9 +165,8 @@ impl RunningJob {
             sampler: None,
             minimum: None,
             ending: None,
-            trace,
-            failure: untraceable,
-            warnings: Vec::new(),
+            record,
+            failure,
         }
     }
 
@@ -173,6 +176,14 @@ impl RunningJob {
 
     pub(super) fn index(&self) -> usize {
         self.index
+    }
+
+    pub(super) fn workers(&self) -> &[Worker] {
+        &self.workers
+    }
+
+    pub(super) fn workers_mut(&mut self) -> &mut [Worker] {
+        &mut self.workers
     }
 
     pub(super) fn has_worker(&self, number: u32) -> bool {
@@ -192,17 +203,27 @@ impl RunningJob {
     }
 
     pub(super) fn next_tick(&self) -> Option<Tick> {
-        self.sampler.as_ref().map(JobSampler::next_tick)
+        let sample = self.sampler.as_ref().map(JobSampler::next_tick);
+        sample.into_iter().chain(self.record.next_tick()).min()
     }
 
-    /// Lets the workers go.
-    pub(super) fn release(&mut self, release: Tick) {
+    /// Lets the workers go, at an instant that is so many milliseconds after 1970.
+    pub(super) fn release(&mut self, release: Tick, unix_ms: u64) {
         if self.ending.is_some() {
             return;
         }
         let scale = self.scale.load();
         let begin = release.after(scale.to_ticks(self.job.bounds.ramp_ns));
         let lives: Vec<_> = self.workers.iter().map(|w| Arc::clone(&w.live)).collect();
+        let bounds = &self.job.bounds;
+        let origin = Origin {
+            begin,
+            bound: bounds.runtime_ns.map(|t| begin.after(scale.to_ticks(t))),
+            ramps: bounds.ramp_ns.0 > 0,
+            scale,
+            unix_ms: unix_ms + bounds.ramp_ns.0 / 1_000_000,
+        };
+        self.record.begin(lives.clone(), release, origin);
         self.sampler = Some(JobSampler::new(&self.job, lives, begin, scale));
         self.minimum = self.job.minimum_rate.map(|m| {
             Minimum::new(
@@ -242,7 +263,8 @@ impl RunningJob {
                 worker.ended = true;
                 worker.gone = Some(self.clock.now());
                 worker.cpu = outcome.cpu.unwrap_or_default();
-                let (state, failure) = judge(outcome.stop, self.ending.map(|e| e.0), |at| Target {
+                let asked = worker.stopped.or(self.ending).map(|e| e.0);
+                let (state, failure) = judge(outcome.stop, asked, |at| Target {
                     name: self.prepared.target_name(worker.clone, at.target),
                     remark: worker
                         .is_untouched()
@@ -264,12 +286,13 @@ impl RunningJob {
         if let Some(sampler) = &mut self.sampler {
             sampler.sample(now);
         }
-        self.drain_trace();
+        self.record.look(now);
         self.check_minimum(now);
         let asked = self.ending.map(|e| e.1).or(self.time_up(now));
         let allowed = u64::try_from(grace.as_nanos()).unwrap_or(u64::MAX);
         for worker in self.workers.iter_mut().filter(|w| !w.ended) {
-            let Some(since) = asked.into_iter().chain(worker.stopped).min() else {
+            let alone = worker.stopped.map(|s| s.1);
+            let Some(since) = asked.into_iter().chain(alone).min() else {
                 continue;
             };
             kick::kick(worker.thread_id.load(Ordering::Relaxed));
@@ -281,21 +304,9 @@ impl RunningJob {
         }
     }
 
-    /// Traces fill up fast; they are emptied at every look.
+    /// Queues of operations fill up fast; they are emptied at every look.
     pub(super) fn is_traced(&self) -> bool {
-        self.trace.is_some()
-    }
-
-    fn drain_trace(&mut self) {
-        let (Some(file), Some(release)) = (&mut self.trace, self.release) else {
-            return;
-        };
-        let scale = self.scale.load();
-        for worker in &self.workers {
-            if let Some(queue) = &worker.live.trace {
-                file.drain(worker.number, queue, release, scale);
-            }
-        }
+        self.record.is_by_operation()
     }
 
     /// When the time of the job was up, if it is.
@@ -316,8 +327,7 @@ impl RunningJob {
             }
             if let Some(failure) = minimum.check(index, &worker.live, now) {
                 worker.failure = Some(failure);
-                worker.stopped = Some(now);
-                worker.stop.store(1, Ordering::Relaxed);
+                worker.stop(now, State::Failed);
             }
         }
     }
@@ -332,6 +342,7 @@ impl RunningJob {
             workers: &self.workers,
             sampled: self.sampler.as_ref().map(JobSampler::so_far),
             is_inline: self.prepared.is_inline(),
+            logs: &[],
             now: Some(now),
         }
     }
@@ -390,15 +401,7 @@ impl RunningJob {
 
     /// The end: what is left of the job.
     pub(super) fn finish(mut self, now: Tick) -> Ended {
-        self.drain_trace();
-        if let Some(file) = self.trace.take() {
-            let queues: Vec<_> = self
-                .workers
-                .iter()
-                .filter_map(|w| w.live.trace.clone())
-                .collect();
-            self.warnings.extend(file.finish(&queues));
-        }
+        let written = self.record.finish(now);
         let sampled = self.sampler.take().map(|s| s.finish(now));
         let hung = self.workers.iter().any(|w| w.state == State::Hung);
         let mut first = self
@@ -422,7 +425,7 @@ impl RunningJob {
             release: self.release,
             is_inline: self.prepared.is_inline(),
             workers: self.workers,
-            warnings: self.warnings,
+            written,
             sampled,
             prepared: Some(self.prepared),
         }
@@ -433,6 +436,14 @@ impl Worker {
     /// No operation has come to a good end yet.
     fn is_untouched(&self) -> bool {
         self.live.kinds.iter().all(|k| k.completed.get() == 0)
+    }
+
+    /// Asks it alone to end.
+    pub(super) fn stop(&mut self, now: Tick, state: State) {
+        if !self.ended && self.stopped.is_none() {
+            self.stopped = Some((state, now));
+            self.stop.store(1, Ordering::Relaxed);
+        }
     }
 
     /// Leaves a worker behind that does not come back.
@@ -458,19 +469,5 @@ impl Worker {
         failed.target = name;
         failed.offset_bytes = Some(Bytes(offset));
         self.failure.get_or_insert(failed);
-    }
-}
-
-/// The job's trace file; why it cannot be written.
-fn open_trace(job: &Job) -> (Option<TraceFile>, Option<Failure>) {
-    let Some(trace) = &job.recording.trace else {
-        return (None, None);
-    };
-    match TraceFile::create(&trace.path) {
-        Ok(file) => (Some(file), None),
-        Err(error) => {
-            let message = format!("the trace {} cannot be written: {error}", trace.path);
-            (None, Some(failure("open", error.raw_os_error(), message)))
-        }
     }
 }

@@ -30,7 +30,8 @@ pub(super) struct KindSamples {
     pub(super) bandwidth: Moments,
     pub(super) iops: Moments,
     last: Counts,
-    window: Counts,
+    bytes_in_sample: u64,
+    operations_in_sample: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,7 +49,8 @@ pub(super) struct JobSampler {
     ramps: bool,
     open_loop: bool,
     ticks_seen: u64,
-    per_window: u64,
+    /// Intervals per bandwidth and per IOPS sample.
+    per_sample: [u64; 2],
     sampled: Sampled,
     merged: [Histogram; KINDS],
 }
@@ -61,7 +63,8 @@ impl JobSampler {
             bandwidth: Moments::default(),
             iops: Moments::default(),
             last: Counts::default(),
-            window: Counts::default(),
+            bytes_in_sample: 0,
+            operations_in_sample: 0,
         };
         let per_kind = [samples.clone(), samples.clone(), samples.clone(), samples];
         Self {
@@ -76,7 +79,7 @@ impl JobSampler {
             ramps: job.bounds.ramp_ns.0 > 0,
             open_loop: is_open_loop(job),
             ticks_seen: 0,
-            per_window: (job.recording.bandwidth_sample_ns.0 / interval.0).max(1),
+            per_sample: samples_of(job).map(|length| (length.0 / interval.0).max(1)),
             merged: Default::default(),
         }
     }
@@ -107,7 +110,11 @@ impl JobSampler {
 
     fn take(&mut self) {
         let seconds = self.interval.as_secs_f64();
-        let window_ends = self.ticks_seen.is_multiple_of(self.per_window);
+        let ticks = self.ticks_seen;
+        // The length of a sample in seconds, where one ends.
+        let ends = self
+            .per_sample
+            .map(|n| ticks.is_multiple_of(n).then_some(seconds * n as f64));
         let mut sums = [Counts::default(); KINDS];
         for (live, samples) in self.lives.iter().zip(&mut self.sampled.workers) {
             let ramping = self.ramps && live.resets.get() == 0;
@@ -118,7 +125,7 @@ impl JobSampler {
                 } else {
                     counts(live, kind)
                 };
-                let done = samples[kind].advance(now, window_ends, self.per_window, seconds);
+                let done = samples[kind].advance(now, ends);
                 sums[kind].operations += done.operations;
                 sums[kind].bytes += done.bytes;
             }
@@ -195,8 +202,9 @@ fn counts(live: &WorkerLive, kind: usize) -> Counts {
 }
 
 impl KindSamples {
-    /// Takes an interval: appends what was done since the last one.
-    fn advance(&mut self, now: Counts, window_ends: bool, per_window: u64, seconds: f64) -> Counts {
+    /// Takes an interval: appends what was done since the last one, and the bandwidth and IOPS
+    /// samples that end with it.
+    fn advance(&mut self, now: Counts, ends: [Option<f64>; 2]) -> Counts {
         let done = Counts {
             operations: now.operations.saturating_sub(self.last.operations),
             bytes: now.bytes.saturating_sub(self.last.bytes),
@@ -204,14 +212,22 @@ impl KindSamples {
         self.last = now;
         // Only a partial interval refuses a successor, and none was appended yet.
         let _ = self.series.push(done.operations, Bytes(done.bytes));
-        self.window.operations += done.operations;
-        self.window.bytes += done.bytes;
-        if window_ends {
-            let length = seconds * per_window as f64;
-            self.bandwidth.push(self.window.bytes as f64 / length);
-            self.iops.push(self.window.operations as f64 / length);
-            self.window = Counts::default();
+        self.bytes_in_sample += done.bytes;
+        self.operations_in_sample += done.operations;
+        if let Some(seconds) = ends[0] {
+            self.bandwidth.push(self.bytes_in_sample as f64 / seconds);
+            self.bytes_in_sample = 0;
+        }
+        if let Some(seconds) = ends[1] {
+            self.iops.push(self.operations_in_sample as f64 / seconds);
+            self.operations_in_sample = 0;
         }
         done
     }
+}
+
+/// The lengths of bandwidth and IOPS samples.
+fn samples_of(job: &Job) -> [Nanos; 2] {
+    let bandwidth = job.recording.bandwidth_sample_ns;
+    [bandwidth, job.recording.iops_sample_ns.unwrap_or(bandwidth)]
 }

@@ -40,12 +40,12 @@ pub(super) fn of_family(job: &str, prepared: &dyn Prepared) -> Vec<Warning> {
         .collect()
 }
 
-/// What is missing in a trace.
-pub(super) fn of_trace(job: &str, causes: &[String]) -> Vec<Warning> {
-    let remedy = "Write it to a faster or larger place, or trace a slower run.";
+/// What is missing in traces and logs.
+pub(super) fn of_logs(job: Option<&str>, causes: &[String]) -> Vec<Warning> {
+    let remedy = "Write it to a faster or larger place, or log windows instead of operations.";
     causes
         .iter()
-        .map(|cause| warning("trace", Some(job), cause.clone(), remedy))
+        .map(|cause| warning("log", job, cause.clone(), remedy))
         .collect()
 }
 

@@ -379,7 +379,7 @@ fn complete<S: Source, C: RunClock>(
             kind.rlat.record(state.nanos(slot.intended, now));
         }
         if state.is_traced() {
-            state.trace(&slot.op, slot.started, lat, 0);
+            state.trace(&slot.op, slot.started, (slat, lat), 0);
         }
         if lat >= state.slowest_ns {
             let op = slot.op;

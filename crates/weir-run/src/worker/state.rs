@@ -230,7 +230,7 @@ impl<'a, C: RunClock> State<'a, C> {
         let counted = if errno == 0 { EIO } else { errno };
         live.fail(counted, lat_ns);
         if self.traced {
-            self.trace(op, started, lat_ns, counted);
+            self.trace(op, started, (0, lat_ns), counted);
         }
         if full || errno == EINTR {
             let why = if full {
@@ -270,18 +270,25 @@ impl<'a, C: RunClock> State<'a, C> {
             kind.rlat.record(self.nanos(intended, done));
         }
         if self.traced {
-            self.trace(op, started, lat_ns, 0);
+            self.trace(op, started, (0, lat_ns), 0);
         }
     }
 
-    /// Notes an operation in the trace.
+    /// Notes an operation in the trace, with its submission and total latency.
     #[cold]
     #[inline(never)]
-    pub(super) fn trace<O: Operation>(&self, op: &O, issued: Tick, lat_ns: u64, errno: i32) {
+    pub(super) fn trace<O: Operation>(
+        &self,
+        op: &O,
+        issued: Tick,
+        (slat_ns, lat_ns): (u64, u64),
+        errno: i32,
+    ) {
         if let Some(queue) = &self.worker.live.trace {
             queue.push(Traced {
                 issued,
                 lat_ns,
+                slat_ns,
                 offset: op.offset(),
                 length: op.length(),
                 target: op.target(),

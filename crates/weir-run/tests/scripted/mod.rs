@@ -313,6 +313,7 @@ impl Stage<'_> {
                     jobs: scenes.iter().map(|s| s.job.clone()).collect(),
                 })
                 .collect(),
+            total_log: None,
         };
         let scripts = Scripts(groups.into_iter().flatten().collect());
         let families: [&dyn Family; 1] = [&scripts];

@@ -80,7 +80,8 @@ pub(crate) fn failed_workers(result: &RunResult) -> usize {
         .count()
 }
 
-/// What fio says about each job that failed, or weir's own sentence where fio has none.
+/// What fio says about each job that failed, or weir's own sentence where fio has none; then
+/// about logs that are not whole.
 pub fn complaints(result: &RunResult) -> String {
     let mut out = String::new();
     for job in result.jobs() {
@@ -103,6 +104,13 @@ pub fn complaints(result: &RunResult) -> String {
             _ => {}
         }
         out.push_str(&finding(name, failure));
+    }
+    for warning in result.warnings.iter().filter(|w| w.id == "log") {
+        let job = warning
+            .job
+            .as_deref()
+            .map_or(String::new(), |job| format!("{job}: "));
+        push!(out, "fio: {job}{}\n", warning.cause);
     }
     out
 }

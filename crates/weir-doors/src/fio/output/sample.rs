@@ -193,6 +193,7 @@ pub(crate) fn result(groups: Vec<Vec<(Job, Vec<WorkerResult>)>>) -> RunResult {
                 failure: None,
                 workers,
                 confidence: Vec::new(),
+                logs: Vec::new(),
             });
             jobs.push(job);
         }
@@ -222,6 +223,7 @@ pub(crate) fn result(groups: Vec<Vec<(Job, Vec<WorkerResult>)>>) -> RunResult {
             command: Vec::new(),
             global_words: Vec::new(),
             groups: planned,
+            total_log: None,
         },
     }
 }

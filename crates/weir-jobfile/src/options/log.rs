@@ -1,0 +1,77 @@
+//! Options about logs.
+
+use super::ValueKind;
+use super::record::{Category, OptionRecord, meaningless, option, refused};
+use crate::logs::Named;
+use crate::value::number::MILLISECONDS;
+
+const PLAIN: &str = "logs are written as plain text; compress the files afterwards";
+
+const fn of_log(name: &'static str, short: &'static str) -> OptionRecord {
+    option(name, short).of(Category::Log)
+}
+
+pub(super) static RECORDS: &[OptionRecord] = &[
+    of_log("write_bw_log", "Log of bandwidth")
+        .long("Files PREFIX_bw.N.log, N the job's number from 1; the job's name without a prefix. A line for each operation, or for each window of log_avg_msec.")
+        .optional_text(|d, v| d.logs.bandwidth = Named::from(v)),
+    of_log("write_iops_log", "Log of IOPS")
+        .long("Files PREFIX_iops.N.log.")
+        .optional_text(|d, v| d.logs.operations = Named::from(v)),
+    of_log("write_lat_log", "Log of latencies")
+        .long("Files PREFIX_slat.N.log, PREFIX_clat.N.log and PREFIX_lat.N.log, in nanoseconds.")
+        .optional_text(|d, v| d.logs.latency = Named::from(v)),
+    of_log("write_hist_log", "Log of latency histograms")
+        .long("Files PREFIX_clat_hist.N.log, a line for each window of log_hist_msec.")
+        .optional_text(|d, v| d.logs.buckets = Named::from(v)),
+    of_log("per_job_logs", "Job number in the names of logs")
+        .long("Without it, jobs whose logs have one name share the file.")
+        .bool(|d, on| d.logs.numbered = on)
+        .default("1"),
+    of_log("log_avg_msec", "Averaging window of logs")
+        .default("0")
+        .long("Milliseconds without a suffix; 0 logs each operation.")
+        .duration(MILLISECONDS, |d, t| d.logs.window = t),
+    of_log("log_hist_msec", "Window of histogram logs")
+        .default("0")
+        .long("Milliseconds without a suffix; 0 leaves them empty.")
+        .duration(MILLISECONDS, |d, t| d.logs.bucket_window = t),
+    of_log("log_hist_coarseness", "Resolution of histogram logs")
+        .default("0")
+        .long("1856 buckets, halved so many times.")
+        .integer(0, 6, |d, n| d.logs.coarseness = u8::try_from(n).unwrap_or(6)),
+    of_log("log_max_value", "Maximum instead of average")
+        .long("Of latencies; a rate is one sample per window.")
+        .bool(|d, on| d.logs.maximum = on),
+    of_log("log_offset", "Offsets in logs").bool(|d, on| d.logs.offset = on),
+    of_log("log_prio", "Priorities in logs as numbers")
+        .long("As 0x0000: no priority is set.")
+        .bool(|d, on| d.logs.hex_priority = on),
+    of_log("log_unix_epoch", "Times since 1970 in logs").bool(|d, on| d.logs.since_1970 = on),
+    of_log("log_alternate_epoch", "Times of another clock in logs")
+        .long("Of clock 0, which counts from 1970.")
+        .bool(|d, on| d.logs.since_1970 = on),
+    refused(
+        "log_alternate_epoch_clock_id",
+        "Which clock",
+        "times count from the job's start, or from 1970 with log_unix_epoch=1",
+    )
+    .of(Category::Log)
+    .neutral(&["0"]),
+    meaningless(
+        "log_entries",
+        ValueKind::Integer {
+            min: 1024,
+            max: 1_048_576,
+        },
+        "Entries reserved for a log",
+        "logs are written as the job runs",
+    )
+    .of(Category::Log)
+    .default("1024"),
+    refused("log_compression", "Compressed logs", PLAIN).of(Category::Log),
+    refused("log_compression_cpus", "CPUs that compress logs", PLAIN).of(Category::Log),
+    refused("log_store_compressed", "Store logs compressed", PLAIN)
+        .of(Category::Log)
+        .neutral(&["0"]),
+];

@@ -1,0 +1,115 @@
+//! Who is watched together for a steady rate: a worker alone, or all workers of a group's jobs
+//! that are one entry of the report.
+//!
+//! In: the running jobs, once a second since each team's start. Out: workers that are asked to
+//! end, and what was found, by the team's first worker. Not here: what steady is (`steady`).
+
+use weir_schema::{State, Steadiness, Steady};
+use weir_sys::clock::{Scale, Tick};
+use weir_units::Nanos;
+
+use crate::execute::running::{RunningJob, Worker};
+use crate::execute::steady::{Counts, SECOND, Watch};
+
+/// Workers that are watched together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Members {
+    /// One worker, by number.
+    Worker(u32),
+    /// The merged jobs of a group that have the bound.
+    Group(usize),
+}
+
+/// A team and its watch.
+#[derive(Debug)]
+struct Team {
+    members: Members,
+    /// Number of its first worker.
+    first: u32,
+    origin: Tick,
+    scale: Scale,
+    seconds: u64,
+    watch: Watch,
+}
+
+/// All teams of a run.
+#[derive(Debug, Default)]
+pub(super) struct Teams(Vec<Team>);
+
+impl Teams {
+    /// A job with a bound on steadiness was released.
+    pub(super) fn join(&mut self, job: &RunningJob, bound: Steady, release: Tick, scale: Scale) {
+        let group = Members::Group(job.group());
+        for worker in job.workers() {
+            let members = if job.job.merge {
+                group
+            } else {
+                Members::Worker(worker.number)
+            };
+            if self.0.iter().any(|team| team.members == members) {
+                continue;
+            }
+            self.0.push(Team {
+                members,
+                first: worker.number,
+                origin: release,
+                scale,
+                seconds: 0,
+                watch: Watch::new(bound),
+            });
+        }
+    }
+
+    /// Takes the samples that are due; ends teams whose rate is steady.
+    pub(super) fn look(&mut self, jobs: &mut [RunningJob], now: Tick) {
+        for team in &mut self.0 {
+            team.look(jobs, now);
+        }
+    }
+
+    /// What was found of a team, by its first worker.
+    pub(super) fn outcome(&self, worker: u32) -> Option<Steadiness> {
+        let team = self.0.iter().find(|team| team.first == worker)?;
+        Some(team.watch.outcome())
+    }
+}
+
+impl Team {
+    fn look(&mut self, jobs: &mut [RunningJob], now: Tick) {
+        let next = SECOND.0.saturating_mul(self.seconds + 1);
+        let since = self.scale.to_nanos(now.since(self.origin));
+        if since < next || self.watch.is_attained() {
+            return;
+        }
+        self.seconds = since / SECOND.0;
+        let mut counts = Counts::default();
+        let mut running = false;
+        self.each(jobs, |worker| {
+            running |= !worker.ended;
+            for kind in &worker.live.kinds[..3] {
+                counts.operations += kind.completed.get();
+                counts.bytes += kind.bytes.get();
+            }
+        });
+        if !running {
+            return;
+        }
+        self.watch.sample(Nanos(since), counts);
+        if self.watch.is_attained() {
+            self.each(jobs, |worker| worker.stop(now, State::Done));
+        }
+    }
+
+    fn each(&self, jobs: &mut [RunningJob], mut act: impl FnMut(&mut Worker)) {
+        for job in jobs {
+            let whole = self.members == Members::Group(job.group()) && job.job.merge;
+            let watched = job.job.bounds.steady.is_some();
+            for worker in job.workers_mut() {
+                let alone = self.members == Members::Worker(worker.number);
+                if alone || (whole && watched) {
+                    act(worker);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Logs of the bandwidth of the whole run: a line each half second, whatever runs.
+//!
+//! In: the workers' counters, of jobs that run and of those that have ended. Out: three files,
+//! of reads, writes and trims. Not here: logs of a job (`log`).
+
+use std::io;
+
+use weir_schema::{Kind, TotalLog};
+use weir_sys::clock::{Scale, Tick};
+use weir_units::Nanos;
+
+use crate::log::{LogFile, per_second};
+
+const PERIOD: Nanos = Nanos(500_000_000);
+
+/// The logs of a run.
+#[derive(Debug)]
+pub(super) struct Total {
+    files: [LogFile; 3],
+    origin: Tick,
+    last: Tick,
+    bytes: [u64; 3],
+    periods: u64,
+    scale: Scale,
+}
+
+/// The files of a run's logs, by kind.
+pub(super) fn paths(log: &TotalLog) -> [&str; 3] {
+    Kind::DATA.map(|kind| log.paths.of(kind).as_str())
+}
+
+impl Total {
+    /// Makes the files.
+    pub(super) fn open(log: &TotalLog, origin: Tick, scale: Scale) -> io::Result<Self> {
+        let [read, write, trim] = paths(log).map(LogFile::create);
+        Ok(Self {
+            files: [read?, write?, trim?],
+            origin,
+            last: origin,
+            bytes: [0; 3],
+            periods: 0,
+            scale,
+        })
+    }
+
+    fn next_tick(&self) -> Tick {
+        let span = PERIOD.0.saturating_mul(self.periods + 1);
+        self.origin.after(self.scale.to_ticks(Nanos(span)))
+    }
+
+    /// Writes a line if one is due.
+    pub(super) fn look(&mut self, now: Tick, bytes: impl FnOnce() -> [u64; 3]) {
+        if now < self.next_tick() {
+            return;
+        }
+        while now >= self.next_tick() {
+            self.periods += 1;
+        }
+        let over = Nanos(self.scale.to_nanos(now.since(self.last)));
+        let at_ms = self.scale.to_nanos(now.since(self.origin)) / 1_000_000;
+        let bytes = bytes();
+        for (kind, file) in self.files.iter_mut().enumerate() {
+            // Counts fall at the end of a ramp.
+            let moved = bytes[kind].saturating_sub(self.bytes[kind]);
+            let rate = per_second(moved, over) / 1024;
+            file.write(format_args!("{at_ms}, {rate}, {kind}, 0, 0\n"));
+            file.flush();
+        }
+        self.bytes = bytes;
+        self.last = now;
+    }
+
+    /// What is wrong with the files, in sentences.
+    pub(super) fn finish(mut self) -> Vec<String> {
+        self.files
+            .iter_mut()
+            .filter_map(LogFile::complaint)
+            .collect()
+    }
+}

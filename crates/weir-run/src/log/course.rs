@@ -1,0 +1,262 @@
+//! One log of all workers of a job.
+//!
+//! A window that ends with its worker is no window of a rate: only latencies have a last,
+//! shorter one, whose line has the time of the worker's end.
+
+use std::sync::Arc;
+
+use weir_schema::{Kind, Log, Logged, Recording};
+use weir_stats::Histogram;
+use weir_sys::clock::Tick;
+use weir_units::Nanos;
+
+use super::file::SharedFile;
+use super::line::{self, Stamp, per_second};
+use super::{Origin, Written};
+use crate::execute::last_done;
+use crate::live::{LiveKind, WorkerLive};
+use crate::trace::Traced;
+
+const MILLISECOND: u64 = 1_000_000;
+/// Lines of operations are handed to the system this often.
+const FLUSH: Nanos = Nanos(500_000_000);
+
+/// Which latencies there are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stages {
+    /// An engine that completes inside the call has no submission latency, and its completion
+    /// latency is the total one.
+    inline: bool,
+    slat: bool,
+    clat: bool,
+    lat: bool,
+}
+
+impl Stages {
+    pub(super) fn of(recording: &Recording, inline: bool) -> Self {
+        let Recording {
+            slat, clat, lat, ..
+        } = *recording;
+        Self {
+            inline,
+            slat: slat && !inline,
+            clat,
+            lat,
+        }
+    }
+
+    /// The latencies that a log is of, where they are recorded.
+    fn snapshot(self, what: Logged, kind: &LiveKind) -> Option<Histogram> {
+        let recorder = match what {
+            Logged::Slat if self.slat => &kind.slat,
+            Logged::Clat | Logged::Buckets { .. } if self.clat && self.inline => &kind.lat,
+            Logged::Clat | Logged::Buckets { .. } if self.clat => &kind.clat,
+            Logged::Lat if self.lat => &kind.lat,
+            _ => return None,
+        };
+        recorder.snapshot()
+    }
+}
+
+/// A log, its files and what was seen so far.
+#[derive(Debug)]
+pub(super) struct Course {
+    log: Log,
+    files: Vec<SharedFile>,
+    origin: Option<Origin>,
+    windows: u64,
+    last: Tick,
+    flush_at: Tick,
+    seen: Vec<[Seen; 3]>,
+}
+
+/// What a worker had done of a kind at the end of the last window.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    operations: u64,
+    bytes: u64,
+    latencies: Histogram,
+}
+
+impl Course {
+    pub(super) fn new(log: &Log, files: Vec<SharedFile>) -> Self {
+        Self {
+            log: log.clone(),
+            seen: vec![Default::default(); files.len()],
+            files,
+            origin: None,
+            windows: 0,
+            last: Tick(0),
+            flush_at: Tick(0),
+        }
+    }
+
+    pub(super) fn begin(&mut self, origin: Origin) {
+        self.origin = Some(origin);
+        self.last = origin.begin;
+        self.flush_at = origin.begin;
+    }
+
+    pub(super) fn next_tick(&self) -> Option<Tick> {
+        let origin = self.origin.filter(|_| self.log.window_ns.0 > 0)?;
+        let span = self.log.window_ns.0.saturating_mul(self.windows + 1);
+        Some(origin.begin.after(origin.scale.to_ticks(Nanos(span))))
+    }
+
+    pub(super) fn look(&mut self, lives: &[Arc<WorkerLive>], stages: Stages, now: Tick) {
+        let Some(origin) = self.origin else { return };
+        if let Some(due) = self.next_tick().filter(|&tick| now >= tick) {
+            for (clone, live) in lives.iter().enumerate() {
+                let gone = last_done(live).is_some_and(|end| end <= due);
+                let over = gone || origin.bound.is_some_and(|bound| bound <= due);
+                if !over || self.is_latency() {
+                    self.window(clone, live, stages, now);
+                }
+            }
+            // Windows that were slept through are one.
+            while self.next_tick().is_some_and(|tick| now >= tick) {
+                self.windows += 1;
+            }
+            self.last = now;
+        }
+        if now >= self.flush_at {
+            self.flush_at = now.after(origin.scale.to_ticks(FLUSH));
+            self.files.iter().for_each(|f| f.borrow_mut().flush());
+        }
+    }
+
+    pub(super) fn finish(&mut self, lives: &[Arc<WorkerLive>], stages: Stages, now: Tick) {
+        self.look(lives, stages, now);
+        if self.log.window_ns.0 > 0 && self.is_latency() {
+            for (clone, live) in lives.iter().enumerate() {
+                self.window(clone, live, stages, now);
+            }
+        }
+    }
+
+    pub(super) fn tell(&self, written: &mut Written) {
+        for file in &self.files {
+            let mut file = file.borrow_mut();
+            if !written.paths.iter().any(|p| p == file.path()) {
+                written.paths.push(file.path().to_owned());
+                written.wrong.extend(file.complaint());
+            }
+        }
+    }
+
+    /// Latencies are means, so that a window may be of any length.
+    fn is_latency(&self) -> bool {
+        matches!(self.log.what, Logged::Slat | Logged::Clat | Logged::Lat)
+    }
+
+    /// Milliseconds from the log's zero to an instant.
+    fn at_ms(&self, origin: &Origin, at: Tick) -> u64 {
+        let since = origin.scale.to_nanos(at.since(origin.begin)) / MILLISECOND;
+        if self.log.since_1970 {
+            origin.unix_ms + since
+        } else {
+            since
+        }
+    }
+
+    /// Writes what a worker did since the last window.
+    fn window(&mut self, clone: usize, live: &WorkerLive, stages: Stages, now: Tick) {
+        let (Some(origin), Some(file)) = (self.origin, self.files.get(clone)) else {
+            return;
+        };
+        if origin.ramps && live.resets.get() == 0 {
+            return;
+        }
+        // Rates are per whole millisecond, like the time of a line.
+        let nanos = origin.scale.to_nanos(now.since(self.last));
+        let over = Nanos(nanos.max(MILLISECOND) / MILLISECOND * MILLISECOND);
+        let until = last_done(live).map_or(now, |end| end.min(now));
+        let at_ms = self.at_ms(&origin, until);
+        let mut file = file.borrow_mut();
+        for kind in Kind::DATA.map(Kind::index) {
+            let since = self.seen[clone][kind].advance(&live.kinds[kind], self.log.what, stages);
+            let mut stamp = Stamp {
+                at_ms,
+                kind,
+                ..Stamp::default()
+            };
+            let mut put = |value| line::value(&mut file, &self.log, stamp, value);
+            match self.log.what {
+                _ if since.operations == 0 && since.latencies.is_empty() => {}
+                Logged::Bandwidth => put(per_second(since.bytes, over) / 1024),
+                Logged::Operations => put(per_second(since.operations, over)),
+                Logged::Slat | Logged::Clat | Logged::Lat if self.log.maximum => {
+                    since.latencies.max().into_iter().for_each(put);
+                }
+                Logged::Slat | Logged::Clat | Logged::Lat => {
+                    let count = u128::from(since.latencies.count());
+                    let mean = since.latencies.sum().checked_div(count);
+                    mean.and_then(|m| m.try_into().ok())
+                        .into_iter()
+                        .for_each(put);
+                }
+                Logged::Buckets { coarseness } => {
+                    stamp.length = since.bytes.checked_div(since.operations).unwrap_or(0);
+                    line::buckets(&mut file, stamp, &since.latencies, coarseness);
+                }
+            }
+        }
+    }
+
+    /// Writes an operation.
+    pub(super) fn operation(&mut self, clone: usize, op: &Traced, stages: Stages) {
+        let (Some(origin), Some(file)) = (self.origin, self.files.get(clone)) else {
+            return;
+        };
+        let scale = origin.scale;
+        let accepted = op.issued.after(scale.to_ticks(Nanos(op.slat_ns)));
+        let done = op.issued.after(scale.to_ticks(Nanos(op.lat_ns)));
+        let is_data = usize::from(op.kind) < Kind::DATA.len();
+        if self.log.window_ns.0 > 0 || op.errno != 0 || !is_data || done < origin.begin {
+            return;
+        }
+        let clat = op.lat_ns.saturating_sub(op.slat_ns);
+        let length = u64::from(op.length);
+        let (at, value) = match self.log.what {
+            // Bytes per nanosecond are 10^6 kilobytes per second.
+            Logged::Bandwidth => (done, length.saturating_mul(1_000_000) / clat.max(1)),
+            Logged::Operations => (done, 1),
+            Logged::Slat if stages.slat => (accepted, op.slat_ns),
+            Logged::Clat if stages.clat => (done, clat),
+            Logged::Lat if stages.lat => (done, op.lat_ns),
+            _ => return,
+        };
+        let stamp = Stamp {
+            at_ms: self.at_ms(&origin, at),
+            kind: usize::from(op.kind),
+            length,
+            offset: op.offset,
+        };
+        line::value(&mut file.borrow_mut(), &self.log, stamp, value);
+    }
+}
+
+impl Seen {
+    /// What was done since the last call; counts that fell were started anew.
+    fn advance(&mut self, live: &LiveKind, what: Logged, stages: Stages) -> Self {
+        let latencies = stages.snapshot(what, live).unwrap_or_default();
+        let now = Self {
+            operations: live.completed.get(),
+            bytes: live.bytes.get(),
+            latencies,
+        };
+        let since = Self {
+            operations: now
+                .operations
+                .checked_sub(self.operations)
+                .unwrap_or(now.operations),
+            bytes: now.bytes.checked_sub(self.bytes).unwrap_or(now.bytes),
+            latencies: now
+                .latencies
+                .since(&self.latencies)
+                .unwrap_or_else(|_| now.latencies.clone()),
+        };
+        *self = now;
+        since
+    }
+}

@@ -1,0 +1,121 @@
+//! The files of logs: opened once in a run, written as it goes, shared by workers whose files
+//! have one name.
+//!
+//! In: lines. Out: a file, and at the end what is wrong with it. A write that fails ends the
+//! log, not the run. Not here: what a line says.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt::Arguments;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::rc::Rc;
+
+/// A file that several writers of the run's thread may hold.
+pub(crate) type SharedFile = Rc<RefCell<LogFile>>;
+
+/// A file that gets lines.
+#[derive(Debug)]
+pub(crate) struct LogFile {
+    path: String,
+    out: BufWriter<File>,
+    failed: Option<io::Error>,
+}
+
+impl LogFile {
+    /// Makes the file, or empties it.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn create(path: &str) -> io::Result<Self> {
+        let file = File::create(path)?;
+        Ok(Self {
+            path: path.to_owned(),
+            out: BufWriter::with_capacity(1 << 18, file),
+            failed: None,
+        })
+    }
+
+    /// Its name.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Writes a piece of text; after an error nothing more is written.
+    pub(crate) fn write(&mut self, text: Arguments<'_>) {
+        if self.failed.is_none() {
+            self.failed = self.out.write_fmt(text).err();
+        }
+    }
+
+    /// Hands what was written to the system.
+    pub(crate) fn flush(&mut self) {
+        if self.failed.is_none() {
+            self.failed = self.out.flush().err();
+        }
+    }
+
+    /// What went wrong, in a sentence.
+    pub(crate) fn complaint(&mut self) -> Option<String> {
+        self.flush();
+        let (path, error) = (&self.path, self.failed.as_ref()?);
+        Some(format!("The log {path} is not whole: {error}."))
+    }
+}
+
+/// The log files of a run, by name.
+#[derive(Debug, Default)]
+pub(crate) struct LogFiles(BTreeMap<String, SharedFile>);
+
+impl LogFiles {
+    /// The file of this name; made when it is asked for first.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn open(&mut self, path: &str) -> io::Result<SharedFile> {
+        if let Some(file) = self.0.get(path) {
+            return Ok(Rc::clone(file));
+        }
+        let file = Rc::new(RefCell::new(LogFile::create(path)?));
+        self.0.insert(path.to_owned(), Rc::clone(&file));
+        Ok(file)
+    }
+}
+
+/// Finds out whether a file can be written, and leaves everything as it was.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn check_writable(path: &str) -> io::Result<()> {
+    if fs::exists(path)? {
+        return OpenOptions::new().write(true).open(path).map(drop);
+    }
+    File::create_new(path)?;
+    fs::remove_file(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_takes_nothing_is_told_by_name() {
+        let mut file = LogFile::create("/dev/full").unwrap();
+        file.write(format_args!("500, 1, 0, 0, 0\n"));
+        let complaint = file.complaint().unwrap();
+        assert!(complaint.contains("/dev/full is not whole"), "{complaint}");
+    }
+
+    #[test]
+    fn a_look_at_a_file_neither_makes_nor_empties_it() {
+        let path = std::env::temp_dir().join(format!("weir-log-{}", std::process::id()));
+        let path = path.to_str().unwrap();
+        check_writable(path).unwrap();
+        assert!(!fs::exists(path).unwrap());
+        fs::write(path, "kept").unwrap();
+        check_writable(path).unwrap();
+        assert_eq!(fs::read_to_string(path).unwrap(), "kept");
+        fs::remove_file(path).unwrap();
+        assert!(check_writable("/nowhere/at/all").is_err());
+    }
+}

@@ -1,0 +1,125 @@
+//! Logs of a job as it runs: a line per operation, or per window.
+//!
+//! In: completed operations from the workers' queues, and the workers' counters and histograms
+//! at the end of each window, both read by the run's thread. Out: lines in files. The workers'
+//! path is the one of the trace; windows cost it nothing. Not here: the run's total bandwidth
+//! (`execute::total`).
+
+mod course;
+mod file;
+mod line;
+
+use std::io;
+use std::sync::Arc;
+
+use weir_schema::{Job, Log, Logged, Recording};
+use weir_sys::clock::{Scale, Tick};
+
+use crate::live::WorkerLive;
+use crate::trace::Traced;
+use course::{Course, Stages};
+
+pub(crate) use file::{LogFile, LogFiles, check_writable};
+pub(crate) use line::per_second;
+
+/// The logs of a job.
+#[derive(Debug, Default)]
+pub(crate) struct JobLogs {
+    logs: Vec<Course>,
+    stages: Stages,
+}
+
+/// When a job's logs begin and how their times are counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    /// The end of ramp.
+    pub(crate) begin: Tick,
+    /// When the job's time is up.
+    pub(crate) bound: Option<Tick>,
+    /// There is a ramp, whose end the workers count as a reset.
+    pub(crate) ramps: bool,
+    pub(crate) scale: Scale,
+    /// `begin`, in milliseconds since 1970.
+    pub(crate) unix_ms: u64,
+}
+
+/// What became of a job's logs.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// The files.
+    pub(crate) paths: Vec<String>,
+    /// What is wrong with them, in sentences.
+    pub(crate) wrong: Vec<String>,
+}
+
+/// The file of a worker's log, by the worker's number from 0.
+pub(crate) fn path(log: &Log, worker: u32) -> String {
+    let number = worker.saturating_add(1).to_string();
+    log.path.replace("$worker", &number)
+}
+
+/// Every operation is to be seen alone.
+pub(crate) fn wants_operations(recording: &Recording) -> bool {
+    let alone = |log: &Log| log.window_ns.0 == 0 && !matches!(log.what, Logged::Buckets { .. });
+    recording.logs.iter().any(alone)
+}
+
+impl JobLogs {
+    /// Opens the files of every worker; the one that cannot be written, and why.
+    pub(crate) fn open(
+        job: &Job,
+        first_worker: u32,
+        inline: bool,
+        files: &mut LogFiles,
+    ) -> Result<Self, (String, io::Error)> {
+        let mut logs = Vec::new();
+        for log in &job.recording.logs {
+            let mut of_workers = Vec::new();
+            for clone in 0..job.clones {
+                let path = path(log, first_worker + clone);
+                of_workers.push(files.open(&path).map_err(|error| (path, error))?);
+            }
+            logs.push(Course::new(log, of_workers));
+        }
+        Ok(Self {
+            logs,
+            stages: Stages::of(&job.recording, inline),
+        })
+    }
+
+    /// The job was released.
+    pub(crate) fn begin(&mut self, origin: Origin) {
+        for log in &mut self.logs {
+            log.begin(origin);
+        }
+    }
+
+    /// When the next window ends.
+    pub(crate) fn next_tick(&self) -> Option<Tick> {
+        self.logs.iter().filter_map(Course::next_tick).min()
+    }
+
+    /// Writes what is due.
+    pub(crate) fn look(&mut self, lives: &[Arc<WorkerLive>], now: Tick) {
+        for log in &mut self.logs {
+            log.look(lives, self.stages, now);
+        }
+    }
+
+    /// Writes an operation of a worker.
+    pub(crate) fn operation(&mut self, clone: usize, op: &Traced) {
+        for log in &mut self.logs {
+            log.operation(clone, op, self.stages);
+        }
+    }
+
+    /// The end: what is left of the last window.
+    pub(crate) fn finish(mut self, lives: &[Arc<WorkerLive>], now: Tick) -> Written {
+        let mut written = Written::default();
+        for log in &mut self.logs {
+            log.finish(lives, self.stages, now);
+            log.tell(&mut written);
+        }
+        written
+    }
+}
