@@ -23,6 +23,7 @@ const FLUSH: Nanos = Nanos(500_000_000);
 
 /// Which latencies there are.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(super) struct Stages {
     /// An engine that completes inside the call has no submission latency, and its completion
     /// latency is the total one.

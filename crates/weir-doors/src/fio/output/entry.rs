@@ -6,7 +6,10 @@
 
 use std::sync::LazyLock;
 
-use weir_schema::{CpuUse, DepthUse, Failure, Job, JobResult, Kind, Plan, RunResult, WorkerResult};
+use weir_schema::{
+    CpuUse, DepthFound, DepthUse, Failure, Job, JobResult, Kind, Plan, RunResult, Steadiness,
+    WorkerResult,
+};
 use weir_stats::Histogram;
 
 use super::figures::{Figures, merge, per_second};
@@ -56,6 +59,9 @@ pub(super) struct Entry<'a> {
     pub(super) kinds: [Figures; 4],
     pub(super) cpu: CpuUse,
     pub(super) depth: DepthUse,
+    /// The first member's, where the depth was searched for.
+    pub(super) depth_found: Option<DepthFound>,
+    pub(super) steadiness: Option<Steadiness>,
     pub(super) wall_ns: u64,
     pub(super) formats: Formats,
 }
@@ -142,6 +148,8 @@ impl<'a> Entry<'a> {
             kinds: Default::default(),
             cpu: CpuUse::default(),
             depth: DepthUse::default(),
+            depth_found: None,
+            steadiness: None,
             wall_ns: 0,
             formats: Formats::of(&result.plan, job),
         }
@@ -152,6 +160,10 @@ impl<'a> Entry<'a> {
             self.pid = worker.thread_id.unwrap_or(0);
         }
         self.members += 1;
+        self.depth_found = self.depth_found.or(worker.depth_found);
+        if self.steadiness.is_none() {
+            self.steadiness.clone_from(&worker.steadiness);
+        }
         self.failure = self.failure.or(failure);
         for kind in &worker.kinds {
             let unified = self.job.recording.unify_kinds && kind.kind != Kind::Sync;

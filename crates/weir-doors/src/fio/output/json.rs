@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use weir_schema::{DiskCounters, Job, Kind, Plan, RunResult, Word};
 use weir_stats::Histogram;
 
+use super::course::{put_latency_target, put_steady};
 use super::disks::{below, utilisation};
 use super::entry::{Entry, Total, entries, totals};
 use super::figures::{Figures, Latency, milliseconds};
@@ -114,13 +115,11 @@ fn job(
         put(&mut out, "total_err", entry.errors.total);
         put(&mut out, "first_error", entry.errors.code);
     }
-    put(&mut out, "latency_depth", entry.job.depth.queue_depth.0);
-    put(&mut out, "latency_target", 0);
-    put(&mut out, "latency_percentile", 100.0);
-    put(&mut out, "latency_window", 0);
+    put_latency_target(&mut out, entry);
     if let Some(text) = entry.job.description.as_deref().filter(|t| !t.is_empty()) {
         put(&mut out, "desc", text);
     }
+    put_steady(&mut out, entry);
     out
 }
 

@@ -7,6 +7,7 @@
 #[cfg(test)]
 mod against_fio;
 mod banner;
+mod course;
 mod disks;
 mod entry;
 mod figures;

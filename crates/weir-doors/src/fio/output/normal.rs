@@ -6,6 +6,7 @@
 use weir_schema::{Kind, RunResult};
 use weir_stats::Histogram;
 
+use super::course::{push_latency_target, push_steady};
 use super::disks::push_disks;
 use super::entry::{Entry, Formats, Total, entries, totals};
 use super::figures::{Figures, Latency, Samples, milliseconds};
@@ -301,11 +302,8 @@ fn push_rest(out: &mut String, entry: &Entry<'_>) {
             strerror(errors.code)
         );
     }
-    push!(
-        out,
-        "     latency   : target=0, window=0, percentile=100.00%, depth={}\n",
-        entry.job.depth.queue_depth.0
-    );
+    push_latency_target(out, entry);
+    push_steady(out, entry);
 }
 
 fn push_shares(out: &mut String, label: &str, names: &[&str; 7], counts: &[u64; 7], total: u64) {
