@@ -8,15 +8,6 @@ use weir_jobfile::Source;
 
 /// Files that this version refuses, and the options that their refusal names.
 const REFUSED: &[(&str, &[&str])] = &[
-    (
-        "rates_and_logs.fio",
-        &[
-            "write_bw_log",
-            "write_lat_log",
-            "write_iops_log",
-            "log_avg_msec",
-        ],
-    ),
     ("tcp_pair.fio", &["engine net is not built in"]),
 ];
 

@@ -6,7 +6,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_doors::Refusal;
 use weir_doors::fio::output::{banner, complaints, failures, json, normal, signal_notice, terse};
-use weir_doors::fio::{Action, Eta, Format, Options, Run, USAGE, complaint, exit_code, read};
+use weir_doors::fio::{
+    Action, Eta, Format, LACKS, Options, Run, USAGE, complaint, exit_code, read,
+};
 use weir_jobfile::{Compiled, Context, compile};
 use weir_schema::RunResult;
 
@@ -126,7 +128,10 @@ fn measure(run: &Run) -> Outcome {
         observer: Some(&mut observer),
         all_or_nothing: false,
     };
-    let result = session::run(&plan, choices)?;
+    let result = session::run(&plan, choices).map_err(|refusal| Refusal {
+        code: if refusal.code == LACKS { LACKS } else { USAGE },
+        ..refusal
+    })?;
     shown.erase();
     if let Some(end) = result.ended_by {
         report.say(&signal_notice(end.signal));

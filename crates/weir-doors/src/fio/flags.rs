@@ -82,7 +82,7 @@ pub const FLAGS: &[Flag] = &[
         "bandwidth-log",
         "PREFIX",
         OUTPUT,
-        "Log the whole run's bandwidth in PREFIX-read_bw.log and so on",
+        "Bandwidth logs of the whole run",
     )
     .optional()
     .default("agg"),

@@ -22,6 +22,7 @@ impl Report<'_> {
         }
         self.row(self.load(entry));
         self.row(self.spread(entry));
+        self.found(entry);
         self.ending(entry, None, takes_warnings);
     }
 

@@ -6,6 +6,7 @@
 //! how lines are filled (`paper`), how numbers are printed (`figures`).
 
 mod ending;
+mod found;
 mod group;
 mod header;
 mod job;
