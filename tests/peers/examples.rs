@@ -26,9 +26,7 @@ const RUN: &[(&str, &[&str])] = &[
 ];
 
 /// Files that are refused, and what the refusal names.
-const REFUSED: &[(&str, &[&str])] = &[
-    ("tcp_pair.fio", &["engine net is not built in"]),
-];
+const REFUSED: &[(&str, &[&str])] = &[("tcp_pair.fio", &["engine net is not built in"])];
 
 /// The emulated card of the examples: one memory behind eight channels.
 fn card() -> Stage {
