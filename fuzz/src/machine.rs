@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use weir_jobfile::{Compiled, Context, Diagnostic, Files, Request, compile};
-use weir_schema::catalogue::{Catalogue, EngineInfo, SettingInfo, SettingKind, Surroundings};
+use weir_schema::catalogue::{ActsOn, Catalogue, EngineInfo, SettingInfo, SettingKind, Surroundings};
 
 /// Files by name.
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ const fn engine(
         summary: "an engine",
         settings,
         synchronous,
-        no_target: false,
+        acts_on: ActsOn::Data,
     }
 }
 
@@ -82,7 +82,7 @@ pub fn catalogue() -> Catalogue {
             engine("pvsync2", PVSYNC2, true),
             engine("io_uring", IO_URING, false),
             EngineInfo {
-                no_target: true,
+                acts_on: ActsOn::Size,
                 ..engine("null", NULL, false)
             },
         ],

@@ -6,6 +6,7 @@
     reason = "tests"
 )]
 
+mod engines;
 mod examples;
 #[path = "../stage/mod.rs"]
 mod stage;

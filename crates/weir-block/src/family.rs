@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustix::fs::{Access, access};
 use weir_run::{Family, JobContext, Prepared, failure};
-use weir_schema::catalogue::SettingKind;
+use weir_schema::catalogue::{ActsOn, NameUse, SettingKind};
 use weir_schema::{
     BlockSize, BlockWorkload, Failure, FileNames, Kind as DataKind, Setting, Workload,
 };
@@ -18,7 +18,7 @@ use weir_sys::{Availability, Tree};
 use weir_units::Bytes;
 
 use crate::engine::dma_emu::Cards;
-use crate::engine::{self, Entry};
+use crate::engine::{self, Entry, Opens};
 use crate::memory;
 use crate::ready::Ready;
 use crate::target::{Kind, Layout, Site, Sites, look, names, needs_write_access, survey, writes};
@@ -43,7 +43,7 @@ impl Family for Block {
             Err(failure) => return vec![failure],
         };
         let mut failures = check_words(context, workload, entry);
-        if entry.info.no_target {
+        if entry.info.no_target() {
             failures.extend(survey(context, workload, false).err());
             return failures;
         }
@@ -93,12 +93,18 @@ fn check_words(context: &JobContext<'_>, workload: &BlockWorkload, entry: &Entry
         failures.extend(check_setting(entry, name, value));
     }
     let targets = &workload.targets;
-    if targets.open.read_only && needs_write_access(workload) {
+    let changes_names = matches!(
+        entry.info.acts_on,
+        ActsOn::Names(NameUse::Makes | NameUse::Removes)
+    );
+    if targets.open.read_only
+        && (changes_names || entry.opens == Opens::WritingToo || needs_write_access(workload))
+    {
         failures.push(failure(
             "plan",
             Some(libc::EROFS),
             format!(
-                "{}: it writes or discards, and nothing may be written",
+                "{}: it writes, discards, makes or removes, and nothing may be written",
                 job.name
             ),
         ));
@@ -135,6 +141,9 @@ fn check_setting(entry: &Entry, name: &str, value: &Setting) -> Option<Failure> 
     let expected = match (known.value, value) {
         (SettingKind::Bool, Setting::Bool(_) | Setting::Number(0 | 1))
         | (SettingKind::Text, Setting::Text(_)) => return None,
+        (SettingKind::Word(words), Setting::Text(word)) if words.contains(&word.as_str()) => {
+            return None;
+        }
         (SettingKind::Number { min, max }, Setting::Number(n)) if (min..=max).contains(n) => {
             return None;
         }
@@ -149,6 +158,7 @@ fn check_setting(entry: &Entry, name: &str, value: &Setting) -> Option<Failure> 
             }
         },
         (SettingKind::Text | SettingKind::Checked(_), _) => "a text".to_owned(),
+        (SettingKind::Word(words), _) => format!("one of {}", words.join(", ")),
     };
     Some(plan_failure(format!(
         "setting `{name}` of engine `{engine}`: expected {expected}"

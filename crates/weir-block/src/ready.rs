@@ -11,20 +11,21 @@ use weir_run::{
     Findings, JobContext, KINDS, LoopStop, Measured, OpFailure, OpFault, Prepared, RunMark, Seat,
     failure, measured,
 };
+use weir_schema::catalogue::{ActsOn, NameUse};
 use weir_schema::{
-    BlockWorkload, DeviceFacts, Failure, FileNames, Finding, Job, Mismatch, Placement, ShareCpus,
-    Size,
+    BlockWorkload, DeviceFacts, Failure, FileNames, Finding, Job, Kind as DataKind, Mismatch, Mix,
+    Placement, Preallocate, ShareCpus, Size,
 };
 use weir_sys::CpuList;
 use weir_sys::pin::{nice, set_affinity, set_nice};
 use weir_units::Bytes;
 
 use crate::engine::dma_emu::{self, Cards};
-use crate::engine::{Entry, Note, Notes, Ride, Setup, SlotMemory, Target, sync_all};
+use crate::engine::{Entry, FileName, Note, Notes, Ride, Setup, SlotMemory, Target, sync_all};
 use crate::family::{check_direct, guard, is_removable, layouts};
 use crate::memory::{self, buffers};
 use crate::target::{
-    Kind, Layout, Sites, devices, disks, lay_out, open_all, spoilers, survey, warm, writes,
+    Kind, Layout, Part, Sites, devices, disks, lay_out, open_all, spoilers, survey, warm, writes,
 };
 
 /// A job whose targets are open.
@@ -54,9 +55,10 @@ impl Ready {
         entry: &'static Entry,
         cards: &Cards,
     ) -> Result<Self, Failure> {
-        let moves_data = !entry.info.no_target;
+        let acts_on = entry.info.acts_on;
+        let has_sites = !entry.info.no_target();
         let job = context.job;
-        let mut found = survey(context, workload, moves_data)?;
+        let mut found = survey(context, workload, has_sites)?;
         found
             .remarks
             .iter()
@@ -64,7 +66,9 @@ impl Ready {
         let mut targets: Vec<Vec<Target>> = found.parts.iter().map(|_| Vec::new()).collect();
         let only = workload.targets.create.only;
         let mut notes = Vec::new();
-        if moves_data {
+        if let ActsOn::Names(usage) = acts_on {
+            make_names(context, workload, usage, &mut found)?;
+        } else if has_sites {
             let layouts = make(context, workload, &mut found)?;
             if !only {
                 targets = open(context, workload, entry, &found, &layouts)?;
@@ -90,7 +94,7 @@ impl Ready {
             spoilers: notes,
             notes: Notes::default(),
             cards: cards.clone(),
-            is_done: moves_data && only,
+            is_done: has_sites && only,
         })
     }
 
@@ -134,6 +138,16 @@ impl Ready {
         parts
             .map(|part| self.found.list[part.site].named.shown.clone())
             .collect()
+    }
+
+    /// The targets of a worker by their names.
+    fn files(&self, clone: u32) -> Vec<FileName> {
+        let parts = self.found.parts.get(clone as usize);
+        let name = |part: &Part| FileName {
+            path: self.found.list[part.site].named.path.clone(),
+            start: part.extent.start,
+        };
+        parts.into_iter().flatten().map(name).collect()
     }
 
     fn limits(&self, extents: &[Extent]) -> Limits {
@@ -200,7 +214,7 @@ impl Ready {
     /// How a worker's data is marked and checked; an engine that moves none has nothing to check.
     fn verification(&self, seat: &Seat<'_>) -> Option<Verification> {
         let verify = self.workload.verify.as_ref()?;
-        if self.entry.info.no_target {
+        if self.entry.info.moves_no_data() {
             return None;
         }
         let bounds = &self.job.bounds;
@@ -287,6 +301,7 @@ impl Prepared for Ready {
         let setup = Setup {
             targets,
             names: self.names(seat.clone),
+            files: self.files(seat.clone),
             depth,
             memory: SlotMemory::of(source.buffers(), depth),
             choice: self.job.engine.clone(),
@@ -314,7 +329,7 @@ impl Prepared for Ready {
     }
 
     fn finish(&self) -> Result<(), Failure> {
-        if !self.workload.targets.remove_after || self.entry.info.no_target {
+        if !self.workload.targets.remove_after || self.entry.info.no_target() {
             return Ok(());
         }
         for site in self.found.list.iter().filter(|site| is_removable(site)) {
@@ -325,7 +340,7 @@ impl Prepared for Ready {
     }
 
     fn devices(&self) -> Vec<DeviceFacts> {
-        if self.entry.info.no_target {
+        if self.entry.info.no_target() {
             Vec::new()
         } else {
             devices(&self.found.list)
@@ -333,7 +348,7 @@ impl Prepared for Ready {
     }
 
     fn disks(&self) -> Vec<String> {
-        if self.entry.info.no_target {
+        if self.entry.info.no_target() {
             Vec::new()
         } else {
             disks(&self.found.list)
@@ -422,6 +437,27 @@ fn make(
     Ok(layouts)
 }
 
+/// Lays out the files that a job looks at or removes, at their length and without data.
+fn make_names(
+    context: &JobContext<'_>,
+    workload: &BlockWorkload,
+    usage: NameUse,
+    found: &mut Sites,
+) -> Result<(), Failure> {
+    if let Some(site) = found.list.iter().find(|site| !site.is_file()) {
+        let message = "it is a device: this engine makes, looks at or removes files";
+        return Err(site.failure("open", Some(libc::EINVAL), message));
+    }
+    let mut empty = workload.clone();
+    empty.targets.create.preallocate = Preallocate::Truncate;
+    empty.mix = Mix::only(DataKind::Write);
+    if usage == NameUse::Makes {
+        // Only whether files may be made at all.
+        return layouts(found, &empty, false).map(drop);
+    }
+    make(context, &empty, found).map(drop)
+}
+
 /// Guards and opens the targets of every clone, and warms or drops caches.
 fn open(
     context: &JobContext<'_>,
@@ -436,7 +472,7 @@ fn open(
     }
     let mut all = Vec::with_capacity(found.parts.len());
     for parts in &found.parts {
-        let targets = open_all(&found.list, layouts, parts, workload, entry.maps)?;
+        let targets = open_all(&found.list, layouts, parts, workload, entry.opens)?;
         warm(&found.list, parts, &targets, workload.targets.open)?;
         all.push(targets);
     }

@@ -31,9 +31,11 @@ fn engines() -> impl Iterator<Item = &'static str> {
             false
         }
     };
-    ["psync", "pvsync2", "io_uring", "libaio", "mmap"]
-        .into_iter()
-        .filter(ready)
+    [
+        "psync", "sync", "vsync", "pvsync", "pvsync2", "io_uring", "libaio", "mmap",
+    ]
+    .into_iter()
+    .filter(ready)
 }
 
 #[test]

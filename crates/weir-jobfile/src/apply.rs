@@ -20,9 +20,6 @@ use crate::{Context, Door, Request};
 
 /// Engines of fio that no build of weir has, and what comes nearest.
 const OTHER_ENGINES: &[(&str, &str)] = &[
-    ("sync", "psync"),
-    ("vsync", "pvsync2"),
-    ("pvsync", "pvsync2"),
     ("posixaio", "libaio"),
     ("splice", "psync"),
     ("sg", "psync"),
@@ -32,11 +29,6 @@ const OTHER_ENGINES: &[(&str, &str)] = &[
     ("netsplice", ""),
     ("rdma", ""),
     ("exec", ""),
-    ("falloc", ""),
-    ("ftruncate", ""),
-    ("filecreate", ""),
-    ("filestat", ""),
-    ("filedelete", ""),
     ("nbd", ""),
     ("dfs", ""),
     ("http", ""),
@@ -423,6 +415,13 @@ fn set(draft: &mut Draft, info: &SettingInfo, key: &str, text: Option<&str>) -> 
         (SettingKind::Text, Some(text)) => Setting::Text(text.to_owned()),
         (SettingKind::Checked(check), Some(text)) => {
             check(text).map_err(|wrong| Fault::value(wrong).label(info.help))?;
+            Setting::Text(text.to_owned())
+        }
+        (SettingKind::Word(words), Some(text)) => {
+            if !words.contains(&text) {
+                let fault = Fault::value(format!("`{key}={text}` is not known"));
+                return Err(fault.label(format!("one of {}", words.join(", "))));
+            }
             Setting::Text(text.to_owned())
         }
         (_, None) => {

@@ -85,6 +85,7 @@ pub(crate) struct Draft {
     pub errors: ErrorPolicy,
     pub verifies: bool,
     pub verify: Verify,
+    pub door: Door,
 }
 
 /// The engine as far as it is known.
@@ -251,6 +252,7 @@ impl Draft {
             errors: ErrorPolicy::default(),
             verifies: false,
             verify: crate::options::verify::defaults(),
+            door,
         }
     }
 }

@@ -3,7 +3,7 @@
 //! In: a draft with all its options applied. Out: the job, notes, and every conflict between
 //! options with the names of those concerned. Not here: groups and the order of jobs.
 
-use weir_schema::catalogue::EngineInfo;
+use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_schema::{
     Access, BlockSize, BlockSizes, BlockWorkload, Bounds, Content, Distribution, EngineChoice,
     ExitAll, FileNames, Job, Kind, MinimumRate, Mix, Pacing, PerKind, Recording, Schedule, Size,
@@ -11,6 +11,7 @@ use weir_schema::{
 };
 use weir_units::{Bytes, BytesPerSec, Iops, QueueDepth};
 
+use crate::Door;
 use crate::diagnostic::Fault;
 use crate::draft::{Direction, Draft, ExitWhat, Rates};
 use crate::report::Report;
@@ -39,7 +40,7 @@ pub(crate) fn finish(
     let targets = targets(&draft, engine, read_only);
     let depth = depth(&draft, engine, report);
     let pacing = pacing(&draft);
-    let recording = recording(&draft);
+    let recording = recording(&draft, engine);
     let exit_all = exit_all(&draft);
     let verify = verify(&draft, engine, report);
     draft.steer.note_idle(&draft.name, report);
@@ -122,7 +123,7 @@ fn conflicts(draft: &Draft, engine: &EngineInfo, sizes: &BlockSizes) -> Vec<Conf
 
 /// What is verified; an engine that moves no data has nothing to check.
 fn verify(draft: &Draft, engine: &EngineInfo, report: &mut Report) -> Option<Verify> {
-    if draft.verifies && engine.no_target {
+    if draft.verifies && engine.moves_no_data() {
         report.note(format!(
             "engine {} moves no data: nothing is verified",
             engine.name
@@ -135,7 +136,7 @@ fn verify(draft: &Draft, engine: &EngineInfo, report: &mut Report) -> Option<Ver
                 .to_owned(),
         );
     }
-    (draft.verifies && !engine.no_target).then(|| verify.clone())
+    (draft.verifies && !engine.moves_no_data()).then(|| verify.clone())
 }
 
 fn verify_conflicts(draft: &Draft, found: &mut Vec<Conflict>) {
@@ -215,7 +216,7 @@ fn size_conflicts(
     found: &mut Vec<Conflict>,
 ) {
     let bounded = draft.region.size.is_some() || draft.region.file_size_bytes.is_some();
-    if engine.no_target && !bounded {
+    if engine.no_target() && !bounded {
         found.push((
             Fault::new("job.conflict", format!("`{}` has no size", draft.name))
                 .label(format!(
@@ -347,7 +348,7 @@ fn access(draft: &Draft, report: &mut Report) -> Access {
 
 fn targets(draft: &Draft, engine: &EngineInfo, read_only: bool) -> Targets {
     let directories = draft.directories.clone();
-    let files = if engine.no_target && draft.filenames.is_empty() {
+    let files = if engine.no_target() && draft.filenames.is_empty() {
         FileNames::None
     } else if draft.filenames.is_empty() {
         FileNames::Generated {
@@ -462,8 +463,10 @@ fn minimum_rate(rate: &Rates) -> Option<MinimumRate> {
 }
 
 /// Without latencies the clock is read at the ends only, unless something needs each one.
-fn recording(draft: &Draft) -> Recording {
+fn recording(draft: &Draft, engine: &EngineInfo) -> Recording {
     let r = &draft.recording;
+    // fio prints the latency of what is done to whole files as the completion's alone.
+    let by_name = matches!(engine.acts_on, ActsOn::Names(_)) && draft.door == Door::Fio;
     let searches = draft.steer.latency_target().is_some();
     let needed = draft.max_latency.is_some() || searches || draft.logs.wants_operations();
     Recording {
@@ -472,7 +475,7 @@ fn recording(draft: &Draft) -> Recording {
         } else {
             Timing::EndsOnly
         },
-        lat: r.lat || searches,
+        lat: (r.lat && !by_name) || searches,
         logs: draft.logs.plan(&draft.name),
         ..r.clone()
     }

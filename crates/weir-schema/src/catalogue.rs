@@ -16,8 +16,47 @@ pub struct EngineInfo {
     pub settings: &'static [SettingInfo],
     /// One operation at a time, whatever the queue depth says.
     pub synchronous: bool,
+    /// What its operations act on.
+    pub acts_on: ActsOn,
+}
+
+impl EngineInfo {
+    /// Data is neither read nor written, so that there is none to verify.
+    pub const fn moves_no_data(&self) -> bool {
+        !matches!(self.acts_on, ActsOn::Data)
+    }
+
     /// Works without files or devices.
-    pub no_target: bool,
+    pub const fn no_target(&self) -> bool {
+        matches!(self.acts_on, ActsOn::Size | ActsOn::Nothing)
+    }
+}
+
+/// What the operations of an engine act on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ActsOn {
+    /// The data of files and devices, which are open.
+    #[default]
+    Data,
+    /// The blocks and the length of open files, without their data.
+    Space,
+    /// Files as a whole, by their names; they are not opened for the run.
+    Names(NameUse),
+    /// A size alone: no file or device is needed.
+    Size,
+    /// Nothing that has a size: time, or a bound of operations, ends the job.
+    Nothing,
+}
+
+/// What happens to a file that is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameUse {
+    /// It is made.
+    Makes,
+    /// It is looked at.
+    LooksAt,
+    /// It is removed.
+    Removes,
 }
 
 /// One setting of an engine.
@@ -49,6 +88,8 @@ pub enum SettingKind {
     Text,
     /// A text with a grammar: what is wrong with one, in words.
     Checked(fn(&str) -> Result<(), String>),
+    /// One of these words.
+    Word(&'static [&'static str]),
 }
 
 /// All engines of a build.

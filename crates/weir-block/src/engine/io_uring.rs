@@ -21,13 +21,13 @@ use io_uring::{Builder, EnterFlags, IoUring};
 use weir_run::block::{BlockOp, Verb};
 use weir_run::{Completed, Engine, Submit, Wait};
 use weir_schema::EngineChoice;
-use weir_schema::catalogue::EngineInfo;
+use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::limits::{IoUringAccess, Limits};
 use weir_sys::{Availability, Tree};
 
 use super::calls::other;
 use super::pvsync2::call_flags;
-use super::{Entry, Notes, Refused, Setup, SlotMemory, Target, carry, number, switch};
+use super::{Entry, Notes, Opens, Refused, Setup, SlotMemory, Target, carry, number, switch};
 
 pub(super) const ENTRY: Entry = Entry {
     info: EngineInfo {
@@ -79,11 +79,11 @@ pub(super) const ENTRY: Entry = Entry {
             ),
         ],
         synchronous: false,
-        no_target: false,
+        acts_on: ActsOn::Data,
     },
     availability,
     is_inline: |_| false,
-    maps: false,
+    opens: Opens::AsNeeded,
     drive: carry::<Ring>,
 };
 

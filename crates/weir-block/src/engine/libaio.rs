@@ -15,13 +15,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use weir_run::block::{BlockOp, Verb};
 use weir_run::{Completed, Engine, Submit, Wait};
-use weir_schema::catalogue::EngineInfo;
+use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::limits::Limits;
 use weir_sys::{Availability, Tree};
 
 use super::calls::other;
 use super::pvsync2::call_flags;
-use super::{Entry, Refused, Setup, Target, carry, switch};
+use super::{Entry, Opens, Refused, Setup, Target, carry, switch};
 
 pub(super) const ENTRY: Entry = Entry {
     info: EngineInfo {
@@ -40,11 +40,11 @@ pub(super) const ENTRY: Entry = Entry {
             ),
         ],
         synchronous: false,
-        no_target: false,
+        acts_on: ActsOn::Data,
     },
     availability,
     is_inline: |_| false,
-    maps: false,
+    opens: Opens::AsNeeded,
     drive: carry::<Aio>,
 };
 

@@ -17,11 +17,11 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, munmap};
 use weir_run::block::{BlockOp, Verb};
 use weir_run::{Engine, Submit};
-use weir_schema::catalogue::EngineInfo;
+use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
 
 use super::calls::{answer, memory, other};
-use super::{Entry, Refused, Setup, Target, carry, switch};
+use super::{Entry, Opens, Refused, Setup, Target, carry, switch};
 
 pub(super) const ENTRY: Entry = Entry {
     info: EngineInfo {
@@ -33,11 +33,11 @@ pub(super) const ENTRY: Entry = Entry {
             "asks the kernel for huge pages in the mapping",
         )],
         synchronous: true,
-        no_target: false,
+        acts_on: ActsOn::Data,
     },
     availability: || Availability::Ready,
     is_inline: |_| true,
-    maps: true,
+    opens: Opens::ReadingToo,
     drive: carry::<Mmap>,
 };
 

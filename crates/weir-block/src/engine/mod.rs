@@ -6,14 +6,20 @@
 
 mod calls;
 pub(crate) mod dma_emu;
+mod falloc;
+mod files;
 mod io_uring;
 mod libaio;
 mod mmap;
 mod null;
 mod psync;
+mod pvsync;
 mod pvsync2;
+mod sync;
+mod vsync;
 
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use weir_run::block::{AnySource, BlockOp, Buffers, Extent};
@@ -28,11 +34,19 @@ pub(crate) use calls::{drop_device_cache, sync_all};
 const REGISTRY: &[&Entry] = &[
     &null::ENTRY,
     &psync::ENTRY,
+    &sync::ENTRY,
+    &vsync::ENTRY,
+    &pvsync::ENTRY,
     &pvsync2::ENTRY,
     &io_uring::ENTRY,
     &libaio::ENTRY,
     &mmap::ENTRY,
     &dma_emu::ENTRY,
+    &falloc::FALLOC,
+    &falloc::TRUNCATE,
+    &files::CREATE,
+    &files::STAT,
+    &files::DELETE,
 ];
 
 /// What the registry knows of an engine.
@@ -43,10 +57,21 @@ pub(crate) struct Entry {
     pub(crate) availability: fn() -> Availability,
     /// Whether it completes inside the call at this queue depth.
     pub(crate) is_inline: fn(u32) -> bool,
-    /// Maps its targets, so that writing needs a target open for reading too.
-    pub(crate) maps: bool,
+    /// How its targets are opened.
+    pub(crate) opens: Opens,
     /// Attaches it and runs the loop.
     pub(crate) drive: fn(Ride<'_, '_>) -> Result<LoopStop, Failure>,
+}
+
+/// How the targets of an engine are opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opens {
+    /// For reading or writing, as the job does either.
+    AsNeeded,
+    /// For reading too: what is mapped for writing has to be readable.
+    ReadingToo,
+    /// For writing too: its reads change the file's blocks.
+    WritingToo,
 }
 
 /// What can be told to each engine of this build.
@@ -123,6 +148,15 @@ impl Target {
     }
 }
 
+/// A file that is used by its name.
+#[derive(Clone, Debug)]
+pub(crate) struct FileName {
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// The first byte of the part in use.
+    pub(crate) start: u64,
+}
+
 /// Where the slots' memory lies. It outlives the engine: see [`carry`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlotMemory {
@@ -172,6 +206,8 @@ pub(crate) struct Setup {
     pub(crate) targets: Vec<Target>,
     /// The targets' names, also for engines that open none.
     pub(crate) names: Vec<String>,
+    /// The targets as files of a name, for engines that do not want them open.
+    pub(crate) files: Vec<FileName>,
     /// Most operations in flight.
     pub(crate) depth: u32,
     /// Memory of the slots.

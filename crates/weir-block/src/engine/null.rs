@@ -8,10 +8,10 @@ use std::io;
 use weir_run::block::BlockOp;
 use weir_run::{Completed, Engine, LoopStop, Submit, Wait};
 use weir_schema::Failure;
-use weir_schema::catalogue::EngineInfo;
+use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
 
-use super::{Entry, Ride, Setup, carry};
+use super::{Entry, Opens, Ride, Setup, carry};
 
 pub(super) const ENTRY: Entry = Entry {
     info: EngineInfo {
@@ -19,11 +19,11 @@ pub(super) const ENTRY: Entry = Entry {
         summary: "completes at once and moves no data: the cost of the loop itself",
         settings: &[],
         synchronous: false,
-        no_target: true,
+        acts_on: ActsOn::Size,
     },
     availability: || Availability::Ready,
     is_inline: |depth| depth == 1,
-    maps: false,
+    opens: Opens::AsNeeded,
     drive,
 };
 

@@ -5,11 +5,11 @@ use std::io;
 use weir_run::Engine;
 use weir_run::Submit;
 use weir_run::block::{BlockOp, Verb};
-use weir_schema::catalogue::EngineInfo;
+use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
 
 use super::calls::{answer, memory, other};
-use super::{Entry, Setup, Target, carry};
+use super::{Entry, Opens, Setup, Target, carry};
 
 pub(super) const ENTRY: Entry = Entry {
     info: EngineInfo {
@@ -17,11 +17,11 @@ pub(super) const ENTRY: Entry = Entry {
         summary: "pread and pwrite: one system call per operation",
         settings: &[],
         synchronous: true,
-        no_target: false,
+        acts_on: ActsOn::Data,
     },
     availability: || Availability::Ready,
     is_inline: |_| true,
-    maps: false,
+    opens: Opens::AsNeeded,
     drive: carry::<Psync>,
 };
 

@@ -7,11 +7,11 @@ use weir_run::block::{BlockOp, Verb};
 use weir_run::generate::rng::Rng;
 use weir_run::{Engine, Submit};
 use weir_schema::EngineChoice;
-use weir_schema::catalogue::EngineInfo;
+use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
 
 use super::calls::{answer, memory, other};
-use super::{Entry, Setup, Target, carry, number, switch};
+use super::{Entry, Opens, Setup, Target, carry, number, switch};
 
 pub(super) const ENTRY: Entry = Entry {
     info: EngineInfo {
@@ -41,11 +41,11 @@ pub(super) const ENTRY: Entry = Entry {
             ),
         ],
         synchronous: true,
-        no_target: false,
+        acts_on: ActsOn::Data,
     },
     availability: || Availability::Ready,
     is_inline: |_| true,
-    maps: false,
+    opens: Opens::AsNeeded,
     drive: carry::<Pvsync2>,
 };
 

@@ -14,7 +14,7 @@ use weir_schema::{BlockWorkload, Failure, Kind as DataKind, OpenMode};
 
 use super::sites::writes;
 use super::{Kind, Layout, Part, Site};
-use crate::engine::{Target, drop_device_cache};
+use crate::engine::{Opens, Target, drop_device_cache};
 
 /// Bytes read at once to warm a cache.
 const CHUNK: usize = 1 << 20;
@@ -28,25 +28,26 @@ pub(crate) fn open_all(
     layouts: &[Layout],
     parts: &[Part],
     workload: &BlockWorkload,
-    maps: bool,
+    opens: Opens,
 ) -> Result<Vec<Target>, Failure> {
     let open = |part: &Part| {
         let site = &sites[part.site];
         let creates = layouts[part.site] == Layout::OnOpen;
         Ok(Target {
-            file: open(site, workload, maps, creates)?,
+            file: open(site, workload, opens, creates)?,
             is_block: site.kind == Some(Kind::Block),
-            is_writable: writes(workload),
+            is_writable: writes(workload) || opens == Opens::WritingToo,
             extent: part.extent,
         })
     };
     parts.iter().map(open).collect()
 }
 
-fn flags(workload: &BlockWorkload, maps: bool) -> OFlags {
+fn flags(workload: &BlockWorkload, opens: Opens) -> OFlags {
     let mode = workload.targets.open;
-    let reads = workload.carries_out(DataKind::Read) || maps;
-    let mut flags = match (reads, writes(workload)) {
+    let reads = workload.carries_out(DataKind::Read) || opens == Opens::ReadingToo;
+    let writes = writes(workload) || opens == Opens::WritingToo;
+    let mut flags = match (reads, writes) {
         (_, false) => OFlags::RDONLY,
         (false, true) => OFlags::WRONLY,
         (true, true) => OFlags::RDWR,
@@ -60,10 +61,10 @@ fn flags(workload: &BlockWorkload, maps: bool) -> OFlags {
 fn open(
     site: &Site,
     workload: &BlockWorkload,
-    maps: bool,
+    opens: Opens,
     creates: bool,
 ) -> Result<OwnedFd, Failure> {
-    let mut flags = flags(workload, maps);
+    let mut flags = flags(workload, opens);
     flags.set(OFlags::CREATE, creates);
     let path = &site.named.path;
     let mode = Mode::from_raw_mode(0o644);

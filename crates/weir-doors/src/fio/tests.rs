@@ -14,7 +14,7 @@ fn catalogue() -> Catalogue {
         summary: "",
         settings: &[],
         synchronous: false,
-        no_target: false,
+        acts_on: weir_schema::catalogue::ActsOn::Data,
     };
     Catalogue {
         engines: vec![engine("null"), engine("io_uring")],

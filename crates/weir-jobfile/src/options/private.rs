@@ -157,6 +157,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         EMULATED,
         "What goes wrong, for example flip@2m",
     ),
+    setting("stat_type", "call", &["filestat"], "System call that looks").default("stat"),
     missing(
         "cmdprio_percentage",
         &["io_uring", "libaio"],
@@ -199,7 +200,6 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     foreign("mss", NET),
     foreign("bindname", &["rdma"]),
     foreign("verb", &["rdma"]),
-    foreign("stat_type", &["filestat"]),
     foreign("program", &["exec"]),
     foreign("arguments", &["exec"]),
     foreign("grace_time", &["exec"]),

@@ -7,7 +7,9 @@ use std::io;
 use weir_jobfile::{
     CommandWord, Compiled, Context, Diagnostic, Door, Files, Request, Source, compile,
 };
-use weir_schema::catalogue::{Catalogue, EngineInfo, SettingInfo, SettingKind, Surroundings};
+use weir_schema::catalogue::{
+    ActsOn, Catalogue, EngineInfo, SettingInfo, SettingKind, Surroundings,
+};
 use weir_schema::{BlockWorkload, Job, Workload};
 
 /// Files by name.
@@ -52,7 +54,11 @@ const fn engine(
         summary: "",
         settings,
         synchronous,
-        no_target,
+        acts_on: if no_target {
+            ActsOn::Size
+        } else {
+            ActsOn::Data
+        },
     }
 }
 

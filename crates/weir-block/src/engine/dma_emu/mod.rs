@@ -21,11 +21,11 @@ use rustix::time::Timespec;
 use weir_run::block::{BlockOp, Verb};
 use weir_run::{Completed, Engine, Submit, Wait};
 use weir_schema::EngineChoice;
-use weir_schema::catalogue::{EngineInfo, SettingInfo, SettingKind};
+use weir_schema::catalogue::{ActsOn, EngineInfo, SettingInfo, SettingKind};
 use weir_sys::Availability;
 
 use super::calls::answer;
-use super::{Entry, Setup, carry, number};
+use super::{Entry, Opens, Setup, carry, number};
 pub(crate) use card::Cards;
 use card::{Card, Channel, Owner};
 use fault::{Fault, Wrong, faults};
@@ -97,11 +97,11 @@ pub(super) const ENTRY: Entry = Entry {
             ),
         ],
         synchronous: false,
-        no_target: true,
+        acts_on: ActsOn::Size,
     },
     availability: || Availability::Ready,
     is_inline: |_| false,
-    maps: false,
+    opens: Opens::AsNeeded,
     drive: carry::<DmaEmu>,
 };
 

@@ -25,6 +25,7 @@ impl Bench {
         let settings = settings.iter().map(|(k, v)| ((*k).to_owned(), v.clone()));
         let engine = DmaEmu::attach(Setup {
             targets: Vec::new(),
+            files: Vec::new(),
             names: names.iter().map(ToString::to_string).collect(),
             depth: SLOTS,
             memory: SlotMemory::of(&buffers, SLOTS),

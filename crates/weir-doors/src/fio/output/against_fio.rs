@@ -55,7 +55,7 @@ fn catalogue() -> Catalogue {
         summary: "moves no data",
         settings: &[],
         synchronous: false,
-        no_target: true,
+        acts_on: weir_schema::catalogue::ActsOn::Size,
     };
     Catalogue {
         engines: vec![null],

@@ -1,0 +1,62 @@
+//! `preadv` and `pwritev`: one system call per operation, with a list of one piece of memory.
+
+use std::io::{self, IoSlice, IoSliceMut};
+
+use weir_run::block::{BlockOp, Verb};
+use weir_run::{Engine, Submit};
+use weir_schema::catalogue::{ActsOn, EngineInfo};
+use weir_sys::Availability;
+
+use super::calls::{answer, memory, other};
+use super::{Entry, Opens, Setup, Target, carry};
+
+pub(super) const ENTRY: Entry = Entry {
+    info: EngineInfo {
+        name: "pvsync",
+        summary: "preadv and pwritev: one system call per operation",
+        settings: &[],
+        synchronous: true,
+        acts_on: ActsOn::Data,
+    },
+    availability: || Availability::Ready,
+    is_inline: |_| true,
+    opens: Opens::AsNeeded,
+    drive: carry::<Pvsync>,
+};
+
+/// `preadv` and `pwritev`.
+#[derive(Debug)]
+pub(super) struct Pvsync {
+    targets: Vec<Target>,
+}
+
+impl Engine for Pvsync {
+    type Op = BlockOp;
+    type Setup = Setup;
+    const INLINE: bool = true;
+
+    fn attach(setup: Setup) -> io::Result<Self> {
+        Ok(Self {
+            targets: setup.targets,
+        })
+    }
+
+    #[inline]
+    fn submit(&mut self, _slot: u32, op: &BlockOp) -> Submit {
+        let Some(target) = self.targets.get(op.target as usize) else {
+            return Submit::Done(-i64::from(libc::EBADF));
+        };
+        let file = &target.file;
+        Submit::Done(match op.verb {
+            Verb::Read => {
+                let mut pieces = [IoSliceMut::new(memory(*op))];
+                answer(rustix::io::preadv(file, &mut pieces, op.offset))
+            }
+            Verb::Write => {
+                let pieces = [IoSlice::new(memory(*op))];
+                answer(rustix::io::pwritev(file, &pieces, op.offset))
+            }
+            _ => other(target, op),
+        })
+    }
+}
