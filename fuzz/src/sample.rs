@@ -48,6 +48,7 @@ pub fn plan() -> Plan {
         command: ["fio", "sample.fio"].map(str::to_owned).into(),
         sources: vec![Source::File("sample.fio".to_owned())],
         sets: Vec::new(),
+        maps: Vec::new(),
         sections: Vec::new(),
         read_only: false,
     };

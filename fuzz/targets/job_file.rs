@@ -72,6 +72,7 @@ fn request(lines: &[String], paths: &[String]) -> Request {
         command: vec!["fio".to_owned()],
         sources: Vec::new(),
         sets: Vec::new(),
+        maps: Vec::new(),
         sections: Vec::new(),
         read_only: false,
     };

@@ -79,6 +79,7 @@ fn outcome(source: Source, files: &Memory) -> Result<Compiled, Vec<Diagnostic>> 
         command: Vec::new(),
         sources: vec![source],
         sets: Vec::new(),
+        maps: Vec::new(),
         sections: Vec::new(),
         read_only: false,
     };

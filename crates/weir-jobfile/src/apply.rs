@@ -10,6 +10,7 @@ use weir_schema::{Setting, Word};
 use crate::diagnostic::{Diagnostic, Fault};
 use crate::draft::{Draft, Engine, Sizes};
 use crate::load::{Entry, Origin};
+use crate::map::Maps;
 use crate::nearest::nearest;
 use crate::options::{Apply, Env, OptionRecord, Scope, Support, find_option, names};
 use crate::report::{MAX_ERRORS, Report};
@@ -57,15 +58,17 @@ pub(crate) struct Applier<'a> {
     failed_sets: Vec<usize>,
     /// Faults so far: beyond those that are shown no nearest name is looked for.
     faults: usize,
+    pub maps: Maps,
 }
 
 impl<'a> Applier<'a> {
-    pub(crate) fn new(context: &'a Context<'a>, request: &'a Request) -> Self {
+    pub(crate) fn new(context: &'a Context<'a>, request: &'a Request, maps: Maps) -> Self {
         Self {
             context,
             request,
             failed_sets: Vec::new(),
             faults: 0,
+            maps,
         }
     }
 
@@ -122,7 +125,7 @@ impl<'a> Applier<'a> {
     }
 
     fn entry(
-        &self,
+        &mut self,
         draft: &mut Draft,
         entry: &Entry,
         record: Option<&'static OptionRecord>,
@@ -147,6 +150,12 @@ impl<'a> Applier<'a> {
             && let Some(value) = value::arithmetic(record, &given.text, draft.kb_base)
         {
             given.text = value;
+        }
+        if let Some(given) = given.as_mut()
+            && matches!(record.name, "filename" | "directory")
+            && let Some(mapped) = self.maps.apply(&given.text)
+        {
+            given.text = mapped;
         }
         let text = given.as_ref().map(|g| g.text.as_str());
         if let Origin::Set(_) = entry.origin

@@ -14,6 +14,7 @@ use crate::diagnostic::{COMMAND_LINE, Diagnostic, Fault, Place, Span};
 use crate::draft::{DEFAULT_ENGINE, Draft};
 use crate::finish::finish;
 use crate::load::{self, Batch, Entry, Origin, Section};
+use crate::map::Maps;
 use crate::nearest::nearest;
 use crate::options::find_option;
 use crate::report::Report;
@@ -28,6 +29,7 @@ pub fn compile(request: &Request, context: &Context<'_>) -> Result<Compiled, Vec
     let mut report = Report::default();
     let batches = load::batches(request, context.files, &mut report);
     let sets = sets(&request.sets, &mut report);
+    let maps = Maps::read(&request.maps, &mut report);
     if request.sections.iter().any(|s| s == "global") {
         report.push(Diagnostic::general(
             Fault::new("job.section", "`global` cannot be the only section")
@@ -36,7 +38,7 @@ pub fn compile(request: &Request, context: &Context<'_>) -> Result<Compiled, Vec
         ));
     }
     let mut assembly = Assembly {
-        applier: Applier::new(context, request),
+        applier: Applier::new(context, request, maps),
         request,
         context,
         report,
@@ -306,6 +308,9 @@ impl Assembly<'_> {
         let empty = self.groups.iter().all(|g| g.jobs.is_empty());
         if empty && !self.dropped && self.report.errors.is_empty() {
             self.report.push(self.nothing());
+        }
+        if self.report.errors.is_empty() {
+            std::mem::take(&mut self.applier.maps).finish(&mut self.report);
         }
         if !self.report.errors.is_empty() {
             return Err(self.report.into_errors());

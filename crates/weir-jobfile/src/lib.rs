@@ -18,6 +18,7 @@ mod draft;
 mod finish;
 mod load;
 mod logs;
+mod map;
 mod nearest;
 mod options;
 mod report;
@@ -95,6 +96,8 @@ pub struct Request {
     pub sources: Vec<Source>,
     /// `[section:]key=value`, which win over the files.
     pub sets: Vec<String>,
+    /// `OLD=NEW`, other beginnings for paths.
+    pub maps: Vec<String>,
     /// Only these job sections; all when empty.
     pub sections: Vec<String>,
     /// Refuse every job that writes or trims.

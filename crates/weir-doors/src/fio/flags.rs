@@ -93,6 +93,13 @@ pub const FLAGS: &[Flag] = &[
         "Override a job option; wins over the file",
     )
     .repeats(),
+    Flag::with_value(
+        "map",
+        "OLD=NEW",
+        OWN,
+        "Begin paths with NEW that begin with OLD in the jobs",
+    )
+    .repeats(),
     Flag::switch("show-plan", OWN, "Print the plan as JSON and run nothing"),
     Flag::switch(
         "compat-banner",
@@ -121,7 +128,6 @@ pub const FLAGS: &[Flag] = &[
     )
     .refused(TRIGGER),
     Flag::with_value("aux-path", "DIR", REST, "Directory of state files").refused(LATER),
-    Flag::with_value("map", "OLD=NEW", REST, "Replace prefixes of paths").refused(LATER),
     Flag::switch("explain", REST, "The plan with reasons").refused(LATER),
     Flag::switch("cpuclock-test", REST, "Test the clock").refused(SELF_TEST),
     Flag::with_value("crctest", "TYPE", REST, "Speed of checksums")

@@ -17,6 +17,14 @@ pub const FLAGS: &[Flag] = &[
     .repeats()
     .long("Without SECTION it holds for every job."),
     Flag::with_value(
+        "map",
+        "OLD=NEW",
+        PLAN,
+        "Begin paths with NEW that begin with OLD in the job files",
+    )
+    .repeats()
+    .long("The longest OLD that a filename or directory begins with counts."),
+    Flag::with_value(
         "section",
         "NAME",
         PLAN,

@@ -187,6 +187,7 @@ fn one<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a str> {
 fn input(matches: &ArgMatches, words: &[String]) -> Result<Input, Refusal> {
     let files = all(matches, "file");
     let (sets, sections) = (all(matches, "set"), all(matches, "section"));
+    let maps = all(matches, "map");
     let read_only = matches.get_flag("readonly");
     if let Some(plan) = files.iter().find(|f| suffix(f) == Some("json")) {
         if files.len() > 1 {
@@ -194,9 +195,9 @@ fn input(matches: &ArgMatches, words: &[String]) -> Result<Input, Refusal> {
                 "`{plan}` is a stored plan: it is run alone"
             )));
         }
-        if !sets.is_empty() || !sections.is_empty() {
+        if !(sets.is_empty() && sections.is_empty() && maps.is_empty()) {
             return Err(usage(&format!(
-                "--set and --section change job files; `{plan}` is a stored plan"
+                "--set, --map and --section change job files; `{plan}` is a stored plan"
             )));
         }
         return Ok(Input::Plan {
@@ -219,6 +220,7 @@ fn input(matches: &ArgMatches, words: &[String]) -> Result<Input, Refusal> {
             .collect(),
         sources: files.into_iter().map(Source::File).collect(),
         sets,
+        maps,
         sections,
         read_only,
     }))

@@ -112,6 +112,7 @@ pub(crate) fn request(sources: Vec<Source>) -> Request {
         command: vec!["fio".to_owned()],
         sources,
         sets: Vec::new(),
+        maps: Vec::new(),
         sections: Vec::new(),
         read_only: false,
     }
