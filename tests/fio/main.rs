@@ -6,6 +6,7 @@
     reason = "tests"
 )]
 
+mod card;
 mod dma;
 mod logs;
 #[path = "../stage/mod.rs"]

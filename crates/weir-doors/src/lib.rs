@@ -15,6 +15,7 @@ macro_rules! push {
 
 pub mod fio;
 pub mod flags;
+pub mod new;
 mod refusal;
 pub mod run;
 pub mod top;

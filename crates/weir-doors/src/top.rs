@@ -13,6 +13,8 @@ pub enum Verb {
     Run(Vec<String>),
     /// `weir fio` or a link named `fio`, with the words after it.
     Fio(Vec<String>),
+    /// `weir new`, with the words after it.
+    New(Vec<String>),
     /// `weir engines`: which engines this build has and this machine can run.
     Engines,
     /// Print this on standard output and exit with 0.
@@ -31,6 +33,7 @@ pub const VERBS: &[(&str, &str, &str)] = &[
         "…",
         "the same job files with fio's command line and fio's output",
     ),
+    ("new", "KIND", "write job files for a card's DMA channels"),
     (
         "engines",
         "",
@@ -67,6 +70,7 @@ pub fn verb(arguments: &[String]) -> Result<Verb, Refusal> {
     match first.as_str() {
         "run" => Ok(Verb::Run(rest.to_vec())),
         "fio" => Ok(Verb::Fio(rest.to_vec())),
+        "new" => Ok(Verb::New(rest.to_vec())),
         "engines" if rest.is_empty() => Ok(Verb::Engines),
         "engines" => Err(Refusal::new(2, "error: `weir engines` takes no arguments")),
         "-V" | "--version" => Ok(Verb::Print(format!("weir {}\n", env!("CARGO_PKG_VERSION")))),
@@ -82,6 +86,7 @@ fn help_of(rest: &[String]) -> Result<Verb, Refusal> {
         None | Some("help" | "engines") => Ok(Verb::Print(page())),
         Some("run") => Ok(Verb::Run(asked())),
         Some("fio") => Ok(Verb::Fio(asked())),
+        Some("new") => Ok(Verb::New(asked())),
         Some(other) => Err(unknown(other)),
     }
 }

@@ -80,7 +80,7 @@ impl Maps {
         if let Some((old, new)) = example {
             let names = if replaced == 1 { "name" } else { "names" };
             report.note(format!(
-                "--map replaced {replaced} {names}, {old} by {new} for one"
+                "--map: {replaced} {names} replaced, for example {old} by {new}"
             ));
         }
         for map in self.0.iter().filter(|map| map.replaced == 0) {

@@ -6,6 +6,7 @@
 
 mod engines;
 mod fio;
+mod new;
 mod output;
 mod progress;
 mod run;
@@ -44,6 +45,7 @@ fn dispatch(arguments: &[String]) -> Outcome {
     match top::verb(arguments)? {
         Verb::Run(words) => run::run(&words),
         Verb::Fio(words) => fio::run(&words),
+        Verb::New(words) => new::run(&words),
         Verb::Engines => Ok(printed(&engines::page())),
         Verb::Print(text) => Ok(printed(&text)),
     }

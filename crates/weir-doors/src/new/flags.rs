@@ -1,0 +1,33 @@
+//! The flags of `weir new`.
+
+use crate::flags::Flag;
+
+const CARD: &str = "The card";
+const FILES: &str = "The files";
+
+/// All of them, in the order of the help text.
+pub const FLAGS: &[Flag] = &[
+    Flag::with_value("channels", "N", CARD, "Channels of each direction, 1 to 64").default("4"),
+    Flag::with_value("memory", "SIZE", CARD, "Memory of the card, 1m to 1024t").default("64g"),
+    Flag::with_value("driver", "NAME", CARD, "The driver that names the nodes")
+        .default("xdma")
+        .long(
+            "NAME0_h2c_N and NAME0_c2h_N below /dev; edma has /dev/edma0_queue_N for both \
+             directions and posts writes, so its files flush.",
+        ),
+    Flag::with_value(
+        "workers",
+        "N",
+        FILES,
+        "Workers, 1 to 256, each with a section of its own",
+    )
+    .default("4"),
+    Flag::with_value("size", "SIZE", FILES, "Bytes of an operation, 512 to 1g")
+        .default("1M")
+        .long("X: a sweep from 4k to 2m. var: left to the command line, --blocksize=SIZE."),
+    Flag::with_value("mode", "MODE", FILES, "What the file does")
+        .choices(&["verify", "write", "read", "all"])
+        .default("all"),
+    Flag::with_value("output", "DIR", FILES, "Where the files go, also -o").default("."),
+    Flag::switch("force", FILES, "Replace files that are there"),
+];

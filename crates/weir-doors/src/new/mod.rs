@@ -1,0 +1,229 @@
+//! `weir new`: writes job files of a known kind, so that nobody has to type sixteen sections.
+//!
+//! In: the words after `new`. Out: names and texts of files, or a [`Refusal`] with exit code 2.
+//! Not here: writing them.
+
+mod flags;
+mod xdma;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgMatches, Command};
+
+pub use flags::FLAGS;
+use xdma::{Card, Mode, Size};
+
+use crate::flags::command;
+use crate::refusal::Refusal;
+use crate::run::USAGE;
+
+/// The end of the help text: examples, exit codes.
+const HELP: &str = include_str!("help.md");
+
+/// What the words ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Print this on standard output and exit with 0.
+    Print(String),
+    /// Write files.
+    Write(Files),
+}
+
+/// Files to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Files {
+    /// Where.
+    pub directory: String,
+    /// Over what is there.
+    pub force: bool,
+    /// Name and text of each.
+    pub files: Vec<(String, String)>,
+}
+
+/// The words after `new`.
+///
+/// # Errors
+/// Words that are not understood, numbers out of their range.
+pub fn read(words: &[String]) -> Result<Action, Refusal> {
+    let matches = match builder().try_get_matches_from(words) {
+        Ok(matches) => matches,
+        Err(error) if error.use_stderr() => return Err(Refusal::new(USAGE, error.to_string())),
+        Err(asked) => return Ok(Action::Print(asked.to_string())),
+    };
+    let (card, size, modes) = wish(&matches)
+        .map_err(|what| Refusal::new(USAGE, format!("error: {what}\n\n{}", usage())))?;
+    Ok(Action::Write(Files {
+        directory: word(&matches, "output").to_owned(),
+        force: matches.get_flag("force"),
+        files: modes
+            .into_iter()
+            .map(|mode| xdma::file(&card, size, mode))
+            .collect(),
+    }))
+}
+
+fn usage() -> &'static str {
+    "Usage: weir new xdma [OPTIONS]\n\nFor more, weir new --help"
+}
+
+/// The command that parses the words.
+pub fn builder() -> Command {
+    command("weir new", FLAGS)
+        .about("Write job files: xdma, for the character devices of a card's DMA channels")
+        .after_help(HELP)
+        .override_usage("weir new xdma [OPTIONS]")
+        .no_binary_name(true)
+        .mut_arg("output", |arg| arg.short('o'))
+        .arg(
+            Arg::new("kind")
+                .value_name("KIND")
+                .required(true)
+                .help("The kind of files")
+                .value_parser(PossibleValuesParser::new(["xdma"])),
+        )
+}
+
+fn word<'a>(matches: &'a ArgMatches, name: &str) -> &'a str {
+    matches.get_one::<String>(name).map_or("", String::as_str)
+}
+
+fn wish(matches: &ArgMatches) -> Result<(Card, Size, Vec<Mode>), String> {
+    let number = |name: &str, max: u64| {
+        let text = word(matches, name);
+        let number = text.parse().ok().filter(|n| (1..=max).contains(n));
+        number.ok_or_else(|| format!("--{name} {text}: expected a number from 1 to {max}"))
+    };
+    let driver = word(matches, "driver");
+    let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if driver.is_empty() || !driver.chars().all(is_name) {
+        return Err(format!(
+            "--driver {driver}: expected small letters, digits and -"
+        ));
+    }
+    let memory = word(matches, "memory");
+    let card = Card {
+        driver: driver.to_owned(),
+        channels: number("channels", 64)?,
+        workers: number("workers", 256)?,
+        memory: bytes(memory)
+            .filter(|n| (1 << 20..=1 << 50).contains(n))
+            .ok_or_else(|| format!("--memory {memory}: expected a size from 1m to 1024t"))?,
+    };
+    let text = word(matches, "size");
+    let size = match text {
+        "X" | "x" => Size::Sweep,
+        "var" => Size::Open,
+        _ => bytes(text)
+            .filter(|n| (512..=1 << 30).contains(n) && n.is_multiple_of(512))
+            .map(Size::Fixed)
+            .ok_or_else(|| {
+                format!("--size {text}: expected X, var, or a multiple of 512 from 512 to 1g")
+            })?,
+    };
+    let (section, block) = (card.section(size), size.largest());
+    if section == 0 {
+        return Err(format!(
+            "--memory {memory} has no room for {} sections of one block of {block} bytes",
+            card.workers
+        ));
+    }
+    let modes = match (word(matches, "mode"), size) {
+        ("verify", Size::Sweep) => {
+            return Err("--mode verify: a sweep is for speed and has no verify file".to_owned());
+        }
+        ("verify", _) => vec![Mode::Verify],
+        ("write", _) => vec![Mode::Write],
+        ("read", _) => vec![Mode::Read],
+        (_, Size::Sweep) => vec![Mode::Write, Mode::Read],
+        _ => vec![Mode::Verify, Mode::Write, Mode::Read],
+    };
+    Ok((card, size, modes))
+}
+
+/// A number of bytes, with k, m, g or t where it is long.
+fn bytes(text: &str) -> Option<u64> {
+    let lower = text.to_ascii_lowercase();
+    let unit = UNITS.into_iter().find(|(unit, _)| lower.ends_with(*unit));
+    let (digits, shift) = unit.map_or((lower.as_str(), 0), |(_, shift)| {
+        (&lower[..lower.len() - 1], shift)
+    });
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// Units of sizes, and the bits they shift by.
+const UNITS: [(char, u32); 4] = [('k', 10), ('m', 20), ('g', 30), ('t', 40)];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(words: &str) -> Result<Action, Refusal> {
+        read(&words.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    fn names(words: &str) -> Vec<String> {
+        match of(words) {
+            Ok(Action::Write(files)) => files.files.into_iter().map(|f| f.0).collect(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn names_follow_the_rule() {
+        assert_eq!(
+            names("xdma"),
+            [
+                "xdma_4-ch_4-1M_verify.fio",
+                "xdma_4-ch_4-1M_write.fio",
+                "xdma_4-ch_4-1M_read.fio"
+            ]
+        );
+        assert_eq!(
+            names("xdma --size X"),
+            ["xdma_4-ch_4-X_write.fio", "xdma_4-ch_4-X_read.fio"]
+        );
+        assert_eq!(
+            names("xdma --size var --mode write"),
+            ["xdma_4-ch_4_var_write.fio"]
+        );
+        assert_eq!(
+            names("xdma --driver edma --channels 2 --workers 8 --size 256k --mode read"),
+            ["edma_2-ch_8-256K_read.fio"]
+        );
+        assert_eq!(
+            names("xdma --size 512 --mode read"),
+            ["xdma_4-ch_4-512_read.fio"]
+        );
+    }
+
+    #[test]
+    fn bad_numbers_are_refused_with_their_ranges() {
+        for (words, says) in [
+            ("xdma --channels 0", "from 1 to 64"),
+            ("xdma --channels 65", "from 1 to 64"),
+            ("xdma --workers none", "from 1 to 256"),
+            ("xdma --size 513", "a multiple of 512 from 512 to 1g"),
+            ("xdma --size 2g", "a multiple of 512 from 512 to 1g"),
+            ("xdma --memory 1k", "from 1m to 1024t"),
+            ("xdma --memory 1m --size 1m", "no room for 4 sections"),
+            ("xdma --size X --mode verify", "has no verify file"),
+            ("xdma --driver ../x", "small letters"),
+            ("nvme", "xdma"),
+        ] {
+            let refusal = of(words).unwrap_err();
+            assert!(refusal.message.contains(says), "{words}: {refusal}");
+            assert_eq!(refusal.code, USAGE);
+        }
+    }
+
+    #[test]
+    fn help_ends_with_examples_that_are_good_words() {
+        let Ok(Action::Print(page)) = of("--help") else {
+            panic!("help is printed")
+        };
+        assert!(page.ends_with(HELP), "wrapped: {page}");
+        let examples = page.lines().filter_map(|l| l.strip_prefix("    weir new "));
+        for example in examples {
+            assert!(of(example).is_ok(), "{example}");
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! `weir new`: writes job files.
+
+use std::fs;
+use std::path::Path;
+
+use weir_doors::Refusal;
+use weir_doors::new::{Action, Files, read};
+use weir_doors::run::USAGE;
+
+use crate::{Outcome, output, printed};
+
+/// The words after `new`.
+pub(crate) fn run(words: &[String]) -> Outcome {
+    match read(words)? {
+        Action::Print(text) => Ok(printed(&text)),
+        Action::Write(files) => write(&files),
+    }
+}
+
+fn write(wish: &Files) -> Outcome {
+    let refuse = |message: String| Refusal {
+        message,
+        code: USAGE,
+    };
+    let directory = Path::new(&wish.directory);
+    fs::create_dir_all(directory)
+        .map_err(|e| refuse(format!("error: {}: {e}\n", wish.directory)))?;
+    let path = |name: &str| directory.join(name).display().to_string();
+    let there = wish
+        .files
+        .iter()
+        .find(|(name, _)| directory.join(name).exists());
+    if let Some((name, _)) = there.filter(|_| !wish.force) {
+        let message = format!(
+            "error: {} is there already, nothing was written\n  help: --force replaces it\n",
+            path(name)
+        );
+        return Err(refuse(message));
+    }
+    let mut written = String::new();
+    for (name, text) in &wish.files {
+        output::write_file(&path(name), text).map_err(refuse)?;
+        written += &(path(name) + "\n");
+    }
+    Ok(printed(&written))
+}
