@@ -11,6 +11,7 @@ mod dma;
 mod logs;
 #[path = "../stage/mod.rs"]
 mod stage;
+mod verify;
 
 use std::os::unix::fs::symlink;
 

@@ -22,6 +22,7 @@ use crate::engine::{self, Entry, Opens};
 use crate::memory;
 use crate::ready::Ready;
 use crate::target::{Kind, Layout, Site, Sites, look, names, needs_write_access, survey, writes};
+use crate::verify;
 
 /// Files, block devices and character devices, and what their jobs share over a run.
 #[derive(Clone, Debug, Default)]
@@ -43,12 +44,19 @@ impl Family for Block {
             Err(failure) => return vec![failure],
         };
         let mut failures = check_words(context, workload, entry);
+        if !entry.info.moves_no_data() {
+            failures.extend(verify::check(context, workload));
+        }
         if entry.info.no_target() {
             failures.extend(survey(context, workload, false).err());
             return failures;
         }
         failures.extend(check_targets(context, workload));
         failures
+    }
+
+    fn check_together(&self, contexts: &[JobContext<'_>]) -> Vec<(u32, Failure)> {
+        verify::check_together(contexts)
     }
 
     fn prepare(&self, context: &JobContext<'_>) -> Result<Arc<dyn Prepared>, Failure> {

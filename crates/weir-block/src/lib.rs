@@ -12,6 +12,7 @@ mod family;
 mod memory;
 mod ready;
 mod target;
+mod verify;
 
 pub use engine::{availability, catalogue};
 pub use family::Block;

@@ -391,10 +391,11 @@ fn mismatch(first: Mismatch, operations: u64) -> Failure {
         String::new()
     };
     let message = format!(
-        "{}: the data at offset {} is not what was written ({} verification){more}",
+        "{}: the data at offset {} is not what was written ({} verification; {}){more}",
         first.target,
         first.offset_bytes.0,
         first.method.name(),
+        first.damage.sentence(),
     );
     Failure {
         target: Some(first.target.clone()),

@@ -136,6 +136,14 @@ fn verify(draft: &Draft, engine: &EngineInfo, report: &mut Report) -> Option<Ver
                 .to_owned(),
         );
     }
+    let true_digest = matches!(verify.method, VerifyMethod::Sha256 | VerifyMethod::Sha512);
+    if draft.verifies && true_digest && !verify.peer_rules {
+        report.note(
+            "sha256 and sha512 are the true digests, which fio 3.33 cannot check: \
+             verify_compat=fio-3.33 follows its rules"
+                .to_owned(),
+        );
+    }
     (draft.verifies && !engine.moves_no_data()).then(|| verify.clone())
 }
 

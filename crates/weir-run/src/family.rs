@@ -53,6 +53,11 @@ pub trait Family: Sync {
     /// Everything that can be known to fail before the run; touches nothing.
     fn check(&self, context: &JobContext<'_>) -> Vec<Failure>;
 
+    /// What can be known to fail between jobs, by the number of the later one; touches nothing.
+    fn check_together(&self, _contexts: &[JobContext<'_>]) -> Vec<(u32, Failure)> {
+        Vec::new()
+    }
+
     /// Makes the targets ready, right before the job's start: opens, lays out, guards.
     ///
     /// # Errors

@@ -23,12 +23,15 @@ pub struct EngineInfo {
 impl EngineInfo {
     /// Data is neither read nor written, so that there is none to verify.
     pub const fn moves_no_data(&self) -> bool {
-        !matches!(self.acts_on, ActsOn::Data)
+        !matches!(self.acts_on, ActsOn::Data | ActsOn::Memory)
     }
 
     /// Works without files or devices.
     pub const fn no_target(&self) -> bool {
-        matches!(self.acts_on, ActsOn::Size | ActsOn::Nothing)
+        matches!(
+            self.acts_on,
+            ActsOn::Size | ActsOn::Memory | ActsOn::Nothing
+        )
     }
 }
 
@@ -44,6 +47,8 @@ pub enum ActsOn {
     Names(NameUse),
     /// A size alone: no file or device is needed.
     Size,
+    /// The data of a memory of its own: no file or device is needed.
+    Memory,
     /// Nothing that has a size: time, or a bound of operations, ends the job.
     Nothing,
 }

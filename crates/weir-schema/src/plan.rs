@@ -32,6 +32,15 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Stores dumps and states of verification in this directory.
+    pub fn set_verify_directory(&mut self, directory: &str) {
+        for job in self.groups.iter_mut().flat_map(|g| &mut g.jobs) {
+            if let Some(verify) = job.workload.verify_mut() {
+                verify.directory = Some(directory.to_owned());
+            }
+        }
+    }
+
     /// Every job with its group's number, in plan order.
     pub fn jobs(&self) -> impl Iterator<Item = (usize, &Job)> {
         self.groups

@@ -24,6 +24,9 @@ pub struct RunResult {
     pub weir_version: String,
     /// Wall clock at the start, since 1970.
     pub started_unix_ns: u64,
+    /// Marks the verified data of this run; drawn from its start.
+    #[serde(default)]
+    pub run_id: u16,
     /// From the start of the first job to the end of the last.
     pub duration_ns: Nanos,
     /// The plan was carried out to its end.

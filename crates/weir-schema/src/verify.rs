@@ -203,6 +203,30 @@ impl VerifyMethod {
         }
     }
 
+    /// The number in headers and messages.
+    pub const fn number(self) -> u16 {
+        match self {
+            Self::Meta => 1,
+            Self::Md5 => 2,
+            Self::Crc64 => 3,
+            Self::Crc32 => 4,
+            Self::Crc32c => 5,
+            Self::Crc16 => 7,
+            Self::Crc7 => 8,
+            Self::Sha256 => 9,
+            Self::Sha512 => 10,
+            Self::Sha3_224 => 11,
+            Self::Sha3_256 => 12,
+            Self::Sha3_384 => 13,
+            Self::Sha3_512 => 14,
+            Self::Xxhash => 15,
+            Self::Sha1 => 16,
+            Self::PatternHeader => 17,
+            Self::Pattern => 18,
+            Self::Null => 19,
+        }
+    }
+
     /// Whether data carries headers.
     pub const fn has_header(self) -> bool {
         !matches!(self, Self::Pattern | Self::Null)
@@ -272,4 +296,35 @@ pub enum Damage {
         /// First byte, within the interval, that differs, where what was written is known.
         at_bytes: Option<Bytes>,
     },
+}
+
+impl Damage {
+    /// What it looks like, in a few words.
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::Stale => "stale, a good block of an earlier write".to_owned(),
+            Self::Misplaced { from_bytes } => {
+                format!("misplaced, this block belongs at offset {}", from_bytes.0)
+            }
+            Self::Zeroed {
+                from_bytes: Bytes(0),
+            } => "zeroed, nothing but zeros".to_owned(),
+            Self::Zeroed { from_bytes } => {
+                format!("zeroed, nothing but zeros from byte {} on", from_bytes.0)
+            }
+            Self::Torn { at_bytes } => {
+                format!(
+                    "torn, from byte {} on it is not of the same write",
+                    at_bytes.0
+                )
+            }
+            Self::BitFlip { at_bytes, bits } => {
+                let s = if *bits == 1 { "" } else { "s" };
+                format!("bit flip, {bits} bit{s} from byte {} on", at_bytes.0)
+            }
+            Self::Foreign => "foreign, no verified write of this method".to_owned(),
+            Self::Garbled { at_bytes: None } => "garbled".to_owned(),
+            Self::Garbled { at_bytes: Some(at) } => format!("garbled, from byte {} on", at.0),
+        }
+    }
 }

@@ -84,6 +84,22 @@ pub enum Workload {
     Block(Box<BlockWorkload>),
 }
 
+impl Workload {
+    /// How data is verified, where it is.
+    pub fn verify(&self) -> Option<&Verify> {
+        match self {
+            Self::Block(workload) => workload.verify.as_ref(),
+        }
+    }
+
+    /// How data is verified, to be changed.
+    pub fn verify_mut(&mut self) -> Option<&mut Verify> {
+        match self {
+            Self::Block(workload) => workload.verify.as_mut(),
+        }
+    }
+}
+
 /// Block I/O: which kinds, where, how large, with which content, on which targets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -58,6 +58,9 @@ fn compiled(run: &Run) -> Result<Compiled, Refusal> {
             code: USAGE,
         });
     }
+    if let Some(directory) = &run.options.aux_path {
+        compiled.plan.set_verify_directory(directory);
+    }
     Ok(compiled)
 }
 
@@ -127,6 +130,7 @@ fn measure(run: &Run) -> Outcome {
         announce: &|text| report.tell(&format!("{text}\n")),
         observer: Some(&mut observer),
         all_or_nothing: false,
+        usage: USAGE,
     };
     let result = session::run(&plan, choices).map_err(|refusal| Refusal {
         code: if refusal.code == LACKS { LACKS } else { USAGE },

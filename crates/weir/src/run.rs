@@ -47,6 +47,7 @@ fn measure(run: &Run) -> Outcome {
             announce: &|text| output::error(&format!("{text}\n")),
             observer: Some(&mut observer),
             all_or_nothing: true,
+            usage: USAGE,
         },
     )?;
     shown.erase();
@@ -201,6 +202,7 @@ fn calibrate() -> Outcome {
         announce: &|_| (),
         observer: None,
         all_or_nothing: false,
+        usage: USAGE,
     };
     let result = session::run(&plan, choices)?;
     let clock = &result.clock;

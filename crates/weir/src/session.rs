@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use weir_doors::Refusal;
-use weir_doors::run::{LACKS, USAGE};
+use weir_doors::run::LACKS;
 use weir_run::Family;
 use weir_run::execute::{self, LiveView, RunControl};
 use weir_schema::{Plan, RunResult};
@@ -23,6 +23,8 @@ pub(crate) struct Choices<'a> {
     pub(crate) observer: Option<&'a mut dyn FnMut(&LiveView<'_>)>,
     /// A job that cannot run is told beforehand and nothing runs; otherwise the others run.
     pub(crate) all_or_nothing: bool,
+    /// The code of plans that are refused.
+    pub(crate) usage: u8,
 }
 
 /// Carries a plan out.
@@ -52,7 +54,7 @@ pub(crate) fn run(plan: &Plan, choices: Choices<'_>) -> Result<RunResult, Refusa
             .map(|shown| -> &mut dyn FnMut(&LiveView) { shown }),
         calibrate: true,
     };
-    refuse_what_cannot_run(plan, &control, choices.all_or_nothing)?;
+    refuse_what_cannot_run(plan, &control, choices.all_or_nothing, choices.usage)?;
     Ok(execute::execute(plan, control))
 }
 
@@ -62,11 +64,12 @@ fn refuse_what_cannot_run(
     plan: &Plan,
     control: &RunControl<'_>,
     all_or_nothing: bool,
+    usage: u8,
 ) -> Result<(), Refusal> {
     let mut failures = execute::check(plan, control);
     let lacking = failures.iter().any(|(_, f)| f.cause == "missing");
     if !all_or_nothing {
-        failures.retain(|(_, f)| ["missing", "log"].contains(&f.cause.as_str()));
+        failures.retain(|(_, f)| ["missing", "log", "verify"].contains(&f.cause.as_str()));
     }
     if failures.is_empty() {
         return Ok(());
@@ -76,7 +79,7 @@ fn refuse_what_cannot_run(
         .map(|(job, f)| format!("error: {job}: {}\n", f.message));
     Err(Refusal {
         message: lines.collect(),
-        code: if lacking { LACKS } else { USAGE },
+        code: if lacking { LACKS } else { usage },
     })
 }
 

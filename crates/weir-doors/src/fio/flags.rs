@@ -127,7 +127,12 @@ pub const FLAGS: &[Flag] = &[
         "What a remote trigger runs",
     )
     .refused(TRIGGER),
-    Flag::with_value("aux-path", "DIR", REST, "Directory of state files").refused(LATER),
+    Flag::with_value(
+        "aux-path",
+        "DIR",
+        REST,
+        "Directory of dumps and state files",
+    ),
     Flag::switch("explain", REST, "The plan with reasons").refused(LATER),
     Flag::switch("cpuclock-test", REST, "Test the clock").refused(SELF_TEST),
     Flag::with_value("crctest", "TYPE", REST, "Speed of checksums")

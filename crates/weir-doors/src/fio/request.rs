@@ -49,6 +49,8 @@ pub struct Options {
     pub formats: Vec<Format>,
     /// The file that gets the report instead of standard output.
     pub output: Option<String>,
+    /// The directory of dumps and state files instead of the working directory.
+    pub aux_path: Option<String>,
     /// When progress is shown.
     pub eta: Eta,
     /// A new progress line after each such time.
@@ -333,6 +335,7 @@ impl<'a> Reader<'a> {
                 let prefix = if value.is_empty() { "agg" } else { value };
                 self.options.bandwidth_log = Some(prefix.to_owned());
             }
+            "aux-path" => self.options.aux_path = text(),
             "eta" => {
                 self.options.eta = match value {
                     "always" => Eta::Always,

@@ -347,6 +347,7 @@ pub(crate) fn run(shapes: &[Shape]) -> RunResult {
         schema: RESULT_SCHEMA.into(),
         weir_version: "1.0.0".into(),
         started_unix_ns: 1_795_239_012_345_678_901,
+        run_id: 1,
         duration_ns: ends.max().unwrap_or_default(),
         complete: true,
         ended_by: None,

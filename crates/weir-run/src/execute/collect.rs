@@ -16,7 +16,7 @@ use crate::execute::disks::Disks;
 use crate::execute::running::{Ended, Worker};
 use crate::execute::sampler::{KindSamples, Sampled};
 use crate::execute::total::Total;
-use crate::execute::{Run, RunControl, warn};
+use crate::execute::{Run, RunControl, mark, warn};
 use crate::live::{LiveKind, WorkerLive};
 use crate::shape::{is_open_loop, usage_of};
 
@@ -121,6 +121,7 @@ pub(super) fn so_far(
         schema: RESULT_SCHEMA.to_owned(),
         weir_version: control.version.to_owned(),
         started_unix_ns: run.started_unix_ns,
+        run_id: mark::of_run(run.started_unix_ns),
         duration_ns: times.at(now),
         complete: false,
         ended_by: None,

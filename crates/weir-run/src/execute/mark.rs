@@ -13,7 +13,7 @@ pub(super) fn of_run(started_unix_ns: u64) -> u16 {
 
 /// The identity that a job writes, and the one that it requires of what it reads.
 pub(super) fn of_job(plan: &Plan, job: &Job, index: u32, run: u16) -> RunMark {
-    match verify(job).map(|v| v.run_identity) {
+    match job.workload.verify().map(|v| v.run_identity) {
         Some(RunIdentity::FromStart) => RunMark {
             written: Some(run),
             required: follows_writer(plan, job, index).then_some(run),
@@ -24,13 +24,6 @@ pub(super) fn of_job(plan: &Plan, job: &Job, index: u32, run: u16) -> RunMark {
         },
         Some(RunIdentity::Off) | None => RunMark::default(),
     }
-}
-
-fn verify(job: &Job) -> Option<&Verify> {
-    let Workload::Block(workload) = &job.workload else {
-        return None;
-    };
-    workload.verify.as_ref()
 }
 
 /// Whether the job waits, through others or not, for one of this run that marks what it writes.

@@ -27,8 +27,17 @@ pub(super) struct Minimum {
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     at: Tick,
+    issued: [u64; 3],
     operations: [u64; 3],
     bytes: [u64; 3],
+}
+
+impl Seen {
+    /// Something of the kind was issued since then, or is still in flight.
+    fn has_worked(&self, kind: Kind, last: &Self) -> bool {
+        let at = kind.index();
+        self.issued[at] > last.issued[at] || self.operations[at] < self.issued[at]
+    }
 }
 
 impl Minimum {
@@ -56,6 +65,7 @@ impl Minimum {
         }
         let seen = Seen {
             at: now,
+            issued: [0, 1, 2].map(|k| live.kinds[k].issued.get()),
             operations: [0, 1, 2].map(|k| live.kinds[k].completed.get()),
             bytes: [0, 1, 2].map(|k| live.kinds[k].bytes.get()),
         };
@@ -69,8 +79,10 @@ impl Minimum {
         }
         *slot = Some(seen);
         let seconds = self.scale.to_nanos(now.since(last.at)) as f64 / 1e9;
+        let takes_turns = live.kinds.iter().any(|k| k.active().is_some());
         self.kinds
             .iter()
+            .filter(|kind| !takes_turns || seen.has_worked(**kind, &last))
             .find_map(|&kind| self.judge(kind, &last, &seen, seconds))
     }
 

@@ -107,10 +107,11 @@ pub struct RunControl<'a> {
 /// nothing.
 pub fn check(plan: &Plan, control: &RunControl<'_>) -> Vec<(String, Failure)> {
     let mut found = Vec::new();
-    for entry in numbered(plan, 0) {
-        let context = entry.context(control);
+    let entries = numbered(plan, 0);
+    let contexts: Vec<_> = entries.iter().map(|e| e.context(control)).collect();
+    for (entry, context) in entries.iter().zip(&contexts) {
         let failures = match family_of(control, entry.job) {
-            Some(family) => family.check(&context),
+            Some(family) => family.check(context),
             None => vec![failure(
                 "plan",
                 None,
@@ -127,6 +128,16 @@ pub fn check(plan: &Plan, control: &RunControl<'_>) -> Vec<(String, Failure)> {
             .filter_map(record::check)
             .map(|f| (plan.name.clone(), f)),
     );
+    for family in control.families {
+        let of_job = |(index, failure): (u32, Failure)| {
+            let entry = entries.iter().find(|e| e.index == index);
+            (
+                entry.map_or_else(String::new, |e| e.job.name.clone()),
+                failure,
+            )
+        };
+        found.extend(family.check_together(&contexts).into_iter().map(of_job));
+    }
     found.extend(too_many_workers(plan));
     found
 }

@@ -35,25 +35,11 @@ impl Field {
 impl Rule {
     /// Its number in headers; `None` where no header is written.
     pub(super) const fn number(self) -> Option<u16> {
-        Some(match self.method {
-            VerifyMethod::Meta => 1,
-            VerifyMethod::Md5 => 2,
-            VerifyMethod::Crc64 => 3,
-            VerifyMethod::Crc32 => 4,
-            VerifyMethod::Crc32c => 5,
-            VerifyMethod::Crc16 => 7,
-            VerifyMethod::Crc7 => 8,
-            VerifyMethod::Sha256 => 9,
-            VerifyMethod::Sha512 => 10,
-            VerifyMethod::Sha3_224 => 11,
-            VerifyMethod::Sha3_256 => 12,
-            VerifyMethod::Sha3_384 => 13,
-            VerifyMethod::Sha3_512 => 14,
-            VerifyMethod::Xxhash => 15,
-            VerifyMethod::Sha1 => 16,
-            VerifyMethod::PatternHeader => 17,
-            VerifyMethod::Pattern | VerifyMethod::Null => return None,
-        })
+        if self.method.has_header() {
+            Some(self.method.number())
+        } else {
+            None
+        }
     }
 
     /// Bytes of its field.

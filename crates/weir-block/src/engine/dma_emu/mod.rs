@@ -97,7 +97,7 @@ pub(super) const ENTRY: Entry = Entry {
             ),
         ],
         synchronous: false,
-        acts_on: ActsOn::Size,
+        acts_on: ActsOn::Memory,
     },
     availability: || Availability::Ready,
     is_inline: |_| false,

@@ -4,6 +4,7 @@
 use weir_schema::{BlockWorkload, Failure, Finding, Job, Kind, Plan, RunResult, Workload};
 
 use super::entry::{Formats, members};
+use super::mismatch::mismatches;
 use super::numbers::{Unit, scaled};
 use super::{Options, errno_of, verror, version_text};
 use crate::fio::words::word;
@@ -85,6 +86,9 @@ pub(crate) fn failed_workers(result: &RunResult) -> usize {
 pub fn complaints(result: &RunResult) -> String {
     let mut out = String::new();
     for job in result.jobs() {
+        job.workers
+            .iter()
+            .for_each(|worker| out.push_str(&mismatches(worker)));
         let Some(failure) = &job.failure else {
             continue;
         };

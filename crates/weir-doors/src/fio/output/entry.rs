@@ -101,8 +101,9 @@ impl<'a> Entry<'a> {
     }
 
     pub(super) fn goes_on(&self) -> bool {
-        let go_on = self.job.errors.go_on;
-        go_on.read || go_on.write || go_on.trim
+        let errors = &self.job.errors;
+        let go_on = errors.go_on;
+        go_on.read || go_on.write || go_on.trim || errors.go_on_mismatch
     }
 
     /// The entry's data kinds with their names in reports.

@@ -13,6 +13,7 @@ mod entry;
 mod figures;
 mod json;
 mod latency;
+mod mismatch;
 mod normal;
 mod numbers;
 #[cfg(test)]
@@ -84,8 +85,13 @@ fn errno_of(failure: &Failure) -> i32 {
 /// Place, cause and text of a failure, in the shape of fio's error lines.
 fn verror(failure: &Failure) -> String {
     let place = failure.target.as_deref().unwrap_or("-");
+    let verified = if failure.cause == "mismatch" {
+        " (data verification failed)"
+    } else {
+        ""
+    };
     format!(
-        "file:{place}, func={}, error={}",
+        "file:{place}, func={}, error={}{verified}",
         failure.cause,
         strerror(errno_of(failure))
     )

@@ -207,6 +207,7 @@ pub(crate) fn result(groups: Vec<Vec<(Job, Vec<WorkerResult>)>>) -> RunResult {
         schema: RESULT_SCHEMA.to_owned(),
         weir_version: "1.2.3".to_owned(),
         started_unix_ns: 1_795_242_338_250_000_000,
+        run_id: 1,
         duration_ns: Nanos::from_millis(2000),
         complete: true,
         ended_by: None,

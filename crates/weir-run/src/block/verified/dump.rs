@@ -1,4 +1,5 @@
-//! Dumps: a bad interval as it was read, and as it should be, in files beside each other.
+//! Dumps: a bad interval as it was read and, unless its header is bad, as it should be, in files
+//! beside each other.
 
 use std::path::PathBuf;
 
@@ -17,7 +18,7 @@ impl Dumps {
         Self { directory }
     }
 
-    /// Stores both; the names of the files that could be written.
+    /// Stores them; the names of the files that could be written.
     pub(super) fn store(
         &self,
         target: &str,
@@ -31,7 +32,7 @@ impl Dumps {
             FailedCheck::Data | FailedCheck::Pattern | FailedCheck::Method => {
                 vec![(name("received"), found), (name("expected"), wanted)]
             }
-            _ => vec![(name("hdr_fail"), found), (name("expected"), wanted)],
+            _ => vec![(name("hdr_fail"), found)],
         };
         let stored = files
             .into_iter()
