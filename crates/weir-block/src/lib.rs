@@ -10,6 +10,7 @@
 mod engine;
 mod family;
 mod memory;
+mod place;
 mod ready;
 mod target;
 mod verify;

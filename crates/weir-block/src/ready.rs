@@ -14,16 +14,15 @@ use weir_run::{
 use weir_schema::catalogue::{ActsOn, NameUse};
 use weir_schema::{
     BlockWorkload, DeviceFacts, Failure, FileNames, Finding, Job, Kind as DataKind, Mismatch, Mix,
-    Placement, Preallocate, ShareCpus, Size,
+    Preallocate, Size,
 };
-use weir_sys::CpuList;
-use weir_sys::pin::{nice, set_affinity, set_nice};
 use weir_units::Bytes;
 
 use crate::engine::dma_emu::{self, Cards};
 use crate::engine::{Entry, FileName, Note, Notes, Ride, Setup, SlotMemory, Target, sync_all};
 use crate::family::{check_direct, guard, is_removable, layouts};
 use crate::memory::{self, buffers};
+use crate::place::settle;
 use crate::target::{
     Kind, Layout, Part, Sites, devices, disks, lay_out, open_all, spoilers, survey, warm, writes,
 };
@@ -150,6 +149,21 @@ impl Ready {
         parts.into_iter().flatten().map(name).collect()
     }
 
+    /// Where the source may go: zones follow each other beyond the region, to the target's end.
+    fn grounds(&self, clone: u32) -> Vec<Extent> {
+        let mut extents = self.extents(clone);
+        if self.workload.access.zones.is_none() {
+            return extents;
+        }
+        let parts = self.found.parts.get(clone as usize);
+        for (extent, part) in extents.iter_mut().zip(parts.into_iter().flatten()) {
+            let site = &self.found.list[part.site];
+            let end = site.length.max(site.end);
+            extent.length = extent.length.max(end.saturating_sub(extent.start));
+        }
+        extents
+    }
+
     fn limits(&self, extents: &[Extent]) -> Limits {
         let bounds = &self.job.bounds;
         let block = memory::smallest_block(&self.workload).max(1);
@@ -201,7 +215,7 @@ impl Ready {
         )?;
         build(Recipe {
             workload: &self.workload,
-            extents: &extents,
+            extents: &self.grounds(seat.clone),
             seed: seat.seed,
             worker: seat.number,
             limits: self.limits(&extents),
@@ -280,7 +294,7 @@ impl Prepared for Ready {
     }
 
     fn work(&self, seat: &mut Seat<'_>) -> Result<LoopStop, Failure> {
-        settle(&self.job.placement, seat.clone)?;
+        let _kept = settle(&self.job.placement, seat.clone)?;
         let source = self.source(seat)?;
         let depth = self.depth();
         let held = self.targets.get(seat.clone as usize);
@@ -474,28 +488,8 @@ fn open(
     let mut all = Vec::with_capacity(found.parts.len());
     for parts in &found.parts {
         let targets = open_all(&found.list, layouts, parts, workload, entry.opens)?;
-        warm(&found.list, parts, &targets, workload.targets.open)?;
+        warm(&found.list, parts, &targets, workload)?;
         all.push(targets);
     }
     Ok(all)
-}
-
-/// Puts the calling thread where the plan wants it.
-fn settle(placement: &Placement, clone: u32) -> Result<(), Failure> {
-    let refused = |error: weir_sys::SysError| failure("placement", None, error.to_string());
-    if let Some(cpus) = &placement.cpus {
-        let own: CpuList = match placement.share {
-            ShareCpus::Shared => cpus.iter().copied().collect(),
-            ShareCpus::Split => {
-                let turn = clone as usize % cpus.len().max(1);
-                cpus.get(turn).copied().into_iter().collect()
-            }
-        };
-        set_affinity(&own).map_err(refused)?;
-    }
-    if placement.nice != 0 {
-        let now = nice().map_err(refused)?;
-        set_nice(now + placement.nice).map_err(refused)?;
-    }
-    Ok(())
 }

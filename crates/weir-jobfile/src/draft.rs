@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 
 use weir_schema::{
-    Bounds, Content, CreatePolicy, Depth, Distribution, ErrorPolicy, Flush, Generator, Memory,
-    OpenMode, PerKind, Placement, Recording, Region, SequencerStep, Setting, SplitEntry, Thinktime,
-    Verify,
+    Bounds, Content, CreatePolicy, Depth, Distribution, ErrorPolicy, FileService, Flush, Generator,
+    Kind, Memory, OpenMode, PerKind, Placement, Recording, Region, SequencerStep, Setting,
+    SplitEntry, Thinktime, Verify,
 };
 use weir_units::{Bytes, Nanos, Percent};
 
@@ -45,6 +45,9 @@ pub(crate) struct Draft {
     pub remove_after: bool,
     pub create: CreatePolicy,
     pub open: OpenMode,
+    pub service: FileService,
+    pub append: bool,
+    pub opened_below: Vec<String>,
     pub region: Region,
     pub direction: Direction,
     pub random: bool,
@@ -57,6 +60,8 @@ pub(crate) struct Draft {
     pub generator: Generator,
     pub map: bool,
     pub align: Option<PerKind<Option<u64>>>,
+    pub zones: StridedZones,
+    pub replay: ReplayDraft,
     pub seed: Seed,
     pub sizes: Sizes,
     pub content: Content,
@@ -74,6 +79,8 @@ pub(crate) struct Draft {
     pub stonewall: bool,
     pub new_group: bool,
     pub wait_for: Option<String>,
+    pub command_before: Option<String>,
+    pub command_after: Option<String>,
     pub merge: bool,
     pub hidden: bool,
     pub exit_all: bool,
@@ -150,6 +157,41 @@ pub(crate) struct Rates {
     pub cycle: Nanos,
 }
 
+/// What the words about strided zones say.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StridedZones {
+    pub on: bool,
+    pub bytes: u64,
+    pub range: u64,
+    pub skip: u64,
+}
+
+/// What the words about recorded patterns say.
+#[derive(Clone, Debug)]
+pub(crate) struct ReplayDraft {
+    pub path: Option<String>,
+    pub no_pauses: bool,
+    pub onto: Option<String>,
+    pub divide_offsets: u32,
+    pub align: u64,
+    pub time_percent: u32,
+    pub leave_out: Vec<Kind>,
+}
+
+impl Default for ReplayDraft {
+    fn default() -> Self {
+        Self {
+            path: None,
+            no_pauses: false,
+            onto: None,
+            divide_offsets: 1,
+            align: 0,
+            time_percent: 100,
+            leave_out: Vec::new(),
+        }
+    }
+}
+
 /// What `exitall` stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitWhat {
@@ -193,8 +235,12 @@ impl Draft {
             },
             open: OpenMode {
                 drop_cache: true,
+                advice: weir_schema::Advice::Pattern,
                 ..OpenMode::default()
             },
+            service: FileService::default(),
+            append: false,
+            opened_below: Vec::new(),
             region: Region::default(),
             direction: Direction::Read,
             random: false,
@@ -207,6 +253,8 @@ impl Draft {
             generator: Generator::Xoshiro,
             map: true,
             align: None,
+            zones: StridedZones::default(),
+            replay: ReplayDraft::default(),
             seed: Seed {
                 repeat: true,
                 repeat_all: false,
@@ -221,6 +269,7 @@ impl Draft {
                 compress_percent: 0,
                 compress_chunk_bytes: Bytes(512),
                 dedupe_percent: 0,
+                dedupe_set_percent: None,
             },
             scramble: None,
             depth: Depth::default(),
@@ -241,6 +290,8 @@ impl Draft {
             stonewall: false,
             new_group: false,
             wait_for: None,
+            command_before: None,
+            command_after: None,
             merge: false,
             hidden: false,
             exit_all: false,

@@ -6,14 +6,15 @@
 use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_schema::{
     Access, BlockSize, BlockSizes, BlockWorkload, Bounds, Content, Distribution, EngineChoice,
-    ExitAll, FileNames, Job, Kind, MinimumRate, Mix, Pacing, PerKind, Recording, Schedule, Size,
-    Start, StartDelay, Targets, Timing, Verify, VerifyMethod, Word, Workload,
+    ExitAll, FileNames, Job, Kind, MinimumRate, Mix, Pacing, PerKind, Recording, Replay, Schedule,
+    ShellCommand, Size, Start, StartDelay, Targets, Timing, Verify, VerifyMethod, Word, Workload,
+    Zones,
 };
 use weir_units::{Bytes, BytesPerSec, Iops, QueueDepth};
 
 use crate::Door;
 use crate::diagnostic::Fault;
-use crate::draft::{Direction, Draft, ExitWhat, Rates};
+use crate::draft::{Direction, Draft, ExitWhat, Rates, ReplayDraft};
 use crate::report::Report;
 
 /// A conflict and the options that it is about.
@@ -45,6 +46,8 @@ pub(crate) fn finish(
     let verify = verify(&draft, engine, report);
     draft.steer.note_idle(&draft.name, report);
     let (min_ns, max_ns) = draft.delay;
+    let before = command(&draft.name, "prerun", draft.command_before.as_deref());
+    let after = command(&draft.name, "postrun", draft.command_after.as_deref());
     Ok(Job {
         name: draft.name,
         description: draft.description,
@@ -55,6 +58,8 @@ pub(crate) fn finish(
             barrier: draft.stonewall,
             wait_for: draft.wait_for,
             delay: (max_ns.0 > 0).then_some(StartDelay { min_ns, max_ns }),
+            before,
+            after,
         },
         workload: Workload::Block(Box::new(BlockWorkload {
             mix,
@@ -118,6 +123,14 @@ fn conflicts(draft: &Draft, engine: &EngineInfo, sizes: &BlockSizes) -> Vec<Conf
     verify_conflicts(draft, &mut found);
     found.extend(draft.steer.conflicts());
     size_conflicts(draft, engine, sizes, &mut found);
+    if draft.zones.on && draft.zones.bytes == 0 {
+        found.push((
+            conflict("`zonemode=strided` needs a zonesize")
+                .label("how much of each zone?")
+                .peer("fio: --zonesize must be specified when using --zonemode=strided."),
+            &["zonemode"],
+        ));
+    }
     found
 }
 
@@ -351,13 +364,51 @@ fn access(draft: &Draft, report: &mut Report) -> Access {
         steps: draft.steps,
         align_bytes: align,
         seed: draft.seed.value(),
+        zones: zones(draft),
+        replay: replay(&draft.replay),
     }
+}
+
+/// What a command says goes where fio puts it; a job named like a device has no directory there.
+fn command(job: &str, when: &str, text: Option<&str>) -> Option<ShellCommand> {
+    Some(ShellCommand {
+        text: text?.to_owned(),
+        output: format!("{}.{when}.txt", job.replace('/', ".")),
+    })
+}
+
+fn zones(draft: &Draft) -> Option<Zones> {
+    let given = draft.zones;
+    let bytes = given.bytes;
+    let range = if given.range == 0 { bytes } else { given.range };
+    given.on.then_some(Zones {
+        bytes: Bytes(bytes),
+        range: Bytes(range),
+        skip: Bytes(given.skip),
+    })
+}
+
+fn replay(given: &ReplayDraft) -> Option<Replay> {
+    Some(Replay {
+        path: given.path.clone()?,
+        no_pauses: given.no_pauses,
+        onto: given.onto.clone(),
+        divide_offsets: given.divide_offsets,
+        align_bytes: Bytes(given.align),
+        time_percent: given.time_percent,
+        leave_out: given.leave_out.clone(),
+    })
 }
 
 fn targets(draft: &Draft, engine: &EngineInfo, read_only: bool) -> Targets {
     let directories = draft.directories.clone();
     let files = if engine.no_target() && draft.filenames.is_empty() {
         FileNames::None
+    } else if !draft.opened_below.is_empty() {
+        FileNames::Below {
+            directories: draft.opened_below.clone(),
+            paths: draft.filenames.clone(),
+        }
     } else if draft.filenames.is_empty() {
         FileNames::Generated {
             pattern: draft.filename_format.clone(),
@@ -379,6 +430,8 @@ fn targets(draft: &Draft, engine: &EngineInfo, read_only: bool) -> Targets {
         open,
         remove_after: draft.remove_after,
         allow_mounted_write: draft.allow_mounted_write,
+        service: draft.service,
+        append: draft.append,
     }
 }
 

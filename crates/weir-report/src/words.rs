@@ -172,6 +172,7 @@ fn target(files: &FileNames) -> String {
     match files {
         FileNames::Listed { paths, .. } => paths.join(":"),
         FileNames::Generated { pattern, .. } => pattern.clone(),
+        FileNames::Below { directories, .. } => directories.join(":"),
         FileNames::None => String::new(),
     }
 }

@@ -45,6 +45,7 @@ pub(crate) fn loop_plan(job: &Job, slots: u32) -> LoopPlan {
         ignore: [read, write.clone(), trim, write],
         until_full: job.bounds.until_full,
         response: is_open_loop(job),
+        no_overlap: depth.no_overlap && slots > 1,
     }
 }
 
@@ -82,7 +83,8 @@ pub fn measured(job: &Job, inline: bool) -> [Option<Measured>; KINDS] {
 }
 
 fn flushes(workload: &BlockWorkload) -> bool {
-    workload.flush.fsync_every.is_some() || workload.flush.fdatasync_every.is_some()
+    let flush = &workload.flush;
+    flush.fsync_every.is_some() || flush.fdatasync_every.is_some() || flush.range.is_some()
 }
 
 /// The pacing of a worker.

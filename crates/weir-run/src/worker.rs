@@ -54,6 +54,8 @@ pub struct LoopPlan {
     pub until_full: bool,
     /// Latency counts from the intended start too.
     pub response: bool,
+    /// An operation waits until none in flight touches the same bytes.
+    pub no_overlap: bool,
 }
 
 impl Default for LoopPlan {
@@ -73,6 +75,7 @@ impl Default for LoopPlan {
             ignore: Default::default(),
             until_full: false,
             response: false,
+            no_overlap: false,
         }
     }
 }

@@ -21,9 +21,9 @@ pub use facts::{ClockFacts, ClockSource, DeviceFacts, DiskCounters, HostFacts, I
 pub use load::{PLAN_SCHEMA, RESULT_SCHEMA, SchemaError, json_schemas};
 pub use log::{Log, Logged, TotalLog};
 pub use plan::{
-    Bounds, Depth, EngineChoice, ErrorPolicy, ExitAll, Flow, Group, Job, Memory, MemoryKind,
-    MinimumRate, Pacing, Placement, Plan, Recording, Schedule, Setting, ShareCpus, Start,
-    StartDelay, Thinktime, Timing, Trace, Word,
+    Bounds, Depth, EngineChoice, ErrorPolicy, ExitAll, Flow, Group, IoPriority, Job, Memory,
+    MemoryKind, MemoryNodes, MinimumRate, Pacing, Placement, Plan, Recording, Schedule, Setting,
+    ShareCpus, ShellCommand, Start, StartDelay, Thinktime, Timing, Trace, Word,
 };
 pub use result::{
     Confidence, CpuUse, DepthUse, EndedBy, Failure, Finding, GroupResult, JobResult, KindResult,
@@ -38,7 +38,8 @@ pub use verify::{
 };
 pub use warning::{WARNING_IDS, Warning};
 pub use workload::{
-    Access, BlockSize, BlockSizes, BlockWorkload, Content, CreatePolicy, Distribution, FileNames,
-    Flush, Generator, HotZone, Kind, Mix, OpenMode, PerKind, Preallocate, Region, SequencerStep,
-    Size, SplitEntry, Targets, Workload,
+    Access, Advice, BlockSize, BlockSizes, BlockWorkload, Content, CreatePolicy, Distribution,
+    FileNames, FileOrder, FileService, Flush, Generator, HotZone, Kind, Lifetime, Mix, OpenMode,
+    PerKind, Preallocate, RangeFlush, Region, Replay, SequencerStep, Size, SplitEntry, Targets,
+    Workload, Zones,
 };

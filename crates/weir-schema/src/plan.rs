@@ -120,6 +120,22 @@ pub struct Start {
     pub wait_for: Option<String>,
     /// Counted from the start of the program.
     pub delay: Option<StartDelay>,
+    /// What each worker runs before it begins.
+    #[serde(default)]
+    pub before: Option<ShellCommand>,
+    /// What each worker runs when it has ended.
+    #[serde(default)]
+    pub after: Option<ShellCommand>,
+}
+
+/// A command for the shell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShellCommand {
+    /// Its text.
+    pub text: String,
+    /// The file that gets what it says.
+    pub output: String,
 }
 
 /// A pause before the start: fixed when both bounds are equal, else drawn between them.
@@ -169,6 +185,9 @@ pub struct Depth {
     pub reap_max: u32,
     /// New operations are issued when no more than this are in flight.
     pub refill_below: Option<u32>,
+    /// An operation waits until none in flight touches the same bytes.
+    #[serde(default)]
+    pub no_overlap: bool,
 }
 
 impl Default for Depth {
@@ -179,6 +198,7 @@ impl Default for Depth {
             reap_min: 1,
             reap_max: 0,
             refill_below: None,
+            no_overlap: false,
         }
     }
 }
@@ -315,6 +335,54 @@ pub struct Placement {
     pub share: ShareCpus,
     /// Added to the thread's nice value.
     pub nice: i32,
+    /// The CPUs of these memory nodes.
+    #[serde(default)]
+    pub nodes: Option<Vec<u32>>,
+    /// Nodes from which memory comes.
+    #[serde(default)]
+    pub memory: MemoryNodes,
+    /// Priority of the thread's I/O.
+    #[serde(default)]
+    pub io_priority: Option<IoPriority>,
+    /// Memory to keep from everybody else, per worker.
+    #[serde(default)]
+    pub lock_bytes: Bytes,
+}
+
+/// Nodes from which memory comes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "name", rename_all = "snake_case")]
+pub enum MemoryNodes {
+    /// As the process started.
+    #[default]
+    Default,
+    /// The node of the CPU that touches a page first.
+    Local,
+    /// This one first.
+    Prefer {
+        /// Which.
+        node: u32,
+    },
+    /// These alone.
+    Bind {
+        /// Which.
+        nodes: Vec<u32>,
+    },
+    /// These in turn.
+    Interleave {
+        /// Which.
+        nodes: Vec<u32>,
+    },
+}
+
+/// Priority of I/O as `ioprio_set(2)` takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IoPriority {
+    /// 0: none, 1: real time, 2: best effort, 3: idle.
+    pub class: u8,
+    /// 0 (highest) to 7.
+    pub level: u8,
 }
 
 /// How clones share the allowed CPUs.
@@ -400,6 +468,9 @@ pub struct Recording {
     /// Logs of rates and latencies.
     #[serde(default)]
     pub logs: Vec<Log>,
+    /// File that gets the operations, so that they can be carried out again.
+    #[serde(default)]
+    pub pattern: Option<String>,
 }
 
 impl Default for Recording {
@@ -422,6 +493,7 @@ impl Default for Recording {
             disk_counters: true,
             trace: None,
             logs: Vec::new(),
+            pattern: None,
         }
     }
 }
@@ -458,6 +530,9 @@ pub struct ErrorPolicy {
     /// Blocks that fail verification are listed and the job goes on.
     #[serde(default)]
     pub go_on_mismatch: bool,
+    /// Failed operations are told about even where the job goes on.
+    #[serde(default)]
+    pub tell: bool,
 }
 
 /// What the end of a job stops.

@@ -207,6 +207,44 @@ pub struct Access {
     pub align_bytes: Option<PerKind<Bytes>>,
     /// Seed of all streams; clones and jobs get their own streams from it.
     pub seed: u64,
+    /// The region is walked zone by zone.
+    #[serde(default)]
+    pub zones: Option<Zones>,
+    /// The operations are those of a recorded pattern: files, kinds, offsets, sizes and times.
+    #[serde(default)]
+    pub replay: Option<Replay>,
+}
+
+/// A recorded pattern and how it is carried out again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Replay {
+    /// The file that holds it.
+    pub path: String,
+    /// As fast as possible instead of at the recorded times.
+    pub no_pauses: bool,
+    /// Every operation goes to this file or device.
+    pub onto: Option<String>,
+    /// Offsets are divided by this.
+    pub divide_offsets: u32,
+    /// Offsets are rounded down to this.
+    pub align_bytes: Bytes,
+    /// Recorded pauses in percent.
+    pub time_percent: u32,
+    /// Operations of these kinds are left out.
+    pub leave_out: Vec<Kind>,
+}
+
+/// Zones of a region, one after the other with gaps between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Zones {
+    /// Bytes moved in a zone before the next one.
+    pub bytes: Bytes,
+    /// Length of a zone, over which random offsets spread.
+    pub range: Bytes,
+    /// Bytes between the end of a zone and the start of the next.
+    pub skip: Bytes,
 }
 
 /// How a count of operations per position is used.
@@ -382,6 +420,12 @@ pub struct Targets {
     pub remove_after: bool,
     /// Writing to a mounted or held device is allowed.
     pub allow_mounted_write: bool,
+    /// In which order several files are served.
+    #[serde(default)]
+    pub service: FileService,
+    /// Begin at the end of each file instead of its start.
+    #[serde(default)]
+    pub append: bool,
 }
 
 /// Names of the targets.
@@ -403,6 +447,13 @@ pub enum FileNames {
         directories: Vec<String>,
         /// Files per clone.
         count: u32,
+    },
+    /// Every file in these directories and below, shared by all clones.
+    Below {
+        /// Directories.
+        directories: Vec<String>,
+        /// Paths that come first.
+        paths: Vec<String>,
     },
     /// The engine needs no target.
     None,
@@ -464,6 +515,83 @@ pub struct OpenMode {
     pub read_first: bool,
     /// Refuse every write, absolutely.
     pub read_only: bool,
+    /// What the kernel is told about the order of offsets.
+    #[serde(default)]
+    pub advice: Advice,
+    /// What the kernel is told about how long written data will stay.
+    #[serde(default)]
+    pub lifetime: Option<Lifetime>,
+}
+
+/// Advice to the kernel about the order of offsets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Advice {
+    /// None.
+    #[default]
+    None,
+    /// What the job does.
+    Pattern,
+    /// Random.
+    Random,
+    /// Sequential.
+    Sequential,
+}
+
+/// How long written data is expected to stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Lifetime {
+    /// Nothing can be said about it.
+    None,
+    /// Short.
+    Short,
+    /// Medium.
+    Medium,
+    /// Long.
+    Long,
+    /// Extremely long.
+    Extreme,
+}
+
+/// In which order the files of a job are served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FileService {
+    /// Which file is next.
+    pub order: FileOrder,
+    /// Operations on a file before the next one is chosen (1 when absent).
+    pub run: Option<u32>,
+    /// Files in use at a time; all when absent. The next one comes into use when one is done.
+    pub at_once: Option<u32>,
+}
+
+/// Which file is next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "name", rename_all = "snake_case")]
+pub enum FileOrder {
+    /// One after the other, in turn.
+    #[default]
+    InTurn,
+    /// One is finished before the next is begun.
+    Sequential,
+    /// Any, all alike.
+    Uniform,
+    /// By Zipf's law.
+    Zipf {
+        /// Exponent.
+        theta: f64,
+    },
+    /// By the Pareto distribution.
+    Pareto {
+        /// Skew, 0 < h < 1.
+        h: f64,
+    },
+    /// Gaussian around the middle of the list.
+    Normal {
+        /// Standard deviation in percent of the list.
+        deviation_percent: f64,
+    },
 }
 
 /// What buffers hold.
@@ -484,6 +612,10 @@ pub struct Content {
     pub compress_chunk_bytes: Bytes,
     /// Share of blocks that repeat an earlier one.
     pub dedupe_percent: u8,
+    /// Repeated blocks come from a fixed set of this share of what is written, not from the
+    /// recent ones.
+    #[serde(default)]
+    pub dedupe_set_percent: Option<u8>,
 }
 
 /// Flushes.
@@ -498,4 +630,21 @@ pub struct Flush {
     pub fsync_at_end: bool,
     /// fsync at each close.
     pub fsync_on_close: bool,
+    /// Flushes of the range that was written since the last one.
+    #[serde(default)]
+    pub range: Option<RangeFlush>,
+}
+
+/// `sync_file_range` over what was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RangeFlush {
+    /// After so many writes.
+    pub every: u32,
+    /// Wait for what is being written out already.
+    pub wait_before: bool,
+    /// Begin to write out.
+    pub write: bool,
+    /// Wait for what was begun.
+    pub wait_after: bool,
 }

@@ -23,6 +23,7 @@ pub mod memory;
 pub mod mempolicy;
 pub mod mounts;
 pub mod pin;
+pub mod priority;
 pub mod topology;
 pub mod tree;
 pub mod usage;

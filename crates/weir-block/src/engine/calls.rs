@@ -8,15 +8,18 @@
     reason = "memory named by address, and ioctls that rustix does not wrap"
 )]
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 use rustix::ioctl::{NoArg, Setter, ioctl, opcode};
 use weir_run::block::{BlockOp, Verb};
+use weir_schema::Lifetime;
 
 use super::Target;
 
+/// `fcntl(2)` for the hint of an inode.
+const F_SET_RW_HINT: libc::c_int = 1024 + 12;
 const BLKDISCARD: rustix::ioctl::Opcode = opcode::none(0x12, 119);
 const BLKFLSBUF: rustix::ioctl::Opcode = opcode::none(0x12, 97);
 
@@ -47,6 +50,7 @@ pub(super) fn other(target: &Target, op: &BlockOp) -> i64 {
     let (done, length) = match op.verb {
         Verb::Sync => (rustix::fs::fsync(file), 0),
         Verb::DataSync => (rustix::fs::fdatasync(file), 0),
+        Verb::RangeSync { flags } => (sync_range(target, op, flags), 0),
         Verb::Trim => (discard(target, op.offset, u64::from(op.length)), op.length),
         Verb::Read | Verb::Write => (Err(Errno::INVAL), 0),
     };
@@ -64,6 +68,40 @@ fn discard(target: &Target, offset: u64, length: u64) -> Result<(), Errno> {
     }
     let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     rustix::fs::fallocate(file, hole, offset, length)
+}
+
+/// Flushes a range of the page cache.
+fn sync_range(target: &Target, op: &BlockOp, flags: u8) -> Result<(), Errno> {
+    let file = target.file.as_raw_fd();
+    let (start, length) = (op.offset.cast_signed(), i64::from(op.range));
+    // SAFETY: the call takes numbers and an open descriptor, and touches no memory of ours.
+    let result = unsafe { libc::sync_file_range(file, start, length, u32::from(flags)) };
+    checked(result)
+}
+
+fn checked(result: libc::c_int) -> Result<(), Errno> {
+    if result == 0 {
+        return Ok(());
+    }
+    let error = std::io::Error::last_os_error();
+    Err(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+}
+
+/// Tells the kernel how long data written to this file will stay.
+///
+/// # Errors
+/// The kernel or the file system knows no such hint.
+pub(crate) fn set_lifetime(file: BorrowedFd<'_>, lifetime: Lifetime) -> Result<(), Errno> {
+    let hint: u64 = match lifetime {
+        Lifetime::None => 1,
+        Lifetime::Short => 2,
+        Lifetime::Medium => 3,
+        Lifetime::Long => 4,
+        Lifetime::Extreme => 5,
+    };
+    // SAFETY: the call reads one 64-bit number, which outlives it.
+    let result = unsafe { libc::fcntl(file.as_raw_fd(), F_SET_RW_HINT, &raw const hint) };
+    checked(result)
 }
 
 /// Flushes data and metadata of an open target.

@@ -28,7 +28,7 @@ use weir_schema::catalogue::{Catalogue, EngineInfo, SettingInfo, SettingKind};
 use weir_schema::{EngineChoice, Failure};
 use weir_sys::Availability;
 
-pub(crate) use calls::{drop_device_cache, sync_all};
+pub(crate) use calls::{drop_device_cache, set_lifetime, sync_all};
 
 /// Every engine: one line each.
 const REGISTRY: &[&Entry] = &[

@@ -33,6 +33,23 @@ pub(crate) fn names(files: &FileNames, job: &str, clone: u32, base: &Path) -> Ve
         FileNames::Listed { paths, directories } => {
             paths.iter().map(|path| named(directories, path)).collect()
         }
+        FileNames::Below { directories, paths } => {
+            let mut all: Vec<Named> = paths.iter().map(|path| named(&[], path)).collect();
+            for directory in directories {
+                let found = below(&base.join(directory));
+                all.extend(found.into_iter().map(|path| {
+                    Named {
+                        shown: path
+                            .strip_prefix(base)
+                            .unwrap_or(&path)
+                            .to_string_lossy()
+                            .into_owned(),
+                        path,
+                    }
+                }));
+            }
+            all
+        }
         FileNames::Generated {
             pattern,
             directories,
@@ -53,6 +70,28 @@ pub(crate) fn names(files: &FileNames, job: &str, clone: u32, base: &Path) -> Ve
                 .collect()
         }
     }
+}
+
+/// Every file and device in a directory and below, in the order of their names. Links to
+/// directories are not followed, so that no circle is walked.
+fn below(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut left = vec![directory.to_owned()];
+    while let Some(directory) = left.pop() {
+        let entries = std::fs::read_dir(&directory)
+            .into_iter()
+            .flatten()
+            .flatten();
+        for entry in entries {
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => left.push(entry.path()),
+                Ok(kind) if kind.is_symlink() && entry.path().is_dir() => {}
+                _ => found.push(entry.path()),
+            }
+        }
+    }
+    found.sort();
+    found
 }
 
 fn is_device(path: &Path) -> bool {

@@ -10,11 +10,11 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{Advice, Mode, OFlags, fadvise};
 use rustix::io::Errno;
 use weir_run::block::Extent;
-use weir_schema::{BlockWorkload, Failure, Kind as DataKind, OpenMode};
+use weir_schema::{Advice as PlannedAdvice, BlockWorkload, Failure, Kind as DataKind, Lifetime};
 
 use super::sites::writes;
 use super::{Kind, Layout, Part, Site};
-use crate::engine::{Opens, Target, drop_device_cache};
+use crate::engine::{Opens, Target, drop_device_cache, set_lifetime};
 
 /// Bytes read at once to warm a cache.
 const CHUNK: usize = 1 << 20;
@@ -121,7 +121,7 @@ fn refused(site: &Site, flags: OFlags, errno: Errno) -> Failure {
     }
 }
 
-/// Drops or fills the page cache of a clone's parts.
+/// Drops or fills the page cache of a clone's parts, and tells the kernel what will come.
 ///
 /// # Errors
 /// What could not be read.
@@ -129,8 +129,9 @@ pub(crate) fn warm(
     sites: &[Site],
     parts: &[Part],
     targets: &[Target],
-    mode: OpenMode,
+    workload: &BlockWorkload,
 ) -> Result<(), Failure> {
+    let mode = workload.targets.open;
     for (part, target) in parts.iter().zip(targets) {
         let site = &sites[part.site];
         if site.kind == Some(Kind::Character) {
@@ -141,8 +142,32 @@ pub(crate) fn warm(
         } else if mode.drop_cache {
             drop_cache(target);
         }
+        advise(target, workload);
+        if let Some(lifetime) = mode.lifetime {
+            give_lifetime(site, target, lifetime)?;
+        }
     }
     Ok(())
+}
+
+/// Advice is best effort.
+fn advise(target: &Target, workload: &BlockWorkload) {
+    let advice = match workload.targets.open.advice {
+        PlannedAdvice::None => return,
+        PlannedAdvice::Pattern if workload.access.random => Advice::Random,
+        PlannedAdvice::Random => Advice::Random,
+        PlannedAdvice::Pattern | PlannedAdvice::Sequential => Advice::Sequential,
+    };
+    let length = NonZeroU64::new(target.extent.length);
+    let _ = fadvise(&target.file, target.extent.start, length, advice);
+}
+
+fn give_lifetime(site: &Site, target: &Target, lifetime: Lifetime) -> Result<(), Failure> {
+    match set_lifetime(target.file.as_fd(), lifetime) {
+        // Kernels and file systems without hints.
+        Ok(()) | Err(Errno::INVAL) => Ok(()),
+        Err(errno) => Err(site.refused("open", "set the lifetime of its data", errno)),
+    }
 }
 
 /// Best effort, as the kernel's own call is: what stays is reported as a warning by its effect.

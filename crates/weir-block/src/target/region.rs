@@ -40,6 +40,8 @@ pub(crate) struct Wish<'a> {
     pub(crate) block: u64,
     /// A full file system ends the job.
     pub(crate) until_full: bool,
+    /// The region begins at the end of a file.
+    pub(crate) append: bool,
     /// Something else ends the job: no size is needed where nothing is moved.
     pub(crate) timed: bool,
 }
@@ -96,7 +98,10 @@ pub(crate) fn place(wish: &Wish<'_>, ground: Ground) -> Result<Extent, Misplaced
         _ => None,
     };
     let whole = whole(wish, ground, asked);
-    let start = start(wish, whole.or(asked).unwrap_or(0))?;
+    let start = match ground {
+        Ground::File { length, .. } if wish.append => length,
+        _ => start(wish, whole.or(asked).unwrap_or(0))?,
+    };
     let length = match (asked, region.size) {
         (Some(length), _) => length,
         (None, Some(Size::Percent(percent))) => share(percent, whole.ok_or(Misplaced::NoSize)?),
@@ -205,6 +210,7 @@ mod tests {
             clone: 0,
             block: 4096,
             until_full: false,
+            append: false,
             timed: false,
         }
     }
@@ -410,6 +416,21 @@ mod tests {
             error.contains("4095 bytes from offset 0 is smaller than a block of 4096"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn an_appending_job_begins_at_the_end_of_the_file() {
+        let region = Region {
+            size: bytes(MIB),
+            ..Region::default()
+        };
+        let appending = Wish {
+            append: true,
+            ..wish(&region)
+        };
+        let placed = place(&appending, WRITE(10_000)).map(|e| (e.start, e.length));
+        assert_eq!(placed, Ok((10_000, MIB)));
+        assert!(place(&appending, READ(10_000)).is_err());
     }
 
     #[test]

@@ -205,6 +205,7 @@ fn wish<'a>(
         clone,
         block: smallest_block(workload),
         until_full: bounds.until_full,
+        append: workload.targets.append,
         timed: bounds.runtime_ns.is_some(),
     }
 }

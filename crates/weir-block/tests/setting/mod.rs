@@ -125,6 +125,8 @@ fn workload(kind: Kind, files: FileNames) -> BlockWorkload {
             steps: 1,
             align_bytes: None,
             seed: 7,
+            zones: None,
+            replay: None,
         },
         sizes: BlockSizes {
             size: PerKind::all(BlockSize::Fixed { bytes: Bytes(4096) }),
@@ -146,6 +148,8 @@ fn workload(kind: Kind, files: FileNames) -> BlockWorkload {
             },
             remove_after: false,
             allow_mounted_write: false,
+            service: weir_schema::FileService::default(),
+            append: false,
         },
         region: Region::default(),
         content: Content {
@@ -156,6 +160,7 @@ fn workload(kind: Kind, files: FileNames) -> BlockWorkload {
             compress_percent: 0,
             compress_chunk_bytes: Bytes(512),
             dedupe_percent: 0,
+            dedupe_set_percent: None,
         },
         flush: Flush::default(),
         verify: None,

@@ -1,6 +1,6 @@
 //! Options about the engine, the queue depth, memory, flushes and where workers run.
 
-use weir_schema::{MemoryKind, ShareCpus};
+use weir_schema::{MemoryKind, RangeFlush, ShareCpus};
 use weir_units::{Bytes, QueueDepth};
 
 use super::record::{Applied, Category, Env, OptionRecord, option};
@@ -8,6 +8,7 @@ use super::{MAX_32, small};
 use crate::diagnostic::Fault;
 use crate::draft::Draft;
 use crate::value::list;
+use crate::value::number::{Scale, number};
 
 fn memory(draft: &mut Draft, word: &str, tail: Option<&str>, _: &Env<'_>) -> Applied {
     draft.memory.kind = match (word, tail) {
@@ -29,6 +30,38 @@ fn memory(draft: &mut Draft, word: &str, tail: Option<&str>, _: &Env<'_>) -> App
 fn sync_mode(draft: &mut Draft, word: &str) {
     draft.open.sync = matches!(word, "sync" | "1");
     draft.open.data_sync = word == "dsync";
+}
+
+/// `wait_before,write,wait_after:N`.
+fn range_flush(draft: &mut Draft, text: &str, _: &Env<'_>) -> Applied {
+    let scale = Scale::Count {
+        kb_base: draft.kb_base,
+    };
+    let (words, count) = text.split_once(':').unwrap_or((text, "1"));
+    let every = small(number(count.trim(), scale)?);
+    let mut range = RangeFlush {
+        every,
+        wait_before: false,
+        write: false,
+        wait_after: false,
+    };
+    for word in words.split(',').map(str::trim) {
+        match word {
+            "wait_before" => range.wait_before = true,
+            "write" => range.write = true,
+            "wait_after" => range.wait_after = true,
+            _ => {
+                return Err(
+                    Fault::value(format!("`{word}` is not a value of `sync_file_range`"))
+                        .label("unknown word")
+                        .help("one of wait_before, write, wait_after")
+                        .piece(word),
+                );
+            }
+        }
+    }
+    draft.flush.range = (every > 0).then_some(range);
+    Ok(())
 }
 
 fn mask(draft: &mut Draft, mask: u64) {
@@ -67,6 +100,10 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .of(Category::Engine)
         .long("Default: iodepth.")
         .integer(0, MAX_32, |d, n| d.depth.refill_below = Some(small(n)).filter(|n| *n > 0)),
+    option("serialize_overlap", "Wait for operations in flight that touch the same bytes")
+        .of(Category::Engine)
+        .tier(2)
+        .bool(|d, on| d.depth.no_overlap = on),
     option("direct", "Bypass the page cache (O_DIRECT)")
         .of(Category::Engine)
         .bool(|d, on| d.open.direct = on),
@@ -86,6 +123,11 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .of(Category::Engine)
         .default("0")
         .integer(0, MAX_32, |d, n| d.flush.fdatasync_every = Some(small(n)).filter(|n| *n > 0)),
+    option("sync_file_range", "sync_file_range over what was written, after so many writes")
+        .of(Category::Engine)
+        .tier(2)
+        .long("`wait_before,write,wait_after:N`; any of the three words.")
+        .text(range_flush),
     option("end_fsync", "fsync when the job ends")
         .of(Category::Engine)
         .bool(|d, on| d.flush.fsync_at_end = on),

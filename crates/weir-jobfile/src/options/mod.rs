@@ -5,10 +5,12 @@
 
 mod content;
 mod engine;
+mod files;
 mod ignored;
 mod log;
 mod pattern;
 mod private;
+mod process;
 mod record;
 mod refused;
 mod report;
@@ -16,6 +18,7 @@ mod steady;
 mod target;
 mod time;
 pub(crate) mod verify;
+mod zones;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -23,12 +26,15 @@ use std::sync::LazyLock;
 pub(crate) use record::{Apply, Env};
 pub use record::{Category, OptionRecord, Scope, Support, ValueKind};
 
-static TABLES: [&[OptionRecord]; 12] = [
+static TABLES: [&[OptionRecord]; 15] = [
     target::RECORDS,
+    files::RECORDS,
     pattern::RECORDS,
+    zones::RECORDS,
     content::RECORDS,
     engine::RECORDS,
     private::RECORDS,
+    process::RECORDS,
     time::RECORDS,
     verify::RECORDS,
     steady::RECORDS,

@@ -3,7 +3,7 @@
 use weir_schema::{Preallocate, Size};
 use weir_units::Bytes;
 
-use super::record::{OptionRecord, option, refused};
+use super::record::{OptionRecord, option};
 use super::small;
 use crate::diagnostic::Fault;
 use crate::value::{list, number::Scale};
@@ -56,7 +56,6 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .default("1")
         .long("The size is split evenly over them unless filesize is given.")
         .integer(1, 1 << 20, |d, n| d.file_count = small(n)),
-    refused("openfiles", "Files open at the same time", "all files stay open; nrfiles sets how many there are"),
     option("size", "Bytes of the region that a job uses")
         .long("Over all files of the job, or a share of the file or device in percent.")
         .size(1, |d, s| d.region.size = Some(s)),
@@ -136,10 +135,4 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .bool(|d, on| d.open.drop_cache = on)
         .default("1"),
     option("unlink", "Remove the job's own files afterwards").bool(|d, on| d.remove_after = on),
-    refused(
-        "unlink_each_loop",
-        "Remove and lay out again at each loop",
-        "files are removed once, after the job, with unlink=1",
-    )
-    .neutral(&["0"]),
 ];

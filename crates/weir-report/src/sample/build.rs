@@ -253,6 +253,8 @@ fn workload(mix: Mix, block: u64) -> BlockWorkload {
             steps: 1,
             align_bytes: None,
             seed: 1,
+            zones: None,
+            replay: None,
         },
         sizes: BlockSizes {
             size: PerKind::all(BlockSize::Fixed {
@@ -279,6 +281,8 @@ fn workload(mix: Mix, block: u64) -> BlockWorkload {
             },
             remove_after: false,
             allow_mounted_write: false,
+            service: weir_schema::FileService::default(),
+            append: false,
         },
         region: Region::default(),
         content: Content {
@@ -289,6 +293,7 @@ fn workload(mix: Mix, block: u64) -> BlockWorkload {
             compress_percent: 0,
             compress_chunk_bytes: Bytes(4096),
             dedupe_percent: 0,
+            dedupe_set_percent: None,
         },
         flush: Flush::default(),
         verify: None,

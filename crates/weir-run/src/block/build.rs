@@ -13,8 +13,11 @@ use weir_units::Bytes;
 use crate::block::Extent;
 use crate::block::buffers::Buffers;
 use crate::block::fixed::FixedSource;
-use crate::block::general::{Flushes, GeneralSource, Target};
+use crate::block::flushes::Flushes;
+use crate::block::general::{GeneralSource, Target};
 use crate::block::op::Verb;
+use crate::block::service::Service;
+use crate::block::strided::Strided;
 use crate::block::verified::{
     History, Inspector, Kept, Redrawn, Verification, VerifiedSource, interval,
 };
@@ -207,13 +210,19 @@ fn fixed_length(
         return None;
     };
     let access = &workload.access;
-    let flushes = workload.flush.fsync_every.is_some() || workload.flush.fdatasync_every.is_some();
+    let flush = &workload.flush;
+    let flushes =
+        flush.fsync_every.is_some() || flush.fdatasync_every.is_some() || flush.range.is_some();
     let plain_random = !access.random
         || (access.distribution == PlannedDistribution::Uniform
             && access.generator == Generator::Xoshiro
             && *access.random_percent.of(kind) == 100
             && access.align_bytes.is_none_or(|a| a.of(kind).0 == bytes));
-    let plain = extents.len() == 1 && !flushes && access.steps <= 1 && access.skip_bytes == 0;
+    let plain = extents.len() == 1
+        && !flushes
+        && access.steps <= 1
+        && access.skip_bytes == 0
+        && access.zones.is_none();
     (plain && plain_random).then_some((verb, u32::try_from(bytes).ok()?))
 }
 
@@ -372,28 +381,51 @@ fn drawn(
             index,
             extent,
             walk,
-            over: false,
         });
     }
     let shares = [mix.read_percent, mix.write_percent, mix.trim_percent].map(u32::from);
-    let flush = workload.flush;
+    let count = targets.len();
     Ok(GeneralSource {
         mix: Mix::new(shares, streams.mix())?,
         sizes: Sizes::new(rules, streams.sizes())?,
         targets,
-        turn: 0,
+        service: Service::new(&workload.targets.service, count, streams)?,
         bytes_left: recipe.limits.bytes,
         operations_left: recipe.limits.operations,
         smallest,
-        flushes: Flushes::new(flush.fsync_every, flush.fdatasync_every),
+        flushes: Flushes::new(&workload.flush, count),
         rewrite_trimmed: mix.trim_then_write,
         rewrite: None,
-        last_target: 0,
         buffers,
     })
 }
 
+/// The walk over a target, zone by zone if it has zones.
 fn walk(
+    workload: &BlockWorkload,
+    rules: &[SizeRule; 3],
+    extent: Extent,
+    smallest: u64,
+    seed: u64,
+    streams: Streams,
+    target: u32,
+) -> Result<Walk, BuildError> {
+    let Some(zones) = workload.access.zones else {
+        return plain_walk(workload, rules, extent, smallest, seed, streams, target);
+    };
+    let first = Extent {
+        length: zones.range.0.min(extent.length),
+        ..extent
+    };
+    let inner = plain_walk(workload, rules, first, smallest, seed, streams, target)?;
+    Ok(Walk::Strided(Box::new(Strided::new(
+        inner,
+        zones,
+        extent.length,
+    ))))
+}
+
+fn plain_walk(
     workload: &BlockWorkload,
     rules: &[SizeRule; 3],
     extent: Extent,

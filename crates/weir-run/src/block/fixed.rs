@@ -55,6 +55,7 @@ impl<G: Offsets> Source for FixedSource<G> {
             buffer: self.buffers.at(slot),
             length: self.length,
             target: 0,
+            range: 0,
             verb: self.verb,
         })
     }

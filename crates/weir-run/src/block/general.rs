@@ -1,46 +1,14 @@
 //! The source of every other workload: mixes, several targets, varying sizes, flushes.
 
-use std::num::NonZeroU32;
-
 use crate::block::Extent;
 use crate::block::buffers::Buffers;
+use crate::block::flushes::Flushes;
 use crate::block::op::{BlockOp, Verb};
+use crate::block::service::Service;
 use crate::block::walk::Walk;
 use crate::generate::mix::{Kind, Mix};
 use crate::generate::sizes::Sizes;
 use crate::source::Source;
-
-/// Flushes among the writes.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Flushes {
-    pub(super) sync_every: Option<NonZeroU32>,
-    pub(super) data_sync_every: Option<NonZeroU32>,
-    written: u64,
-    pending: Option<Verb>,
-}
-
-impl Flushes {
-    pub(super) fn new(sync_every: Option<u32>, data_sync_every: Option<u32>) -> Self {
-        Self {
-            sync_every: sync_every.and_then(NonZeroU32::new),
-            data_sync_every: data_sync_every.and_then(NonZeroU32::new),
-            written: 0,
-            pending: None,
-        }
-    }
-
-    fn count_write(&mut self) {
-        self.written += 1;
-        let due = |every: Option<NonZeroU32>| {
-            every.is_some_and(|n| self.written.is_multiple_of(u64::from(n.get())))
-        };
-        if due(self.sync_every) {
-            self.pending = Some(Verb::Sync);
-        } else if due(self.data_sync_every) {
-            self.pending = Some(Verb::DataSync);
-        }
-    }
-}
 
 /// One target with its walk.
 #[derive(Debug)]
@@ -48,7 +16,6 @@ pub(super) struct Target {
     pub(super) index: u32,
     pub(super) extent: Extent,
     pub(super) walk: Walk,
-    pub(super) over: bool,
 }
 
 /// Mixed kinds, several targets, varying sizes.
@@ -57,7 +24,7 @@ pub struct GeneralSource {
     pub(super) mix: Mix,
     pub(super) sizes: Sizes,
     pub(super) targets: Vec<Target>,
-    pub(super) turn: usize,
+    pub(super) service: Service,
     pub(super) bytes_left: u64,
     pub(super) operations_left: u64,
     pub(super) smallest: u64,
@@ -65,7 +32,6 @@ pub struct GeneralSource {
     /// Each trim is followed by a write of the same block.
     pub(super) rewrite_trimmed: bool,
     pub(super) rewrite: Option<BlockOp>,
-    pub(super) last_target: u32,
     pub(super) buffers: Buffers,
 }
 
@@ -82,22 +48,15 @@ impl GeneralSource {
 
     /// Offset and length on the next target in turn that has something left in this pass.
     fn next_place(&mut self, kind: Kind) -> Option<(usize, u64, u64)> {
-        let count = self.targets.len();
-        for _ in 0..count {
-            let at = self.turn;
-            self.turn = (at + 1) % count;
-            let target = &mut self.targets[at];
-            if target.over {
-                continue;
-            }
+        while let Some(at) = self.service.file() {
             let sizes = &mut self.sizes;
             let left = self.bytes_left;
-            let place = target
+            let place = self.targets[at]
                 .walk
                 .next(kind.index(), |room| sizes.choose(kind, room.min(left)));
             match place {
                 Some((offset, length)) => return Some((at, offset, length)),
-                None => target.over = true,
+                None => self.service.done(),
             }
         }
         None
@@ -106,17 +65,8 @@ impl GeneralSource {
     fn restart(&mut self) {
         for target in &mut self.targets {
             target.walk.restart();
-            target.over = false;
         }
-    }
-
-    fn flush(&mut self) -> Option<BlockOp> {
-        let verb = self.flushes.pending.take()?;
-        Some(BlockOp {
-            target: self.last_target,
-            verb,
-            ..BlockOp::default()
-        })
+        self.service.restart();
     }
 
     fn data(&mut self, slot: u32) -> Option<BlockOp> {
@@ -139,6 +89,7 @@ impl GeneralSource {
             buffer: self.buffers.at(slot),
             length: u32::try_from(length).unwrap_or(u32::MAX),
             target: target.index,
+            range: 0,
             verb: match kind {
                 Kind::Read => Verb::Read,
                 Kind::Write => Verb::Write,
@@ -159,14 +110,13 @@ impl Source for GeneralSource {
     type Op = BlockOp;
 
     fn next(&mut self, slot: u32) -> Option<BlockOp> {
-        if let Some(flush) = self.flush() {
+        if let Some(flush) = self.flushes.due() {
             return Some(flush);
         }
         let op = self.data(slot)?;
-        self.last_target = op.target;
         self.bytes_left = self.bytes_left.saturating_sub(u64::from(op.length));
         if op.verb == Verb::Write {
-            self.flushes.count_write();
+            self.flushes.count(&op);
         }
         Some(op)
     }

@@ -6,8 +6,11 @@
 mod buffers;
 mod build;
 mod fixed;
+mod flushes;
 mod general;
 mod op;
+mod service;
+mod strided;
 mod verified;
 mod walk;
 

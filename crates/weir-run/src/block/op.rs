@@ -18,6 +18,11 @@ pub enum Verb {
     Sync,
     /// Flush data.
     DataSync,
+    /// Flush a range of the page cache: from `offset`, `range` bytes.
+    RangeSync {
+        /// Flags of `sync_file_range(2)`.
+        flags: u8,
+    },
 }
 
 impl Verb {
@@ -27,7 +32,7 @@ impl Verb {
             Self::Read => Kind::Read,
             Self::Write => Kind::Write,
             Self::Trim => Kind::Trim,
-            Self::Sync | Self::DataSync => Kind::Sync,
+            Self::Sync | Self::DataSync | Self::RangeSync { .. } => Kind::Sync,
         }
     }
 }
@@ -54,6 +59,8 @@ pub struct BlockOp {
     pub length: u32,
     /// Index of the target.
     pub target: u32,
+    /// Bytes of a range that is flushed; they do not count as moved.
+    pub range: u32,
     /// What to do.
     pub verb: Verb,
 }

@@ -3,6 +3,7 @@
 
 use std::num::NonZeroU64;
 
+use crate::block::strided::Strided;
 use crate::generate::lfsr::Lfsr;
 use crate::generate::offsets::{
     Cursor, Offsets, PartlyRandom, SequentialRuns, Skewed, Uniform, UniformMapped,
@@ -79,6 +80,8 @@ pub(super) enum Walk {
         unit: NonZeroU64,
         length: u64,
     },
+    /// Zone by zone.
+    Strided(Box<Strided>),
 }
 
 impl Walk {
@@ -90,6 +93,7 @@ impl Walk {
         mut choose: impl FnMut(u64) -> Option<u64>,
     ) -> Option<(u64, u64)> {
         match self {
+            Self::Strided(strided) => strided.next(kind, &mut choose),
             Self::Sequential(cursors) => {
                 let cursor = &mut cursors[kind];
                 let length = choose(cursor.room_bytes())?;
@@ -129,6 +133,7 @@ impl Walk {
         match self {
             Self::Sequential(cursors) => cursors.iter_mut().for_each(Cursor::restart),
             Self::Random { blocks, .. } => blocks.restart(),
+            Self::Strided(strided) => strided.restart(),
         }
     }
 }

@@ -10,6 +10,7 @@
 )]
 
 mod collect;
+mod command;
 mod disks;
 mod instrument;
 mod judge;
@@ -349,6 +350,7 @@ impl<'a> Run<'a> {
                     clock: control.clock,
                     scale: self.timeline.shared_scale(),
                     events: self.events.0.clone(),
+                    directory: Arc::from(control.directory),
                 };
                 let job = RunningJob::spawn(setup, &mut self.log_files);
                 self.running.push(job);

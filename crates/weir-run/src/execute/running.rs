@@ -3,6 +3,7 @@
 //! Everything a thread touches is shared with the run by reference count, so that a worker that
 //! never comes back from the kernel can be left behind with its numbers kept.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::Sender;
@@ -33,6 +34,7 @@ pub(super) struct Setup<'a> {
     pub(super) clock: Clock,
     pub(super) scale: Arc<SharedScale>,
     pub(super) events: Sender<Event>,
+    pub(super) directory: Arc<Path>,
 }
 
 /// A worker as the run sees it.
@@ -149,6 +151,7 @@ impl RunningJob {
                 clock: setup.clock,
                 scale: Arc::clone(&setup.scale),
                 events: setup.events.clone(),
+                directory: Arc::clone(&setup.directory),
             };
             thread.spawn()
         });

@@ -2,6 +2,7 @@
 //! the event that says how it ended.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::Sender;
@@ -10,6 +11,7 @@ use std::thread;
 use weir_schema::{CpuUse, Failure, Job, State};
 use weir_sys::clock::{Clock, SharedScale};
 
+use crate::execute::command;
 use crate::execute::running::Worker;
 use crate::family::{Prepared, failure};
 use crate::gate::Gate;
@@ -55,6 +57,7 @@ pub(super) struct Thread {
     pub(super) clock: Clock,
     pub(super) scale: Arc<SharedScale>,
     pub(super) events: Sender<Event>,
+    pub(super) directory: Arc<Path>,
 }
 
 impl Thread {
@@ -100,7 +103,17 @@ impl Thread {
             events: self.events.clone(),
             cpu: None,
         };
-        let work = AssertUnwindSafe(|| self.prepared.work(&mut seat));
+        let start = &self.job.start;
+        let work = AssertUnwindSafe(|| {
+            if let Some(before) = &start.before {
+                command::run(before, &self.directory)?;
+            }
+            let stop = self.prepared.work(&mut seat)?;
+            if let Some(after) = &start.after {
+                command::run(after, &self.directory)?;
+            }
+            Ok(stop)
+        });
         let stop = catch_unwind(work).unwrap_or_else(|panic| {
             let text = panic_text(panic.as_ref());
             Err(failure(

@@ -58,6 +58,11 @@ impl Streams {
         Rng::new(self.key(*b"arrivals"))
     }
 
+    /// Which of several files.
+    pub const fn targets(&self) -> Rng {
+        Rng::new(self.key(*b"targets_"))
+    }
+
     const fn key(self, name: [u8; 8]) -> u64 {
         mix64(self.worker ^ u64::from_le_bytes(name))
     }
@@ -81,12 +86,13 @@ mod tests {
                     s.sizes(),
                     s.payload(),
                     s.arrivals(),
+                    s.targets(),
                     Rng::new(s.placement()),
                 ] {
                     first_words.insert(rng.next_u64());
                 }
             }
         }
-        assert_eq!(first_words.len(), 50 * 50 * 7);
+        assert_eq!(first_words.len(), 50 * 50 * 8);
     }
 }

@@ -25,6 +25,8 @@ struct Loop<'a, 'b, E, S, C> {
     plan: &'a LoopPlan,
     state: State<'a, C>,
     paced: bool,
+    /// A drawn operation may have to wait, for its time or for others.
+    held: bool,
     timed_prepare: bool,
     last_done: Tick,
 }
@@ -52,6 +54,7 @@ where
         plan,
         state,
         paced,
+        held: paced || plan.no_overlap,
         timed_prepare,
         last_done: now,
     };
@@ -165,8 +168,10 @@ where
         drawn.op = op;
         drawn.moved = 0;
         drawn.intended = *now;
-        if self.paced {
-            drawn.intended = self.state.pacer.intended(op.kind_index(), op.length());
+        if self.held {
+            if self.paced {
+                drawn.intended = self.state.pacer.intended(op.kind_index(), op.length());
+            }
             queue.pending = Some(slot);
             return self.draw_pending(queue, now);
         }
@@ -182,6 +187,11 @@ where
             if due > *now {
                 return None;
             }
+        }
+        if self.plan.no_overlap && queue.overlaps_pending() {
+            // Only a completion can change that.
+            queue.blocked = true;
+            return None;
         }
         queue.pending.take()
     }

@@ -131,6 +131,24 @@ impl<O: Operation> Queue<O> {
         Some(slot.intended)
     }
 
+    /// Whether an operation in flight touches the same bytes as the drawn one.
+    #[cold]
+    pub(super) fn overlaps_pending(&self) -> bool {
+        let Some(drawn) = self.pending.and_then(|slot| self.slots.get(slot as usize)) else {
+            return false;
+        };
+        let drawn = &drawn.op;
+        let end = |op: &O| op.offset().saturating_add(u64::from(op.length()));
+        let touches = |op: &O| {
+            op.target() == drawn.target() && op.offset() < end(drawn) && drawn.offset() < end(op)
+        };
+        let is_free = |slot: u32| self.free.first(self.free.len()).contains(&slot);
+        let others = (0_u32..).zip(&self.slots);
+        others
+            .filter(|(number, _)| Some(*number) != self.pending)
+            .any(|(number, slot)| touches(&slot.op) && !is_free(number))
+    }
+
     #[inline(always)]
     pub(super) fn release(&mut self, slot: u32, now: Tick) {
         if self.free.is_empty() {

@@ -403,6 +403,8 @@ pub(crate) fn workload() -> BlockWorkload {
             steps: 1,
             align_bytes: None,
             seed: 7,
+            zones: None,
+            replay: None,
         },
         sizes: BlockSizes {
             size: PerKind::all(BlockSize::Fixed {
@@ -423,6 +425,8 @@ pub(crate) fn workload() -> BlockWorkload {
             open: OpenMode::default(),
             remove_after: false,
             allow_mounted_write: false,
+            service: weir_schema::FileService::default(),
+            append: false,
         },
         region: Region::default(),
         content: Content {
@@ -433,6 +437,7 @@ pub(crate) fn workload() -> BlockWorkload {
             compress_percent: 0,
             compress_chunk_bytes: Bytes(512),
             dedupe_percent: 0,
+            dedupe_set_percent: None,
         },
         flush: Flush::default(),
         verify: None,

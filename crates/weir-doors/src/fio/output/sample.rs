@@ -112,6 +112,8 @@ fn workload(mix: Mix) -> BlockWorkload {
             steps: 1,
             align_bytes: None,
             seed: 1,
+            zones: None,
+            replay: None,
         },
         sizes: BlockSizes {
             size,
@@ -130,6 +132,8 @@ fn workload(mix: Mix) -> BlockWorkload {
             open: OpenMode::default(),
             remove_after: false,
             allow_mounted_write: false,
+            service: weir_schema::FileService::default(),
+            append: false,
         },
         region: Region::default(),
         content: Content {
@@ -140,6 +144,7 @@ fn workload(mix: Mix) -> BlockWorkload {
             compress_percent: 0,
             compress_chunk_bytes: Bytes(512),
             dedupe_percent: 0,
+            dedupe_set_percent: None,
         },
         flush: Flush::default(),
         verify: None,

@@ -1,0 +1,158 @@
+//! Which files are used, and in which order.
+
+use super::stage::{Stage, skip};
+use super::{Op, calls, done, fio, fios, has_all};
+
+fn targets(done: &[Op]) -> Vec<u32> {
+    done.iter().map(|op| op.1).collect()
+}
+
+const FOUR: [&str; 5] = [
+    "--filename=f0:f1:f2:f3",
+    "--size=64k",
+    "--bs=4k",
+    "--rw=write",
+    "--ioengine=psync",
+];
+
+#[test]
+fn files_are_served_in_the_order_that_fio_serves_them_in() {
+    if let Err(missing) = has_all(&["fio"]) {
+        return skip("files_are_served_in_the_order_of_fio", &missing);
+    }
+    for service in [
+        "roundrobin",
+        "roundrobin:2",
+        "roundrobin:3",
+        "sequential",
+        "sequential:2",
+    ] {
+        let stage = Stage::new();
+        let word = format!("--file_service_type={service}");
+        let words = [&FOUR[..], &[&word]].concat();
+        let theirs = targets(&fios(&stage, &words));
+        assert_eq!(targets(&done(&stage, &words)), theirs, "{service}");
+    }
+}
+
+#[test]
+fn random_and_skewed_services_reach_every_block_once() {
+    for service in [
+        "random",
+        "random:3",
+        "zipf:1.2",
+        "pareto:0.3",
+        "normal:20",
+        "zipf",
+    ] {
+        let stage = Stage::new();
+        let word = format!("--file_service_type={service}");
+        let mut ops = done(&stage, &[&FOUR[..], &[&word]].concat());
+        let first: Vec<u32> = targets(&ops).into_iter().take(8).collect();
+        assert_ne!(first, [0, 1, 2, 3, 0, 1, 2, 3], "{service}");
+        ops.sort();
+        ops.dedup();
+        assert_eq!(ops.len(), 16, "{service}");
+    }
+    let stage = Stage::new();
+    let words = [&FOUR[..], &["--file_service_type=random:4"]].concat();
+    let order = targets(&done(&stage, &words));
+    for four in order.chunks(4) {
+        assert!(four.iter().all(|t| *t == four[0]), "{order:?}");
+    }
+}
+
+#[test]
+fn a_service_with_a_bad_shape_is_refused() {
+    let stage = Stage::new();
+    for bad in ["zipf:1", "pareto:1.5", "normal", "random:0", "often"] {
+        fio(
+            &stage,
+            &["--size=4k", &format!("--file_service_type={bad}")],
+        )
+        .code(1);
+    }
+    assert!(!stage.list().contains(&"a.0.0".to_owned()));
+}
+
+#[test]
+fn no_more_files_are_in_use_than_openfiles_allows() {
+    let stage = Stage::new();
+    let order = targets(&done(&stage, &[&FOUR[..], &["--openfiles=2"]].concat()));
+    let expected: Vec<u32> = [[0, 1].repeat(4), [2, 3].repeat(4)].concat();
+    assert_eq!(order, expected);
+}
+
+#[test]
+fn every_file_below_a_directory_is_read() {
+    let stage = Stage::new();
+    std::fs::create_dir_all(stage.path("d/deep/deeper")).unwrap();
+    for name in ["d/one", "d/deep/two", "d/deep/deeper/three"] {
+        stage.file(name, [7_u8; 8192]);
+    }
+    let ops = done(&stage, &["--opendir=d", "--rw=read", "--bs=4k"]);
+    assert_eq!(ops.len(), 6);
+    assert_eq!(targets(&ops).into_iter().max(), Some(2));
+    fio(&stage, &["--opendir=missing", "--rw=read"]).code(1);
+}
+
+#[test]
+fn appending_keeps_what_is_there() {
+    let stage = Stage::new();
+    stage.file("log", "x".repeat(10_000));
+    let words = [
+        "--filename=log",
+        "--rw=write",
+        "--bs=4k",
+        "--size=8k",
+        "--file_append=1",
+    ];
+    fio(&stage, &words).code(0);
+    let content = std::fs::read(stage.path("log")).unwrap();
+    assert_eq!(content.len(), 10_000 + 8192);
+    assert!(content[..10_000].iter().all(|&byte| byte == b'x'));
+}
+
+#[test]
+fn the_kernel_is_told_about_the_order_of_offsets() {
+    if let Err(missing) = has_all(&["strace"]) {
+        return skip("the_kernel_is_told_about_the_order_of_offsets", &missing);
+    }
+    for (rw, hint, advice) in [
+        ("read", "1", Some("SEQUENTIAL")),
+        ("randread", "1", Some("RANDOM")),
+        ("randread", "sequential", Some("SEQUENTIAL")),
+        ("read", "random", Some("RANDOM")),
+        ("read", "0", None),
+    ] {
+        let stage = Stage::new();
+        stage.file("f", [1_u8; 16384]);
+        let words = [
+            "--filename=f",
+            "--invalidate=0",
+            &format!("--rw={rw}"),
+            &format!("--fadvise_hint={hint}"),
+        ];
+        let calls = calls(&stage, "fadvise64", &words);
+        let told: Vec<_> = calls.iter().filter(|c| !c.contains("DONTNEED")).collect();
+        match advice {
+            Some(advice) => assert!(
+                told.len() == 1 && told[0].contains(&format!("0, 16384, POSIX_FADV_{advice}")),
+                "{calls:?}"
+            ),
+            None => assert!(told.is_empty(), "{calls:?}"),
+        }
+    }
+}
+
+#[test]
+fn the_lifetime_of_data_is_told_by_fcntl() {
+    if let Err(missing) = has_all(&["strace"]) {
+        return skip("the_lifetime_of_data_is_told_by_fcntl", &missing);
+    }
+    let stage = Stage::new();
+    let words = ["--rw=write", "--size=4k", "--write_hint=long"];
+    let told = calls(&stage, "fcntl", &words);
+    let hints = |call: &&String| call.contains("0x40c") || call.contains("F_SET_RW_HINT");
+    assert_eq!(told.iter().filter(hints).count(), 1, "{told:?}");
+}

@@ -1,0 +1,111 @@
+//! Flushes of ranges, and operations that wait for others.
+
+use super::stage::{Stage, skip};
+use super::{calls, fio, has_all};
+
+#[test]
+fn ranges_are_flushed_as_fio_flushes_them() {
+    if let Err(missing) = has_all(&["strace"]) {
+        return skip("ranges_are_flushed_as_fio_flushes_them", &missing);
+    }
+    for (engine, depth) in [("psync", "1"), ("libaio", "4")] {
+        let stage = Stage::new();
+        let words = [
+            "--rw=write",
+            "--bs=4k",
+            "--size=64k",
+            &format!("--ioengine={engine}"),
+            &format!("--iodepth={depth}"),
+            "--sync_file_range=wait_before,write:8",
+        ];
+        let calls = calls(&stage, "sync_file_range", &words);
+        let flags = "SYNC_FILE_RANGE_WAIT_BEFORE|SYNC_FILE_RANGE_WRITE) = 0";
+        let ranges: Vec<_> = calls
+            .iter()
+            .map(|c| c.split_once(", ").map_or("", |(_, rest)| rest))
+            .collect();
+        let expected = [
+            format!("0, 32768, {flags}"),
+            format!("32768, 32768, {flags}"),
+        ];
+        assert_eq!(ranges, expected, "{engine}: {calls:?}");
+    }
+}
+
+#[test]
+fn flushed_ranges_count_as_syncs_and_not_as_bytes() {
+    let stage = Stage::new();
+    for engine in ["psync", "libaio", "io_uring"] {
+        let words = [
+            "fio",
+            "--name=a",
+            "--rw=write",
+            "--size=64k",
+            "--sync_file_range=write,wait_after:4",
+            "--output-format=json",
+            &format!("--ioengine={engine}"),
+        ];
+        let report = stage.say(&words);
+        if report.err.contains("this machine lacks") {
+            skip("flushed_ranges_count_as_syncs", &format!("no {engine}"));
+            continue;
+        }
+        let report: serde_json::Value = serde_json::from_str(&report.code(0).out).unwrap();
+        let job = &report["jobs"][0];
+        assert_eq!(job["write"]["io_bytes"], 65536);
+        assert_eq!(job["sync"]["total_ios"], 4, "{engine}");
+    }
+}
+
+#[test]
+fn words_of_sync_file_range_are_checked() {
+    let stage = Stage::new();
+    for bad in ["sometimes:4", "write:x"] {
+        fio(
+            &stage,
+            &[
+                "--rw=write",
+                "--size=4k",
+                &format!("--sync_file_range={bad}"),
+            ],
+        )
+        .code(1);
+    }
+}
+
+#[test]
+fn overlapping_operations_wait_for_each_other() {
+    let stage = Stage::new();
+    for (serial, engine) in [("0", "libaio"), ("1", "libaio"), ("1", "io_uring")] {
+        // All operations are on the same block.
+        let words = [
+            "fio",
+            "--name=a",
+            "--rw=randwrite",
+            "--norandommap",
+            "--bs=4k",
+            "--size=4k",
+            "--io_size=256k",
+            "--iodepth=8",
+            "--iodepth_batch=8",
+            "--output-format=json",
+            &format!("--ioengine={engine}"),
+            &format!("--serialize_overlap={serial}"),
+        ];
+        let said = stage.say(&words);
+        if said.err.contains("this machine lacks") {
+            skip("overlapping_operations_wait", &format!("no {engine}"));
+            continue;
+        }
+        let report: serde_json::Value = serde_json::from_str(&said.code(0).out).unwrap();
+        let job = &report["jobs"][0];
+        assert_eq!(job["write"]["total_ios"], 64);
+        let alone = job["iodepth_level"]["1"].as_f64().unwrap();
+        assert_eq!(
+            alone > 99.0,
+            serial == "1",
+            "{engine}: {}",
+            job["iodepth_level"]
+        );
+    }
+}
