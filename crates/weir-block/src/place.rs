@@ -13,7 +13,7 @@ use weir_sys::topology::Topology;
 use weir_sys::{CpuList, SysError, Tree};
 use weir_units::Bytes;
 
-fn refused(error: SysError) -> Failure {
+fn refused(error: &SysError) -> Failure {
     failure("placement", None, error.to_string())
 }
 
@@ -24,20 +24,20 @@ fn refused(error: SysError) -> Failure {
 /// What the kernel refused.
 pub(crate) fn settle(placement: &Placement, clone: u32) -> Result<Option<AlignedBuf>, Failure> {
     if let Some(cpus) = &placement.cpus {
-        set_affinity(&own(cpus, placement.share, clone)).map_err(refused)?;
+        set_affinity(&own(cpus, placement.share, clone)).map_err(|e| refused(&e))?;
     } else if let Some(nodes) = &placement.nodes {
         let cpus = cpus_of(nodes)?;
-        set_affinity(&own(&cpus, placement.share, clone)).map_err(refused)?;
+        set_affinity(&own(&cpus, placement.share, clone)).map_err(|e| refused(&e))?;
     }
     if let Some(policy) = policy(&placement.memory) {
-        policy.apply_to_thread().map_err(refused)?;
+        policy.apply_to_thread().map_err(|e| refused(&e))?;
     }
     if placement.nice != 0 {
-        let now = nice().map_err(refused)?;
-        set_nice(now + placement.nice).map_err(refused)?;
+        let now = nice().map_err(|e| refused(&e))?;
+        set_nice(now + placement.nice).map_err(|e| refused(&e))?;
     }
     if let Some(priority) = placement.io_priority {
-        set_io_priority(priority.class, priority.level).map_err(refused)?;
+        set_io_priority(priority.class, priority.level).map_err(|e| refused(&e))?;
     }
     lock(placement.lock_bytes)
 }

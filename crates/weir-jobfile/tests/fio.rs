@@ -228,6 +228,7 @@ const OWN_BOUNDS: &[&str] = &[
     "buffer_compress_chunk",
     "log_hist_coarseness",
     "thinktime_blocks",
+    "numa_mem_policy",
     "open_loop",
     "verify_compat",
 ];

@@ -154,6 +154,7 @@ impl<E: Engine<Op = BlockOp, Setup = Setup>> Bench<E> {
             buffer: self.buffers.at(slot),
             length,
             target: 0,
+            range: 0,
             verb,
         }
     }

@@ -58,6 +58,7 @@ impl Bench {
             buffer: Buffer(start.wrapping_add((slot * BLOCK) as usize)),
             length: BLOCK,
             target: 0,
+            range: 0,
             verb,
         }
     }
