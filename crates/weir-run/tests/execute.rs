@@ -241,7 +241,6 @@ fn the_overlap_rate_counts_what_was_done_while_all_ran() {
             until(&seen, ended.load(Ordering::Acquire) + 2)
         }),
     );
-    // Looks at least one interval of the series apart.
     let mut observer = |view: &LiveView<'_>| {
         let quarters = view.elapsed_ns.0 / 250_000_000;
         looks.fetch_max(u32::try_from(quarters).unwrap(), Ordering::AcqRel);

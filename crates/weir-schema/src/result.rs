@@ -162,7 +162,7 @@ pub enum State {
 pub struct Failure {
     /// errno, where there is one.
     pub errno: Option<i32>,
-    /// Stable word for the cause: `io`, `open`, `layout`, `minimum_rate`, `max_latency`, `panic`,
+    /// Stable word for the cause: `io`, `end`, `open`, `layout`, `minimum_rate`, `max_latency`, `panic`,
     /// `hung`, `memory`, `engine`, `plan`, `mismatch`.
     pub cause: String,
     /// One sentence with place and remedy.
@@ -197,6 +197,13 @@ pub enum Finding {
         limit_per_s: Iops,
         /// What was reached.
         found_per_s: Iops,
+    },
+    /// An operation that took longer than one may.
+    LatencyAboveMaximum {
+        /// The maximum.
+        limit_ns: Nanos,
+        /// What it took.
+        found_ns: Nanos,
     },
     /// Data that is not what was written.
     Mismatch(Box<Mismatch>),

@@ -2,7 +2,7 @@
 //!
 //! In: why a loop ended. Out: [`State`] and [`Failure`] with place and errno.
 
-use weir_schema::{Failure, Kind, State};
+use weir_schema::{Failure, Finding, Kind, State};
 use weir_units::Bytes;
 
 use crate::worker::{LoopStop, OpFailure, OpFault};
@@ -50,7 +50,7 @@ fn describe(at: &OpFailure, target: Target) -> Failure {
             format!("{kind} of {length} bytes at offset {offset} of {place}: {text}"),
         ),
         OpFault::EndOfTarget => (
-            "io",
+            "end",
             format!(
                 "{kind} of {length} bytes at offset {offset} of {place}: no more data after \
                  {moved} bytes"
@@ -78,6 +78,12 @@ fn describe(at: &OpFailure, target: Target) -> Failure {
         kind: Kind::DATA.get(at.kind).copied().or(Some(Kind::Sync)),
         offset_bytes: Some(Bytes(offset)),
         length_bytes: Some(Bytes(length.into())),
-        finding: None,
+        finding: match at.fault {
+            OpFault::TooSlow { took, limit } => Some(Finding::LatencyAboveMaximum {
+                limit_ns: limit,
+                found_ns: took,
+            }),
+            _ => None,
+        },
     }
 }

@@ -1,12 +1,14 @@
 //! What fio prints before and during the run: a banner for each job, the version, how many
 //! workers start, why workers failed.
 
+use std::collections::HashSet;
+
 use weir_schema::{BlockWorkload, Failure, Finding, Job, Kind, Plan, RunResult, Workload};
 
 use super::entry::{Formats, members};
 use super::mismatch::mismatches;
 use super::numbers::{Unit, scaled};
-use super::{Options, errno_of, verror, version_text};
+use super::{Options, errno_of, strerror, verror, version_text};
 use crate::fio::words::word;
 
 /// The banners, the version line and the line about the workers that start.
@@ -81,18 +83,21 @@ pub(crate) fn failed_workers(result: &RunResult) -> usize {
         .count()
 }
 
-/// What fio says about each job that failed, or weir's own sentence where fio has none; then
-/// about logs that are not whole.
+/// What went wrong with each job that failed, in weir's words and then in fio's; what clones have
+/// in common is said once. Then logs that are not whole.
 pub fn complaints(result: &RunResult) -> String {
     let mut out = String::new();
-    for job in result.jobs() {
-        job.workers
-            .iter()
-            .for_each(|worker| out.push_str(&mismatches(worker)));
-        let Some(failure) = &job.failure else {
+    let mut said = HashSet::new();
+    for worker in result.jobs().flat_map(|job| &job.workers) {
+        out.push_str(&mismatches(worker));
+    }
+    let jobs = result.jobs();
+    let failed = jobs.flat_map(|j| members(j).into_iter().map(move |m| (&j.name, m.1)));
+    for (name, failure) in failed {
+        let Some(failure) = failure else { continue };
+        if !said.insert((name, &failure.message)) {
             continue;
-        };
-        let name = &job.name;
+        }
         push!(out, "fio: {name}: {}\n", failure.message);
         match failure.cause.as_str() {
             "create" => out.push_str("fio: file creation disallowed by allow_file_create=0\n"),
@@ -119,8 +124,12 @@ pub fn complaints(result: &RunResult) -> String {
     out
 }
 
-/// What fio says about figures that a failure has.
+/// What fio says about figures that a failure has, and about operations that failed.
 fn finding(name: &str, failure: &Failure) -> String {
+    let target = failure.target.as_deref().unwrap_or("-");
+    let kind = failure.kind.map_or("", Kind::name);
+    let offset = failure.offset_bytes.unwrap_or_default().0;
+    let length = failure.length_bytes.unwrap_or_default().0;
     match &failure.finding {
         Some(Finding::BytesBelowMinimum {
             limit_bytes_per_s: limit,
@@ -135,6 +144,15 @@ fn finding(name: &str, failure: &Failure) -> String {
         }) => format!(
             "{name}: rate_iops_min={:.0} not met, got {:.0} IOPS\n",
             limit.0, found.0
+        ),
+        Some(Finding::LatencyAboveMaximum { limit_ns, found_ns }) => format!(
+            "fio: latency of {} nsec exceeds specified max ({} nsec): {target} {kind} {offset} \
+             {length}\n",
+            found_ns.0, limit_ns.0
+        ),
+        None if failure.cause == "io" => format!(
+            "fio: io_u error on file {target}: {}: {kind} offset={offset}, buflen={length}\n",
+            strerror(errno_of(failure))
         ),
         Some(Finding::Mismatch(_)) | None => String::new(),
     }

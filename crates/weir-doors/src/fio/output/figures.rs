@@ -82,7 +82,12 @@ impl Figures {
             bytes: kind.bytes.0,
             short: kind.short,
             dropped: kind.dropped,
-            runtime_ns: kind.runtime_ns.0.max(u64::from(kind.operations > 0)),
+            // What never moved has no time either.
+            runtime_ns: if kind.operations > 0 {
+                kind.runtime_ns.0.max(1)
+            } else {
+                0
+            },
             slat: stage(Stage::Slat),
             clat: stage(Stage::Clat)
                 .or_else(|| lat.clone())

@@ -92,9 +92,20 @@ fn verror(failure: &Failure) -> String {
     };
     format!(
         "file:{place}, func={}, error={}{verified}",
-        failure.cause,
+        function_of(failure),
         strerror(errno_of(failure))
     )
+}
+
+/// What fio calls the place of a failure in its own code, where it has one.
+fn function_of(failure: &Failure) -> &str {
+    match failure.cause.as_str() {
+        "io" => "io_u error",
+        "end" => "full resid",
+        "minimum_rate" => "check_min_rate",
+        "max_latency" => "max latency exceeded",
+        cause => cause,
+    }
 }
 
 /// The system's text for an errno.
