@@ -9,6 +9,7 @@
 mod card;
 mod dma;
 mod logs;
+mod reports;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod verify;
@@ -376,7 +377,7 @@ fn a_variable_that_is_not_set_is_named() {
 fn what_fio_has_and_this_version_lacks_is_refused_by_name() {
     let stage = Stage::new();
     stage.file("j.fio", "[a]\nioengine=null\nsize=1m\n");
-    for flag in ["--status-interval=1", "--server", "--bandwidth-log"] {
+    for flag in ["--server", "--bandwidth-log"] {
         let name = flag.split('=').next().unwrap();
         stage
             .say(&["fio", flag, "j.fio"])
@@ -395,44 +396,6 @@ fn what_fio_has_and_this_version_lacks_is_refused_by_name() {
         .silent()
         .err("none.fio");
     stage.say(&["fio"]).code(1).err("No job(s) defined");
-}
-
-#[test]
-fn several_formats_stand_in_one_stream_in_fios_order() {
-    let stage = Stage::new();
-    stage.file("j.fio", "[a]\nioengine=null\nsize=1m\n");
-    let said = stage
-        .say(&["fio", "--output-format=normal,json,terse", "j.fio"])
-        .code(0)
-        .calm();
-    let place = |text: &str| {
-        said.out
-            .find(text)
-            .unwrap_or_else(|| panic!("{text}\n{said}"))
-    };
-    let places = [
-        "Starting 1 thread",
-        "\n3;weir-",
-        "\n{\n",
-        "\n}\n\na: (groupid=0",
-        "Run status",
-    ];
-    assert!(places.map(place).is_sorted(), "{said}");
-    let minimal = stage.say(&["fio", "--minimal", "j.fio"]).code(0).calm();
-    assert_eq!(minimal.out.lines().count(), 1, "{minimal}");
-    let fields = |n: &str| {
-        let version = format!("--terse-version={n}");
-        let said = stage.say(&["fio", "--minimal", &version, "j.fio"]).code(0);
-        said.out.trim_end().split(';').count()
-    };
-    assert_eq!(["2", "3", "4", "5"].map(fields), [161, 121, 162, 180]);
-    let appended = stage.say(&["fio", "--append-terse", "j.fio"]).code(0);
-    assert!(appended.out.contains("\n3;weir-") && appended.out.contains("Run status"));
-    stage
-        .say(&["fio", "--terse-version=9", "j.fio"])
-        .code(1)
-        .silent()
-        .err("fio: bad terse version format");
 }
 
 #[test]

@@ -1,20 +1,21 @@
 //! `weir fio`, or a link named `fio`: the peer's command line, output and exit codes.
 
-use std::cell::RefCell;
+mod report;
+mod watch;
+
 use std::io::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_doors::Refusal;
-use weir_doors::fio::output::{banner, complaints, failures, json, normal, signal_notice, terse};
-use weir_doors::fio::{
-    Action, Eta, Format, LACKS, Options, Run, USAGE, complaint, exit_code, read,
-};
+use weir_doors::fio::output::{banner, complaints, failures, signal_notice};
+use weir_doors::fio::{Action, LACKS, Run, USAGE, complaint, exit_code, read};
 use weir_jobfile::{Compiled, Context, compile};
-use weir_schema::RunResult;
+use weir_run::execute::LiveView;
 
-use crate::progress::{Mode, Shown};
 use crate::session::{self, Choices};
 use crate::{Outcome, output, printed, surroundings};
+use report::Report;
+use watch::Watch;
 
 /// The words after `fio`.
 pub(crate) fn run(words: &[String]) -> Outcome {
@@ -64,46 +65,6 @@ fn compiled(run: &Run) -> Result<Compiled, Refusal> {
     Ok(compiled)
 }
 
-/// Where the report goes: standard output, or a file that is written at the end.
-struct Report<'a> {
-    options: &'a Options,
-    text: RefCell<String>,
-}
-
-impl Report<'_> {
-    /// What went wrong: before the report where people read it, else on standard error.
-    fn say(&self, text: &str) {
-        if self.options.is_for_programs() {
-            output::error(text);
-        } else if self.options.output.is_some() {
-            self.text.borrow_mut().push_str(text);
-        } else {
-            output::print(text);
-        }
-    }
-
-    /// What belongs to the normal report alone.
-    fn tell(&self, text: &str) {
-        if !self.options.is_for_programs() {
-            self.say(text);
-        }
-    }
-
-    fn finish(self, document: &str) -> Result<(), Refusal> {
-        let text = self.text.into_inner() + document;
-        match &self.options.output {
-            None => {
-                output::print(&text);
-                Ok(())
-            }
-            Some(path) => output::write_file(path, &text).map_err(|message| Refusal {
-                message,
-                code: USAGE,
-            }),
-        }
-    }
-}
-
 fn measure(run: &Run) -> Outcome {
     let plan = compiled(run)?.plan;
     let options = &run.options;
@@ -114,18 +75,14 @@ fn measure(run: &Run) -> Outcome {
         })?;
     }
     let texts = options.texts(utc_offset_s());
-    let report = Report {
-        options,
-        text: RefCell::default(),
-    };
+    let report = Report::new(options, texts);
     report.tell(&banner(&plan, texts, env!("CARGO_PKG_VERSION")));
-    let mode = match options.eta {
-        Eta::Auto => Mode::detect(),
-        Eta::Always => Mode::Line,
-        Eta::Never => Mode::None,
+    let mut watch = Watch::new(&plan, options);
+    let mut observer = |view: &LiveView<'_>| {
+        if watch.look(view) {
+            report.interim(&view.result());
+        }
     };
-    let mut shown = Shown::new(mode, plan.jobs().count()).keeping(options.eta_newline);
-    let mut observer = |view: &weir_run::execute::LiveView<'_>| shown.show(view);
     let choices = Choices {
         announce: &|text| report.tell(&format!("{text}\n")),
         observer: Some(&mut observer),
@@ -136,32 +93,15 @@ fn measure(run: &Run) -> Outcome {
         code: if refusal.code == LACKS { LACKS } else { USAGE },
         ..refusal
     })?;
-    shown.erase();
     if let Some(end) = result.ended_by {
         report.say(&signal_notice(end.signal));
     }
     output::error(&complaints(&result));
     report.say(&failures(&result));
-    report.finish(&document(&result, options, texts))?;
+    report.finish(&result)?;
     // Threads of a hung job are left behind; what they printed has to be out first.
     let _ = std::io::stdout().flush();
     Ok(exit_code(&result, options.exit))
-}
-
-fn document(
-    result: &RunResult,
-    options: &Options,
-    texts: weir_doors::fio::output::Options,
-) -> String {
-    let mut out = String::new();
-    for format in &options.formats {
-        match format {
-            Format::Terse => out += &terse(result, texts),
-            Format::Json | Format::JsonPlus => out += &json(result, texts),
-            Format::Normal => out += &normal(result, texts),
-        }
-    }
-    out
 }
 
 /// Local time minus UTC, from `TZ` files of the system where they say so; UTC otherwise.

@@ -73,8 +73,6 @@ pub(crate) struct Shown {
     last_change: Nanos,
     last_plain: Nanos,
     drawn: bool,
-    /// A line that stays, this often.
-    keep_every: Option<Nanos>,
 }
 
 impl Shown {
@@ -91,14 +89,7 @@ impl Shown {
             last_change: Nanos(0),
             last_plain: Nanos(0),
             drawn: false,
-            keep_every: None,
         }
-    }
-
-    /// Every so often the line stays and a new one begins.
-    pub(crate) fn keeping(mut self, every: Option<Nanos>) -> Self {
-        self.keep_every = every;
-        self
     }
 
     /// Shows a view.
@@ -117,13 +108,6 @@ impl Shown {
                 let text = line(&snapshot, self.style.width.saturating_sub(1), &self.style);
                 output::error(&format!("\r\x1b[2K{text}"));
                 self.drawn = true;
-                if self
-                    .keep_every
-                    .is_some_and(|t| view.elapsed_ns.0 >= self.last_plain.0 + t.0)
-                {
-                    self.last_plain = view.elapsed_ns;
-                    output::error("\n");
-                }
             }
             Mode::Plain if view.elapsed_ns.0 >= self.last_plain.0 + PLAIN_EVERY.0 => {
                 self.last_plain = view.elapsed_ns;

@@ -52,6 +52,12 @@ pub const FLAGS: &[Flag] = &[
     ),
     Flag::with_value("output", "FILE", OUTPUT, "Write the report to a file"),
     Flag::with_value(
+        "status-interval",
+        "TIME",
+        OUTPUT,
+        "A full report after each such time",
+    ),
+    Flag::with_value(
         "output-format",
         "LIST",
         OUTPUT,
@@ -76,8 +82,13 @@ pub const FLAGS: &[Flag] = &[
         OUTPUT,
         "A new progress line after each such time",
     ),
-    Flag::with_value("eta-interval", "TIME", OUTPUT, "Accepted")
-        .without_effect("the progress line is renewed four times a second"),
+    Flag::with_value(
+        "eta-interval",
+        "TIME",
+        OUTPUT,
+        "Time between progress lines",
+    )
+    .default("1s"),
     Flag::with_value(
         "bandwidth-log",
         "PREFIX",
@@ -106,6 +117,11 @@ pub const FLAGS: &[Flag] = &[
         OWN,
         "Say fio-3.33 where the version is printed",
     ),
+    Flag::switch(
+        "compat",
+        OWN,
+        "JSON while it runs as documents, not as lines",
+    ),
     Flag::with_value("exit", "STYLE", OWN, "Exit codes of fio, or unix ones")
         .choices(&["fio", "unix"])
         .default("fio"),
@@ -113,8 +129,6 @@ pub const FLAGS: &[Flag] = &[
         .without_effect("the number of jobs is not limited"),
     Flag::with_value("alloc-size", "KIB", REST, "Accepted")
         .without_effect("memory is allocated as needed"),
-    Flag::with_value("status-interval", "TIME", REST, "Reports while it runs")
-        .refused("reports while it runs are not built in yet; --eta shows progress"),
     Flag::with_value("debug", "LIST", REST, "Debug messages").refused(LATER),
     Flag::with_value("idle-prof", "KIND", REST, "CPU idleness").refused(LATER),
     Flag::with_value("trigger-file", "FILE", REST, "Trigger by a file").refused(TRIGGER),

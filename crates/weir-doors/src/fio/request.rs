@@ -55,6 +55,8 @@ pub struct Options {
     pub eta: Eta,
     /// A new progress line after each such time.
     pub eta_newline: Option<Nanos>,
+    /// Time between progress lines.
+    pub eta_interval: Option<Nanos>,
     /// Say fio's version.
     pub compat_banner: bool,
     /// Exit codes.
@@ -65,6 +67,10 @@ pub struct Options {
     pub terse: TerseVersion,
     /// Prefix of logs of the whole run's bandwidth.
     pub bandwidth_log: Option<String>,
+    /// A full report after each such time of the run.
+    pub status_interval: Option<Nanos>,
+    /// Such reports in JSON are documents one after the other, as fio prints them.
+    pub compat: bool,
 }
 
 impl Options {
@@ -103,6 +109,8 @@ impl Options {
             utc_offset_s,
             bins: self.formats.contains(&Format::JsonPlus),
             terse: self.terse,
+            one_line: false,
+            partial: false,
         }
     }
 }
@@ -305,7 +313,9 @@ impl<'a> Reader<'a> {
                 self.options.terse = TerseVersion::of(value)
                     .ok_or_else(|| refuse("fio: bad terse version format"))?;
             }
-            "eta-newline" => self.options.eta_newline = Some(time(value)?),
+            "eta-newline" => self.options.eta_newline = Some(time(flag.name, value)?),
+            "eta-interval" => self.options.eta_interval = Some(eta_interval(value)?),
+            "status-interval" => self.options.status_interval = Some(status_interval(value)?),
             "section" if value == "global" => {
                 return Err(refuse("fio: can't use global as only section"));
             }
@@ -343,6 +353,7 @@ impl<'a> Reader<'a> {
                     _ => Eta::Auto,
                 }
             }
+            "compat" => self.options.compat = true,
             "minimal" => self.options.formats = vec![Format::Terse],
             "append-terse" => self.options.append_terse(),
             "compat-banner" => self.options.compat_banner = true,
@@ -413,13 +424,31 @@ fn unknown(name: &str, words: &[String], index: usize) -> Refusal {
 }
 
 /// A time; seconds where no unit is given.
-fn time(text: &str) -> Result<Nanos, Refusal> {
+fn time(flag: &str, text: &str) -> Result<Nanos, Refusal> {
     let seconds = text.parse().ok().and_then(Nanos::from_secs_f64);
     seconds.map_or_else(|| text.parse(), Ok).map_err(|error| {
         refuse(format!(
-            "fio: bad time `{text}`: {error}\nfio: failed parsing eta-newline"
+            "fio: bad time `{text}`: {error}\nfio: failed parsing {flag}"
         ))
     })
+}
+
+fn eta_interval(text: &str) -> Result<Nanos, Refusal> {
+    const LEAST: Nanos = Nanos(250_000_000);
+    let every = time("eta-interval", text)?;
+    if every < LEAST {
+        return Err(refuse("fio: eta interval time too short (250msec min)"));
+    }
+    Ok(every)
+}
+
+fn status_interval(text: &str) -> Result<Nanos, Refusal> {
+    const LEAST: Nanos = Nanos(1_000_000);
+    let every = time("status-interval", text)?;
+    if every < LEAST {
+        return Err(refuse("fio: status interval too small"));
+    }
+    Ok(every)
 }
 
 /// The formats in the order in which fio writes them to one stream.

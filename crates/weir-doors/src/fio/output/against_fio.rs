@@ -18,7 +18,9 @@ const COMPAT: Options = Options {
     compat_banner: true,
     utc_offset_s: 0,
     bins: false,
-    terse: super::TerseVersion::V3,
+    one_line: false,
+    partial: false,
+    terse: TerseVersion::V3,
 };
 
 /// fio's standard output, or nothing where it is missing.

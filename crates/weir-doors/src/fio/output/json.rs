@@ -55,8 +55,13 @@ pub fn json(result: &RunResult, options: Options) -> String {
             result.disks.iter().map(disk).collect::<Vec<_>>(),
         );
     }
-    put(&mut root, "weir", own(result, &entries));
-    write::document(&Value::Object(root))
+    put(&mut root, "weir", own(result, &entries, options));
+    let document = Value::Object(root);
+    if options.one_line {
+        document.to_string() + "\n"
+    } else {
+        write::document(&document)
+    }
 }
 
 fn put(into: &mut Map<String, Value>, key: &str, value: impl Into<Value>) {
@@ -326,7 +331,7 @@ fn put_disk(
 }
 
 /// What fio's document has no place for.
-fn own(result: &RunResult, entries: &[Entry<'_>]) -> Value {
+fn own(result: &RunResult, entries: &[Entry<'_>], options: Options) -> Value {
     let groups: Vec<Value> = result
         .groups
         .iter()
@@ -354,6 +359,9 @@ fn own(result: &RunResult, entries: &[Entry<'_>]) -> Value {
     put(&mut out, "version", result.weir_version.as_str());
     put(&mut out, "schema", result.schema.as_str());
     put(&mut out, "complete", result.complete);
+    if options.partial {
+        put(&mut out, "partial", true);
+    }
     if let Some(end) = result.ended_by {
         put(&mut out, "ended_by_signal", end.signal);
     }

@@ -10,6 +10,7 @@ mod banner;
 mod course;
 mod disks;
 mod entry;
+mod eta;
 mod figures;
 mod json;
 mod latency;
@@ -26,6 +27,7 @@ mod write;
 
 pub(crate) use banner::failed_workers;
 pub use banner::{banner, complaints, failures, signal_notice};
+pub use eta::{EtaLine, JobProgress, Phase};
 pub use json::json;
 pub use normal::normal;
 pub use terse::{TerseVersion, terse};
@@ -34,6 +36,7 @@ use weir_schema::{Failure, RunResult};
 
 /// What the texts depend on beside plan and result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct Options {
     /// Call the program `fio-3.33` where it says its version.
     pub compat_banner: bool,
@@ -41,6 +44,10 @@ pub struct Options {
     pub utc_offset_s: i32,
     /// JSON: histograms as well (`json+`).
     pub bins: bool,
+    /// JSON: the document is one line.
+    pub one_line: bool,
+    /// JSON: the run goes on.
+    pub partial: bool,
     /// The layout of terse lines.
     pub terse: TerseVersion,
 }

@@ -62,10 +62,19 @@ impl Base {
 /// A figure of at most `digits` digits, divided until its integer part fits; what room is left
 /// holds decimals.
 pub(super) fn scaled(figure: u64, digits: usize, base: Base, unit: Unit) -> String {
+    scaled_from(figure, 0, digits, base, unit)
+}
+
+/// The same for a figure that counts in KiB or kB, and is never printed finer.
+pub(super) fn scaled_from_kilo(figure: u64, digits: usize, base: Base, unit: Unit) -> String {
+    scaled_from(figure, 1, digits, base, unit)
+}
+
+fn scaled_from(figure: u64, power: usize, digits: usize, base: Base, unit: Unit) -> String {
     let mut whole = u128::from(figure) * if unit == Unit::BitPerSec { 8 } else { 1 };
     let step = u128::from(base.step());
     let mut rest = None;
-    let mut power = 0;
+    let mut power = power;
     while length(whole) > digits && power + 1 < base.prefixes().len() {
         rest = Some(whole % step);
         whole /= step;

@@ -1,0 +1,102 @@
+//! Where the fio door's report goes: standard output, or a file that is whole whenever it is
+//! there.
+//!
+//! In: texts and results. Out: the report, and beside it what standard error gets. Not here: the
+//! texts themselves (`weir-doors`).
+
+use std::cell::RefCell;
+
+use weir_doors::Refusal;
+use weir_doors::fio::output::{self as texts, json, normal, terse};
+use weir_doors::fio::{Format, Options, USAGE};
+use weir_schema::RunResult;
+
+use crate::output;
+
+/// The report of a run.
+pub(super) struct Report<'a> {
+    options: &'a Options,
+    texts: texts::Options,
+    /// What the file will hold.
+    text: RefCell<String>,
+    /// A report of a run that goes on was among it.
+    has_partial: RefCell<bool>,
+}
+
+impl<'a> Report<'a> {
+    pub(super) fn new(options: &'a Options, texts: texts::Options) -> Self {
+        Self {
+            options,
+            texts,
+            text: RefCell::default(),
+            has_partial: RefCell::default(),
+        }
+    }
+
+    /// What went wrong: before the report where people read it, else on standard error.
+    pub(super) fn say(&self, text: &str) {
+        if self.options.is_for_programs() {
+            output::error(text);
+        } else {
+            self.add(text);
+        }
+    }
+
+    /// What belongs to the normal report alone.
+    pub(super) fn tell(&self, text: &str) {
+        if !self.options.is_for_programs() {
+            self.add(text);
+        }
+    }
+
+    /// A full report of a run that goes on.
+    pub(super) fn interim(&self, result: &RunResult) {
+        *self.has_partial.borrow_mut() = true;
+        let options = texts::Options {
+            partial: true,
+            ..self.texts
+        };
+        self.add(&self.document(result, options));
+        // The last report tells what is wrong with the file.
+        let _ = self.save();
+    }
+
+    /// The report of a run that has ended.
+    pub(super) fn finish(self, result: &RunResult) -> Result<(), Refusal> {
+        self.add(&self.document(result, self.texts));
+        self.save()
+    }
+
+    fn add(&self, text: &str) {
+        if self.options.output.is_some() {
+            self.text.borrow_mut().push_str(text);
+        } else {
+            output::print(text);
+        }
+    }
+
+    fn save(&self) -> Result<(), Refusal> {
+        let Some(path) = &self.options.output else {
+            return Ok(());
+        };
+        output::write_file(path, &self.text.borrow()).map_err(|message| Refusal {
+            message,
+            code: USAGE,
+        })
+    }
+
+    /// In every format; several JSON documents are one line each, unless fio's way is wanted.
+    fn document(&self, result: &RunResult, options: texts::Options) -> String {
+        let several = *self.has_partial.borrow() || self.options.status_interval.is_some();
+        let options = texts::Options {
+            one_line: several && !self.options.compat,
+            ..options
+        };
+        let text = |format: &Format| match format {
+            Format::Terse => terse(result, options),
+            Format::Json | Format::JsonPlus => json(result, options),
+            Format::Normal => normal(result, options),
+        };
+        self.options.formats.iter().map(text).collect()
+    }
+}

@@ -1,0 +1,185 @@
+//! What the fio door shows of a run that goes on: fio's progress line, and full reports at
+//! intervals, at SIGUSR1, or when a file `fio-dump-status` appears.
+//!
+//! In: the run, at every round. Out: text on standard output or in the report. Not here: the
+//! texts themselves (`weir-doors`).
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use signal_hook::consts::SIGUSR1;
+use weir_doors::fio::output::{EtaLine, JobProgress, Phase};
+use weir_doors::fio::{Eta, Options};
+use weir_run::execute::{LiveJob, LiveState, LiveView};
+use weir_schema::Plan;
+use weir_units::Nanos;
+
+use crate::output;
+
+/// The progress line comes this often.
+const LINE_EVERY: Nanos = Nanos(1_000_000_000);
+/// The file is looked for this often.
+const FILE_EVERY: Nanos = Nanos(250_000_000);
+
+/// What is shown of a run, and when next.
+pub(super) struct Watch<'a> {
+    plan: &'a Plan,
+    line: Option<Progress>,
+    status: Status,
+}
+
+struct Progress {
+    line: EtaLine,
+    due: Due,
+    breaks: Option<Due>,
+}
+
+/// Requests for full reports.
+struct Status {
+    due: Option<Due>,
+    signal: Arc<AtomicBool>,
+    file: PathBuf,
+    look: Due,
+}
+
+/// Something that comes again and again.
+struct Due {
+    every: Nanos,
+    next: Nanos,
+}
+
+impl Due {
+    fn each(every: Nanos) -> Self {
+        Self { every, next: every }
+    }
+
+    /// Whether it is time; what was missed is not made up for.
+    fn is_now(&mut self, now: Nanos) -> bool {
+        let due = now >= self.next;
+        if due {
+            let missed = (now.0 - self.next.0) / self.every.0.max(1);
+            self.next.0 += (missed + 1) * self.every.0;
+        }
+        due
+    }
+}
+
+impl<'a> Watch<'a> {
+    /// As the command line says; where the signal cannot be caught it shows nothing.
+    pub(super) fn new(plan: &'a Plan, options: &Options) -> Self {
+        let signal = Arc::new(AtomicBool::new(false));
+        // Without it there is one way less to ask; the run is not worse for it.
+        let _ = signal_hook::flag::register(SIGUSR1, Arc::clone(&signal));
+        let directory = std::env::var_os("TMPDIR").map_or_else(|| "/tmp".into(), PathBuf::from);
+        let shows = match options.eta {
+            Eta::Never => false,
+            Eta::Always => true,
+            Eta::Auto => std::io::stdout().is_terminal(),
+        };
+        // A document on the same stream stays alone.
+        let shows = shows && !(options.is_for_programs() && options.output.is_none());
+        Self {
+            plan,
+            line: shows.then(|| Progress {
+                line: EtaLine::default(),
+                due: Due::each(options.eta_interval.unwrap_or(LINE_EVERY)),
+                breaks: options.eta_newline.map(Due::each),
+            }),
+            status: Status {
+                due: options.status_interval.map(Due::each),
+                signal,
+                file: directory.join("fio-dump-status"),
+                look: Due::each(FILE_EVERY),
+            },
+        }
+    }
+
+    /// Shows the line if it is time; whether a full report is wanted.
+    pub(super) fn look(&mut self, view: &LiveView<'_>) -> bool {
+        if let Some(progress) = &mut self.line {
+            progress.look(self.plan, view);
+        }
+        self.status.is_wanted(view)
+    }
+}
+
+impl Status {
+    fn is_wanted(&mut self, view: &LiveView<'_>) -> bool {
+        let now = view.elapsed_ns;
+        let due = self.due.as_mut().is_some_and(|due| due.is_now(now));
+        let asked = self.signal.swap(false, Ordering::Relaxed);
+        // The file is a request; taking it away is how it is answered.
+        let found = self.look.is_now(now) && std::fs::remove_file(&self.file).is_ok();
+        (due || asked || found) && view.measured_ns > Nanos(0)
+    }
+}
+
+impl Progress {
+    fn look(&mut self, plan: &Plan, view: &LiveView<'_>) {
+        let now = view.elapsed_ns;
+        if !self.due.is_now(now) {
+            return;
+        }
+        let jobs = progress(plan, &view.jobs(), &view.ended());
+        if let Some(text) = self.line.show(plan, &jobs, now.as_secs_f64()) {
+            output::print(&text);
+            self.line.breaks = self.breaks.as_mut().is_some_and(|due| due.is_now(now));
+        }
+    }
+}
+
+/// Every job of the plan, in its order.
+fn progress(plan: &Plan, running: &[LiveJob], ended: &[usize]) -> Vec<JobProgress> {
+    let jobs = plan.jobs().enumerate().map(|(index, (_, job))| {
+        let clones = job.clones as usize;
+        match running.iter().find(|j| j.index == index) {
+            Some(live) => of_running(live),
+            None => JobProgress {
+                workers: vec![
+                    if ended.contains(&index) {
+                        Phase::Ended
+                    } else {
+                        Phase::Waiting
+                    };
+                    clones
+                ],
+                elapsed_s: 0.0,
+                fraction: None,
+                operations: [0; 3],
+                bytes: [0; 3],
+            },
+        }
+    });
+    jobs.collect()
+}
+
+fn of_running(live: &LiveJob) -> JobProgress {
+    let phase = match live.state {
+        _ if !live.released => Phase::Preparing,
+        LiveState::Ramp => Phase::Ramp,
+        LiveState::Running | LiveState::Ending(_) => Phase::Running,
+    };
+    let mut workers = vec![phase; live.workers - live.gone];
+    workers.resize(live.workers, Phase::Ended);
+    JobProgress {
+        workers,
+        elapsed_s: live.elapsed_ns.as_secs_f64(),
+        fraction: live.fraction,
+        operations: live.by_kind.map(|k| k.operations),
+        bytes: live.by_kind.map(|k| k.bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_missed_is_not_made_up_for() {
+        let mut due = Due::each(Nanos(100));
+        let at = [50, 100, 150, 450, 460, 500, 599, 600].map(|t| due.is_now(Nanos(t)));
+        assert_eq!(at, [false, true, false, true, false, true, false, true]);
+    }
+}

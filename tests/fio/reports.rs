@@ -1,0 +1,217 @@
+//! Reports of the fio door in every format, while it runs and when things go wrong.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::stage::Stage;
+
+#[test]
+fn several_formats_stand_in_one_stream_in_fios_order() {
+    let stage = Stage::new();
+    stage.file("j.fio", "[a]\nioengine=null\nsize=1m\n");
+    let said = stage
+        .say(&["fio", "--output-format=normal,json,terse", "j.fio"])
+        .code(0)
+        .calm();
+    let place = |text: &str| {
+        said.out
+            .find(text)
+            .unwrap_or_else(|| panic!("{text}\n{said}"))
+    };
+    let places = [
+        "Starting 1 thread",
+        "\n3;weir-",
+        "\n{\n",
+        "\n}\n\na: (groupid=0",
+        "Run status",
+    ];
+    assert!(places.map(place).is_sorted(), "{said}");
+    let minimal = stage.say(&["fio", "--minimal", "j.fio"]).code(0).calm();
+    assert_eq!(minimal.out.lines().count(), 1, "{minimal}");
+    let fields = |n: &str| {
+        let version = format!("--terse-version={n}");
+        let said = stage.say(&["fio", "--minimal", &version, "j.fio"]).code(0);
+        said.out.trim_end().split(';').count()
+    };
+    assert_eq!(["2", "3", "4", "5"].map(fields), [161, 121, 162, 180]);
+    let appended = stage.say(&["fio", "--append-terse", "j.fio"]).code(0);
+    assert!(appended.out.contains("\n3;weir-") && appended.out.contains("Run status"));
+    stage
+        .say(&["fio", "--terse-version=9", "j.fio"])
+        .code(1)
+        .silent()
+        .err("fio: bad terse version format");
+}
+
+/// A job that runs until it is told to end.
+const ENDLESS: &str =
+    "[a]\nioengine=null\nsize=1t\nrw=randrw\nrate_iops=500\ntime_based\nruntime=60\n";
+
+fn parsed(line: &str) -> Value {
+    serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))
+}
+
+#[test]
+fn reports_at_intervals_are_json_lines_of_which_the_last_is_whole() {
+    let stage = Stage::new();
+    stage.file(
+        "j.fio",
+        "[a]\nioengine=null\nsize=1t\nrate_iops=1000\ntime_based\nruntime=1\n",
+    );
+    let words = [
+        "fio",
+        "--status-interval=200ms",
+        "--output-format=json",
+        "j.fio",
+    ];
+    let said = stage.say(&words).code(0).calm();
+    let lines: Vec<Value> = said.out.lines().map(parsed).collect();
+    let (last, partial) = lines.split_last().unwrap();
+    assert!(partial.len() >= 2, "{said}");
+    assert!(partial.iter().all(|d| d["weir"]["partial"] == true));
+    assert!(last["weir"].get("partial").is_none() && last["weir"]["complete"] == true);
+    let done = |d: &Value| d["jobs"][0]["read"]["total_ios"].as_u64().unwrap();
+    assert!(lines.is_sorted_by_key(done) && done(last) > 0, "{said}");
+    let refused = stage.say(&["fio", "--status-interval=0", "j.fio"]).code(1);
+    refused.silent().err("fio: status interval too small");
+}
+
+#[test]
+fn a_signal_and_a_file_ask_for_a_report_and_a_signal_ends_with_the_last() {
+    let stage = Stage::new();
+    stage.file("j.fio", ENDLESS);
+    let mut command = stage.weir(&["fio", "--output-format=json", "j.fio"]);
+    command
+        .env("TMPDIR", stage.path("."))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let pid = rustix::process::Pid::from_child(&child);
+    let signal = |signal| rustix::process::kill_process(pid, signal).unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    // The file is an order from before the start as well.
+    let request = stage.file("fio-dump-status", "");
+    let first = parsed(&lines.next().unwrap().unwrap());
+    assert!(!std::path::Path::new(&request).exists());
+    signal(rustix::process::Signal::USR1);
+    let second = parsed(&lines.next().unwrap().unwrap());
+    for partial in [&first, &second] {
+        assert_eq!(partial["weir"]["partial"], true);
+        assert_eq!(partial["jobs"][0]["error"], 0);
+    }
+    signal(rustix::process::Signal::INT);
+    let last = parsed(&lines.next().unwrap().unwrap());
+    assert_eq!(last["weir"]["ended_by_signal"], 2);
+    assert_eq!(child.wait().unwrap().code(), Some(128));
+}
+
+#[test]
+fn a_report_file_holds_every_report_while_it_runs() {
+    let stage = Stage::new();
+    stage.file(
+        "j.fio",
+        "[a]\nioengine=null\nsize=1t\nrate_iops=1000\ntime_based\nruntime=1\n",
+    );
+    let words = [
+        "fio",
+        "--status-interval=300ms",
+        "--compat",
+        "--output-format=json",
+        "--output=r",
+        "j.fio",
+    ];
+    stage.say(&words).code(0).silent().calm();
+    let text = stage.read("r");
+    let documents = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
+    assert!(documents.map(Result::unwrap).count() >= 3);
+    assert!(text.lines().count() > 300, "pretty as fio's");
+}
+
+#[test]
+fn json_is_whole_whatever_happens() {
+    let stage = Stage::new();
+    stage.file("fails.fio", "[missing]\nfilename=none\nrw=read\nsize=64k\nallow_file_create=0\n[full]\nfilename=/dev/full\nrw=write\nsize=64k\n[good]\nioengine=null\nsize=64k\n");
+    let said = stage
+        .say(&["fio", "--output-format=json", "fails.fio"])
+        .code(2);
+    let report = parsed(&said.out);
+    let errors: Vec<_> = report["jobs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|j| j["error"].as_i64().unwrap())
+        .collect();
+    assert_eq!(errors[1..], [28, 0], "{said}");
+    said.err("fio: pid=")
+        .err("func=io_u error, error=No space left on device");
+    let name = "--name=q\"uo\\te\u{1}\u{7f}\t\u{e9};";
+    let words = [
+        "--ioengine=null",
+        "--size=4k",
+        "--description=a\"b\\c\u{1b}",
+    ];
+    let with = |format| {
+        let all = [&["fio", format, name], &words[..]].concat();
+        stage.say(&all).code(0)
+    };
+    let report = parsed(&with("--output-format=json").out);
+    assert_eq!(
+        report["jobs"][0]["jobname"],
+        name.strip_prefix("--name=").unwrap()
+    );
+    assert_eq!(report["jobs"][0]["desc"], "a\"b\\c\u{1b}");
+    assert_eq!(with("--minimal").out.lines().count(), 1);
+    stage.file("bytes.fio", b"[b\xff\xfe]\nioengine=null\nsize=4k\n");
+    let said = stage.say(&["fio", "--output-format=json", "bytes.fio"]);
+    assert!(
+        said.out.is_empty() || parsed(&said.out).is_object(),
+        "{said}"
+    );
+}
+
+#[test]
+fn jobs_below_their_minimum_and_operations_above_their_maximum_are_told_as_fio_tells_them() {
+    let stage = Stage::new();
+    let slow = "ioengine=null\nsize=1g\nbs=4k\nthinktime=100000\nruntime=10\ntime_based\n";
+    stage.file(
+        "slow.fio",
+        format!("[w1]\n{slow}rate_min=1m\n[w2]\n{slow}rate_iops_min=100\n"),
+    );
+    let said = stage.say(&["fio", "slow.fio"]).code(2);
+    said.err("w1: rate_min=1048576B/s not met, got 4")
+        .err("w2: rate_iops_min=100 not met, got 1")
+        .out("err=5/file:-, func=check_min_rate, error=Input/output error");
+    stage.file(
+        "late.fio",
+        "[a]\nfilename=/dev/zero\nfilesize=64m\nsize=64m\nbs=32m\nmax_latency=1us\n",
+    );
+    stage
+        .say(&["fio", "late.fio"])
+        .code(1)
+        .err("nsec exceeds specified max (1000 nsec): /dev/zero read 0 33554432")
+        .out("err=110/file:/dev/zero, func=max latency exceeded, error=Connection timed out");
+}
+
+#[test]
+fn failed_operations_are_counted_where_the_job_goes_on() {
+    let stage = Stage::new();
+    stage.file(
+        "j.fio",
+        "[a]\nfilename=/dev/full\nrw=write\nsize=64k\ncontinue_on_error=all\n",
+    );
+    stage
+        .say(&["fio", "j.fio"])
+        .out("     errors    : total=16, first_error=28/<No space left on device>");
+    let json = parsed(&stage.say(&["fio", "--output-format=json", "j.fio"]).out);
+    assert_eq!(
+        (
+            &json["jobs"][0]["total_err"],
+            &json["jobs"][0]["first_error"]
+        ),
+        (&16.into(), &28.into())
+    );
+    let terse = stage.say(&["fio", "--minimal", "j.fio"]).out;
+    assert!(terse.ends_with(";16;28\n"), "{terse}");
+}
