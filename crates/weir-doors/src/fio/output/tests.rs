@@ -228,7 +228,7 @@ fn a_failed_worker_shows_its_error_and_spares_the_others() {
         finding: None,
     });
     let mut result = result(vec![vec![(job, vec![work, broken])]]);
-    let why = "file:/dev/broken, func=io, error=Input/output error";
+    let why = "file:/dev/broken, func=io_u error, error=Input/output error";
     let out = text(&result);
     assert!(
         out.contains("half: (groupid=0, jobs=1): err= 0: pid=4000"),
