@@ -12,6 +12,7 @@ mod logs;
 mod reports;
 #[path = "../stage/mod.rs"]
 mod stage;
+mod steer;
 mod verify;
 
 use std::os::unix::fs::symlink;

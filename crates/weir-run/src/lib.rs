@@ -11,6 +11,7 @@ mod engine;
 pub mod execute;
 pub mod family;
 mod findings;
+mod flow;
 mod gate;
 pub mod generate;
 mod live;

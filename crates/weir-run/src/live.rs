@@ -5,7 +5,7 @@
 //! the sampler derives from differences of two reads.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use weir_stats::{Histogram, Recorder};
@@ -239,8 +239,12 @@ pub struct WorkerLive {
     pub(crate) trace: Option<Arc<TraceQueue>>,
     /// Blocks that do not hold what they should.
     pub findings: Arc<Findings>,
-    /// Number of times the measurement was reset at the end of ramp (0 or 1).
+    /// Number of times the measurement was reset: at the end of ramp, and when the run asked.
     pub resets: Counter,
+    /// No more than this are to be in flight; the run may change it.
+    pub depth_limit: AtomicU32,
+    /// The run asks for another reset; the worker looks now and then.
+    pub anew: AtomicBool,
 }
 
 impl WorkerLive {
@@ -258,6 +262,8 @@ impl WorkerLive {
             at_offset: Counter::default(),
             at_target: Counter::default(),
             resets: Counter::default(),
+            depth_limit: AtomicU32::new(u32::MAX),
+            anew: AtomicBool::new(false),
             trace: None,
             findings: Arc::default(),
         }

@@ -7,6 +7,7 @@
 
 use weir_sys::clock::{Scale, Tick};
 
+use crate::flow::FlowShare;
 use crate::generate::arrivals::Arrivals;
 
 /// Pauses of a job, in ticks.
@@ -31,12 +32,15 @@ pub struct PacerPlan {
     pub pause: Option<Pause>,
     /// Starts missed during a pause are not made up for.
     pub skip_pauses: bool,
+    /// The worker's part in a flow.
+    pub flow: Option<FlowShare>,
 }
 
 impl PacerPlan {
     /// There is something to pace.
     pub fn is_paced(&self) -> bool {
-        self.pause.is_some() || self.arrivals.iter().any(Option::is_some)
+        let scheduled = self.arrivals.iter().any(Option::is_some);
+        self.pause.is_some() || self.flow.is_some() || scheduled
     }
 }
 
@@ -84,6 +88,17 @@ impl Pacer {
             .release
             .after(self.scale.to_ticks(weir_units::Nanos(nanos)) + self.shift);
         tick.max(self.resume)
+    }
+
+    /// Begins an operation in the worker's flow.
+    ///
+    /// # Errors
+    /// It is ahead of the others: how many ticks to wait before asking again.
+    pub fn begin(&mut self) -> Result<(), u64> {
+        match &mut self.plan.flow {
+            Some(flow) => flow.begin().then_some(()).ok_or(flow.pause),
+            None => Ok(()),
+        }
     }
 
     /// Until then a pause keeps the CPU busy instead of sleeping.

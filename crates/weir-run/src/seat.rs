@@ -10,6 +10,7 @@ use weir_units::Nanos;
 
 use crate::engine::Engine;
 use crate::execute::Event;
+use crate::flow::{Flow, FlowShare};
 use crate::gate::Gate;
 use crate::live::WorkerLive;
 use crate::shape;
@@ -35,6 +36,7 @@ pub struct Seat<'a> {
     pub stop: &'a AtomicU32,
     /// Where everything is recorded.
     pub live: &'a WorkerLive,
+    pub(crate) flow: Option<Arc<Flow>>,
     pub(crate) gate: &'a Gate,
     pub(crate) events: Sender<Event>,
     pub(crate) cpu: Option<CpuUse>,
@@ -58,13 +60,21 @@ impl Seat<'_> {
         let Some(release) = self.gate.wait() else {
             return LoopStop::Asked;
         };
+        let scale = self.scale.load();
+        let mut pacing = shape::pacing(self.job, self.seed, self.number, scale);
+        pacing.flow = self
+            .job
+            .pacing
+            .flow
+            .zip(self.flow.take())
+            .map(|(f, flow)| FlowShare::join(flow, f.weight, scale.to_ticks(f.pause_ns)));
         let worker = Worker {
             clock: &self.clock,
             scale: Arc::clone(&self.scale),
             stop: self.stop,
             live: self.live,
             release,
-            pacing: shape::pacing(self.job, self.seed, self.number, self.scale.load()),
+            pacing,
         };
         if worker.pacing.is_paced() {
             // Without it the kernel may let a wait end 50 µs late; where it is refused, lateness

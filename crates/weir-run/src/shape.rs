@@ -137,6 +137,7 @@ pub(crate) fn pacing(job: &Job, seed: u64, worker: u32, scale: Scale) -> PacerPl
             after: t.after_ns.map(|n| scale.to_ticks(n)),
         }),
         skip_pauses,
+        flow: None,
     }
 }
 

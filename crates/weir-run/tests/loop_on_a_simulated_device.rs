@@ -40,6 +40,9 @@ struct Bench {
     operations: u64,
     servers: usize,
     script: Script,
+    /// What the run sets from outside: a limit of the depth, a request to measure anew.
+    limit: u32,
+    anew: bool,
 }
 
 impl Bench {
@@ -53,6 +56,8 @@ impl Bench {
             operations,
             servers: 0,
             script: Box::new(script),
+            limit: u32::MAX,
+            anew: false,
         }
     }
 
@@ -69,6 +74,8 @@ impl Bench {
             squares: true,
         };
         let live = WorkerLive::new([Some(m); KINDS]);
+        live.depth_limit.store(self.limit, Ordering::Relaxed);
+        live.anew.store(self.anew, Ordering::Relaxed);
         let setup = SimSetup {
             clock: clock.clone(),
             servers: self.servers,
@@ -187,6 +194,30 @@ fn queue_depth_never_exceeds_the_plan() {
         assert_eq!(levels.iter().sum::<u64>(), 1000);
         assert_eq!(outcome.live.in_flight(), 0);
     }
+}
+
+#[test]
+fn a_limit_from_outside_keeps_the_depth_below_the_plans() {
+    let mut bench = Bench::new(100, |_, _| Fate::after(Nanos(US)));
+    bench.plan.depth = 16;
+    bench.limit = 3;
+    let outcome = bench.run::<SimQueued>();
+    assert_eq!(outcome.completed(), 100);
+    let levels = outcome.live.depth.each_ref().map(weir_run::Counter::get);
+    assert_eq!(levels[0] + levels[1], 100, "1, or 2 to 3: {levels:?}");
+    assert!(levels[1] > 90, "{levels:?}");
+}
+
+#[test]
+fn a_loop_that_is_asked_to_measure_anew_forgets_what_came_before() {
+    let mut bench = Bench::new(300, |_, _| Fate::after(Nanos(MS)));
+    bench.anew = true;
+    let outcome = bench.run::<SimInline>();
+    // It looks after a tenth of a second.
+    assert_eq!(outcome.live.started.get(), 100 * MS);
+    assert_eq!(outcome.live.resets.get(), 1);
+    assert_eq!(outcome.completed(), 201);
+    assert_eq!(outcome.elapsed(), 200 * MS);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use weir_units::{Bytes, BytesPerSec, Iops, Nanos, Percent};
 use crate::execute::disks::Disks;
 use crate::execute::running::{Ended, Worker};
 use crate::execute::sampler::{KindSamples, Sampled};
+use crate::execute::search::Search;
 use crate::execute::total::Total;
 use crate::execute::{Run, RunControl, mark, warn};
 use crate::live::{LiveKind, WorkerLive};
@@ -247,7 +248,7 @@ fn worker_result(
         late_issues: is_open_loop(job).then(|| live.late.get()),
         mismatches: live.findings.list(),
         steadiness: None,
-        depth_found: None,
+        depth_found: worker.search.as_ref().map(Search::found),
     }
 }
 

@@ -9,6 +9,7 @@
     reason = "counts and times become rates; 52 bits are far below the noise"
 )]
 
+mod abandon;
 mod collect;
 mod command;
 mod disks;
@@ -22,6 +23,7 @@ mod order;
 mod record;
 mod running;
 mod sampler;
+mod search;
 mod steady;
 mod team;
 mod thread;
@@ -41,8 +43,8 @@ use weir_sys::Tree;
 use weir_sys::clock::{Clock, Tick, Timeline};
 
 use crate::family::{Family, JobContext, RunMark, failure};
+use crate::flow::Flows;
 use crate::generate::rng::mix64;
-use crate::live::LiveKind;
 use crate::log::LogFiles;
 
 pub(crate) use collect::last_done;
@@ -263,6 +265,7 @@ struct Run<'a> {
     log_files: LogFiles,
     total: Option<Total>,
     teams: Teams,
+    flows: Flows,
 }
 
 impl<'a> Run<'a> {
@@ -288,6 +291,7 @@ impl<'a> Run<'a> {
             devices: Vec::new(),
             log_files: LogFiles::default(),
             teams: Teams::default(),
+            flows: Flows::default(),
             total: plan.total_log.as_ref().and_then(|log| {
                 // Beforehand it could be written; a run goes on without it.
                 Total::open(log, origin, control.clock.scale()).ok()
@@ -351,6 +355,7 @@ impl<'a> Run<'a> {
                     scale: self.timeline.shared_scale(),
                     events: self.events.0.clone(),
                     directory: Arc::from(control.directory),
+                    flow: self.flows.of(entry.job),
                 };
                 let job = RunningJob::spawn(setup, &mut self.log_files);
                 self.running.push(job);
@@ -432,7 +437,7 @@ impl<'a> Run<'a> {
         self.teams.look(&mut self.running, now);
         let (running, ended) = (&self.running, &self.ended);
         if let Some(total) = &mut self.total {
-            total.look(now, || bytes(running, ended));
+            total.look(now, || total::bytes(running, ended));
         }
         let mut index = 0;
         while index < self.running.len() {
@@ -497,18 +502,4 @@ impl<'a> Run<'a> {
             result: &|| collect::so_far(self, plan, control, disks, now),
         });
     }
-}
-
-/// Bytes that every worker so far has moved, by kind.
-fn bytes(running: &[RunningJob], ended: &[Ended]) -> [u64; 3] {
-    let live = running.iter().flat_map(RunningJob::workers);
-    let gone = ended.iter().flat_map(|job| &job.workers);
-    let mut sums = [0; 3];
-    for worker in live.chain(gone) {
-        for (sum, kind) in sums.iter_mut().zip(&worker.live.kinds) {
-            let LiveKind { bytes, .. } = kind;
-            *sum += bytes.get();
-        }
-    }
-    sums
 }

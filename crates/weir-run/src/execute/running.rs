@@ -20,9 +20,11 @@ use crate::execute::minimum::Minimum;
 use crate::execute::observe::{LiveCount, LiveJob, LiveState};
 use crate::execute::record::Record;
 use crate::execute::sampler::{JobSampler, Sampled};
+use crate::execute::search::Search;
 use crate::execute::thread::{Event, Thread};
 use crate::execute::{Entry, kick};
-use crate::family::{Prepared, failure};
+use crate::family::Prepared;
+use crate::flow::Flow;
 use crate::gate::Gate;
 use crate::live::WorkerLive;
 use crate::log::{LogFiles, Origin, Written};
@@ -35,6 +37,7 @@ pub(super) struct Setup<'a> {
     pub(super) scale: Arc<SharedScale>,
     pub(super) events: Sender<Event>,
     pub(super) directory: Arc<Path>,
+    pub(super) flow: Option<Arc<Flow>>,
 }
 
 /// A worker as the run sees it.
@@ -53,6 +56,8 @@ pub(super) struct Worker {
     pub(super) state: State,
     pub(super) failure: Option<Failure>,
     pub(super) cpu: CpuUse,
+    /// For the depth that keeps a latency.
+    pub(super) search: Option<Search>,
 }
 
 /// A job that runs.
@@ -142,6 +147,7 @@ impl RunningJob {
                 job: Arc::clone(&job),
                 prepared: Arc::clone(&setup.prepared),
                 gate: Arc::clone(&gate),
+                flow: setup.flow.clone(),
                 live: Arc::clone(&live),
                 stop: Arc::default(),
                 id: Arc::default(),
@@ -217,7 +223,14 @@ impl RunningJob {
         }
         let scale = self.scale.load();
         let begin = release.after(scale.to_ticks(self.job.bounds.ramp_ns));
-        let lives: Vec<_> = self.workers.iter().map(|w| Arc::clone(&w.live)).collect();
+        if let Some(target) = self.job.pacing.latency_target {
+            let limit = self.job.depth.queue_depth.0;
+            for worker in &mut self.workers {
+                worker.search = Some(Search::new(target, limit, begin, scale));
+                worker.live.depth_limit.store(1, Ordering::Relaxed);
+            }
+        }
+        let lives = self.lives();
         let bounds = &self.job.bounds;
         let origin = Origin {
             begin,
@@ -290,6 +303,7 @@ impl RunningJob {
             sampler.sample(now);
         }
         self.record.look(now);
+        self.search(now);
         self.check_minimum(now);
         let asked = self.ending.map(|e| e.1).or(self.time_up(now));
         let allowed = u64::try_from(grace.as_nanos()).unwrap_or(u64::MAX);
@@ -318,6 +332,23 @@ impl RunningJob {
         let span = Nanos(bounds.runtime_ns?.0.saturating_add(bounds.ramp_ns.0));
         let end = self.release?.after(self.scale.load().to_ticks(span));
         (now >= end).then_some(end)
+    }
+
+    /// Goes on with the search for a depth; the sampler starts anew with the last window.
+    fn search(&mut self, now: Tick) {
+        let mut renewed = None;
+        for worker in self.workers.iter_mut().filter(|w| !w.ended) {
+            renewed = renewed.or(worker.search(now));
+        }
+        if let Some(begin) = renewed {
+            let lives = self.lives();
+            let renew = |old: JobSampler| old.anew(&self.job, lives, begin);
+            self.sampler = self.sampler.take().map(renew);
+        }
+    }
+
+    fn lives(&self) -> Vec<Arc<WorkerLive>> {
+        self.workers.iter().map(|w| Arc::clone(&w.live)).collect()
     }
 
     fn check_minimum(&mut self, now: Tick) {
@@ -447,30 +478,5 @@ impl Worker {
             self.stopped = Some((state, now));
             self.stop.store(1, Ordering::Relaxed);
         }
-    }
-
-    /// Leaves a worker behind that does not come back.
-    fn abandon(&mut self, prepared: &dyn Prepared, waited_ns: u64, at_once: bool) {
-        let target = u32::try_from(self.live.at_target.get()).unwrap_or(0);
-        let name = prepared.target_name(self.clone, target);
-        let offset = self.live.at_offset.get();
-        let place = name.as_deref().unwrap_or("its target");
-        let message = if at_once {
-            format!(
-                "left behind at the second signal, in an operation on {place} at offset {offset}"
-            )
-        } else {
-            format!(
-                "did not come back from an operation on {place} at offset {offset} for {} s; it was \
-                 left behind, and the kernel may keep the process until the device answers",
-                waited_ns / 1_000_000_000
-            )
-        };
-        self.ended = true;
-        self.state = State::Hung;
-        let mut failed = failure("hung", Some(libc::ETIMEDOUT), message);
-        failed.target = name;
-        failed.offset_bytes = Some(Bytes(offset));
-        self.failure.get_or_insert(failed);
     }
 }

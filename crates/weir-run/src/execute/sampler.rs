@@ -46,7 +46,8 @@ pub(super) struct JobSampler {
     begin: Tick,
     scale: Scale,
     interval: Nanos,
-    ramps: bool,
+    /// A worker is measured once it has been reset so often.
+    after_resets: u64,
     open_loop: bool,
     ticks_seen: u64,
     /// Intervals per bandwidth and per IOPS sample.
@@ -76,11 +77,23 @@ impl JobSampler {
             begin,
             scale,
             interval,
-            ramps: job.bounds.ramp_ns.0 > 0,
+            after_resets: u64::from(job.bounds.ramp_ns.0 > 0),
             open_loop: is_open_loop(job),
             ticks_seen: 0,
             per_sample: samples_of(job).map(|length| (length.0 / interval.0).max(1)),
             merged: Default::default(),
+        }
+    }
+
+    /// A sampler of what comes after another reset.
+    pub(super) fn anew(self, job: &Job, lives: Vec<Arc<WorkerLive>>, begin: Tick) -> Self {
+        let after_resets = 1 + u64::from(job.bounds.ramp_ns.0 > 0);
+        if self.after_resets == after_resets {
+            return self;
+        }
+        Self {
+            after_resets,
+            ..Self::new(job, lives, begin, self.scale)
         }
     }
 
@@ -117,7 +130,7 @@ impl JobSampler {
             .map(|n| ticks.is_multiple_of(n).then_some(seconds * n as f64));
         let mut sums = [Counts::default(); KINDS];
         for (live, samples) in self.lives.iter().zip(&mut self.sampled.workers) {
-            let ramping = self.ramps && live.resets.get() == 0;
+            let ramping = live.resets.get() < self.after_resets;
             for kind in Kind::DATA.map(Kind::index) {
                 // Until the worker has seen the end of ramp, what it did is not measured.
                 let now = if ramping {
@@ -145,7 +158,7 @@ impl JobSampler {
     /// Latencies of this kind since the last sample, over all workers.
     fn latencies_since_last(&mut self, kind: usize) -> Histogram {
         let mut merged = Histogram::new();
-        let measured = |live: &&Arc<WorkerLive>| !self.ramps || live.resets.get() > 0;
+        let measured = |live: &&Arc<WorkerLive>| live.resets.get() >= self.after_resets;
         for live in self.lives.iter().filter(measured) {
             let stage = if self.open_loop {
                 &live.kinds[kind].rlat

@@ -14,6 +14,7 @@ use weir_sys::clock::{Clock, SharedScale};
 use crate::execute::command;
 use crate::execute::running::Worker;
 use crate::family::{Prepared, failure};
+use crate::flow::Flow;
 use crate::gate::Gate;
 use crate::live::WorkerLive;
 use crate::seat::Seat;
@@ -48,6 +49,7 @@ pub(super) struct Thread {
     pub(super) job: Arc<Job>,
     pub(super) prepared: Arc<dyn Prepared>,
     pub(super) gate: Arc<Gate>,
+    pub(super) flow: Option<Arc<Flow>>,
     pub(super) live: Arc<WorkerLive>,
     pub(super) stop: Arc<AtomicU32>,
     pub(super) id: Arc<AtomicU32>,
@@ -76,6 +78,7 @@ impl Thread {
             state: State::NotStarted,
             failure: None,
             cpu: CpuUse::default(),
+            search: None,
         };
         let named = thread::Builder::new().name(format!("weir-{}", self.number));
         if let Err(error) = named.spawn(move || self.run()) {
@@ -99,6 +102,7 @@ impl Thread {
             scale: Arc::clone(&self.scale),
             stop: &self.stop,
             live: &self.live,
+            flow: self.flow.clone(),
             gate: &self.gate,
             events: self.events.clone(),
             cpu: None,

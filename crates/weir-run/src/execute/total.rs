@@ -9,6 +9,7 @@ use weir_schema::{Kind, TotalLog};
 use weir_sys::clock::{Scale, Tick};
 use weir_units::Nanos;
 
+use crate::execute::running::{Ended, RunningJob};
 use crate::log::{LogFile, per_second};
 
 const PERIOD: Nanos = Nanos(500_000_000);
@@ -77,4 +78,17 @@ impl Total {
             .filter_map(LogFile::complaint)
             .collect()
     }
+}
+
+/// Bytes that every worker so far has moved, by kind.
+pub(super) fn bytes(running: &[RunningJob], ended: &[Ended]) -> [u64; 3] {
+    let live = running.iter().flat_map(RunningJob::workers);
+    let gone = ended.iter().flat_map(|job| &job.workers);
+    let mut sums = [0; 3];
+    for worker in live.chain(gone) {
+        for (sum, kind) in sums.iter_mut().zip(&worker.live.kinds) {
+            *sum += kind.bytes.get();
+        }
+    }
+    sums
 }

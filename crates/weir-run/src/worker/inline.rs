@@ -93,10 +93,21 @@ fn wait_for_start<C: RunClock, O: Operation>(
     now: Tick,
 ) -> (Tick, Tick) {
     let intended = state.pacer.intended(op.kind_index(), op.length());
-    if intended <= now {
-        return (now, intended);
+    let mut at = if intended <= now {
+        now
+    } else {
+        state.wait_until(intended)
+    };
+    let mut intended = intended;
+    while !state.is_over(at) {
+        let (may_go, later) = state.begin(at);
+        if may_go {
+            break;
+        }
+        // Who waits for others is not late.
+        (at, intended) = (later, later);
     }
-    (state.wait_until(intended), intended)
+    (at, intended)
 }
 
 /// A short or failed operation: continues it until it is whole or over; when that was, and

@@ -8,6 +8,8 @@
     reason = "parts of one loop, split for the reader only"
 )]
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use weir_sys::clock::Tick;
 
 use crate::clock::RunClock;
@@ -105,6 +107,7 @@ where
         }
         queue.sinking = false;
         queue.blocked = false;
+        queue.limit = self.state.live().depth_limit.load(Relaxed);
         if !queue.again.is_empty() {
             self.submit_rests(queue);
         }
@@ -148,7 +151,7 @@ where
         if queue.pending.is_some() {
             return self.draw_pending(queue, now);
         }
-        if queue.exhausted {
+        if queue.exhausted || queue.in_flight >= queue.limit {
             return None;
         }
         let Some(slot) = queue.free.last() else {
@@ -191,6 +194,13 @@ where
         if self.plan.no_overlap && queue.overlaps_pending() {
             // Only a completion can change that.
             queue.blocked = true;
+            return None;
+        }
+        let (may_go, later) = self.state.begin(*now);
+        *now = later;
+        if !may_go {
+            // Who waits for others is not late.
+            queue.hold(later);
             return None;
         }
         queue.pending.take()

@@ -100,6 +100,8 @@ pub(super) struct Queue<O> {
     /// Drawn in this slot, not yet due or without room in the engine.
     pub(super) pending: Option<u32>,
     pub(super) exhausted: bool,
+    /// No more than this may be in flight.
+    pub(super) limit: u32,
     /// The queue was full and shall sink to the refill mark first.
     pub(super) sinking: bool,
     /// The engine did not take all it was offered.
@@ -119,6 +121,7 @@ impl<O: Operation> Queue<O> {
             again: Vec::with_capacity(room),
             pending: None,
             exhausted: false,
+            limit: u32::MAX,
             sinking: false,
             blocked: false,
             free_since: now,
@@ -147,6 +150,14 @@ impl<O: Operation> Queue<O> {
         others
             .filter(|(number, _)| Some(*number) != self.pending)
             .any(|(number, slot)| touches(&slot.op) && !is_free(number))
+    }
+
+    /// The drawn operation may not go before this instant.
+    #[cold]
+    pub(super) fn hold(&mut self, until: Tick) {
+        if let Some(slot) = self.pending {
+            self.slots[slot as usize].intended = until;
+        }
     }
 
     #[inline(always)]

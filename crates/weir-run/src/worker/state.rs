@@ -146,6 +146,10 @@ impl<'a, C: RunClock> State<'a, C> {
             self.worker.live.started.set(ramp_end.0);
             self.ramp_end = None;
         }
+        if self.worker.live.anew.swap(false, Ordering::Relaxed) {
+            self.worker.live.reset();
+            self.worker.live.started.set(now.0);
+        }
         if now >= self.rescale_at {
             self.scale = self.worker.scale.load();
             self.rescale_at = now.after(self.scale.to_ticks(RESCALE));
@@ -185,6 +189,20 @@ impl<'a, C: RunClock> State<'a, C> {
             if now >= self.event_at {
                 self.event(now);
             }
+        }
+    }
+
+    /// Begins an operation in the worker's flow, if it is in one; waits a little where it is
+    /// ahead of the others. Whether it may go, and the instant it is.
+    #[inline(never)]
+    pub(super) fn begin(&mut self, now: Tick) -> (bool, Tick) {
+        match self.pacer.begin() {
+            Ok(()) => (true, now),
+            Err(0) => {
+                std::thread::yield_now();
+                (false, self.now())
+            }
+            Err(pause) => (false, self.wait_until(now.after(pause))),
         }
     }
 

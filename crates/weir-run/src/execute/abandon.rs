@@ -1,0 +1,37 @@
+//! Leaving a worker behind that does not come back from the kernel.
+//!
+//! In: a worker, and how long it was waited for. Out: its state and failure, with the place it
+//! was last seen at. Not here: when to give up.
+
+use weir_schema::State;
+use weir_units::Bytes;
+
+use crate::execute::running::Worker;
+use crate::family::{Prepared, failure};
+
+impl Worker {
+    /// Leaves a worker behind that does not come back.
+    pub(super) fn abandon(&mut self, prepared: &dyn Prepared, waited_ns: u64, at_once: bool) {
+        let target = u32::try_from(self.live.at_target.get()).unwrap_or(0);
+        let name = prepared.target_name(self.clone, target);
+        let offset = self.live.at_offset.get();
+        let place = name.as_deref().unwrap_or("its target");
+        let message = if at_once {
+            format!(
+                "left behind at the second signal, in an operation on {place} at offset {offset}"
+            )
+        } else {
+            format!(
+                "did not come back from an operation on {place} at offset {offset} for {} s; it was \
+                 left behind, and the kernel may keep the process until the device answers",
+                waited_ns / 1_000_000_000
+            )
+        };
+        self.ended = true;
+        self.state = State::Hung;
+        let mut failed = failure("hung", Some(libc::ETIMEDOUT), message);
+        failed.target = name;
+        failed.offset_bytes = Some(Bytes(offset));
+        self.failure.get_or_insert(failed);
+    }
+}
