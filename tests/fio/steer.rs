@@ -18,6 +18,8 @@ fn a_job_whose_rate_is_steady_ends_before_its_time() {
     );
     said.code(0);
     let text = stage.read("o");
+    // The banners come first.
+    let text = &text[text.find('{').unwrap()..];
     let (document, normal) = text.split_once("\n}\n").unwrap();
     let report: serde_json::Value = serde_json::from_str(&format!("{document}\n}}")).unwrap();
     let job = &report["jobs"][0];

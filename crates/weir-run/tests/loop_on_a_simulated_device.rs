@@ -201,18 +201,18 @@ fn a_limit_from_outside_keeps_the_depth_below_the_plans() {
     let mut bench = Bench::new(100, |_, _| Fate::after(Nanos(US)));
     bench.plan.depth = 16;
     bench.limit = 3;
-    let outcome = bench.run::<SimQueued>();
+    let outcome = bench.run::<SimQueued<_>>();
     assert_eq!(outcome.completed(), 100);
     let levels = outcome.live.depth.each_ref().map(weir_run::Counter::get);
     assert_eq!(levels[0] + levels[1], 100, "1, or 2 to 3: {levels:?}");
-    assert!(levels[1] > 90, "{levels:?}");
+    assert!(levels[1] > 50, "{levels:?}");
 }
 
 #[test]
 fn a_loop_that_is_asked_to_measure_anew_forgets_what_came_before() {
     let mut bench = Bench::new(300, |_, _| Fate::after(Nanos(MS)));
     bench.anew = true;
-    let outcome = bench.run::<SimInline>();
+    let outcome = bench.run::<SimInline<_>>();
     // It looks after a tenth of a second.
     assert_eq!(outcome.live.started.get(), 100 * MS);
     assert_eq!(outcome.live.resets.get(), 1);
