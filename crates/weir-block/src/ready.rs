@@ -16,6 +16,7 @@ use weir_schema::{
     BlockWorkload, DeviceFacts, Failure, FileNames, Finding, Job, Kind as DataKind, Mismatch, Mix,
     Preallocate, Size,
 };
+use weir_sys::device::PathFacts;
 use weir_units::Bytes;
 
 use crate::engine::dma_emu::{self, Cards};
@@ -24,7 +25,8 @@ use crate::family::{check_direct, guard, is_removable, layouts};
 use crate::memory::{self, buffers};
 use crate::place::settle;
 use crate::target::{
-    Kind, Layout, Part, Sites, devices, disks, lay_out, open_all, spoilers, survey, warm, writes,
+    Kind, Layout, Part, Sites, devices, disks, facts_of, lay_out, open_all, spoilers, survey, warm,
+    writes,
 };
 
 /// A job whose targets are open.
@@ -37,6 +39,8 @@ pub(crate) struct Ready {
     found: Sites,
     /// By clone; taken by its worker.
     targets: Vec<Mutex<Option<Vec<Target>>>>,
+    /// By site, once they are laid out.
+    facts: Vec<Option<PathFacts>>,
     spoilers: Vec<Note>,
     notes: Notes,
     cards: Cards,
@@ -64,7 +68,7 @@ impl Ready {
             .for_each(|remark| (context.announce)(remark));
         let mut targets: Vec<Vec<Target>> = found.parts.iter().map(|_| Vec::new()).collect();
         let only = workload.targets.create.only;
-        let mut notes = Vec::new();
+        let (mut facts, mut notes) = (Vec::new(), Vec::new());
         if let ActsOn::Names(usage) = acts_on {
             make_names(context, workload, usage, &mut found)?;
         } else if has_sites {
@@ -76,8 +80,12 @@ impl Ready {
                     .iter()
                     .map(|site| site.length.min(site.end))
                     .sum();
-                notes = spoilers(&found.list, workload, Bytes(touched));
+                facts = facts_of(&found.list);
+                notes = spoilers(&found.list, &facts, workload, Bytes(touched));
             }
+        }
+        if has_sites && facts.is_empty() {
+            facts = facts_of(&found.list);
         }
         Ok(Self {
             job: job.clone(),
@@ -90,6 +98,7 @@ impl Ready {
                 .into_iter()
                 .map(|list| Mutex::new(Some(list)))
                 .collect(),
+            facts,
             spoilers: notes,
             notes: Notes::default(),
             cards: cards.clone(),
@@ -357,7 +366,7 @@ impl Prepared for Ready {
         if self.entry.info.no_target() {
             Vec::new()
         } else {
-            devices(&self.found.list)
+            devices(&self.found.list, &self.facts)
         }
     }
 
@@ -365,7 +374,7 @@ impl Prepared for Ready {
         if self.entry.info.no_target() {
             Vec::new()
         } else {
-            disks(&self.found.list)
+            disks(&self.facts)
         }
     }
 

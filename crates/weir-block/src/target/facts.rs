@@ -15,14 +15,17 @@ use crate::engine::Note;
 /// Holes below this share of a file are not worth a word.
 const FEW_HOLES: f64 = 0.001;
 
-fn facts(site: &Site) -> Option<PathFacts> {
-    path_facts(&Tree::real(), &site.named.path).ok()
+/// What lies at each site, found out once: the next job of a sweep waits for this.
+pub(crate) fn facts_of(sites: &[Site]) -> Vec<Option<PathFacts>> {
+    let tree = Tree::real();
+    let facts = |site: &Site| path_facts(&tree, &site.named.path).ok();
+    sites.iter().map(facts).collect()
 }
 
 /// What the targets are.
-pub(crate) fn devices(sites: &[Site]) -> Vec<DeviceFacts> {
-    let describe = |site: &Site| {
-        let facts = facts(site)?;
+pub(crate) fn devices(sites: &[Site], facts: &[Option<PathFacts>]) -> Vec<DeviceFacts> {
+    let describe = |(site, facts): (&Site, &Option<PathFacts>)| {
+        let facts = facts.clone()?;
         let block = facts.block;
         Some(DeviceFacts {
             target: site.named.shown.clone(),
@@ -41,13 +44,13 @@ pub(crate) fn devices(sites: &[Site]) -> Vec<DeviceFacts> {
             numa_node: block.as_ref().and_then(|block| block.numa_node),
         })
     };
-    sites.iter().filter_map(describe).collect()
+    sites.iter().zip(facts).filter_map(describe).collect()
 }
 
 /// Names of the disks that the targets rest on.
-pub(crate) fn disks(sites: &[Site]) -> Vec<String> {
+pub(crate) fn disks(facts: &[Option<PathFacts>]) -> Vec<String> {
     let tree = Tree::real();
-    let blocks = sites.iter().filter_map(|site| facts(site)?.block);
+    let blocks = facts.iter().flatten().filter_map(|f| f.block.as_ref());
     let mut disks: Vec<_> = blocks
         .flat_map(|block| disks_behind(&tree, block.dev))
         .collect();
@@ -57,11 +60,17 @@ pub(crate) fn disks(sites: &[Site]) -> Vec<String> {
 }
 
 /// What spoils the numbers, as far as it shows before the run.
-pub(crate) fn spoilers(sites: &[Site], workload: &BlockWorkload, touched: Bytes) -> Vec<Note> {
+pub(crate) fn spoilers(
+    sites: &[Site],
+    facts: &[Option<PathFacts>],
+    workload: &BlockWorkload,
+    touched: Bytes,
+) -> Vec<Note> {
     let mut notes = Vec::new();
     let looked: Vec<_> = sites
         .iter()
-        .filter_map(|site| Some((site, facts(site)?)))
+        .zip(facts)
+        .filter_map(|(site, facts)| Some((site, facts.as_ref()?)))
         .collect();
     let is_stored = |facts: &PathFacts| match facts.kind {
         PathKind::Block => true,
@@ -76,7 +85,11 @@ pub(crate) fn spoilers(sites: &[Site], workload: &BlockWorkload, touched: Bytes)
         notes.extend(page_cache(touched));
     }
     if workload.carries_out(DataKind::Read) {
-        notes.extend(looked.iter().filter_map(|(site, _)| never_written(site)));
+        notes.extend(
+            looked
+                .iter()
+                .filter_map(|(site, facts)| never_written(site, facts)),
+        );
     }
     if workload.carries_out(DataKind::Write) && workload.content.zero && stored {
         notes.push((
@@ -103,15 +116,22 @@ fn page_cache(touched: Bytes) -> Option<Note> {
     })
 }
 
-fn never_written(site: &Site) -> Option<Note> {
+fn never_written(site: &Site, facts: &PathFacts) -> Option<Note> {
     if !site.is_file() {
         return None;
     }
-    let path = &site.named.path;
-    let found = extents(std::fs::File::open(path).ok()?, path).ok()?;
-    let all = found.data.0 + found.holes.0;
-    #[expect(clippy::cast_precision_loss, reason = "a share")]
-    let share = found.holes.0 as f64 / all.max(1) as f64;
+    let share = match (&facts.file_system, facts.size, facts.allocated) {
+        // Files in memory hold what was written and nothing else; a search for holes would pass
+        // over each of their pages.
+        (Some(system), Some(size), Some(held)) if system.is_in_memory => {
+            share(size.0.saturating_sub(held.0), size.0)
+        }
+        _ => {
+            let path = &site.named.path;
+            let found = extents(std::fs::File::open(path).ok()?, path).ok()?;
+            share(found.holes.0, found.data.0 + found.holes.0)
+        }
+    };
     (share > FEW_HOLES).then(|| {
         let shown = &site.named.shown;
         (
@@ -123,4 +143,10 @@ fn never_written(site: &Site) -> Option<Note> {
             "Write the file first, or let weir make it.".to_owned(),
         )
     })
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "a share")]
+    let share = part as f64 / whole.max(1) as f64;
+    share
 }

@@ -10,7 +10,7 @@ mod open;
 mod region;
 mod sites;
 
-pub(crate) use facts::{devices, disks, spoilers};
+pub(crate) use facts::{devices, disks, facts_of, spoilers};
 pub(crate) use layout::{Layout, lay_out, needs_write_access};
 pub(crate) use names::{Named, names};
 pub(crate) use open::{open_all, warm};

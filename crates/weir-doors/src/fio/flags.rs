@@ -108,7 +108,7 @@ pub const FLAGS: &[Flag] = &[
         "map",
         "OLD=NEW",
         OWN,
-        "Begin paths with NEW that begin with OLD in the jobs",
+        "Paths that begin with OLD begin with NEW",
     )
     .repeats(),
     Flag::switch("show-plan", OWN, "Print the plan as JSON and run nothing"),
