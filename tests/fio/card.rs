@@ -239,3 +239,69 @@ fn a_sweep_runs_on_the_emulated_card_at_full_size() {
     let said = Stage::new().say(&words).code(0).calm();
     assert_eq!(said.out.matches("jobs=4): err= 0").count(), 8, "{said}");
 }
+
+#[test]
+fn a_verified_card_has_five_groups_and_exit_0() {
+    let stage = card("xdma");
+    make(&stage, &["--mode", "verify"]).code(0);
+    let said = fio(&stage, "xdma_4-ch_4-1M_verify.fio", &[]).code(0);
+    for (group, jobs) in [
+        (0, &["write-phase-0"][..]),
+        (1, &["verify-phase-0", "write-phase-1"]),
+        (2, &["verify-phase-1", "write-phase-2"]),
+        (3, &["verify-phase-2", "write-phase-3"]),
+        (4, &["verify-phase-3"]),
+    ] {
+        for job in jobs {
+            let head = format!("{job}: (groupid={group}, jobs=1): err= 0");
+            assert_eq!(said.out.matches(&head).count(), 1, "{said}");
+        }
+        let lines = said.out.split(&format!("Run status group {group} ")).nth(1);
+        let lines = lines.unwrap().split("Run status").next().unwrap();
+        let labels = ["   READ: bw=", "  WRITE: bw="].map(|label| lines.contains(label));
+        assert_eq!(labels, [group > 0, group < 4], "{said}");
+    }
+}
+
+#[test]
+fn every_fault_of_the_emulated_card_is_told_with_its_place_and_kind() {
+    let stage = Stage::new();
+    make(&stage, &["--mode", "verify"]).code(0);
+    for (fault, failed, words) in [
+        // Byte 5,000 of the third block of the first section.
+        (
+            "flip@2102152",
+            1,
+            &["xxhash", "offset 2097152", "bit flip"][..],
+        ),
+        (
+            "misplaced@2m",
+            1,
+            &["offset 2097152", "misplaced", "offset 1048576"],
+        ),
+        ("stale@2m", 1, &["offset 2097152", "zeroed"]),
+        ("short@2m", 2, &["offset 2097152", "after 524288 bytes"]),
+        ("eio@2m", 2, &["offset 2097152", "Input/output error"]),
+    ] {
+        let words_of_fault = format!("--set=emu_fault={fault}");
+        let said = stage
+            .say(&[
+                "fio",
+                "--set=ioengine=dma-emu",
+                "--set=emu_shared=card",
+                &words_of_fault,
+                "jobs/xdma_4-ch_4-1M_verify.fio",
+            ])
+            .code(failed);
+        for word in words {
+            assert!(said.err.contains(word), "{fault}: no `{word}` in {said}");
+        }
+        // A reader also finds what its writer failed to write.
+        let good = said.out.matches("err= 0").count();
+        assert_eq!(
+            good,
+            usize::try_from(8 - failed).unwrap(),
+            "{fault}: {said}"
+        );
+    }
+}
