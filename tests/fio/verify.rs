@@ -534,3 +534,72 @@ fn dumps_go_where_the_command_line_says() {
     names.sort();
     assert_eq!(names, ["f.4096.expected", "f.4096.received"]);
 }
+
+#[test]
+fn an_interrupted_job_leaves_a_state_and_just_that_is_checked_later() {
+    use rustix::process::Signal;
+    let stage = Stage::new();
+    let job = [
+        "fio",
+        "--name=j",
+        "--filename=f",
+        "--bs=4k",
+        "--size=4m",
+        "--rw=randwrite",
+        "--verify=crc32c",
+    ];
+    let state = "local-j-0-verify.state";
+    // Nothing is left behind in order.
+    stage.say(&job).code(0);
+    assert!(!Path::new(&stage.path(state)).exists());
+    let slowly = [&job[..], &["--rate_iops=,100"]].concat();
+    let changed = || {
+        std::fs::metadata(stage.path("f"))
+            .unwrap()
+            .modified()
+            .unwrap()
+    };
+    let before = changed();
+    let running = crate::stage::Running::start(stage.weir(&slowly));
+    crate::stage::until("a write", || changed() > before);
+    running.signal(Signal::INT);
+    let said = running.end().code(128);
+    let totals = issued(&said);
+    let written: u64 = totals[0].split(',').nth(1).unwrap().parse().unwrap();
+    assert!(written > 0 && written < 1024, "{said}");
+    // The whole sequence was written by the first run, with another identity; the second has
+    // overwritten a part of it.
+    let check = [&job[..], &["--verify_only", "--verify_state_load=1"]].concat();
+    let said = stage.say(&check).code(0).calm();
+    assert_eq!(issued(&said), [format!("{written},0,0,0")]);
+    stage.file(state, "no state");
+    stage.say(&check).code(1).err("it is no state of weir");
+    std::fs::remove_file(stage.path(state)).unwrap();
+    stage.say(&check).code(1).err("cannot be read");
+    stage
+        .say(&[&job[..], &["--verify_state_load=1"]].concat())
+        .code(1)
+        .err("this job writes anew");
+}
+
+#[test]
+fn a_state_is_stored_when_it_is_asked_for_and_bounds_a_reader() {
+    let stage = Stage::new();
+    let job = [
+        "fio",
+        "--name=j",
+        "--filename=f",
+        "--bs=4k",
+        "--size=64k",
+        "--verify=md5",
+    ];
+    let write = ["--rw=write", "--verify_state_save=1", "--number_ios=5"];
+    stage.say(&[&job[..], &write].concat()).code(0);
+    let read = ["--rw=read", "--verify_state_load=1"];
+    let said = stage.say(&[&job[..], &read].concat()).code(0);
+    assert_eq!(issued(&said), ["5,0,0,0"]);
+    stage
+        .say(&[&job[..], &read, &["--verify=sha1"]].concat())
+        .code(1)
+        .err("verified by md5, not by sha1");
+}

@@ -10,6 +10,7 @@ mod engines;
 mod examples;
 #[path = "../stage/mod.rs"]
 mod stage;
+mod verify;
 
 use std::collections::BTreeSet;
 

@@ -13,6 +13,7 @@ mod memory;
 mod place;
 mod ready;
 mod target;
+mod verified;
 mod verify;
 
 pub use engine::{availability, catalogue};

@@ -6,15 +6,14 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use weir_run::block::{AnySource, Extent, Limits, Recipe, Verification, build};
+use weir_run::block::{AnySource, Extent, Limits, Recipe, build};
 use weir_run::{
-    Findings, JobContext, KINDS, LoopStop, Measured, OpFailure, OpFault, Prepared, RunMark, Seat,
-    failure, measured,
+    JobContext, KINDS, LoopStop, Measured, OpFailure, OpFault, Prepared, RunMark, Seat, failure,
+    measured,
 };
 use weir_schema::catalogue::{ActsOn, NameUse};
 use weir_schema::{
-    BlockWorkload, DeviceFacts, Failure, FileNames, Finding, Job, Kind as DataKind, Mismatch, Mix,
-    Preallocate, Size,
+    BlockWorkload, DeviceFacts, Failure, FileNames, Job, Kind as DataKind, Mix, Preallocate, Size,
 };
 use weir_sys::device::PathFacts;
 use weir_units::Bytes;
@@ -28,6 +27,7 @@ use crate::target::{
     Kind, Layout, Part, Sites, devices, disks, facts_of, lay_out, open_all, spoilers, survey, warm,
     writes,
 };
+use crate::verified::Verified;
 
 /// A job whose targets are open.
 pub(crate) struct Ready {
@@ -222,56 +222,31 @@ impl Ready {
             who,
             self.depth(),
         )?;
+        let begin = |v: Verified<'_>| v.begin(seat, self.names(seat.clone));
+        let verified = self.verified().map(begin).transpose()?;
+        let (seed, worker) = verified.as_ref().map_or((seat.seed, seat.number), |v| v.0);
         build(Recipe {
             workload: &self.workload,
             extents: &self.grounds(seat.clone),
-            seed: seat.seed,
-            worker: seat.number,
+            seed,
+            worker,
             limits: self.limits(&extents),
             buffers,
-            verification: self.verification(seat),
+            verification: verified.map(|v| v.1),
         })
         .map_err(|error| failure("plan", Some(libc::EINVAL), error.to_string()))
     }
 
-    /// How a worker's data is marked and checked; an engine that moves none has nothing to check.
-    fn verification(&self, seat: &Seat<'_>) -> Option<Verification> {
+    /// The part of verification; an engine that moves no data has none.
+    fn verified(&self) -> Option<Verified<'_>> {
         let verify = self.workload.verify.as_ref()?;
-        if self.entry.info.moves_no_data() {
-            return None;
-        }
-        let bounds = &self.job.bounds;
-        let own = verify.directory.as_deref().unwrap_or_default();
-        Some(Verification {
+        (!self.entry.info.moves_no_data()).then_some(Verified {
+            job: &self.job,
+            workload: &self.workload,
+            verify,
+            directory: &self.directory,
             mark: self.mark,
-            findings: Arc::clone(&seat.live.findings),
-            names: self.names(seat.clone),
-            directory: self.directory.join(own),
-            passes: if self.workload.reads_back() {
-                bounds.loops
-            } else {
-                1
-            },
-            goes_on: self.job.errors.go_on_mismatch,
-            is_endless: bounds.time_based,
         })
-    }
-
-    /// What a worker's checks amount to.
-    fn verdict(&self, stop: LoopStop, findings: &Findings) -> Result<LoopStop, Failure> {
-        if let Some(first) = findings.list().into_iter().next() {
-            return Err(mismatch(first, findings.operations()));
-        }
-        if findings.is_unchecked() && stop == LoopStop::TimeUp {
-            let cause = "The time was up before everything that was written had been read back: \
-                         the rest was not verified.";
-            self.notes.add(
-                "unverified",
-                cause.to_owned(),
-                "Leave time_based and runtime out, or verify in a job of its own.",
-            );
-        }
-        Ok(stop)
     }
 
     /// Flushes what a worker wrote, where the plan says so.
@@ -333,6 +308,7 @@ impl Prepared for Ready {
         };
         let clone = seat.clone;
         let findings = Arc::clone(&seat.live.findings);
+        let worker = (seat.seed, seat.number);
         let plan = seat.loop_plan(depth);
         let stop = (self.entry.drive)(Ride {
             seat,
@@ -343,7 +319,10 @@ impl Prepared for Ready {
         if !matches!(stop, LoopStop::Failed(_)) {
             self.flush(clone, &flushed)?;
         }
-        self.verdict(stop, &findings)
+        match self.verified() {
+            Some(verified) => verified.end(stop, worker, &findings, &self.notes),
+            None => Ok(stop),
+        }
     }
 
     fn target_name(&self, clone: u32, target: u32) -> Option<String> {
@@ -403,30 +382,6 @@ impl Prepared for Ready {
         errnos
             .contains(&errno)
             .then(|| format!("device {name} does not accept {verb} (wrong direction?)"))
-    }
-}
-
-/// The failure of a worker whose data was not what was written.
-fn mismatch(first: Mismatch, operations: u64) -> Failure {
-    let more = if operations > 1 {
-        format!(", the first of {operations} bad blocks")
-    } else {
-        String::new()
-    };
-    let message = format!(
-        "{}: the data at offset {} is not what was written ({} verification; {}){more}",
-        first.target,
-        first.offset_bytes.0,
-        first.method.name(),
-        first.damage.sentence(),
-    );
-    Failure {
-        target: Some(first.target.clone()),
-        kind: Some(first.kind),
-        offset_bytes: Some(first.offset_bytes),
-        length_bytes: Some(first.length_bytes),
-        finding: Some(Finding::Mismatch(Box::new(first))),
-        ..failure("mismatch", Some(libc::EILSEQ), message)
     }
 }
 

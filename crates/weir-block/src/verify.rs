@@ -12,6 +12,7 @@ use weir_schema::{BlockSize, BlockWorkload, Failure, Kind, Verify, VerifyMethod,
 
 use crate::engine;
 use crate::target::survey;
+use crate::verified::load;
 
 /// Shorter intervals have no room for every header.
 const SHORTEST: u32 = 80;
@@ -39,6 +40,22 @@ pub(crate) fn check(context: &JobContext<'_>, workload: &BlockWorkload) -> Optio
         return Some(refused(format!(
             "{name}: a backlog is of writes, and only checks were asked for"
         )));
+    }
+    if verify.load_state && !verify.only && workload.carries_out(Kind::Write) {
+        return Some(refused(format!(
+            "{name}: a state says what an earlier run wrote, and this job writes anew: it goes with \
+             verify_only, or with a job that reads"
+        )));
+    }
+    if verify.load_state {
+        let mut workers = 0..context.job.clones;
+        let load = |clone| {
+            let worker = context.first_worker + clone;
+            load(context.job, verify, context.directory, worker).err()
+        };
+        if let Some(failure) = workers.find_map(load) {
+            return Some(failure);
+        }
     }
     if moves_pattern(workload, verify) {
         return Some(refused(format!(

@@ -19,6 +19,16 @@ pub struct Findings {
     /// Something was written that has not been checked.
     unchecked: AtomicBool,
     found: Mutex<Found>,
+    written: Mutex<Option<Written>>,
+}
+
+/// What a worker had written when it ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Writes that were begun.
+    pub writes: u64,
+    /// Those that did not come back whole: numbers from 0, ascending.
+    pub lost: Vec<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -64,6 +74,16 @@ impl Findings {
     /// Whether something was to be checked and has not been.
     pub fn is_unchecked(&self) -> bool {
         self.unchecked.load(Ordering::Relaxed)
+    }
+
+    /// Notes what was written.
+    pub fn set_written(&self, written: Written) {
+        *lock(&self.written) = Some(written);
+    }
+
+    /// What was written, if the worker has ended.
+    pub fn written(&self) -> Option<Written> {
+        lock(&self.written).clone()
     }
 
     /// Operations that brought bad data.

@@ -14,6 +14,7 @@ mod plan;
 mod result;
 mod steady;
 mod verify;
+mod verify_state;
 mod warning;
 mod workload;
 
@@ -36,6 +37,7 @@ pub use verify::{
     BadByte, Damage, FailedCheck, Mismatch, RunIdentity, SaveState, Verify, VerifyMethod,
     VerifyPattern,
 };
+pub use verify_state::{StateError, VerifyState};
 pub use warning::{WARNING_IDS, Warning};
 pub use workload::{
     Access, Advice, BlockSize, BlockSizes, BlockWorkload, Content, CreatePolicy, Distribution,

@@ -149,8 +149,6 @@ impl Kept {
         interval: u32,
         workload: &BlockWorkload,
     ) -> Self {
-        let length = u64::from(interval.max(1));
-        let intervals = |bytes: u64| usize::try_from(bytes.div_ceil(length)).unwrap_or(0);
         let largest = workload.sizes.size.of(Kind::Write).max().0;
         let backlog = workload.verify.as_ref().map_or(0, |v| {
             if v.backlog_batch == 0 {
@@ -159,6 +157,13 @@ impl Kept {
                 v.backlog_batch.min(v.backlog)
             }
         });
+        Self::sized(extents, interval, largest, backlog)
+    }
+
+    /// For blocks of `largest` bytes at most; the last `backlog` writes are kept in order too.
+    fn sized(extents: &[Extent], interval: u32, largest: u64, backlog: u64) -> Self {
+        let length = u64::from(interval.max(1));
+        let intervals = |bytes: u64| usize::try_from(bytes.div_ceil(length)).unwrap_or(0);
         let table = |e: &Extent| (e.start, vec![Stamp::NONE; intervals(e.length)]);
         Self {
             interval: length,
@@ -239,5 +244,106 @@ impl Kept {
                 ..BlockOp::default()
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::generate::rng::Rng;
+
+    const INTERVAL: u32 = 512;
+
+    fn write(target: u32, interval: u64, count: u32) -> BlockOp {
+        BlockOp {
+            offset: 4096 + interval * u64::from(INTERVAL),
+            length: count * INTERVAL,
+            target,
+            verb: Verb::Write,
+            ..BlockOp::default()
+        }
+    }
+
+    fn kept(backlog: u64) -> History {
+        let extent = Extent {
+            start: 4096,
+            length: 64 * u64::from(INTERVAL),
+        };
+        let largest = 8 * u64::from(INTERVAL);
+        History::Kept(Kept::sized(&[extent, extent], INTERVAL, largest, backlog))
+    }
+
+    /// Every interval that is read back, with its stamp.
+    fn drain(history: &mut History) -> Vec<((u32, u64), Stamp)> {
+        let mut found = Vec::new();
+        while let Some((op, stamp)) = history.next() {
+            assert_eq!(op.offset % 512, 0);
+            assert!(op.length <= 8 * INTERVAL, "{op:?}");
+            let Stamps::Each(each) = history.stamps(&op, stamp) else {
+                panic!("one each");
+            };
+            assert_eq!(each.len(), (op.length / INTERVAL) as usize);
+            for (index, stamp) in (0..).zip(each) {
+                let at = op.offset + index * u64::from(INTERVAL);
+                found.push(((op.target, at), stamp));
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn each_interval_is_read_back_once_with_its_last_write() {
+        let mut rng = Rng::new(3);
+        let mut history = kept(0);
+        let mut last = BTreeMap::new();
+        let mut stamp = Stamp::FIRST;
+        for _ in 0..100 {
+            let count = 1 + u32::try_from(rng.below(8)).unwrap();
+            let op = write(u32::try_from(rng.below(2)).unwrap(), rng.below(57), count);
+            history.written(&op, stamp, true);
+            for index in 0..u64::from(count) {
+                last.insert((op.target, op.offset + index * u64::from(INTERVAL)), stamp);
+            }
+            stamp = stamp.next();
+        }
+        history.rewind();
+        let found = drain(&mut history);
+        assert_eq!(found.len(), last.len());
+        assert_eq!(found.into_iter().collect::<BTreeMap<_, _>>(), last);
+        assert!(drain(&mut history).is_empty());
+    }
+
+    #[test]
+    fn lost_writes_and_discarded_blocks_are_not_read_back() {
+        let mut history = kept(0);
+        history.written(&write(0, 0, 8), Stamp::FIRST, true);
+        history.written(&write(0, 8, 8), Stamp::FIRST, true);
+        history.written(&write(0, 0, 2), Stamp::FIRST, false);
+        history.trimmed(&write(0, 12, 4));
+        history.rewind();
+        let offsets: Vec<u64> = drain(&mut history).iter().map(|f| f.0.1).collect();
+        let wanted: Vec<u64> = (2..12).map(|n| 4096 + n * 512).collect();
+        assert_eq!(offsets, wanted);
+    }
+
+    #[test]
+    fn a_backlog_reads_the_last_writes_first_and_nothing_twice() {
+        let mut history = kept(2);
+        for (n, at) in [(1, 0), (2, 16), (3, 32), (4, 32)] {
+            history.written(&write(1, at, 8), Stamp(n), true);
+        }
+        history.rewind();
+        // Both of the last two lie in one place.
+        let (op, _) = history.next().unwrap();
+        assert_eq!(op.offset, 4096 + 32 * 512);
+        assert_eq!(
+            history.stamps(&op, Stamp::NONE),
+            Stamps::Each(vec![Stamp(4); 8])
+        );
+        let offsets: Vec<u64> = drain(&mut history).iter().map(|f| f.0.1).collect();
+        let wanted: Vec<u64> = (0..8).chain(16..24).map(|n| 4096 + n * 512).collect();
+        assert_eq!(offsets, wanted);
     }
 }

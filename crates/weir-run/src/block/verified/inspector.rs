@@ -14,7 +14,7 @@ use crate::block::op::BlockOp;
 use crate::block::verified::dump::Dumps;
 use crate::block::verified::stamps::{Stamp, Stamps};
 use crate::family::RunMark;
-use crate::findings::Findings;
+use crate::findings::{Findings, Written};
 use crate::generate::Streams;
 use crate::verify::{self, Expected, Finding, Marker, Unfit};
 
@@ -35,6 +35,8 @@ pub struct Verification {
     pub goes_on: bool,
     /// The job starts over until its time is up.
     pub is_endless: bool,
+    /// What an earlier run had written, where just that is checked.
+    pub earlier: Option<Written>,
 }
 
 /// Marks and inspects.
@@ -71,7 +73,7 @@ impl Inspector {
             method: verify.method,
             key: Streams::new(seed, worker).payload().next_u64(),
             counts: one_size && !with.is_endless && !verify.only,
-            is_own: !verify.only,
+            is_own: !verify.only || with.earlier.is_some(),
             stops_in_block: verify.fatal,
             dumps: verify.dump.then(|| Dumps::new(with.directory.clone())),
             with,
@@ -80,6 +82,10 @@ impl Inspector {
 
     pub(super) fn findings(&self) -> &Findings {
         &self.with.findings
+    }
+
+    pub(super) fn earlier(&self) -> Option<Written> {
+        self.with.earlier.clone()
     }
 
     pub(super) fn passes(&self) -> u64 {

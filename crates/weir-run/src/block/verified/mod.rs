@@ -11,11 +11,14 @@ mod history;
 mod inspector;
 mod stamps;
 
+use std::collections::BTreeSet;
+
 use weir_schema::{BlockWorkload, Kind};
 
 use crate::block::buffers::Buffers;
 use crate::block::general::GeneralSource;
 use crate::block::op::{BlockOp, Verb};
+use crate::findings::Written;
 use crate::source::Source;
 use checkers::Checkers;
 pub(super) use history::{History, Kept, Redrawn};
@@ -57,6 +60,11 @@ pub struct VerifiedSource {
     backlog: u64,
     batch: u64,
     since_check: u64,
+    /// Writes that were begun and did not come back whole, by number.
+    lost: BTreeSet<u64>,
+    writes: u64,
+    /// What an earlier run had written, where just that is checked.
+    earlier: Option<Written>,
 }
 
 /// An operation in flight.
@@ -95,6 +103,9 @@ impl VerifiedSource {
             backlog,
             batch: if batch == 0 { backlog } else { batch },
             since_check: 0,
+            lost: BTreeSet::new(),
+            writes: 0,
+            earlier: inspector.earlier(),
             checkers: Checkers::new(inspector, verify),
         }
     }
@@ -106,14 +117,31 @@ impl VerifiedSource {
 
     /// Draws the job's own operations without carrying them out, so that they can be checked.
     fn draw_only(&mut self) {
-        while let Some(op) = self.own.next(0) {
+        let most = self.earlier.as_ref().map_or(u64::MAX, |e| e.writes);
+        while self.writes < most
+            && let Some(op) = self.own.next(0)
+        {
             if op.verb == Verb::Write {
-                self.history.written(&op, self.next_stamp, true);
+                let whole = !self.was_lost(self.writes);
+                self.history.written(&op, self.next_stamp, whole);
                 self.next_stamp = self.next_stamp.next();
+                self.writes += 1;
             }
         }
         self.turn_back(u64::MAX);
         self.is_last = true;
+    }
+
+    /// Whether an earlier run had begun a write that did not come back.
+    fn was_lost(&self, number: u64) -> bool {
+        let lost = self.earlier.as_ref().map(|e| &e.lost);
+        lost.is_some_and(|lost| lost.binary_search(&number).is_ok())
+    }
+
+    /// What an earlier run had written has been read.
+    fn is_behind_earlier(&self) -> bool {
+        let earlier = self.earlier.as_ref();
+        self.checks_own && earlier.is_some_and(|e| self.writes >= e.writes)
     }
 
     fn turn_back(&mut self, most: u64) {
@@ -132,6 +160,10 @@ impl VerifiedSource {
             if self.in_flight == 0 {
                 self.turn_back(self.batch);
             }
+            return None;
+        }
+        if self.is_behind_earlier() {
+            self.over = true;
             return None;
         }
         let op = match self.held.take() {
@@ -197,13 +229,15 @@ impl VerifiedSource {
         op
     }
 
+    /// Numbers a write, or a read that stands for one of an earlier run.
     fn note_write(&mut self, op: &BlockOp) -> Stamp {
-        if op.verb != Verb::Write {
+        if op.verb != Verb::Write && !self.checks_own {
             return Stamp::NONE;
         }
         let stamp = self.next_stamp;
         self.next_stamp = stamp.next();
         self.since_check += 1;
+        self.writes += 1;
         if !matches!(self.history, History::None) {
             self.checkers.findings().set_unchecked(true);
         }
@@ -276,14 +310,19 @@ impl Source for VerifiedSource {
         let flying = self.flying.get_mut(slot as usize).and_then(Option::take);
         let stamp = flying.map_or(Stamp::NONE, |f| f.stamp);
         match op.verb {
-            Verb::Write => self.history.written(op, stamp, whole),
+            Verb::Write => {
+                if !whole {
+                    self.lost.insert(stamp.number());
+                }
+                self.history.written(op, stamp, whole);
+            }
             Verb::Trim => self.history.trimmed(op),
             Verb::Read if whole && self.phase != Phase::Own => {
                 let stamps = self.history.stamps(op, stamp);
                 let buffer = self.own.buffers.slot(slot, op.length);
                 self.checkers.check(op, buffer, stamps);
             }
-            Verb::Read if whole && self.checks_own => {
+            Verb::Read if whole && self.checks_own && !self.was_lost(stamp.number()) => {
                 let buffer = self.own.buffers.slot(slot, op.length);
                 self.checkers.check(op, buffer, Stamps::Unknown);
             }
@@ -293,5 +332,18 @@ impl Source for VerifiedSource {
 
     fn is_waiting(&self) -> bool {
         !self.over
+    }
+}
+
+impl Drop for VerifiedSource {
+    /// Leaves word of what was written; what is still in flight may be or not.
+    fn drop(&mut self) {
+        let flying = self.flying.iter().flatten();
+        let writes = flying.filter(|f| f.op.verb == Verb::Write);
+        self.lost.extend(writes.map(|f| f.stamp.number()));
+        self.checkers.findings().set_written(Written {
+            writes: self.writes,
+            lost: self.lost.iter().copied().collect(),
+        });
     }
 }
