@@ -15,6 +15,7 @@
 
 mod bare;
 mod callgrind;
+mod card;
 mod child;
 mod fio;
 mod image;
@@ -23,6 +24,7 @@ mod same;
 mod side;
 mod startup;
 mod table;
+mod verify;
 
 use std::fmt::Write as _;
 

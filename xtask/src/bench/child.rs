@@ -23,6 +23,8 @@ pub(super) struct Ended {
     pub(super) wall: Duration,
     /// User and system time.
     pub(super) cpu: Duration,
+    /// Of it, user time.
+    pub(super) user: Duration,
     /// Peak resident memory. The kernel counts a child from before its exec:
     /// never less than what this process holds.
     pub(super) resident_kib: u64,
@@ -56,6 +58,7 @@ pub(super) fn run(words: &[String]) -> Result<Ended> {
         stdout,
         wall,
         cpu: duration(usage.ru_utime) + duration(usage.ru_stime),
+        user: duration(usage.ru_utime),
         resident_kib: u64::try_from(usage.ru_maxrss)?,
     })
 }

@@ -2,16 +2,15 @@
 //!
 //! The cases and their targets are the table here; each job is a line of
 //! options that both programs get word for word. Not here: how a side is run
-//! (`side`), the file it reads (`image`); start-up, instructions and the bare
-//! loop have a file each.
+//! (`side`), the file it reads (`image`); verification, the card, start-up,
+//! instructions and the bare loop have a file each.
 
 use anyhow::Result;
 
 use super::image::Image;
 use super::side::{self, Side};
 use super::table::Row;
-use super::{Case, Metric, Target, bare, callgrind, in_turns, startup};
-use crate::ab;
+use super::{Case, Metric, Target, bare, callgrind, card, in_turns, startup, verify};
 
 /// A job whose rate and CPU time are measured.
 #[derive(Clone, Copy)]
@@ -107,6 +106,8 @@ pub(super) fn cases() -> Vec<Case> {
         run: Box::new(move |rounds| job.measure(rounds)),
     });
     jobs.chain(bare::cases())
+        .chain(verify::cases())
+        .chain(card::cases())
         .chain(startup::cases())
         .chain(callgrind::cases())
         .collect()
@@ -134,8 +135,8 @@ impl Job {
                 target: self.cpu,
             },
         ];
-        let weir_start = start_cpu(Side::Weir, &options)?;
-        let fio_start = start_cpu(Side::Fio, &options)?;
+        let weir_start = Side::Weir.start(&options, |ended| ended.cpu)?;
+        let fio_start = Side::Fio.start(&options, |ended| ended.cpu)?;
         in_turns(
             self.name,
             &metrics,
@@ -151,13 +152,4 @@ fn measure(side: Side, options: &str, start: f64) -> Result<Vec<f64>> {
     let done = side.run(options)?;
     let cpu = done.ended.cpu.as_secs_f64() - start;
     Ok(vec![done.iops, cpu * 1e6 / done.operations as f64])
-}
-
-/// The CPU time of the same job with one operation: what starting costs.
-fn start_cpu(side: Side, options: &str) -> Result<f64> {
-    let one = format!("{options} --time_based=0 --number_ios=1");
-    let runs: Result<Vec<f64>> = (0..5)
-        .map(|_| Ok(side.run(&one)?.ended.cpu.as_secs_f64()))
-        .collect();
-    Ok(ab::median(runs?))
 }

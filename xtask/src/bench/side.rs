@@ -5,12 +5,13 @@
 //! Not here: which jobs are measured.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::child::{self, Ended};
-use crate::cmd;
+use crate::{ab, cmd};
 
 /// A program with fio's command line.
 #[derive(Clone, Copy, PartialEq)]
@@ -19,9 +20,10 @@ pub(super) enum Side {
     Fio,
 }
 
-/// What a job did.
+/// What the first reporting group did.
 pub(super) struct Done {
     pub(super) operations: u64,
+    pub(super) bytes: u64,
     pub(super) iops: f64,
     pub(super) ended: Ended,
 }
@@ -45,21 +47,33 @@ impl Side {
         Ok(words)
     }
 
-    /// Runs a job of reads.
+    /// CPU seconds that `options` take when they move one block: what starting costs.
+    pub(super) fn start(self, options: &str, cpu: fn(&Ended) -> Duration) -> Result<f64> {
+        let one = format!("{options} --time_based=0 --loops=1 --number_ios=1");
+        let runs: Result<Vec<f64>> = (0..5)
+            .map(|_| Ok(cpu(&child::run(&self.words(&one)?)?).as_secs_f64()))
+            .collect();
+        Ok(ab::median(runs?))
+    }
+
+    /// Runs a group of jobs that read, or that write.
     pub(super) fn run(self, options: &str) -> Result<Done> {
         done(child::run(&self.words(options)?)?)
     }
 }
 
-/// Reads what the JSON output says of the first job's reads.
+/// Reads what the JSON output says of the first group, which does one kind of I/O.
 pub(super) fn done(ended: Ended) -> Result<Done> {
     // fio puts its notes before the document.
     let begin = ended.stdout.find('{').unwrap_or(0);
     let output: Value = serde_json::from_str(&ended.stdout[begin..])
         .with_context(|| format!("no JSON: {}", ended.stdout))?;
-    let read = &output["jobs"][0]["read"];
-    let operations = read["total_ios"].as_u64().context("no `total_ios`")?;
-    let iops = read["iops"].as_f64().context("no `iops`")?;
+    let group = &output["jobs"][0];
+    let reads = group["read"]["total_ios"].as_u64().unwrap_or(0) > 0;
+    let of_kind = &group[if reads { "read" } else { "write" }];
+    let operations = of_kind["total_ios"].as_u64().context("no `total_ios`")?;
+    let bytes = of_kind["io_bytes"].as_u64().context("no `io_bytes`")?;
+    let iops = of_kind["iops"].as_f64().context("no `iops`")?;
     let wall = ended.wall.as_secs_f64();
     ensure!(
         operations as f64 <= iops * wall,
@@ -67,6 +81,7 @@ pub(super) fn done(ended: Ended) -> Result<Done> {
     );
     Ok(Done {
         operations,
+        bytes,
         iops,
         ended,
     })
@@ -105,15 +120,15 @@ pub(super) fn cpu() -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     fn ended(iops: f64) -> Ended {
         Ended {
             stdout: format!(
-                "note: something\n{{\"jobs\":[{{\"read\":{{\"total_ios\":100,\"iops\":{iops}}}}}]}}"
+                "note: something\n{{\"jobs\":[{{\"read\":{{\"total_ios\":100,\"io_bytes\":800,\"iops\":{iops}}}}}]}}"
             ),
             wall: Duration::from_secs(1),
             cpu: Duration::from_secs(1),
+            user: Duration::from_secs(1),
             resident_kib: 1,
         }
     }
