@@ -10,7 +10,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir_run::verify::{Expected, Finding, Marker, Stamp};
-use weir_schema::{Damage, RunIdentity, Verify, VerifyMethod, VerifyPattern};
+use weir_schema::{Damage, Verify, VerifyMethod, VerifyPattern};
 use weir_units::Bytes;
 
 const METHODS: [VerifyMethod; 18] = [
@@ -42,34 +42,37 @@ const EXPECTED: Expected = Expected {
 };
 
 fuzz_target!(|data: &[u8]| {
-    let Some((&[method, length, more, at, beyond, unit, place, text, peer, what], rest)) =
-        data.split_first_chunk()
+    let Some((
+        &[
+            method,
+            length,
+            more,
+            at,
+            beyond,
+            unit,
+            place,
+            text,
+            peer,
+            what,
+        ],
+        rest,
+    )) = data.split_first_chunk()
     else {
         return;
     };
     let method = METHODS[usize::from(method) % METHODS.len()];
     let interval = u32::from(u16::from_le_bytes([length, more]) % 4096);
     let verify = Verify {
-        method,
         peer_rules: peer % 2 == 1,
-        interval_bytes: None,
         header_at_bytes: Bytes(u64::from(u16::from_le_bytes([at, beyond]) % 4096)),
         pattern: (unit > 0).then(|| VerifyPattern {
             bytes: vec![text; usize::from(unit)],
-            offsets_at: (place % 2 == 0).then_some(u32::from(place)).into_iter().collect(),
+            offsets_at: (place % 2 == 0)
+                .then_some(u32::from(place))
+                .into_iter()
+                .collect(),
         }),
-        read_back: true,
-        fatal: false,
-        dump: false,
-        directory: None,
-        threads: 0,
-        cpus: None,
-        backlog: 0,
-        backlog_batch: 0,
-        only: false,
-        run_identity: RunIdentity::Off,
-        save_state: false,
-        load_state: false,
+        ..Verify::by(method)
     };
     let Ok(marker) = Marker::new(&verify, interval, 1, Some(5)) else {
         return;
@@ -100,7 +103,11 @@ fn judge(marker: &Marker, verify: &Verify, buffer: &[u8]) {
         let header = &part[header_at..];
         let at = OFFSET + (number * interval) as u64;
         assert_eq!(header[..2], [0xca, 0xac], "accepted without a header");
-        assert_eq!(header[4..8], marker.interval().to_le_bytes(), "accepted another length");
+        assert_eq!(
+            header[4..8],
+            marker.interval().to_le_bytes(),
+            "accepted another length"
+        );
         assert_eq!(header[16..24], at.to_le_bytes(), "accepted another offset");
     }
 }
@@ -117,7 +124,10 @@ fn damage(marker: &Marker, verify: &Verify, changes: &[u8]) {
         nanos: 4,
     };
     marker.write(&mut good, stamp);
-    assert!(marker.check(&good, EXPECTED).is_ok(), "a written buffer is not good");
+    assert!(
+        marker.check(&good, EXPECTED).is_ok(),
+        "a written buffer is not good"
+    );
     let mut buffer = good.clone();
     for &[place, more, length, over] in changes.as_chunks().0 {
         let start = usize::from(u16::from_le_bytes([place, more])) % buffer.len();
@@ -155,7 +165,10 @@ fn explained(
         if let Damage::BitFlip { at_bytes, bits } = finding.damage {
             let differing = part.iter().zip(was).map(|(a, b)| (a ^ b).count_ones());
             assert_eq!(differing.sum::<u32>(), bits);
-            assert_eq!(part.iter().zip(was).position(|(a, b)| a != b), Some(at_bytes.0 as usize));
+            assert_eq!(
+                part.iter().zip(was).position(|(a, b)| a != b),
+                Some(at_bytes.0 as usize)
+            );
         }
     }
 }

@@ -9,8 +9,7 @@ use std::hint::black_box;
 
 use rustix::time::{ClockId, clock_gettime};
 use weir_run::verify::{Expected, Marker, Stamp};
-use weir_schema::{RunIdentity, Verify, VerifyMethod, VerifyPattern};
-use weir_units::Bytes;
+use weir_schema::{Verify, VerifyMethod, VerifyPattern};
 
 const BLOCK: usize = 1 << 20;
 /// Blocks in a round.
@@ -91,25 +90,10 @@ fn cpu_seconds() -> f64 {
 fn verify(method: VerifyMethod) -> Verify {
     let patterned = matches!(method, VerifyMethod::Pattern | VerifyMethod::PatternHeader);
     Verify {
-        method,
-        peer_rules: false,
-        interval_bytes: None,
-        header_at_bytes: Bytes(0),
         pattern: patterned.then(|| VerifyPattern {
             bytes: b"weir".to_vec(),
             offsets_at: Vec::new(),
         }),
-        read_back: true,
-        fatal: false,
-        dump: false,
-        directory: None,
-        threads: 0,
-        cpus: None,
-        backlog: 0,
-        backlog_batch: 0,
-        only: false,
-        run_identity: RunIdentity::Off,
-        save_state: weir_schema::SaveState::Never,
-        load_state: false,
+        ..Verify::by(method)
     }
 }

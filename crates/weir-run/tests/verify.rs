@@ -11,9 +11,7 @@
 
 use proptest::prelude::*;
 use weir_run::verify::{Expected, Finding, Marker, Stamp, Unfit};
-use weir_schema::{
-    Damage, FailedCheck, RunIdentity, SaveState, Verify, VerifyMethod, VerifyPattern,
-};
+use weir_schema::{Damage, FailedCheck, Verify, VerifyMethod, VerifyPattern};
 use weir_units::Bytes;
 
 const METHODS: [VerifyMethod; 16] = [
@@ -52,26 +50,11 @@ const EXPECTED: Expected = Expected {
 fn verify(method: VerifyMethod) -> Verify {
     let patterned = matches!(method, VerifyMethod::Pattern | VerifyMethod::PatternHeader);
     Verify {
-        method,
-        peer_rules: false,
-        interval_bytes: None,
-        header_at_bytes: Bytes(0),
         pattern: patterned.then(|| VerifyPattern {
             bytes: b"a pattern of 24 bytes ..".to_vec(),
             offsets_at: vec![8],
         }),
-        read_back: true,
-        fatal: false,
-        dump: false,
-        directory: None,
-        threads: 0,
-        cpus: None,
-        backlog: 0,
-        backlog_batch: 0,
-        only: false,
-        run_identity: RunIdentity::Off,
-        save_state: SaveState::Never,
-        load_state: false,
+        ..Verify::by(method)
     }
 }
 

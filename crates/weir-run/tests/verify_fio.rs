@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use weir_run::verify::{Expected, Finding, Marker, Stamp};
-use weir_schema::{Damage, FailedCheck, RunIdentity, Verify, VerifyMethod, VerifyPattern};
+use weir_schema::{Damage, FailedCheck, Verify, VerifyMethod, VerifyPattern};
 use weir_units::Bytes;
 
 const BLOCK: usize = 16384;
@@ -60,23 +60,8 @@ struct Case {
 impl Case {
     fn new(word: &str, method: VerifyMethod) -> Self {
         let verify = Verify {
-            method,
             peer_rules: true,
-            interval_bytes: None,
-            header_at_bytes: Bytes(0),
-            pattern: None,
-            read_back: true,
-            fatal: false,
-            dump: false,
-            directory: None,
-            threads: 0,
-            cpus: None,
-            backlog: 0,
-            backlog_batch: 0,
-            only: false,
-            run_identity: RunIdentity::Off,
-            save_state: weir_schema::SaveState::Never,
-            load_state: false,
+            ..Verify::by(method)
         };
         Self {
             words: vec![format!("verify={word}")],

@@ -50,6 +50,31 @@ pub struct Verify {
     pub load_state: bool,
 }
 
+impl Verify {
+    /// By this method, with nothing else asked for: written blocks are read back after the writes.
+    pub const fn by(method: VerifyMethod) -> Self {
+        Self {
+            method,
+            peer_rules: false,
+            interval_bytes: None,
+            header_at_bytes: Bytes(0),
+            pattern: None,
+            read_back: true,
+            fatal: false,
+            dump: false,
+            directory: None,
+            threads: 0,
+            cpus: None,
+            backlog: 0,
+            backlog_batch: 0,
+            only: false,
+            run_identity: RunIdentity::Off,
+            save_state: SaveState::Interrupted,
+            load_state: false,
+        }
+    }
+}
+
 /// When a job saves what it has written and not yet checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
