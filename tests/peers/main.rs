@@ -8,6 +8,7 @@
 
 mod engines;
 mod examples;
+mod logs;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod verify;
