@@ -7,8 +7,7 @@ use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_schema::{
     Access, BlockSize, BlockSizes, BlockWorkload, Bounds, Content, Distribution, EngineChoice,
     ExitAll, FileNames, Job, Kind, MinimumRate, Mix, Pacing, PerKind, Recording, Replay, Schedule,
-    ShellCommand, Size, Start, StartDelay, Targets, Timing, Verify, VerifyMethod, Word, Workload,
-    Zones,
+    ShellCommand, Size, Start, StartDelay, Targets, Timing, Word, Workload, Zones,
 };
 use weir_units::{Bytes, BytesPerSec, Iops, QueueDepth};
 
@@ -16,6 +15,7 @@ use crate::Door;
 use crate::diagnostic::Fault;
 use crate::draft::{Direction, Draft, ExitWhat, Rates, ReplayDraft};
 use crate::report::Report;
+use crate::verified::{verified, verify_conflicts};
 
 /// A conflict and the options that it is about.
 pub(crate) type Conflict = (Fault, &'static [&'static str]);
@@ -43,7 +43,7 @@ pub(crate) fn finish(
     let pacing = pacing(&draft);
     let recording = recording(&draft, engine);
     let exit_all = exit_all(&draft);
-    let verify = verify(&draft, engine, report);
+    let verify = verified(&draft, engine, report);
     draft.steer.note_idle(&draft.name, report);
     let (min_ns, max_ns) = draft.delay;
     let before = command(&draft.name, "prerun", draft.command_before.as_deref());
@@ -132,63 +132,6 @@ fn conflicts(draft: &Draft, engine: &EngineInfo, sizes: &BlockSizes) -> Vec<Conf
         ));
     }
     found
-}
-
-/// What is verified; an engine that moves no data has nothing to check.
-fn verify(draft: &Draft, engine: &EngineInfo, report: &mut Report) -> Option<Verify> {
-    if draft.verifies && engine.moves_no_data() {
-        report.note(format!(
-            "engine {} moves no data: nothing is verified",
-            engine.name
-        ));
-    }
-    let verify = &draft.verify;
-    if draft.verifies && verify.peer_rules && verify.method == VerifyMethod::Sha512 {
-        report.note(
-            "sha512 by the rules of fio 3.33 is no digest: damage in the middle of a block passes"
-                .to_owned(),
-        );
-    }
-    let true_digest = matches!(verify.method, VerifyMethod::Sha256 | VerifyMethod::Sha512);
-    if draft.verifies && true_digest && !verify.peer_rules {
-        report.note(
-            "sha256 and sha512 are the true digests, which fio 3.33 cannot check: \
-             verify_compat=fio-3.33 follows its rules"
-                .to_owned(),
-        );
-    }
-    (draft.verifies && !engine.moves_no_data()).then(|| verify.clone())
-}
-
-fn verify_conflicts(draft: &Draft, found: &mut Vec<Conflict>) {
-    let verify = &draft.verify;
-    if !draft.verifies {
-        return;
-    }
-    if verify.only && verify.backlog > 0 {
-        found.push((
-            Fault::new("job.conflict", "`verify_backlog` with verify_only")
-                .label("nothing is written that could be read back")
-                .help("leave one of them out"),
-            &["verify_backlog", "verify_only"],
-        ));
-    }
-    if draft.sizes.unaligned {
-        found.push((
-            Fault::new("job.conflict", "`bs_unaligned` with verify")
-                .label("blocks of any length have no common place for headers")
-                .help("use bsrange without bs_unaligned"),
-            &["bs_unaligned", "verify"],
-        ));
-    }
-    if verify.method == VerifyMethod::Pattern && verify.pattern.is_none() {
-        found.push((
-            Fault::new("job.conflict", "`verify=pattern` without a pattern")
-                .label("which one?")
-                .help("add verify_pattern=0xff, for example"),
-            &["verify"],
-        ));
-    }
 }
 
 fn rate_conflicts(rate: &Rates, found: &mut Vec<Conflict>) {

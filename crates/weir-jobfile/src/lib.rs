@@ -27,6 +27,7 @@ mod steer;
 mod substitute;
 mod syntax;
 mod value;
+mod verified;
 
 use weir_schema::Plan;
 use weir_schema::catalogue::{Catalogue, Surroundings};

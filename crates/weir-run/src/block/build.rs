@@ -4,11 +4,10 @@ use std::num::NonZeroU64;
 
 use thiserror::Error;
 use weir_schema::{
-    Access, BlockSize, BlockWorkload, Content, Distribution as PlannedDistribution, Generator,
-    HotZone, Kind as DataKind, PerKind, SequencerStep, Size,
+    BlockSize, BlockWorkload, Content, Distribution as PlannedDistribution, Generator,
+    Kind as DataKind, PerKind,
 };
 use weir_sys::SysError;
-use weir_units::Bytes;
 
 use crate::block::Extent;
 use crate::block::buffers::Buffers;
@@ -16,18 +15,13 @@ use crate::block::fixed::FixedSource;
 use crate::block::flushes::Flushes;
 use crate::block::general::{GeneralSource, Target};
 use crate::block::op::Verb;
+use crate::block::place::Place;
 use crate::block::service::Service;
 use crate::block::strided::Strided;
-use crate::block::verified::{
-    History, Inspector, Kept, Redrawn, Verification, VerifiedSource, interval,
-};
-use crate::block::walk::{Blocks, Walk};
-use crate::generate::distribution::{Distribution, Normal, Pareto, Zipf, Zone, Zoned};
-use crate::generate::lfsr::Lfsr;
+use crate::block::verified::{Verification, VerifiedSource, verified};
+use crate::block::walk::Walk;
 use crate::generate::mix::Mix;
-use crate::generate::offsets::{
-    Cursor, PartlyRandom, RunStyle, Sequential, SequentialRuns, Skewed, Uniform, UniformMapped,
-};
+use crate::generate::offsets::{Cursor, Sequential, Uniform, UniformMapped};
 use crate::generate::payload::{Content as PayloadContent, PayloadRule};
 use crate::generate::sizes::{SizeRule, Sizes};
 use crate::generate::{GenerateError, Streams};
@@ -90,12 +84,12 @@ pub struct Recipe<'a> {
 
 /// What a source is drawn from.
 #[derive(Clone, Copy)]
-struct Draw<'a> {
-    workload: &'a BlockWorkload,
-    extents: &'a [Extent],
-    seed: u64,
-    worker: u32,
-    limits: Limits,
+pub(super) struct Draw<'a> {
+    pub(super) workload: &'a BlockWorkload,
+    pub(super) extents: &'a [Extent],
+    pub(super) seed: u64,
+    pub(super) worker: u32,
+    pub(super) limits: Limits,
 }
 
 /// A source of block operations.
@@ -276,72 +270,13 @@ fn fixed(recipe: Recipe<'_>, verb: Verb, length: u32) -> Result<AnySource, Build
     })
 }
 
-fn general(recipe: Recipe<'_>, rules: [SizeRule; 3]) -> Result<AnySource, BuildError> {
+pub(super) fn general(recipe: Recipe<'_>, rules: [SizeRule; 3]) -> Result<AnySource, BuildError> {
     let source = drawn(Draw::of(&recipe), rules, recipe.buffers)?;
     Ok(AnySource::General(Box::new(source)))
 }
 
-fn verified(mut recipe: Recipe<'_>, rules: [SizeRule; 3]) -> Result<AnySource, BuildError> {
-    let workload = recipe.workload;
-    let (Some(verify), Some(verification)) = (&workload.verify, recipe.verification.take()) else {
-        return general(recipe, rules);
-    };
-    let draw = Draw::of(&recipe);
-    let interval = interval(workload).ok_or(BuildError::Interval)?;
-    let history = if !workload.reads_back() {
-        History::None
-    } else if writes_once(draw) {
-        History::Redrawn(Redrawn::new(drawn(draw, rules.clone(), Buffers::none()?)?))
-    } else {
-        History::Kept(Kept::new(recipe.extents, interval, workload))
-    };
-    let own = drawn(draw, rules, recipe.buffers)?;
-    let inspector = Inspector::new(
-        verify,
-        workload,
-        interval,
-        (draw.seed, draw.worker),
-        verification,
-    )
-    .map_err(|unfit| BuildError::Unfit(unfit.to_string()))?;
-    let source = VerifiedSource::new(own, history, inspector, workload, draw.limits.bytes);
-    Ok(AnySource::Verified(Box::new(source)))
-}
-
-/// Whether no byte is written twice in a pass.
-fn writes_once(draw: Draw<'_>) -> bool {
-    let workload = draw.workload;
-    let access = &workload.access;
-    let occurring = || DataKind::DATA.into_iter().filter(|&k| workload.mix.has(k));
-    let mut sizes = occurring().map(|k| workload.sizes.size.of(k));
-    let Some(BlockSize::Fixed {
-        bytes: Bytes(block),
-    }) = sizes.next()
-    else {
-        return false;
-    };
-    let one_size = sizes.all(|size| {
-        *size
-            == BlockSize::Fixed {
-                bytes: Bytes(*block),
-            }
-    });
-    let aligned = occurring().all(|k| access.align_bytes.is_none_or(|a| a.of(k).0 == *block));
-    let block = (*block).max(1);
-    let whole = |e: &Extent| e.length / block * block;
-    let room = draw.extents.iter().map(whole).fold(0, u64::saturating_add);
-    let each_once = if access.random {
-        let uniform = access.distribution == PlannedDistribution::Uniform;
-        let mapped = access.map || access.generator == Generator::Lfsr;
-        uniform && mapped && access.steps <= 1 && access.random_percent == PerKind::all(100)
-    } else {
-        access.skip_bytes == 0
-    };
-    one_size && aligned && each_once && draw.limits.bytes <= room
-}
-
 impl<'a> Draw<'a> {
-    fn of(recipe: &Recipe<'a>) -> Self {
+    pub(super) fn of(recipe: &Recipe<'a>) -> Self {
         Self {
             workload: recipe.workload,
             extents: recipe.extents,
@@ -352,7 +287,7 @@ impl<'a> Draw<'a> {
     }
 }
 
-fn drawn(
+pub(super) fn drawn(
     recipe: Draw<'_>,
     rules: [SizeRule; 3],
     buffers: Buffers,
@@ -466,129 +401,4 @@ fn plain_walk(
         unit,
         length: extent.length,
     })
-}
-
-/// What a random generator over one target is made of.
-struct Place<'a> {
-    access: &'a Access,
-    blocks: NonZeroU64,
-    unit: u64,
-    seed: u64,
-    target: u32,
-}
-
-impl Place<'_> {
-    fn generator(&self, streams: Streams) -> Result<Blocks, BuildError> {
-        let shares = self.access.random_percent;
-        let same_share = shares.read == shares.write && shares.write == shares.trim;
-        let same_zones = match &self.access.distribution {
-            PlannedDistribution::Zoned { zones } => {
-                zones.read == zones.write && zones.write == zones.trim
-            }
-            _ => true,
-        };
-        if same_share && same_zones {
-            return self.for_kind(streams, DataKind::Read, 0);
-        }
-        let [read, write, trim] = DataKind::DATA;
-        Ok(Blocks::PerKind(Box::new([
-            self.for_kind(streams, read, 0)?,
-            self.for_kind(streams, write, 1)?,
-            self.for_kind(streams, trim, 2)?,
-        ])))
-    }
-
-    fn for_kind(&self, streams: Streams, kind: DataKind, turn: u32) -> Result<Blocks, BuildError> {
-        // Each target and kind continues the worker's stream from a point of its own.
-        let mut rng = streams.offsets();
-        for _ in 0..self.target.wrapping_mul(3).wrapping_add(turn) {
-            rng = crate::generate::rng::Rng::new(rng.next_u64());
-        }
-        let mut blocks = match &self.access.distribution {
-            PlannedDistribution::Uniform if self.access.generator == Generator::Lfsr => {
-                Blocks::Lfsr(Lfsr::new(self.blocks, rng))
-            }
-            PlannedDistribution::Uniform if self.access.map => {
-                Blocks::Mapped(UniformMapped::new(self.blocks, rng)?)
-            }
-            PlannedDistribution::Uniform => Blocks::Uniform(Uniform::new(self.blocks, rng)),
-            skewed => Blocks::Skewed(Skewed::new(self.skewed(skewed, kind)?, rng)),
-        };
-        if let Some(steps) = NonZeroU64::new(self.access.steps.into()).filter(|s| s.get() > 1) {
-            let style = match self.access.step {
-                SequencerStep::Sequential => RunStyle::Onwards,
-                SequencerStep::Identical => RunStyle::Identical,
-            };
-            blocks = Blocks::Runs(Box::new(SequentialRuns::new(
-                blocks,
-                self.blocks,
-                steps,
-                style,
-            )));
-        }
-        let share = *self.access.random_percent.of(kind);
-        if share < 100 {
-            let partly = PartlyRandom::new(blocks, self.blocks, share, streams.jumps());
-            blocks = Blocks::Partly(Box::new(partly));
-        }
-        Ok(blocks)
-    }
-
-    fn skewed(
-        &self,
-        planned: &PlannedDistribution,
-        kind: DataKind,
-    ) -> Result<Distribution, BuildError> {
-        // Workers of one seed share their hot blocks.
-        let placement = Streams::new(self.seed, 0).placement();
-        Ok(match planned {
-            PlannedDistribution::Zipf { theta, center } => {
-                Distribution::Zipf(Zipf::new(self.blocks, *theta, placement, *center)?)
-            }
-            PlannedDistribution::Pareto { h, center } => {
-                Distribution::Pareto(Pareto::new(self.blocks, *h, placement, *center)?)
-            }
-            PlannedDistribution::Normal {
-                deviation_percent,
-                center,
-            } => Distribution::Normal(Normal::new(self.blocks, *deviation_percent, *center)?),
-            PlannedDistribution::Zoned { zones } => {
-                Distribution::Zoned(self.zoned(zones.of(kind))?)
-            }
-            PlannedDistribution::Uniform => {
-                let all = [Zone {
-                    accesses: 1,
-                    length: 100,
-                }];
-                Distribution::Zoned(Zoned::by_percent(self.blocks, &all)?)
-            }
-        })
-    }
-
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "shares in hundredths of a percent and lengths that were checked as sizes"
-    )]
-    fn zoned(&self, zones: &[HotZone]) -> Result<Zoned, BuildError> {
-        let accesses = |z: &HotZone| (z.access_percent.0 * 100.0) as u32;
-        let by_blocks = zones.iter().any(|z| matches!(z.length, Size::Bytes(_)));
-        let list: Vec<Zone> = zones
-            .iter()
-            .map(|z| Zone {
-                accesses: accesses(z),
-                length: match z.length {
-                    Size::Bytes(bytes) => bytes.0.div_ceil(self.unit),
-                    Size::Percent(p) if by_blocks => (p / 100.0 * self.blocks.get() as f64) as u64,
-                    Size::Percent(p) => p as u64,
-                },
-            })
-            .collect();
-        Ok(if by_blocks {
-            Zoned::by_blocks(self.blocks, &list)?
-        } else {
-            Zoned::by_percent(self.blocks, &list)?
-        })
-    }
 }

@@ -9,6 +9,7 @@ mod fixed;
 mod flushes;
 mod general;
 mod op;
+mod place;
 mod service;
 mod strided;
 mod verified;

@@ -5,6 +5,7 @@
 //! pass or after so many. Before it turns from writing to reading and back, everything in flight
 //! has returned. Not here: marks and checks themselves ([`crate::verify`]).
 
+mod assemble;
 mod checkers;
 mod dump;
 mod history;
@@ -20,9 +21,10 @@ use crate::block::general::GeneralSource;
 use crate::block::op::{BlockOp, Verb};
 use crate::findings::Written;
 use crate::source::Source;
+pub(super) use assemble::verified;
 use checkers::Checkers;
-pub(super) use history::{History, Kept, Redrawn};
-pub(super) use inspector::Inspector;
+use history::{History, Kept, Redrawn};
+use inspector::Inspector;
 pub use inspector::{Verification, interval};
 use stamps::{Stamp, Stamps};
 

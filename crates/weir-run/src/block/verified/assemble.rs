@@ -1,0 +1,76 @@
+//! Puts the source of verified data together.
+//!
+//! In: a recipe. Out: the source; how it knows what was written depends on whether anything is
+//! written twice.
+
+use weir_schema::{BlockSize, Distribution, Generator, Kind, PerKind};
+use weir_units::Bytes;
+
+use crate::block::Extent;
+use crate::block::buffers::Buffers;
+use crate::block::build::{AnySource, BuildError, Draw, Recipe, drawn, general};
+use crate::block::verified::{History, Inspector, Kept, Redrawn, VerifiedSource, interval};
+use crate::generate::sizes::SizeRule;
+
+/// Makes the source.
+pub(in crate::block) fn verified(
+    mut recipe: Recipe<'_>,
+    rules: [SizeRule; 3],
+) -> Result<AnySource, BuildError> {
+    let workload = recipe.workload;
+    let (Some(verify), Some(verification)) = (&workload.verify, recipe.verification.take()) else {
+        return general(recipe, rules);
+    };
+    let draw = Draw::of(&recipe);
+    let interval = interval(workload).ok_or(BuildError::Interval)?;
+    let history = if !workload.reads_back() {
+        History::None
+    } else if writes_once(draw) {
+        History::Redrawn(Redrawn::new(drawn(draw, rules.clone(), Buffers::none()?)?))
+    } else {
+        History::Kept(Kept::new(recipe.extents, interval, workload))
+    };
+    let own = drawn(draw, rules, recipe.buffers)?;
+    let inspector = Inspector::new(
+        verify,
+        workload,
+        interval,
+        (draw.seed, draw.worker),
+        verification,
+    )
+    .map_err(|unfit| BuildError::Unfit(unfit.to_string()))?;
+    let source = VerifiedSource::new(own, history, inspector, workload, draw.limits.bytes);
+    Ok(AnySource::Verified(Box::new(source)))
+}
+
+/// Whether no byte is written twice in a pass.
+fn writes_once(draw: Draw<'_>) -> bool {
+    let workload = draw.workload;
+    let access = &workload.access;
+    let occurring = || Kind::DATA.into_iter().filter(|&k| workload.mix.has(k));
+    let mut sizes = occurring().map(|k| workload.sizes.size.of(k));
+    let Some(BlockSize::Fixed {
+        bytes: Bytes(block),
+    }) = sizes.next()
+    else {
+        return false;
+    };
+    let one_size = sizes.all(|size| {
+        *size
+            == BlockSize::Fixed {
+                bytes: Bytes(*block),
+            }
+    });
+    let aligned = occurring().all(|k| access.align_bytes.is_none_or(|a| a.of(k).0 == *block));
+    let block = (*block).max(1);
+    let whole = |e: &Extent| e.length / block * block;
+    let room = draw.extents.iter().map(whole).fold(0, u64::saturating_add);
+    let each_once = if access.random {
+        let uniform = access.distribution == Distribution::Uniform;
+        let mapped = access.map || access.generator == Generator::Lfsr;
+        uniform && mapped && access.steps <= 1 && access.random_percent == PerKind::all(100)
+    } else {
+        access.skip_bytes == 0
+    };
+    access.zones.is_none() && one_size && aligned && each_once && draw.limits.bytes <= room
+}
