@@ -36,6 +36,7 @@ const GATES: &[Gate] = &[
     }),
     ("book", book),
     ("schemas", schemas),
+    ("options", options),
 ];
 
 /// The verb.
@@ -106,6 +107,11 @@ fn schemas() -> Result<()> {
         return Ok(());
     }
     Cmd::new("cargo run --quiet -p weir-schema --example write_schemas -- --check").run()
+}
+
+/// The book's table of options is what the records say.
+fn options() -> Result<()> {
+    Cmd::new("cargo run --quiet -p weir-jobfile --example write_options -- --check").run()
 }
 
 fn crate_count() -> Result<()> {

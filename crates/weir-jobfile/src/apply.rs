@@ -200,7 +200,7 @@ impl<'a> Applier<'a> {
             }
             Support::Meaningless(why) => {
                 value::read(record, text, draft.kb_base)?;
-                report.note(format!("`{}` has no effect: {why}", record.name));
+                report.idle(format!("`{}` has no effect: {why}", record.name));
                 return Ok(());
             }
             Support::Supported => {}

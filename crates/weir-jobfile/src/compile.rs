@@ -330,7 +330,7 @@ impl Assembly<'_> {
         };
         Ok(Compiled {
             plan,
-            notes: self.report.notes,
+            notes: self.report.into_notes(),
             show_command: self.show.finish(),
         })
     }

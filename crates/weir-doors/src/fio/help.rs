@@ -35,12 +35,19 @@ pub(super) fn option(name: &str) -> Result<String, Refusal> {
     if name == "all" {
         return Ok(list(option_records().filter(|r| r.scope == Scope::Job)));
     }
-    find_option(name).map(describe).ok_or_else(|| {
-        let known =
-            option_records().flat_map(|r| [r.name].into_iter().chain(r.aliases.iter().copied()));
-        let hint = nearest(name, known).map_or(String::new(), |n| format!("\nDid you mean {n}?"));
-        Refusal::new(1, format!("No such command: {name}{hint}"))
-    })
+    if let Some(record) = find_option(name) {
+        return Ok(describe(record));
+    }
+    let known =
+        option_records().flat_map(|r| [r.name].into_iter().chain(r.aliases.iter().copied()));
+    let missing = format!("No such command: {name}");
+    match nearest(name, known).and_then(find_option) {
+        Some(near) => Ok(format!(
+            "{missing} - showing closest match\n{}",
+            describe(near)
+        )),
+        None => Err(Refusal::new(1, missing)),
+    }
 }
 
 fn list<'a>(records: impl Iterator<Item = &'a OptionRecord>) -> String {
@@ -59,13 +66,13 @@ fn describe(record: &OptionRecord) -> String {
     let kind = match record.value {
         ValueKind::Flag => "empty or boolean value ([0|1])",
         ValueKind::Bool => "boolean value (opt=1)",
-        ValueKind::Integer { .. } | ValueKind::Signed { .. } => "integer value (opt=100)",
-        ValueKind::Triple { .. } => "integer values (opt=100,200,300)",
-        ValueKind::Size { .. } => "integer value with postfix, or percent (opt=8k)",
-        ValueKind::Duration { .. } => "time value (opt=20s)",
-        ValueKind::Words { .. } => "one word (opt=bla)",
+        ValueKind::Integer { .. } | ValueKind::Signed { .. } | ValueKind::Triple { .. } => {
+            "integer value (opt=100)"
+        }
+        ValueKind::Size { .. } => "string with postfix, or percent (opt=8k)",
+        ValueKind::Duration { .. } => "string with time postfix (opt=10s)",
         ValueKind::Numbers { .. } => "list of floating point values separated by ':' (opt=5.9:7.8)",
-        ValueKind::Text | ValueKind::OptionalText => "string (opt=bla)",
+        ValueKind::Words { .. } | ValueKind::Text | ValueKind::OptionalText => "string (opt=bla)",
     };
     line(&mut out, "type", kind);
     line(
@@ -89,6 +96,7 @@ fn describe(record: &OptionRecord) -> String {
     if let Scope::Engines(engines) = record.scope {
         line(&mut out, "engines", &engines.join(", "));
     }
+    out.push('\n');
     out
 }
 
@@ -96,19 +104,24 @@ fn line(out: &mut String, label: &str, text: &str) {
     push!(out, "{label:>20}: {text}\n");
 }
 
+/// fio writes -1 for the largest number that it can keep.
+fn largest(max: u64) -> String {
+    if max >= u64::from(u32::MAX) {
+        "-1".to_owned()
+    } else {
+        max.to_string()
+    }
+}
+
 fn bounds(out: &mut String, record: &OptionRecord) {
     match record.value {
         ValueKind::Integer { min, max } | ValueKind::Triple { min, max } => {
-            line(out, "range", &format!("min={min}, max={max}"));
+            line(out, "range", &format!("min={min}, max={}", largest(max)));
         }
         ValueKind::Signed { min, max } => line(out, "range", &format!("min={min}, max={max}")),
         ValueKind::Bool => line(out, "range", "min=0, max=1"),
-        ValueKind::Numbers { min, max, most } => {
-            line(
-                out,
-                "range",
-                &format!("min={min}, max={max}, at most {most}"),
-            );
+        ValueKind::Numbers { min, max, .. } => {
+            line(out, "range", &format!("min={min:.6}, max={max:.6}"));
         }
         ValueKind::Words { words, .. } => {
             let mut label = "valid values";

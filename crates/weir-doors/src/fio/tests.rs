@@ -248,7 +248,13 @@ fn options_are_explained_from_their_records() {
             .lines()
             .any(|l| l.starts_with("iodepth                 : "))
     );
-    assert!(refused("--cmdhelp=iodeptj").contains("Did you mean iodepth?"));
+    let near = printed("--cmdhelp=iodeptj");
+    assert!(
+        near.starts_with("No such command: iodeptj - showing closest match\n"),
+        "{near}"
+    );
+    assert!(near.contains("             iodepth: "), "{near}");
+    assert_eq!(refused("--cmdhelp=zzzzzzzz"), "No such command: zzzzzzzz\n");
 }
 
 #[test]
