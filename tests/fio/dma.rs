@@ -91,3 +91,84 @@ fn a_fault_that_struck_nothing_is_a_warning() {
         .code(1)
         .out("The emulated fault eio@1g struck no operation.");
 }
+
+#[test]
+fn what_is_not_there_is_said_before_the_first_job_starts() {
+    let stage = Stage::new();
+    let text = "[global]\nsize=64k\n[first]\nfilename=made\nrw=write\n\
+                [second]\nstonewall\nfilename=made\nallow_file_create=0\nrw=read\n\
+                [third]\nstonewall\nfilename=/dev/weir_typo\nrw=write\n";
+    stage.file("j.fio", text);
+    let said = stage
+        .say(&["fio", "j.fio"])
+        .code(1)
+        .err("note: third cannot run: /dev/weir_typo: there is no such device");
+    assert_eq!(said.out.matches("err= 0").count(), 2, "{said}");
+    std::fs::remove_file(stage.path("made")).unwrap();
+    stage
+        .say(&["run", "j.fio"])
+        .code(2)
+        .silent()
+        .err("error: third: /dev/weir_typo: there is no such device");
+    assert_eq!(stage.list(), ["j.fio"], "nothing was touched");
+    stage.file(
+        "k.fio",
+        "[a]\nfilename=made\nsize=64k\nrw=write\n[b]\nstonewall\nfilename=none\nrw=read\n",
+    );
+    stage
+        .say(&["run", "k.fio"])
+        .code(2)
+        .silent()
+        .err("error: b: none: ");
+    assert!(std::fs::symlink_metadata("/dev/weir_typo").is_err());
+}
+
+#[test]
+fn a_device_without_a_size_needs_one_and_a_region_is_never_empty() {
+    let stage = Stage::new();
+    let on = |words: &[&str]| {
+        let fixed = ["fio", "--name=a", "--bs=1m"];
+        stage.say(&[&fixed[..], words].concat())
+    };
+    on(&["--filename=/dev/zero", "--rw=read"])
+        .code(1)
+        .err("a: you need to specify size=");
+    on(&[
+        "--filename=/dev/zero",
+        "--rw=read",
+        "--filesize=64m",
+        "--size=16m",
+        "--offset=64m",
+    ])
+    .code(1)
+    .err("a: you need to specify valid offset=");
+    // Stock fio's detour around a device without a size means the same.
+    for size in [&["--size=16m"][..], &["--size=100%", "--io_size=16m"]] {
+        let place = [
+            "--filename=/dev/zero",
+            "--rw=read",
+            "--filesize=64m",
+            "--offset=48m",
+        ];
+        on(&[&place[..], size].concat())
+            .code(0)
+            .out("total=16,0,0,0");
+    }
+    on(&[
+        "--filename=/dev/null",
+        "--rw=read",
+        "--filesize=64m",
+        "--size=16m",
+    ])
+    .code(1)
+    .err("read of 1048576 bytes at offset 0 of /dev/null: no more data after 0 bytes");
+    on(&[
+        "--filename=/dev/full",
+        "--rw=write",
+        "--filesize=64m",
+        "--size=16m",
+    ])
+    .code(1)
+    .err("/dev/full: No space left on device")
+    .out("err=28");
+}

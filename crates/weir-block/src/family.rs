@@ -21,7 +21,9 @@ use crate::engine::dma_emu::Cards;
 use crate::engine::{self, Entry, Opens};
 use crate::memory;
 use crate::ready::Ready;
-use crate::target::{Kind, Layout, Site, Sites, look, names, needs_write_access, survey, writes};
+use crate::target::{
+    Kind, Layout, Site, Sites, look, may_create, names, needs_write_access, survey, writes,
+};
 use crate::verify;
 
 /// Files, block devices and character devices, and what their jobs share over a run.
@@ -195,14 +197,28 @@ fn check_targets(context: &JobContext<'_>, workload: &BlockWorkload) -> Vec<Fail
     if failures.is_empty()
         && let Err(failure) = survey(context, workload, true)
         && (is_empty
-            || failure
-                .target
-                .as_deref()
-                .is_some_and(|shown| is_device(context, shown)))
+            || failure.target.as_deref().is_some_and(|shown| {
+                is_device(context, shown)
+                    || !is_made_earlier(context, &context.directory.join(shown))
+            }))
     {
         failures.push(failure);
     }
     failures
+}
+
+/// Whether an earlier job of the plan may make the file, or make it longer.
+fn is_made_earlier(context: &JobContext<'_>, path: &Path) -> bool {
+    let earlier = context.plan.jobs().take(context.index as usize);
+    earlier.into_iter().any(|(_, job)| {
+        let Workload::Block(workload) = &job.workload else {
+            return false;
+        };
+        let files = &workload.targets.files;
+        (0..job.clones)
+            .flat_map(|clone| names(files, &job.name, clone, context.directory))
+            .any(|named| named.path == path)
+    })
 }
 
 fn is_device(context: &JobContext<'_>, shown: &str) -> bool {
@@ -213,6 +229,11 @@ fn is_device(context: &JobContext<'_>, shown: &str) -> bool {
 fn check_site(context: &JobContext<'_>, workload: &BlockWorkload, site: &Site) -> Option<Failure> {
     let path = &site.named.path;
     if site.kind.is_none() {
+        if !is_made_earlier(context, path)
+            && let Err(failure) = may_create(site, workload)
+        {
+            return Some(failure);
+        }
         let parent = path
             .parent()
             .filter(|parent| !parent.as_os_str().is_empty())?;

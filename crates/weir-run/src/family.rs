@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use weir_schema::{DeviceFacts, Failure, Job, Workload};
+use weir_schema::{DeviceFacts, Failure, Job, Plan, Workload};
 
 use crate::execute::Signals;
 use crate::live::{KINDS, Measured};
@@ -18,6 +18,8 @@ use crate::worker::{LoopStop, OpFailure};
 /// What a family may know of the run.
 #[derive(Clone, Copy)]
 pub struct JobContext<'a> {
+    /// The plan that the job is of.
+    pub plan: &'a Plan,
     /// The job.
     pub job: &'a Job,
     /// Its number over the whole run, from 0.

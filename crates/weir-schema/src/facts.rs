@@ -50,6 +50,12 @@ pub struct DeviceFacts {
     pub logical_block_bytes: Option<Bytes>,
     /// Its NUMA node.
     pub numa_node: Option<u32>,
+    /// Driver of a character device.
+    #[serde(default)]
+    pub driver: Option<String>,
+    /// The driver's parameter `poll_mode`: interrupts or polling.
+    #[serde(default)]
+    pub poll_mode: Option<String>,
 }
 
 /// Where time comes from.

@@ -7,7 +7,7 @@ use weir_doors::Refusal;
 use weir_doors::run::LACKS;
 use weir_run::Family;
 use weir_run::execute::{self, LiveView, RunControl};
-use weir_schema::{Plan, RunResult};
+use weir_schema::{Failure, Plan, RunResult};
 use weir_sys::clock::{Clock, Detection};
 
 use crate::{output, signals, surroundings};
@@ -69,7 +69,11 @@ fn refuse_what_cannot_run(
     let mut failures = execute::check(plan, control);
     let lacking = failures.iter().any(|(_, f)| f.cause == "missing");
     if !all_or_nothing {
-        failures.retain(|(_, f)| ["missing", "log", "verify"].contains(&f.cause.as_str()));
+        let others = failures.iter().filter(|(_, f)| !ends_every_run(f));
+        for (job, failure) in others {
+            output::error(&format!("note: {job} cannot run: {}\n", failure.message));
+        }
+        failures.retain(|(_, f)| ends_every_run(f));
     }
     if failures.is_empty() {
         return Ok(());
@@ -81,6 +85,10 @@ fn refuse_what_cannot_run(
         message: lines.collect(),
         code: if lacking { LACKS } else { usage },
     })
+}
+
+fn ends_every_run(failure: &Failure) -> bool {
+    ["missing", "log", "verify"].contains(&failure.cause.as_str())
 }
 
 /// Says how a failure came about, for standard error.

@@ -5,7 +5,7 @@
 
 use weir_schema::{BlockWorkload, DeviceFacts, Kind as DataKind};
 use weir_sys::Tree;
-use weir_sys::device::{PathFacts, PathKind, disks_behind, extents, path_facts};
+use weir_sys::device::{PathFacts, PathKind, disks_behind, driver_facts, extents, path_facts};
 use weir_sys::memory::MemoryFacts;
 use weir_units::Bytes;
 
@@ -27,6 +27,8 @@ pub(crate) fn devices(sites: &[Site], facts: &[Option<PathFacts>]) -> Vec<Device
     let describe = |(site, facts): (&Site, &Option<PathFacts>)| {
         let facts = facts.clone()?;
         let block = facts.block;
+        let driver = facts.dev.and_then(|dev| driver_facts(&Tree::real(), dev));
+        let (driver, poll_mode) = driver.map_or((None, None), |d| (Some(d.name), d.poll_mode));
         Some(DeviceFacts {
             target: site.named.shown.clone(),
             kind: match facts.kind {
@@ -41,6 +43,8 @@ pub(crate) fn devices(sites: &[Site], facts: &[Option<PathFacts>]) -> Vec<Device
             model: block.as_ref().and_then(|block| block.model.clone()),
             scheduler: block.as_ref().and_then(|block| block.scheduler.clone()),
             logical_block_bytes: block.as_ref().and_then(|block| block.logical_block),
+            driver,
+            poll_mode,
             numa_node: block.as_ref().and_then(|block| block.numa_node),
         })
     };

@@ -81,7 +81,11 @@ impl Layout {
     }
 }
 
-fn may_create(site: &Site, workload: &BlockWorkload) -> Result<(), Failure> {
+/// Whether a file that is not there, or empty, may be made.
+///
+/// # Errors
+/// Why not.
+pub(crate) fn may_create(site: &Site, workload: &BlockWorkload) -> Result<(), Failure> {
     let targets = &workload.targets;
     let refuse = |message: &str| Err(site.failure("create", Some(libc::EPERM), message));
     if targets.create.allow == Some(false) {

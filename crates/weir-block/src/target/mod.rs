@@ -11,7 +11,7 @@ mod region;
 mod sites;
 
 pub(crate) use facts::{devices, disks, facts_of, spoilers};
-pub(crate) use layout::{Layout, lay_out, needs_write_access};
+pub(crate) use layout::{Layout, lay_out, may_create, needs_write_access};
 pub(crate) use names::{Named, names};
 pub(crate) use open::{open_all, warm};
 pub(crate) use region::{Ground, Wish, place};

@@ -400,6 +400,7 @@ fn host() -> HostFacts {
             scheduler: Some("none".into()),
             logical_block_bytes: Some(Bytes(512)),
             numa_node: Some(0),
+            ..DeviceFacts::default()
         }],
     }
 }

@@ -109,6 +109,7 @@ pub struct RunControl<'a> {
 /// A job with its numbers over the whole run.
 #[derive(Clone, Copy)]
 struct Entry<'a> {
+    plan: &'a Plan,
     group: usize,
     job: &'a Job,
     index: u32,
@@ -120,6 +121,7 @@ struct Entry<'a> {
 impl Entry<'_> {
     fn context<'b>(&'b self, control: &'b RunControl<'_>) -> JobContext<'b> {
         JobContext {
+            plan: self.plan,
             job: self.job,
             index: self.index,
             first_worker: self.first_worker,
@@ -138,6 +140,7 @@ fn numbered(plan: &Plan, started_unix_ns: u64) -> Vec<Entry<'_>> {
     let mut entries = Vec::new();
     for ((group, job), index) in plan.jobs().zip(0..) {
         entries.push(Entry {
+            plan,
             group,
             job,
             index,

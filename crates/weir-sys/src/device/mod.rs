@@ -5,10 +5,12 @@
 
 pub(crate) mod block;
 mod counters;
+mod driver;
 mod extents;
 
 pub use block::{BlockFacts, PcieLink, block_facts, disks_behind};
 pub use counters::{DiskCounters, disk_counters};
+pub use driver::{DriverFacts, driver_facts};
 pub use extents::{Extents, extents};
 
 use crate::error::SysError;
