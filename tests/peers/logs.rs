@@ -41,7 +41,7 @@ log_hist_coarseness=2
 /// Of each log: how many lines it has where that does not depend on time, and what its lines
 /// look like, numbers that were measured left out.
 fn shapes(stage: &Stage) -> BTreeMap<String, (Option<usize>, Vec<String>)> {
-    let logs = stage.list().into_iter().filter(|n| n.ends_with(".log"));
+    let logs = stage.list().into_iter().filter(|n| n != "j.fio");
     logs.map(|name| {
         let text = stage.read(&name);
         let shape = |line: &str| {
@@ -109,7 +109,7 @@ fn kinds(value: &Value) -> String {
     match value {
         Value::Object(members) => members
             .iter()
-            .map(|(key, value)| format!("{key}: {}\n", kinds(value)))
+            .map(|(key, value)| [key, ": ", &kinds(value), "\n"].concat())
             .collect(),
         Value::Array(members) => members.iter().map(kinds).collect(),
         Value::String(text) => format!("text {}", text.replace(|c: char| c.is_ascii_digit(), "")),
