@@ -7,8 +7,15 @@
 )]
 
 mod engines;
+mod allowed;
+mod beside;
+mod differ;
 mod examples;
 mod logs;
+mod generate;
+mod generated;
+mod grammar;
+mod random;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod verify;

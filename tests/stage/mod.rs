@@ -68,6 +68,17 @@ impl Stage {
         stage
     }
 
+    /// In memory where the system has such a place, so that nothing waits for a disk.
+    pub(crate) fn in_memory() -> Self {
+        let memory = Path::new("/dev/shm");
+        let there = memory.metadata().is_ok_and(|m| !m.permissions().readonly());
+        Self::below(if there {
+            memory
+        } else {
+            Path::new(env!("CARGO_TARGET_TMPDIR"))
+        })
+    }
+
     fn below(top: &Path) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);

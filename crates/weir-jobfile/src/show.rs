@@ -44,9 +44,13 @@ impl ShowCommand {
         self.text
     }
 
+    /// Units come first and names of files last, as fio sorts them; the rest stays in order.
     fn words(&mut self, words: &[Word]) {
-        for word in words.iter().filter(|w| w.key != "name") {
-            self.word(&word.key, word.value.as_deref());
+        for place in 0..3 {
+            let here = |w: &&Word| w.key != "name" && place_of(&w.key) == place;
+            for word in words.iter().filter(here) {
+                self.word(&word.key, word.value.as_deref());
+            }
         }
     }
 
@@ -55,9 +59,22 @@ impl ShowCommand {
         self.text.push_str(key);
         if let Some(value) = value {
             self.text.push('=');
-            self.text.push_str(&quoted(value));
+            let plain = !value.contains(['"', '\\', '$', '`']);
+            if key == "description" && plain {
+                self.text.extend(["\"", value, "\""]);
+            } else {
+                self.text.push_str(&quoted(value));
+            }
         }
         self.text.push(' ');
+    }
+}
+
+fn place_of(key: &str) -> u8 {
+    match key {
+        "kb_base" | "unit_base" => 0,
+        "filename" | "filename_format" => 2,
+        _ => 1,
     }
 }
 
