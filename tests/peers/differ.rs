@@ -56,8 +56,8 @@ impl std::fmt::Display for Difference {
 pub(crate) fn differences(case: &Case, theirs: &Seen, ours: &Seen) -> Vec<Difference> {
     let mut found = Found(Vec::new());
     match (theirs.accepted, ours.accepted) {
-        (true, false) => found.add(Topic::Refused, &theirs.said.to_string(), &ours.said.err),
-        (false, true) => found.add(Topic::Accepted, &theirs.said.to_string(), &ours.said.err),
+        (true, false) => found.add(Topic::Refused, &theirs.said.err, &ours.said.err),
+        (false, true) => found.add(Topic::Accepted, &theirs.said.err, &ours.said.err),
         (accepted, _) => {
             if theirs.said.code != ours.said.code {
                 let text = |seen: &Seen| format!("{:?} {}", seen.said.code, seen.said.err);
@@ -122,7 +122,7 @@ impl Found {
             return self.same(Topic::Keys, &theirs.json.is_some(), &ours.json.is_some());
         };
         self.documents(case, theirs_json, ours_json);
-        if self.0.is_empty() {
+        if self.0.is_empty() && !ours_json.to_string().contains("rw") {
             self.same(Topic::Lines, &kinds(&theirs.lines), &kinds(&ours.lines));
         }
     }
@@ -184,7 +184,7 @@ impl Found {
         let drawn = case.mentions("bsrange")
             || case.mentions("bssplit")
             || case.mentions("blocksize_range")
-            || (mixed && case.mentions("bs"));
+            || (mixed && (case.mentions("bs") || case.mentions("blocksize")));
         for key in ["io_bytes", "total_ios", "short_ios", "drop_ios"] {
             let (theirs, ours) = (of(theirs, key), of(ours, key));
             let sum = |all: [u64; 4]| all.iter().sum::<u64>();
@@ -331,6 +331,11 @@ fn kinds(lines: &[String]) -> Vec<String> {
 }
 
 impl Case {
+    /// Everything that its files say.
+    pub(crate) fn text(&self) -> String {
+        self.files.iter().map(|(_, text)| text.as_str()).collect()
+    }
+
     /// Whether an option stands in one of its files.
     pub(crate) fn mentions(&self, option: &str) -> bool {
         let begins = |line: &str| {

@@ -89,7 +89,7 @@ pub(crate) const OPTIONS: &[Known] = &[
     ),
     known(&["create_fsync"], Bool, SWITCH),
     known(&["create_serialize"], Bool, SWITCH),
-    known(&["pre_read"], Bool, SWITCH),
+    known(&["pre_read"], Word(&["0"]), SWITCH),
     known(&["invalidate"], Bool, SWITCH),
     known(&["unlink"], Bool, SWITCH),
     known(&["rwmixread"], Count(0, 100), &["101", "-1", "x", "50%"]),

@@ -3,6 +3,7 @@
 //! In: a job, from [`crate::family`]. Out: the end of each worker's loop, facts about the
 //! targets, remarks. Not here: checks that need nothing to be touched.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -192,8 +193,10 @@ impl Ready {
         )]
         let once = match bounds.io_size {
             None => region,
-            Some(Size::Bytes(bytes)) => bytes.0,
-            Some(Size::Percent(percent)) => (percent / 100.0 * region as f64) as u64,
+            Some(Size::Bytes(bytes)) => self.passes(bytes.0, region, block),
+            Some(Size::Percent(percent)) => {
+                self.passes((percent / 100.0 * region as f64) as u64, region, block)
+            }
         };
         let verify = self.workload.verify.as_ref();
         let endless =
@@ -210,6 +213,16 @@ impl Ready {
             },
             operations: bounds.operations.unwrap_or(u64::MAX),
         }
+    }
+
+    /// What is moved of so many bytes in passes over a region: the last block whole, but no
+    /// further pass for less than the largest block.
+    fn passes(&self, bytes: u64, region: u64, block: u64) -> u64 {
+        let rest = bytes % region.max(1);
+        if bytes > region && rest < memory::largest_block(&self.workload) {
+            return bytes - rest;
+        }
+        bytes.checked_next_multiple_of(block).unwrap_or(u64::MAX)
     }
 
     fn source(&self, seat: &Seat<'_>) -> Result<AnySource, Failure> {
@@ -385,20 +398,24 @@ impl Prepared for Ready {
     }
 }
 
-/// Lays files out, with one announcement for all of them.
+/// Lays files out, with one announcement for those of each clone.
 fn make(
     context: &JobContext<'_>,
     workload: &BlockWorkload,
     found: &mut Sites,
 ) -> Result<Vec<Layout>, Failure> {
     let layouts = layouts(found, workload, context.job.bounds.until_full)?;
-    let ends = || found.list.iter().zip(&layouts);
-    let announced: Vec<u64> = ends()
-        .filter(|(_, l)| l.is_announced())
-        .map(|(site, _)| site.end)
-        .collect();
-    if !announced.is_empty() {
-        let (count, bytes) = (announced.len(), announced.iter().sum::<u64>());
+    let mut told = BTreeSet::new();
+    for parts in &found.parts {
+        let mut new: Vec<usize> = parts.iter().map(|part| part.site).collect();
+        new.retain(|site| layouts[*site].is_announced() && told.insert(*site));
+        if new.is_empty() {
+            continue;
+        }
+        let (count, bytes) = (
+            new.len(),
+            new.iter().map(|site| found.list[*site].end).sum::<u64>(),
+        );
         let (plural, total) = if count > 1 { ("s", "total ") } else { ("", "") };
         let name = &context.job.name;
         let mib = bytes >> 20;

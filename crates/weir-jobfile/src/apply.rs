@@ -172,6 +172,7 @@ impl<'a> Applier<'a> {
         Ok(Some(Word {
             key: record.name.to_owned(),
             value: text.map(str::to_owned),
+            ..Word::default()
         }))
     }
 
@@ -314,6 +315,7 @@ impl<'a> Applier<'a> {
         Ok(Some(Word {
             key: info.name.to_owned(),
             value: text.map(str::to_owned),
+            ..Word::default()
         }))
     }
 

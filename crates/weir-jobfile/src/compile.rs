@@ -130,9 +130,19 @@ struct Assembly<'a> {
 }
 
 impl Assembly<'_> {
+    /// Jobs so far.
+    fn jobs(&self) -> u32 {
+        let jobs: usize = self.groups.iter().map(|g| g.jobs.len()).sum();
+        u32::try_from(jobs).unwrap_or(u32::MAX)
+    }
+
     fn batch(&mut self, batch: Batch, mut barrier: bool) {
         if barrier {
             self.show.next_file();
+            let until = Some(self.jobs());
+            for word in &mut self.global_words {
+                word.until = word.until.or(until);
+            }
         }
         let mut defaults = Draft::new(self.request.door);
         let mut global_entries: Vec<Entry> = Vec::new();
@@ -145,6 +155,8 @@ impl Assembly<'_> {
                     &mut self.report,
                 );
                 self.show.defaults(&words);
+                let below = self.jobs();
+                let words = words.into_iter().map(|word| Word { below, ..word });
                 self.global_words.extend(words);
                 global_entries.extend(section.entries);
                 continue;
@@ -154,6 +166,7 @@ impl Assembly<'_> {
             if chosen.is_empty() || chosen.contains(&section.name) {
                 let mut draft = defaults.clone();
                 draft.name.clone_from(&section.name);
+                draft.section.clone_from(&section.name);
                 draft.stonewall |= barrier;
                 barrier = false;
                 self.section(draft, section, &global_entries);

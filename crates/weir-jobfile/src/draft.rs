@@ -34,6 +34,8 @@ pub(crate) const DEFAULT_ENGINE: &str = "psync";
 )]
 pub(crate) struct Draft {
     pub name: String,
+    /// What stands between the brackets: generated files are named after it.
+    pub section: String,
     pub description: Option<String>,
     pub kb_base: u64,
     pub engine: Engine,
@@ -213,6 +215,7 @@ impl Draft {
     pub(crate) fn new(door: Door) -> Self {
         Self {
             name: String::new(),
+            section: String::new(),
             description: None,
             kb_base: 1024,
             engine: Engine {

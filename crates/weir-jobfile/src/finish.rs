@@ -343,6 +343,15 @@ fn replay(given: &ReplayDraft) -> Option<Replay> {
     })
 }
 
+/// Names of generated files; `name=` renames the job and not its files.
+fn pattern(draft: &Draft) -> String {
+    if draft.name == draft.section {
+        draft.filename_format.clone()
+    } else {
+        draft.filename_format.replace("$jobname", &draft.section)
+    }
+}
+
 fn targets(draft: &Draft, engine: &EngineInfo, read_only: bool) -> Targets {
     let directories = draft.directories.clone();
     let files = if engine.no_target() && draft.filenames.is_empty() {
@@ -354,7 +363,7 @@ fn targets(draft: &Draft, engine: &EngineInfo, read_only: bool) -> Targets {
         }
     } else if draft.filenames.is_empty() {
         FileNames::Generated {
-            pattern: draft.filename_format.clone(),
+            pattern: pattern(draft),
             directories,
             count: draft.file_count,
         }

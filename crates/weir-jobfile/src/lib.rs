@@ -36,6 +36,11 @@ pub use compile::compile;
 pub use diagnostic::{COMMAND_LINE, Diagnostic, MAX_LINE, Severity};
 pub use options::{Category, OptionRecord, Scope, Support, ValueKind, find_option, option_records};
 
+/// A whole number as the job language writes it.
+pub fn count(text: &str) -> Option<u64> {
+    value::number::number(text, value::number::Scale::Count { kb_base: 1024 }).ok()
+}
+
 /// Access to files, passed in: job files, included files, pattern files.
 pub trait Files {
     /// The whole content of a file; `-` is standard input.

@@ -101,13 +101,28 @@ pub struct Job {
 }
 
 /// One option as it was given.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Word {
     /// Canonical name.
     pub key: String,
     /// Value after substitution; absent for a bare flag.
     pub value: Option<String>,
+    /// Jobs that stand above a word that is given for all: it changes nothing in them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub below: u32,
+    /// Jobs up to the end of the file it stands in, for such a word: it changes nothing in
+    /// those of further files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<u32>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the form that serde calls"
+)]
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 /// When a job starts.

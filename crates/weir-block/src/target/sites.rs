@@ -256,7 +256,12 @@ impl Sites {
         };
         let extent = place(wish, ground)
             .map_err(|why| site.failure(why.cause(), Some(libc::EINVAL), &why.to_string()))?;
-        site.end = site.end.max(extent.start + extent.length);
+        // A file that has to be made or made longer gets the size that files shall have.
+        let size = wish
+            .file_size
+            .filter(|_| matches!(ground, Ground::File { .. }));
+        let end = (extent.start + extent.length).max(size.unwrap_or(0));
+        site.end = site.end.max(end);
         if let (
             Ground::File {
                 length,

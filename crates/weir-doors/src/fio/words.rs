@@ -1,13 +1,24 @@
 //! The words a plan came from, where fio's output depends on how something was said.
 
-use weir_schema::{Job, Plan};
+use weir_schema::{Job, Plan, Word};
 
-/// The value of a job's option: the last one given, else the one given for all jobs.
+/// The value of a job's option: the last one given, else the one given for all jobs below it.
 pub(super) fn word<'a>(plan: &'a Plan, job: &'a Job, key: &str) -> Option<&'a str> {
-    let all = plan.global_words.iter().chain(&job.words);
+    let place = plan.jobs().position(|(_, j)| std::ptr::eq(j, job));
+    let above = |w: &&Word| {
+        let until = w.until.map_or(usize::MAX, |n| n as usize);
+        place.is_none_or(|place| (w.below as usize..until).contains(&place))
+    };
+    let all = plan.global_words.iter().filter(above).chain(&job.words);
     all.rev()
         .find(|w| w.key == key)
         .and_then(|w| w.value.as_deref())
+}
+
+/// The depth that was asked for, which fio repeats even where a synchronous engine stays at 1.
+pub(super) fn asked_depth(plan: &Plan, job: &Job) -> u64 {
+    let asked = word(plan, job, "iodepth").and_then(weir_jobfile::count);
+    asked.unwrap_or(u64::from(job.depth.queue_depth.0))
 }
 
 /// Whether a job of this name was opened on the command line: fio echoes its name then, and

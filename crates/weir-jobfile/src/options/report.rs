@@ -52,6 +52,11 @@ fn ignore_errors(draft: &mut Draft, text: &str, _: &Env<'_>) -> Applied {
     let mut lists = lists.into_iter();
     let read = lists.next().unwrap_or_default();
     let write = lists.next().unwrap_or_default();
+    // As in fio, a job that ignores some errors of a kind goes on after all of that kind.
+    let on = &mut draft.errors.go_on;
+    on.read |= !read.is_empty();
+    on.write |= !write.is_empty();
+    on.trim |= !write.is_empty();
     draft.errors.ignore = PerKind {
         read,
         trim: write.clone(),
@@ -98,11 +103,6 @@ fn unit_prefix(draft: &mut Draft, word: &str) {
 fn reduce_clock_reads(draft: &mut Draft, on: bool) {
     let r = &mut draft.recording;
     (r.slat, r.clat, r.lat, r.bandwidth) = (!on, !on, !on, !on);
-    (
-        r.percentiles_of_slat,
-        r.percentiles_of_clat,
-        r.percentiles_of_lat,
-    ) = (false, !on, false);
 }
 
 pub(super) static RECORDS: &[OptionRecord] = &[

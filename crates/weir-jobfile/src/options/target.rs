@@ -28,7 +28,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         Ok(())
     }),
     option("name", "Displayed name of the job")
-        .long("Replaces the section's name; generated file names and wait_for use it too.")
+        .long("Replaces the section's name; wait_for uses it too, generated file names do not.")
         .text(|d, v, _| {
             v.clone_into(&mut d.name);
             Ok(())

@@ -9,7 +9,7 @@ use super::entry::{Formats, members};
 use super::mismatch::mismatches;
 use super::numbers::{Unit, scaled};
 use super::{Options, errno_of, strerror, verror, version_text};
-use crate::fio::words::word;
+use crate::fio::words::{asked_depth, word};
 
 /// The banners, the version line and the line about the workers that start.
 pub fn banner(plan: &Plan, options: Options, weir_version: &str) -> String {
@@ -49,7 +49,7 @@ fn job_line(plan: &Plan, group: usize, job: &Job, work: &BlockWorkload) -> Strin
         size(Kind::Read),
         size(Kind::Write),
         word(plan, job, "ioengine").unwrap_or(&job.engine.name),
-        job.depth.queue_depth.0
+        asked_depth(plan, job)
     )
 }
 

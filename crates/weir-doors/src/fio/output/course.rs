@@ -36,12 +36,9 @@ fn target(entry: &Entry<'_>) -> (u64, u64, f64) {
     }
 }
 
-fn depth(entry: &Entry<'_>) -> u32 {
-    let planned = entry.job.depth.queue_depth;
-    entry
-        .depth_found
-        .map_or(planned, |found| found.queue_depth)
-        .0
+fn depth(entry: &Entry<'_>) -> u64 {
+    let found = entry.depth_found.map(|f| u64::from(f.queue_depth.0));
+    found.unwrap_or(entry.depth_asked)
 }
 
 /// The line of steady state.

@@ -14,7 +14,7 @@ use weir_stats::Histogram;
 
 use super::figures::{Figures, merge, per_second};
 use super::numbers::{Base, Unit};
-use crate::fio::words::word;
+use crate::fio::words::{asked_depth, word};
 
 /// How an entry's figures are written.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +49,12 @@ impl Formats {
 pub(super) struct Entry<'a> {
     /// The first member's job.
     pub(super) job: &'a Job,
+    /// The last member's, whose options fio repeats.
+    pub(super) last: &'a Job,
+    /// The depth that the first member asked for.
+    pub(super) depth_asked: u64,
+    /// A member came as far as its first operation.
+    pub(super) started: bool,
     pub(super) group: usize,
     pub(super) members: u32,
     pub(super) pid: u32,
@@ -141,6 +147,9 @@ impl<'a> Entry<'a> {
     fn start(result: &'a RunResult, group: usize, job: &'a Job) -> Self {
         Self {
             job,
+            last: job,
+            depth_asked: asked_depth(&result.plan, job),
+            started: false,
             group,
             members: 0,
             pid: 0,
@@ -156,7 +165,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    fn add(&mut self, job: &Job, worker: &WorkerResult, failure: Option<&'a Failure>) {
+    fn add(&mut self, job: &'a Job, worker: &WorkerResult, failure: Option<&'a Failure>) {
         if self.members == 0 {
             self.pid = worker.thread_id.unwrap_or(0);
         }
@@ -165,6 +174,8 @@ impl<'a> Entry<'a> {
         if self.steadiness.is_none() {
             self.steadiness.clone_from(&worker.steadiness);
         }
+        self.last = job;
+        self.started |= worker.span.is_some();
         self.failure = self.failure.or(failure);
         for kind in &worker.kinds {
             let unified = self.job.recording.unify_kinds && kind.kind != Kind::Sync;

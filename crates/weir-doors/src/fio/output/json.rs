@@ -35,12 +35,15 @@ pub fn json(result: &RunResult, options: Options) -> String {
     put(&mut root, "timestamp", end / 1_000_000_000);
     put(&mut root, "timestamp_ms", end / 1_000_000);
     put(&mut root, "time", ctime(options.local_seconds(result)));
-    if !result.plan.global_words.is_empty() {
-        put(
-            &mut root,
-            "global options",
-            words(&result.plan.global_words),
-        );
+    // Of several files fio repeats the last one's.
+    let global = result
+        .plan
+        .global_words
+        .iter()
+        .filter(|w| w.until.is_none());
+    let global = words(global);
+    if !global.is_empty() {
+        put(&mut root, "global options", global);
     }
     let elapsed = result.duration_ns.0.div_ceil(1_000_000_000);
     let jobs = entries.iter().map(|e| {
@@ -69,12 +72,9 @@ fn put(into: &mut Map<String, Value>, key: &str, value: impl Into<Value>) {
 }
 
 /// Options as given; a bare flag reads `1`.
-fn words(words: &[Word]) -> Map<String, Value> {
+fn words<'a>(words: impl Iterator<Item = &'a Word>) -> Map<String, Value> {
     let text = |w: &Word| w.value.clone().unwrap_or_else(|| "1".to_owned());
-    words
-        .iter()
-        .map(|w| (w.key.clone(), text(w).into()))
-        .collect()
+    words.map(|w| (w.key.clone(), text(w).into())).collect()
 }
 
 /// The job's own options; with its name first if the command line opened it.
@@ -83,7 +83,7 @@ fn job_options(plan: &Plan, job: &Job) -> Map<String, Value> {
     if opened_by_word(plan, &job.name) {
         put(&mut out, "name", job.name.as_str());
     }
-    out.extend(words(&job.words));
+    out.extend(words(job.words.iter()));
     out
 }
 
@@ -100,7 +100,7 @@ fn job(
     put(&mut out, "error", entry.failure.map_or(0, errno_of));
     put(&mut out, "eta", NEVER);
     put(&mut out, "elapsed", elapsed);
-    let options = job_options(plan, entry.job);
+    let options = job_options(plan, entry.last);
     if !options.is_empty() {
         put(&mut out, "job options", options);
     }
@@ -120,7 +120,9 @@ fn job(
         put(&mut out, "total_err", entry.errors.total);
         put(&mut out, "first_error", entry.errors.code);
     }
-    put_latency_target(&mut out, entry);
+    if entry.started {
+        put_latency_target(&mut out, entry);
+    }
     if let Some(text) = entry.job.description.as_deref().filter(|t| !t.is_empty()) {
         put(&mut out, "desc", text);
     }

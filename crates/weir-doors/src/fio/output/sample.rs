@@ -93,6 +93,7 @@ fn word(key: &str, value: &str) -> Word {
     Word {
         key: key.to_owned(),
         value: Some(value.to_owned()),
+        ..Word::default()
     }
 }
 
