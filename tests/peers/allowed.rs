@@ -1,6 +1,6 @@
 //! The differences that are meant. Each names its row in the table of the book.
 
-use crate::beside::Case;
+use crate::beside::{Case, Kind};
 use crate::differ::{Difference, Topic};
 
 /// A difference that is meant.
@@ -13,11 +13,28 @@ pub(crate) struct Allowed {
     pub(crate) is: fn(&Case, &Difference) -> bool,
 }
 
-/// Lines that fio takes and weir refuses: row and lines.
-pub(crate) const STRICTER: &[(&str, &[&str])] = &[(
-    "an engine that needs no file, without `size`",
-    &["ioengine=null", "--ioengine=null"],
-)];
+/// What fio takes and weir refuses: row, and whether an option with its value is this.
+const STRICTER: &[(&str, fn(&str, &str) -> bool)] = &[
+    (
+        "an engine that needs no file, without `size`",
+        |key, value| key == "ioengine" && value == "null",
+    ),
+    (
+        "numbers with more behind them (`bs=1x`, `rwmixread=50%`)",
+        |key, value| key == "rwmixread" && value == "50%",
+    ),
+    ("shares of more than 100% (`size=101%`)", |_, value| {
+        value == "101%"
+    }),
+    ("`mem=malloc:FILE`", |_, value| value == "malloc:file"),
+    ("`cpus_allowed=x`", |key, value| {
+        key == "cpus_allowed" && value == "x"
+    }),
+    ("a negative number", |_, value| value.starts_with('-')),
+    ("a number that its option cannot hold", |_, value| {
+        value == "4g"
+    }),
+];
 
 const fn allow(row: &'static str, topic: Topic, is: fn(&Case, &Difference) -> bool) -> Allowed {
     Allowed { row, topic, is }
@@ -43,6 +60,19 @@ pub(crate) const ALLOWED: &[Allowed] = &[
             reason && theirs > ours && theirs - ours <= 18 * blocks
         },
     ),
+    allow("`--parse-only`", Topic::Refused, |case, found| {
+        let related = [
+            "job.none",
+            "job.engine",
+            "job.conflict",
+            "job.wait",
+            "job.group",
+        ];
+        let errors = || found.ours.lines().filter_map(|l| l.strip_prefix("error["));
+        case.kind == Kind::Parse
+            && errors().count() > 0
+            && errors().all(|e| related.iter().any(|r| e.starts_with(r)))
+    }),
     allow("an entry of nobody", Topic::Entries, |_, found| {
         let theirs = found.theirs.replace(", \"null 4294967295 0\"", "");
         let theirs = theirs.replace("\"null 4294967295 0\"", "");
@@ -113,25 +143,52 @@ pub(crate) fn row(case: &Case, difference: &Difference) -> Option<&'static str> 
 
 /// The row of the first refused line, where each line that weir points at has one.
 fn stricter(difference: &Difference) -> Option<&'static str> {
-    let rows: Option<Vec<_>> = pointed_at(&difference.ours)
-        .into_iter()
-        .map(row_of_line)
-        .collect();
+    let lines = pointed_at(&difference.ours);
+    let rows: Option<Vec<_>> = lines.into_iter().map(row_of_line).collect();
     rows?.first().copied()
 }
 
 fn row_of_line(line: &str) -> Option<&'static str> {
-    let listed = STRICTER.iter().find(|(_, lines)| lines.contains(&line));
+    let line = line.trim_start_matches('-').split([';', '#']).next()?;
+    let (key, value) = line.split_once('=').unwrap_or((line, ""));
+    let listed = STRICTER.iter().find(|(_, is)| is(key.trim(), value.trim()));
     listed.map(|(row, _)| *row)
 }
 
 /// The lines of job files that weir's errors point at.
 fn pointed_at(errors: &str) -> Vec<&str> {
-    let line = |text: &'_ str| -> Option<usize> {
-        text.trim_start().split_once(" | ")?.0.trim().parse().ok()
+    let quoted = |line: &&str| {
+        let number = line.split_once(" | ").map(|(number, _)| number.trim());
+        number.is_some_and(|n| n.parse::<usize>().is_ok())
     };
-    let lines = errors.lines().filter(|l| line(l).is_some());
+    let lines = errors.lines().filter(quoted);
     lines
         .map(|l| l.split_once(" | ").unwrap_or_default().1.trim())
         .collect()
+}
+
+/// First cells of the table of differences.
+fn rows(book: &str) -> Vec<&str> {
+    let table = book.split("## Differences").nth(1).unwrap_or_default();
+    let rows = table.lines().filter(|l| l.starts_with('|')).skip(2);
+    rows.map(|l| l.split('|').nth(1).unwrap_or_default().trim())
+        .collect()
+}
+
+#[test]
+fn every_difference_that_is_allowed_has_a_row_in_the_book() {
+    let path = crate::stage::root().join("docs/book/src/coming-from-fio.md");
+    let book = std::fs::read_to_string(path).unwrap();
+    let rows = rows(&book);
+    let allowed = ALLOWED
+        .iter()
+        .map(|a| a.row)
+        .chain(STRICTER.iter().map(|s| s.0));
+    for row in allowed {
+        assert!(rows.contains(&row), "no row `{row}` in the table");
+    }
+    let mut unique = rows.clone();
+    unique.sort_unstable();
+    unique.dedup();
+    assert_eq!(unique.len(), rows.len(), "a row stands twice");
 }

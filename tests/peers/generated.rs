@@ -93,6 +93,13 @@ fn shrink(case: &Case, found: &[Difference]) -> (Case, Vec<Difference>) {
             let left = lines.filter(|(i, _)| !(at..at + chunk).contains(i));
             let text: Vec<&str> = left.map(|(_, line)| line).collect();
             let mut shorter = best.0.clone();
+            let holds_a_job = text
+                .iter()
+                .any(|l| l.trim().starts_with('[') && !l.contains("[global"));
+            if !holds_a_job {
+                at += chunk;
+                continue;
+            }
             shorter.files[0].1 = text.join("\n") + "\n";
             let left = unlisted(&shorter);
             if left.first().map(|d| d.topic) == found.first().map(|d| d.topic) {

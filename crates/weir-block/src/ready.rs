@@ -177,8 +177,13 @@ impl Ready {
     fn limits(&self, extents: &[Extent]) -> Limits {
         let bounds = &self.job.bounds;
         let block = memory::smallest_block(&self.workload).max(1);
-        // A tail shorter than a block is never moved.
-        let whole = |extent: &Extent| extent.length / block * block;
+        // A tail shorter than a block is never moved; of several sizes another may fit there.
+        let unit = if memory::largest_block(&self.workload) > block {
+            1
+        } else {
+            block
+        };
+        let whole = |extent: &Extent| extent.length / unit * unit;
         let total = extents.iter().map(whole).fold(0, u64::saturating_add);
         let region = match self.workload.region.size {
             // With a size for each file, the job's own size bounds what it moves.
