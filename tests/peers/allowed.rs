@@ -36,11 +36,44 @@ const STRICTER: &[(&str, fn(&str, &str) -> bool)] = &[
     }),
 ];
 
+/// How options fit together, which fio looks at only when it runs.
+const PARSE_ONLY: &str = "`--parse-only`";
+const RELATED: &[&str] = &[
+    "job.none",
+    "job.engine",
+    "job.conflict",
+    "job.wait",
+    "job.group",
+];
+
 const fn allow(row: &'static str, topic: Topic, is: fn(&Case, &Difference) -> bool) -> Allowed {
     Allowed { row, topic, is }
 }
 
 pub(crate) const ALLOWED: &[Allowed] = &[
+    allow(SHORTER, Topic::Layout, |_, found| never_grows(found)),
+    allow(SHORTER, Topic::Counts, |_, found| never_grows(found)),
+    allow(
+        "a block that is larger than `size`",
+        Topic::Refused,
+        |_, found| {
+            let errors = refusals(&found.ours);
+            errors.iter().all(|(code, _)| *code == "job.conflict")
+                && found
+                    .ours
+                    .contains("must not be less than minimum block size")
+        },
+    ),
+    allow(
+        "`filename` in a global section and again in the job",
+        Topic::Layout,
+        |case, _| twice_named(case),
+    ),
+    allow(
+        "`filename` in a global section and again in the job",
+        Topic::Counts,
+        |case, _| twice_named(case),
+    ),
     allow(
         "block sizes that differ, at random offsets",
         Topic::Counts,
@@ -60,19 +93,6 @@ pub(crate) const ALLOWED: &[Allowed] = &[
             reason && theirs > ours && theirs - ours <= 18 * blocks
         },
     ),
-    allow("`--parse-only`", Topic::Refused, |case, found| {
-        let related = [
-            "job.none",
-            "job.engine",
-            "job.conflict",
-            "job.wait",
-            "job.group",
-        ];
-        let errors = || found.ours.lines().filter_map(|l| l.strip_prefix("error["));
-        case.kind == Kind::Parse
-            && errors().count() > 0
-            && errors().all(|e| related.iter().any(|r| e.starts_with(r)))
-    }),
     allow("an entry of nobody", Topic::Entries, |_, found| {
         let theirs = found.theirs.replace(", \"null 4294967295 0\"", "");
         let theirs = theirs.replace("\"null 4294967295 0\"", "");
@@ -109,6 +129,20 @@ pub(crate) const ALLOWED: &[Allowed] = &[
     ),
 ];
 
+const SHORTER: &str = "a read job on a file that is shorter than `size`";
+
+fn never_grows(found: &Difference) -> bool {
+    found.told.contains("(a file never grows for a read job)")
+}
+
+fn twice_named(case: &Case) -> bool {
+    case.text()
+        .lines()
+        .filter(|l| l.trim().starts_with("filename="))
+        .count()
+        > 1
+}
+
 fn several_sizes(case: &Case) -> bool {
     let split = |l: &str| {
         let (key, value) = l.split_once('=').unwrap_or_default();
@@ -133,7 +167,7 @@ fn sum(text: &str) -> u64 {
 /// The row that allows a difference.
 pub(crate) fn row(case: &Case, difference: &Difference) -> Option<&'static str> {
     if difference.topic == Topic::Refused
-        && let Some(row) = stricter(difference)
+        && let Some(row) = stricter(case, difference)
     {
         return Some(row);
     }
@@ -141,10 +175,19 @@ pub(crate) fn row(case: &Case, difference: &Difference) -> Option<&'static str> 
     ALLOWED.iter().find(fits).map(|a| a.row)
 }
 
-/// The row of the first refused line, where each line that weir points at has one.
-fn stricter(difference: &Difference) -> Option<&'static str> {
-    let lines = pointed_at(&difference.ours);
-    let rows: Option<Vec<_>> = lines.into_iter().map(row_of_line).collect();
+/// The row of the first refusal, where each of them has one.
+fn stricter(case: &Case, difference: &Difference) -> Option<&'static str> {
+    let rows: Option<Vec<_>> = refusals(&difference.ours)
+        .into_iter()
+        .map(|(code, line)| {
+            let related = RELATED.contains(&code) && case.kind == Kind::Parse;
+            if related {
+                Some(PARSE_ONLY)
+            } else {
+                row_of_line(line)
+            }
+        })
+        .collect();
     rows?.first().copied()
 }
 
@@ -155,16 +198,20 @@ fn row_of_line(line: &str) -> Option<&'static str> {
     listed.map(|(row, _)| *row)
 }
 
-/// The lines of job files that weir's errors point at.
-fn pointed_at(errors: &str) -> Vec<&str> {
-    let quoted = |line: &&str| {
-        let number = line.split_once(" | ").map(|(number, _)| number.trim());
-        number.is_some_and(|n| n.parse::<usize>().is_ok())
-    };
-    let lines = errors.lines().filter(quoted);
-    lines
-        .map(|l| l.split_once(" | ").unwrap_or_default().1.trim())
+/// Code and line of each error that weir tells.
+fn refusals(errors: &str) -> Vec<(&str, &str)> {
+    errors
+        .split("error[")
+        .skip(1)
+        .map(|part| (part.split(']').next().unwrap_or_default(), quoted(part)))
         .collect()
+}
+
+/// The line that an error shows behind its number.
+fn quoted(error: &str) -> &str {
+    let mut lines = error.lines().filter_map(|line| line.split_once(" | "));
+    let numbered = lines.find(|(number, _)| number.trim().parse::<usize>().is_ok());
+    numbered.map_or("", |(_, line)| line.trim())
 }
 
 /// First cells of the table of differences.

@@ -39,6 +39,8 @@ pub(crate) struct Difference {
     pub(crate) topic: Topic,
     pub(crate) theirs: String,
     pub(crate) ours: String,
+    /// Everything that weir told on standard error.
+    pub(crate) told: String,
 }
 
 impl std::fmt::Display for Difference {
@@ -47,6 +49,7 @@ impl std::fmt::Display for Difference {
             topic,
             theirs,
             ours,
+            ..
         } = self;
         write!(f, "{topic:?}\n  fio:  {theirs}\n  weir: {ours}")
     }
@@ -54,7 +57,10 @@ impl std::fmt::Display for Difference {
 
 /// Everything that differs.
 pub(crate) fn differences(case: &Case, theirs: &Seen, ours: &Seen) -> Vec<Difference> {
-    let mut found = Found(Vec::new());
+    let mut found = Found {
+        list: Vec::new(),
+        told: ours.said.err.clone(),
+    };
     match (theirs.accepted, ours.accepted) {
         (true, false) => found.add(Topic::Refused, &theirs.said.err, &ours.said.err),
         (false, true) => found.add(Topic::Accepted, &theirs.said.err, &ours.said.err),
@@ -71,18 +77,22 @@ pub(crate) fn differences(case: &Case, theirs: &Seen, ours: &Seen) -> Vec<Differ
             }
         }
     }
-    found.0
+    found.list
 }
 
-struct Found(Vec<Difference>);
+struct Found {
+    list: Vec<Difference>,
+    told: String,
+}
 
 impl Found {
     fn add(&mut self, topic: Topic, theirs: &str, ours: &str) {
-        let (theirs, ours) = (theirs.to_owned(), ours.to_owned());
-        self.0.push(Difference {
+        let (theirs, ours, told) = (theirs.to_owned(), ours.to_owned(), self.told.clone());
+        self.list.push(Difference {
             topic,
             theirs,
             ours,
+            told,
         });
     }
 
@@ -122,7 +132,7 @@ impl Found {
             return self.same(Topic::Keys, &theirs.json.is_some(), &ours.json.is_some());
         };
         self.documents(case, theirs_json, ours_json);
-        if self.0.is_empty() && !ours_json.to_string().contains("rw") {
+        if self.list.is_empty() && !ours_json.to_string().contains("rw") {
             self.same(Topic::Lines, &kinds(&theirs.lines), &kinds(&ours.lines));
         }
     }

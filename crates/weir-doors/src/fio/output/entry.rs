@@ -53,7 +53,7 @@ pub(super) struct Entry<'a> {
     pub(super) last: &'a Job,
     /// The depth that the first member asked for.
     pub(super) depth_asked: u64,
-    /// A member came as far as its first operation.
+    /// The last member came as far as its first operation.
     pub(super) started: bool,
     pub(super) group: usize,
     pub(super) members: u32,
@@ -175,7 +175,7 @@ impl<'a> Entry<'a> {
             self.steadiness.clone_from(&worker.steadiness);
         }
         self.last = job;
-        self.started |= worker.span.is_some();
+        self.started = worker.span.is_some();
         self.failure = self.failure.or(failure);
         for kind in &worker.kinds {
             let unified = self.job.recording.unify_kinds && kind.kind != Kind::Sync;
