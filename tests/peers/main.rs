@@ -6,10 +6,10 @@
     reason = "tests"
 )]
 
-mod engines;
 mod allowed;
 mod beside;
 mod differ;
+mod engines;
 mod examples;
 mod logs;
 mod generate;
