@@ -13,8 +13,10 @@ pub(crate) struct Allowed {
     pub(crate) is: fn(&Case, &Difference) -> bool,
 }
 
+type IsStricter = fn(&str, &str) -> bool;
+
 /// What fio takes and weir refuses: row, and whether an option with its value is this.
-const STRICTER: &[(&str, fn(&str, &str) -> bool)] = &[
+const STRICTER: &[(&str, IsStricter)] = &[
     (
         "an engine that needs no file, without `size`",
         |key, value| key == "ioengine" && value == "null",

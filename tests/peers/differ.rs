@@ -223,7 +223,7 @@ impl Found {
         let none = |job: &Value, path: &str| {
             // A mix may have none of one kind in one of the two runs.
             let kind = path.split('/').nth(1).unwrap_or_default();
-            job[kind]["total_ios"] == Value::from(0)
+            job[kind]["total_ios"] == 0
         };
         let differ = |path: &&String| {
             !path.starts_with("/job options")
