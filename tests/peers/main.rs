@@ -11,10 +11,10 @@ mod beside;
 mod differ;
 mod engines;
 mod examples;
-mod logs;
 mod generate;
 mod generated;
 mod grammar;
+mod logs;
 mod random;
 #[path = "../stage/mod.rs"]
 mod stage;
