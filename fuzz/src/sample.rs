@@ -70,6 +70,7 @@ pub fn result() -> RunResult {
         schema: RESULT_SCHEMA.to_owned(),
         weir_version: "1.2.3".to_owned(),
         started_unix_ns: 1_795_242_338_250_000_000,
+        run_id: 7,
         duration_ns: Nanos::from_millis(2000),
         complete: true,
         ended_by: None,
