@@ -109,3 +109,25 @@ fn overlapping_operations_wait_for_each_other() {
         );
     }
 }
+
+#[test]
+fn an_offloaded_job_counts_latency_from_intended_starts() {
+    let stage = Stage::new();
+    let words = ["--rw=write", "--size=40k", "--rate_iops=1000"];
+    let plan = |mode: &str| {
+        let words = [&["fio", "--name=a", "--show-plan"], &words[..], &[mode]].concat();
+        let said = stage.say(&words).code(0);
+        let plan: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        plan["groups"][0]["jobs"][0]["pacing"]["schedule"]["open_loop"].clone()
+    };
+    assert_eq!(plan("--io_submit_mode=offload"), true);
+    assert_eq!(plan("--io_submit_mode=inline"), false);
+    let deep = [
+        "--ioengine=psync",
+        "--iodepth=4",
+        "--io_submit_mode=offload",
+    ];
+    fio(&stage, &[&words[..], &deep].concat())
+        .code(1)
+        .err("one operation at a time");
+}

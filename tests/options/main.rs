@@ -10,6 +10,7 @@
 mod files;
 mod flushes;
 mod process;
+mod recorded;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod zones;

@@ -21,6 +21,7 @@ use crate::engine::dma_emu::Cards;
 use crate::engine::{self, Entry, Opens};
 use crate::memory;
 use crate::ready::Ready;
+use crate::recorded::{Performance, performance};
 use crate::target::{
     Kind, Layout, Site, Sites, look, may_create, names, needs_write_access, survey, writes,
 };
@@ -38,6 +39,11 @@ impl Family for Block {
     }
 
     fn check(&self, context: &JobContext<'_>) -> Vec<Failure> {
+        let performance = match performance(context) {
+            Ok(performance) => performance,
+            Err(failure) => return vec![failure],
+        };
+        let context = &with_job(context, performance.as_ref());
         let Workload::Block(workload) = &context.job.workload else {
             return Vec::new();
         };
@@ -62,6 +68,8 @@ impl Family for Block {
     }
 
     fn prepare(&self, context: &JobContext<'_>) -> Result<Arc<dyn Prepared>, Failure> {
+        let performance = performance(context)?;
+        let context = &with_job(context, performance.as_ref());
         let Workload::Block(workload) = &context.job.workload else {
             return Err(plan_failure("this workload is no block I/O"));
         };
@@ -69,7 +77,22 @@ impl Family for Block {
         if let Some(failure) = check_words(context, workload, entry).into_iter().next() {
             return Err(failure);
         }
-        Ok(Arc::new(Ready::new(context, workload, entry, &self.cards)?))
+        let recorded = performance.as_ref().map(|p| Arc::clone(&p.pattern));
+        Ok(Arc::new(Ready::new(
+            context,
+            workload,
+            entry,
+            &self.cards,
+            recorded,
+        )?))
+    }
+}
+
+/// The context with the job as its recorded pattern describes it.
+fn with_job<'a>(context: &JobContext<'a>, performance: Option<&'a Performance>) -> JobContext<'a> {
+    JobContext {
+        job: performance.map_or(context.job, |p| &p.job),
+        ..*context
     }
 }
 

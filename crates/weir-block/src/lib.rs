@@ -12,6 +12,7 @@ mod family;
 mod memory;
 mod place;
 mod ready;
+mod recorded;
 mod target;
 mod verified;
 mod verify;

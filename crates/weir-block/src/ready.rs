@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use weir_run::block::{AnySource, Extent, Limits, Recipe, build};
+use weir_run::recorded::Pattern;
 use weir_run::{
     JobContext, KINDS, LoopStop, Measured, OpFailure, OpFault, Prepared, RunMark, Seat, failure,
     measured,
@@ -46,6 +47,7 @@ pub(crate) struct Ready {
     notes: Notes,
     cards: Cards,
     is_done: bool,
+    recorded: Option<Arc<Pattern>>,
 }
 
 impl Ready {
@@ -58,6 +60,7 @@ impl Ready {
         workload: &BlockWorkload,
         entry: &'static Entry,
         cards: &Cards,
+        recorded: Option<Arc<Pattern>>,
     ) -> Result<Self, Failure> {
         let acts_on = entry.info.acts_on;
         let has_sites = !entry.info.no_target();
@@ -104,6 +107,7 @@ impl Ready {
             notes: Notes::default(),
             cards: cards.clone(),
             is_done: has_sites && only,
+            recorded,
         })
     }
 
@@ -251,6 +255,7 @@ impl Ready {
             limits: self.limits(&extents),
             buffers,
             verification: verified.map(|v| v.1),
+            recorded: self.recorded.clone(),
         })
         .map_err(|error| failure("plan", Some(libc::EINVAL), error.to_string()))
     }
@@ -298,6 +303,7 @@ impl Prepared for Ready {
     fn work(&self, seat: &mut Seat<'_>) -> Result<LoopStop, Failure> {
         let _kept = settle(&self.job.placement, seat.clone)?;
         let source = self.source(seat)?;
+        seat.keeps_times_of = self.recorded.clone().filter(|pattern| pattern.is_timed());
         let depth = self.depth();
         let held = self.targets.get(seat.clone as usize);
         let taken = held.and_then(|h| h.lock().unwrap_or_else(PoisonError::into_inner).take());

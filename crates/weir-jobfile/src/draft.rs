@@ -76,6 +76,8 @@ pub(crate) struct Draft {
     pub bounds: Bounds,
     pub delay: (Nanos, Nanos),
     pub rate: Rates,
+    /// Submission does not wait for completions.
+    pub offloaded: bool,
     pub max_latency: Option<Nanos>,
     pub think: Thinktime,
     pub stonewall: bool,
@@ -176,7 +178,7 @@ pub(crate) struct ReplayDraft {
     pub onto: Option<String>,
     pub divide_offsets: u32,
     pub align: u64,
-    pub time_percent: u32,
+    pub rate_percent: u32,
     pub leave_out: Vec<Kind>,
 }
 
@@ -188,7 +190,7 @@ impl Default for ReplayDraft {
             onto: None,
             divide_offsets: 1,
             align: 0,
-            time_percent: 100,
+            rate_percent: 100,
             leave_out: Vec::new(),
         }
     }
@@ -283,6 +285,7 @@ impl Draft {
             bounds: Bounds::default(),
             delay: (Nanos(0), Nanos(0)),
             rate: Rates::new(),
+            offloaded: false,
             max_latency: None,
             think: Thinktime {
                 pause_ns: Nanos(0),

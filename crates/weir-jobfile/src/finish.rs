@@ -123,6 +123,22 @@ fn conflicts(draft: &Draft, engine: &EngineInfo, sizes: &BlockSizes) -> Vec<Conf
     verify_conflicts(draft, &mut found);
     found.extend(draft.steer.conflicts());
     size_conflicts(draft, engine, sizes, &mut found);
+    if draft.offloaded && engine.synchronous && draft.depth.queue_depth.0 > 1 {
+        found.push((
+            conflict("a synchronous engine carries out one operation at a time")
+                .label("offloaded with a queue depth above 1")
+                .help("use libaio or io_uring, or numjobs instead of iodepth"),
+            &["io_submit_mode", "iodepth"],
+        ));
+    }
+    if draft.replay.path.is_some() && (draft.bounds.loops > 1 || draft.bounds.time_based) {
+        found.push((
+            conflict("a recorded pattern is carried out once")
+                .label("not with read_iolog")
+                .help("leave it out, or repeat the job's section"),
+            &["loops", "time_based"],
+        ));
+    }
     if draft.zones.on && draft.zones.bytes == 0 {
         found.push((
             conflict("`zonemode=strided` needs a zonesize")
@@ -179,7 +195,9 @@ fn size_conflicts(
     sizes: &BlockSizes,
     found: &mut Vec<Conflict>,
 ) {
-    let bounded = draft.region.size.is_some() || draft.region.file_size_bytes.is_some();
+    let bounded = draft.replay.path.is_some()
+        || draft.region.size.is_some()
+        || draft.region.file_size_bytes.is_some();
     if engine.no_target() && !bounded {
         found.push((
             Fault::new("job.conflict", format!("`{}` has no size", draft.name))
@@ -338,7 +356,7 @@ fn replay(given: &ReplayDraft) -> Option<Replay> {
         onto: given.onto.clone(),
         divide_offsets: given.divide_offsets,
         align_bytes: Bytes(given.align),
-        time_percent: given.time_percent,
+        rate_percent: given.rate_percent,
         leave_out: given.leave_out.clone(),
     })
 }
@@ -441,7 +459,7 @@ fn each<T>(given: &PerKind<Option<u64>>, unit: fn(f64) -> T) -> Option<PerKind<O
 fn pacing(draft: &Draft) -> Pacing {
     let rate = &draft.rate;
     let (poisson, ignore_thinktime) = (rate.poisson, rate.ignore_thinktime);
-    let open_loop = rate.open_loop || poisson;
+    let open_loop = rate.open_loop || draft.offloaded || poisson;
     let ops = each(&rate.ops, Iops).map(|limit_per_s| Schedule::OpsPerSecond {
         limit_per_s,
         poisson,

@@ -104,6 +104,15 @@ fn command_place(word: &CommandWord) -> Place {
     }
 }
 
+fn command_entry(word: &CommandWord) -> Entry {
+    Entry {
+        key: word.key.clone(),
+        value: word.value.clone(),
+        place: command_place(word),
+        origin: Origin::Command,
+    }
+}
+
 /// Words before the first `--name` are defaults; each `--name` opens a job.
 fn command_sections<'a>(words: impl Iterator<Item = &'a CommandWord>) -> Batch {
     let mut sections: Batch = Vec::new();
@@ -111,11 +120,16 @@ fn command_sections<'a>(words: impl Iterator<Item = &'a CommandWord>) -> Batch {
         let place = command_place(word);
         if word.key == "name" {
             let name = word.value.clone().unwrap_or_default();
-            sections.push(Section {
+            let mut section = Section {
                 name,
                 place,
                 entries: Vec::new(),
-            });
+            };
+            // fio counts it among the job's options.
+            if !section.name.is_empty() && !section.is_global() {
+                section.entries.push(command_entry(word));
+            }
+            sections.push(section);
             continue;
         }
         if sections.is_empty() {
@@ -127,12 +141,7 @@ fn command_sections<'a>(words: impl Iterator<Item = &'a CommandWord>) -> Batch {
             });
         }
         if let Some(section) = sections.last_mut() {
-            section.entries.push(Entry {
-                key: word.key.clone(),
-                value: word.value.clone(),
-                place,
-                origin: Origin::Command,
-            });
+            section.entries.push(command_entry(word));
         }
     }
     sections

@@ -173,6 +173,10 @@ fn target(files: &FileNames) -> String {
         FileNames::Listed { paths, .. } => paths.join(":"),
         FileNames::Generated { pattern, .. } => pattern.clone(),
         FileNames::Below { directories, .. } => directories.join(":"),
+        FileNames::Sized { files } => {
+            let paths: Vec<&str> = files.iter().map(|f| f.path.as_str()).collect();
+            paths.join(":")
+        }
         FileNames::None => String::new(),
     }
 }

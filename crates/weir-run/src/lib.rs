@@ -17,6 +17,7 @@ pub mod generate;
 mod live;
 mod log;
 mod pacer;
+pub mod recorded;
 mod seat;
 mod shape;
 pub mod sim;

@@ -5,10 +5,13 @@
 //! device. Not here: choosing offsets, limiting depth.
 //! Cost: one branch for an unpaced job; for a paced one an addition and a compare.
 
+use std::sync::Arc;
+
 use weir_sys::clock::{Scale, Tick};
 
 use crate::flow::FlowShare;
 use crate::generate::arrivals::Arrivals;
+use crate::recorded::Pattern;
 
 /// Pauses of a job, in ticks.
 #[derive(Clone, Copy, Debug)]
@@ -34,12 +37,34 @@ pub struct PacerPlan {
     pub skip_pauses: bool,
     /// The worker's part in a flow.
     pub flow: Option<FlowShare>,
+    /// Starts of a recorded pattern, one for each operation.
+    pub recorded: Option<RecordedStarts>,
+}
+
+/// The starts of a recorded pattern.
+#[derive(Clone, Debug)]
+pub struct RecordedStarts {
+    pattern: Arc<Pattern>,
+    next: usize,
+}
+
+impl RecordedStarts {
+    /// From the first one on.
+    pub fn new(pattern: Arc<Pattern>) -> Self {
+        Self { pattern, next: 0 }
+    }
+
+    fn next_ns(&mut self) -> u64 {
+        let op = self.pattern.operations.get(self.next);
+        self.next += 1;
+        op.map_or(0, |op| op.at_ns)
+    }
 }
 
 impl PacerPlan {
     /// There is something to pace.
     pub fn is_paced(&self) -> bool {
-        let scheduled = self.arrivals.iter().any(Option::is_some);
+        let scheduled = self.recorded.is_some() || self.arrivals.iter().any(Option::is_some);
         self.pause.is_some() || self.flow.is_some() || scheduled
     }
 }
@@ -80,6 +105,13 @@ impl Pacer {
     /// The intended start of the next operation of this kind and length. Each call takes one slot
     /// of the schedule.
     pub fn intended(&mut self, kind: usize, length: u32) -> Tick {
+        if let Some(recorded) = &mut self.plan.recorded {
+            let nanos = weir_units::Nanos(recorded.next_ns());
+            return self
+                .release
+                .after(self.scale.to_ticks(nanos))
+                .max(self.resume);
+        }
         let Some(Some(arrivals)) = self.plan.arrivals.get_mut(kind) else {
             return self.resume;
         };

@@ -13,6 +13,8 @@ use crate::execute::Event;
 use crate::flow::{Flow, FlowShare};
 use crate::gate::Gate;
 use crate::live::WorkerLive;
+use crate::pacer::RecordedStarts;
+use crate::recorded::Pattern;
 use crate::shape;
 use crate::source::Source;
 use crate::worker::{LoopPlan, LoopStop, Worker, drive};
@@ -37,6 +39,8 @@ pub struct Seat<'a> {
     /// Where everything is recorded.
     pub live: &'a WorkerLive,
     pub(crate) flow: Option<Arc<Flow>>,
+    /// The pattern whose times the worker keeps.
+    pub keeps_times_of: Option<Arc<Pattern>>,
     pub(crate) gate: &'a Gate,
     pub(crate) events: Sender<Event>,
     pub(crate) cpu: Option<CpuUse>,
@@ -68,6 +72,7 @@ impl Seat<'_> {
             .flow
             .zip(self.flow.take())
             .map(|(f, flow)| FlowShare::join(flow, f.weight, scale.to_ticks(f.pause_ns)));
+        pacing.recorded = self.keeps_times_of.take().map(RecordedStarts::new);
         let worker = Worker {
             clock: &self.clock,
             scale: Arc::clone(&self.scale),

@@ -138,6 +138,7 @@ pub(crate) fn pacing(job: &Job, seed: u64, worker: u32, scale: Scale) -> PacerPl
         }),
         skip_pauses,
         flow: None,
+        recorded: None,
     }
 }
 

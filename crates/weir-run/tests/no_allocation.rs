@@ -134,6 +134,7 @@ fn source(workload: &BlockWorkload, operations: u64) -> AnySource {
         },
         buffers: Buffers::new(memory, stride, Some(payload), workload.content.refill),
         verification: None,
+        recorded: None,
     })
     .unwrap()
 }

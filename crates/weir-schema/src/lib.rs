@@ -42,6 +42,6 @@ pub use warning::{WARNING_IDS, Warning};
 pub use workload::{
     Access, Advice, BlockSize, BlockSizes, BlockWorkload, Content, CreatePolicy, Distribution,
     FileNames, FileOrder, FileService, Flush, Generator, HotZone, Kind, Lifetime, Mix, OpenMode,
-    PerKind, Preallocate, RangeFlush, Region, Replay, SequencerStep, Size, SplitEntry, Targets,
-    Workload, Zones,
+    PerKind, Preallocate, RangeFlush, Region, Replay, SequencerStep, Size, SizedFile, SplitEntry,
+    Targets, Workload, Zones,
 };

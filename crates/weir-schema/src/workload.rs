@@ -229,8 +229,8 @@ pub struct Replay {
     pub divide_offsets: u32,
     /// Offsets are rounded down to this.
     pub align_bytes: Bytes,
-    /// Recorded pauses in percent.
-    pub time_percent: u32,
+    /// Rate in percent of the recorded one: 200 halves the pauses.
+    pub rate_percent: u32,
     /// Operations of these kinds are left out.
     pub leave_out: Vec<Kind>,
 }
@@ -455,8 +455,23 @@ pub enum FileNames {
         /// Paths that come first.
         paths: Vec<String>,
     },
+    /// These, shared by all clones, each with a length of its own.
+    Sized {
+        /// The files.
+        files: Vec<SizedFile>,
+    },
     /// The engine needs no target.
     None,
+}
+
+/// A file and how much of it is used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SizedFile {
+    /// Path.
+    pub path: String,
+    /// Length from its start.
+    pub bytes: Bytes,
 }
 
 /// How missing or short files come to be.

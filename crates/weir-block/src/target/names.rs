@@ -33,6 +33,7 @@ pub(crate) fn names(files: &FileNames, job: &str, clone: u32, base: &Path) -> Ve
         FileNames::Listed { paths, directories } => {
             paths.iter().map(|path| named(directories, path)).collect()
         }
+        FileNames::Sized { files } => files.iter().map(|file| named(&[], &file.path)).collect(),
         FileNames::Below { directories, paths } => {
             let mut all: Vec<Named> = paths.iter().map(|path| named(&[], path)).collect();
             for directory in directories {

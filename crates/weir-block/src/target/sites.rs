@@ -197,6 +197,13 @@ fn wish<'a>(
         let key = context.seed ^ (clone << 32 | number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         low.0 + Rng::new(key).below(spread.saturating_add(1))
     });
+    let file_size = match &workload.targets.files {
+        FileNames::Sized { files } => {
+            let own = usize::try_from(number).ok().and_then(|n| files.get(n));
+            own.map(|file| file.bytes.0)
+        }
+        _ => file_size,
+    };
     let bounds = &context.job.bounds;
     Wish {
         region,

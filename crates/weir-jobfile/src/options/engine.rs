@@ -100,6 +100,18 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .of(Category::Engine)
         .long("Default: iodepth.")
         .integer(0, MAX_32, |d, n| d.depth.refill_below = Some(small(n)).filter(|n| *n > 0)),
+    option("io_submit_mode", "Whether operations keep to their schedule while others are slow")
+        .of(Category::Engine)
+        .tier(2)
+        .default("inline")
+        .long("`offload`: latency counts from intended starts, as with open_loop=1; weir needs no threads of its own for that. A synchronous engine with iodepth above 1 is refused then: it carries out one operation at a time.")
+        .words(
+            &[
+                ("inline", "Submit and complete IO inline"),
+                ("offload", "Offload submit and complete to threads"),
+            ],
+            |d, word| d.offloaded = word == "offload",
+        ),
     option("serialize_overlap", "Wait for operations in flight that touch the same bytes")
         .of(Category::Engine)
         .tier(2)

@@ -13,6 +13,7 @@ mod private;
 mod process;
 mod record;
 mod refused;
+mod replay;
 mod report;
 mod steady;
 mod target;
@@ -26,7 +27,7 @@ use std::sync::LazyLock;
 pub(crate) use record::{Apply, Env};
 pub use record::{Category, OptionRecord, Scope, Support, ValueKind};
 
-static TABLES: [&[OptionRecord]; 15] = [
+static TABLES: [&[OptionRecord]; 16] = [
     target::RECORDS,
     files::RECORDS,
     pattern::RECORDS,
@@ -38,6 +39,7 @@ static TABLES: [&[OptionRecord]; 15] = [
     time::RECORDS,
     verify::RECORDS,
     steady::RECORDS,
+    replay::RECORDS,
     report::RECORDS,
     log::RECORDS,
     ignored::RECORDS,

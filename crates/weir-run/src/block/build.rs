@@ -1,6 +1,7 @@
 //! From a workload to its source: the fixed one where nothing varies, else the general one.
 
 use std::num::NonZeroU64;
+use std::sync::Arc;
 
 use thiserror::Error;
 use weir_schema::{
@@ -13,7 +14,7 @@ use crate::block::Extent;
 use crate::block::buffers::Buffers;
 use crate::block::fixed::FixedSource;
 use crate::block::flushes::Flushes;
-use crate::block::general::{GeneralSource, Target};
+use crate::block::general::{GeneralSource, Script, Target};
 use crate::block::op::Verb;
 use crate::block::place::Place;
 use crate::block::service::Service;
@@ -25,6 +26,7 @@ use crate::generate::offsets::{Cursor, Sequential, Uniform, UniformMapped};
 use crate::generate::payload::{Content as PayloadContent, PayloadRule};
 use crate::generate::sizes::{SizeRule, Sizes};
 use crate::generate::{GenerateError, Streams};
+use crate::recorded::Pattern;
 
 /// Why a workload has no source.
 #[derive(Debug, Error)]
@@ -80,6 +82,8 @@ pub struct Recipe<'a> {
     pub buffers: Buffers,
     /// How data is marked and checked; the workload says so too.
     pub verification: Option<Verification>,
+    /// Operations that are carried out instead of drawn ones.
+    pub recorded: Option<Arc<Pattern>>,
 }
 
 /// What a source is drawn from.
@@ -126,6 +130,27 @@ impl AnySource {
 /// [`BuildError`].
 pub fn build(recipe: Recipe<'_>) -> Result<AnySource, BuildError> {
     let rules = size_rules(recipe.workload)?;
+    if let Some(pattern) = recipe.recorded {
+        let streams = Streams::new(recipe.seed, recipe.worker);
+        return Ok(AnySource::General(Box::new(GeneralSource {
+            mix: Mix::new([1, 0, 0], streams.mix())?,
+            sizes: Sizes::new(rules, streams.sizes())?,
+            targets: Vec::new(),
+            service: Service::new(&recipe.workload.targets.service, 0, streams)?,
+            bytes_left: 0,
+            operations_left: 0,
+            smallest: 0,
+            flushes: Flushes::default(),
+            rewrite_trimmed: false,
+            rewrite: None,
+            buffers: recipe.buffers,
+            script: Some(Script {
+                pattern,
+                next: 0,
+                left: recipe.limits.operations,
+            }),
+        })));
+    }
     if recipe.verification.is_some() {
         return verified(recipe, rules);
     }
@@ -332,6 +357,7 @@ pub(super) fn drawn(
         rewrite_trimmed: mix.trim_then_write,
         rewrite: None,
         buffers,
+        script: None,
     })
 }
 

@@ -1,13 +1,16 @@
 //! The source of every other workload: mixes, several targets, varying sizes, flushes.
 
+use std::sync::Arc;
+
 use crate::block::Extent;
 use crate::block::buffers::Buffers;
 use crate::block::flushes::Flushes;
-use crate::block::op::{BlockOp, Verb};
+use crate::block::op::{BlockOp, Buffer, Verb};
 use crate::block::service::Service;
 use crate::block::walk::Walk;
 use crate::generate::mix::{Kind, Mix};
 use crate::generate::sizes::Sizes;
+use crate::recorded::Pattern;
 use crate::source::Source;
 
 /// One target with its walk.
@@ -33,6 +36,32 @@ pub struct GeneralSource {
     pub(super) rewrite_trimmed: bool,
     pub(super) rewrite: Option<BlockOp>,
     pub(super) buffers: Buffers,
+    /// Operations that are carried out instead of drawn ones.
+    pub(super) script: Option<Script>,
+}
+
+/// The operations of a recorded pattern.
+#[derive(Debug)]
+pub(super) struct Script {
+    pub(super) pattern: Arc<Pattern>,
+    pub(super) next: usize,
+    pub(super) left: u64,
+}
+
+impl Script {
+    fn next(&mut self, buffer: Buffer) -> Option<BlockOp> {
+        let op = self.pattern.operations.get(self.next)?;
+        self.left = self.left.checked_sub(1)?;
+        self.next += 1;
+        Some(BlockOp {
+            offset: op.offset,
+            buffer,
+            length: op.length,
+            target: op.file,
+            range: 0,
+            verb: op.verb,
+        })
+    }
 }
 
 impl GeneralSource {
@@ -110,6 +139,9 @@ impl Source for GeneralSource {
     type Op = BlockOp;
 
     fn next(&mut self, slot: u32) -> Option<BlockOp> {
+        if let Some(script) = &mut self.script {
+            return script.next(self.buffers.at(slot));
+        }
         if let Some(flush) = self.flushes.due() {
             return Some(flush);
         }

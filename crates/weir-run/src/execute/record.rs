@@ -5,19 +5,21 @@
 
 use std::sync::Arc;
 
-use weir_schema::{Failure, Job};
+use weir_schema::{Failure, Job, Workload};
 use weir_sys::clock::{Scale, Tick};
 
 use crate::execute::running::Setup;
-use crate::family::failure;
+use crate::family::{Prepared, failure};
 use crate::live::WorkerLive;
 use crate::log::{JobLogs, LogFiles, Origin, Written, path, wants_operations};
+use crate::recorded::PatternFile;
 use crate::trace::TraceFile;
 
 /// The trace and the logs of a job.
 #[derive(Debug, Default)]
 pub(super) struct Record {
     trace: Option<TraceFile>,
+    pattern: Option<PatternFile>,
     logs: JobLogs,
     by_operation: bool,
     first_worker: u32,
@@ -41,11 +43,19 @@ impl Record {
                     .map_err(|error| unwritable("trace", &trace.path, &error))?,
             ),
         };
+        let pattern = match &job.recording.pattern {
+            None => None,
+            Some(path) => Some(
+                PatternFile::create(path, flush_word(job))
+                    .map_err(|error| unwritable("pattern", path, &error))?,
+            ),
+        };
         let logs = JobLogs::open(job, first_worker, setup.prepared.is_inline(), files)
             .map_err(|(path, error)| unwritable("log", &path, &error))?;
         Ok(Self {
-            by_operation: trace.is_some() || wants_operations(&job.recording),
+            by_operation: trace.is_some() || pattern.is_some() || wants_operations(&job.recording),
             trace,
+            pattern,
             logs,
             first_worker,
             lives: Vec::new(),
@@ -81,6 +91,9 @@ impl Record {
                 if let Some(trace) = &mut self.trace {
                     trace.write(number, &op, release, scale);
                 }
+                if let Some(pattern) = &mut self.pattern {
+                    pattern.note(number - self.first_worker, &op);
+                }
                 self.logs.operation(clone, &op);
             }
         }
@@ -88,10 +101,14 @@ impl Record {
     }
 
     /// The end of every file.
-    pub(super) fn finish(mut self, now: Tick) -> Written {
+    pub(super) fn finish(mut self, now: Tick, prepared: &dyn Prepared) -> Written {
         self.look(now);
         let mut written = self.logs.finish(&self.lives, now);
         written.wrong.extend(self.trace.and_then(TraceFile::finish));
+        if let (Some(pattern), Some((begin, scale))) = (self.pattern, self.release) {
+            let name = |clone, target| prepared.target_name(clone, target);
+            written.wrong.extend(pattern.finish(begin, scale, name));
+        }
         let queues = self.lives.iter().filter_map(|live| live.trace.as_ref());
         let dropped: u64 = queues.map(|queue| queue.dropped()).sum();
         if dropped > 0 {
@@ -104,6 +121,19 @@ impl Record {
     }
 }
 
+/// What a flush is called in a pattern.
+fn flush_word(job: &Job) -> &'static str {
+    let Workload::Block(workload) = &job.workload else {
+        return "sync";
+    };
+    let flush = &workload.flush;
+    if flush.fdatasync_every.is_some() && flush.fsync_every.is_none() {
+        "datasync"
+    } else {
+        "sync"
+    }
+}
+
 /// The files of a job that cannot be written, found before anything starts.
 pub(super) fn unwritable(job: &Job, first_worker: u32) -> Vec<Failure> {
     let logs = job.recording.logs.iter();
@@ -111,6 +141,7 @@ pub(super) fn unwritable(job: &Job, first_worker: u32) -> Vec<Failure> {
         .flat_map(|log| (0..job.clones).map(move |clone| path(log, first_worker + clone)))
         .collect();
     paths.extend(job.recording.trace.iter().map(|trace| trace.path.clone()));
+    paths.extend(job.recording.pattern.clone());
     paths.dedup();
     paths.iter().filter_map(|path| check(path)).collect()
 }

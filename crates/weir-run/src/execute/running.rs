@@ -435,7 +435,7 @@ impl RunningJob {
 
     /// The end: what is left of the job.
     pub(super) fn finish(mut self, now: Tick) -> Ended {
-        let written = self.record.finish(now);
+        let written = self.record.finish(now, &*self.prepared);
         let sampled = self.sampler.take().map(|s| s.finish(now));
         let hung = self.workers.iter().any(|w| w.state == State::Hung);
         let mut first = self

@@ -103,6 +103,7 @@ impl Thread {
             stop: &self.stop,
             live: &self.live,
             flow: self.flow.clone(),
+            keeps_times_of: None,
             gate: &self.gate,
             events: self.events.clone(),
             cpu: None,

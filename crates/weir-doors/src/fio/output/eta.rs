@@ -308,6 +308,7 @@ fn files(job: &Job) -> usize {
         Workload::Block(work) => match &work.targets.files {
             FileNames::Listed { paths, .. } => paths.len().max(1),
             FileNames::Generated { count, .. } => *count as usize,
+            FileNames::Sized { files } => files.len(),
             FileNames::None | FileNames::Below { .. } => 1,
         },
         _ => 0,
