@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 
 use weir_jobfile::{Compiled, Context, Diagnostic, Files, Request, compile};
-use weir_schema::catalogue::{ActsOn, Catalogue, EngineInfo, SettingInfo, SettingKind, Surroundings};
+use weir_schema::catalogue::{
+    ActsOn, Catalogue, EngineInfo, SettingInfo, SettingKind, Surroundings,
+};
 
 /// Files by name.
 #[derive(Debug, Default)]

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use weir_jobfile::{Door, Request, Source};
 use weir_schema::{
-    ClockFacts, Confidence, CpuUse, DepthUse, DeviceFacts, DiskCounters, Failure, GroupResult,
-    HostFacts, Instrument, Job, JobResult, Kind, KindResult, LatencyPercentile, Moments, Plan,
-    RESULT_SCHEMA, Rates, RunResult, Span, Stage, StageHistogram, State, Warning, WorkerResult,
+    BadByte, ClockFacts, Confidence, CpuUse, Damage, DepthFound, DepthUse, DeviceFacts,
+    DiskCounters, FailedCheck, Failure, Finding, GroupResult, HostFacts, Instrument, Job,
+    JobResult, Kind, KindResult, LatencyPercentile, Mismatch, Moments, Plan, RESULT_SCHEMA, Rates,
+    RunResult, Span, Stage, StageHistogram, State, Steadiness, SteadySample, VerifyMethod, Warning,
+    WorkerResult,
 };
 use weir_stats::{Estimate, Histogram, Series};
-use weir_units::{Bytes, BytesPerSec, Iops, Nanos, Percent};
+use weir_units::{Bytes, BytesPerSec, Iops, Nanos, Percent, QueueDepth};
 
 use crate::machine::{Memory, compile_in};
 
@@ -38,6 +40,9 @@ wait_for=mix
 significant_figures=6
 unit_base=1
 kb_base=1000
+verify=xxhash
+latency_target=5ms
+latency_window=10ms
 ";
 
 /// The plan of the sample.
@@ -151,9 +156,21 @@ fn worker(clone: u32, number: u32) -> WorkerResult {
         },
         prepare_ns: Some(Nanos(1000)),
         late_issues: Some(3),
-        mismatches: Vec::new(),
-        steadiness: None,
-        depth_found: None,
+        mismatches: vec![mismatch()],
+        steadiness: Some(Steadiness {
+            attained: true,
+            criterion: 0.5,
+            deviation: 1.5,
+            slope: -0.25,
+            samples: vec![SteadySample {
+                ops_per_s: 1000,
+                bytes_per_s: Bytes(4_096_000),
+            }],
+        }),
+        depth_found: Some(DepthFound {
+            queue_depth: QueueDepth(8),
+            settled: true,
+        }),
     }
 }
 
@@ -217,7 +234,32 @@ fn failure() -> Failure {
         kind: Some(Kind::Read),
         offset_bytes: Some(Bytes(8192)),
         length_bytes: Some(Bytes(4096)),
-        finding: None,
+        finding: Some(Finding::Mismatch(Box::new(mismatch()))),
+    }
+}
+
+fn mismatch() -> Mismatch {
+    Mismatch {
+        method: VerifyMethod::Xxhash,
+        check: FailedCheck::Data,
+        wanted: "0badcafe".to_owned(),
+        found: "12345678".to_owned(),
+        damage: Damage::BitFlip {
+            at_bytes: Bytes(100),
+            bits: 1,
+        },
+        target: "/dev/weir0".to_owned(),
+        offset_bytes: Bytes(8192),
+        length_bytes: Bytes(4096),
+        request_offset_bytes: Bytes(8192),
+        request_length_bytes: Bytes(4096),
+        kind: Kind::Read,
+        media_method: Some(2),
+        bad_byte: Some(BadByte {
+            at_bytes: Bytes(5),
+            bits: 3,
+        }),
+        dumps: vec!["weir0.8192.received".to_owned()],
     }
 }
 

@@ -1,7 +1,7 @@
 //! Stored plans and results: read or refused, and what is read can be shown by every renderer.
 //!
-//! An input that begins with `{` is the document itself, one with `h` or `s` a histogram or a
-//! series behind that letter. Any other is a list of changes to a
+//! An input that begins with `{` is the document itself, one with `h`, `s` or `v` a histogram, a
+//! series or a state of verification behind that letter. Any other is a list of changes to a
 //! document that a run could have left: its first byte chooses the document, and how a result
 //! is shown; then for each change two bytes choose a value, one what becomes of it, eight are
 //! a number for that.
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use weir_doors::{fio, run};
 use weir_fuzz::{plan, result};
 use weir_report::Style;
-use weir_schema::{Plan, RunResult};
+use weir_schema::{Plan, RunResult, VerifyState};
 use weir_stats::{Histogram, Series};
 
 static RESULT: LazyLock<Value> = LazyLock::new(|| {
@@ -35,6 +35,7 @@ fuzz_target!(|data: &[u8]| {
     match *first {
         b'h' => return read_histogram(changes),
         b's' => return read_series(changes),
+        b'v' => return read_state(changes),
         _ => {}
     }
     if *first == b'{' {
@@ -194,6 +195,14 @@ fn read_series(text: &[u8]) {
     }
 }
 
+fn read_state(text: &[u8]) {
+    if let Ok(state) = VerifyState::from_json(text) {
+        let stored = state.to_json().expect("a state has a stored form");
+        let read = VerifyState::from_json(stored.as_bytes()).expect("a stored state");
+        assert!(read == state);
+    }
+}
+
 /// Computes what there is to compute from histograms and series.
 fn explore(result: &RunResult) {
     let workers = || result.jobs().flat_map(|j| &j.workers);
@@ -249,6 +258,8 @@ fn show(result: &RunResult, look: usize) {
         ..fio::output::Options::default()
     };
     let _ = fio::output::normal(result, options);
+    let _ = fio::output::terse(result, options);
+    let _ = fio::output::complaints(result);
     let document = fio::output::json(result, options);
     let document: Result<Value, _> = serde_json::from_str(&document);
     assert!(document.is_ok(), "{document:?}");

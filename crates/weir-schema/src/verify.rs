@@ -282,8 +282,6 @@ pub enum FailedCheck {
     Data,
     /// A byte of the pattern.
     Pattern,
-    /// Zeros where a trimmed block should read as zeros.
-    Trimmed,
 }
 
 /// What kind of damage a mismatch looks like.

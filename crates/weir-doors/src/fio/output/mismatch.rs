@@ -13,9 +13,7 @@ pub(super) fn mismatches(worker: &WorkerResult) -> String {
 
 fn one(m: &Mismatch) -> String {
     let mut out = match m.check {
-        FailedCheck::Data | FailedCheck::Method | FailedCheck::Pattern | FailedCheck::Trimmed => {
-            data(m)
-        }
+        FailedCheck::Data | FailedCheck::Method | FailedCheck::Pattern => data(m),
         _ => format!("verify: {}{}\n", header(m), place(m, "")),
     };
     for name in &m.dumps {
