@@ -239,7 +239,7 @@ fn strict_turns_warnings_into_exit_code_1() {
     stage.say(&["run", &file]).code(0).out("! short-run");
     stage.say(&["run", "--strict=short-run", &file]).code(1);
     stage.say(&["run", "--strict", &file]).code(1);
-    stage.say(&["run", "--strict=trace", &file]).code(0);
+    stage.say(&["run", "--strict=log", &file]).code(0);
 }
 
 #[test]
