@@ -121,20 +121,19 @@ impl Reader<'_> {
         if name.len() > LONGEST_NAME {
             return Err(format!("a name of {} bytes", name.len()));
         }
-        let path = self.rule.onto.as_deref().unwrap_or(name);
-        let known = self.pattern.files.iter().position(|f| f == path);
-        let index = match known.filter(|_| self.rule.onto.is_some()) {
-            Some(index) => index,
-            None if self.pattern.files.len() == MOST_FILES => {
-                return Err(format!("more than {MOST_FILES} files"));
-            }
-            None if self.numbers.contains_key(name) => return Ok(()),
-            None => {
-                self.pattern.files.push(path.to_owned());
-                self.pattern.files.len() - 1
-            }
-        };
-        let index = u32::try_from(index).map_err(|_| "too many files".to_owned())?;
+        if self.numbers.len() == MOST_FILES {
+            return Err(format!("more than {MOST_FILES} files"));
+        }
+        if self.numbers.contains_key(name) {
+            return Ok(());
+        }
+        let files = &mut self.pattern.files;
+        match &self.rule.onto {
+            None => files.push(name.to_owned()),
+            Some(onto) if files.is_empty() => files.push(onto.clone()),
+            Some(_) => {}
+        }
+        let index = u32::try_from(files.len() - 1).map_err(|_| "too many files".to_owned())?;
         self.numbers.insert(name.to_owned(), index);
         Ok(())
     }
@@ -287,6 +286,21 @@ mod tests {
             .map(|op| op.at_ns)
             .collect();
         assert_eq!(times, [0, 700_000_000]);
+    }
+
+    #[test]
+    fn no_changed_byte_and_no_missing_end_makes_it_panic() {
+        let text = THREE.as_bytes();
+        for at in 0..text.len() {
+            let _ = read(&text[..at], &rule());
+            for byte in [0, b'\n', b' ', b'9', b'-', b'a', 0xff] {
+                let mut changed = text.to_vec();
+                changed[at] = byte;
+                if let Ok(pattern) = read(&changed, &rule()) {
+                    assert_eq!(pattern.ends().len(), pattern.files.len());
+                }
+            }
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! In: operations as they complete. Out: the text, in the order in which they were issued. They
 //! are kept until the end of the job, because completions overtake each other.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
@@ -63,25 +64,25 @@ impl PatternFile {
         let mut out = BufWriter::new(self.file);
         writeln!(out, "{VERSION_3}")?;
         let mut names: Vec<String> = Vec::new();
-        let mut places: Vec<((u32, u32), usize)> = Vec::new();
+        let mut numbers: HashMap<String, usize> = HashMap::new();
+        let mut places: HashMap<(u32, u32), usize> = HashMap::new();
         let mut last = 0;
         for (clone, op) in &self.operations {
             let at = scale.to_nanos(op.issued.since(begin)) / 1000;
             last = last.max(at);
             let key = (*clone, op.target);
-            let place = match places.binary_search_by_key(&key, |(key, _)| *key) {
-                Ok(found) => places[found].1,
-                Err(free) => {
-                    let name = name(*clone, op.target).unwrap_or_else(|| op.target.to_string());
-                    let known = names.iter().position(|n| *n == name);
-                    let place = known.unwrap_or(names.len());
-                    if known.is_none() {
-                        writeln!(out, "{at} {name} add\n{at} {name} open")?;
-                        names.push(name);
-                    }
-                    places.insert(free, (key, place));
-                    place
+            let place = if let Some(place) = places.get(&key) {
+                *place
+            } else {
+                let name = name(*clone, op.target).unwrap_or_else(|| op.target.to_string());
+                let place = numbers.get(&name).copied().unwrap_or(names.len());
+                if place == names.len() {
+                    writeln!(out, "{at} {name} add\n{at} {name} open")?;
+                    numbers.insert(name.clone(), place);
+                    names.push(name);
                 }
+                places.insert(key, place);
+                place
             };
             let name = &names[place];
             match op.kind {
