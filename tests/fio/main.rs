@@ -8,6 +8,7 @@
 
 mod card;
 mod dma;
+mod engines;
 mod logs;
 mod reports;
 #[path = "../stage/mod.rs"]

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::stage::{Said, Stage, has, said, skip};
+use crate::stage::{Running, Said, Stage, has, said, skip};
 
 /// Jobs by name. fio 3.33 loses bytes of random reads with vsync above depth 1, so there is none
 /// here. The words are given to both programs.
@@ -44,6 +44,20 @@ const JOBS: &[(&str, &str)] = &[
     (
         "filedelete",
         "--ioengine=filedelete --nrfiles=20 --size=160k",
+    ),
+    (
+        "posixaio write",
+        "--ioengine=posixaio --rw=write --size=64k --iodepth=4",
+    ),
+    (
+        "posixaio randread",
+        "--ioengine=posixaio --rw=randread --size=64k --iodepth=4",
+    ),
+    ("splice write", "--ioengine=splice --rw=write --size=64k"),
+    ("splice read", "--ioengine=splice --rw=read --size=64k"),
+    (
+        "cpuio rounds",
+        "--ioengine=cpuio --cpuload=100 --cpuchunks=1000 --number_ios=7",
     ),
     (
         "filedelete twice",
@@ -100,5 +114,99 @@ fn engines_do_what_fios_engines_of_the_same_name_do() {
         assert_eq!(ours.code, theirs.code, "{name}: {ours}\n{theirs}");
         assert_eq!(counts(&ours), counts(&theirs), "{name}: {ours}");
         assert_eq!(our_files, their_files, "{name}");
+    }
+}
+
+/// A port that was free a moment ago.
+fn port() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("--port={}", listener.local_addr().unwrap().port())
+}
+
+/// Both programs as a pair: one receives, the other sends. By kind, operations and bytes.
+fn pair(receiver: &str, sender: &str, words: &[&str]) -> [[(u64, u64); 3]; 2] {
+    let stage = Stage::new();
+    let port = port();
+    let command = |program: &str, name: &str, more: &[&str]| {
+        let mut command = stage.command(program);
+        if program == crate::stage::WEIR {
+            command.arg("fio");
+        }
+        let common = ["--output-format=json", "--ioengine=net"];
+        command.arg(format!("--name={name}")).args(common);
+        command.arg(&port).args(words).args(more);
+        command
+    };
+    let tcp = words.contains(&"--protocol=tcp");
+    let receive: &[&str] = if tcp {
+        &["--rw=read", "--listen"]
+    } else {
+        &["--rw=read"]
+    };
+    let receiving = Running::start(command(receiver, "receive", receive));
+    // It takes a while until the receiver has its port: TCP says when it has not, UDP does not.
+    let number: u16 = port.trim_start_matches("--port=").parse().unwrap();
+    crate::stage::until("the receiver has its port", || {
+        let table = if tcp {
+            "/proc/net/tcp"
+        } else {
+            "/proc/net/udp"
+        };
+        let table = std::fs::read_to_string(table).unwrap();
+        table.contains(&format!(":{number:04X} 00000000:0000"))
+    });
+    let sending = said(command(
+        sender,
+        "send",
+        &["--rw=write", "--hostname=127.0.0.1"],
+    ))
+    .code(0);
+    let receiving = receiving.end().code(0);
+    [&receiving, &sending].map(|said| {
+        let counts = counts(said);
+        assert_eq!(counts[0].0, 0, "{said}");
+        counts[0].1
+    })
+}
+
+#[test]
+fn blocks_go_from_fio_to_weir_and_from_weir_to_fio() {
+    if !has("fio") {
+        return skip("blocks_go_from_fio_to_weir", "no fio");
+    }
+    let weir = crate::stage::WEIR;
+    for words in [
+        ["--protocol=tcp", "--bs=4k", "--size=256k"],
+        ["--protocol=udp", "--bs=1k", "--size=16k"],
+    ] {
+        let (blocks, bytes) = if words[0] == "--protocol=tcp" {
+            (64, 256 << 10)
+        } else {
+            (16, 16 << 10)
+        };
+        let sent = [(0, 0), (blocks, bytes), (0, 0)];
+        let received = [(blocks, bytes), (0, 0), (0, 0)];
+        for (receiver, sender) in [(weir, weir), (weir, "fio"), ("fio", weir)] {
+            let [receiving, sending] = pair(receiver, sender, &words);
+            assert_eq!(sending, sent, "{sender} to {receiver}, {words:?}");
+            // fio counts a block that comes in two pieces twice, or not in full.
+            if receiver == weir {
+                assert_eq!(receiving, received, "{sender} to {receiver}, {words:?}");
+            } else {
+                assert!(receiving[0].1 > 0, "{sender} to {receiver}, {words:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn each_block_comes_back_where_fio_and_weir_play_ping_pong() {
+    if !has("fio") {
+        return skip("each_block_comes_back", "no fio");
+    }
+    let words = ["--protocol=tcp", "--bs=512", "--size=16k", "--pingpong"];
+    for (receiver, sender) in [(crate::stage::WEIR, "fio"), ("fio", crate::stage::WEIR)] {
+        let [_, sending] = pair(receiver, sender, &words);
+        assert_eq!(sending[1], (32, 16 << 10), "{sender} to {receiver}");
     }
 }

@@ -52,6 +52,9 @@ impl Family for Block {
             Err(failure) => return vec![failure],
         };
         let mut failures = check_words(context, workload, entry);
+        if entry.info.acts_on == ActsOn::Nothing {
+            return failures;
+        }
         if !entry.info.moves_no_data() {
             failures.extend(verify::check(context, workload));
         }

@@ -9,6 +9,7 @@
 
 mod engine;
 mod family;
+mod make;
 mod memory;
 mod place;
 mod ready;

@@ -3,7 +3,6 @@
 //! In: a job, from [`crate::family`]. Out: the end of each worker's loop, facts about the
 //! targets, remarks. Not here: checks that need nothing to be touched.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,21 +12,19 @@ use weir_run::{
     JobContext, KINDS, LoopStop, Measured, OpFailure, OpFault, Prepared, RunMark, Seat, failure,
     measured,
 };
-use weir_schema::catalogue::{ActsOn, NameUse};
-use weir_schema::{
-    BlockWorkload, DeviceFacts, Failure, FileNames, Job, Kind as DataKind, Mix, Preallocate, Size,
-};
+use weir_schema::catalogue::ActsOn;
+use weir_schema::{BlockWorkload, DeviceFacts, Failure, FileNames, Job, Size};
 use weir_sys::device::PathFacts;
 use weir_units::Bytes;
 
 use crate::engine::dma_emu::{self, Cards};
 use crate::engine::{Entry, FileName, Note, Notes, Ride, Setup, SlotMemory, Target, sync_all};
-use crate::family::{check_direct, guard, is_removable, layouts};
+use crate::family::is_removable;
+use crate::make::{make, make_names, open};
 use crate::memory::{self, buffers};
 use crate::place::settle;
 use crate::target::{
-    Kind, Layout, Part, Sites, devices, disks, facts_of, lay_out, open_all, spoilers, survey, warm,
-    writes,
+    Kind, Part, Sites, devices, disks, facts_of, no_sites, spoilers, survey, writes,
 };
 use crate::verified::Verified;
 
@@ -65,7 +62,10 @@ impl Ready {
         let acts_on = entry.info.acts_on;
         let has_sites = !entry.info.no_target();
         let job = context.job;
-        let mut found = survey(context, workload, has_sites)?;
+        let mut found = match acts_on {
+            ActsOn::Nothing => no_sites(job.clones, memory::smallest_block(workload)),
+            _ => survey(context, workload, has_sites)?,
+        };
         found
             .remarks
             .iter()
@@ -407,81 +407,4 @@ impl Prepared for Ready {
             .contains(&errno)
             .then(|| format!("device {name} does not accept {verb} (wrong direction?)"))
     }
-}
-
-/// Lays files out, with one announcement for those of each clone.
-fn make(
-    context: &JobContext<'_>,
-    workload: &BlockWorkload,
-    found: &mut Sites,
-) -> Result<Vec<Layout>, Failure> {
-    let layouts = layouts(found, workload, context.job.bounds.until_full)?;
-    let mut told = BTreeSet::new();
-    for parts in &found.parts {
-        let mut new: Vec<usize> = parts.iter().map(|part| part.site).collect();
-        new.retain(|site| layouts[*site].is_announced() && told.insert(*site));
-        if new.is_empty() {
-            continue;
-        }
-        let (count, bytes) = (
-            new.len(),
-            new.iter().map(|site| found.list[*site].end).sum::<u64>(),
-        );
-        let (plural, total) = if count > 1 { ("s", "total ") } else { ("", "") };
-        let name = &context.job.name;
-        let mib = bytes >> 20;
-        (context.announce)(&format!(
-            "{name}: Laying out IO file{plural} ({count} file{plural} / {total}{mib}MiB)"
-        ));
-    }
-    for (index, layout) in layouts.iter().enumerate() {
-        let seed = context.seed.wrapping_add(index as u64);
-        let Some(site) = found.list.get_mut(index) else {
-            continue;
-        };
-        lay_out(site, *layout, workload, seed, context.signals)?;
-    }
-    Ok(layouts)
-}
-
-/// Lays out the files that a job looks at or removes, at their length and without data.
-fn make_names(
-    context: &JobContext<'_>,
-    workload: &BlockWorkload,
-    usage: NameUse,
-    found: &mut Sites,
-) -> Result<(), Failure> {
-    if let Some(site) = found.list.iter().find(|site| !site.is_file()) {
-        let message = "it is a device: this engine makes, looks at or removes files";
-        return Err(site.failure("open", Some(libc::EINVAL), message));
-    }
-    let mut empty = workload.clone();
-    empty.targets.create.preallocate = Preallocate::Truncate;
-    empty.mix = Mix::only(DataKind::Write);
-    if usage == NameUse::Makes {
-        // Only whether files may be made at all.
-        return layouts(found, &empty, false).map(drop);
-    }
-    make(context, &empty, found).map(drop)
-}
-
-/// Guards and opens the targets of every clone, and warms or drops caches.
-fn open(
-    context: &JobContext<'_>,
-    workload: &BlockWorkload,
-    entry: &Entry,
-    found: &Sites,
-    layouts: &[Layout],
-) -> Result<Vec<Vec<Target>>, Failure> {
-    for site in &found.list {
-        guard(workload, site)?;
-        check_direct(context, workload, site)?;
-    }
-    let mut all = Vec::with_capacity(found.parts.len());
-    for parts in &found.parts {
-        let targets = open_all(&found.list, layouts, parts, workload, entry.opens)?;
-        warm(&found.list, parts, &targets, workload)?;
-        all.push(targets);
-    }
-    Ok(all)
 }

@@ -32,7 +32,8 @@ fn engines() -> impl Iterator<Item = &'static str> {
         }
     };
     [
-        "psync", "sync", "vsync", "pvsync", "pvsync2", "io_uring", "libaio", "mmap",
+        "psync", "sync", "vsync", "pvsync", "pvsync2", "io_uring", "posixaio", "splice", "libaio",
+        "mmap",
     ]
     .into_iter()
     .filter(ready)

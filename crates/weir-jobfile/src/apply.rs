@@ -21,15 +21,10 @@ use crate::{Context, Door, Request};
 
 /// Engines of fio that no build of weir has, and what comes nearest.
 const OTHER_ENGINES: &[(&str, &str)] = &[
-    ("posixaio", "libaio"),
-    ("splice", "psync"),
     ("sg", "psync"),
     ("io_uring_cmd", "io_uring"),
-    ("cpuio", ""),
-    ("net", ""),
-    ("netsplice", ""),
-    ("rdma", ""),
-    ("exec", ""),
+    ("netsplice", "net"),
+    ("rdma", "net"),
     ("nbd", ""),
     ("dfs", ""),
     ("http", ""),

@@ -97,6 +97,8 @@ pub(crate) struct Draft {
     pub verifies: bool,
     pub verify: Verify,
     pub door: Door,
+    /// Busy share of the time in percent, of engines that load processors.
+    pub cpu_load: u64,
 }
 
 /// The engine as far as it is known.
@@ -310,6 +312,7 @@ impl Draft {
             verifies: false,
             verify: crate::options::verify::defaults(),
             door,
+            cpu_load: 0,
         }
     }
 }

@@ -11,11 +11,11 @@ use weir_schema::{
 };
 use weir_units::{Bytes, BytesPerSec, Iops, QueueDepth};
 
-use crate::Door;
 use crate::diagnostic::Fault;
 use crate::draft::{Direction, Draft, ExitWhat, Rates, ReplayDraft};
 use crate::report::Report;
 use crate::verified::{verified, verify_conflicts};
+use crate::{Door, busy};
 
 /// A conflict and the options that it is about.
 pub(crate) type Conflict = (Fault, &'static [&'static str]);
@@ -147,6 +147,7 @@ fn conflicts(draft: &Draft, engine: &EngineInfo, sizes: &BlockSizes) -> Vec<Conf
             &["zonemode"],
         ));
     }
+    found.extend(busy::conflict(draft));
     found
 }
 
@@ -198,7 +199,7 @@ fn size_conflicts(
     let bounded = draft.replay.path.is_some()
         || draft.region.size.is_some()
         || draft.region.file_size_bytes.is_some();
-    if engine.no_target() && !bounded {
+    if engine.acts_on == ActsOn::Size && !bounded {
         found.push((
             Fault::new("job.conflict", format!("`{}` has no size", draft.name))
                 .label(format!(
@@ -476,7 +477,7 @@ fn pacing(draft: &Draft) -> Pacing {
     });
     Pacing {
         schedule,
-        thinktime: (draft.think.pause_ns.0 > 0).then_some(draft.think),
+        thinktime: busy::pause(draft).or((draft.think.pause_ns.0 > 0).then_some(draft.think)),
         max_latency_ns: draft.max_latency,
         latency_target: draft.steer.latency_target(),
         flow: draft.steer.flow(),

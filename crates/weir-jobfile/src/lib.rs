@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod apply;
+mod busy;
 mod compile;
 mod diagnostic;
 mod draft;

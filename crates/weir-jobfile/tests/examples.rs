@@ -7,7 +7,7 @@ use setting::{Memory, catalogue, compile_in, jobs, request};
 use weir_jobfile::Source;
 
 /// Files that this version refuses, and the options that their refusal names.
-const REFUSED: &[(&str, &[&str])] = &[("tcp_pair.fio", &["engine net is not built in"])];
+const REFUSED: &[(&str, &[&str])] = &[];
 
 fn examples() -> Memory {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/fio");

@@ -30,6 +30,9 @@ pub enum Submit {
     Done(i64),
     /// No room: commit or reap first.
     Full,
+    /// Not carried out, and nothing will be any more: there is no more work, as when a peer has
+    /// closed its connection.
+    Over,
 }
 
 /// A finished operation.

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::mpsc::Sender;
 
 use weir_schema::{CpuUse, Job};
-use weir_sys::clock::{Clock, SharedScale};
+use weir_sys::clock::{Clock, SharedScale, Tick};
 use weir_units::Nanos;
 
 use crate::engine::Engine;
@@ -44,12 +44,30 @@ pub struct Seat<'a> {
     pub(crate) gate: &'a Gate,
     pub(crate) events: Sender<Event>,
     pub(crate) cpu: Option<CpuUse>,
+    /// When the worker's time began.
+    pub(crate) released: Option<Tick>,
 }
 
 impl Seat<'_> {
     /// The bounds and shape of the loop, for a source of `slots` slots.
     pub fn loop_plan(&self, slots: u32) -> LoopPlan {
         shape::loop_plan(self.job, slots)
+    }
+
+    /// Says that the worker is ready and waits for the common release; false if there will be
+    /// none. [`Seat::drive`] does so by itself, unless it was done before.
+    pub fn wait_for_release(&mut self) -> bool {
+        if self.released.is_none() {
+            // The run may have given up on the start; then nobody listens and the gate says so.
+            let _ = self.events.send(Event::Ready(self.number));
+            self.released = self.gate.wait();
+        }
+        self.released.is_some()
+    }
+
+    /// Lets the worker's time begin now: what it waited for since the release is none of its own.
+    pub fn begin_now(&mut self) {
+        self.released = Some(self.clock.now());
     }
 
     /// Says that the worker is ready, waits for the common release, runs the loop and takes the
@@ -59,9 +77,8 @@ impl Seat<'_> {
         E: Engine,
         S: Source<Op = E::Op>,
     {
-        // The run may have given up on the start; then nobody listens and the gate says so.
-        let _ = self.events.send(Event::Ready(self.number));
-        let Some(release) = self.gate.wait() else {
+        self.wait_for_release();
+        let Some(release) = self.released else {
             return LoopStop::Asked;
         };
         let scale = self.scale.load();

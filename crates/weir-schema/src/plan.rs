@@ -239,6 +239,9 @@ pub struct Bounds {
     /// When the rate is steady.
     #[serde(default)]
     pub steady: Option<Steady>,
+    /// When every job without this bound has ended.
+    #[serde(default)]
+    pub with_the_others: bool,
 }
 
 impl Default for Bounds {
@@ -252,6 +255,7 @@ impl Default for Bounds {
             loops: 1,
             until_full: false,
             steady: None,
+            with_the_others: false,
         }
     }
 }

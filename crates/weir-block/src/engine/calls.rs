@@ -8,7 +8,7 @@
     reason = "memory named by address, and ioctls that rustix does not wrap"
 )]
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
@@ -102,6 +102,17 @@ pub(crate) fn set_lifetime(file: BorrowedFd<'_>, lifetime: Lifetime) -> Result<(
     // SAFETY: the call reads one 64-bit number, which outlives it.
     let result = unsafe { libc::fcntl(file.as_raw_fd(), F_SET_RW_HINT, &raw const hint) };
     checked(result)
+}
+
+/// Bounds the segments of a TCP socket.
+pub(super) fn set_segment(socket: &OwnedFd, bytes: u32) -> Result<(), Errno> {
+    let value = bytes.cast_signed();
+    let length = u32::try_from(size_of_val(&value)).unwrap_or(0);
+    let at = (&raw const value).cast();
+    let fd = socket.as_raw_fd();
+    // SAFETY: the kernel reads the option's number, which lives over the call.
+    let set = unsafe { libc::setsockopt(fd, libc::IPPROTO_TCP, libc::TCP_MAXSEG, at, length) };
+    checked(set)
 }
 
 /// Flushes data and metadata of an open target.

@@ -11,10 +11,15 @@ mod files;
 mod io_uring;
 mod libaio;
 mod mmap;
+mod net;
 mod null;
+mod posixaio;
+mod program;
 mod psync;
 mod pvsync;
 mod pvsync2;
+mod spin;
+mod splice;
 mod sync;
 mod vsync;
 
@@ -40,6 +45,8 @@ const REGISTRY: &[&Entry] = &[
     &pvsync2::ENTRY,
     &io_uring::ENTRY,
     &libaio::ENTRY,
+    &posixaio::ENTRY,
+    &splice::ENTRY,
     &mmap::ENTRY,
     &dma_emu::ENTRY,
     &falloc::FALLOC,
@@ -47,6 +54,9 @@ const REGISTRY: &[&Entry] = &[
     &files::CREATE,
     &files::STAT,
     &files::DELETE,
+    &net::ENTRY,
+    &spin::ENTRY,
+    &program::ENTRY,
 ];
 
 /// What the registry knows of an engine.
@@ -260,15 +270,25 @@ where
     // Declared after the source, so that it is dropped (and drained) before the buffers even when
     // the loop unwinds.
     let mut engine = E::attach(setup).map_err(|e| engine_failure(&e))?;
-    let stop = match &mut source {
-        AnySource::Sequential(source) => seat.drive(&mut engine, source, &plan),
-        AnySource::Mapped(source) => seat.drive(&mut engine, source, &plan),
-        AnySource::Uniform(source) => seat.drive(&mut engine, source, &plan),
-        AnySource::General(source) => seat.drive(&mut engine, &mut **source, &plan),
-        AnySource::Verified(source) => seat.drive(&mut engine, &mut **source, &plan),
-    };
+    let stop = carry_source(seat, &mut engine, &mut source, &plan);
     engine.finish().map_err(|e| engine_failure(&e))?;
     Ok(stop)
+}
+
+/// Runs the loop that was made for an engine and the source.
+fn carry_source<E: Engine<Op = BlockOp>>(
+    seat: &mut Seat<'_>,
+    engine: &mut E,
+    source: &mut AnySource,
+    plan: &LoopPlan,
+) -> LoopStop {
+    match source {
+        AnySource::Sequential(source) => seat.drive(engine, source, plan),
+        AnySource::Mapped(source) => seat.drive(engine, source, plan),
+        AnySource::Uniform(source) => seat.drive(engine, source, plan),
+        AnySource::General(source) => seat.drive(engine, &mut **source, plan),
+        AnySource::Verified(source) => seat.drive(engine, &mut **source, plan),
+    }
 }
 
 fn engine_failure(error: &std::io::Error) -> Failure {

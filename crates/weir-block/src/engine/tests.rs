@@ -5,9 +5,11 @@ use super::io_uring::Ring;
 use super::libaio::Aio;
 use super::mmap::Mmap;
 use super::null::{NullInline, NullQueued};
+use super::posixaio::PosixAio;
 use super::psync::Psync;
 use super::pvsync::Pvsync;
 use super::pvsync2::Pvsync2;
+use super::splice::Splice;
 use super::sync::Sync;
 use super::vsync::Vsync;
 use super::*;
@@ -169,7 +171,7 @@ impl<E: Engine<Op = BlockOp, Setup = Setup>> Bench<E> {
         match self.engine.submit(slot, &op) {
             Submit::Done(result) => return result,
             Submit::Queued => {}
-            Submit::Full => panic!("an empty engine is full"),
+            other => panic!("an empty engine says {other:?}"),
         }
         assert_eq!(self.engine.commit().unwrap(), 1);
         let mut results = Vec::new();
@@ -385,6 +387,51 @@ fn vsync_moves_data() {
     reports_a_wrong_direction::<Vsync>(&[]);
     reads_short_at_the_end::<Vsync>(&[]);
     keeps_many_in_flight::<Vsync>(&[]);
+}
+
+#[test]
+fn posixaio_moves_data() {
+    moves_data::<PosixAio>(&[], 0);
+    moves_data::<PosixAio>(&[], libc::O_DIRECT);
+    reports_a_full_device::<PosixAio>(&[]);
+    reports_a_wrong_direction::<PosixAio>(&[]);
+    reads_short_at_the_end::<PosixAio>(&[]);
+    keeps_many_in_flight::<PosixAio>(&[]);
+}
+
+#[test]
+fn posixaio_dropped_in_flight_waits_for_the_library() {
+    let scratch = Scratch::new();
+    let mut bench = try_bench::<PosixAio>(scratch.open(0), &[]).unwrap();
+    for slot in 0..SLOTS {
+        bench.slot(slot).fill(0xcd);
+        let op = bench.op(Verb::Write, slot, u64::from(slot) * 4096);
+        assert_eq!(bench.engine.submit(slot, &op), Submit::Queued);
+    }
+    assert_eq!(bench.engine.commit().unwrap(), SLOTS);
+    drop(bench);
+    assert!(
+        scratch.content()[..8 * 4096]
+            .iter()
+            .all(|&byte| byte == 0xcd)
+    );
+}
+
+#[test]
+fn splice_moves_data() {
+    moves_data::<Splice>(&[], 0);
+    reads_short_at_the_end::<Splice>(&[]);
+}
+
+#[test]
+fn splice_leaves_nothing_of_a_failed_write_in_its_pipe() {
+    let scratch = Scratch::new();
+    let file = File::open(&scratch.0).unwrap();
+    let mut bench = try_bench::<Splice>(file, &[]).unwrap();
+    bench.slot(0).fill(0xee);
+    assert!(bench.act(Verb::Write, 0, 0) < 0);
+    assert_eq!(bench.act(Verb::Read, 1, 4096), 4096);
+    assert!(bench.slot(1).iter().all(|&byte| byte == 1));
 }
 
 #[test]

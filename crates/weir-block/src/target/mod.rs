@@ -15,4 +15,4 @@ pub(crate) use layout::{Layout, lay_out, may_create, needs_write_access};
 pub(crate) use names::{Named, names};
 pub(crate) use open::{open_all, warm};
 pub(crate) use region::{Ground, Wish, place};
-pub(crate) use sites::{Kind, Part, Site, Sites, look, survey, writes};
+pub(crate) use sites::{Kind, Part, Site, Sites, look, no_sites, survey, writes};

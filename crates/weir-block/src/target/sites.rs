@@ -145,6 +145,33 @@ pub(crate) fn writes(workload: &BlockWorkload) -> bool {
     workload.carries_out(DataKind::Write) || workload.carries_out(DataKind::Trim)
 }
 
+/// What stands for the targets of a job whose engine acts on nothing: one block for each clone.
+pub(crate) fn no_sites(clones: u32, block: u64) -> Sites {
+    let shown = String::from("(none)");
+    let site = Site {
+        named: Named {
+            path: PathBuf::from(&shown),
+            shown,
+        },
+        kind: None,
+        length: 0,
+        end: 0,
+        is_new: false,
+    };
+    let part = Part {
+        site: 0,
+        extent: Extent {
+            start: 0,
+            length: block,
+        },
+    };
+    Sites {
+        list: vec![site],
+        parts: (0..clones).map(|_| vec![part]).collect(),
+        remarks: Vec::new(),
+    }
+}
+
 /// Looks at all targets of a job and places its clones on them.
 ///
 /// # Errors

@@ -3,6 +3,7 @@
 //! Each option of fio 3.33 has a record here: it acts, or it is accepted without meaning, or it
 //! is refused by name with what comes nearest. To add an option, add a record.
 
+mod beside;
 mod content;
 mod engine;
 mod files;
@@ -36,6 +37,7 @@ static TABLES: [&[OptionRecord]; 16] = [
     engine::RECORDS,
     private::RECORDS,
     process::RECORDS,
+    beside::RECORDS,
     time::RECORDS,
     verify::RECORDS,
     steady::RECORDS,
@@ -104,7 +106,8 @@ mod tests {
                     | (ValueKind::Duration { .. }, Apply::Duration(_))
                     | (ValueKind::Words { .. }, Apply::Word(_) | Apply::Choice(_))
                     | (ValueKind::Numbers { .. }, Apply::Numbers(_))
-                    | (ValueKind::Text, Apply::Text(_) | Apply::Setting(_))
+                    | (ValueKind::Text, Apply::Text(_))
+                    | (ValueKind::Text | ValueKind::Flag, Apply::Setting(_))
                     | (ValueKind::OptionalText, Apply::OptionalText(_))
                     | (_, Apply::Nothing)
             );

@@ -8,7 +8,6 @@ use super::record::{Category, OptionRecord, Scope, Support, option, setting};
 const URING: &[&str] = &["io_uring"];
 const URING_CMD: &[&str] = &["io_uring", "io_uring_cmd"];
 const EMULATED: &[&str] = &["dma-emu"];
-const NET: &[&str] = &["net", "netsplice"];
 
 /// A word of engines that have no setting for it.
 const fn foreign(name: &'static str, engines: &'static [&'static str]) -> OptionRecord {
@@ -49,7 +48,8 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         "polled",
         &["io_uring", "io_uring_cmd", "pvsync2", "sg"],
         "Poll for completions",
-    ),
+    )
+    .switch(),
     setting(
         "hipri_percentage",
         "polled_percent",
@@ -62,19 +62,22 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         "registered_buffers",
         URING_CMD,
         "Register buffers with the kernel",
-    ),
+    )
+    .switch(),
     setting(
         "registerfiles",
         "registered_files",
         URING_CMD,
         "Register files with the kernel",
-    ),
+    )
+    .switch(),
     setting(
         "sqthread_poll",
         "kernel_poll_thread",
         URING_CMD,
         "A kernel thread takes submissions",
-    ),
+    )
+    .switch(),
     setting(
         "sqthread_poll_cpu",
         "kernel_poll_cpu",
@@ -98,7 +101,8 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         "user_space_reap",
         &["libaio"],
         "Read completions from the mapped ring",
-    ),
+    )
+    .switch(),
     setting(
         "nowait",
         "no_wait",
@@ -184,26 +188,8 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         PRIORITY,
     ),
     foreign("cmd_type", &["io_uring_cmd"]),
-    foreign("cpuload", &["cpuio"]),
-    foreign("cpuchunks", &["cpuio"]),
-    foreign("cpumode", &["cpuio"]),
-    foreign("exit_on_io_done", &["cpuio"]),
-    foreign("hostname", &["net", "netsplice", "rdma", "libhdfs"]),
-    foreign("port", &["net", "netsplice", "rdma", "libhdfs"]),
-    foreign("protocol", NET),
-    foreign("listen", NET),
-    foreign("nodelay", NET),
-    foreign("pingpong", NET),
-    foreign("interface", NET),
-    foreign("ttl", NET),
-    foreign("window_size", NET),
-    foreign("mss", NET),
     foreign("bindname", &["rdma"]),
     foreign("verb", &["rdma"]),
-    foreign("program", &["exec"]),
-    foreign("arguments", &["exec"]),
-    foreign("grace_time", &["exec"]),
-    foreign("std_redirect", &["exec"]),
     foreign("readfua", &["sg"]),
     foreign("writefua", &["sg"]),
     foreign("sg_write_mode", &["sg"]),

@@ -267,6 +267,14 @@ impl OptionRecord {
         Self { neutral, ..self }
     }
 
+    /// A setting that may stand without a value.
+    pub(super) const fn switch(self) -> Self {
+        Self {
+            value: ValueKind::Flag,
+            ..self
+        }
+    }
+
     pub(super) const fn flag(self, apply: fn(&mut Draft, bool)) -> Self {
         Self {
             value: ValueKind::Flag,

@@ -34,6 +34,15 @@ const fn switch(name: &'static str) -> SettingInfo {
     }
 }
 
+const fn text(name: &'static str) -> SettingInfo {
+    SettingInfo {
+        name,
+        value: SettingKind::Text,
+        default: "",
+        help: "a text",
+    }
+}
+
 const fn number(name: &'static str, min: i64, max: i64) -> SettingInfo {
     SettingInfo {
         name,
@@ -82,6 +91,15 @@ pub(crate) fn catalogue() -> Catalogue {
     ];
     const LIBAIO: &[SettingInfo] = &[switch("user_space_reap"), switch("no_wait")];
     const MMAP: &[SettingInfo] = &[switch("transparent_huge_pages")];
+    const NET: &[SettingInfo] = &[
+        text("host"),
+        number("port", 1, 65_535),
+        text("protocol"),
+        switch("listen"),
+    ];
+    const EXEC: &[SettingInfo] = &[text("program"), text("arguments"), switch("redirect")];
+    const CPU: &[SettingInfo] = &[number("round_us", 1, 3_600_000_000), text("work")];
+    const STAT: &[SettingInfo] = &[text("call")];
     const NULL: &[SettingInfo] = &[number("toy", 0, 9)];
     Catalogue {
         engines: vec![
@@ -91,6 +109,25 @@ pub(crate) fn catalogue() -> Catalogue {
             engine("libaio", LIBAIO, false, false),
             engine("mmap", MMAP, true, false),
             engine("null", NULL, false, true),
+            engine("sync", &[], true, false),
+            engine("vsync", &[], false, false),
+            engine("pvsync", &[], true, false),
+            engine("posixaio", &[], false, false),
+            engine("splice", &[], true, false),
+            engine("falloc", &[], true, false),
+            engine("ftruncate", &[], true, false),
+            engine("filecreate", &[], true, false),
+            engine("filestat", STAT, true, false),
+            engine("filedelete", &[], true, false),
+            engine("net", NET, true, true),
+            EngineInfo {
+                acts_on: ActsOn::Nothing,
+                ..engine("exec", EXEC, true, true)
+            },
+            EngineInfo {
+                acts_on: ActsOn::Nothing,
+                ..engine("cpuio", CPU, true, true)
+            },
         ],
     }
 }

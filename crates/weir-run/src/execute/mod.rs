@@ -372,6 +372,7 @@ impl<'a> Run<'a> {
         }
         let at_once = control.signals.interruptions.load(Ordering::Relaxed) > 1;
         let now = control.clock.now();
+        self.stop_companions(now);
         for job in &mut self.running {
             job.look(now, control.grace, at_once);
         }
@@ -388,6 +389,22 @@ impl<'a> Run<'a> {
             } else {
                 index += 1;
             }
+        }
+    }
+
+    /// Ends the jobs that shall last as long as the others, once the last of these has ended.
+    fn stop_companions(&mut self, now: Tick) {
+        let mut others = self
+            .entries
+            .iter()
+            .filter(|e| !e.job.bounds.with_the_others);
+        let has_ended = |e: &Entry<'_>| self.ended.iter().any(|x| x.index == e.index as usize);
+        if others.clone().next().is_none() || !others.all(has_ended) {
+            return;
+        }
+        let companions = self.running.iter_mut();
+        for job in companions.filter(|j| j.job.bounds.with_the_others) {
+            job.stop(now, State::Done);
         }
     }
 

@@ -305,11 +305,14 @@ impl RunningJob {
         self.record.look(now);
         self.search(now);
         self.check_minimum(now);
-        let asked = self.ending.map(|e| e.1).or(self.time_up(now));
+        let asked = self.ending.map(|e| e.1);
+        let time_up = self.time_up(now);
         let allowed = u64::try_from(grace.as_nanos()).unwrap_or(u64::MAX);
         for worker in self.workers.iter_mut().filter(|w| !w.ended) {
             let alone = worker.stopped.map(|s| s.1);
-            let Some(since) = asked.into_iter().chain(alone).min() else {
+            // The time of a worker that still waits for a peer has not begun.
+            let time_up = time_up.filter(|_| worker.live.started.get() > 0);
+            let Some(since) = asked.or(time_up).into_iter().chain(alone).min() else {
                 continue;
             };
             kick::kick(worker.thread_id.load(Ordering::Relaxed));

@@ -107,6 +107,7 @@ impl Thread {
             gate: &self.gate,
             events: self.events.clone(),
             cpu: None,
+            released: None,
         };
         let start = &self.job.start;
         let work = AssertUnwindSafe(|| {

@@ -5,6 +5,7 @@ use weir_sys::clock::Tick;
 
 use crate::clock::RunClock;
 use crate::engine::{Engine, Operation, Submit};
+use crate::live::Counter;
 use crate::source::Source;
 use crate::worker::state::{Rest, State};
 use crate::worker::{LoopPlan, LoopStop, Worker};
@@ -49,6 +50,7 @@ where
         live.kinds[op.kind_index() & 3].issued.add(1);
         let started = now;
         let Submit::Done(result) = engine.submit(0, &op) else {
+            take_back(&live.kinds[op.kind_index() & 3].issued);
             break;
         };
         let done = if plan.timed {
@@ -82,6 +84,12 @@ where
     }
     live.last_done.set(state.end_of(last_done, now).0);
     state.stop()
+}
+
+/// An operation that there was no more work for was never issued.
+#[cold]
+fn take_back(issued: &Counter) {
+    issued.set(issued.get().saturating_sub(1));
 }
 
 /// Waits for the intended start; the instant it is then, and the intended one.

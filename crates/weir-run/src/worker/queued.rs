@@ -136,6 +136,10 @@ where
                     queue.pending = Some(slot);
                     queue.blocked = true;
                 }
+                Submit::Over => {
+                    queue.free.push(slot);
+                    queue.exhausted = true;
+                }
             }
         }
         if queue.fresh.is_empty() {
@@ -353,7 +357,12 @@ where
             let rest = waiting.op.advanced(waiting.moved);
             match self.engine.submit(slot, &rest) {
                 Submit::Queued => queue.fresh.push(slot),
-                Submit::Done(result) => {
+                answer @ (Submit::Done(_) | Submit::Over) => {
+                    let result = if let Submit::Done(result) = answer {
+                        result
+                    } else {
+                        0
+                    };
                     let now = self.state.now();
                     complete(
                         &mut self.state,

@@ -18,6 +18,10 @@ pub fn banner(plan: &Plan, options: Options, weir_version: &str) -> String {
         let Workload::Block(work) = &job.workload else {
             continue;
         };
+        // fio has no such line for engines that do no I/O.
+        if matches!(word(plan, job, "ioengine"), Some("cpuio" | "exec")) {
+            continue;
+        }
         out.push_str(&job_line(plan, group, job, work));
         if job.clones > 1 {
             out.push_str("...\n");

@@ -33,7 +33,10 @@ impl Formats {
             } else {
                 Base::Binary
             },
-            rate: if get("unit_base") == Some("1") {
+            // A network is measured in bits unless something else is said.
+            rate: if get("unit_base") == Some("1")
+                || (matches!(get("unit_base"), None | Some("0")) && get("ioengine") == Some("net"))
+            {
                 Unit::BitPerSec
             } else {
                 Unit::BytePerSec

@@ -319,7 +319,9 @@ fn push_group(out: &mut String, number: usize, totals: &[Option<Total>; 3], last
     let Formats { base, rate, digits } = last.formats;
     push!(out, "\nRun status group {number} (all jobs):\n");
     for (label, total) in ["   READ", "  WRITE", "   TRIM"].iter().zip(totals) {
-        let Some(total) = total else { continue };
+        let Some(total) = total.filter(|t| t.bytes > 0) else {
+            continue;
+        };
         let label = if last.job.recording.unify_kinds {
             "  MIXED"
         } else {

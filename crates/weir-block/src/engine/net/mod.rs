@@ -1,0 +1,263 @@
+//! A connection to a peer: reads receive, writes send, whole blocks at a time.
+//!
+//! In: blocks. Out: blocks that were sent, or received in full however the network cut them. Two
+//! jobs of one run, two runs or two programs make a pair; fio's engine of this name is such a
+//! program. A peer that closes ends the job. Not here: addresses and sockets ([`link`]).
+
+mod link;
+
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use weir_run::block::BlockOp;
+use weir_run::{Engine, LoopStop, OpFailure, Submit, failure};
+use weir_schema::catalogue::{ActsOn, EngineInfo, SettingInfo, SettingKind};
+use weir_schema::{BlockWorkload, Failure, Kind, Workload};
+use weir_sys::Availability;
+
+use self::link::{Link, Received, Wish};
+use super::calls::memory;
+use super::{Entry, Opens, Ride, carry_source, number, switch};
+
+const fn text(name: &'static str, value: SettingKind, help: &'static str) -> SettingInfo {
+    SettingInfo {
+        name,
+        value,
+        default: "",
+        help,
+    }
+}
+
+pub(super) const ENTRY: Entry = Entry {
+    info: EngineInfo {
+        name: "net",
+        summary: "sends blocks to a peer or receives them, by TCP, UDP or a Unix socket",
+        settings: &[
+            text(
+                "host",
+                SettingKind::Text,
+                "name or address of the peer; the path of a Unix socket",
+            ),
+            number(
+                "port",
+                (1, 65_535),
+                "",
+                "port; each further clone takes the next one",
+            ),
+            SettingInfo {
+                default: "tcp",
+                ..text("protocol", SettingKind::Word(link::PROTOCOLS), "transport")
+            },
+            switch("listen", "false", "waits for the peer's connection"),
+            switch("no_delay", "false", "small segments are sent at once"),
+            switch(
+                "ping_pong",
+                "false",
+                "each block comes back before the next one is sent",
+            ),
+            text(
+                "interface",
+                SettingKind::Text,
+                "address of the interface for multicast",
+            ),
+            number(
+                "ttl",
+                (1, 255),
+                "1",
+                "hops that a multicast datagram may take",
+            ),
+            number(
+                "window_bytes",
+                (0, i32::MAX as i64),
+                "0",
+                "buffers of the socket; 0: the kernel's choice",
+            ),
+            number(
+                "segment_bytes",
+                (0, 65_535),
+                "0",
+                "largest TCP segment; 0: the kernel's choice",
+            ),
+        ],
+        synchronous: true,
+        acts_on: ActsOn::Size,
+    },
+    availability: || Availability::Ready,
+    is_inline: |_| true,
+    opens: Opens::AsNeeded,
+    drive,
+};
+
+/// Which way blocks go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Send,
+    Receive,
+}
+
+fn refused(message: impl Into<String>) -> Failure {
+    failure("engine", Some(libc::EINVAL), message)
+}
+
+fn way(workload: &BlockWorkload) -> Result<Way, Failure> {
+    let mix = &workload.mix;
+    if mix.has(Kind::Trim) {
+        return Err(refused("net: a connection has nothing to discard"));
+    }
+    if workload.access.random {
+        return Err(refused(
+            "net: network I/O cannot be random (use rw=read or rw=write)",
+        ));
+    }
+    match (mix.has(Kind::Read), mix.has(Kind::Write)) {
+        (true, true) => Err(refused(
+            "net: a connection is read or written, not both (one job for each)",
+        )),
+        (false, true) => Ok(Way::Send),
+        _ => Ok(Way::Receive),
+    }
+}
+
+fn drive(ride: Ride<'_, '_>) -> Result<LoopStop, Failure> {
+    let Ride {
+        seat,
+        mut source,
+        plan,
+        setup,
+    } = ride;
+    let Workload::Block(workload) = &seat.job.workload else {
+        return Err(refused("net: this workload is no block I/O"));
+    };
+    let way = way(workload)?;
+    let wish = Wish::read(&setup.choice, seat.clone, way == Way::Send)?;
+    let largest = workload.sizes.size.of(Kind::Write).max().0;
+    wish.check_block(largest)?;
+    let opening = wish.open()?;
+    let met = if seat.wait_for_release() {
+        opening.meet(&wish, seat.stop)
+    } else {
+        Ok(None)
+    };
+    wish.tidy();
+    let Some(link) = met? else {
+        return Ok(LoopStop::Asked);
+    };
+    seat.begin_now();
+    let span = plan.runtime.map(|runtime| runtime.0 + plan.ramp.0);
+    let mut engine = Net {
+        link,
+        way,
+        echoes: setup.choice.flag("ping_pong", false),
+        stop: seat.stop,
+        end: span.map(|ns| Instant::now() + Duration::from_nanos(ns)),
+    };
+    let stop = carry_source(seat, &mut engine, &mut source, &plan);
+    engine.link.close(&wish);
+    match stop {
+        LoopStop::Failed(at) => Err(of_peer(&at, &wish, way)),
+        stop => Ok(stop),
+    }
+}
+
+/// A failed operation, told with the peer's address.
+fn of_peer(at: &OpFailure, wish: &Wish, way: Way) -> Failure {
+    let errno = at.fault.errno();
+    let what = match way {
+        Way::Send => "sending",
+        Way::Receive => "receiving",
+    };
+    let text = io::Error::from_raw_os_error(errno);
+    let peer = wish.shown();
+    Failure {
+        target: Some(peer.clone()),
+        ..failure(
+            "io",
+            Some(errno),
+            format!("{peer}: {what} a block of {} bytes: {text}", at.length),
+        )
+    }
+}
+
+/// A connection in use.
+#[derive(Debug)]
+struct Net<'a> {
+    link: Link,
+    way: Way,
+    /// Each block goes both ways.
+    echoes: bool,
+    stop: &'a AtomicU32,
+    /// When the worker's time is up: a peer that falls silent must not hold it.
+    end: Option<Instant>,
+}
+
+impl Net<'_> {
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) != 0 || self.end.is_some_and(|end| Instant::now() >= end)
+    }
+
+    /// Sends all of it; fewer bytes only where the end came in between.
+    fn send(&self, block: &[u8]) -> Result<usize, Errno> {
+        let mut sent = 0;
+        while sent < block.len() {
+            match self.link.send(&block[sent..]) {
+                Ok(bytes) => sent += bytes,
+                Err(Errno::INTR) if self.is_over() => break,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        Ok(sent)
+    }
+
+    /// Fills the block; fewer bytes only where the peer closed or the end came in between.
+    fn receive(&self, block: &mut [u8]) -> Result<usize, Errno> {
+        let mut filled = 0;
+        while filled < block.len() {
+            match self.link.receive(&mut block[filled..]) {
+                Ok(Received::Bytes(bytes)) => filled += bytes,
+                Ok(Received::Closed) => break,
+                Err(Errno::INTR) if self.is_over() => break,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        Ok(filled)
+    }
+
+    fn exchange(&self, block: &mut [u8]) -> Result<usize, Errno> {
+        let moved = match self.way {
+            Way::Send => self.send(block)?,
+            Way::Receive => self.receive(block)?,
+        };
+        if !self.echoes || moved < block.len() {
+            return Ok(moved);
+        }
+        match self.way {
+            Way::Send => self.receive(block),
+            Way::Receive => self.send(block),
+        }
+    }
+}
+
+impl<'a> Engine for Net<'a> {
+    type Op = BlockOp;
+    type Setup = Net<'a>;
+    const INLINE: bool = true;
+
+    fn attach(setup: Net<'a>) -> io::Result<Self> {
+        Ok(setup)
+    }
+
+    fn submit(&mut self, _slot: u32, op: &BlockOp) -> Submit {
+        match self.exchange(memory(*op)) {
+            Ok(0) => Submit::Over,
+            Ok(moved) => Submit::Done(i64::try_from(moved).unwrap_or(i64::MAX)),
+            Err(errno) => Submit::Done(-i64::from(errno.raw_os_error())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
