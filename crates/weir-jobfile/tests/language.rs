@@ -559,7 +559,8 @@ fn what_does_not_exist_yet_is_refused_with_what_comes_nearest() {
         ("io_submit_mode=offload", "rate_iops"),
         ("zonemode=zbd", "offset"),
         ("latency_target=100", "iodepth"),
-        ("ioengine=pvsync", "pvsync2"),
+        ("ioengine=netsplice", "the nearest is net;"),
+        ("ioengine=io_uring_cmd", "io_uring"),
         ("ioengine=io_urign", "io_uring"),
     ] {
         let errors = faults(line);
