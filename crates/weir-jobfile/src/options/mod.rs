@@ -28,7 +28,7 @@ use std::sync::LazyLock;
 pub(crate) use record::{Apply, Env};
 pub use record::{Category, OptionRecord, Scope, Support, ValueKind};
 
-static TABLES: [&[OptionRecord]; 16] = [
+static TABLES: &[&[OptionRecord]] = &[
     target::RECORDS,
     files::RECORDS,
     pattern::RECORDS,
