@@ -215,3 +215,42 @@ fn failed_operations_are_counted_where_the_job_goes_on() {
     let terse = stage.say(&["fio", "--minimal", "j.fio"]).out;
     assert!(terse.ends_with(";16;28\n"), "{terse}");
 }
+
+#[test]
+fn a_trigger_ends_the_run_in_order_and_then_runs_its_command() {
+    let stage = Stage::new();
+    stage.file("j.fio", ENDLESS);
+    stage.file("now", "");
+    let words = [
+        "fio",
+        "--trigger-file=now",
+        "--trigger=test ! -e now && echo pulled > mark",
+        "--idle-prof=percpu",
+        "--output-format=normal,json",
+        "j.fio",
+    ];
+    let said = stage.say(&words).code(0);
+    assert_eq!(stage.read("mark"), "pulled\n", "{said}");
+    let (json, text) = said.out.split_once("\n}\n").unwrap();
+    let json = &json[json.find("\n{\n").unwrap()..];
+    let document = parsed(&(json.to_owned() + "\n}"));
+    assert_eq!(document["weir"]["ended_by_signal"], Value::Null);
+    assert!(document["jobs"][0]["read"]["total_ios"].as_u64() > Some(0));
+    let idle = &document["cpu_idleness"];
+    let system = idle["system"].as_f64().unwrap();
+    assert!((0.0..=100.0).contains(&system), "{idle}");
+    assert!(idle["cpu-0"].is_f64() && idle["unit_mean"].as_f64() > Some(0.0));
+    assert!(text.contains(&format!(
+        "\nCPU idleness:\n  system: {system:.2}%\n  percpu: "
+    )));
+}
+
+#[test]
+fn a_job_that_cannot_start_or_is_interrupted_at_once_leaves_valid_json() {
+    let stage = Stage::new();
+    stage.file("j.fio", "[a]\nfilename=none/there\nallow_file_create=0\n");
+    let said = stage.say(&["fio", "--output-format=json", "j.fio"]).code(1);
+    let document = parsed(&said.out);
+    assert_ne!(document["jobs"][0]["error"], 0);
+    assert!(document["weir"]["plan"]["groups"].is_array());
+}

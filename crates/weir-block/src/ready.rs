@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use weir_run::block::{AnySource, Extent, Limits, Recipe, build};
 use weir_run::recorded::Pattern;
 use weir_run::{
-    JobContext, KINDS, LoopStop, Measured, OpFailure, OpFault, Prepared, RunMark, Seat, failure,
-    measured,
+    Amount, JobContext, KINDS, LoopStop, Measured, OpFailure, OpFault, Prepared, RunMark, Seat,
+    failure, measured,
 };
 use weir_schema::catalogue::ActsOn;
 use weir_schema::{BlockWorkload, DeviceFacts, Failure, FileNames, Job, Size};
@@ -298,6 +298,22 @@ impl Prepared for Ready {
 
     fn is_done(&self) -> bool {
         self.is_done
+    }
+
+    fn amount(&self, clone: u32) -> Amount {
+        let limits = self.limits(&self.extents(clone));
+        let bounded = |n: u64| Some(n).filter(|n| *n < u64::MAX);
+        // What is read back counts as done work too, and each pass is a round of both.
+        let (rounds, both) = match &self.workload.verify {
+            Some(verify) if self.workload.reads_back() => {
+                (self.job.bounds.loops.max(1), 1 + u64::from(!verify.only))
+            }
+            _ => (1, 1),
+        };
+        Amount {
+            bytes: bounded(limits.bytes).map(|n| n.saturating_mul(rounds).saturating_mul(both)),
+            operations: bounded(limits.operations).map(|n| n.saturating_mul(both)),
+        }
     }
 
     fn work(&self, seat: &mut Seat<'_>) -> Result<LoopStop, Failure> {

@@ -67,6 +67,31 @@ pub trait Family: Sync {
     fn prepare(&self, context: &JobContext<'_>) -> Result<Arc<dyn Prepared>, Failure>;
 }
 
+/// How much work ends a worker; whichever is reached first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Moved.
+    pub bytes: Option<u64>,
+    /// Completed.
+    pub operations: Option<u64>,
+}
+
+impl Amount {
+    /// The share of it that is done; nothing where no amount is known.
+    pub fn share(self, bytes: u64, operations: u64) -> Option<f64> {
+        let pairs = [(bytes, self.bytes), (operations, self.operations)];
+        let shares = pairs
+            .into_iter()
+            .filter_map(|(done, whole)| Some(quotient(done, whole?)));
+        shares.max_by(f64::total_cmp)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share for the eye")]
+fn quotient(done: u64, whole: u64) -> f64 {
+    (done as f64 / whole.max(1) as f64).min(1.0)
+}
+
 /// A job that is ready to run.
 pub trait Prepared: Send + Sync {
     /// What each kind records; `None` for kinds that do not occur.
@@ -78,6 +103,11 @@ pub trait Prepared: Send + Sync {
     /// Nothing to do beyond the preparation.
     fn is_done(&self) -> bool {
         false
+    }
+
+    /// What a worker of this clone has to do, where that is known.
+    fn amount(&self, _clone: u32) -> Amount {
+        Amount::default()
     }
 
     /// One worker's part, on its own thread.
@@ -123,5 +153,22 @@ pub fn failure(cause: &str, errno: Option<i32>, message: impl Into<String>) -> F
         offset_bytes: None,
         length_bytes: None,
         finding: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bound_that_is_nearest_says_how_much_is_done() {
+        let both = Amount {
+            bytes: Some(1000),
+            operations: Some(10),
+        };
+        assert_eq!(both.share(200, 5), Some(0.5));
+        assert_eq!(both.share(900, 5), Some(0.9));
+        assert_eq!(both.share(5000, 5), Some(1.0));
+        assert_eq!(Amount::default().share(1, 1), None);
     }
 }

@@ -28,7 +28,7 @@ mod worker;
 
 pub use clock::RunClock;
 pub use engine::{Completed, Engine, Operation, Submit, Wait};
-pub use family::{Family, JobContext, Prepared, RunMark, failure};
+pub use family::{Amount, Family, JobContext, Prepared, RunMark, failure};
 pub use findings::{Findings, MOST_KEPT, Written};
 pub use live::{Counter, KINDS, LiveKind, Measured, StageRecorder, WorkerLive};
 pub use pacer::{Pacer, PacerPlan, Pause};

@@ -204,6 +204,24 @@ pub struct BadByte {
 }
 
 impl VerifyMethod {
+    /// Those that work something out over the data, in the order in which they are listed.
+    pub const CHECKSUMS: [Self; 14] = [
+        Self::Md5,
+        Self::Crc64,
+        Self::Crc32,
+        Self::Crc32c,
+        Self::Crc16,
+        Self::Crc7,
+        Self::Sha1,
+        Self::Sha256,
+        Self::Sha512,
+        Self::Xxhash,
+        Self::Sha3_224,
+        Self::Sha3_256,
+        Self::Sha3_384,
+        Self::Sha3_512,
+    ];
+
     /// The word in reports and messages.
     pub const fn name(self) -> &'static str {
         match self {

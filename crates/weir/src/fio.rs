@@ -1,6 +1,8 @@
 //! `weir fio`, or a link named `fio`: the peer's command line, output and exit codes.
 
+mod idle;
 mod report;
+mod self_test;
 mod watch;
 
 use std::io::Write as _;
@@ -33,6 +35,9 @@ pub(crate) fn run(words: &[String]) -> Outcome {
             })?;
             return Ok(printed(&(text + "\n")));
         }
+        Action::Checksums(methods) => return Ok(self_test::checksums(&methods)),
+        Action::ClockTest => return self_test::clock(),
+        Action::IdleUnit => return Ok(printed(&idle::unit().text())),
         Action::Run(run) => return measure(&run),
     }
     Ok(0)
@@ -75,6 +80,7 @@ fn measure(run: &Run) -> Outcome {
         })?;
     }
     let texts = options.texts(utc_offset_s());
+    let idle = options.idleness.map(idle::Before::read);
     let report = Report::new(options, texts);
     report.tell(&banner(&plan, texts, env!("CARGO_PKG_VERSION")));
     let mut watch = Watch::new(&plan, options);
@@ -93,12 +99,14 @@ fn measure(run: &Run) -> Outcome {
         code: if refusal.code == LACKS { LACKS } else { USAGE },
         ..refusal
     })?;
+    let idleness = idle.map(idle::Before::idleness);
+    watch.run_trigger();
     if let Some(end) = result.ended_by {
         report.say(&signal_notice(end.signal));
     }
     output::error(&complaints(&result));
     report.say(&failures(&result));
-    report.finish(&result)?;
+    report.finish(&result, idleness.as_ref())?;
     // Threads of a hung job are left behind; what they printed has to be out first.
     let _ = std::io::stdout().flush();
     Ok(exit_code(&result, options.exit))

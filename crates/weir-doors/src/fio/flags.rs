@@ -8,11 +8,9 @@ const OUTPUT: &str = "Output";
 const OWN: &str = "Only in weir";
 const REST: &str = "Other";
 
-const LATER: &str = "not built in yet";
 const RANKS: &str =
     "weir has no client and server of its own; start it on every host with mpirun or srun";
-const TRIGGER: &str = "triggers are not built in; run the command around weir";
-const SELF_TEST: &str = "fio's self tests are not part of this door; see weir run --calibrate";
+const PLAN: &str = "--show-plan prints what was understood";
 
 /// All of them, in the order of the help text.
 pub const FLAGS: &[Flag] = &[
@@ -129,30 +127,50 @@ pub const FLAGS: &[Flag] = &[
         .without_effect("the number of jobs is not limited"),
     Flag::with_value("alloc-size", "KIB", REST, "Accepted")
         .without_effect("memory is allocated as needed"),
-    Flag::with_value("debug", "LIST", REST, "Debug messages").refused(LATER),
-    Flag::with_value("idle-prof", "KIND", REST, "CPU idleness").refused(LATER),
-    Flag::with_value("trigger-file", "FILE", REST, "Trigger by a file").refused(TRIGGER),
-    Flag::with_value("trigger-timeout", "TIME", REST, "Trigger by time").refused(TRIGGER),
-    Flag::with_value("trigger", "COMMAND", REST, "What a trigger runs").refused(TRIGGER),
+    Flag::with_value("debug", "LIST", REST, "Debug messages").refused(PLAN),
+    Flag::with_value(
+        "idle-prof",
+        "KIND",
+        OUTPUT,
+        "Idleness of CPUs; calibrate: unit alone",
+    )
+    .choices(&["system", "percpu", "calibrate"]),
+    Flag::with_value(
+        "trigger-file",
+        "FILE",
+        REST,
+        "End the run when this file appears",
+    ),
+    Flag::with_value(
+        "trigger-timeout",
+        "TIME",
+        REST,
+        "End the run after this time",
+    ),
+    Flag::with_value(
+        "trigger",
+        "COMMAND",
+        REST,
+        "Run this once a trigger has ended the run",
+    ),
     Flag::with_value(
         "trigger-remote",
         "COMMAND",
         REST,
         "What a remote trigger runs",
     )
-    .refused(TRIGGER),
+    .refused(RANKS),
     Flag::with_value(
         "aux-path",
         "DIR",
         REST,
         "Directory of dumps and state files",
     ),
-    Flag::switch("explain", REST, "The plan with reasons").refused(LATER),
-    Flag::switch("cpuclock-test", REST, "Test the clock").refused(SELF_TEST),
-    Flag::with_value("crctest", "TYPE", REST, "Speed of checksums")
-        .optional()
-        .refused(SELF_TEST),
-    Flag::with_value("inflate-log", "FILE", REST, "Expand a log").refused(LATER),
+    Flag::switch("explain", REST, "The plan with reasons").refused(PLAN),
+    Flag::switch("cpuclock-test", REST, "See whether the clock runs forward"),
+    Flag::with_value("crctest", "LIST", REST, "Measure how fast checksums are").optional(),
+    Flag::with_value("inflate-log", "FILE", REST, "Expand a log")
+        .refused("logs are not compressed; log_store_compressed is not there either"),
     Flag::with_value("profile", "NAME", REST, "Profiles").refused("profiles are not supported"),
     Flag::switch("merge-blktrace-only", REST, "Merge traces")
         .refused("block traces are not supported"),

@@ -6,6 +6,7 @@
 mod exit;
 mod flags;
 mod help;
+mod options;
 pub mod output;
 mod request;
 #[cfg(test)]
@@ -15,4 +16,5 @@ mod words;
 pub use exit::{LACKS, USAGE, complaint, exit_code};
 pub use flags::FLAGS;
 pub use help::HELP;
-pub use request::{Action, Eta, ExitStyle, Format, Options, Run, read};
+pub use options::{Eta, ExitStyle, Format, IdleScope, Options, Trigger};
+pub use request::{Action, Run, read};

@@ -6,13 +6,14 @@
 //! files. Not here: what job options mean (`weir-jobfile`).
 
 use weir_jobfile::{CommandWord, Door, Request, Source, ValueKind, find_option, option_records};
+use weir_schema::VerifyMethod;
 use weir_schema::catalogue::Catalogue;
-use weir_schema::{Kind, PerKind, TotalLog};
 use weir_units::Nanos;
 
 use super::flags::FLAGS;
 use super::help;
-use super::output::{self, TerseVersion};
+use super::options::{Eta, ExitStyle, Format, IdleScope, Options};
+use super::output::TerseVersion;
 use crate::flags::{Flag, Standing, find, nearest};
 use crate::refusal::Refusal;
 
@@ -29,6 +30,12 @@ pub enum Action {
     ShowPlan(Run),
     /// Run the jobs.
     Run(Run),
+    /// Measure how fast these checksums are.
+    Checksums(Vec<VerifyMethod>),
+    /// See whether the clock runs forward over all CPUs.
+    ClockTest,
+    /// Measure the unit of work that idleness is reported with.
+    IdleUnit,
 }
 
 /// The jobs, and how they are reported.
@@ -40,114 +47,6 @@ pub struct Run {
     pub options: Options,
     /// What was accepted without effect, for standard error.
     pub notes: Vec<String>,
-}
-
-/// How a run is reported.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Options {
-    /// The formats, in the order in which they are written.
-    pub formats: Vec<Format>,
-    /// The file that gets the report instead of standard output.
-    pub output: Option<String>,
-    /// The directory of dumps and state files instead of the working directory.
-    pub aux_path: Option<String>,
-    /// When progress is shown.
-    pub eta: Eta,
-    /// A new progress line after each such time.
-    pub eta_newline: Option<Nanos>,
-    /// Time between progress lines.
-    pub eta_interval: Option<Nanos>,
-    /// Say fio's version.
-    pub compat_banner: bool,
-    /// Exit codes.
-    pub exit: ExitStyle,
-    /// Notes about jobs are errors.
-    pub warnings_fatal: bool,
-    /// The layout of terse lines.
-    pub terse: TerseVersion,
-    /// Prefix of logs of the whole run's bandwidth.
-    pub bandwidth_log: Option<String>,
-    /// A full report after each such time of the run.
-    pub status_interval: Option<Nanos>,
-    /// Such reports in JSON are documents one after the other, as fio prints them.
-    pub compat: bool,
-}
-
-impl Options {
-    /// Whether programs alone read the report: then there are no banners, and notes and errors
-    /// go to standard error.
-    pub fn is_for_programs(&self) -> bool {
-        !self.formats.contains(&Format::Normal)
-    }
-
-    /// Terse lines before whatever else was asked for.
-    fn append_terse(&mut self) {
-        if self.formats.is_empty() {
-            self.formats.push(Format::Normal);
-        }
-        self.formats.insert(0, Format::Terse);
-        self.formats.dedup();
-    }
-
-    /// The logs of the whole run.
-    pub fn total_log(&self) -> Option<TotalLog> {
-        let prefix = self.bandwidth_log.as_deref()?;
-        let path = |kind: Kind| format!("{prefix}-{}_bw.log", kind.name());
-        Some(TotalLog {
-            paths: PerKind {
-                read: path(Kind::Read),
-                write: path(Kind::Write),
-                trim: path(Kind::Trim),
-            },
-        })
-    }
-
-    /// The same for the texts of [`super::output`].
-    pub fn texts(&self, utc_offset_s: i32) -> output::Options {
-        output::Options {
-            compat_banner: self.compat_banner,
-            utc_offset_s,
-            bins: self.formats.contains(&Format::JsonPlus),
-            terse: self.terse,
-            one_line: false,
-            partial: false,
-        }
-    }
-}
-
-/// A format of the report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Format {
-    /// A line of fields per entry.
-    Terse,
-    /// JSON.
-    Json,
-    /// JSON with histograms.
-    JsonPlus,
-    /// Text.
-    Normal,
-}
-
-/// When progress is shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Eta {
-    /// On a terminal.
-    #[default]
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
-/// Which exit codes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ExitStyle {
-    /// fio's.
-    #[default]
-    Fio,
-    /// 1 for failures, 128 + signal.
-    Unix,
 }
 
 /// The words after the program's name.
@@ -164,8 +63,8 @@ pub fn read(words: &[String], catalogue: &Catalogue) -> Result<Action, Refusal> 
             None => reader.file(text),
             Some((name, value)) => reader.option(index, name, value)?,
         };
-        if let Some(text) = reader.print.take() {
-            return Ok(Action::Print(text));
+        if let Some(action) = reader.instead.take() {
+            return Ok(action);
         }
     }
     reader.finish()
@@ -205,7 +104,7 @@ struct Reader<'a> {
     mode: Mode,
     options: Options,
     notes: Vec<String>,
-    print: Option<String>,
+    instead: Option<Action>,
 }
 
 impl<'a> Reader<'a> {
@@ -223,7 +122,7 @@ impl<'a> Reader<'a> {
             mode: Mode::Run,
             options: Options::default(),
             notes: Vec::new(),
-            print: None,
+            instead: None,
         }
     }
 
@@ -306,8 +205,10 @@ impl<'a> Reader<'a> {
         }
         match flag.name {
             "help" | "version" | "cmdhelp" | "enghelp" => {
-                self.print = Some(self.help(flag, value)?);
+                self.instead = Some(Action::Print(self.help(flag, value)?));
             }
+            "crctest" => self.instead = Some(Action::Checksums(checksums(value)?)),
+            "trigger-timeout" => self.options.trigger.after = Some(time(flag.name, value)?),
             "output-format" => self.options.formats = formats(value)?,
             "terse-version" => {
                 self.options.terse = TerseVersion::of(value)
@@ -353,6 +254,14 @@ impl<'a> Reader<'a> {
                     _ => Eta::Auto,
                 }
             }
+            "idle-prof" => match value {
+                "system" => self.options.idleness = Some(IdleScope::System),
+                "percpu" => self.options.idleness = Some(IdleScope::PerCpu),
+                _ => self.instead = Some(Action::IdleUnit),
+            },
+            "cpuclock-test" => self.instead = Some(Action::ClockTest),
+            "trigger-file" => self.options.trigger.file = text(),
+            "trigger" => self.options.trigger.command = text(),
             "compat" => self.options.compat = true,
             "minimal" => self.options.formats = vec![Format::Terse],
             "append-terse" => self.options.append_terse(),
@@ -412,7 +321,7 @@ fn refuse(message: impl Into<String>) -> Refusal {
     Refusal::new(1, message)
 }
 
-/// fio says the sentence twice, once from getopt; here once, with the whole word.
+/// The sentence twice, as fio and the getopt in it say it, with the whole word.
 fn unknown(name: &str, words: &[String], index: usize) -> Refusal {
     let said = words.get(index).map_or(name, |w| w.trim_start_matches('-'));
     let known = FLAGS.iter().map(|f| f.name);
@@ -420,7 +329,8 @@ fn unknown(name: &str, words: &[String], index: usize) -> Refusal {
         option_records().flat_map(|r| std::iter::once(r.name).chain(r.aliases.iter().copied()));
     let hint = nearest(name, known.chain(options))
         .map_or(String::new(), |near| format!("\nDid you mean {near}?"));
-    refuse(format!("fio: unrecognized option '--{said}'{hint}"))
+    let sentence = format!("fio: unrecognized option '--{said}'");
+    refuse(format!("{sentence}\n{sentence}{hint}"))
 }
 
 /// A time; seconds where no unit is given.
@@ -473,4 +383,25 @@ fn formats(list: &str) -> Result<Vec<Format>, Refusal> {
         formats.retain(|f| *f != Format::Json);
     }
     Ok(formats)
+}
+
+/// The checksums of a list by their names; all of them where there is none.
+fn checksums(list: &str) -> Result<Vec<VerifyMethod>, Refusal> {
+    let all = VerifyMethod::CHECKSUMS;
+    if list.is_empty() {
+        return Ok(all.to_vec());
+    }
+    let find = |name: &str| {
+        let found = all.into_iter().find(|m| m.name() == name);
+        found.ok_or_else(|| {
+            let known: Vec<_> = all.iter().map(|m| m.name()).collect();
+            let known = known.join("\n");
+            refuse(if name == "help" {
+                known
+            } else {
+                format!("fio: unknown hash `{name}`. Available:\n{known}")
+            })
+        })
+    };
+    list.split(',').map(|word| find(word.trim())).collect()
 }

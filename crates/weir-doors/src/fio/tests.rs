@@ -135,12 +135,44 @@ fn json_with_histograms_takes_the_place_of_json() {
 fn an_unknown_option_gets_the_nearest_name() {
     assert_eq!(
         refused("--blocksiz=1"),
-        "fio: unrecognized option '--blocksiz=1'\nDid you mean blocksize?\n"
+        "fio: unrecognized option '--blocksiz=1'\nfio: unrecognized option '--blocksiz=1'\nDid you mean blocksize?\n"
     );
     assert_eq!(
         refused("-out-format=json"),
-        "fio: unrecognized option '--out-format=json'\nDid you mean output-format?\n"
+        "fio: unrecognized option '--out-format=json'\n\
+         fio: unrecognized option '--out-format=json'\nDid you mean output-format?\n"
     );
+}
+
+#[test]
+fn self_tests_run_instead_of_jobs_and_know_their_checksums() {
+    use weir_schema::VerifyMethod;
+    let checksums = |text: &str| match words(text) {
+        Ok(Action::Checksums(methods)) => methods,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(checksums("--crctest").len(), 14);
+    let two = [VerifyMethod::Xxhash, VerifyMethod::Md5];
+    assert_eq!(checksums("--crctest=xxhash,md5"), two);
+    assert!(refused("--crctest=md6").starts_with("fio: unknown hash `md6`. Available:\nmd5\n"));
+    assert!(matches!(words("--cpuclock-test"), Ok(Action::ClockTest)));
+    assert!(matches!(
+        words("--idle-prof=calibrate"),
+        Ok(Action::IdleUnit)
+    ));
+}
+
+#[test]
+fn triggers_and_idleness_are_kept_for_the_run() {
+    let run = run("--idle-prof=percpu --trigger-file=f --trigger-timeout=2 --trigger=sync a.fio");
+    assert_eq!(run.options.idleness, Some(IdleScope::PerCpu));
+    let trigger = Trigger {
+        file: Some("f".to_owned()),
+        after: Some(weir_units::Nanos::from_secs(2)),
+        command: Some("sync".to_owned()),
+    };
+    assert_eq!(run.options.trigger, trigger);
+    assert!(refused("--idle-prof=all a.fio").contains("system, percpu, calibrate"));
 }
 
 #[test]

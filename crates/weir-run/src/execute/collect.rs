@@ -76,7 +76,7 @@ pub(super) fn result(
     control.host.devices = std::mem::take(&mut run.devices);
     let mut result = RunResult {
         complete: !interrupted,
-        ended_by: interrupted.then_some(EndedBy { signal }),
+        ended_by: (interrupted && signal != 0).then_some(EndedBy { signal }),
         instrument,
         warnings: family_warnings,
         ..so_far(&run, plan, &control, disks, end)

@@ -49,7 +49,7 @@ use crate::log::LogFiles;
 pub use check::check;
 pub(crate) use collect::last_done;
 use disks::Disks;
-pub use observe::{LiveCount, LiveJob, LiveState, LiveView};
+pub use observe::{LiveCount, LiveEnd, LiveJob, LiveState, LiveView};
 use order::Order;
 use running::{Ended, RunningJob};
 use team::Teams;
@@ -456,7 +456,8 @@ impl<'a> Run<'a> {
             elapsed_ns: self.timeline.since(self.origin, now),
             measured_ns: self.timeline.since(zero, now),
             jobs: &|| self.running.iter().map(|j| j.view(now)).collect(),
-            ended: &|| self.ended.iter().map(|e| e.index).collect(),
+            ended: &|| self.ended.iter().map(Ended::view).collect(),
+            signals: &control.signals,
             result: &|| collect::so_far(self, plan, control, disks, now),
         });
     }

@@ -4,9 +4,13 @@
 //! each made only when it is asked for. Not here: when to look; the run asks its observer at
 //! every round, which comes at least every 10 ms.
 
+use std::sync::atomic::Ordering;
+
 use weir_schema::{RunResult, State};
 use weir_stats::Histogram;
 use weir_units::{Bytes, Nanos};
+
+use super::Signals;
 
 /// A run at an instant.
 #[expect(missing_debug_implementations, reason = "holds functions")]
@@ -16,7 +20,8 @@ pub struct LiveView<'a> {
     /// Since the first job's release; nothing before it.
     pub measured_ns: Nanos,
     pub(super) jobs: &'a dyn Fn() -> Vec<LiveJob>,
-    pub(super) ended: &'a dyn Fn() -> Vec<usize>,
+    pub(super) ended: &'a dyn Fn() -> Vec<LiveEnd>,
+    pub(super) signals: &'a Signals,
     pub(super) result: &'a dyn Fn() -> RunResult,
 }
 
@@ -26,15 +31,29 @@ impl LiveView<'_> {
         (self.jobs)()
     }
 
-    /// Numbers of the jobs that have ended; what neither runs nor has ended waits.
-    pub fn ended(&self) -> Vec<usize> {
+    /// The jobs that have ended; what neither runs nor has ended waits.
+    pub fn ended(&self) -> Vec<LiveEnd> {
         (self.ended)()
+    }
+
+    /// Ends the run in order, as a signal does, but by nobody's signal.
+    pub fn stop(&self) {
+        self.signals.interruptions.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Everything measured so far.
     pub fn result(&self) -> RunResult {
         (self.result)()
     }
+}
+
+/// A job that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LiveEnd {
+    /// Its number over the whole run.
+    pub index: usize,
+    /// Workers that failed; all of them where it could not start.
+    pub failed: usize,
 }
 
 /// A running job at an instant, from its start.
@@ -48,6 +67,8 @@ pub struct LiveJob {
     pub workers: usize,
     /// Workers that have ended.
     pub gone: usize,
+    /// Those of them that failed.
+    pub failed: usize,
     /// Released; before that it gets ready.
     pub released: bool,
     /// In ramp, running, ending.

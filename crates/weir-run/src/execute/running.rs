@@ -3,6 +3,8 @@
 //! Everything a thread touches is shared with the run by reference count, so that a worker that
 //! never comes back from the kernel can be left behind with its numbers kept.
 
+mod view;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,14 +12,12 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use weir_schema::{CpuUse, Failure, Job, State};
-use weir_stats::Histogram;
 use weir_sys::clock::{Clock, SharedScale, Tick};
-use weir_units::{Bytes, Nanos};
+use weir_units::Nanos;
 
 use crate::execute::collect::Seen;
 use crate::execute::judge::{Target, judge};
 use crate::execute::minimum::Minimum;
-use crate::execute::observe::{LiveCount, LiveJob, LiveState};
 use crate::execute::record::Record;
 use crate::execute::sampler::{JobSampler, Sampled};
 use crate::execute::search::Search;
@@ -381,58 +381,6 @@ impl RunningJob {
             is_inline: self.prepared.is_inline(),
             logs: &[],
             now: Some(now),
-        }
-    }
-
-    /// What the job shows of itself.
-    pub(super) fn view(&self, now: Tick) -> LiveJob {
-        let scale = self.scale.load();
-        let elapsed = self.release.map_or(0, |r| scale.to_nanos(now.since(r)));
-        let data = |count: fn(&crate::live::LiveKind) -> u64| -> u64 {
-            self.workers
-                .iter()
-                .flat_map(|w| &w.live.kinds[..3])
-                .map(count)
-                .sum()
-        };
-        let mut latency = Histogram::new();
-        for kind in self.workers.iter().flat_map(|w| &w.live.kinds[..3]) {
-            if let Some(histogram) = kind.lat.snapshot() {
-                // Recorders all have the default precision, so merging cannot fail.
-                let _ = latency.merge(&histogram);
-            }
-        }
-        let bounds = &self.job.bounds;
-        let whole = bounds
-            .runtime_ns
-            .map(|t| t.0.saturating_add(bounds.ramp_ns.0));
-        LiveJob {
-            name: self.job.name.clone(),
-            index: self.index,
-            workers: self.workers.len(),
-            gone: self.workers.iter().filter(|w| w.ended).count(),
-            released: self.release.is_some(),
-            state: match self.ending {
-                Some((state, _)) => LiveState::Ending(state),
-                None if elapsed < bounds.ramp_ns.0 => LiveState::Ramp,
-                None => LiveState::Running,
-            },
-            elapsed_ns: Nanos(elapsed),
-            fraction: whole.map(|w| (elapsed as f64 / w.max(1) as f64).min(1.0)),
-            operations: data(|k| k.completed.get()),
-            bytes: Bytes(data(|k| k.bytes.get())),
-            by_kind: [0, 1, 2].map(|k| self.count(k)),
-            errors: data(|k| k.failed.get()),
-            in_flight: self.workers.iter().map(|w| w.live.in_flight()).sum(),
-            latency,
-        }
-    }
-
-    fn count(&self, kind: usize) -> LiveCount {
-        let live = || self.workers.iter().map(|w| &w.live.kinds[kind]);
-        LiveCount {
-            operations: live().map(|k| k.completed.get()).sum(),
-            bytes: live().map(|k| k.bytes.get()).sum(),
         }
     }
 

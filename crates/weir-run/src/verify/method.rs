@@ -111,6 +111,15 @@ impl Rule {
     }
 }
 
+/// What a method stores for this data, by its own rule; nothing for methods without a checksum.
+pub fn checksum(method: VerifyMethod, data: &[u8]) -> Vec<u8> {
+    let rule = Rule {
+        method,
+        peer: false,
+    };
+    rule.field(&[data, &[], &[]]).as_bytes().to_vec()
+}
+
 fn put<const N: usize>(bytes: &mut [u8; LONGEST], value: [u8; N]) {
     bytes[..N].copy_from_slice(&value);
 }

@@ -22,3 +22,4 @@ mod pattern;
 pub use check::{BadByte, Finding};
 pub use layout::Unfit;
 pub use mark::{Expected, Marker, Stamp};
+pub use method::checksum;

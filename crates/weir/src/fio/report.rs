@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 
 use weir_doors::Refusal;
-use weir_doors::fio::output::{self as texts, json, normal, terse};
+use weir_doors::fio::output::{self as texts, Idleness, json, normal, terse};
 use weir_doors::fio::{Format, Options, USAGE};
 use weir_schema::RunResult;
 
@@ -56,14 +56,18 @@ impl<'a> Report<'a> {
             partial: true,
             ..self.texts
         };
-        self.add(&self.document(result, options));
+        self.add(&self.document(result, options, None));
         // The last report tells what is wrong with the file.
         let _ = self.save();
     }
 
     /// The report of a run that has ended.
-    pub(super) fn finish(self, result: &RunResult) -> Result<(), Refusal> {
-        self.add(&self.document(result, self.texts));
+    pub(super) fn finish(
+        self,
+        result: &RunResult,
+        idleness: Option<&Idleness>,
+    ) -> Result<(), Refusal> {
+        self.add(&self.document(result, self.texts, idleness));
         self.save()
     }
 
@@ -86,7 +90,12 @@ impl<'a> Report<'a> {
     }
 
     /// In every format; several JSON documents are one line each, unless fio's way is wanted.
-    fn document(&self, result: &RunResult, options: texts::Options) -> String {
+    fn document(
+        &self,
+        result: &RunResult,
+        options: texts::Options,
+        idleness: Option<&Idleness>,
+    ) -> String {
         let several = *self.has_partial.borrow() || self.options.status_interval.is_some();
         let options = texts::Options {
             one_line: several && !self.options.compat,
@@ -94,8 +103,10 @@ impl<'a> Report<'a> {
         };
         let text = |format: &Format| match format {
             Format::Terse => terse(result, options),
-            Format::Json | Format::JsonPlus => json(result, options),
-            Format::Normal => normal(result, options),
+            Format::Json | Format::JsonPlus => json(result, options, idleness),
+            Format::Normal => {
+                normal(result, options) + &idleness.map(Idleness::text).unwrap_or_default()
+            }
         };
         self.options.formats.iter().map(text).collect()
     }

@@ -6,13 +6,14 @@
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::consts::SIGUSR1;
 use weir_doors::fio::output::{EtaLine, JobProgress, Phase};
 use weir_doors::fio::{Eta, Options};
-use weir_run::execute::{LiveJob, LiveState, LiveView};
+use weir_run::execute::{LiveEnd, LiveJob, LiveState, LiveView};
 use weir_schema::Plan;
 use weir_units::Nanos;
 
@@ -28,6 +29,7 @@ pub(super) struct Watch<'a> {
     plan: &'a Plan,
     line: Option<Progress>,
     status: Status,
+    trigger: Trigger<'a>,
 }
 
 struct Progress {
@@ -42,6 +44,13 @@ struct Status {
     signal: Arc<AtomicBool>,
     file: PathBuf,
     look: Due,
+}
+
+/// What ends the run before its time.
+struct Trigger<'a> {
+    wanted: &'a weir_doors::fio::Trigger,
+    look: Due,
+    pulled: bool,
 }
 
 /// Something that comes again and again.
@@ -68,7 +77,7 @@ impl Due {
 
 impl<'a> Watch<'a> {
     /// As the command line says; where the signal cannot be caught it shows nothing.
-    pub(super) fn new(plan: &'a Plan, options: &Options) -> Self {
+    pub(super) fn new(plan: &'a Plan, options: &'a Options) -> Self {
         let signal = Arc::new(AtomicBool::new(false));
         // Without it there is one way less to ask; the run is not worse for it.
         let _ = signal_hook::flag::register(SIGUSR1, Arc::clone(&signal));
@@ -93,6 +102,11 @@ impl<'a> Watch<'a> {
                 file: directory.join("fio-dump-status"),
                 look: Due::each(FILE_EVERY),
             },
+            trigger: Trigger {
+                wanted: &options.trigger,
+                look: Due::each(FILE_EVERY),
+                pulled: false,
+            },
         }
     }
 
@@ -101,7 +115,43 @@ impl<'a> Watch<'a> {
         if let Some(progress) = &mut self.line {
             progress.look(self.plan, view);
         }
+        if self.trigger.is_pulled(view) {
+            view.stop();
+        }
         self.status.is_wanted(view)
+    }
+
+    /// After the run, when its state is stored: the trigger's command, if the trigger was pulled.
+    pub(super) fn run_trigger(&self) {
+        let Some(command) = &self.trigger.wanted.command else {
+            return;
+        };
+        if !self.trigger.pulled {
+            return;
+        }
+        match Command::new("sh").args(["-c", command]).status() {
+            Ok(status) if status.success() => {}
+            Ok(status) => output::error(&format!("fio: trigger `{command}`: {status}\n")),
+            Err(error) => output::error(&format!("fio: trigger `{command}`: {error}\n")),
+        }
+    }
+}
+
+impl Trigger<'_> {
+    /// Whether it is pulled now, once.
+    fn is_pulled(&mut self, view: &LiveView<'_>) -> bool {
+        let now = view.elapsed_ns;
+        if self.pulled {
+            return false;
+        }
+        let late = self.wanted.after.is_some_and(|after| now >= after);
+        // As with requests for reports, taking the file away answers it.
+        let found = || {
+            let file = self.wanted.file.as_ref();
+            file.is_some_and(|file| std::fs::remove_file(file).is_ok())
+        };
+        self.pulled = late || (self.look.is_now(now) && found());
+        self.pulled
     }
 }
 
@@ -131,20 +181,16 @@ impl Progress {
 }
 
 /// Every job of the plan, in its order.
-fn progress(plan: &Plan, running: &[LiveJob], ended: &[usize]) -> Vec<JobProgress> {
+fn progress(plan: &Plan, running: &[LiveJob], ended: &[LiveEnd]) -> Vec<JobProgress> {
     let jobs = plan.jobs().enumerate().map(|(index, (_, job))| {
         let clones = job.clones as usize;
         match running.iter().find(|j| j.index == index) {
             Some(live) => of_running(live),
             None => JobProgress {
-                workers: vec![
-                    if ended.contains(&index) {
-                        Phase::Ended
-                    } else {
-                        Phase::Waiting
-                    };
-                    clones
-                ],
+                workers: match ended.iter().find(|e| e.index == index) {
+                    Some(end) => gone(clones, end.failed),
+                    None => vec![Phase::Waiting; clones],
+                },
                 elapsed_s: 0.0,
                 fraction: None,
                 operations: [0; 3],
@@ -162,7 +208,7 @@ fn of_running(live: &LiveJob) -> JobProgress {
         LiveState::Running | LiveState::Ending(_) => Phase::Running,
     };
     let mut workers = vec![phase; live.workers - live.gone];
-    workers.resize(live.workers, Phase::Ended);
+    workers.append(&mut gone(live.gone, live.failed));
     JobProgress {
         workers,
         elapsed_s: live.elapsed_ns.as_secs_f64(),
@@ -170,6 +216,13 @@ fn of_running(live: &LiveJob) -> JobProgress {
         operations: live.by_kind.map(|k| k.operations),
         bytes: live.by_kind.map(|k| k.bytes),
     }
+}
+
+/// Workers that have ended, those that failed last.
+fn gone(workers: usize, failed: usize) -> Vec<Phase> {
+    let mut phases = vec![Phase::Ended; workers.saturating_sub(failed)];
+    phases.resize(workers, Phase::Failed);
+    phases
 }
 
 #[cfg(test)]

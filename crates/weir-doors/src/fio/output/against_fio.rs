@@ -228,7 +228,7 @@ fn the_json_has_the_keys_and_types_of_fio() {
         for job in result.plan.groups.iter_mut().flat_map(|g| &mut g.jobs) {
             job.words.retain(|w| w.value.is_some());
         }
-        let ours = json(&result, COMPAT);
+        let ours = json(&result, COMPAT, None);
         let (body, _) = ours.split_once(",\n  \"weir\"").unwrap();
         assert_eq!(
             skeleton(&format!("{body}\n}}\n")),

@@ -11,6 +11,7 @@ use super::course::{put_latency_target, put_steady};
 use super::disks::{below, utilisation};
 use super::entry::{Entry, Total, entries, totals};
 use super::figures::{Figures, Latency, milliseconds};
+use super::idleness::Idleness;
 use super::latency::{BATCHES, DEPTHS, LIMITS, classes, percentiles, shares};
 use super::time::ctime;
 use super::{Options, end_ns, errno_of, version_text, write};
@@ -19,8 +20,8 @@ use crate::fio::words::opened_by_word;
 /// What fio prints for a time that it cannot estimate.
 const NEVER: u64 = 2_147_483_647;
 
-/// The document as fio 3.33 writes it.
-pub fn json(result: &RunResult, options: Options) -> String {
+/// The document as fio 3.33 writes it; with the idleness of the CPUs where it was measured.
+pub fn json(result: &RunResult, options: Options, idleness: Option<&Idleness>) -> String {
     let entries = entries(result);
     let totals: Vec<_> = (0..result.groups.len())
         .map(|g| totals(&entries, g))
@@ -57,6 +58,9 @@ pub fn json(result: &RunResult, options: Options) -> String {
             "disk_util",
             result.disks.iter().map(disk).collect::<Vec<_>>(),
         );
+    }
+    if let Some(idleness) = idleness {
+        put(&mut root, "cpu_idleness", idleness.object());
     }
     put(&mut root, "weir", own(result, &entries, options));
     let document = Value::Object(root);
@@ -372,10 +376,12 @@ fn own(result: &RunResult, entries: &[Entry<'_>], options: Options) -> Value {
     if !responses.is_empty() {
         put(&mut out, "rlat_ns", responses);
     }
-    for (key, value) in [
+    // Reports of a run that goes on come in numbers; the last one has the plan.
+    let plan = (!options.partial).then(|| ("plan", serde_json::to_value(&result.plan)));
+    for (key, value) in plan.into_iter().chain([
         ("warnings", serde_json::to_value(&result.warnings)),
         ("environment", serde_json::to_value(&result.host)),
-    ] {
+    ]) {
         if let Ok(mut value) = value {
             if let Some(facts) = value.as_object_mut() {
                 facts.retain(|_, fact| !fact.is_null());

@@ -1,0 +1,138 @@
+//! How a run is reported, and what ends it early: the flags that are no options of jobs.
+
+use weir_schema::{Kind, PerKind, TotalLog};
+use weir_units::Nanos;
+
+use super::output::{self, TerseVersion};
+
+/// How a run is reported.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options {
+    /// The formats, in the order in which they are written.
+    pub formats: Vec<Format>,
+    /// The file that gets the report instead of standard output.
+    pub output: Option<String>,
+    /// The directory of dumps and state files instead of the working directory.
+    pub aux_path: Option<String>,
+    /// When progress is shown.
+    pub eta: Eta,
+    /// A new progress line after each such time.
+    pub eta_newline: Option<Nanos>,
+    /// Time between progress lines.
+    pub eta_interval: Option<Nanos>,
+    /// Say fio's version.
+    pub compat_banner: bool,
+    /// Exit codes.
+    pub exit: ExitStyle,
+    /// Notes about jobs are errors.
+    pub warnings_fatal: bool,
+    /// The layout of terse lines.
+    pub terse: TerseVersion,
+    /// Prefix of logs of the whole run's bandwidth.
+    pub bandwidth_log: Option<String>,
+    /// A full report after each such time of the run.
+    pub status_interval: Option<Nanos>,
+    /// Which idleness of the CPUs is reported.
+    pub idleness: Option<IdleScope>,
+    /// What ends the run early, and what is run then.
+    pub trigger: Trigger,
+    /// Such reports in JSON are documents one after the other, as fio prints them.
+    pub compat: bool,
+}
+
+impl Options {
+    /// Whether programs alone read the report: then there are no banners, and notes and errors
+    /// go to standard error.
+    pub fn is_for_programs(&self) -> bool {
+        !self.formats.contains(&Format::Normal)
+    }
+
+    /// Terse lines before whatever else was asked for.
+    pub(super) fn append_terse(&mut self) {
+        if self.formats.is_empty() {
+            self.formats.push(Format::Normal);
+        }
+        self.formats.insert(0, Format::Terse);
+        self.formats.dedup();
+    }
+
+    /// The logs of the whole run.
+    pub fn total_log(&self) -> Option<TotalLog> {
+        let prefix = self.bandwidth_log.as_deref()?;
+        let path = |kind: Kind| format!("{prefix}-{}_bw.log", kind.name());
+        Some(TotalLog {
+            paths: PerKind {
+                read: path(Kind::Read),
+                write: path(Kind::Write),
+                trim: path(Kind::Trim),
+            },
+        })
+    }
+
+    /// The same for the texts of [`super::output`].
+    pub fn texts(&self, utc_offset_s: i32) -> output::Options {
+        output::Options {
+            compat_banner: self.compat_banner,
+            utc_offset_s,
+            bins: self.formats.contains(&Format::JsonPlus),
+            terse: self.terse,
+            one_line: false,
+            partial: false,
+        }
+    }
+}
+
+/// A format of the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Format {
+    /// A line of fields per entry.
+    Terse,
+    /// JSON.
+    Json,
+    /// JSON with histograms.
+    JsonPlus,
+    /// Text.
+    Normal,
+}
+
+/// When progress is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Eta {
+    /// On a terminal.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Which exit codes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExitStyle {
+    /// fio's.
+    #[default]
+    Fio,
+    /// 1 for failures, 128 + signal.
+    Unix,
+}
+
+/// Which idleness of the CPUs is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdleScope {
+    /// Of all CPUs together.
+    System,
+    /// Of each CPU as well.
+    PerCpu,
+}
+
+/// What ends a run early, and what is run then.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trigger {
+    /// This file appears; it is removed.
+    pub file: Option<String>,
+    /// So much time has passed.
+    pub after: Option<Nanos>,
+    /// A command for the shell.
+    pub command: Option<String>,
+}
