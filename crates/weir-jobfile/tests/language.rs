@@ -521,6 +521,11 @@ fn read_only_refuses_writers() {
         errors[0].peer,
         [
             "fio: job <a> has write or trim bit set, but fio is in read-only mode",
+            "Correct format for offending option",
+            "                  rw: IO direction",
+            "               alias: readwrite",
+            "                type: string (opt=bla)",
+            "             default: read",
             "fio: failed parsing rw=write",
             "fio: job a dropped"
         ]

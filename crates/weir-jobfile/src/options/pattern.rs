@@ -9,6 +9,15 @@ use crate::draft::{Direction, Draft, Seed, overlay};
 use crate::value::number::{Scale, float, number};
 use crate::value::{list, split};
 
+/// What fio 3.33 prints of `rw` after it refused to write in read-only mode.
+const CORRECT_FORMAT: [&str; 5] = [
+    "Correct format for offending option",
+    "                  rw: IO direction",
+    "               alias: readwrite",
+    "                type: string (opt=bla)",
+    "             default: read",
+];
+
 /// Largest block: an operation's length is kept in 32 bits.
 const MAX_BLOCK: u64 = u32::MAX as u64;
 
@@ -42,12 +51,11 @@ fn direction(draft: &mut Draft, word: &str, tail: Option<&str>, env: &Env<'_>) -
     };
     if env.read_only && direction != Direction::Read {
         let sentence = "has write or trim bit set, but fio is in read-only mode";
-        return Err(
-            Fault::new("job.read-only", format!("`rw={word}` in read-only mode"))
-                .label("this job would write or trim")
-                .help("leave --readonly out, or use rw=read or rw=randread")
-                .peer(format!("fio: job <{}> {sentence}", draft.name)),
-        );
+        let fault = Fault::new("job.read-only", format!("`rw={word}` in read-only mode"))
+            .label("this job would write or trim")
+            .help("leave --readonly out, or use rw=read or rw=randread")
+            .peer(format!("fio: job <{}> {sentence}", draft.name));
+        return Err(CORRECT_FORMAT.into_iter().fold(fault, Fault::peer));
     }
     (draft.direction, draft.random) = (direction, random);
     (draft.steps, draft.skip_bytes) = (1, 0);
