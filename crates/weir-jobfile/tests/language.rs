@@ -560,8 +560,7 @@ fn includes_are_spliced_from_beside_the_file_too() {
 fn what_does_not_exist_yet_is_refused_with_what_comes_nearest() {
     for (line, nearest) in [
         ("trim_percentage=10", "verified"),
-        ("io_submit_mode=offload", "rate_iops"),
-        ("zonemode=zbd", "offset"),
+        ("zonemode=zbd", "strided"),
         ("latency_target=100", "iodepth"),
         ("ioengine=netsplice", "the nearest is net;"),
         ("ioengine=io_uring_cmd", "io_uring"),
