@@ -561,7 +561,6 @@ fn what_does_not_exist_yet_is_refused_with_what_comes_nearest() {
     for (line, nearest) in [
         ("trim_percentage=10", "verified"),
         ("zonemode=zbd", "strided"),
-        ("latency_target=100", "iodepth"),
         ("ioengine=netsplice", "the nearest is net;"),
         ("ioengine=io_uring_cmd", "io_uring"),
         ("ioengine=io_urign", "io_uring"),
