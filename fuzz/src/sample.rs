@@ -157,6 +157,7 @@ fn worker(clone: u32, number: u32) -> WorkerResult {
         prepare_ns: Some(Nanos(1000)),
         late_issues: Some(3),
         mismatches: vec![mismatch()],
+        told: vec![failure()],
         steadiness: Some(Steadiness {
             attained: true,
             criterion: 0.5,

@@ -104,7 +104,7 @@ fn backing(memory: &Memory, directory: &Path, worker: u32) -> Result<Backing, Fa
     })
 }
 
-/// Maps and fills the buffers of a worker.
+/// Maps and fills the buffers of a worker, whose region has `size` bytes.
 ///
 /// # Errors
 /// What memory could not be had.
@@ -113,7 +113,7 @@ pub(crate) fn buffers(
     workload: &BlockWorkload,
     directory: &Path,
     (seed, worker, clone): (u64, u32, u32),
-    slots: u32,
+    (slots, size): (u32, u64),
 ) -> Result<Buffers, Failure> {
     let stride = stride(workload, &job.memory)?;
     let spec = BufferSpec {
@@ -130,7 +130,7 @@ pub(crate) fn buffers(
         .as_ref()
         .is_some_and(|v| v.method != VerifyMethod::Null);
     let payload = if workload.carries_out(Kind::Write) && !is_marked {
-        let rule = payload_rule(content, workload.sizes.size.write.max().0);
+        let rule = payload_rule(content, workload.sizes.size.write.max().0, size);
         let payload = Payload::new(rule, Streams::new(seed, worker).payload());
         Some(payload.map_err(|e| failure("plan", Some(libc::EINVAL), e.to_string()))?)
     } else {

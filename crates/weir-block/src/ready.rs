@@ -242,7 +242,7 @@ impl Ready {
             &self.workload,
             &self.directory,
             who,
-            self.depth(),
+            (self.depth(), extents.iter().map(|e| e.length).sum()),
         )?;
         let begin = |v: Verified<'_>| v.begin(seat, self.names(seat.clone));
         let verified = self.verified().map(begin).transpose()?;

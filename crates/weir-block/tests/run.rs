@@ -66,7 +66,7 @@ fn every_engine_writes_what_the_payload_says() {
         let mut job = with_size(job(engine, Kind::Write, &text(&path)), 64 * KIB);
         work(&mut job).content.scramble = false;
         work(&mut job).flush.fsync_at_end = true;
-        let rule = payload_rule(&work(&mut job).content, 4096);
+        let rule = payload_rule(&work(&mut job).content, 4096, 1 << 20);
         let written = figures(&run(job), Kind::Write);
         assert_eq!(written.bytes, Bytes(64 * KIB), "{engine}");
         let mut block = vec![0; 4096];

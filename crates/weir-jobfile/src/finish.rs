@@ -44,6 +44,7 @@ pub(crate) fn finish(
     let recording = recording(&draft, engine);
     let exit_all = exit_all(&draft);
     let verify = verified(&draft, engine, report);
+    let content = content(&draft);
     draft.steer.note_idle(&draft.name, report);
     let (min_ns, max_ns) = draft.delay;
     let before = command(&draft.name, "prerun", draft.command_before.as_deref());
@@ -67,7 +68,7 @@ pub(crate) fn finish(
             sizes,
             targets,
             region: draft.region,
-            content: content(draft.content, draft.scramble),
+            content,
             flush: draft.flush,
             verify,
         })),
@@ -148,7 +149,28 @@ fn conflicts(draft: &Draft, engine: &EngineInfo, sizes: &BlockSizes) -> Vec<Conf
         ));
     }
     found.extend(busy::conflict(draft));
+    found.extend(dedupe_conflict(draft));
     found
+}
+
+/// Each block of the working set is there once before it comes again.
+fn dedupe_conflict(draft: &Draft) -> Option<Conflict> {
+    let (again, set) = (draft.content.dedupe_percent, draft.dedupe_set_percent);
+    (draft.dedupe_set && again + set > 100).then(|| {
+        let fault = Fault::new(
+            "job.conflict",
+            format!("{again}% repeated blocks leave no room for a working set of {set}%"),
+        )
+        .label("more than 100% together")
+        .peer(format!(
+            "fio: impossible to reach expected dedupe percentage {again} since {set} percentage \
+             of size is reserved to dedupe working set (those are unique pages)"
+        ));
+        (
+            fault,
+            &["dedupe_working_set_percentage", "dedupe_percentage"][..],
+        )
+    })
 }
 
 fn rate_conflicts(rate: &Rates, found: &mut Vec<Conflict>) {
@@ -407,9 +429,12 @@ fn targets(draft: &Draft, engine: &EngineInfo, read_only: bool) -> Targets {
 }
 
 /// Scrambling is for content that stays the same: other content already differs, or must not.
-fn content(mut content: Content, scramble: Option<bool>) -> Content {
+fn content(draft: &Draft) -> Content {
+    let mut content = draft.content.clone();
     let fixed = content.zero || content.pattern.is_some();
-    content.scramble = !fixed && scramble.unwrap_or(!content.refill);
+    content.scramble = !fixed && draft.scramble.unwrap_or(!content.refill);
+    let set = draft.dedupe_set && content.dedupe_percent > 0;
+    content.dedupe_set_percent = set.then_some(draft.dedupe_set_percent);
     content
 }
 

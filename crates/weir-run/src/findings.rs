@@ -1,4 +1,4 @@
-//! What checks have found: written by a worker and its checkers, read by the run at any time, so
+//! What checks have found, and operations that failed: written by a worker and its checkers, read by the run at any time, so
 //! that it survives a worker that never comes back.
 
 use std::sync::Mutex;
@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use weir_schema::Mismatch;
 
 use crate::live::lock;
+use crate::worker::OpFailure;
 
 /// Findings beyond this many are counted, not kept.
 pub const MOST_KEPT: usize = 1000;
 
-/// Blocks that do not hold what they should.
+/// Blocks that do not hold what they should, and operations that failed.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// Nothing more is to be done.
@@ -20,6 +21,7 @@ pub struct Findings {
     unchecked: AtomicBool,
     found: Mutex<Found>,
     written: Mutex<Option<Written>>,
+    failed: Mutex<Vec<OpFailure>>,
 }
 
 /// What a worker had written when it ended.
@@ -46,6 +48,20 @@ impl Findings {
             let mismatch = details();
             found.list.push(mismatch);
         }
+    }
+
+    /// Keeps an operation that failed and did not end the worker, if there is still room.
+    #[cold]
+    pub(crate) fn add_failed(&self, at: OpFailure) {
+        let mut failed = lock(&self.failed);
+        if failed.len() < MOST_KEPT {
+            failed.push(at);
+        }
+    }
+
+    /// The failed operations that were kept, in the order they failed.
+    pub fn failed(&self) -> Vec<OpFailure> {
+        lock(&self.failed).clone()
     }
 
     /// Counts an operation that brought bad data.

@@ -43,6 +43,7 @@ pub(crate) fn loop_plan(job: &Job, slots: u32) -> LoopPlan {
         stamp_each: job.recording.timing == Timing::EveryOperation && batch > 1,
         go_on: [by_kind[0], by_kind[1], by_kind[2], by_kind[1]],
         ignore: [read, write.clone(), trim, write],
+        tell: errors.tell,
         until_full: job.bounds.until_full,
         response: is_open_loop(job),
         no_overlap: depth.no_overlap && slots > 1,

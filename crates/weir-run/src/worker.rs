@@ -50,6 +50,8 @@ pub struct LoopPlan {
     pub go_on: [bool; 4],
     /// These errno values of a kind are no failures.
     pub ignore: [Vec<i32>; 4],
+    /// Failed operations after which the loop goes on are kept, to be told about.
+    pub tell: bool,
     /// A full device or file system ends the job in order.
     pub until_full: bool,
     /// Latency counts from the intended start too.
@@ -73,6 +75,7 @@ impl Default for LoopPlan {
             stamp_each: false,
             go_on: [false; 4],
             ignore: Default::default(),
+            tell: false,
             until_full: false,
             response: false,
             no_overlap: false,
@@ -110,7 +113,7 @@ pub enum LoopStop {
     Failed(OpFailure),
 }
 
-/// The operation that ended a loop.
+/// An operation that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpFailure {
     /// What went wrong.

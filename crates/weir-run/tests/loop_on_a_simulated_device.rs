@@ -353,6 +353,7 @@ fn failures_that_may_be_passed_over_are_counted_by_code() {
     for queued in [false, true] {
         let mut bench = Bench::new(100, script);
         bench.plan.go_on = [true; 4];
+        bench.plan.tell = queued;
         bench.plan.depth = if queued { 8 } else { 1 };
         let outcome = if queued {
             bench.run::<SimQueued<_>>()
@@ -364,6 +365,12 @@ fn failures_that_may_be_passed_over_are_counted_by_code() {
         let (by_code, latencies) = outcome.live.kinds[0].errors();
         assert_eq!(by_code.into_iter().collect::<Vec<_>>(), [(5, 5), (28, 5)]);
         assert_eq!(latencies.count(), 10);
+        let told = outcome.live.findings.failed();
+        assert_eq!(told.len(), if queued { 10 } else { 0 });
+        assert!(
+            told.iter()
+                .all(|at| at.fault.errno() == if at.offset < 50 * 4096 { 5 } else { 28 })
+        );
         assert_eq!(outcome.lat().count(), 90);
     }
 }

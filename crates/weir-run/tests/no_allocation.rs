@@ -118,7 +118,7 @@ const LARGEST: u32 = 64 << 10;
 fn source(workload: &BlockWorkload, operations: u64) -> AnySource {
     let stride = LARGEST;
     let memory = AlignedBuf::new(&BufferSpec::private(Bytes((stride * SLOTS).into()))).unwrap();
-    let rule = payload_rule(&workload.content, u64::from(stride));
+    let rule = payload_rule(&workload.content, u64::from(stride), 1 << 20);
     let payload = Payload::new(rule, Streams::new(7, 0).payload()).unwrap();
     build(Recipe {
         workload,

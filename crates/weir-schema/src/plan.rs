@@ -549,7 +549,7 @@ pub struct ErrorPolicy {
     /// Blocks that fail verification are listed and the job goes on.
     #[serde(default)]
     pub go_on_mismatch: bool,
-    /// Failed operations are told about even where the job goes on.
+    /// Results name each failed operation after which the job goes on.
     #[serde(default)]
     pub tell: bool,
 }

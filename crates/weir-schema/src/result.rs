@@ -242,6 +242,10 @@ pub struct WorkerResult {
     /// there are very many.
     #[serde(default)]
     pub mismatches: Vec<Mismatch>,
+    /// Operations that failed and were to be told about, where the worker went on; the first
+    /// ones only, where there are very many.
+    #[serde(default)]
+    pub told: Vec<Failure>,
     /// Whether its rate became steady, where that was a bound; of jobs that are one entry of the
     /// report the first worker has it.
     #[serde(default)]

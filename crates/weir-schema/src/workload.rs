@@ -627,8 +627,8 @@ pub struct Content {
     pub compress_chunk_bytes: Bytes,
     /// Share of blocks that repeat an earlier one.
     pub dedupe_percent: u8,
-    /// Repeated blocks come from a fixed set of this share of what is written, not from the
-    /// recent ones.
+    /// Repeated blocks come from a set of as many blocks as this share of the region has, not
+    /// from those written last.
     #[serde(default)]
     pub dedupe_set_percent: Option<u8>,
 }

@@ -52,4 +52,30 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     .integer(0, 100, |d, n| {
         d.content.dedupe_percent = u8::try_from(n).unwrap_or(100);
     }),
+    option("dedupe_mode", "Which blocks come again")
+        .of(Category::Content)
+        .tier(2)
+        .default("repeat")
+        .words(
+            &[
+                ("repeat", "repeat previous page"),
+                (
+                    "working_set",
+                    "choose a page randomly from limited working set defined in \
+                     dedupe_working_set_percentage",
+                ),
+            ],
+            |d, word| d.dedupe_set = word == "working_set",
+        ),
+    option(
+        "dedupe_working_set_percentage",
+        "Size of the working set, as a share of size",
+    )
+    .of(Category::Content)
+    .long("As many blocks as this share of the job's region has, for dedupe_mode=working_set.")
+    .tier(2)
+    .default("5")
+    .integer(0, 100, |d, n| {
+        d.dedupe_set_percent = u8::try_from(n).unwrap_or(100);
+    }),
 ];

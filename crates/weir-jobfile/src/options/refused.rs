@@ -4,7 +4,6 @@
 use super::record::{Category, OptionRecord, refused};
 
 const NO_VERIFY: &str = "written blocks are verified without trims among them; leave it out";
-const NO_DEDUPE: &str = "only dedupe_percentage is supported";
 
 const fn verify(name: &'static str, short: &'static str) -> OptionRecord {
     refused(name, short, NO_VERIFY).of(Category::Verify)
@@ -23,13 +22,6 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     )
     .of(Category::Report)
     .neutral(&["0"]),
-    refused(
-        "error_dump",
-        "Print each error",
-        "errors are counted by code",
-    )
-    .of(Category::Report)
-    .neutral(&["0"]),
     refused("atomic", "Atomic writes", "the nearest is direct=1")
         .of(Category::Engine)
         .neutral(&["0"]),
@@ -40,16 +32,11 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     )
     .of(Category::Engine)
     .neutral(&["0"]),
-    refused("dedupe_mode", "How blocks repeat", NO_DEDUPE)
-        .of(Category::Content)
-        .neutral(&["repeat"]),
     refused(
-        "dedupe_working_set_percentage",
-        "Blocks to repeat",
-        NO_DEDUPE,
+        "dedupe_global",
+        "Repeat blocks across jobs",
+        "each job repeats its own blocks",
     )
-    .of(Category::Content),
-    refused("dedupe_global", "Repeat blocks across jobs", NO_DEDUPE)
-        .of(Category::Content)
-        .neutral(&["0"]),
+    .of(Category::Content)
+    .neutral(&["0"]),
 ];

@@ -229,6 +229,11 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .of(Category::Report)
         .long("`read list,write list`; names or numbers separated by `:`.")
         .text(ignore_errors),
+    option("error_dump", "Print each error")
+        .of(Category::Report)
+        .long("Failed operations after which the job goes on; the first 1000 of each worker.")
+        .tier(2)
+        .bool(|d, on| d.errors.tell = on),
     // The unit base is set before any other option is applied.
     option("kb_base", "What k means: 1024 or 1000")
         .of(Category::Report)

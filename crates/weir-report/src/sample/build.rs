@@ -211,6 +211,7 @@ impl Shape {
             prepare_ns: None,
             late_issues: None,
             mismatches: Vec::new(),
+            told: Vec::new(),
             steadiness: None,
             depth_found: None,
         }

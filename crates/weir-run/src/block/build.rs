@@ -160,8 +160,9 @@ pub fn build(recipe: Recipe<'_>) -> Result<AnySource, BuildError> {
     }
 }
 
-/// The content of a workload's buffers.
-pub fn payload_rule(content: &Content, unit: u64) -> PayloadRule {
+/// The content of a workload's buffers, in units of so many bytes, for a region of `size` bytes.
+pub fn payload_rule(content: &Content, unit: u64, size: u64) -> PayloadRule {
+    let set = |percent: u8| (size / unit.max(1) * u64::from(percent) / 100).max(1);
     PayloadRule {
         content: match &content.pattern {
             _ if content.zero => PayloadContent::Zero,
@@ -173,6 +174,7 @@ pub fn payload_rule(content: &Content, unit: u64) -> PayloadRule {
         compress_percent: content.compress_percent,
         compress_chunk_bytes: usize::try_from(content.compress_chunk_bytes.0).unwrap_or(0),
         dedupe_percent: content.dedupe_percent,
+        dedupe_set_units: content.dedupe_set_percent.map_or(0, set),
         unit_bytes: usize::try_from(unit).unwrap_or(0),
     }
 }

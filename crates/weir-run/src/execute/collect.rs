@@ -13,13 +13,16 @@ use weir_sys::clock::{Tick, Timeline};
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos, Percent};
 
 use crate::execute::disks::Disks;
+use crate::execute::judge::{Target, describe};
 use crate::execute::running::{Ended, Worker};
 use crate::execute::sampler::{KindSamples, Sampled};
 use crate::execute::search::Search;
 use crate::execute::total::Total;
 use crate::execute::{Run, RunControl, mark, warn};
+use crate::family::Prepared;
 use crate::live::{LiveKind, WorkerLive};
 use crate::shape::{is_open_loop, usage_of};
+use crate::worker::OpFailure;
 
 /// Instants on the run's clock.
 struct Times<'a> {
@@ -42,6 +45,7 @@ pub(super) struct Seen<'a> {
     pub(super) workers: &'a [Worker],
     pub(super) sampled: Option<&'a Sampled>,
     pub(super) is_inline: bool,
+    pub(super) prepared: Option<&'a dyn Prepared>,
     /// Files of its logs.
     pub(super) logs: &'a [String],
     /// The instant it is looked at, while it runs.
@@ -247,9 +251,24 @@ fn worker_result(
         prepare_ns: Some(Nanos(live.prepare_ns.get())).filter(|n| n.0 > 0),
         late_issues: is_open_loop(job).then(|| live.late.get()),
         mismatches: live.findings.list(),
+        told: told(worker, seen),
         steadiness: None,
         depth_found: worker.search.as_ref().map(Search::found),
     }
+}
+
+/// Failed operations after which the worker went on, in words.
+fn told(worker: &Worker, seen: &Seen<'_>) -> Vec<Failure> {
+    let name = |target| seen.prepared?.target_name(worker.clone, target);
+    let failed = worker.live.findings.failed();
+    let describe = |at: &OpFailure| {
+        let target = Target {
+            name: name(at.target),
+            remark: None,
+        };
+        describe(at, target)
+    };
+    failed.iter().map(describe).collect()
 }
 
 /// A block that fails verification is an error of the read that brought it.

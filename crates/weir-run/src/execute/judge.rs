@@ -32,7 +32,7 @@ pub(super) struct Target {
 }
 
 /// A failed operation in words.
-fn describe(at: &OpFailure, target: Target) -> Failure {
+pub(super) fn describe(at: &OpFailure, target: Target) -> Failure {
     let Target {
         name: target,
         remark,

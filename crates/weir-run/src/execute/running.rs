@@ -117,6 +117,7 @@ impl Ended {
             workers: &self.workers,
             sampled: self.sampled.as_ref(),
             is_inline: self.is_inline,
+            prepared: self.prepared.as_deref(),
             logs: &self.written.paths,
             now: None,
         }
@@ -379,6 +380,7 @@ impl RunningJob {
             workers: &self.workers,
             sampled: self.sampler.as_ref().map(JobSampler::so_far),
             is_inline: self.prepared.is_inline(),
+            prepared: Some(self.prepared.as_ref()),
             logs: &[],
             now: Some(now),
         }

@@ -45,6 +45,9 @@ pub struct PayloadRule {
     pub compress_chunk_bytes: usize,
     /// This share of the units repeats one of the last 1024 fresh ones.
     pub dedupe_percent: u8,
+    /// Repeated units come from a set of so many that no fresh one belongs to; 0: from the last
+    /// fresh ones.
+    pub dedupe_set_units: u64,
     /// Size of a unit of content, normally the block; 0 is the whole buffer.
     pub unit_bytes: usize,
 }
@@ -59,6 +62,7 @@ impl Default for PayloadRule {
             compress_percent: 0,
             compress_chunk_bytes: SECTOR,
             dedupe_percent: 0,
+            dedupe_set_units: 0,
             unit_bytes: 0,
         }
     }
@@ -111,10 +115,10 @@ impl Payload {
             Before::Nothing
         };
         Ok(Self {
-            rule,
             before,
             unit_key: rng.next_u64(),
-            fresh_units: 0,
+            fresh_units: rule.dedupe_set_units,
+            rule,
             scramble_state: rng.next_u64(),
             rng,
         })
@@ -160,7 +164,10 @@ impl Payload {
         let dedupe = u64::from(self.rule.dedupe_percent);
         let mut number = self.fresh_units;
         if dedupe > 0 && number > 0 && self.rng.below(100) < dedupe {
-            number -= 1 + self.rng.below(number.min(RECENT));
+            number = match self.rule.dedupe_set_units {
+                0 => number - 1 - self.rng.below(number.min(RECENT)),
+                set => self.rng.below(set),
+            };
         } else {
             self.fresh_units += 1;
         }
@@ -271,7 +278,7 @@ const fn whole_if_zero(bytes: usize, whole: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::HashSet;
+    use std::collections::{HashMap, HashSet};
 
     fn payload(rule: PayloadRule) -> Payload {
         Payload::new(rule, Rng::new(6)).unwrap()
@@ -387,6 +394,28 @@ mod tests {
         }
         let share = f64::from(repeats) / 16_000.0;
         assert!((share - 0.4).abs() < 0.02, "{share}");
+    }
+
+    #[test]
+    fn repeated_units_of_a_fixed_set_are_of_that_set_alone() {
+        let mut payload = payload(PayloadRule {
+            dedupe_percent: 60,
+            dedupe_set_units: 10,
+            unit_bytes: 512,
+            ..PayloadRule::default()
+        });
+        let mut buffer = vec![0_u8; 16 * 512];
+        let mut times = HashMap::<Vec<u8>, u32>::new();
+        for _ in 0..1000 {
+            payload.prepare(&mut buffer);
+            for unit in buffer.chunks(512) {
+                *times.entry(unit.to_vec()).or_default() += 1;
+            }
+        }
+        let again: Vec<u32> = times.into_values().filter(|n| *n > 1).collect();
+        assert_eq!(again.len(), 10);
+        let share = f64::from(again.iter().sum::<u32>()) / 16_000.0;
+        assert!((share - 0.6).abs() < 0.02, "{share}");
     }
 
     #[test]

@@ -259,8 +259,11 @@ impl<'a, C: RunClock> State<'a, C> {
             self.ended.get_or_insert(why);
             return Rest::Over;
         }
+        let at = failure_of(op, moved, fault);
         if !self.plan.go_on[kind] && !self.plan.ignore[kind].contains(&errno) {
-            self.fail(op, moved, fault);
+            self.ended.get_or_insert(LoopStop::Failed(at));
+        } else if self.plan.tell {
+            self.worker.live.findings.add_failed(at);
         }
         Rest::Over
     }
@@ -349,14 +352,7 @@ impl<'a, C: RunClock> State<'a, C> {
     }
 
     fn fail<O: Operation>(&mut self, op: &O, moved: u32, fault: OpFault) {
-        let at = OpFailure {
-            fault,
-            kind: op.kind_index(),
-            target: op.target(),
-            offset: op.offset(),
-            length: op.length(),
-            moved,
-        };
+        let at = failure_of(op, moved, fault);
         self.ended.get_or_insert(LoopStop::Failed(at));
     }
 
@@ -373,6 +369,19 @@ impl<'a, C: RunClock> State<'a, C> {
 
     pub(super) fn stop(self) -> LoopStop {
         self.ended.unwrap_or(LoopStop::WorkDone)
+    }
+}
+
+/// A failed operation, of which `moved` bytes had moved before.
+#[cold]
+fn failure_of<O: Operation>(op: &O, moved: u32, fault: OpFault) -> OpFailure {
+    OpFailure {
+        fault,
+        kind: op.kind_index(),
+        target: op.target(),
+        offset: op.offset(),
+        length: op.length(),
+        moved,
     }
 }
 

@@ -92,8 +92,11 @@ pub(crate) fn failed_workers(result: &RunResult) -> usize {
 pub fn complaints(result: &RunResult) -> String {
     let mut out = String::new();
     let mut said = HashSet::new();
-    for worker in result.jobs().flat_map(|job| &job.workers) {
-        out.push_str(&mismatches(worker));
+    for job in result.jobs() {
+        for worker in &job.workers {
+            out.push_str(&mismatches(worker));
+            out.extend(worker.told.iter().map(|failed| finding(&job.name, failed)));
+        }
     }
     let jobs = result.jobs();
     let failed = jobs.flat_map(|j| members(j).into_iter().map(move |m| (&j.name, m.1)));
