@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use weir_run::block::{AnySource, Extent, Limits, Recipe, build};
+use weir_run::generate::Streams;
 use weir_run::recorded::Pattern;
 use weir_run::{
     Amount, JobContext, KINDS, LoopStop, Measured, OpFailure, OpFault, Prepared, RunMark, Seat,
@@ -345,6 +346,7 @@ impl Prepared for Ready {
             choice: self.job.engine.clone(),
             notes: self.notes.clone(),
             cards: self.cards.clone(),
+            streams: Streams::new(seat.seed, seat.number),
         };
         let clone = seat.clone;
         let findings = Arc::clone(&seat.live.findings);

@@ -26,6 +26,7 @@ use weir_sys::limits::{IoUringAccess, Limits};
 use weir_sys::{Availability, Tree};
 
 use super::calls::other;
+use super::priority::{self, Priorities};
 use super::pvsync2::call_flags;
 use super::{Entry, Notes, Opens, Refused, Setup, SlotMemory, Target, carry, number, switch};
 
@@ -77,6 +78,10 @@ pub(super) const ENTRY: Entry = Entry {
                 "false",
                 "data leaves the page cache when the operation is over",
             ),
+            priority::PERCENT,
+            priority::CLASS,
+            priority::LEVEL,
+            priority::BY_SIZE,
         ],
         synchronous: false,
         acts_on: ActsOn::Data,
@@ -134,6 +139,7 @@ pub(super) struct Ring {
     in_flight: u32,
     /// Each n-th operation goes to a worker of the kernel.
     force_async: u64,
+    priorities: Priorities,
     issued: u64,
     /// For vectored operations: one list of one per slot.
     vectors: Vec<libc::iovec>,
@@ -270,6 +276,7 @@ impl Engine for Ring {
     type Setup = Setup;
 
     fn attach(setup: Setup) -> io::Result<Self> {
+        let priorities = Priorities::of(&setup)?;
         let Setup {
             targets,
             depth,
@@ -300,6 +307,7 @@ impl Engine for Ring {
             shape,
             has_poll_thread: choice.flag("kernel_poll_thread", false),
             targets,
+            priorities,
             force_async: choice.number("force_async").map_or(0, i64::unsigned_abs),
             queued: 0,
             in_flight: 0,
@@ -314,7 +322,8 @@ impl Engine for Ring {
             return Submit::Done(-i64::from(libc::EBADF));
         };
         let vector = self.vectors.get_mut(slot as usize);
-        let Some(mut entry) = self.shape.entry(slot, op, target, vector) else {
+        let priority = self.priorities.next(op);
+        let Some(mut entry) = self.shape.entry(slot, op, target, (vector, priority)) else {
             return Submit::Done(other(target, op));
         };
         if self.force_async > 0 {

@@ -20,6 +20,7 @@ use weir_sys::limits::Limits;
 use weir_sys::{Availability, Tree};
 
 use super::calls::other;
+use super::priority::{self, Priorities};
 use super::pvsync2::call_flags;
 use super::{Entry, Opens, Refused, Setup, Target, carry, switch};
 
@@ -38,6 +39,10 @@ pub(super) const ENTRY: Entry = Entry {
                 "false",
                 "an operation that would wait fails with EAGAIN instead",
             ),
+            priority::PERCENT,
+            priority::CLASS,
+            priority::LEVEL,
+            priority::BY_SIZE,
         ],
         synchronous: false,
         acts_on: ActsOn::Data,
@@ -52,6 +57,8 @@ const PREAD: u16 = 0;
 const PWRITE: u16 = 1;
 const FSYNC: u16 = 2;
 const FDSYNC: u16 = 3;
+/// A control block names a priority (`IOCB_FLAG_IOPRIO`).
+const HAS_PRIORITY: u32 = 2;
 const RING_MAGIC: u32 = 0xa10a_10a1;
 
 /// `struct iocb` of the kernel.
@@ -163,6 +170,7 @@ pub(super) struct Aio {
     context: Context,
     reaps_in_user_space: bool,
     rw_flags: u32,
+    priorities: Priorities,
     targets: Vec<Target>,
     /// By slot.
     blocks: Box<[ControlBlock]>,
@@ -295,6 +303,7 @@ impl Engine for Aio {
             context,
             reaps_in_user_space,
             rw_flags: call_flags(&setup.choice).bits(),
+            priorities: Priorities::of(&setup)?,
             targets: setup.targets,
             blocks: vec![ControlBlock::default(); room].into(),
             queued: Vec::with_capacity(room),
@@ -319,10 +328,13 @@ impl Engine for Aio {
             return Submit::Full;
         };
         let moves = matches!(op.verb, Verb::Read | Verb::Write);
+        let priority = self.priorities.next(op);
         *block = ControlBlock {
             data: u64::from(slot),
             rw_flags: if moves { self.rw_flags } else { 0 },
             opcode,
+            priority: priority.cast_signed(),
+            flags: if priority == 0 { 0 } else { HAS_PRIORITY },
             file: target.file.as_raw_fd(),
             // A flush names nothing, or is refused.
             memory: if moves {

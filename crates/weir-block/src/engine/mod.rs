@@ -14,6 +14,7 @@ mod mmap;
 mod net;
 mod null;
 mod posixaio;
+mod priority;
 mod program;
 mod psync;
 mod pvsync;
@@ -28,6 +29,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use weir_run::block::{AnySource, BlockOp, Buffers, Extent};
+use weir_run::generate::Streams;
 use weir_run::{Engine, LoopPlan, LoopStop, Seat, failure};
 use weir_schema::catalogue::{Catalogue, EngineInfo, SettingInfo, SettingKind};
 use weir_schema::{EngineChoice, Failure};
@@ -228,6 +230,8 @@ pub(crate) struct Setup {
     pub(crate) notes: Notes,
     /// The emulated cards of the run.
     pub(crate) cards: dma_emu::Cards,
+    /// The worker's random numbers.
+    pub(crate) streams: Streams,
 }
 
 /// A refusal with its errno and a sentence that helps, inside an [`std::io::Error`].

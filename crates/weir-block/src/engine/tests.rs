@@ -128,6 +128,7 @@ where
         targets: vec![target],
         names: vec!["target".to_owned()],
         cards: dma_emu::Cards::default(),
+        streams: Streams::new(1, 0),
         files: Vec::new(),
         depth: SLOTS,
         memory: SlotMemory::of(&buffers, SLOTS),
@@ -675,6 +676,7 @@ fn io_uring_without_locked_memory_goes_on_with_a_note() {
         targets: vec![target],
         names: vec!["target".to_owned()],
         cards: dma_emu::Cards::default(),
+        streams: Streams::new(1, 0),
         files: Vec::new(),
         depth: SLOTS,
         memory,
@@ -736,6 +738,7 @@ fn libaio_reserves_more_requests_than_there_are_with_a_message() {
         targets: Vec::new(),
         names: Vec::new(),
         cards: dma_emu::Cards::default(),
+        streams: Streams::new(1, 0),
         depth: 1 << 30,
         memory: SlotMemory::of(&bench.buffers, SLOTS),
         choice: EngineChoice {

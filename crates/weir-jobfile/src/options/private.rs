@@ -7,6 +7,7 @@ use super::record::{Category, OptionRecord, Scope, Support, option, setting};
 
 const URING: &[&str] = &["io_uring"];
 const URING_CMD: &[&str] = &["io_uring", "io_uring_cmd"];
+const PRIORITIES: &[&str] = &["io_uring", "libaio"];
 const EMULATED: &[&str] = &["dma-emu"];
 
 /// A word of engines that have no setting for it.
@@ -22,25 +23,6 @@ const fn foreign(name: &'static str, engines: &'static [&'static str]) -> Option
         ..record
     }
 }
-
-/// A word that an engine of this build has in fio, and not here.
-const fn missing(
-    name: &'static str,
-    engines: &'static [&'static str],
-    short: &'static str,
-    nearest: &'static str,
-) -> OptionRecord {
-    let record = option(name, short);
-    let support = Support::Refused { nearest };
-    OptionRecord {
-        category: Category::Engine,
-        scope: Scope::Engines(engines),
-        support,
-        ..record
-    }
-}
-
-const PRIORITY: &str = "I/O priorities are not supported; the nearest is nice";
 
 pub(super) static RECORDS: &[OptionRecord] = &[
     setting(
@@ -162,30 +144,29 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         "What goes wrong, for example flip@2m",
     ),
     setting("stat_type", "call", &["filestat"], "System call that looks").default("stat"),
-    missing(
+    setting(
         "cmdprio_percentage",
-        &["io_uring", "libaio"],
+        "priority_percent",
+        PRIORITIES,
         "Share of high-priority I/O",
-        PRIORITY,
-    )
-    .neutral(&["0"]),
-    missing(
+    ),
+    setting(
         "cmdprio_class",
-        &["io_uring", "libaio"],
+        "priority_class",
+        PRIORITIES,
         "Class of high-priority I/O",
-        PRIORITY,
     ),
-    missing(
+    setting(
         "cmdprio",
-        &["io_uring", "libaio"],
+        "priority_level",
+        PRIORITIES,
         "Level of high-priority I/O",
-        PRIORITY,
     ),
-    missing(
+    setting(
         "cmdprio_bssplit",
-        &["io_uring", "libaio"],
+        "priority_by_size",
+        PRIORITIES,
         "High-priority I/O by block size",
-        PRIORITY,
     ),
     foreign("cmd_type", &["io_uring_cmd"]),
     foreign("bindname", &["rdma"]),

@@ -63,6 +63,11 @@ impl Streams {
         Rng::new(self.key(*b"targets_"))
     }
 
+    /// Which operations get a priority of their own.
+    pub const fn priorities(&self) -> Rng {
+        Rng::new(self.key(*b"priority"))
+    }
+
     const fn key(self, name: [u8; 8]) -> u64 {
         mix64(self.worker ^ u64::from_le_bytes(name))
     }
@@ -87,6 +92,7 @@ mod tests {
                     s.payload(),
                     s.arrivals(),
                     s.targets(),
+                    s.priorities(),
                     Rng::new(s.placement()),
                 ] {
                     first_words.insert(rng.next_u64());

@@ -103,7 +103,7 @@ fn fault(text: &str) -> Result<Fault, String> {
 }
 
 /// A number of bytes, with k, m, g or t where it is long.
-fn bytes(text: &str) -> Option<u64> {
+pub(crate) fn bytes(text: &str) -> Option<u64> {
     let units = ["k", "m", "g", "t"];
     let lower = text.to_ascii_lowercase();
     let unit = (1..).zip(units).find(|(_, unit)| lower.ends_with(unit));

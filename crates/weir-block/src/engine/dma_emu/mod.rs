@@ -28,6 +28,7 @@ use super::calls::answer;
 use super::{Entry, Opens, Setup, carry, number};
 pub(crate) use card::Cards;
 use card::{Card, Channel, Owner};
+pub(super) use fault::bytes;
 use fault::{Fault, Wrong, faults};
 
 /// The engine's name.
