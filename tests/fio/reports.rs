@@ -130,6 +130,32 @@ fn a_report_file_holds_every_report_while_it_runs() {
 }
 
 #[test]
+fn errors_after_which_a_job_goes_on_are_printed_if_asked_for() {
+    let stage = Stage::new();
+    let words = |dump| {
+        [
+            "fio",
+            "--name=a",
+            "--rw=write",
+            "--filename=/dev/full",
+            "--size=8k",
+            "--ignore_error=,ENOSPC",
+            dump,
+        ]
+    };
+    let line = |offset: u32| {
+        format!(
+            "fio: io_u error on file /dev/full: No space left on device: write offset={offset}, \
+             buflen=4096\n"
+        )
+    };
+    let said = stage.say(&words("--error_dump=1"));
+    said.err(&line(0)).err(&line(4096));
+    let said = stage.say(&words("--error_dump=0"));
+    assert!(!said.err.contains("io_u error on"), "{said}");
+}
+
+#[test]
 fn json_is_whole_whatever_happens() {
     let stage = Stage::new();
     stage.file("fails.fio", "[missing]\nfilename=none\nrw=read\nsize=64k\nallow_file_create=0\n[full]\nfilename=/dev/full\nrw=write\nsize=64k\n[good]\nioengine=null\nsize=64k\n");

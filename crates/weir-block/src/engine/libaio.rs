@@ -267,6 +267,13 @@ impl Aio {
         count
     }
 
+    /// The priority in the slot's control block, where its flag says that there is one.
+    #[cfg(test)]
+    pub(super) fn priority(&self, slot: u32) -> Option<i16> {
+        let block = self.blocks[slot as usize];
+        (block.flags == HAS_PRIORITY).then_some(block.priority)
+    }
+
     /// The kernel did not take the first block: later, or never.
     #[cold]
     fn not_taken(&mut self, error: &io::Error) -> u32 {

@@ -216,7 +216,7 @@ mod tests {
         };
         let op = BlockOp {
             offset: 0,
-            buffer: weir_run::block::Place(std::ptr::null_mut()),
+            buffer: weir_run::block::Buffer(std::ptr::null_mut()),
             length,
             target: 0,
             range: 0,

@@ -726,6 +726,29 @@ fn libaio_reports_what_the_kernel_does_not_take_as_a_completion() {
 }
 
 #[test]
+fn operations_with_a_priority_carry_it_to_the_kernel() {
+    let name = "operations_with_a_priority_carry_it_to_the_kernel";
+    let text = |text: &str| Setting::Text(text.to_owned());
+    let choice = [
+        ("priority_percent", text("100,0")),
+        ("priority_class", text("2")),
+        ("priority_level", text("6")),
+    ];
+    if is_ready("io_uring", name) {
+        moves_data::<Ring>(&choice, 0);
+    }
+    if is_ready("libaio", name) {
+        moves_data::<Aio>(&choice, 0);
+        let scratch = Scratch::new();
+        let mut bench = try_bench::<Aio>(scratch.open(0), &choice).unwrap();
+        bench.act(Verb::Read, 0, 0);
+        bench.act(Verb::Write, 1, 0);
+        assert_eq!(bench.engine.priority(0), Some(0x4006));
+        assert_eq!(bench.engine.priority(1), None);
+    }
+}
+
+#[test]
 fn libaio_reserves_more_requests_than_there_are_with_a_message() {
     let name = "libaio_reserves_more_requests_than_there_are_with_a_message";
     if !is_ready("libaio", name) {

@@ -82,6 +82,10 @@ pub(crate) fn catalogue() -> Catalogue {
         number("force_async", 0, 1 << 20),
         switch("uncached"),
         switch("no_wait"),
+        text("priority_percent"),
+        text("priority_class"),
+        text("priority_level"),
+        text("priority_by_size"),
     ];
     const PVSYNC2: &[SettingInfo] = &[
         switch("polled"),
@@ -89,7 +93,14 @@ pub(crate) fn catalogue() -> Catalogue {
         switch("uncached"),
         switch("no_wait"),
     ];
-    const LIBAIO: &[SettingInfo] = &[switch("user_space_reap"), switch("no_wait")];
+    const LIBAIO: &[SettingInfo] = &[
+        switch("user_space_reap"),
+        switch("no_wait"),
+        text("priority_percent"),
+        text("priority_class"),
+        text("priority_level"),
+        text("priority_by_size"),
+    ];
     const MMAP: &[SettingInfo] = &[switch("transparent_huge_pages")];
     const NET: &[SettingInfo] = &[
         text("host"),

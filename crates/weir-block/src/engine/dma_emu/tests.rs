@@ -35,6 +35,7 @@ impl Bench {
             },
             notes: Notes::default(),
             cards: cards.clone(),
+            streams: weir_run::generate::Streams::new(1, 0),
         });
         Self {
             engine: engine.unwrap(),
