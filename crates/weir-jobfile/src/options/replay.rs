@@ -43,7 +43,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     option("read_iolog", "Carry out the operations of this file")
         .of(Category::Pattern)
         .tier(2)
-        .long("Text of version 2 or 3, as write_iolog makes it. It sets files, kinds, offsets, sizes and times; rw, bs, size and filename have no effect. In version 2, `wait N` waits until N ms after the start, as in fio 3.33.")
+        .long("Text of version 2 or 3, as write_iolog makes it. It sets files, kinds, offsets, sizes and times; rw, bs, size and filename have no effect. In version 2, `wait N` waits until N ms after the start.")
         .text(|d, v, _| {
             d.replay.path = Some(v.to_owned());
             Ok(())

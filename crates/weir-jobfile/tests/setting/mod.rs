@@ -71,35 +71,36 @@ const fn engine(
     }
 }
 
+const URING: &[SettingInfo] = &[
+    switch("polled"),
+    switch("registered_buffers"),
+    switch("registered_files"),
+    switch("kernel_poll_thread"),
+    number("kernel_poll_cpu", 0, 4095),
+    switch("nonvectored"),
+    number("force_async", 0, 1 << 20),
+    switch("uncached"),
+    switch("no_wait"),
+    text("priority_percent"),
+    text("priority_class"),
+    text("priority_level"),
+    text("priority_by_size"),
+];
+const LIBAIO: &[SettingInfo] = &[
+    switch("user_space_reap"),
+    switch("no_wait"),
+    text("priority_percent"),
+    text("priority_class"),
+    text("priority_level"),
+    text("priority_by_size"),
+];
+
 pub(crate) fn catalogue() -> Catalogue {
-    const URING: &[SettingInfo] = &[
-        switch("polled"),
-        switch("registered_buffers"),
-        switch("registered_files"),
-        switch("kernel_poll_thread"),
-        number("kernel_poll_cpu", 0, 4095),
-        switch("nonvectored"),
-        number("force_async", 0, 1 << 20),
-        switch("uncached"),
-        switch("no_wait"),
-        text("priority_percent"),
-        text("priority_class"),
-        text("priority_level"),
-        text("priority_by_size"),
-    ];
     const PVSYNC2: &[SettingInfo] = &[
         switch("polled"),
         number("polled_percent", 0, 100),
         switch("uncached"),
         switch("no_wait"),
-    ];
-    const LIBAIO: &[SettingInfo] = &[
-        switch("user_space_reap"),
-        switch("no_wait"),
-        text("priority_percent"),
-        text("priority_class"),
-        text("priority_level"),
-        text("priority_by_size"),
     ];
     const MMAP: &[SettingInfo] = &[switch("transparent_huge_pages")];
     const NET: &[SettingInfo] = &[
