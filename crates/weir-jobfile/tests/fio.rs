@@ -14,7 +14,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use setting::file;
-use weir_jobfile::{Scope, ValueKind, find_option, option_records};
+use weir_jobfile::{OptionRecord, Scope, Support, ValueKind, find_option, option_records};
 
 /// What both do with a line, or how they differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -272,6 +272,82 @@ fn records_have_the_bounds_and_words_that_fio_prints() {
             );
         }
     }
+}
+
+/// Defaults that fio has and does not print; as here, they hold when the option is not given.
+const UNTOLD_DEFAULTS: &[(&str, &str)] = &[
+    ("cpus_allowed_policy", "shared"),
+    ("numa_mem_policy", "default"),
+];
+
+/// What fio says of an option behind such a word.
+fn told<'a>(help: &'a str, word: &str) -> Option<&'a str> {
+    let mut lines = help.lines().map(str::trim);
+    lines.find_map(|line| line.strip_prefix(word)?.strip_prefix(": "))
+}
+
+/// Whether a value is of the kind that fio says.
+fn is_of(value: ValueKind, said: &str) -> bool {
+    use ValueKind as V;
+    let is = |kind: &str| said.starts_with(kind);
+    match value {
+        V::Flag => is("empty or boolean value"),
+        V::Bool => is("boolean value"),
+        V::Signed { .. } | V::Triple { .. } => is("integer value"),
+        V::Duration { .. } => is("string with time postfix") || is("integer value"),
+        V::Numbers { .. } => is("list of floating point values"),
+        // fio reads numbers of 64 bits as a string, and has no name for sizes.
+        V::Integer { .. } => is("integer value") || is("string (") || is("(null)"),
+        V::Size { .. } => is("(null)"),
+        // Words and grammars of their own: anything but a switch.
+        V::Words { .. } | V::Text | V::OptionalText => !said.contains("boolean"),
+    }
+}
+
+#[test]
+fn records_have_the_types_defaults_and_aliases_that_fio_prints() {
+    let name = "records_have_the_types_defaults_and_aliases_that_fio_prints";
+    if let Some(reason) = fio_is_missing() {
+        return skipped(name, &reason);
+    }
+    let mut wrong = Vec::new();
+    let mut seen = 0;
+    let jobs =
+        |record: &&OptionRecord| record.scope == Scope::Job && record.support == Support::Supported;
+    for record in option_records().filter(jobs) {
+        let argument = format!("--cmdhelp={}", record.name);
+        let output = Command::new("fio").arg(argument).output().unwrap();
+        let help = String::from_utf8(output.stdout).unwrap();
+        let Some(kind) = told(&help, "type") else {
+            continue; // An option of weir's own.
+        };
+        seen += 1;
+        if !is_of(record.value, kind) {
+            wrong.push(format!("{}: {:?}, not {kind}", record.name, record.value));
+        }
+        let default = told(&help, "default").filter(|d| *d != "no default");
+        let is_same = match default {
+            Some(default) => default == record.default,
+            // 0 says no more than nothing.
+            None => {
+                matches!(record.default, "" | "0")
+                    || UNTOLD_DEFAULTS.contains(&(record.name, record.default))
+            }
+        };
+        if !is_same {
+            wrong.push(format!(
+                "{}: {:?}, not {default:?}",
+                record.name, record.default
+            ));
+        }
+        if let Some(alias) = told(&help, "alias")
+            && !record.aliases.contains(&alias)
+        {
+            wrong.push(format!("{}: no alias {alias}", record.name));
+        }
+    }
+    assert!(seen > 120, "only {seen} options were compared");
+    assert!(wrong.is_empty(), "fio differs: {wrong:#?}");
 }
 
 #[test]

@@ -61,9 +61,10 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         }),
     option("replay_scale", "Recorded offsets are divided by this")
         .of(Category::Pattern)
+        .long("0 leaves them as they are, like 1.")
         .tier(2)
         .default("1")
-        .integer(1, MAX_32, |d, n| d.replay.divide_offsets = small(n)),
+        .integer(0, MAX_32, |d, n| d.replay.divide_offsets = small(n).max(1)),
     option("replay_align", "Recorded offsets are rounded down to this")
         .of(Category::Pattern)
         .tier(2)
