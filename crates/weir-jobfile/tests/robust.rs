@@ -118,7 +118,11 @@ proptest! {
             .collect();
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let source = setting::words(&arguments);
-        let second = compile_in(&request(vec![source]), &Memory::default()).unwrap();
+        let mut second = compile_in(&request(vec![source]), &Memory::default()).unwrap();
+        // On a command line the name is a word of the job too, as in fio.
+        for job in second.plan.groups.iter_mut().flat_map(|g| &mut g.jobs) {
+            job.words.retain(|word| word.key != "name");
+        }
         prop_assert_eq!(&first.plan.groups, &second.plan.groups);
         prop_assert_eq!(&first.show_command, &second.show_command);
     }
