@@ -504,6 +504,41 @@ fn a_region_with_nothing_in_it_is_no_silent_pass() {
 }
 
 #[test]
+fn a_reader_that_only_checks_reads_and_checks() {
+    let stage = Stage::new();
+    stage.say(WRITE).code(0);
+    let only = [READ, &["--verify_only"]].concat();
+    let said = stage.say(&only).code(0);
+    let plain = stage.say(READ).code(0);
+    assert_eq!(issued(&said), issued(&plain));
+    assert_ne!(issued(&said), ["0,0,0,0"]);
+    overwrite(&stage.path("f"), 5000, b"\x11\x22");
+    stage
+        .say(&only)
+        .code(1)
+        .err("verify failed at file f offset 4096");
+}
+
+#[test]
+fn a_file_that_was_cut_short_does_not_pass() {
+    let stage = Stage::new();
+    stage.say(WRITE).code(0);
+    let path = stage.path("f");
+    let whole = std::fs::metadata(&path).unwrap().len();
+    let only = [WRITE, &["--verify_only"]].concat();
+    for left in [whole / 4, 0] {
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_len(left).unwrap();
+        let wanted =
+            format!("f: its first {whole} bytes are to be verified, but it has only {left}:");
+        for words in [READ, &only] {
+            stage.say(words).code(1).err(&wanted);
+        }
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), left);
+    }
+}
+
+#[test]
 fn a_fault_of_an_emulated_card_is_found() {
     let text = "[global]\nioengine=dma-emu\nemu_shared=card\nbs=64k\nsize=1m\nfilesize=64m\n\
                 verify=crc32c\n[down]\nfilename=h2c\nemu_dir=h2c\nrw=write\ndo_verify=0\n[up]\n\

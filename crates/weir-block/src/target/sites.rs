@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use weir_run::block::Extent;
 use weir_run::generate::rng::Rng;
 use weir_run::{JobContext, failure};
-use weir_schema::{BlockWorkload, Failure, FileNames, Kind as DataKind};
+use weir_schema::{BlockWorkload, Failure, FileNames, Kind as DataKind, VerifyMethod};
 use weir_sys::Tree;
 use weir_sys::device::block_facts;
 use weir_sys::mounts::DevId;
@@ -296,6 +296,9 @@ impl Sites {
             .filter(|_| matches!(ground, Ground::File { .. }));
         let end = (extent.start + extent.length).max(size.unwrap_or(0));
         site.end = site.end.max(end);
+        if verifies(workload) && !wish.until_full {
+            check_length(site, wish, ground)?;
+        }
         if let (
             Ground::File {
                 length,
@@ -319,6 +322,39 @@ impl Sites {
             }
         }
         Ok(extent)
+    }
+}
+
+/// Whether data is compared with what was written.
+fn verifies(workload: &BlockWorkload) -> bool {
+    let verify = workload.verify.as_ref();
+    verify.is_some_and(|v| v.method != VerifyMethod::Null)
+}
+
+/// What a file has lost at its end cannot be verified, and must not pass as if it had been.
+fn check_length(site: &Site, wish: &Wish<'_>, ground: Ground) -> Result<(), Failure> {
+    let Ground::File {
+        length,
+        grows: false,
+    } = ground
+    else {
+        return Ok(());
+    };
+    let whole = Ground::File {
+        length,
+        grows: true,
+    };
+    match place(wish, whole) {
+        Ok(wanted) if site.kind.is_some() && wanted.start + wanted.length > length => {
+            let end = wanted.start + wanted.length;
+            let message = format!(
+                "its first {end} bytes are to be verified, but it has only {length}: the data of \
+                 the last {} is lost, or was never written",
+                end - length
+            );
+            Err(site.failure("short", Some(libc::EILSEQ), &message))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -101,7 +101,8 @@ impl VerifiedSource {
             in_flight: 0,
             next_stamp: Stamp::FIRST,
             checks_own: !workload.mix.has(Kind::Write),
-            only_checks: verify.is_some_and(|v| v.only),
+            // A job that only reads carries its own reads out either way.
+            only_checks: verify.is_some_and(|v| v.only) && workload.mix.read_percent < 100,
             backlog,
             batch: if batch == 0 { backlog } else { batch },
             since_check: 0,
