@@ -379,7 +379,7 @@ fn a_variable_that_is_not_set_is_named() {
 fn what_fio_has_and_this_version_lacks_is_refused_by_name() {
     let stage = Stage::new();
     stage.file("j.fio", "[a]\nioengine=null\nsize=1m\n");
-    for flag in ["--server", "--bandwidth-log"] {
+    for flag in ["--server", "--client=h"] {
         let name = flag.split('=').next().unwrap();
         stage
             .say(&["fio", flag, "j.fio"])
