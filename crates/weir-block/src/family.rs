@@ -3,6 +3,7 @@
 //! In: jobs of the plan. Out: failures before anything is touched, or a [`Ready`] job. Not here:
 //! the workers' part ([`crate::ready`]).
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -205,14 +206,13 @@ fn check_setting(entry: &Entry, name: &str, value: &Setting) -> Option<Failure> 
 /// come to be or grow.
 fn check_targets(context: &JobContext<'_>, workload: &BlockWorkload) -> Vec<Failure> {
     let mut failures = Vec::new();
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     for clone in 0..context.job.clones {
         let files = &workload.targets.files;
         for named in names(files, &context.job.name, clone, context.directory) {
-            if seen.contains(&named.path) {
+            if !seen.insert(named.path.clone()) {
                 continue;
             }
-            seen.push(named.path.clone());
             match look(named) {
                 Ok(site) => failures.extend(check_site(context, workload, &site)),
                 Err(failure) => failures.push(failure),

@@ -613,3 +613,11 @@ fn doors_record_what_their_reports_need() {
         Some(ExitAll::GroupOnError)
     );
 }
+
+#[test]
+fn a_dash_before_a_value_is_refused_and_between_two_it_separates() {
+    for line in ["bs=-4k", "bs=4k,-4k", "rate=-1m"] {
+        assert!(faults(line)[0].message.contains("negative"), "{line}");
+    }
+    job("bs=4k-8k\nioengine=null\nsize=1m");
+}

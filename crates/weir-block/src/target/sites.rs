@@ -3,6 +3,7 @@
 //! In: a job and its names. Out: each path once, with its kind, length and the length it shall
 //! have; for each clone the parts it uses. Looks only. Not here: making and opening files.
 
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -83,6 +84,8 @@ pub(crate) struct Sites {
     pub(crate) parts: Vec<Vec<Part>>,
     /// What the user should know, one sentence each.
     pub(crate) remarks: Vec<String>,
+    /// Where in the list a path stands.
+    by_path: HashMap<PathBuf, usize>,
 }
 
 /// Looks at one path.
@@ -169,6 +172,7 @@ pub(crate) fn no_sites(clones: u32, block: u64) -> Sites {
         list: vec![site],
         parts: (0..clones).map(|_| vec![part]).collect(),
         remarks: Vec::new(),
+        by_path: HashMap::new(),
     }
 }
 
@@ -246,13 +250,11 @@ fn wish<'a>(
 
 impl Sites {
     fn index_of(&mut self, named: Named, moves_data: bool) -> Result<usize, Failure> {
-        let known = self
-            .list
-            .iter()
-            .position(|site| site.named.path == named.path);
-        if let Some(index) = known {
+        if let Some(&index) = self.by_path.get(&named.path) {
             return Ok(index);
         }
+        let index = self.list.len();
+        self.by_path.insert(named.path.clone(), index);
         self.list.push(if moves_data {
             look(named)?
         } else {
@@ -264,7 +266,7 @@ impl Sites {
                 is_new: false,
             }
         });
-        Ok(self.list.len() - 1)
+        Ok(index)
     }
 
     fn place(

@@ -55,6 +55,14 @@ pub(crate) fn triple(text: &str, scale: Scale) -> Result<PerKind<Option<u64>>, F
             number(part, scale).map(Some)
         }
     };
+    // As a separator `-` follows a value; before one it would make it negative.
+    let is_negative = |part: &str| part.trim_start().starts_with('-');
+    if let Some(part) = text.split([',', ':']).find(|part| is_negative(part)) {
+        return Err(
+            Fault::new("job.value", format!("`{}` is negative", part.trim()))
+                .label("0 or more, and `-` only between two values"),
+        );
+    }
     let given: Result<Vec<_>, _> = split(text, &[',', ':', '-'])
         .into_iter()
         .map(read)
