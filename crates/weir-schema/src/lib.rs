@@ -11,8 +11,10 @@ mod facts;
 mod load;
 mod log;
 mod plan;
+mod recording;
 mod result;
 mod steady;
+mod target;
 mod verify;
 mod verify_state;
 mod warning;
@@ -23,15 +25,20 @@ pub use load::{PLAN_SCHEMA, RESULT_SCHEMA, SchemaError, json_schemas};
 pub use log::{Log, Logged, TotalLog};
 pub use plan::{
     Bounds, Depth, EngineChoice, ErrorPolicy, ExitAll, Flow, Group, IoPriority, Job, Memory,
-    MemoryKind, MemoryNodes, MinimumRate, Pacing, Placement, Plan, Recording, Schedule, Setting,
-    ShareCpus, ShellCommand, Start, StartDelay, Thinktime, Timing, Trace, Word,
+    MemoryKind, MemoryNodes, MinimumRate, Pacing, Placement, Plan, Schedule, Setting, ShareCpus,
+    ShellCommand, Start, StartDelay, Thinktime, Word,
 };
+pub use recording::{Recording, Timing, Trace};
 pub use result::{
     Confidence, CpuUse, DepthUse, EndedBy, Failure, Finding, GroupResult, JobResult, KindResult,
     LatencyPercentile, Moments, Rates, RunResult, Span, Stage, StageHistogram, State, WorkerResult,
 };
 pub use steady::{
     DepthFound, LatencyTarget, Steadiness, Steady, SteadyMeasure, SteadyRate, SteadySample,
+};
+pub use target::{
+    Advice, CreatePolicy, FileNames, FileOrder, FileService, Lifetime, OpenMode, Preallocate,
+    SizedFile, Targets,
 };
 pub use verify::{
     BadByte, Damage, FailedCheck, Mismatch, RunIdentity, SaveState, Verify, VerifyMethod,
@@ -40,8 +47,7 @@ pub use verify::{
 pub use verify_state::{StateError, VerifyState};
 pub use warning::{WARNING_IDS, Warning};
 pub use workload::{
-    Access, Advice, BlockSize, BlockSizes, BlockWorkload, Content, CreatePolicy, Distribution,
-    FileNames, FileOrder, FileService, Flush, Generator, HotZone, Kind, Lifetime, Mix, OpenMode,
-    PerKind, Preallocate, RangeFlush, Region, Replay, SequencerStep, Size, SizedFile, SplitEntry,
-    Targets, Workload, Zones,
+    Access, BlockSize, BlockSizes, BlockWorkload, Content, Distribution, Flush, Generator, HotZone,
+    Kind, Mix, PerKind, RangeFlush, Region, Replay, SequencerStep, Size, SplitEntry, Workload,
+    Zones,
 };

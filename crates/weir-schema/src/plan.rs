@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_units::{Bytes, BytesPerSec, Iops, Nanos, Percent, QueueDepth};
+use weir_units::{Bytes, BytesPerSec, Iops, Nanos, QueueDepth};
 
-use crate::log::{Log, TotalLog};
+use crate::log::TotalLog;
+use crate::recording::Recording;
 use crate::steady::{LatencyTarget, Steady};
 use crate::workload::{PerKind, Workload};
 
@@ -444,98 +445,6 @@ pub enum MemoryKind {
     SharedHuge,
     /// Pages of a file.
     File,
-}
-
-/// What is recorded.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
-pub struct Recording {
-    /// How often the clock is read.
-    pub timing: Timing,
-    /// Submission latency.
-    pub slat: bool,
-    /// Completion latency.
-    pub clat: bool,
-    /// Total latency.
-    pub lat: bool,
-    /// Bandwidth samples.
-    pub bandwidth: bool,
-    /// Exact squares, for a peer's standard deviation.
-    pub exact_squares: bool,
-    /// Percentiles to report.
-    pub percentiles: Vec<Percent>,
-    /// Report percentiles of slat, clat, lat.
-    pub percentiles_of_slat: bool,
-    /// As above.
-    pub percentiles_of_clat: bool,
-    /// As above.
-    pub percentiles_of_lat: bool,
-    /// Length of an interval of the series.
-    pub interval_ns: Nanos,
-    /// Length of bandwidth samples for min, max and deviation.
-    pub bandwidth_sample_ns: Nanos,
-    /// The same for IOPS samples; as long as those of bandwidth when absent.
-    #[serde(default)]
-    pub iops_sample_ns: Option<Nanos>,
-    /// Reads, writes and trims are one kind in the report.
-    pub unify_kinds: bool,
-    /// Disk counters before and after.
-    pub disk_counters: bool,
-    /// Per-operation log.
-    pub trace: Option<Trace>,
-    /// Logs of rates and latencies.
-    #[serde(default)]
-    pub logs: Vec<Log>,
-    /// File that gets the operations, so that they can be carried out again.
-    #[serde(default)]
-    pub pattern: Option<String>,
-}
-
-impl Default for Recording {
-    fn default() -> Self {
-        Self {
-            timing: Timing::EveryOperation,
-            slat: true,
-            clat: true,
-            lat: true,
-            bandwidth: true,
-            exact_squares: false,
-            percentiles: [50.0, 90.0, 99.0, 99.9].map(Percent).to_vec(),
-            percentiles_of_slat: false,
-            percentiles_of_clat: true,
-            percentiles_of_lat: false,
-            interval_ns: Nanos(100_000_000),
-            bandwidth_sample_ns: Nanos(500_000_000),
-            iops_sample_ns: None,
-            unify_kinds: false,
-            disk_counters: true,
-            trace: None,
-            logs: Vec::new(),
-            pattern: None,
-        }
-    }
-}
-
-/// How often the clock is read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Timing {
-    /// For each operation.
-    #[default]
-    EveryOperation,
-    /// Once for each batch handed over and each harvest.
-    EveryBatch,
-    /// Only at the ends of the run: no latencies.
-    EndsOnly,
-}
-
-/// A per-operation log.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Trace {
-    /// CSV file that gets a line per operation.
-    pub path: String,
 }
 
 /// What happens when an operation fails.

@@ -1,3 +1,5 @@
+//! The channels of the emulated card: what they hold, what they take, and each fault.
+
 use std::collections::BTreeMap;
 
 use weir_run::block::{Buffer, Buffers};
