@@ -6,9 +6,9 @@
 use weir_schema::{Setting, Thinktime};
 use weir_units::Nanos;
 
+use crate::conflict::Conflict;
 use crate::diagnostic::Fault;
 use crate::draft::Draft;
-use crate::finish::Conflict;
 
 /// The engine.
 const ENGINE: &str = "cpuio";

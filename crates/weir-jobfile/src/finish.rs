@@ -1,24 +1,21 @@
 //! From a finished draft to the plan's job: what options mean together.
 //!
-//! In: a draft with all its options applied. Out: the job, notes, and every conflict between
-//! options with the names of those concerned. Not here: groups and the order of jobs.
+//! In: a draft with all its options applied. Out: the job and notes. Not here: which options
+//! contradict each other ([`crate::conflict`]), groups and the order of jobs.
 
 use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_schema::{
     Access, BlockSize, BlockSizes, BlockWorkload, Bounds, Content, Distribution, EngineChoice,
     ExitAll, FileNames, Job, Kind, MinimumRate, Mix, Pacing, PerKind, Recording, Replay, Schedule,
-    ShellCommand, Size, Start, StartDelay, Targets, Timing, Word, Workload, Zones,
+    ShellCommand, Start, StartDelay, Targets, Timing, Word, Workload, Zones,
 };
 use weir_units::{Bytes, BytesPerSec, Iops, QueueDepth};
 
-use crate::diagnostic::Fault;
+use crate::conflict::{Conflict, conflicts};
 use crate::draft::{Direction, Draft, ExitWhat, Rates, ReplayDraft};
 use crate::report::Report;
-use crate::verified::{verified, verify_conflicts};
+use crate::verified::verified;
 use crate::{Door, busy};
-
-/// A conflict and the options that it is about.
-pub(crate) type Conflict = (Fault, &'static [&'static str]);
 
 /// Block size when none is given.
 const DEFAULT_BLOCK: u64 = 4096;
@@ -92,167 +89,8 @@ pub(crate) fn finish(
     })
 }
 
-fn conflicts(draft: &Draft, engine: &EngineInfo, sizes: &BlockSizes) -> Vec<Conflict> {
-    let mut found: Vec<Conflict> = Vec::new();
-    let conflict = |message: &str| Fault::new("job.conflict", message);
-    if draft.bounds.time_based && draft.bounds.runtime_ns.is_none() {
-        found.push((
-            conflict("`time_based` needs a runtime")
-                .label("how long?")
-                .help("add runtime=10s, for example")
-                .peer("fio: time_based requires a runtime/timeout setting"),
-            &["time_based"],
-        ));
-    }
-    if draft.think.pause_ns.0 == 0 && draft.think.after_ns.is_some() {
-        found.push((
-            conflict("`thinktime_iotime` without thinktime")
-                .label("how long is the pause?")
-                .peer("fio: thinktime_iotime requires thinktime to be set"),
-            &["thinktime_iotime"],
-        ));
-    }
-    if draft.exit_all_on_error && !draft.exit_all && draft.exit_what != ExitWhat::Group {
-        found.push((
-            conflict("`exitall_on_error` stops the job's group only")
-                .label("not with this")
-                .help("leave exit_what out"),
-            &["exit_what", "exitall_on_error"],
-        ));
-    }
-    rate_conflicts(&draft.rate, &mut found);
-    verify_conflicts(draft, &mut found);
-    found.extend(draft.steer.conflicts());
-    size_conflicts(draft, engine, sizes, &mut found);
-    if draft.offloaded && engine.synchronous && draft.depth.queue_depth.0 > 1 {
-        found.push((
-            conflict("a synchronous engine carries out one operation at a time")
-                .label("offloaded with a queue depth above 1")
-                .help("use libaio or io_uring, or numjobs instead of iodepth"),
-            &["io_submit_mode", "iodepth"],
-        ));
-    }
-    if draft.replay.path.is_some() && (draft.bounds.loops > 1 || draft.bounds.time_based) {
-        found.push((
-            conflict("a recorded pattern is carried out once")
-                .label("not with read_iolog")
-                .help("leave it out, or repeat the job's section"),
-            &["loops", "time_based"],
-        ));
-    }
-    if draft.zones.on && draft.zones.bytes == 0 {
-        found.push((
-            conflict("`zonemode=strided` needs a zonesize")
-                .label("how much of each zone?")
-                .peer("fio: --zonesize must be specified when using --zonemode=strided."),
-            &["zonemode"],
-        ));
-    }
-    found.extend(busy::conflict(draft));
-    found.extend(dedupe_conflict(draft));
-    found
-}
-
-/// Each block of the working set is there once before it comes again.
-fn dedupe_conflict(draft: &Draft) -> Option<Conflict> {
-    let (again, set) = (draft.content.dedupe_percent, draft.dedupe_set_percent);
-    (draft.dedupe_set && again + set > 100).then(|| {
-        let fault = Fault::new(
-            "job.conflict",
-            format!("{again}% repeated blocks leave no room for a working set of {set}%"),
-        )
-        .label("more than 100% together")
-        .peer(format!(
-            "fio: impossible to reach expected dedupe percentage {again} since {set} percentage \
-             of size is reserved to dedupe working set (those are unique pages)"
-        ));
-        (
-            fault,
-            &["dedupe_working_set_percentage", "dedupe_percentage"][..],
-        )
-    })
-}
-
-fn rate_conflicts(rate: &Rates, found: &mut Vec<Conflict>) {
-    let any = |p: &PerKind<Option<u64>>| {
-        [p.read, p.write, p.trim]
-            .into_iter()
-            .flatten()
-            .any(|n| n > 0)
-    };
-    if (any(&rate.bytes) && any(&rate.ops)) || (any(&rate.min_bytes) && any(&rate.min_ops)) {
-        found.push((
-            Fault::new(
-                "job.conflict",
-                "rates in bytes and in operations at the same time",
-            )
-            .label("one of both")
-            .peer("fio: rate and rate_iops are mutually exclusive"),
-            &["rate_iops", "rate", "rate_iops_min", "rate_min"],
-        ));
-    }
-    for (index, kind) in Kind::DATA.into_iter().enumerate() {
-        let above = |min: &PerKind<Option<u64>>, rate: &PerKind<Option<u64>>| {
-            rate.of(kind)
-                .filter(|r| *r > 0)
-                .is_some_and(|r| min.of(kind).unwrap_or(0) > r)
-        };
-        if above(&rate.min_bytes, &rate.bytes) || above(&rate.min_ops, &rate.ops) {
-            found.push((
-                Fault::new(
-                    "job.conflict",
-                    format!("the minimum rate of {}s exceeds the rate", kind.name()),
-                )
-                .label("more than the job may reach")
-                .peer(format!("fio: minimum rate exceeds rate, ddir {index}")),
-                &["rate_min", "rate_iops_min"],
-            ));
-            return;
-        }
-    }
-}
-
-fn size_conflicts(
-    draft: &Draft,
-    engine: &EngineInfo,
-    sizes: &BlockSizes,
-    found: &mut Vec<Conflict>,
-) {
-    let bounded = draft.replay.path.is_some()
-        || draft.region.size.is_some()
-        || draft.region.file_size_bytes.is_some();
-    if engine.acts_on == ActsOn::Size && !bounded {
-        found.push((
-            Fault::new("job.conflict", format!("`{}` has no size", draft.name))
-                .label(format!(
-                    "engine {} has no file to ask for its size",
-                    engine.name
-                ))
-                .help("add size=1g, for example")
-                .peer(format!("{}: you need to specify size=", draft.name)),
-            &["ioengine"],
-        ));
-    }
-    let smallest = smallest_block(draft, sizes);
-    if let Some(Size::Bytes(Bytes(size))) = draft.region.size
-        && size < smallest
-    {
-        found.push((
-            Fault::new(
-                "job.conflict",
-                format!("the size {size} is below the block size {smallest}"),
-            )
-            .label("not one block fits")
-            .peer(format!(
-                "fio: size too small, must not be less than minimum block size: {size} < {smallest}"
-            )),
-            &["size", "bs", "bsrange", "bssplit"],
-        ));
-    }
-}
-
 /// The smallest block of the kinds that occur.
-fn smallest_block(draft: &Draft, sizes: &BlockSizes) -> u64 {
+pub(crate) fn smallest_block(draft: &Draft, sizes: &BlockSizes) -> u64 {
     let mix = mix(draft);
     let kinds = Kind::DATA
         .into_iter()

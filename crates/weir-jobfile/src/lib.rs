@@ -14,6 +14,7 @@
 mod apply;
 mod busy;
 mod compile;
+mod conflict;
 mod diagnostic;
 mod draft;
 mod finish;

@@ -6,8 +6,8 @@
 use weir_schema::{Flow, LatencyTarget, Steady, SteadyMeasure, SteadyRate};
 use weir_units::{Nanos, Percent};
 
+use crate::conflict::Conflict;
 use crate::diagnostic::Fault;
-use crate::finish::Conflict;
 use crate::report::Report;
 
 const SECOND: u64 = 1_000_000_000;

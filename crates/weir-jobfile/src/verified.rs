@@ -6,9 +6,9 @@
 use weir_schema::catalogue::EngineInfo;
 use weir_schema::{Verify, VerifyMethod};
 
+use crate::conflict::Conflict;
 use crate::diagnostic::Fault;
 use crate::draft::Draft;
-use crate::finish::Conflict;
 use crate::report::Report;
 
 /// What is verified; an engine that moves no data has nothing to check.
