@@ -571,6 +571,65 @@ fn dumps_go_where_the_command_line_says() {
 }
 
 #[test]
+fn a_dump_that_cannot_be_stored_is_told() {
+    let stage = Stage::new();
+    stage.say(WRITE).code(0);
+    overwrite(&stage.path("f"), 5000, b"\x11\x22");
+    let dump = |aux| {
+        stage
+            .say(&[READ, &["--verify_dump=1", aux]].concat())
+            .code(1)
+    };
+    let missing = "none/f.4096.received";
+    dump("--aux-path=none").err(&format!(
+        "fio: r: A dump of bad data cannot be stored: {missing}"
+    ));
+    std::fs::create_dir(stage.path("aux")).unwrap();
+    let full = "aux/f.4096.received";
+    symlink("/dev/full", stage.path(full)).unwrap();
+    dump("--aux-path=aux")
+        .err(&format!("{full}: No space left on device"))
+        .err("expected data dumped as f.4096.expected");
+    assert!(
+        std::fs::symlink_metadata(stage.path(full)).is_err(),
+        "litter"
+    );
+}
+
+#[test]
+fn checks_that_were_asked_for_and_did_not_happen_are_told() {
+    let stage = Stage::new();
+    let text = "[w]\nfilename=f\nrw=write\nbs=4k\nsize=32k\nverify=crc32c\nrate_iops=,4\n\
+                runtime=300ms\n";
+    stage.file("w.fio", text);
+    stage
+        .say(&["fio", "w.fio"])
+        .code(0)
+        .err("fio: w: The time was up before everything that was written had been read back");
+    stage.say(&["run", "w.fio"]).code(0);
+    stage.say(&["run", "--strict=unverified", "w.fio"]).code(1);
+    let text = "[down]\nioengine=dma-emu\nfilename=h2c\nemu_dir=h2c\nrw=write\nbs=64k\nsize=1m\n\
+                filesize=64m\nemu_fault=flip@32m\n";
+    stage.file("j.fio", text);
+    stage
+        .say(&["fio", "j.fio"])
+        .code(0)
+        .err("fio: down: The emulated fault flip@");
+}
+
+#[test]
+fn reads_back_do_not_keep_to_a_rate() {
+    let stage = Stage::new();
+    // At one read in a hundred seconds the stage would lose its patience.
+    for engine in ["psync", "libaio"] {
+        let engine = format!("--ioengine={engine}");
+        let words = ["--do_verify=1", "--rate=41,100m", &engine];
+        let said = stage.say(&[WRITE, &words].concat()).code(0);
+        assert_eq!(issued(&said), ["8,8,0,0"]);
+    }
+}
+
+#[test]
 fn an_interrupted_job_leaves_a_state_and_just_that_is_checked_later() {
     use rustix::process::Signal;
     let stage = Stage::new();

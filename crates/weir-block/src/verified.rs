@@ -76,6 +76,11 @@ impl Verified<'_> {
         notes: &Notes,
     ) -> Result<LoopStop, Failure> {
         self.save(&stop, who, findings)?;
+        if let Some(why) = findings.lost_dump() {
+            let cause = format!("A dump of bad data cannot be stored: {why}.");
+            let remedy = "Have dumps stored in a directory that exists and has room.";
+            notes.add("dump-lost", cause, remedy);
+        }
         if let Some(first) = findings.list().into_iter().next() {
             return Err(mismatch(first, findings.operations()));
         }

@@ -22,6 +22,7 @@ pub struct Findings {
     found: Mutex<Found>,
     written: Mutex<Option<Written>>,
     failed: Mutex<Vec<OpFailure>>,
+    lost_dump: Mutex<Option<String>>,
 }
 
 /// What a worker had written when it ended.
@@ -62,6 +63,17 @@ impl Findings {
     /// The failed operations that were kept, in the order they failed.
     pub fn failed(&self) -> Vec<OpFailure> {
         lock(&self.failed).clone()
+    }
+
+    /// Notes that a dump could not be stored; the first stands for all.
+    #[cold]
+    pub(crate) fn lose_dump(&self, why: String) {
+        lock(&self.lost_dump).get_or_insert(why);
+    }
+
+    /// Which dump could not be stored, and why.
+    pub fn lost_dump(&self) -> Option<String> {
+        lock(&self.lost_dump).clone()
     }
 
     /// Counts an operation that brought bad data.

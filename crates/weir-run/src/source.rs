@@ -28,6 +28,12 @@ pub trait Source {
         false
     }
 
+    /// The operation that `next` gave last goes as soon as it can, whatever the schedule says.
+    #[inline]
+    fn is_unscheduled(&self) -> bool {
+        false
+    }
+
     /// `prepare` takes long enough to be timed and accounted.
     #[inline]
     fn prepare_is_timed(&self) -> bool {

@@ -28,6 +28,7 @@ pub const WARNING_IDS: &[&str] = &[
     "cpu-shared",
     "cpu-steal",
     "device-shared",
+    "dump-lost",
     "fault-idle",
     "few-samples",
     "generator-limited",
@@ -40,4 +41,5 @@ pub const WARNING_IDS: &[&str] = &[
     "page-cache",
     "preempted",
     "short-run",
+    "unverified",
 ];

@@ -33,7 +33,7 @@ where
         let free_since = now;
         let mut intended = now;
         if paced {
-            (now, intended) = wait_for_start(&mut state, &op, now);
+            (now, intended) = wait_for_start(&mut state, source, &op, now);
             if state.is_over(now) {
                 break;
             }
@@ -92,21 +92,26 @@ fn take_back(issued: &Counter) {
     issued.set(issued.get().saturating_sub(1));
 }
 
-/// Waits for the intended start; the instant it is then, and the intended one.
+/// Waits for the intended start of an operation that has one, and for the worker's turn; the
+/// instant it is then, and the intended one.
 #[cold]
 #[inline(never)]
-fn wait_for_start<C: RunClock, O: Operation>(
+fn wait_for_start<C: RunClock, S: Source>(
     state: &mut State<'_, C>,
-    op: &O,
+    source: &S,
+    op: &S::Op,
     now: Tick,
 ) -> (Tick, Tick) {
-    let intended = state.pacer.intended(op.kind_index(), op.length());
+    let mut intended = if S::CHECKS && source.is_unscheduled() {
+        now
+    } else {
+        state.pacer.intended(op.kind_index(), op.length())
+    };
     let mut at = if intended <= now {
         now
     } else {
         state.wait_until(intended)
     };
-    let mut intended = intended;
     while !state.is_over(at) {
         let (may_go, later) = state.begin(at);
         if may_go {

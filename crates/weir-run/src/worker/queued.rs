@@ -176,7 +176,7 @@ where
         drawn.moved = 0;
         drawn.intended = *now;
         if self.held {
-            if self.paced {
+            if self.paced && !(S::CHECKS && self.source.is_unscheduled()) {
                 drawn.intended = self.state.pacer.intended(op.kind_index(), op.length());
             }
             queue.pending = Some(slot);

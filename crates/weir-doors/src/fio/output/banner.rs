@@ -87,6 +87,9 @@ pub(crate) fn failed_workers(result: &RunResult) -> usize {
         .count()
 }
 
+/// Warnings that say that less was done than was asked for; fio has no other place for them.
+const TOLD: &[&str] = &["dump-lost", "fault-idle", "log", "unverified"];
+
 /// What went wrong with each job that failed, in weir's words and then in fio's; what clones have
 /// in common is said once. Then logs that are not whole.
 pub fn complaints(result: &RunResult) -> String {
@@ -121,7 +124,8 @@ pub fn complaints(result: &RunResult) -> String {
         }
         out.push_str(&finding(name, failure));
     }
-    for warning in result.warnings.iter().filter(|w| w.id == "log") {
+    let told = |id: &str| TOLD.contains(&id);
+    for warning in result.warnings.iter().filter(|w| told(&w.id)) {
         let job = warning
             .job
             .as_deref()

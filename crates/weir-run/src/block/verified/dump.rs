@@ -1,7 +1,9 @@
 //! Dumps: a bad interval as it was read and, unless its header is bad, as it should be, in files
 //! beside each other.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use weir_schema::FailedCheck;
 
@@ -18,14 +20,14 @@ impl Dumps {
         Self { directory }
     }
 
-    /// Stores them; the names of the files that could be written.
+    /// Stores them; the names of the files that could be written, and what became of another.
     pub(super) fn store(
         &self,
         target: &str,
         finding: &Finding,
         found: &[u8],
         wanted: &[u8],
-    ) -> Vec<String> {
+    ) -> (Vec<String>, Option<String>) {
         let base = target.rsplit('/').next().unwrap_or(target);
         let name = |what: &str| format!("{base}.{}.{what}", finding.at);
         let files = match finding.check {
@@ -34,9 +36,26 @@ impl Dumps {
             }
             _ => vec![(name("hdr_fail"), found)],
         };
-        let stored = files
-            .into_iter()
-            .filter(|(name, bytes)| std::fs::write(self.directory.join(name), bytes).is_ok());
-        stored.map(|(name, _)| name).collect()
+        let (mut stored, mut lost) = (Vec::new(), None);
+        for (name, bytes) in files {
+            let path = self.directory.join(&name);
+            match write(&path, bytes) {
+                Ok(()) => stored.push(name),
+                Err(error) => {
+                    lost.get_or_insert_with(|| format!("{}: {error}", path.display()));
+                }
+            }
+        }
+        (stored, lost)
     }
+}
+
+/// Writes a file whole, or leaves none.
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let written = File::create(path)?.write_all(bytes);
+    if written.is_err() {
+        // The error of the write says more than one of this.
+        let _ = std::fs::remove_file(path);
+    }
+    written
 }

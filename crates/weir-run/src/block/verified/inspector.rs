@@ -195,7 +195,12 @@ impl Inspector {
             let wanted = marker.rebuilt(buffer, expected, &finding);
             let from = usize::try_from(finding.at.wrapping_sub(expected.offset)).unwrap_or(0);
             let end = (from + finding.length as usize).min(buffer.len());
-            dumps.store(&target, &finding, &buffer[from.min(end)..end], &wanted)
+            let found = &buffer[from.min(end)..end];
+            let (stored, lost) = dumps.store(&target, &finding, found, &wanted);
+            if let Some(why) = lost {
+                self.findings().lose_dump(why);
+            }
+            stored
         });
         Mismatch {
             method: self.method,

@@ -336,6 +336,10 @@ impl Source for VerifiedSource {
     fn is_waiting(&self) -> bool {
         !self.over
     }
+
+    fn is_unscheduled(&self) -> bool {
+        self.phase != Phase::Own
+    }
 }
 
 impl Drop for VerifiedSource {
