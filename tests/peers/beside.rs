@@ -1,6 +1,7 @@
 //! The same words to fio and to weir, each in a directory of its own, and what both said.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use serde_json::Value;
 
@@ -64,16 +65,24 @@ fn stage(case: &Case) -> Stage {
     for (name, text) in &case.files {
         stage.file(name, text);
     }
+    lay_card(&stage);
     stage
+}
+
+/// The emulated card of the examples: one memory behind eight channels.
+pub(crate) fn lay_card(stage: &Stage) {
+    stage.sparse("card", 64 << 20);
+    for i in 0..4 {
+        for way in ["h2c", "c2h"] {
+            symlink("card", stage.path(&format!("ch_{way}_{i}"))).unwrap();
+        }
+    }
 }
 
 fn say(stage: &Stage, tool: &[&str], first: &[&str], case: &Case) -> Said {
     let mut command = stage.command(tool[0]);
     command.args(&tool[1..]).args(first).args(&case.words);
-    command
-        .env("SOME", "96k")
-        .env("DIR", stage.path(""))
-        .env("SZ", "2m");
+    command.env("SOME", "96k").env("DIR", ".").env("SZ", "2m");
     said(command)
 }
 

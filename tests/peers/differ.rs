@@ -39,7 +39,7 @@ pub(crate) struct Difference {
     pub(crate) topic: Topic,
     pub(crate) theirs: String,
     pub(crate) ours: String,
-    /// Everything that weir told on standard error.
+    /// Everything that weir told.
     pub(crate) told: String,
 }
 
@@ -59,7 +59,7 @@ impl std::fmt::Display for Difference {
 pub(crate) fn differences(case: &Case, theirs: &Seen, ours: &Seen) -> Vec<Difference> {
     let mut found = Found {
         list: Vec::new(),
-        told: ours.said.err.clone(),
+        told: format!("{}{}", ours.said.err, ours.said.out),
     };
     match (theirs.accepted, ours.accepted) {
         (true, false) => found.add(Topic::Refused, &theirs.said.err, &ours.said.err),
@@ -139,7 +139,8 @@ impl Found {
 
     fn documents(&mut self, case: &Case, theirs: &Value, ours: &Value) {
         let global = |report: &Value| options(&report["global options"]);
-        self.given(&global(theirs), &global(ours));
+        self.given(case, &global(theirs), &global(ours));
+        let everywhere = global(ours);
         let (their_jobs, our_jobs) = (jobs(theirs), jobs(ours));
         let names = |jobs: &[Value]| {
             let name = |j: &Value| format!("{} {} {}", j["jobname"], j["groupid"], j["error"]);
@@ -152,10 +153,13 @@ impl Found {
         }
         for (theirs, ours) in their_jobs.iter().zip(&our_jobs) {
             self.given(
+                case,
                 &options(&theirs["job options"]),
                 &options(&ours["job options"]),
             );
-            self.counts(case, theirs, ours);
+            if !bounded_by_time(&everywhere, ours) {
+                self.counts(case, theirs, ours);
+            }
             self.keys(theirs, ours);
         }
         let top = |report: &Value| {
@@ -166,10 +170,17 @@ impl Found {
     }
 
     /// Options as the document repeats them; fio leaves out those that stand without a value.
-    fn given(&mut self, theirs: &BTreeMap<String, String>, ours: &BTreeMap<String, String>) {
+    fn given(
+        &mut self,
+        case: &Case,
+        theirs: &BTreeMap<String, String>,
+        ours: &BTreeMap<String, String>,
+    ) {
         for (key, value) in theirs {
             let ours = ours.get(key);
-            if ours != Some(value) {
+            // Given with and without a value, the last one counts.
+            let bare = ours.is_some_and(|v| v == "1") && case.has_bare(key);
+            if ours != Some(value) && !bare {
                 self.add(
                     Topic::Options,
                     &format!("{key}={value}"),
@@ -178,7 +189,7 @@ impl Found {
             }
         }
         for (key, value) in ours.iter().filter(|(k, _)| !theirs.contains_key(*k)) {
-            if !(value == "1" && crate::generate::is_flag(key)) {
+            if !(value == "1" && case.has_bare(key)) {
                 self.add(Topic::Options, "", &format!("{key}={value}"));
             }
         }
@@ -235,6 +246,11 @@ impl Found {
             self.add(Topic::Keys, &format!("{missing:?}"), &format!("{extra:?}"));
         }
     }
+}
+
+/// Whether a job ends with its time, and not with its bytes.
+fn bounded_by_time(global: &BTreeMap<String, String>, job: &Value) -> bool {
+    global.contains_key("time_based") || options(&job["job options"]).contains_key("time_based")
 }
 
 fn jobs(report: &Value) -> Vec<Value> {
@@ -344,6 +360,17 @@ impl Case {
     /// Everything that its files say.
     pub(crate) fn text(&self) -> String {
         self.files.iter().map(|(_, text)| text.as_str()).collect()
+    }
+
+    /// Whether an option stands without a value, in a file or among the words.
+    fn has_bare(&self, option: &str) -> bool {
+        let text = self.text();
+        let lines = text
+            .lines()
+            .filter_map(|line| line.split([';', '#']).next());
+        let words = self.words.iter().map(|word| word.trim_start_matches('-'));
+        let bare = |word: &str| weir_jobfile::find_option(word).is_some_and(|r| r.name == option);
+        lines.map(str::trim).chain(words).any(bare)
     }
 
     /// Whether an option stands in one of its files.

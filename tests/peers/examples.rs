@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::symlink;
 
-use crate::stage::{Said, Stage, root, said};
+use crate::beside::{Case, Kind, lay_card, no_fio};
+use crate::generated::unlisted;
+use crate::stage::{Said, Stage, root, said, skip};
 
 /// Files that run, with words that make them short.
 const RUN: &[(&str, &[&str])] = &[
@@ -34,15 +35,9 @@ const RUN: &[(&str, &[&str])] = &[
 /// Files that are refused, and what the refusal names.
 const REFUSED: &[(&str, &[&str])] = &[];
 
-/// The emulated card of the examples: one memory behind eight channels.
 fn card() -> Stage {
     let stage = Stage::new();
-    stage.sparse("card", 64 << 20);
-    for i in 0..4 {
-        for way in ["h2c", "c2h"] {
-            symlink("card", stage.path(&format!("ch_{way}_{i}"))).unwrap();
-        }
-    }
+    lay_card(&stage);
     stage
 }
 
@@ -190,4 +185,40 @@ fn a_minimum_rate_that_is_not_met_fails_the_job() {
         said.err.contains("w1: ") && said.err.contains("1048576"),
         "{said}"
     );
+}
+
+#[test]
+fn fio_and_weir_make_the_same_of_every_example() {
+    if let Some(reason) = no_fio() {
+        return skip("fio_and_weir_make_the_same_of_every_example", &reason);
+    }
+    let read = |name: &str| fs::read_to_string(root().join("examples/fio").join(name)).unwrap();
+    let case = |number: usize, name: &str| Case {
+        seed: 0,
+        number: number as u64,
+        kind: Kind::Run,
+        files: [name, "common.inc"]
+            .map(|name| (name.to_owned(), read(name)))
+            .to_vec(),
+        words: vec![name.to_owned()],
+    };
+    let names: Vec<&str> = RUN.iter().map(|entry| entry.0).collect();
+    let failed = std::thread::scope(|scope| {
+        let compare = |(number, name): (usize, &&'static str)| {
+            let name = *name;
+            scope.spawn(move || (name, unlisted(&case(number, name))))
+        };
+        let running: Vec<_> = names.iter().enumerate().map(compare).collect();
+        let found = running.into_iter().map(|thread| thread.join().unwrap());
+        found
+            .filter(|(_, found)| !found.is_empty())
+            .collect::<Vec<_>>()
+    });
+    for (name, found) in &failed {
+        println!("==== {name}");
+        for difference in found {
+            println!("{difference}");
+        }
+    }
+    assert!(failed.is_empty());
 }

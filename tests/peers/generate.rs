@@ -1,7 +1,7 @@
 //! Job files and command lines at random, by the grammar of the language.
 
 use crate::beside::{Case, Kind};
-use crate::grammar::{OPTIONS, Takes, line, odd_line, option};
+use crate::grammar::{OPTIONS, line, odd_line, option};
 use crate::random::Random;
 
 /// Options that say how a job is placed among others, or that need each other.
@@ -217,11 +217,4 @@ impl Writer<'_> {
             self.push(unknown.to_owned());
         }
     }
-}
-
-/// Whether an option stands alone.
-pub(crate) fn is_flag(name: &str) -> bool {
-    OPTIONS
-        .iter()
-        .any(|o| o.names.contains(&name) && matches!(o.takes, Takes::Flag))
 }

@@ -219,7 +219,8 @@ impl Ready {
                 // Each pass over the region is checked before the next begins.
                 once.min(region)
             } else {
-                once.saturating_mul(passes)
+                // `loops` are passes over the region; `io_size` may ask for more of them.
+                once.min(region).saturating_mul(passes).max(once)
             },
             operations: bounds.operations.unwrap_or(u64::MAX),
         }

@@ -57,6 +57,9 @@ impl Mapping {
         let offset = extent.start / page * page;
         let length = usize::try_from(extent.start + extent.length - offset)
             .map_err(|_| io::Error::from(Errno::NOMEM))?;
+        // The kernel gives a mapping of /dev/zero memory of its own, which begins at 0: a page
+        // behind its length is a SIGBUS.
+        let origin = if is_zero_device(target)? { 0 } else { offset };
         let mut access = ProtFlags::READ;
         access.set(ProtFlags::WRITE, target.is_writable);
         // SAFETY: without MAP_FIXED a new mapping replaces nothing; the memory is only copied
@@ -68,7 +71,7 @@ impl Mapping {
                 access,
                 MapFlags::SHARED,
                 &target.file,
-                offset,
+                origin,
             )
         };
         let start = NonNull::new(mapped?.cast()).ok_or(Errno::NOMEM)?;
@@ -104,6 +107,16 @@ impl Drop for Mapping {
         let result = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
         debug_assert!(result.is_ok(), "unmapping a whole mapping cannot fail");
     }
+}
+
+fn is_zero_device(target: &Target) -> io::Result<bool> {
+    let status = rustix::fs::fstat(&target.file)?;
+    let is_character = rustix::fs::FileType::from_raw_mode(status.st_mode).is_char_device();
+    let device = (
+        rustix::fs::major(status.st_rdev),
+        rustix::fs::minor(status.st_rdev),
+    );
+    Ok(is_character && device == (1, 5))
 }
 
 /// Copies from and to mappings.

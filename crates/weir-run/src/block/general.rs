@@ -142,7 +142,10 @@ impl Source for GeneralSource {
         if let Some(script) = &mut self.script {
             return script.next(self.buffers.at(slot));
         }
-        if let Some(flush) = self.flushes.due() {
+        // What was written is flushed before the next operation: after the last one only an end
+        // of the job that asks for it flushes.
+        let over = self.bytes_left < self.smallest || self.operations_left == 0;
+        if !over && let Some(flush) = self.flushes.due() {
             return Some(flush);
         }
         let op = self.data(slot)?;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use weir_schema::{BlockWorkload, Failure, Finding, Job, Kind, Plan, RunResult, Workload};
 
-use super::entry::{Formats, members};
+use super::entry::{Formats, all_members};
 use super::mismatch::mismatches;
 use super::numbers::{Unit, scaled};
 use super::{Options, errno_of, strerror, verror, version_text};
@@ -78,13 +78,10 @@ fn direction(plan: &Plan, job: &Job, work: &BlockWorkload) -> String {
     format!("{}{word}", if work.access.random { "rand" } else { "" })
 }
 
-/// Workers that failed; a job that failed before it had any counts as one.
+/// Workers that failed; of a job that failed before it had any, all of its clones.
 pub(crate) fn failed_workers(result: &RunResult) -> usize {
-    result
-        .jobs()
-        .flat_map(members)
-        .filter(|(_, failure)| failure.is_some())
-        .count()
+    let members = all_members(result);
+    members.iter().filter(|(.., f)| f.is_some()).count()
 }
 
 /// Warnings that say that less was done than was asked for; fio has no other place for them.
@@ -101,9 +98,7 @@ pub fn complaints(result: &RunResult) -> String {
             out.extend(worker.told.iter().map(|failed| finding(&job.name, failed)));
         }
     }
-    let jobs = result.jobs();
-    let failed = jobs.flat_map(|j| members(j).into_iter().map(move |m| (&j.name, m.1)));
-    for (name, failure) in failed {
+    for (name, _, failure) in all_members(result) {
         let Some(failure) = failure else { continue };
         if !said.insert((name, &failure.message)) {
             continue;
@@ -172,7 +167,7 @@ fn finding(name: &str, failure: &Failure) -> String {
 /// One line for each worker that failed.
 pub fn failures(result: &RunResult) -> String {
     let mut out = String::new();
-    for (worker, failure) in result.jobs().flat_map(members) {
+    for (_, worker, failure) in all_members(result) {
         if let Some(failure) = failure {
             let pid = worker.thread_id.unwrap_or(0);
             push!(

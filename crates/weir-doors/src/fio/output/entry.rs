@@ -110,7 +110,7 @@ impl<'a> Entry<'a> {
     }
 
     pub(super) fn goes_on(&self) -> bool {
-        let errors = &self.job.errors;
+        let errors = &self.last.errors;
         let go_on = errors.go_on;
         go_on.read || go_on.write || go_on.trim || errors.go_on_mismatch
     }
@@ -131,7 +131,12 @@ impl<'a> Entry<'a> {
     }
 
     pub(super) fn percentile_list(&self) -> Vec<f64> {
-        self.job.recording.percentiles.iter().map(|p| p.0).collect()
+        self.last
+            .recording
+            .percentiles
+            .iter()
+            .map(|p| p.0)
+            .collect()
     }
 
     /// The total latency of all data kinds together.
@@ -207,7 +212,7 @@ pub(super) fn entries(result: &RunResult) -> Vec<Entry<'_>> {
             .zip(&done.jobs)
             .filter(|(job, _)| !job.hidden);
         for (job, outcome) in shown {
-            for (worker, failure) in members(outcome) {
+            for (worker, failure) in members(job, outcome) {
                 if !(job.merge && open) {
                     entries.push(Entry::start(result, group, job));
                 }
@@ -221,11 +226,21 @@ pub(super) fn entries(result: &RunResult) -> Vec<Entry<'_>> {
     entries
 }
 
-/// The workers of a job, each with its failure; a job that got no worker counts as one.
-pub(super) fn members(job: &JobResult) -> Vec<(&WorkerResult, Option<&Failure>)> {
+/// All workers, each with its job's name and its failure.
+pub(super) fn all_members(result: &RunResult) -> Vec<(&str, &WorkerResult, Option<&Failure>)> {
+    let jobs = result.plan.jobs().zip(result.jobs());
+    jobs.flat_map(|((_, planned), job)| {
+        let named = |(worker, failure)| (job.name.as_str(), worker, failure);
+        members(planned, job).into_iter().map(named)
+    })
+    .collect()
+}
+
+/// The workers of a job, each with its failure; those that a job did not get have its failure.
+fn members<'a>(planned: &Job, job: &'a JobResult) -> Vec<(&'a WorkerResult, Option<&'a Failure>)> {
     static NONE: LazyLock<WorkerResult> = LazyLock::new(WorkerResult::default);
     if job.workers.is_empty() {
-        return vec![(&NONE, job.failure.as_ref())];
+        return vec![(&NONE, job.failure.as_ref()); planned.clones.max(1) as usize];
     }
     let blamed = job.workers.iter().any(|w| w.failure.is_some());
     let whole = job.failure.as_ref().filter(|_| !blamed);

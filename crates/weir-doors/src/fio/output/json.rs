@@ -144,7 +144,7 @@ fn direction(
     total: Option<Total>,
     bins: bool,
 ) -> Map<String, Value> {
-    let recording = &entry.job.recording;
+    let recording = &entry.last.recording;
     let seconds = figures.runtime_ns as f64 / 1e9;
     let mut out = Map::new();
     put(&mut out, "io_bytes", figures.bytes);
@@ -165,9 +165,21 @@ fn direction(
     put(&mut out, "short_ios", figures.short);
     put(&mut out, "drop_ios", figures.dropped);
     for (key, histogram, wanted) in [
-        ("slat_ns", &figures.slat, recording.percentiles_of_slat),
-        ("clat_ns", &figures.clat, recording.percentiles_of_clat),
-        ("lat_ns", &figures.lat, recording.percentiles_of_lat),
+        (
+            "slat_ns",
+            &figures.slat,
+            recording.percentiles_of_slat && recording.slat,
+        ),
+        (
+            "clat_ns",
+            &figures.clat,
+            recording.percentiles_of_clat && recording.clat,
+        ),
+        (
+            "lat_ns",
+            &figures.lat,
+            recording.percentiles_of_lat && recording.lat,
+        ),
     ] {
         put(
             &mut out,
@@ -235,7 +247,7 @@ fn latency(
 }
 
 fn sync(entry: &Entry<'_>, bins: bool) -> Map<String, Value> {
-    let recording = &entry.job.recording;
+    let recording = &entry.last.recording;
     let figures = &entry.kinds[Kind::Sync.index()];
     let wanted = recording.percentiles_of_lat
         || recording.percentiles_of_clat

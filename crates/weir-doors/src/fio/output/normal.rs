@@ -117,11 +117,23 @@ fn push_latency(out: &mut String, label: &str, histogram: Option<&Histogram>) {
 }
 
 fn push_percentiles_of(out: &mut String, entry: &Entry<'_>, figures: &Figures) {
-    let recording = &entry.job.recording;
+    let recording = &entry.last.recording;
     for (wanted, label, histogram) in [
-        (recording.percentiles_of_slat, "slat", &figures.slat),
-        (recording.percentiles_of_clat, "clat", &figures.clat),
-        (recording.percentiles_of_lat, "lat", &figures.lat),
+        (
+            recording.percentiles_of_slat && recording.slat,
+            "slat",
+            &figures.slat,
+        ),
+        (
+            recording.percentiles_of_clat && recording.clat,
+            "clat",
+            &figures.clat,
+        ),
+        (
+            recording.percentiles_of_lat && recording.lat,
+            "lat",
+            &figures.lat,
+        ),
     ] {
         if let Some(histogram) = histogram.as_ref().filter(|_| wanted) {
             push_percentiles(out, label, histogram, &entry.percentile_list());
@@ -302,7 +314,9 @@ fn push_rest(out: &mut String, entry: &Entry<'_>) {
             strerror(errors.code)
         );
     }
-    push_latency_target(out, entry);
+    if entry.started {
+        push_latency_target(out, entry);
+    }
     push_steady(out, entry);
 }
 

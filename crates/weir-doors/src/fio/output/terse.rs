@@ -171,7 +171,7 @@ fn push_latency(out: &mut String, histogram: Option<&Histogram>) {
 
 /// Of the total latency where its percentiles were asked for, else of the completion latency.
 fn push_percentiles(out: &mut String, entry: &Entry<'_>, figures: &Figures) {
-    let recording = &entry.job.recording;
+    let recording = &entry.last.recording;
     let histogram = if recording.percentiles_of_lat {
         figures.lat.as_ref()
     } else {
