@@ -6,6 +6,7 @@
     reason = "tests"
 )]
 
+mod acceptance;
 mod card;
 mod dma;
 mod engines;

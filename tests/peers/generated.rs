@@ -1,7 +1,7 @@
 //! Job files at random: fio and weir make the same of them.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::allowed;
 use crate::beside::{Case, Kind, both, no_fio};
@@ -28,21 +28,15 @@ pub(crate) fn unlisted(case: &Case) -> Vec<Difference> {
     found
 }
 
-fn compare(kind: Kind, count: u64) {
-    let seed = number("WEIR_SEED", 1);
-    let first = number("WEIR_FIRST", 0);
-    let next = AtomicU64::new(first);
+/// Compares cases, some at a time, and gives those in which something differs.
+pub(crate) fn differing(cases: &[Case]) -> Vec<(&Case, Vec<Difference>)> {
+    let next = AtomicUsize::new(0);
     let failed = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= first + count {
-                        break;
-                    }
-                    let case = case(seed, number, kind);
-                    let found = unlisted(&case);
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let found = unlisted(case);
                     if !found.is_empty() {
                         failed.lock().unwrap().push((case, found));
                     }
@@ -52,6 +46,16 @@ fn compare(kind: Kind, count: u64) {
     });
     let mut failed = failed.into_inner().unwrap();
     failed.sort_by_key(|(case, _)| case.number);
+    failed
+}
+
+fn compare(kind: Kind, count: u64) {
+    let seed = number("WEIR_SEED", 1);
+    let first = number("WEIR_FIRST", 0);
+    let cases: Vec<Case> = (first..first + count)
+        .map(|n| case(seed, n, kind))
+        .collect();
+    let failed = differing(&cases);
     println!(
         "{kind:?}: {count} cases from seed {seed}, {} differ",
         failed.len()

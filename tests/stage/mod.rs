@@ -13,12 +13,13 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// The program under test.
 pub(crate) const WEIR: &str = env!("CARGO_BIN_EXE_weir");
@@ -227,6 +228,8 @@ pub(crate) struct Running {
 impl Running {
     pub(crate) fn start(mut command: Command) -> Self {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        // A group of its own: fio's workers are processes, and hold the streams open.
+        command.process_group(0);
         let mut child = command
             .spawn()
             .unwrap_or_else(|e| panic!("{command:?}: {e}"));
@@ -251,7 +254,7 @@ impl Running {
                 break status;
             }
             if begin.elapsed() > PATIENCE {
-                self.child.kill().unwrap();
+                kill_process_group(Pid::from_child(&self.child), Signal::KILL).unwrap();
                 self.child.wait().unwrap();
                 panic!("it did not end: {}", self.err.join().unwrap());
             }
