@@ -160,7 +160,11 @@ fn case_03_a_verified_card_has_five_groups() {
 fn checks_alone() -> String {
     let text = fs::read_to_string(example("xdma_4-ch_4-1M_verify.fio")).unwrap();
     let lines = text.lines().filter(|line| !line.starts_with("wait_for"));
-    lines.map(|line| format!("{line}\n")).collect()
+    lines.collect::<Vec<_>>().join(
+        "
+",
+    ) + "
+"
 }
 
 fn damage(stage: &Stage, at: usize) {
@@ -203,7 +207,7 @@ fn case_04_damage_is_named_dumped_and_counted() {
         .collect();
     assert_eq!(differing, [5000, 5001, 5002, 5003]);
     for quarter in 1..4 {
-        damage(&stage, (quarter * 16 << 20) + 5000);
+        damage(&stage, quarter * (16 << 20) + 5000);
     }
     weir(&stage, &words).code(4);
 }
@@ -425,6 +429,13 @@ fn keys(value: &Value) -> Vec<&str> {
         .collect()
 }
 
+const OF_JOBS: &str = "jobname groupid error eta elapsed read write trim sync job_runtime usr_cpu \
+    sys_cpu ctx majf minf iodepth_level iodepth_submit iodepth_complete latency_ns \
+    latency_us latency_ms latency_depth latency_target latency_percentile latency_window";
+const OF_KINDS: &str = "io_bytes io_kbytes bw_bytes bw iops runtime total_ios short_ios drop_ios slat_ns \
+    clat_ns lat_ns bw_min bw_max bw_agg bw_mean bw_dev bw_samples iops_min iops_max \
+    iops_mean iops_stddev iops_samples";
+
 #[test]
 fn case_14_json_stands_alone_and_has_every_key() {
     let stage = card();
@@ -446,61 +457,10 @@ fn case_14_json_stands_alone_and_has_every_key() {
         "{:?}",
         keys(&report)
     );
-    for key in [
-        "jobname",
-        "groupid",
-        "error",
-        "eta",
-        "elapsed",
-        "job options",
-        "read",
-        "write",
-        "trim",
-        "sync",
-        "job_runtime",
-        "usr_cpu",
-        "sys_cpu",
-        "ctx",
-        "majf",
-        "minf",
-        "iodepth_level",
-        "iodepth_submit",
-        "iodepth_complete",
-        "latency_ns",
-        "latency_us",
-        "latency_ms",
-        "latency_depth",
-        "latency_target",
-        "latency_percentile",
-        "latency_window",
-    ] {
+    for key in OF_JOBS.split(' ').chain(["job options"]) {
         assert!(!report["jobs"][0][key].is_null(), "{key}");
     }
-    for key in [
-        "io_bytes",
-        "io_kbytes",
-        "bw_bytes",
-        "bw",
-        "iops",
-        "runtime",
-        "total_ios",
-        "short_ios",
-        "drop_ios",
-        "slat_ns",
-        "clat_ns",
-        "lat_ns",
-        "bw_min",
-        "bw_max",
-        "bw_agg",
-        "bw_mean",
-        "bw_dev",
-        "bw_samples",
-        "iops_min",
-        "iops_max",
-        "iops_mean",
-        "iops_stddev",
-        "iops_samples",
-    ] {
+    for key in OF_KINDS.split(' ') {
         assert!(!report["jobs"][0]["write"][key].is_null(), "write/{key}");
     }
     fs::remove_file(stage.path("ch_h2c_2")).unwrap();
