@@ -618,6 +618,48 @@ fn checks_that_were_asked_for_and_did_not_happen_are_told() {
 }
 
 #[test]
+fn what_cannot_be_verified_is_said_in_few_words() {
+    let stage = Stage::new();
+    stage.say(&[WRITE, &["--numjobs=2"]].concat()).code(1).err(
+        "error: w: its clones 0 and 1 write and verify the same part of f: give them \
+              offset_increment=32768, or ",
+    );
+    stage
+        .say(&[WRITE, &["--numjobs=2", "--offset_increment=4k"]].concat())
+        .code(1)
+        .err(
+            "error: w: its clones 0 and 1 write and verify the same part of f: make \
+              offset_increment at least 32768,",
+        );
+    let trim = [
+        "fio",
+        "--name=t",
+        "--filename=f",
+        "--rw=trim",
+        "--size=32k",
+        "--verify=md5",
+    ];
+    stage
+        .say(&trim)
+        .code(0)
+        .err("a job that only trims brings no data: nothing is verified");
+    stage
+        .say(&[WRITE, &["--verify_interval=1k"]].concat())
+        .code(0);
+    stage.say(READ).code(1).err(
+        "Damage: other interval, the block was written with an interval of 1024 bytes, this job \
+         checks 4096\n",
+    );
+    let text = "[down]\nioengine=dma-emu\nfilename=h2c\nemu_dir=h2c\nrw=write\nbs=64k\nsize=1m\n\
+                filesize=64m\nverify=crc32c\n";
+    stage.file("j.fio", text);
+    stage
+        .say(&["fio", "j.fio"])
+        .code(1)
+        .err("device h2c does not accept reads (wrong direction?)");
+}
+
+#[test]
 fn reads_back_do_not_keep_to_a_rate() {
     let stage = Stage::new();
     // At one read in a hundred seconds the stage would lose its patience.

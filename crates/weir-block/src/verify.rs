@@ -24,28 +24,28 @@ fn refused(message: String) -> Failure {
 /// What a job's own words show to be wrong.
 pub(crate) fn check(context: &JobContext<'_>, workload: &BlockWorkload) -> Option<Failure> {
     let verify = workload.verify.as_ref()?;
-    let name = &context.job.name;
     let Some(length) = interval(workload) else {
-        return Some(refused(format!(
-            "{name}: blocks of any length have no common place for headers"
-        )));
+        return Some(refused(
+            "blocks of any length have no common place for headers".to_owned(),
+        ));
     };
     if verify.method.has_header() && length < SHORTEST {
         return Some(refused(format!(
-            "{name}: a header every {length} bytes leaves no room for data: verify_interval and \
+            "a header every {length} bytes leaves no room for data: verify_interval and \
              the block sizes need a common divisor of at least {SHORTEST}"
         )));
     }
     if verify.only && verify.backlog > 0 {
-        return Some(refused(format!(
-            "{name}: a backlog is of writes, and only checks were asked for"
-        )));
+        return Some(refused(
+            "a backlog is of writes, and only checks were asked for".to_owned(),
+        ));
     }
     if verify.load_state && !verify.only && workload.carries_out(Kind::Write) {
-        return Some(refused(format!(
-            "{name}: a state says what an earlier run wrote, and this job writes anew: it goes with \
+        return Some(refused(
+            "a state says what an earlier run wrote, and this job writes anew: it goes with \
              verify_only, or with a job that reads"
-        )));
+                .to_owned(),
+        ));
     }
     if verify.load_state {
         let mut workers = 0..context.job.clones;
@@ -58,16 +58,17 @@ pub(crate) fn check(context: &JobContext<'_>, workload: &BlockWorkload) -> Optio
         }
     }
     if moves_pattern(workload, verify) {
-        return Some(refused(format!(
-            "{name}: a pattern without headers begins anew with each block: blocks that overlap \
+        return Some(refused(
+            "a pattern without headers begins anew with each block: blocks that overlap \
              and differ in size cannot be checked (give one block size)"
-        )));
+                .to_owned(),
+        ));
     }
     let unfit = match verify.method {
         VerifyMethod::Null => None,
         _ => Marker::new(verify, length, 1, None).err(),
     };
-    unfit.map(|unfit| refused(format!("{name}: {unfit}")))
+    unfit.map(|unfit| refused(unfit.to_string()))
 }
 
 /// Where a pattern begins cannot be known from what is left of overlapping blocks.
@@ -108,21 +109,34 @@ pub(crate) fn check_together(contexts: &[JobContext<'_>]) -> Vec<(u32, Failure)>
 }
 
 fn conflict(earlier: &Claim<'_>, later: &Claim<'_>) -> Failure {
-    let (path, name) = (later.path.display(), &later.context.job.name);
+    let path = later.path.display();
     let message = if earlier.context.index == later.context.index {
         format!(
-            "{name}: its clones {} and {} write and verify the same part of {path}: give them \
-             offset_increment, or files of their own",
-            earlier.clone, later.clone
+            "its clones {} and {} write and verify the same part of {path}: {}, or give \
+             them files of their own",
+            earlier.clone,
+            later.clone,
+            parting(later)
         )
     } else {
         format!(
-            "{name}: it writes and verifies a part of {path} that {} writes and verifies at the \
+            "it writes and verifies a part of {path} that {} writes and verifies at the \
              same time: order them with stonewall or wait_for, or part them with offset",
             earlier.context.job.name
         )
     };
     refused(message)
+}
+
+/// How clones come to parts of their own.
+fn parting(claim: &Claim<'_>) -> String {
+    let length = claim.extent.length;
+    match &claim.context.job.workload {
+        Workload::Block(workload) if workload.region.offset_step.is_some() => {
+            format!("make offset_increment at least {length}, the bytes of each")
+        }
+        _ => format!("give them offset_increment={length}"),
+    }
 }
 
 fn overlap(a: Extent, b: Extent) -> bool {

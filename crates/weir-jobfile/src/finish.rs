@@ -40,7 +40,7 @@ pub(crate) fn finish(
     let pacing = pacing(&draft);
     let recording = recording(&draft, engine);
     let exit_all = exit_all(&draft);
-    let verify = verified(&draft, engine, report);
+    let verify = verified(&draft, (engine, &mix), report);
     let content = content(&draft);
     draft.steer.note_idle(&draft.name, report);
     let (min_ns, max_ns) = draft.delay;

@@ -4,7 +4,7 @@
 //! block sizes, which is looked at before the run.
 
 use weir_schema::catalogue::EngineInfo;
-use weir_schema::{Verify, VerifyMethod};
+use weir_schema::{Kind, Mix, Verify, VerifyMethod};
 
 use crate::conflict::Conflict;
 use crate::diagnostic::Fault;
@@ -12,12 +12,20 @@ use crate::draft::Draft;
 use crate::report::Report;
 
 /// What is verified; an engine that moves no data has nothing to check.
-pub(crate) fn verified(draft: &Draft, engine: &EngineInfo, report: &mut Report) -> Option<Verify> {
+pub(crate) fn verified(
+    draft: &Draft,
+    (engine, mix): (&EngineInfo, &Mix),
+    report: &mut Report,
+) -> Option<Verify> {
     if draft.verifies && engine.moves_no_data() {
         report.note(format!(
             "engine {} moves no data: nothing is verified",
             engine.name
         ));
+    }
+    let only_trims = !mix.has(Kind::Read) && !mix.has(Kind::Write);
+    if draft.verifies && only_trims && !engine.moves_no_data() {
+        report.note("a job that only trims brings no data: nothing is verified".to_owned());
     }
     let verify = &draft.verify;
     if draft.verifies && verify.peer_rules && verify.method == VerifyMethod::Sha512 {

@@ -330,8 +330,15 @@ pub enum Damage {
         /// Bits that differ.
         bits: u32,
     },
-    /// Something that was not written with this method and interval.
+    /// Something that was not written with this method.
     Foreign,
+    /// A good block with headers at another interval than the job checks.
+    OtherInterval {
+        /// The interval it was written with.
+        written_bytes: Bytes,
+        /// The interval that the job checks.
+        checked_bytes: Bytes,
+    },
     /// The bytes differ without a pattern to it.
     Garbled {
         /// First byte, within the interval, that differs, where what was written is known.
@@ -364,6 +371,13 @@ impl Damage {
                 format!("bit flip, {bits} bit{s} from byte {} on", at_bytes.0)
             }
             Self::Foreign => "foreign, no verified write of this method".to_owned(),
+            Self::OtherInterval {
+                written_bytes: Bytes(written),
+                checked_bytes: Bytes(checked),
+            } => format!(
+                "other interval, the block was written with an interval of {written} bytes, this \
+                 job checks {checked}"
+            ),
             Self::Garbled { at_bytes: None } => "garbled".to_owned(),
             Self::Garbled { at_bytes: Some(at) } => format!("garbled, from byte {} on", at.0),
         }

@@ -197,8 +197,11 @@ pub(crate) fn survey(
             }];
         }
         if names.is_empty() {
-            let message = format!("{}: no file or device is named", job.name);
-            return Err(failure("plan", Some(libc::EINVAL), message));
+            return Err(failure(
+                "plan",
+                Some(libc::EINVAL),
+                "no file or device is named",
+            ));
         }
         let count = names.len() as u64;
         let mut parts = Vec::with_capacity(names.len());

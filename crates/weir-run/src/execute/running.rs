@@ -284,7 +284,7 @@ impl RunningJob {
                 let (state, failure) = judge(outcome.stop, asked, |at| Target {
                     name: self.prepared.target_name(worker.clone, at.target),
                     remark: worker
-                        .is_untouched()
+                        .is_untouched_by(at.kind)
                         .then(|| self.prepared.explain(worker.clone, at))
                         .flatten(),
                 });
@@ -420,9 +420,10 @@ impl RunningJob {
 }
 
 impl Worker {
-    /// No operation has come to a good end yet.
-    fn is_untouched(&self) -> bool {
-        self.live.kinds.iter().all(|k| k.completed.get() == 0)
+    /// No operation of this kind has come to a good end yet.
+    fn is_untouched_by(&self, kind: usize) -> bool {
+        let live = self.live.kinds.get(kind);
+        live.is_none_or(|k| k.completed.get() == 0)
     }
 
     /// Asks it alone to end.

@@ -108,7 +108,13 @@ impl<'a> Case<'a> {
     /// The header is good, so that the block tells whose it is.
     fn data_damage(&self) -> Damage {
         let like = self.like();
-        if (self.header.method, self.header.length) != (like.method, like.length) {
+        if self.header.length != like.length {
+            return Damage::OtherInterval {
+                written_bytes: Bytes(self.header.length.into()),
+                checked_bytes: Bytes(like.length.into()),
+            };
+        }
+        if self.header.method != like.method {
             return Damage::Foreign;
         }
         if self.header.offset != self.place.at {
