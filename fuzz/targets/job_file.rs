@@ -118,7 +118,8 @@ fn word(text: &str, argument: usize) -> CommandWord {
 fn show_and_compile_again(request: &Request, compiled: &Compiled, memory: &Memory) {
     let shown = &compiled.show_command;
     let plan = &compiled.plan;
-    // What a command line cannot say: several files; text with a meaning of its own there.
+    // What a command line cannot say: several files; text with a meaning of its own there; a job
+    // whose generated files are called by its section and not by its name.
     let jobs = || plan.jobs().map(|(_, job)| job);
     let words = || {
         plan.global_words
@@ -129,6 +130,7 @@ fn show_and_compile_again(request: &Request, compiled: &Compiled, memory: &Memor
         && request.sets.is_empty()
         && !shown.contains('\n')
         && !words().any(|w| w.value.as_ref().is_some_and(|v| v.contains('$')))
+        && !words().any(|w| w.key == "name")
         && !jobs().any(|j| j.name.starts_with("global"));
     if !sayable {
         return;
