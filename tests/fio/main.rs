@@ -16,6 +16,7 @@ mod reports;
 mod stage;
 mod steer;
 mod verify;
+mod verify_plans;
 
 use std::os::unix::fs::symlink;
 

@@ -99,6 +99,6 @@ mod tests {
                 }
             }
         }
-        assert_eq!(first_words.len(), 50 * 50 * 8);
+        assert_eq!(first_words.len(), 50 * 50 * 9);
     }
 }
