@@ -24,10 +24,8 @@ fn ranges_are_flushed_as_fio_flushes_them() {
             .iter()
             .map(|c| c.split_once(", ").map_or("", |(_, rest)| rest))
             .collect();
-        let expected = [
-            format!("0, 32768, {flags}"),
-            format!("32768, 32768, {flags}"),
-        ];
+        // After the last write nothing follows that a flush would come before.
+        let expected = [format!("0, 32768, {flags}")];
         assert_eq!(ranges, expected, "{engine}: {calls:?}");
     }
 }
@@ -53,7 +51,7 @@ fn flushed_ranges_count_as_syncs_and_not_as_bytes() {
         let report: serde_json::Value = serde_json::from_str(&report.code(0).out).unwrap();
         let job = &report["jobs"][0];
         assert_eq!(job["write"]["io_bytes"], 65536);
-        assert_eq!(job["sync"]["total_ios"], 4, "{engine}");
+        assert_eq!(job["sync"]["total_ios"], 3, "{engine}");
     }
 }
 
