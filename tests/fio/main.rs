@@ -7,6 +7,7 @@
 )]
 
 mod acceptance;
+mod acceptance_words;
 mod card;
 mod dma;
 mod engines;
