@@ -340,6 +340,7 @@ impl Assembly<'_> {
             global_words: self.global_words,
             groups: self.groups,
             total_log: None,
+            ranks: None,
         };
         Ok(Compiled {
             plan,

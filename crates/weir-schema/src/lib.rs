@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod catalogue;
+mod exchange;
 mod facts;
 mod load;
 mod log;
@@ -19,7 +20,12 @@ mod verify;
 mod verify_state;
 mod warning;
 mod workload;
+mod world;
 
+pub use exchange::{
+    ExchangeResult, ExchangeWorkload, Fault, FaultKind, MessageSize, Method, Model, Pairing,
+    RankTimes, SizeResult, Validation,
+};
 pub use facts::{ClockFacts, ClockSource, DeviceFacts, DiskCounters, HostFacts, Instrument};
 pub use load::{PLAN_SCHEMA, RESULT_SCHEMA, SchemaError, json_schemas};
 pub use log::{Log, Logged, TotalLog};
@@ -51,3 +57,4 @@ pub use workload::{
     Kind, Mix, PerKind, RangeFlush, Region, Replay, SequencerStep, Size, SplitEntry, Workload,
     Zones,
 };
+pub use world::{MpiFacts, RankFacts, Ranks, Spawn};

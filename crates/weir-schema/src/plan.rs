@@ -10,6 +10,7 @@ use crate::log::TotalLog;
 use crate::recording::Recording;
 use crate::steady::{LatencyTarget, Steady};
 use crate::workload::{PerKind, Workload};
+use crate::world::Ranks;
 
 /// What shall be done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,6 +31,9 @@ pub struct Plan {
     /// Logs of the whole run.
     #[serde(default)]
     pub total_log: Option<TotalLog>,
+    /// Who carries it out; this process alone where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<Ranks>,
 }
 
 impl Plan {

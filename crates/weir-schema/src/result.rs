@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use weir_stats::{Estimate, Histogram, Series};
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos, Percent};
 
+use crate::exchange::ExchangeResult;
 use crate::facts::{ClockFacts, DiskCounters, HostFacts, Instrument};
 use crate::plan::Plan;
 use crate::steady::{DepthFound, Steadiness};
@@ -135,6 +136,9 @@ pub struct JobResult {
     /// Logs that were written.
     #[serde(default)]
     pub logs: Vec<String>,
+    /// What was exchanged, where that was its work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exchange: Option<ExchangeResult>,
 }
 
 /// How a job ended.

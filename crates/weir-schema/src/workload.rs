@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_units::{Bytes, Percent};
 
+use crate::exchange::ExchangeWorkload;
 use crate::target::Targets;
 use crate::verify::Verify;
 
@@ -83,6 +84,8 @@ impl<T: Clone> PerKind<T> {
 pub enum Workload {
     /// Reads, writes and trims of blocks on files and devices.
     Block(Box<BlockWorkload>),
+    /// Messages between ranks.
+    Exchange(Box<ExchangeWorkload>),
 }
 
 impl Workload {
@@ -90,6 +93,7 @@ impl Workload {
     pub fn verify(&self) -> Option<&Verify> {
         match self {
             Self::Block(workload) => workload.verify.as_ref(),
+            Self::Exchange(_) => None,
         }
     }
 
@@ -97,6 +101,7 @@ impl Workload {
     pub fn verify_mut(&mut self) -> Option<&mut Verify> {
         match self {
             Self::Block(workload) => workload.verify.as_mut(),
+            Self::Exchange(_) => None,
         }
     }
 }

@@ -197,6 +197,7 @@ fn calibrate() -> Outcome {
         global_words: Vec::new(),
         groups: Vec::new(),
         total_log: None,
+        ranks: None,
     };
     let choices = Choices {
         announce: &|_| (),

@@ -199,6 +199,7 @@ fn plan(jobs: Vec<Job>) -> Plan {
         global_words: Vec::new(),
         groups: vec![Group { jobs }],
         total_log: None,
+        ranks: None,
     }
 }
 

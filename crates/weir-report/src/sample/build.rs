@@ -236,6 +236,7 @@ impl Shape {
             workers: (0..self.workers).map(|clone| self.worker(clone)).collect(),
             confidence: confidence.collect(),
             logs: Vec::new(),
+            exchange: None,
         }
     }
 }
@@ -347,6 +348,7 @@ pub(crate) fn run(shapes: &[Shape]) -> RunResult {
             jobs: shapes.iter().map(Shape::plan).collect(),
         }],
         total_log: None,
+        ranks: None,
     };
     let ends = jobs.iter().filter_map(|j| j.span).map(|s| s.end_ns);
     RunResult {

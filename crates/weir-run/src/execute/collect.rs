@@ -165,6 +165,7 @@ fn not_started(job: &Job) -> JobResult {
         workers: Vec::new(),
         confidence: Vec::new(),
         logs: Vec::new(),
+        exchange: None,
     }
 }
 
@@ -194,6 +195,7 @@ fn job_result(job: &Job, seen: &Seen<'_>, times: &Times<'_>) -> JobResult {
         failure: seen.failure.cloned(),
         workers,
         confidence,
+        exchange: None,
         logs: seen.logs.to_vec(),
     }
 }

@@ -314,6 +314,7 @@ impl Stage<'_> {
                 })
                 .collect(),
             total_log: None,
+            ranks: None,
         };
         let scripts = Scripts(groups.into_iter().flatten().collect());
         let families: [&dyn Family; 1] = [&scripts];

@@ -200,6 +200,7 @@ pub(crate) fn result(groups: Vec<Vec<(Job, Vec<WorkerResult>)>>) -> RunResult {
                 workers,
                 confidence: Vec::new(),
                 logs: Vec::new(),
+                exchange: None,
             });
             jobs.push(job);
         }
@@ -231,6 +232,7 @@ pub(crate) fn result(groups: Vec<Vec<(Job, Vec<WorkerResult>)>>) -> RunResult {
             global_words: Vec::new(),
             groups: planned,
             total_log: None,
+            ranks: None,
         },
     }
 }

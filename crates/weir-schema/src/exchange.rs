@@ -1,0 +1,217 @@
+//! Exchanges: every rank sends and receives messages of growing size, several channels one after
+//! the other or all at once (spec: effective bandwidth). What shall be done, and what was.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_units::{Bytes, Nanos};
+
+use crate::world::{MpiFacts, RankFacts};
+
+/// Exchanges over one transport, which is the engine of the job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExchangeWorkload {
+    /// Message sizes in order.
+    pub sizes: Vec<MessageSize>,
+    /// Timed runs per size.
+    pub repetitions: u32,
+    /// Channels per rank.
+    pub replications: u32,
+    /// Who exchanges with whom.
+    pub pairing: Pairing,
+    /// How a message goes there and back.
+    pub method: Method,
+    /// Exchanges per size before the first timed run.
+    pub warmup: u32,
+    /// Loops are made longer until a run takes this long.
+    pub min_time_ns: Option<Nanos>,
+    /// No further size is begun after this time.
+    pub max_time_ns: Option<Nanos>,
+    /// How what arrives is checked.
+    pub validation: Validation,
+    /// Of patterns.
+    pub seed: u64,
+    /// Damage done on purpose.
+    #[serde(default)]
+    pub faults: Vec<Fault>,
+    /// Without progress for this long the run ends.
+    pub timeout_ns: Nanos,
+    /// What the results are set beside.
+    #[serde(default)]
+    pub model: Option<Model>,
+}
+
+/// One size and its loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MessageSize {
+    /// Two to this power are the bytes of a message; also the byte that it is filled with.
+    pub exponent: u8,
+    /// Exchanges per timed run.
+    pub loop_length: u64,
+}
+
+impl MessageSize {
+    /// Of one message.
+    pub const fn bytes(self) -> Bytes {
+        Bytes(1 << self.exponent)
+    }
+}
+
+/// Who exchanges with whom.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Pairing {
+    /// Pairs where the number of ranks is even, else the ring.
+    #[default]
+    Auto,
+    /// Neighbours in turns to both sides; even numbers of ranks only.
+    Pairs,
+    /// To the next and from the one before; the other way round in odd replications.
+    Ring,
+}
+
+/// How a message goes there and back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// One combined call.
+    #[default]
+    Sendrecv,
+    /// Receive and send begun, then both waited for.
+    Nonblocking,
+    /// The collective call.
+    Alltoallv,
+    /// Whichever was fastest, per size.
+    Best,
+}
+
+/// How what arrives is checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Validation {
+    /// Not at all.
+    None,
+    /// Every byte of the last message against the size's own byte.
+    #[default]
+    Const,
+    /// First and last byte of every message, inside the loop.
+    Sample,
+    /// Every byte of the last message against a pattern of place, rank and seed.
+    Full,
+}
+
+/// Damage done on purpose, to see that it is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Fault {
+    /// What.
+    pub kind: FaultKind,
+    /// Where it arrives.
+    pub rank: u32,
+    /// In messages of this exponent.
+    pub exponent: u8,
+    /// At this byte, or at this exchange of the loop.
+    pub at: u64,
+}
+
+/// Kinds of damage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultKind {
+    /// One byte is changed.
+    Flip,
+    /// The rank stops taking part.
+    Stall,
+    /// The rank ends.
+    Die,
+}
+
+/// A prediction by latency and width of a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Model {
+    /// From constants of the hardware.
+    Channel {
+        /// External channels that one replication uses.
+        channels: u32,
+        /// Bytes that a channel takes per cycle.
+        width_bytes: u32,
+        /// Cycles per second.
+        frequency_hz: f64,
+        /// Of one message.
+        latency_s: f64,
+        /// Sending and receiving go on at the same time.
+        duplex: bool,
+    },
+    /// Latency and bandwidth fitted to what was measured.
+    Fit,
+}
+
+/// What was exchanged.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExchangeResult {
+    /// The transport.
+    pub transport: String,
+    /// Where the ranks ran.
+    pub ranks: Vec<RankFacts>,
+    /// The MPI library, where there is one.
+    pub mpi: Option<MpiFacts>,
+    /// The pairing that `auto` came to.
+    pub pairing: Pairing,
+    /// The only rank exchanged with itself.
+    pub loopback: bool,
+    /// In plan order; sizes that `max_time_ns` cut off are absent.
+    pub sizes: Vec<SizeResult>,
+    /// What a barrier costs, the median of some.
+    pub barrier_ns: Option<Nanos>,
+    /// Filling the buffers took.
+    pub generation_ns: Nanos,
+    /// Exchanging took.
+    pub execution_ns: Nanos,
+    /// Checking took.
+    pub validation_ns: Nanos,
+}
+
+impl ExchangeResult {
+    /// Bytes of all sizes and ranks that were not what was sent.
+    pub fn wrong_bytes(&self) -> u64 {
+        let ranks = self.sizes.iter().flat_map(|s| &s.ranks);
+        ranks.map(|r| r.wrong_bytes).sum()
+    }
+
+    /// Messages that never came.
+    pub fn lost(&self) -> u64 {
+        let ranks = self.sizes.iter().flat_map(|s| &s.ranks);
+        ranks.filter_map(|r| r.lost).sum()
+    }
+}
+
+/// One message size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SizeResult {
+    /// Two to this power are the bytes of a message.
+    pub exponent: u8,
+    /// Exchanges per timed run, as they were.
+    pub loop_length: u64,
+    /// The method that counted, where several were tried.
+    pub method: Method,
+    /// In rank order.
+    pub ranks: Vec<RankTimes>,
+}
+
+/// One rank's runs of one size.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RankTimes {
+    /// Which.
+    pub rank: u32,
+    /// Of each repetition, the sum over replications.
+    pub times_ns: Vec<Nanos>,
+    /// Bytes that were not what was sent.
+    pub wrong_bytes: u64,
+    /// Messages that never came; absent where the transport cannot lose any.
+    pub lost: Option<u64>,
+}

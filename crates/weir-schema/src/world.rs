@@ -1,0 +1,59 @@
+//! Who takes part: what a plan asks for, and what a result says of each rank.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The ranks that carry a plan out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ranks {
+    /// How many.
+    pub count: u32,
+    /// What they are.
+    pub spawn: Spawn,
+}
+
+/// What a rank is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Spawn {
+    /// A thread of one process.
+    #[default]
+    Threads,
+    /// A process on this machine.
+    Processes,
+    /// What an MPI launcher started.
+    Launcher,
+}
+
+/// Where a rank ran. Absent: could not be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RankFacts {
+    /// Which.
+    pub rank: u32,
+    /// Node name.
+    pub hostname: Option<String>,
+    /// The CPU it was pinned to.
+    pub cpu: Option<u32>,
+    /// That CPU's NUMA node.
+    pub numa_node: Option<u32>,
+    /// The device it used, by index.
+    pub device: Option<u32>,
+}
+
+/// The MPI library of a world.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MpiFacts {
+    /// `Open MPI` or `MPICH`.
+    pub family: String,
+    /// What the library says of itself, its first line.
+    pub library: String,
+    /// Of the standard.
+    pub version: u32,
+    /// Of the standard.
+    pub subversion: u32,
+    /// The file that was opened.
+    pub file: String,
+}

@@ -1,0 +1,127 @@
+//! What all ranks do together, over send and receive alone: barrier, broadcast, gather, reduce.
+//!
+//! Every rank calls the same ones in the same order. Each moves along a binomial tree, so that no
+//! rank has more than log2(size) messages to take, except the root of a gather.
+
+use std::time::{Duration, Instant};
+
+use crate::{World, WorldError};
+
+/// What all ranks do together. Each call ends after `limit` at the latest.
+pub trait Collectives: World {
+    /// Returns on no rank before all have called it: in round k every rank tells the one 2^k
+    /// further (dissemination).
+    ///
+    /// # Errors
+    /// A rank is gone or late.
+    fn barrier(&self, limit: Duration) -> Result<(), WorldError> {
+        let until = Instant::now() + limit;
+        let (rank, size) = (self.rank(), self.size());
+        let mut step = 1;
+        while step < size {
+            self.send((rank + step) % size, &[], until)?;
+            self.receive((rank + size - step) % size, until)?;
+            step *= 2;
+        }
+        Ok(())
+    }
+
+    /// The bytes of the root, on every rank.
+    ///
+    /// # Errors
+    /// A rank is gone or late.
+    fn broadcast(&self, root: u32, bytes: Vec<u8>, limit: Duration) -> Result<Vec<u8>, WorldError> {
+        let until = Instant::now() + limit;
+        let tree = Tree::of(self, root);
+        let bytes = match tree.parent() {
+            Some(parent) => self.receive(parent, until)?,
+            None => bytes,
+        };
+        for child in tree.children().rev() {
+            self.send(child, &bytes, until)?;
+        }
+        Ok(bytes)
+    }
+
+    /// Every rank's bytes at rank 0, in rank order; nothing elsewhere.
+    ///
+    /// # Errors
+    /// A rank is gone or late.
+    fn gather(&self, bytes: &[u8], limit: Duration) -> Result<Option<Vec<Vec<u8>>>, WorldError> {
+        let until = Instant::now() + limit;
+        if self.rank() != 0 {
+            return self.send(0, bytes, until).map(|()| None);
+        }
+        let others = (1..self.size()).map(|from| self.receive(from, until));
+        std::iter::once(Ok(bytes.to_vec()))
+            .chain(others)
+            .collect::<Result<_, _>>()
+            .map(Some)
+    }
+
+    /// All bytes merged pairwise up a tree, at rank 0; nothing elsewhere. `merge` gets the bytes
+    /// of lower ranks first, so it need not commute, but has to be associative.
+    ///
+    /// # Errors
+    /// A rank is gone or late, or `merge` refused what came.
+    fn reduce(
+        &self,
+        bytes: Vec<u8>,
+        merge: &mut dyn FnMut(Vec<u8>, Vec<u8>) -> Result<Vec<u8>, String>,
+        limit: Duration,
+    ) -> Result<Option<Vec<u8>>, WorldError> {
+        let until = Instant::now() + limit;
+        let tree = Tree::of(self, 0);
+        let mut mine = bytes;
+        for peer in tree.children() {
+            let theirs = self.receive(peer, until)?;
+            mine = merge(mine, theirs).map_err(|detail| WorldError::Garbled { peer, detail })?;
+        }
+        match tree.parent() {
+            Some(parent) => self.send(parent, &mine, until).map(|()| None),
+            None => Ok(Some(mine)),
+        }
+    }
+}
+
+impl<W: World + ?Sized> Collectives for W {}
+
+/// The place of a rank in a binomial tree: the parent is the rank without its lowest set bit.
+struct Tree {
+    relative: u32,
+    root: u32,
+    size: u32,
+}
+
+impl Tree {
+    fn of<W: World + ?Sized>(world: &W, root: u32) -> Self {
+        let size = world.size();
+        Self {
+            relative: (world.rank() + size - root) % size,
+            root,
+            size,
+        }
+    }
+
+    fn absolute(&self, relative: u32) -> u32 {
+        (relative + self.root) % self.size
+    }
+
+    fn parent(&self) -> Option<u32> {
+        let above = self.relative & self.relative.wrapping_sub(1);
+        (self.relative != 0).then(|| self.absolute(above))
+    }
+
+    /// Nearest first: their subtrees cover the ranks after this one without a gap.
+    fn children(&self) -> impl DoubleEndedIterator<Item = u32> + '_ {
+        let bits = if self.relative == 0 {
+            u32::BITS
+        } else {
+            self.relative.trailing_zeros()
+        };
+        (0..bits.min(31))
+            .map(|bit| self.relative + (1 << bit))
+            .filter(|child| *child < self.size)
+            .map(|child| self.absolute(child))
+    }
+}

@@ -1,0 +1,38 @@
+//! What can go wrong between ranks.
+
+/// Why ranks could not come together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WorldError {
+    /// Nothing came, or nothing was taken, in time.
+    #[error("rank {peer} did not answer within {seconds} s")]
+    Late {
+        /// Who was waited for.
+        peer: u32,
+        /// How long.
+        seconds: u64,
+    },
+    /// The other rank ended.
+    #[error("rank {peer} is gone: {detail}")]
+    Gone {
+        /// Who.
+        peer: u32,
+        /// How that showed.
+        detail: String,
+    },
+    /// There is no such rank.
+    #[error("there is no rank {rank}: the world has {size}")]
+    NoSuchRank {
+        /// Who was meant.
+        rank: u32,
+        /// Ranks in all.
+        size: u32,
+    },
+    /// What came is not what was sent for.
+    #[error("a message of rank {peer} is garbled: {detail}")]
+    Garbled {
+        /// Who sent it.
+        peer: u32,
+        /// What is wrong with it.
+        detail: String,
+    },
+}

@@ -1,0 +1,41 @@
+//! Who takes part: ranks that send each other bytes, as threads of one process, as local
+//! processes, or under an MPI launcher.
+//!
+//! In: how many ranks, or a launcher's environment. Out: a [`World`] for each rank. A world
+//! carries plans, barriers and results, in order between any two ranks; it is not what is
+//! measured (transports are, in `weir-net`). Not here: what the bytes mean.
+#![forbid(unsafe_code)]
+
+mod collective;
+mod error;
+mod threads;
+
+pub use collective::Collectives;
+pub use error::WorldError;
+pub use threads::{ThreadWorld, on_threads};
+
+use std::time::Instant;
+
+/// One rank's view of everybody who takes part.
+///
+/// Messages between two ranks arrive in the order they were sent. Every call ends at `until` at
+/// the latest.
+pub trait World {
+    /// This rank, from 0.
+    fn rank(&self) -> u32;
+
+    /// Ranks in all.
+    fn size(&self) -> u32;
+
+    /// Sends a message; it may be on its way when this returns.
+    ///
+    /// # Errors
+    /// The receiver is gone, or took too long.
+    fn send(&self, to: u32, bytes: &[u8], until: Instant) -> Result<(), WorldError>;
+
+    /// The next message of a rank.
+    ///
+    /// # Errors
+    /// The sender is gone, or took too long.
+    fn receive(&self, from: u32, until: Instant) -> Result<Vec<u8>, WorldError>;
+}

@@ -1,0 +1,209 @@
+//! Ranks as threads of this process: mailboxes, one per pair of ranks.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crate::{World, WorldError};
+
+/// A rank that is a thread.
+#[derive(Debug)]
+pub struct ThreadWorld {
+    rank: u32,
+    rooms: Arc<[Room]>,
+}
+
+/// What arrives at one rank.
+#[derive(Debug, Default)]
+struct Room {
+    inbox: Mutex<Inbox>,
+    arrival: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Inbox {
+    /// By sender.
+    queues: Vec<VecDeque<Vec<u8>>>,
+    /// Senders that have ended.
+    ended: Vec<bool>,
+}
+
+/// Runs `work` once per rank, each on a thread of its own, rank 0 on the caller's; the answers
+/// in rank order.
+///
+/// # Panics
+/// Passes on a panic of a rank, after all have ended.
+pub fn on_threads<T: Send>(ranks: u32, work: impl Fn(ThreadWorld) -> T + Sync) -> Vec<T> {
+    let mut worlds = worlds(ranks.max(1)).into_iter();
+    let first = worlds.next();
+    std::thread::scope(|scope| {
+        let work = &work;
+        let threads: Vec<_> = worlds.map(|w| scope.spawn(move || work(w))).collect();
+        let mut answers: Vec<T> = first.into_iter().map(work).collect();
+        for thread in threads {
+            match thread.join() {
+                Ok(answer) => answers.push(answer),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        answers
+    })
+}
+
+fn worlds(ranks: u32) -> Vec<ThreadWorld> {
+    let rooms: Arc<[Room]> = (0..ranks)
+        .map(|_| Room {
+            inbox: Mutex::new(Inbox {
+                queues: (0..ranks).map(|_| VecDeque::new()).collect(),
+                ended: vec![false; ranks as usize],
+            }),
+            arrival: Condvar::new(),
+        })
+        .collect();
+    let world = |rank| ThreadWorld {
+        rank,
+        rooms: Arc::clone(&rooms),
+    };
+    (0..ranks).map(world).collect()
+}
+
+impl ThreadWorld {
+    fn room(&self, rank: u32) -> Result<&Room, WorldError> {
+        let size = self.size();
+        self.rooms
+            .get(rank as usize)
+            .ok_or(WorldError::NoSuchRank { rank, size })
+    }
+}
+
+impl Room {
+    /// No one panics while holding it; were it so, the queues would still be whole.
+    fn lock(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl World for ThreadWorld {
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        u32::try_from(self.rooms.len()).unwrap_or(u32::MAX)
+    }
+
+    fn send(&self, to: u32, bytes: &[u8], _until: Instant) -> Result<(), WorldError> {
+        let room = self.room(to)?;
+        room.lock().queues[self.rank as usize].push_back(bytes.to_vec());
+        room.arrival.notify_all();
+        Ok(())
+    }
+
+    fn receive(&self, from: u32, until: Instant) -> Result<Vec<u8>, WorldError> {
+        self.room(from)?;
+        let begun = Instant::now();
+        let room = self.room(self.rank)?;
+        let mut inbox = room.lock();
+        loop {
+            if let Some(bytes) = inbox.queues[from as usize].pop_front() {
+                return Ok(bytes);
+            }
+            if inbox.ended[from as usize] {
+                let detail = "its thread has ended".to_owned();
+                return Err(WorldError::Gone { peer: from, detail });
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let seconds = begun.elapsed().as_secs();
+                return Err(WorldError::Late {
+                    peer: from,
+                    seconds,
+                });
+            }
+            inbox = room
+                .arrival
+                .wait_timeout(inbox, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+}
+
+impl Drop for ThreadWorld {
+    fn drop(&mut self) {
+        for room in self.rooms.iter() {
+            room.lock().ended[self.rank as usize] = true;
+            room.arrival.notify_all();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::Collectives;
+
+    const LIMIT: Duration = Duration::from_secs(20);
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn everybody_gets_what_was_sent(ranks in 1u32..20, root in 0u32..20) {
+            let root = root % ranks;
+            let seen = on_threads(ranks, |w| {
+                let mine = format!("from {}", w.rank()).into_bytes();
+                let told = w.broadcast(root, mine.clone(), LIMIT).unwrap();
+                w.barrier(LIMIT).unwrap();
+                let gathered = w.gather(&mine, LIMIT).unwrap();
+                let merged = w
+                    .reduce(vec![w.rank() as u8], &mut |a, b| Ok([a, b].concat()), LIMIT)
+                    .unwrap();
+                (told, gathered, merged)
+            });
+            for (rank, (told, gathered, merged)) in seen.into_iter().enumerate() {
+                prop_assert_eq!(told, format!("from {root}").into_bytes());
+                prop_assert_eq!(gathered.is_some(), rank == 0);
+                prop_assert_eq!(merged.is_some(), rank == 0);
+                if rank == 0 {
+                    let names = (0..ranks).map(|r| format!("from {r}").into_bytes());
+                    prop_assert_eq!(gathered.unwrap(), names.collect::<Vec<_>>());
+                    prop_assert_eq!(merged.unwrap(), (0..ranks as u8).collect::<Vec<_>>());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_leaves_a_barrier_before_all_have_come() {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        let here = AtomicU32::new(0);
+        on_threads(5, |w| {
+            std::thread::sleep(Duration::from_millis(u64::from(w.rank()) * 5));
+            here.fetch_add(1, Ordering::SeqCst);
+            w.barrier(LIMIT).unwrap();
+            assert_eq!(here.load(Ordering::SeqCst), 5);
+        });
+    }
+
+    #[test]
+    fn a_rank_that_ended_or_sleeps_is_named() {
+        let answers = on_threads(3, |w| match w.rank() {
+            0 => w
+                .receive(1, Instant::now() + LIMIT)
+                .unwrap_err()
+                .to_string(),
+            1 => String::new(),
+            _ => {
+                let soon = Instant::now() + Duration::from_millis(20);
+                w.receive(2, soon).unwrap_err().to_string()
+            }
+        });
+        assert_eq!(answers[0], "rank 1 is gone: its thread has ended");
+        assert_eq!(answers[2], "rank 2 did not answer within 0 s");
+    }
+}
