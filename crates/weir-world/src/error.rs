@@ -27,6 +27,14 @@ pub enum WorldError {
         /// Ranks in all.
         size: u32,
     },
+    /// More bytes than this kind of world carries at once.
+    #[error("a message of {bytes} bytes to rank {peer} is too long")]
+    TooLong {
+        /// For whom it was.
+        peer: u32,
+        /// Its length.
+        bytes: usize,
+    },
     /// What came is not what was sent for.
     #[error("a message of rank {peer} is garbled: {detail}")]
     Garbled {

@@ -4,14 +4,17 @@
 //! In: how many ranks, or a launcher's environment. Out: a [`World`] for each rank. A world
 //! carries plans, barriers and results, in order between any two ranks; it is not what is
 //! measured (transports are, in `weir-net`). Not here: what the bytes mean.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod collective;
 mod error;
+mod launcher;
+pub mod mpi;
 mod threads;
 
 pub use collective::Collectives;
 pub use error::WorldError;
+pub use launcher::{Launcher, LauncherKind};
 pub use threads::{ThreadWorld, on_threads};
 
 use std::time::Instant;

@@ -149,6 +149,10 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(20);
 
+    fn number(rank: u32) -> u8 {
+        u8::try_from(rank).unwrap()
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
@@ -161,7 +165,7 @@ mod tests {
                 w.barrier(LIMIT).unwrap();
                 let gathered = w.gather(&mine, LIMIT).unwrap();
                 let merged = w
-                    .reduce(vec![w.rank() as u8], &mut |a, b| Ok([a, b].concat()), LIMIT)
+                    .reduce(vec![number(w.rank())], &mut |a, b| Ok([a, b].concat()), LIMIT)
                     .unwrap();
                 (told, gathered, merged)
             });
@@ -172,7 +176,7 @@ mod tests {
                 if rank == 0 {
                     let names = (0..ranks).map(|r| format!("from {r}").into_bytes());
                     prop_assert_eq!(gathered.unwrap(), names.collect::<Vec<_>>());
-                    prop_assert_eq!(merged.unwrap(), (0..ranks as u8).collect::<Vec<_>>());
+                    prop_assert_eq!(merged.unwrap(), (0..number(ranks)).collect::<Vec<_>>());
                 }
             }
         }

@@ -1,0 +1,202 @@
+//! MPI, opened at run time: one program for both families of libraries, built without either.
+//!
+//! In: the launcher's family and, from its owner, the library's name. Out: an [`MpiWorld`] for
+//! this process, whose variants hold the typed calls of one family ([`Mpi`]) for transports that
+//! are compiled once for each. Not here: which transport is measured.
+//!
+//! ```text
+//! let library = MpiLibrary::open(Launcher::of_this_process(), wish)?;
+//! match library.start()? {
+//!     MpiWorld::OpenMpi(mpi) => measure(&mpi),
+//!     MpiWorld::Mpich(mpi) => measure(&mpi),
+//! }
+//! ```
+
+mod abi;
+mod calls;
+mod control;
+mod error;
+mod facts;
+mod library;
+mod nonblocking;
+mod rank;
+
+pub use abi::{Abi, Constant, Family, MpichAbi, OmpiAbi};
+pub use error::MpiError;
+pub use facts::MpiFacts;
+pub use nonblocking::{Posting, Requests};
+pub use rank::{Emergency, Layout, Mpi, Peer, Tag};
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use crate::{Launcher, LauncherKind, World, WorldError};
+
+/// The variable that names the library to open.
+pub const LIBRARY_VARIABLE: &str = "WEIR_MPI_LIB";
+
+const OPEN_MPI: &[&str] = &["libmpi.so.40"];
+const MPICH: &[&str] = &["libmpi.so.12", "libmpich.so.12"];
+const ANY: &[&str] = &["libmpi_abi.so.0", "libmpi.so"];
+
+/// MPI can be started once, and not again after it was ended.
+static STARTED: AtomicBool = AtomicBool::new(false);
+
+/// Names under which the library may be found, the launcher's family first.
+fn candidates(launcher: Option<LauncherKind>) -> Vec<&'static str> {
+    let families = match launcher {
+        Some(LauncherKind::Hydra | LauncherKind::Mvapich2) => [MPICH, OPEN_MPI, ANY],
+        Some(LauncherKind::OpenMpi | LauncherKind::Slurm) | None => [OPEN_MPI, MPICH, ANY],
+    };
+    families.concat()
+}
+
+/// An opened library; MPI is not started yet.
+#[derive(Debug)]
+pub struct MpiLibrary {
+    library: library::Library,
+    facts: MpiFacts,
+    launcher: Option<Launcher>,
+}
+
+impl MpiLibrary {
+    /// Opens the library named by `wish` (the value of [`LIBRARY_VARIABLE`]), or the first that
+    /// is found, those of the launcher's family before others.
+    ///
+    /// # Errors
+    /// There is none, or it is of no known family.
+    pub fn open(launcher: Option<Launcher>, wish: Option<&str>) -> Result<Self, MpiError> {
+        let named = wish.filter(|name| !name.is_empty());
+        let names = match named {
+            Some(name) => vec![name],
+            None => candidates(launcher.map(|l| l.kind)),
+        };
+        let mut reason = String::new();
+        for name in &names {
+            match library::Library::open(name) {
+                Ok(library) => {
+                    let facts = MpiFacts::of(&library, name)?;
+                    return Ok(Self {
+                        library,
+                        facts,
+                        launcher,
+                    });
+                }
+                Err(why) => reason = why,
+            }
+        }
+        Err(match named {
+            Some(name) => MpiError::NotLoaded {
+                name: name.to_owned(),
+                reason,
+            },
+            None => MpiError::Missing {
+                tried: names.join(", "),
+            },
+        })
+    }
+
+    /// What the library says of itself.
+    pub fn facts(&self) -> &MpiFacts {
+        &self.facts
+    }
+
+    /// Starts MPI on this thread and joins the world.
+    ///
+    /// # Errors
+    /// It was started before; the library fails; or the library knows another number of
+    /// processes than the launcher started ([`MpiError::OtherLauncher`]): each is a world of its
+    /// own then, and one of them ([`Launcher::speaks`]) should say so.
+    pub fn start(self) -> Result<MpiWorld, MpiError> {
+        if STARTED.swap(true, Ordering::Relaxed) {
+            return Err(MpiError::InUse);
+        }
+        let (library, facts) = (&self.library, &self.facts);
+        let world = match facts.family {
+            Family::OpenMpi => MpiWorld::OpenMpi(Mpi::start(library, facts)?),
+            Family::Mpich => MpiWorld::Mpich(Mpi::start(library, facts)?),
+        };
+        match self.launcher {
+            Some(launcher) if launcher.size != world.size() => Err(MpiError::OtherLauncher {
+                launcher,
+                facts: self.facts,
+                library_size: world.size(),
+            }),
+            _ => Ok(world),
+        }
+    }
+}
+
+/// This process's rank under MPI, by the library's family.
+#[derive(Debug)]
+pub enum MpiWorld {
+    /// Open MPI.
+    OpenMpi(Mpi<OmpiAbi>),
+    /// MPICH and those compatible with it.
+    Mpich(Mpi<MpichAbi>),
+}
+
+impl MpiWorld {
+    fn world(&self) -> &dyn World {
+        match self {
+            Self::OpenMpi(mpi) => mpi,
+            Self::Mpich(mpi) => mpi,
+        }
+    }
+
+    /// The library.
+    pub fn facts(&self) -> &MpiFacts {
+        match self {
+            Self::OpenMpi(mpi) => mpi.facts(),
+            Self::Mpich(mpi) => mpi.facts(),
+        }
+    }
+}
+
+impl World for MpiWorld {
+    fn rank(&self) -> u32 {
+        self.world().rank()
+    }
+
+    fn size(&self) -> u32 {
+        self.world().size()
+    }
+
+    fn send(&self, to: u32, bytes: &[u8], until: Instant) -> Result<(), WorldError> {
+        self.world().send(to, bytes, until)
+    }
+
+    fn receive(&self, from: u32, until: Instant) -> Result<Vec<u8>, WorldError> {
+        self.world().receive(from, until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_launchers_own_family_is_looked_for_first() {
+        assert_eq!(candidates(Some(LauncherKind::OpenMpi))[0], "libmpi.so.40");
+        assert_eq!(candidates(Some(LauncherKind::Hydra))[0], "libmpi.so.12");
+        assert_eq!(candidates(None).last(), Some(&"libmpi.so"));
+    }
+
+    #[test]
+    fn a_library_that_is_not_there_or_is_none_is_named() {
+        let absent = MpiLibrary::open(None, Some("/nowhere/libmpi.so")).unwrap_err();
+        assert!(absent.is_lack());
+        let text = absent.to_string();
+        assert!(
+            text.starts_with("WEIR_MPI_LIB=/nowhere/libmpi.so: "),
+            "{text}"
+        );
+        let other = MpiLibrary::open(None, Some("libc.so.6")).unwrap_err();
+        let text = other.to_string();
+        assert!(
+            text.starts_with("libc.so.6 is neither Open MPI nor"),
+            "{text}"
+        );
+        assert!(other.is_lack());
+    }
+}

@@ -1,0 +1,71 @@
+//! A shared library opened at run time.
+//!
+//! In: a name or a path. Out: addresses of its symbols. It stays loaded: MPI libraries keep
+//! threads and exit handlers that outlive any use. Not here: what the symbols are (`calls`).
+
+#![expect(
+    unsafe_code,
+    reason = "the dynamic loader is reached by C calls on raw strings and addresses"
+)]
+
+use std::ffi::{CStr, CString, c_void};
+use std::ptr::NonNull;
+
+/// An opened library.
+#[derive(Debug)]
+pub(super) struct Library {
+    handle: NonNull<c_void>,
+}
+
+impl Library {
+    /// Opens a library by name (searched as the loader does) or by path. Its symbols become
+    /// global, as the components that Open MPI loads later expect them.
+    ///
+    /// # Errors
+    /// The loader's own words.
+    pub(super) fn open(name: &str) -> Result<Self, String> {
+        let path = CString::new(name).map_err(|_| "its name holds a NUL byte".to_owned())?;
+        // SAFETY: the string ends with NUL and outlives the call; the library's initialisers run
+        // here, which is what opening it means.
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
+        NonNull::new(handle)
+            .map(|handle| Self { handle })
+            .ok_or_else(last_error)
+    }
+
+    /// Where a symbol lies.
+    pub(super) fn symbol(&self, name: &CStr) -> Option<NonNull<c_void>> {
+        // SAFETY: the handle is of a library that is never closed, the name ends with NUL.
+        NonNull::new(unsafe { libc::dlsym(self.handle.as_ptr(), name.as_ptr()) })
+    }
+
+    /// The file that holds the code or data at `address`, which is a symbol's.
+    pub(super) fn file(address: NonNull<c_void>) -> Option<String> {
+        let mut info = libc::Dl_info {
+            dli_fname: std::ptr::null(),
+            dli_fbase: std::ptr::null_mut(),
+            dli_sname: std::ptr::null(),
+            dli_saddr: std::ptr::null_mut(),
+        };
+        // SAFETY: any address may be asked for, and the record is writable.
+        let found = unsafe { libc::dladdr(address.as_ptr(), &raw mut info) };
+        if found == 0 || info.dli_fname.is_null() {
+            return None;
+        }
+        // SAFETY: the loader's string, which stays as long as the library is loaded: always.
+        let name = unsafe { CStr::from_ptr(info.dli_fname) };
+        Some(name.to_string_lossy().into_owned())
+    }
+}
+
+fn last_error() -> String {
+    // SAFETY: takes nothing; gives null or a string that stays until the next loader call of
+    // this thread.
+    let text = unsafe { libc::dlerror() };
+    if text.is_null() {
+        return "the loader gives no reason".to_owned();
+    }
+    // SAFETY: not null, so the string described above; copied before another call.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_string_lossy().into_owned()
+}

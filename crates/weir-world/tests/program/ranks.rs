@@ -1,0 +1,195 @@
+//! What the tests of worlds start: one program for every kind of world.
+//!
+//! `weir-world-ranks mpi|threads|processes RANKS collectives|typed|die|hang`. What rank 0 has to
+//! tell goes to standard output in one line, errors to standard error; 0 is good, 1 is not, 3 is
+//! a lack of the machine. `RANKS` counts where no launcher does.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::exit,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for tests, which says what went wrong and ends"
+)]
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use weir_world::mpi::{Abi, Layout, Mpi, MpiLibrary, MpiWorld, Requests, Tag};
+use weir_world::{Collectives, Launcher, World, WorldError, on_threads};
+
+const LIMIT: Duration = Duration::from_secs(20);
+/// For messages that never come.
+const SOON: Duration = Duration::from_secs(2);
+const LONG: usize = 3_000_000;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [kind, ranks, what] = &words[..] else {
+        eprintln!("KIND RANKS WHAT");
+        return ExitCode::from(2);
+    };
+    let ranks: u32 = ranks.parse().unwrap();
+    match kind.as_str() {
+        "threads" => {
+            let codes = on_threads(ranks, |world| answer(&world, work(&world, what)));
+            ExitCode::from(codes.into_iter().max().unwrap())
+        }
+        "mpi" => mpi(what),
+        other => panic!("no world of kind {other}"),
+    }
+}
+
+fn mpi(what: &str) -> ExitCode {
+    let launcher = Launcher::of_this_process();
+    let wish = std::env::var("WEIR_MPI_LIB").ok();
+    let opened = MpiLibrary::open(launcher, wish.as_deref()).and_then(MpiLibrary::start);
+    let world = match opened {
+        Ok(world) => world,
+        Err(error) => {
+            if launcher.is_none_or(|l| l.speaks()) {
+                eprintln!("error: {error}");
+            }
+            return ExitCode::from(if error.is_lack() { 3 } else { 1 });
+        }
+    };
+    let done = match (&world, what) {
+        (MpiWorld::OpenMpi(mpi), "typed") => typed(mpi),
+        (MpiWorld::Mpich(mpi), "typed") => typed(mpi),
+        _ => work(&world, what),
+    };
+    ExitCode::from(answer(&world, done))
+}
+
+/// Rank 0 tells what was found, every rank what went wrong.
+fn answer(world: &dyn World, done: Result<String, WorldError>) -> u8 {
+    match done {
+        Ok(text) if world.rank() == 0 => println!("{text}"),
+        Ok(_) => {}
+        Err(error) => {
+            eprintln!("rank {}: {error}", world.rank());
+            return 1;
+        }
+    }
+    0
+}
+
+fn work(world: &dyn World, what: &str) -> Result<String, WorldError> {
+    let last = world.size() - 1;
+    let is_last = world.rank() == last;
+    match what {
+        "collectives" => collectives(world),
+        "die" if is_last => {
+            world.barrier(LIMIT)?;
+            std::process::exit(7)
+        }
+        "die" => {
+            world.barrier(LIMIT)?;
+            world.receive(last, Instant::now() + LIMIT)?;
+            Ok("the dead have spoken".to_owned())
+        }
+        "hang" if is_last => {
+            world.barrier(LIMIT)?;
+            std::thread::sleep(SOON * 20);
+            Ok(String::new())
+        }
+        "hang" => {
+            world.barrier(LIMIT)?;
+            world.receive(last, Instant::now() + SOON)?;
+            Ok("the sleeping have spoken".to_owned())
+        }
+        other => panic!("no task {other}"),
+    }
+}
+
+/// Everything that all ranks do together, from and to every rank, with messages of all lengths.
+fn collectives(world: &dyn World) -> Result<String, WorldError> {
+    let (rank, size) = (world.rank(), world.size());
+    world.barrier(LIMIT)?;
+    for (root, length) in (0..size).zip([0, 1, 70_000, LONG, 5].into_iter().cycle()) {
+        let mine = vec![u8::try_from(rank).unwrap(); length];
+        let told = world.broadcast(root, mine.clone(), LIMIT)?;
+        assert_eq!(told, vec![u8::try_from(root).unwrap(); length]);
+        if let Some(all) = world.gather(&mine, LIMIT)? {
+            let expected = (0..size).map(|r| vec![u8::try_from(r).unwrap(); length]);
+            assert_eq!(all, expected.collect::<Vec<_>>());
+        }
+    }
+    let name = format!("{rank} ").into_bytes();
+    let all = world.reduce(name, &mut |a, b| Ok([a, b].concat()), LIMIT)?;
+    world.barrier(LIMIT)?;
+    Ok(format!(
+        "{size} ranks: {}",
+        String::from_utf8(all.unwrap_or_default()).unwrap().trim()
+    ))
+}
+
+/// The typed calls that transports use, around a ring.
+fn typed<A: Abi>(mpi: &Mpi<A>) -> Result<String, WorldError> {
+    let (rank, size) = (World::rank(mpi), World::size(mpi));
+    let right = mpi.peer((rank + 1) % size).unwrap();
+    let left = mpi.peer((rank + size - 1) % size).unwrap();
+    let tag = Tag::from(3);
+    let mine = vec![u8::try_from(rank).unwrap(); LONG];
+    let expected = vec![u8::try_from((rank + size - 1) % size).unwrap(); LONG];
+
+    let mut into = vec![255; LONG];
+    mpi.barrier().unwrap();
+    mpi.sendrecv(right, &mine, left, &mut into, tag).unwrap();
+    assert_eq!(into, expected);
+
+    into.fill(255);
+    let mut requests = Requests::with_capacity(2);
+    mpi.together(&mut requests, |posting| {
+        posting.irecv(left, &mut into, tag)?;
+        posting.isend(right, &mine, tag)
+    })
+    .unwrap();
+    assert_eq!(into, expected);
+
+    into.fill(255);
+    let asked = mpi
+        .together(&mut requests, |posting| {
+            posting.irecv(left, &mut into, tag)?;
+            posting.isend(right, &mine, tag)?;
+            let mut asked = 1u64;
+            while !posting.is_done()? {
+                asked += 1;
+            }
+            Ok(asked)
+        })
+        .unwrap();
+    assert!(asked > 0);
+    assert_eq!(into, expected);
+
+    let parts: Vec<_> = (0..size as usize).map(|r| (r * 10, 10)).collect();
+    let layout = Layout::new(&parts).unwrap();
+    let mut all = vec![255; parts.len() * 10];
+    mpi.alltoallv(&mine, &layout, &mut all, &layout).unwrap();
+    let from = |r: u32| [u8::try_from(r).unwrap(); 10];
+    assert_eq!(all, (0..size).flat_map(from).collect::<Vec<_>>());
+    let short = mpi.alltoallv(&mine[..1], &layout, &mut all, &layout);
+    assert!(short.is_err());
+
+    pass_on(mpi)?;
+    let refused = mpi.peer(size).unwrap_err().to_string();
+    Ok(format!("{size} ranks around the ring; {refused}"))
+}
+
+/// Blocking messages from rank 0 to the last.
+fn pass_on<A: Abi>(mpi: &Mpi<A>) -> Result<(), WorldError> {
+    let (rank, size) = (World::rank(mpi), World::size(mpi));
+    let tag = Tag::from(9);
+    let mut note = [0; 8];
+    if rank > 0 {
+        mpi.receive(mpi.peer(rank - 1).unwrap(), &mut note, tag)
+            .unwrap();
+    }
+    if rank + 1 < size {
+        note[0] += 1;
+        mpi.send(mpi.peer(rank + 1).unwrap(), &note, tag).unwrap();
+    }
+    assert_eq!(u32::from(note[0]), (rank + 1).min(size - 1));
+    Collectives::barrier(mpi, LIMIT)
+}
