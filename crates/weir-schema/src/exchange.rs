@@ -5,6 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_units::{Bytes, Nanos};
 
+use crate::plan::{
+    Bounds, Depth, EngineChoice, ErrorPolicy, Job, Memory, Pacing, Placement, Start,
+};
+use crate::recording::Recording;
+use crate::workload::Workload;
 use crate::world::{MpiFacts, RankFacts};
 
 /// Exchanges over one transport, which is the engine of the job.
@@ -41,6 +46,27 @@ pub struct ExchangeWorkload {
     pub model: Option<Model>,
 }
 
+impl Default for ExchangeWorkload {
+    /// Ten runs on two channels, without warm-up, of no size yet.
+    fn default() -> Self {
+        Self {
+            sizes: Vec::new(),
+            repetitions: 10,
+            replications: 2,
+            pairing: Pairing::Auto,
+            method: Method::Sendrecv,
+            warmup: 0,
+            min_time_ns: None,
+            max_time_ns: None,
+            validation: Validation::Const,
+            seed: 0,
+            faults: Vec::new(),
+            timeout_ns: Nanos::from_secs(60),
+            model: None,
+        }
+    }
+}
+
 /// One size and its loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -55,6 +81,32 @@ impl MessageSize {
     /// Of one message.
     pub const fn bytes(self) -> Bytes {
         Bytes(1 << self.exponent)
+    }
+}
+
+impl Job {
+    /// Exchanges over a transport, and nothing else asked for.
+    pub fn of_exchanges(name: &str, engine: EngineChoice, workload: ExchangeWorkload) -> Self {
+        Self {
+            name: name.to_owned(),
+            description: None,
+            clones: 1,
+            merge: false,
+            hidden: false,
+            start: Start::default(),
+            workload: Workload::Exchange(Box::new(workload)),
+            engine,
+            depth: Depth::default(),
+            bounds: Bounds::default(),
+            pacing: Pacing::default(),
+            minimum_rate: None,
+            placement: Placement::default(),
+            memory: Memory::default(),
+            recording: Recording::default(),
+            errors: ErrorPolicy::default(),
+            exit_all: None,
+            words: Vec::new(),
+        }
     }
 }
 

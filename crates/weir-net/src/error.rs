@@ -1,0 +1,163 @@
+//! What can go wrong with an exchange, named by cause and place.
+
+use std::fmt;
+use std::io;
+
+use serde::{Deserialize, Serialize};
+use weir_world::WorldError;
+
+/// Where in the exchanges a rank was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spot {
+    /// The rank that says so.
+    pub rank: u32,
+    /// Two to this power are the bytes of the messages.
+    pub exponent: u8,
+    /// The channel.
+    pub replication: u32,
+    /// The rank that messages of this channel go to.
+    pub to: u32,
+    /// The rank that messages of this channel come from.
+    pub from: u32,
+}
+
+impl fmt::Display for Spot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "rank {}, messages of {} B, replication {} (to rank {}, from rank {})",
+            self.rank,
+            1_u64 << self.exponent.min(63),
+            self.replication,
+            self.to,
+            self.from
+        )
+    }
+}
+
+/// Why a rank stopped exchanging.
+#[derive(Debug, thiserror::Error)]
+pub enum Halt {
+    /// The rank's own watch said so; the watch knows why.
+    #[error("told to stop")]
+    Stopped,
+    /// Another rank ended before its time.
+    #[error("rank {peer} has left")]
+    Left {
+        /// Who.
+        peer: u32,
+    },
+    /// Nothing happened for too long.
+    #[error("no progress for {seconds} s")]
+    Silent {
+        /// How long.
+        seconds: f64,
+    },
+    /// A signal.
+    #[error("interrupted")]
+    Interrupted,
+    /// A fault of the plan took this rank out.
+    #[error("{what} on purpose at exchange {at}")]
+    Fault {
+        /// `stalled` or `died`.
+        what: &'static str,
+        /// Of the loop.
+        at: u64,
+    },
+    /// The system refused.
+    #[error("cannot {what}: {source}")]
+    Io {
+        /// What was tried, as a verb phrase.
+        what: &'static str,
+        /// The answer.
+        source: io::Error,
+    },
+    /// What came is not what was to come.
+    #[error("{0}")]
+    Garbled(String),
+    /// The world between the ranks failed.
+    #[error(transparent)]
+    World(#[from] WorldError),
+}
+
+impl Halt {
+    /// For `map_err`: the system refused to do `what`.
+    pub fn io(what: &'static str) -> impl FnOnce(rustix::io::Errno) -> Self {
+        move |errno| Self::Io {
+            what,
+            source: errno.into(),
+        }
+    }
+
+    /// How near to the cause this is: of several ranks' words the lowest counts.
+    pub(crate) fn distance(&self) -> u8 {
+        match self {
+            Self::Fault { .. } | Self::Io { .. } | Self::Garbled(_) => 0,
+            Self::World(_) => 1,
+            Self::Silent { .. } => 2,
+            Self::Left { .. } => 3,
+            Self::Stopped | Self::Interrupted => 4,
+        }
+    }
+}
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum NetError {
+    /// The plan asks for what cannot be.
+    #[error("{0}")]
+    Plan(String),
+    /// The machine lacks something.
+    #[error("transport `{transport}`: this machine lacks {what} ({remedy})")]
+    Missing {
+        /// Which.
+        transport: String,
+        /// What.
+        what: String,
+        /// How to get it.
+        remedy: String,
+    },
+    /// Before or between the sizes.
+    #[error("rank {rank}, before the exchanges: {cause}")]
+    Setup {
+        /// Who says so.
+        rank: u32,
+        /// Why.
+        cause: Halt,
+    },
+    /// In the exchanges.
+    #[error("{spot}: {cause}")]
+    At {
+        /// Where.
+        spot: Spot,
+        /// Why.
+        cause: Halt,
+    },
+    /// What another rank said, in its own words.
+    #[error("{message}")]
+    Other {
+        /// Which rank.
+        rank: u32,
+        /// Its words.
+        message: String,
+    },
+}
+
+impl NetError {
+    /// See [`Halt::distance`].
+    pub(crate) fn distance(&self) -> u8 {
+        match self {
+            Self::Plan(_) | Self::Missing { .. } => 0,
+            Self::Setup { cause, .. } | Self::At { cause, .. } => cause.distance(),
+            Self::Other { .. } => 1,
+        }
+    }
+
+    /// A signal ended it.
+    pub fn is_interruption(&self) -> bool {
+        let (Self::Setup { cause, .. } | Self::At { cause, .. }) = self else {
+            return false;
+        };
+        matches!(cause, Halt::Interrupted)
+    }
+}

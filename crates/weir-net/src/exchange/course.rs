@@ -1,0 +1,347 @@
+//! One rank's way through the sizes: get ready, warm up, run, check.
+
+use weir_schema::{FaultKind, MessageSize, Method, RankFacts, Validation};
+use weir_sys::clock::Tick;
+use weir_sys::topology::Topology;
+use weir_sys::{CpuList, Tree, pin};
+use weir_units::Nanos;
+
+use super::Course;
+use super::report::{Outcome, SizeOfRank};
+use super::timed::{Blind, Sample, exchanges};
+use crate::error::{Halt, NetError, Spot};
+use crate::pattern::Pattern;
+use crate::transport::{Setup, Transport, TransportInfo};
+
+/// Barriers that the cost of one is the median of.
+const BARRIERS: usize = 33;
+
+/// Loops never become longer than this.
+const LONGEST: u64 = 1 << 40;
+
+/// Carries the exchanges out over one transport.
+pub(crate) fn drive<T: Transport>(
+    course: &Course<'_>,
+    info: &TransportInfo,
+    outcome: &mut Outcome,
+) -> Result<(), NetError> {
+    let (pairing, partners) = course.pairs(T::TOGETHER)?;
+    outcome.pairing = pairing;
+    let setup = Setup {
+        circle: course.circle,
+        watch: course.watch,
+        engine: &course.job.engine,
+        partners: &partners,
+        sizes: &course.workload.sizes,
+    };
+    let rank = course.circle.rank();
+    let early = |halt| NetError::Setup {
+        rank,
+        cause: course.watch.cause(halt),
+    };
+    let pinned = Pinned::new(course).map_err(early)?;
+    let transport = T::open(&setup).map_err(early)?;
+    let facts = transport.facts();
+    outcome.facts = facts_of(rank, pinned.cpu, facts.device);
+    outcome.mpi = facts.mpi;
+    let mut way = Way {
+        course,
+        setup: &setup,
+        transport,
+        sample: Sample::default(),
+        at: None,
+    };
+    let walked = way.walk(info, outcome);
+    let walked = walked.and_then(|()| way.transport.finish());
+    walked.map_err(|halt| match way.at {
+        Some(spot) => NetError::At {
+            spot,
+            cause: course.watch.cause(halt),
+        },
+        None => early(halt),
+    })
+}
+
+struct Way<'a, T> {
+    course: &'a Course<'a>,
+    setup: &'a Setup<'a>,
+    transport: T,
+    sample: Sample,
+    /// Where it is, for errors.
+    at: Option<Spot>,
+}
+
+impl<T: Transport> Way<'_, T> {
+    fn walk(&mut self, info: &TransportInfo, outcome: &mut Outcome) -> Result<(), Halt> {
+        outcome.barrier_ns = Some(self.barrier_cost()?);
+        let begun = self.course.clock.now();
+        for &size in &self.course.workload.sizes {
+            if !outcome.sizes.is_empty() && self.is_late(begun)? {
+                break;
+            }
+            let best = self.size(size, info, outcome)?;
+            outcome.sizes.push(best);
+        }
+        self.setup.circle.barrier(self.setup.watch)
+    }
+
+    /// Nobody begins another size when one rank finds it too late.
+    fn is_late(&self, begun: Tick) -> Result<bool, Halt> {
+        let Some(limit) = self.course.workload.max_time_ns else {
+            return Ok(false);
+        };
+        let spent = self.since(begun).raw();
+        Ok(self.setup.circle.agree(spent, self.setup.watch)? >= limit.raw())
+    }
+
+    fn since(&self, begun: Tick) -> Nanos {
+        let ticks = self.course.clock.now().since(begun);
+        Nanos(self.course.clock.scale().to_nanos(ticks))
+    }
+
+    fn barrier_cost(&mut self) -> Result<Nanos, Halt> {
+        let mut times = Vec::with_capacity(BARRIERS);
+        for _ in 0..BARRIERS {
+            let begun = self.course.clock.now();
+            self.transport.barrier(self.setup)?;
+            times.push(self.since(begun));
+        }
+        times.sort_unstable();
+        Ok(times[BARRIERS / 2])
+    }
+
+    /// A size by the method asked for, or by whichever is fastest on the slowest rank.
+    fn size(
+        &mut self,
+        size: MessageSize,
+        info: &TransportInfo,
+        outcome: &mut Outcome,
+    ) -> Result<SizeOfRank, Halt> {
+        let asked = [self.course.workload.method];
+        let methods = match asked {
+            [Method::Best] => info.methods,
+            _ => &asked,
+        };
+        let mut best: Option<(u64, SizeOfRank)> = None;
+        for &method in methods {
+            let this = self.measure(size, method, outcome)?;
+            let fastest = this.times_ns.iter().min().map_or(0, |time| time.raw());
+            let slowest = self.setup.circle.agree(fastest, self.setup.watch)?;
+            if best.as_ref().is_none_or(|(before, _)| slowest < *before) {
+                best = Some((slowest, this));
+            }
+        }
+        best.map(|(_, size)| size)
+            .ok_or_else(|| Halt::Garbled("no method".to_owned()))
+    }
+
+    fn measure(
+        &mut self,
+        size: MessageSize,
+        method: Method,
+        outcome: &mut Outcome,
+    ) -> Result<SizeOfRank, Halt> {
+        self.stand_at(size, 0);
+        let begun = self.course.clock.now();
+        self.make_ready(size, method)?;
+        outcome.generation_ns = outcome.generation_ns.saturating_add(self.since(begun));
+        self.setup.circle.barrier(self.setup.watch)?;
+
+        let begun = self.course.clock.now();
+        if self.course.workload.warmup > 0 {
+            self.repetition(size, u64::from(self.course.workload.warmup))?;
+        }
+        let loop_length = self.lengthen(size)?;
+        self.break_down(size, loop_length)?;
+        let times_ns = (0..self.course.workload.repetitions)
+            .map(|_| self.repetition(size, loop_length))
+            .collect::<Result<_, _>>()?;
+        self.setup.circle.barrier(self.setup.watch)?;
+        outcome.execution_ns = outcome.execution_ns.saturating_add(self.since(begun));
+
+        let begun = self.course.clock.now();
+        let wrong_bytes = self.wrong_bytes(size);
+        outcome.validation_ns = outcome.validation_ns.saturating_add(self.since(begun));
+        Ok(SizeOfRank {
+            exponent: size.exponent,
+            loop_length,
+            method,
+            times_ns,
+            wrong_bytes,
+            lost: self.transport.losses(),
+        })
+    }
+
+    fn make_ready(&mut self, size: MessageSize, method: Method) -> Result<(), Halt> {
+        let partners = self.setup.partners;
+        self.transport.prepare(size, method, self.setup)?;
+        let rank = self.setup.circle.rank();
+        self.sample = Sample::new(rank, partners.iter().map(|p| p.from));
+        for (replication, partner) in partners.iter().enumerate() {
+            self.pattern(size, rank, replication)
+                .fill(self.transport.outgoing(replication));
+            self.pattern(size, partner.from, replication)
+                .blank(self.transport.incoming(replication));
+            self.setup.watch.beat();
+        }
+        Ok(())
+    }
+
+    fn pattern(&self, size: MessageSize, sender: u32, replication: usize) -> Pattern {
+        Pattern {
+            validation: self.course.workload.validation,
+            size,
+            seed: self.course.workload.seed,
+            sender,
+            replication: u32::try_from(replication).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// One run on every replication, or of all at once: the sum of their times.
+    fn repetition(&mut self, size: MessageSize, loops: u64) -> Result<Nanos, Halt> {
+        let count = self.setup.partners.len();
+        let first = if T::TOGETHER { count - 1 } else { 0 };
+        let mut ticks = 0;
+        for replication in first..count {
+            self.stand_at(size, replication);
+            self.transport.rewind(self.setup)?;
+            self.transport.barrier(self.setup)?;
+            let begun = self.course.clock.now();
+            self.exchanges(replication, loops)?;
+            ticks += self.course.clock.now().since(begun);
+        }
+        Ok(Nanos(self.course.clock.scale().to_nanos(ticks)))
+    }
+
+    fn exchanges(&mut self, replication: usize, loops: u64) -> Result<(), Halt> {
+        let (transport, watch) = (&mut self.transport, self.setup.watch);
+        if self.course.workload.validation == Validation::Sample {
+            exchanges(transport, replication, loops, &mut self.sample, watch)
+        } else {
+            exchanges(transport, replication, loops, &mut Blind, watch)
+        }
+    }
+
+    /// The loop length with which a run takes the least time asked for on the slowest rank.
+    fn lengthen(&mut self, size: MessageSize) -> Result<u64, Halt> {
+        let mut loops = size.loop_length;
+        let Some(least) = self.course.workload.min_time_ns else {
+            return Ok(loops);
+        };
+        loop {
+            let mine = self.repetition(size, loops)?.raw();
+            let took = self.setup.circle.agree(mine, self.setup.watch)?.max(1);
+            if took >= least.raw() || loops >= LONGEST {
+                return Ok(loops);
+            }
+            // A fifth more than it looks like, and never more than a hundredfold on short trials.
+            let wanted = u128::from(loops) * u128::from(least.raw()) * 6 / (u128::from(took) * 5);
+            let wanted = u64::try_from(wanted).unwrap_or(LONGEST);
+            loops = wanted
+                .clamp(loops + 1, loops.saturating_mul(100))
+                .min(LONGEST);
+        }
+    }
+
+    /// A fault that takes this rank out: some exchanges, then no more.
+    fn break_down(&mut self, size: MessageSize, loops: u64) -> Result<(), Halt> {
+        let outage = |fault: &weir_schema::Fault| fault.kind != FaultKind::Flip;
+        let Some(fault) = self.course.faults(size.exponent).find(outage) else {
+            return Ok(());
+        };
+        let at = fault.at.min(loops);
+        self.stand_at(size, 0);
+        self.transport.rewind(self.setup)?;
+        self.transport.barrier(self.setup)?;
+        let last = self.setup.partners.len() - 1;
+        self.exchanges(if T::TOGETHER { last } else { 0 }, at)?;
+        if fault.kind == FaultKind::Die {
+            return Err(Halt::Fault { what: "died", at });
+        }
+        while !self.setup.watch.stopped() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        Err(Halt::Fault {
+            what: "stalled",
+            at,
+        })
+    }
+
+    /// Does the planned damage, then counts.
+    fn wrong_bytes(&mut self, size: MessageSize) -> u64 {
+        let flips = self.course.faults(size.exponent);
+        let mut flipped = false;
+        for fault in flips.filter(|fault| fault.kind == FaultKind::Flip) {
+            let at = usize::try_from(fault.at).unwrap_or(usize::MAX);
+            if let Some(byte) = self.transport.incoming(0).get_mut(at) {
+                *byte = !*byte;
+                flipped = true;
+            }
+        }
+        let mut wrong = self.sample.wrong;
+        if flipped && self.course.workload.validation == Validation::Sample {
+            wrong += self.sample.recheck(0, self.transport.incoming(0));
+        }
+        for (replication, partner) in self.setup.partners.iter().enumerate() {
+            let pattern = self.pattern(size, partner.from, replication);
+            wrong += pattern.wrong(self.transport.incoming(replication));
+            self.setup.watch.beat();
+        }
+        wrong
+    }
+
+    fn stand_at(&mut self, size: MessageSize, replication: usize) {
+        let partners = self.setup.partners[replication];
+        self.at = Some(Spot {
+            rank: self.setup.circle.rank(),
+            exponent: size.exponent,
+            replication: u32::try_from(replication).unwrap_or(u32::MAX),
+            to: partners.to,
+            from: partners.from,
+        });
+    }
+}
+
+/// A rank on the CPU that its job gives it. The thread goes back where it was afterwards.
+struct Pinned {
+    cpu: Option<u32>,
+    before: Option<CpuList>,
+}
+
+impl Pinned {
+    fn new(course: &Course<'_>) -> Result<Self, Halt> {
+        let cpus = course.job.placement.cpus.as_deref().unwrap_or_default();
+        if cpus.is_empty() {
+            let (cpu, before) = (None, None);
+            return Ok(Self { cpu, before });
+        }
+        let cpu = cpus[course.circle.rank() as usize % cpus.len()];
+        let refused = |error: weir_sys::SysError| Halt::Garbled(error.to_string());
+        let before = pin::affinity().map_err(refused)?;
+        pin::set_affinity(&CpuList::from_iter([cpu])).map_err(refused)?;
+        Ok(Self {
+            cpu: Some(cpu),
+            before: Some(before),
+        })
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            // The thread was allowed there before.
+            let _ = pin::set_affinity(before);
+        }
+    }
+}
+
+fn facts_of(rank: u32, cpu: Option<u32>, device: Option<u32>) -> RankFacts {
+    let name = rustix::system::uname();
+    RankFacts {
+        rank,
+        hostname: Some(name.nodename().to_string_lossy().into_owned()),
+        cpu,
+        numa_node: cpu.and_then(|cpu| Topology::read(&Tree::real()).node_of(cpu)),
+        device,
+    }
+}

@@ -1,0 +1,145 @@
+//! Exchanges: every rank sends and receives messages of growing size (spec: effective
+//! bandwidth, section 1).
+//!
+//! In: a job, the world, the clock, signals. Out: at rank 0 the times of all ranks, elsewhere
+//! nothing. An exchange is never timed alone: the clock is read at both ends of a run of them.
+
+mod course;
+mod report;
+mod timed;
+
+use std::thread::Thread;
+use std::time::Duration;
+
+use weir_run::execute::Signals;
+use weir_schema::{ExchangeResult, ExchangeWorkload, Fault, Job, Method, Pairing, Validation};
+use weir_sys::Availability;
+use weir_sys::clock::Clock;
+use weir_world::World;
+
+use crate::circle::Circle;
+use crate::error::NetError;
+use crate::pairing::{Partners, partners, resolve};
+use crate::transport::{TransportInfo, find, transports};
+use crate::watch::Watch;
+
+pub(crate) use course::drive;
+pub(crate) use report::Outcome;
+
+/// What one rank carries out.
+#[expect(missing_debug_implementations, reason = "holds the world")]
+pub struct Course<'a> {
+    pub(crate) job: &'a Job,
+    pub(crate) workload: &'a ExchangeWorkload,
+    pub(crate) circle: &'a Circle<'a>,
+    pub(crate) watch: &'a Watch,
+    pub(crate) clock: &'a Clock,
+}
+
+impl Course<'_> {
+    /// The rule for these channels, and this rank's partners by replication.
+    pub(crate) fn pairs(&self, ring: bool) -> Result<(Pairing, Vec<Partners>), NetError> {
+        let (rank, size) = (self.circle.rank(), self.circle.size());
+        let rule = resolve(self.workload.pairing, size, ring)?;
+        let of = |replication| partners(rule, size, rank, replication);
+        Ok((rule, (0..self.workload.replications).map(of).collect()))
+    }
+
+    /// Damage planned for this rank at this size.
+    pub(crate) fn faults(&self, exponent: u8) -> impl Iterator<Item = Fault> + '_ {
+        let rank = self.circle.rank();
+        let faults = self.workload.faults.iter().copied();
+        faults.filter(move |fault| fault.rank == rank && fault.exponent == exponent)
+    }
+}
+
+/// What the plan's words alone show to be wrong.
+///
+/// # Errors
+/// The first thing found.
+pub fn check(job: &Job, workload: &ExchangeWorkload) -> Result<&'static TransportInfo, NetError> {
+    let name = &job.engine.name;
+    let plan = |message: String| Err(NetError::Plan(message));
+    let Some(info) = find(name) else {
+        let names: Vec<_> = transports().iter().map(|t| t.name).collect();
+        let names = names.join(", ");
+        return plan(format!(
+            "there is no transport `{name}` (there are {names})"
+        ));
+    };
+    if let Availability::Missing { what, remedy } = (info.availability)() {
+        let transport = name.clone();
+        return Err(NetError::Missing {
+            transport,
+            what,
+            remedy,
+        });
+    }
+    crate::settings::check(info, &job.engine)?;
+    if workload.method != Method::Best && !info.methods.contains(&workload.method) {
+        return plan(format!(
+            "transport `{name}`: it has no method {:?} (it has {:?})",
+            workload.method, info.methods
+        ));
+    }
+    if !info.moves_data && workload.validation != Validation::None {
+        return plan(format!(
+            "transport `{name}` moves nothing that could be validated (use `none`)"
+        ));
+    }
+    if workload.sizes.is_empty() || workload.repetitions == 0 || workload.replications == 0 {
+        return plan("exchanges need a size, a repetition and a replication".to_owned());
+    }
+    match workload
+        .sizes
+        .iter()
+        .find(|size| size.exponent > 40 || size.loop_length == 0)
+    {
+        Some(size) => plan(format!(
+            "messages of 2^{} B in loops of {}: the exponent is at most 40, the loop at least 1",
+            size.exponent, size.loop_length
+        )),
+        None => Ok(info),
+    }
+}
+
+/// Carries one rank's part out: the result at rank 0, nothing elsewhere. A signal ends it early
+/// with the sizes that were done.
+///
+/// # Errors
+/// Why there is no result; at rank 0 in the words of the rank nearest to the cause.
+pub fn run(
+    job: &Job,
+    workload: &ExchangeWorkload,
+    world: &dyn World,
+    clock: &Clock,
+    signals: &Signals,
+) -> Result<Option<ExchangeResult>, NetError> {
+    let watch = Watch::new(Duration::from(workload.timeout_ns));
+    let circle = Circle::new(world);
+    let course = Course {
+        job,
+        workload,
+        circle: &circle,
+        watch: &watch,
+        clock,
+    };
+    std::thread::scope(|scope| {
+        let guard = scope.spawn(|| watch.guard(signals));
+        let _end = End(&watch, guard.thread());
+        let mut outcome = Outcome::default();
+        let ending =
+            check(job, workload).and_then(|info| (info.drive)(&course, info, &mut outcome));
+        report::bring_together(&course, outcome, ending)
+    })
+}
+
+/// Ends the watch, also when the exchanges panic.
+struct End<'a>(&'a Watch, &'a Thread);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+        self.1.unpark();
+    }
+}

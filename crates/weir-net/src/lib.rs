@@ -1,0 +1,22 @@
+//! Transports between ranks, and exchanges of messages over them.
+//!
+//! In: a job whose workload is an exchange, and the world of ranks that carry it out. Out: an
+//! [`weir_schema::ExchangeResult`] at rank 0. Not here: who takes part (`weir-world`), what a
+//! bandwidth is made of (the doors), printing.
+#![deny(unsafe_code)]
+
+mod buffers;
+mod circle;
+mod error;
+pub mod exchange;
+mod pairing;
+mod pattern;
+mod settings;
+pub mod transport;
+mod watch;
+
+pub use circle::Circle;
+pub use error::{Halt, NetError, Spot};
+pub use pairing::{Partners, partners, resolve};
+pub use transport::{Facts, Setup, Transport, TransportInfo, find, transports};
+pub use watch::Watch;

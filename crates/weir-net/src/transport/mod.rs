@@ -1,0 +1,190 @@
+//! What carries messages between ranks: the trait, and the registry.
+//!
+//! A transport is one file here and one line in [`transports`]. Each is compiled into an exchange
+//! loop of its own, so that the loop calls it without a detour.
+
+mod null;
+mod shm;
+
+use weir_schema::catalogue::SettingInfo;
+use weir_schema::{EngineChoice, MessageSize, Method, MpiFacts};
+use weir_sys::Availability;
+
+use crate::circle::Circle;
+use crate::error::{Halt, NetError};
+use crate::exchange::{Course, Outcome, drive};
+use crate::pairing::Partners;
+use crate::watch::Watch;
+
+/// What a transport opens with.
+#[expect(missing_debug_implementations, reason = "holds the world")]
+pub struct Setup<'a> {
+    /// Everybody, for addresses and meetings.
+    pub circle: &'a Circle<'a>,
+    /// Long waits look at it.
+    pub watch: &'a Watch,
+    /// The transport's settings, checked.
+    pub engine: &'a EngineChoice,
+    /// The ends of this rank's channels, by replication.
+    pub partners: &'a [Partners],
+    /// The sizes that will come.
+    pub sizes: &'a [MessageSize],
+}
+
+impl Setup<'_> {
+    /// Bytes of the largest message.
+    pub fn largest(&self) -> u64 {
+        let bytes = self.sizes.iter().map(|size| size.bytes().0);
+        bytes.max().unwrap_or(1)
+    }
+
+    /// Swaps bytes along every channel before the first exchange: each rank gives `mine` to the
+    /// rank that the channel comes from (who sends to me), or to the one it goes to.
+    ///
+    /// # Errors
+    /// A rank is gone or late.
+    pub fn tell_senders(&self, mine: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Halt> {
+        for (partners, bytes) in self.partners.iter().zip(mine) {
+            self.circle.send(partners.from, bytes, self.watch)?;
+        }
+        let answers = self.partners.iter();
+        answers
+            .map(|partners| self.circle.receive(partners.to, self.watch))
+            .collect()
+    }
+}
+
+/// What a transport found out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The MPI library, where there is one.
+    pub mpi: Option<MpiFacts>,
+    /// The device this rank used, by index.
+    pub device: Option<u32>,
+}
+
+/// One rank's end of everything that messages travel on.
+///
+/// The exchanges call, per size: `prepare`, fill `outgoing`, blank `incoming`; then per run
+/// `rewind`, `barrier`, `exchange` again and again; then look at `incoming`. All ranks do so in
+/// the same order.
+pub trait Transport: Sized {
+    /// All replications exchange at the same time, around a ring, instead of one after another.
+    const TOGETHER: bool = false;
+
+    /// Finds the other ranks.
+    ///
+    /// # Errors
+    /// What is missing, or who did not answer.
+    fn open(setup: &Setup<'_>) -> Result<Self, Halt>;
+
+    /// Gets ready for messages of this size. All messages before have arrived everywhere.
+    ///
+    /// # Errors
+    /// Mostly memory.
+    fn prepare(&mut self, size: MessageSize, method: Method, setup: &Setup<'_>)
+    -> Result<(), Halt>;
+
+    /// What a replication sends, as long as a message.
+    fn outgoing(&mut self, replication: usize) -> &mut [u8];
+
+    /// What a replication has received, as long as a message.
+    fn incoming(&mut self, replication: usize) -> &mut [u8];
+
+    /// Before the barrier of each run; outside of what is timed.
+    ///
+    /// # Errors
+    /// Of the transport.
+    fn rewind(&mut self, _setup: &Setup<'_>) -> Result<(), Halt> {
+        Ok(())
+    }
+
+    /// Returns on no rank before all have called it.
+    ///
+    /// # Errors
+    /// A rank is gone, or the watch ended the wait.
+    fn barrier(&mut self, setup: &Setup<'_>) -> Result<(), Halt> {
+        setup.circle.barrier(setup.watch)
+    }
+
+    /// Sends one message and receives one. When it returns, the message has arrived here, and
+    /// what goes out may be changed.
+    ///
+    /// # Errors
+    /// A rank is gone, or the watch ended the wait.
+    fn exchange(&mut self, replication: usize, watch: &Watch) -> Result<(), Halt>;
+
+    /// Sends and receives one message on every replication.
+    ///
+    /// # Errors
+    /// As [`Transport::exchange`].
+    fn exchange_all(&mut self, replications: usize, watch: &Watch) -> Result<(), Halt> {
+        (0..replications).try_for_each(|replication| self.exchange(replication, watch))
+    }
+
+    /// Messages of this size that never came; nothing where none can be lost.
+    fn losses(&self) -> Option<u64> {
+        None
+    }
+
+    /// What it found out.
+    fn facts(&self) -> Facts {
+        Facts::default()
+    }
+
+    /// After the last size, when everybody is done.
+    ///
+    /// # Errors
+    /// What could not be put away.
+    fn finish(self) -> Result<(), Halt> {
+        Ok(())
+    }
+}
+
+type Drive = fn(&Course<'_>, &TransportInfo, &mut Outcome) -> Result<(), NetError>;
+
+/// A transport, as data.
+#[derive(Clone, Copy, Debug)]
+pub struct TransportInfo {
+    /// Name in plans.
+    pub name: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// Settings in house words.
+    pub settings: &'static [SettingInfo],
+    /// Ways there and back that it knows, the first by default.
+    pub methods: &'static [Method],
+    /// What is received is what was sent: it can be checked.
+    pub moves_data: bool,
+    /// Whether this machine can use it.
+    pub availability: fn() -> Availability,
+    /// Its exchange loop.
+    pub(crate) drive: Drive,
+}
+
+/// Every transport of this build.
+pub fn transports() -> &'static [TransportInfo] {
+    const ALL: &[TransportInfo] = &[shm::INFO, null::INFO];
+    ALL
+}
+
+/// The transport of this name.
+pub fn find(name: &str) -> Option<&'static TransportInfo> {
+    transports().iter().find(|info| info.name == name)
+}
+
+/// For transports that need nothing.
+fn always() -> Availability {
+    Availability::Ready
+}
+
+/// What most transports are.
+const PLAIN: TransportInfo = TransportInfo {
+    name: "",
+    summary: "",
+    settings: &[],
+    methods: &[Method::Sendrecv],
+    moves_data: true,
+    availability: always,
+    drive: drive::<null::Null>,
+};

@@ -1,0 +1,118 @@
+//! Waiting for a word to change: spin, yield, sleep.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::thread::futex;
+
+use crate::error::Halt;
+use crate::watch::Watch;
+
+/// How long to spin before the processor is offered to others.
+const SPIN: Duration = Duration::from_micros(2);
+/// Offers before sleeping.
+const YIELDS: u32 = 200;
+/// A sleep: what a wake-up that was just missed costs.
+const NAP: Duration = Duration::from_millis(1);
+
+/// How to wait on this machine.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    /// Looks that take about [`SPIN`].
+    spins: u32,
+}
+
+impl Patience {
+    /// Measures what a look costs, so that no clock has to be read while waiting.
+    pub(super) fn new() -> Self {
+        const LOOKS: u32 = 200;
+        let word = AtomicU32::new(0);
+        let round = || {
+            let begun = Instant::now();
+            for _ in 0..LOOKS {
+                std::hint::black_box(word.load(Ordering::Acquire));
+                std::hint::spin_loop();
+            }
+            begun.elapsed()
+        };
+        let fastest = (0..5).map(|_| round()).min().unwrap_or(SPIN);
+        let spins = SPIN.as_nanos() * u128::from(LOOKS) / fastest.as_nanos().max(1);
+        Self {
+            spins: u32::try_from(spins).unwrap_or(u32::MAX).clamp(1, 100_000),
+        }
+    }
+
+    /// Returns once the word is as wanted. `asleep` tells the writer of the word to wake this
+    /// rank; `left` is set when `peer`, who writes it, will not any more.
+    #[inline]
+    pub(super) fn wait(
+        self,
+        word: &AtomicU32,
+        wanted: impl Fn(u32) -> bool,
+        asleep: &AtomicU32,
+        left: &AtomicU32,
+        peer: u32,
+        watch: &Watch,
+    ) -> Result<(), Halt> {
+        for _ in 0..self.spins {
+            if wanted(word.load(Ordering::Acquire)) {
+                return Ok(());
+            }
+            std::hint::spin_loop();
+        }
+        slowly(word, &wanted, asleep, left, peer, watch)
+    }
+}
+
+#[cold]
+fn slowly(
+    word: &AtomicU32,
+    wanted: &dyn Fn(u32) -> bool,
+    asleep: &AtomicU32,
+    left: &AtomicU32,
+    peer: u32,
+    watch: &Watch,
+) -> Result<(), Halt> {
+    for _ in 0..YIELDS {
+        std::thread::yield_now();
+        if wanted(word.load(Ordering::Acquire)) {
+            return Ok(());
+        }
+    }
+    let nap = futex::Timespec {
+        tv_sec: 0,
+        tv_nsec: i64::from(NAP.subsec_nanos()),
+    };
+    loop {
+        watch.check()?;
+        // What the peer wrote before it left counts.
+        let has_left = left.load(Ordering::Acquire) != 0;
+        asleep.store(1, Ordering::SeqCst);
+        let seen = word.load(Ordering::SeqCst);
+        if wanted(seen) {
+            asleep.store(0, Ordering::Relaxed);
+            return Ok(());
+        }
+        if has_left {
+            return Err(Halt::Left { peer });
+        }
+        // Woken, changed meanwhile, or long enough: look again in any case.
+        let _ = futex::wait(word, futex::Flags::empty(), seen, Some(&nap));
+        asleep.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Wakes whoever sleeps on a word that was just changed. The look may come before the change is
+/// seen elsewhere: then the sleeper's nap ends by itself.
+#[inline]
+pub(super) fn wake(word: &AtomicU32, asleep: &AtomicU32) {
+    if asleep.load(Ordering::Relaxed) != 0 {
+        rouse(word);
+    }
+}
+
+#[cold]
+fn rouse(word: &AtomicU32) {
+    // Nobody there is fine.
+    let _ = futex::wake(word, futex::Flags::empty(), u32::MAX);
+}
