@@ -19,6 +19,14 @@ pub enum WorldError {
         /// How that showed.
         detail: String,
     },
+    /// A rank did not come to life.
+    #[error("rank {rank} could not be started: {detail}")]
+    NotStarted {
+        /// Which.
+        rank: u32,
+        /// Why.
+        detail: String,
+    },
     /// There is no such rank.
     #[error("there is no rank {rank}: the world has {size}")]
     NoSuchRank {

@@ -10,11 +10,13 @@ mod collective;
 mod error;
 mod launcher;
 pub mod mpi;
+mod processes;
 mod threads;
 
 pub use collective::Collectives;
 pub use error::WorldError;
 pub use launcher::{Launcher, LauncherKind};
+pub use processes::ProcessWorld;
 pub use threads::{ThreadWorld, on_threads};
 
 use std::time::Instant;

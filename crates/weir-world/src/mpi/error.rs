@@ -49,7 +49,7 @@ pub enum MpiError {
         "{} started {} processes, but the MPI library sees a world of {library_size}: {} ({}, {})\
          \n  help: start weir with the launcher that came with this library, or name the \
          launcher's own library in WEIR_MPI_LIB",
-        launcher.kind, launcher.size, facts.family, facts.library, facts.file
+        launcher.kind, launcher.size, facts.family, facts.name(), facts.file
     )]
     OtherLauncher {
         /// Who started this process.

@@ -31,6 +31,11 @@ pub struct MpiFacts {
 }
 
 impl MpiFacts {
+    /// Its name and version, without what Open MPI tells of its build.
+    pub fn name(&self) -> &str {
+        self.library.split(',').next().unwrap_or_default()
+    }
+
     /// Asks the library.
     ///
     /// # Errors

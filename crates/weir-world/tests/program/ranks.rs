@@ -1,8 +1,8 @@
 //! What the tests of worlds start: one program for every kind of world.
 //!
-//! `weir-world-ranks mpi|threads|processes RANKS collectives|typed|die|hang`. What rank 0 has to
+//! `weir-world-ranks mpi|threads|processes RANKS WHAT`. What rank 0 has to
 //! tell goes to standard output in one line, errors to standard error; 0 is good, 1 is not, 3 is
-//! a lack of the machine. `RANKS` counts where no launcher does.
+//! a lack of the machine. `WHAT` is a name of `work` or, under MPI, of `mpi`. `RANKS` counts where no launcher does.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use weir_world::mpi::{Abi, Layout, Mpi, MpiLibrary, MpiWorld, Requests, Tag};
-use weir_world::{Collectives, Launcher, World, WorldError, on_threads};
+use weir_world::{Collectives, Launcher, ProcessWorld, World, WorldError, on_threads};
 
 const LIMIT: Duration = Duration::from_secs(20);
 /// For messages that never come.
@@ -36,9 +36,28 @@ fn main() -> ExitCode {
             let codes = on_threads(ranks, |world| answer(&world, work(&world, what)));
             ExitCode::from(codes.into_iter().max().unwrap())
         }
+        "processes" => processes(ranks, what),
         "mpi" => mpi(what),
         other => panic!("no world of kind {other}"),
     }
+}
+
+fn processes(ranks: u32, what: &str) -> ExitCode {
+    let world = match ProcessWorld::enter(ranks) {
+        Ok(world) => world,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let code = answer(&world, work(&world, what));
+    if code == 0
+        && let Err(error) = world.finish(LIMIT)
+    {
+        eprintln!("end: {error}");
+        return ExitCode::FAILURE;
+    }
+    ExitCode::from(code)
 }
 
 fn mpi(what: &str) -> ExitCode {
@@ -47,16 +66,18 @@ fn mpi(what: &str) -> ExitCode {
     let opened = MpiLibrary::open(launcher, wish.as_deref()).and_then(MpiLibrary::start);
     let world = match opened {
         Ok(world) => world,
+        // Ranks that have nothing to say end well: the launcher ends all as soon as one does not.
+        Err(_) if launcher.is_some_and(|l| !l.speaks()) => return ExitCode::SUCCESS,
         Err(error) => {
-            if launcher.is_none_or(|l| l.speaks()) {
-                eprintln!("error: {error}");
-            }
+            eprintln!("error: {error}");
             return ExitCode::from(if error.is_lack() { 3 } else { 1 });
         }
     };
     let done = match (&world, what) {
         (MpiWorld::OpenMpi(mpi), "typed") => typed(mpi),
         (MpiWorld::Mpich(mpi), "typed") => typed(mpi),
+        (MpiWorld::OpenMpi(mpi), "deadlock") => deadlock(mpi),
+        (MpiWorld::Mpich(mpi), "deadlock") => deadlock(mpi),
         _ => work(&world, what),
     };
     ExitCode::from(answer(&world, done))
@@ -175,6 +196,22 @@ fn typed<A: Abi>(mpi: &Mpi<A>) -> Result<String, WorldError> {
     pass_on(mpi)?;
     let refused = mpi.peer(size).unwrap_err().to_string();
     Ok(format!("{size} ranks around the ring; {refused}"))
+}
+
+/// Both ranks wait for each other where no deadline is; a watchdog on rank 1 sees to the end.
+fn deadlock<A: Abi>(mpi: &Mpi<A>) -> Result<String, WorldError> {
+    Collectives::barrier(mpi, LIMIT)?;
+    let other = mpi.peer(1 - World::rank(mpi)).unwrap();
+    if World::rank(mpi) == 1 {
+        let emergency = mpi.emergency();
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            eprintln!("the watchdog ends the world");
+            emergency.abort(9)
+        });
+    }
+    mpi.receive(other, &mut [0; 8], Tag::from(1)).unwrap();
+    Ok("nobody waited".to_owned())
 }
 
 /// Blocking messages from rank 0 to the last.

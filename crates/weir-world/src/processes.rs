@@ -1,0 +1,281 @@
+//! Ranks as processes of this machine: rank 0 starts the others, as copies of its own program.
+//!
+//! In: how many. Out: a [`ProcessWorld`] in each; a copy runs the same code up to the same call
+//! and finds its place in its environment. Two ranks connect when one has something to tell the
+//! other. Rank 0 ends or dies: so do the others. Another one dies: whoever waits for it is told
+//! at once, rank 0 with the exit code. Not here: machines beyond this one (launchers have those).
+
+mod children;
+mod link;
+mod place;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixListener;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::Signal;
+
+use crate::{World, WorldError};
+
+use children::Children;
+use link::{Inlet, Outlet, Taken};
+use place::Place;
+
+/// How long the exit code of a process may take after its sockets were closed.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// A rank that is a process.
+///
+/// Long messages wait until the receiver takes them. Dropped at rank 0 it kills the ranks that
+/// still run; [`ProcessWorld::finish`] waits for them.
+#[derive(Debug)]
+pub struct ProcessWorld {
+    rank: u32,
+    size: u32,
+    name: String,
+    listener: UnixListener,
+    links: RefCell<Links>,
+    children: RefCell<Children>,
+}
+
+#[derive(Debug, Default)]
+struct Links {
+    outlets: HashMap<u32, Outlet>,
+    inlets: HashMap<u32, Inlet>,
+    /// Connections whose sender has not told its rank yet.
+    strangers: Vec<Inlet>,
+}
+
+impl ProcessWorld {
+    /// Starts `ranks - 1` copies of this program, or takes the place that this copy was started
+    /// for. Rank 0 calls it on a thread that lives as long as the world: the copies end with it.
+    ///
+    /// # Errors
+    /// A process could not be started; this one was started by something else.
+    pub fn enter(ranks: u32) -> Result<Self, WorldError> {
+        match Place::of(|name| std::env::var(name).ok()) {
+            Some(place) => Self::join(place),
+            None => Self::start(ranks.max(1)),
+        }
+    }
+
+    fn start(size: u32) -> Result<Self, WorldError> {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let moment = now.map_or(0, |d| d.as_nanos());
+        let name = format!("weir-{}-{moment:x}", std::process::id());
+        let listener = link::listen(&name, 0, size).map_err(|e| not_started(0, &e))?;
+        let children = Children::start(&name, size).map_err(|(rank, e)| not_started(rank, &e))?;
+        Ok(Self {
+            rank: 0,
+            size,
+            name,
+            listener,
+            links: RefCell::default(),
+            children: RefCell::new(children),
+        })
+    }
+
+    fn join(place: Place) -> Result<Self, WorldError> {
+        let failed = |e: io::Error| not_started(place.rank, &e);
+        let listener = listener_of(&place).map_err(failed)?;
+        // The parent's end is this one's; it may have come before the kernel was told.
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+            .map_err(|e| failed(e.into()))?;
+        let parent = rustix::process::getppid().map(|p| p.as_raw_nonzero().get().unsigned_abs());
+        if parent != Some(place.parent) {
+            let detail = "its process has ended".to_owned();
+            return Err(WorldError::Gone { peer: 0, detail });
+        }
+        Ok(Self {
+            rank: place.rank,
+            size: place.size,
+            name: place.name,
+            listener,
+            links: RefCell::default(),
+            children: RefCell::default(),
+        })
+    }
+
+    /// Waits until the other ranks have ended by themselves; elsewhere than at rank 0 there is
+    /// nothing to wait for.
+    ///
+    /// # Errors
+    /// A rank did not end well, or not in time: it is killed then.
+    pub fn finish(self, limit: Duration) -> Result<(), WorldError> {
+        let until = Instant::now() + limit;
+        if self.rank != 0 {
+            return Ok(());
+        }
+        let mut children = self.children.borrow_mut();
+        for peer in 1..self.size {
+            let Some(status) = children.fate(peer, until) else {
+                let seconds = limit.as_secs();
+                return Err(WorldError::Late { peer, seconds });
+            };
+            if !status.success() {
+                let detail = children.story(peer, status);
+                return Err(WorldError::Gone { peer, detail });
+            }
+        }
+        Ok(())
+    }
+
+    fn known(&self, rank: u32) -> Result<(), WorldError> {
+        let size = self.size;
+        (rank < size)
+            .then_some(())
+            .ok_or(WorldError::NoSuchRank { rank, size })
+    }
+
+    fn gone(&self, peer: u32, until: Instant) -> WorldError {
+        let mut children = self.children.borrow_mut();
+        let fate = children.fate(peer, until.min(Instant::now() + LAST_WORDS));
+        let detail = match fate {
+            Some(status) => children.story(peer, status),
+            None => "its process has ended".to_owned(),
+        };
+        WorldError::Gone { peer, detail }
+    }
+
+    /// Makes sure that there is a connection to a rank; whether that rank is there.
+    fn reach(&self, links: &mut Links, to: u32) -> bool {
+        if links.outlets.contains_key(&to) {
+            return true;
+        }
+        let outlet = Outlet::connect(&self.name, self.rank, to);
+        outlet.is_ok_and(|outlet| links.outlets.insert(to, outlet).is_none())
+    }
+
+    /// Takes all connections that wait, and all introductions that have come.
+    fn accept(&self, links: &mut Links) {
+        links
+            .strangers
+            .extend(std::iter::from_fn(|| Inlet::accept(&self.listener)));
+        for mut stranger in std::mem::take(&mut links.strangers) {
+            let is_good = stranger.introduce();
+            match stranger.from {
+                Some(rank) if rank < self.size => drop(links.inlets.insert(rank, stranger)),
+                None if is_good => links.strangers.push(stranger),
+                _ => {}
+            }
+        }
+    }
+
+    /// Waits for a first connection of a rank, or for its end; whether it may still come.
+    fn await_first(
+        &self,
+        links: &mut Links,
+        from: u32,
+        until: Instant,
+    ) -> Result<bool, WorldError> {
+        let is_there = self.reach(links, from) && !links.outlets[&from].is_closed();
+        // What it sent before its end counts: look once more after the end was seen.
+        self.accept(links);
+        if links.inlets.contains_key(&from) {
+            return Ok(true);
+        }
+        if is_there {
+            let streams = links.strangers.iter().map(AsFd::as_fd);
+            let mut waited: Vec<_> = std::iter::once(self.listener.as_fd())
+                .chain(streams)
+                .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+                .collect();
+            waited.push(PollFd::new(&links.outlets[&from], PollFlags::empty()));
+            link::wait(&mut waited, until).map_err(|e| broken(from, &e))?;
+        }
+        Ok(is_there)
+    }
+}
+
+impl World for ProcessWorld {
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn send(&self, to: u32, bytes: &[u8], until: Instant) -> Result<(), WorldError> {
+        self.known(to)?;
+        let begun = Instant::now();
+        let mut links = self.links.borrow_mut();
+        if !self.reach(&mut links, to) {
+            return Err(self.gone(to, until));
+        }
+        let Err(error) = links.outlets[&to].send(bytes, until) else {
+            return Ok(());
+        };
+        // A part may have gone out: nothing can follow it on this connection.
+        links.outlets.remove(&to);
+        if error.kind() == io::ErrorKind::TimedOut {
+            let seconds = begun.elapsed().as_secs();
+            return Err(WorldError::Late { peer: to, seconds });
+        }
+        Err(self.gone(to, until))
+    }
+
+    fn receive(&self, from: u32, until: Instant) -> Result<Vec<u8>, WorldError> {
+        self.known(from)?;
+        let begun = Instant::now();
+        let mut links = self.links.borrow_mut();
+        loop {
+            if let Some(inlet) = links.inlets.get_mut(&from) {
+                match inlet.take() {
+                    Taken::Message(bytes) => return Ok(bytes),
+                    Taken::Ended => return Err(self.gone(from, until)),
+                    Taken::Torn => {
+                        let detail = "it ends before its length".to_owned();
+                        return Err(WorldError::Garbled { peer: from, detail });
+                    }
+                    Taken::Early => {
+                        let mut waited = [PollFd::new(inlet, PollFlags::IN)];
+                        link::wait(&mut waited, until).map_err(|e| broken(from, &e))?;
+                    }
+                }
+            } else if !self.await_first(&mut links, from, until)? {
+                return Err(self.gone(from, until));
+            }
+            if Instant::now() >= until {
+                let seconds = begun.elapsed().as_secs();
+                return Err(WorldError::Late {
+                    peer: from,
+                    seconds,
+                });
+            }
+        }
+    }
+}
+
+/// The listener that rank 0 left as standard input, whose place an empty one takes.
+fn listener_of(place: &Place) -> io::Result<UnixListener> {
+    let input = io::stdin().as_fd().try_clone_to_owned()?;
+    let listener = UnixListener::from(input);
+    if !link::is_listener(&listener, &place.name, place.rank) {
+        return Err(io::Error::other(
+            "WEIR_WORLD_RANK is set, but no weir started this process",
+        ));
+    }
+    let nothing = std::fs::File::open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&nothing)?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+fn not_started(rank: u32, error: &io::Error) -> WorldError {
+    WorldError::NotStarted {
+        rank,
+        detail: error.to_string(),
+    }
+}
+
+fn broken(peer: u32, error: &io::Error) -> WorldError {
+    WorldError::Gone {
+        peer,
+        detail: error.to_string(),
+    }
+}

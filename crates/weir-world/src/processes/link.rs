@@ -1,0 +1,231 @@
+//! One direction between two processes: a stream that begins with the sender's rank and then
+//! carries messages, each behind its length.
+//!
+//! In: bytes and a deadline. Out: whole messages; what has come of a late one is kept. Numbers
+//! are little endian. The names of the sockets are open to everybody on the machine, so that
+//! only processes of the same user are talked to; and no memory is taken for bytes that a length
+//! promises, only for those that came.
+
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
+
+/// Memory taken at once for a message.
+const PIECE: usize = 1 << 20;
+
+/// Where a rank listens: a name that is no file.
+fn address(world: &str, rank: u32) -> io::Result<SocketAddr> {
+    SocketAddr::from_abstract_name(format!("{world}/{rank}"))
+}
+
+/// Listens as `rank`, with room for a connection from every rank.
+pub(super) fn listen(world: &str, rank: u32, size: u32) -> io::Result<UnixListener> {
+    let listener = UnixListener::bind_addr(&address(world, rank)?)?;
+    rustix::net::listen(&listener, i32::try_from(size).unwrap_or(i32::MAX))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Whether this is the listener of that rank.
+pub(super) fn is_listener(listener: &UnixListener, world: &str, rank: u32) -> bool {
+    let name = listener.local_addr();
+    name.is_ok_and(|a| a.as_abstract_name() == Some(format!("{world}/{rank}").as_bytes()))
+}
+
+/// Whether the other end belongs to the user of this process.
+fn is_same_user(stream: &UnixStream) -> bool {
+    let other = rustix::net::sockopt::socket_peercred(stream);
+    other.is_ok_and(|other| other.uid == rustix::process::geteuid())
+}
+
+/// Waits until one of these is ready, or `until`.
+pub(super) fn wait(waited: &mut [PollFd<'_>], until: Instant) -> io::Result<()> {
+    let left = until.saturating_duration_since(Instant::now());
+    let limit = Timespec {
+        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: left.subsec_nanos().into(),
+    };
+    match poll(waited, Some(&limit)) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn is_early(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+    )
+}
+
+/// Where messages to another rank go in.
+#[derive(Debug)]
+pub(super) struct Outlet {
+    stream: UnixStream,
+}
+
+impl Outlet {
+    /// Connects rank `from` to rank `to`; refused when that one has ended.
+    pub(super) fn connect(world: &str, from: u32, to: u32) -> io::Result<Self> {
+        let stream = UnixStream::connect_addr(&address(world, to)?)?;
+        if !is_same_user(&stream) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        stream.set_nonblocking(true)?;
+        let outlet = Self { stream };
+        // The buffer of a new stream is empty: this never waits.
+        outlet.write(&from.to_le_bytes(), Instant::now())?;
+        Ok(outlet)
+    }
+
+    /// Sends a message. After an error the stream is of no use any more.
+    ///
+    /// # Errors
+    /// `TimedOut`, or what a broken stream gives.
+    pub(super) fn send(&self, bytes: &[u8], until: Instant) -> io::Result<()> {
+        let length = bytes.len() as u64;
+        self.write(&length.to_le_bytes(), until)?;
+        self.write(bytes, until)
+    }
+
+    fn write(&self, mut bytes: &[u8], until: Instant) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match send(&self.stream, bytes, SendFlags::NOSIGNAL) {
+                Ok(sent) => bytes = &bytes[sent..],
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) if Instant::now() >= until => {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                Err(Errno::AGAIN) => {
+                    wait(&mut [PollFd::new(&self.stream, PollFlags::OUT)], until)?;
+                }
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the other end was closed.
+    pub(super) fn is_closed(&self) -> bool {
+        let mut asked = [PollFd::new(&self.stream, PollFlags::empty())];
+        let asked_now = wait(&mut asked, Instant::now());
+        let gone = PollFlags::HUP | PollFlags::ERR;
+        asked_now.is_err() || asked[0].revents().intersects(gone)
+    }
+}
+
+impl AsFd for Outlet {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+/// What came out of a stream.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// A whole message.
+    Message(Vec<u8>),
+    /// Not all of it yet.
+    Early,
+    /// The stream ended, between messages.
+    Ended,
+    /// It ended within one.
+    Torn,
+}
+
+/// Where messages of another rank come out.
+#[derive(Debug)]
+pub(super) struct Inlet {
+    stream: UnixStream,
+    /// Who sends, once that came.
+    pub(super) from: Option<u32>,
+    /// What came of the next number and message.
+    come: Vec<u8>,
+}
+
+impl Inlet {
+    /// The next connection that waits; connections of other users are closed.
+    pub(super) fn accept(listener: &UnixListener) -> Option<Self> {
+        loop {
+            let (stream, _) = match listener.accept() {
+                Ok(accepted) => accepted,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => return None,
+            };
+            if is_same_user(&stream) && stream.set_nonblocking(true).is_ok() {
+                return Some(Self {
+                    stream,
+                    from: None,
+                    come: Vec::new(),
+                });
+            }
+        }
+    }
+
+    /// Learns who sends; `false` when that will never come.
+    pub(super) fn introduce(&mut self) -> bool {
+        match self.fill(4) {
+            Ok(true) => {
+                let rank = self.come.drain(..).collect::<Vec<_>>();
+                self.from = rank.try_into().ok().map(u32::from_le_bytes);
+                true
+            }
+            Ok(false) => true,
+            Err(_) => false,
+        }
+    }
+
+    /// The next message, as far as it has come.
+    pub(super) fn take(&mut self) -> Taken {
+        let outcome = self.fill(8).and_then(|is_full| {
+            let length = self.come.first_chunk().copied().map(u64::from_le_bytes);
+            match length.filter(|_| is_full) {
+                Some(length) => {
+                    let end = usize::try_from(length).unwrap_or(usize::MAX);
+                    self.fill(end.saturating_add(8))
+                }
+                None => Ok(false),
+            }
+        });
+        match outcome {
+            Ok(true) => {
+                let bytes = self.come.split_off(8);
+                self.come.clear();
+                Taken::Message(bytes)
+            }
+            Ok(false) => Taken::Early,
+            Err(_) if self.come.is_empty() => Taken::Ended,
+            Err(_) => Taken::Torn,
+        }
+    }
+
+    /// Reads until `end` bytes have come in all; whether they have.
+    fn fill(&mut self, end: usize) -> io::Result<bool> {
+        while self.come.len() < end {
+            let had = self.come.len();
+            self.come.resize(end.min(had + PIECE), 0);
+            let read = self.stream.read(&mut self.come[had..]);
+            self.come
+                .truncate(had + read.as_ref().copied().unwrap_or(0));
+            match read {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(_) => {}
+                Err(error) if is_early(&error) => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl AsFd for Inlet {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}

@@ -1,0 +1,65 @@
+//! Where a process stands among those of a world, told by the variables it was started with.
+
+/// The variables.
+const RANK: &str = "WEIR_WORLD_RANK";
+const SIZE: &str = "WEIR_WORLD_SIZE";
+const NAME: &str = "WEIR_WORLD_NAME";
+const PARENT: &str = "WEIR_WORLD_PARENT";
+
+/// The place of a rank that another process started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) rank: u32,
+    pub(super) size: u32,
+    /// What the names of all its sockets begin with.
+    pub(super) name: String,
+    /// The process of rank 0.
+    pub(super) parent: u32,
+}
+
+impl Place {
+    /// Read from variables; `None` for a process that no world started.
+    pub(super) fn of(value: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        let number = |name| value(name)?.parse::<u32>().ok();
+        let place = Self {
+            rank: number(RANK)?,
+            size: number(SIZE)?,
+            name: value(NAME)?,
+            parent: number(PARENT)?,
+        };
+        (place.rank > 0 && place.rank < place.size).then_some(place)
+    }
+
+    /// The variables that tell it.
+    pub(super) fn variables(&self) -> [(&'static str, String); 4] {
+        [
+            (RANK, self.rank.to_string()),
+            (SIZE, self.size.to_string()),
+            (NAME, self.name.clone()),
+            (PARENT, self.parent.to_string()),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_survives_the_environment() {
+        let place = Place {
+            rank: 2,
+            size: 3,
+            name: "weir-1".to_owned(),
+            parent: 77,
+        };
+        let told = place.variables();
+        let value = |wanted: &str| {
+            let found = told.iter().find(|(name, _)| *name == wanted);
+            found.map(|(_, value)| value.clone())
+        };
+        assert_eq!(Place::of(value), Some(place));
+        assert_eq!(Place::of(|_| None), None);
+        assert_eq!(Place::of(|_| Some("3".to_owned())), None, "rank = size");
+    }
+}

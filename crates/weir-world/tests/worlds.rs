@@ -1,0 +1,233 @@
+//! Every kind of world, from the outside: processes under launchers, copies of a program, threads.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests, outside of test functions"
+)]
+
+mod launch;
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use launch::{MPICH, OPEN_MPI, RANKS, Said, families, has, ranks, run, scratch, skip, under};
+
+/// What rank 0 says when all took part.
+fn all(size: u32) -> String {
+    let names: Vec<_> = (0..size).map(|rank| rank.to_string()).collect();
+    format!("{size} ranks: {}\n", names.join(" "))
+}
+
+#[test]
+fn threads_and_processes_do_everything_together() {
+    for size in 1..=5 {
+        for kind in ["threads", "processes"] {
+            let said = ranks(&[kind, &size.to_string(), "collectives"]);
+            assert_eq!(said.good(), all(size), "{kind}");
+            assert_eq!(said.err, "");
+        }
+    }
+}
+
+#[test]
+fn ranks_under_both_families_do_everything_together() {
+    for mpi in families("ranks_under_both_families_do_everything_together") {
+        for size in 1..=5 {
+            let said = run(&mut under(mpi, size, &["collectives"]));
+            assert_eq!(said.good(), all(size), "{mpi:?}");
+            assert_eq!(said.err, "");
+        }
+    }
+}
+
+#[test]
+fn the_typed_calls_move_the_bytes_of_both_families() {
+    for mpi in families("the_typed_calls_move_the_bytes_of_both_families") {
+        for size in [1, 2, 3] {
+            let said = run(&mut under(mpi, size, &["typed"]));
+            let expected = format!(
+                "{size} ranks around the ring; there is no rank {size}: the world has {size}\n"
+            );
+            assert_eq!(said.good(), expected, "{mpi:?}");
+        }
+    }
+}
+
+#[test]
+fn a_process_that_dies_is_named_and_the_others_end() {
+    let said = ranks(&["processes", "3", "die"]);
+    assert_eq!(said.code, Some(1), "{said:#?}");
+    assert!(said.err.contains("rank 0: rank 2 is gone: its process "));
+    assert!(said.err.contains(" ended with exit code 7\n"));
+    assert!(
+        said.err
+            .contains("rank 1: rank 2 is gone: its process has ended\n")
+    );
+}
+
+#[test]
+fn a_rank_that_dies_under_a_launcher_ends_the_others() {
+    for mpi in families("a_rank_that_dies_under_a_launcher_ends_the_others") {
+        let said = run(&mut under(mpi, 3, &["die"]));
+        assert_ne!(said.code, Some(0), "{mpi:?}: {said:#?}");
+        assert!(!said.out.contains("spoken"));
+    }
+}
+
+#[test]
+fn a_rank_that_hangs_is_named_and_does_not_keep_the_others() {
+    let named = |said: &Said| {
+        assert_eq!(said.code, Some(1), "{said:#?}");
+        assert_eq!(
+            said.complaints("rank 0: rank 2 did not answer within 2 s"),
+            1
+        );
+    };
+    named(&ranks(&["processes", "3", "hang"]));
+    for mpi in families("a_rank_that_hangs_is_named_and_does_not_keep_the_others") {
+        named(&run(&mut under(mpi, 3, &["hang"])));
+    }
+}
+
+#[test]
+fn a_watchdog_ends_ranks_that_wait_for_each_other() {
+    for mpi in families("a_watchdog_ends_ranks_that_wait_for_each_other") {
+        let said = run(&mut under(mpi, 2, &["deadlock"]));
+        assert_ne!(said.code, Some(0), "{mpi:?}: {said:#?}");
+        assert!(
+            said.err.contains("the watchdog ends the world"),
+            "{said:#?}"
+        );
+    }
+}
+
+#[test]
+fn a_library_of_the_other_family_gives_one_message_with_both_sizes() {
+    let test = "a_library_of_the_other_family_gives_one_message_with_both_sizes";
+    if families(test).len() < 2 {
+        return;
+    }
+    for (mpi, other, names) in [
+        (
+            OPEN_MPI,
+            MPICH,
+            ["Open MPI's launcher", ": MPICH (MPICH Version: "],
+        ),
+        (
+            MPICH,
+            OPEN_MPI,
+            ["a PMI launcher (Hydra", ": Open MPI (Open MPI v"],
+        ),
+    ] {
+        let said = run(under(mpi, 3, &["collectives"]).env("WEIR_MPI_LIB", other.library));
+        assert_eq!(said.code, Some(1), "{said:#?}");
+        assert_eq!(said.out, "", "no rank goes on alone");
+        let message = "started 3 processes, but the MPI library sees a world of 1";
+        assert_eq!(said.complaints(message), 1, "{said:#?}");
+        assert!(
+            names.iter().all(|name| said.err.contains(name)),
+            "{said:#?}"
+        );
+    }
+}
+
+#[test]
+fn a_library_that_is_missing_or_unknown_is_named_once() {
+    let missing = run(Command::new(RANKS)
+        .args(["mpi", "1", "collectives"])
+        .env("WEIR_MPI_LIB", "libabsent.so"));
+    assert_eq!(missing.code, Some(3), "{missing:#?}");
+    assert!(
+        missing
+            .err
+            .starts_with("error: WEIR_MPI_LIB=libabsent.so: ")
+    );
+
+    let test = "a_library_that_is_missing_or_unknown_is_named_once";
+    if !has("cc") {
+        return skip(test, "no C compiler");
+    }
+    let (source, library) = (scratch("other.c"), scratch("libother.so"));
+    let text = r#"
+        #include <string.h>
+        int MPI_Get_library_version(char *text, int *length) {
+            strcpy(text, "Other MPI 1.0\nmore");
+            *length = strlen(text);
+            return 0;
+        }
+        int MPI_Get_version(int *version, int *subversion) {
+            *version = 3;
+            *subversion = 1;
+            return 0;
+        }
+    "#;
+    std::fs::write(&source, text).unwrap();
+    let built = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o", &library, &source])
+        .status();
+    assert!(built.unwrap().success());
+    let unknown = run(Command::new(RANKS)
+        .args(["mpi", "1", "collectives"])
+        .env("WEIR_MPI_LIB", &library));
+    assert_eq!(unknown.code, Some(3), "{unknown:#?}");
+    let message = "libother.so is neither Open MPI nor compatible with MPICH (Other MPI 1.0)";
+    assert_eq!(unknown.complaints(message), 1, "{unknown:#?}");
+    std::fs::remove_file(source).unwrap();
+    std::fs::remove_file(library).unwrap();
+}
+
+/// Whether a process runs; one that ended and waits for its parent does not.
+fn is_running(process: &str) -> bool {
+    std::fs::read_to_string(format!("/proc/{process}/stat"))
+        .is_ok_and(|stat| !stat.rsplit(')').next().unwrap().trim().starts_with('Z'))
+}
+
+/// Asks until it is so; a minute is for machines that stand still.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let last = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < last, "never: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn the_processes_end_with_rank_0() {
+    let mut parent = Command::new(RANKS)
+        .args(["processes", "4", "hang"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let list = format!("/proc/{0}/task/{0}/children", parent.id());
+    let mut children = Vec::new();
+    until("rank 0 has started the others", || {
+        let text = std::fs::read_to_string(&list).unwrap();
+        children = text.split_whitespace().map(str::to_owned).collect();
+        children.len() == 3
+    });
+    // A copy that is killed before it took its place is no test of the place.
+    let has_place = |child: &String| {
+        let input = std::fs::read_link(format!("/proc/{child}/fd/0"));
+        input.is_ok_and(|input| input.ends_with("null"))
+    };
+    until("the copies have taken their places", || {
+        children.iter().all(has_place)
+    });
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    until("the others have ended", || {
+        !children.iter().any(|child| is_running(child))
+    });
+}
+
+#[test]
+fn a_process_that_no_world_started_says_so() {
+    let said = run(Command::new(RANKS)
+        .args(["processes", "2", "collectives"])
+        .envs([("WEIR_WORLD_RANK", "1"), ("WEIR_WORLD_SIZE", "2")])
+        .envs([("WEIR_WORLD_NAME", "weir-0"), ("WEIR_WORLD_PARENT", "1")]));
+    assert_eq!(said.code, Some(1), "{said:#?}");
+    let message = "error: rank 1 could not be started: WEIR_WORLD_RANK is set, but no weir started";
+    assert!(said.err.starts_with(message), "{said:#?}");
+}
