@@ -10,8 +10,12 @@ use clap::{Arg, ArgAction, Command};
 /// One flag of a door.
 #[derive(Clone, Copy, Debug)]
 pub struct Flag {
-    /// Long name without dashes.
+    /// Long name without dashes; of one letter where it has no long name.
     pub name: &'static str,
+    /// A letter that stands for it.
+    pub letter: Option<char>,
+    /// Smallest and largest of a whole number that it takes.
+    pub range: Option<(i64, i64)>,
     /// Name of its value; none for a switch.
     pub value: Option<&'static str>,
     /// The words it takes; anything when empty.
@@ -52,6 +56,8 @@ impl Flag {
     ) -> Self {
         Self {
             name,
+            letter: None,
+            range: None,
             value: None,
             choices: &[],
             optional: false,
@@ -79,6 +85,20 @@ impl Flag {
 
     pub(crate) const fn choices(self, choices: &'static [&'static str]) -> Self {
         Self { choices, ..self }
+    }
+
+    pub(crate) const fn letter(self, letter: char) -> Self {
+        Self {
+            letter: Some(letter),
+            ..self
+        }
+    }
+
+    pub(crate) const fn range(self, min: i64, max: i64) -> Self {
+        Self {
+            range: Some((min, max)),
+            ..self
+        }
     }
 
     pub(crate) const fn optional(self) -> Self {
@@ -122,11 +142,22 @@ impl Flag {
 
     /// `--name=VALUE` as help texts show it.
     pub fn usage(&self) -> String {
+        let name = match self.letter {
+            Some(letter) => format!("-{letter}, --{}", self.name),
+            None => self.spelling(),
+        };
         match self.value {
-            Some(value) if self.optional => format!("--{}[={value}]", self.name),
-            Some(value) => format!("--{}={value}", self.name),
-            None => format!("--{}", self.name),
+            Some(value) if self.name.len() == 1 => format!("{name} {value}"),
+            Some(value) if self.optional => format!("{name}[={value}]"),
+            Some(value) => format!("{name}={value}"),
+            None => name,
         }
+    }
+
+    /// The name with its dashes.
+    pub(crate) fn spelling(&self) -> String {
+        let dashes = if self.name.len() == 1 { "-" } else { "--" };
+        format!("{dashes}{}", self.name)
     }
 
     fn to_arg(self) -> Arg {

@@ -13,6 +13,8 @@ macro_rules! push {
     }};
 }
 
+pub mod beff;
+mod date;
 pub mod fio;
 pub mod flags;
 pub mod new;

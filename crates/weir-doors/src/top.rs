@@ -13,6 +13,8 @@ pub enum Verb {
     Run(Vec<String>),
     /// `weir fio` or a link named `fio`, with the words after it.
     Fio(Vec<String>),
+    /// `weir beff` or a link with a peer's name, with the words after it.
+    Beff(Vec<String>),
     /// `weir new`, with the words after it.
     New(Vec<String>),
     /// `weir engines`: which engines this build has and this machine can run.
@@ -33,6 +35,11 @@ pub const VERBS: &[(&str, &str, &str)] = &[
         "…",
         "the same job files with fio's command line and fio's output",
     ),
+    (
+        "beff",
+        "…",
+        "effective bandwidth between ranks, as HPCC_FPGA b_eff measures it",
+    ),
     ("new", "KIND", "write job files for a card's DMA channels"),
     (
         "engines",
@@ -47,8 +54,24 @@ Examples:
     weir run examples/first.fio
     weir run --help
     weir fio --name=first --filename=/tmp/weir-first --size=64m --rw=randread --runtime=5
+    weir beff --ranks 2 -u 64 -l 8 -m 16
     weir engines
 ";
+
+/// The peer of a program's name; names of the effective bandwidth benchmark come with the device
+/// they were built for, and with their functional test.
+fn peer(program: &str, words: &[String]) -> Option<Verb> {
+    let words = words.to_vec();
+    match program.rsplit('/').next()? {
+        "fio" => Some(Verb::Fio(words)),
+        "Network_intel" | "Network_xilinx" | "fnet" => Some(Verb::Beff(words)),
+        "Network_test_intel" => {
+            let first = ["--selftest".to_owned()];
+            Some(Verb::Beff(first.into_iter().chain(words).collect()))
+        }
+        _ => None,
+    }
+}
 
 /// The verb of the arguments.
 ///
@@ -58,8 +81,8 @@ pub fn verb(arguments: &[String]) -> Result<Verb, Refusal> {
     let (program, words) = arguments
         .split_first()
         .map_or(("weir", arguments), |(p, w)| (p.as_str(), w));
-    if program.rsplit('/').next() == Some("fio") {
-        return Ok(Verb::Fio(words.to_vec()));
+    if let Some(verb) = peer(program, words) {
+        return Ok(verb);
     }
     let Some((first, rest)) = words.split_first() else {
         return Err(Refusal::new(
@@ -70,6 +93,7 @@ pub fn verb(arguments: &[String]) -> Result<Verb, Refusal> {
     match first.as_str() {
         "run" => Ok(Verb::Run(rest.to_vec())),
         "fio" => Ok(Verb::Fio(rest.to_vec())),
+        "beff" => Ok(Verb::Beff(rest.to_vec())),
         "new" => Ok(Verb::New(rest.to_vec())),
         "engines" if rest.is_empty() => Ok(Verb::Engines),
         "engines" => Err(Refusal::new(2, "error: `weir engines` takes no arguments")),
@@ -86,6 +110,7 @@ fn help_of(rest: &[String]) -> Result<Verb, Refusal> {
         None | Some("help" | "engines") => Ok(Verb::Print(page())),
         Some("run") => Ok(Verb::Run(asked())),
         Some("fio") => Ok(Verb::Fio(asked())),
+        Some("beff") => Ok(Verb::Beff(asked())),
         Some("new") => Ok(Verb::New(asked())),
         Some(other) => Err(unknown(other)),
     }
@@ -101,7 +126,7 @@ fn unknown(word: &str) -> Refusal {
 
 fn page() -> String {
     let mut out = String::from(
-        "weir measures how fast data really moves: files, devices, queues.\n\nUsage: weir VERB …\n\n",
+        "weir measures how fast data really moves: files, devices, queues, networks.\n\nUsage: weir VERB …\n\n",
     );
     for (name, arguments, purpose) in VERBS {
         push!(out, "  {:18}{purpose}\n", format!("{name} {arguments}"));
@@ -137,6 +162,17 @@ mod tests {
     fn a_link_named_fio_is_the_fio_door() {
         assert_eq!(of("/usr/bin/fio run").unwrap(), Verb::Fio(list(&["run"])));
         assert!(of("/usr/bin/fiox runn").is_err());
+    }
+
+    #[test]
+    fn links_with_names_of_b_eff_are_the_beff_door() {
+        for name in ["Network_intel", "/opt/Network_xilinx", "fnet"] {
+            let wanted = Verb::Beff(list(&["-n3"]));
+            assert_eq!(of(&format!("{name} -n3")).unwrap(), wanted);
+        }
+        let test = Verb::Beff(list(&["--selftest", "-n3"]));
+        assert_eq!(of("Network_test_intel -n3").unwrap(), test);
+        assert_eq!(of("weir help beff").unwrap(), Verb::Beff(list(&["--help"])));
     }
 
     #[test]

@@ -28,6 +28,18 @@ pub struct HostFacts {
     pub devices: Vec<DeviceFacts>,
 }
 
+/// Facts about the program and how it was started. Absent: not known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramFacts {
+    /// When it was built, since 1970.
+    pub built_unix_s: Option<u64>,
+    /// The commit it was built from, `-dirty` where the tree had changes.
+    pub commit: Option<String>,
+    /// Where the system looks for libraries first: `LD_LIBRARY_PATH`.
+    pub library_path: Option<String>,
+}
+
 /// Facts about a target's device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

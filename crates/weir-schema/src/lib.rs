@@ -8,6 +8,8 @@
 
 pub mod catalogue;
 mod exchange;
+mod exchange_figures;
+mod exchange_model;
 mod facts;
 mod load;
 mod log;
@@ -26,7 +28,13 @@ pub use exchange::{
     ExchangeResult, ExchangeWorkload, Fault, FaultKind, MessageSize, Method, Model, Pairing,
     RankTimes, SizeResult, Validation,
 };
-pub use facts::{ClockFacts, ClockSource, DeviceFacts, DiskCounters, HostFacts, Instrument};
+pub use exchange_figures::{
+    SizeFigures, effective_bytes_per_s, exchange_figures, exchange_warnings, size_figures,
+};
+pub use exchange_model::{Fit, Prediction};
+pub use facts::{
+    ClockFacts, ClockSource, DeviceFacts, DiskCounters, HostFacts, Instrument, ProgramFacts,
+};
 pub use load::{PLAN_SCHEMA, RESULT_SCHEMA, SchemaError, json_schemas};
 pub use log::{Log, Logged, TotalLog};
 pub use plan::{

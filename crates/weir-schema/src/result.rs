@@ -8,7 +8,7 @@ use weir_stats::{Estimate, Histogram, Series};
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos, Percent};
 
 use crate::exchange::ExchangeResult;
-use crate::facts::{ClockFacts, DiskCounters, HostFacts, Instrument};
+use crate::facts::{ClockFacts, DiskCounters, HostFacts, Instrument, ProgramFacts};
 use crate::plan::Plan;
 use crate::steady::{DepthFound, Steadiness};
 use crate::verify::Mismatch;
@@ -46,6 +46,9 @@ pub struct RunResult {
     pub instrument: Instrument,
     /// The machine.
     pub host: HostFacts,
+    /// The program, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramFacts>,
     /// What was asked for.
     pub plan: Plan,
 }

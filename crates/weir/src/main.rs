@@ -4,6 +4,7 @@
 //! streams, report files, signals.
 #![forbid(unsafe_code)]
 
+mod beff;
 mod engines;
 mod fio;
 mod new;
@@ -45,6 +46,7 @@ fn dispatch(arguments: &[String]) -> Outcome {
     match top::verb(arguments)? {
         Verb::Run(words) => run::run(&words),
         Verb::Fio(words) => fio::run(&words),
+        Verb::Beff(words) => beff::run(&words),
         Verb::New(words) => new::run(&words),
         Verb::Engines => Ok(printed(&engines::page())),
         Verb::Print(text) => Ok(printed(&text)),

@@ -379,6 +379,7 @@ pub(crate) fn run(shapes: &[Shape]) -> RunResult {
             ..Instrument::default()
         },
         host: host(),
+        program: None,
         plan,
     }
 }

@@ -136,6 +136,7 @@ pub(super) fn so_far(
         clock: clock_facts(control.clock_facts.clone(), &run.timeline),
         instrument: Instrument::default(),
         host: control.host.clone(),
+        program: None,
         plan: plan.clone(),
     }
 }

@@ -13,8 +13,8 @@ use super::entry::{Entry, Total, entries, totals};
 use super::figures::{Figures, Latency, milliseconds};
 use super::idleness::Idleness;
 use super::latency::{BATCHES, DEPTHS, LIMITS, classes, percentiles, shares};
-use super::time::ctime;
 use super::{Options, end_ns, errno_of, version_text, write};
+use crate::date::ctime;
 use crate::fio::words::opened_by_word;
 
 /// What fio prints for a time that it cannot estimate.

@@ -23,7 +23,6 @@ pub(crate) mod sample;
 mod terse;
 #[cfg(test)]
 mod tests;
-mod time;
 mod write;
 
 pub(crate) use banner::failed_workers;

@@ -12,8 +12,8 @@ use super::entry::{Entry, Formats, Total, entries, totals};
 use super::figures::{Figures, Latency, Samples, milliseconds};
 use super::latency::{BATCHES, DEPTHS, LIMITS, classes, percentiles, precision, shares};
 use super::numbers::{Base, LatencyUnit, Unit, latency_unit, latency_unit_with_deviation, scaled};
-use super::time::ctime;
 use super::{Options, errno_of, strerror, verror};
+use crate::date::ctime;
 
 /// The report as fio 3.33 prints it after the run.
 pub fn normal(result: &RunResult, options: Options) -> String {

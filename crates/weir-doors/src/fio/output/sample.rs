@@ -224,6 +224,7 @@ pub(crate) fn result(groups: Vec<Vec<(Job, Vec<WorkerResult>)>>) -> RunResult {
         clock: ClockFacts::default(),
         instrument: Instrument::default(),
         host: HostFacts::default(),
+        program: None,
         plan: Plan {
             schema: PLAN_SCHEMA.to_owned(),
             name: "sample".to_owned(),

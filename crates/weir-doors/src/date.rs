@@ -6,7 +6,7 @@ const MONTHS: [&str; 12] = [
 ];
 
 /// `Sat Nov 21 06:25:37 2026`, for seconds since 1970 with the offset of local time added.
-pub(super) fn ctime(seconds: i64) -> String {
+pub(crate) fn ctime(seconds: i64) -> String {
     let (day, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     let (year, month, date) = civil(day);
     format!(

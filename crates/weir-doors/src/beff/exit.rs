@@ -1,0 +1,80 @@
+//! How the door ends: exit codes, and what is said about data that is wrong.
+
+use weir_schema::{ExchangeResult, RunResult};
+
+/// Causes that lie in the plan, found before anything was exchanged.
+const PLAN_CAUSES: &[&str] = &["plan"];
+/// Causes that lie in the machine.
+const MACHINE_CAUSES: &[&str] = &["missing", "memory"];
+
+/// 0 good; 1 wrong or lost data, or a failed run; 2 and 3 where nothing was exchanged, for a
+/// reason of the plan or the machine; 128 + signal.
+pub fn exit_code(result: &RunResult) -> u8 {
+    if let Some(end) = result.ended_by {
+        return u8::try_from(end.signal).map_or(u8::MAX, |signal| signal.saturating_add(128));
+    }
+    let Some(job) = result.jobs().next() else {
+        return 1;
+    };
+    if let Some(failure) = &job.failure {
+        let is = |causes: &[&str]| causes.contains(&failure.cause.as_str());
+        return match () {
+            () if is(PLAN_CAUSES) => super::USAGE,
+            () if is(MACHINE_CAUSES) => super::LACKS,
+            () => 1,
+        };
+    }
+    let spoilt = |e: &ExchangeResult| e.wrong_bytes() > 0 || e.lost() > 0;
+    u8::from(job.exchange.as_ref().is_some_and(spoilt))
+}
+
+/// What standard error gets about a result: failures, wrong bytes per size with the ranks they
+/// arrived at, losses, warnings.
+pub fn complaints(result: &RunResult) -> String {
+    let mut out = String::new();
+    for warning in &result.warnings {
+        if warning.id == "exchange-bounds" {
+            push!(out, "WARNING: {}\n", warning.cause);
+        } else {
+            push!(
+                out,
+                "warning: {}\n  help: {}\n",
+                warning.cause,
+                warning.remedy
+            );
+        }
+    }
+    for job in result.jobs() {
+        if let Some(failure) = &job.failure {
+            push!(out, "error: {}\n", failure.message);
+        }
+        if let Some(exchange) = &job.exchange {
+            out += &wrong(exchange);
+        }
+    }
+    out
+}
+
+fn wrong(exchange: &ExchangeResult) -> String {
+    let mut out = String::new();
+    for size in &exchange.sizes {
+        let bad = size.ranks.iter().filter(|r| r.wrong_bytes > 0);
+        let ranks: Vec<String> = bad.map(|r| r.rank.to_string()).collect();
+        let count: u64 = size.ranks.iter().map(|r| r.wrong_bytes).sum();
+        if count > 0 {
+            push!(
+                out,
+                "Validation data invalid for message size {} in {count} cases! (rank {})\n",
+                1u64 << size.exponent,
+                ranks.join(", ")
+            );
+        }
+    }
+    if !out.is_empty() {
+        out += "ERROR: VALIDATION OF OUTPUT DATA FAILED!\n";
+    }
+    if exchange.lost() > 0 {
+        push!(out, "error: {} messages were lost\n", exchange.lost());
+    }
+    out
+}

@@ -1,0 +1,278 @@
+//! The flags of the effective bandwidth door: the peer's, then weir's own.
+
+use crate::flags::Flag;
+
+const GENERAL: &str = "General";
+const SIZES: &str = "Messages";
+const DEVICE: &str = "Device";
+const WORLD: &str = "Ranks and transport";
+const MEASURE: &str = "Measuring";
+const OUTPUT: &str = "Output";
+const CARD: &str = "Transfers to and from a card";
+
+/// Largest exponent of a message.
+pub(super) const LARGEST: i64 = 34;
+const MANY: i64 = u32::MAX as i64;
+const NO_PROMPT: &str = "weir never asks; --device and --platform choose";
+const NO_CARD: &str = "no device transport is in this build";
+const NO_BASELINE: &str = "store both results with --dump-json and compare their weir.sizes";
+
+/// All of them, in the order of the help text.
+pub const FLAGS: &[Flag] = &[
+    Flag::switch("help", GENERAL, "Print this page").letter('h'),
+    Flag::with_value(
+        "file",
+        "FILE",
+        GENERAL,
+        "Kernel file; recorded, and a hint of AUTO",
+    )
+    .letter('f'),
+    Flag::with_value("n", "N", GENERAL, "Timed runs per message size")
+        .range(1, 1_000_000)
+        .default("10"),
+    Flag::with_value("r", "N", GENERAL, "Replications: channels per rank")
+        .range(1, 64)
+        .default("2"),
+    Flag::switch(
+        "i",
+        GENERAL,
+        "Interleaved memory; recorded, no effect on a host",
+    ),
+    Flag::switch("skip-validation", GENERAL, "Check nothing that arrives"),
+    Flag::switch("test", GENERAL, "Print the configuration and stop"),
+    Flag::switch(
+        "selftest",
+        GENERAL,
+        "Test the door and its transports on this machine",
+    ),
+    Flag::switch(
+        "list-comm",
+        GENERAL,
+        "List the transports and what they lack here",
+    ),
+    Flag::switch(
+        "show-plan",
+        GENERAL,
+        "Print the plan as JSON and run nothing",
+    ),
+    Flag::with_value("upper", "N", SIZES, "Longest loop of exchanges")
+        .letter('u')
+        .range(1, MANY)
+        .default("65536"),
+    Flag::with_value("lower", "N", SIZES, "Shortest loop of exchanges")
+        .letter('l')
+        .range(1, MANY)
+        .default("256"),
+    Flag::with_value("min-size", "E", SIZES, "Smallest message: 2^E bytes")
+        .range(0, LARGEST)
+        .default("0"),
+    Flag::with_value("m", "E", SIZES, "Largest message: 2^E bytes")
+        .range(0, LARGEST)
+        .default("20"),
+    Flag::with_value(
+        "o",
+        "E",
+        SIZES,
+        "Messages up to 2^E bytes keep the longest loop",
+    )
+    .range(0, 63)
+    .default("11"),
+    Flag::with_value(
+        "d",
+        "N",
+        SIZES,
+        "Steps from the longest loop to the shortest",
+    )
+    .range(1, MANY)
+    .default("7"),
+    Flag::with_value("step-size", "N", SIZES, "Step between exponents")
+        .range(1, LARGEST)
+        .default("1"),
+    Flag::with_value(
+        "sizes",
+        "E,E,…",
+        SIZES,
+        "These exponents, instead of a range",
+    ),
+    Flag::with_value("comm-type", "TYPE", WORLD, "Transport; see --list-comm").default("AUTO"),
+    Flag::with_value(
+        "ranks",
+        "N",
+        WORLD,
+        "Ranks; under a launcher it says how many",
+    )
+    .range(1, 4096)
+    .default("1"),
+    Flag::with_value("spawn", "KIND", WORLD, "What a rank is without a launcher")
+        .choices(&["threads", "procs"])
+        .default("threads"),
+    Flag::with_value(
+        "pin",
+        "WHERE",
+        WORLD,
+        "One CPU per rank: auto, none, or a list 0,2,4",
+    )
+    .default("none"),
+    Flag::with_value("pairing", "RULE", WORLD, "Who exchanges with whom")
+        .choices(&["auto", "pairs", "ring"])
+        .default("auto"),
+    Flag::with_value("method", "M", WORLD, "How a message goes there and back")
+        .choices(&["sendrecv", "nonblocking", "alltoallv", "best"])
+        .default("sendrecv"),
+    Flag::with_value(
+        "channel-width",
+        "B",
+        WORLD,
+        "file: bytes per channel and step",
+    )
+    .range(1, 4096)
+    .default("32"),
+    Flag::with_value(
+        "channel-dir",
+        "DIR",
+        WORLD,
+        "file: where the channel files are",
+    ),
+    Flag::switch("keep-channels", WORLD, "file: leave the channel files"),
+    Flag::with_value("payload-size", "E", WORLD, "udp: datagrams of 64*2^E bytes")
+        .range(0, 7)
+        .default("4"),
+    Flag::with_value("iface", "NAME", WORLD, "tcp, udp: the network interface"),
+    Flag::with_value(
+        "port",
+        "N",
+        WORLD,
+        "tcp, udp: first port; the system picks one at 0",
+    )
+    .range(0, 65535)
+    .default("0"),
+    Flag::with_value(
+        "rate",
+        "BITS",
+        WORLD,
+        "udp: no faster than this, such as 10G",
+    ),
+    Flag::with_value("provider", "NAME", WORLD, "ofi: the provider"),
+    Flag::with_value("device", "I", DEVICE, "Device index; -1: rank mod devices")
+        .range(-1, MANY)
+        .default("-1"),
+    Flag::with_value("platform", "I", DEVICE, "Platform index; -1: the first")
+        .range(-1, MANY)
+        .default("0"),
+    Flag::with_value(
+        "platform_str",
+        "NAME",
+        DEVICE,
+        "Exact platform name; wins over --platform",
+    ),
+    Flag::with_value(
+        "device-map",
+        "RULE",
+        DEVICE,
+        "Which rank the rule of --device counts",
+    )
+    .refused(NO_CARD),
+    Flag::with_value(
+        "fake-devices",
+        "N",
+        DEVICE,
+        "With --test: as if there were N devices",
+    )
+    .range(1, 1024),
+    Flag::switch("ask", DEVICE, "Ask for the device").refused(NO_PROMPT),
+    Flag::with_value("device-type", "TYPE", DEVICE, "Kinds of devices").refused(NO_CARD),
+    Flag::with_value(
+        "warmup",
+        "N",
+        MEASURE,
+        "Exchanges per size before the first timed run",
+    )
+    .range(0, MANY)
+    .default("0"),
+    Flag::with_value(
+        "min-time",
+        "S",
+        MEASURE,
+        "Make loops longer until a run takes S seconds",
+    ),
+    Flag::with_value(
+        "max-time",
+        "S",
+        MEASURE,
+        "Begin no further size after S seconds",
+    ),
+    Flag::with_value(
+        "timeout",
+        "S",
+        MEASURE,
+        "Without progress for S seconds the run ends",
+    )
+    .default("60"),
+    Flag::with_value("validate", "HOW", MEASURE, "How what arrives is checked")
+        .choices(&["none", "const", "sample", "full"])
+        .default("const"),
+    Flag::with_value("seed", "N", MEASURE, "Of the pattern of --validate=full")
+        .range(0, i64::MAX)
+        .default("1"),
+    Flag::with_value(
+        "inject",
+        "FAULT",
+        MEASURE,
+        "Damage on purpose: flip:rank=1,size=8,byte=3",
+    )
+    .repeats()
+    .long("Also stall:rank=R,size=E,after=N and die:rank=R,size=E,after=N."),
+    Flag::with_value(
+        "model",
+        "SPEC",
+        MEASURE,
+        "Set a prediction beside: 520n, 520n-parallel, fit",
+    )
+    .long("Or c=2,w=32,f=156.25e6,lat=520e-9[,dup=1|2]."),
+    Flag::with_value("simulate", "N", MEASURE, "With --model: predict N ranks")
+        .range(1, 1_000_000)
+        .long("Every rank is as fast as one alone: no link is shared."),
+    Flag::with_value("baseline", "FILE", MEASURE, "Compare with a stored result")
+        .refused(NO_BASELINE),
+    Flag::with_value(
+        "dump-json",
+        "FILE",
+        OUTPUT,
+        "Store the result; `-`: print it instead",
+    ),
+    Flag::with_value(
+        "format",
+        "FORMAT",
+        OUTPUT,
+        "What is printed on standard output",
+    )
+    .choices(&["text", "table", "json", "csv", "md"])
+    .default("text"),
+    Flag::with_value(
+        "json-compat",
+        "VERSION",
+        OUTPUT,
+        "JSON with the types of this version alone",
+    )
+    .choices(&["hpcc-1.3"]),
+    Flag::with_value(
+        "text-compat",
+        "VERSION",
+        OUTPUT,
+        "Text with the headings of this version",
+    )
+    .choices(&["1.2", "1.3"])
+    .default("1.3"),
+    Flag::with_value(
+        "line-rate",
+        "BITS",
+        OUTPUT,
+        "Print percentages of this rate, such as 100G",
+    ),
+    Flag::switch("quiet", OUTPUT, "Only the table, b_eff and the verdict"),
+    Flag::switch("pcie-read", CARD, "From the host to the device").refused(NO_CARD),
+    Flag::switch("pcie-write", CARD, "From the device to the host").refused(NO_CARD),
+    Flag::switch("pcie-batch", CARD, "All steps at once").refused(NO_CARD),
+    Flag::switch("pcie-reverse", CARD, "Both directions").refused(NO_CARD),
+    Flag::switch("kernel-latency", CARD, "Launch of a kernel").refused(NO_CARD),
+];

@@ -1,0 +1,106 @@
+//! The door of effective bandwidth: `HPCC_FPGA`'s command line, text and JSON.
+//!
+//! In: the words after `weir beff`, or after a link with a peer's name. Out: an [`Action`]; from
+//! a result the texts of [`output`] and the exit code. House words stay out of what is printed
+//! in the peer's formats.
+
+mod comm;
+mod device;
+mod exit;
+mod flags;
+mod help;
+pub mod output;
+mod plan;
+mod request;
+mod schedule;
+#[cfg(test)]
+mod tests;
+mod values;
+mod words;
+
+use weir_schema::{Plan, Warning};
+
+pub use comm::{Offer, TRANSPORTS, Transport};
+pub use exit::{complaints, exit_code};
+pub use flags::FLAGS;
+pub use help::HELP;
+pub use request::{Around, read};
+pub use schedule::Schedule;
+
+/// The machine or the build lacks something.
+pub const LACKS: u8 = 3;
+/// Usage errors; nothing was touched.
+pub const USAGE: u8 = 2;
+
+/// What the words ask for.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// Print this on standard output and exit with 0.
+    Print(String),
+    /// Test the door and its transports.
+    SelfTest,
+    /// A run, or what stands for it.
+    Run(Box<Run>),
+}
+
+/// What is run, and how it is shown.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Ranks and one job.
+    pub plan: Plan,
+    /// How it is shown.
+    pub options: Options,
+    /// What is done with it.
+    pub mode: Mode,
+    /// Warnings that the words gave rise to.
+    pub warnings: Vec<Warning>,
+    /// Notes for standard error.
+    pub notes: Vec<String>,
+    /// Made-up devices by rank, where asked for.
+    pub devices: Option<Vec<u32>>,
+}
+
+/// What is done with a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// It is run.
+    Run,
+    /// Its configuration, and what a model predicts, are shown.
+    Test,
+    /// It is printed.
+    ShowPlan,
+}
+
+/// How a result is shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// On standard output.
+    pub format: Format,
+    /// JSON with the types of `HPCC_FPGA` 1.3, without weir's keys.
+    pub hpcc_json: bool,
+    /// Headings of version 1.2.
+    pub text_1_2: bool,
+    /// File that gets the JSON.
+    pub dump_json: Option<String>,
+    /// What percentages are of.
+    pub line_rate_bits_per_s: Option<f64>,
+    /// Only the table and what follows from it.
+    pub quiet: bool,
+    /// Ranks that a model predicts.
+    pub simulate: Option<u32>,
+}
+
+/// The form of what is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// As the peer prints it.
+    Text,
+    /// weir's own table.
+    Table,
+    /// As `--dump-json` stores it.
+    Json,
+    /// Comma-separated values.
+    Csv,
+    /// A table in Markdown.
+    Markdown,
+}

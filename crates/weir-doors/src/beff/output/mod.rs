@@ -1,0 +1,195 @@
+//! What the door prints, from a stored result alone: the peer's text and JSON, weir's own table.
+//!
+//! In: a [`RunResult`] of this door, [`Options`]. Out: text. Figures come from `weir-schema`, so
+//! that every rendering shows the same ones.
+
+mod json;
+mod number;
+#[cfg(test)]
+mod sample;
+mod table;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use weir_schema::{
+    ExchangeResult, ExchangeWorkload, Job, JobResult, Prediction, RunResult, SizeFigures,
+    Validation, Workload, effective_bytes_per_s, exchange_figures,
+};
+
+use super::{Format, Options};
+
+/// What standard output gets; nothing for results of other work.
+pub fn stdout(result: &RunResult, options: &Options) -> Option<String> {
+    let view = View::of(result, options)?;
+    Some(match options.format {
+        Format::Text => text::page(&view),
+        Format::Table => table::page(&view),
+        Format::Csv => table::csv(&view),
+        Format::Markdown => table::markdown(&view),
+        Format::Json => json::page(&view),
+    })
+}
+
+/// What the file of `--dump-json` gets; nothing for results of other work.
+pub fn dump(result: &RunResult, options: &Options) -> Option<String> {
+    View::of(result, options).map(|view| json::page(&view))
+}
+
+/// A result, and what follows from it.
+struct View<'a> {
+    options: &'a Options,
+    result: &'a RunResult,
+    job: &'a Job,
+    work: &'a ExchangeWorkload,
+    done: Option<&'a ExchangeResult>,
+    ranks: u32,
+    figures: Vec<SizeFigures>,
+    effective: Option<f64>,
+    prediction: Option<Prediction>,
+    /// The prediction for other numbers of ranks.
+    simulated: Option<Prediction>,
+}
+
+impl<'a> View<'a> {
+    fn of(result: &'a RunResult, options: &'a Options) -> Option<Self> {
+        let (_, job) = result.plan.jobs().next()?;
+        let Workload::Exchange(work) = &job.workload else {
+            return None;
+        };
+        let done: Option<&ExchangeResult> = result
+            .jobs()
+            .next()
+            .and_then(|j: &JobResult| j.exchange.as_ref());
+        let ranks = result.plan.ranks.map_or(1, |r| r.count);
+        let figures = done.map_or_else(Vec::new, |d| exchange_figures(d, work.replications));
+        let exponents: Vec<u8> = if figures.is_empty() {
+            work.sizes.iter().map(|s| s.exponent).collect()
+        } else {
+            figures.iter().map(|f| f.exponent).collect()
+        };
+        let predict = |n: u32| work.model?.predict(&exponents, n, &figures);
+        Some(Self {
+            options,
+            result,
+            job,
+            work,
+            done,
+            ranks,
+            effective: effective_bytes_per_s(&figures),
+            prediction: predict(ranks),
+            simulated: options.simulate.and_then(predict),
+            figures,
+        })
+    }
+
+    /// The configuration alone was asked for.
+    fn is_test(&self) -> bool {
+        self.figures.is_empty()
+            && self.done.is_none_or(|d| d.sizes.is_empty())
+            && self.result.failed_jobs() == 0
+    }
+
+    /// The value of a word that the plan came from.
+    fn word(&self, key: &str) -> Option<&'a str> {
+        let word = self.job.words.iter().find(|w| w.key == key)?;
+        Some(word.value.as_deref().unwrap_or_default())
+    }
+
+    fn is_valid(&self) -> bool {
+        self.work.validation != Validation::None
+            && !self.is_test()
+            && self.result.failed_jobs() == 0
+            && self
+                .done
+                .is_some_and(|d| d.wrong_bytes() == 0 && d.lost() == 0)
+    }
+
+    /// Messages that never came, where the transport can lose any.
+    fn lost(&self) -> Option<u64> {
+        let done = self.done?;
+        let mut ranks = done.sizes.iter().flat_map(|s| &s.ranks);
+        ranks.any(|r| r.lost.is_some()).then(|| done.lost())
+    }
+
+    /// The name of what exchanged.
+    fn device(&self) -> &str {
+        let cpu = self.result.host.cpu_model.as_deref();
+        cpu.unwrap_or("unknown")
+    }
+
+    /// Version and subversion of MPI; zeros without it.
+    fn mpi(&self) -> (u32, u32) {
+        let facts = self.done.and_then(|d| d.mpi.as_ref());
+        facts.map_or((0, 0), |m| (m.version, m.subversion))
+    }
+
+    /// `Wed Dec 14 08:39:42 UTC 2022`.
+    fn date(unix_s: u64) -> String {
+        let line = crate::date::ctime(i64::try_from(unix_s).unwrap_or(i64::MAX));
+        let (head, year) = line.rsplit_once(' ').unwrap_or((&line, ""));
+        let day = head.replacen("  ", " 0", 1);
+        format!("{day} UTC {year}")
+    }
+
+    fn built(&self) -> String {
+        let program = self.result.program.as_ref();
+        program
+            .and_then(|p| p.built_unix_s)
+            .map_or_else(|| "unknown".to_owned(), Self::date)
+    }
+
+    fn commit(&self) -> &str {
+        let program = self.result.program.as_ref();
+        program
+            .and_then(|p| p.commit.as_deref())
+            .unwrap_or("unknown")
+    }
+
+    /// Names and values of the settings, sorted by name.
+    fn settings(&self) -> Vec<(&'static str, Value)> {
+        let text = |key: &str| self.word(key).unwrap_or_default().to_owned();
+        let exponents = || self.work.sizes.iter().map(|s| s.exponent);
+        let (smallest, largest) = (exponents().min(), exponents().max());
+        let mut out = vec![
+            (
+                "Communication Type",
+                Value::Text(super::comm::spelling(&self.job.engine.name)),
+            ),
+            ("Kernel File", Value::Text(text("file"))),
+            (
+                "Kernel Replications",
+                Value::Number(self.work.replications.into()),
+            ),
+            (
+                "Loop Length",
+                Value::Text(format!("{} - {}", text("lower"), text("upper"))),
+            ),
+            ("MPI Ranks", Value::Number(self.ranks.into())),
+        ];
+        if let Some(payload) = self.job.engine.number("payload_bytes") {
+            let payload = u64::try_from(payload).unwrap_or_default();
+            out.push(("Max. UDP Payload", Value::Text(format!("{payload} Bytes"))));
+        }
+        out.extend([
+            (
+                "Message Sizes",
+                Value::Text(format!(
+                    "2^{} - 2^{} Bytes",
+                    smallest.unwrap_or_default(),
+                    largest.unwrap_or_default()
+                )),
+            ),
+            ("Repetitions", Value::Number(self.work.repetitions.into())),
+            ("Test Mode", Value::Switch(self.word("test").is_some())),
+        ]);
+        out
+    }
+}
+
+/// The value of a setting.
+enum Value {
+    Text(String),
+    Number(u64),
+    Switch(bool),
+}

@@ -1,0 +1,219 @@
+//! What the door prints, against the published numbers.
+
+use serde_json::Value as Json;
+
+use super::sample::{TABLE, result};
+use super::*;
+
+const WORDS: &str = "--comm-type file -u 5 -l 5 --min-size 6 -m 8 -n 2 ";
+
+fn printed(words: &str) -> String {
+    let (result, options) = result(words, TABLE);
+    stdout(&result, &options).unwrap()
+}
+
+fn json(words: &str) -> Json {
+    serde_json::from_str(&printed(words)).unwrap()
+}
+
+#[test]
+fn text_is_laid_out_as_the_peers() {
+    insta::assert_snapshot!(printed(WORDS));
+}
+
+#[test]
+fn scripts_of_the_peer_find_the_table() {
+    let text = printed(WORDS);
+    let heads = ["MSize", "looplength", "time [s]", "B/s"];
+    let (at, head) = text
+        .lines()
+        .enumerate()
+        .find(|(_, l)| l.contains("looplength"))
+        .unwrap();
+    let fields = |line: &str| -> Vec<String> {
+        let parts = line.trim().split("  ").map(str::trim);
+        parts.filter(|p| !p.is_empty()).map(str::to_owned).collect()
+    };
+    assert_eq!(fields(head), heads);
+    let rows: Vec<_> = text
+        .lines()
+        .skip(at + 1)
+        .take_while(|l| !l.is_empty())
+        .collect();
+    assert_eq!(rows.len(), 3);
+    for row in &rows {
+        assert_eq!(fields(row).len(), 4, "{row}");
+    }
+    assert_eq!(fields(rows[0]), ["64", "5", "4.38310e-05", "1.46015e+07"]);
+    assert!(
+        text.contains("\n\nb_eff = 2.19354e+07 B/s     \n"),
+        "{text}"
+    );
+    assert!(printed(&format!("{WORDS} --text-compat 1.2")).contains("            transfer   "));
+}
+
+#[test]
+fn json_has_every_key_of_the_peer_with_its_type() {
+    insta::assert_snapshot!(printed(&format!("{WORDS} --format json")));
+}
+
+#[test]
+fn json_in_the_peers_types_is_the_published_example() {
+    let json = json(&format!("{WORDS} --format json --json-compat hpcc-1.3"));
+    let published: Json = serde_json::from_str(
+        r#"{"Communication Type": false, "Kernel File": false, "Kernel Replications": 2,
+            "Loop Length": 5, "MPI Ranks": 1, "Message Sizes": 2, "Repetitions": 2,
+            "Test Mode": false}"#,
+    )
+    .unwrap();
+    assert_eq!(json["settings"], published);
+    let keys: Vec<_> = json.as_object().unwrap().keys().cloned().collect();
+    assert_eq!(
+        keys,
+        [
+            "config_time",
+            "device",
+            "environment",
+            "errors",
+            "execution_time",
+            "git_commit",
+            "mpi",
+            "name",
+            "results",
+            "settings",
+            "timings",
+            "validated",
+            "version"
+        ]
+    );
+    assert_eq!(json["config_time"], "Wed Dec 14 08:39:42 UTC 2022");
+    assert_eq!(json["environment"]["LD_LIBRARY_PATH"], "");
+    let entry = &json["timings"]["6"]["timings"][0];
+    assert_eq!(entry["looplength"], 5);
+    assert_eq!(entry["messageSize"], 6);
+    assert_eq!(entry.get("rank"), None);
+    assert_eq!(entry["timings"][0]["unit"], "s");
+}
+
+#[test]
+fn numbers_of_json_are_the_published_ones_to_the_last_digit() {
+    let words = format!("{WORDS} --format json --json-compat hpcc-1.3 --sizes 6");
+    let (result, options) = result(&words, &[&[64_772]]);
+    let text = stdout(&result, &options).unwrap();
+    assert!(text.contains("\"maxCalcBW\":9880812.696844315,"), "{text}");
+    assert!(
+        text.contains("\"maxMinCalculationTime\":6.4772e-05,"),
+        "{text}"
+    );
+    assert_eq!(text.lines().count(), 1);
+}
+
+#[test]
+fn the_peers_list_of_ranks_ends_with_rank_0_and_weirs_does_not() {
+    let ranks = |words: &str, own: bool| -> Vec<f64> {
+        let (mut result, options) = result(&format!("{words} --ranks 3"), TABLE);
+        let exchange = result.groups[0].jobs[0].exchange.as_mut().unwrap();
+        for rank in &mut exchange.sizes[0].ranks {
+            rank.times_ns = vec![weir_units::Nanos(u64::from(rank.rank + 1) * 1_000_000_000)];
+        }
+        let json: Json = serde_json::from_str(&stdout(&result, &options).unwrap()).unwrap();
+        let list = json["timings"]["6"]["timings"].as_array().unwrap().clone();
+        assert_eq!(list[0].get("rank").is_some(), own);
+        list.iter()
+            .map(|r| r["timings"][0]["value"].as_f64().unwrap())
+            .collect()
+    };
+    let own = format!("{WORDS} --format json");
+    assert_eq!(ranks(&own, true), [1.0, 2.0, 3.0]);
+    assert_eq!(
+        ranks(&format!("{own} --json-compat hpcc-1.3"), false),
+        [2.0, 3.0, 1.0]
+    );
+}
+
+#[test]
+fn test_mode_prints_the_configuration_and_the_prediction() {
+    let (mut result, options) = result("--test --model 520n", &[]);
+    result.groups[0].jobs[0].exchange = None;
+    let text = stdout(&result, &options).unwrap();
+    assert!(text.contains("model b_eff = 3.88589e+09 B/s\n"), "{text}");
+    assert!(text.contains("Device                                  TEST RUN: Not selected!\n"));
+    assert!(text.contains("Loop Length                             256 - 65536\n"));
+    assert!(text.contains("Message Sizes                           2^0 - 2^20 Bytes\n"));
+    assert!(text.contains("Test Mode                               Yes\n"));
+    assert!(text.ends_with("SUCCESSFULLY parsed input parameters!\n"));
+    let options = Options {
+        format: Format::Json,
+        ..options
+    };
+    let json: Json = serde_json::from_str(&stdout(&result, &options).unwrap()).unwrap();
+    assert_eq!(json["weir"]["plan"][18]["looplength"], 261);
+    assert_eq!(json["settings"]["Test Mode"], true);
+    assert_eq!(json["validated"], false);
+}
+
+#[test]
+fn a_model_adds_columns_and_a_line() {
+    let text = printed(&format!("{WORDS} --model 520n --line-rate 100G"));
+    let head = text.lines().find(|l| l.contains("looplength")).unwrap();
+    assert!(head.ends_with("model B/s                  ratio"), "{head}");
+    let row = text.lines().find(|l| l.contains("4.38310e-05")).unwrap();
+    assert!(row.ends_with("1.21581e+08                 0.1201"), "{row}");
+    assert!(
+        text.contains("model b_eff = 2.77010e+08 B/s ratio = 0.0792\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("line rate 100.00000 Gbit/s per rank: b_eff 0.18 %"),
+        "{text}"
+    );
+    let fitted = printed(&format!("{WORDS} --model fit --simulate 8"));
+    assert!(fitted.contains("model fit: latency "), "{fitted}");
+    assert!(fitted.contains("simulated 8 ranks b_eff = "), "{fitted}");
+}
+
+#[test]
+fn weirs_own_tables_say_more() {
+    insta::assert_snapshot!(printed(&format!("{WORDS} --format table --model 520n")));
+    insta::assert_snapshot!(printed(&format!("{WORDS} --format csv")));
+    insta::assert_snapshot!(printed(&format!("{WORDS} --format md")));
+}
+
+#[test]
+fn wrong_bytes_losses_and_skipped_checks_change_the_verdict() {
+    let (mut bad, options) = result(WORDS, TABLE);
+    let exchange = bad.groups[0].jobs[0].exchange.as_mut().unwrap();
+    exchange.sizes[2].ranks[0].wrong_bytes = 1;
+    assert!(!stdout(&bad, &options).unwrap().contains("SUCCESS!\n"));
+    let told = crate::beff::complaints(&bad);
+    let sentence = "Validation data invalid for message size 256 in 1 cases!";
+    assert!(told.contains(sentence), "{told}");
+    assert!(
+        told.ends_with("ERROR: VALIDATION OF OUTPUT DATA FAILED!\n"),
+        "{told}"
+    );
+    assert_eq!(crate::beff::exit_code(&bad), 1);
+    let json: Json = serde_json::from_str(&dump(&bad, &options).unwrap()).unwrap();
+    assert_eq!(json["errors"], serde_json::json!({"8": 1}));
+    assert_eq!(json["validated"], false);
+
+    let (mut lossy, options) = result(WORDS, TABLE);
+    let exchange = lossy.groups[0].jobs[0].exchange.as_mut().unwrap();
+    exchange.sizes[0].ranks[0].lost = Some(0);
+    assert!(stdout(&lossy, &options).unwrap().contains("\nlost: 0\n"));
+    assert_eq!(crate::beff::exit_code(&lossy), 0);
+    let exchange = lossy.groups[0].jobs[0].exchange.as_mut().unwrap();
+    exchange.sizes[0].ranks[0].lost = Some(7);
+    assert!(stdout(&lossy, &options).unwrap().contains("\nlost: 7\n"));
+    assert_eq!(crate::beff::exit_code(&lossy), 1);
+
+    let skipped = printed(&format!("{WORDS} --skip-validation"));
+    assert!(skipped.ends_with("Validation: SKIPPED\n"), "{skipped}");
+}
+
+#[test]
+fn a_stored_result_prints_the_same_text_again() {
+    let (result, options) = result(WORDS, TABLE);
+    let stored = RunResult::from_json(&result.to_json().unwrap()).unwrap();
+    assert_eq!(stdout(&stored, &options), stdout(&result, &options));
+}

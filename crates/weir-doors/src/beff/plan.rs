@@ -1,0 +1,291 @@
+//! From words to a plan: one job of exchanges over one transport.
+//!
+//! In: checked words, the engine, the surroundings. Out: a [`Plan`] in house words, with the
+//! words for the echo beside it. Spec: effective bandwidth, 1 and 2.
+
+use std::collections::BTreeMap;
+
+use weir_schema::{
+    EngineChoice, ExchangeWorkload, Fault, Group, Job, Method, PLAN_SCHEMA, Pairing, Placement,
+    Plan, Ranks, Setting, ShareCpus, Spawn, Validation, Warning, Word, Workload,
+};
+use weir_units::Nanos;
+
+use super::request::{Around, crossed};
+use super::schedule::Schedule;
+use super::values;
+use super::words::{Given, refuse};
+use crate::refusal::Refusal;
+
+/// The plan of these words.
+///
+/// # Errors
+/// Values that are wrong together, more memory than there is.
+pub(super) fn of(
+    given: &Given,
+    words: &[String],
+    engine: &str,
+    around: &Around,
+    warnings: &mut Vec<Warning>,
+) -> Result<Plan, Refusal> {
+    let ranks = ranks(given, engine, around)?;
+    let schedule = schedule(given, warnings)?;
+    let workload = workload(given, &schedule, ranks.count)?;
+    fits(&workload, ranks.count, around.memory_bytes)?;
+    let job = Job {
+        name: "b_eff".to_owned(),
+        description: None,
+        clones: 1,
+        merge: false,
+        hidden: false,
+        start: weir_schema::Start::default(),
+        workload: Workload::Exchange(Box::new(workload)),
+        engine: EngineChoice {
+            name: engine.to_owned(),
+            settings: settings(given, engine)?,
+        },
+        depth: weir_schema::Depth::default(),
+        bounds: weir_schema::Bounds::default(),
+        pacing: weir_schema::Pacing::default(),
+        minimum_rate: None,
+        placement: placement(given)?,
+        memory: weir_schema::Memory::default(),
+        recording: weir_schema::Recording::default(),
+        errors: weir_schema::ErrorPolicy::default(),
+        exit_all: None,
+        words: echo(given, &schedule),
+    };
+    let command = ["weir", "beff"].into_iter().map(str::to_owned);
+    Ok(Plan {
+        schema: PLAN_SCHEMA.to_owned(),
+        name: "effective bandwidth".to_owned(),
+        door: "beff".to_owned(),
+        command: command.chain(words.iter().cloned()).collect(),
+        global_words: Vec::new(),
+        groups: vec![Group { jobs: vec![job] }],
+        total_log: None,
+        ranks: Some(ranks),
+    })
+}
+
+fn ranks(given: &Given, engine: &str, around: &Around) -> Result<Ranks, Refusal> {
+    let asked: u32 = given.number("ranks");
+    let own = given.all("ranks").next().is_some();
+    if let Some(size) = around.launcher {
+        if own && asked != size {
+            return Err(refuse(&format!(
+                "--ranks {asked}: the launcher started {size}; leave --ranks out"
+            )));
+        }
+        if given.all("spawn").next().is_some() {
+            return Err(refuse(
+                "--spawn: the launcher has started the ranks; leave it out",
+            ));
+        }
+        return Ok(Ranks {
+            count: size,
+            spawn: Spawn::Launcher,
+        });
+    }
+    if engine == "mpi" && asked > 1 && !given.has("test") {
+        return Err(refuse(&format!(
+            "--comm-type mpi: start {asked} ranks with `mpirun -n {asked} weir beff`"
+        )));
+    }
+    Ok(Ranks {
+        count: asked,
+        spawn: match given.text("spawn") {
+            _ if engine == "mpi" => Spawn::Launcher,
+            Some("procs") => Spawn::Processes,
+            _ => Spawn::Threads,
+        },
+    })
+}
+
+fn schedule(given: &Given, warnings: &mut Vec<Warning>) -> Result<Schedule, Refusal> {
+    let (upper, mut lower): (u64, u64) = (given.number("upper"), given.number("lower"));
+    if lower > upper {
+        warnings.push(crossed("Loop Length"));
+        lower = upper;
+    }
+    let exponents = match given.text("sizes") {
+        Some(list) => values::exponents(list).map_err(|why| wrong("sizes", list, &why))?,
+        None => range(given, warnings),
+    };
+    Ok(Schedule {
+        exponents,
+        upper,
+        lower,
+        offset: given.number("o"),
+        steps: given.number("d"),
+    })
+}
+
+fn range(given: &Given, warnings: &mut Vec<Warning>) -> Vec<u8> {
+    let (mut min, max): (u8, u8) = (given.number("min-size"), given.number("m"));
+    if min > max {
+        warnings.push(crossed("Message Sizes"));
+        min = max;
+    }
+    (min..=max).step_by(given.number("step-size")).collect()
+}
+
+fn workload(given: &Given, schedule: &Schedule, ranks: u32) -> Result<ExchangeWorkload, Refusal> {
+    let pairing = match given.text("pairing") {
+        Some("pairs") if ranks % 2 == 1 && ranks > 1 => {
+            return Err(refuse(&format!(
+                "--pairing pairs: {ranks} ranks have no pairs; use ring, or an even number"
+            )));
+        }
+        Some("pairs") => Pairing::Pairs,
+        Some("ring") => Pairing::Ring,
+        _ => Pairing::Auto,
+    };
+    let work = ExchangeWorkload {
+        sizes: schedule.sizes(),
+        repetitions: given.number("n"),
+        replications: given.number("r"),
+        pairing,
+        method: match given.text("method") {
+            Some("nonblocking") => Method::Nonblocking,
+            Some("alltoallv") => Method::Alltoallv,
+            Some("best") => Method::Best,
+            _ => Method::Sendrecv,
+        },
+        warmup: given.number("warmup"),
+        min_time_ns: time(given, "min-time")?,
+        max_time_ns: time(given, "max-time")?,
+        validation: match given.text("validate") {
+            _ if given.has("skip-validation") => Validation::None,
+            Some("none") => Validation::None,
+            Some("sample") => Validation::Sample,
+            Some("full") => Validation::Full,
+            _ => Validation::Const,
+        },
+        seed: given.number("seed"),
+        faults: Vec::new(),
+        timeout_ns: time(given, "timeout")?.unwrap_or_default(),
+        model: given
+            .text("model")
+            .map(|text| values::model(text).map_err(|why| wrong("model", text, &why)))
+            .transpose()?,
+    };
+    let faults = given.all("inject").map(|text| fault(text, &work, ranks));
+    let faults = faults.collect::<Result<_, _>>()?;
+    Ok(ExchangeWorkload { faults, ..work })
+}
+
+fn fault(text: &str, work: &ExchangeWorkload, ranks: u32) -> Result<Fault, Refusal> {
+    let refuse = |why: &str| wrong("inject", text, why);
+    let fault = values::fault(text).map_err(|why| refuse(&why))?;
+    if fault.rank >= ranks {
+        return Err(refuse(&format!("the ranks are 0 to {}", ranks - 1)));
+    }
+    let size = work.sizes.iter().find(|s| s.exponent == fault.exponent);
+    let size = size.ok_or_else(|| refuse("no messages of this size are exchanged"))?;
+    let bytes = size.bytes().0 * u64::from(work.replications);
+    if fault.kind == weir_schema::FaultKind::Flip && fault.at >= bytes {
+        return Err(refuse(&format!("a rank receives bytes 0 to {}", bytes - 1)));
+    }
+    Ok(fault)
+}
+
+/// Sending and receiving buffers of all channels and ranks.
+fn fits(work: &ExchangeWorkload, ranks: u32, memory: Option<u64>) -> Result<(), Refusal> {
+    let largest = work.sizes.iter().map(|s| s.bytes().0).max().unwrap_or(0);
+    let buffers = 2 * u64::from(work.replications) * u64::from(ranks);
+    let needed = largest.saturating_mul(buffers);
+    match memory {
+        Some(available) if needed > available => {
+            let exponent = largest.trailing_zeros();
+            Err(refuse(&format!(
+                "-m {exponent}: the buffers need {needed} bytes, available are {available}"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn placement(given: &Given) -> Result<Placement, Refusal> {
+    let cpus = match given.text("pin") {
+        Some("none") | None => return Ok(Placement::default()),
+        Some("auto") => None,
+        Some(list) => Some(values::cpus(list).map_err(|why| wrong("pin", list, &why))?),
+    };
+    Ok(Placement {
+        cpus,
+        share: ShareCpus::Split,
+        ..Placement::default()
+    })
+}
+
+/// Settings of the transport, in house words.
+fn settings(given: &Given, engine: &str) -> Result<BTreeMap<String, Setting>, Refusal> {
+    let mut out = BTreeMap::new();
+    let named = |name: &str| given.all(name).last();
+    let mut put = |key: &str, value: Option<Setting>| {
+        if let Some(value) = value {
+            out.insert(key.to_owned(), value);
+        }
+    };
+    let number = |name: &str| Setting::Number(given.number(name));
+    let text = |value: &str| Setting::Text(value.to_owned());
+    if engine == "file" {
+        put("channel_width_bytes", Some(number("channel-width")));
+        put("channel_directory", named("channel-dir").map(text));
+        let keep = given.has("keep-channels");
+        put("keep_channels", keep.then_some(Setting::Bool(true)));
+    }
+    if ["tcp", "udp"].contains(&engine) {
+        put("interface", named("iface").map(text));
+        put("port", named("port").map(|_| number("port")));
+    }
+    if engine == "udp" {
+        let payload = 64 << given.number::<u32>("payload-size");
+        put("payload_bytes", Some(Setting::Number(payload)));
+        let rate = named("rate").map(|rate| {
+            let bits = values::bits_per_s(rate).map_err(|why| wrong("rate", rate, &why))?;
+            Ok(text(&format!("{:.0}", bits / 8.0)))
+        });
+        put("rate_bytes_per_s", rate.transpose()?);
+    }
+    if engine == "ofi" {
+        put("provider", named("provider").map(text));
+    }
+    Ok(out)
+}
+
+/// What the outputs show of the words, whatever has become of it in the plan.
+fn echo(given: &Given, schedule: &Schedule) -> Vec<Word> {
+    let word = |key: &str, value: Option<String>| Word {
+        key: key.to_owned(),
+        value,
+        ..Word::default()
+    };
+    let mut out = vec![
+        word("upper", Some(schedule.upper.to_string())),
+        word("lower", Some(schedule.lower.to_string())),
+    ];
+    for key in ["file", "model"] {
+        if let Some(value) = given.text(key) {
+            out.push(word(key, Some(value.to_owned())));
+        }
+    }
+    for key in ["test", "i"] {
+        if given.has(key) {
+            out.push(word(key, None));
+        }
+    }
+    out
+}
+
+fn time(given: &Given, name: &str) -> Result<Option<Nanos>, Refusal> {
+    given
+        .text(name)
+        .map(|text| values::seconds(text).map_err(|why| wrong(name, text, &why)))
+        .transpose()
+}
+
+fn wrong(name: &str, value: &str, why: &str) -> Refusal {
+    refuse(&format!("--{name} {value}: {why}"))
+}

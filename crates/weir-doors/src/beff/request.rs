@@ -1,0 +1,178 @@
+//! What the words ask for: a run with its plan and options, or something printed instead.
+//!
+//! In: the words after `beff`, what surrounds the program. Out: an [`Action`]. Pure: nothing is
+//! opened or measured here.
+
+use weir_schema::Warning;
+
+use super::comm::{self, Offer};
+use super::device::Wish;
+use super::words::{Given, refuse, take};
+use super::{Action, Format, Mode, Options, Run, help, plan, values};
+use crate::refusal::Refusal;
+
+/// What a command line is read against.
+#[derive(Clone, Debug, Default)]
+pub struct Around {
+    /// Ranks that an MPI launcher started; none without one.
+    pub launcher: Option<u32>,
+    /// Memory of this machine, where known.
+    pub memory_bytes: Option<u64>,
+    /// Transports and what they lack.
+    pub offers: Vec<Offer>,
+}
+
+/// The words after `beff`.
+///
+/// # Errors
+/// Words that are not understood (exit 2), transports that this build or machine lacks (3).
+pub fn read(words: &[String], around: &Around) -> Result<Action, Refusal> {
+    let given = take(words)?;
+    if given.has("help") {
+        return Ok(Action::Print(help::page()));
+    }
+    if given.has("list-comm") {
+        return Ok(Action::Print(comm::list(&around.offers)));
+    }
+    if given.has("selftest") {
+        return Ok(Action::SelfTest);
+    }
+    let (engine, note) = comm::choose(
+        given.text("comm-type").unwrap_or_default(),
+        given.text("file"),
+        around.launcher.is_some(),
+    )?;
+    let mut warnings = Vec::new();
+    let plan = plan::of(&given, words, engine, around, &mut warnings)?;
+    let options = options(&given)?;
+    let mode = mode(&given, &options)?;
+    if mode == Mode::Run {
+        comm::ready(engine, &around.offers)?;
+    }
+    let ranks = plan.ranks.map_or(1, |r| r.count);
+    let mut notes: Vec<String> = note.into_iter().collect();
+    notes.extend(idle(&given, engine, mode));
+    Ok(Action::Run(Box::new(Run {
+        devices: devices(&given, ranks, mode)?,
+        plan,
+        options,
+        mode,
+        warnings,
+        notes,
+    })))
+}
+
+fn mode(given: &Given, options: &Options) -> Result<Mode, Refusal> {
+    if given.has("show-plan") {
+        return Ok(Mode::ShowPlan);
+    }
+    let fitted = given.text("model") == Some("fit");
+    if options.simulate.is_some() {
+        if given.text("model").is_none() {
+            return Err(refuse(
+                "--simulate needs --model: 520n, 520n-parallel, c=…, or fit",
+            ));
+        }
+        // A fitted model is fitted to a run first.
+        if !fitted {
+            return Ok(Mode::Test);
+        }
+    }
+    if given.has("test") {
+        if fitted {
+            return Err(refuse(
+                "--model fit is fitted to a run, and --test does not run",
+            ));
+        }
+        return Ok(Mode::Test);
+    }
+    Ok(Mode::Run)
+}
+
+fn options(given: &Given) -> Result<Options, Refusal> {
+    let compat = given.text("json-compat").is_some();
+    let dump = given.text("dump-json").map(str::to_owned);
+    if dump.as_deref() == Some("") {
+        return Err(refuse("--dump-json needs a path, or `-`"));
+    }
+    let format = match given.text("format") {
+        Some("table") => Format::Table,
+        Some("json") => Format::Json,
+        Some("csv") => Format::Csv,
+        Some("md") => Format::Markdown,
+        _ if dump.as_deref() == Some("-") => Format::Json,
+        _ => Format::Text,
+    };
+    let line_rate = given.text("line-rate").map(|text| {
+        values::bits_per_s(text).map_err(|why| refuse(&format!("--line-rate {text}: {why}")))
+    });
+    Ok(Options {
+        format,
+        hpcc_json: compat,
+        text_1_2: given.text("text-compat") == Some("1.2"),
+        dump_json: dump.filter(|d| d != "-"),
+        line_rate_bits_per_s: line_rate.transpose()?,
+        quiet: given.has("quiet"),
+        simulate: given.text("simulate").map(|_| given.number("simulate")),
+    })
+}
+
+fn devices(given: &Given, ranks: u32, mode: Mode) -> Result<Option<Vec<u32>>, Refusal> {
+    if given.text("fake-devices").is_none() {
+        return Ok(None);
+    }
+    if mode == Mode::Run {
+        return Err(refuse(
+            "--fake-devices needs --test: there is nothing to run on",
+        ));
+    }
+    let wish = Wish {
+        index: usize::try_from(given.number::<i64>("device")).ok(),
+        platform: given.number("platform"),
+        platform_name: given
+            .text("platform_str")
+            .filter(|s| !s.is_empty())
+            .map(str::to_owned),
+    };
+    let devices = given.number("fake-devices");
+    wish.among(devices, ranks).map(Some)
+}
+
+/// Notes about what stands there and has nothing to act on.
+fn idle(given: &Given, engine: &str, mode: Mode) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (flag, _) in given.iter() {
+        let of: &[&str] = match flag.name {
+            "channel-width" | "channel-dir" | "keep-channels" => &["file"],
+            "payload-size" | "rate" => &["udp"],
+            "iface" | "port" => &["tcp", "udp"],
+            "provider" => &["ofi"],
+            "device" | "platform" | "platform_str" if mode == Mode::Run => &["ocl-pcie", "cuda"],
+            "i" => &["ocl-pcie"],
+            "min-size" | "m" | "step-size" if given.text("sizes").is_some() => &[],
+            _ => continue,
+        };
+        if !of.contains(&engine) {
+            let why = if of.is_empty() {
+                "--sizes says all sizes".to_owned()
+            } else {
+                format!("comm-type {engine} does not use it")
+            };
+            notes.push(format!("{} has no effect: {why}", flag.spelling()));
+        }
+    }
+    notes.dedup();
+    notes
+}
+
+/// A warning about bounds that contradict each other, in the peer's words.
+pub(super) fn crossed(what: &str) -> Warning {
+    Warning {
+        id: "exchange-bounds".to_owned(),
+        job: None,
+        cause: format!(
+            "{what}: Minimum is bigger than maximum. Setting minimum to value of maximum."
+        ),
+        remedy: "give a minimum that is not above the maximum".to_owned(),
+    }
+}

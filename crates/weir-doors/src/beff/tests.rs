@@ -1,0 +1,317 @@
+//! The words of `weir beff`.
+
+use weir_schema::{
+    ExchangeWorkload, MessageSize, Method, Pairing, Plan, Setting, Spawn, Validation, Workload,
+};
+use weir_units::Nanos;
+
+use super::*;
+use crate::flags::Standing;
+
+fn around() -> Around {
+    Around {
+        launcher: None,
+        memory_bytes: Some(1 << 33),
+        offers: ["shm", "tcp", "udp", "file"]
+            .map(|name| Offer {
+                name,
+                missing: None,
+            })
+            .to_vec(),
+    }
+}
+
+fn under(size: u32) -> Around {
+    let mut around = around();
+    around.launcher = Some(size);
+    around.offers.push(Offer {
+        name: "mpi",
+        missing: None,
+    });
+    around
+}
+
+fn words(text: &str, around: &Around) -> Result<Action, crate::Refusal> {
+    let list: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+    read(&list, around)
+}
+
+fn run_in(text: &str, around: &Around) -> Run {
+    match words(text, around) {
+        Ok(Action::Run(run)) => *run,
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+fn run(text: &str) -> Run {
+    run_in(text, &around())
+}
+
+fn work(plan: &Plan) -> &ExchangeWorkload {
+    match &plan.groups[0].jobs[0].workload {
+        Workload::Exchange(work) => work,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn refused(text: &str, needle: &str) {
+    let refusal = words(text, &around()).unwrap_err();
+    assert_eq!(refusal.code, USAGE, "{refusal}");
+    assert!(
+        refusal.message.contains(needle),
+        "no `{needle}` in {refusal}"
+    );
+    assert!(refusal.message.starts_with("error: "), "{refusal}");
+}
+
+#[test]
+fn nothing_given_is_the_peers_default_plan() {
+    let run = run("");
+    let work = work(&run.plan);
+    assert_eq!(work.sizes.len(), 21);
+    let eighteenth = MessageSize {
+        exponent: 18,
+        loop_length: 261,
+    };
+    assert_eq!(work.sizes[18], eighteenth);
+    assert_eq!((work.repetitions, work.replications), (10, 2));
+    assert_eq!((work.warmup, work.seed), (0, 1));
+    assert_eq!(work.timeout_ns, Nanos(60_000_000_000));
+    assert_eq!(
+        (work.pairing, work.method, work.validation),
+        (Pairing::Auto, Method::Sendrecv, Validation::Const)
+    );
+    assert_eq!(work.model, None);
+    let ranks = run.plan.ranks.unwrap();
+    assert_eq!((ranks.count, ranks.spawn), (1, Spawn::Threads));
+    assert_eq!(run.plan.groups[0].jobs[0].engine.name, "shm");
+    assert_eq!(run.options.format, Format::Text);
+    assert_eq!((run.mode, run.devices), (Mode::Run, None));
+    assert!(run.warnings.is_empty());
+    assert_eq!(run.notes.len(), 1, "{:?}", run.notes);
+}
+
+#[test]
+fn a_value_stands_after_its_flag_or_in_the_same_word() {
+    for text in [
+        "-n 3 -u 9 -l 2 -m 4",
+        "-n3 -u9 -l2 -m4",
+        "-n 3 --upper 9 --lower=2 -m4",
+    ] {
+        let run = run(text);
+        let work = work(&run.plan);
+        assert_eq!(work.repetitions, 3, "{text}");
+        assert!(work.sizes.iter().all(|s| s.loop_length == 9), "{text}");
+        assert_eq!(work.sizes.len(), 5, "{text}");
+    }
+    assert_eq!(work(&run("-n 3 -n 4").plan).repetitions, 4);
+}
+
+#[test]
+fn numbers_out_of_range_are_named_with_their_range() {
+    refused("-d 0", "-d must be >= 1");
+    refused("--step-size 0", "--step-size must be >= 1");
+    refused("-n 0", "-n must be >= 1 (a whole number from 1 to 1000000)");
+    refused("-r 0", "-r must be >= 1");
+    refused("-r 65", "-r 65: it takes a whole number from 1 to 64");
+    refused("-u 0", "--upper must be >= 1");
+    refused("-m -1", "-m must be >= 0");
+    refused("-m abc", "-m abc: it takes a whole number from 0 to 34");
+    refused("-m 2.5", "whole number");
+    refused("-m 35", "from 0 to 34");
+    refused("-m 99999999999999999999", "from 0 to 34");
+    refused("--device -2", "--device must be >= -1");
+    refused("--port 70000", "from 0 to 65535");
+    refused(
+        "-m 34",
+        "the buffers need 68719476736 bytes, available are 8589934592",
+    );
+    for bad in ["-d 0", "-m abc", "stray", "--uper 3"] {
+        refused(bad, "Input parameters could not be parsed!");
+    }
+}
+
+#[test]
+fn words_that_are_no_options_are_told_with_the_nearest_one() {
+    refused("--uper 3", "did you mean `--upper`?");
+    refused("--dump_json x", "did you mean `--dump-json`?");
+    refused("stray", "stray word `stray`");
+    refused("-n 3 stray", "stray word `stray`");
+    refused("-x 3", "no option `-x`");
+    refused("--n 3", "no option `--n`");
+    refused("-n", "-n needs N after it");
+    refused("--file --test", "--file needs FILE after it");
+    refused("--test=yes", "--test takes no value");
+    refused("-ix", "-i takes no value");
+    refused("--format tabel", "did you mean `table`?");
+    refused("--baseline x", "--baseline is not available");
+    refused("--ask", "--ask is not available");
+    refused(
+        "--accl-udp",
+        "comm-type ACCL is not available in this build",
+    );
+}
+
+#[test]
+fn values_with_a_grammar_say_what_it_is() {
+    refused("--min-time x", "--min-time x: it takes seconds");
+    refused("--sizes 1,99", "--sizes 1,99: it takes exponents");
+    refused("--pin x", "--pin x: it takes auto");
+    refused("--model 521n", "--model 521n: it takes 520n");
+    refused("--line-rate fast", "--line-rate fast: it takes bits");
+    refused("--comm-type udp --rate fast", "--rate fast: it takes bits");
+    refused("--inject flip:rank=1,size=3", "the ranks are 0 to 0");
+    refused("--inject flip:rank=0,size=30", "no messages of this size");
+    refused(
+        "--inject flip:rank=0,size=3,byte=16",
+        "a rank receives bytes 0 to 15",
+    );
+    refused("--simulate 8", "--simulate needs --model");
+    refused("--model fit --test", "--test does not run");
+    refused("--fake-devices 2", "--fake-devices needs --test");
+    refused("--ranks 3 --pairing pairs", "3 ranks have no pairs");
+}
+
+#[test]
+fn transports_that_are_not_there_end_with_3_unless_nothing_is_run() {
+    let refusal = words("--comm-type ofi", &around()).unwrap_err();
+    assert_eq!(refusal.code, LACKS);
+    assert!(refusal.message.contains("comm-type ofi is not available"));
+    assert_eq!(words("--pcie-read", &around()).unwrap_err().code, LACKS);
+    assert_eq!(run("--comm-type ofi --test").mode, Mode::Test);
+    refused("--comm-type ACCL", "it has mpi, shm, tcp");
+    refused(
+        "--comm-type CPUS",
+        "could not be converted from string: CPUS",
+    );
+}
+
+#[test]
+fn crossed_bounds_are_told_and_set_right() {
+    let loops = run("-l 100 -u 10 -m 3");
+    assert!(work(&loops.plan).sizes.iter().all(|s| s.loop_length == 10));
+    assert_eq!(
+        loops.warnings[0].cause,
+        "Loop Length: Minimum is bigger than maximum. Setting minimum to value of maximum."
+    );
+    let sizes = run("--min-size 9 -m 4");
+    let exponents: Vec<u8> = work(&sizes.plan).sizes.iter().map(|s| s.exponent).collect();
+    assert_eq!(exponents, [4]);
+    assert!(
+        sizes.warnings[0]
+            .cause
+            .starts_with("Message Sizes: Minimum is bigger")
+    );
+}
+
+#[test]
+fn sizes_are_a_range_with_steps_or_a_list() {
+    let exponents = |text: &str| -> Vec<u8> {
+        work(&run(text).plan)
+            .sizes
+            .iter()
+            .map(|s| s.exponent)
+            .collect()
+    };
+    assert_eq!(exponents("--min-size 2 -m 9 --step-size 3"), [2, 5, 8]);
+    assert_eq!(exponents("--sizes 3,1,8 -m 2"), [3, 1, 8]);
+    let notes = run("--sizes 3 -m 2").notes;
+    assert!(
+        notes.iter().any(|n| n.starts_with("-m has no effect")),
+        "{notes:?}"
+    );
+}
+
+#[test]
+fn a_launcher_says_how_many_ranks_there_are() {
+    let run = run_in("", &under(4));
+    let ranks = run.plan.ranks.unwrap();
+    assert_eq!((ranks.count, ranks.spawn), (4, Spawn::Launcher));
+    assert_eq!(run.plan.groups[0].jobs[0].engine.name, "mpi");
+    assert_eq!(run_in("--ranks 4", &under(4)).plan, {
+        let mut same = run.plan;
+        same.command.extend(["--ranks", "4"].map(str::to_owned));
+        same
+    });
+    let wrong = words("--ranks 2", &under(4)).unwrap_err();
+    assert!(wrong.message.contains("the launcher started 4"), "{wrong}");
+    let mut alone = around();
+    alone.offers = under(1).offers;
+    let wrong = words("--comm-type mpi --ranks 2", &alone).unwrap_err();
+    assert!(wrong.message.contains("mpirun -n 2 weir beff"), "{wrong}");
+}
+
+#[test]
+fn settings_of_a_transport_are_in_house_words_and_others_are_noted() {
+    let file = run("--comm-type IEC --channel-width 64 --channel-dir D --keep-channels");
+    let settings = &file.plan.groups[0].jobs[0].engine.settings;
+    assert_eq!(settings["channel_width_bytes"], Setting::Number(64));
+    assert_eq!(settings["channel_directory"], Setting::Text("D".to_owned()));
+    assert_eq!(settings["keep_channels"], Setting::Bool(true));
+    assert!(file.notes.is_empty(), "{:?}", file.notes);
+    let udp = run("--comm-type UDP --payload-size 2 --rate 8G");
+    let settings = &udp.plan.groups[0].jobs[0].engine.settings;
+    assert_eq!(settings["payload_bytes"], Setting::Number(256));
+    assert_eq!(
+        settings["rate_bytes_per_s"],
+        Setting::Text("1000000000".to_owned())
+    );
+    let idle = run("--comm-type tcp --payload-size 2 --device 1").notes;
+    assert_eq!(idle.len(), 2, "{idle:?}");
+    assert!(
+        idle[0].contains("--payload-size has no effect: comm-type tcp"),
+        "{idle:?}"
+    );
+}
+
+#[test]
+fn devices_go_by_rank_unless_one_is_named() {
+    let fake = "--ranks 3 --comm-type ocl-pcie --test --fake-devices 2";
+    assert_eq!(run(fake).devices.unwrap(), [0, 1, 0]);
+    assert_eq!(
+        run(&format!("{fake} --device 1")).devices.unwrap(),
+        [1, 1, 1]
+    );
+    refused(
+        &format!("{fake} --device 5"),
+        "Invalid device index specified: 5/1",
+    );
+    refused(
+        &format!("{fake} --platform_str X"),
+        "Invalid platform string specified: X",
+    );
+}
+
+#[test]
+fn help_lists_every_option_that_works_and_its_examples_are_good() {
+    let Ok(Action::Print(page)) = words("-u 0 -h", &around()).or(words("-h", &around())) else {
+        panic!("help is printed")
+    };
+    for flag in FLAGS {
+        let listed = page.contains(&flag.usage());
+        let works = !matches!(flag.standing, Standing::Refused(_));
+        assert_eq!(listed, works, "{}", flag.name);
+    }
+    let examples: Vec<_> = page
+        .lines()
+        .filter_map(|l| l.strip_prefix("    weir beff"))
+        .collect();
+    assert!((3..=5).contains(&examples.len()), "{page}");
+    for example in examples {
+        assert!(words(example, &around()).is_ok(), "{example}");
+    }
+}
+
+#[test]
+fn output_options_are_kept() {
+    let options =
+        run("--dump-json o.json --json-compat hpcc-1.3 --text-compat 1.2 --quiet").options;
+    assert_eq!(options.dump_json.as_deref(), Some("o.json"));
+    assert!(options.hpcc_json && options.text_1_2 && options.quiet);
+    let printed = run("--dump-json -").options;
+    assert_eq!((printed.dump_json, printed.format), (None, Format::Json));
+    assert_eq!(run("--model 520n --simulate 8").mode, Mode::Test);
+    let fitted = run("--model fit --simulate 8");
+    assert_eq!((fitted.mode, fitted.options.simulate), (Mode::Run, Some(8)));
+}

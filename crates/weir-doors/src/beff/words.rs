@@ -1,0 +1,170 @@
+//! The words of the command line, before they mean anything: `-x V`, `-xV`, `--long V`,
+//! `--long=V`.
+//!
+//! In: words, the table of flags. Out: [`Given`], where every value is inside the range and among
+//! the choices that its flag states. Not here: what a value asks for.
+
+use super::USAGE;
+use super::flags::FLAGS;
+use crate::flags::{Flag, Standing, find, nearest};
+use crate::refusal::Refusal;
+
+/// The machine or the build lacks something.
+const LACKS: u8 = super::LACKS;
+
+/// Flags with their values, in order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Given(Vec<(&'static Flag, String)>);
+
+/// A refusal in the peer's words for parameters that cannot be read.
+pub(super) fn refuse(what: &str) -> Refusal {
+    Refusal::new(
+        USAGE,
+        format!("error: Input parameters could not be parsed! {what}"),
+    )
+}
+
+/// Takes the words apart.
+///
+/// # Errors
+/// Unknown flags, missing or superfluous values, values out of range, stray words.
+pub(super) fn take(words: &[String]) -> Result<Given, Refusal> {
+    let mut given = Given::default();
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        let (flag, inline) = flag_of(word)?;
+        let value = match (flag.value, inline) {
+            (None, None) => String::new(),
+            (None, Some(value)) => {
+                let name = flag.spelling();
+                return Err(refuse(&format!(
+                    "{name} takes no value, `{value}` was given"
+                )));
+            }
+            (Some(_), Some(value)) => value.to_owned(),
+            (Some(name), None) => {
+                let next = rest.as_slice().first().filter(|w| is_value(w));
+                rest.next();
+                next.cloned()
+                    .ok_or_else(|| refuse(&format!("{} needs {name} after it", flag.spelling())))?
+            }
+        };
+        check(flag, &value)?;
+        given.0.push((flag, value));
+    }
+    Ok(given)
+}
+
+/// What follows a flag is its value unless it looks like another flag.
+fn is_value(word: &str) -> bool {
+    let number = word.strip_prefix('-').map(|w| w.chars().next());
+    match number {
+        None | Some(None) => true,
+        Some(Some(c)) => c.is_ascii_digit(),
+    }
+}
+
+/// The flag of a word, and the value that stands in it.
+fn flag_of(word: &str) -> Result<(&'static Flag, Option<&str>), Refusal> {
+    if let Some(long) = word.strip_prefix("--") {
+        let (name, value) = long
+            .split_once('=')
+            .map_or((long, None), |(name, value)| (name, Some(value)));
+        if name.starts_with("accl-") {
+            return Err(Refusal::new(
+                USAGE,
+                format!("error: --{name}: comm-type ACCL is not available in this build"),
+            ));
+        }
+        let flag = find(FLAGS, name).filter(|f| f.name.len() > 1);
+        return flag.map(|f| (f, value)).ok_or_else(|| unknown(word, name));
+    }
+    let mut letters = word.chars();
+    let (dash, letter) = (letters.next(), letters.next());
+    let (Some('-'), Some(letter)) = (dash, letter) else {
+        let message = format!("stray word `{word}`: every option begins with a dash");
+        return Err(refuse(&message));
+    };
+    let is_it = |f: &&Flag| f.letter == Some(letter) || f.name == letter.to_string();
+    let flag = FLAGS
+        .iter()
+        .find(is_it)
+        .ok_or_else(|| unknown(word, word))?;
+    let value = letters.as_str();
+    Ok((flag, (!value.is_empty()).then_some(value)))
+}
+
+fn unknown(word: &str, name: &str) -> Refusal {
+    let known = FLAGS.iter().filter(|f| f.standing == Standing::Works);
+    let hint = nearest(name.trim_start_matches('-'), known.map(|f| f.name))
+        .and_then(|near| find(FLAGS, near))
+        .map_or_else(
+            || "`weir beff --help` lists the options".to_owned(),
+            |near| format!("did you mean `{}`?", near.spelling()),
+        );
+    refuse(&format!("no option `{word}`\n  help: {hint}"))
+}
+
+fn check(flag: &Flag, value: &str) -> Result<(), Refusal> {
+    let name = flag.spelling();
+    if let Standing::Refused(why) = flag.standing {
+        let lacks = flag.name.starts_with("pcie") || flag.name == "kernel-latency";
+        let code = if lacks { LACKS } else { USAGE };
+        return Err(Refusal::new(
+            code,
+            format!("error: {name} is not available: {why}"),
+        ));
+    }
+    if !flag.choices.is_empty() && !flag.choices.contains(&value) {
+        let near = nearest(value, flag.choices.iter().copied());
+        let hint = near.map_or_else(String::new, |n| format!("\n  help: did you mean `{n}`?"));
+        let list = flag.choices.join(", ");
+        return Err(refuse(&format!(
+            "{name} {value}: it takes one of {list}{hint}"
+        )));
+    }
+    if let Some((min, max)) = flag.range {
+        let number = value.parse::<i64>().ok();
+        if !number.is_some_and(|n| (min..=max).contains(&n)) {
+            let what = if number.is_some_and(|n| n < min) {
+                format!("{name} must be >= {min} (a whole number from {min} to {max})")
+            } else {
+                format!("it takes a whole number from {min} to {max}")
+            };
+            return Err(refuse(&format!("{name} {value}: {what}")));
+        }
+    }
+    Ok(())
+}
+
+impl Given {
+    /// Whether this flag stands there.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(f, _)| f.name == name)
+    }
+
+    /// The value that counts, which is the last one; the default of the table where there is
+    /// none.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        let last = self.0.iter().rev().find(|(f, _)| f.name == name);
+        last.map(|(_, value)| value.as_str())
+            .or_else(|| find(FLAGS, name).and_then(|f| f.default))
+    }
+
+    /// A number of a flag that states its range and default.
+    pub(super) fn number<N: TryFrom<i64> + Default>(&self, name: &str) -> N {
+        let number = self.text(name).and_then(|text| text.parse::<i64>().ok());
+        number.and_then(|n| N::try_from(n).ok()).unwrap_or_default()
+    }
+
+    /// All values of a flag.
+    pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        let mine = self.0.iter().filter(move |(f, _)| f.name == name);
+        mine.map(|(_, value)| value.as_str())
+    }
+
+    /// Every flag that stands there.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&'static Flag, &str)> {
+        self.0.iter().map(|(f, value)| (*f, value.as_str()))
+    }
+}
