@@ -102,6 +102,9 @@ fn parse(line: &str) -> Option<Mount> {
 /// The kernel writes space, tab, newline and backslash as three octal digits.
 pub(crate) fn unescape(text: &str) -> String {
     let mut plain = text.to_owned();
+    if !text.contains('\\') {
+        return plain;
+    }
     for (escaped, character) in [
         ("\\040", " "),
         ("\\011", "\t"),

@@ -7,7 +7,8 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::os::unix::fs::symlink;
+use std::io::Write as _;
+use std::os::unix::fs::{FileExt as _, symlink};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
@@ -23,6 +24,8 @@ const GIB: f64 = (1_u64 << 30) as f64;
 /// Memory of the card.
 const MEMORY: u64 = 256 * MIB;
 const CHANNELS: u64 = 4;
+/// A large block.
+const BLOCK: usize = 1 << 20;
 /// Block sizes of a sweep.
 const SWEEP: [&str; 8] = ["4k", "8k", "16k", "32k", "64k", "256k", "1m", "2m"];
 
@@ -65,13 +68,26 @@ fn large_blocks(name: &str, kind: &str, rounds: usize) -> Result<Vec<Row>> {
         let seconds = done.ended.cpu.as_secs_f64() - start;
         Ok(vec![seconds * GIB / done.bytes as f64])
     };
-    in_turns(
+    let mut rows = in_turns(
         name,
         &[metric],
         rounds,
         &mut || cpu(Side::Weir, weir_start),
         &mut || cpu(Side::Fio, fio_start),
-    )
+    )?;
+    let beside = Metric {
+        name: "the same beside bare calls",
+        target: Target::None,
+        ..metric
+    };
+    rows.extend(in_turns(
+        name,
+        &[beside],
+        rounds,
+        &mut || cpu(Side::Weir, weir_start),
+        &mut || Ok(vec![card.bare(kind == "write")?]),
+    )?);
+    Ok(rows)
 }
 
 fn small_blocks(rounds: usize) -> Result<Vec<Row>> {
@@ -90,6 +106,16 @@ fn small_blocks(rounds: usize) -> Result<Vec<Row>> {
         &mut || Ok(vec![Side::Weir.run(&options)?.iops]),
         &mut || Ok(vec![Side::Fio.run(&options)?.iops]),
     )
+}
+
+/// What this thread has spent on a CPU.
+fn thread_seconds() -> Result<f64> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat")?;
+    let nanos = text
+        .split_whitespace()
+        .next()
+        .context("an empty schedstat")?;
+    Ok(nanos.parse::<f64>()? / 1e9)
 }
 
 /// The longest time between two steps, as weir's own result has it; fio's output does not tell.
@@ -156,9 +182,12 @@ impl Card {
         fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
         let card = Self { folder };
         let memory = card.folder.join("memory");
-        File::create(&memory)?.set_len(MEMORY)?;
         // Every page is there before the first run.
-        fs::write(&memory, vec![1; usize::try_from(MEMORY)?])?;
+        let mut file = File::create(&memory)?;
+        let block = vec![1; BLOCK];
+        for _ in 0..MEMORY / BLOCK as u64 {
+            file.write_all(&block)?;
+        }
         for channel in 0..CHANNELS {
             for way in ["h2c", "c2h"] {
                 symlink(&memory, card.folder.join(format!("{way}_{channel}")))?;
@@ -188,6 +217,39 @@ impl Card {
             );
         }
         words
+    }
+
+    /// CPU seconds per GiB of nothing but the system calls of large blocks: what no tool that
+    /// makes them can fall below.
+    fn bare(&self, writes: bool) -> Result<f64> {
+        let memory = self.folder.join("memory");
+        let file = File::options().read(true).write(true).open(memory)?;
+        let quarter = MEMORY / CHANNELS;
+        let channel = |number: u64| -> Result<f64> {
+            let mut block = vec![1; BLOCK];
+            let before = thread_seconds()?;
+            for at in (0..1 << 30).step_by(BLOCK) {
+                let offset = number * quarter + at % quarter;
+                if writes {
+                    file.write_all_at(&block, offset)?;
+                } else {
+                    file.read_exact_at(&mut block, offset)?;
+                }
+            }
+            Ok(thread_seconds()? - before)
+        };
+        std::thread::scope(|scope| {
+            let channel = &channel;
+            let threads: Vec<_> = (0..CHANNELS)
+                .map(|number| scope.spawn(move || channel(number)))
+                .collect();
+            let mut seconds = 0.0;
+            for thread in threads {
+                let joined = thread.join();
+                seconds += joined.map_err(|_| anyhow::anyhow!("a thread panicked"))??;
+            }
+            Ok(seconds / CHANNELS as f64)
+        })
     }
 
     /// A job file that reads with one block size after the other.

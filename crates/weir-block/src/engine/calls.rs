@@ -50,7 +50,7 @@ pub(super) fn other(target: &Target, op: &BlockOp) -> i64 {
     let (done, length) = match op.verb {
         Verb::Sync => (rustix::fs::fsync(file), 0),
         Verb::DataSync => (rustix::fs::fdatasync(file), 0),
-        Verb::RangeSync { flags } => (sync_range(target, op, flags), 0),
+        Verb::RangeSync => (sync_range(target, op), 0),
         Verb::Trim => (discard(target, op.offset, u64::from(op.length)), op.length),
         Verb::Read | Verb::Write => (Err(Errno::INVAL), 0),
     };
@@ -71,11 +71,11 @@ fn discard(target: &Target, offset: u64, length: u64) -> Result<(), Errno> {
 }
 
 /// Flushes a range of the page cache.
-fn sync_range(target: &Target, op: &BlockOp, flags: u8) -> Result<(), Errno> {
+fn sync_range(target: &Target, op: &BlockOp) -> Result<(), Errno> {
     let file = target.file.as_raw_fd();
     let (start, length) = (op.offset.cast_signed(), i64::from(op.range));
     // SAFETY: the call takes numbers and an open descriptor, and touches no memory of ours.
-    let result = unsafe { libc::sync_file_range(file, start, length, u32::from(flags)) };
+    let result = unsafe { libc::sync_file_range(file, start, length, u32::from(op.range_flags)) };
     checked(result)
 }
 

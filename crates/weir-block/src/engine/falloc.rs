@@ -99,7 +99,7 @@ impl Engine for Truncate {
                 answer(ftruncate(&target.file, op.offset).map(|()| op.length as usize))
             }
             (Some(target), Verb::Sync | Verb::DataSync) => other(target, op),
-            (Some(_), Verb::Read | Verb::Trim | Verb::RangeSync { .. }) => -i64::from(libc::EINVAL),
+            (Some(_), Verb::Read | Verb::Trim | Verb::RangeSync) => -i64::from(libc::EINVAL),
         })
     }
 }

@@ -329,7 +329,7 @@ impl Engine for Aio {
             Verb::Write => PWRITE,
             Verb::Sync => FSYNC,
             Verb::DataSync => FDSYNC,
-            Verb::Trim | Verb::RangeSync { .. } => return Submit::Done(other(target, op)),
+            Verb::Trim | Verb::RangeSync => return Submit::Done(other(target, op)),
         };
         let Some(block) = self.blocks.get_mut(slot as usize) else {
             return Submit::Full;

@@ -173,7 +173,7 @@ impl Engine for PosixAio {
         let Some(target) = self.targets.get(op.target as usize) else {
             return Submit::Done(-i64::from(libc::EBADF));
         };
-        if matches!(op.verb, Verb::Trim | Verb::RangeSync { .. }) {
+        if matches!(op.verb, Verb::Trim | Verb::RangeSync) {
             return Submit::Done(other(target, op));
         }
         let Some(block) = self.blocks.get_mut(slot as usize) else {

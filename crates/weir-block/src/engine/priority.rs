@@ -72,6 +72,8 @@ type Shares = [Vec<Share>; 2];
 #[derive(Debug)]
 pub(super) struct Priorities {
     shares: Shares,
+    /// No operation gets one.
+    is_idle: bool,
     rng: Rng,
 }
 
@@ -83,6 +85,7 @@ impl Priorities {
             io::Error::other(Refused { errno, message })
         })?;
         Ok(Self {
+            is_idle: shares.iter().all(Vec::is_empty),
             shares,
             rng: setup.streams.priorities(),
         })
@@ -91,6 +94,13 @@ impl Priorities {
     /// The priority of the next operation; 0: that of the thread.
     #[inline]
     pub(super) fn next(&mut self, op: &BlockOp) -> u16 {
+        if self.is_idle { 0 } else { self.draw(op) }
+    }
+
+    /// Apart, so that the loops of jobs without priorities stay short.
+    #[cold]
+    #[inline(never)]
+    fn draw(&mut self, op: &BlockOp) -> u16 {
         let shares = match op.verb {
             Verb::Read => &self.shares[0],
             Verb::Write => &self.shares[1],
@@ -212,6 +222,7 @@ mod tests {
     fn counts(shares: &Shares, verb: Verb, length: u32) -> Vec<(u16, u32)> {
         let mut priorities = Priorities {
             shares: shares.clone(),
+            is_idle: false,
             rng: Streams::new(1, 0).priorities(),
         };
         let op = BlockOp {
@@ -220,6 +231,7 @@ mod tests {
             length,
             target: 0,
             range: 0,
+            range_flags: 0,
             verb,
         };
         let mut counts = std::collections::BTreeMap::new();

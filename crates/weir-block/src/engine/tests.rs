@@ -158,6 +158,7 @@ impl<E: Engine<Op = BlockOp, Setup = Setup>> Bench<E> {
             length,
             target: 0,
             range: 0,
+            range_flags: 0,
             verb,
         }
     }

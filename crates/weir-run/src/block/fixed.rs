@@ -56,6 +56,7 @@ impl<G: Offsets> Source for FixedSource<G> {
             length: self.length,
             target: 0,
             range: 0,
+            range_flags: 0,
             verb: self.verb,
         })
     }

@@ -59,8 +59,7 @@ impl Flushes {
         } else if due(self.data_sync_every) {
             self.pending = Some(Verb::DataSync);
         } else if due(self.range_every) {
-            let flags = self.range_flags;
-            self.pending = Some(Verb::RangeSync { flags });
+            self.pending = Some(Verb::RangeSync);
         }
     }
 
@@ -72,10 +71,11 @@ impl Flushes {
             verb,
             ..BlockOp::default()
         };
-        if let Verb::RangeSync { .. } = verb {
+        if verb == Verb::RangeSync {
             let dirty = self.dirty.get_mut(self.target as usize)?;
             let (start, end) = dirty.take()?;
             op.offset = start;
+            op.range_flags = self.range_flags;
             op.range = u32::try_from(end - start).unwrap_or(u32::MAX);
             let flushed_to = start + u64::from(op.range);
             if flushed_to < end {
@@ -129,10 +129,8 @@ mod tests {
             (1, 0, 12288, 0)
         );
         assert_eq!(
-            op.verb,
-            Verb::RangeSync {
-                flags: WRITE | WAIT_AFTER
-            }
+            (op.verb, op.range_flags),
+            (Verb::RangeSync, WRITE | WAIT_AFTER)
         );
         flushes.count(&write(1, 4 << 30, 4096));
         flushes.count(&write(1, 1, 1));

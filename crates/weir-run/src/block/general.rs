@@ -59,6 +59,7 @@ impl Script {
             length: op.length,
             target: op.file,
             range: 0,
+            range_flags: 0,
             verb: op.verb,
         })
     }
@@ -119,6 +120,7 @@ impl GeneralSource {
             length: u32::try_from(length).unwrap_or(u32::MAX),
             target: target.index,
             range: 0,
+            range_flags: 0,
             verb: match kind {
                 Kind::Read => Verb::Read,
                 Kind::Write => Verb::Write,

@@ -288,7 +288,6 @@ impl<'a> Run<'a> {
             }
             Ok(prepared) => {
                 disks.note(&prepared.disks());
-                collect::note_devices(&mut self.devices, prepared.devices());
                 let setup = running::Setup {
                     entry,
                     prepared,
@@ -326,6 +325,8 @@ impl<'a> Run<'a> {
                 self.teams.join(job, bound, release, control.clock.scale());
             }
             self.first_release.get_or_insert(release);
+            // Not before: reading them takes longer than everything else between two steps.
+            collect::note_devices(&mut self.devices, job.prepared.devices());
         }
     }
 
@@ -394,6 +395,13 @@ impl<'a> Run<'a> {
 
     /// Ends the jobs that shall last as long as the others, once the last of these has ended.
     fn stop_companions(&mut self, now: Tick) {
+        let companions = self.running.iter_mut();
+        let mut companions = companions
+            .filter(|j| j.job.bounds.with_the_others)
+            .peekable();
+        if companions.peek().is_none() {
+            return;
+        }
         let mut others = self
             .entries
             .iter()
@@ -402,8 +410,7 @@ impl<'a> Run<'a> {
         if others.clone().next().is_none() || !others.all(has_ended) {
             return;
         }
-        let companions = self.running.iter_mut();
-        for job in companions.filter(|j| j.job.bounds.with_the_others) {
+        for job in companions {
             job.stop(now, State::Done);
         }
     }

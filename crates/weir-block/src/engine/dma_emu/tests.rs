@@ -62,6 +62,7 @@ impl Bench {
             length: BLOCK,
             target: 0,
             range: 0,
+            range_flags: 0,
             verb,
         }
     }

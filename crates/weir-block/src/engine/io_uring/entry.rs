@@ -123,9 +123,14 @@ impl Shape {
             _ if self.polled => None,
             Verb::Sync => Some(opcode::Fsync::new(file).build()),
             Verb::DataSync => Some(opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build()),
-            Verb::RangeSync { flags } => {
+            Verb::RangeSync => {
                 let range = opcode::SyncFileRange::new(file, op.range);
-                Some(range.offset(op.offset).flags(u32::from(flags)).build())
+                Some(
+                    range
+                        .offset(op.offset)
+                        .flags(u32::from(op.range_flags))
+                        .build(),
+                )
             }
             // Discard of a device has no entry of its own.
             Verb::Trim if !target.is_block => {
