@@ -137,7 +137,12 @@ pub const FLAGS: &[Flag] = &[
     Flag::with_value("payload-size", "E", WORLD, "udp: datagrams of 64*2^E bytes")
         .range(0, 7)
         .default("4"),
-    Flag::with_value("iface", "NAME", WORLD, "tcp, udp: the network interface"),
+    Flag::with_value(
+        "iface",
+        "ADDRESS",
+        WORLD,
+        "tcp, udp: own address; RANK=ADDRESS,… if they differ",
+    ),
     Flag::with_value(
         "port",
         "N",

@@ -241,11 +241,10 @@ fn settings(given: &Given, engine: &str) -> Result<BTreeMap<String, Setting>, Re
         put("port", named("port").map(|_| number("port")));
     }
     if engine == "udp" {
-        let payload = 64 << given.number::<u32>("payload-size");
-        put("payload_bytes", Some(Setting::Number(payload)));
+        put("payload_exponent", Some(number("payload-size")));
         let rate = named("rate").map(|rate| {
             let bits = values::bits_per_s(rate).map_err(|why| wrong("rate", rate, &why))?;
-            Ok(text(&format!("{:.0}", bits / 8.0)))
+            Ok(whole_bytes(bits))
         });
         put("rate_bytes_per_s", rate.transpose()?);
     }
@@ -253,6 +252,12 @@ fn settings(given: &Given, engine: &str) -> Result<BTreeMap<String, Setting>, Re
         put("provider", named("provider").map(text));
     }
     Ok(out)
+}
+
+/// Bytes per second; more than a number holds is no limit.
+#[expect(clippy::cast_possible_truncation, reason = "saturates, as it should")]
+fn whole_bytes(bits_per_s: f64) -> Setting {
+    Setting::Number((bits_per_s / 8.0) as i64)
 }
 
 /// What the outputs show of the words, whatever has become of it in the plan.

@@ -252,11 +252,8 @@ fn settings_of_a_transport_are_in_house_words_and_others_are_noted() {
     assert!(file.notes.is_empty(), "{:?}", file.notes);
     let udp = run("--comm-type UDP --payload-size 2 --rate 8G");
     let settings = &udp.plan.groups[0].jobs[0].engine.settings;
-    assert_eq!(settings["payload_bytes"], Setting::Number(256));
-    assert_eq!(
-        settings["rate_bytes_per_s"],
-        Setting::Text("1000000000".to_owned())
-    );
+    assert_eq!(settings["payload_exponent"], Setting::Number(2));
+    assert_eq!(settings["rate_bytes_per_s"], Setting::Number(1_000_000_000));
     let idle = run("--comm-type tcp --payload-size 2 --device 1").notes;
     assert_eq!(idle.len(), 2, "{idle:?}");
     assert!(

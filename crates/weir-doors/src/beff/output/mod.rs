@@ -167,8 +167,8 @@ impl<'a> View<'a> {
             ),
             ("MPI Ranks", Value::Number(self.ranks.into())),
         ];
-        if let Some(payload) = self.job.engine.number("payload_bytes") {
-            let payload = u64::try_from(payload).unwrap_or_default();
+        if let Some(payload) = self.job.engine.number("payload_exponent") {
+            let payload = 64u64 << payload.clamp(0, 32);
             out.push(("Max. UDP Payload", Value::Text(format!("{payload} Bytes"))));
         }
         out.extend([

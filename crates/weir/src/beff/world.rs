@@ -1,0 +1,114 @@
+//! The ranks of a run: threads, processes, or what a launcher started.
+//!
+//! In: a plan. Out: this process's place among the ranks, and what they exchanged.
+
+use std::time::Duration;
+
+use weir_doors::Refusal;
+use weir_net::{NetError, exchange};
+use weir_run::execute::Signals;
+use weir_schema::{ExchangeResult, ExchangeWorkload, Job, Plan, Ranks, Spawn, Workload};
+use weir_sys::clock::Clock;
+use weir_world::mpi::{LIBRARY_VARIABLE, MpiLibrary, MpiWorld};
+use weir_world::{Launcher, ProcessWorld, World, on_threads};
+
+use super::lacking;
+
+/// Processes that have told their result end within this time.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// This process among the ranks.
+pub(super) enum Party {
+    /// All ranks are here.
+    Threads(u32),
+    /// One rank is here, the others on this machine.
+    Process(Box<ProcessWorld>),
+    /// One rank is here, by a launcher.
+    Mpi(Box<MpiWorld>),
+}
+
+/// The job of a plan of this door, and its work.
+pub(super) fn job_of(plan: &Plan) -> Option<(&Job, &ExchangeWorkload)> {
+    let (_, job) = plan.jobs().next()?;
+    match &job.workload {
+        Workload::Exchange(work) => Some((job, work)),
+        _ => None,
+    }
+}
+
+/// Brings the ranks of a plan together.
+///
+/// # Errors
+/// They cannot be started, or launcher and library do not agree.
+pub(super) fn enter(plan: &Plan) -> Result<Party, Refusal> {
+    let ranks = plan.ranks.unwrap_or(Ranks {
+        count: 1,
+        spawn: Spawn::Threads,
+    });
+    match ranks.spawn {
+        Spawn::Threads => Ok(Party::Threads(ranks.count)),
+        Spawn::Processes => match ProcessWorld::enter(ranks.count) {
+            Ok(world) => Ok(Party::Process(Box::new(world))),
+            Err(error) => Err(failed(&error.to_string())),
+        },
+        Spawn::Launcher => launched(),
+    }
+}
+
+fn launched() -> Result<Party, Refusal> {
+    let launcher = Launcher::of_this_process();
+    let wish = std::env::var(LIBRARY_VARIABLE).ok();
+    let world = MpiLibrary::open(launcher, wish.as_deref()).and_then(MpiLibrary::start);
+    match world {
+        Ok(world) => Ok(Party::Mpi(Box::new(world))),
+        Err(error) if error.is_lack() => Err(lacking(&error.to_string())),
+        Err(error) => Err(failed(&error.to_string())),
+    }
+}
+
+fn failed(why: &str) -> Refusal {
+    Refusal {
+        message: format!("error: {why}\n"),
+        code: 1,
+    }
+}
+
+impl Party {
+    /// Whether rank 0 is here.
+    pub(super) fn speaks(&self) -> bool {
+        match self {
+            Self::Threads(_) => true,
+            Self::Process(world) => world.rank() == 0,
+            Self::Mpi(world) => world.rank() == 0,
+        }
+    }
+
+    /// Carries out this process's part; the result where rank 0 is.
+    pub(super) fn exchange(
+        &self,
+        plan: &Plan,
+        clock: &Clock,
+        signals: &Signals,
+    ) -> Result<Option<ExchangeResult>, NetError> {
+        let Some((job, work)) = job_of(plan) else {
+            return Err(NetError::Plan("the plan has no exchange".to_owned()));
+        };
+        let part = |world: &dyn World| exchange::run(job, work, world, clock, signals);
+        match self {
+            Self::Threads(count) => {
+                let mut answers = on_threads(*count, |world| part(&world)).into_iter();
+                answers.next().unwrap_or(Ok(None))
+            }
+            Self::Process(world) => part(world.as_ref()),
+            Self::Mpi(world) => part(world.as_ref()),
+        }
+    }
+
+    /// Waits for the other ranks' end; why one did not end well.
+    pub(super) fn leave(self) -> Option<String> {
+        match self {
+            Self::Process(world) => world.finish(GRACE).err().map(|e| e.to_string()),
+            Self::Threads(_) | Self::Mpi(_) => None,
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Words that are wrong: exit code 2 or 3, one message, nothing on standard output.
+
+use crate::beff;
+use crate::stage::Stage;
+
+#[test]
+fn wrong_words_are_refused_before_anything_happens() {
+    let stage = Stage::new();
+    for (words, told) in [
+        ("-d 0", "-d must be >= 1"),
+        ("-n 0", "-n must be >= 1"),
+        ("-r 0", "-r must be >= 1"),
+        ("-u 0", "--upper must be >= 1"),
+        ("--step-size 0", "--step-size must be >= 1"),
+        ("-m abc", "-m abc: it takes a whole number from 0 to 34"),
+        ("-m -1", "-m must be >= 0"),
+        ("-m 2.5", "whole number"),
+        ("stray", "stray word `stray`"),
+        ("--uper 3", "did you mean `--upper`?"),
+        (
+            "--comm-type ACCL",
+            "comm-type ACCL is not available in this build",
+        ),
+        (
+            "--comm-type nosuch",
+            "Communication type could not be converted from string: nosuch",
+        ),
+        ("-f /x/k_AURORA.bin", "comm-type AURORA is not available"),
+        (
+            "--dump-json no/such/place.json",
+            "--dump-json no/such/place.json",
+        ),
+        ("--ranks 3 --pairing pairs", "have no pairs"),
+        ("--comm-type null", "nothing that could be validated"),
+    ] {
+        let said = beff(&stage, words).code(2).silent().err(told);
+        let errors = said
+            .err
+            .lines()
+            .filter(|l| l.starts_with("error: "))
+            .count();
+        assert_eq!(errors, 1, "{words}: {said}");
+    }
+    assert_eq!(stage.list(), Vec::<String>::new());
+}
+
+#[test]
+fn what_this_build_lacks_ends_with_3() {
+    let stage = Stage::new();
+    for words in ["--comm-type cuda", "--comm-type ofi", "--pcie-read"] {
+        beff(&stage, words)
+            .code(3)
+            .silent()
+            .err("is not available: ");
+    }
+}
+
+#[test]
+fn help_is_printed_by_one_process_of_a_launcher() {
+    let stage = Stage::new();
+    beff(&stage, "-h").code(0).calm().out("--comm-type=TYPE");
+    for (rank, prints) in [("0", true), ("1", false)] {
+        let mut command = stage.weir(&["beff", "-h"]);
+        command.env("OMPI_COMM_WORLD_SIZE", "2");
+        command.env("OMPI_COMM_WORLD_RANK", rank);
+        let said = crate::stage::said(command).code(0).calm();
+        assert_eq!(!said.out.is_empty(), prints, "{said}");
+    }
+}
+
+#[test]
+fn a_wrong_word_under_a_launcher_is_told_once() {
+    let stage = Stage::new();
+    for (rank, code) in [("0", 2), ("1", 0)] {
+        let mut command = stage.weir(&["beff", "-d", "0"]);
+        command.env("OMPI_COMM_WORLD_SIZE", "2");
+        command.env("OMPI_COMM_WORLD_RANK", rank);
+        let said = crate::stage::said(command).code(code).silent();
+        assert_eq!(said.err.is_empty(), rank == "1", "{said}");
+    }
+}

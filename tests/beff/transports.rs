@@ -1,0 +1,90 @@
+//! Other ways of the data than shared memory, and the self test over all of them.
+
+use crate::stage::{Stage, skip};
+use crate::{beff, has, table};
+
+#[test]
+fn channel_files_hold_what_went_through_them() {
+    let stage = Stage::new();
+    if !has(&stage, "file") {
+        return skip("channel files", "no transport file");
+    }
+    let directory = stage.path("D");
+    std::fs::create_dir(&directory).unwrap();
+    let words = "--comm-type file --ranks 1 -r 2 -n 1 -u 4 -l 4 --min-size 5 -m 5 \
+                 --channel-dir D --keep-channels";
+    beff(&stage, words).code(0);
+    for channel in 0..4 {
+        let output = std::fs::read(format!("{directory}/kernel_output_ch{channel}")).unwrap();
+        assert_eq!(output, vec![5; 128], "channel {channel}");
+        let input = std::fs::read_link(format!("{directory}/kernel_input_ch{channel}")).unwrap();
+        let wanted = format!("kernel_output_ch{}", channel ^ 1);
+        assert_eq!(input.file_name().unwrap().to_str(), Some(wanted.as_str()));
+    }
+}
+
+#[test]
+fn the_peers_external_channels_are_emulated_by_files() {
+    let stage = Stage::new();
+    if !has(&stage, "file") {
+        return skip("external channels", "no transport file");
+    }
+    let said = beff(
+        &stage,
+        "--ranks 1 -u 5 -l 5 --min-size 6 -m 8 --comm-type file",
+    )
+    .code(0)
+    .out("Communication Type                      IEC\n")
+    .out("Validation: SUCCESS!\n");
+    let sizes: Vec<_> = table(&said.out).into_iter().map(|r| r[0].clone()).collect();
+    assert_eq!(sizes, ["64", "128", "256"]);
+    assert_eq!(stage.list(), Vec::<String>::new());
+}
+
+#[test]
+fn sockets_and_memory_carry_every_byte() {
+    let stage = Stage::new();
+    for transport in ["shm", "tcp", "udp"] {
+        if !has(&stage, transport) {
+            skip("sockets and memory", &format!("no transport {transport}"));
+            continue;
+        }
+        let words = format!("--ranks 2 --comm-type {transport} -m 16 -u 64 -l 8 -n 2");
+        let said = beff(&stage, &words);
+        if transport == "udp" && said.code == Some(1) {
+            // A machine that has no time for its sockets loses datagrams, and says how many.
+            said.err("messages were lost");
+            continue;
+        }
+        let said = said.code(0).out("Validation: SUCCESS!\n");
+        assert_eq!(
+            said.out.contains("\nlost: 0\n"),
+            transport == "udp",
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn every_transport_is_listed_with_what_it_lacks() {
+    let stage = Stage::new();
+    let page = beff(&stage, "--list-comm").code(0).calm().out;
+    let names: Vec<_> = page.lines().filter_map(|l| l.split(' ').next()).collect();
+    let known = [
+        "mpi", "shm", "tcp", "udp", "file", "ofi", "ocl-pcie", "cuda", "null",
+    ];
+    assert_eq!(names, known);
+    assert!(has(&stage, "shm") && !has(&stage, "cuda"), "{page}");
+}
+
+#[test]
+fn the_self_test_passes() {
+    let stage = Stage::new();
+    let link = stage.path("Network_test_intel");
+    std::os::unix::fs::symlink(crate::stage::WEIR, &link).unwrap();
+    let said = crate::stage::said(stage.command(&link)).code(0);
+    let last = said.out.lines().last().unwrap();
+    let good = said.out.lines().filter(|l| l.starts_with("ok ")).count();
+    assert!(good >= 6, "{said}");
+    assert_eq!(last, format!("PASSED {good} tests"));
+}
