@@ -36,4 +36,12 @@ impl Buffers {
     pub(crate) fn incoming(&mut self, replication: usize) -> &mut [u8] {
         self.incoming[replication].as_mut_slice()
     }
+
+    /// What goes out, and where what comes in belongs.
+    pub(crate) fn both(&mut self, replication: usize) -> (&[u8], &mut [u8]) {
+        (
+            self.outgoing[replication].as_slice(),
+            self.incoming[replication].as_mut_slice(),
+        )
+    }
 }

@@ -49,3 +49,9 @@ fn complaint(known: &SettingInfo, value: &Setting) -> Option<String> {
         (SettingKind::Word(words), _) => Some(format!("takes one of {}", words.join(", "))),
     }
 }
+
+/// A whole number that was checked to lie within bounds above 0, or its default.
+pub(crate) fn number(engine: &EngineChoice, name: &str, default: u64) -> u64 {
+    let given = engine.number(name).and_then(|n| u64::try_from(n).ok());
+    given.unwrap_or(default)
+}

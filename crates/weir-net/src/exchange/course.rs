@@ -207,7 +207,11 @@ impl<T: Transport> Way<'_, T> {
             self.transport.rewind(self.setup)?;
             self.transport.barrier(self.setup)?;
             let begun = self.course.clock.now();
-            self.exchanges(replication, loops)?;
+            if let Err(halt) = self.exchanges(replication, loops) {
+                let waiting = self.transport.waiting_for();
+                self.stand_at(size, waiting.unwrap_or(replication));
+                return Err(halt);
+            }
             ticks += self.course.clock.now().since(begun);
         }
         Ok(Nanos(self.course.clock.scale().to_nanos(ticks)))

@@ -3,8 +3,12 @@
 //! A transport is one file here and one line in [`transports`]. Each is compiled into an exchange
 //! loop of its own, so that the loop calls it without a detour.
 
+mod address;
+mod file;
 mod null;
 mod shm;
+mod tcp;
+mod udp;
 
 use weir_schema::catalogue::SettingInfo;
 use weir_schema::{EngineChoice, MessageSize, Method, MpiFacts};
@@ -38,8 +42,8 @@ impl Setup<'_> {
         bytes.max().unwrap_or(1)
     }
 
-    /// Swaps bytes along every channel before the first exchange: each rank gives `mine` to the
-    /// rank that the channel comes from (who sends to me), or to the one it goes to.
+    /// Swaps bytes along every channel: each rank gives its own to whoever sends to it, and gets
+    /// those of whoever it sends to.
     ///
     /// # Errors
     /// A rank is gone or late.
@@ -50,6 +54,20 @@ impl Setup<'_> {
         let answers = self.partners.iter();
         answers
             .map(|partners| self.circle.receive(partners.to, self.watch))
+            .collect()
+    }
+
+    /// The same the other way round: bytes for whoever it sends to, from whoever sends to it.
+    ///
+    /// # Errors
+    /// A rank is gone or late.
+    pub fn tell_receivers(&self, mine: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Halt> {
+        for (partners, bytes) in self.partners.iter().zip(mine) {
+            self.circle.send(partners.to, bytes, self.watch)?;
+        }
+        let answers = self.partners.iter();
+        answers
+            .map(|partners| self.circle.receive(partners.from, self.watch))
             .collect()
     }
 }
@@ -122,6 +140,11 @@ pub trait Transport: Sized {
         (0..replications).try_for_each(|replication| self.exchange(replication, watch))
     }
 
+    /// The replication that an exchange of all of them waits for.
+    fn waiting_for(&self) -> Option<usize> {
+        None
+    }
+
     /// Messages of this size that never came; nothing where none can be lost.
     fn losses(&self) -> Option<u64> {
         None
@@ -164,7 +187,7 @@ pub struct TransportInfo {
 
 /// Every transport of this build.
 pub fn transports() -> &'static [TransportInfo] {
-    const ALL: &[TransportInfo] = &[shm::INFO, null::INFO];
+    const ALL: &[TransportInfo] = &[shm::INFO, tcp::INFO, udp::INFO, file::INFO, null::INFO];
     ALL
 }
 

@@ -1,0 +1,331 @@
+//! External channels emulated through files, byte for byte as a board's emulator keeps them
+//! (spec: effective bandwidth, section 4.2).
+//!
+//! Four channels per rank: writers append to `kernel_output_ch<c>`, readers read
+//! `kernel_input_ch<c>`, a link to the output of the neighbour that the channel comes from.
+//! Channels 0 and 2 go to the right and come from there as 1 and 3, and the other way round.
+//! Replication `i` writes channels `i mod 4` and `(i + 2) mod 4` and reads those at whose other
+//! end the same replication writes. A message goes out in words, in turns to the two channels;
+//! what is left of the last two words is filled with the size's own byte.
+//!
+//! The files lie in a directory of this run alone, are cut to nothing before every run of
+//! exchanges, and are removed in the end unless they are to be kept.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Seek, Write};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use weir_schema::catalogue::{SettingInfo, SettingKind};
+use weir_schema::{MessageSize, Method, Pairing};
+
+use super::{PLAIN, Setup, Transport, TransportInfo, address};
+use crate::buffers::Buffers;
+use crate::error::Halt;
+use crate::exchange::drive;
+use crate::pairing::partners;
+use crate::settings::number;
+use crate::watch::Watch;
+
+pub(super) const INFO: TransportInfo = TransportInfo {
+    name: "file",
+    summary: "external channels emulated through files",
+    settings: &[
+        SettingInfo {
+            name: "channel_width_bytes",
+            value: SettingKind::Number { min: 1, max: 4096 },
+            default: "32",
+            help: "bytes that a channel takes at once",
+        },
+        SettingInfo {
+            name: "channel_directory",
+            value: SettingKind::Text,
+            default: "the system's directory for temporary files",
+            help: "where the files lie: a directory of the run's own in there, or there itself if they are kept",
+        },
+        SettingInfo {
+            name: "keep_channels",
+            value: SettingKind::Bool,
+            default: "false",
+            help: "leave the files there",
+        },
+    ],
+    drive: drive::<Channels>,
+    ..PLAIN
+};
+
+const CHANNELS: usize = 4;
+
+/// Looks at a file that has not grown before the processor is offered, and before sleeping.
+const LOOKS: u32 = 100;
+const PAUSE: Duration = Duration::from_micros(100);
+
+/// One rank's end.
+pub(super) struct Channels {
+    /// What rank 0 removes in the end.
+    remove: Option<PathBuf>,
+    outputs: Vec<File>,
+    inputs: Vec<File>,
+    width: usize,
+    /// The byte that fills the last words up.
+    filler: u8,
+    buffers: Buffers,
+    /// The replication that is read.
+    reading: usize,
+    /// What goes to, or has come from, the two channels of a replication.
+    halves: [Vec<u8>; 2],
+}
+
+fn fail(what: &'static str) -> impl FnOnce(io::Error) -> Halt {
+    move |source| Halt::Io { what, source }
+}
+
+/// The two channels that a replication writes.
+fn channels_of(replication: usize) -> [usize; 2] {
+    [replication % CHANNELS, (replication + 2) % CHANNELS]
+}
+
+/// The channel at whose other end this one is.
+fn opposite(channel: usize) -> usize {
+    channel ^ 1
+}
+
+/// Cuts a message into words and deals them out to two channels.
+fn deal(message: &[u8], width: usize, filler: u8, halves: &mut [Vec<u8>; 2]) {
+    for (index, word) in message.chunks(width).enumerate() {
+        halves[index % 2].extend_from_slice(word);
+    }
+    let iterations = message.len().div_ceil(2 * width);
+    for half in halves {
+        half.resize(iterations * width, filler);
+    }
+}
+
+/// Puts what came on two channels together.
+fn join(halves: &[Vec<u8>; 2], width: usize, message: &mut [u8]) {
+    for (index, word) in message.chunks_mut(width).enumerate() {
+        let from = &halves[index % 2][index / 2 * width..];
+        word.copy_from_slice(&from[..word.len()]);
+    }
+}
+
+/// The run's directory: rank 0 makes it and tells the others.
+fn directory(setup: &Setup<'_>, keep: bool) -> Result<PathBuf, Halt> {
+    let circle = setup.circle;
+    let token = address::token(setup)?;
+    if circle.rank() != 0 {
+        let told = circle.receive(0, setup.watch)?;
+        return Ok(PathBuf::from(String::from_utf8_lossy(&told).into_owned()));
+    }
+    let parent = match setup.engine.text("channel_directory") {
+        Some(given) => PathBuf::from(given),
+        None => std::env::temp_dir(),
+    };
+    let base = if keep {
+        parent
+    } else {
+        parent.join(format!("weir-channels-{token:016x}"))
+    };
+    fs::create_dir_all(&base).map_err(fail("make the directory of the channels"))?;
+    let base = fs::canonicalize(&base).map_err(fail("find the directory of the channels"))?;
+    for rank in 1..circle.size() {
+        circle.send(rank, base.to_string_lossy().as_bytes(), setup.watch)?;
+    }
+    Ok(base)
+}
+
+/// Where a rank's files lie, below the run's directory.
+fn place(ranks: u32, rank: u32) -> String {
+    match ranks {
+        1 => String::new(),
+        _ => format!("rank{rank}/"),
+    }
+}
+
+/// Links an input to the output at its other end, in place of what an earlier run left.
+fn link(own: &Path, channel: usize, setup: &Setup<'_>) -> Result<(), Halt> {
+    let (rank, ranks) = (setup.circle.rank(), setup.circle.size());
+    let replication = u32::from(!channel.is_multiple_of(2));
+    let neighbour = partners(Pairing::Ring, ranks, rank, replication).to;
+    let up = if ranks == 1 { "" } else { "../" };
+    let end = opposite(channel);
+    let target = format!("{up}{}kernel_output_ch{end}", place(ranks, neighbour));
+    let name = own.join(format!("kernel_input_ch{channel}"));
+    match fs::remove_file(&name) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(fail("remove the link of an earlier run")(error));
+        }
+        _ => {}
+    }
+    symlink(target, name).map_err(fail("link a channel to its other end"))
+}
+
+impl Transport for Channels {
+    const TOGETHER: bool = true;
+
+    fn open(setup: &Setup<'_>) -> Result<Self, Halt> {
+        let (rank, ranks) = (setup.circle.rank(), setup.circle.size());
+        let ring = |(i, p): (u32, &_)| *p == partners(Pairing::Ring, ranks, rank, i);
+        if !(0..).zip(setup.partners).all(ring) {
+            let message = "the channels of transport `file` form a ring (use pairing `ring`)";
+            return Err(Halt::Garbled(message.to_owned()));
+        }
+        let keep = setup.engine.flag("keep_channels", false);
+        let base = directory(setup, keep)?;
+        let own = base.join(place(ranks, rank));
+        fs::create_dir_all(&own).map_err(fail("make the directory of a rank"))?;
+        let remove = (rank == 0 && !keep).then(|| base.clone());
+        let output = |channel| {
+            let name = own.join(format!("kernel_output_ch{channel}"));
+            let mut options = OpenOptions::new();
+            let file = options.create(true).append(true).open(name)?;
+            file.set_len(0)?;
+            Ok(file)
+        };
+        let outputs = (0..CHANNELS).map(output).collect::<io::Result<_>>();
+        let outputs = outputs.map_err(fail("make a channel"))?;
+        (0..CHANNELS).try_for_each(|channel| link(&own, channel, setup))?;
+        // All outputs are there before anybody opens one as an input.
+        setup.circle.barrier(setup.watch)?;
+        let input = |channel| File::open(own.join(format!("kernel_input_ch{channel}")));
+        let inputs = (0..CHANNELS).map(input).collect::<io::Result<_>>();
+        let width = number(setup.engine, "channel_width_bytes", 32);
+        Ok(Self {
+            remove,
+            outputs,
+            inputs: inputs.map_err(fail("open a channel of the neighbour"))?,
+            width: usize::try_from(width).unwrap_or(1),
+            filler: 0,
+            buffers: Buffers::default(),
+            reading: 0,
+            halves: Default::default(),
+        })
+    }
+
+    fn prepare(&mut self, size: MessageSize, _: Method, setup: &Setup<'_>) -> Result<(), Halt> {
+        self.filler = size.exponent;
+        self.buffers = Buffers::new(setup.partners.len(), size.bytes())?;
+        Ok(())
+    }
+
+    fn outgoing(&mut self, replication: usize) -> &mut [u8] {
+        self.buffers.outgoing(replication)
+    }
+
+    fn incoming(&mut self, replication: usize) -> &mut [u8] {
+        self.buffers.incoming(replication)
+    }
+
+    /// Everybody has read everything: the files begin anew.
+    fn rewind(&mut self, setup: &Setup<'_>) -> Result<(), Halt> {
+        setup.circle.barrier(setup.watch)?;
+        for file in &self.outputs {
+            file.set_len(0).map_err(fail("cut a channel"))?;
+        }
+        for file in &mut self.inputs {
+            file.rewind().map_err(fail("go back in a channel"))?;
+        }
+        Ok(())
+    }
+
+    fn exchange(&mut self, replication: usize, watch: &Watch) -> Result<(), Halt> {
+        self.write(replication)?;
+        self.read(replication, watch)
+    }
+
+    fn exchange_all(&mut self, replications: usize, watch: &Watch) -> Result<(), Halt> {
+        (0..replications).try_for_each(|replication| self.write(replication))?;
+        (0..replications).try_for_each(|replication| self.read(replication, watch))
+    }
+
+    fn waiting_for(&self) -> Option<usize> {
+        Some(self.reading)
+    }
+
+    fn finish(mut self) -> Result<(), Halt> {
+        match self.remove.take() {
+            Some(base) => fs::remove_dir_all(base).map_err(fail("remove the channels")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Channels {
+    fn write(&mut self, replication: usize) -> Result<(), Halt> {
+        self.halves.iter_mut().for_each(Vec::clear);
+        let (message, _) = self.buffers.both(replication);
+        deal(message, self.width, self.filler, &mut self.halves);
+        for (channel, half) in channels_of(replication).into_iter().zip(&self.halves) {
+            self.outputs[channel]
+                .write_all(half)
+                .map_err(fail("append to a channel"))?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, replication: usize, watch: &Watch) -> Result<(), Halt> {
+        self.reading = replication;
+        let (_, message) = self.buffers.both(replication);
+        let length = message.len().div_ceil(2 * self.width) * self.width;
+        for (channel, half) in channels_of(replication).into_iter().zip(&mut self.halves) {
+            half.resize(length, 0);
+            fill(&mut self.inputs[opposite(channel)], half, watch)?;
+        }
+        let (_, message) = self.buffers.both(replication);
+        join(&self.halves, self.width, message);
+        Ok(())
+    }
+}
+
+/// Reads until there is as much as wanted, however long the writer takes.
+fn fill(file: &mut File, wanted: &mut [u8], watch: &Watch) -> Result<(), Halt> {
+    let (mut done, mut looks) = (0, 0);
+    while done < wanted.len() {
+        match file.read(&mut wanted[done..]) {
+            Ok(0) if looks < LOOKS => {
+                looks += 1;
+                std::thread::yield_now();
+            }
+            Ok(0) => {
+                watch.check()?;
+                std::thread::sleep(PAUSE);
+            }
+            Ok(came) => (done, looks) = (done + came, 0),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(fail("read a channel")(error)),
+        }
+    }
+    Ok(())
+}
+
+impl Drop for Channels {
+    fn drop(&mut self) {
+        if let Some(base) = self.remove.take() {
+            // The run has failed already; what is left over is named after it.
+            let _ = fs::remove_dir_all(base);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_message_survives_being_dealt_out(
+            message in proptest::collection::vec(any::<u8>(), 1..300), width in 1usize..70
+        ) {
+            let mut halves = [Vec::new(), Vec::new()];
+            deal(&message, width, 7, &mut halves);
+            let whole = message.len().div_ceil(2 * width) * width;
+            prop_assert!(halves.iter().all(|half| half.len() == whole));
+            let mut back = vec![0; message.len()];
+            join(&halves, width, &mut back);
+            prop_assert_eq!(back, message);
+        }
+    }
+}

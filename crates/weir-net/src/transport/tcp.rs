@@ -1,0 +1,257 @@
+//! One TCP stream per replication and direction, without delay.
+//!
+//! Every rank listens on an address of the interface asked for and tells it to the ranks that
+//! send to it. A message goes out while the other comes in: whatever its size, neither side waits
+//! for the other to read first. A stream begins with a greeting that says whose it is, so that a
+//! stranger who connects is turned away.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use weir_schema::catalogue::{SettingInfo, SettingKind};
+use weir_schema::{MessageSize, Method};
+
+use super::address::{self, INTERFACE};
+use super::{PLAIN, Setup, Transport, TransportInfo};
+use crate::buffers::Buffers;
+use crate::error::Halt;
+use crate::exchange::drive;
+use crate::watch::Watch;
+
+pub(super) const INFO: TransportInfo = TransportInfo {
+    name: "tcp",
+    summary: "TCP: one stream per replication and direction, without delay",
+    settings: &[
+        INTERFACE,
+        SettingInfo {
+            name: "port",
+            value: SettingKind::Number { min: 0, max: 65535 },
+            default: "0: any",
+            help: "rank p listens on this port plus p",
+        },
+    ],
+    drive: drive::<Tcp>,
+    ..PLAIN
+};
+
+/// Looks for readiness before sleeping until there is some.
+const LOOKS: u32 = 50;
+/// Longest sleep, so that the watch is seen.
+const PIECE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
+/// Whose stream it is: token, sender, replication.
+const GREETING: usize = 24;
+
+/// A replication's two streams.
+struct Streams {
+    to: u32,
+    from: u32,
+    out: TcpStream,
+    into: TcpStream,
+}
+
+/// One rank's end.
+pub(super) struct Tcp {
+    streams: Vec<Streams>,
+    buffers: Buffers,
+}
+
+fn fail(what: &'static str) -> impl FnOnce(io::Error) -> Halt {
+    move |source| Halt::Io { what, source }
+}
+
+fn greeting(token: u64, sender: u32, replication: usize) -> [u8; GREETING] {
+    let mut bytes = [0; GREETING];
+    bytes[..8].copy_from_slice(&token.to_le_bytes());
+    bytes[8..16].copy_from_slice(&u64::from(sender).to_le_bytes());
+    bytes[16..].copy_from_slice(&(replication as u64).to_le_bytes());
+    bytes
+}
+
+/// Streams that come in, by replication. Those that do not greet as they should are dropped.
+fn accept(listener: &TcpListener, token: u64, setup: &Setup<'_>) -> Result<Vec<TcpStream>, Halt> {
+    let wanted: Vec<_> = (0..)
+        .zip(setup.partners)
+        .map(|(replication, partners)| greeting(token, partners.from, replication))
+        .collect();
+    let mut found: Vec<Option<TcpStream>> = wanted.iter().map(|_| None).collect();
+    listener
+        .set_nonblocking(true)
+        .map_err(fail("listen without waiting"))?;
+    while found.iter().any(Option::is_none) {
+        setup.watch.check()?;
+        match listener.accept() {
+            Ok((mut stream, _)) => {
+                let mut said = [0; GREETING];
+                let heard = stream
+                    .set_nonblocking(false)
+                    .and_then(|()| stream.set_read_timeout(Some(Duration::from_secs(2))))
+                    .and_then(|()| stream.read_exact(&mut said));
+                let place = wanted.iter().position(|greeting| *greeting == said);
+                if let (Ok(()), Some(place)) = (heard, place) {
+                    found[place] = Some(stream);
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(error) => return Err(fail("accept a stream")(error)),
+        }
+    }
+    Ok(found.into_iter().flatten().collect())
+}
+
+/// The stream to a rank, which listens already.
+fn connect(
+    address: SocketAddr,
+    greeting: [u8; GREETING],
+    watch: &Watch,
+) -> Result<TcpStream, Halt> {
+    let limit = watch.limit().max(Duration::from_millis(1));
+    let mut stream = TcpStream::connect_timeout(&address, limit)
+        .map_err(fail("connect to another rank (is its address reachable?)"))?;
+    stream.write_all(&greeting).map_err(fail("greet"))?;
+    Ok(stream)
+}
+
+impl Transport for Tcp {
+    fn open(setup: &Setup<'_>) -> Result<Self, Halt> {
+        let mine = address::own(setup, "port")?;
+        let listener = TcpListener::bind(mine).map_err(fail("listen on the address and port"))?;
+        let mine = listener.local_addr().map_err(fail("read its address"))?;
+        let token = address::token(setup)?;
+        let words = vec![mine.to_string().into_bytes(); setup.partners.len()];
+        let theirs = setup.tell_senders(&words)?;
+        let rank = setup.circle.rank();
+        // The kernel completes connections before they are accepted, so that all may connect
+        // first.
+        let out: Vec<TcpStream> = theirs
+            .iter()
+            .enumerate()
+            .map(|(replication, theirs)| {
+                let greeting = greeting(token, rank, replication);
+                connect(address::parse(theirs)?, greeting, setup.watch)
+            })
+            .collect::<Result<_, _>>()?;
+        let into = accept(&listener, token, setup)?;
+        let streams = setup.partners.iter().zip(out).zip(into);
+        let streams = streams.map(|((partners, out), into)| {
+            for stream in [&out, &into] {
+                stream.set_nodelay(true)?;
+                stream.set_nonblocking(true)?;
+            }
+            Ok(Streams {
+                to: partners.to,
+                from: partners.from,
+                out,
+                into,
+            })
+        });
+        Ok(Self {
+            streams: streams
+                .collect::<io::Result<_>>()
+                .map_err(fail("set a stream up"))?,
+            buffers: Buffers::default(),
+        })
+    }
+
+    fn prepare(&mut self, size: MessageSize, _: Method, setup: &Setup<'_>) -> Result<(), Halt> {
+        self.buffers = Buffers::new(setup.partners.len(), size.bytes())?;
+        Ok(())
+    }
+
+    fn outgoing(&mut self, replication: usize) -> &mut [u8] {
+        self.buffers.outgoing(replication)
+    }
+
+    fn incoming(&mut self, replication: usize) -> &mut [u8] {
+        self.buffers.incoming(replication)
+    }
+
+    fn exchange(&mut self, replication: usize, watch: &Watch) -> Result<(), Halt> {
+        let streams = &mut self.streams[replication];
+        let (out, into) = self.buffers.both(replication);
+        let (mut sent, mut received) = (0, 0);
+        let mut looks = 0;
+        while sent < out.len() || received < into.len() {
+            let moved = streams.send(&out[sent..])?;
+            let came = streams.receive(&mut into[received..])?;
+            sent += moved;
+            received += came;
+            if moved + came > 0 {
+                looks = 0;
+                watch.beat();
+            } else if looks < LOOKS {
+                looks += 1;
+            } else {
+                watch.check()?;
+                streams.wait(sent < out.len(), received < into.len())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<(), Halt> {
+        for streams in &self.streams {
+            // Whatever the other side has done already.
+            let _ = streams.out.shutdown(Shutdown::Both);
+        }
+        Ok(())
+    }
+}
+
+impl Streams {
+    /// Bytes that went out; 0 when none fit.
+    #[inline]
+    fn send(&mut self, bytes: &[u8]) -> Result<usize, Halt> {
+        if bytes.is_empty() {
+            return Ok(0);
+        }
+        match self.out.write(bytes) {
+            Ok(moved) => Ok(moved),
+            Err(error) => refused(&error, self.to, "send"),
+        }
+    }
+
+    /// Bytes that came in; 0 when there were none.
+    #[inline]
+    fn receive(&mut self, bytes: &mut [u8]) -> Result<usize, Halt> {
+        if bytes.is_empty() {
+            return Ok(0);
+        }
+        match self.into.read(bytes) {
+            Ok(0) => Err(Halt::Left { peer: self.from }),
+            Ok(came) => Ok(came),
+            Err(error) => refused(&error, self.from, "receive"),
+        }
+    }
+
+    /// Until bytes can go out or come in, whichever is wanted, or a little while.
+    fn wait(&self, out: bool, into: bool) -> Result<(), Halt> {
+        let flags = |wanted, flags| if wanted { flags } else { PollFlags::empty() };
+        let mut fds = [
+            PollFd::new(&self.out, flags(out, PollFlags::OUT)),
+            PollFd::new(&self.into, flags(into, PollFlags::IN)),
+        ];
+        match poll(&mut fds, Some(&PIECE)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(errno) => Err(Halt::io("wait for a stream")(errno)),
+        }
+    }
+}
+
+#[cold]
+fn refused(error: &io::Error, peer: u32, what: &'static str) -> Result<usize, Halt> {
+    match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::Interrupted => Ok(0),
+        ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => Err(Halt::Left { peer }),
+        kind => Err(Halt::Io {
+            what,
+            source: kind.into(),
+        }),
+    }
+}

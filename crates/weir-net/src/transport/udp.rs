@@ -1,0 +1,309 @@
+//! UDP: messages in numbered datagrams, never more under way than the receiver has given credit
+//! for; what does not come is counted and not waited for for ever.
+//!
+//! All replications exchange at the same time, each over a socket of its own. A datagram carries
+//! `64 * 2^E` bytes of its message behind a header that says whose it is; the receiver gives
+//! credit in datagrams of the header alone. A message is complete when all its datagrams have
+//! come; it is lost when a later one comes first or nothing comes for the loss time.
+
+mod link;
+mod wire;
+
+use std::io;
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use weir_schema::catalogue::{SettingInfo, SettingKind};
+use weir_schema::{MessageSize, Method};
+
+use self::link::Link;
+use self::wire::HEADER;
+use super::address::{self, INTERFACE};
+use super::{PLAIN, Setup, Transport, TransportInfo};
+use crate::buffers::Buffers;
+use crate::error::Halt;
+use crate::exchange::drive;
+use crate::settings::number;
+use crate::watch::Watch;
+
+pub(super) const INFO: TransportInfo = TransportInfo {
+    name: "udp",
+    summary: "UDP: numbered datagrams, credit, losses counted",
+    settings: &[
+        INTERFACE,
+        SettingInfo {
+            name: "port",
+            value: SettingKind::Number { min: 0, max: 65535 },
+            default: "0: any",
+            help: "channel i of rank p is bound to this port plus p times the channels plus i",
+        },
+        SettingInfo {
+            name: "payload_exponent",
+            value: SettingKind::Number { min: 0, max: 7 },
+            default: "4",
+            help: "E: a datagram carries up to 64 * 2^E bytes of a message",
+        },
+        SettingInfo {
+            name: "rate_bytes_per_s",
+            value: SettingKind::Number {
+                min: 1,
+                max: i64::MAX,
+            },
+            default: "as fast as credit allows",
+            help: "most that a rank sends, in bytes of messages",
+        },
+        SettingInfo {
+            name: "loss_ms",
+            value: SettingKind::Number {
+                min: 1,
+                max: 60_000,
+            },
+            default: "500",
+            help: "what has not come for so many milliseconds is lost",
+        },
+        SettingInfo {
+            name: "drop_every",
+            value: SettingKind::Number {
+                min: 1,
+                max: i64::MAX,
+            },
+            default: "none",
+            help: "every so-manieth datagram of a message is not sent, to see that losses are counted",
+        },
+    ],
+    drive: drive::<Udp>,
+    ..PLAIN
+};
+
+/// Looks at the sockets that bring nothing before sleeping until something comes.
+const LOOKS: u32 = 50;
+/// Longest sleep: credit that got lost is given again after it.
+const PIECE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 10_000_000,
+};
+
+/// One rank's end.
+pub(super) struct Udp {
+    links: Vec<Link>,
+    buffers: Buffers,
+    datagram: Vec<u8>,
+    loss: Duration,
+    /// How long nothing at all has come, as far as this was waited for.
+    silent: Duration,
+    pace: Option<Pace>,
+    /// The replication that is waited for.
+    waiting: usize,
+}
+
+/// When the next datagram may go out.
+#[derive(Debug)]
+struct Pace {
+    bytes_per_s: u64,
+    next: Instant,
+}
+
+impl Pace {
+    fn may(&mut self, bytes: usize) -> bool {
+        let now = Instant::now();
+        if now < self.next {
+            return false;
+        }
+        let nanos = bytes as u128 * 1_000_000_000 / u128::from(self.bytes_per_s);
+        let pause = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+        // A pause of the rank itself is not caught up with in one burst.
+        let earliest = now.checked_sub(Duration::from_millis(1));
+        self.next = earliest.map_or(now, |earliest| self.next.max(earliest)) + pause;
+        true
+    }
+}
+
+fn fail(what: &'static str) -> impl FnOnce(io::Error) -> Halt {
+    move |source| Halt::Io { what, source }
+}
+
+impl Transport for Udp {
+    const TOGETHER: bool = true;
+
+    fn open(setup: &Setup<'_>) -> Result<Self, Halt> {
+        let sockets = setup.partners.iter().enumerate();
+        let sockets: Vec<UdpSocket> = sockets
+            .map(|(replication, _)| {
+                let mine = address::own_channel(setup, replication)?;
+                let socket = UdpSocket::bind(mine).map_err(fail("bind the address and port"))?;
+                socket
+                    .set_nonblocking(true)
+                    .map_err(fail("set a socket up"))?;
+                Ok(socket)
+            })
+            .collect::<Result<_, Halt>>()?;
+        let token = address::token(setup)?;
+        let names: Vec<Vec<u8>> = sockets
+            .iter()
+            .map(|socket| Ok(socket.local_addr()?.to_string().into_bytes()))
+            .collect::<io::Result<_>>()
+            .map_err(fail("read its address"))?;
+        let receivers = setup.tell_senders(&names)?;
+        let senders = setup.tell_receivers(&names)?;
+        let payload = 64 << number(setup.engine, "payload_exponent", 4);
+        let drops = number(setup.engine, "drop_every", 0);
+        let ends = receivers.iter().zip(&senders);
+        let links = sockets.into_iter().zip(ends).enumerate();
+        let links = links.map(|(replication, (socket, (receiver, sender)))| {
+            let ends = [address::parse(receiver)?, address::parse(sender)?];
+            Link::new(socket, ends, token, replication, payload, drops)
+        });
+        let rate = setup.engine.number("rate_bytes_per_s");
+        Ok(Self {
+            links: links.collect::<Result<_, Halt>>()?,
+            buffers: Buffers::default(),
+            datagram: vec![0; HEADER + payload + 1],
+            loss: Duration::from_millis(number(setup.engine, "loss_ms", 500)),
+            silent: Duration::ZERO,
+            pace: rate.and_then(|r| u64::try_from(r).ok()).map(|rate| Pace {
+                bytes_per_s: rate,
+                next: Instant::now(),
+            }),
+            waiting: 0,
+        })
+    }
+
+    fn prepare(&mut self, size: MessageSize, _: Method, setup: &Setup<'_>) -> Result<(), Halt> {
+        self.buffers = Buffers::new(setup.partners.len(), size.bytes())?;
+        for link in &mut self.links {
+            link.begin(size.bytes().0);
+        }
+        Ok(())
+    }
+
+    fn outgoing(&mut self, replication: usize) -> &mut [u8] {
+        self.buffers.outgoing(replication)
+    }
+
+    fn incoming(&mut self, replication: usize) -> &mut [u8] {
+        self.buffers.incoming(replication)
+    }
+
+    fn rewind(&mut self, _: &Setup<'_>) -> Result<(), Halt> {
+        self.silent = Duration::ZERO;
+        Ok(())
+    }
+
+    fn exchange(&mut self, replication: usize, watch: &Watch) -> Result<(), Halt> {
+        self.exchange_some(replication, replication + 1, watch)
+    }
+
+    fn exchange_all(&mut self, replications: usize, watch: &Watch) -> Result<(), Halt> {
+        self.exchange_some(0, replications, watch)
+    }
+
+    fn waiting_for(&self) -> Option<usize> {
+        Some(self.waiting)
+    }
+
+    fn losses(&self) -> Option<u64> {
+        Some(self.links.iter().map(Link::lost).sum())
+    }
+}
+
+impl Udp {
+    fn exchange_some(&mut self, first: usize, end: usize, watch: &Watch) -> Result<(), Halt> {
+        for link in &mut self.links[first..end] {
+            link.next_message();
+        }
+        let mut looks = 0;
+        let mut since = None;
+        loop {
+            let (moved, came) = self.step(first, end)?;
+            let unfinished = (first..end).find(|i| !self.links[*i].is_done());
+            let Some(unfinished) = unfinished else {
+                return Ok(());
+            };
+            self.waiting = unfinished;
+            if came {
+                since = None;
+                self.silent = Duration::ZERO;
+            }
+            if moved || came {
+                looks = 0;
+            } else if looks < LOOKS {
+                looks += 1;
+            } else {
+                self.idle(first, end, &mut since, watch)?;
+            }
+        }
+    }
+
+    /// Sends what credit allows and takes what has come: whether any went, whether any came.
+    fn step(&mut self, first: usize, end: usize) -> Result<(bool, bool), Halt> {
+        let (mut moved, mut came) = (false, false);
+        for replication in first..end {
+            let link = &mut self.links[replication];
+            let (out, into) = self.buffers.both(replication);
+            while let Some(bytes) = link.sendable() {
+                if self.pace.as_mut().is_some_and(|pace| !pace.may(bytes)) {
+                    break;
+                }
+                if !link.send(out, &mut self.datagram)? {
+                    break;
+                }
+                moved = true;
+            }
+            while link.receive(into, &mut self.datagram)? {
+                came = true;
+            }
+        }
+        Ok((moved, came))
+    }
+
+    /// Nothing to do: sleeps until something comes, gives credit again, and gives up what has
+    /// not come for too long.
+    #[cold]
+    fn idle(
+        &mut self,
+        first: usize,
+        end: usize,
+        since: &mut Option<Instant>,
+        watch: &Watch,
+    ) -> Result<(), Halt> {
+        watch.check()?;
+        if let Some(pace) = &self.pace
+            && self.links[first..end]
+                .iter()
+                .any(|link| link.sendable().is_some())
+        {
+            let pause = pace.next.saturating_duration_since(Instant::now());
+            std::thread::sleep(pause.min(Duration::from_millis(10)));
+            return Ok(());
+        }
+        let begun = *since.get_or_insert_with(Instant::now);
+        let mut fds: Vec<_> = self.links[first..end]
+            .iter()
+            .map(|link| PollFd::new(link.socket(), PollFlags::IN))
+            .collect();
+        match poll(&mut fds, Some(&PIECE)) {
+            Ok(0) => {}
+            Ok(_) | Err(rustix::io::Errno::INTR) => return Ok(()),
+            Err(errno) => return Err(Halt::io("wait for a datagram")(errno)),
+        }
+        drop(fds);
+        let waited = begun.elapsed();
+        for link in &mut self.links[first..end] {
+            link.give_credit()?;
+            if waited > self.loss {
+                link.give_up()?;
+            }
+        }
+        if waited <= self.loss {
+            return Ok(());
+        }
+        // Losing one message after the other is no progress.
+        self.silent += waited;
+        if self.silent > watch.limit() {
+            let seconds = watch.limit().as_secs_f64();
+            return Err(Halt::Silent { seconds });
+        }
+        Ok(())
+    }
+}
