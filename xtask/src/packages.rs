@@ -11,10 +11,11 @@ use anyhow::Result;
 
 use crate::cmd::{self, Cmd};
 
-/// A Debian package, the program that shows it is there, and who needs it.
+/// A Debian package, the sign that it is there, and who needs it.
 struct Package {
     name: &'static str,
-    program: &'static str,
+    /// A program, or the path of a file whose `*` is the machine's folder.
+    sign: &'static str,
     verbs: &'static [&'static str],
     why: &'static str,
 }
@@ -22,31 +23,55 @@ struct Package {
 const PACKAGES: &[Package] = &[
     Package {
         name: "fio",
-        program: "fio",
+        sign: "fio",
         verbs: &["test", "bench"],
         why: "the oracle of job files and outputs, the peer of the benches",
     },
     Package {
         name: "valgrind",
-        program: "valgrind",
+        sign: "valgrind",
         verbs: &["test", "bench"],
         why: "instruction counts (callgrind) and the memory checks of unsafe code",
     },
     Package {
+        name: "openmpi-bin",
+        sign: "mpirun.openmpi",
+        verbs: &["test", "bench"],
+        why: "one family of MPI: library and launcher",
+    },
+    Package {
+        name: "mpich",
+        sign: "mpirun.mpich",
+        verbs: &["test", "bench"],
+        why: "the other family of MPI: library and launcher",
+    },
+    Package {
+        name: "libopenmpi-dev",
+        sign: "/usr/lib/*/openmpi/include/mpi.h",
+        verbs: &["test", "bench"],
+        why: "the headers that weir's constants are compared with, and mpicc of the benches",
+    },
+    Package {
+        name: "libmpich-dev",
+        sign: "/usr/include/*/mpich/mpi.h",
+        verbs: &["test", "bench"],
+        why: "the headers that weir's constants are compared with, and mpicc of the benches",
+    },
+    Package {
         name: "util-linux",
-        program: "prlimit",
+        sign: "prlimit",
         verbs: &["test"],
         why: "limits on files and processes for the tests of failures",
     },
     Package {
         name: "mount",
-        program: "losetup",
+        sign: "losetup",
         verbs: &["test"],
         why: "loop devices and mounts for the tests of devices and of full disks",
     },
     Package {
         name: "g++",
-        program: "c++",
+        sign: "c++",
         verbs: &["fuzz"],
         why: "libFuzzer is written in C++",
     },
@@ -55,7 +80,7 @@ const PACKAGES: &[Package] = &[
 /// Installs what `verb` needs and this machine lacks. Never fails for lack of
 /// rights: it says what is missing, and the caller goes on without.
 pub(crate) fn ensure(verb: &str) {
-    let missing = missing(verb, |program| cmd::find(program).is_some());
+    let missing = missing(verb, is_there);
     if missing.is_empty() {
         return;
     }
@@ -66,7 +91,7 @@ pub(crate) fn ensure(verb: &str) {
         println!("could not install them: {error:#}");
     }
     for package in &missing {
-        if cmd::find(package.program).is_none() {
+        if !is_there(package.sign) {
             println!(
                 "WITHOUT {}: what needs it is skipped (apt-get install {})",
                 package.name, package.name
@@ -78,8 +103,18 @@ pub(crate) fn ensure(verb: &str) {
 fn missing(verb: &str, is_there: impl Fn(&str) -> bool) -> Vec<&'static Package> {
     PACKAGES
         .iter()
-        .filter(|package| package.verbs.contains(&verb) && !is_there(package.program))
+        .filter(|package| package.verbs.contains(&verb) && !is_there(package.sign))
         .collect()
+}
+
+fn is_there(sign: &str) -> bool {
+    let Some((above, below)) = sign.split_once("/*/") else {
+        return cmd::find(sign).is_some();
+    };
+    let folders = std::fs::read_dir(above).into_iter().flatten().flatten();
+    folders
+        .into_iter()
+        .any(|folder| folder.path().join(below).is_file())
 }
 
 fn install(packages: &[&Package]) -> Result<()> {
@@ -115,16 +150,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_file_is_looked_for_in_every_machines_folder() {
+        assert!(is_there("/proc/*/stat"));
+        assert!(!is_there("/proc/*/no-such-file"));
+        assert!(!is_there("/no-such-folder/*/stat"));
+    }
+
+    #[test]
     fn only_what_the_verb_needs_and_the_machine_lacks_is_missing() {
         let names = |verb, there: &'static [&str]| -> Vec<&str> {
-            missing(verb, |program| there.contains(&program))
+            missing(verb, |sign| there.contains(&sign))
                 .iter()
                 .map(|package| package.name)
                 .collect()
         };
-        assert_eq!(names("bench", &["fio"]), ["valgrind"]);
-        assert_eq!(names("bench", &["fio", "valgrind"]), [""; 0]);
-        assert!(names("test", &[]).contains(&"mount"));
+        let headers = ["libopenmpi-dev", "libmpich-dev"];
+        let without = names("bench", &["fio", "mpirun.openmpi", "mpirun.mpich"]);
+        assert_eq!(without, [&["valgrind"][..], &headers].concat());
+        assert!(names("test", &["fio"]).contains(&"mount"));
         assert_eq!(names("fuzz", &[]), ["g++"]);
     }
 }

@@ -19,6 +19,8 @@ pub enum Verb {
     New(Vec<String>),
     /// `weir engines`: which engines this build has and this machine can run.
     Engines,
+    /// `weir mpi info`: which MPI library would be used.
+    MpiInfo,
     /// Print this on standard output and exit with 0.
     Print(String),
 }
@@ -45,6 +47,11 @@ pub const VERBS: &[(&str, &str, &str)] = &[
         "engines",
         "",
         "list the engines and whether this machine can run them",
+    ),
+    (
+        "mpi",
+        "info",
+        "tell which MPI library and launcher weir works with here",
     ),
     ("help", "[VERB]", "this page, or the page of a verb"),
 ];
@@ -97,6 +104,7 @@ pub fn verb(arguments: &[String]) -> Result<Verb, Refusal> {
         "new" => Ok(Verb::New(rest.to_vec())),
         "engines" if rest.is_empty() => Ok(Verb::Engines),
         "engines" => Err(Refusal::new(2, "error: `weir engines` takes no arguments")),
+        "mpi" => mpi(rest),
         "-V" | "--version" => Ok(Verb::Print(format!("weir {}\n", env!("CARGO_PKG_VERSION")))),
         "-h" | "--help" => Ok(Verb::Print(page())),
         "help" => help_of(rest),
@@ -104,10 +112,18 @@ pub fn verb(arguments: &[String]) -> Result<Verb, Refusal> {
     }
 }
 
+fn mpi(rest: &[String]) -> Result<Verb, Refusal> {
+    match rest {
+        [word] if word == "info" => Ok(Verb::MpiInfo),
+        [word] if word == "--help" || word == "-h" => Ok(Verb::Print(page())),
+        _ => Err(Refusal::new(2, "error: `weir mpi` takes one word: `info`")),
+    }
+}
+
 fn help_of(rest: &[String]) -> Result<Verb, Refusal> {
     let asked = || vec!["--help".to_owned()];
     match rest.first().map(String::as_str) {
-        None | Some("help" | "engines") => Ok(Verb::Print(page())),
+        None | Some("help" | "engines" | "mpi") => Ok(Verb::Print(page())),
         Some("run") => Ok(Verb::Run(asked())),
         Some("fio") => Ok(Verb::Fio(asked())),
         Some("beff") => Ok(Verb::Beff(asked())),
@@ -155,6 +171,8 @@ mod tests {
             Verb::Fio(list(&["--bs=4k"]))
         );
         assert_eq!(of("weir engines").unwrap(), Verb::Engines);
+        assert_eq!(of("weir mpi info").unwrap(), Verb::MpiInfo);
+        assert_eq!(of("weir mpi infos").unwrap_err().code, 2);
         assert_eq!(of("weir help run").unwrap(), Verb::Run(list(&["--help"])));
     }
 

@@ -7,6 +7,7 @@
 mod beff;
 mod engines;
 mod fio;
+mod mpi;
 mod new;
 mod output;
 mod progress;
@@ -48,6 +49,7 @@ fn dispatch(arguments: &[String]) -> Outcome {
         Verb::Fio(words) => fio::run(&words),
         Verb::Beff(words) => beff::run(&words),
         Verb::New(words) => new::run(&words),
+        Verb::MpiInfo => mpi::info(),
         Verb::Engines => Ok(printed(&engines::page())),
         Verb::Print(text) => Ok(printed(&text)),
     }

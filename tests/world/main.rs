@@ -1,0 +1,92 @@
+//! `weir mpi`, as a user starts it: alone, under launchers, without a library.
+
+#[path = "../stage/mod.rs"]
+mod stage;
+
+use stage::{Stage, WEIR, has, said, skip};
+
+/// Launchers by Debian's names, with what weir says of their libraries and of them.
+const LAUNCHERS: [(&str, &str, &str, &str); 2] = [
+    (
+        "mpirun.openmpi",
+        "libmpich.so.12",
+        "family    Open MPI\n",
+        "launcher  Open MPI's launcher, 2 processes\nworld     2 ranks\n",
+    ),
+    (
+        "mpirun.mpich",
+        "libmpi.so.40",
+        "family    MPICH\n",
+        "launcher  a PMI launcher (Hydra of MPICH, Intel MPI), 2 processes\nworld     2 ranks\n",
+    ),
+];
+
+/// A launcher's command line for two processes.
+fn under(stage: &Stage, launcher: &str) -> std::process::Command {
+    let mut command = stage.command(launcher);
+    if launcher == "mpirun.openmpi" {
+        command.arg("--oversubscribe");
+    }
+    command
+        .args(["-n", "2", WEIR, "mpi", "info"])
+        .env_remove("WEIR_MPI_LIB")
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    command
+}
+
+#[test]
+fn the_library_of_the_launcher_is_told_once() {
+    let stage = Stage::new();
+    for (launcher, _, family, world) in LAUNCHERS {
+        if !has(launcher) {
+            skip(
+                "the_library_of_the_launcher_is_told_once",
+                &format!("no {launcher}"),
+            );
+            continue;
+        }
+        let said = said(under(&stage, launcher))
+            .code(0)
+            .calm()
+            .out(family)
+            .out(world);
+        assert_eq!(said.out.lines().count(), 6, "{said}");
+    }
+}
+
+#[test]
+fn a_launcher_of_another_family_is_an_error_told_once() {
+    let stage = Stage::new();
+    if let Some((launcher, ..)) = LAUNCHERS.into_iter().find(|l| !has(l.0)) {
+        let test = "a_launcher_of_another_family_is_an_error_told_once";
+        return skip(test, &format!("no {launcher}"));
+    }
+    for (launcher, other, ..) in LAUNCHERS {
+        let mut command = under(&stage, launcher);
+        command.env("WEIR_MPI_LIB", other);
+        let said = said(command).code(1).silent();
+        let message = "started 2 processes, but the MPI library sees a world of 1";
+        assert_eq!(said.err.matches(message).count(), 1, "{said}");
+    }
+}
+
+#[test]
+fn a_library_that_is_not_there_is_a_lack_with_its_remedy() {
+    let stage = Stage::new();
+    let mut command = stage.weir(&["mpi", "info"]);
+    command.env("WEIR_MPI_LIB", "/nowhere/libmpi.so");
+    said(command)
+        .code(3)
+        .silent()
+        .err("error: WEIR_MPI_LIB=/nowhere/libmpi.so: ");
+}
+
+#[test]
+fn mpi_takes_one_word() {
+    let stage = Stage::new();
+    for words in [&["mpi"][..], &["mpi", "inof"], &["mpi", "info", "all"]] {
+        let said = stage.say(words).code(2).silent();
+        assert_eq!(said.err, "error: `weir mpi` takes one word: `info`\n");
+    }
+}
