@@ -152,3 +152,81 @@ fn a_receiver_that_nobody_calls_ends_with_a_signal() {
     running.end().code(128).out("fio: terminating on signal 2");
     assert!(stage.list().is_empty(), "the socket is gone");
 }
+
+#[test]
+fn what_is_done_to_names_is_told_in_words_of_its_own() {
+    let stage = Stage::new();
+    let words = [
+        "fio",
+        "--name=d",
+        "--ioengine=filedelete",
+        "--filename=gone",
+        "--size=4k",
+        "--exec_prerun=rm gone",
+    ];
+    let said = stage
+        .say(&words)
+        .code(1)
+        .err("fio: d: removing gone: No such file or directory");
+    assert!(!said.err.contains("read"), "{said}");
+}
+
+#[test]
+fn a_missing_file_is_told_once() {
+    let stage = Stage::new();
+    let words = [
+        "fio",
+        "--name=m",
+        "--filename=none",
+        "--rw=read",
+        "--size=4k",
+        "--allow_file_create=0",
+    ];
+    let said = stage
+        .say(&words)
+        .code(1)
+        .err("fio: file creation disallowed by allow_file_create=0");
+    assert_eq!(said.err.matches("none: ").count(), 1, "{said}");
+}
+
+#[test]
+fn what_a_network_job_lacks_is_told_before_other_jobs_run() {
+    let stage = Stage::new();
+    for (words, lacks) in [
+        (
+            &["--rw=write", "--hostname=localhost"][..],
+            "no port= is set",
+        ),
+        (&["--rw=write", "--port=1"], "no hostname= is set"),
+        (&["--rw=read", "--protocol=unix"], "no hostname= is set"),
+        (
+            &["--rw=randread", "--port=1", "--listen"],
+            "cannot be random",
+        ),
+        (&["--rw=rw", "--port=1", "--listen"], "not both"),
+        (&["--rw=trim", "--port=1", "--listen"], "nothing to discard"),
+        (
+            &["--rw=read", "--port=1", "--protocol=udp", "--listen"],
+            "listen is for connections",
+        ),
+    ] {
+        let job = ["fio", "--name=a", "--ioengine=net", "--size=4k"];
+        let said = stage.say(&[&job[..], words].concat()).code(1);
+        let told = "note: a cannot run: net: ";
+        assert!(said.err.contains(told), "{words:?}: {said}");
+        assert_eq!(said.err.matches(lacks).count(), 1, "{words:?}: {said}");
+    }
+    // As in fio, a file's name may be the peer's.
+    let peer = [
+        "fio",
+        "--name=a",
+        "--ioengine=net",
+        "--size=4k",
+        "--rw=write",
+        "--protocol=unix",
+    ];
+    stage
+        .say(&[&peer[..], &["--filename=nobody"]].concat())
+        .code(1)
+        .err("nobody: cannot connect to it");
+}

@@ -11,6 +11,7 @@ mod acceptance_words;
 mod card;
 mod dma;
 mod engines;
+mod line;
 mod logs;
 mod reports;
 #[path = "../stage/mod.rs"]

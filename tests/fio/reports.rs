@@ -225,7 +225,7 @@ fn failed_operations_are_counted_where_the_job_goes_on() {
     let stage = Stage::new();
     stage.file(
         "j.fio",
-        "[a]\nfilename=/dev/full\nrw=write\nsize=64k\ncontinue_on_error=all\n",
+        "[a]\nfilename=/dev/full\nrw=write\nsize=64k\nignore_error=,ENOSPC\n",
     );
     stage
         .say(&["fio", "j.fio"])

@@ -363,3 +363,37 @@ fn a_state_is_stored_when_it_is_asked_for_and_bounds_a_reader() {
         .code(1)
         .err("verified by md5, not by sha1");
 }
+
+#[test]
+fn a_state_that_cannot_be_stored_is_found_before_anything_is_written() {
+    let stage = Stage::new();
+    let save = [WRITE, &["--verify_state_save=1", "--aux-path=none/there"]].concat();
+    stage
+        .say(&save)
+        .code(1)
+        .err("could not be stored: No such file or directory");
+    assert!(!Path::new(&stage.path("f")).exists());
+    let named = stage.path("a file");
+    std::fs::write(&named, "").unwrap();
+    let save = [WRITE, &["--verify_state_save=1", "--aux-path=a file"]].concat();
+    stage.say(&save).code(1).err("could not be stored");
+}
+
+#[test]
+fn a_job_that_only_trims_has_nothing_to_verify_alone() {
+    let stage = Stage::new();
+    stage.file("f", vec![7; 65536]);
+    let words = [
+        "fio",
+        "--name=t",
+        "--filename=f",
+        "--rw=trim",
+        "--verify=crc32c",
+        "--verify_only",
+    ];
+    stage
+        .say(&words)
+        .code(1)
+        .err("`verify_only` of a job that only trims");
+    assert_eq!(std::fs::read(stage.path("f")).unwrap(), vec![7; 65536]);
+}

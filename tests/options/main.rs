@@ -7,8 +7,11 @@
     reason = "tests"
 )]
 
+mod errors;
 mod files;
 mod flushes;
+mod loops;
+mod pacing;
 mod process;
 mod recorded;
 #[path = "../stage/mod.rs"]

@@ -202,3 +202,22 @@ fn a_pattern_that_cannot_be_read_is_refused_with_its_line_and_nothing_is_touched
         ])
         .code(1);
 }
+
+#[test]
+fn a_pattern_that_reads_behind_the_end_of_a_file_fails_and_leaves_the_file_as_long_as_it_is() {
+    let stage = Stage::new();
+    let read = "fio version 2 iolog\nf add\nf open\nf read 0 4096\nf read 32768 4096\nf close\n";
+    stage.file("p", read);
+    stage.file(
+        "mixed",
+        read.replace("f close", "f write 40960 4096\nf close"),
+    );
+    for (pattern, length) in [("p", 16384), ("mixed", 16384), ("p", 0)] {
+        stage.file("f", vec![1; length]);
+        let pattern = format!("--read_iolog={pattern}");
+        let words = [&pattern[..], "--read_iolog_chunked=1"];
+        fio(&stage, &words).code(1).err("no more data");
+        let left = std::fs::metadata(stage.path("f")).unwrap().len();
+        assert_eq!(left, length as u64, "{pattern}");
+    }
+}

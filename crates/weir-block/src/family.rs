@@ -19,6 +19,7 @@ use weir_sys::{Availability, Tree};
 use weir_units::Bytes;
 
 use crate::engine::dma_emu::Cards;
+use crate::engine::net;
 use crate::engine::{self, Entry, Opens};
 use crate::memory;
 use crate::ready::Ready;
@@ -159,6 +160,9 @@ fn check_words(context: &JobContext<'_>, workload: &BlockWorkload, entry: &Entry
         )));
     }
     failures.extend(memory::check(job, workload).err());
+    if job.engine.name == net::NAME && failures.is_empty() {
+        failures.extend(net::check(job, workload));
+    }
     failures
 }
 

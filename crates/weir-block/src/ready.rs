@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustix::io::Errno;
 use weir_run::block::{AnySource, Extent, Limits, Recipe, build};
 use weir_run::generate::Streams;
 use weir_run::recorded::Pattern;
@@ -13,7 +14,7 @@ use weir_run::{
     Amount, JobContext, KINDS, LoopStop, Measured, OpFailure, OpFault, Prepared, RunMark, Seat,
     failure, measured,
 };
-use weir_schema::catalogue::ActsOn;
+use weir_schema::catalogue::{ActsOn, NameUse};
 use weir_schema::{BlockWorkload, DeviceFacts, Failure, FileNames, Job, Size};
 use weir_sys::device::PathFacts;
 use weir_units::Bytes;
@@ -25,7 +26,8 @@ use crate::make::{make, make_names, open};
 use crate::memory::{self, buffers};
 use crate::place::settle;
 use crate::target::{
-    Kind, Part, Sites, devices, disks, facts_of, no_sites, spoilers, survey, writes,
+    Kind, Layout, Part, Sites, devices, disks, facts_of, no_sites, open_all, spoilers, survey,
+    writes,
 };
 use crate::verified::Verified;
 
@@ -179,7 +181,48 @@ impl Ready {
         extents
     }
 
-    fn limits(&self, extents: &[Extent]) -> Limits {
+    /// Passes over new files: each is the work of a source and an engine of its own.
+    fn renewals(&self) -> u64 {
+        let bounds = &self.job.bounds;
+        let endless = bounds.time_based && bounds.runtime_ns.is_some();
+        if self.workload.targets.renew_each_pass && !endless && !self.entry.info.no_target() {
+            bounds.loops.max(1)
+        } else {
+            1
+        }
+    }
+
+    /// Removes the files of a clone between passes, and has them made anew.
+    fn renew(&self, clone: u32) -> Result<(), Failure> {
+        let own = self.found.parts.get(clone as usize);
+        let Some((parts, held)) = own.zip(self.targets.get(clone as usize)) else {
+            return Ok(());
+        };
+        let sites = parts.iter().map(|part| &self.found.list[part.site]);
+        for site in sites.filter(|site| site.is_file()) {
+            match rustix::fs::unlink(&site.named.path) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(errno) => return Err(site.refused("open", "remove it between loops", errno)),
+            }
+        }
+        let layouts: Vec<Layout> = self.found.list.iter().map(Layout::anew).collect();
+        let targets = match self.entry.info.acts_on {
+            // Its operations take the names.
+            ActsOn::Names(_) => Vec::new(),
+            _ => open_all(
+                &self.found.list,
+                &layouts,
+                parts,
+                &self.workload,
+                self.entry.opens,
+            )?,
+        };
+        *held.lock().unwrap_or_else(PoisonError::into_inner) = Some(targets);
+        Ok(())
+    }
+
+    /// What a worker moves in so many passes.
+    fn limits(&self, extents: &[Extent], passes: u64) -> Limits {
         let bounds = &self.job.bounds;
         let block = memory::smallest_block(&self.workload).max(1);
         // A tail shorter than a block is never moved; of several sizes another may fit there.
@@ -211,7 +254,6 @@ impl Ready {
         let verify = self.workload.verify.as_ref();
         let endless =
             bounds.time_based && bounds.runtime_ns.is_some() && verify.is_none_or(|v| !v.only);
-        let passes = bounds.loops.max(1);
         Limits {
             bytes: if endless {
                 u64::MAX
@@ -254,7 +296,8 @@ impl Ready {
             extents: &self.grounds(seat.clone),
             seed,
             worker,
-            limits: self.limits(&extents),
+            shares: weir_run::shares_by_rate(&self.job, &self.workload),
+            limits: self.limits(&extents, self.job.bounds.loops.max(1) / self.renewals()),
             buffers,
             verification: verified.map(|v| v.1),
             recorded: self.recorded.clone(),
@@ -287,39 +330,9 @@ impl Ready {
         }
         Ok(())
     }
-}
 
-impl Prepared for Ready {
-    fn measured(&self) -> [Option<Measured>; KINDS] {
-        measured(&self.job, self.is_inline())
-    }
-
-    fn is_inline(&self) -> bool {
-        (self.entry.is_inline)(self.depth())
-    }
-
-    fn is_done(&self) -> bool {
-        self.is_done
-    }
-
-    fn amount(&self, clone: u32) -> Amount {
-        let limits = self.limits(&self.extents(clone));
-        let bounded = |n: u64| Some(n).filter(|n| *n < u64::MAX);
-        // What is read back counts as done work too, and each pass is a round of both.
-        let (rounds, both) = match &self.workload.verify {
-            Some(verify) if self.workload.reads_back() => {
-                (self.job.bounds.loops.max(1), 1 + u64::from(!verify.only))
-            }
-            _ => (1, 1),
-        };
-        Amount {
-            bytes: bounded(limits.bytes).map(|n| n.saturating_mul(rounds).saturating_mul(both)),
-            operations: bounded(limits.operations).map(|n| n.saturating_mul(both)),
-        }
-    }
-
-    fn work(&self, seat: &mut Seat<'_>) -> Result<LoopStop, Failure> {
-        let _kept = settle(&self.job.placement, seat.clone)?;
+    /// A worker's loop over its targets; the whole of its work where files are not made anew.
+    fn pass(&self, seat: &mut Seat<'_>) -> Result<LoopStop, Failure> {
         let source = self.source(seat)?;
         seat.keeps_times_of = self.recorded.clone().filter(|pattern| pattern.is_timed());
         let depth = self.depth();
@@ -367,6 +380,50 @@ impl Prepared for Ready {
             None => Ok(stop),
         }
     }
+}
+
+impl Prepared for Ready {
+    fn measured(&self) -> [Option<Measured>; KINDS] {
+        measured(&self.job, self.is_inline())
+    }
+
+    fn is_inline(&self) -> bool {
+        (self.entry.is_inline)(self.depth())
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    fn amount(&self, clone: u32) -> Amount {
+        let limits = self.limits(&self.extents(clone), self.job.bounds.loops.max(1));
+        let bounded = |n: u64| Some(n).filter(|n| *n < u64::MAX);
+        // What is read back counts as done work too, and each pass is a round of both.
+        let (rounds, both) = match &self.workload.verify {
+            Some(verify) if self.workload.reads_back() => {
+                (self.job.bounds.loops.max(1), 1 + u64::from(!verify.only))
+            }
+            _ => (1, 1),
+        };
+        Amount {
+            bytes: bounded(limits.bytes).map(|n| n.saturating_mul(rounds).saturating_mul(both)),
+            operations: bounded(limits.operations).map(|n| n.saturating_mul(both)),
+        }
+    }
+
+    fn work(&self, seat: &mut Seat<'_>) -> Result<LoopStop, Failure> {
+        let _kept = settle(&self.job.placement, seat.clone)?;
+        let mut stop = self.pass(seat)?;
+        for _ in 1..self.renewals() {
+            if stop != LoopStop::WorkDone {
+                break;
+            }
+            self.renew(seat.clone)?;
+            seat.begin_pass();
+            stop = self.pass(seat)?;
+        }
+        Ok(stop)
+    }
 
     fn target_name(&self, clone: u32, target: u32) -> Option<String> {
         let part = self.found.parts.get(clone as usize)?.get(target as usize)?;
@@ -407,6 +464,15 @@ impl Prepared for Ready {
             .chain(self.notes.list())
             .chain(self.idle_faults())
             .collect()
+    }
+
+    fn deed(&self) -> Option<&'static str> {
+        match self.entry.info.acts_on {
+            ActsOn::Names(NameUse::Makes) => Some("making"),
+            ActsOn::Names(NameUse::LooksAt) => Some("looking at"),
+            ActsOn::Names(NameUse::Removes) => Some("removing"),
+            _ => None,
+        }
     }
 
     fn explain(&self, clone: u32, at: &OpFailure) -> Option<String> {

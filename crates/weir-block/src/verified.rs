@@ -49,7 +49,8 @@ impl Verified<'_> {
             });
         }
         let bounds = &self.job.bounds;
-        let passes = if self.workload.reads_back() {
+        let renews = self.workload.targets.renew_each_pass;
+        let passes = if self.workload.reads_back() && !renews {
             bounds.loops
         } else {
             1
@@ -134,7 +135,7 @@ impl Verified<'_> {
 }
 
 /// Where dumps and states go.
-fn store(verify: &Verify, directory: &Path) -> PathBuf {
+pub(crate) fn store(verify: &Verify, directory: &Path) -> PathBuf {
     directory.join(verify.directory.as_deref().unwrap_or_default())
 }
 

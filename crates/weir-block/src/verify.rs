@@ -3,16 +3,19 @@
 //! In: jobs of the plan. Out: failures that refuse the whole plan, because running the rest would
 //! write where it must not, or let damage pass.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use rustix::fs::{Access, access};
 use weir_run::block::{Extent, interval};
 use weir_run::verify::Marker;
 use weir_run::{JobContext, failure};
-use weir_schema::{BlockSize, BlockWorkload, Failure, Kind, Verify, VerifyMethod, Workload};
+use weir_schema::{
+    BlockSize, BlockWorkload, Failure, Kind, SaveState, Verify, VerifyMethod, VerifyState, Workload,
+};
 
 use crate::engine;
 use crate::target::survey;
-use crate::verified::load;
+use crate::verified::{load, store};
 
 /// Shorter intervals have no room for every header.
 const SHORTEST: u32 = 80;
@@ -57,6 +60,9 @@ pub(crate) fn check(context: &JobContext<'_>, workload: &BlockWorkload) -> Optio
             return Some(failure);
         }
     }
+    if let Some(failure) = unstorable(context, workload, verify) {
+        return Some(failure);
+    }
     if moves_pattern(workload, verify) {
         return Some(refused(
             "a pattern without headers begins anew with each block: blocks that overlap \
@@ -69,6 +75,34 @@ pub(crate) fn check(context: &JobContext<'_>, workload: &BlockWorkload) -> Optio
         _ => Marker::new(verify, length, 1, None).err(),
     };
     unfit.map(|unfit| refused(unfit.to_string()))
+}
+
+/// A state that shall be stored at the end, and cannot be.
+fn unstorable(
+    context: &JobContext<'_>,
+    workload: &BlockWorkload,
+    verify: &Verify,
+) -> Option<Failure> {
+    if verify.save_state != SaveState::Always || !workload.carries_out(Kind::Write) {
+        return None;
+    }
+    let directory = store(verify, context.directory);
+    let path = directory.join(VerifyState::file_name(
+        &context.job.name,
+        context.first_worker,
+    ));
+    let here = Path::new(".");
+    let (place, wanted) = if path.exists() {
+        (path.as_path(), Access::WRITE_OK)
+    } else if directory.as_os_str().is_empty() {
+        (here, Access::WRITE_OK | Access::EXEC_OK)
+    } else {
+        (directory.as_path(), Access::WRITE_OK | Access::EXEC_OK)
+    };
+    let errno = access(place, wanted).err()?;
+    let error = std::io::Error::from(errno);
+    let message = format!("the state {} could not be stored: {error}", path.display());
+    Some(failure("verify", Some(errno.raw_os_error()), message))
 }
 
 /// Where a pattern begins cannot be known from what is left of overlapping blocks.

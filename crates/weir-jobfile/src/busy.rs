@@ -41,6 +41,7 @@ pub(crate) fn pause(draft: &Draft) -> Option<Thinktime> {
         pause_ns: Nanos((round * 1000).saturating_mul(100 - load) / load),
         spin_ns: Nanos(0),
         every: 1,
+        completed: false,
         after_ns: None,
     })
 }

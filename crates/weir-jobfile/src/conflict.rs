@@ -3,13 +3,13 @@
 //! In: a draft with all its options applied. Out: faults in the order in which a reader would
 //! mend them. Not here: what each option takes by itself.
 
-use weir_schema::catalogue::{ActsOn, EngineInfo};
+use weir_schema::catalogue::{ActsOn, EngineInfo, NameUse};
 use weir_schema::{BlockSizes, Kind, PerKind, Size};
 use weir_units::Bytes;
 
 use crate::busy;
 use crate::diagnostic::Fault;
-use crate::draft::{Draft, ExitWhat, Rates};
+use crate::draft::{Direction, Draft, ExitWhat, Rates};
 use crate::finish::smallest_block;
 use crate::verified::verify_conflicts;
 
@@ -73,9 +73,38 @@ pub(crate) fn conflicts(draft: &Draft, engine: &EngineInfo, sizes: &BlockSizes) 
             &["zonemode"],
         ));
     }
+    found.extend(renewal_conflict(draft, engine));
     found.extend(busy::conflict(draft));
     found.extend(dedupe_conflict(draft));
     found
+}
+
+/// What is removed between loops has to come back by writing, and must be nobody else's.
+fn renewal_conflict(draft: &Draft, engine: &EngineInfo) -> Option<Conflict> {
+    if !draft.renew_each_pass || draft.bounds.loops < 2 || engine.no_target() {
+        return None;
+    }
+    let brings_back = match engine.acts_on {
+        ActsOn::Names(usage) => usage == NameUse::Makes,
+        _ => draft.direction == Direction::Write,
+    };
+    let is_shared = draft.clones > 1 && !draft.filenames.is_empty();
+    let (label, help) = match (brings_back, is_shared) {
+        (false, _) => (
+            "the second loop would find nothing",
+            "leave it out, or write the files with rw=write",
+        ),
+        (true, true) => (
+            "the workers would remove each other's files",
+            "leave filename out: each worker has files of its own then",
+        ),
+        (true, false) => return None,
+    };
+    let fault = Fault::new(
+        "job.conflict",
+        "`unlink_each_loop` removes the files between loops",
+    );
+    Some((fault.label(label).help(help), &["unlink_each_loop"]))
 }
 
 /// Each block of the working set is there once before it comes again.

@@ -45,6 +45,7 @@ pub(crate) struct Draft {
     pub file_count: u32,
     pub allow_mounted_write: bool,
     pub remove_after: bool,
+    pub renew_each_pass: bool,
     pub create: CreatePolicy,
     pub open: OpenMode,
     pub service: FileService,
@@ -234,6 +235,7 @@ impl Draft {
             file_count: 1,
             allow_mounted_write: false,
             remove_after: false,
+            renew_each_pass: false,
             create: CreatePolicy {
                 allow: None,
                 overwrite: false,
@@ -294,6 +296,7 @@ impl Draft {
             offloaded: false,
             max_latency: None,
             think: Thinktime {
+                completed: true,
                 pause_ns: Nanos(0),
                 spin_ns: Nanos(0),
                 every: 1,

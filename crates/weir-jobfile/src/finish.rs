@@ -6,8 +6,9 @@
 use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_schema::{
     Access, BlockSize, BlockSizes, BlockWorkload, Bounds, Content, Distribution, EngineChoice,
-    ExitAll, FileNames, Job, Kind, MinimumRate, Mix, Pacing, PerKind, Recording, Replay, Schedule,
-    ShellCommand, Start, StartDelay, Targets, Timing, Word, Workload, Zones,
+    ErrorPolicy, ExitAll, FileNames, Job, Kind, MinimumRate, Mix, Pacing, PerKind, Recording,
+    Replay, Schedule, Setting, ShellCommand, Start, StartDelay, Targets, Timing, Word, Workload,
+    Zones,
 };
 use weir_units::{Bytes, BytesPerSec, Iops, QueueDepth};
 
@@ -19,6 +20,8 @@ use crate::{Door, busy};
 
 /// Block size when none is given.
 const DEFAULT_BLOCK: u64 = 4096;
+/// The error of a failed transfer.
+const EIO: i32 = 5;
 
 /// Makes the plan's job.
 pub(crate) fn finish(
@@ -42,6 +45,7 @@ pub(crate) fn finish(
     let exit_all = exit_all(&draft);
     let verify = verified(&draft, (engine, &mix), report);
     let content = content(&draft);
+    let chosen = chosen(&draft, engine);
     draft.steer.note_idle(&draft.name, report);
     let (min_ns, max_ns) = draft.delay;
     let before = command(&draft.name, "prerun", draft.command_before.as_deref());
@@ -69,10 +73,7 @@ pub(crate) fn finish(
             flush: draft.flush,
             verify,
         })),
-        engine: EngineChoice {
-            name: draft.engine.name,
-            settings: draft.engine.settings,
-        },
+        engine: chosen,
         depth,
         bounds: Bounds {
             steady: draft.steer.steady(),
@@ -83,10 +84,45 @@ pub(crate) fn finish(
         placement: draft.placement,
         memory: draft.memory,
         recording,
-        errors: draft.errors,
+        errors: errors(&draft.errors),
         exit_all,
         words,
     })
+}
+
+/// The engine with its settings. A peer on the network may be named like a file.
+fn chosen(draft: &Draft, engine: &EngineInfo) -> EngineChoice {
+    const PEER: &str = "host";
+    let mut settings = draft.engine.settings.clone();
+    let takes_peer = engine.settings.iter().any(|known| known.name == PEER);
+    if let Some(name) = draft.filenames.first().filter(|_| takes_peer) {
+        let named = || Setting::Text(name.clone());
+        settings.entry(PEER.to_owned()).or_insert_with(named);
+    }
+    EngineChoice {
+        name: draft.engine.name.clone(),
+        settings,
+    }
+}
+
+/// Where a job goes on after errors of a kind, it does so after those that are listed, or else
+/// after failed transfers; every other error ends it.
+fn errors(given: &ErrorPolicy) -> ErrorPolicy {
+    let after = |kind: Kind| match (*given.go_on.of(kind), given.ignore.of(kind)) {
+        (true, list) if list.is_empty() => vec![EIO],
+        (true, list) => list.clone(),
+        (false, _) => Vec::new(),
+    };
+    ErrorPolicy {
+        ignore: PerKind {
+            read: after(Kind::Read),
+            write: after(Kind::Write),
+            trim: after(Kind::Trim),
+        },
+        go_on: PerKind::all(false),
+        go_on_mismatch: given.go_on_mismatch,
+        tell: given.tell,
+    }
 }
 
 /// The smallest block of the kinds that occur.
@@ -260,6 +296,7 @@ fn targets(draft: &Draft, engine: &EngineInfo, read_only: bool) -> Targets {
         create: draft.create,
         open,
         remove_after: draft.remove_after,
+        renew_each_pass: draft.renew_each_pass,
         allow_mounted_write: draft.allow_mounted_write,
         service: draft.service,
         append: draft.append,

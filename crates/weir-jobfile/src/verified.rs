@@ -8,7 +8,7 @@ use weir_schema::{Kind, Mix, Verify, VerifyMethod};
 
 use crate::conflict::Conflict;
 use crate::diagnostic::Fault;
-use crate::draft::Draft;
+use crate::draft::{Direction, Draft};
 use crate::report::Report;
 
 /// What is verified; an engine that moves no data has nothing to check.
@@ -50,6 +50,14 @@ pub(crate) fn verify_conflicts(draft: &Draft, found: &mut Vec<Conflict>) {
     let verify = &draft.verify;
     if !draft.verifies {
         return;
+    }
+    if verify.only && draft.direction == Direction::Trim {
+        found.push((
+            Fault::new("job.conflict", "`verify_only` of a job that only trims")
+                .label("it brings no data that could be verified")
+                .help("leave it out to trim, or give the rw of the job that wrote the data"),
+            &["verify_only"],
+        ));
     }
     if verify.only && verify.backlog > 0 {
         found.push((

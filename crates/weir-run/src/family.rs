@@ -120,6 +120,11 @@ pub trait Prepared: Send + Sync {
     /// The name of a worker's target, for messages.
     fn target_name(&self, clone: u32, target: u32) -> Option<String>;
 
+    /// What operations do to their targets, for messages, where they move no data: "removing".
+    fn deed(&self) -> Option<&'static str> {
+        None
+    }
+
     /// What a failed operation may mean on a target that has carried none out yet: one sentence
     /// that names the target.
     fn explain(&self, _clone: u32, _at: &OpFailure) -> Option<String> {

@@ -33,6 +33,6 @@ pub use findings::{Findings, MOST_KEPT, Written};
 pub use live::{Counter, KINDS, LiveKind, Measured, StageRecorder, WorkerLive};
 pub use pacer::{Pacer, PacerPlan, Pause};
 pub use seat::Seat;
-pub use shape::measured;
+pub use shape::{measured, shares_by_rate};
 pub use source::Source;
 pub use worker::{LoopPlan, LoopStop, OpFailure, OpFault, Worker, drive};

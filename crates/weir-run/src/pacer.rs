@@ -22,6 +22,8 @@ pub struct Pause {
     pub spin: u64,
     /// Operations between pauses.
     pub every: u64,
+    /// Operations count when they complete, not when they are issued.
+    pub completed: bool,
     /// Ticks of work between pauses, instead of operations.
     pub after: Option<u64>,
 }
@@ -76,7 +78,9 @@ pub struct Pacer {
     release: Tick,
     scale: Scale,
     shift: u64,
-    since_pause: u64,
+    issued: u64,
+    /// Operations that counted up to the last pause.
+    paused_at: u64,
     work_began: Tick,
     resume: Tick,
     spin_until: Tick,
@@ -90,7 +94,8 @@ impl Pacer {
             release,
             scale,
             shift: 0,
-            since_pause: 0,
+            issued: 0,
+            paused_at: 0,
             work_began: release,
             resume: release,
             spin_until: release,
@@ -138,16 +143,18 @@ impl Pacer {
         self.spin_until
     }
 
-    /// Counts an operation towards the next pause.
-    pub fn count(&mut self, now: Tick) {
+    /// Counts an issued operation towards the next pause; so many are in flight with it.
+    pub fn count(&mut self, now: Tick, in_flight: u64) {
         let Some(pause) = self.plan.pause else { return };
-        self.since_pause += 1;
+        self.issued += 1;
+        let waiting = if pause.completed { in_flight } else { 0 };
+        let counted = self.issued - waiting;
         let due = match pause.after {
             Some(work) => now.since(self.work_began) >= work,
-            None => self.since_pause >= pause.every.max(1),
+            None => counted >= self.paused_at + pause.every.max(1),
         };
         if due {
-            self.since_pause = 0;
+            self.paused_at = counted;
             self.resume = now.after(pause.pause);
             self.spin_until = now.after(pause.spin);
             self.work_began = self.resume;

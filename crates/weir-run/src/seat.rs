@@ -44,6 +44,10 @@ pub struct Seat<'a> {
     pub(crate) gate: &'a Gate,
     pub(crate) events: Sender<Event>,
     pub(crate) cpu: Option<CpuUse>,
+    /// What the thread had used when its first pass began.
+    pub(crate) used_before: Option<shape::Usage>,
+    /// When the present pass began, where others came before it.
+    pub(crate) pass_began: Option<Tick>,
     /// When the worker's time began.
     pub(crate) released: Option<Tick>,
 }
@@ -51,7 +55,19 @@ pub struct Seat<'a> {
 impl Seat<'_> {
     /// The bounds and shape of the loop, for a source of `slots` slots.
     pub fn loop_plan(&self, slots: u32) -> LoopPlan {
-        shape::loop_plan(self.job, slots)
+        let plan = shape::loop_plan(self.job, slots);
+        match self.pass_began.zip(self.released) {
+            Some((now, release)) => {
+                plan.later(Nanos(self.scale.load().to_nanos(now.since(release))))
+            }
+            None => plan,
+        }
+    }
+
+    /// Another pass over the targets begins, with another source and engine: its schedule begins
+    /// anew, its time is what is left of the worker's.
+    pub fn begin_pass(&mut self) {
+        self.pass_began = Some(self.clock.now());
     }
 
     /// Says that the worker is ready and waits for the common release; false if there will be
@@ -87,7 +103,7 @@ impl Seat<'_> {
             .job
             .pacing
             .flow
-            .zip(self.flow.take())
+            .zip(self.flow.clone())
             .map(|(f, flow)| FlowShare::join(flow, f.weight, scale.to_ticks(f.pause_ns)));
         pacing.recorded = self.keeps_times_of.take().map(RecordedStarts::new);
         let worker = Worker {
@@ -95,7 +111,7 @@ impl Seat<'_> {
             scale: Arc::clone(&self.scale),
             stop: self.stop,
             live: self.live,
-            release,
+            release: self.pass_began.unwrap_or(release),
             pacing,
         };
         if worker.pacing.is_paced() {
@@ -103,9 +119,9 @@ impl Seat<'_> {
             // is counted all the same.
             let _ = weir_sys::pin::set_timer_slack(Nanos(1));
         }
-        let before = shape::Usage::read();
+        let before = self.used_before.get_or_insert_with(shape::Usage::read);
         let stop = drive(engine, source, plan, worker);
-        self.cpu = Some(shape::Usage::read().since(&before));
+        self.cpu = Some(shape::Usage::read().since(before));
         stop
     }
 }

@@ -135,12 +135,46 @@ pub(crate) fn pacing(job: &Job, seed: u64, worker: u32, scale: Scale) -> PacerPl
             pause: scale.to_ticks(t.pause_ns),
             spin: scale.to_ticks(t.spin_ns),
             every: t.every.into(),
+            completed: t.completed,
             after: t.after_ns.map(|n| scale.to_ticks(n)),
         }),
         skip_pauses,
         flow: None,
         recorded: None,
     }
+}
+
+/// Shares of the kinds of a mix in which each has a rate of its own: in the proportion of their
+/// rates no kind waits for another. `None` where the mix is the plan's.
+pub fn shares_by_rate(job: &Job, workload: &BlockWorkload) -> Option<[u32; 3]> {
+    /// Fine enough for any proportion of rates.
+    const WHOLE: f64 = 1e6;
+    let mix = &workload.mix;
+    let per_s = |kind: Kind| match job.pacing.schedule.as_ref()? {
+        Schedule::OpsPerSecond { limit_per_s, .. } => limit_per_s.of(kind).map(|r| r.0),
+        Schedule::BytesPerSecond {
+            limit_bytes_per_s, ..
+        } => {
+            let size = workload.sizes.size.of(kind).mean_bytes();
+            limit_bytes_per_s.of(kind).map(|r| r.0 / size)
+        }
+    };
+    let mixed = Kind::DATA.into_iter().filter(|kind| mix.has(*kind)).count();
+    if mixed < 2 || mix.trim_then_write {
+        return None;
+    }
+    let mut rates = [0.0; 3];
+    for kind in Kind::DATA.into_iter().filter(|kind| mix.has(*kind)) {
+        rates[kind.index()] = per_s(kind).filter(|rate| *rate > 0.0)?;
+    }
+    let total: f64 = rates.iter().sum();
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "positive, and at most the whole"
+    )]
+    let share = |rate: f64| (rate / total * WHOLE).round() as u32;
+    Some(rates.map(share))
 }
 
 #[expect(

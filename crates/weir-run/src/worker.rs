@@ -83,6 +83,18 @@ impl Default for LoopPlan {
     }
 }
 
+impl LoopPlan {
+    /// For what is left when so much of the time, ramp included, has passed.
+    pub(crate) fn later(self, passed: Nanos) -> Self {
+        let counted = passed.0.saturating_sub(self.ramp.0);
+        Self {
+            ramp: Nanos(self.ramp.0.saturating_sub(passed.0)),
+            runtime: self.runtime.map(|t| Nanos(t.0.saturating_sub(counted))),
+            ..self
+        }
+    }
+}
+
 /// What a loop shares with the run.
 #[derive(Debug)]
 pub struct Worker<'a, C> {

@@ -303,11 +303,32 @@ fn pauses_come_after_every_so_many_operations() {
         pause: MS,
         spin: 0,
         every: 5,
+        completed: false,
         after: None,
     });
     let outcome = bench.run::<SimInline<_>>();
     assert_eq!(outcome.elapsed(), 20 * US + 3 * MS);
     assert_eq!(outcome.lat().max(), Some(US));
+}
+
+#[test]
+fn pauses_by_issued_operations_are_more_than_pauses_by_completed_ones_in_a_deep_queue() {
+    let elapsed = |completed| {
+        let mut bench = Bench::new(16, |_, _| Fate::after(Nanos(US)));
+        bench.plan.depth = 8;
+        bench.plan.batch = 8;
+        bench.pacing.pause = Some(Pause {
+            pause: MS,
+            spin: 0,
+            every: 2,
+            completed,
+            after: None,
+        });
+        bench.run::<SimQueued<_>>().elapsed()
+    };
+    // After each two of sixteen but the last; by completions, once eight were issued and done.
+    assert_eq!(elapsed(false) / MS, 7);
+    assert_eq!(elapsed(true) / MS, 1);
 }
 
 #[test]

@@ -121,6 +121,7 @@ fn source(workload: &BlockWorkload, operations: u64) -> AnySource {
     let rule = payload_rule(&workload.content, u64::from(stride), 1 << 20);
     let payload = Payload::new(rule, Streams::new(7, 0).payload()).unwrap();
     build(Recipe {
+        shares: None,
         workload,
         extents: &[Extent {
             start: 0,

@@ -333,6 +333,9 @@ pub struct Thinktime {
     pub spin_ns: Nanos,
     /// Operations between pauses.
     pub every: u32,
+    /// Operations count when they complete, not when they are issued.
+    #[serde(default)]
+    pub completed: bool,
     /// I/O time between pauses, instead of operations.
     pub after_ns: Option<Nanos>,
 }

@@ -40,6 +40,9 @@ pub struct Recording {
     pub iops_sample_ns: Option<Nanos>,
     /// Reads, writes and trims are one kind in the report.
     pub unify_kinds: bool,
+    /// They are reported apart, and once more as one kind.
+    #[serde(default)]
+    pub unify_too: bool,
     /// Disk counters before and after.
     pub disk_counters: bool,
     /// Per-operation log.
@@ -69,6 +72,7 @@ impl Default for Recording {
             bandwidth_sample_ns: Nanos(500_000_000),
             iops_sample_ns: None,
             unify_kinds: false,
+            unify_too: false,
             disk_counters: true,
             trace: None,
             logs: Vec::new(),

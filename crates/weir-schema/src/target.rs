@@ -8,6 +8,7 @@ use weir_units::Bytes;
 /// The files and devices of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct Targets {
     /// Which.
     pub files: FileNames,
@@ -17,6 +18,9 @@ pub struct Targets {
     pub open: OpenMode,
     /// Files are removed after the job.
     pub remove_after: bool,
+    /// Files are removed between passes over the region, and made anew when they are opened.
+    #[serde(default)]
+    pub renew_each_pass: bool,
     /// Writing to a mounted or held device is allowed.
     pub allow_mounted_write: bool,
     /// In which order several files are served.

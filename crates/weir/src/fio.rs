@@ -89,10 +89,15 @@ fn measure(run: &Run) -> Outcome {
             report.interim(&view.result());
         }
     };
+    let mut told = Vec::new();
+    let mut forewarn = |job: &str, why: &str| {
+        output::error(&format!("note: {job} cannot run: {why}\n"));
+        told.push((job.to_owned(), why.to_owned()));
+    };
     let choices = Choices {
         announce: &|text| report.tell(&format!("{text}\n")),
         observer: Some(&mut observer),
-        all_or_nothing: false,
+        forewarn: Some(&mut forewarn),
         usage: USAGE,
     };
     let result = session::run(&plan, choices).map_err(|refusal| Refusal {
@@ -104,7 +109,7 @@ fn measure(run: &Run) -> Outcome {
     if let Some(end) = result.ended_by {
         report.say(&signal_notice(end.signal));
     }
-    output::error(&complaints(&result));
+    output::error(&complaints(&result, &told));
     report.say(&failures(&result));
     report.finish(&result, idleness.as_ref())?;
     // Threads of a hung job are left behind; what they printed has to be out first.

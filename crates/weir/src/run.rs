@@ -46,7 +46,7 @@ fn measure(run: &Run) -> Outcome {
         Choices {
             announce: &|text| output::error(&format!("{text}\n")),
             observer: Some(&mut observer),
-            all_or_nothing: true,
+            forewarn: None,
             usage: USAGE,
         },
     )?;
@@ -202,7 +202,7 @@ fn calibrate() -> Outcome {
     let choices = Choices {
         announce: &|_| (),
         observer: None,
-        all_or_nothing: false,
+        forewarn: None,
         usage: USAGE,
     };
     let result = session::run(&plan, choices)?;

@@ -15,14 +15,17 @@ use crate::{output, signals, surroundings};
 /// A worker that does not come back within this time is left behind.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// Hears the name of a job that cannot run, and why.
+pub(crate) type Forewarn<'a> = dyn FnMut(&str, &str) + 'a;
+
 /// What a door chooses.
 pub(crate) struct Choices<'a> {
     /// Text before and during the run.
     pub(crate) announce: &'a dyn Fn(&str),
     /// Shown the running jobs.
     pub(crate) observer: Option<&'a mut dyn FnMut(&LiveView<'_>)>,
-    /// A job that cannot run is told beforehand and nothing runs; otherwise the others run.
-    pub(crate) all_or_nothing: bool,
+    /// Told beforehand which job cannot run, and why; the others run. Nothing runs without it.
+    pub(crate) forewarn: Option<&'a mut Forewarn<'a>>,
     /// The code of plans that are refused.
     pub(crate) usage: u8,
 }
@@ -54,7 +57,7 @@ pub(crate) fn run(plan: &Plan, choices: Choices<'_>) -> Result<RunResult, Refusa
             .map(|shown| -> &mut dyn FnMut(&LiveView) { shown }),
         calibrate: true,
     };
-    refuse_what_cannot_run(plan, &control, choices.all_or_nothing, choices.usage)?;
+    refuse_what_cannot_run(plan, &control, choices.forewarn, choices.usage)?;
     Ok(execute::execute(plan, control))
 }
 
@@ -63,15 +66,15 @@ pub(crate) fn run(plan: &Plan, choices: Choices<'_>) -> Result<RunResult, Refusa
 fn refuse_what_cannot_run(
     plan: &Plan,
     control: &RunControl<'_>,
-    all_or_nothing: bool,
+    forewarn: Option<&mut Forewarn<'_>>,
     usage: u8,
 ) -> Result<(), Refusal> {
     let mut failures = execute::check(plan, control);
     let lacking = failures.iter().any(|(_, f)| f.cause == "missing");
-    if !all_or_nothing {
+    if let Some(forewarn) = forewarn {
         let others = failures.iter().filter(|(_, f)| !ends_every_run(f));
         for (job, failure) in others {
-            output::error(&format!("note: {job} cannot run: {}\n", failure.message));
+            forewarn(job, &failure.message);
         }
         failures.retain(|(_, f)| ends_every_run(f));
     }

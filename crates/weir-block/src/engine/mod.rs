@@ -11,7 +11,7 @@ mod files;
 mod io_uring;
 mod libaio;
 mod mmap;
-mod net;
+pub(crate) mod net;
 mod null;
 mod posixaio;
 mod priority;

@@ -56,7 +56,11 @@ impl Layout {
         }
         // What will be read or discarded has to be there.
         let needs_data = mix.has(DataKind::Read) || mix.has(DataKind::Trim);
-        Ok(if create.on_open && site.length == 0 {
+        // A recorded pattern is carried out on what is there.
+        let is_kept = workload.access.replay.is_some() && site.kind.is_some();
+        Ok(if is_kept {
+            Self::Keep
+        } else if create.on_open && site.length == 0 {
             Self::OnOpen
         } else if until_full {
             if site.length == 0 {
@@ -73,6 +77,15 @@ impl Layout {
         } else {
             Self::Reserve
         })
+    }
+
+    /// What a site needs whose file was removed.
+    pub(crate) fn anew(site: &Site) -> Self {
+        if site.is_file() {
+            Self::OnOpen
+        } else {
+            Self::Keep
+        }
     }
 
     /// Whether the user is told.

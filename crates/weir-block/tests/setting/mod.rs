@@ -147,6 +147,7 @@ fn workload(kind: Kind, files: FileNames) -> BlockWorkload {
                 ..OpenMode::default()
             },
             remove_after: false,
+            renew_each_pass: false,
             allow_mounted_write: false,
             service: weir_schema::FileService::default(),
             append: false,

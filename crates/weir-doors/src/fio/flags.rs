@@ -5,7 +5,7 @@ use crate::flags::Flag;
 const HELP: &str = "Help";
 const PARSE: &str = "Reading jobs";
 const OUTPUT: &str = "Output";
-const OWN: &str = "Only in weir";
+pub(super) const OWN: &str = "Only in weir";
 const REST: &str = "Other";
 
 const RANKS: &str =
@@ -127,7 +127,9 @@ pub const FLAGS: &[Flag] = &[
         .without_effect("the number of jobs is not limited"),
     Flag::with_value("alloc-size", "KIB", REST, "Accepted")
         .without_effect("memory is allocated as needed"),
-    Flag::with_value("debug", "LIST", REST, "Debug messages").refused(PLAN),
+    Flag::with_value("debug", "LIST", REST, "Accepted").without_effect(
+        "there are no debug messages; --show-plan shows what will be done, trace=FILE what was done",
+    ),
     Flag::with_value(
         "idle-prof",
         "KIND",

@@ -10,7 +10,7 @@ use weir_schema::VerifyMethod;
 use weir_schema::catalogue::Catalogue;
 use weir_units::Nanos;
 
-use super::flags::FLAGS;
+use super::flags::{FLAGS, OWN};
 use super::help;
 use super::options::{Eta, ExitStyle, Format, IdleScope, Options};
 use super::output::TerseVersion;
@@ -82,6 +82,30 @@ fn option_of(text: &str) -> Option<(&str, Option<&str>)> {
     )
 }
 
+/// The name that is meant, which need not be written to its end where no other begins alike.
+/// Names of weir's own are written out: what is short for one of fio's stays so.
+///
+/// # Errors
+/// Several names begin so: all of them.
+fn whole_name(name: &str) -> Result<&str, Vec<&'static str>> {
+    if find(FLAGS, name).is_some() || find_option(name).is_some() {
+        return Ok(name);
+    }
+    let flags = FLAGS.iter().filter(|flag| flag.category != OWN);
+    let flags = flags.map(|flag| (flag.name, flag.name));
+    let options = option_records().flat_map(|record| {
+        let names = std::iter::once(record.name).chain(record.aliases.iter().copied());
+        names.map(|known| (record.name, known))
+    });
+    let known = flags.chain(options);
+    let meant: Vec<_> = known.filter(|(_, k)| k.starts_with(name)).collect();
+    match meant.first() {
+        None => Ok(name),
+        Some((first, known)) if meant.iter().all(|(one, _)| one == first) => Ok(known),
+        Some(_) => Err(meant.into_iter().map(|(_, known)| known).collect()),
+    }
+}
+
 /// What is asked for besides running.
 #[derive(Clone, Copy)]
 enum Mode {
@@ -138,14 +162,20 @@ impl<'a> Reader<'a> {
 
     /// Takes an option and returns how many words it used.
     fn option(&mut self, index: usize, name: &str, value: Option<&str>) -> Result<usize, Refusal> {
+        let name = whole_name(name).map_err(|meant| unknown(name, &meant, self.words, index))?;
         if let Some(flag) = find(FLAGS, name) {
+            if flag.value.is_none() && value.is_some() {
+                return Err(refuse(format!(
+                    "fio: option '--{name}' doesn't allow an argument"
+                )));
+            }
             let needs = flag.value.is_some() && !flag.optional;
             let (value, used) = self.value(index, name, value, needs)?;
             self.flag(flag, value.unwrap_or_default())?;
             return Ok(used);
         }
         let Some(record) = find_option(name) else {
-            return Err(unknown(name, self.words, index));
+            return Err(unknown(name, &[], self.words, index));
         };
         let needs = record.value != ValueKind::Flag;
         let (value, used) = self.value(index, name, value, needs)?;
@@ -321,8 +351,9 @@ fn refuse(message: impl Into<String>) -> Refusal {
     Refusal::new(1, message)
 }
 
-/// The sentence twice, as fio and the getopt in it say it, with the whole word.
-fn unknown(name: &str, words: &[String], index: usize) -> Refusal {
+/// A name that is none, or short for several: told twice, as fio and the getopt in it tell it, with
+/// the whole word.
+fn unknown(name: &str, meant: &[&str], words: &[String], index: usize) -> Refusal {
     let said = words.get(index).map_or(name, |w| w.trim_start_matches('-'));
     let known = FLAGS.iter().map(|f| f.name);
     let options =
@@ -330,7 +361,14 @@ fn unknown(name: &str, words: &[String], index: usize) -> Refusal {
     let hint = nearest(name, known.chain(options))
         .map_or(String::new(), |near| format!("\nDid you mean {near}?"));
     let sentence = format!("fio: unrecognized option '--{said}'");
-    refuse(format!("{sentence}\n{sentence}{hint}"))
+    if meant.is_empty() {
+        return refuse(format!("{sentence}\n{sentence}{hint}"));
+    }
+    let possible: Vec<String> = meant.iter().map(|m| format!("'--{m}'")).collect();
+    refuse(format!(
+        "fio: option '--{said}' is ambiguous; possibilities: {}\n{sentence}{hint}",
+        possible.join(" ")
+    ))
 }
 
 /// A time; seconds where no unit is given.

@@ -134,8 +134,14 @@ fn json_with_histograms_takes_the_place_of_json() {
 #[test]
 fn an_unknown_option_gets_the_nearest_name() {
     assert_eq!(
+        refused("--bolcksize=1"),
+        "fio: unrecognized option '--bolcksize=1'\nfio: unrecognized option '--bolcksize=1'\nDid you mean blocksize?\n"
+    );
+    assert_eq!(
         refused("--blocksiz=1"),
-        "fio: unrecognized option '--blocksiz=1'\nfio: unrecognized option '--blocksiz=1'\nDid you mean blocksize?\n"
+        "fio: option '--blocksiz=1' is ambiguous; possibilities: '--blocksize' \
+         '--blocksize_range' '--blocksize_unaligned'\n\
+         fio: unrecognized option '--blocksiz=1'\nDid you mean blocksize?\n"
     );
     assert_eq!(
         refused("-out-format=json"),

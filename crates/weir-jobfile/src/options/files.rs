@@ -141,10 +141,8 @@ pub(super) static RECORDS: &[OptionRecord] = &[
             },
         ),
     refused("lockfile", "Lock around each operation", "leave it out").neutral(&["none"]),
-    refused(
-        "unlink_each_loop",
-        "Remove and lay out again at each loop",
-        "files are removed once, after the job, with unlink=1",
-    )
-    .neutral(&["0"]),
+    option("unlink_each_loop", "Remove the job's files between loops")
+        .long("Each loop makes them anew by writing; for jobs that write.")
+        .tier(2)
+        .bool(|d, on| d.renew_each_pass = on),
 ];

@@ -2,7 +2,9 @@
 
 use weir_schema::Kind;
 
-use super::record::{Applied, Category, Env, OptionRecord, option, refused};
+use super::record::{
+    Applied, Category, Env, OptionRecord, ValueKind, meaningless, option, refused,
+};
 use super::{MAX_32, small};
 use crate::diagnostic::Fault;
 use crate::draft::Draft;
@@ -80,13 +82,14 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .tier(2)
         .long("Of read, write, trim, flush.")
         .text(leave_out),
-    refused(
+    meaningless(
         "read_iolog_chunked",
+        ValueKind::Bool,
         "Read the pattern in pieces",
         "the whole pattern is read before the start, 32 bytes for an operation",
     )
     .of(Category::Pattern)
-    .neutral(&["0"]),
+    .default("0"),
     trace("merge_blktrace_file", "Merged trace"),
     trace("merge_blktrace_scalars", "Scale of each trace"),
     trace("merge_blktrace_iters", "Passes over each trace"),

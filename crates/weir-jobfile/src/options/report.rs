@@ -52,7 +52,7 @@ fn ignore_errors(draft: &mut Draft, text: &str, _: &Env<'_>) -> Applied {
     let mut lists = lists.into_iter();
     let read = lists.next().unwrap_or_default();
     let write = lists.next().unwrap_or_default();
-    // As in fio, a job that ignores some errors of a kind goes on after all of that kind.
+    // As in fio, the list stands for the errors after which a job goes on otherwise.
     let on = &mut draft.errors.go_on;
     on.read |= !read.is_empty();
     on.write |= !write.is_empty();
@@ -83,17 +83,9 @@ fn go_on(draft: &mut Draft, word: &str) {
     draft.errors.go_on_mismatch = matches!(word, "verify" | "all" | "1");
 }
 
-fn unify(draft: &mut Draft, word: &str, _: Option<&str>, _: &Env<'_>) -> Applied {
-    if let "both" | "2" = word {
-        return Err(Fault::new(
-            "job.unsupported",
-            "`unified_rw_reporting=both` is not supported",
-        )
-        .label("either apart or together")
-        .help("the nearest is unified_rw_reporting=mixed"));
-    }
+fn unify(draft: &mut Draft, word: &str) {
     draft.recording.unify_kinds = matches!(word, "mixed" | "1");
-    Ok(())
+    draft.recording.unify_too = matches!(word, "both" | "2");
 }
 
 fn unit_prefix(draft: &mut Draft, word: &str) {
@@ -187,7 +179,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     option("unified_rw_reporting", "Reads, writes and trims are one kind in the report")
         .of(Category::Report)
         .default("none")
-        .checked_words(
+        .words(
             &[
                 ("none", "Normal statistics reporting"),
                 ("mixed", "Statistics are summed per data direction and reported together"),
@@ -211,6 +203,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         }),
     option("continue_on_error", "Failed operations are counted and the job goes on")
         .of(Category::Report)
+        .long("After EIO, or after the errors of ignore_error; every other error ends the job.")
         .default("none")
         .words(
             &[

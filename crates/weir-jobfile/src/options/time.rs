@@ -89,13 +89,13 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     option("thinktime_blocks_type", "Which operations are counted for pauses")
         .of(Category::Time)
         .default("complete")
-        .long("With one operation at a time they are the same; otherwise those that were issued count.")
+        .long("With one operation at a time they are the same.")
         .words(
             &[
                 ("complete", "thinktime_blocks takes effect at the completion side"),
                 ("issue", "thinktime_blocks takes effect at the issue side"),
             ],
-            |_, _| {},
+            |d, word| d.think.completed = word == "complete",
         ),
     option("thinktime_iotime", "I/O time between pauses")
         .of(Category::Time)

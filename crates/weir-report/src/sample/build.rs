@@ -282,6 +282,7 @@ fn workload(mix: Mix, block: u64) -> BlockWorkload {
                 ..OpenMode::default()
             },
             remove_after: false,
+            renew_each_pass: false,
             allow_mounted_write: false,
             service: weir_schema::FileService::default(),
             append: false,

@@ -78,6 +78,8 @@ pub struct Recipe<'a> {
     pub worker: u32,
     /// Bounds.
     pub limits: Limits,
+    /// Shares of reads, writes and trims where they are not those of the mix.
+    pub shares: Option<[u32; 3]>,
     /// Memory of the slots.
     pub buffers: Buffers,
     /// How data is marked and checked; the workload says so too.
@@ -94,6 +96,7 @@ pub(super) struct Draw<'a> {
     pub(super) seed: u64,
     pub(super) worker: u32,
     pub(super) limits: Limits,
+    pub(super) shares: Option<[u32; 3]>,
 }
 
 /// A source of block operations.
@@ -310,6 +313,7 @@ impl<'a> Draw<'a> {
             seed: recipe.seed,
             worker: recipe.worker,
             limits: recipe.limits,
+            shares: recipe.shares,
         }
     }
 }
@@ -345,7 +349,8 @@ pub(super) fn drawn(
             walk,
         });
     }
-    let shares = [mix.read_percent, mix.write_percent, mix.trim_percent].map(u32::from);
+    let of_mix = [mix.read_percent, mix.write_percent, mix.trim_percent].map(u32::from);
+    let shares = recipe.shares.unwrap_or(of_mix);
     let count = targets.len();
     Ok(GeneralSource {
         mix: Mix::new(shares, streams.mix())?,

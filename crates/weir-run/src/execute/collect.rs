@@ -268,6 +268,7 @@ fn told(worker: &Worker, seen: &Seen<'_>) -> Vec<Failure> {
         let target = Target {
             name: name(at.target),
             remark: None,
+            deed: seen.prepared.and_then(Prepared::deed),
         };
         describe(at, target)
     };

@@ -29,6 +29,8 @@ pub(super) struct Target {
     pub(super) name: Option<String>,
     /// What the failure may mean.
     pub(super) remark: Option<String>,
+    /// What the operation did to it, where it moved no data.
+    pub(super) deed: Option<&'static str>,
 }
 
 /// A failed operation in words.
@@ -36,6 +38,7 @@ pub(super) fn describe(at: &OpFailure, target: Target) -> Failure {
     let Target {
         name: target,
         remark,
+        deed,
     } = target;
     let kinds = ["read", "write", "trim", "sync"];
     let kind = kinds.get(at.kind).copied().unwrap_or("operation");
@@ -45,6 +48,7 @@ pub(super) fn describe(at: &OpFailure, target: Target) -> Failure {
     let text = text.split(" (os error").next().unwrap_or(&text);
     let (offset, length, moved) = (at.offset, at.length, at.moved);
     let (cause, message) = match at.fault {
+        OpFault::Errno(_) if let Some(deed) = deed => ("name", format!("{deed} {place}: {text}")),
         OpFault::Errno(_) => (
             "io",
             format!("{kind} of {length} bytes at offset {offset} of {place}: {text}"),

@@ -287,6 +287,7 @@ impl RunningJob {
                         .is_untouched_by(at.kind)
                         .then(|| self.prepared.explain(worker.clone, at))
                         .flatten(),
+                    deed: self.prepared.deed(),
                 });
                 worker.state = state;
                 worker.failure = worker.failure.take().or(failure);

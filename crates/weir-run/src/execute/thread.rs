@@ -107,6 +107,8 @@ impl Thread {
             gate: &self.gate,
             events: self.events.clone(),
             cpu: None,
+            used_before: None,
+            pass_began: None,
             released: None,
         };
         let start = &self.job.start;

@@ -79,7 +79,7 @@ where
             now = state.look_at(source, &op, (started, now), whole);
         }
         if paced {
-            state.pacer.count(now);
+            state.pacer.count(now, 0);
         }
     }
     live.last_done.set(state.end_of(last_done, now).0);

@@ -215,7 +215,8 @@ where
     fn count_pace(&mut self, queue: &Queue<E::Op>, slot: u32, now: Tick) {
         let ready = queue.slots[slot as usize].intended.max(queue.free_since);
         self.state.count_lateness(self.state.nanos(ready, now));
-        self.state.pacer.count(now);
+        let in_flight = u64::from(queue.in_flight);
+        self.state.pacer.count(now, in_flight);
     }
 
     #[inline(always)]

@@ -56,7 +56,10 @@ impl<'a, C: RunClock> State<'a, C> {
         let end = plan.runtime.map_or(Tick(u64::MAX), |t| {
             release.after(ramp).after(scale.to_ticks(t))
         });
-        worker.live.started.set(release.0);
+        // A later pass of the worker goes on with the time of the first.
+        if worker.live.started.get() == 0 {
+            worker.live.started.set(release.0);
+        }
         let mut state = Self {
             pacer: Pacer::new(pacing, release, scale),
             ramp_end: (plan.ramp.0 > 0).then(|| release.after(ramp)),

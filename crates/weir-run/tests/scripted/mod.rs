@@ -425,6 +425,7 @@ pub(crate) fn workload() -> BlockWorkload {
             },
             open: OpenMode::default(),
             remove_after: false,
+            renew_each_pass: false,
             allow_mounted_write: false,
             service: weir_schema::FileService::default(),
             append: false,

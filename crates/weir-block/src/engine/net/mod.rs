@@ -14,12 +14,15 @@ use rustix::io::Errno;
 use weir_run::block::BlockOp;
 use weir_run::{Engine, LoopStop, OpFailure, Submit, failure};
 use weir_schema::catalogue::{ActsOn, EngineInfo, SettingInfo, SettingKind};
-use weir_schema::{BlockWorkload, Failure, Kind, Workload};
+use weir_schema::{BlockWorkload, Failure, Job, Kind, Workload};
 use weir_sys::Availability;
 
 use self::link::{Link, Received, Wish};
 use super::calls::memory;
 use super::{Entry, Opens, Ride, carry_source, number, switch};
+
+/// Its name.
+pub(crate) const NAME: &str = "net";
 
 const fn text(name: &'static str, value: SettingKind, help: &'static str) -> SettingInfo {
     SettingInfo {
@@ -32,7 +35,7 @@ const fn text(name: &'static str, value: SettingKind, help: &'static str) -> Set
 
 pub(super) const ENTRY: Entry = Entry {
     info: EngineInfo {
-        name: "net",
+        name: NAME,
         summary: "sends blocks to a peer or receives them, by TCP, UDP or a Unix socket",
         settings: &[
             text(
@@ -118,6 +121,18 @@ fn way(workload: &BlockWorkload) -> Result<Way, Failure> {
         (false, true) => Ok(Way::Send),
         _ => Ok(Way::Receive),
     }
+}
+
+/// What a job's words show not to go together, before anything is opened.
+pub(crate) fn check(job: &Job, workload: &BlockWorkload) -> Option<Failure> {
+    let of_clone = |clone| {
+        let sends = way(workload)? == Way::Send;
+        let wish = Wish::read(&job.engine, clone, sends)?;
+        wish.check_block(workload.sizes.size.of(Kind::Write).max().0)
+    };
+    [0, job.clones.saturating_sub(1)]
+        .into_iter()
+        .find_map(|clone| of_clone(clone).err())
 }
 
 fn drive(ride: Ride<'_, '_>) -> Result<LoopStop, Failure> {

@@ -88,8 +88,9 @@ pub(crate) fn failed_workers(result: &RunResult) -> usize {
 const TOLD: &[&str] = &["dump-lost", "fault-idle", "log", "unverified"];
 
 /// What went wrong with each job that failed, in weir's words and then in fio's; what clones have
-/// in common is said once. Then logs that are not whole.
-pub fn complaints(result: &RunResult) -> String {
+/// in common is said once, what was told before the run (name and message) not again. Then logs
+/// that are not whole.
+pub fn complaints(result: &RunResult, told: &[(String, String)]) -> String {
     let mut out = String::new();
     let mut said = HashSet::new();
     for job in result.jobs() {
@@ -103,7 +104,10 @@ pub fn complaints(result: &RunResult) -> String {
         if !said.insert((name, &failure.message)) {
             continue;
         }
-        push!(out, "fio: {name}: {}\n", failure.message);
+        let is_told = |(job, why): &(String, String)| job == name && *why == failure.message;
+        if !told.iter().any(is_told) {
+            push!(out, "fio: {name}: {}\n", failure.message);
+        }
         match failure.cause.as_str() {
             "create" => out.push_str("fio: file creation disallowed by allow_file_create=0\n"),
             "direct_io" => {

@@ -12,6 +12,7 @@ use weir_schema::{
 };
 use weir_stats::Histogram;
 
+use super::errno_of;
 use super::figures::{Figures, merge, per_second};
 use super::numbers::{Base, Unit};
 use crate::fio::words::{asked_depth, word};
@@ -66,6 +67,8 @@ pub(super) struct Entry<'a> {
     pub(super) errors: Errors,
     /// By [`Kind::index`]; all data kinds are in the first when they are unified.
     pub(super) kinds: [Figures; 4],
+    /// All data kinds once more as one, where that is asked for.
+    pub(super) together: Option<Figures>,
     pub(super) cpu: CpuUse,
     pub(super) depth: DepthUse,
     /// The first member's, where the depth was searched for.
@@ -111,8 +114,17 @@ impl<'a> Entry<'a> {
 
     pub(super) fn goes_on(&self) -> bool {
         let errors = &self.last.errors;
-        let go_on = errors.go_on;
-        go_on.read || go_on.write || go_on.trim || errors.go_on_mismatch
+        let after = |kind: Kind| *errors.go_on.of(kind) || !errors.ignore.of(kind).is_empty();
+        Kind::DATA.into_iter().any(after) || errors.go_on_mismatch
+    }
+
+    /// The errno of the entry: of its failure, or of errors after which it went on. 0: none.
+    pub(super) fn errno(&self) -> i32 {
+        match self.failure {
+            Some(failure) => errno_of(failure),
+            None if self.goes_on() => self.errors.code,
+            None => 0,
+        }
     }
 
     /// The entry's data kinds with their names in reports.
@@ -164,6 +176,7 @@ impl<'a> Entry<'a> {
             failure: None,
             errors: Errors::default(),
             kinds: Default::default(),
+            together: job.recording.unify_too.then(Figures::default),
             cpu: CpuUse::default(),
             depth: DepthUse::default(),
             depth_found: None,
@@ -188,7 +201,11 @@ impl<'a> Entry<'a> {
         for kind in &worker.kinds {
             let unified = self.job.recording.unify_kinds && kind.kind != Kind::Sync;
             let index = if unified { 0 } else { kind.kind.index() };
-            self.kinds[index].add(&Figures::of(kind, job));
+            let figures = Figures::of(kind, job);
+            self.kinds[index].add(&figures);
+            if let Some(together) = self.together.as_mut().filter(|_| kind.kind != Kind::Sync) {
+                together.add(&figures);
+            }
             for (code, count) in &kind.errors {
                 self.errors.add(*code, *count);
             }
@@ -279,26 +296,42 @@ impl Total {
     }
 }
 
-/// Totals of each data kind of a group; nothing for kinds that did not occur.
-pub(super) fn totals(entries: &[Entry<'_>], group: usize) -> [Option<Total>; 3] {
-    Kind::DATA.map(|kind| {
-        let ran = entries
-            .iter()
-            .filter(|e| e.group == group)
-            .map(|e| &e.kinds[kind.index()])
-            .filter(|f| f.runtime_ns > 0);
-        ran.fold(None, |total: Option<Total>, f| {
-            let (rate, time) = (f.bytes_per_s(), f.runtime_ns);
-            let t = total.unwrap_or(Total {
-                bytes: 0,
-                rates: (rate, rate),
-                runtimes_ns: (time, time),
-            });
-            Some(Total {
-                bytes: t.bytes + f.bytes,
-                rates: (t.rates.0.min(rate), t.rates.1.max(rate)),
-                runtimes_ns: (t.runtimes_ns.0.min(time), t.runtimes_ns.1.max(time)),
-            })
+/// Totals of a group: of each data kind by [`Kind::index`], and of all together; nothing for what
+/// did not occur.
+pub(super) type Totals = [Option<Total>; 4];
+
+/// Where the total of all kinds together is.
+pub(super) const TOGETHER: usize = 3;
+
+/// The totals of a group.
+pub(super) fn totals(entries: &[Entry<'_>], group: usize) -> Totals {
+    let of = |figures: fn(&Entry<'_>, usize) -> Option<Figures>, at: usize| {
+        let mine = entries.iter().filter(|e| e.group == group);
+        total(mine.filter_map(|e| figures(e, at)))
+    };
+    let kind = |entry: &Entry<'_>, at: usize| entry.kinds.get(at).cloned();
+    let together = |entry: &Entry<'_>, _| entry.together.clone();
+    [
+        of(kind, 0),
+        of(kind, 1),
+        of(kind, 2),
+        of(together, TOGETHER),
+    ]
+}
+
+fn total(figures: impl Iterator<Item = Figures>) -> Option<Total> {
+    let ran = figures.filter(|f| f.runtime_ns > 0);
+    ran.fold(None, |total: Option<Total>, f| {
+        let (rate, time) = (f.bytes_per_s(), f.runtime_ns);
+        let t = total.unwrap_or(Total {
+            bytes: 0,
+            rates: (rate, rate),
+            runtimes_ns: (time, time),
+        });
+        Some(Total {
+            bytes: t.bytes + f.bytes,
+            rates: (t.rates.0.min(rate), t.rates.1.max(rate)),
+            runtimes_ns: (t.runtimes_ns.0.min(time), t.runtimes_ns.1.max(time)),
         })
     })
 }

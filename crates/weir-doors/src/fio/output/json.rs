@@ -9,11 +9,11 @@ use weir_stats::Histogram;
 
 use super::course::{put_latency_target, put_steady};
 use super::disks::{below, utilisation};
-use super::entry::{Entry, Total, entries, totals};
+use super::entry::{Entry, TOGETHER, Total, Totals, entries, totals};
 use super::figures::{Figures, Latency, milliseconds};
 use super::idleness::Idleness;
 use super::latency::{BATCHES, DEPTHS, LIMITS, classes, percentiles, shares};
-use super::{Options, end_ns, errno_of, version_text, write};
+use super::{Options, end_ns, version_text, write};
 use crate::date::ctime;
 use crate::fio::words::opened_by_word;
 
@@ -94,14 +94,14 @@ fn job_options(plan: &Plan, job: &Job) -> Map<String, Value> {
 fn job(
     plan: &Plan,
     entry: &Entry<'_>,
-    totals: &[Option<Total>; 3],
+    totals: &Totals,
     elapsed: u64,
     bins: bool,
 ) -> Map<String, Value> {
     let mut out = Map::new();
     put(&mut out, "jobname", entry.job.name.as_str());
     put(&mut out, "groupid", entry.group);
-    put(&mut out, "error", entry.failure.map_or(0, errno_of));
+    put(&mut out, "error", entry.errno());
     put(&mut out, "eta", NEVER);
     put(&mut out, "elapsed", elapsed);
     let options = job_options(plan, entry.last);
@@ -117,6 +117,10 @@ fn job(
     }
     if !entry.job.recording.unify_kinds {
         put(&mut out, "sync", sync(entry, bins));
+    }
+    if let Some(together) = &entry.together {
+        let mixed = direction(entry, together, totals[TOGETHER], bins);
+        put(&mut out, "mixed", mixed);
     }
     put_usage(&mut out, entry);
     put_classes(&mut out, entry);

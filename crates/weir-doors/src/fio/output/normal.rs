@@ -8,11 +8,11 @@ use weir_stats::Histogram;
 
 use super::course::{push_latency_target, push_steady};
 use super::disks::push_disks;
-use super::entry::{Entry, Formats, Total, entries, totals};
+use super::entry::{Entry, Formats, TOGETHER, Total, Totals, entries, totals};
 use super::figures::{Figures, Latency, Samples, milliseconds};
 use super::latency::{BATCHES, DEPTHS, LIMITS, classes, percentiles, precision, shares};
 use super::numbers::{Base, LatencyUnit, Unit, latency_unit, latency_unit_with_deviation, scaled};
-use super::{Options, errno_of, strerror, verror};
+use super::{Options, strerror, verror};
 use crate::date::ctime;
 
 /// The report as fio 3.33 prints it after the run.
@@ -37,12 +37,17 @@ pub fn normal(result: &RunResult, options: Options) -> String {
     out
 }
 
-fn push_entry(out: &mut String, entry: &Entry<'_>, totals: &[Option<Total>; 3], date: &str) {
+fn push_entry(out: &mut String, entry: &Entry<'_>, totals: &Totals, date: &str) {
     let job = entry.job;
-    let error = entry.failure.map_or_else(
-        || format!("{:2}", 0),
-        |f| format!("{:2} ({})", errno_of(f), verror(f)),
-    );
+    let errno = entry.errno();
+    let error = match entry.failure {
+        Some(failure) => format!("{errno:2} ({})", verror(failure)),
+        None if errno != 0 => {
+            let text = strerror(errno);
+            format!("{errno:2} (file:-, func=io_u error, error={text})")
+        }
+        None => format!("{:2}", 0),
+    };
     push!(
         out,
         "{}: (groupid={}, jobs={}): err={error}: pid={}: {date}\n",
@@ -58,6 +63,11 @@ fn push_entry(out: &mut String, entry: &Entry<'_>, totals: &[Option<Total>; 3], 
         push_direction(out, entry, (kind, name), figures);
         push_percentiles_of(out, entry, figures);
         push_samples(out, figures, totals[kind.index()], entry.formats);
+    }
+    if let Some(together) = entry.together.as_ref().filter(|f| f.bytes > 0) {
+        push_direction(out, entry, (Kind::Read, "mixed"), together);
+        push_percentiles_of(out, entry, together);
+        push_samples(out, together, totals[TOGETHER], entry.formats);
     }
     push_classes(out, entry);
     push_sync(out, entry);
@@ -329,10 +339,13 @@ fn push_shares(out: &mut String, label: &str, names: &[&str; 7], counts: &[u64; 
     push!(out, "{label}{}\n", parts.join(", "));
 }
 
-fn push_group(out: &mut String, number: usize, totals: &[Option<Total>; 3], last: &Entry<'_>) {
+fn push_group(out: &mut String, number: usize, totals: &Totals, last: &Entry<'_>) {
     let Formats { base, rate, digits } = last.formats;
     push!(out, "\nRun status group {number} (all jobs):\n");
-    for (label, total) in ["   READ", "  WRITE", "   TRIM"].iter().zip(totals) {
+    for (label, total) in ["   READ", "  WRITE", "   TRIM", "  MIXED"]
+        .iter()
+        .zip(totals)
+    {
         let Some(total) = total.filter(|t| t.bytes > 0) else {
             continue;
         };

@@ -132,6 +132,7 @@ fn workload(mix: Mix) -> BlockWorkload {
             },
             open: OpenMode::default(),
             remove_after: false,
+            renew_each_pass: false,
             allow_mounted_write: false,
             service: weir_schema::FileService::default(),
             append: false,

@@ -8,10 +8,10 @@ use weir_schema::{DiskCounters, Kind, RunResult};
 use weir_stats::Histogram;
 
 use super::disks::{below, utilisation};
-use super::entry::{Entry, Total, entries, totals};
+use super::entry::{Entry, TOGETHER, Total, Totals, entries, totals};
 use super::figures::{Figures, Latency};
 use super::latency::{classes, percentiles, shares};
-use super::{Options, errno_of, version_text};
+use super::{Options, version_text};
 
 /// Percentiles that a line has room for.
 const PERCENTILES: usize = 20;
@@ -66,7 +66,7 @@ fn push_entry(
     out: &mut String,
     result: &RunResult,
     entry: &Entry<'_>,
-    totals: &[Option<Total>; 3],
+    totals: &Totals,
     options: Options,
 ) {
     let version = options.terse;
@@ -74,7 +74,7 @@ fn push_entry(
     if version > TerseVersion::V2 {
         push!(out, ";{}", version_text(options, &result.weir_version, "-"));
     }
-    let error = entry.failure.map_or(0, errno_of);
+    let error = entry.errno();
     push!(
         out,
         ";{};{};{error}",
@@ -85,6 +85,9 @@ fn push_entry(
         if kind != Kind::Trim || version != TerseVersion::V3 {
             push_direction(out, entry, figures, totals[kind.index()], version);
         }
+    }
+    if let Some(together) = &entry.together {
+        push_direction(out, entry, together, totals[TOGETHER], version);
     }
     push_usage(out, entry);
     push_classes(out, entry);
