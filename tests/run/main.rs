@@ -8,6 +8,7 @@
 )]
 
 mod bad_input;
+mod ranks;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod trouble;

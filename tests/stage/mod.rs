@@ -110,6 +110,10 @@ impl Stage {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
+    pub(crate) fn read_bytes(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap()
+    }
+
     /// Names of what is in it, sorted.
     pub(crate) fn list(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.directory).unwrap();

@@ -13,6 +13,7 @@ mod exchange_model;
 mod facts;
 mod load;
 mod log;
+mod merge;
 mod plan;
 mod recording;
 mod result;
@@ -37,6 +38,7 @@ pub use facts::{
 };
 pub use load::{PLAN_SCHEMA, RESULT_SCHEMA, SchemaError, json_schemas};
 pub use log::{Log, Logged, TotalLog};
+pub use merge::MergeError;
 pub use plan::{
     Bounds, Depth, EngineChoice, ErrorPolicy, ExitAll, Flow, Group, IoPriority, Job, Memory,
     MemoryKind, MemoryNodes, MinimumRate, Pacing, Placement, Plan, Schedule, Setting, ShareCpus,
@@ -62,7 +64,7 @@ pub use verify_state::{StateError, VerifyState};
 pub use warning::{WARNING_IDS, Warning};
 pub use workload::{
     Access, BlockSize, BlockSizes, BlockWorkload, Content, Distribution, Flush, Generator, HotZone,
-    Kind, Mix, PerKind, RangeFlush, Region, Replay, SequencerStep, Size, SplitEntry, Workload,
-    Zones,
+    Kind, Mix, Part, PerKind, RangeFlush, Region, Replay, SequencerStep, Size, SplitEntry,
+    Workload, Zones,
 };
-pub use world::{MpiFacts, RankFacts, Ranks, Spawn};
+pub use world::{MpiFacts, RankFacts, RankSummary, Ranks, Spawn};

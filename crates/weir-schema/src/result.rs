@@ -14,6 +14,7 @@ use crate::steady::{DepthFound, Steadiness};
 use crate::verify::Mismatch;
 use crate::warning::Warning;
 use crate::workload::Kind;
+use crate::world::RankSummary;
 
 /// What was done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,6 +37,10 @@ pub struct RunResult {
     pub ended_by: Option<EndedBy>,
     /// In plan order.
     pub groups: Vec<GroupResult>,
+    /// What each rank did, in rank order, where there were several: the figures of jobs and
+    /// workers are then those of all ranks together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<RankSummary>,
     /// What spoils the numbers.
     pub warnings: Vec<Warning>,
     /// Disks behind the targets.

@@ -428,6 +428,19 @@ pub struct Region {
     /// Size of each file: limits the region, and is the size of missing files and of character
     /// devices. A second value makes sizes random between both.
     pub file_size_bytes: Option<(Bytes, Bytes)>,
+    /// Only this part of each region, where ranks share the targets; files are still made whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
+}
+
+/// One of several equal parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// Which, from 0.
+    pub number: u32,
+    /// Of how many.
+    pub of: u32,
 }
 
 /// What buffers hold.

@@ -2,6 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weir_units::Bytes;
+
+use crate::result::Span;
 
 /// The ranks that carry a plan out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +43,26 @@ pub struct RankFacts {
     pub numa_node: Option<u32>,
     /// The device it used, by index.
     pub device: Option<u32>,
+}
+
+/// One rank's share of a result, in short. Of every rank there is one, so it is kept small.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RankSummary {
+    /// Which.
+    pub rank: u32,
+    /// Node name.
+    pub hostname: Option<String>,
+    /// Completed, of all jobs.
+    pub operations: u64,
+    /// Moved.
+    pub bytes: Bytes,
+    /// From its first start to its last end; absent when nothing ran.
+    pub span: Option<Span>,
+    /// Jobs that failed or hung there.
+    pub failed_jobs: u64,
+    /// It carried the plan out to its end.
+    pub complete: bool,
 }
 
 /// The MPI library of a world.

@@ -99,6 +99,8 @@ fn measure(run: &Run) -> Outcome {
         observer: Some(&mut observer),
         forewarn: Some(&mut forewarn),
         usage: USAGE,
+        others: None,
+        agree: None,
     };
     let result = session::run(&plan, choices).map_err(|refusal| Refusal {
         code: if refusal.code == LACKS { LACKS } else { USAGE },

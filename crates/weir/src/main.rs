@@ -11,10 +11,12 @@ mod mpi;
 mod new;
 mod output;
 mod progress;
+mod ranks;
 mod run;
 mod session;
 mod signals;
 mod surroundings;
+mod world;
 
 use std::process::ExitCode;
 

@@ -10,8 +10,9 @@ use weir_schema::{Plan, RunResult, SchemaError, Word};
 use weir_units::Percent;
 
 use crate::progress::{Mode, Shown};
+use crate::ranks::Ranks;
 use crate::session::{self, Choices};
-use crate::{Outcome, output, printed, surroundings};
+use crate::{Outcome, output, printed, surroundings, world};
 
 /// The words after `run`.
 pub(crate) fn run(words: &[String]) -> Outcome {
@@ -23,15 +24,36 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 }
 
 fn measure(run: &Run) -> Outcome {
+    let entered = world::enter(run.ranks)?;
+    let Some(entered) = entered else {
+        let plan = plan_to_run(run)?;
+        if run.show_plan {
+            return show(&plan);
+        }
+        let result = carry_out(run, &plan, None)?;
+        return Ok(report(&result, &run.options));
+    };
+    let code = together(run, &Ranks::new(entered.world(), run.per_rank));
+    entered.finish()?;
+    code
+}
+
+/// This rank's part of a run on several.
+fn together(run: &Run, ranks: &Ranks<'_>) -> Outcome {
+    let read = ranks.is_first().then(|| plan_to_run(run));
+    let plan = ranks.share(read)?;
+    if run.show_plan {
+        return if ranks.is_first() { show(&plan) } else { Ok(0) };
+    }
+    let mine = carry_out(run, &plan, Some(ranks))?;
+    let all = ranks.merge(mine)?;
+    Ok(all.map_or(0, |result| report(&result, &run.options)))
+}
+
+/// The plan that the words ask for; everything that can be refused is refused here.
+fn plan_to_run(run: &Run) -> Result<Plan, Refusal> {
     let mut plan = plan_of(&run.input)?;
     run.adjust(&mut plan)?;
-    if run.show_plan {
-        let text = plan.to_json().map_err(|e| Refusal {
-            message: format!("error: {e}\n"),
-            code: USAGE,
-        })?;
-        return Ok(printed(&(text + "\n")));
-    }
     for file in &run.options.outputs {
         refuse_own_input(&file.path, &run.input)?;
         output::check_writable(&file.path).map_err(|message| Refusal {
@@ -39,19 +61,41 @@ fn measure(run: &Run) -> Outcome {
             code: USAGE,
         })?;
     }
-    let mut shown = Shown::new(progress_mode(run.options.progress), plan.jobs().count());
+    Ok(plan)
+}
+
+fn show(plan: &Plan) -> Outcome {
+    let text = plan.to_json().map_err(|e| Refusal {
+        message: format!("error: {e}\n"),
+        code: USAGE,
+    })?;
+    Ok(printed(&(text + "\n")))
+}
+
+fn carry_out(run: &Run, plan: &Plan, ranks: Option<&Ranks<'_>>) -> Result<RunResult, Refusal> {
+    let speaks = ranks.is_none_or(Ranks::is_first);
+    let mode = if speaks {
+        progress_mode(run.options.progress)
+    } else {
+        Mode::None
+    };
+    let mut shown = Shown::new(mode, plan.jobs().count());
     let mut observer = |view: &weir_run::execute::LiveView<'_>| shown.show(view);
+    let meet = || ranks.map_or(Ok(()), Ranks::meet);
+    let agree = |fit| ranks.map_or(Ok(()), |r| r.agree(fit));
     let result = session::run(
-        &plan,
+        plan,
         Choices {
             announce: &|text| output::error(&format!("{text}\n")),
             observer: Some(&mut observer),
             forewarn: None,
             usage: USAGE,
+            others: ranks.map(|r| r.others(&meet)),
+            agree: ranks.is_some().then_some(&agree),
         },
     )?;
     shown.erase();
-    Ok(report(&result, &run.options))
+    Ok(result)
 }
 
 /// A report must not replace what the run was read from.
@@ -204,6 +248,8 @@ fn calibrate() -> Outcome {
         observer: None,
         forewarn: None,
         usage: USAGE,
+        others: None,
+        agree: None,
     };
     let result = session::run(&plan, choices)?;
     let clock = &result.clock;

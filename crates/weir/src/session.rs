@@ -6,7 +6,7 @@ use std::time::Duration;
 use weir_doors::Refusal;
 use weir_doors::run::LACKS;
 use weir_run::Family;
-use weir_run::execute::{self, LiveView, RunControl};
+use weir_run::execute::{self, LiveView, Others, RunControl};
 use weir_schema::{Failure, Plan, RunResult};
 use weir_sys::clock::{Clock, Detection};
 
@@ -28,6 +28,10 @@ pub(crate) struct Choices<'a> {
     pub(crate) forewarn: Option<&'a mut Forewarn<'a>>,
     /// The code of plans that are refused.
     pub(crate) usage: u8,
+    /// Other ranks that carry the same plan out.
+    pub(crate) others: Option<Others<'a>>,
+    /// Tells the other ranks whether this one can run; an error where one cannot.
+    pub(crate) agree: Option<&'a dyn Fn(Result<(), Refusal>) -> Result<(), Refusal>>,
 }
 
 /// Carries a plan out.
@@ -56,8 +60,13 @@ pub(crate) fn run(plan: &Plan, choices: Choices<'_>) -> Result<RunResult, Refusa
             .observer
             .map(|shown| -> &mut dyn FnMut(&LiveView) { shown }),
         calibrate: true,
+        others: choices.others,
     };
-    refuse_what_cannot_run(plan, &control, choices.forewarn, choices.usage)?;
+    let fit = refuse_what_cannot_run(plan, &control, choices.forewarn, choices.usage);
+    match choices.agree {
+        Some(agree) => agree(fit)?,
+        None => fit?,
+    }
     Ok(execute::execute(plan, control))
 }
 

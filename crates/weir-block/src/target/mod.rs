@@ -14,5 +14,5 @@ pub(crate) use facts::{devices, disks, facts_of, spoilers};
 pub(crate) use layout::{Layout, lay_out, may_create, needs_write_access};
 pub(crate) use names::{Named, names};
 pub(crate) use open::{open_all, warm};
-pub(crate) use region::{Ground, Wish, place};
+pub(crate) use region::{Ground, Misplaced, Wish, part_of, place};
 pub(crate) use sites::{Kind, Part, Site, Sites, look, no_sites, survey, writes};

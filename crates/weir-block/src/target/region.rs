@@ -4,7 +4,7 @@
 //! there is none. Pure arithmetic. Not here: how the target's length was found.
 
 use weir_run::block::Extent;
-use weir_schema::{Region, Size};
+use weir_schema::{Part, Region, Size};
 use weir_units::Bytes;
 
 /// The size of a character device, which has none of its own.
@@ -134,6 +134,29 @@ pub(crate) fn place(wish: &Wish<'_>, ground: Ground) -> Result<Extent, Misplaced
     Ok(Extent { start, length })
 }
 
+/// One of equal parts of a region, each a whole number of blocks; the last has what remains.
+pub(crate) fn part_of(region: Extent, part: Part, block: u64) -> Result<Extent, Misplaced> {
+    let block = block.max(1);
+    let (number, of) = (u64::from(part.number), u64::from(part.of.max(1)));
+    let length = region.length / of / block * block;
+    if length == 0 {
+        return Err(Misplaced::TooSmall {
+            start: region.start,
+            length: region.length / of,
+            block,
+        });
+    }
+    let before = length * number;
+    Ok(Extent {
+        start: region.start + before,
+        length: if number + 1 == of {
+            region.length - before
+        } else {
+            length
+        },
+    })
+}
+
 /// The size of the whole target, as far as it has one.
 fn whole(wish: &Wish<'_>, ground: Ground, asked: Option<u64>) -> Option<u64> {
     match (ground, wish.file_size) {
@@ -227,6 +250,24 @@ mod tests {
         length,
         grows: true,
     };
+
+    #[test]
+    fn parts_lie_side_by_side_and_make_up_the_whole() {
+        let whole = Extent {
+            start: MIB,
+            length: 10 * 4096 + 100,
+        };
+        let part = |number| part_of(whole, Part { number, of: 3 }, 4096).unwrap();
+        let mut at = whole.start;
+        for number in 0..3 {
+            assert_eq!(part(number).start, at);
+            at += part(number).length;
+        }
+        assert_eq!(at, whole.start + whole.length);
+        assert_eq!(part(0).length, 3 * 4096);
+        let eleven = Part { number: 0, of: 11 };
+        assert!(part_of(whole, eleven, 4096).is_err());
+    }
 
     #[test]
     fn without_a_size_the_rest_of_the_target_is_used() {

@@ -17,7 +17,7 @@ use weir_sys::Tree;
 use weir_sys::device::block_facts;
 use weir_sys::mounts::DevId;
 
-use super::{Ground, Named, Wish, names, place};
+use super::{Ground, Misplaced, Named, Wish, names, part_of, place};
 use crate::memory::smallest_block;
 
 /// What a path names.
@@ -293,8 +293,14 @@ impl Sites {
             Some(Kind::Block) => Ground::Device { size: length },
             Some(Kind::Character) => Ground::Endless,
         };
-        let extent = place(wish, ground)
-            .map_err(|why| site.failure(why.cause(), Some(libc::EINVAL), &why.to_string()))?;
+        let misplaced =
+            |why: Misplaced| site.failure(why.cause(), Some(libc::EINVAL), &why.to_string());
+        let extent = place(wish, ground).map_err(misplaced)?;
+        let part = wish
+            .region
+            .part
+            .map(|part| part_of(extent, part, wish.block));
+        let part = part.unwrap_or(Ok(extent)).map_err(misplaced)?;
         // A file that has to be made or made longer gets the size that files shall have.
         let size = wish
             .file_size
@@ -326,7 +332,7 @@ impl Sites {
                 self.remarks.push(remark);
             }
         }
-        Ok(extent)
+        Ok(part)
     }
 }
 

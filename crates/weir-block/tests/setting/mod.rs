@@ -222,6 +222,7 @@ fn controlled<T>(directory: &Path, act: impl FnOnce(RunControl<'_>) -> T) -> (T,
         announce: &announce,
         observer: None,
         calibrate: false,
+        others: None,
     });
     (done, said.into_inner().unwrap())
 }

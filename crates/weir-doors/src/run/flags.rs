@@ -1,5 +1,6 @@
 //! The flags of `weir run`.
 
+use super::ranks::PerRank;
 use crate::flags::Flag;
 
 const PLAN: &str = "What is run";
@@ -32,6 +33,25 @@ pub const FLAGS: &[Flag] = &[
     )
     .repeats(),
     Flag::switch("readonly", PLAN, "Refuse everything that writes or trims"),
+    Flag::with_value(
+        "ranks",
+        "N",
+        PLAN,
+        "Run the plan on N processes of this machine, and report them as one",
+    )
+    .long("Under mpirun or srun the launcher says how many."),
+    Flag::with_value(
+        "per-rank",
+        "HOW",
+        PLAN,
+        "What each of several ranks does with the plan's targets",
+    )
+    .choices(PerRank::WORDS)
+    .default("own")
+    .long(
+        "own: files of its own, `.<rank>` is appended, devices are everybody's; split: an equal \
+         part of each region; shared: the same regions.",
+    ),
     Flag::switch("show-plan", PLAN, "Print the plan as JSON and run nothing")
         .long("The output can be stored and run: `weir run plan.json`."),
     Flag::with_value(

@@ -5,6 +5,7 @@
 
 mod flags;
 mod plan;
+mod ranks;
 #[cfg(test)]
 mod tests;
 
@@ -16,12 +17,16 @@ use weir_units::Percent;
 
 pub use flags::FLAGS;
 pub use plan::{LACKS, USAGE, exit_code};
+pub use ranks::PerRank;
 
 use crate::flags::{command, nearest};
 use crate::refusal::Refusal;
 
 /// The end of the help text: examples, exit codes.
 pub const HELP: &str = include_str!("help.md");
+
+/// Processes of one machine that talk to each other.
+const MOST_RANKS: u32 = 1024;
 
 /// What the words ask for.
 #[derive(Clone, Debug)]
@@ -41,6 +46,10 @@ pub struct Run {
     pub input: Input,
     /// Print the plan instead of running it.
     pub show_plan: bool,
+    /// Processes on this machine, where the command line says how many.
+    pub ranks: Option<u32>,
+    /// What ranks do with the targets.
+    pub per_rank: PerRank,
     /// How it is shown.
     pub options: Options,
 }
@@ -155,6 +164,8 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     Ok(Action::Run(Box::new(Run {
         input: input(&matches, words)?,
         show_plan,
+        ranks: one(&matches, "ranks").map(ranks).transpose()?,
+        per_rank: PerRank::of(one(&matches, "per-rank")),
         options,
     })))
 }
@@ -321,6 +332,15 @@ fn percentiles(list: &str) -> Result<Vec<Percent>, Refusal> {
             })
     };
     list.split(',').map(read).collect()
+}
+
+fn ranks(text: &str) -> Result<u32, Refusal> {
+    let known = text.parse().ok().filter(|n| (1..=MOST_RANKS).contains(n));
+    known.ok_or_else(|| {
+        usage(&format!(
+            "--ranks {text}: expected a number from 1 to {MOST_RANKS}"
+        ))
+    })
 }
 
 fn width(text: &str) -> Result<u16, Refusal> {

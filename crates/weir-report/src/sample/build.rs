@@ -364,6 +364,7 @@ pub(crate) fn run(shapes: &[Shape]) -> RunResult {
             rates: rates(&jobs),
             jobs,
         }],
+        ranks: Vec::new(),
         warnings: Vec::new(),
         disks: Vec::new(),
         clock: ClockFacts {

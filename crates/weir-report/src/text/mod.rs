@@ -11,6 +11,7 @@ mod group;
 mod header;
 mod job;
 mod latency;
+mod ranks;
 mod spark;
 mod sweep;
 mod table;
@@ -50,6 +51,7 @@ pub fn text(result: &RunResult, style: &Style) -> String {
     } else {
         report.in_full(&entries);
     }
+    report.ranks();
     report.foot(&entries);
     report.paper.finish()
 }

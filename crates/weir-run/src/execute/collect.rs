@@ -131,6 +131,7 @@ pub(super) fn so_far(
         complete: false,
         ended_by: None,
         groups,
+        ranks: Vec::new(),
         warnings: Vec::new(),
         disks: disks.since(),
         clock: clock_facts(control.clock_facts.clone(), &run.timeline),

@@ -21,6 +21,7 @@ mod mark;
 mod minimum;
 mod observe;
 mod order;
+mod others;
 mod record;
 mod running;
 mod sampler;
@@ -51,6 +52,8 @@ pub(crate) use collect::last_done;
 use disks::Disks;
 pub use observe::{LiveCount, LiveEnd, LiveJob, LiveState, LiveView};
 use order::Order;
+use others::Meetings;
+pub use others::{Makes, Others};
 use running::{Ended, RunningJob};
 use team::Teams;
 pub(crate) use thread::Event;
@@ -104,6 +107,8 @@ pub struct RunControl<'a> {
     pub observer: Option<&'a mut dyn FnMut(&LiveView<'_>)>,
     /// Measure the loop's own cost before the run.
     pub calibrate: bool,
+    /// Other ranks that carry the same plan out.
+    pub others: Option<Others<'a>>,
 }
 
 /// A job with its numbers over the whole run.
@@ -182,11 +187,16 @@ pub fn execute(plan: &Plan, mut control: RunControl<'_>) -> RunResult {
     let before = warn::MachineBefore::read(&Tree::real());
     let mut disks = Disks::default();
     let mut observer = control.observer.take();
-    while run.step(&control, &mut disks) {
+    let mut meetings = Meetings::new(plan, control.others);
+    while run.step(&control, &mut disks, &mut meetings) {
         if let Some(observer) = &mut observer {
             run.observe(plan, &control, &disks, *observer);
         }
     }
+    if let Some(broken) = &meetings.broken {
+        (control.announce)(&format!("error: the ranks came apart: {broken}"));
+    }
+    meetings.finish();
     collect::result(run, plan, control, instrument, &before, &disks)
 }
 
@@ -242,8 +252,13 @@ impl<'a> Run<'a> {
 
     /// One round: starts what may start, waits for the next thing to happen, handles it. False
     /// when the run is over.
-    fn step(&mut self, control: &RunControl<'_>, disks: &mut Disks) -> bool {
-        self.start_due(control, disks);
+    fn step(
+        &mut self,
+        control: &RunControl<'_>,
+        disks: &mut Disks,
+        meetings: &mut Meetings<'_>,
+    ) -> bool {
+        self.start_due(control, disks, meetings);
         if self.running.is_empty() && (self.cancelled || self.order.is_done()) {
             return false;
         }
@@ -253,19 +268,38 @@ impl<'a> Run<'a> {
     }
 
     /// Starts every job that waits for nothing any more.
-    fn start_due(&mut self, control: &RunControl<'_>, disks: &mut Disks) {
+    fn start_due(
+        &mut self,
+        control: &RunControl<'_>,
+        disks: &mut Disks,
+        meetings: &mut Meetings<'_>,
+    ) {
         if self.cancelled {
             return;
         }
         let since = self.timeline.since(self.origin, control.clock.now());
         let due = self.order.due(since);
         let first = self.running.len();
+        let meets = meetings.are_for(&due);
+        if meets {
+            meetings.before_making();
+        }
         for index in due {
             if !self.cancelled {
                 self.start(self.entries[index], control, disks);
             }
         }
-        self.await_batch(first, control);
+        if meets {
+            meetings.after_making();
+        }
+        self.await_ready(first, control);
+        if meets {
+            meetings.meet();
+        }
+        if meetings.broken.is_some() {
+            self.cancel(control);
+        }
+        self.release(first, control);
     }
 
     fn start(&mut self, entry: Entry<'_>, control: &RunControl<'_>, disks: &mut Disks) {
@@ -303,9 +337,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Waits until every worker of the batch is ready (or failed to become so) and releases them
-    /// all at one instant.
-    fn await_batch(&mut self, first: usize, control: &RunControl<'_>) {
+    /// Waits until every worker of the batch is ready, or failed to become so.
+    fn await_ready(&mut self, first: usize, control: &RunControl<'_>) {
         while self.running[first..]
             .iter()
             .any(RunningJob::is_getting_ready)
@@ -316,6 +349,10 @@ impl<'a> Run<'a> {
                 break;
             }
         }
+    }
+
+    /// Releases the workers of the batch, all at one instant.
+    fn release(&mut self, first: usize, control: &RunControl<'_>) {
         let release = control.clock.now();
         let since = self.timeline.since(self.origin, release);
         let unix_ms = self.started_unix_ns.saturating_add(since.0) / 1_000_000;

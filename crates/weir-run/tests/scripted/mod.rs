@@ -338,6 +338,7 @@ impl Stage<'_> {
                 announce: &|_| (),
                 observer: Some(&mut observer),
                 calibrate: false,
+                others: None,
             },
         )
     }

@@ -171,6 +171,7 @@ pub(super) fn envelope(plan: &Plan) -> RunResult {
             jobs: jobs.collect(),
             rates: Vec::new(),
         }],
+        ranks: Vec::new(),
         warnings: Vec::new(),
         disks: Vec::new(),
         clock: surroundings::clock_facts(clock),

@@ -85,6 +85,7 @@ pub(super) fn result(text: &str, times_ns: &[&[u64]]) -> (RunResult, Options) {
             jobs: vec![job],
             rates: Vec::new(),
         }],
+        ranks: Vec::new(),
         warnings: Vec::new(),
         disks: Vec::new(),
         clock: ClockFacts {

@@ -220,6 +220,7 @@ pub(crate) fn result(groups: Vec<Vec<(Job, Vec<WorkerResult>)>>) -> RunResult {
         complete: true,
         ended_by: None,
         groups: done,
+        ranks: Vec::new(),
         warnings: Vec::new(),
         disks: Vec::new(),
         clock: ClockFacts::default(),

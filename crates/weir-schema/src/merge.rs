@@ -1,0 +1,420 @@
+//! The results of several ranks as one: what was counted is added, histograms merge exactly,
+//! spans become the longest that holds all.
+//!
+//! In: the results of the same plan on two sets of ranks, the lower ranks first. Out: one
+//! result, as large as either: worker k of a job stands for worker k on every rank. Each rank
+//! keeps one short line in [`RunResult::ranks`]. Not here: how results travel.
+
+use weir_stats::SeriesError;
+use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
+
+use crate::result::{
+    CpuUse, DepthUse, GroupResult, JobResult, KindResult, Moments, Rates, RunResult, Span, State,
+    WorkerResult,
+};
+use crate::world::RankSummary;
+
+/// Why two results cannot be one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MergeError {
+    /// They come from different plans.
+    #[error("the ranks ran different plans: {0}")]
+    OtherPlan(String),
+    /// Their histograms or series have another form.
+    #[error("{0}")]
+    OtherForm(String),
+}
+
+impl From<SeriesError> for MergeError {
+    fn from(error: SeriesError) -> Self {
+        Self::OtherForm(error.to_string())
+    }
+}
+
+impl RunResult {
+    /// Takes the result of further ranks in.
+    ///
+    /// # Errors
+    /// Plans, histograms or series that differ in form.
+    pub fn merge(&mut self, other: Self) -> Result<(), MergeError> {
+        same_length("groups", &self.groups, &other.groups)?;
+        for (mine, theirs) in self.groups.iter_mut().zip(other.groups) {
+            mine.merge(theirs)?;
+        }
+        self.duration_ns = self.duration_ns.max(other.duration_ns);
+        self.complete &= other.complete;
+        self.ended_by = self.ended_by.or(other.ended_by);
+        for warning in other.warnings {
+            let known = |w: &crate::Warning| w.id == warning.id && w.job == warning.job;
+            if !self.warnings.iter().any(known) {
+                self.warnings.push(warning);
+            }
+        }
+        self.ranks.extend(other.ranks);
+        Ok(())
+    }
+}
+
+fn same_length<T>(what: &str, mine: &[T], theirs: &[T]) -> Result<(), MergeError> {
+    if mine.len() == theirs.len() {
+        return Ok(());
+    }
+    let text = format!("{} {what} and {}", mine.len(), theirs.len());
+    Err(MergeError::OtherPlan(text))
+}
+
+impl GroupResult {
+    fn merge(&mut self, other: Self) -> Result<(), MergeError> {
+        same_length("jobs", &self.jobs, &other.jobs)?;
+        for (mine, theirs) in self.jobs.iter_mut().zip(other.jobs) {
+            mine.merge(theirs)?;
+        }
+        for theirs in other.rates {
+            match self.rates.iter_mut().find(|r| r.kind == theirs.kind) {
+                Some(mine) => {
+                    mine.operations += theirs.operations;
+                    mine.bytes = Bytes(mine.bytes.0 + theirs.bytes.0);
+                }
+                None => self.rates.push(theirs),
+            }
+        }
+        self.rates.sort_by_key(|r| r.kind);
+        let spans = self.jobs.iter().filter_map(|j| j.span);
+        let time = spans.reduce(hull).map(Span::length);
+        for rates in &mut self.rates {
+            rates.renew(time);
+        }
+        Ok(())
+    }
+}
+
+impl Rates {
+    /// Rates of what is counted over another time. What was done while all members ran is not
+    /// known across ranks.
+    fn renew(&mut self, time: Option<Nanos>) {
+        let time = time.unwrap_or(Nanos::ZERO);
+        self.ops_per_s = Iops::of(self.operations, time).unwrap_or(self.ops_per_s);
+        self.bytes_per_s = BytesPerSec::of(self.bytes, time).unwrap_or(self.bytes_per_s);
+        self.overlap_ops_per_s = None;
+        self.overlap_bytes_per_s = None;
+    }
+}
+
+/// The shortest span that holds both.
+fn hull(a: Span, b: Span) -> Span {
+    Span {
+        start_ns: a.start_ns.min(b.start_ns),
+        end_ns: a.end_ns.max(b.end_ns),
+    }
+}
+
+fn hull_of(a: Option<Span>, b: Option<Span>) -> Option<Span> {
+    a.into_iter().chain(b).reduce(hull)
+}
+
+/// The state that says more about why a job is not complete.
+fn worse(a: State, b: State) -> State {
+    const TELLING: [State; 5] = [
+        State::Hung,
+        State::Failed,
+        State::Stopped,
+        State::Running,
+        State::NotStarted,
+    ];
+    let found = TELLING.into_iter().find(|s| *s == a || *s == b);
+    found.unwrap_or(State::Done)
+}
+
+impl JobResult {
+    fn merge(&mut self, other: Self) -> Result<(), MergeError> {
+        if self.name != other.name {
+            let text = format!("jobs `{}` and `{}`", self.name, other.name);
+            return Err(MergeError::OtherPlan(text));
+        }
+        self.state = worse(self.state, other.state);
+        self.span = hull_of(self.span, other.span);
+        self.failure = self.failure.take().or(other.failure);
+        // An interval that was found on one rank says nothing about all.
+        self.confidence.clear();
+        self.logs.extend(other.logs);
+        // A rank on which the job never ran has no workers.
+        let mut theirs = other.workers.into_iter();
+        for (mine, theirs) in self.workers.iter_mut().zip(&mut theirs) {
+            mine.merge(theirs)?;
+        }
+        self.workers.extend(theirs);
+        Ok(())
+    }
+}
+
+impl WorkerResult {
+    fn merge(&mut self, other: Self) -> Result<(), MergeError> {
+        self.span = hull_of(self.span, other.span);
+        self.setup_ns = self.setup_ns.max(other.setup_ns);
+        self.state = worse(self.state, other.state);
+        self.failure = self.failure.take().or(other.failure);
+        for theirs in other.kinds {
+            match self.kinds.iter_mut().find(|k| k.kind == theirs.kind) {
+                Some(mine) => mine.merge(theirs)?,
+                None => self.kinds.push(theirs),
+            }
+        }
+        self.kinds.sort_by_key(|k| k.kind);
+        self.cpu.add(&other.cpu);
+        self.depth.add(&other.depth);
+        self.prepare_ns = sum(self.prepare_ns, other.prepare_ns, Nanos::saturating_add);
+        self.late_issues = sum(self.late_issues, other.late_issues, u64::saturating_add);
+        self.mismatches.extend(other.mismatches);
+        self.told.extend(other.told);
+        // They stand for one thread of one rank.
+        self.thread_id = None;
+        self.steadiness = None;
+        self.depth_found = None;
+        Ok(())
+    }
+}
+
+/// The sum of what is known.
+fn sum<T>(a: Option<T>, b: Option<T>, add: impl Fn(T, T) -> T) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(add(a, b)),
+        (a, b) => a.or(b),
+    }
+}
+
+impl KindResult {
+    fn merge(&mut self, other: Self) -> Result<(), MergeError> {
+        self.issued += other.issued;
+        self.operations += other.operations;
+        self.bytes = Bytes(self.bytes.0 + other.bytes.0);
+        self.short += other.short;
+        self.dropped += other.dropped;
+        self.lost += other.lost;
+        for (errno, count) in other.errors {
+            *self.errors.entry(errno).or_default() += count;
+        }
+        self.runtime_ns = self.runtime_ns.max(other.runtime_ns);
+        for theirs in other.stages {
+            match self.stages.iter_mut().find(|s| s.stage == theirs.stage) {
+                Some(mine) => {
+                    let merged = mine.histogram.merge(&theirs.histogram);
+                    merged.map_err(|e| MergeError::OtherForm(e.to_string()))?;
+                }
+                None => self.stages.push(theirs),
+            }
+        }
+        if self.series.is_empty() {
+            self.series = other.series;
+        } else if !other.series.is_empty() {
+            self.series.add(&other.series)?;
+        }
+        self.bandwidth_samples = sum(
+            self.bandwidth_samples,
+            other.bandwidth_samples,
+            Moments::pooled,
+        );
+        self.iops_samples = sum(self.iops_samples, other.iops_samples, Moments::pooled);
+        Ok(())
+    }
+}
+
+impl Moments {
+    /// The moments of both sets of samples taken together (Chan, Golub and `LeVeque`, 1979).
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "counts of samples are far below 2^52"
+    )]
+    fn pooled(a: Self, b: Self) -> Self {
+        if a.count == 0 || b.count == 0 {
+            return if a.count == 0 { b } else { a };
+        }
+        let (n, m) = (a.count as f64, b.count as f64);
+        let distance = b.mean - a.mean;
+        let squares = a.deviation.powi(2) * (n - 1.0)
+            + b.deviation.powi(2) * (m - 1.0)
+            + distance.powi(2) * n * m / (n + m);
+        Self {
+            count: a.count + b.count,
+            min: a.min.min(b.min),
+            max: a.max.max(b.max),
+            mean: a.mean + distance * m / (n + m),
+            deviation: (squares / (n + m - 1.0)).sqrt(),
+        }
+    }
+}
+
+impl CpuUse {
+    fn add(&mut self, other: &Self) {
+        self.user_ns = self.user_ns.saturating_add(other.user_ns);
+        self.system_ns = self.system_ns.saturating_add(other.system_ns);
+        self.voluntary_switches += other.voluntary_switches;
+        self.involuntary_switches += other.involuntary_switches;
+        self.minor_faults += other.minor_faults;
+        self.major_faults += other.major_faults;
+        self.run_delay_ns = sum(self.run_delay_ns, other.run_delay_ns, Nanos::saturating_add);
+    }
+}
+
+impl DepthUse {
+    fn add(&mut self, other: &Self) {
+        let tables = [
+            (&mut self.in_flight, &other.in_flight),
+            (&mut self.submitted, &other.submitted),
+            (&mut self.completed, &other.completed),
+        ];
+        for (mine, theirs) in tables {
+            for (mine, theirs) in mine.iter_mut().zip(theirs) {
+                *mine += theirs;
+            }
+        }
+        self.mean_in_flight = sum(self.mean_in_flight, other.mean_in_flight, |a, b| a + b);
+    }
+}
+
+impl RankSummary {
+    /// The short line of a rank's own result.
+    pub fn of(rank: u32, result: &RunResult) -> Self {
+        let kinds = || {
+            let workers = result.jobs().flat_map(|j| &j.workers);
+            workers.flat_map(|w| &w.kinds)
+        };
+        let spans = result.jobs().filter_map(|j| j.span);
+        Self {
+            rank,
+            hostname: result.host.hostname.clone(),
+            operations: kinds().map(|k| k.operations).sum(),
+            bytes: Bytes(kinds().map(|k| k.bytes.0).sum()),
+            span: spans.reduce(hull),
+            failed_jobs: result.failed_jobs() as u64,
+            complete: result.complete,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use weir_stats::{Histogram, Series};
+
+    use super::*;
+    use crate::result::{Stage, StageHistogram};
+    use crate::workload::Kind;
+
+    /// A worker that read 4 KiB in each of these times.
+    fn worker(times: &[u64], start: u64) -> WorkerResult {
+        let mut histogram = Histogram::new();
+        times.iter().for_each(|t| histogram.record(*t));
+        let operations = times.len() as u64;
+        let mut series = Series::new(Nanos(100));
+        series.push(operations, Bytes(operations * 4096)).unwrap();
+        let end = start + times.iter().sum::<u64>();
+        WorkerResult {
+            span: Some(Span {
+                start_ns: Nanos(start),
+                end_ns: Nanos(end),
+            }),
+            state: State::Done,
+            kinds: vec![KindResult {
+                kind: Kind::Read,
+                issued: operations,
+                operations,
+                bytes: Bytes(operations * 4096),
+                short: 0,
+                dropped: 0,
+                lost: 0,
+                errors: BTreeMap::from([(5, 1)]),
+                runtime_ns: Nanos(end - start),
+                stages: vec![StageHistogram {
+                    stage: Stage::Lat,
+                    histogram,
+                }],
+                series,
+                bandwidth_samples: None,
+                iops_samples: None,
+            }],
+            ..WorkerResult::default()
+        }
+    }
+
+    fn job(name: &str, times: &[u64], start: u64) -> JobResult {
+        let worker = worker(times, start);
+        JobResult {
+            name: name.to_owned(),
+            state: State::Done,
+            span: worker.span,
+            failure: None,
+            workers: vec![worker],
+            confidence: Vec::new(),
+            logs: Vec::new(),
+            exchange: None,
+        }
+    }
+
+    #[test]
+    fn a_job_on_two_ranks_is_what_one_histogram_would_have_seen() {
+        let (few, many) = ([100, 2000, 30], [7, 7_000_000, 100, 40]);
+        let mut merged = job("a", &few, 10);
+        merged.merge(job("a", &many, 0)).unwrap();
+        let all: Vec<u64> = few.into_iter().chain(many).collect();
+        let expected = worker(&all, 0);
+        let (kind, of_all) = (&merged.workers[0].kinds[0], &expected.kinds[0]);
+        assert_eq!(kind.stage(Stage::Lat), of_all.stage(Stage::Lat));
+        assert_eq!((kind.operations, kind.bytes), (7, Bytes(7 * 4096)));
+        assert_eq!(kind.errors, BTreeMap::from([(5, 2)]));
+        assert_eq!(kind.series, of_all.series);
+        let whole = Span {
+            start_ns: Nanos(0),
+            end_ns: Nanos(7_000_147),
+        };
+        assert_eq!(merged.span, Some(whole));
+    }
+
+    #[test]
+    fn results_of_other_plans_are_refused() {
+        let error = job("a", &[1], 0).merge(job("b", &[1], 0)).unwrap_err();
+        assert!(matches!(error, MergeError::OtherPlan(_)), "{error}");
+        let one = GroupResult {
+            jobs: vec![job("a", &[1], 0)],
+            rates: Vec::new(),
+        };
+        let error = GroupResult::default().merge(one).unwrap_err();
+        assert!(error.to_string().contains("0 jobs and 1"), "{error}");
+    }
+
+    #[test]
+    fn a_job_that_failed_on_one_rank_has_failed() {
+        let mut merged = job("a", &[1], 0);
+        let mut failed = job("a", &[], 0);
+        failed.state = State::Failed;
+        failed.workers.clear();
+        merged.merge(failed).unwrap();
+        assert_eq!((merged.state, merged.workers.len()), (State::Failed, 1));
+        let mut nothing = job("a", &[], 0);
+        nothing.workers.clear();
+        nothing.merge(job("a", &[1, 2], 0)).unwrap();
+        assert_eq!(nothing.workers[0].kinds[0].operations, 2);
+    }
+
+    #[test]
+    fn pooled_moments_are_those_of_all_samples() {
+        let of = |samples: &[f64]| {
+            let mut moments = weir_stats::Moments::default();
+            samples.iter().for_each(|s| moments.push(*s));
+            Moments {
+                count: samples.len() as u64,
+                min: samples.iter().copied().fold(f64::INFINITY, f64::min),
+                max: samples.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+                mean: samples.iter().sum::<f64>() / samples.len() as f64,
+                deviation: moments.deviation().unwrap_or_default(),
+            }
+        };
+        let (a, b) = ([1.0, 5.0, 4.5], [100.0, 90.0, 95.5, 97.0]);
+        let pooled = Moments::pooled(of(&a), of(&b));
+        let whole = of(&[a.as_slice(), b.as_slice()].concat());
+        assert!((pooled.mean - whole.mean).abs() < 1e-9);
+        assert!((pooled.deviation - whole.deviation).abs() < 1e-9);
+        assert_eq!((pooled.count, pooled.max), (7, 100.0));
+        assert_eq!(Moments::pooled(Moments::default(), of(&a)), of(&a));
+    }
+}
