@@ -178,6 +178,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .duration(MILLISECONDS, |d, t| d.recording.iops_sample_ns = Some(t)),
     option("unified_rw_reporting", "Reads, writes and trims are one kind in the report")
         .of(Category::Report)
+        .long("With `both` fio's reports show them apart and together; weir's own shows them apart.")
         .default("none")
         .words(
             &[
