@@ -229,3 +229,97 @@ impl AsFd for Inlet {
         self.stream.as_fd()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// An inlet and the raw end that feeds it.
+    fn pair() -> (UnixStream, Inlet) {
+        let (raw, stream) = UnixStream::pair().unwrap();
+        stream.set_nonblocking(true).unwrap();
+        let inlet = Inlet {
+            stream,
+            from: None,
+            come: Vec::new(),
+        };
+        (raw, inlet)
+    }
+
+    fn framed(bytes: &[u8]) -> Vec<u8> {
+        [&(bytes.len() as u64).to_le_bytes(), bytes].concat()
+    }
+
+    #[test]
+    fn a_message_that_comes_byte_by_byte_is_whole_in_the_end() {
+        let (mut raw, mut inlet) = pair();
+        let sent = [framed(b"one"), framed(b""), framed(b"three")].concat();
+        let mut taken = Vec::new();
+        for byte in sent {
+            raw.write_all(&[byte]).unwrap();
+            match inlet.take() {
+                Taken::Early => {}
+                Taken::Message(bytes) => taken.push(bytes),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(taken, [&b"one"[..], b"", b"three"]);
+        drop(raw);
+        assert_eq!(inlet.take(), Taken::Ended);
+    }
+
+    #[test]
+    fn an_end_within_a_length_or_a_message_is_told() {
+        for cut in [1, 7, 8, 10] {
+            let (mut raw, mut inlet) = pair();
+            raw.write_all(&framed(b"torn")[..cut]).unwrap();
+            drop(raw);
+            assert_eq!(inlet.take(), Taken::Torn, "after {cut} bytes");
+        }
+    }
+
+    #[test]
+    fn a_length_that_lies_takes_no_memory() {
+        let (mut raw, mut inlet) = pair();
+        raw.write_all(&u64::MAX.to_le_bytes()).unwrap();
+        raw.write_all(b"and little more").unwrap();
+        assert_eq!(inlet.take(), Taken::Early);
+        assert!(inlet.come.capacity() <= 2 * PIECE + 64);
+    }
+
+    #[test]
+    fn a_stranger_tells_its_rank_or_goes() {
+        let (mut raw, mut inlet) = pair();
+        raw.write_all(&[7, 0]).unwrap();
+        assert!(inlet.introduce());
+        assert_eq!(inlet.from, None);
+        raw.write_all(&[0, 0]).unwrap();
+        raw.write_all(&framed(b"hello")).unwrap();
+        assert!(inlet.introduce());
+        assert_eq!(inlet.from, Some(7));
+        assert_eq!(inlet.take(), Taken::Message(b"hello".to_vec()));
+        let (raw, mut silent) = pair();
+        drop(raw);
+        assert!(!silent.introduce());
+    }
+
+    #[test]
+    fn a_message_that_nobody_takes_is_late_and_one_without_a_listener_refused() {
+        let world = format!("weir-test-{}", std::process::id());
+        let listener = listen(&world, 1, 2).unwrap();
+        assert!(is_listener(&listener, &world, 1));
+        assert!(!is_listener(&listener, &world, 0));
+        let outlet = Outlet::connect(&world, 0, 1).unwrap();
+        let soon = Instant::now() + Duration::from_millis(20);
+        let late = outlet.send(&vec![0; 8 * PIECE], soon).unwrap_err();
+        assert_eq!(late.kind(), io::ErrorKind::TimedOut);
+        assert!(!outlet.is_closed());
+        drop(listener);
+        assert!(outlet.is_closed());
+        let refused = Outlet::connect(&world, 0, 1).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+    }
+}

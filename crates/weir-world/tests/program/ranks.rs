@@ -193,6 +193,20 @@ fn typed<A: Abi>(mpi: &Mpi<A>) -> Result<String, WorldError> {
     let short = mpi.alltoallv(&mine[..1], &layout, &mut all, &layout);
     assert!(short.is_err());
 
+    // The pages of zeros are never touched: it is refused before it is copied.
+    let long = vec![0; 1 << 31];
+    let refused = World::send(mpi, 0, &long, Instant::now()).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "a message of 2147483648 bytes to rank 0 is too long"
+    );
+    let refused = mpi.send(right, &long, tag).unwrap_err();
+    assert!(
+        refused
+            .to_string()
+            .contains("2147483648 bytes is more than")
+    );
+
     pass_on(mpi)?;
     let refused = mpi.peer(size).unwrap_err().to_string();
     Ok(format!("{size} ranks around the ring; {refused}"))
