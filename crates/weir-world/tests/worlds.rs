@@ -10,7 +10,9 @@ mod launch;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use launch::{MPICH, OPEN_MPI, RANKS, families, has, ranks, run, scratch, skip, under};
+use launch::{
+    MPICH, OPEN_MPI, RANKS, families, has, is_here, ranks, run, scratch, skip, under, watched,
+};
 
 /// What rank 0 says when all took part.
 fn all(size: u32) -> String {
@@ -51,6 +53,21 @@ fn the_typed_calls_move_the_bytes_of_both_families() {
             assert_eq!(said.good(), expected, "{mpi:?}");
         }
     }
+}
+
+#[test]
+fn the_typed_calls_touch_no_memory_but_their_buffers() {
+    let test = "the_typed_calls_touch_no_memory_but_their_buffers";
+    // Open MPI's own start-up is not clean under valgrind.
+    if !is_here(MPICH, test) {
+        return;
+    }
+    if !has("valgrind") {
+        return skip(test, "no valgrind");
+    }
+    let watcher = ["valgrind", "-q", "--error-exitcode=5"];
+    let said = run(&mut watched(MPICH, 2, &watcher, &["typed"]));
+    assert!(said.good().starts_with("2 ranks around the ring"));
 }
 
 #[test]

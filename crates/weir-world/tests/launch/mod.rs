@@ -116,10 +116,17 @@ pub(crate) fn ranks(words: &[&str]) -> Said {
 
 /// A command to be run under a launcher.
 pub(crate) fn under(mpi: Mpi, ranks: u32, words: &[&str]) -> Command {
+    watched(mpi, ranks, &[], words)
+}
+
+/// The same, with each rank watched by a program.
+pub(crate) fn watched(mpi: Mpi, ranks: u32, watcher: &[&str], words: &[&str]) -> Command {
     let mut command = Command::new(mpi.launcher);
     command
         .args(mpi.flags)
-        .args(["-n", &ranks.to_string(), RANKS, "mpi", "1"])
+        .args(["-n", &ranks.to_string()])
+        .args(watcher)
+        .args([RANKS, "mpi", "1"])
         .args(words)
         // Open MPI asks administrators whether they mean it.
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
