@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use weir_world::mpi::MpiWorld;
 use weir_world::{World, WorldError};
 
 use crate::error::Halt;
@@ -41,6 +42,11 @@ impl<'a> Circle<'a> {
             own: RefCell::default(),
             last: RefCell::new(vec![None; size]),
         }
+    }
+
+    /// The MPI library that the world lives in, if it is one of MPI.
+    pub fn mpi(&self) -> Option<&MpiWorld> {
+        self.world.mpi()
     }
 
     /// This rank.

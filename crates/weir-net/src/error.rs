@@ -5,6 +5,7 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 use weir_world::WorldError;
+use weir_world::mpi::MpiError;
 
 /// Where in the exchanges a rank was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,6 +76,9 @@ pub enum Halt {
     /// What came is not what was to come.
     #[error("{0}")]
     Garbled(String),
+    /// The MPI library failed.
+    #[error(transparent)]
+    Mpi(#[from] MpiError),
     /// The world between the ranks failed.
     #[error(transparent)]
     World(#[from] WorldError),
@@ -92,7 +96,7 @@ impl Halt {
     /// How near to the cause this is: of several ranks' words the lowest counts.
     pub(crate) fn distance(&self) -> u8 {
         match self {
-            Self::Fault { .. } | Self::Io { .. } | Self::Garbled(_) => 0,
+            Self::Fault { .. } | Self::Io { .. } | Self::Garbled(_) | Self::Mpi(_) => 0,
             Self::World(_) => 1,
             Self::Silent { .. } => 2,
             Self::Left { .. } => 3,

@@ -43,4 +43,9 @@ pub trait World {
     /// # Errors
     /// The sender is gone, or took too long.
     fn receive(&self, from: u32, until: Instant) -> Result<Vec<u8>, WorldError>;
+
+    /// The MPI library that it lives in, for transports that measure the library itself.
+    fn mpi(&self) -> Option<&mpi::MpiWorld> {
+        None
+    }
 }

@@ -27,6 +27,7 @@ pub use facts::MpiFacts;
 pub use nonblocking::{Posting, Requests};
 pub use rank::{Emergency, Layout, Mpi, Peer, Tag};
 
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -113,8 +114,8 @@ impl MpiLibrary {
         }
         let (library, facts) = (&self.library, &self.facts);
         let world = match facts.family {
-            Family::OpenMpi => MpiWorld::OpenMpi(Mpi::start(library, facts)?),
-            Family::Mpich => MpiWorld::Mpich(Mpi::start(library, facts)?),
+            Family::OpenMpi => MpiWorld::OpenMpi(Rc::new(Mpi::start(library, facts)?)),
+            Family::Mpich => MpiWorld::Mpich(Rc::new(Mpi::start(library, facts)?)),
         };
         match self.launcher {
             Some(launcher) if launcher.size != world.size() => Err(MpiError::OtherLauncher {
@@ -127,20 +128,20 @@ impl MpiLibrary {
     }
 }
 
-/// This process's rank under MPI, by the library's family.
+/// This process's rank under MPI, by the library's family. MPI ends with the last holder of it.
 #[derive(Debug)]
 pub enum MpiWorld {
     /// Open MPI.
-    OpenMpi(Mpi<OmpiAbi>),
+    OpenMpi(Rc<Mpi<OmpiAbi>>),
     /// MPICH and those compatible with it.
-    Mpich(Mpi<MpichAbi>),
+    Mpich(Rc<Mpi<MpichAbi>>),
 }
 
 impl MpiWorld {
     fn world(&self) -> &dyn World {
         match self {
-            Self::OpenMpi(mpi) => mpi,
-            Self::Mpich(mpi) => mpi,
+            Self::OpenMpi(mpi) => mpi.as_ref(),
+            Self::Mpich(mpi) => mpi.as_ref(),
         }
     }
 
@@ -168,6 +169,10 @@ impl World for MpiWorld {
 
     fn receive(&self, from: u32, until: Instant) -> Result<Vec<u8>, WorldError> {
         self.world().receive(from, until)
+    }
+
+    fn mpi(&self) -> Option<&MpiWorld> {
+        Some(self)
     }
 }
 

@@ -296,13 +296,15 @@ impl<T: Transport> Way<'_, T> {
 
     fn stand_at(&mut self, size: MessageSize, replication: usize) {
         let partners = self.setup.partners[replication];
-        self.at = Some(Spot {
+        let spot = Spot {
             rank: self.setup.circle.rank(),
             exponent: size.exponent,
             replication: u32::try_from(replication).unwrap_or(u32::MAX),
             to: partners.to,
             from: partners.from,
-        });
+        };
+        self.setup.watch.stand_at(spot);
+        self.at = Some(spot);
     }
 }
 

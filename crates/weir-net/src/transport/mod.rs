@@ -5,6 +5,7 @@
 
 mod address;
 mod file;
+mod mpi;
 mod null;
 mod shm;
 mod tcp;
@@ -187,7 +188,14 @@ pub struct TransportInfo {
 
 /// Every transport of this build.
 pub fn transports() -> &'static [TransportInfo] {
-    const ALL: &[TransportInfo] = &[shm::INFO, tcp::INFO, udp::INFO, file::INFO, null::INFO];
+    const ALL: &[TransportInfo] = &[
+        shm::INFO,
+        mpi::INFO,
+        tcp::INFO,
+        udp::INFO,
+        file::INFO,
+        null::INFO,
+    ];
     ALL
 }
 

@@ -1,0 +1,193 @@
+//! MPI, as the launcher brought it: the library's own calls on host buffers.
+//!
+//! One exchange is one call (or three, or a collective one) with nothing around it, compiled for
+//! each family of libraries, so that the figures are the library's. A call that does not come
+//! back cannot be ended from here; then the watch ends the whole world.
+
+use std::rc::Rc;
+
+use weir_schema::{MessageSize, Method, MpiFacts};
+use weir_sys::Availability;
+use weir_world::Launcher;
+use weir_world::mpi::{Abi, Layout, Mpi, MpiLibrary, MpiWorld, Peer, Requests, Tag};
+
+use super::{Facts, PLAIN, Setup, Transport, TransportInfo};
+use crate::buffers::Buffers;
+use crate::error::{Halt, NetError};
+use crate::exchange::{Course, Outcome, drive};
+use crate::watch::Watch;
+
+pub(super) const INFO: TransportInfo = TransportInfo {
+    name: NAME,
+    summary: "host buffers, sent and received by the MPI library of the launcher",
+    methods: &[Method::Sendrecv, Method::Nonblocking, Method::Alltoallv],
+    availability,
+    drive: drive_family,
+    ..PLAIN
+};
+
+const NAME: &str = "mpi";
+
+/// Whether there is a library. It is not started.
+fn availability() -> Availability {
+    let wish = std::env::var(weir_world::mpi::LIBRARY_VARIABLE).ok();
+    match MpiLibrary::open(Launcher::of_this_process(), wish.as_deref()) {
+        Ok(_) => Availability::Ready,
+        Err(error) => Availability::Missing {
+            what: format!("an MPI library: {error}"),
+            remedy: "install openmpi-bin or mpich, or name a library in WEIR_MPI_LIB".to_owned(),
+        },
+    }
+}
+
+/// The loop of the family that the world speaks.
+fn drive_family(
+    course: &Course<'_>,
+    info: &TransportInfo,
+    outcome: &mut Outcome,
+) -> Result<(), NetError> {
+    match course.circle.mpi() {
+        Some(MpiWorld::OpenMpi(_)) => {
+            drive::<Calls<weir_world::mpi::OmpiAbi>>(course, info, outcome)
+        }
+        Some(MpiWorld::Mpich(_)) => {
+            drive::<Calls<weir_world::mpi::MpichAbi>>(course, info, outcome)
+        }
+        None => Err(NetError::Missing {
+            transport: NAME.to_owned(),
+            what: "an MPI launcher around it".to_owned(),
+            remedy: "start it with `mpirun -n N`, or take --comm-type shm".to_owned(),
+        }),
+    }
+}
+
+/// A family's own part of the world.
+trait Family: Abi {
+    fn of(world: &MpiWorld) -> Option<Rc<Mpi<Self>>>
+    where
+        Self: Sized;
+}
+
+impl Family for weir_world::mpi::OmpiAbi {
+    fn of(world: &MpiWorld) -> Option<Rc<Mpi<Self>>> {
+        match world {
+            MpiWorld::OpenMpi(mpi) => Some(Rc::clone(mpi)),
+            MpiWorld::Mpich(_) => None,
+        }
+    }
+}
+
+impl Family for weir_world::mpi::MpichAbi {
+    fn of(world: &MpiWorld) -> Option<Rc<Mpi<Self>>> {
+        match world {
+            MpiWorld::Mpich(mpi) => Some(Rc::clone(mpi)),
+            MpiWorld::OpenMpi(_) => None,
+        }
+    }
+}
+
+/// One rank's calls.
+struct Calls<A: Abi> {
+    mpi: Rc<Mpi<A>>,
+    buffers: Buffers,
+    channels: Vec<Channel>,
+    method: Method,
+    requests: Requests<A>,
+}
+
+/// The ends of a replication.
+struct Channel {
+    to: Peer,
+    from: Peer,
+    tag: Tag,
+    /// For the collective call: this rank's message to one rank alone, and from one.
+    out: Layout,
+    into: Layout,
+}
+
+impl<A: Family> Transport for Calls<A> {
+    fn open(setup: &Setup<'_>) -> Result<Self, Halt> {
+        let world = setup.circle.mpi().and_then(A::of);
+        let mpi = world.ok_or_else(|| Halt::Garbled("not a world of this MPI".to_owned()))?;
+        let emergency = mpi.emergency();
+        setup.watch.at_last(move || emergency.abort(1));
+        Ok(Self {
+            mpi,
+            buffers: Buffers::default(),
+            channels: Vec::new(),
+            method: Method::Sendrecv,
+            requests: Requests::with_capacity(2),
+        })
+    }
+
+    fn prepare(
+        &mut self,
+        size: MessageSize,
+        method: Method,
+        setup: &Setup<'_>,
+    ) -> Result<(), Halt> {
+        self.buffers = Buffers::new(setup.partners.len(), size.bytes())?;
+        self.method = method;
+        let bytes = usize::try_from(size.bytes().0)
+            .map_err(|_| Halt::Garbled("messages beyond the address space".to_owned()))?;
+        let ranks = setup.circle.size();
+        let alone = |rank: u32| {
+            let part = |other| (0, if other == rank { bytes } else { 0 });
+            Layout::new(&(0..ranks).map(part).collect::<Vec<_>>())
+        };
+        let channel = |(number, partners): (usize, &crate::pairing::Partners)| {
+            Ok(Channel {
+                to: self.mpi.peer(partners.to)?,
+                from: self.mpi.peer(partners.from)?,
+                tag: Tag::from(u8::try_from(number).unwrap_or(u8::MAX)),
+                out: alone(partners.to)?,
+                into: alone(partners.from)?,
+            })
+        };
+        let channels = setup.partners.iter().enumerate().map(channel);
+        self.channels = channels.collect::<Result<_, Halt>>()?;
+        Ok(())
+    }
+
+    fn outgoing(&mut self, replication: usize) -> &mut [u8] {
+        self.buffers.outgoing(replication)
+    }
+
+    fn incoming(&mut self, replication: usize) -> &mut [u8] {
+        self.buffers.incoming(replication)
+    }
+
+    fn barrier(&mut self, _setup: &Setup<'_>) -> Result<(), Halt> {
+        Ok(self.mpi.barrier()?)
+    }
+
+    #[inline]
+    fn exchange(&mut self, replication: usize, _watch: &Watch) -> Result<(), Halt> {
+        let channel = &self.channels[replication];
+        let (out, into) = self.buffers.both(replication);
+        let (to, from, tag) = (channel.to, channel.from, channel.tag);
+        match self.method {
+            Method::Sendrecv | Method::Best => self.mpi.sendrecv(to, out, from, into, tag)?,
+            Method::Nonblocking => self.mpi.together(&mut self.requests, |posting| {
+                posting.irecv(from, into, tag)?;
+                posting.isend(to, out, tag)
+            })?,
+            Method::Alltoallv => self.mpi.alltoallv(out, &channel.out, into, &channel.into)?,
+        }
+        Ok(())
+    }
+
+    fn facts(&self) -> Facts {
+        let facts = self.mpi.facts();
+        Facts {
+            mpi: Some(MpiFacts {
+                family: facts.family.to_string(),
+                library: facts.library.clone(),
+                version: facts.version,
+                subversion: facts.subversion,
+                file: facts.file.clone(),
+            }),
+            device: None,
+        }
+    }
+}
