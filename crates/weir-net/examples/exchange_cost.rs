@@ -1,6 +1,8 @@
 //! What an exchange costs: nanoseconds and bytes per second of each message size.
 //!
-//! `exchange_cost [TRANSPORT [RANKS [EXPONENT,... [MILLISECONDS [REPLICATIONS [CPU,...]]]]]]`
+//! `exchange_cost [TRANSPORT [RANKS [EXPONENT,... [MICROSECONDS [REPETITIONS [CPU,...]]]]]]`
+//!
+//! On a busy machine, many short repetitions find moments in which all ranks run.
 //!
 //! Prints, per size, the exponent, the loop length, the time of one exchange on the slowest rank
 //! in its best repetition, and the bytes per second that one rank receives meanwhile.
@@ -24,10 +26,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let exponents = list(words.get(2).map_or("3,12,16,20", String::as_str))?;
     let plan = ExchangeWorkload {
         sizes: exponents.into_iter().map(size).collect(),
-        repetitions: 10,
-        replications: number(&words, 4, 1)?,
+        repetitions: number(&words, 4, 10)?,
+        replications: 1,
         warmup: 100,
-        min_time_ns: Some(Nanos::from_millis(number(&words, 3, 20)?)),
+        min_time_ns: Some(Nanos::from_micros(number(&words, 3, 20_000)?)),
         validation: match transport {
             "null" => Validation::None,
             _ => Validation::Const,

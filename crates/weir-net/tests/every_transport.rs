@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use ranks::{exponents, fault, interrupted_after, run, run_all, workload};
+use weir_run::execute::Signals;
 use weir_schema::{FaultKind, Pairing, Validation};
 use weir_units::Nanos;
 
@@ -185,4 +186,21 @@ fn what_a_transport_does_not_know_is_refused_by_name() {
     let mut calls = plan.clone();
     calls.method = weir_schema::Method::Alltoallv;
     assert!(refused("shm", &calls).contains("no method Alltoallv"));
+}
+
+#[test]
+fn a_rate_holds_a_rank_back() {
+    let mut plan = workload(exponents([10], 10));
+    plan.repetitions = 1;
+    let rate = [("rate_bytes_per_s", weir_schema::Setting::Number(200_000))];
+    for name in ["tcp", "udp"] {
+        let answers = ranks::run_engine(ranks::engine(name, &rate), 2, &plan, &Signals::default());
+        let result = ranks::first(answers).unwrap();
+        assert_eq!((result.wrong_bytes(), result.lost()), (0, 0), "{name}");
+        // 20 KiB of each rank at 200 kB/s are 102 ms, less what may go at once.
+        for rank in &result.sizes[0].ranks {
+            let time = rank.times_ns[0].raw();
+            assert!(time > 85_000_000, "{name}: {time}");
+        }
+    }
 }

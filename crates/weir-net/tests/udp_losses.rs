@@ -52,22 +52,3 @@ fn when_nothing_comes_at_all_the_run_ends() {
     }
     assert!(begun.elapsed() < Duration::from_secs(60));
 }
-
-#[test]
-fn a_rate_holds_the_datagrams_back() {
-    let mut plan = workload(exponents([10], 10));
-    plan.repetitions = 1;
-    let settings = [number("rate_bytes_per_s", 200_000)];
-    let result = first(run_engine(
-        engine("udp", &settings),
-        2,
-        &plan,
-        &Signals::default(),
-    ));
-    let result = result.unwrap();
-    assert_eq!((result.wrong_bytes(), result.lost()), (0, 0));
-    // 20 KiB of each rank at 200 kB/s are 102 ms, less what may go at once.
-    for rank in &result.sizes[0].ranks {
-        assert!(rank.times_ns[0].raw() > 90_000_000, "{:?}", rank.times_ns);
-    }
-}

@@ -7,6 +7,7 @@ mod address;
 mod file;
 mod mpi;
 mod null;
+mod pace;
 mod shm;
 mod tcp;
 mod udp;

@@ -6,7 +6,7 @@
 //! line. Larger ones are copied once: what a rank sends lies in the segment, the receiver copies
 //! it from there and says so. No locks; each word has one writer.
 //!
-//! A wait spins for about 2 µs, yields for a while, then sleeps on the word, never longer than a
+//! A wait spins for about 2 µs (less where there are more ranks than processors), yields for a while, then sleeps on the word, never longer than a
 //! nap: whoever writes the word wakes a sleeper it sees, and one it just missed wakes by itself.
 
 mod segment;
@@ -40,8 +40,9 @@ pub(super) const INFO: TransportInfo = TransportInfo {
 const LINE: usize = 64;
 const PAGE: usize = 4096;
 
-/// Messages up to this go through the ring, larger ones are copied once.
-const SMALL: usize = 1024;
+/// Messages up to this go through the ring, larger ones are copied once: from about here on the
+/// second hand-over costs less than fetching lines that were just written.
+const SMALL: usize = 512;
 /// Slots of a ring: a power of two.
 const SLOTS: u32 = 16;
 /// A slot: its number, then the message.
@@ -267,7 +268,7 @@ impl Transport for Shm {
             len: 0,
             stride: LINE,
             meetings: 0,
-            patience: Patience::new(),
+            patience: Patience::new(setup.circle.size()),
         })
     }
 

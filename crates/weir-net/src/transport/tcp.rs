@@ -14,6 +14,7 @@ use weir_schema::catalogue::{SettingInfo, SettingKind};
 use weir_schema::{MessageSize, Method};
 
 use super::address::{self, INTERFACE};
+use super::pace::{Pace, RATE};
 use super::{PLAIN, Setup, Transport, TransportInfo};
 use crate::buffers::Buffers;
 use crate::error::Halt;
@@ -31,6 +32,7 @@ pub(super) const INFO: TransportInfo = TransportInfo {
             default: "0: any",
             help: "rank p listens on this port plus p",
         },
+        RATE,
     ],
     drive: drive::<Tcp>,
     ..PLAIN
@@ -43,6 +45,8 @@ const PIECE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
 };
+/// Bytes that go out at once at a rate.
+const PACED: usize = 4096;
 /// Whose stream it is: token, sender, replication.
 const GREETING: usize = 24;
 
@@ -58,6 +62,7 @@ struct Streams {
 pub(super) struct Tcp {
     streams: Vec<Streams>,
     buffers: Buffers,
+    pace: Option<Pace>,
 }
 
 fn fail(what: &'static str) -> impl FnOnce(io::Error) -> Halt {
@@ -156,6 +161,7 @@ impl Transport for Tcp {
                 .collect::<io::Result<_>>()
                 .map_err(fail("set a stream up"))?,
             buffers: Buffers::default(),
+            pace: Pace::of(setup.engine),
         })
     }
 
@@ -178,7 +184,8 @@ impl Transport for Tcp {
         let (mut sent, mut received) = (0, 0);
         let mut looks = 0;
         while sent < out.len() || received < into.len() {
-            let moved = streams.send(&out[sent..])?;
+            let piece = allowed(&mut self.pace, &out[sent..]);
+            let moved = streams.send(piece)?;
             let came = streams.receive(&mut into[received..])?;
             sent += moved;
             received += came;
@@ -189,7 +196,10 @@ impl Transport for Tcp {
                 looks += 1;
             } else {
                 watch.check()?;
-                streams.wait(sent < out.len(), received < into.len())?;
+                match &self.pace {
+                    Some(pace) if sent < out.len() => pace.pause(),
+                    _ => streams.wait(sent < out.len(), received < into.len())?,
+                }
             }
         }
         Ok(())
@@ -241,6 +251,18 @@ impl Streams {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(errno) => Err(Halt::io("wait for a stream")(errno)),
         }
+    }
+}
+
+/// What may go out now: everything, or at a rate a piece of it.
+#[inline]
+fn allowed<'a>(pace: &mut Option<Pace>, bytes: &'a [u8]) -> &'a [u8] {
+    let Some(pace) = pace else { return bytes };
+    let piece = &bytes[..bytes.len().min(PACED)];
+    if piece.is_empty() || pace.may(piece.len()) {
+        piece
+    } else {
+        &[]
     }
 }
 

@@ -20,6 +20,7 @@ use weir_schema::{MessageSize, Method};
 use self::link::Link;
 use self::wire::HEADER;
 use super::address::{self, INTERFACE};
+use super::pace::{Pace, RATE};
 use super::{PLAIN, Setup, Transport, TransportInfo};
 use crate::buffers::Buffers;
 use crate::error::Halt;
@@ -44,15 +45,7 @@ pub(super) const INFO: TransportInfo = TransportInfo {
             default: "4",
             help: "E: a datagram carries up to 64 * 2^E bytes of a message",
         },
-        SettingInfo {
-            name: "rate_bytes_per_s",
-            value: SettingKind::Number {
-                min: 1,
-                max: i64::MAX,
-            },
-            default: "as fast as credit allows",
-            help: "most that a rank sends, in bytes of messages",
-        },
+        RATE,
         SettingInfo {
             name: "loss_ms",
             value: SettingKind::Number {
@@ -97,28 +90,6 @@ pub(super) struct Udp {
     waiting: usize,
 }
 
-/// When the next datagram may go out.
-#[derive(Debug)]
-struct Pace {
-    bytes_per_s: u64,
-    next: Instant,
-}
-
-impl Pace {
-    fn may(&mut self, bytes: usize) -> bool {
-        let now = Instant::now();
-        if now < self.next {
-            return false;
-        }
-        let nanos = bytes as u128 * 1_000_000_000 / u128::from(self.bytes_per_s);
-        let pause = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
-        // A pause of the rank itself is not caught up with in one burst.
-        let earliest = now.checked_sub(Duration::from_millis(1));
-        self.next = earliest.map_or(now, |earliest| self.next.max(earliest)) + pause;
-        true
-    }
-}
-
 fn fail(what: &'static str) -> impl FnOnce(io::Error) -> Halt {
     move |source| Halt::Io { what, source }
 }
@@ -154,17 +125,13 @@ impl Transport for Udp {
             let ends = [address::parse(receiver)?, address::parse(sender)?];
             Link::new(socket, ends, token, replication, payload, drops)
         });
-        let rate = setup.engine.number("rate_bytes_per_s");
         Ok(Self {
             links: links.collect::<Result<_, Halt>>()?,
             buffers: Buffers::default(),
             datagram: vec![0; HEADER + payload + 1],
             loss: Duration::from_millis(number(setup.engine, "loss_ms", 500)),
             silent: Duration::ZERO,
-            pace: rate.and_then(|r| u64::try_from(r).ok()).map(|rate| Pace {
-                bytes_per_s: rate,
-                next: Instant::now(),
-            }),
+            pace: Pace::of(setup.engine),
             waiting: 0,
         })
     }
@@ -273,8 +240,7 @@ impl Udp {
                 .iter()
                 .any(|link| link.sendable().is_some())
         {
-            let pause = pace.next.saturating_duration_since(Instant::now());
-            std::thread::sleep(pause.min(Duration::from_millis(10)));
+            pace.pause();
             return Ok(());
         }
         let begun = *since.get_or_insert_with(Instant::now);

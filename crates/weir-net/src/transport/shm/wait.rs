@@ -10,6 +10,8 @@ use crate::watch::Watch;
 
 /// How long to spin before the processor is offered to others.
 const SPIN: Duration = Duration::from_micros(2);
+/// Looks before the processor is told that this is a wait, which takes longer than a look.
+const EAGER: u32 = 64;
 /// Offers before sleeping.
 const YIELDS: u32 = 200;
 /// A sleep: what a wake-up that was just missed costs.
@@ -23,8 +25,9 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    /// Measures what a look costs, so that no clock has to be read while waiting.
-    pub(super) fn new() -> Self {
+    /// Measures what a look costs, so that no clock has to be read while waiting. With more ranks
+    /// than processors the one that is waited for may need this one's: it gets it soon.
+    pub(super) fn new(ranks: u32) -> Self {
         const LOOKS: u32 = 200;
         let word = AtomicU32::new(0);
         let round = || {
@@ -36,7 +39,13 @@ impl Patience {
             begun.elapsed()
         };
         let fastest = (0..5).map(|_| round()).min().unwrap_or(SPIN);
-        let spins = SPIN.as_nanos() * u128::from(LOOKS) / fastest.as_nanos().max(1);
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let spin = if ranks as usize > processors {
+            SPIN / 20
+        } else {
+            SPIN
+        };
+        let spins = spin.as_nanos() * u128::from(LOOKS) / fastest.as_nanos().max(1);
         Self {
             spins: u32::try_from(spins).unwrap_or(u32::MAX).clamp(1, 100_000),
         }
@@ -54,6 +63,11 @@ impl Patience {
         peer: u32,
         watch: &Watch,
     ) -> Result<(), Halt> {
+        for _ in 0..EAGER {
+            if wanted(word.load(Ordering::Acquire)) {
+                return Ok(());
+            }
+        }
         for _ in 0..self.spins {
             if wanted(word.load(Ordering::Acquire)) {
                 return Ok(());
