@@ -32,7 +32,8 @@ pub trait World {
     /// Ranks in all.
     fn size(&self) -> u32;
 
-    /// Sends a message; it may be on its way when this returns.
+    /// Sends a message; it may be on its way when this returns, and a long one may wait until the
+    /// receiver takes it.
     ///
     /// # Errors
     /// The receiver is gone, or took too long.
