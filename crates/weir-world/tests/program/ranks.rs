@@ -9,10 +9,10 @@
     clippy::panic,
     clippy::exit,
     clippy::print_stdout,
-    clippy::print_stderr,
     reason = "a program for tests, which says what went wrong and ends"
 )]
 
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ const LONG: usize = 3_000_000;
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [kind, ranks, what] = &words[..] else {
-        eprintln!("KIND RANKS WHAT");
+        tell("KIND RANKS WHAT");
         return ExitCode::from(2);
     };
     let ranks: u32 = ranks.parse().unwrap();
@@ -46,7 +46,7 @@ fn processes(ranks: u32, what: &str) -> ExitCode {
     let world = match ProcessWorld::enter(ranks) {
         Ok(world) => world,
         Err(error) => {
-            eprintln!("error: {error}");
+            tell(&format!("error: {error}"));
             return ExitCode::FAILURE;
         }
     };
@@ -54,7 +54,7 @@ fn processes(ranks: u32, what: &str) -> ExitCode {
     if code == 0
         && let Err(error) = world.finish(LIMIT)
     {
-        eprintln!("end: {error}");
+        tell(&format!("end: {error}"));
         return ExitCode::FAILURE;
     }
     ExitCode::from(code)
@@ -69,7 +69,7 @@ fn mpi(what: &str) -> ExitCode {
         // Ranks that have nothing to say end well: the launcher ends all as soon as one does not.
         Err(_) if launcher.is_some_and(|l| !l.speaks()) => return ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            tell(&format!("error: {error}"));
             return ExitCode::from(if error.is_lack() { 3 } else { 1 });
         }
     };
@@ -83,13 +83,20 @@ fn mpi(what: &str) -> ExitCode {
     ExitCode::from(answer(&world, done))
 }
 
+/// One line in one piece, because ranks share standard error.
+fn tell(line: &str) {
+    std::io::stderr()
+        .write_all(format!("{line}\n").as_bytes())
+        .unwrap();
+}
+
 /// Rank 0 tells what was found, every rank what went wrong.
 fn answer(world: &dyn World, done: Result<String, WorldError>) -> u8 {
     match done {
         Ok(text) if world.rank() == 0 => println!("{text}"),
         Ok(_) => {}
         Err(error) => {
-            eprintln!("rank {}: {error}", world.rank());
+            tell(&format!("rank {}: {error}", world.rank()));
             return 1;
         }
     }
@@ -220,7 +227,7 @@ fn deadlock<A: Abi>(mpi: &Mpi<A>) -> Result<String, WorldError> {
         let emergency = mpi.emergency();
         std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(100));
-            eprintln!("the watchdog ends the world");
+            tell("the watchdog ends the world");
             emergency.abort(9)
         });
     }
