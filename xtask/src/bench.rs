@@ -20,6 +20,7 @@ mod child;
 mod fio;
 mod image;
 mod machine;
+mod net;
 mod same;
 mod side;
 mod startup;
@@ -42,6 +43,8 @@ struct Bench {
     /// The peer's version.
     peer: fn() -> Result<String>,
     rounds: usize,
+    /// Programs beside weir that it runs.
+    examples: &'static [&'static str],
     cases: fn() -> Vec<Case>,
 }
 
@@ -51,6 +54,7 @@ const BENCHES: &[Bench] = &[
         what: "rates, CPU time, instructions, start and memory beside fio",
         peer: || Cmd::new("fio --version").read(),
         rounds: 8,
+        examples: &["loop_cost"],
         cases: fio::cases,
     },
     Bench {
@@ -62,7 +66,16 @@ const BENCHES: &[Bench] = &[
                 .read()
         },
         rounds: 100,
+        examples: &[],
         cases: same::cases,
+    },
+    Bench {
+        name: "net",
+        what: "exchanges of messages beside the same loop in C, over both families of MPI",
+        peer: net::peer,
+        rounds: 6,
+        examples: &["exchange_cost", "merge_cost"],
+        cases: net::cases,
     },
 ];
 
@@ -107,7 +120,11 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     packages::ensure("bench");
     prepare_folder()?;
     Cmd::new("cargo build --release -p weir").run()?;
-    Cmd::new("cargo build --release -p weir-run --example loop_cost").run()?;
+    for example in bench.examples {
+        Cmd::new("cargo build --release --workspace --example")
+            .arg(example)
+            .run()?;
+    }
     let mut rows = Vec::new();
     for case in (bench.cases)() {
         if wanted.is_empty() || wanted.contains(&case.name) {
