@@ -29,7 +29,7 @@ fn the_board_is_predicted_without_a_run() {
 }
 
 #[test]
-fn test_mode_lists_the_loops_and_runs_nothing() {
+fn the_test_mode_lists_the_loops_and_runs_nothing() {
     let stage = Stage::new();
     let json: Json =
         serde_json::from_str(&beff(&stage, "--test --format json").code(0).out).unwrap();

@@ -189,13 +189,13 @@ fn of_weir(words: &[String], ranks: u32, exponent: u8) -> Result<f64> {
 fn null() -> Result<Vec<Row>> {
     let words = format!("{} null 2 3", text(&side::built("examples/exchange_cost"))?);
     let nanos = printed(&split(&words), 2)?;
-    limited(
+    Ok(limited(
         "null",
         "time of an exchange of nothing",
         "ns, of at most 5",
         nanos,
         5.0,
-    )
+    ))
 }
 
 /// From the start of the process to its end, without MPI, in milliseconds; the limit is 50.
@@ -206,13 +206,13 @@ fn start() -> Result<Vec<Row>> {
     ));
     let wall = || Ok(1e3 * child::run(&words)?.wall.as_secs_f64());
     let runs: Result<Vec<f64>> = (0..11).map(|_| wall()).collect();
-    limited(
+    Ok(limited(
         "start",
         "wall time of a smallest run",
         "ms, of at most 50",
         ab::median(runs?),
         50.0,
-    )
+    ))
 }
 
 /// What rank 0 spends on the results of 10,000 ranks, in seconds; the limit is 1.
@@ -224,25 +224,19 @@ fn merge() -> Result<Vec<Row>> {
         .find(|line| line.starts_with("rank 0 ") && line.ends_with("ms"));
     let line = line.with_context(|| format!("no line of rank 0: {said}"))?;
     let millis = number(line)?;
-    limited(
+    Ok(limited(
         "merge",
         "results of 10,000 ranks, at rank 0",
         "s, of at most 1",
         millis / 1e3,
         1.0,
-    )
+    ))
 }
 
-fn limited(
-    case: &str,
-    name: &'static str,
-    unit: &'static str,
-    value: f64,
-    limit: f64,
-) -> Result<Vec<Row>> {
+fn limited(case: &str, name: &'static str, unit: &'static str, value: f64, limit: f64) -> Vec<Row> {
     let target = Target::AtMost(1.0);
     let metric = Metric { name, unit, target };
-    Ok(vec![Row::counted(case, &metric, value, limit)])
+    vec![Row::counted(case, &metric, value, limit)]
 }
 
 /// The number in a column of the first line that a program prints.

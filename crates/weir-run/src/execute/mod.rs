@@ -14,6 +14,7 @@ mod check;
 mod collect;
 mod command;
 mod disks;
+mod ending;
 mod instrument;
 mod judge;
 mod kick;
@@ -38,7 +39,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use weir_schema::{ClockFacts, DeviceFacts, ExitAll, HostFacts, Job, Plan, RunResult, State};
+use weir_schema::{ClockFacts, DeviceFacts, HostFacts, Job, Plan, RunResult};
 use weir_sys::Tree;
 use weir_sys::clock::{Clock, Tick, Timeline};
 
@@ -430,28 +431,6 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Ends the jobs that shall last as long as the others, once the last of these has ended.
-    fn stop_companions(&mut self, now: Tick) {
-        let companions = self.running.iter_mut();
-        let mut companions = companions
-            .filter(|j| j.job.bounds.with_the_others)
-            .peekable();
-        if companions.peek().is_none() {
-            return;
-        }
-        let mut others = self
-            .entries
-            .iter()
-            .filter(|e| !e.job.bounds.with_the_others);
-        let has_ended = |e: &Entry<'_>| self.ended.iter().any(|x| x.index == e.index as usize);
-        if others.clone().next().is_none() || !others.all(has_ended) {
-            return;
-        }
-        for job in companions {
-            job.stop(now, State::Done);
-        }
-    }
-
     fn collect(&mut self, job: RunningJob, control: &RunControl<'_>) {
         let entry = self.entries[job.index()];
         self.order.ended(job.index());
@@ -459,32 +438,6 @@ impl<'a> Run<'a> {
         let failed = ended.failure.is_some();
         self.ended.push(ended);
         self.stop_others(entry, failed, control);
-    }
-
-    /// What the end of a job does to others.
-    fn stop_others(&mut self, entry: Entry<'_>, failed: bool, control: &RunControl<'_>) {
-        let stops = |job: &RunningJob| match entry.job.exit_all {
-            None => false,
-            Some(ExitAll::Group) => job.group() == entry.group,
-            Some(ExitAll::GroupOnError) => failed && job.group() == entry.group,
-            Some(ExitAll::Running | ExitAll::Everything) => true,
-        };
-        let now = control.clock.now();
-        self.running
-            .iter_mut()
-            .filter(|j| stops(j))
-            .for_each(|j| j.stop(now, State::Stopped));
-        if entry.job.exit_all == Some(ExitAll::Everything) {
-            self.cancelled = true;
-        }
-    }
-
-    fn cancel(&mut self, control: &RunControl<'_>) {
-        self.cancelled = true;
-        let now = control.clock.now();
-        self.running
-            .iter_mut()
-            .for_each(|j| j.stop(now, State::Stopped));
     }
 
     fn observe(

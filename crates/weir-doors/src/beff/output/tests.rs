@@ -132,7 +132,7 @@ fn the_peers_list_of_ranks_ends_with_rank_0_and_weirs_does_not() {
 }
 
 #[test]
-fn test_mode_prints_the_configuration_and_the_prediction() {
+fn the_test_mode_prints_the_configuration_and_the_prediction() {
     let (mut result, options) = result("--test --model 520n", &[]);
     result.groups[0].jobs[0].exchange = None;
     let text = stdout(&result, &options).unwrap();

@@ -1,0 +1,57 @@
+//! What ends jobs before their own bounds: the end of others, and the end of the run.
+
+use weir_schema::{ExitAll, State};
+use weir_sys::clock::Tick;
+
+use super::running::RunningJob;
+use super::{Entry, Run, RunControl};
+
+impl Run<'_> {
+    /// Ends the jobs that shall last as long as the others, once the last of these has ended.
+    pub(super) fn stop_companions(&mut self, now: Tick) {
+        let companions = self.running.iter_mut();
+        let mut companions = companions
+            .filter(|j| j.job.bounds.with_the_others)
+            .peekable();
+        if companions.peek().is_none() {
+            return;
+        }
+        let mut others = self
+            .entries
+            .iter()
+            .filter(|e| !e.job.bounds.with_the_others);
+        let has_ended = |e: &Entry<'_>| self.ended.iter().any(|x| x.index == e.index as usize);
+        if others.clone().next().is_none() || !others.all(has_ended) {
+            return;
+        }
+        for job in companions {
+            job.stop(now, State::Done);
+        }
+    }
+
+    /// What the end of a job does to others.
+    pub(super) fn stop_others(&mut self, entry: Entry<'_>, failed: bool, control: &RunControl<'_>) {
+        let stops = |job: &RunningJob| match entry.job.exit_all {
+            None => false,
+            Some(ExitAll::Group) => job.group() == entry.group,
+            Some(ExitAll::GroupOnError) => failed && job.group() == entry.group,
+            Some(ExitAll::Running | ExitAll::Everything) => true,
+        };
+        let now = control.clock.now();
+        self.running
+            .iter_mut()
+            .filter(|j| stops(j))
+            .for_each(|j| j.stop(now, State::Stopped));
+        if entry.job.exit_all == Some(ExitAll::Everything) {
+            self.cancelled = true;
+        }
+    }
+
+    pub(super) fn cancel(&mut self, control: &RunControl<'_>) {
+        self.cancelled = true;
+        let now = control.clock.now();
+        self.running
+            .iter_mut()
+            .for_each(|j| j.stop(now, State::Stopped));
+    }
+}
