@@ -130,3 +130,14 @@ fn the_bandwidth_of_the_whole_run_is_logged_without_a_terminal() {
         }
     }
 }
+
+#[test]
+fn a_latency_that_is_not_recorded_has_no_log_and_a_prefix_holds_until_the_next() {
+    let stage = Stage::in_memory();
+    stage.file(
+        "j.fio",
+        "[global]\nioengine=null\nsize=16k\nwrite_lat_log=x\n[a]\nwrite_lat_log\ndisable_lat=1\n",
+    );
+    stage.say(&["fio", "j.fio"]).code(0);
+    assert_eq!(stage.list(), ["j.fio", "x_clat.1.log", "x_slat.1.log"]);
+}

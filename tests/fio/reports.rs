@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::stage::Stage;
+use crate::stage::{Stage, said};
 
 #[test]
 fn several_formats_stand_in_one_stream_in_fios_order() {
@@ -279,4 +279,32 @@ fn a_job_that_cannot_start_or_is_interrupted_at_once_leaves_valid_json() {
     let document = parsed(&said.out);
     assert_ne!(document["jobs"][0]["error"], 0);
     assert!(document["weir"]["plan"]["groups"].is_array());
+}
+
+#[test]
+fn a_report_that_standard_output_does_not_take_is_told_once_and_fails_the_run() {
+    let stage = Stage::new();
+    let mut command = stage.command("sh");
+    let words = "exec \"$0\" fio --name=a --ioengine=null --size=64k >/dev/full";
+    command.args(["-c", words, crate::stage::WEIR]);
+    let told = said(command).code(1).silent().err;
+    assert_eq!(
+        told.matches("error: standard output: No space left")
+            .count(),
+        1,
+        "{told}"
+    );
+}
+
+#[test]
+fn thousands_of_files_that_lack_the_same_are_told_in_a_few_lines() {
+    let stage = Stage::new();
+    let words = "fio --name=a --ioengine=filecreate --nrfiles=5000 --filesize=4k --directory=none";
+    let words: Vec<&str> = words.split(' ').collect();
+    let told = stage
+        .say(&words)
+        .code(1)
+        .err("4997 more failures of this kind")
+        .err;
+    assert!(told.lines().count() < 10, "{told}");
 }

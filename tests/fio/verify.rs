@@ -381,3 +381,39 @@ fn every_method_of_the_example_writes_and_reads_back() {
     let said = in_directory(&stage, &["fio", &example("verify_methods.fio")]).code(0);
     assert_eq!(issued(&said), ["64,64,0,0"; 6]);
 }
+
+#[test]
+fn a_pattern_without_a_method_is_verified_too() {
+    let stage = Stage::in_memory();
+    let write = [
+        "fio",
+        "--name=a",
+        "--filename=f",
+        "--size=64k",
+        "--rw=write",
+        "--verify_pattern=0xa5",
+    ];
+    // Written, and read back.
+    stage.say(&write).code(0).out("total=16,16,0,0");
+    let mut data = std::fs::read(stage.path("f")).unwrap();
+    data[5000] ^= 1;
+    std::fs::write(stage.path("f"), data).unwrap();
+    let read = [
+        "fio",
+        "--name=a",
+        "--filename=f",
+        "--size=64k",
+        "--rw=read",
+        "--verify_pattern=0xa5",
+    ];
+    stage.say(&read).code(1).out("err=84");
+}
+
+#[test]
+fn a_pattern_with_headers_is_found_again_by_blocks_of_another_size() {
+    let stage = Stage::in_memory();
+    let words = "fio --name=a --size=512k --rw=randwrite --bssplit=4k/50:8k/50 --norandommap";
+    let mut words: Vec<&str> = words.split(' ').collect();
+    words.push("--verify_pattern=\"ab\"%o");
+    stage.say(&words).code(0).out("err= 0");
+}

@@ -203,6 +203,13 @@ fn a_read_job_never_grows_a_file() {
     let job = with_size(job("psync", Kind::Read, "short"), MIB);
     let (result, said) = run_in(&scratch.0, job);
     assert_eq!(figures(&result, Kind::Read).bytes, Bytes(64 * KIB));
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 64 * KIB);
+    assert!(said[0].contains("never grows"), "{said:?}");
+    // Nor where the size of files is given.
+    let mut job = self::job("psync", Kind::Read, "short");
+    setting::work(&mut job).region.file_size_bytes = Some((Bytes(MIB), Bytes(MIB)));
+    let (result, said) = run_in(&scratch.0, job);
+    assert_eq!(figures(&result, Kind::Read).bytes, Bytes(64 * KIB));
     assert_eq!(std::fs::metadata(path).unwrap().len(), 64 * KIB);
     assert!(said[0].contains("never grows"), "{said:?}");
 }

@@ -98,6 +98,8 @@ pub(crate) struct Draft {
     pub steer: Steer,
     pub errors: ErrorPolicy,
     pub verifies: bool,
+    /// Whether `verify` was given, so that a pattern alone does not decide.
+    pub says_verify: bool,
     pub verify: Verify,
     pub door: Door,
     /// Busy share of the time in percent, of engines that load processors.
@@ -317,6 +319,7 @@ impl Draft {
             steer: Steer::default(),
             errors: ErrorPolicy::default(),
             verifies: false,
+            says_verify: false,
             verify: crate::options::verify::defaults(),
             door,
             cpu_load: 0,

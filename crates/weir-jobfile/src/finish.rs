@@ -408,7 +408,7 @@ fn recording(draft: &Draft, engine: &EngineInfo) -> Recording {
             Timing::EndsOnly
         },
         lat: (r.lat && !by_name) || searches,
-        logs: draft.logs.plan(&draft.name),
+        logs: draft.logs.plan(&draft.name, [r.slat, r.clat, r.lat]),
         ..r.clone()
     }
 }

@@ -36,9 +36,14 @@ pub(crate) enum Named {
     Prefix(String),
 }
 
-impl From<Option<&str>> for Named {
-    fn from(prefix: Option<&str>) -> Self {
-        prefix.map_or(Self::ByJob, |p| Self::Prefix(p.to_owned()))
+impl Named {
+    /// A prefix that was given before stays where none is given.
+    pub(crate) fn give(&mut self, prefix: Option<&str>) {
+        match (prefix, &self) {
+            (Some(prefix), _) => *self = Self::Prefix(prefix.to_owned()),
+            (None, Self::Prefix(_)) => {}
+            (None, _) => *self = Self::ByJob,
+        }
     }
 }
 
@@ -69,15 +74,17 @@ impl Logs {
         wanted && self.window.0 == 0
     }
 
-    /// The plan's logs of a job of this name.
-    pub(crate) fn plan(&self, job: &str) -> Vec<Log> {
+    /// The plan's logs of a job of this name. Of slat, clat and lat, those that are recorded.
+    pub(crate) fn plan(&self, job: &str, [slat, clat, lat]: [bool; 3]) -> Vec<Log> {
         let coarseness = self.coarseness;
+        let off = &Named::Off;
+        let latency = |recorded: bool| if recorded { &self.latency } else { off };
         let wanted = [
             (&self.bandwidth, "bw", Logged::Bandwidth),
             (&self.operations, "iops", Logged::Operations),
-            (&self.latency, "slat", Logged::Slat),
-            (&self.latency, "clat", Logged::Clat),
-            (&self.latency, "lat", Logged::Lat),
+            (latency(slat), "slat", Logged::Slat),
+            (latency(clat), "clat", Logged::Clat),
+            (latency(lat), "lat", Logged::Lat),
             (&self.buckets, "clat_hist", Logged::Buckets { coarseness }),
         ];
         let log = |(named, suffix, what): (&Named, &str, Logged)| {
@@ -116,14 +123,34 @@ mod tests {
             bucket_window: Nanos(5),
             ..Logs::default()
         };
-        let paths: Vec<String> = logs.plan("w1").into_iter().map(|l| l.path).collect();
+        let paths: Vec<String> = logs
+            .plan("w1", [true; 3])
+            .into_iter()
+            .map(|l| l.path)
+            .collect();
         let names = ["w1_slat", "w1_clat", "w1_lat", "h_clat_hist"];
         assert_eq!(paths, names.map(|n| format!("{n}.$worker.log")));
         let shared = Logs {
             numbered: false,
             ..logs
         };
-        assert_eq!(shared.plan("w1")[0].path, "w1_slat.log");
-        assert_eq!(shared.plan("w1")[3].window_ns, Nanos(5));
+        assert_eq!(shared.plan("w1", [true; 3])[0].path, "w1_slat.log");
+        assert_eq!(shared.plan("w1", [true; 3])[3].window_ns, Nanos(5));
+        let recorded: Vec<Logged> = shared
+            .plan("w1", [true, false, false])
+            .iter()
+            .map(|l| l.what)
+            .collect();
+        assert_eq!(recorded, [Logged::Slat, Logged::Buckets { coarseness: 0 }]);
+    }
+
+    #[test]
+    fn a_log_without_a_prefix_keeps_the_one_that_was_given_before() {
+        let mut named = Named::Off;
+        named.give(None);
+        assert!(matches!(named, Named::ByJob));
+        named.give(Some("b"));
+        named.give(None);
+        assert!(matches!(named, Named::Prefix(prefix) if prefix == "b"));
     }
 }

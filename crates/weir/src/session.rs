@@ -70,6 +70,9 @@ pub(crate) fn run(plan: &Plan, choices: Choices<'_>) -> Result<RunResult, Refusa
     Ok(execute::execute(plan, control))
 }
 
+/// Failures of one job that are shown.
+const SHOWN: usize = 3;
+
 /// Failures that are known before anything is touched, all at once: what the machine lacks ends
 /// every run, and so does a log that cannot be written; the rest ends those that shall run whole or not at all.
 fn refuse_what_cannot_run(
@@ -82,21 +85,46 @@ fn refuse_what_cannot_run(
     let lacking = failures.iter().any(|(_, f)| f.cause == "missing");
     if let Some(forewarn) = forewarn {
         let others = failures.iter().filter(|(_, f)| !ends_every_run(f));
-        for (job, failure) in others {
-            forewarn(job, &failure.message);
+        for (job, message) in brief(others) {
+            forewarn(&job, &message);
         }
         failures.retain(|(_, f)| ends_every_run(f));
     }
     if failures.is_empty() {
         return Ok(());
     }
-    let lines = failures
-        .iter()
-        .map(|(job, f)| format!("error: {job}: {}\n", f.message));
+    let lines = brief(failures.iter()).into_iter();
     Err(Refusal {
-        message: lines.collect(),
+        message: lines
+            .map(|(job, why)| format!("error: {job}: {why}\n"))
+            .collect(),
         code: if lacking { LACKS } else { usage },
     })
+}
+
+/// Job and message of each failure, of each job the first few: thousands of files may lack the
+/// same.
+fn brief<'a>(failures: impl Iterator<Item = &'a (String, Failure)>) -> Vec<(String, String)> {
+    let mut by_job: Vec<(&String, Vec<String>)> = Vec::new();
+    for (job, failure) in failures {
+        let message = failure.message.clone();
+        match by_job.last_mut() {
+            Some((last, messages)) if *last == job => messages.push(message),
+            _ => by_job.push((job, vec![message])),
+        }
+    }
+    let few = |(job, mut messages): (&String, Vec<String>)| {
+        if messages.len() > SHOWN {
+            let more = messages.len() - SHOWN;
+            messages.truncate(SHOWN);
+            messages.push(format!("{more} more failures of this kind"));
+        }
+        let job = job.clone();
+        messages
+            .into_iter()
+            .map(move |message| (job.clone(), message))
+    };
+    by_job.into_iter().flat_map(few).collect()
 }
 
 fn ends_every_run(failure: &Failure) -> bool {

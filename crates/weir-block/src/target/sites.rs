@@ -301,32 +301,27 @@ impl Sites {
             .part
             .map(|part| part_of(extent, part, wish.block));
         let part = part.unwrap_or(Ok(extent)).map_err(misplaced)?;
+        let recorded = matches!(workload.targets.files, FileNames::Sized { .. });
+        let stays = !grows && length > 0 && matches!(ground, Ground::File { .. });
         // A file that has to be made or made longer gets the size that files shall have.
         let size = wish
             .file_size
-            .filter(|_| matches!(ground, Ground::File { .. }));
+            .filter(|_| matches!(ground, Ground::File { .. }) && (recorded || !stays));
         let end = (extent.start + extent.length).max(size.unwrap_or(0));
         site.end = site.end.max(end);
         if verifies(workload) && !wish.until_full {
             check_length(site, wish, ground)?;
         }
-        if let (
-            Ground::File {
-                length,
-                grows: false,
-            },
-            Some(weir_schema::Size::Bytes(size)),
-        ) = (ground, wish.region.size)
-            && length > 0
-            && wish.file_size.is_none()
-            && extent.length < size.0 / wish.files
+        if let Some(asked) = asked_of_each(wish, extent.start)
+            && stays
+            && !recorded
+            && extent.length < asked
         {
             let shown = &site.named.shown;
             let remark = format!(
-                "note: {shown} has {length} bytes: {} of the {} bytes asked for are read (a file \
-                 never grows for a read job)",
+                "note: {shown} has {length} bytes: {} of the {asked} bytes asked for are read (a \
+                 file never grows for a read job)",
                 extent.length,
-                size.0 / wish.files,
             );
             if !self.remarks.contains(&remark) {
                 self.remarks.push(remark);
@@ -334,6 +329,16 @@ impl Sites {
         }
         Ok(part)
     }
+}
+
+/// Bytes that a job wants of each of its files from here on, where it says so.
+fn asked_of_each(wish: &Wish<'_>, start: u64) -> Option<u64> {
+    let share = match wish.region.size {
+        Some(weir_schema::Size::Bytes(size)) => Some(size.0 / wish.files),
+        _ => None,
+    };
+    let file = wish.file_size.map(|size| size.saturating_sub(start));
+    share.into_iter().chain(file).min()
 }
 
 /// Whether data is compared with what was written.

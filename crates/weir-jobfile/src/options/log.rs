@@ -2,7 +2,6 @@
 
 use super::ValueKind;
 use super::record::{Category, OptionRecord, meaningless, option, refused};
-use crate::logs::Named;
 use crate::value::number::MILLISECONDS;
 
 const PLAIN: &str = "logs are written as plain text; compress the files afterwards";
@@ -14,16 +13,16 @@ const fn of_log(name: &'static str, short: &'static str) -> OptionRecord {
 pub(super) static RECORDS: &[OptionRecord] = &[
     of_log("write_bw_log", "Log of bandwidth")
         .long("Files PREFIX_bw.N.log, N the job's number from 1; the job's name without a prefix. A line for each operation, or for each window of log_avg_msec.")
-        .optional_text(|d, v| d.logs.bandwidth = Named::from(v)),
+        .optional_text(|d, v| d.logs.bandwidth.give(v)),
     of_log("write_iops_log", "Log of IOPS")
         .long("Files PREFIX_iops.N.log.")
-        .optional_text(|d, v| d.logs.operations = Named::from(v)),
+        .optional_text(|d, v| d.logs.operations.give(v)),
     of_log("write_lat_log", "Log of latencies")
         .long("Files PREFIX_slat.N.log, PREFIX_clat.N.log and PREFIX_lat.N.log, in nanoseconds.")
-        .optional_text(|d, v| d.logs.latency = Named::from(v)),
+        .optional_text(|d, v| d.logs.latency.give(v)),
     of_log("write_hist_log", "Log of latency histograms")
         .long("Files PREFIX_clat_hist.N.log, a line for each window of log_hist_msec.")
-        .optional_text(|d, v| d.logs.buckets = Named::from(v)),
+        .optional_text(|d, v| d.logs.buckets.give(v)),
     of_log("per_job_logs", "Job number in the names of logs")
         .long("Without it, jobs whose logs have one name share the file.")
         .bool(|d, on| d.logs.numbered = on)

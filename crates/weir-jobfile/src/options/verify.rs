@@ -69,6 +69,7 @@ const METHODS: &[(&str, &str)] = &[
 
 fn method(draft: &mut Draft, word: &str) {
     draft.verifies = word != "0";
+    draft.says_verify = true;
     draft.verify.method = match word {
         "md5" => VerifyMethod::Md5,
         "crc64" => VerifyMethod::Crc64,
@@ -93,6 +94,10 @@ fn method(draft: &mut Draft, word: &str) {
 fn pattern(draft: &mut Draft, text: &str, env: &Env<'_>) -> Applied {
     let (bytes, offsets_at) = pattern_with_offsets(text, env.files)?;
     draft.verify.pattern = Some(VerifyPattern { bytes, offsets_at });
+    if !draft.says_verify {
+        draft.verifies = true;
+        draft.verify.method = VerifyMethod::PatternHeader;
+    }
     Ok(())
 }
 
@@ -142,7 +147,10 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         |d, n| d.verify.header_at_bytes = Bytes(n),
     ),
     verify("verify_pattern", "Fill pattern for IO buffers")
-        .long("As buffer_pattern; `%o` is the block's offset in 8 bytes.")
+        .long(
+            "As buffer_pattern; `%o` is the block's offset in 8 bytes. Without verify, blocks are \
+             verified by a header and this pattern.",
+        )
         .text(pattern),
     verify(
         "verify_fatal",

@@ -220,13 +220,24 @@ impl Marker {
         })
     }
 
+    /// How far into its pattern an interval begins, and the offset in it: with a header, it begins
+    /// anew; without, it goes on from the start of the block.
+    pub(super) fn pattern_at(&self, place: Place, block: u64) -> (usize, u64) {
+        if self.layout.has_header() {
+            (0, place.at)
+        } else {
+            (place.position, block)
+        }
+    }
+
     fn pattern_fault(&self, interval: &[u8], place: Place, expected: &Expected) -> Option<Fault> {
         let pattern = self.pattern.as_ref()?;
-        let start = place.position + self.layout.data_at();
+        let (position, offset) = self.pattern_at(place, expected.offset);
+        let start = position + self.layout.data_at();
         let mut before = 0;
         for piece in self.layout.data(interval) {
-            if let Some(bad) = pattern.first_bad(piece, start + before, expected.offset) {
-                let wanted = pattern.byte(start + before + bad, expected.offset);
+            if let Some(bad) = pattern.first_bad(piece, start + before, offset) {
+                let wanted = pattern.byte(start + before + bad, offset);
                 let at = (before + bad) as u64;
                 return Some(byte_fault(FailedCheck::Pattern, wanted, piece[bad], at));
             }

@@ -4,7 +4,7 @@
 //! In: texts and results. Out: the report, and beside it what standard error gets. Not here: the
 //! texts themselves (`weir-doors`).
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use weir_doors::Refusal;
 use weir_doors::fio::output::{self as texts, Idleness, json, normal, terse};
@@ -21,6 +21,8 @@ pub(super) struct Report<'a> {
     text: RefCell<String>,
     /// A report of a run that goes on was among it.
     has_partial: RefCell<bool>,
+    /// Standard output did not take it.
+    lost: Cell<bool>,
 }
 
 impl<'a> Report<'a> {
@@ -30,6 +32,7 @@ impl<'a> Report<'a> {
             texts,
             text: RefCell::default(),
             has_partial: RefCell::default(),
+            lost: Cell::default(),
         }
     }
 
@@ -74,14 +77,23 @@ impl<'a> Report<'a> {
     fn add(&self, text: &str) {
         if self.options.output.is_some() {
             self.text.borrow_mut().push_str(text);
-        } else {
-            output::print(text);
+        } else if !self.lost.get() {
+            self.lost.set(!output::print(text));
         }
     }
 
     fn save(&self) -> Result<(), Refusal> {
         let Some(path) = &self.options.output else {
-            return Ok(());
+            // It has been told already.
+            let refusal = || Refusal {
+                message: String::new(),
+                code: USAGE,
+            };
+            return if self.lost.get() {
+                Err(refusal())
+            } else {
+                Ok(())
+            };
         };
         output::write_file(path, &self.text.borrow()).map_err(|message| Refusal {
             message,
