@@ -2,13 +2,18 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::stage::{Said, Stage, WEIR, said};
+use crate::left::{Left, left};
+use crate::stage::{Running, Said, Stage, WEIR, said};
 
 /// The version whose behaviour is compared.
 const FIO: &str = "fio-3.33";
+
+/// How long one of the two may take: the jobs are short.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Whether a case is run or only parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +37,8 @@ pub(crate) struct Case {
 /// What one of the two tools said.
 #[derive(Debug)]
 pub(crate) struct Seen {
+    /// fio 3.33 does not come to the end of some jobs.
+    pub(crate) ended: bool,
     pub(crate) accepted: bool,
     /// The first thing it said, of several.
     pub(crate) said: Said,
@@ -46,6 +53,10 @@ pub(crate) struct Ran {
     /// What the two streams hold, as lines.
     pub(crate) lines: Vec<String>,
     pub(crate) json: Option<Value>,
+    /// Of each terse line the number of its fields; what stands on a line of its own as it is.
+    pub(crate) terse: Vec<String>,
+    /// The files that are there afterwards.
+    pub(crate) left: Left,
 }
 
 /// Why there is no fio to compare with.
@@ -66,6 +77,12 @@ fn stage(case: &Case) -> Stage {
         stage.file(name, text);
     }
     lay_card(&stage);
+    for directory in ["dir", "many"] {
+        fs::create_dir(stage.path(directory)).unwrap();
+    }
+    for name in ["many/first", "many/second"] {
+        stage.file(name, vec![7; 256 << 10]);
+    }
     stage
 }
 
@@ -79,32 +96,41 @@ pub(crate) fn lay_card(stage: &Stage) {
     }
 }
 
-fn say(stage: &Stage, tool: &[&str], first: &[&str], case: &Case) -> Said {
+fn say(stage: &Stage, tool: &[&str], first: &[&str], case: &Case) -> (Said, bool) {
     let mut command = stage.command(tool[0]);
     command.args(&tool[1..]).args(first).args(&case.words);
     command.env("SOME", "96k").env("DIR", ".").env("SZ", "2m");
-    said(command)
+    let (said, ended) = Running::start(command).end_within(PATIENCE);
+    assert!(
+        ended || tool[0] == "fio",
+        "weir does not end: {}",
+        case.keep("endless")
+    );
+    (said, ended)
 }
 
 /// What a tool makes of a case.
 fn seen(tool: &[&str], case: &Case) -> Seen {
     let stage = stage(case);
     if case.kind == Kind::Parse {
-        let said = say(&stage, tool, &["--parse-only"], case);
+        let (said, ended) = say(&stage, tool, &["--parse-only"], case);
         let accepted = said.code == Some(0);
-        let shown = accepted.then(|| say(&stage, tool, &["--showcmd"], case).out);
+        let shown = accepted.then(|| say(&stage, tool, &["--showcmd"], case).0.out);
         return Seen {
+            ended,
             accepted,
             said,
             shown,
             ran: None,
         };
     }
-    let formats = ["--output-format=normal,json", "--eta=never"];
-    let said = say(&stage, tool, &formats, case);
-    let ran = ran(&said);
+    let version = format!("--terse-version={}", case.terse_version());
+    let formats = ["--output-format=normal,json,terse", "--eta=never", &version];
+    let (said, ended) = say(&stage, tool, &formats, case);
+    let ran = ran(&said, left(&stage, case));
     let accepted = ran.lines.iter().any(|l| l.starts_with("Starting "));
     Seen {
+        ended,
         accepted,
         said,
         shown: None,
@@ -117,17 +143,32 @@ pub(crate) fn both(case: &Case) -> (Seen, Seen) {
     (seen(&["fio"], case), seen(&[WEIR, "fio"], case))
 }
 
-fn ran(said: &Said) -> Ran {
+fn ran(said: &Said, left: Left) -> Ran {
     let document = document(&said.out);
     let json = document.and_then(|text| serde_json::from_str(text).ok());
     let rest = document.map_or(said.out.clone(), |text| said.out.replacen(text, "", 1));
-    let lines = said
-        .err
-        .lines()
-        .chain(rest.lines())
-        .map(str::to_owned)
-        .collect();
-    Ran { lines, json }
+    let (terse, report): (Vec<&str>, Vec<&str>) = rest.lines().partition(|line| is_terse(line));
+    let terse = terse.into_iter().map(fields).collect();
+    let lines = said.err.lines().chain(report).map(str::to_owned).collect();
+    Ran {
+        lines,
+        json,
+        terse,
+        left,
+    }
+}
+
+/// A terse line has its version first; what describes the job may stand alone.
+fn is_terse(line: &str) -> bool {
+    line.starts_with(';') || ["2;", "3;", "4;", "5;"].iter().any(|v| line.starts_with(v))
+}
+
+fn fields(line: &str) -> String {
+    if line.starts_with(';') {
+        return line.to_owned();
+    }
+    let fields: Vec<&str> = line.split(';').collect();
+    format!("version {} with {} fields", fields[0], fields.len())
 }
 
 /// The JSON document between lines of text.
@@ -142,6 +183,11 @@ fn document(text: &str) -> Option<&str> {
 }
 
 impl Case {
+    /// Every version in turn.
+    fn terse_version(&self) -> u64 {
+        2 + self.number % 4
+    }
+
     /// How to start it by hand.
     pub(crate) fn command(&self) -> String {
         let quoted = |w: &String| {

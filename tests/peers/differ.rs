@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::beside::{Case, Ran, Seen};
+use crate::left::Left;
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +32,10 @@ pub(crate) enum Topic {
     Options,
     /// Which lines the normal report has.
     Lines,
+    /// How many fields each terse line has.
+    Terse,
+    /// A file that only one of them leaves behind, or one that looks different.
+    Left,
 }
 
 /// One difference.
@@ -134,6 +139,24 @@ impl Found {
         self.documents(case, theirs_json, ours_json);
         if self.list.is_empty() && !ours_json.to_string().contains("rw") {
             self.same(Topic::Lines, &kinds(&theirs.lines), &kinds(&ours.lines));
+        }
+        if self.list.iter().all(|d| d.topic != Topic::Entries) {
+            self.each(Topic::Terse, &theirs.terse, &ours.terse);
+        }
+        self.left(&theirs.left, &ours.left);
+    }
+
+    /// Each file that is not left alike; those of jobs that did something else, by their names.
+    fn left(&mut self, theirs: &Left, ours: &Left) {
+        let other = [Topic::Counts, Topic::Exit, Topic::Entries];
+        let did_the_same = self.list.iter().all(|d| !other.contains(&d.topic));
+        let names: BTreeSet<&String> = theirs.keys().chain(ours.keys()).collect();
+        for name in names {
+            let (theirs, ours) = (theirs.get(name), ours.get(name));
+            if theirs.is_some() != ours.is_some() || (theirs != ours && did_the_same) {
+                let text = |of: Option<&String>| format!("{name} {of:?}");
+                self.add(Topic::Left, &text(theirs), &text(ours));
+            }
         }
     }
 

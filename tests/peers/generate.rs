@@ -1,7 +1,7 @@
 //! Job files and command lines at random, by the grammar of the language.
 
 use crate::beside::{Case, Kind};
-use crate::grammar::{OPTIONS, line, odd_line, option};
+use crate::grammar::{About, line, odd_line, option};
 use crate::random::Random;
 
 /// Options that say how a job is placed among others, or that need each other.
@@ -33,7 +33,9 @@ pub(crate) fn case(seed: u64, number: u64, kind: Kind) -> Case {
         lines: Vec::new(),
         included: None,
         sections: Vec::new(),
+        verifies: false,
     };
+    writer.verifies = writer.random.percent(40);
     writer.file();
     let Writer {
         lines,
@@ -104,6 +106,9 @@ struct Writer<'a> {
     lines: Vec<String>,
     included: Option<String>,
     sections: Vec<String>,
+    /// Whether its jobs may verify. fio 3.33 finds false damage in mixes and where jobs share
+    /// files, so such jobs have names and files of their own.
+    verifies: bool,
 }
 
 impl Writer<'_> {
@@ -154,7 +159,11 @@ impl Writer<'_> {
         self.maybe(40, "rw");
         self.maybe(40, "bs");
         self.maybe(25, "group_reporting");
-        self.others(2);
+        self.others(About::General, 2);
+        self.logs(10);
+        if !self.verifies {
+            self.files(10);
+        }
         if self.included.is_none() && self.random.percent(8) {
             self.included = Some("; included\nnorandommap\n  randseed=7 \n".to_owned());
             self.push("include some.inc".to_owned());
@@ -162,8 +171,14 @@ impl Writer<'_> {
     }
 
     fn job(&mut self, number: u64) {
-        let name = (*self.random.pick(&["one", "two", "w 3", "four", "x-5"])).to_owned();
-        let name = if number == 0 { "one".to_owned() } else { name };
+        let name = (*self.random.pick(&["two", "w 3", "four", "x-5"])).to_owned();
+        let verifies = self.verifies && self.random.percent(60);
+        let has_files = !verifies && self.random.percent(25);
+        let name = match number {
+            0 => "one".to_owned(),
+            _ if verifies || has_files => format!("v{number}"),
+            _ => name,
+        };
         self.push(format!("[{name}]"));
         self.sections.push(name);
         for (percent, name) in [
@@ -189,19 +204,52 @@ impl Writer<'_> {
             2 | 3 => self.option("bs"),
             _ => {}
         }
-        if self.random.percent(25) {
+        if !verifies && !has_files && self.random.percent(30) {
             let file = *self
                 .random
                 .pick(&["data", "data:more", "/dev/zero", "./data"]);
             self.push(format!("filename={file}"));
         }
-        self.others(4);
+        self.others(About::General, 4);
+        self.logs(25);
+        if verifies {
+            self.verification();
+        } else if has_files {
+            self.files(100);
+        }
+    }
+
+    /// What is written is read back.
+    fn verification(&mut self) {
+        self.option("verify");
+        self.others(About::Verify, 4);
+        if self.kind == Kind::Run || self.random.percent(50) {
+            let order = *self.random.pick(&["write", "randwrite"]);
+            self.push(format!("rw={order}"));
+        }
+        self.maybe(25, "nrfiles");
+    }
+
+    fn logs(&mut self, percent: u64) {
+        if self.random.percent(percent) {
+            let kinds = ["write_bw_log", "write_iops_log", "write_lat_log"];
+            let kind = *self.random.pick(&kinds);
+            self.option(kind);
+            self.others(About::Logs, 3);
+        }
+    }
+
+    fn files(&mut self, percent: u64) {
+        if self.random.percent(percent) {
+            self.maybe(60, "nrfiles");
+            self.others(About::Files, 4);
+        }
     }
 
     /// Up to so many options at random.
-    fn others(&mut self, most: u64) {
+    fn others(&mut self, about: About, most: u64) {
         for _ in 0..self.random.between(0, most) {
-            let option = self.random.pick(OPTIONS);
+            let option = self.random.pick(about.options());
             if self.kind == Kind::Parse {
                 let line = odd_line(option, self.random);
                 self.push(line);

@@ -1,9 +1,10 @@
 //! Logs and steady state beside fio's: the same files, columns, keys and types.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::left::shape;
 use super::stage::{Stage, has, said, skip};
 
 const JOBS: &str = "[global]
@@ -40,24 +41,12 @@ log_hist_coarseness=2
 
 /// Of each log: how many lines it has where that does not depend on time, and what its lines
 /// look like, numbers that were measured left out.
-fn shapes(stage: &Stage) -> BTreeMap<String, (Option<usize>, Vec<String>)> {
+fn shapes(stage: &Stage) -> BTreeMap<String, (Option<usize>, BTreeSet<String>)> {
     let logs = stage.list().into_iter().filter(|n| n != "j.fio");
     logs.map(|name| {
         let text = stage.read(&name);
-        let shape = |line: &str| {
-            let columns: Vec<&str> = line.split(", ").collect();
-            let kept = match columns.len() {
-                5 => [columns[2], columns[3], columns[4]].join(" "),
-                6 => [columns[2], columns[3], columns[5]].join(" "),
-                // A histogram.
-                many => format!("{many} {} {}", columns[1], columns[2]),
-            };
-            format!("{} {kept}", columns.len())
-        };
-        let mut shapes: Vec<String> = text.lines().map(shape).collect();
-        let by_operation = (!name.starts_with('w')).then_some(shapes.len());
-        shapes.sort();
-        shapes.dedup();
+        let by_operation = (!name.starts_with('w')).then(|| text.lines().count());
+        let shapes = shape(&text);
         (name, (by_operation, shapes))
     })
     .collect()

@@ -14,6 +14,7 @@ mod examples;
 mod generate;
 mod generated;
 mod grammar;
+mod left;
 mod logs;
 mod random;
 #[path = "../stage/mod.rs"]

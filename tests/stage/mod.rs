@@ -251,26 +251,48 @@ impl Running {
 
     /// Waits for its end.
     #[track_caller]
-    pub(crate) fn end(mut self) -> Said {
+    pub(crate) fn end(self) -> Said {
+        let (said, ended) = self.end_within(PATIENCE);
+        assert!(ended, "it did not end: {}", said.err);
+        said
+    }
+
+    /// Waits so long for its end, then kills it and all it started; and whether it ended itself.
+    #[track_caller]
+    pub(crate) fn end_within(mut self, patience: Duration) -> (Said, bool) {
         let begin = Instant::now();
-        let status = loop {
+        let (status, ended) = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
-                break status;
+                break (status, true);
             }
-            if begin.elapsed() > PATIENCE {
+            if begin.elapsed() > patience {
+                // fio's workers leave the group, and hold the streams open.
+                for pid in descendants(Pid::from_child(&self.child)) {
+                    let _ = kill_process(pid, Signal::KILL);
+                }
                 kill_process_group(Pid::from_child(&self.child), Signal::KILL).unwrap();
-                self.child.wait().unwrap();
-                panic!("it did not end: {}", self.err.join().unwrap());
+                break (self.child.wait().unwrap(), false);
             }
             std::thread::sleep(Duration::from_millis(5));
         };
-        Said {
+        let said = Said {
             code: status.code(),
             out: self.out.join().unwrap(),
             err: self.err.join().unwrap(),
-        }
-        .plain()
+        };
+        (said.plain(), ended)
     }
+}
+
+/// What a process has started, and what these have.
+fn descendants(of: Pid) -> Vec<Pid> {
+    let pid = of.as_raw_nonzero();
+    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let children = list.split_whitespace().filter_map(|n| n.parse().ok());
+    let children = children.filter_map(Pid::from_raw);
+    children
+        .flat_map(|child| std::iter::once(child).chain(descendants(child)))
+        .collect()
 }
 
 fn collect(mut from: impl Read + Send + 'static) -> std::thread::JoinHandle<String> {
