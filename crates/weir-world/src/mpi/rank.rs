@@ -12,6 +12,7 @@
 use std::cell::Cell;
 use std::ffi::{c_char, c_int};
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use super::abi::{Abi, Constant};
 use super::calls::Calls;
@@ -26,6 +27,9 @@ const ERROR_TEXT: usize = 512;
 /// in every call: 20 ns more for an exchange of 115 ns, and 60 ns more for one of 130 ns that is
 /// posted and waited for. So other threads have to keep from MPI and sleep while it works.
 const THREAD_SINGLE: c_int = 0;
+
+/// What was printed right before the end is forwarded in this time.
+const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// A rank that exists, checked once so that no call has to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -347,8 +351,10 @@ pub struct Emergency<A: Abi> {
 unsafe impl<A: Abi> Send for Emergency<A> {}
 
 impl<A: Abi> Emergency<A> {
-    /// Ends all ranks, with this exit code where the launcher keeps it.
+    /// Ends all ranks, with this exit code where the launcher keeps it. Waits a little before, for
+    /// what was just printed: Hydra drops what it has not forwarded yet.
     pub fn abort(self, code: u8) -> ! {
+        std::thread::sleep(LAST_WORDS);
         // SAFETY: the process ends here. The level that MPI was started with knows one thread;
         // both families end the process whatever thread asks, and nothing of this process is
         // used after it.

@@ -228,7 +228,7 @@ fn deadlock<A: Abi>(mpi: &Mpi<A>) -> Result<String, WorldError> {
         std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(100));
             tell("the watchdog ends the world");
-            emergency.abort(9)
+            emergency.abort(77)
         });
     }
     mpi.receive(other, &mut [0; 8], Tag::from(1)).unwrap();
