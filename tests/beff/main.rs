@@ -8,6 +8,7 @@
 )]
 
 mod bad_input;
+mod launchers;
 mod models;
 mod runs;
 #[path = "../stage/mod.rs"]

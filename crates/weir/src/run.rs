@@ -3,16 +3,18 @@
 use std::io;
 
 use weir_doors::Refusal;
+use weir_doors::beff::complaints;
 use weir_doors::run::{Action, Format, Input, Options, Progress, Run, USAGE, exit_code, read};
 use weir_jobfile::{Context, Diagnostic, Source, compile};
 use weir_report::{ColorChoice, Flags, Style};
 use weir_schema::{Plan, RunResult, SchemaError, Word};
 use weir_units::Percent;
+use weir_world::Launcher;
 
 use crate::progress::{Mode, Shown};
 use crate::ranks::Ranks;
 use crate::session::{self, Choices};
-use crate::{Outcome, output, printed, surroundings, world};
+use crate::{Outcome, beff, output, printed, surroundings, world};
 
 /// The words after `run`.
 pub(crate) fn run(words: &[String]) -> Outcome {
@@ -24,6 +26,13 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 }
 
 fn measure(run: &Run) -> Outcome {
+    if let Input::Plan { path, .. } = &run.input
+        && stored_plan(path).is_ok_and(|plan| beff::is_exchange(&plan))
+    {
+        let speaks = Launcher::of_this_process().is_none_or(|l| l.speaks());
+        let outcome = exchange(run, speaks);
+        return if speaks { outcome } else { Ok(0) };
+    }
     let entered = world::enter(run.ranks)?;
     let Some(entered) = entered else {
         let plan = plan_to_run(run)?;
@@ -98,6 +107,26 @@ fn carry_out(run: &Run, plan: &Plan, ranks: Option<&Ranks<'_>>) -> Result<RunRes
     Ok(result)
 }
 
+/// A stored plan of exchanges, which says itself what its ranks are; one of them reports.
+fn exchange(run: &Run, speaks: bool) -> Outcome {
+    if run.ranks.is_some() {
+        return Err(Refusal {
+            message: "error: --ranks: a plan of exchanges says itself how many\n".to_owned(),
+            code: USAGE,
+        });
+    }
+    let mut plan = plan_to_run(run)?;
+    if run.show_plan {
+        return if speaks { show(&plan) } else { Ok(0) };
+    }
+    let Some(result) = beff::carry_out_plan(&mut plan)? else {
+        return Ok(0);
+    };
+    output::error(&complaints(&result));
+    let code = report(&result, &run.options);
+    Ok(code.max(weir_doors::beff::exit_code(&result)))
+}
+
 /// A report must not replace what the run was read from.
 fn refuse_own_input(report: &str, input: &Input) -> Result<(), Refusal> {
     let sources: Vec<&str> = match input {
@@ -148,6 +177,10 @@ fn text_of(result: &RunResult, format: Format, options: &Options, on_stdout: boo
     match format {
         // Numbers of a result are finite, and everything else has a JSON form.
         Format::Json => weir_report::json(result).unwrap_or_default(),
+        Format::Text if beff::is_exchange(&result.plan) => {
+            let table = weir_doors::beff::Options::of(weir_doors::beff::Format::Table);
+            weir_doors::beff::output::stdout(result, &table).unwrap_or_default()
+        }
         Format::Text => weir_report::text(result, &style(result, options, on_stdout)),
     }
 }

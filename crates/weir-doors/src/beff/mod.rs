@@ -90,6 +90,21 @@ pub struct Options {
     pub simulate: Option<u32>,
 }
 
+impl Options {
+    /// A form, and nothing else that differs from the default.
+    pub const fn of(format: Format) -> Self {
+        Self {
+            format,
+            hpcc_json: false,
+            text_1_2: false,
+            dump_json: None,
+            line_rate_bits_per_s: None,
+            quiet: false,
+            simulate: None,
+        }
+    }
+}
+
 /// The form of what is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {

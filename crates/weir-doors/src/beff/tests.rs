@@ -5,6 +5,8 @@ use weir_schema::{
 };
 use weir_units::Nanos;
 
+use proptest::strategy::Strategy as _;
+
 use super::*;
 use crate::flags::Standing;
 
@@ -297,6 +299,30 @@ fn help_lists_every_option_that_works_and_its_examples_are_good() {
     assert!((3..=5).contains(&examples.len()), "{page}");
     for example in examples {
         assert!(words(example, &around()).is_ok(), "{example}");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_words_are_understood_or_refused_with_a_message(
+        words in proptest::collection::vec(
+            proptest::prop_oneof![
+                "-[a-zA-Z][0-9]{0,3}",
+                proptest::sample::select(FLAGS).prop_map(|f| f.spelling()),
+                "-?[0-9]{1,22}",
+                "[a-z0-9=,.:G-]{0,12}",
+                "\\PC{0,6}",
+            ],
+            0..6,
+        )
+    ) {
+        match read(&words, &around()) {
+            Ok(_) => {}
+            Err(refusal) => {
+                proptest::prop_assert!([USAGE, LACKS].contains(&refusal.code));
+                proptest::prop_assert!(refusal.message.starts_with("error: "));
+            }
+        }
     }
 }
 

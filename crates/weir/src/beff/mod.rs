@@ -9,7 +9,7 @@ use weir_doors::beff::output::{dump, stdout};
 use weir_doors::beff::{
     Action, Around, LACKS, Mode, Offer, Run, TRANSPORTS, USAGE, complaints, exit_code, read,
 };
-use weir_schema::{ExchangeResult, RankFacts, RunResult};
+use weir_schema::{ExchangeResult, Plan, RankFacts, RunResult};
 use weir_sys::memory::MemoryFacts;
 use weir_sys::{Availability, Tree};
 use weir_world::Launcher;
@@ -78,15 +78,9 @@ fn carry_out(run: &mut Run, speaks: bool) -> Outcome {
 }
 
 fn measure(run: &mut Run) -> Outcome {
-    measure::place(&mut run.plan);
-    if let Some(refusal) = measure::refused(&run.plan) {
-        return Err(refusal);
-    }
-    let party = world::enter(&run.plan)?;
-    if !party.speaks() {
-        measure::part(&party, &run.plan);
+    let Some(party) = gather(&mut run.plan)? else {
         return Ok(0);
-    }
+    };
     tell_notes(run);
     writable(run)?;
     let mut result = measure::whole(party, &run.plan)?;
@@ -94,8 +88,33 @@ fn measure(run: &mut Run) -> Outcome {
     Ok(show(&result, run))
 }
 
+/// The ranks of a plan where rank 0 is; elsewhere nothing, when the part of the rank is done.
+fn gather(plan: &mut Plan) -> Result<Option<world::Party>, Refusal> {
+    measure::place(plan);
+    if let Some(refusal) = measure::refused(plan) {
+        return Err(refusal);
+    }
+    let party = world::enter(plan)?;
+    if party.speaks() {
+        return Ok(Some(party));
+    }
+    measure::part(&party, plan);
+    Ok(None)
+}
+
+/// Whether a plan is one of exchanges.
+pub(crate) fn is_exchange(plan: &Plan) -> bool {
+    world::job_of(plan).is_some()
+}
+
+/// Carries a stored plan of exchanges out; nothing elsewhere than at rank 0.
+pub(crate) fn carry_out_plan(plan: &mut Plan) -> Result<Option<RunResult>, Refusal> {
+    let party = gather(plan)?;
+    party.map(|party| measure::whole(party, plan)).transpose()
+}
+
 fn tell_notes(run: &Run) {
-    for note in &run.notes {
+    for note in run.notes.iter().filter(|_| !run.options.quiet) {
         output::error(&format!("note: {note}\n"));
     }
 }

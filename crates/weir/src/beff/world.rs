@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use weir_doors::Refusal;
+use weir_doors::beff::USAGE;
 use weir_net::{NetError, exchange};
 use weir_run::execute::Signals;
 use weir_schema::{ExchangeResult, ExchangeWorkload, Job, Plan, Ranks, Spawn, Workload};
@@ -51,15 +52,22 @@ pub(super) fn enter(plan: &Plan) -> Result<Party, Refusal> {
             Ok(world) => Ok(Party::Process(Box::new(world))),
             Err(error) => Err(failed(&error.to_string())),
         },
-        Spawn::Launcher => launched(),
+        Spawn::Launcher => launched(ranks.count),
     }
 }
 
-fn launched() -> Result<Party, Refusal> {
+fn launched(planned: u32) -> Result<Party, Refusal> {
     let launcher = Launcher::of_this_process();
     let wish = std::env::var(LIBRARY_VARIABLE).ok();
     let world = MpiLibrary::open(launcher, wish.as_deref()).and_then(MpiLibrary::start);
     match world {
+        Ok(world) if world.size() != planned => Err(Refusal {
+            message: format!(
+                "error: the plan is for {planned} ranks, the launcher started {}\n",
+                world.size()
+            ),
+            code: USAGE,
+        }),
         Ok(world) => Ok(Party::Mpi(Box::new(world))),
         Err(error) if error.is_lack() => Err(lacking(&error.to_string())),
         Err(error) => Err(failed(&error.to_string())),

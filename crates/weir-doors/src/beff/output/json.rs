@@ -143,6 +143,7 @@ fn own(view: &View<'_>) -> Json {
         "cpu": result.host.cpu_model,
         "cpus": result.host.cpus,
         "kernel": result.host.kernel,
+        "hosts": hosts(done),
         "ranks": done.map(|d| &d.ranks),
         "mpi": done.and_then(|d| d.mpi.as_ref()),
         "transport": view.job.engine.name,
@@ -164,6 +165,15 @@ fn own(view: &View<'_>) -> Json {
         "line_rate_bits_per_s": view.options.line_rate_bits_per_s,
         "model": view.prediction.as_ref().map(|p| model(view, p)),
     })
+}
+
+/// The nodes of the ranks, each once.
+fn hosts(done: Option<&ExchangeResult>) -> Vec<&str> {
+    let ranks = done.map_or(&[][..], |d| &d.ranks);
+    let mut out: Vec<&str> = ranks.iter().filter_map(|r| r.hostname.as_deref()).collect();
+    out.sort_unstable();
+    out.dedup();
+    out
 }
 
 fn statistics(row: &SizeFigures) -> (String, Json) {

@@ -13,7 +13,7 @@ mod tests;
 mod text;
 
 use weir_schema::{
-    ExchangeResult, ExchangeWorkload, Job, JobResult, Prediction, RunResult, SizeFigures,
+    ExchangeResult, ExchangeWorkload, Job, JobResult, Prediction, RunResult, SizeFigures, State,
     Validation, Workload, effective_bytes_per_s, exchange_figures,
 };
 
@@ -85,9 +85,13 @@ impl<'a> View<'a> {
 
     /// The configuration alone was asked for.
     fn is_test(&self) -> bool {
-        self.figures.is_empty()
-            && self.done.is_none_or(|d| d.sizes.is_empty())
-            && self.result.failed_jobs() == 0
+        let mut jobs = self.result.jobs();
+        jobs.all(|j| j.state == State::NotStarted)
+    }
+
+    /// Nothing came of it.
+    fn is_failed(&self) -> bool {
+        self.result.failed_jobs() > 0
     }
 
     /// The value of a word that the plan came from.

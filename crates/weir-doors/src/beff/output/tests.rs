@@ -135,6 +135,7 @@ fn the_peers_list_of_ranks_ends_with_rank_0_and_weirs_does_not() {
 fn the_test_mode_prints_the_configuration_and_the_prediction() {
     let (mut result, options) = result("--test --model 520n", &[]);
     result.groups[0].jobs[0].exchange = None;
+    result.groups[0].jobs[0].state = weir_schema::State::NotStarted;
     let text = stdout(&result, &options).unwrap();
     assert!(text.contains("model b_eff = 3.88589e+09 B/s\n"), "{text}");
     assert!(text.contains("Device                                  TEST RUN: Not selected!\n"));
@@ -209,6 +210,58 @@ fn wrong_bytes_losses_and_skipped_checks_change_the_verdict() {
 
     let skipped = printed(&format!("{WORDS} --skip-validation"));
     assert!(skipped.ends_with("Validation: SKIPPED\n"), "{skipped}");
+}
+
+#[test]
+fn a_failed_run_has_no_table_and_says_why_in_json() {
+    let (mut failed, options) = result(WORDS, TABLE);
+    let job = &mut failed.groups[0].jobs[0];
+    job.state = weir_schema::State::Failed;
+    job.exchange = None;
+    job.failure = Some(weir_schema::Failure {
+        errno: None,
+        cause: "exchange".to_owned(),
+        message: "rank 1 has left".to_owned(),
+        target: None,
+        kind: None,
+        offset_bytes: None,
+        length_bytes: None,
+        finding: None,
+    });
+    let text = stdout(&failed, &options).unwrap();
+    assert!(
+        !text.contains("MSize") && !text.contains("Validation:"),
+        "{text}"
+    );
+    assert_eq!(crate::beff::complaints(&failed), "error: rank 1 has left\n");
+    assert_eq!(crate::beff::exit_code(&failed), 1);
+    let json: Json = serde_json::from_str(&dump(&failed, &options).unwrap()).unwrap();
+    assert_eq!(json["weir"]["failure"], "rank 1 has left");
+    assert_eq!(
+        (&json["validated"], &json["results"]),
+        (&false.into(), &serde_json::json!({}))
+    );
+}
+
+#[test]
+fn an_interrupted_run_shows_the_sizes_that_were_done() {
+    let (mut cut, options) = result(WORDS, &TABLE[..1]);
+    cut.groups[0].jobs[0].state = weir_schema::State::Stopped;
+    cut.ended_by = Some(weir_schema::EndedBy { signal: 2 });
+    let text = stdout(&cut, &options).unwrap();
+    assert!(text.contains("b_eff = 1.46015e+07 B/s"), "{text}");
+    assert_eq!(crate::beff::exit_code(&cut), 130);
+    cut.groups[0].jobs[0]
+        .exchange
+        .as_mut()
+        .unwrap()
+        .sizes
+        .clear();
+    let text = stdout(&cut, &options).unwrap();
+    assert!(
+        !text.contains("TEST MODE") && !text.contains("b_eff = "),
+        "{text}"
+    );
 }
 
 #[test]

@@ -23,6 +23,10 @@ pub(super) fn page(view: &View<'_>) -> String {
     if !view.options.quiet {
         out += &course(view);
     }
+    if view.is_failed() {
+        // There is no table: what went wrong stands on standard error.
+        return out;
+    }
     out += &table(view);
     out += &verdict(view);
     out
