@@ -45,20 +45,6 @@ fn wrong_words_are_refused_before_anything_happens() {
 }
 
 #[test]
-fn a_second_interrupt_is_not_needed() {
-    let stage = Stage::new();
-    let words = "beff --ranks 2 --comm-type shm -m 6 -n 1000000 --dump-json o.json";
-    let words: Vec<_> = words.split(' ').collect();
-    let running = crate::stage::Running::start(stage.weir(&words));
-    // Signals are caught before the first exchange; sooner they would end it without a word.
-    std::thread::sleep(std::time::Duration::from_millis(700));
-    running.signal(rustix::process::Signal::INT);
-    running.end().code(130);
-    let json: serde_json::Value = serde_json::from_str(&stage.read("o.json")).unwrap();
-    assert_eq!(json["weir"]["complete"], false);
-}
-
-#[test]
 fn what_this_build_lacks_ends_with_3() {
     let stage = Stage::new();
     for words in ["--comm-type cuda", "--comm-type ofi", "--pcie-read"] {

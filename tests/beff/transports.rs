@@ -1,6 +1,6 @@
 //! Other ways of the data than shared memory, and the self test over all of them.
 
-use crate::stage::{Stage, skip};
+use crate::stage::{Running, Stage, skip, until};
 use crate::{beff, has, table};
 
 #[test]
@@ -39,6 +39,29 @@ fn the_peers_external_channels_are_emulated_by_files() {
     let sizes: Vec<_> = table(&said.out).into_iter().map(|r| r[0].clone()).collect();
     assert_eq!(sizes, ["64", "128", "256"]);
     assert_eq!(stage.list(), Vec::<String>::new());
+}
+
+#[test]
+fn an_interrupted_run_ends_with_what_was_done() {
+    let stage = Stage::new();
+    if !has(&stage, "file") {
+        return skip("an interrupt", "no transport file");
+    }
+    std::fs::create_dir(stage.path("D")).unwrap();
+    let words = "beff --comm-type file --channel-dir D --sizes 6,7 -u 16 -l 16 -n 1000000 \
+                 --dump-json o.json";
+    let words: Vec<_> = words.split_whitespace().collect();
+    let running = Running::start(stage.weir(&words));
+    let channel = stage.path("D/kernel_output_ch0");
+    until("messages are on their way", || {
+        std::fs::metadata(&channel).is_ok_and(|m| m.len() > 0)
+    });
+    running.signal(rustix::process::Signal::INT);
+    let said = running.end().code(130);
+    assert!(!said.out.contains("TEST MODE"), "{said}");
+    let json: serde_json::Value = serde_json::from_str(&stage.read("o.json")).unwrap();
+    assert_eq!(json["weir"]["complete"], false);
+    assert_eq!(json["validated"], false);
 }
 
 #[test]
