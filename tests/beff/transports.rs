@@ -48,7 +48,7 @@ fn an_interrupted_run_ends_with_what_was_done() {
         return skip("an interrupt", "no transport file");
     }
     std::fs::create_dir(stage.path("D")).unwrap();
-    let words = "beff --comm-type file --channel-dir D --sizes 6,7 -u 16 -l 16 -n 1000000 \
+    let words = "beff --comm-type file --channel-dir D --keep-channels --sizes 6,7 -u 16 -l 16 -n 1000000 \
                  --dump-json o.json";
     let words: Vec<_> = words.split_whitespace().collect();
     let running = Running::start(stage.weir(&words));

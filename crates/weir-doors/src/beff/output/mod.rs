@@ -103,10 +103,10 @@ impl<'a> View<'a> {
     fn is_valid(&self) -> bool {
         self.work.validation != Validation::None
             && !self.is_test()
-            && self.result.failed_jobs() == 0
+            && !self.is_failed()
             && self
                 .done
-                .is_some_and(|d| d.wrong_bytes() == 0 && d.lost() == 0)
+                .is_some_and(|d| !d.sizes.is_empty() && d.wrong_bytes() == 0 && d.lost() == 0)
     }
 
     /// Messages that never came, where the transport can lose any.
