@@ -1,6 +1,7 @@
 //! What an exchange costs: nanoseconds and bytes per second of each message size.
 //!
-//! `exchange_cost [TRANSPORT [RANKS [EXPONENT,... [MICROSECONDS [REPETITIONS [CPU,...]]]]]]`
+//! `exchange_cost [TRANSPORT [RANKS [EXPONENT,... [MICROSECONDS [REPETITIONS [CPU,...
+//! [VALIDATION]]]]]]]`
 //!
 //! On a busy machine, many short repetitions find moments in which all ranks run.
 //!
@@ -30,9 +31,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         replications: 1,
         warmup: 100,
         min_time_ns: Some(Nanos::from_micros(number(&words, 3, 20_000)?)),
-        validation: match transport {
-            "null" => Validation::None,
-            _ => Validation::Const,
+        validation: match words.get(6).map(String::as_str) {
+            Some("sample") => Validation::Sample,
+            Some("full") => Validation::Full,
+            None if transport != "null" => Validation::Const,
+            _ => Validation::None,
         },
         ..ExchangeWorkload::default()
     };

@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::thread::futex;
+use weir_sys::topology::Topology;
+use weir_sys::{Tree, pin};
 
 use crate::error::Halt;
 use crate::watch::Watch;
@@ -39,7 +41,7 @@ impl Patience {
             begun.elapsed()
         };
         let fastest = (0..5).map(|_| round()).min().unwrap_or(SPIN);
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let processors = processors();
         let spin = if ranks as usize > processors {
             SPIN / 20
         } else {
@@ -75,6 +77,15 @@ impl Patience {
             std::hint::spin_loop();
         }
         slowly(word, &wanted, asleep, left, peer, watch)
+    }
+}
+
+/// Those that this rank may use; all of the machine where it is pinned to one, as the others then
+/// are to theirs.
+fn processors() -> usize {
+    match pin::affinity().map(|cpus| cpus.len()) {
+        Ok(several) if several > 1 => several,
+        _ => Topology::read(&Tree::real()).online().len().max(1),
     }
 }
 
@@ -129,4 +140,48 @@ pub(super) fn wake(word: &AtomicU32, asleep: &AtomicU32) {
 fn rouse(word: &AtomicU32) {
     // Nobody there is fine.
     let _ = futex::wake(word, futex::Flags::empty(), u32::MAX);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rank_pinned_to_one_processor_does_not_take_it_for_the_only_one() {
+        let machine = Topology::read(&Tree::real()).online().len();
+        let seen = std::thread::spawn(|| {
+            let first = pin::affinity().unwrap().as_slice()[0];
+            pin::set_affinity(&[first].into_iter().collect()).unwrap();
+            processors()
+        });
+        assert_eq!(seen.join().unwrap(), machine);
+    }
+
+    #[test]
+    fn a_change_is_seen_by_whoever_spins_yields_or_sleeps() {
+        let [word, asleep, left] = [const { AtomicU32::new(0) }; 3];
+        let watch = Watch::new(Duration::from_secs(30));
+        let patience = Patience::new(2);
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| {
+                (1..=200).all(|number| {
+                    let here = |n: u32| n >= number;
+                    patience
+                        .wait(&word, here, &asleep, &left, 1, &watch)
+                        .is_ok()
+                })
+            });
+            for number in 1..=200 {
+                if number % 20 == 0 {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                word.store(number, Ordering::Release);
+                wake(&word, &asleep);
+            }
+            assert!(waiter.join().unwrap());
+        });
+        left.store(1, Ordering::Release);
+        let end = patience.wait(&word, |n| n > 200, &asleep, &left, 1, &watch);
+        assert!(matches!(end, Err(Halt::Left { peer: 1 })));
+    }
 }
