@@ -36,6 +36,9 @@ impl fmt::Display for Spot {
     }
 }
 
+/// How far from the cause it is that another rank has left.
+pub(crate) const LEFT: u8 = 3;
+
 /// Why a rank stopped exchanging.
 #[derive(Debug, thiserror::Error)]
 pub enum Halt {
@@ -99,7 +102,7 @@ impl Halt {
             Self::Fault { .. } | Self::Io { .. } | Self::Garbled(_) | Self::Mpi(_) => 0,
             Self::World(_) => 1,
             Self::Silent { .. } => 2,
-            Self::Left { .. } => 3,
+            Self::Left { .. } => LEFT,
             Self::Stopped | Self::Interrupted => 4,
         }
     }
