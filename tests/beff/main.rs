@@ -8,6 +8,7 @@
 )]
 
 mod bad_input;
+mod lab;
 mod launchers;
 mod models;
 mod runs;

@@ -58,6 +58,18 @@ const PACKAGES: &[Package] = &[
         why: "the headers that weir's constants are compared with, and mpicc of the benches",
     },
     Package {
+        name: "iproute2",
+        sign: "ip",
+        verbs: &["test"],
+        why: "network namespaces and slow wires for the tests between hosts",
+    },
+    Package {
+        name: "nftables",
+        sign: "nft",
+        verbs: &["test"],
+        why: "lossy wires for the tests between hosts",
+    },
+    Package {
         name: "util-linux",
         sign: "prlimit",
         verbs: &["test"],

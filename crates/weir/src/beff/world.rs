@@ -10,7 +10,7 @@ use weir_net::{NetError, exchange};
 use weir_run::execute::Signals;
 use weir_schema::{ExchangeResult, ExchangeWorkload, Job, Plan, Ranks, Spawn, Workload};
 use weir_sys::clock::Clock;
-use weir_world::mpi::{LIBRARY_VARIABLE, MpiLibrary, MpiWorld};
+use weir_world::mpi::MpiWorld;
 use weir_world::{Launcher, ProcessWorld, World, on_threads};
 
 use super::lacking;
@@ -57,21 +57,22 @@ pub(super) fn enter(plan: &Plan) -> Result<Party, Refusal> {
 }
 
 fn launched(planned: u32) -> Result<Party, Refusal> {
-    let launcher = Launcher::of_this_process();
-    let wish = std::env::var(LIBRARY_VARIABLE).ok();
-    let world = MpiLibrary::open(launcher, wish.as_deref()).and_then(MpiLibrary::start);
-    match world {
-        Ok(world) if world.size() != planned => Err(Refusal {
-            message: format!(
-                "error: the plan is for {planned} ranks, the launcher started {}\n",
-                world.size()
-            ),
-            code: USAGE,
-        }),
-        Ok(world) => Ok(Party::Mpi(Box::new(world))),
-        Err(error) if error.is_lack() => Err(lacking(&error.to_string())),
-        Err(error) => Err(failed(&error.to_string())),
+    let Some(launcher) = Launcher::of_this_process() else {
+        return Err(lacking(
+            "the plan is for ranks of an MPI launcher (start it with `mpirun -n N`)",
+        ));
+    };
+    let world = crate::world::join(launcher)?;
+    if world.size() == planned {
+        return Ok(Party::Mpi(Box::new(world)));
     }
+    let started = world.size();
+    Err(Refusal {
+        message: format!(
+            "error: the plan is for {planned} ranks, the launcher started {started}\n"
+        ),
+        code: USAGE,
+    })
 }
 
 fn failed(why: &str) -> Refusal {
