@@ -304,7 +304,9 @@ mod tests {
     /// A worker that read 4 KiB in each of these times.
     fn worker(times: &[u64], start: u64) -> WorkerResult {
         let mut histogram = Histogram::new();
-        times.iter().for_each(|t| histogram.record(*t));
+        for time in times {
+            histogram.record(*time);
+        }
         let operations = times.len() as u64;
         let mut series = Series::new(Nanos(100));
         series.push(operations, Bytes(operations * 4096)).unwrap();
@@ -400,12 +402,15 @@ mod tests {
     fn pooled_moments_are_those_of_all_samples() {
         let of = |samples: &[f64]| {
             let mut moments = weir_stats::Moments::default();
-            samples.iter().for_each(|s| moments.push(*s));
+            for sample in samples {
+                moments.push(*sample);
+            }
             Moments {
                 count: samples.len() as u64,
                 min: samples.iter().copied().fold(f64::INFINITY, f64::min),
                 max: samples.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-                mean: samples.iter().sum::<f64>() / samples.len() as f64,
+                mean: samples.iter().sum::<f64>()
+                    / f64::from(u32::try_from(samples.len()).unwrap()),
                 deviation: moments.deviation().unwrap_or_default(),
             }
         };

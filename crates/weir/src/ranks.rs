@@ -113,7 +113,8 @@ impl<'a> Ranks<'a> {
         // What all have alike stays here.
         let plan = std::mem::replace(&mut mine.plan, nothing());
         let bytes = serde_json::to_vec(&mine).map_err(|e| apart(&e))?;
-        let merged = self.world.reduce(bytes, &mut merged, PATIENCE);
+        let mut both = |mine: Vec<u8>, theirs: Vec<u8>| merged(&mine, &theirs);
+        let merged = self.world.reduce(bytes, &mut both, PATIENCE);
         let Some(bytes) = merged.map_err(|e| apart(&e))? else {
             return Ok(None);
         };
@@ -124,12 +125,12 @@ impl<'a> Ranks<'a> {
     }
 }
 
-fn merged(mine: Vec<u8>, theirs: Vec<u8>) -> Result<Vec<u8>, String> {
+fn merged(mine: &[u8], theirs: &[u8]) -> Result<Vec<u8>, String> {
     let read = |bytes: &[u8]| -> Result<RunResult, String> {
         serde_json::from_slice(bytes).map_err(|e| e.to_string())
     };
-    let mut all = read(&mine)?;
-    all.merge(read(&theirs)?).map_err(|e| e.to_string())?;
+    let mut all = read(mine)?;
+    all.merge(read(theirs)?).map_err(|e| e.to_string())?;
     serde_json::to_vec(&all).map_err(|e| e.to_string())
 }
 

@@ -18,6 +18,9 @@ const GRACE: Duration = Duration::from_secs(5);
 /// Hears the name of a job that cannot run, and why.
 pub(crate) type Forewarn<'a> = dyn FnMut(&str, &str) + 'a;
 
+/// Makes of what this rank can do what all can.
+pub(crate) type Agree<'a> = dyn Fn(Result<(), Refusal>) -> Result<(), Refusal> + 'a;
+
 /// What a door chooses.
 pub(crate) struct Choices<'a> {
     /// Text before and during the run.
@@ -31,7 +34,7 @@ pub(crate) struct Choices<'a> {
     /// Other ranks that carry the same plan out.
     pub(crate) others: Option<Others<'a>>,
     /// Tells the other ranks whether this one can run; an error where one cannot.
-    pub(crate) agree: Option<&'a dyn Fn(Result<(), Refusal>) -> Result<(), Refusal>>,
+    pub(crate) agree: Option<&'a Agree<'a>>,
 }
 
 /// Carries a plan out.
@@ -93,11 +96,12 @@ fn refuse_what_cannot_run(
     if failures.is_empty() {
         return Ok(());
     }
-    let lines = brief(failures.iter()).into_iter();
+    let lines: Vec<String> = brief(failures.iter())
+        .into_iter()
+        .map(|(job, why)| format!("error: {job}: {why}\n"))
+        .collect();
     Err(Refusal {
-        message: lines
-            .map(|(job, why)| format!("error: {job}: {why}\n"))
-            .collect(),
+        message: lines.concat(),
         code: if lacking { LACKS } else { usage },
     })
 }

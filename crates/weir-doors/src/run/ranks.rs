@@ -54,7 +54,9 @@ impl PerRank {
                 &mut log.paths.write,
                 &mut log.paths.trim,
             ];
-            paths.into_iter().for_each(|path| append(path, rank));
+            for path in paths {
+                append(path, rank);
+            }
         }
         Ok(())
     }
