@@ -19,6 +19,7 @@ mod logs;
 mod random;
 #[path = "../stage/mod.rs"]
 mod stage;
+mod stricter;
 mod verify;
 
 use std::collections::BTreeSet;

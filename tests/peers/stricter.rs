@@ -1,0 +1,45 @@
+//! What fio takes and weir refuses, by option and value.
+
+pub(crate) type IsStricter = fn(&str, &str) -> bool;
+
+/// What fio takes and weir refuses: row, and whether an option with its value is this.
+pub(crate) const STRICTER: &[(&str, IsStricter)] = &[
+    (
+        "an engine that needs no file, without `size`",
+        |key, value| key == "ioengine" && value == "null",
+    ),
+    (
+        "numbers with more behind them (`bs=1x`, `rwmixread=50%`)",
+        |key, value| {
+            matches!(
+                (key, value),
+                ("rwmixread", "50%") | ("rw" | "readwrite", "randread:x")
+            )
+        },
+    ),
+    ("shares of more than 100% (`size=101%`)", |_, value| {
+        value == "101%"
+    }),
+    ("`mem=malloc:FILE`", |_, value| value == "malloc:file"),
+    ("`cpus_allowed=x`", |key, value| {
+        matches!(key, "cpus_allowed" | "verify_async_cpus") && value == "x"
+    }),
+    (
+        "a switch with another number (`group_reporting=2`)",
+        |_, value| value == "2",
+    ),
+    ("`log_hist_coarseness=7`", |_, value| value == "7"),
+    ("a log without a name (`write_bw_log=`)", |key, value| {
+        key.starts_with("write_") && value.is_empty()
+    }),
+    ("a negative number", |_, value| {
+        value.starts_with('-') || value.contains(":-")
+    }),
+    (
+        "a range of block sizes from 0 (`bsrange=0-4k`)",
+        |_, value| value.starts_with("0-"),
+    ),
+    ("a number that its option cannot hold", |_, value| {
+        value == "4g"
+    }),
+];
