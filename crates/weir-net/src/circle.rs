@@ -81,6 +81,19 @@ impl<'a> Circle<'a> {
     /// # Errors
     /// The sender is gone, or has said its last word; or the watch ended the wait.
     pub fn receive(&self, from: u32, watch: &Watch) -> Result<Vec<u8>, Halt> {
+        self.listen(from, watch, || {})
+    }
+
+    /// The same where it is others' turn, who watch themselves: it may take any time.
+    ///
+    /// # Errors
+    /// As [`Circle::receive`].
+    pub fn wait_for(&self, from: u32, watch: &Watch) -> Result<Vec<u8>, Halt> {
+        self.listen(from, watch, || watch.beat())
+    }
+
+    /// Receives, and does this now and then meanwhile.
+    fn listen(&self, from: u32, watch: &Watch, meanwhile: impl Fn()) -> Result<Vec<u8>, Halt> {
         if from == self.rank() {
             let own = self.own.borrow_mut().pop_front();
             return own.ok_or_else(|| Halt::Garbled("nothing sent to itself".to_owned()));
@@ -97,7 +110,7 @@ impl<'a> Circle<'a> {
                     self.last.borrow_mut()[from as usize] = Some(word);
                     return Err(Halt::Left { peer: from });
                 }
-                Err(WorldError::Late { .. }) => {}
+                Err(WorldError::Late { .. }) => meanwhile(),
                 Err(WorldError::Gone { peer, .. }) => return Err(Halt::Left { peer }),
                 Err(error) => return Err(error.into()),
             }
@@ -110,12 +123,29 @@ impl<'a> Circle<'a> {
     /// # Errors
     /// A rank is gone, or the watch ended the wait.
     pub fn agree(&self, mine: u64, watch: &Watch) -> Result<u64, Halt> {
+        self.greatest(mine, watch, |from| self.receive(from, watch))
+    }
+
+    /// The same where some ranks come much later than others, who watch themselves.
+    ///
+    /// # Errors
+    /// As [`Circle::receive`].
+    pub fn agree_at_last(&self, mine: u64, watch: &Watch) -> Result<u64, Halt> {
+        self.greatest(mine, watch, |from| self.wait_for(from, watch))
+    }
+
+    fn greatest(
+        &self,
+        mine: u64,
+        watch: &Watch,
+        receive: impl Fn(u32) -> Result<Vec<u8>, Halt>,
+    ) -> Result<u64, Halt> {
         let (rank, size) = (self.rank(), self.size());
         let mut greatest = mine;
         let mut step = 1;
         while step < size {
             self.send((rank + step) % size, &greatest.to_le_bytes(), watch)?;
-            let theirs = self.receive((rank + size - step) % size, watch)?;
+            let theirs = receive((rank + size - step) % size)?;
             let theirs = <[u8; 8]>::try_from(theirs.as_slice())
                 .map_err(|_| Halt::Garbled("a value of another length".to_owned()))?;
             greatest = greatest.max(u64::from_le_bytes(theirs));

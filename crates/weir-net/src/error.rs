@@ -7,32 +7,28 @@ use serde::{Deserialize, Serialize};
 use weir_world::WorldError;
 use weir_world::mpi::MpiError;
 
-/// Where in the exchanges a rank was.
+/// Where a rank was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spot {
     /// The rank that says so.
     pub rank: u32,
-    /// Two to this power are the bytes of the messages.
-    pub exponent: u8,
-    /// The channel.
-    pub replication: u32,
-    /// The rank that messages of this channel go to.
+    /// Of the messages.
+    pub bytes: u64,
+    /// The channel, where there are several.
+    pub replication: Option<u32>,
+    /// The rank that messages go to.
     pub to: u32,
-    /// The rank that messages of this channel come from.
+    /// The rank that messages come from.
     pub from: u32,
 }
 
 impl fmt::Display for Spot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "rank {}, messages of {} B, replication {} (to rank {}, from rank {})",
-            self.rank,
-            1_u64 << self.exponent.min(63),
-            self.replication,
-            self.to,
-            self.from
-        )
+        write!(f, "rank {}, messages of {} B", self.rank, self.bytes)?;
+        if let Some(replication) = self.replication {
+            write!(f, ", replication {replication}")?;
+        }
+        write!(f, " (to rank {}, from rank {})", self.to, self.from)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Transports between ranks, and exchanges of messages over them.
 //!
-//! In: a job whose workload is an exchange, and the world of ranks that carry it out. Out: an
-//! [`weir_schema::ExchangeResult`] at rank 0. Not here: who takes part (`weir-world`), what a
+//! In: a job whose workload is an exchange, or latency and bandwidth, and the world of ranks that
+//! carry it out. Out: an [`weir_schema::ExchangeResult`] or [`weir_schema::LatencyBandwidthResult`]
+//! at rank 0. Not here: who takes part (`weir-world`), what a
 //! bandwidth is made of (the doors), printing.
 #![deny(unsafe_code)]
 
@@ -9,6 +10,8 @@ mod buffers;
 mod circle;
 mod error;
 pub mod exchange;
+mod last_words;
+pub mod latency_bandwidth;
 mod pairing;
 mod pattern;
 mod settings;

@@ -6,6 +6,7 @@
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use weir_run::execute::Signals;
@@ -105,13 +106,22 @@ impl Watch {
         }
     }
 
+    /// Does this, and guards it meanwhile.
+    pub(crate) fn over<R>(&self, signals: &Signals, work: impl FnOnce() -> R) -> R {
+        std::thread::scope(|scope| {
+            let guard = scope.spawn(|| self.guard(signals));
+            let _end = End(self, guard.thread());
+            work()
+        })
+    }
+
     /// Ends [`Watch::guard`].
-    pub(crate) fn end(&self) {
+    fn end(&self) {
         self.over.store(true, Ordering::Release);
     }
 
     /// Looks until [`Watch::end`], on a thread of its own that is unparked then.
-    pub(crate) fn guard(&self, signals: &Signals) {
+    fn guard(&self, signals: &Signals) {
         let pause = LOOK.min(self.limit / 8).max(Duration::from_millis(1));
         let mut seen = self.beats.load(Ordering::Relaxed);
         let mut since = Instant::now();
@@ -152,5 +162,15 @@ impl Watch {
         let _ = self
             .stop
             .compare_exchange(0, cause, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+/// Ends the watch, also when the work panics.
+struct End<'a>(&'a Watch, &'a Thread);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+        self.1.unpark();
     }
 }

@@ -87,6 +87,11 @@ impl MessageSize {
 impl Job {
     /// Exchanges over a transport, and nothing else asked for.
     pub fn of_exchanges(name: &str, engine: EngineChoice, workload: ExchangeWorkload) -> Self {
+        Self::alone(name, engine, Workload::Exchange(Box::new(workload)))
+    }
+
+    /// This work over an engine, and nothing else asked for.
+    pub fn alone(name: &str, engine: EngineChoice, workload: Workload) -> Self {
         Self {
             name: name.to_owned(),
             description: None,
@@ -94,7 +99,7 @@ impl Job {
             merge: false,
             hidden: false,
             start: Start::default(),
-            workload: Workload::Exchange(Box::new(workload)),
+            workload,
             engine,
             depth: Depth::default(),
             bounds: Bounds::default(),

@@ -11,6 +11,8 @@ mod exchange;
 mod exchange_figures;
 mod exchange_model;
 mod facts;
+mod latency_bandwidth;
+mod latency_bandwidth_figures;
 mod load;
 mod log;
 mod merge;
@@ -36,6 +38,11 @@ pub use exchange_model::{Fit, Prediction};
 pub use facts::{
     ClockFacts, ClockSource, DeviceFacts, DiskCounters, HostFacts, Instrument, ProgramFacts,
 };
+pub use latency_bandwidth::{
+    LatencyBandwidthResult, LatencyBandwidthWorkload, Loop, MessageTest, MessageTestResult,
+    PairResult, RingResult,
+};
+pub use latency_bandwidth_figures::{LatencyBandwidthFigures, Spread, latency_bandwidth_figures};
 pub use load::{PLAN_SCHEMA, RESULT_SCHEMA, SchemaError, json_schemas};
 pub use log::{Log, Logged, TotalLog};
 pub use merge::MergeError;

@@ -350,6 +350,7 @@ mod tests {
             confidence: Vec::new(),
             logs: Vec::new(),
             exchange: None,
+            latency_bandwidth: None,
         }
     }
 

@@ -9,6 +9,7 @@ use weir_units::{Bytes, BytesPerSec, Iops, Nanos, Percent};
 
 use crate::exchange::ExchangeResult;
 use crate::facts::{ClockFacts, DiskCounters, HostFacts, Instrument, ProgramFacts};
+use crate::latency_bandwidth::LatencyBandwidthResult;
 use crate::plan::Plan;
 use crate::steady::{DepthFound, Steadiness};
 use crate::verify::Mismatch;
@@ -147,6 +148,9 @@ pub struct JobResult {
     /// What was exchanged, where that was its work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchange: Option<ExchangeResult>,
+    /// Latencies and bandwidths between ranks, where that was its work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_bandwidth: Option<LatencyBandwidthResult>,
 }
 
 /// How a job ended.

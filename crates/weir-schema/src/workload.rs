@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_units::{Bytes, Percent};
 
-use crate::exchange::ExchangeWorkload;
 use crate::target::Targets;
 use crate::verify::Verify;
 
@@ -85,7 +84,9 @@ pub enum Workload {
     /// Reads, writes and trims of blocks on files and devices.
     Block(Box<BlockWorkload>),
     /// Messages between ranks.
-    Exchange(Box<ExchangeWorkload>),
+    Exchange(Box<crate::exchange::ExchangeWorkload>),
+    /// Ping-pongs and rings of messages between ranks.
+    LatencyBandwidth(Box<crate::latency_bandwidth::LatencyBandwidthWorkload>),
 }
 
 impl Workload {
@@ -93,7 +94,7 @@ impl Workload {
     pub fn verify(&self) -> Option<&Verify> {
         match self {
             Self::Block(workload) => workload.verify.as_ref(),
-            Self::Exchange(_) => None,
+            Self::Exchange(_) | Self::LatencyBandwidth(_) => None,
         }
     }
 
@@ -101,7 +102,7 @@ impl Workload {
     pub fn verify_mut(&mut self) -> Option<&mut Verify> {
         match self {
             Self::Block(workload) => workload.verify.as_mut(),
-            Self::Exchange(_) => None,
+            Self::Exchange(_) | Self::LatencyBandwidth(_) => None,
         }
     }
 }

@@ -298,8 +298,8 @@ impl<T: Transport> Way<'_, T> {
         let partners = self.setup.partners[replication];
         let spot = Spot {
             rank: self.setup.circle.rank(),
-            exponent: size.exponent,
-            replication: u32::try_from(replication).unwrap_or(u32::MAX),
+            bytes: size.bytes().0,
+            replication: u32::try_from(replication).ok(),
             to: partners.to,
             from: partners.from,
         };
@@ -341,7 +341,7 @@ impl Drop for Pinned {
     }
 }
 
-fn facts_of(rank: u32, cpu: Option<u32>, device: Option<u32>) -> RankFacts {
+pub(crate) fn facts_of(rank: u32, cpu: Option<u32>, device: Option<u32>) -> RankFacts {
     let name = rustix::system::uname();
     RankFacts {
         rank,

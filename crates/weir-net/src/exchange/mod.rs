@@ -8,11 +8,12 @@ mod course;
 mod report;
 mod timed;
 
-use std::thread::Thread;
 use std::time::Duration;
 
 use weir_run::execute::Signals;
-use weir_schema::{ExchangeResult, ExchangeWorkload, Fault, Job, Method, Pairing, Validation};
+use weir_schema::{
+    EngineChoice, ExchangeResult, ExchangeWorkload, Fault, Job, Method, Pairing, Validation,
+};
 use weir_sys::Availability;
 use weir_sys::clock::Clock;
 use weir_world::World;
@@ -23,7 +24,7 @@ use crate::pairing::{Partners, partners, resolve};
 use crate::transport::{TransportInfo, find, transports};
 use crate::watch::Watch;
 
-pub(crate) use course::drive;
+pub(crate) use course::{drive, facts_of};
 pub(crate) use report::Outcome;
 
 /// What one rank carries out.
@@ -60,22 +61,7 @@ impl Course<'_> {
 pub fn check(job: &Job, workload: &ExchangeWorkload) -> Result<&'static TransportInfo, NetError> {
     let name = &job.engine.name;
     let plan = |message: String| Err(NetError::Plan(message));
-    let Some(info) = find(name) else {
-        let names: Vec<_> = transports().iter().map(|t| t.name).collect();
-        let names = names.join(", ");
-        return plan(format!(
-            "there is no transport `{name}` (there are {names})"
-        ));
-    };
-    if let Availability::Missing { what, remedy } = (info.availability)() {
-        let transport = name.clone();
-        return Err(NetError::Missing {
-            transport,
-            what,
-            remedy,
-        });
-    }
-    crate::settings::check(info, &job.engine)?;
+    let info = available(&job.engine)?;
     if workload.method != Method::Best && !info.methods.contains(&workload.method) {
         return plan(format!(
             "transport `{name}`: it has no method {:?} (it has {:?})",
@@ -103,6 +89,28 @@ pub fn check(job: &Job, workload: &ExchangeWorkload) -> Result<&'static Transpor
     }
 }
 
+/// The transport of this name and settings, where this machine can use it.
+pub(crate) fn available(engine: &EngineChoice) -> Result<&'static TransportInfo, NetError> {
+    let name = &engine.name;
+    let Some(info) = find(name) else {
+        let names: Vec<_> = transports().iter().map(|t| t.name).collect();
+        let names = names.join(", ");
+        return Err(NetError::Plan(format!(
+            "there is no transport `{name}` (there are {names})"
+        )));
+    };
+    if let Availability::Missing { what, remedy } = (info.availability)() {
+        let transport = name.clone();
+        return Err(NetError::Missing {
+            transport,
+            what,
+            remedy,
+        });
+    }
+    crate::settings::check(info, engine)?;
+    Ok(info)
+}
+
 /// Carries one rank's part out: the result at rank 0, nothing elsewhere. A signal ends it early
 /// with the sizes that were done.
 ///
@@ -124,22 +132,10 @@ pub fn run(
         watch: &watch,
         clock,
     };
-    std::thread::scope(|scope| {
-        let guard = scope.spawn(|| watch.guard(signals));
-        let _end = End(&watch, guard.thread());
+    watch.over(signals, || {
         let mut outcome = Outcome::default();
         let ending =
             check(job, workload).and_then(|info| (info.drive)(&course, info, &mut outcome));
         report::bring_together(&course, outcome, ending)
     })
-}
-
-/// Ends the watch, also when the exchanges panic.
-struct End<'a>(&'a Watch, &'a Thread);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.end();
-        self.1.unpark();
-    }
 }

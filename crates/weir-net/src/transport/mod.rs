@@ -5,6 +5,7 @@
 
 mod address;
 mod file;
+pub mod messages;
 mod mpi;
 mod null;
 mod pace;
@@ -19,6 +20,7 @@ use weir_sys::Availability;
 use crate::circle::Circle;
 use crate::error::{Halt, NetError};
 use crate::exchange::{Course, Outcome, drive};
+use crate::latency_bandwidth::Walk;
 use crate::pairing::Partners;
 use crate::watch::Watch;
 
@@ -185,6 +187,8 @@ pub struct TransportInfo {
     pub availability: fn() -> Availability,
     /// Its exchange loop.
     pub(crate) drive: Drive,
+    /// Its ping-pongs and rings, where any two ranks can reach each other over it.
+    pub(crate) walk: Option<Walk>,
 }
 
 /// Every transport of this build.
@@ -219,4 +223,5 @@ const PLAIN: TransportInfo = TransportInfo {
     moves_data: true,
     availability: always,
     drive: drive::<null::Null>,
+    walk: None,
 };

@@ -4,6 +4,8 @@
 //! each family of libraries, so that the figures are the library's. A call that does not come
 //! back cannot be ended from here; then the watch ends the whole world.
 
+mod directed;
+
 use std::rc::Rc;
 
 use weir_schema::{MessageSize, Method, MpiFacts};
@@ -11,10 +13,13 @@ use weir_sys::Availability;
 use weir_world::Launcher;
 use weir_world::mpi::{Abi, Layout, Mpi, MpiLibrary, MpiWorld, Peer, Requests, Tag};
 
+use self::directed::Directed;
 use super::{Facts, PLAIN, Setup, Transport, TransportInfo};
 use crate::buffers::Buffers;
+use crate::circle::Circle;
 use crate::error::{Halt, NetError};
 use crate::exchange::{Course, Outcome, drive};
+use crate::latency_bandwidth::{self, walk};
 use crate::watch::Watch;
 
 pub(super) const INFO: TransportInfo = TransportInfo {
@@ -23,6 +28,7 @@ pub(super) const INFO: TransportInfo = TransportInfo {
     methods: &[Method::Sendrecv, Method::Nonblocking, Method::Alltoallv],
     availability,
     drive: drive_family,
+    walk: Some(walk_family),
     ..PLAIN
 };
 
@@ -53,11 +59,27 @@ fn drive_family(
         Some(MpiWorld::Mpich(_)) => {
             drive::<Calls<weir_world::mpi::MpichAbi>>(course, info, outcome)
         }
-        None => Err(NetError::Missing {
-            transport: NAME.to_owned(),
-            what: "an MPI launcher around it".to_owned(),
-            remedy: "start it with `mpirun -n N`, or take --comm-type shm".to_owned(),
-        }),
+        None => Err(no_launcher()),
+    }
+}
+
+/// The same for ping-pongs and rings.
+fn walk_family(
+    course: &latency_bandwidth::Course<'_>,
+    outcome: &mut latency_bandwidth::Outcome,
+) -> Result<(), NetError> {
+    match course.circle.mpi() {
+        Some(MpiWorld::OpenMpi(_)) => walk::<Directed<weir_world::mpi::OmpiAbi>>(course, outcome),
+        Some(MpiWorld::Mpich(_)) => walk::<Directed<weir_world::mpi::MpichAbi>>(course, outcome),
+        None => Err(no_launcher()),
+    }
+}
+
+fn no_launcher() -> NetError {
+    NetError::Missing {
+        transport: NAME.to_owned(),
+        what: "an MPI launcher around it".to_owned(),
+        remedy: "start it with `mpirun -n N`, or take --comm-type shm".to_owned(),
     }
 }
 
@@ -107,10 +129,7 @@ struct Channel {
 
 impl<A: Family> Transport for Calls<A> {
     fn open(setup: &Setup<'_>) -> Result<Self, Halt> {
-        let world = setup.circle.mpi().and_then(A::of);
-        let mpi = world.ok_or_else(|| Halt::Garbled("not a world of this MPI".to_owned()))?;
-        let emergency = mpi.emergency();
-        setup.watch.at_last(move || emergency.abort(1));
+        let mpi = world_of::<A>(setup.circle, setup.watch)?;
         Ok(Self {
             mpi,
             buffers: Buffers::default(),
@@ -178,16 +197,28 @@ impl<A: Family> Transport for Calls<A> {
     }
 
     fn facts(&self) -> Facts {
-        let facts = self.mpi.facts();
-        Facts {
-            mpi: Some(MpiFacts {
-                family: facts.family.to_string(),
-                library: facts.library.clone(),
-                version: facts.version,
-                subversion: facts.subversion,
-                file: facts.file.clone(),
-            }),
-            device: None,
-        }
+        facts_of(self.mpi.facts())
+    }
+}
+
+/// This family's world, which the watch ends when nothing else can.
+fn world_of<A: Family>(circle: &Circle<'_>, watch: &Watch) -> Result<Rc<Mpi<A>>, Halt> {
+    let mpi = circle.mpi().and_then(A::of);
+    let mpi = mpi.ok_or_else(|| Halt::Garbled("not a world of this MPI".to_owned()))?;
+    let emergency = mpi.emergency();
+    watch.at_last(move || emergency.abort(1));
+    Ok(mpi)
+}
+
+fn facts_of(facts: &weir_world::mpi::MpiFacts) -> Facts {
+    Facts {
+        mpi: Some(MpiFacts {
+            family: facts.family.to_string(),
+            library: facts.library.clone(),
+            version: facts.version,
+            subversion: facts.subversion,
+            file: facts.file.clone(),
+        }),
+        device: None,
     }
 }

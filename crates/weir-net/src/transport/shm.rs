@@ -9,6 +9,7 @@
 //! A wait spins for about 2 µs (less where there are more ranks than processors), yields for a while, then sleeps on the word, never longer than a
 //! nap: whoever writes the word wakes a sleeper it sees, and one it just missed wakes by itself.
 
+mod directed;
 mod segment;
 mod wait;
 
@@ -24,8 +25,10 @@ use self::segment::Segment;
 use self::wait::{Patience, wake};
 use super::{PLAIN, Setup, Transport, TransportInfo};
 use crate::buffers;
+use crate::circle::Circle;
 use crate::error::Halt;
 use crate::exchange::drive;
+use crate::latency_bandwidth::walk;
 use crate::pairing::Partners;
 use crate::watch::Watch;
 
@@ -33,6 +36,7 @@ pub(super) const INFO: TransportInfo = TransportInfo {
     name: "shm",
     summary: "memory shared by the ranks of one machine",
     drive: drive::<Shm>,
+    walk: Some(walk::<directed::Directed>),
     ..PLAIN
 };
 
@@ -217,10 +221,9 @@ impl Shm {
 }
 
 /// Rank 0 makes the segment and says where it is; the others open it.
-fn share(setup: &Setup<'_>, len: usize) -> Result<(Segment, Option<File>), Halt> {
-    let circle = setup.circle;
+fn share(circle: &Circle<'_>, watch: &Watch, len: usize) -> Result<(Segment, Option<File>), Halt> {
     if circle.rank() != 0 {
-        let path = circle.receive(0, setup.watch)?;
+        let path = circle.receive(0, watch)?;
         let path = String::from_utf8_lossy(&path).into_owned();
         let file = OpenOptions::new().read(true).write(true).open(&path);
         let file = file.map_err(|source| Halt::Io {
@@ -228,7 +231,7 @@ fn share(setup: &Setup<'_>, len: usize) -> Result<(Segment, Option<File>), Halt>
             source,
         })?;
         let segment = Segment::map(&file, len)?;
-        circle.barrier(setup.watch)?;
+        circle.barrier(watch)?;
         return Ok((segment, None));
     }
     let file = memfd_create("weir-exchange", MemfdFlags::CLOEXEC)
@@ -238,9 +241,9 @@ fn share(setup: &Setup<'_>, len: usize) -> Result<(Segment, Option<File>), Halt>
     let segment = Segment::map(&file, len)?;
     let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
     for rank in 1..circle.size() {
-        circle.send(rank, path.as_bytes(), setup.watch)?;
+        circle.send(rank, path.as_bytes(), watch)?;
     }
-    circle.barrier(setup.watch)?;
+    circle.barrier(watch)?;
     // The mappings keep it alive; nobody opens it any more.
     Ok((segment, None))
 }
@@ -248,7 +251,7 @@ fn share(setup: &Setup<'_>, len: usize) -> Result<(Segment, Option<File>), Halt>
 impl Transport for Shm {
     fn open(setup: &Setup<'_>) -> Result<Self, Halt> {
         let layout = Layout::of(setup)?;
-        let (segment, _) = share(setup, layout.len().unwrap_or(0))?;
+        let (segment, _) = share(setup.circle, setup.watch, layout.len().unwrap_or(0))?;
         let rank = setup.circle.rank();
         let lane = |(replication, partners): (usize, &Partners)| Lane {
             partners: *partners,

@@ -237,6 +237,7 @@ impl Shape {
             confidence: confidence.collect(),
             logs: Vec::new(),
             exchange: None,
+            latency_bandwidth: None,
         }
     }
 }

@@ -168,6 +168,7 @@ fn not_started(job: &Job) -> JobResult {
         confidence: Vec::new(),
         logs: Vec::new(),
         exchange: None,
+        latency_bandwidth: None,
     }
 }
 
@@ -198,6 +199,7 @@ fn job_result(job: &Job, seen: &Seen<'_>, times: &Times<'_>) -> JobResult {
         workers,
         confidence,
         exchange: None,
+        latency_bandwidth: None,
         logs: seen.logs.to_vec(),
     }
 }

@@ -158,6 +158,7 @@ pub(super) fn envelope(plan: &Plan) -> RunResult {
         confidence: Vec::new(),
         logs: Vec::new(),
         exchange: None,
+        latency_bandwidth: None,
     });
     RunResult {
         schema: RESULT_SCHEMA.to_owned(),

@@ -72,6 +72,7 @@ pub(super) fn result(text: &str, times_ns: &[&[u64]]) -> (RunResult, Options) {
         confidence: Vec::new(),
         logs: Vec::new(),
         exchange: Some(exchange),
+        latency_bandwidth: None,
     };
     let result = RunResult {
         schema: RESULT_SCHEMA.to_owned(),

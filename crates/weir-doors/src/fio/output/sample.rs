@@ -202,6 +202,7 @@ pub(crate) fn result(groups: Vec<Vec<(Job, Vec<WorkerResult>)>>) -> RunResult {
                 confidence: Vec::new(),
                 logs: Vec::new(),
                 exchange: None,
+                latency_bandwidth: None,
             });
             jobs.push(job);
         }

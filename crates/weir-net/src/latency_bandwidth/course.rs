@@ -1,0 +1,247 @@
+//! One rank's way through both sizes: pairs one after another, then rings.
+
+use weir_run::generate::rng::Rng;
+use weir_schema::{Loop, MessageTest, MessageTestResult, PairResult, RingResult};
+use weir_units::Nanos;
+
+use super::timed::{Bench, Round};
+use super::{Course, Outcome, plan};
+use crate::error::{Halt, NetError, Spot};
+use crate::exchange::facts_of;
+use crate::transport::messages::Messages;
+
+/// Carries the plan out over one transport. What was done before an error stays in the outcome.
+pub(crate) fn walk<T: Messages>(
+    course: &Course<'_>,
+    outcome: &mut Outcome,
+) -> Result<(), NetError> {
+    let (circle, watch, work) = (course.circle, course.watch, course.workload);
+    let rank = circle.rank();
+    outcome.facts = facts_of(rank, None, None);
+    let early = |halt| NetError::Setup {
+        rank,
+        cause: watch.cause(halt),
+    };
+    let largest = work.latency.bytes.max(work.bandwidth.bytes);
+    let largest = length(largest.0).map_err(early)?;
+    let transport = T::open(circle, watch, largest).map_err(early)?;
+    outcome.mpi = transport.facts().mpi;
+    let tick = plan::tick(Nanos(course.clock.scale().to_nanos(1)));
+    outcome.tick_ns = tick;
+    let mut way = Walk {
+        course,
+        bench: Bench {
+            transport,
+            clock: course.clock,
+            watch,
+            wrong: 0,
+        },
+        rank,
+        shortest: plan::shortest(tick, work.min_time_ns),
+        bytes: 0,
+        at: None,
+    };
+    let mut rng = Rng::new(work.seed);
+    let walked = way
+        .test(&work.latency, &mut rng, &mut outcome.latency)
+        .and_then(|()| way.test(&work.bandwidth, &mut rng, &mut outcome.bandwidth));
+    outcome.wrong_bytes = way.bench.wrong;
+    walked.map_err(|halt| match way.at {
+        Some(spot) => NetError::At {
+            spot,
+            cause: watch.cause(halt),
+        },
+        None => early(halt),
+    })
+}
+
+fn length(bytes: u64) -> Result<usize, Halt> {
+    usize::try_from(bytes)
+        .map_err(|_| Halt::Garbled("messages beyond the address space".to_owned()))
+}
+
+struct Walk<'a, T> {
+    course: &'a Course<'a>,
+    bench: Bench<'a, T>,
+    rank: u32,
+    /// A loop that counts is at least this long.
+    shortest: Nanos,
+    bytes: u64,
+    /// Where it is, for errors.
+    at: Option<Spot>,
+}
+
+impl<T: Messages> Walk<'_, T> {
+    fn test(
+        &mut self,
+        test: &MessageTest,
+        rng: &mut Rng,
+        done: &mut MessageTestResult,
+    ) -> Result<(), Halt> {
+        let ranks = self.course.circle.size();
+        (self.bytes, done.bytes) = (test.bytes.0, test.bytes);
+        self.bench.transport.prepare(length(test.bytes.0)?)?;
+        self.course.circle.barrier(self.course.watch)?;
+        let stride = self.stride(test)?;
+        done.stride = Some(stride);
+        self.pairs(
+            &plan::pairs(ranks, stride),
+            &test.ping_pong,
+            &mut done.pairs,
+        )?;
+        // Whoever is in no pair comes here first.
+        self.course.circle.agree_at_last(0, self.course.watch)?;
+        let natural = self.ring((0..ranks).collect(), &test.ring)?;
+        done.natural = Some(natural);
+        for _ in 0..test.random_rings {
+            let ring = self.ring(plan::shuffled(ranks, rng), &test.ring)?;
+            done.random.push(ring);
+        }
+        Ok(())
+    }
+
+    /// From the pair of the first and the last rank: of which ranks there is time for pairs.
+    fn stride(&mut self, test: &MessageTest) -> Result<u32, Halt> {
+        let ranks = self.course.circle.size();
+        let mut trial = Vec::new();
+        self.pairs(&[(0, ranks - 1)], &test.ping_pong, &mut trial)?;
+        let mine = trial.first().map_or(Nanos(0), |pair| {
+            let best = pair.times_ns.iter().min().copied().unwrap_or_default();
+            plan::cost(best, pair.loop_length, test.ping_pong.measurements)
+        });
+        let cost = self
+            .course
+            .circle
+            .agree_at_last(mine.raw(), self.course.watch)?;
+        let pings = plan::pings(test.ping_pong_limit_ns, Nanos(cost));
+        Ok(plan::stride(ranks, pings))
+    }
+
+    /// One pair after another: the right to be client goes round, and everybody else waits.
+    fn pairs(
+        &mut self,
+        pairs: &[(u32, u32)],
+        how: &Loop,
+        done: &mut Vec<PairResult>,
+    ) -> Result<(), Halt> {
+        let (circle, watch) = (self.course.circle, self.course.watch);
+        let mut before = None;
+        for (number, &(client, server)) in pairs.iter().enumerate() {
+            if self.rank == client {
+                if let Some(before) = before.filter(|before| *before != client) {
+                    circle.wait_for(before, watch)?;
+                }
+                circle.send(server, &[], watch)?;
+                done.push(self.as_client(server, how)?);
+                let next = pairs.get(number + 1).map(|(client, _)| *client);
+                if let Some(next) = next.filter(|next| *next != client) {
+                    circle.send(next, &[], watch)?;
+                }
+            } else if self.rank == server {
+                circle.wait_for(client, watch)?;
+                self.as_server(client, how)?;
+            }
+            before = Some(client);
+        }
+        Ok(())
+    }
+
+    /// Measures until all loops are long enough, and tells the server how long the next one is.
+    fn as_client(&mut self, server: u32, how: &Loop) -> Result<PairResult, Halt> {
+        self.stand_at(server, server);
+        let (mut loop_length, mut times_ns) = (how.loop_length, Vec::new());
+        while times_ns.len() < how.measurements as usize {
+            let ticks = self.bench.ping(self.rank, server, loop_length)?;
+            let took = self.nanos(ticks);
+            if took < self.shortest {
+                loop_length = plan::longer(loop_length);
+                times_ns.clear();
+            } else {
+                times_ns.push(took);
+            }
+            let over = times_ns.len() == how.measurements as usize;
+            let next = if over { 0 } else { loop_length };
+            let (circle, watch) = (self.course.circle, self.course.watch);
+            circle.send(server, &next.to_le_bytes(), watch)?;
+        }
+        Ok(PairResult {
+            client: self.rank,
+            server,
+            loop_length,
+            times_ns,
+        })
+    }
+
+    fn as_server(&mut self, client: u32, how: &Loop) -> Result<(), Halt> {
+        self.stand_at(client, client);
+        let mut loop_length = how.loop_length;
+        while loop_length > 0 {
+            self.bench.pong(client, loop_length)?;
+            let said = self.course.circle.receive(client, self.course.watch)?;
+            let said = <[u8; 8]>::try_from(said.as_slice())
+                .map_err(|_| Halt::Garbled("a loop length of another length".to_owned()))?;
+            loop_length = u64::from_le_bytes(said);
+        }
+        Ok(())
+    }
+
+    /// Both ways of going round, until all loops are long enough on the slowest rank.
+    fn ring(&mut self, order: Vec<u32>, how: &Loop) -> Result<RingResult, Halt> {
+        let mut loop_length = how.loop_length;
+        loop {
+            let times = self.rounds(&order, loop_length, how.measurements)?;
+            if let Some([sendrecv_ns, nonblocking_ns]) = times {
+                return Ok(RingResult {
+                    order,
+                    loop_length,
+                    sendrecv_ns,
+                    nonblocking_ns,
+                });
+            }
+            loop_length = plan::longer(loop_length);
+        }
+    }
+
+    /// Of each measurement the slowest rank's time; nothing where a loop was too short.
+    fn rounds(
+        &mut self,
+        order: &[u32],
+        loop_length: u64,
+        measurements: u32,
+    ) -> Result<Option<[Vec<Nanos>; 2]>, Halt> {
+        let ring = plan::beside(order, self.rank);
+        self.stand_at(ring.right, ring.left);
+        let mut times = [Vec::new(), Vec::new()];
+        for _ in 0..measurements {
+            for (round, times) in [Round::Sendrecv, Round::Nonblocking]
+                .into_iter()
+                .zip(&mut times)
+            {
+                let ticks = self.bench.around(round, self.rank, ring, loop_length)?;
+                let mine = self.nanos(ticks).raw();
+                let slowest = Nanos(self.course.circle.agree(mine, self.course.watch)?);
+                if slowest < self.shortest {
+                    return Ok(None);
+                }
+                times.push(slowest);
+            }
+        }
+        Ok(Some(times))
+    }
+
+    fn nanos(&self, ticks: u64) -> Nanos {
+        Nanos(self.course.clock.scale().to_nanos(ticks))
+    }
+
+    fn stand_at(&mut self, to: u32, from: u32) {
+        let spot = Spot {
+            rank: self.rank,
+            bytes: self.bytes,
+            replication: None,
+            to,
+            from,
+        };
+        self.course.watch.stand_at(spot);
+        self.at = Some(spot);
+    }
+}

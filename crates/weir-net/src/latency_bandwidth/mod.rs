@@ -1,0 +1,152 @@
+//! Latency and bandwidth: ping-pongs of pairs, rings of all ranks (spec: effective bandwidth,
+//! section 9).
+//!
+//! In: a job, the world, the clock, signals. Out: at rank 0 the times of all pairs and rings,
+//! elsewhere nothing. What follows from the times is in `weir-schema`.
+
+mod course;
+mod plan;
+mod timed;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use weir_run::execute::Signals;
+use weir_schema::{
+    Job, LatencyBandwidthResult, LatencyBandwidthWorkload, MessageTestResult, MpiFacts, RankFacts,
+};
+use weir_sys::clock::Clock;
+use weir_units::Nanos;
+use weir_world::World;
+
+use crate::circle::Circle;
+use crate::error::NetError;
+use crate::exchange::available;
+use crate::last_words;
+use crate::transport::{TransportInfo, transports};
+use crate::watch::Watch;
+
+pub(crate) use course::walk;
+
+/// The longest message, as for exchanges.
+const LONGEST: u64 = 1 << 40;
+
+/// What one rank carries out.
+#[expect(missing_debug_implementations, reason = "holds the world")]
+pub struct Course<'a> {
+    pub(crate) workload: &'a LatencyBandwidthWorkload,
+    pub(crate) circle: &'a Circle<'a>,
+    pub(crate) watch: &'a Watch,
+    pub(crate) clock: &'a Clock,
+}
+
+/// How a transport carries the plan out.
+pub(crate) type Walk = fn(&Course<'_>, &mut Outcome) -> Result<(), NetError>;
+
+/// One rank's part of the result: the pairs that it was client of, and all rings.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Outcome {
+    facts: RankFacts,
+    mpi: Option<MpiFacts>,
+    tick_ns: Nanos,
+    latency: MessageTestResult,
+    bandwidth: MessageTestResult,
+    wrong_bytes: u64,
+}
+
+/// What the plan's words alone show to be wrong.
+///
+/// # Errors
+/// The first thing found.
+pub fn check(
+    job: &Job,
+    workload: &LatencyBandwidthWorkload,
+    ranks: u32,
+) -> Result<&'static TransportInfo, NetError> {
+    let info = find(job)?;
+    let plan = |message: &str| Err(NetError::Plan(message.to_owned()));
+    if ranks < 2 {
+        return plan("latency and bandwidth between ranks: it needs at least 2 ranks");
+    }
+    for test in [&workload.latency, &workload.bandwidth] {
+        if !(1..=LONGEST).contains(&test.bytes.0) {
+            return plan("messages have 1 byte to 2^40");
+        }
+        let loops = [test.ping_pong, test.ring];
+        if loops
+            .iter()
+            .any(|l| l.loop_length == 0 || l.measurements == 0)
+        {
+            return plan("every loop needs an iteration and a measurement");
+        }
+    }
+    Ok(info)
+}
+
+/// The transport of a job, where it carries messages between any two ranks.
+fn find(job: &Job) -> Result<&'static TransportInfo, NetError> {
+    let info = available(&job.engine)?;
+    if info.walk.is_some() {
+        return Ok(info);
+    }
+    let able = transports().iter().filter(|t| t.walk.is_some());
+    let names: Vec<_> = able.map(|t| t.name).collect();
+    Err(NetError::Plan(format!(
+        "transport `{}` carries no messages between any two ranks ({} do)",
+        info.name,
+        names.join(", ")
+    )))
+}
+
+/// Carries one rank's part out: the result at rank 0, nothing elsewhere. A signal ends it early
+/// with what was done.
+///
+/// # Errors
+/// Why there is no result; at rank 0 in the words of the rank nearest to the cause.
+pub fn run(
+    job: &Job,
+    workload: &LatencyBandwidthWorkload,
+    world: &dyn World,
+    clock: &Clock,
+    signals: &Signals,
+) -> Result<Option<LatencyBandwidthResult>, NetError> {
+    let watch = Watch::new(Duration::from(workload.timeout_ns));
+    let circle = Circle::new(world);
+    let course = Course {
+        workload,
+        circle: &circle,
+        watch: &watch,
+        clock,
+    };
+    watch.over(signals, || {
+        let mut outcome = Outcome::default();
+        let walk = check(job, workload, circle.size()).map(|info| info.walk);
+        let ending = match walk {
+            Ok(Some(walk)) => walk(&course, &mut outcome),
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        let all = last_words::exchange(&circle, &watch, outcome, ending)?;
+        Ok(all.map(|outcomes| merge(&job.engine.name, outcomes)))
+    })
+}
+
+/// In rank order. Every rank knows the rings; each pair is known to its client.
+fn merge(transport: &str, outcomes: Vec<Outcome>) -> LatencyBandwidthResult {
+    let mut whole = LatencyBandwidthResult {
+        transport: transport.to_owned(),
+        ..LatencyBandwidthResult::default()
+    };
+    for (rank, outcome) in outcomes.into_iter().enumerate() {
+        whole.wrong_bytes += outcome.wrong_bytes;
+        whole.ranks.push(outcome.facts);
+        if rank == 0 {
+            (whole.mpi, whole.tick_ns) = (outcome.mpi, outcome.tick_ns);
+            (whole.latency, whole.bandwidth) = (outcome.latency, outcome.bandwidth);
+        } else {
+            whole.latency.pairs.extend(outcome.latency.pairs);
+            whole.bandwidth.pairs.extend(outcome.bandwidth.pairs);
+        }
+    }
+    whole
+}

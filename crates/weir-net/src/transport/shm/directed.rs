@@ -1,0 +1,252 @@
+//! Shared memory between any two ranks: a channel for each pair of ranks and each way.
+//!
+//! The same hand-over as in an exchange, cut in two: the sender offers, the receiver takes. Small
+//! messages go through the channel's ring and the sender goes on at once; larger ones are copied
+//! once, out of the sender's own place in the segment, and the sender waits until they are taken.
+
+use std::sync::atomic::Ordering;
+
+use weir_sys::buffer::AlignedBuf;
+use weir_units::Bytes;
+
+use super::segment::Segment;
+use super::wait::{Patience, wake};
+use super::{
+    CHANNEL, HEAD, LINE, PAGE, PUBLISHED, READER_SLEEPS, SLOT_0, SLOTS, SMALL, TAKEN,
+    WRITER_SLEEPS, share,
+};
+use crate::buffers;
+use crate::circle::Circle;
+use crate::error::Halt;
+use crate::transport::messages::{Messages, Neighbours, Way};
+use crate::watch::Watch;
+
+/// A slot of the ring, as long as the longest small message needs it: messages of all sizes use
+/// the same slots, whose numbers go on.
+const STRIDE: usize = (SMALL + HEAD).next_multiple_of(LINE);
+
+/// Where everything lies: for each rank the word that says that it has left, the channels that
+/// it writes, and its messages each way.
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    ranks: usize,
+    words: usize,
+    message: usize,
+}
+
+impl Layout {
+    fn of(ranks: u32, largest: usize) -> Option<Self> {
+        let ranks = ranks as usize;
+        let channels = ranks.checked_mul(2)?.checked_mul(CHANNEL)?;
+        Some(Self {
+            ranks,
+            words: channels.checked_add(LINE)?.checked_next_multiple_of(PAGE)?,
+            message: largest.checked_next_multiple_of(PAGE)?,
+        })
+    }
+
+    fn len(&self) -> Option<usize> {
+        let rank = self.message.checked_mul(2)?.checked_add(self.words)?;
+        rank.checked_mul(self.ranks)
+    }
+
+    /// Also where its first word lies.
+    fn rank(&self, rank: u32) -> usize {
+        rank as usize * (self.words + 2 * self.message)
+    }
+
+    fn channel(&self, from: u32, to: u32, way: Way) -> usize {
+        self.rank(from) + LINE + (to as usize * 2 + way.index()) * CHANNEL
+    }
+
+    fn message(&self, from: u32, way: Way) -> usize {
+        self.rank(from) + self.words + way.index() * self.message
+    }
+}
+
+/// One end of a channel.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    /// The other one's rank.
+    peer: u32,
+    channel: usize,
+    /// Where messages that are copied once lie.
+    message: usize,
+    /// Messages so far.
+    count: u32,
+    /// Of these, the ones that a sender has seen taken.
+    taken: u32,
+}
+
+/// One rank's ends of all channels.
+pub(super) struct Directed {
+    segment: Segment,
+    layout: Layout,
+    rank: u32,
+    /// By peer and way.
+    out: Vec<[End; 2]>,
+    into: Vec<[End; 2]>,
+    incoming: Vec<AlignedBuf>,
+    len: usize,
+    patience: Patience,
+}
+
+impl Directed {
+    /// Says that a message is there; where it fits into the ring, after putting it there.
+    #[inline]
+    fn offer(&mut self, way: Way, to: u32, watch: &Watch) -> Result<(), Halt> {
+        let end = &mut self.out[to as usize][way.index()];
+        end.count = end.count.wrapping_add(1);
+        let (number, channel) = (end.count, end.channel);
+        let word = |at: usize| self.segment.word(channel + at);
+        if self.len > SMALL {
+            // Pairs with the Acquire of the reader's wait.
+            word(PUBLISHED).store(number, Ordering::Release);
+            wake(word(PUBLISHED), word(READER_SLEEPS));
+            return Ok(());
+        }
+        if number.wrapping_sub(end.taken) > SLOTS {
+            let room = |taken: u32| number.wrapping_sub(taken) <= SLOTS;
+            let left = self.segment.word(self.layout.rank(to));
+            self.patience
+                .wait(word(TAKEN), room, word(WRITER_SLEEPS), left, to, watch)?;
+            end.taken = word(TAKEN).load(Ordering::Acquire);
+        }
+        let slot = SLOT_0 + (number % SLOTS) as usize * STRIDE;
+        self.segment
+            .copy_within(end.message, channel + slot + HEAD, self.len);
+        // Pairs with the Acquire of the reader's wait.
+        word(slot).store(number, Ordering::Release);
+        wake(word(slot), word(READER_SLEEPS));
+        Ok(())
+    }
+
+    /// Waits for the next message and copies it.
+    #[inline]
+    fn take(&mut self, way: Way, from: u32, watch: &Watch) -> Result<(), Halt> {
+        let end = &mut self.into[from as usize][way.index()];
+        end.count = end.count.wrapping_add(1);
+        let (number, channel) = (end.count, end.channel);
+        let word = |at: usize| self.segment.word(channel + at);
+        let slot = SLOT_0 + (number % SLOTS) as usize * STRIDE;
+        let (mark, message) = if self.len > SMALL {
+            (word(PUBLISHED), end.message)
+        } else {
+            (word(slot), channel + slot + HEAD)
+        };
+        let here = |n: u32| n == number;
+        let left = self.segment.word(self.layout.rank(from));
+        self.patience
+            .wait(mark, here, word(READER_SLEEPS), left, end.peer, watch)?;
+        let into = self.incoming[way.index()].as_mut_slice();
+        self.segment.copy_out(message, into);
+        // Pairs with the Acquire of the writer's waits.
+        word(TAKEN).store(number, Ordering::Release);
+        wake(word(TAKEN), word(WRITER_SLEEPS));
+        Ok(())
+    }
+
+    /// Waits until what was offered may be changed.
+    #[inline]
+    fn settle(&mut self, way: Way, to: u32, watch: &Watch) -> Result<(), Halt> {
+        if self.len <= SMALL {
+            return Ok(());
+        }
+        let end = &mut self.out[to as usize][way.index()];
+        let (number, channel) = (end.count, end.channel);
+        let word = |at: usize| self.segment.word(channel + at);
+        let left = self.segment.word(self.layout.rank(to));
+        let here = |n: u32| n == number;
+        self.patience
+            .wait(word(TAKEN), here, word(WRITER_SLEEPS), left, to, watch)?;
+        end.taken = number;
+        Ok(())
+    }
+}
+
+impl Messages for Directed {
+    fn open(circle: &Circle<'_>, watch: &Watch, largest: usize) -> Result<Self, Halt> {
+        let too_large = || Halt::Garbled("messages larger than the address space".to_owned());
+        let (rank, ranks) = (circle.rank(), circle.size());
+        let layout = Layout::of(ranks, largest).ok_or_else(too_large)?;
+        let (segment, _) = share(circle, watch, layout.len().ok_or_else(too_large)?)?;
+        let end = |peer, channel, message| End {
+            peer,
+            channel,
+            message,
+            count: 0,
+            taken: 0,
+        };
+        let out =
+            |to| Way::BOTH.map(|w| end(to, layout.channel(rank, to, w), layout.message(rank, w)));
+        let into = |from| {
+            Way::BOTH.map(|w| end(from, layout.channel(from, rank, w), layout.message(from, w)))
+        };
+        Ok(Self {
+            out: (0..ranks).map(out).collect(),
+            into: (0..ranks).map(into).collect(),
+            segment,
+            layout,
+            rank,
+            incoming: Vec::new(),
+            len: 0,
+            patience: Patience::new(ranks),
+        })
+    }
+
+    fn prepare(&mut self, bytes: usize) -> Result<(), Halt> {
+        self.len = bytes;
+        self.incoming = buffers::some(2, Bytes(bytes as u64))?;
+        Ok(())
+    }
+
+    fn outgoing(&mut self, way: Way) -> &mut [u8] {
+        let message = self.layout.message(self.rank, way);
+        self.segment.slice_mut(message, self.len)
+    }
+
+    fn incoming(&mut self, way: Way) -> &mut [u8] {
+        self.incoming[way.index()].as_mut_slice()
+    }
+
+    #[inline]
+    fn send(&mut self, way: Way, to: u32, watch: &Watch) -> Result<(), Halt> {
+        self.offer(way, to, watch)?;
+        self.settle(way, to, watch)
+    }
+
+    #[inline]
+    fn receive(&mut self, way: Way, from: u32, watch: &Watch) -> Result<(), Halt> {
+        self.take(way, from, watch)
+    }
+
+    #[inline]
+    fn sendrecv(&mut self, way: Way, ring: Neighbours, watch: &Watch) -> Result<(), Halt> {
+        let (to, from) = ring.along(way);
+        self.offer(way, to, watch)?;
+        self.take(way, from, watch)?;
+        self.settle(way, to, watch)
+    }
+
+    #[inline]
+    fn both_ways(&mut self, ring: Neighbours, watch: &Watch) -> Result<(), Halt> {
+        for way in Way::BOTH {
+            self.offer(way, ring.along(way).0, watch)?;
+        }
+        for way in Way::BOTH {
+            self.take(way, ring.along(way).1, watch)?;
+        }
+        for way in Way::BOTH {
+            self.settle(way, ring.along(way).0, watch)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Directed {
+    /// Whoever waits for this rank learns that it has left.
+    fn drop(&mut self) {
+        let left = self.segment.word(self.layout.rank(self.rank));
+        left.store(1, Ordering::Release);
+    }
+}
