@@ -15,6 +15,8 @@ pub enum Verb {
     Fio(Vec<String>),
     /// `weir beff` or a link with a peer's name, with the words after it.
     Beff(Vec<String>),
+    /// `weir net`, with the words after it.
+    Net(Vec<String>),
     /// `weir new`, with the words after it.
     New(Vec<String>),
     /// `weir engines`: which engines this build has and this machine can run.
@@ -41,6 +43,11 @@ pub const VERBS: &[(&str, &str, &str)] = &[
         "beff",
         "…",
         "effective bandwidth between ranks, as HPCC_FPGA b_eff measures it",
+    ),
+    (
+        "net",
+        "TEST",
+        "latency and bandwidth of messages between ranks: lat-bw, as HPCC",
     ),
     ("new", "KIND", "write job files for a card's DMA channels"),
     (
@@ -101,6 +108,7 @@ pub fn verb(arguments: &[String]) -> Result<Verb, Refusal> {
         "run" => Ok(Verb::Run(rest.to_vec())),
         "fio" => Ok(Verb::Fio(rest.to_vec())),
         "beff" => Ok(Verb::Beff(rest.to_vec())),
+        "net" => Ok(Verb::Net(rest.to_vec())),
         "new" => Ok(Verb::New(rest.to_vec())),
         "engines" if rest.is_empty() => Ok(Verb::Engines),
         "engines" => Err(Refusal::new(2, "error: `weir engines` takes no arguments")),
@@ -127,6 +135,7 @@ fn help_of(rest: &[String]) -> Result<Verb, Refusal> {
         Some("run") => Ok(Verb::Run(asked())),
         Some("fio") => Ok(Verb::Fio(asked())),
         Some("beff") => Ok(Verb::Beff(asked())),
+        Some("net") => Ok(Verb::Net(asked())),
         Some("new") => Ok(Verb::New(asked())),
         Some(other) => Err(unknown(other)),
     }
@@ -170,6 +179,7 @@ mod tests {
             of("weir fio --bs=4k").unwrap(),
             Verb::Fio(list(&["--bs=4k"]))
         );
+        assert_eq!(of("weir net lat-bw").unwrap(), Verb::Net(list(&["lat-bw"])));
         assert_eq!(of("weir engines").unwrap(), Verb::Engines);
         assert_eq!(of("weir mpi info").unwrap(), Verb::MpiInfo);
         assert_eq!(of("weir mpi infos").unwrap_err().code, 2);

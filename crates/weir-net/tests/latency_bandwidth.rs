@@ -1,4 +1,5 @@
 //! Ping-pongs and rings over every transport that has them, with two to five ranks on threads.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod ranks;
 

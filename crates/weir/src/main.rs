@@ -8,6 +8,7 @@ mod beff;
 mod engines;
 mod fio;
 mod mpi;
+mod net;
 mod new;
 mod output;
 mod progress;
@@ -50,6 +51,7 @@ fn dispatch(arguments: &[String]) -> Outcome {
         Verb::Run(words) => run::run(&words),
         Verb::Fio(words) => fio::run(&words),
         Verb::Beff(words) => beff::run(&words),
+        Verb::Net(words) => net::run(&words),
         Verb::New(words) => new::run(&words),
         Verb::MpiInfo => mpi::info(),
         Verb::Engines => Ok(printed(&engines::page())),

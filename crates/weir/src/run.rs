@@ -3,7 +3,7 @@
 use std::io;
 
 use weir_doors::Refusal;
-use weir_doors::beff::complaints;
+use weir_doors::net::complaints;
 use weir_doors::run::{Action, Format, Input, Options, Progress, Run, USAGE, exit_code, read};
 use weir_jobfile::{Context, Diagnostic, Source, compile};
 use weir_report::{ColorChoice, Flags, Style};
@@ -107,7 +107,7 @@ fn carry_out(run: &Run, plan: &Plan, ranks: Option<&Ranks<'_>>) -> Result<RunRes
     Ok(result)
 }
 
-/// A stored plan of exchanges, which says itself what its ranks are; one of them reports.
+/// A stored plan for ranks together, which says itself what they are; one of them reports.
 fn exchange(run: &Run, speaks: bool) -> Outcome {
     if run.ranks.is_some() {
         return Err(Refusal {
@@ -124,7 +124,7 @@ fn exchange(run: &Run, speaks: bool) -> Outcome {
     };
     output::error(&complaints(&result));
     let code = report(&result, &run.options);
-    Ok(code.max(weir_doors::beff::exit_code(&result)))
+    Ok(code.max(weir_doors::net::exit_code(&result)))
 }
 
 /// A report must not replace what the run was read from.
@@ -179,7 +179,9 @@ fn text_of(result: &RunResult, format: Format, options: &Options, on_stdout: boo
         Format::Json => weir_report::json(result).unwrap_or_default(),
         Format::Text if beff::is_exchange(&result.plan) => {
             let table = weir_doors::beff::Options::of(weir_doors::beff::Format::Table);
-            weir_doors::beff::output::stdout(result, &table).unwrap_or_default()
+            let text = weir_doors::beff::output::stdout(result, &table);
+            text.or_else(|| weir_doors::net::output::stdout(result, weir_doors::net::Format::Text))
+                .unwrap_or_default()
         }
         Format::Text => weir_report::text(result, &style(result, options, on_stdout)),
     }

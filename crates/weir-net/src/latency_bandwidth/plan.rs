@@ -55,10 +55,8 @@ pub(super) fn stride(ranks: u32, pings: u64) -> u32 {
 }
 
 fn is_prime(number: u32) -> bool {
-    number > 1
-        && (2..)
-            .take_while(|d| d * d <= number)
-            .all(|d| !number.is_multiple_of(d))
+    let mut divisors = (2..=number.isqrt()).filter(|d| number.is_multiple_of(*d));
+    number > 1 && divisors.next().is_none()
 }
 
 /// Client and server of every pair, in order.

@@ -1,4 +1,4 @@
-//! One run of exchanges, from plan to result.
+//! One run of ranks together, from plan to result.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -6,17 +6,17 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use weir_doors::Refusal;
 use weir_doors::beff::{LACKS, USAGE};
-use weir_net::{NetError, exchange};
+use weir_net::NetError;
 use weir_run::execute::Signals;
 use weir_schema::{
-    EndedBy, ExchangeResult, Failure, GroupResult, Instrument, JobResult, Plan, ProgramFacts,
-    RESULT_SCHEMA, RunResult, ShareCpus, State, Warning, exchange_warnings,
+    EndedBy, Failure, GroupResult, Instrument, JobResult, Plan, ProgramFacts, RESULT_SCHEMA,
+    RunResult, ShareCpus, State, Warning, exchange_warnings,
 };
 use weir_sys::clock::Detection;
 use weir_units::Nanos;
 
 use super::lacking;
-use super::world::{Party, job_of};
+use super::world::{Done, Party, Work, job_of};
 use crate::{signals, surroundings};
 
 /// Names the CPUs of ranks that shall have one each.
@@ -33,7 +33,8 @@ pub(super) fn place(plan: &mut Plan) {
 /// Why a plan cannot be carried out, known before anything is touched.
 pub(super) fn refused(plan: &Plan) -> Option<Refusal> {
     let (job, work) = job_of(plan)?;
-    let error = exchange::check(job, work).err()?;
+    let ranks = plan.ranks.map_or(1, |r| r.count);
+    let error = work.check(job, ranks).err()?;
     Some(Refusal {
         message: format!("error: {error}\n"),
         code: match error {
@@ -48,7 +49,7 @@ pub(super) fn part(party: &Party, plan: &Plan) {
     let (clock, _) = Detection::begin().finish();
     let caught = signals::catch().unwrap_or_default();
     // Rank 0 tells what goes wrong.
-    let _ = party.exchange(plan, &clock, &caught);
+    let _ = party.carry_out(plan, &clock, &caught);
 }
 
 /// The run, where rank 0 is.
@@ -61,7 +62,7 @@ pub(super) fn whole(party: Party, plan: &Plan) -> Result<RunResult, Refusal> {
     let (clock, facts) = Detection::begin().finish();
     result.clock = surroundings::clock_facts(facts);
     let begun = Instant::now();
-    let answer = party.exchange(plan, &clock, &caught);
+    let answer = party.carry_out(plan, &clock, &caught);
     result.duration_ns = Nanos(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
     fill(&mut result, answer, &caught);
     if let Some(why) = party.leave()
@@ -77,18 +78,17 @@ fn catch() -> Result<Arc<Signals>, Refusal> {
     signals::catch().map_err(|e| lacking(&format!("signals cannot be caught: {e}")))
 }
 
-fn fill(
-    result: &mut RunResult,
-    answer: Result<Option<ExchangeResult>, NetError>,
-    signals: &Signals,
-) {
+fn fill(result: &mut RunResult, answer: Result<Option<Done>, NetError>, signals: &Signals) {
     result.complete = !signals.interrupted();
     let signal = signals.number.load(Relaxed);
     result.ended_by = (signals.interrupted() && signal != 0).then_some(EndedBy { signal });
     match answer {
         Ok(Some(done)) => {
-            let replications = job_of(&result.plan).map_or(1, |(_, work)| work.replications);
-            result.warnings = exchange_warnings(&done, replications, "b_eff");
+            if let (Done::Exchange(done), Some((_, Work::Exchange(work)))) =
+                (&done, job_of(&result.plan))
+            {
+                result.warnings = exchange_warnings(done, work.replications, "b_eff");
+            }
             result.warnings.extend(crowded(result));
             if let Some(job) = first(result) {
                 job.state = if signals.interrupted() {
@@ -96,7 +96,10 @@ fn fill(
                 } else {
                     State::Done
                 };
-                job.exchange = Some(done);
+                match done {
+                    Done::Exchange(done) => job.exchange = Some(*done),
+                    Done::LatencyBandwidth(done) => job.latency_bandwidth = Some(*done),
+                }
             }
         }
         Ok(None) => fail(result, "plan", "rank 0 has no result".to_owned()),
@@ -118,7 +121,7 @@ fn crowded(result: &RunResult) -> Option<Warning> {
     let here = ranks.spawn != weir_schema::Spawn::Launcher;
     (here && ranks.count > cpus).then(|| Warning {
         id: "oversubscribed".to_owned(),
-        job: Some("b_eff".to_owned()),
+        job: result.jobs().next().map(|job| job.name.clone()),
         cause: format!("{} ranks share {cpus} CPUs", ranks.count),
         remedy: "ask for as many ranks as there are CPUs".to_owned(),
     })

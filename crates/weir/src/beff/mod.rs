@@ -102,12 +102,12 @@ fn gather(plan: &mut Plan) -> Result<Option<world::Party>, Refusal> {
     Ok(None)
 }
 
-/// Whether a plan is one of exchanges.
+/// Whether a plan is for ranks together: of exchanges, or of latency and bandwidth.
 pub(crate) fn is_exchange(plan: &Plan) -> bool {
     world::job_of(plan).is_some()
 }
 
-/// Carries a stored plan of exchanges out; nothing elsewhere than at rank 0.
+/// Carries such a plan out; nothing elsewhere than at rank 0.
 pub(crate) fn carry_out_plan(plan: &mut Plan) -> Result<Option<RunResult>, Refusal> {
     let party = gather(plan)?;
     party.map(|party| measure::whole(party, plan)).transpose()

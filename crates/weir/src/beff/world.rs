@@ -1,14 +1,17 @@
 //! The ranks of a run: threads, processes, or what a launcher started.
 //!
-//! In: a plan. Out: this process's place among the ranks, and what they exchanged.
+//! In: a plan. Out: this process's place among the ranks, and what they did together.
 
 use std::time::Duration;
 
 use weir_doors::Refusal;
 use weir_doors::beff::USAGE;
-use weir_net::{NetError, exchange};
+use weir_net::{NetError, exchange, latency_bandwidth};
 use weir_run::execute::Signals;
-use weir_schema::{ExchangeResult, ExchangeWorkload, Job, Plan, Ranks, Spawn, Workload};
+use weir_schema::{
+    ExchangeResult, ExchangeWorkload, Job, LatencyBandwidthResult, LatencyBandwidthWorkload, Plan,
+    Ranks, Spawn, Workload,
+};
 use weir_sys::clock::Clock;
 use weir_world::mpi::MpiWorld;
 use weir_world::{Launcher, ProcessWorld, World, on_threads};
@@ -28,12 +31,58 @@ pub(super) enum Party {
     Mpi(Box<MpiWorld>),
 }
 
-/// The job of a plan of this door, and its work.
-pub(super) fn job_of(plan: &Plan) -> Option<(&Job, &ExchangeWorkload)> {
+/// What ranks do together.
+#[derive(Clone, Copy)]
+pub(super) enum Work<'a> {
+    /// Exchanges of growing size.
+    Exchange(&'a ExchangeWorkload),
+    /// Ping-pongs and rings.
+    LatencyBandwidth(&'a LatencyBandwidthWorkload),
+}
+
+/// What came of it.
+pub(super) enum Done {
+    /// Exchanges of growing size.
+    Exchange(Box<ExchangeResult>),
+    /// Ping-pongs and rings.
+    LatencyBandwidth(Box<LatencyBandwidthResult>),
+}
+
+/// The job of a plan for ranks together, and its work.
+pub(super) fn job_of(plan: &Plan) -> Option<(&Job, Work<'_>)> {
     let (_, job) = plan.jobs().next()?;
     match &job.workload {
-        Workload::Exchange(work) => Some((job, work)),
+        Workload::Exchange(work) => Some((job, Work::Exchange(work))),
+        Workload::LatencyBandwidth(work) => Some((job, Work::LatencyBandwidth(work))),
         _ => None,
+    }
+}
+
+impl Work<'_> {
+    /// What the plan's words alone show to be wrong.
+    pub(super) fn check(self, job: &Job, ranks: u32) -> Result<(), NetError> {
+        match self {
+            Self::Exchange(work) => exchange::check(job, work).map(|_| ()),
+            Self::LatencyBandwidth(work) => latency_bandwidth::check(job, work, ranks).map(|_| ()),
+        }
+    }
+
+    /// One rank's part; the result at rank 0.
+    fn carry_out(
+        self,
+        job: &Job,
+        world: &dyn World,
+        clock: &Clock,
+        signals: &Signals,
+    ) -> Result<Option<Done>, NetError> {
+        Ok(match self {
+            Self::Exchange(work) => exchange::run(job, work, world, clock, signals)?
+                .map(|done| Done::Exchange(Box::new(done))),
+            Self::LatencyBandwidth(work) => {
+                latency_bandwidth::run(job, work, world, clock, signals)?
+                    .map(|done| Done::LatencyBandwidth(Box::new(done)))
+            }
+        })
     }
 }
 
@@ -93,16 +142,18 @@ impl Party {
     }
 
     /// Carries out this process's part; the result where rank 0 is.
-    pub(super) fn exchange(
+    pub(super) fn carry_out(
         &self,
         plan: &Plan,
         clock: &Clock,
         signals: &Signals,
-    ) -> Result<Option<ExchangeResult>, NetError> {
+    ) -> Result<Option<Done>, NetError> {
         let Some((job, work)) = job_of(plan) else {
-            return Err(NetError::Plan("the plan has no exchange".to_owned()));
+            return Err(NetError::Plan(
+                "the plan has no work for ranks together".to_owned(),
+            ));
         };
-        let part = |world: &dyn World| exchange::run(job, work, world, clock, signals);
+        let part = |world: &dyn World| work.carry_out(job, world, clock, signals);
         match self {
             Self::Threads(count) => {
                 let mut answers = on_threads(*count, |world| part(&world)).into_iter();

@@ -1,0 +1,53 @@
+//! The flags of `weir net lat-bw`.
+
+use crate::flags::Flag;
+
+const WORLD: &str = "Ranks and transport";
+const MEASURE: &str = "Measuring";
+const OUTPUT: &str = "Output";
+
+/// Most ranks that are asked for.
+pub(super) const MOST_RANKS: u32 = 1024;
+
+/// All of them, in the order of the help text.
+pub const FLAGS: &[Flag] = &[
+    Flag::with_value(
+        "ranks",
+        "N",
+        WORLD,
+        "Ranks, 2 to 1024; a launcher says itself how many",
+    )
+    .default("2"),
+    Flag::with_value("spawn", "KIND", WORLD, "What a rank is without a launcher")
+        .choices(&["threads", "procs"])
+        .default("threads"),
+    Flag::with_value(
+        "comm-type",
+        "TYPE",
+        WORLD,
+        "shm or mpi; AUTO: mpi under a launcher, else shm",
+    )
+    .default("AUTO"),
+    Flag::with_value("seed", "N", MEASURE, "Of the random orders of the rings").default("1"),
+    Flag::with_value(
+        "min-time",
+        "S",
+        MEASURE,
+        "Make loops longer until each takes S seconds",
+    ),
+    Flag::with_value(
+        "timeout",
+        "S",
+        MEASURE,
+        "Without progress for S seconds the run ends",
+    )
+    .default("60"),
+    Flag::with_value("format", "FORMAT", OUTPUT, "What is printed")
+        .choices(&["text", "json"])
+        .default("text"),
+    Flag::switch(
+        "show-plan",
+        OUTPUT,
+        "Print the plan as JSON and run nothing",
+    ),
+];

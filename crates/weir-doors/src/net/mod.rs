@@ -1,0 +1,121 @@
+//! `weir net TEST`: tests of the network between ranks. The test there is, `lat-bw`, measures what
+//! the latency and bandwidth part of HPCC measures and prints its lines.
+//!
+//! In: the words after `weir net`. Out: an [`Action`]; from a result the texts of [`output`].
+//! Spec: effective bandwidth, 9.
+
+mod exit;
+mod flags;
+pub mod output;
+mod plan;
+#[cfg(test)]
+mod tests;
+
+use clap::{ArgMatches, Command};
+use weir_schema::Plan;
+
+pub use exit::{complaints, exit_code};
+pub use flags::FLAGS;
+pub use output::Format;
+
+use crate::flags::{command, nearest};
+use crate::refusal::Refusal;
+
+/// Usage errors; nothing was touched.
+pub const USAGE: u8 = 2;
+
+/// Tests of this build.
+const TESTS: &[&str] = &["lat-bw"];
+/// Tests that are known by name.
+const ABSENT: &[&str] = &["osu", "beff-full"];
+
+/// The end of the help text: what is measured, examples, exit codes.
+pub const HELP: &str = include_str!("help.md");
+
+/// What the words ask for.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// Print this on standard output and exit with 0.
+    Print(String),
+    /// A run.
+    Run(Box<Run>),
+}
+
+/// What is run, and how it is shown.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Ranks and one job.
+    pub plan: Plan,
+    /// How it is shown.
+    pub format: Format,
+}
+
+/// The words after `net`. `launcher`: ranks that an MPI launcher started; none without one.
+///
+/// # Errors
+/// No test, one that is not there, words that are not understood: exit 2.
+pub fn read(words: &[String], launcher: Option<u32>) -> Result<Action, Refusal> {
+    let list = TESTS.join(", ");
+    match words.split_first() {
+        None => Err(refuse(&format!(
+            "`weir net` needs a test (there is {list})"
+        ))),
+        Some((test, rest)) if test == "lat-bw" => lat_bw(rest, words, launcher),
+        Some((word, _)) if word == "--help" || word == "-h" => Ok(Action::Print(page())),
+        Some((test, _)) if ABSENT.contains(&test.as_str()) => Err(refuse(&format!(
+            "`weir net {test}` is not in this build (there is {list})"
+        ))),
+        Some((test, _)) => {
+            let near = nearest(test, TESTS.iter().copied());
+            let hint = near.map_or_else(String::new, |near| {
+                format!("\n  help: did you mean `weir net {near}`?")
+            });
+            Err(refuse(&format!(
+                "no test `{test}` of the network (there is {list}){hint}"
+            )))
+        }
+    }
+}
+
+/// The page of `weir net --help`.
+fn page() -> String {
+    "weir net TEST [OPTIONS]\n\nTests of the network between ranks:\n\
+     \x20 lat-bw   latency and bandwidth of pairs and rings, as HPCC measures them\n\n\
+     For more, weir net lat-bw --help\n"
+        .to_owned()
+}
+
+fn lat_bw(rest: &[String], words: &[String], launcher: Option<u32>) -> Result<Action, Refusal> {
+    let matches = match builder().try_get_matches_from(rest) {
+        Ok(matches) => matches,
+        Err(error) if error.use_stderr() => return Err(Refusal::new(USAGE, error.to_string())),
+        Err(asked) => return Ok(Action::Print(asked.to_string())),
+    };
+    let format = match word(&matches, "format") {
+        Some("json") => Format::Json,
+        _ => Format::Text,
+    };
+    let plan = plan::of(&matches, words, launcher).map_err(|what| refuse(&what))?;
+    if matches.get_flag("show-plan") {
+        let text = plan.to_json().map_err(|e| refuse(&e.to_string()))?;
+        return Ok(Action::Print(text + "\n"));
+    }
+    Ok(Action::Run(Box::new(Run { plan, format })))
+}
+
+/// The command that parses the words.
+pub fn builder() -> Command {
+    command("weir net lat-bw", FLAGS)
+        .about("Latency and bandwidth between ranks, as HPCC measures them")
+        .after_help(HELP)
+        .override_usage("weir net lat-bw [OPTIONS]")
+        .no_binary_name(true)
+}
+
+fn word<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a str> {
+    matches.get_one::<String>(name).map(String::as_str)
+}
+
+fn refuse(what: &str) -> Refusal {
+    Refusal::new(USAGE, format!("error: {what}"))
+}

@@ -1,0 +1,113 @@
+//! From words to a plan: one job of ping-pongs and rings over one transport.
+
+use std::collections::BTreeMap;
+
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+use weir_schema::{
+    EngineChoice, Group, Job, LatencyBandwidthWorkload, PLAN_SCHEMA, Plan, Ranks, Spawn, Workload,
+};
+use weir_units::Nanos;
+
+use super::flags::MOST_RANKS;
+use super::word;
+
+/// The plan of these words.
+///
+/// # Errors
+/// What is wrong with a value, and what it takes.
+pub(super) fn of(
+    matches: &ArgMatches,
+    words: &[String],
+    launcher: Option<u32>,
+) -> Result<Plan, String> {
+    let engine = engine(matches, launcher);
+    let ranks = ranks(matches, &engine, launcher)?;
+    let seed = word(matches, "seed").unwrap_or_default();
+    let work = LatencyBandwidthWorkload {
+        seed: seed
+            .parse()
+            .map_err(|_| format!("--seed {seed}: expected a whole number from 0"))?,
+        min_time_ns: time(matches, "min-time")?,
+        timeout_ns: time(matches, "timeout")?.unwrap_or_default(),
+        ..LatencyBandwidthWorkload::default()
+    };
+    let engine = EngineChoice {
+        name: engine,
+        settings: BTreeMap::new(),
+    };
+    let work = Workload::LatencyBandwidth(Box::new(work));
+    let command = ["weir", "net"].into_iter().map(str::to_owned);
+    Ok(Plan {
+        schema: PLAN_SCHEMA.to_owned(),
+        name: "latency and bandwidth".to_owned(),
+        door: "net".to_owned(),
+        command: command.chain(words.iter().cloned()).collect(),
+        global_words: Vec::new(),
+        groups: vec![Group {
+            jobs: vec![Job::alone("lat-bw", engine, work)],
+        }],
+        total_log: None,
+        ranks: Some(ranks),
+    })
+}
+
+/// The transport; whether there is one of this name the transports know.
+fn engine(matches: &ArgMatches, launcher: Option<u32>) -> String {
+    let host = if launcher.is_some() { "mpi" } else { "shm" };
+    let asked = word(matches, "comm-type").unwrap_or_default();
+    match asked.to_lowercase().as_str() {
+        "auto" | "cpu" => host.to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+fn ranks(matches: &ArgMatches, engine: &str, launcher: Option<u32>) -> Result<Ranks, String> {
+    let text = word(matches, "ranks").unwrap_or_default();
+    let asked = text.parse::<u32>().ok().filter(|n| *n <= MOST_RANKS);
+    let asked =
+        asked.ok_or_else(|| format!("--ranks {text}: expected a number from 2 to {MOST_RANKS}"))?;
+    let given = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
+    if let Some(started) = launcher {
+        if given("ranks") && asked != started {
+            return Err(format!(
+                "--ranks {asked}: the launcher started {started}; leave --ranks out"
+            ));
+        }
+        if given("spawn") {
+            return Err("--spawn: the launcher has started the ranks; leave it out".to_owned());
+        }
+    }
+    let count = launcher.unwrap_or(asked);
+    if count < 2 {
+        let from = if launcher.is_some() {
+            "the launcher"
+        } else {
+            "--ranks"
+        };
+        return Err(format!(
+            "{from} says {count}: lat-bw needs at least 2 ranks"
+        ));
+    }
+    if launcher.is_none() && engine == "mpi" {
+        return Err(format!(
+            "--comm-type mpi: start {count} ranks with `mpirun -n {count} weir net lat-bw`"
+        ));
+    }
+    let spawn = match (launcher, word(matches, "spawn")) {
+        (Some(_), _) => Spawn::Launcher,
+        (None, Some("procs")) => Spawn::Processes,
+        (None, _) => Spawn::Threads,
+    };
+    Ok(Ranks { count, spawn })
+}
+
+fn time(matches: &ArgMatches, name: &str) -> Result<Option<Nanos>, String> {
+    let Some(text) = word(matches, name) else {
+        return Ok(None);
+    };
+    let number = text.trim_end_matches('s').parse::<f64>().ok();
+    let time = number.filter(|s| *s > 0.0).and_then(Nanos::from_secs_f64);
+    let wrong = || format!("--{name} {text}: expected seconds above 0, such as 0.5");
+    time.map(Some).ok_or_else(wrong)
+}

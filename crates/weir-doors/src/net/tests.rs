@@ -1,0 +1,272 @@
+//! The door's words, its help, and its lines for a result made by hand.
+
+use weir_schema::{
+    ClockFacts, GroupResult, HostFacts, Instrument, JobResult, LatencyBandwidthResult,
+    MessageTestResult, PairResult, RESULT_SCHEMA, RingResult, RunResult, Spawn, State, Workload,
+};
+use weir_units::{Bytes, Nanos};
+
+use super::*;
+
+fn list(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+fn run(text: &str, launcher: Option<u32>) -> Run {
+    match read(&list(text), launcher) {
+        Ok(Action::Run(run)) => *run,
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+fn refused(text: &str, launcher: Option<u32>) -> String {
+    match read(&list(text), launcher) {
+        Err(refusal) => {
+            assert_eq!(refusal.code, USAGE, "{refusal}");
+            refusal.message
+        }
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+#[test]
+fn without_words_two_threads_measure_what_hpcc_measures() {
+    let run = run("lat-bw", None);
+    let ranks = run.plan.ranks.unwrap();
+    assert_eq!((ranks.count, ranks.spawn), (2, Spawn::Threads));
+    let job = &run.plan.groups[0].jobs[0];
+    assert_eq!(job.engine.name, "shm");
+    let Workload::LatencyBandwidth(work) = &job.workload else {
+        panic!("{job:?}")
+    };
+    assert_eq!(
+        (work.latency.bytes, work.bandwidth.bytes),
+        (Bytes(8), Bytes(2_000_000))
+    );
+    assert_eq!(
+        (work.latency.random_rings, work.bandwidth.random_rings),
+        (30, 10)
+    );
+    let again = Plan::from_json(&run.plan.to_json().unwrap()).unwrap();
+    assert_eq!(again, run.plan);
+}
+
+#[test]
+fn words_become_settings_of_the_plan() {
+    let run = run(
+        "lat-bw --ranks 5 --spawn=procs --seed 9 --min-time 0.5 --timeout 3s --format json",
+        None,
+    );
+    let ranks = run.plan.ranks.unwrap();
+    assert_eq!((ranks.count, ranks.spawn), (5, Spawn::Processes));
+    assert_eq!(run.format, Format::Json);
+    let Workload::LatencyBandwidth(work) = &run.plan.groups[0].jobs[0].workload else {
+        panic!("{:?}", run.plan)
+    };
+    assert_eq!(work.seed, 9);
+    assert_eq!(work.min_time_ns, Some(Nanos::from_millis(500)));
+    assert_eq!(work.timeout_ns, Nanos::from_secs(3));
+}
+
+#[test]
+fn a_launcher_says_how_many_ranks_there_are() {
+    let under = run("lat-bw", Some(4));
+    let ranks = under.plan.ranks.unwrap();
+    assert_eq!((ranks.count, ranks.spawn), (4, Spawn::Launcher));
+    assert_eq!(under.plan.groups[0].jobs[0].engine.name, "mpi");
+    let memory = run("lat-bw --comm-type SHM --ranks 4", Some(4));
+    assert_eq!(memory.plan.groups[0].jobs[0].engine.name, "shm");
+    assert!(refused("lat-bw --ranks 3", Some(4)).contains("the launcher started 4"));
+    assert!(refused("lat-bw --spawn procs", Some(4)).contains("has started the ranks"));
+    assert!(refused("lat-bw", Some(1)).contains("needs at least 2 ranks"));
+}
+
+#[test]
+fn wrong_words_are_refused_with_what_is_right() {
+    for (words, told) in [
+        ("", "`weir net` needs a test (there is lat-bw)"),
+        ("lat-wb", "did you mean `weir net lat-bw`?"),
+        (
+            "osu latency",
+            "`weir net osu` is not in this build (there is lat-bw)",
+        ),
+        ("beff-full", "`weir net beff-full` is not in this build"),
+        (
+            "lat-bw --ranks 1",
+            "--ranks says 1: lat-bw needs at least 2 ranks",
+        ),
+        ("lat-bw --ranks many", "expected a number from 2 to 1024"),
+        ("lat-bw --ranks 9999", "expected a number from 2 to 1024"),
+        ("lat-bw --seed -", "--seed -: expected a whole number"),
+        (
+            "lat-bw --min-time 0",
+            "--min-time 0: expected seconds above 0",
+        ),
+        (
+            "lat-bw --timeout x",
+            "--timeout x: expected seconds above 0",
+        ),
+        ("lat-bw --format xml", "[possible values: text, json]"),
+        ("lat-bw --comm-type mpi", "mpirun -n 2 weir net lat-bw"),
+        ("lat-bw --rank 2", "--ranks"),
+    ] {
+        let message = refused(words, None);
+        assert!(message.contains(told), "{words}: {message}");
+    }
+}
+
+#[test]
+fn the_help_lists_every_flag_and_its_examples_are_good() {
+    let Ok(Action::Print(page)) = read(&list("lat-bw --help"), None) else {
+        panic!("a page")
+    };
+    for flag in FLAGS {
+        assert!(page.contains(&flag.spelling()), "{page}");
+    }
+    let mut examples = 0;
+    for line in HELP.lines().filter_map(|l| l.strip_prefix("    ")) {
+        let words = line.split_once("weir net ").unwrap().1;
+        let launcher = line.starts_with("mpirun").then_some(4);
+        assert!(read(&list(words), launcher).is_ok(), "{line}");
+        examples += 1;
+    }
+    assert!((3..=5).contains(&examples));
+    assert!(matches!(read(&list("--help"), None), Ok(Action::Print(p)) if p.contains("lat-bw")));
+}
+
+fn measurement(times: [u64; 3]) -> MessageTestResult {
+    let pair = |client: u32, time| PairResult {
+        client,
+        server: 1 - client,
+        loop_length: 1,
+        times_ns: vec![Nanos(time)],
+    };
+    let ring = RingResult {
+        order: vec![0, 1],
+        loop_length: 1,
+        sendrecv_ns: vec![Nanos(times[2])],
+        nonblocking_ns: vec![Nanos(times[2] + 1)],
+    };
+    MessageTestResult {
+        bytes: Bytes(2_000_000),
+        stride: Some(1),
+        pairs: vec![pair(0, times[0]), pair(1, times[1])],
+        natural: Some(ring.clone()),
+        random: vec![ring],
+    }
+}
+
+fn result() -> RunResult {
+    let job = JobResult {
+        name: "lat-bw".to_owned(),
+        state: State::Done,
+        span: None,
+        failure: None,
+        workers: Vec::new(),
+        confidence: Vec::new(),
+        logs: Vec::new(),
+        exchange: None,
+        latency_bandwidth: Some(LatencyBandwidthResult {
+            transport: "shm".to_owned(),
+            latency: measurement([200, 400, 300]),
+            bandwidth: measurement([250_000, 500_000, 400_000]),
+            ..LatencyBandwidthResult::default()
+        }),
+    };
+    RunResult {
+        schema: RESULT_SCHEMA.to_owned(),
+        weir_version: "0.1.0".to_owned(),
+        started_unix_ns: 0,
+        run_id: 1,
+        duration_ns: Nanos(12_000_000),
+        complete: true,
+        ended_by: None,
+        groups: vec![GroupResult {
+            jobs: vec![job],
+            rates: Vec::new(),
+        }],
+        ranks: Vec::new(),
+        warnings: Vec::new(),
+        disks: Vec::new(),
+        clock: ClockFacts::default(),
+        instrument: Instrument::default(),
+        host: HostFacts::default(),
+        program: None,
+        plan: run("lat-bw", None).plan,
+    }
+}
+
+#[test]
+fn the_lines_are_those_of_hpcc() {
+    let text = output::stdout(&result(), Format::Text).unwrap();
+    assert_eq!(
+        text,
+        "\
+Begin of LatencyBandwidth section.
+
+Major Benchmark results:
+------------------------
+
+Max Ping Pong Latency:                 0.000200 msecs
+Randomly Ordered Ring Latency:         0.000150 msecs
+Min Ping Pong Bandwidth:            8000.000000 MB/s
+Naturally Ordered Ring Bandwidth:  10000.000000 MB/s
+Randomly  Ordered Ring Bandwidth:  10000.000000 MB/s
+
+Detailed benchmark results:
+Ping Pong:
+Latency   min / avg / max:   0.000100 /   0.000150 /   0.000200 msecs
+Bandwidth min / avg / max:   8000.000 /  12000.000 /  16000.000 MByte/s
+Ring:
+On naturally ordered ring: latency=      0.000150 msec, bandwidth=  10000.000000 MB/s
+On randomly  ordered ring: latency=      0.000150 msec, bandwidth=  10000.000000 MB/s
+
+MaxPingPongLatency_usec=0.2
+RandomlyOrderedRingLatency_usec=0.15
+MinPingPongBandwidth_GBytes=8
+NaturallyOrderedRingBandwidth_GBytes=10
+RandomlyOrderedRingBandwidth_GBytes=10
+MinPingPongLatency_usec=0.1
+AvgPingPongLatency_usec=0.15
+MaxPingPongBandwidth_GBytes=16
+AvgPingPongBandwidth_GBytes=12
+NaturallyOrderedRingLatency_usec=0.15
+
+End of LatencyBandwidth section.
+"
+    );
+}
+
+#[test]
+fn json_has_the_summary_and_the_result() {
+    let text = output::stdout(&result(), Format::Json).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let close = |key: &str, wanted: f64| {
+        let value = json[key].as_f64().unwrap();
+        assert!((value / wanted - 1.0).abs() < 1e-12, "{key}: {value}");
+    };
+    close("MaxPingPongLatency_usec", 0.2);
+    close("AvgPingPongBandwidth_GBytes", 12.0);
+    let again: RunResult = serde_json::from_value(json["weir"].clone()).unwrap();
+    assert_eq!(again, result());
+}
+
+#[test]
+fn wrong_bytes_and_early_ends_are_told() {
+    let mut wrong = result();
+    assert_eq!((exit_code(&wrong), complaints(&wrong).as_str()), (0, ""));
+    let mut done = |change: fn(&mut LatencyBandwidthResult)| {
+        change(wrong.groups[0].jobs[0].latency_bandwidth.as_mut().unwrap());
+        (
+            exit_code(&wrong),
+            complaints(&wrong),
+            output::stdout(&wrong, Format::Text),
+        )
+    };
+    let (code, told, _) = done(|d| d.wrong_bytes = 3);
+    assert_eq!(code, 1);
+    assert!(told.contains("error: 3 first or last bytes"), "{told}");
+    let (_, told, text) = done(|d| d.bandwidth.natural = None);
+    assert!(told.contains("ended before all was measured"), "{told}");
+    assert_eq!(text, None);
+}

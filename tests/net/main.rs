@@ -1,0 +1,196 @@
+//! `weir net` as a user sees it: HPCC's lines, ranks of every kind, bad input.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "tests"
+)]
+
+#[path = "../stage/mod.rs"]
+mod stage;
+
+use std::process::Command;
+
+use stage::{Said, Stage, WEIR, has, is_root, said, skip};
+
+/// The names of the summary, in HPCC's order.
+const KEYS: [&str; 10] = [
+    "MaxPingPongLatency_usec",
+    "RandomlyOrderedRingLatency_usec",
+    "MinPingPongBandwidth_GBytes",
+    "NaturallyOrderedRingBandwidth_GBytes",
+    "RandomlyOrderedRingBandwidth_GBytes",
+    "MinPingPongLatency_usec",
+    "AvgPingPongLatency_usec",
+    "MaxPingPongBandwidth_GBytes",
+    "AvgPingPongBandwidth_GBytes",
+    "NaturallyOrderedRingLatency_usec",
+];
+
+fn lat_bw(stage: &Stage, words: &str) -> Said {
+    let mut all = vec!["net", "lat-bw"];
+    all.extend(words.split_whitespace());
+    stage.say(&all)
+}
+
+/// One section with all its lines.
+#[track_caller]
+fn is_section(said: &Said) {
+    let out = said.out.trim_end();
+    assert!(
+        out.starts_with("Begin of LatencyBandwidth section."),
+        "{said}"
+    );
+    assert!(out.ends_with("End of LatencyBandwidth section."), "{said}");
+    let pairs: Vec<_> = out.lines().filter(|l| !l.contains(' ')).collect();
+    let pairs: Vec<_> = pairs.iter().filter_map(|l| l.split_once('=')).collect();
+    let keys: Vec<_> = pairs.iter().map(|(key, _)| *key).collect();
+    assert_eq!(keys, KEYS, "{said}");
+    let value = |key: &str| -> f64 {
+        let pair = pairs.iter().find(|(k, _)| *k == key).unwrap();
+        pair.1.parse().unwrap()
+    };
+    assert!(KEYS.iter().all(|key| value(key) > 0.0), "{said}");
+    assert!(value(KEYS[5]) <= value(KEYS[6]) && value(KEYS[6]) <= value(KEYS[0]));
+    assert!(value(KEYS[2]) <= value(KEYS[8]) && value(KEYS[8]) <= value(KEYS[7]));
+}
+
+#[test]
+fn two_ranks_print_hpccs_section() {
+    let stage = Stage::new();
+    let said = lat_bw(&stage, "--ranks 2").code(0);
+    is_section(&said);
+    assert_eq!(stage.list(), Vec::<String>::new());
+}
+
+#[test]
+fn three_processes_print_it_once() {
+    let stage = Stage::new();
+    is_section(&lat_bw(&stage, "--ranks 3 --spawn procs").code(0));
+}
+
+#[test]
+fn json_has_the_permutations_of_its_seed() {
+    let stage = Stage::new();
+    let rings = |seed: u32| {
+        let words = format!("--ranks 4 --format json --seed {seed}");
+        let said = lat_bw(&stage, &words).code(0);
+        let json: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        assert!(
+            KEYS.iter().all(|key| json[key].as_f64().is_some()),
+            "{said}"
+        );
+        let job = &json["weir"]["groups"][0]["jobs"][0];
+        let done = job["latency_bandwidth"].clone();
+        assert_eq!(done["wrong_bytes"], 0);
+        assert_eq!(done["latency"]["pairs"].as_array().unwrap().len(), 12);
+        let rings = done["latency"]["random"].as_array().unwrap().clone();
+        assert_eq!(rings.len(), 30);
+        assert_eq!(done["bandwidth"]["random"].as_array().unwrap().len(), 10);
+        let order = |ring: &serde_json::Value| ring["order"].clone();
+        rings.iter().map(order).collect::<Vec<_>>()
+    };
+    let first = rings(3);
+    assert_eq!(first, rings(3));
+    assert_ne!(first, rings(4));
+}
+
+/// `mpirun` of a family, with weir and these words on so many ranks; says why not.
+fn launched(stage: &Stage, launcher: &str, ranks: &str, words: &[&str]) -> Option<Command> {
+    if !has(launcher) {
+        skip("lat-bw under a launcher", &format!("no {launcher}"));
+        return None;
+    }
+    let mut command = stage.command(launcher);
+    if launcher.ends_with("openmpi") {
+        command.arg("--oversubscribe");
+        if is_root() {
+            command.arg("--allow-run-as-root");
+        }
+    }
+    command
+        .args(["-n", ranks, WEIR, "net", "lat-bw"])
+        .args(words);
+    Some(command)
+}
+
+#[test]
+fn both_launchers_get_one_section_over_mpi() {
+    for launcher in ["mpirun.openmpi", "mpirun.mpich"] {
+        let stage = Stage::new();
+        if let Some(command) = launched(&stage, launcher, "2", &[]) {
+            is_section(&said(command).code(0));
+        }
+        let words = ["--format", "json"];
+        if let Some(command) = launched(&stage, launcher, "3", &words) {
+            let said = said(command).code(0);
+            let json: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+            let done = &json["weir"]["groups"][0]["jobs"][0]["latency_bandwidth"];
+            assert_eq!(done["transport"], "mpi");
+            assert_eq!(done["wrong_bytes"], 0);
+            assert_eq!(done["ranks"].as_array().unwrap().len(), 3);
+            assert_eq!(done["bandwidth"]["pairs"].as_array().unwrap().len(), 6);
+        }
+    }
+}
+
+#[test]
+fn too_few_ranks_under_a_launcher_are_told_once() {
+    for launcher in ["mpirun.openmpi", "mpirun.mpich"] {
+        let stage = Stage::new();
+        if let Some(command) = launched(&stage, launcher, "1", &[]) {
+            let told = said(command).code(2).silent();
+            assert_eq!(
+                told.err.matches("needs at least 2 ranks").count(),
+                1,
+                "{told}"
+            );
+        }
+    }
+}
+
+#[test]
+fn wrong_words_are_refused_before_anything_happens() {
+    let stage = Stage::new();
+    for (words, told) in [
+        ("net", "`weir net` needs a test (there is lat-bw)"),
+        ("net lat", "no test `lat` of the network (there is lat-bw)"),
+        ("net osu bw", "`weir net osu` is not in this build"),
+        ("net beff-full", "`weir net beff-full` is not in this build"),
+        ("net lat-bw --ranks 1", "needs at least 2 ranks"),
+        (
+            "net lat-bw --min-time 0",
+            "--min-time 0: expected seconds above 0",
+        ),
+        (
+            "net lat-bw --comm-type tcp",
+            "`tcp` carries no messages between any two ranks (shm, mpi do)",
+        ),
+        (
+            "net lat-bw --comm-type nosuch",
+            "there is no transport `nosuch`",
+        ),
+        ("net lat-bw stray", "stray"),
+    ] {
+        let words: Vec<_> = words.split(' ').collect();
+        stage.say(&words).code(2).silent().err(told);
+    }
+}
+
+#[test]
+fn a_plan_is_shown_and_runs_from_a_file() {
+    let stage = Stage::new();
+    let shown = lat_bw(&stage, "--show-plan --seed 5").code(0).calm();
+    let file = stage.file("plan.json", &shown.out);
+    is_section(&stage.say(&["run", &file]).code(0));
+}
+
+#[test]
+fn the_page_of_the_test_is_printed() {
+    let stage = Stage::new();
+    lat_bw(&stage, "--help")
+        .code(0)
+        .calm()
+        .out("--min-time <S>");
+    stage.say(&["help", "net"]).code(0).calm().out("lat-bw");
+}
