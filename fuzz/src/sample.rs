@@ -80,6 +80,8 @@ pub fn result() -> RunResult {
         complete: true,
         ended_by: None,
         groups: plan.groups.iter().map(|g| &g.jobs).map(group).collect(),
+        program: None,
+        ranks: Vec::new(),
         warnings: vec![Warning {
             id: "cpu-steal".to_owned(),
             job: Some("mix".to_owned()),
@@ -128,6 +130,8 @@ fn job(job: &Job, number: &mut u32) -> JobResult {
                 few_samples: false,
             }],
         }],
+        exchange: None,
+        latency_bandwidth: None,
         logs: vec!["a_bw.1.log".to_owned()],
     }
 }

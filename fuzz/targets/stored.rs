@@ -259,7 +259,7 @@ fn show(result: &RunResult, look: usize) {
     };
     let _ = fio::output::normal(result, options);
     let _ = fio::output::terse(result, options);
-    let _ = fio::output::complaints(result);
+    let _ = fio::output::complaints(result, &[]);
     let document = fio::output::json(result, options, None);
     let document: Result<Value, _> = serde_json::from_str(&document);
     assert!(document.is_ok(), "{document:?}");
