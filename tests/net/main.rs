@@ -160,7 +160,7 @@ fn wrong_words_are_refused_before_anything_happens() {
         ("net lat-bw --ranks 1", "needs at least 2 ranks"),
         (
             "net lat-bw --min-time 0",
-            "--min-time 0: expected seconds above 0",
+            "--min-time 0: it takes seconds above 0",
         ),
         (
             "net lat-bw --comm-type tcp",

@@ -15,7 +15,7 @@ mod request;
 mod schedule;
 #[cfg(test)]
 mod tests;
-mod values;
+pub(crate) mod values;
 mod words;
 
 use weir_schema::{Plan, Warning};

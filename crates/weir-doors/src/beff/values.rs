@@ -8,7 +8,7 @@ use weir_units::Nanos;
 use super::flags::LARGEST;
 
 /// Seconds with decimals.
-pub(super) fn seconds(text: &str) -> Result<Nanos, String> {
+pub(crate) fn seconds(text: &str) -> Result<Nanos, String> {
     let number = text.trim_end_matches('s').parse::<f64>().ok();
     number
         .filter(|s| *s > 0.0)
@@ -51,7 +51,7 @@ pub(super) fn exponents(text: &str) -> Result<Vec<u8>, String> {
 }
 
 /// CPUs, `0,2,4-7`.
-pub(super) fn cpus(text: &str) -> Result<Vec<u32>, String> {
+pub(crate) fn cpus(text: &str) -> Result<Vec<u32>, String> {
     let wrong = || "it takes auto, none, or CPUs such as 0,2,4-7".to_owned();
     let mut out = Vec::new();
     for part in text.split(',') {

@@ -22,6 +22,14 @@ pub const FLAGS: &[Flag] = &[
         .choices(&["threads", "procs"])
         .default("threads"),
     Flag::with_value(
+        "pin",
+        "WHERE",
+        WORLD,
+        "One CPU per rank: auto, none, or a list 0,2,4",
+    )
+    .default("auto")
+    .long("A launcher places its ranks itself: there it is none unless it is given."),
+    Flag::with_value(
         "comm-type",
         "TYPE",
         WORLD,

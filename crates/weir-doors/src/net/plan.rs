@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use weir_schema::{
-    EngineChoice, Group, Job, LatencyBandwidthWorkload, PLAN_SCHEMA, Plan, Ranks, Spawn, Workload,
+    EngineChoice, Group, Job, LatencyBandwidthWorkload, PLAN_SCHEMA, Placement, Plan, Ranks,
+    ShareCpus, Spawn, Workload,
 };
 use weir_units::Nanos;
 
 use super::flags::MOST_RANKS;
 use super::word;
+use crate::beff::values;
 
 /// The plan of these words.
 ///
@@ -37,6 +39,8 @@ pub(super) fn of(
         settings: BTreeMap::new(),
     };
     let work = Workload::LatencyBandwidth(Box::new(work));
+    let mut job = Job::alone("lat-bw", engine, work);
+    job.placement = placement(matches, launcher)?;
     let command = ["weir", "net"].into_iter().map(str::to_owned);
     Ok(Plan {
         schema: PLAN_SCHEMA.to_owned(),
@@ -44,9 +48,7 @@ pub(super) fn of(
         door: "net".to_owned(),
         command: command.chain(words.iter().cloned()).collect(),
         global_words: Vec::new(),
-        groups: vec![Group {
-            jobs: vec![Job::alone("lat-bw", engine, work)],
-        }],
+        groups: vec![Group { jobs: vec![job] }],
         total_log: None,
         ranks: Some(ranks),
     })
@@ -102,12 +104,24 @@ fn ranks(matches: &ArgMatches, engine: &str, launcher: Option<u32>) -> Result<Ra
     Ok(Ranks { count, spawn })
 }
 
-fn time(matches: &ArgMatches, name: &str) -> Result<Option<Nanos>, String> {
-    let Some(text) = word(matches, name) else {
-        return Ok(None);
+fn placement(matches: &ArgMatches, launcher: Option<u32>) -> Result<Placement, String> {
+    let given = matches.value_source("pin") == Some(ValueSource::CommandLine);
+    let cpus = match word(matches, "pin") {
+        Some("none") | None => return Ok(Placement::default()),
+        Some("auto") if launcher.is_some() && !given => return Ok(Placement::default()),
+        Some("auto") => None,
+        Some(list) => Some(values::cpus(list).map_err(|why| format!("--pin {list}: {why}"))?),
     };
-    let number = text.trim_end_matches('s').parse::<f64>().ok();
-    let time = number.filter(|s| *s > 0.0).and_then(Nanos::from_secs_f64);
-    let wrong = || format!("--{name} {text}: expected seconds above 0, such as 0.5");
-    time.map(Some).ok_or_else(wrong)
+    Ok(Placement {
+        cpus,
+        share: ShareCpus::Split,
+        ..Placement::default()
+    })
+}
+
+fn time(matches: &ArgMatches, name: &str) -> Result<Option<Nanos>, String> {
+    let text = word(matches, name);
+    let time =
+        text.map(|text| values::seconds(text).map_err(|why| format!("--{name} {text}: {why}")));
+    time.transpose()
 }

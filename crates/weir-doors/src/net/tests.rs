@@ -82,6 +82,19 @@ fn a_launcher_says_how_many_ranks_there_are() {
 }
 
 #[test]
+fn ranks_have_a_cpu_each_unless_a_launcher_places_them() {
+    let share = |text: &str, launcher| {
+        let place = run(text, launcher).plan.groups[0].jobs[0].placement.clone();
+        (place.share == weir_schema::ShareCpus::Split, place.cpus)
+    };
+    assert_eq!(share("lat-bw", None), (true, None));
+    assert_eq!(share("lat-bw --pin none", None), (false, None));
+    assert_eq!(share("lat-bw --pin 0,2", None), (true, Some(vec![0, 2])));
+    assert_eq!(share("lat-bw", Some(2)), (false, None));
+    assert_eq!(share("lat-bw --pin auto", Some(2)), (true, None));
+}
+
+#[test]
 fn wrong_words_are_refused_with_what_is_right() {
     for (words, told) in [
         ("", "`weir net` needs a test (there is lat-bw)"),
@@ -100,14 +113,15 @@ fn wrong_words_are_refused_with_what_is_right() {
         ("lat-bw --seed -", "--seed -: expected a whole number"),
         (
             "lat-bw --min-time 0",
-            "--min-time 0: expected seconds above 0",
+            "--min-time 0: it takes seconds above 0",
         ),
         (
             "lat-bw --timeout x",
-            "--timeout x: expected seconds above 0",
+            "--timeout x: it takes seconds above 0",
         ),
         ("lat-bw --format xml", "[possible values: text, json]"),
         ("lat-bw --comm-type mpi", "mpirun -n 2 weir net lat-bw"),
+        ("lat-bw --pin x", "--pin x: it takes auto, none, or CPUs"),
         ("lat-bw --rank 2", "--ranks"),
     ] {
         let message = refused(words, None);

@@ -1,6 +1,6 @@
 //! One rank's way through the sizes: get ready, warm up, run, check.
 
-use weir_schema::{FaultKind, MessageSize, Method, RankFacts, Validation};
+use weir_schema::{FaultKind, Job, MessageSize, Method, RankFacts, Validation};
 use weir_sys::clock::Tick;
 use weir_sys::topology::Topology;
 use weir_sys::{CpuList, Tree, pin};
@@ -39,7 +39,7 @@ pub(crate) fn drive<T: Transport>(
         rank,
         cause: course.watch.cause(halt),
     };
-    let pinned = Pinned::new(course).map_err(early)?;
+    let pinned = Pinned::new(course.job, rank).map_err(early)?;
     let transport = T::open(&setup).map_err(early)?;
     let facts = transport.facts();
     outcome.facts = facts_of(rank, pinned.cpu, facts.device);
@@ -309,19 +309,19 @@ impl<T: Transport> Way<'_, T> {
 }
 
 /// A rank on the CPU that its job gives it. The thread goes back where it was afterwards.
-struct Pinned {
-    cpu: Option<u32>,
+pub(crate) struct Pinned {
+    pub(crate) cpu: Option<u32>,
     before: Option<CpuList>,
 }
 
 impl Pinned {
-    fn new(course: &Course<'_>) -> Result<Self, Halt> {
-        let cpus = course.job.placement.cpus.as_deref().unwrap_or_default();
+    pub(crate) fn new(job: &Job, rank: u32) -> Result<Self, Halt> {
+        let cpus = job.placement.cpus.as_deref().unwrap_or_default();
         if cpus.is_empty() {
             let (cpu, before) = (None, None);
             return Ok(Self { cpu, before });
         }
-        let cpu = cpus[course.circle.rank() as usize % cpus.len()];
+        let cpu = cpus[rank as usize % cpus.len()];
         let refused = |error: weir_sys::SysError| Halt::Garbled(error.to_string());
         let before = pin::affinity().map_err(refused)?;
         pin::set_affinity(&CpuList::from_iter([cpu])).map_err(refused)?;

@@ -24,7 +24,7 @@ use crate::pairing::{Partners, partners, resolve};
 use crate::transport::{TransportInfo, find, transports};
 use crate::watch::Watch;
 
-pub(crate) use course::{drive, facts_of};
+pub(crate) use course::{Pinned, drive, facts_of};
 pub(crate) use report::Outcome;
 
 /// What one rank carries out.

@@ -7,8 +7,11 @@ use weir_units::Nanos;
 use super::timed::{Bench, Round};
 use super::{Course, Outcome, plan};
 use crate::error::{Halt, NetError, Spot};
-use crate::exchange::facts_of;
-use crate::transport::messages::Messages;
+use crate::exchange::{Pinned, facts_of};
+use crate::transport::messages::{Messages, Way};
+
+/// What messages are filled with between their first and last byte.
+const FILLING: u8 = 0x5a;
 
 /// Carries the plan out over one transport. What was done before an error stays in the outcome.
 pub(crate) fn walk<T: Messages>(
@@ -17,11 +20,12 @@ pub(crate) fn walk<T: Messages>(
 ) -> Result<(), NetError> {
     let (circle, watch, work) = (course.circle, course.watch, course.workload);
     let rank = circle.rank();
-    outcome.facts = facts_of(rank, None, None);
     let early = |halt| NetError::Setup {
         rank,
         cause: watch.cause(halt),
     };
+    let pinned = Pinned::new(course.job, rank).map_err(early)?;
+    outcome.facts = facts_of(rank, pinned.cpu, None);
     let largest = work.latency.bytes.max(work.bandwidth.bytes);
     let largest = length(largest.0).map_err(early)?;
     let transport = T::open(circle, watch, largest).map_err(early)?;
@@ -81,6 +85,11 @@ impl<T: Messages> Walk<'_, T> {
         let ranks = self.course.circle.size();
         (self.bytes, done.bytes) = (test.bytes.0, test.bytes);
         self.bench.transport.prepare(length(test.bytes.0)?)?;
+        for way in Way::BOTH {
+            // Memory that was never written may be one page of zeros, over and over.
+            self.bench.transport.outgoing(way).fill(FILLING);
+            self.bench.transport.incoming(way).fill(!FILLING);
+        }
         self.course.circle.barrier(self.course.watch)?;
         let stride = self.stride(test)?;
         done.stride = Some(stride);

@@ -34,6 +34,7 @@ const LONGEST: u64 = 1 << 40;
 /// What one rank carries out.
 #[expect(missing_debug_implementations, reason = "holds the world")]
 pub struct Course<'a> {
+    pub(crate) job: &'a Job,
     pub(crate) workload: &'a LatencyBandwidthWorkload,
     pub(crate) circle: &'a Circle<'a>,
     pub(crate) watch: &'a Watch,
@@ -113,6 +114,7 @@ pub fn run(
     let watch = Watch::new(Duration::from(workload.timeout_ns));
     let circle = Circle::new(world);
     let course = Course {
+        job,
         workload,
         circle: &circle,
         watch: &watch,

@@ -14,6 +14,8 @@ const COARSEST: Nanos = Nanos(10_000_000);
 const TICKS: u64 = 10;
 /// At least so many ranks are clients and servers of pairs.
 const FEWEST: u64 = 5;
+/// HPCC 1.5 plans no more pairs than this, however fast they are.
+const MOST_PAIRS: u64 = 200_000;
 
 /// A tick of the clock, for the shortest loop.
 pub(super) fn tick(of_clock: Nanos) -> Nanos {
@@ -32,7 +34,8 @@ pub(super) fn longer(loop_length: u64) -> u64 {
 
 /// How many ranks may be clients, and as many servers, within a time, where one pair takes `pair`.
 pub(super) fn pings(limit: Nanos, pair: Nanos) -> u64 {
-    (limit.raw() / pair.raw().max(1)).isqrt().max(FEWEST)
+    let pairs = (limit.raw() / pair.raw().max(1)).min(MOST_PAIRS);
+    pairs.isqrt().max(FEWEST)
 }
 
 /// Every so manieth rank takes part in pairs: 1, or 3 and then primes, so that ranks of all places
@@ -125,6 +128,7 @@ mod tests {
         assert_eq!(pings(Nanos::from_secs(10), pair), 333);
         assert_eq!(pings(Nanos::from_secs(10), Nanos::from_secs(1)), 5);
         assert_eq!(pings(Nanos(0), pair), 5);
+        assert_eq!(pings(Nanos::from_secs(10), Nanos(34_675)), 447);
     }
 
     #[test]
