@@ -28,6 +28,12 @@ const PACKAGES: &[Package] = &[
         why: "the oracle of job files and outputs, the peer of the benches",
     },
     Package {
+        name: "bc",
+        sign: "bc",
+        verbs: &["test"],
+        why: "fio computes the expressions of job files with it",
+    },
+    Package {
         name: "valgrind",
         sign: "valgrind",
         verbs: &["test", "bench"],
