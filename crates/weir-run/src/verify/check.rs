@@ -13,6 +13,9 @@ use super::damage::Case;
 use super::header::{Header, MAGIC, SEED_BITS};
 use super::mark::{Expected, Marker, interval_seed};
 
+/// Intervals that a block written over this one may have begun earlier.
+const MOST_BEFORE: u64 = 1024;
+
 /// An interval that does not hold what it should.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
@@ -220,19 +223,33 @@ impl Marker {
         })
     }
 
-    /// How far into its pattern an interval begins, and the offset in it: with a header, it begins
-    /// anew; without, it goes on from the start of the block.
-    pub(super) fn pattern_at(&self, place: Place, block: u64) -> (usize, u64) {
-        if self.layout.has_header() {
-            (0, place.at)
-        } else {
-            (place.position, block)
+    fn pattern_fault(&self, interval: &[u8], place: Place, expected: &Expected) -> Option<Fault> {
+        let fault = self.pattern_fault_of(interval, place.position, expected.offset)?;
+        if self.layout.has_header() && self.is_of_another_block(interval, place) {
+            return None;
         }
+        Some(fault)
     }
 
-    fn pattern_fault(&self, interval: &[u8], place: Place, expected: &Expected) -> Option<Fault> {
+    /// Whether the pattern is that of a block which began elsewhere: one of another size, written
+    /// over this one.
+    #[cold]
+    fn is_of_another_block(&self, interval: &[u8], place: Place) -> bool {
+        let length = interval.len().max(1);
+        let before = place.at / length as u64;
+        (0..=before.min(MOST_BEFORE)).any(|number| {
+            let position = usize::try_from(number)
+                .unwrap_or(usize::MAX)
+                .saturating_mul(length);
+            let begun = place.at - position as u64;
+            self.pattern_fault_of(interval, position, begun).is_none()
+        })
+    }
+
+    /// The first byte that is not that of the pattern of a block that begins at `offset`, in which
+    /// the interval lies at `position`.
+    fn pattern_fault_of(&self, interval: &[u8], position: usize, offset: u64) -> Option<Fault> {
         let pattern = self.pattern.as_ref()?;
-        let (position, offset) = self.pattern_at(place, expected.offset);
         let start = position + self.layout.data_at();
         let mut before = 0;
         for piece in self.layout.data(interval) {

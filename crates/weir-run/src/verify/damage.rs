@@ -221,9 +221,8 @@ impl<'a> Case<'a> {
         let mut interval = vec![0; len];
         match &self.marker.pattern {
             Some(pattern) => {
-                let (position, offset) = self.marker.pattern_at(self.place, self.expected.offset);
                 for (index, byte) in interval.iter_mut().enumerate() {
-                    *byte = pattern.byte(position + index, offset);
+                    *byte = pattern.byte(self.place.position + index, self.expected.offset);
                 }
             }
             None => fill(&mut interval, header.seed),

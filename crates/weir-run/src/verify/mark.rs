@@ -96,7 +96,7 @@ impl Marker {
 
     /// Fills and marks a whole buffer.
     pub fn write(&self, buffer: &mut [u8], stamp: Stamp) {
-        if let Some(pattern) = self.pattern.as_ref().filter(|_| !self.layout.has_header()) {
+        if let Some(pattern) = &self.pattern {
             pattern.fill(buffer, stamp.offset);
         }
         let (mut at, length) = (stamp.offset, u64::from(self.interval));
@@ -112,11 +112,8 @@ impl Marker {
                 count: stamp.count,
                 ..self.blank()
             };
-            match &self.pattern {
-                None => fill(interval, seed),
-                // It begins anew, so that blocks of other sizes that overlap can be checked.
-                Some(pattern) if self.layout.has_header() => pattern.fill(interval, at),
-                Some(_) => {}
+            if self.pattern.is_none() {
+                fill(interval, seed);
             }
             self.seal(interval, header);
             at = at.wrapping_add(length);
