@@ -217,8 +217,9 @@ impl Udp {
                 }
                 moved = true;
             }
-            while link.receive(into, &mut self.datagram)? {
-                came = true;
+            while let Some(is_data) = link.receive(into, &mut self.datagram)? {
+                moved = true;
+                came |= is_data;
             }
         }
         Ok((moved, came))

@@ -232,12 +232,14 @@ impl Link {
         }
     }
 
-    /// Takes one datagram, if there is any that can be taken now.
+    /// Takes one datagram, if there is any that can be taken now: whether it was of data. Credit
+    /// alone is no sign that what is missing will come: two ranks that wait for each other's lost
+    /// message go on giving it.
     pub(super) fn receive(
         &mut self,
         message: &mut [u8],
         datagram: &mut [u8],
-    ) -> Result<bool, Halt> {
+    ) -> Result<Option<bool>, Halt> {
         while let Some(place) = self.ahead.find(self.into.end) {
             self.ahead.count -= 1;
             let slot = &mut self.ahead.slots[place];
@@ -247,7 +249,7 @@ impl Link {
         }
         let len = match self.socket.recv_from(datagram) {
             Ok((len, _)) => len,
-            Err(error) if is_momentary(&error) => return Ok(false),
+            Err(error) if is_momentary(&error) => return Ok(None),
             Err(source) => {
                 let what = "receive a datagram";
                 return Err(Halt::Io { what, source });
@@ -259,7 +261,7 @@ impl Link {
         };
         let Some(header) = Header::read(&datagram[..len]).filter(known) else {
             // A stranger's, or a leftover of another size.
-            return Ok(true);
+            return Ok(Some(false));
         };
         match header.kind {
             Kind::Credit => self.out.credited = self.out.credited.max(header.number),
@@ -268,7 +270,7 @@ impl Link {
         if self.into.seen - self.into.credited > self.window / 4 {
             self.give_credit()?;
         }
-        Ok(true)
+        Ok(Some(matches!(header.kind, Kind::Data)))
     }
 
     /// A piece of this message, of one that was given up, or of a later one.
