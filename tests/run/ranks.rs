@@ -130,21 +130,6 @@ fn a_target_is_split_into_equal_parts() {
 }
 
 #[test]
-fn steps_of_a_sweep_do_not_overlap_between_ranks() {
-    let stage = Stage::new();
-    // The first step takes longer on a rank that is delayed; the second waits for all.
-    let text = "[global]\nioengine=null\nrw=read\nsize=4g\ntime_based\n\
-                [a]\nruntime=200ms\n[b]\nstonewall\nruntime=100ms\n";
-    let file = stage.file("j.fio", text);
-    let said = stage
-        .say(&["run", "--ranks=2", "--format=json", &file])
-        .code(0);
-    let result = result(&said);
-    let spans: Vec<_> = result.jobs().filter_map(|j| j.span).collect();
-    assert!(spans[0].end_ns <= spans[1].start_ns, "{spans:?}");
-}
-
-#[test]
 fn wrong_words_about_ranks_are_refused() {
     let stage = Stage::new();
     let file = stage.file("j.fio", SMALL);

@@ -250,7 +250,9 @@ fn a_mounted_device_is_not_written_to() {
     );
     fs::write(stage.path("m/precious"), "data").unwrap();
     rustix::fs::sync();
-    let before = fs::read(stage.path("image")).unwrap();
+    // Its first sectors: what follows, the file system changes when it likes.
+    let first = || fs::read(stage.path("image")).unwrap()[..1024].to_vec();
+    let before = first();
     let refusal = format!("refusing to write to `{target}`");
     stage
         .say(&["run", "w.fio"])
@@ -261,7 +263,7 @@ fn a_mounted_device_is_not_written_to() {
     stage.say(&["fio", "w.fio"]).code(1).err("is mounted on");
     stage.say(&["run", "r.fio"]).code(0);
     rustix::fs::sync();
-    assert_eq!(fs::read(stage.path("image")).unwrap(), before);
+    assert_eq!(first(), before);
     drop(mounted);
     stage.say(&["run", "w.fio"]).code(0);
 }
