@@ -274,17 +274,24 @@ impl<T: Transport> Way<'_, T> {
     /// Does the planned damage, then counts.
     fn wrong_bytes(&mut self, size: MessageSize) -> u64 {
         let flips = self.course.faults(size.exponent);
-        let mut flipped = false;
+        let mut flipped = vec![false; self.setup.partners.len()];
         for fault in flips.filter(|fault| fault.kind == FaultKind::Flip) {
             let at = usize::try_from(fault.at).unwrap_or(usize::MAX);
-            if let Some(byte) = self.transport.incoming(0).get_mut(at) {
+            // Bytes are counted over all replications, one after the other.
+            let length = self.transport.incoming(0).len().max(1);
+            let (replication, at) = (at / length, at % length);
+            if replication < flipped.len() {
+                let byte = &mut self.transport.incoming(replication)[at];
                 *byte = !*byte;
-                flipped = true;
+                flipped[replication] = true;
             }
         }
         let mut wrong = self.sample.wrong;
-        if flipped && self.course.workload.validation == Validation::Sample {
-            wrong += self.sample.recheck(0, self.transport.incoming(0));
+        if self.course.workload.validation == Validation::Sample {
+            for (replication, _) in flipped.iter().enumerate().filter(|(_, flipped)| **flipped) {
+                let message = self.transport.incoming(replication);
+                wrong += self.sample.recheck(replication, message);
+            }
         }
         for (replication, partner) in self.setup.partners.iter().enumerate() {
             let pattern = self.pattern(size, partner.from, replication);

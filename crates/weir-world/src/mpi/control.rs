@@ -18,6 +18,8 @@ use super::rank::{Mpi, Tag};
 const SPINS: u32 = 200;
 const YIELDS: u32 = 400;
 const LONGEST_NAP: Duration = Duration::from_millis(1);
+/// A message that has begun to come is whole within this time.
+const ON_ITS_WAY: Duration = Duration::from_secs(60);
 
 /// Waiting for another rank.
 struct Patience {
@@ -108,6 +110,8 @@ impl<A: Abi> Mpi<A> {
                 None => patience.rest()?,
             }
         };
+        // It is here and would be lost if it were left now: whoever waits in pieces asks again.
+        patience.until = until.max(Instant::now() + ON_ITS_WAY);
         let mut message = Owned::irecv(self, peer, length, Tag::CONTROL).map_err(failed)?;
         while !message.is_done().map_err(failed)? {
             patience.rest()?;
