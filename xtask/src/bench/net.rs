@@ -16,7 +16,8 @@ use super::{Case, Metric, Target, child, in_turns};
 use crate::ab;
 use crate::cmd::Cmd;
 
-/// Message sizes, as exponents, and the length of their loops.
+/// Message sizes, as exponents, and the length of their loops; shorter where ranks that spin share
+/// cores, see [`loops`].
 const SIZES: [(u8, u32); 5] = [
     (3, 20_000),
     (10, 10_000),
@@ -24,6 +25,10 @@ const SIZES: [(u8, u32); 5] = [
     (16, 2_000),
     (20, 200),
 ];
+/// Exchanges of the trial run that tells how long the loops may be.
+const TRIAL: u32 = 8;
+/// Seconds of one loop, at most about.
+const LONGEST: f64 = 0.1;
 const REPETITIONS: u32 = 5;
 const REPLICATIONS: u32 = 2;
 /// A large message.
@@ -119,12 +124,14 @@ fn beside_c(
     name: &str,
     family: Family,
     ranks: u32,
-    (exponent, loops): (u8, u32),
+    (exponent, longest): (u8, u32),
     transport: &str,
     target: Target,
     rounds: usize,
 ) -> Result<Vec<Row>> {
     let program = built(family)?;
+    let trial = format!("{program} {exponent} {TRIAL} 2 {REPLICATIONS}");
+    let loops = loops(nanos_of_c(&launched(family, ranks, &trial))?, longest);
     let counts = format!("{exponent} {loops} {REPETITIONS} {REPLICATIONS}");
     let peer = launched(family, ranks, &format!("{program} {counts}"));
     let weir = text(&side::weir())?;
@@ -147,12 +154,25 @@ fn beside_c(
         &[metric],
         rounds,
         &mut || Ok(vec![of_weir(&mine, ranks, exponent)?]),
-        &mut || {
-            let said = child::run(&peer)?.stdout;
-            let nanos: f64 = said.trim().parse().with_context(|| said.clone())?;
-            Ok(vec![1e9 / nanos])
-        },
+        &mut || Ok(vec![1e9 / nanos_of_c(&peer)?]),
     )
+}
+
+/// Nanoseconds of an exchange, as the C program prints them.
+fn nanos_of_c(words: &[String]) -> Result<f64> {
+    let said = child::run(words)?.stdout;
+    said.trim().parse().with_context(|| said.clone())
+}
+
+/// How many exchanges a loop has. Ranks that share a core and never yield need a turn of the
+/// scheduler for each, a thousand times longer than with a core of their own.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "saturates between its bounds"
+)]
+fn loops(nanos: f64, longest: u32) -> u32 {
+    ((1e9 * LONGEST / nanos) as u32).clamp(TRIAL, longest)
 }
 
 fn split(words: &str) -> Vec<String> {
@@ -317,6 +337,13 @@ mod tests {
             SIZES.map(|(e, _)| bytes(e)),
             ["8B", "1KiB", "4KiB", "64KiB", "1MiB"]
         );
+    }
+
+    #[test]
+    fn slow_exchanges_have_short_loops() {
+        assert_eq!(loops(200.0, 20_000), 20_000);
+        assert_eq!(loops(1e6, 20_000), 100);
+        assert_eq!(loops(1e9, 20_000), TRIAL);
     }
 
     #[test]
