@@ -139,9 +139,9 @@ pub const FLAGS: &[Flag] = &[
         .default("4"),
     Flag::with_value(
         "iface",
-        "ADDRESS",
+        "WHERE",
         WORLD,
-        "tcp, udp: own address; RANK=ADDRESS,… if they differ",
+        "tcp, udp: own address or interface; RANK=WHERE,… if they differ",
     ),
     Flag::with_value(
         "port",

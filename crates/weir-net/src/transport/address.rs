@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use weir_schema::catalogue::{SettingInfo, SettingKind};
 
 use super::Setup;
+use super::interface::Place;
 use crate::error::Halt;
 
 /// Where sockets are bound.
@@ -13,32 +14,30 @@ pub(super) const INTERFACE: SettingInfo = SettingInfo {
     name: "interface",
     value: SettingKind::Checked(check),
     default: "127.0.0.1",
-    help: "own address that sockets are bound to; `RANK=ADDRESS,...` where ranks differ",
+    help: "own address that sockets are bound to, or the network interface that has it; `RANK=WHERE,...` where ranks differ",
 };
 
 fn check(text: &str) -> Result<(), String> {
     of_rank(text, None).map(|_| ())
 }
 
-/// The address of a rank in `ADDRESS` or `RANK=ADDRESS,...`; of all, the first is as good.
-fn of_rank(text: &str, rank: Option<u32>) -> Result<IpAddr, String> {
+/// The place of a rank in `WHERE` or `RANK=WHERE,...`; of all, the first is as good.
+fn of_rank(text: &str, rank: Option<u32>) -> Result<Place<'_>, String> {
     let mut found = None;
     for part in text.split(',') {
-        let (whose, address) = match part.split_once('=') {
+        let (whose, place) = match part.split_once('=') {
             None => (None, part),
-            Some((whose, address)) => match whose.trim().parse::<u32>() {
-                Ok(whose) => (Some(whose), address),
+            Some((whose, place)) => match whose.trim().parse::<u32>() {
+                Ok(whose) => (Some(whose), place),
                 Err(_) => return Err(format!("`{whose}` is no rank")),
             },
         };
-        let address: IpAddr = address.trim().parse().map_err(|_| {
-            format!("`{address}` is no address (expected for example 127.0.0.1 or ::1)")
-        })?;
+        let place = Place::read(place.trim())?;
         if found.is_none() && (whose.is_none() || rank.is_none() || whose == rank) {
-            found = Some(address);
+            found = Some(place);
         }
     }
-    found.ok_or_else(|| format!("`{text}` has no address for rank {}", rank.unwrap_or(0)))
+    found.ok_or_else(|| format!("`{text}` has no place for rank {}", rank.unwrap_or(0)))
 }
 
 /// Where this rank's socket is bound: the port that is set plus its rank, or any.
@@ -46,7 +45,9 @@ pub(super) fn own(setup: &Setup<'_>, port: &str) -> Result<SocketAddr, Halt> {
     let rank = setup.circle.rank();
     let address = match setup.engine.text(INTERFACE.name) {
         None => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        Some(text) => of_rank(text, Some(rank)).map_err(Halt::Garbled)?,
+        Some(text) => of_rank(text, Some(rank))
+            .and_then(Place::address)
+            .map_err(Halt::Garbled)?,
     };
     let first = setup.engine.number(port).unwrap_or(0);
     let port = match first {
@@ -99,11 +100,17 @@ mod tests {
 
     #[test]
     fn a_rank_finds_its_address() {
-        let of = |text, rank| of_rank(text, Some(rank)).map(|a| a.to_string());
-        assert_eq!(of("10.0.0.1", 3).unwrap(), "10.0.0.1");
-        assert_eq!(of("0=10.0.0.1,1=::1", 1).unwrap(), "::1");
+        let address = |text: &str| Place::Address(text.parse().unwrap());
+        let of = |text, rank| of_rank(text, Some(rank));
+        assert_eq!(of("10.0.0.1", 3), Ok(address("10.0.0.1")));
+        assert_eq!(of("0=10.0.0.1,1=::1", 1), Ok(address("::1")));
+        assert_eq!(of("0=eth1, 1=eth0", 1), Ok(Place::Interface("eth0")));
         assert!(of("0=10.0.0.1", 1).unwrap_err().contains("rank 1"));
         assert!(of("x=10.0.0.1", 1).unwrap_err().contains("no rank"));
-        assert!(check("localhost").unwrap_err().contains("no address"));
+        assert!(
+            check("0=lo,1=a/b")
+                .unwrap_err()
+                .contains("neither an address")
+        );
     }
 }

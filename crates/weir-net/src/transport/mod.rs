@@ -5,6 +5,7 @@
 
 mod address;
 mod file;
+mod interface;
 pub mod messages;
 mod mpi;
 mod null;

@@ -1,0 +1,108 @@
+//! Where sockets are bound, as a user says it: an address, or the network interface that has one.
+//!
+//! In: a word. Out: an address of this machine. A name means what it means on the rank's own
+//! machine, so that one name does for ranks of several.
+
+use std::net::IpAddr;
+
+/// An address, or a name to look up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place<'a> {
+    Address(IpAddr),
+    Interface(&'a str),
+}
+
+/// The kernel's limit, its final zero left out.
+const LONGEST_NAME: usize = 15;
+
+impl<'a> Place<'a> {
+    /// What a word means. Nothing is looked up: the interface may be another machine's.
+    pub(super) fn read(word: &'a str) -> Result<Self, String> {
+        if let Ok(address) = word.parse() {
+            return Ok(Self::Address(address));
+        }
+        let forbidden = |c: char| c.is_whitespace() || c.is_control() || "/:".contains(c);
+        if word.is_empty() || word.len() > LONGEST_NAME || word.contains(forbidden) {
+            return Err(format!(
+                "`{word}` is neither an address (such as 127.0.0.1 or ::1) nor the name of a \
+                 network interface"
+            ));
+        }
+        Ok(Self::Interface(word))
+    }
+
+    /// The address on this machine.
+    pub(super) fn address(self) -> Result<IpAddr, String> {
+        match self {
+            Self::Address(address) => Ok(address),
+            Self::Interface(name) => {
+                let all = if_addrs::get_if_addrs()
+                    .map_err(|error| format!("cannot list the network interfaces: {error}"))?;
+                let all: Vec<_> = all.iter().map(|i| (i.name.as_str(), i.ip())).collect();
+                choose(name, &all)
+            }
+        }
+    }
+}
+
+/// The first address of an interface: of IPv4, else one of IPv6 that says by itself where it is.
+fn choose(name: &str, all: &[(&str, IpAddr)]) -> Result<IpAddr, String> {
+    let is_whole = |address: &IpAddr| match address {
+        IpAddr::V4(_) => true,
+        IpAddr::V6(address) => !address.is_unicast_link_local(),
+    };
+    let usable = || all.iter().filter(|(_, address)| is_whole(address));
+    let its = usable().filter(|(whose, _)| *whose == name);
+    let first = its.map(|(_, address)| *address).min_by_key(IpAddr::is_ipv6);
+    first.ok_or_else(|| {
+        let known: Vec<_> = usable().map(|(of, is)| format!("{of} {is}")).collect();
+        format!(
+            "`{name}` is neither an address nor a network interface with one (there are {})",
+            known.join(", ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_addresses_or_names() {
+        let lo = Place::Address("127.0.0.1".parse().unwrap());
+        assert_eq!(Place::read("127.0.0.1"), Ok(lo));
+        assert_eq!(Place::read("eth0.5"), Ok(Place::Interface("eth0.5")));
+        for wrong in ["", "a/b", "a b", "::g", "sixteen-letters-"] {
+            let why = Place::read(wrong).unwrap_err();
+            assert!(why.contains(&format!("`{wrong}` is neither")), "{why}");
+        }
+    }
+
+    #[test]
+    fn an_interface_gives_its_first_address_of_the_older_kind() {
+        let all = [
+            ("lo", "127.0.0.1"),
+            ("a", "fe80::1"),
+            ("a", "fd00::1"),
+            ("b", "fd00::2"),
+            ("b", "10.0.0.2"),
+            ("b", "10.0.0.3"),
+            ("c", "fe80::2"),
+        ];
+        let all = all.map(|(name, address)| (name, address.parse().unwrap()));
+        let of = |name| choose(name, &all).map(|address| address.to_string());
+        assert_eq!(of("a").unwrap(), "fd00::1");
+        assert_eq!(of("b").unwrap(), "10.0.0.2");
+        let why = of("c").unwrap_err();
+        assert!(
+            why.contains("there are lo 127.0.0.1, a fd00::1, b fd00::2"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn this_machine_knows_itself() {
+        let lo = Place::read("lo").unwrap().address();
+        assert!(lo.is_ok_and(|address| address.is_loopback()));
+    }
+}
