@@ -65,6 +65,63 @@ fn an_interrupted_run_ends_with_what_was_done() {
 }
 
 #[test]
+fn what_a_killed_run_leaves_the_next_one_removes() {
+    let stage = Stage::new();
+    let below = stage.path("D");
+    std::fs::create_dir(&below).unwrap();
+    let names = || {
+        let entries = std::fs::read_dir(&below).unwrap();
+        let names = entries.map(|e| e.unwrap().file_name().into_string().unwrap());
+        names.collect::<Vec<_>>()
+    };
+    let long = "beff --comm-type file --channel-dir D --ranks 2 --spawn procs --sizes 6 -u 16 -l 16 -n 1000000";
+    let long: Vec<_> = long.split_whitespace().collect();
+    // A run with a directory of its own, and no other one beside it.
+    let start = |before: &[String]| {
+        let running = Running::start(stage.weir(&long));
+        until("it has its directory", || {
+            let names = names();
+            names.len() == 1 && names != before && !names[0].starts_with('.')
+        });
+        running
+    };
+    let killed = start(&[]);
+    let left = names();
+    killed.signal(rustix::process::Signal::KILL);
+    killed.end();
+    assert_eq!(names(), left);
+    // Another run takes it away, and a third one nothing of the second.
+    let lives = start(&left);
+    let alive = names();
+    beff(
+        &stage,
+        "--comm-type file --channel-dir D -n 1 -u 2 -l 2 -m 2",
+    )
+    .code(0);
+    assert_eq!(names(), alive);
+    lives.signal_all(rustix::process::Signal::INT);
+    lives.end().code(130);
+    assert!(names().is_empty());
+}
+
+#[test]
+fn sockets_take_the_name_of_an_interface() {
+    let stage = Stage::new();
+    for transport in ["tcp", "udp"] {
+        let words = format!("--comm-type {transport} --ranks 2 -n 1 -u 4 -l 4 -m 4 --iface");
+        beff(&stage, &format!("{words} 0=lo,1=127.0.0.1")).code(0);
+        beff(&stage, &format!("{words} nosuch0"))
+            .code(1)
+            .err("`nosuch0` is neither an address nor a network interface with one")
+            .err("there are lo 127.0.0.1");
+        beff(&stage, &format!("{words} a/b"))
+            .code(2)
+            .silent()
+            .err("`a/b` is neither");
+    }
+}
+
+#[test]
 fn sockets_and_memory_carry_every_byte() {
     let stage = Stage::new();
     for transport in ["shm", "tcp", "udp"] {

@@ -249,6 +249,11 @@ impl Running {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Sends it to all that it started too, as a terminal does.
+    pub(crate) fn signal_all(&self, signal: Signal) {
+        kill_process_group(Pid::from_child(&self.child), signal).unwrap();
+    }
+
     /// Waits for its end.
     #[track_caller]
     pub(crate) fn end(self) -> Said {

@@ -11,6 +11,8 @@
 //! The files lie in a directory of this run alone, are cut to nothing before every run of
 //! exchanges, and are removed in the end unless they are to be kept.
 
+mod scratch;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::os::unix::fs::symlink;
@@ -20,6 +22,7 @@ use std::time::Duration;
 use weir_schema::catalogue::{SettingInfo, SettingKind};
 use weir_schema::{MessageSize, Method, Pairing};
 
+use self::scratch::Scratch;
 use super::{PLAIN, Setup, Transport, TransportInfo, address};
 use crate::buffers::Buffers;
 use crate::error::Halt;
@@ -57,6 +60,8 @@ pub(super) const INFO: TransportInfo = TransportInfo {
 
 const CHANNELS: usize = 4;
 
+const MAKE: &str = "make the directory of the channels";
+
 /// Looks at a file that has not grown before the processor is offered, and before sleeping.
 const LOOKS: u32 = 100;
 const PAUSE: Duration = Duration::from_micros(100);
@@ -64,7 +69,7 @@ const PAUSE: Duration = Duration::from_micros(100);
 /// One rank's end.
 pub(super) struct Channels {
     /// What rank 0 removes in the end.
-    remove: Option<PathBuf>,
+    scratch: Option<Scratch>,
     outputs: Vec<File>,
     inputs: Vec<File>,
     width: usize,
@@ -110,29 +115,30 @@ fn join(halves: &[Vec<u8>; 2], width: usize, message: &mut [u8]) {
     }
 }
 
-/// The run's directory: rank 0 makes it and tells the others.
-fn directory(setup: &Setup<'_>, keep: bool) -> Result<PathBuf, Halt> {
+/// The directory of the files, and what removes it: rank 0 makes it and tells the others.
+fn directory(setup: &Setup<'_>, keep: bool) -> Result<(PathBuf, Option<Scratch>), Halt> {
     let circle = setup.circle;
     let token = address::token(setup)?;
     if circle.rank() != 0 {
         let told = circle.receive(0, setup.watch)?;
-        return Ok(PathBuf::from(String::from_utf8_lossy(&told).into_owned()));
+        let base = PathBuf::from(String::from_utf8_lossy(&told).into_owned());
+        return Ok((base, None));
     }
     let parent = match setup.engine.text("channel_directory") {
         Some(given) => PathBuf::from(given),
         None => std::env::temp_dir(),
     };
-    let base = if keep {
-        parent
+    let (base, scratch) = if keep {
+        fs::create_dir_all(&parent).map_err(fail(MAKE))?;
+        (fs::canonicalize(&parent).map_err(fail(MAKE))?, None)
     } else {
-        parent.join(format!("weir-channels-{token:016x}"))
+        let scratch = Scratch::new(&parent, token).map_err(fail(MAKE))?;
+        (scratch.path().to_owned(), Some(scratch))
     };
-    fs::create_dir_all(&base).map_err(fail("make the directory of the channels"))?;
-    let base = fs::canonicalize(&base).map_err(fail("find the directory of the channels"))?;
     for rank in 1..circle.size() {
         circle.send(rank, base.to_string_lossy().as_bytes(), setup.watch)?;
     }
-    Ok(base)
+    Ok((base, scratch))
 }
 
 /// Where a rank's files lie, below the run's directory.
@@ -172,10 +178,9 @@ impl Transport for Channels {
             return Err(Halt::Garbled(message.to_owned()));
         }
         let keep = setup.engine.flag("keep_channels", false);
-        let base = directory(setup, keep)?;
+        let (base, scratch) = directory(setup, keep)?;
         let own = base.join(place(ranks, rank));
         fs::create_dir_all(&own).map_err(fail("make the directory of a rank"))?;
-        let remove = (rank == 0 && !keep).then(|| base.clone());
         let output = |channel| {
             let name = own.join(format!("kernel_output_ch{channel}"));
             let mut options = OpenOptions::new();
@@ -192,7 +197,7 @@ impl Transport for Channels {
         let inputs = (0..CHANNELS).map(input).collect::<io::Result<_>>();
         let width = number(setup.engine, "channel_width_bytes", 32);
         Ok(Self {
-            remove,
+            scratch,
             outputs,
             inputs: inputs.map_err(fail("open a channel of the neighbour"))?,
             width: usize::try_from(width).unwrap_or(1),
@@ -243,9 +248,9 @@ impl Transport for Channels {
         Some(self.reading)
     }
 
-    fn finish(mut self) -> Result<(), Halt> {
-        match self.remove.take() {
-            Some(base) => fs::remove_dir_all(base).map_err(fail("remove the channels")),
+    fn finish(self) -> Result<(), Halt> {
+        match self.scratch {
+            Some(scratch) => scratch.remove().map_err(fail("remove the channels")),
             None => Ok(()),
         }
     }
@@ -297,15 +302,6 @@ fn fill(file: &mut File, wanted: &mut [u8], watch: &Watch) -> Result<(), Halt> {
         }
     }
     Ok(())
-}
-
-impl Drop for Channels {
-    fn drop(&mut self) {
-        if let Some(base) = self.remove.take() {
-            // The run has failed already; what is left over is named after it.
-            let _ = fs::remove_dir_all(base);
-        }
-    }
 }
 
 #[cfg(test)]
