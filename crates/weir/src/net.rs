@@ -13,14 +13,14 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     let outcome = match read(words, launcher.map(|l| l.size)) {
         Ok(Action::Print(text)) if speaks => Ok(printed(&text)),
         Ok(Action::Print(_)) => Ok(0),
-        Ok(Action::Run(run)) => measure(*run),
+        Ok(Action::Run(run)) => measure(&run),
         Err(refusal) => Err(refusal),
     };
     if speaks { outcome } else { Ok(0) }
 }
 
-fn measure(mut run: Run) -> Outcome {
-    let Some(result) = beff::carry_out_plan(&mut run.plan)? else {
+fn measure(run: &Run) -> Outcome {
+    let Some(result) = beff::carry_out_plan(&run.plan)? else {
         return Ok(0);
     };
     output::error(&complaints(&result));

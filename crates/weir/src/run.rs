@@ -115,11 +115,11 @@ fn exchange(run: &Run, speaks: bool) -> Outcome {
             code: USAGE,
         });
     }
-    let mut plan = plan_to_run(run)?;
+    let plan = plan_to_run(run)?;
     if run.show_plan {
         return if speaks { show(&plan) } else { Ok(0) };
     }
-    let Some(result) = beff::carry_out_plan(&mut plan)? else {
+    let Some(result) = beff::carry_out_plan(&plan)? else {
         return Ok(0);
     };
     output::error(&complaints(&result));

@@ -1,9 +1,9 @@
 //! One rank's way through the sizes: get ready, warm up, run, check.
 
-use weir_schema::{FaultKind, Job, MessageSize, Method, RankFacts, Validation};
+use weir_schema::{FaultKind, MessageSize, Method, RankFacts, Validation};
+use weir_sys::Tree;
 use weir_sys::clock::Tick;
 use weir_sys::topology::Topology;
-use weir_sys::{CpuList, Tree, pin};
 use weir_units::Nanos;
 
 use super::Course;
@@ -11,6 +11,7 @@ use super::report::{Outcome, SizeOfRank};
 use super::timed::{Blind, Sample, exchanges};
 use crate::error::{Halt, NetError, Spot};
 use crate::pattern::Pattern;
+use crate::placement::Pinned;
 use crate::transport::{Setup, Transport, TransportInfo};
 
 /// Barriers that the cost of one is the median of.
@@ -35,11 +36,9 @@ pub(crate) fn drive<T: Transport>(
         sizes: &course.workload.sizes,
     };
     let rank = course.circle.rank();
-    let early = |halt| NetError::Setup {
-        rank,
-        cause: course.watch.cause(halt),
-    };
-    let pinned = Pinned::new(course.job, rank).map_err(early)?;
+    let early = |halt| course.ended(None, halt);
+    let place = &course.job.placement;
+    let pinned = Pinned::new(place, course.circle, course.watch).map_err(early)?;
     let transport = T::open(&setup).map_err(early)?;
     let facts = transport.facts();
     outcome.facts = facts_of(rank, pinned.cpu, facts.device);
@@ -53,13 +52,7 @@ pub(crate) fn drive<T: Transport>(
     };
     let walked = way.walk(info, outcome);
     let walked = walked.and_then(|()| way.transport.finish());
-    walked.map_err(|halt| match way.at {
-        Some(spot) => NetError::At {
-            spot,
-            cause: course.watch.cause(halt),
-        },
-        None => early(halt),
-    })
+    walked.map_err(|halt| course.ended(way.at, halt))
 }
 
 struct Way<'a, T> {
@@ -315,46 +308,18 @@ impl<T: Transport> Way<'_, T> {
     }
 }
 
-/// A rank on the CPU that its job gives it. The thread goes back where it was afterwards.
-pub(crate) struct Pinned {
-    pub(crate) cpu: Option<u32>,
-    before: Option<CpuList>,
-}
-
-impl Pinned {
-    pub(crate) fn new(job: &Job, rank: u32) -> Result<Self, Halt> {
-        let cpus = job.placement.cpus.as_deref().unwrap_or_default();
-        if cpus.is_empty() {
-            let (cpu, before) = (None, None);
-            return Ok(Self { cpu, before });
-        }
-        let cpu = cpus[rank as usize % cpus.len()];
-        let refused = |error: weir_sys::SysError| Halt::Garbled(error.to_string());
-        let before = pin::affinity().map_err(refused)?;
-        pin::set_affinity(&CpuList::from_iter([cpu])).map_err(refused)?;
-        Ok(Self {
-            cpu: Some(cpu),
-            before: Some(before),
-        })
-    }
-}
-
-impl Drop for Pinned {
-    fn drop(&mut self) {
-        if let Some(before) = &self.before {
-            // The thread was allowed there before.
-            let _ = pin::set_affinity(before);
-        }
-    }
-}
-
 pub(crate) fn facts_of(rank: u32, cpu: Option<u32>, device: Option<u32>) -> RankFacts {
-    let name = rustix::system::uname();
     RankFacts {
         rank,
-        hostname: Some(name.nodename().to_string_lossy().into_owned()),
+        hostname: Some(hostname()),
         cpu,
         numa_node: cpu.and_then(|cpu| Topology::read(&Tree::real()).node_of(cpu)),
         device,
     }
+}
+
+/// What the machine of this rank is called.
+pub(crate) fn hostname() -> String {
+    let name = rustix::system::uname();
+    name.nodename().to_string_lossy().into_owned()
 }

@@ -8,34 +8,23 @@ mod course;
 mod report;
 mod timed;
 
-use std::time::Duration;
-
 use weir_run::execute::Signals;
-use weir_schema::{
-    EngineChoice, ExchangeResult, ExchangeWorkload, Fault, Job, Method, Pairing, Validation,
-};
+use weir_schema::{ExchangeResult, ExchangeWorkload, Fault, Job, Method, Pairing, Validation};
 use weir_sys::Availability;
 use weir_sys::clock::Clock;
 use weir_world::World;
 
-use crate::circle::Circle;
 use crate::error::NetError;
 use crate::pairing::{Partners, partners, resolve};
+use crate::part::{self, Part};
+use crate::placement;
 use crate::transport::{TransportInfo, find, transports};
-use crate::watch::Watch;
 
-pub(crate) use course::{Pinned, drive, facts_of};
+pub(crate) use course::{drive, facts_of, hostname};
 pub(crate) use report::Outcome;
 
 /// What one rank carries out.
-#[expect(missing_debug_implementations, reason = "holds the world")]
-pub struct Course<'a> {
-    pub(crate) job: &'a Job,
-    pub(crate) workload: &'a ExchangeWorkload,
-    pub(crate) circle: &'a Circle<'a>,
-    pub(crate) watch: &'a Watch,
-    pub(crate) clock: &'a Clock,
-}
+pub type Course<'a> = Part<'a, ExchangeWorkload>;
 
 impl Course<'_> {
     /// The rule for these channels, and this rank's partners by replication.
@@ -61,7 +50,7 @@ impl Course<'_> {
 pub fn check(job: &Job, workload: &ExchangeWorkload) -> Result<&'static TransportInfo, NetError> {
     let name = &job.engine.name;
     let plan = |message: String| Err(NetError::Plan(message));
-    let info = available(&job.engine)?;
+    let info = available(job)?;
     if workload.method != Method::Best && !info.methods.contains(&workload.method) {
         return plan(format!(
             "transport `{name}`: it has no method {:?} (it has {:?})",
@@ -89,9 +78,9 @@ pub fn check(job: &Job, workload: &ExchangeWorkload) -> Result<&'static Transpor
     }
 }
 
-/// The transport of this name and settings, where this machine can use it.
-pub(crate) fn available(engine: &EngineChoice) -> Result<&'static TransportInfo, NetError> {
-    let name = &engine.name;
+/// The transport of a job, where this machine can use it as the job says.
+pub(crate) fn available(job: &Job) -> Result<&'static TransportInfo, NetError> {
+    let name = &job.engine.name;
     let Some(info) = find(name) else {
         let names: Vec<_> = transports().iter().map(|t| t.name).collect();
         let names = names.join(", ");
@@ -107,7 +96,8 @@ pub(crate) fn available(engine: &EngineChoice) -> Result<&'static TransportInfo,
             remedy,
         });
     }
-    crate::settings::check(info, engine)?;
+    crate::settings::check(info, &job.engine)?;
+    placement::check(&job.placement)?;
     Ok(info)
 }
 
@@ -123,19 +113,11 @@ pub fn run(
     clock: &Clock,
     signals: &Signals,
 ) -> Result<Option<ExchangeResult>, NetError> {
-    let watch = Watch::new(Duration::from(workload.timeout_ns));
-    let circle = Circle::new(world);
-    let course = Course {
-        job,
-        workload,
-        circle: &circle,
-        watch: &watch,
-        clock,
+    let (work, timeout) = ((job, workload), workload.timeout_ns);
+    let carry_out = |course: &Course<'_>, outcome: &mut Outcome| {
+        let info = check(job, workload)?;
+        (info.drive)(course, info, outcome)
     };
-    watch.over(signals, || {
-        let mut outcome = Outcome::default();
-        let ending =
-            check(job, workload).and_then(|info| (info.drive)(&course, info, &mut outcome));
-        report::bring_together(&course, outcome, ending)
-    })
+    let all = part::carry_out(work, timeout, world, clock, signals, carry_out)?;
+    Ok(all.map(|outcomes| report::merge(&job.engine.name, outcomes)))
 }

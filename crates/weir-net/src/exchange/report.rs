@@ -4,10 +4,6 @@ use serde::{Deserialize, Serialize};
 use weir_schema::{ExchangeResult, Method, MpiFacts, Pairing, RankFacts, RankTimes, SizeResult};
 use weir_units::Nanos;
 
-use super::Course;
-use crate::error::NetError;
-use crate::last_words;
-
 /// One rank's part of the result.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
@@ -32,18 +28,8 @@ pub(super) struct SizeOfRank {
     pub(super) lost: Option<u64>,
 }
 
-/// The result at rank 0; the end of the others.
-pub(super) fn bring_together(
-    course: &Course<'_>,
-    outcome: Outcome,
-    ending: Result<(), NetError>,
-) -> Result<Option<ExchangeResult>, NetError> {
-    let all = last_words::exchange(course.circle, course.watch, outcome, ending)?;
-    Ok(all.map(|outcomes| merge(course, outcomes)))
-}
-
 /// In rank order; of the sizes, those that every rank has done.
-fn merge(course: &Course<'_>, mut outcomes: Vec<Outcome>) -> ExchangeResult {
+pub(super) fn merge(transport: &str, mut outcomes: Vec<Outcome>) -> ExchangeResult {
     let common = outcomes.iter().map(|o| o.sizes.len()).min().unwrap_or(0);
     let mut sizes: Vec<SizeResult> = Vec::with_capacity(common);
     for (rank, outcome) in (0..).zip(&mut outcomes) {
@@ -67,10 +53,10 @@ fn merge(course: &Course<'_>, mut outcomes: Vec<Outcome>) -> ExchangeResult {
     let first = &outcomes[0];
     let longest = |of: fn(&Outcome) -> Nanos| outcomes.iter().map(of).max().unwrap_or_default();
     ExchangeResult {
-        transport: course.job.engine.name.clone(),
+        transport: transport.to_owned(),
         pairing: first.pairing,
         mpi: first.mpi.clone(),
-        loopback: course.circle.size() == 1,
+        loopback: outcomes.len() == 1,
         sizes,
         barrier_ns: first.barrier_ns,
         generation_ns: longest(|o| o.generation_ns),

@@ -7,7 +7,8 @@ use weir_units::Nanos;
 use super::timed::{Bench, Round};
 use super::{Course, Outcome, plan};
 use crate::error::{Halt, NetError, Spot};
-use crate::exchange::{Pinned, facts_of};
+use crate::exchange::facts_of;
+use crate::placement::Pinned;
 use crate::transport::messages::{Messages, Way};
 
 /// What messages are filled with between their first and last byte.
@@ -20,11 +21,8 @@ pub(crate) fn walk<T: Messages>(
 ) -> Result<(), NetError> {
     let (circle, watch, work) = (course.circle, course.watch, course.workload);
     let rank = circle.rank();
-    let early = |halt| NetError::Setup {
-        rank,
-        cause: watch.cause(halt),
-    };
-    let pinned = Pinned::new(course.job, rank).map_err(early)?;
+    let early = |halt| course.ended(None, halt);
+    let pinned = Pinned::new(&course.job.placement, circle, watch).map_err(early)?;
     outcome.facts = facts_of(rank, pinned.cpu, None);
     let largest = work.latency.bytes.max(work.bandwidth.bytes);
     let largest = length(largest.0).map_err(early)?;
@@ -50,13 +48,7 @@ pub(crate) fn walk<T: Messages>(
         .test(&work.latency, &mut rng, &mut outcome.latency)
         .and_then(|()| way.test(&work.bandwidth, &mut rng, &mut outcome.bandwidth));
     outcome.wrong_bytes = way.bench.wrong;
-    walked.map_err(|halt| match way.at {
-        Some(spot) => NetError::At {
-            spot,
-            cause: watch.cause(halt),
-        },
-        None => early(halt),
-    })
+    walked.map_err(|halt| course.ended(way.at, halt))
 }
 
 fn length(bytes: u64) -> Result<usize, Halt> {

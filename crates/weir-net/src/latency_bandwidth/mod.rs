@@ -8,8 +8,6 @@ mod course;
 mod plan;
 mod timed;
 
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 use weir_run::execute::Signals;
 use weir_schema::{
@@ -19,12 +17,10 @@ use weir_sys::clock::Clock;
 use weir_units::Nanos;
 use weir_world::World;
 
-use crate::circle::Circle;
 use crate::error::NetError;
 use crate::exchange::available;
-use crate::last_words;
+use crate::part::{self, Part};
 use crate::transport::{TransportInfo, transports};
-use crate::watch::Watch;
 
 pub(crate) use course::walk;
 
@@ -32,14 +28,7 @@ pub(crate) use course::walk;
 const LONGEST: u64 = 1 << 40;
 
 /// What one rank carries out.
-#[expect(missing_debug_implementations, reason = "holds the world")]
-pub struct Course<'a> {
-    pub(crate) job: &'a Job,
-    pub(crate) workload: &'a LatencyBandwidthWorkload,
-    pub(crate) circle: &'a Circle<'a>,
-    pub(crate) watch: &'a Watch,
-    pub(crate) clock: &'a Clock,
-}
+pub type Course<'a> = Part<'a, LatencyBandwidthWorkload>;
 
 /// How a transport carries the plan out.
 pub(crate) type Walk = fn(&Course<'_>, &mut Outcome) -> Result<(), NetError>;
@@ -86,7 +75,7 @@ pub fn check(
 
 /// The transport of a job, where it carries messages between any two ranks.
 fn find(job: &Job) -> Result<&'static TransportInfo, NetError> {
-    let info = available(&job.engine)?;
+    let info = available(job)?;
     if info.walk.is_some() {
         return Ok(info);
     }
@@ -111,26 +100,15 @@ pub fn run(
     clock: &Clock,
     signals: &Signals,
 ) -> Result<Option<LatencyBandwidthResult>, NetError> {
-    let watch = Watch::new(Duration::from(workload.timeout_ns));
-    let circle = Circle::new(world);
-    let course = Course {
-        job,
-        workload,
-        circle: &circle,
-        watch: &watch,
-        clock,
-    };
-    watch.over(signals, || {
-        let mut outcome = Outcome::default();
-        let walk = check(job, workload, circle.size()).map(|info| info.walk);
-        let ending = match walk {
-            Ok(Some(walk)) => walk(&course, &mut outcome),
-            Ok(None) => Ok(()),
-            Err(error) => Err(error),
+    let (work, timeout) = ((job, workload), workload.timeout_ns);
+    let carry_out =
+        |course: &Course<'_>, outcome: &mut Outcome| match check(job, workload, world.size())?.walk
+        {
+            Some(walk) => walk(course, outcome),
+            None => Ok(()),
         };
-        let all = last_words::exchange(&circle, &watch, outcome, ending)?;
-        Ok(all.map(|outcomes| merge(&job.engine.name, outcomes)))
-    })
+    let all = part::carry_out(work, timeout, world, clock, signals, carry_out)?;
+    Ok(all.map(|outcomes| merge(&job.engine.name, outcomes)))
 }
 
 /// In rank order. Every rank knows the rings; each pair is known to its client.

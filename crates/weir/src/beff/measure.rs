@@ -10,7 +10,7 @@ use weir_net::NetError;
 use weir_run::execute::Signals;
 use weir_schema::{
     EndedBy, Failure, GroupResult, Instrument, JobResult, Plan, ProgramFacts, RESULT_SCHEMA,
-    RunResult, ShareCpus, State, Warning, exchange_warnings,
+    RunResult, State, Warning, exchange_warnings,
 };
 use weir_sys::clock::Detection;
 use weir_units::Nanos;
@@ -18,17 +18,6 @@ use weir_units::Nanos;
 use super::lacking;
 use super::world::{Done, Party, Work, job_of};
 use crate::{signals, surroundings};
-
-/// Names the CPUs of ranks that shall have one each.
-pub(super) fn place(plan: &mut Plan) {
-    let allowed = weir_sys::pin::affinity().ok();
-    for job in plan.groups.iter_mut().flat_map(|g| &mut g.jobs) {
-        let place = &mut job.placement;
-        if place.share == ShareCpus::Split && place.cpus.is_none() {
-            place.cpus = allowed.as_ref().map(|list| list.as_slice().to_vec());
-        }
-    }
-}
 
 /// Why a plan cannot be carried out, known before anything is touched.
 pub(super) fn refused(plan: &Plan) -> Option<Refusal> {

@@ -49,11 +49,11 @@ fn act(action: Action, speaks: bool) -> Outcome {
         Action::Print(_) | Action::SelfTest if !speaks => Ok(0),
         Action::Print(text) => Ok(printed(&text)),
         Action::SelfTest => Ok(selftest::run()),
-        Action::Run(mut run) => carry_out(&mut run, speaks),
+        Action::Run(run) => carry_out(&run, speaks),
     }
 }
 
-fn carry_out(run: &mut Run, speaks: bool) -> Outcome {
+fn carry_out(run: &Run, speaks: bool) -> Outcome {
     if run.mode == Mode::Run {
         return measure(run);
     }
@@ -77,8 +77,8 @@ fn carry_out(run: &mut Run, speaks: bool) -> Outcome {
     Ok(show(&result, run))
 }
 
-fn measure(run: &mut Run) -> Outcome {
-    let Some(party) = gather(&mut run.plan)? else {
+fn measure(run: &Run) -> Outcome {
+    let Some(party) = gather(&run.plan)? else {
         return Ok(0);
     };
     tell_notes(run);
@@ -89,8 +89,7 @@ fn measure(run: &mut Run) -> Outcome {
 }
 
 /// The ranks of a plan where rank 0 is; elsewhere nothing, when the part of the rank is done.
-fn gather(plan: &mut Plan) -> Result<Option<world::Party>, Refusal> {
-    measure::place(plan);
+fn gather(plan: &Plan) -> Result<Option<world::Party>, Refusal> {
     if let Some(refusal) = measure::refused(plan) {
         return Err(refusal);
     }
@@ -108,7 +107,7 @@ pub(crate) fn is_exchange(plan: &Plan) -> bool {
 }
 
 /// Carries such a plan out; nothing elsewhere than at rank 0.
-pub(crate) fn carry_out_plan(plan: &mut Plan) -> Result<Option<RunResult>, Refusal> {
+pub(crate) fn carry_out_plan(plan: &Plan) -> Result<Option<RunResult>, Refusal> {
     let party = gather(plan)?;
     party.map(|party| measure::whole(party, plan)).transpose()
 }

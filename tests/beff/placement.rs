@@ -1,0 +1,77 @@
+//! Which processors ranks run on: the result names them.
+
+use std::process::Command;
+
+use serde_json::Value;
+use weir_sys::pin::affinity;
+
+use crate::beff;
+use crate::stage::{Stage, WEIR, has, said, skip};
+
+const FEW: &str = "--comm-type shm -n 1 -u 4 -l 4 -m 2 --dump-json o.json";
+
+/// The CPUs of the ranks, in order, as the result on the stage has them.
+fn cpus(stage: &Stage) -> Vec<u32> {
+    let json: Value = serde_json::from_str(&stage.read("o.json")).unwrap();
+    let ranks = json["weir"]["ranks"].as_array().unwrap().clone();
+    let cpu = |rank: &Value| u32::try_from(rank["cpu"].as_u64().unwrap()).unwrap();
+    ranks.iter().map(cpu).collect()
+}
+
+#[test]
+fn ranks_get_a_cpu_each_of_those_that_the_program_may_use() {
+    let allowed = affinity().unwrap();
+    for spawn in ["threads", "procs"] {
+        let stage = Stage::new();
+        let ranks = allowed.len().min(4);
+        let words = format!("{FEW} --pin auto --ranks {ranks} --spawn {spawn}");
+        beff(&stage, &words).code(0);
+        let mut cpus = cpus(&stage);
+        assert!(cpus.iter().all(|cpu| allowed.contains(*cpu)), "{cpus:?}");
+        cpus.sort_unstable();
+        cpus.dedup();
+        assert_eq!(cpus.len(), ranks, "{spawn}: {cpus:?}");
+    }
+}
+
+#[test]
+fn a_list_is_taken_in_its_order() {
+    let stage = Stage::new();
+    let allowed = affinity().unwrap();
+    let (first, last) = (allowed.as_slice()[0], *allowed.as_slice().last().unwrap());
+    let words = format!("{FEW} --pin {last},{first} --ranks 3");
+    beff(&stage, &words).code(0);
+    assert_eq!(cpus(&stage), [last, first, last]);
+}
+
+#[test]
+fn a_rank_that_the_launcher_has_bound_stays_where_it_is() {
+    let allowed = affinity().unwrap();
+    let name = "ranks bound by a launcher";
+    if let Some(missing) = ["mpirun.mpich", "taskset"].iter().find(|p| !has(p)) {
+        return skip(name, &format!("no {missing}"));
+    }
+    let [first, second, ..] = *allowed.as_slice() else {
+        return skip(name, "one processor alone");
+    };
+    let stage = Stage::new();
+    let mut command: Command = stage.command("mpirun.mpich");
+    let bound =
+        "if [ $PMI_RANK = 0 ]; then cpu=$2; else cpu=$1; fi; shift 2; exec taskset -c $cpu \"$@\"";
+    let (first, second) = (first.to_string(), second.to_string());
+    command.args(["-n", "2", "sh", "-c", bound, "bound", &first, &second]);
+    command.args([WEIR, "beff", "--pin", "auto"]);
+    command.args(FEW.split_whitespace());
+    said(command).code(0);
+    let found: Vec<String> = cpus(&stage).iter().map(u32::to_string).collect();
+    assert_eq!(found, [second, first]);
+}
+
+#[test]
+fn a_cpu_that_there_is_not_is_told_by_its_rank() {
+    let stage = Stage::new();
+    beff(&stage, &format!("{FEW} --ranks 2 --pin 0,9999"))
+        .code(1)
+        .err("rank 1")
+        .err("9999");
+}
