@@ -67,13 +67,7 @@ const PACKAGES: &[Package] = &[
         name: "iproute2",
         sign: "ip",
         verbs: &["test"],
-        why: "network namespaces and slow wires for the tests between hosts",
-    },
-    Package {
-        name: "nftables",
-        sign: "nft",
-        verbs: &["test"],
-        why: "lossy wires for the tests between hosts",
+        why: "network namespaces for the tests between hosts",
     },
     Package {
         name: "util-linux",
