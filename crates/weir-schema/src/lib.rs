@@ -17,6 +17,7 @@ mod load;
 mod log;
 mod merge;
 mod plan;
+mod rates;
 mod recording;
 mod result;
 mod steady;
@@ -51,6 +52,7 @@ pub use plan::{
     MemoryKind, MemoryNodes, MinimumRate, Pacing, Placement, Plan, Schedule, Setting, ShareCpus,
     ShellCommand, Start, StartDelay, Thinktime, Word,
 };
+pub use rates::total_rate;
 pub use recording::{Recording, Timing, Trace};
 pub use result::{
     Confidence, CpuUse, DepthUse, EndedBy, Failure, Finding, GroupResult, JobResult, KindResult,

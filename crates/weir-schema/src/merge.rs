@@ -5,13 +5,15 @@
 //! result, as large as either: worker k of a job stands for worker k on every rank. Each rank
 //! keeps one short line in [`RunResult::ranks`]. Not here: how results travel.
 
-use weir_stats::SeriesError;
-use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
+use weir_stats::{BatchStore, Estimate, SeriesError};
+use weir_units::{Bytes, Nanos};
 
+use crate::rates::{both, total_rate};
 use crate::result::{
-    CpuUse, DepthUse, GroupResult, JobResult, KindResult, Moments, Rates, RunResult, Span, State,
-    WorkerResult,
+    Confidence, CpuUse, DepthUse, GroupResult, JobResult, KindResult, Moments, RunResult, Span,
+    State, WorkerResult,
 };
+use crate::workload::Kind;
 use crate::world::RankSummary;
 
 /// Why two results cannot be one.
@@ -69,34 +71,9 @@ impl GroupResult {
         for (mine, theirs) in self.jobs.iter_mut().zip(other.jobs) {
             mine.merge(theirs)?;
         }
-        for theirs in other.rates {
-            match self.rates.iter_mut().find(|r| r.kind == theirs.kind) {
-                Some(mine) => {
-                    mine.operations += theirs.operations;
-                    mine.bytes = Bytes(mine.bytes.0 + theirs.bytes.0);
-                }
-                None => self.rates.push(theirs),
-            }
-        }
-        self.rates.sort_by_key(|r| r.kind);
-        let spans = self.jobs.iter().filter_map(|j| j.span);
-        let time = spans.reduce(hull).map(Span::length);
-        for rates in &mut self.rates {
-            rates.renew(time);
-        }
+        let spans = self.together.into_iter().chain(other.together);
+        self.conclude_merged(spans.reduce(both));
         Ok(())
-    }
-}
-
-impl Rates {
-    /// Rates of what is counted over another time. What was done while all members ran is not
-    /// known across ranks.
-    fn renew(&mut self, time: Option<Nanos>) {
-        let time = time.unwrap_or(Nanos::ZERO);
-        self.ops_per_s = Iops::of(self.operations, time).unwrap_or(self.ops_per_s);
-        self.bytes_per_s = BytesPerSec::of(self.bytes, time).unwrap_or(self.bytes_per_s);
-        self.overlap_ops_per_s = None;
-        self.overlap_bytes_per_s = None;
     }
 }
 
@@ -134,8 +111,6 @@ impl JobResult {
         self.state = worse(self.state, other.state);
         self.span = hull_of(self.span, other.span);
         self.failure = self.failure.take().or(other.failure);
-        // An interval that was found on one rank says nothing about all.
-        self.confidence.clear();
         self.logs.extend(other.logs);
         // A rank on which the job never ran has no workers.
         let mut theirs = other.workers.into_iter();
@@ -143,8 +118,38 @@ impl JobResult {
             mine.merge(theirs)?;
         }
         self.workers.extend(theirs);
+        self.confidence = confidence(&self.workers)?;
         Ok(())
     }
+}
+
+/// How sure the rates of each kind are, from what all ranks did in the same intervals. Latencies
+/// get no interval: that takes the histogram of each interval, which no result holds, and the
+/// interval that was found on one rank says nothing about all.
+fn confidence(workers: &[WorkerResult]) -> Result<Vec<Confidence>, MergeError> {
+    let spans = workers.iter().filter_map(|worker| worker.span);
+    let mut all = Vec::new();
+    for kind in Kind::DATA {
+        let of_kind: Vec<&KindResult> = workers.iter().filter_map(|w| w.kind(kind)).collect();
+        let operations: u64 = of_kind.iter().map(|k| k.operations).sum();
+        if operations == 0 {
+            continue;
+        }
+        let mut series = of_kind[0].series.clone();
+        for further in &of_kind[1..] {
+            series.add(&further.series)?;
+        }
+        all.push(Confidence {
+            kind,
+            ops_per_s: Estimate {
+                value: total_rate(operations, spans.clone()).0,
+                ..BatchStore::of_series(&series).operations_per_second()
+            },
+            mean_latency_ns: None,
+            percentiles: Vec::new(),
+        });
+    }
+    Ok(all)
 }
 
 impl WorkerResult {
@@ -373,13 +378,88 @@ mod tests {
         assert_eq!(merged.span, Some(whole));
     }
 
+    /// A rank whose worker did so many operations in each interval of 100 ns.
+    fn group(start: u64, per_interval: &[u64]) -> GroupResult {
+        let mut job = job("a", &[], start);
+        let worker = &mut job.workers[0];
+        let end = start + 100 * per_interval.len() as u64;
+        let span = Span {
+            start_ns: Nanos(start),
+            end_ns: Nanos(end),
+        };
+        (worker.span, job.span) = (Some(span), Some(span));
+        let kind = &mut worker.kinds[0];
+        kind.operations = per_interval.iter().sum();
+        kind.series = Series::new(Nanos(100));
+        for operations in per_interval {
+            kind.series
+                .push(*operations, Bytes(operations * 4096))
+                .unwrap();
+        }
+        let mut group = GroupResult {
+            jobs: vec![job],
+            ..GroupResult::default()
+        };
+        group.conclude();
+        group
+    }
+
+    #[test]
+    fn rates_while_all_ranks_ran_leave_the_stragglers_out() {
+        let ranks = [
+            group(0, &[10, 10, 10]),
+            group(0, &[20, 20]),
+            group(0, &[30, 30, 30, 30]),
+        ];
+        let rate = |group: &GroupResult| group.rates[0].overlap_ops_per_s.unwrap().0;
+        // In whatever order they come: 60 operations in each of the first two intervals.
+        for [a, b, c] in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+            let mut merged = ranks[a].clone();
+            merged.merge(ranks[b].clone()).unwrap();
+            merged.merge(ranks[c].clone()).unwrap();
+            assert!((rate(&merged) / (120.0 / 200e-9) - 1.0).abs() < 1e-12);
+            assert!((merged.rates[0].ops_per_s.0 / (190.0 / 400e-9) - 1.0).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn ranks_that_never_ran_together_have_no_such_rate() {
+        let mut merged = group(0, &[10]);
+        merged.merge(group(100, &[10])).unwrap();
+        assert_eq!(merged.rates[0].overlap_ops_per_s, None);
+        // Nor has a third one changed that.
+        merged.merge(group(0, &[10, 10, 10])).unwrap();
+        assert_eq!(merged.rates[0].overlap_ops_per_s, None);
+    }
+
+    #[test]
+    fn a_rate_of_all_ranks_has_the_interval_of_their_sums() {
+        let counts = |seed: u64| (0..40).map(|i| 100 + (i * seed) % 7).collect::<Vec<u64>>();
+        let (a, b) = (counts(3), counts(5));
+        let sums: Vec<u64> = a.iter().zip(&b).map(|(a, b)| a + b).collect();
+        let mut merged = group(0, &a);
+        merged.merge(group(0, &b)).unwrap();
+        let mut series = Series::new(Nanos(100));
+        for sum in &sums {
+            series.push(*sum, Bytes(0)).unwrap();
+        }
+        let expected = BatchStore::of_series(&series).operations_per_second();
+        let found = merged.jobs[0].confidence[0].ops_per_s;
+        assert_eq!(found.half_width(), expected.half_width());
+        assert!(
+            found.half_width().is_some_and(|half| half > 0.0),
+            "{found:?}"
+        );
+        assert!((found.value / expected.value - 1.0).abs() < 1e-12);
+    }
+
     #[test]
     fn results_of_other_plans_are_refused() {
         let error = job("a", &[1], 0).merge(job("b", &[1], 0)).unwrap_err();
         assert!(matches!(error, MergeError::OtherPlan(_)), "{error}");
         let one = GroupResult {
             jobs: vec![job("a", &[1], 0)],
-            rates: Vec::new(),
+            ..GroupResult::default()
         };
         let error = GroupResult::default().merge(one).unwrap_err();
         assert!(error.to_string().contains("0 jobs and 1"), "{error}");

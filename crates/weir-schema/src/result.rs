@@ -104,6 +104,10 @@ pub struct GroupResult {
     pub jobs: Vec<JobResult>,
     /// Rates per kind over all its workers.
     pub rates: Vec<Rates>,
+    /// From the start of the last of its workers to the end of the first, on all ranks; where
+    /// they never ran together it ends before it starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub together: Option<Span>,
 }
 
 /// Rates of one kind over all workers of a group.

@@ -10,6 +10,7 @@ use weir_units::{Bytes, Nanos};
 use crate::bootstrap::Resampler;
 use crate::estimate::{Estimate, MeanError, NoInterval};
 use crate::histogram::{Histogram, HistogramError};
+use crate::series::Series;
 use crate::steady::{self, Steadiness};
 
 /// More than this many batches are joined in pairs.
@@ -98,6 +99,21 @@ impl BatchStore {
         self.batches = joined;
         self.per_batch = self.per_batch.saturating_mul(2);
         Ok(())
+    }
+
+    /// From the whole intervals of a series, without latencies: for rates alone.
+    pub fn of_series(series: &Series) -> Self {
+        let mut store = Self::new(series.interval());
+        let whole = series.len() - usize::from(series.ends_partial());
+        for point in series.points().take(whole) {
+            // Histograms that hold nothing have one precision, so adding cannot fail.
+            let _ = store.push(Batch {
+                operations: point.operations,
+                bytes: point.bytes,
+                histogram: Histogram::default(),
+            });
+        }
+        store
     }
 
     /// The whole batches, in order.
@@ -270,6 +286,25 @@ mod tests {
         assert!(mean.low.unwrap() < exact && mean.high.unwrap() > exact);
         assert_eq!(store([]).mean(), None);
         assert_eq!(store([0; 30]).mean(), None);
+    }
+
+    #[test]
+    fn a_series_gives_the_rates_that_its_intervals_gave() {
+        let counts = || (0..200).map(|i| 99 + 2 * (i % 2));
+        let mut series = Series::new(Nanos::from_millis(100));
+        for operations in counts() {
+            series.push(operations, Bytes(operations * 4096)).unwrap();
+        }
+        series
+            .finish(Nanos::from_millis(7), 1, Bytes(4096))
+            .unwrap();
+        let (direct, through) = (store(counts()), BatchStore::of_series(&series));
+        assert_eq!(
+            direct.operations_per_second(),
+            through.operations_per_second()
+        );
+        assert_eq!(direct.bytes_per_second(), through.bytes_per_second());
+        assert_eq!(through.mean(), None);
     }
 
     #[test]

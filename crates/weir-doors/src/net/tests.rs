@@ -197,7 +197,7 @@ fn result() -> RunResult {
         ended_by: None,
         groups: vec![GroupResult {
             jobs: vec![job],
-            rates: Vec::new(),
+            ..GroupResult::default()
         }],
         ranks: Vec::new(),
         warnings: Vec::new(),

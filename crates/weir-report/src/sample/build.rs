@@ -364,6 +364,7 @@ pub(crate) fn run(shapes: &[Shape]) -> RunResult {
         groups: vec![GroupResult {
             rates: rates(&jobs),
             jobs,
+            together: None,
         }],
         ranks: Vec::new(),
         warnings: Vec::new(),

@@ -5,12 +5,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use weir_schema::{
     ClockFacts, Confidence, CpuUse, DepthUse, DeviceFacts, EndedBy, Failure, GroupResult,
     Instrument, Job, JobResult, Kind, KindResult, LatencyPercentile, Moments, Plan, RESULT_SCHEMA,
-    Rates, RunResult, Span, Stage, StageHistogram, State, WorkerResult,
+    RunResult, Span, Stage, StageHistogram, State, WorkerResult, total_rate,
 };
 use weir_stats::{Estimate, Histogram};
 use weir_sys::Tree;
 use weir_sys::clock::{Tick, Timeline};
-use weir_units::{Bytes, BytesPerSec, Iops, Nanos, Percent};
+use weir_units::{Bytes, Nanos, Percent};
 
 use crate::execute::disks::Disks;
 use crate::execute::judge::{Target, describe};
@@ -120,7 +120,7 @@ pub(super) fn so_far(
         for worker in group.jobs.iter_mut().flat_map(|job| &mut job.workers) {
             worker.steadiness = run.teams.outcome(worker.number);
         }
-        group.rates = rates(&group.jobs);
+        group.conclude();
     }
     RunResult {
         schema: RESULT_SCHEMA.to_owned(),
@@ -423,72 +423,4 @@ fn confidence(job: &Job, workers: &[WorkerResult], sampled: &Sampled) -> Vec<Con
             }
         })
         .collect()
-}
-
-/// A total over (latest end − earliest start).
-fn total_rate(total: u64, spans: impl Iterator<Item = Span> + Clone) -> Iops {
-    let start = spans.clone().map(|s| s.start_ns.0).min().unwrap_or(0);
-    let end = spans.map(|s| s.end_ns.0).max().unwrap_or(0);
-    let seconds = end.saturating_sub(start).max(1) as f64 / 1e9;
-    Iops(total as f64 / seconds)
-}
-
-/// Rates per kind over all workers of a group.
-fn rates(jobs: &[JobResult]) -> Vec<Rates> {
-    let workers: Vec<&WorkerResult> = jobs.iter().flat_map(|j| &j.workers).collect();
-    let spans = workers.iter().filter_map(|w| w.span);
-    let together = spans
-        .clone()
-        .map(|s| s.start_ns)
-        .max()
-        .zip(spans.clone().map(|s| s.end_ns).min())
-        .filter(|(start, end)| end > start);
-    Kind::DATA
-        .into_iter()
-        .filter_map(|kind| {
-            let of_kind = || {
-                workers
-                    .iter()
-                    .filter_map(move |w| Some((w.span?, w.kind(kind)?)))
-            };
-            let operations: u64 = of_kind().map(|(_, k)| k.operations).sum();
-            let bytes: u64 = of_kind().map(|(_, k)| k.bytes.0).sum();
-            if operations == 0 {
-                return None;
-            }
-            let overlap = together.map(|(start, end)| overlap(of_kind(), start, end));
-            Some(Rates {
-                kind,
-                operations,
-                bytes: Bytes(bytes),
-                ops_per_s: total_rate(operations, spans.clone()),
-                bytes_per_s: BytesPerSec(total_rate(bytes, spans.clone()).0),
-                overlap_ops_per_s: overlap.map(|o| Iops(o.0)),
-                overlap_bytes_per_s: overlap.map(|o| BytesPerSec(o.1)),
-            })
-        })
-        .collect()
-}
-
-/// Operations and bytes per second while all members ran, from their interval series: an
-/// interval that reaches over an end counts with its share.
-fn overlap<'a>(
-    members: impl Iterator<Item = (Span, &'a KindResult)>,
-    start: Nanos,
-    end: Nanos,
-) -> (f64, f64) {
-    let (mut operations, mut bytes) = (0.0, 0.0);
-    for (span, kind) in members {
-        let mut from = span.start_ns.0;
-        for point in kind.series.points() {
-            let length = point.length.0.max(1);
-            let to = from + length;
-            let inside = to.min(end.0).saturating_sub(from.max(start.0)) as f64 / length as f64;
-            operations += point.operations as f64 * inside;
-            bytes += point.bytes.0 as f64 * inside;
-            from = to;
-        }
-    }
-    let seconds = (end.0 - start.0) as f64 / 1e9;
-    (operations / seconds, bytes / seconds)
 }

@@ -162,7 +162,7 @@ pub(super) fn envelope(plan: &Plan) -> RunResult {
         ended_by: None,
         groups: vec![GroupResult {
             jobs: jobs.collect(),
-            rates: Vec::new(),
+            ..GroupResult::default()
         }],
         ranks: Vec::new(),
         warnings: Vec::new(),

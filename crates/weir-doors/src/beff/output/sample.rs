@@ -84,7 +84,7 @@ pub(super) fn result(text: &str, times_ns: &[&[u64]]) -> (RunResult, Options) {
         ended_by: None,
         groups: vec![GroupResult {
             jobs: vec![job],
-            rates: Vec::new(),
+            ..GroupResult::default()
         }],
         ranks: Vec::new(),
         warnings: Vec::new(),

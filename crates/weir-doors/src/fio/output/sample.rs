@@ -209,7 +209,7 @@ pub(crate) fn result(groups: Vec<Vec<(Job, Vec<WorkerResult>)>>) -> RunResult {
         planned.push(Group { jobs });
         done.push(GroupResult {
             jobs: results,
-            rates: Vec::new(),
+            ..GroupResult::default()
         });
     }
     RunResult {
