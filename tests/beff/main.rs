@@ -11,6 +11,7 @@ mod bad_input;
 mod lab;
 mod launchers;
 mod models;
+mod opencl;
 mod placement;
 mod runs;
 #[path = "../stage/mod.rs"]

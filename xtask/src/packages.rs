@@ -64,6 +64,18 @@ const PACKAGES: &[Package] = &[
         why: "the headers that weir's constants are compared with, and mpicc of the benches",
     },
     Package {
+        name: "ocl-icd-libopencl1",
+        sign: "/usr/lib/*/libOpenCL.so.1",
+        verbs: &["test"],
+        why: "OpenCL, through which transport ocl-pcie finds devices",
+    },
+    Package {
+        name: "pocl-opencl-icd",
+        sign: "/etc/OpenCL/vendors/pocl.icd",
+        verbs: &["test"],
+        why: "an OpenCL device on the processors",
+    },
+    Package {
         name: "iproute2",
         sign: "ip",
         verbs: &["test"],

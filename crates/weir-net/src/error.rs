@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use weir_world::WorldError;
 use weir_world::mpi::MpiError;
 
+use crate::opencl::OpenClError;
+
 /// Where a rank was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spot {
@@ -78,9 +80,18 @@ pub enum Halt {
     /// The MPI library failed.
     #[error(transparent)]
     Mpi(#[from] MpiError),
+    /// OpenCL failed.
+    #[error("{0}")]
+    OpenCl(String),
     /// The world between the ranks failed.
     #[error(transparent)]
     World(#[from] WorldError),
+}
+
+impl From<OpenClError> for Halt {
+    fn from(error: OpenClError) -> Self {
+        Self::OpenCl(error.to_string())
+    }
 }
 
 impl Halt {
@@ -95,7 +106,11 @@ impl Halt {
     /// How near to the cause this is: of several ranks' words the lowest counts.
     pub(crate) fn distance(&self) -> u8 {
         match self {
-            Self::Fault { .. } | Self::Io { .. } | Self::Garbled(_) | Self::Mpi(_) => 0,
+            Self::Fault { .. }
+            | Self::Io { .. }
+            | Self::Garbled(_)
+            | Self::Mpi(_)
+            | Self::OpenCl(_) => 0,
             Self::World(_) => 1,
             Self::Silent { .. } => 2,
             Self::Left { .. } => LEFT,

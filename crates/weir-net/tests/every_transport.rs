@@ -11,6 +11,14 @@ use weir_run::execute::Signals;
 use weir_schema::{FaultKind, Pairing, Validation};
 use weir_units::Nanos;
 
+/// Ways to check what arrives that a transport has.
+fn checks(name: &str) -> impl Iterator<Item = Validation> {
+    let samples = weir_net::find(name).is_some_and(|t| t.samples);
+    let all = [Validation::Const, Validation::Sample, Validation::Full];
+    all.into_iter()
+        .filter(move |v| samples || *v != Validation::Sample)
+}
+
 /// Transports that this machine can use and that move data between threads; the ranks of `mpi` are
 /// processes that a launcher starts.
 fn movers() -> impl Iterator<Item = &'static str> {
@@ -24,7 +32,7 @@ fn movers() -> impl Iterator<Item = &'static str> {
 fn every_transport_brings_every_byte_with_one_to_four_ranks() {
     for name in movers() {
         for ranks in 1..=4 {
-            for validation in [Validation::Const, Validation::Sample, Validation::Full] {
+            for validation in checks(name) {
                 let mut plan = workload(exponents([0, 1, 5, 6, 10, 11, 13, 17], 20));
                 plan.validation = validation;
                 let result = run(name, ranks, &plan).unwrap();
@@ -63,14 +71,18 @@ fn more_replications_than_neighbours_work() {
 #[test]
 fn a_flipped_byte_is_counted_at_its_rank_and_size() {
     for name in movers() {
-        let checks = [
+        let cases = [
             (Validation::Const, 3, 1),
             (Validation::Full, 3, 1),
             (Validation::Sample, 255, 1),
             (Validation::Sample, 3, 0),
             (Validation::None, 3, 0),
         ];
-        for (validation, at, found) in checks {
+        for (validation, at, found) in cases {
+            let known = validation == Validation::None || checks(name).any(|v| v == validation);
+            if !known {
+                continue;
+            }
             let mut plan = workload(exponents([4, 8], 5));
             plan.validation = validation;
             plan.faults = vec![fault(FaultKind::Flip, 1, 8, at)];

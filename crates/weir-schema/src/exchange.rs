@@ -44,6 +44,9 @@ pub struct ExchangeWorkload {
     /// What the results are set beside.
     #[serde(default)]
     pub model: Option<Model>,
+    /// In place of exchanges: what each rank does with its device alone, one after the other.
+    #[serde(default)]
+    pub transfers: Vec<Transfer>,
 }
 
 impl Default for ExchangeWorkload {
@@ -63,8 +66,21 @@ impl Default for ExchangeWorkload {
             faults: Vec::new(),
             timeout_ns: Nanos::from_secs(60),
             model: None,
+            transfers: Vec::new(),
         }
     }
+}
+
+/// Between a host and its own device; each is timed by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Transfer {
+    /// Copies of the host's memory to the device.
+    HostToDevice,
+    /// Launches of a kernel of one work item; the size means nothing.
+    KernelLaunch,
+    /// Copies of the device's memory to the host.
+    DeviceToHost,
 }
 
 /// One size and its loop.
@@ -219,6 +235,10 @@ pub struct ExchangeResult {
     pub pairing: Pairing,
     /// The only rank exchanged with itself.
     pub loopback: bool,
+    /// Index and name of the devices that the only rank could have had as well, where nothing
+    /// said which.
+    #[serde(default)]
+    pub other_devices: Vec<String>,
     /// In plan order; sizes that `max_time_ns` cut off are absent.
     pub sizes: Vec<SizeResult>,
     /// What a barrier costs, the median of some.
@@ -255,6 +275,9 @@ pub struct SizeResult {
     pub loop_length: u64,
     /// The method that counted, where several were tried.
     pub method: Method,
+    /// What was done in place of exchanges.
+    #[serde(default)]
+    pub transfer: Option<Transfer>,
     /// In rank order.
     pub ranks: Vec<RankTimes>,
 }

@@ -8,7 +8,7 @@
 
 use weir_units::Nanos;
 
-use crate::exchange::{ExchangeResult, SizeResult};
+use crate::exchange::{ExchangeResult, SizeResult, Transfer};
 use crate::warning::Warning;
 
 /// A deviation beyond this part of the mean is noise.
@@ -106,10 +106,29 @@ fn nearest_rank(sorted: &[f64], share: f64) -> Option<f64> {
     sorted.get(index - 1).copied()
 }
 
-/// Figures of every size that has any, in order.
+/// Figures of every size that was exchanged and has any, in order.
 pub fn exchange_figures(result: &ExchangeResult, replications: u32) -> Vec<SizeFigures> {
-    let figures = |s| size_figures(s, replications);
-    result.sizes.iter().filter_map(figures).collect()
+    figures_of(result, replications, None)
+}
+
+/// The same of what was done in place of exchanges.
+pub fn transfer_figures(
+    result: &ExchangeResult,
+    replications: u32,
+    transfer: Transfer,
+) -> Vec<SizeFigures> {
+    figures_of(result, replications, Some(transfer))
+}
+
+fn figures_of(
+    result: &ExchangeResult,
+    replications: u32,
+    transfer: Option<Transfer>,
+) -> Vec<SizeFigures> {
+    let sizes = result.sizes.iter().filter(|s| s.transfer == transfer);
+    sizes
+        .filter_map(|s| size_figures(s, replications))
+        .collect()
 }
 
 /// The effective bandwidth: the mean over the sizes that were run; absent for none.
@@ -125,7 +144,10 @@ pub(crate) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 
 /// What spoils the numbers of an exchange.
 pub fn exchange_warnings(result: &ExchangeResult, replications: u32, job: &str) -> Vec<Warning> {
-    let figures = exchange_figures(result, replications);
+    let sizes = result.sizes.iter();
+    let figures: Vec<_> = sizes
+        .filter_map(|s| size_figures(s, replications))
+        .collect();
     let names = |some: &dyn Fn(&SizeFigures) -> bool| {
         let found = figures.iter().filter(|f| some(f));
         let list: Vec<_> = found.map(|f| f.message_bytes().to_string()).collect();
@@ -184,6 +206,7 @@ mod tests {
             exponent,
             loop_length,
             method: Method::Sendrecv,
+            transfer: None,
             ranks: ranks.iter().enumerate().map(times).collect(),
         }
     }

@@ -30,10 +30,11 @@ mod world;
 
 pub use exchange::{
     ExchangeResult, ExchangeWorkload, Fault, FaultKind, MessageSize, Method, Model, Pairing,
-    RankTimes, SizeResult, Validation,
+    RankTimes, SizeResult, Transfer, Validation,
 };
 pub use exchange_figures::{
     SizeFigures, effective_bytes_per_s, exchange_figures, exchange_warnings, size_figures,
+    transfer_figures,
 };
 pub use exchange_model::{Fit, Prediction};
 pub use facts::{

@@ -43,6 +43,12 @@ pub struct RankFacts {
     pub numa_node: Option<u32>,
     /// The device it used, by index.
     pub device: Option<u32>,
+    /// What that device calls itself.
+    #[serde(default)]
+    pub device_name: Option<String>,
+    /// What the platform of that device calls itself.
+    #[serde(default)]
+    pub platform_name: Option<String>,
 }
 
 /// One rank's share of a result, in short. Of every rank there is one, so it is kept small.

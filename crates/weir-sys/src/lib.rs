@@ -17,6 +17,7 @@ pub mod device;
 pub mod error;
 pub mod guard;
 pub mod host;
+pub mod library;
 pub mod limits;
 pub mod local_time;
 pub mod memory;

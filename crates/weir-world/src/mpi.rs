@@ -17,7 +17,6 @@ mod calls;
 mod control;
 mod error;
 mod facts;
-mod library;
 mod nonblocking;
 mod rank;
 
@@ -30,6 +29,8 @@ pub use rank::{Emergency, Layout, Mpi, Peer, Tag};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
+
+use weir_sys::library::{Library, Scope};
 
 use crate::{Launcher, LauncherKind, World, WorldError};
 
@@ -55,7 +56,7 @@ fn candidates(launcher: Option<LauncherKind>) -> Vec<&'static str> {
 /// An opened library; MPI is not started yet.
 #[derive(Debug)]
 pub struct MpiLibrary {
-    library: library::Library,
+    library: Library,
     facts: MpiFacts,
     launcher: Option<Launcher>,
 }
@@ -74,7 +75,8 @@ impl MpiLibrary {
         };
         let mut reason = String::new();
         for name in &names {
-            match library::Library::open(name) {
+            // The components that Open MPI loads later expect its symbols.
+            match Library::open(name, Scope::Everybody) {
                 Ok(library) => {
                     let facts = MpiFacts::of(&library, name)?;
                     return Ok(Self {

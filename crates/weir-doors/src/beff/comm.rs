@@ -48,10 +48,8 @@ const fn transport(
 }
 
 /// Whether a transport works here.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Offer {
-    /// The engine.
-    pub name: &'static str,
     /// What is missing, and how to get it; nothing where it works.
     pub missing: Option<String>,
 }
@@ -122,8 +120,8 @@ fn no_transport(asked: &str, word: &str) -> Refusal {
 ///
 /// # Errors
 /// It lacks something, which is named.
-pub(super) fn ready(name: &str, offers: &[Offer]) -> Result<(), Refusal> {
-    match lack(name, offers) {
+pub(super) fn ready(name: &str, offer: fn(&str) -> Option<Offer>) -> Result<(), Refusal> {
+    match lack(name, offer) {
         None => Ok(()),
         Some(missing) => Err(Refusal::new(
             LACKS,
@@ -134,19 +132,19 @@ pub(super) fn ready(name: &str, offers: &[Offer]) -> Result<(), Refusal> {
     }
 }
 
-fn lack(name: &str, offers: &[Offer]) -> Option<String> {
-    match offers.iter().find(|o| o.name == name) {
-        Some(offer) => offer.missing.clone(),
+fn lack(name: &str, offer: fn(&str) -> Option<Offer>) -> Option<String> {
+    match offer(name) {
+        Some(offer) => offer.missing,
         None => Some("this build does not have it".to_owned()),
     }
 }
 
 /// The page of `--list-comm`.
-pub(super) fn list(offers: &[Offer]) -> String {
+pub(super) fn list(offer: fn(&str) -> Option<Offer>) -> String {
     let mut out = String::new();
     for transport in TRANSPORTS {
         let peer = transport.peer.unwrap_or("-");
-        let state = lack(transport.name, offers).unwrap_or_else(|| "available".to_owned());
+        let state = lack(transport.name, offer).unwrap_or_else(|| "available".to_owned());
         push!(
             out,
             "{:9} {peer:5} {:42} {state}\n",
@@ -223,27 +221,24 @@ mod tests {
 
     #[test]
     fn a_transport_that_is_not_there_is_named_with_its_remedy() {
-        let offers = [
-            Offer {
-                name: "shm",
-                missing: None,
-            },
-            Offer {
-                name: "mpi",
+        let offer = |name: &str| match name {
+            "shm" => Some(Offer::default()),
+            "mpi" => Some(Offer {
                 missing: Some("no libmpi; install one".to_owned()),
-            },
-        ];
-        assert!(ready("shm", &offers).is_ok());
-        let refusal = ready("mpi", &offers).unwrap_err();
+            }),
+            _ => None,
+        };
+        assert!(ready("shm", offer).is_ok());
+        let refusal = ready("mpi", offer).unwrap_err();
         assert_eq!(refusal.code, LACKS);
         assert!(refusal.message.contains("no libmpi; install one"));
         assert!(
-            ready("cuda", &offers)
+            ready("cuda", offer)
                 .unwrap_err()
                 .message
                 .contains("this build")
         );
-        let page = list(&offers);
+        let page = list(offer);
         let states: Vec<_> = page.lines().map(|l| l.ends_with("available")).collect();
         assert_eq!(states.iter().filter(|s| **s).count(), 1, "{page}");
         assert_eq!(states.len(), TRANSPORTS.len());

@@ -45,6 +45,14 @@ pub fn complaints(result: &RunResult) -> String {
         }
     }
     for job in result.jobs() {
+        let done = job.exchange.as_ref();
+        if let Some(others) = done.map(|e| &e.other_devices).filter(|o| !o.is_empty()) {
+            push!(
+                out,
+                "note: there are other devices, which --device chooses: {}\n",
+                others.join(", ")
+            );
+        }
         if let Some(failure) = &job.failure {
             push!(out, "error: {}\n", failure.message);
         }

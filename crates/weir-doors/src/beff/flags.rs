@@ -14,7 +14,6 @@ const CARD: &str = "Transfers to and from a card";
 pub(super) const LARGEST: i64 = 34;
 const MANY: i64 = u32::MAX as i64;
 const NO_PROMPT: &str = "weir never asks; --device and --platform choose";
-const NO_CARD: &str = "no device transport is in this build";
 const NO_BASELINE: &str = "store both results with --dump-json and compare their weir.sizes";
 
 /// All of them, in the order of the help text.
@@ -24,7 +23,7 @@ pub const FLAGS: &[Flag] = &[
         "file",
         "FILE",
         GENERAL,
-        "Kernel file; recorded, and a hint of AUTO",
+        "Kernel file; recorded, a hint of AUTO, run by --kernel-latency",
     )
     .letter('f'),
     Flag::with_value("n", "N", GENERAL, "Timed runs per message size")
@@ -33,11 +32,7 @@ pub const FLAGS: &[Flag] = &[
     Flag::with_value("r", "N", GENERAL, "Replications: channels per rank")
         .range(1, 64)
         .default("2"),
-    Flag::switch(
-        "i",
-        GENERAL,
-        "Interleaved memory; recorded, no effect on a host",
-    ),
+    Flag::switch("i", GENERAL, "Interleaved memory; recorded, without effect"),
     Flag::switch("skip-validation", GENERAL, "Check nothing that arrives"),
     Flag::switch("test", GENERAL, "Print the configuration and stop"),
     Flag::switch(
@@ -161,9 +156,14 @@ pub const FLAGS: &[Flag] = &[
     Flag::with_value("device", "I", DEVICE, "Device index; -1: rank mod devices")
         .range(-1, MANY)
         .default("-1"),
-    Flag::with_value("platform", "I", DEVICE, "Platform index; -1: the first")
-        .range(-1, MANY)
-        .default("0"),
+    Flag::with_value(
+        "platform",
+        "I",
+        DEVICE,
+        "Platform index; -1: the first that has a device",
+    )
+    .range(-1, MANY)
+    .default("-1"),
     Flag::with_value(
         "platform_str",
         "NAME",
@@ -174,9 +174,10 @@ pub const FLAGS: &[Flag] = &[
         "device-map",
         "RULE",
         DEVICE,
-        "Which rank the rule of --device counts",
+        "Ranks that --device -1 counts: of each machine, or all",
     )
-    .refused(NO_CARD),
+    .choices(&["local", "global"])
+    .default("local"),
     Flag::with_value(
         "fake-devices",
         "N",
@@ -185,7 +186,9 @@ pub const FLAGS: &[Flag] = &[
     )
     .range(1, 1024),
     Flag::switch("ask", DEVICE, "Ask for the device").refused(NO_PROMPT),
-    Flag::with_value("device-type", "TYPE", DEVICE, "Kinds of devices").refused(NO_CARD),
+    Flag::with_value("device-type", "TYPE", DEVICE, "Devices of this kind alone")
+        .choices(&["accelerator", "gpu", "cpu", "all"])
+        .long("Without it: accelerators, else GPUs, else CPUs."),
     Flag::with_value(
         "warmup",
         "N",
@@ -275,9 +278,25 @@ pub const FLAGS: &[Flag] = &[
         "Print percentages of this rate, such as 100G",
     ),
     Flag::switch("quiet", OUTPUT, "Only the table, b_eff and the verdict"),
-    Flag::switch("pcie-read", CARD, "From the host to the device").refused(NO_CARD),
-    Flag::switch("pcie-write", CARD, "From the device to the host").refused(NO_CARD),
-    Flag::switch("pcie-batch", CARD, "All steps at once").refused(NO_CARD),
-    Flag::switch("pcie-reverse", CARD, "Both directions").refused(NO_CARD),
-    Flag::switch("kernel-latency", CARD, "Launch of a kernel").refused(NO_CARD),
+    Flag::switch(
+        "pcie-read",
+        CARD,
+        "Copies from host to device, in place of exchanges",
+    ),
+    Flag::switch(
+        "pcie-write",
+        CARD,
+        "Copies from device to host, in place of exchanges",
+    ),
+    Flag::switch("pcie-reverse", CARD, "Both directions, one after the other"),
+    Flag::switch(
+        "kernel-latency",
+        CARD,
+        "Launches of a kernel, in place of exchanges",
+    ),
+    Flag::switch(
+        "pcie-batch",
+        CARD,
+        "Begin all steps of a loop, then wait for them",
+    ),
 ];

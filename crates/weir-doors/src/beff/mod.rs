@@ -4,6 +4,7 @@
 //! a result the texts of [`output`] and the exit code. House words stay out of what is printed
 //! in the peer's formats.
 
+mod card;
 mod comm;
 mod device;
 mod exit;

@@ -11,6 +11,7 @@ use weir_schema::{
 };
 use weir_units::Nanos;
 
+use super::card;
 use super::request::{Around, crossed};
 use super::schedule::Schedule;
 use super::values;
@@ -30,7 +31,10 @@ pub(super) fn of(
 ) -> Result<Plan, Refusal> {
     let ranks = ranks(given, engine, around)?;
     let schedule = schedule(given, warnings)?;
-    let workload = workload(given, &schedule, ranks.count)?;
+    let workload = ExchangeWorkload {
+        transfers: card::transfers(given, engine)?,
+        ..workload(given, &schedule, ranks.count)?
+    };
     fits(&workload, ranks.count, around.memory_bytes)?;
     let job = Job {
         name: "b_eff".to_owned(),
@@ -164,6 +168,7 @@ fn workload(given: &Given, schedule: &Schedule, ranks: u32) -> Result<ExchangeWo
         },
         seed: given.number("seed"),
         faults: Vec::new(),
+        transfers: Vec::new(),
         timeout_ns: time(given, "timeout")?.unwrap_or_default(),
         model: given
             .text("model")
@@ -250,6 +255,19 @@ fn settings(given: &Given, engine: &str) -> Result<BTreeMap<String, Setting>, Re
     }
     if engine == "ofi" {
         put("provider", named("provider").map(text));
+    }
+    if engine == card::ENGINE {
+        let name = named("platform_str").filter(|name| !name.is_empty());
+        put("platform_name", name.map(text));
+        for index in ["platform", "device"] {
+            let given: i64 = given.number(index);
+            put(index, (given >= 0).then_some(Setting::Number(given)));
+        }
+        put("device_type", named("device-type").map(text));
+        put("device_map", named("device-map").map(text));
+        put("kernel_file", named("file").map(text));
+        let batch = given.has("pcie-batch");
+        put("batch", batch.then_some(Setting::Bool(true)));
     }
     Ok(out)
 }

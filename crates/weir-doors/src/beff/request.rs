@@ -12,14 +12,26 @@ use super::{Action, Format, Mode, Options, Run, help, plan, values};
 use crate::refusal::Refusal;
 
 /// What a command line is read against.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Around {
     /// Ranks that an MPI launcher started; none without one.
     pub launcher: Option<u32>,
     /// Memory of this machine, where known.
     pub memory_bytes: Option<u64>,
-    /// Transports and what they lack.
-    pub offers: Vec<Offer>,
+    /// What a transport lacks; asked of those alone that matter, since answers take time. Nothing
+    /// where this build does not have it.
+    pub offer: fn(&str) -> Option<Offer>,
+}
+
+impl Default for Around {
+    /// No launcher, no known memory, no transport.
+    fn default() -> Self {
+        Self {
+            launcher: None,
+            memory_bytes: None,
+            offer: |_| None,
+        }
+    }
 }
 
 /// The words after `beff`.
@@ -32,7 +44,7 @@ pub fn read(words: &[String], around: &Around) -> Result<Action, Refusal> {
         return Ok(Action::Print(help::page()));
     }
     if given.has("list-comm") {
-        return Ok(Action::Print(comm::list(&around.offers)));
+        return Ok(Action::Print(comm::list(around.offer)));
     }
     if given.has("selftest") {
         return Ok(Action::SelfTest);
@@ -47,7 +59,7 @@ pub fn read(words: &[String], around: &Around) -> Result<Action, Refusal> {
     let options = options(&given)?;
     let mode = mode(&given, &options)?;
     if mode == Mode::Run {
-        comm::ready(engine, &around.offers)?;
+        comm::ready(engine, around.offer)?;
     }
     let ranks = plan.ranks.map_or(1, |r| r.count);
     let mut notes: Vec<String> = note.into_iter().collect();
@@ -147,16 +159,20 @@ fn idle(given: &Given, engine: &str, mode: Mode) -> Vec<String> {
             "payload-size" | "rate" => &["udp"],
             "iface" | "port" => &["tcp", "udp"],
             "provider" => &["ofi"],
-            "device" | "platform" | "platform_str" if mode == Mode::Run => &["ocl-pcie", "cuda"],
-            "i" => &["ocl-pcie"],
+            "device" | "platform" | "platform_str" | "device-type" | "device-map"
+                if mode == Mode::Run =>
+            {
+                &["ocl-pcie", "cuda"]
+            }
+            "i" => &["none"],
             "min-size" | "m" | "step-size" if given.text("sizes").is_some() => &[],
             _ => continue,
         };
         if !of.contains(&engine) {
-            let why = if of.is_empty() {
-                "--sizes says all sizes".to_owned()
-            } else {
-                format!("comm-type {engine} does not use it")
+            let why = match of {
+                [] => "--sizes says all sizes".to_owned(),
+                ["none"] => "it is recorded; the driver places its buffers itself".to_owned(),
+                _ => format!("comm-type {engine} does not use it"),
             };
             notes.push(format!("{} has no effect: {why}", flag.spelling()));
         }

@@ -14,23 +14,20 @@ fn around() -> Around {
     Around {
         launcher: None,
         memory_bytes: Some(1 << 33),
-        offers: ["shm", "tcp", "udp", "file"]
-            .map(|name| Offer {
-                name,
-                missing: None,
-            })
-            .to_vec(),
+        offer: |name| offered(name, &["shm", "tcp", "udp", "file", "ocl-pcie"]),
     }
 }
 
+fn offered(name: &str, ready: &[&str]) -> Option<Offer> {
+    ready.contains(&name).then(Offer::default)
+}
+
 fn under(size: u32) -> Around {
-    let mut around = around();
-    around.launcher = Some(size);
-    around.offers.push(Offer {
-        name: "mpi",
-        missing: None,
-    });
-    around
+    Around {
+        launcher: Some(size),
+        offer: |name| offered(name, &["shm", "mpi"]),
+        ..around()
+    }
 }
 
 fn words(text: &str, around: &Around) -> Result<Action, crate::Refusal> {
@@ -180,7 +177,6 @@ fn transports_that_are_not_there_end_with_3_unless_nothing_is_run() {
     let refusal = words("--comm-type ofi", &around()).unwrap_err();
     assert_eq!(refusal.code, LACKS);
     assert!(refusal.message.contains("comm-type ofi is not available"));
-    assert_eq!(words("--pcie-read", &around()).unwrap_err().code, LACKS);
     assert_eq!(run("--comm-type ofi --test").mode, Mode::Test);
     refused("--comm-type ACCL", "it has mpi, shm, tcp");
     refused(
@@ -239,7 +235,7 @@ fn a_launcher_says_how_many_ranks_there_are() {
     let wrong = words("--ranks 2", &under(4)).unwrap_err();
     assert!(wrong.message.contains("the launcher started 4"), "{wrong}");
     let mut alone = around();
-    alone.offers = under(1).offers;
+    alone.offer = under(1).offer;
     let wrong = words("--comm-type mpi --ranks 2", &alone).unwrap_err();
     assert!(wrong.message.contains("mpirun -n 2 weir beff"), "{wrong}");
 }
@@ -280,6 +276,72 @@ fn devices_go_by_rank_unless_one_is_named() {
         &format!("{fake} --platform_str X"),
         "Invalid platform string specified: X",
     );
+}
+
+#[test]
+fn a_devices_words_become_settings() {
+    let words = "--comm-type pcie --platform_str P --platform 1 --device 2 --device-type cpu \
+                 --device-map global -f k.cl";
+    let run = run(words);
+    let settings = &run.plan.groups[0].jobs[0].engine.settings;
+    let text = |text: &str| Setting::Text(text.to_owned());
+    assert_eq!(settings["platform_name"], text("P"));
+    assert_eq!(settings["platform"], Setting::Number(1));
+    assert_eq!(settings["device"], Setting::Number(2));
+    assert_eq!(settings["device_type"], text("cpu"));
+    assert_eq!(settings["device_map"], text("global"));
+    assert_eq!(settings["kernel_file"], text("k.cl"));
+    assert!(run.notes.is_empty(), "{:?}", run.notes);
+    let plain = self::run("--comm-type ocl-pcie --device -1 --platform_str=");
+    assert!(plain.plan.groups[0].jobs[0].engine.settings.is_empty());
+    let auto = self::run("-f b_eff_PCIE.cl");
+    assert_eq!(auto.plan.groups[0].jobs[0].engine.name, "ocl-pcie");
+}
+
+#[test]
+fn transfers_take_the_place_of_exchanges_in_a_fixed_order() {
+    use weir_schema::Transfer::{DeviceToHost, HostToDevice, KernelLaunch};
+    let asked = |flags: &str| {
+        let run = run(&format!("--comm-type ocl-pcie {flags}"));
+        work(&run.plan).transfers.clone()
+    };
+    assert_eq!(asked(""), []);
+    assert_eq!(asked("--pcie-read"), [HostToDevice]);
+    assert_eq!(asked("--pcie-write"), [DeviceToHost]);
+    assert_eq!(asked("--pcie-reverse"), [HostToDevice, DeviceToHost]);
+    assert_eq!(
+        asked("--pcie-write --kernel-latency --pcie-read --pcie-reverse"),
+        [HostToDevice, KernelLaunch, DeviceToHost]
+    );
+    let batch = run("--comm-type ocl-pcie --kernel-latency --pcie-batch");
+    let settings = &batch.plan.groups[0].jobs[0].engine.settings;
+    assert_eq!(settings["batch"], Setting::Bool(true));
+}
+
+#[test]
+fn transfers_are_refused_by_name_with_what_they_have_nothing_for() {
+    refused(
+        "--pcie-read",
+        "--pcie-read: comm-type shm has no device; add --comm-type ocl-pcie",
+    );
+    refused(
+        "--comm-type tcp --kernel-latency",
+        "--kernel-latency: comm-type tcp",
+    );
+    refused(
+        "--comm-type ocl-pcie --pcie-batch",
+        "--pcie-batch: of what?",
+    );
+    for (words, told) in [
+        ("--model 520n", "--model with --pcie-write"),
+        ("--line-rate 100G", "--line-rate with --pcie-write"),
+        ("--pairing ring", "--pairing with --pcie-write"),
+        ("--format csv", "--format csv with --pcie-write"),
+        ("--pcie-batch --min-time 1", "--min-time with --pcie-batch"),
+        ("--pcie-batch --upper 1000001", "at most 1000000 steps"),
+    ] {
+        refused(&format!("--comm-type ocl-pcie --pcie-write {words}"), told);
+    }
 }
 
 #[test]

@@ -9,9 +9,6 @@ use super::flags::FLAGS;
 use crate::flags::{Flag, Standing, find, nearest};
 use crate::refusal::Refusal;
 
-/// The machine or the build lacks something.
-const LACKS: u8 = super::LACKS;
-
 /// Flags with their values, in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Given(Vec<(&'static Flag, String)>);
@@ -108,10 +105,8 @@ fn unknown(word: &str, name: &str) -> Refusal {
 fn check(flag: &Flag, value: &str) -> Result<(), Refusal> {
     let name = flag.spelling();
     if let Standing::Refused(why) = flag.standing {
-        let lacks = flag.name.starts_with("pcie") || flag.name == "kernel-latency";
-        let code = if lacks { LACKS } else { USAGE };
         return Err(Refusal::new(
-            code,
+            USAGE,
             format!("error: {name} is not available: {why}"),
         ));
     }
@@ -141,6 +136,11 @@ impl Given {
     /// Whether this flag stands there.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(f, _)| f.name == name)
+    }
+
+    /// Whether this flag stands there with a value, whatever its default.
+    pub(super) fn is_said(&self, name: &str) -> bool {
+        self.all(name).next().is_some()
     }
 
     /// The value that counts, which is the last one; the default of the table where there is

@@ -1,6 +1,6 @@
 //! One rank's way through the sizes: get ready, warm up, run, check.
 
-use weir_schema::{FaultKind, MessageSize, Method, RankFacts, Validation};
+use weir_schema::{FaultKind, MessageSize, Method, Pairing, RankFacts, Validation};
 use weir_sys::Tree;
 use weir_sys::clock::Tick;
 use weir_sys::topology::Topology;
@@ -26,7 +26,11 @@ pub(crate) fn drive<T: Transport>(
     info: &TransportInfo,
     outcome: &mut Outcome,
 ) -> Result<(), NetError> {
-    let (pairing, partners) = course.pairs(T::TOGETHER)?;
+    let rank = course.circle.rank();
+    let (pairing, partners) = match T::TRANSFER {
+        None => course.pairs(T::TOGETHER)?,
+        Some(_) => (Pairing::Auto, course.alone()),
+    };
     outcome.pairing = pairing;
     let setup = Setup {
         circle: course.circle,
@@ -35,14 +39,19 @@ pub(crate) fn drive<T: Transport>(
         partners: &partners,
         sizes: &course.workload.sizes,
     };
-    let rank = course.circle.rank();
     let early = |halt| course.ended(None, halt);
     let place = &course.job.placement;
     let pinned = Pinned::new(place, course.circle, course.watch).map_err(early)?;
     let transport = T::open(&setup).map_err(early)?;
     let facts = transport.facts();
-    outcome.facts = facts_of(rank, pinned.cpu, facts.device);
+    outcome.facts = facts_of(rank, pinned.cpu);
     outcome.mpi = facts.mpi;
+    if let Some(device) = facts.device {
+        outcome.facts.device = Some(device.index);
+        outcome.facts.device_name = Some(device.name);
+        outcome.facts.platform_name = Some(device.platform);
+        outcome.other_devices = device.others;
+    }
     let mut way = Way {
         course,
         setup: &setup,
@@ -153,12 +162,14 @@ impl<T: Transport> Way<'_, T> {
         outcome.execution_ns = outcome.execution_ns.saturating_add(self.since(begun));
 
         let begun = self.course.clock.now();
+        self.transport.arrived()?;
         let wrong_bytes = self.wrong_bytes(size);
         outcome.validation_ns = outcome.validation_ns.saturating_add(self.since(begun));
         Ok(SizeOfRank {
             exponent: size.exponent,
             loop_length,
             method,
+            transfer: T::TRANSFER,
             times_ns,
             wrong_bytes,
             lost: self.transport.losses(),
@@ -177,7 +188,7 @@ impl<T: Transport> Way<'_, T> {
                 .blank(self.transport.incoming(replication));
             self.setup.watch.beat();
         }
-        Ok(())
+        self.transport.filled()
     }
 
     fn pattern(&self, size: MessageSize, sender: u32, replication: usize) -> Pattern {
@@ -308,13 +319,13 @@ impl<T: Transport> Way<'_, T> {
     }
 }
 
-pub(crate) fn facts_of(rank: u32, cpu: Option<u32>, device: Option<u32>) -> RankFacts {
+pub(crate) fn facts_of(rank: u32, cpu: Option<u32>) -> RankFacts {
     RankFacts {
         rank,
         hostname: Some(hostname()),
         cpu,
         numa_node: cpu.and_then(|cpu| Topology::read(&Tree::real()).node_of(cpu)),
-        device,
+        ..RankFacts::default()
     }
 }
 

@@ -9,7 +9,9 @@ mod report;
 mod timed;
 
 use weir_run::execute::Signals;
-use weir_schema::{ExchangeResult, ExchangeWorkload, Fault, Job, Method, Pairing, Validation};
+use weir_schema::{
+    ExchangeResult, ExchangeWorkload, Fault, Job, Method, Pairing, Transfer, Validation,
+};
 use weir_sys::Availability;
 use weir_sys::clock::Clock;
 use weir_world::World;
@@ -33,6 +35,12 @@ impl Course<'_> {
         let rule = resolve(self.workload.pairing, size, ring)?;
         let of = |replication| partners(rule, size, rank, replication);
         Ok((rule, (0..self.workload.replications).map(of).collect()))
+    }
+
+    /// No partner on any channel.
+    pub(crate) fn alone(&self) -> Vec<Partners> {
+        let (to, from) = (self.circle.rank(), self.circle.rank());
+        vec![Partners { to, from }; self.workload.replications as usize]
     }
 
     /// Damage planned for this rank at this size.
@@ -60,6 +68,19 @@ pub fn check(job: &Job, workload: &ExchangeWorkload) -> Result<&'static Transpor
     if !info.moves_data && workload.validation != Validation::None {
         return plan(format!(
             "transport `{name}` moves nothing that could be validated (use `none`)"
+        ));
+    }
+    if !info.samples && workload.validation == Validation::Sample {
+        return plan(format!(
+            "transport `{name}`: messages do not stay on the host, where validation `sample` looks \
+             at them (use `const` or `full`)"
+        ));
+    }
+    let other = |t: &&Transfer| !info.transfers.contains(t);
+    if let Some(transfer) = workload.transfers.iter().find(other) {
+        return plan(format!(
+            "transport `{name}`: it has no transfers {transfer:?} (it has {:?})",
+            info.transfers
         ));
     }
     if workload.sizes.is_empty() || workload.repetitions == 0 || workload.replications == 0 {
@@ -98,6 +119,7 @@ pub(crate) fn available(job: &Job) -> Result<&'static TransportInfo, NetError> {
     }
     crate::settings::check(info, &job.engine)?;
     placement::check(&job.placement)?;
+    (info.check)(&job.engine)?;
     Ok(info)
 }
 

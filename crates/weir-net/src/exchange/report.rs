@@ -1,7 +1,9 @@
 //! What each rank has to say in the end, and what rank 0 makes of it.
 
 use serde::{Deserialize, Serialize};
-use weir_schema::{ExchangeResult, Method, MpiFacts, Pairing, RankFacts, RankTimes, SizeResult};
+use weir_schema::{
+    ExchangeResult, Method, MpiFacts, Pairing, RankFacts, RankTimes, SizeResult, Transfer,
+};
 use weir_units::Nanos;
 
 /// One rank's part of the result.
@@ -10,6 +12,7 @@ pub(crate) struct Outcome {
     pub(super) facts: RankFacts,
     pub(super) mpi: Option<MpiFacts>,
     pub(super) pairing: Pairing,
+    pub(super) other_devices: Vec<String>,
     pub(super) sizes: Vec<SizeOfRank>,
     pub(super) barrier_ns: Option<Nanos>,
     pub(super) generation_ns: Nanos,
@@ -23,6 +26,7 @@ pub(super) struct SizeOfRank {
     pub(super) exponent: u8,
     pub(super) loop_length: u64,
     pub(super) method: Method,
+    pub(super) transfer: Option<Transfer>,
     pub(super) times_ns: Vec<Nanos>,
     pub(super) wrong_bytes: u64,
     pub(super) lost: Option<u64>,
@@ -39,6 +43,7 @@ pub(super) fn merge(transport: &str, mut outcomes: Vec<Outcome>) -> ExchangeResu
                     exponent: size.exponent,
                     loop_length: size.loop_length,
                     method: size.method,
+                    transfer: size.transfer,
                     ranks: Vec::new(),
                 });
             }
@@ -50,13 +55,20 @@ pub(super) fn merge(transport: &str, mut outcomes: Vec<Outcome>) -> ExchangeResu
             });
         }
     }
+    // Several ranks go round the devices; one might as well have had another.
+    let other_devices = match outcomes.as_mut_slice() {
+        [only] => std::mem::take(&mut only.other_devices),
+        _ => Vec::new(),
+    };
+    let exchanged = sizes.iter().all(|size| size.transfer.is_none());
     let first = &outcomes[0];
     let longest = |of: fn(&Outcome) -> Nanos| outcomes.iter().map(of).max().unwrap_or_default();
     ExchangeResult {
         transport: transport.to_owned(),
         pairing: first.pairing,
         mpi: first.mpi.clone(),
-        loopback: outcomes.len() == 1,
+        loopback: outcomes.len() == 1 && exchanged,
+        other_devices,
         sizes,
         barrier_ns: first.barrier_ns,
         generation_ns: longest(|o| o.generation_ns),

@@ -125,5 +125,5 @@ pub(super) fn exchanges<T: Transport, L: Look>(
             }
         }
     }
-    Ok(())
+    transport.complete(replication)
 }

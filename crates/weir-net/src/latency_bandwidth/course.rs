@@ -23,7 +23,7 @@ pub(crate) fn walk<T: Messages>(
     let rank = circle.rank();
     let early = |halt| course.ended(None, halt);
     let pinned = Pinned::new(&course.job.placement, circle, watch).map_err(early)?;
-    outcome.facts = facts_of(rank, pinned.cpu, None);
+    outcome.facts = facts_of(rank, pinned.cpu);
     let largest = work.latency.bytes.max(work.bandwidth.bytes);
     let largest = length(largest.0).map_err(early)?;
     let transport = T::open(circle, watch, largest).map_err(early)?;

@@ -9,13 +9,14 @@ mod interface;
 pub mod messages;
 mod mpi;
 mod null;
+mod ocl;
 mod pace;
 mod shm;
 mod tcp;
 mod udp;
 
 use weir_schema::catalogue::SettingInfo;
-use weir_schema::{EngineChoice, MessageSize, Method, MpiFacts};
+use weir_schema::{EngineChoice, MessageSize, Method, MpiFacts, Transfer};
 use weir_sys::Availability;
 
 use crate::circle::Circle;
@@ -82,18 +83,34 @@ impl Setup<'_> {
 pub struct Facts {
     /// The MPI library, where there is one.
     pub mpi: Option<MpiFacts>,
-    /// The device this rank used, by index.
-    pub device: Option<u32>,
+    /// The device this rank used.
+    pub device: Option<DeviceFacts>,
+}
+
+/// A rank's device.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceFacts {
+    /// Among those of its kind.
+    pub index: u32,
+    /// What it calls itself.
+    pub name: String,
+    /// What its platform calls itself.
+    pub platform: String,
+    /// Index and name of those that could have been taken as well.
+    pub others: Vec<String>,
 }
 
 /// One rank's end of everything that messages travel on.
 ///
-/// The exchanges call, per size: `prepare`, fill `outgoing`, blank `incoming`; then per run
-/// `rewind`, `barrier`, `exchange` again and again; then look at `incoming`. All ranks do so in
-/// the same order.
+/// The exchanges call, per size: `prepare`, fill `outgoing`, blank `incoming`, `filled`; then per
+/// run `rewind`, `barrier`, `exchange` again and again, `complete`; then `arrived`, and look at
+/// `incoming`. All ranks do so in the same order.
 pub trait Transport: Sized {
     /// All replications exchange at the same time, around a ring, instead of one after another.
     const TOGETHER: bool = false;
+
+    /// There is no partner: each rank does this with its own device.
+    const TRANSFER: Option<Transfer> = None;
 
     /// Finds the other ranks.
     ///
@@ -113,6 +130,15 @@ pub trait Transport: Sized {
 
     /// What a replication has received, as long as a message.
     fn incoming(&mut self, replication: usize) -> &mut [u8];
+
+    /// What goes out was filled, and what comes in was blanked. What lies elsewhere than in these
+    /// buffers gets its own from them.
+    ///
+    /// # Errors
+    /// Of the transport.
+    fn filled(&mut self) -> Result<(), Halt> {
+        Ok(())
+    }
 
     /// Before the barrier of each run; outside of what is timed.
     ///
@@ -143,6 +169,24 @@ pub trait Transport: Sized {
     /// As [`Transport::exchange`].
     fn exchange_all(&mut self, replications: usize, watch: &Watch) -> Result<(), Halt> {
         (0..replications).try_for_each(|replication| self.exchange(replication, watch))
+    }
+
+    /// At the end of a run, inside of what is timed: waits for what was only begun.
+    ///
+    /// # Errors
+    /// Of the transport.
+    #[inline]
+    fn complete(&mut self, _replication: usize) -> Result<(), Halt> {
+        Ok(())
+    }
+
+    /// After the last run of a size, before `incoming` is looked at: brings there what came in,
+    /// where that lies elsewhere.
+    ///
+    /// # Errors
+    /// Of the transport.
+    fn arrived(&mut self) -> Result<(), Halt> {
+        Ok(())
     }
 
     /// The replication that an exchange of all of them waits for.
@@ -184,8 +228,15 @@ pub struct TransportInfo {
     pub methods: &'static [Method],
     /// What is received is what was sent: it can be checked.
     pub moves_data: bool,
+    /// Messages can be looked at inside the loop: they pass through the buffers that are filled
+    /// and checked.
+    pub samples: bool,
+    /// What can be measured in place of exchanges.
+    pub transfers: &'static [Transfer],
     /// Whether this machine can use it.
     pub availability: fn() -> Availability,
+    /// What of its settings this machine shows to be wrong.
+    pub(crate) check: fn(&EngineChoice) -> Result<(), NetError>,
     /// Its exchange loop.
     pub(crate) drive: Drive,
     /// Its ping-pongs and rings, where any two ranks can reach each other over it.
@@ -200,6 +251,7 @@ pub fn transports() -> &'static [TransportInfo] {
         tcp::INFO,
         udp::INFO,
         file::INFO,
+        ocl::INFO,
         null::INFO,
     ];
     ALL
@@ -222,7 +274,10 @@ const PLAIN: TransportInfo = TransportInfo {
     settings: &[],
     methods: &[Method::Sendrecv],
     moves_data: true,
+    samples: true,
+    transfers: &[],
     availability: always,
+    check: |_| Ok(()),
     drive: drive::<null::Null>,
     walk: None,
 };

@@ -109,7 +109,7 @@ impl Family for weir_world::mpi::MpichAbi {
 }
 
 /// One rank's calls.
-struct Calls<A: Abi> {
+pub(super) struct Calls<A: Abi> {
     mpi: Rc<Mpi<A>>,
     buffers: Buffers,
     channels: Vec<Channel>,

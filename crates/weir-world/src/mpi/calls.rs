@@ -9,11 +9,11 @@
 )]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::ptr::NonNull;
+
+use weir_sys::library::Library;
 
 use super::abi::Abi;
 use super::error::MpiError;
-use super::library::Library;
 
 /// Declares the table and how it is filled: a field, the function's name, its arguments.
 macro_rules! table {
@@ -78,11 +78,9 @@ table! {
 /// # Safety
 /// `F` is the type of a pointer to it.
 unsafe fn function<F: Copy>(library: &Library, file: &str, name: &CStr) -> Result<F, MpiError> {
-    const { assert!(size_of::<F>() == size_of::<NonNull<c_void>>()) };
-    let address = library.symbol(name).ok_or_else(|| MpiError::Incomplete {
+    // SAFETY: the caller's word.
+    unsafe { library.function(name) }.ok_or_else(|| MpiError::Incomplete {
         file: file.to_owned(),
         symbol: name.to_string_lossy().into_owned(),
-    })?;
-    // SAFETY: of the same size, and a pointer to a function of this type by the caller's word.
-    Ok(unsafe { std::mem::transmute_copy::<NonNull<c_void>, F>(&address) })
+    })
 }

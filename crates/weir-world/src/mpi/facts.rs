@@ -8,9 +8,10 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::NonNull;
 
+use weir_sys::library::Library;
+
 use super::abi::Family;
 use super::error::MpiError;
-use super::library::Library;
 
 /// The standard's largest buffer for the library's description (MPICH; Open MPI: 256).
 const LIBRARY_TEXT: usize = 8192;

@@ -14,11 +14,12 @@ use std::ffi::{c_char, c_int};
 use std::marker::PhantomData;
 use std::time::Duration;
 
+use weir_sys::library::Library;
+
 use super::abi::{Abi, Constant};
 use super::calls::Calls;
 use super::error::MpiError;
 use super::facts::MpiFacts;
-use super::library::Library;
 
 /// The larger of both families' `MPI_MAX_ERROR_STRING`.
 const ERROR_TEXT: usize = 512;

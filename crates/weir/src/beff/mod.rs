@@ -7,7 +7,7 @@ mod world;
 use weir_doors::Refusal;
 use weir_doors::beff::output::{dump, stdout};
 use weir_doors::beff::{
-    Action, Around, LACKS, Mode, Offer, Run, TRANSPORTS, USAGE, complaints, exit_code, read,
+    Action, Around, LACKS, Mode, Offer, Run, USAGE, complaints, exit_code, read,
 };
 use weir_schema::{ExchangeResult, Plan, RankFacts, RunResult};
 use weir_sys::memory::MemoryFacts;
@@ -29,11 +29,11 @@ fn around(launcher: Option<Launcher>) -> Around {
     Around {
         launcher: launcher.map(|l| l.size),
         memory_bytes: MemoryFacts::read(&Tree::real()).total.map(|b| b.0),
-        offers: TRANSPORTS.iter().filter_map(|t| offer(t.name)).collect(),
+        offer,
     }
 }
 
-fn offer(name: &'static str) -> Option<Offer> {
+fn offer(name: &str) -> Option<Offer> {
     let info = weir_net::find(name)?;
     let missing = match (info.availability)() {
         Availability::Ready => None,
@@ -41,7 +41,7 @@ fn offer(name: &'static str) -> Option<Offer> {
             Some(format!("this machine lacks {what}; {remedy}"))
         }
     };
-    Some(Offer { name, missing })
+    Some(Offer { missing })
 }
 
 fn act(action: Action, speaks: bool) -> Outcome {

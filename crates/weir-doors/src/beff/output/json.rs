@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
-use weir_schema::{ExchangeResult, Prediction, SizeFigures, SizeResult};
+use weir_schema::{ExchangeResult, Prediction, SizeFigures, SizeResult, Transfer};
 
 use super::number::{indented, one_line};
 use super::text::VERSION;
+use super::transfers::Part;
 use super::{Value, View};
 
 /// Of the key `weir`.
@@ -37,10 +38,11 @@ fn object(view: &View<'_>) -> Json {
     let ended = (result.started_unix_ns + result.duration_ns.0) / 1_000_000_000;
     let library_path = result.program.as_ref().and_then(|p| p.library_path.clone());
     let (version, subversion) = view.mpi();
-    let results = view.effective.map_or_else(
-        || json!({}),
-        |b_eff| json!({"b_eff": {"unit": "B/s", "value": b_eff}}),
-    );
+    let mut results: Map<String, Json> = view.parts.iter().filter_map(mean).collect();
+    if let Some(b_eff) = view.effective {
+        let b_eff = json!({"unit": "B/s", "value": b_eff});
+        results.insert("b_eff".to_owned(), b_eff);
+    }
     let mut out = json!({
         "config_time": view.built(),
         "execution_time": View::date(ended),
@@ -53,7 +55,7 @@ fn object(view: &View<'_>) -> Json {
         "errors": view.done.map_or_else(Map::new, errors),
         "results": results,
         "settings": settings(view),
-        "timings": timings(view),
+        "timings": timings(view, None, &view.figures),
         "validated": view.is_valid(),
     });
     if let (false, Json::Object(map)) = (compat, &mut out) {
@@ -91,11 +93,17 @@ fn leading_integer(text: &str) -> Json {
     number.map_or_else(|_| json!(text == "Yes"), |number| json!(number))
 }
 
-fn timings(view: &View<'_>) -> Map<String, Json> {
+/// Of exchanges, or of what was done in place of them.
+fn timings(
+    view: &View<'_>,
+    transfer: Option<Transfer>,
+    figures: &[SizeFigures],
+) -> Map<String, Json> {
     let compat = view.options.hpcc_json;
     let mut out = Map::new();
-    for size in view.done.iter().flat_map(|d| &d.sizes) {
-        let figures = view.figures.iter().find(|f| f.exponent == size.exponent);
+    let sizes = view.done.iter().flat_map(|d| &d.sizes);
+    for size in sizes.filter(|size| size.transfer == transfer) {
+        let figures = figures.iter().find(|f| f.exponent == size.exponent);
         let mut ranks: Vec<Json> = size.ranks.iter().map(|r| rank(size, r, compat)).collect();
         if compat && !ranks.is_empty() {
             // The peer's list begins with rank 1 and ends with rank 0.
@@ -109,6 +117,23 @@ fn timings(view: &View<'_>) -> Map<String, Json> {
         out.insert(size.exponent.to_string(), entry);
     }
     out
+}
+
+/// The mean of a kind of transfers, by its key.
+fn mean(part: &Part) -> Option<(String, Json)> {
+    let (value, unit) = part.mean()?;
+    let value = json!({"unit": unit, "value": value});
+    Some((part.key().to_owned(), value))
+}
+
+/// A kind of transfers in full.
+fn part(view: &View<'_>, part: &Part) -> (String, Json) {
+    let sizes: Map<String, Json> = part.figures.iter().map(statistics).collect();
+    let value = json!({
+        "timings": timings(view, Some(part.transfer), &part.figures),
+        "sizes": sizes,
+    });
+    (part.key().to_owned(), value)
 }
 
 fn rank(size: &SizeResult, rank: &weir_schema::RankTimes, compat: bool) -> Json {
@@ -158,6 +183,7 @@ fn own(view: &View<'_>) -> Json {
         "plan": planned.collect::<Vec<_>>(),
         "sizes": sizes,
         "barrier_s": seconds(done.and_then(|d| d.barrier_ns)),
+        "transfers": view.parts.iter().map(|p| part(view, p)).collect::<Map<_, _>>(),
         "lost": view.lost(),
         "loopback": done.is_some_and(|d| d.loopback),
         "noisy": view.figures.iter().any(SizeFigures::is_noisy),

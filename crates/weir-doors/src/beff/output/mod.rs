@@ -11,12 +11,14 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod text;
+mod transfers;
 
 use weir_schema::{
     ExchangeResult, ExchangeWorkload, Job, JobResult, Prediction, RunResult, SizeFigures, State,
-    Validation, Workload, effective_bytes_per_s, exchange_figures,
+    Transfer, Validation, Workload, effective_bytes_per_s, exchange_figures, transfer_figures,
 };
 
+use self::transfers::Part;
 use super::{Format, Options};
 
 /// What standard output gets; nothing for results of other work.
@@ -24,6 +26,7 @@ pub fn stdout(result: &RunResult, options: &Options) -> Option<String> {
     let view = View::of(result, options)?;
     Some(match options.format {
         Format::Text => text::page(&view),
+        Format::Table if view.has_transfers() => text::page(&view),
         Format::Table => table::page(&view),
         Format::Csv => table::csv(&view),
         Format::Markdown => table::markdown(&view),
@@ -46,6 +49,8 @@ struct View<'a> {
     ranks: u32,
     figures: Vec<SizeFigures>,
     effective: Option<f64>,
+    /// What was done in place of exchanges.
+    parts: Vec<Part>,
     prediction: Option<Prediction>,
     /// The prediction for other numbers of ranks.
     simulated: Option<Prediction>,
@@ -68,6 +73,12 @@ impl<'a> View<'a> {
         } else {
             figures.iter().map(|f| f.exponent).collect()
         };
+        let part = |transfer: &Transfer| Part {
+            transfer: *transfer,
+            figures: done.map_or_else(Vec::new, |d| {
+                transfer_figures(d, work.replications, *transfer)
+            }),
+        };
         let predict = |n: u32| work.model?.predict(&exponents, n, &figures);
         Some(Self {
             options,
@@ -77,6 +88,7 @@ impl<'a> View<'a> {
             done,
             ranks,
             effective: effective_bytes_per_s(&figures),
+            parts: work.transfers.iter().map(part).collect(),
             prediction: predict(ranks),
             simulated: options.simulate.and_then(predict),
             figures,
@@ -100,8 +112,20 @@ impl<'a> View<'a> {
         Some(word.value.as_deref().unwrap_or_default())
     }
 
+    /// Nothing is exchanged.
+    fn has_transfers(&self) -> bool {
+        !self.work.transfers.is_empty()
+    }
+
+    /// Something came that is looked at.
+    fn is_checked(&self) -> bool {
+        let launches = |t: &Transfer| *t == Transfer::KernelLaunch;
+        let idle = self.has_transfers() && self.work.transfers.iter().all(launches);
+        self.work.validation != Validation::None && !idle
+    }
+
     fn is_valid(&self) -> bool {
-        self.work.validation != Validation::None
+        self.is_checked()
             && !self.is_test()
             && !self.is_failed()
             && self
@@ -118,8 +142,18 @@ impl<'a> View<'a> {
 
     /// The name of what exchanged.
     fn device(&self) -> &str {
+        let mut ranks = self.done.iter().flat_map(|d| &d.ranks);
+        if let Some(name) = ranks.find_map(|r| r.device_name.as_deref()) {
+            return name;
+        }
         let cpu = self.result.host.cpu_model.as_deref();
         cpu.unwrap_or("unknown")
+    }
+
+    /// The platform of that, where it is a device.
+    fn platform(&self) -> Option<&str> {
+        let mut ranks = self.done.iter().flat_map(|d| &d.ranks);
+        ranks.find_map(|r| r.platform_name.as_deref())
     }
 
     /// Version and subversion of MPI; zeros without it.

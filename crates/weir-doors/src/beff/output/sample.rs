@@ -14,12 +14,7 @@ use crate::beff::{Action, Around, Offer, Options, read};
 pub(super) fn result(text: &str, times_ns: &[&[u64]]) -> (RunResult, Options) {
     let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
     let around = Around {
-        offers: ["shm", "file", "udp"]
-            .map(|name| Offer {
-                name,
-                missing: None,
-            })
-            .to_vec(),
+        offer: |_| Some(Offer::default()),
         ..Around::default()
     };
     let Ok(Action::Run(run)) = read(&words, &around) else {
@@ -42,6 +37,7 @@ pub(super) fn result(text: &str, times_ns: &[&[u64]]) -> (RunResult, Options) {
             exponent: size.exponent,
             loop_length: size.loop_length,
             method: Method::Sendrecv,
+            transfer: None,
             ranks: (0..ranks).map(|rank| times(rank, of)).collect(),
         });
     let exchange = ExchangeResult {

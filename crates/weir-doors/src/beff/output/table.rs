@@ -136,6 +136,9 @@ fn about(view: &View<'_>) -> String {
         if let Some(node) = rank.numa_node {
             push!(out, ", NUMA node {node}");
         }
+        if let (Some(device), Some(name)) = (rank.device, &rank.device_name) {
+            push!(out, ", device {device} {name}");
+        }
         out.push('\n');
     }
     out

@@ -1,9 +1,8 @@
 //! The peer's text. Scripts look for the headings of its table and read on to the empty line.
 
-use weir_schema::Validation;
-
 use super::number::scientific;
 use super::table::{extra_heads, extra_values, fit_line, model_line, rate_line};
+use super::transfers::tables;
 use super::{Value, View};
 
 const LINE: &str = "-------------------------------------------------------------";
@@ -27,7 +26,11 @@ pub(super) fn page(view: &View<'_>) -> String {
         // There is no table: what went wrong stands on standard error.
         return out;
     }
-    out += &table(view);
+    out += &if view.has_transfers() {
+        tables(view)
+    } else {
+        table(view)
+    };
     out += &verdict(view);
     out
 }
@@ -40,10 +43,11 @@ fn head(view: &View<'_>) -> String {
     let (version, subversion) = view.mpi();
     let mut out = format!(
         "{LINE}\nGeneral setup:\nC++ high resolution clock is used.\n\
-         The clock precision seems to be {precision}ns\n{LINE}\n\
+         The clock precision seems to be {precision}ns\n{LINE}\n{}\
          Implementation of the effective bandwidth benchmark proposed in the HPCC benchmark \
          suite for FPGA.\nVersion: {VERSION}\n\nMPI Version:  {version}.{subversion}\n\
          Config. Time: {}\nGit Commit:   {}\n\nSummary:\n",
+        selection(view),
         view.built(),
         view.commit()
     );
@@ -62,6 +66,18 @@ fn head(view: &View<'_>) -> String {
     };
     push!(out, "{:40}{device}\n", "Device");
     out
+}
+
+/// The device, where there is one.
+fn selection(view: &View<'_>) -> String {
+    let Some(platform) = view.platform() else {
+        return String::new();
+    };
+    let device = view.device();
+    format!(
+        "Selected Platform: {platform}\n{LINE}\nSelection summary:\nPlatform Name: {platform}\n\
+         Device Name:   {device}\n{LINE}\n"
+    )
 }
 
 fn test(view: &View<'_>) -> String {
@@ -177,7 +193,7 @@ fn verdict(view: &View<'_>) -> String {
     if let Some(lost) = view.lost() {
         push!(out, "lost: {lost}\n");
     }
-    if view.work.validation == Validation::None {
+    if !view.is_checked() {
         out += "Validation: SKIPPED\n";
     } else if view.is_valid() {
         out += "Validation: SUCCESS!\n";

@@ -1,0 +1,298 @@
+//! Devices of OpenCL: a message goes from the sender's device to its host, over the host to the
+//! partner, and there from the host to the device (spec: effective bandwidth, section 4.3).
+//!
+//! Every replication has a buffer to send from and another to receive into on its rank's device.
+//! One exchange is a copy from the device, an exchange between the hosts, and a copy to the
+//! device, each waited for. Hosts exchange over shared memory, or over MPI under a launcher. What
+//! is filled, blanked and checked are the devices' buffers: in between the host's own hold bytes
+//! that are all wrong, so that a copy that never happened is seen.
+
+mod transfers;
+
+use std::rc::Rc;
+
+use weir_schema::catalogue::{SettingInfo, SettingKind};
+use weir_schema::{EngineChoice, MessageSize, Method, Transfer};
+use weir_sys::Availability;
+use weir_world::Launcher;
+use weir_world::mpi::{MpiWorld, MpichAbi, OmpiAbi};
+
+use super::mpi::Calls;
+use super::shm::Shm;
+use super::{DeviceFacts, Facts, PLAIN, Setup, Transport, TransportInfo};
+use crate::circle::Circle;
+use crate::error::{Halt, NetError};
+use crate::exchange::{Course, Outcome, drive};
+use crate::opencl::{self, Card, Chosen, Memory, NoDevice, Wish};
+use crate::watch::Watch;
+
+const NAME: &str = "ocl-pcie";
+
+pub(super) const INFO: TransportInfo = TransportInfo {
+    name: NAME,
+    summary: "buffers on devices of OpenCL, exchanged over the host",
+    settings: SETTINGS,
+    samples: false,
+    transfers: &[
+        Transfer::HostToDevice,
+        Transfer::KernelLaunch,
+        Transfer::DeviceToHost,
+    ],
+    availability,
+    check,
+    drive: drive_over,
+    ..PLAIN
+};
+
+const MANY: i64 = u32::MAX as i64;
+
+const SETTINGS: &[SettingInfo] = &[
+    SettingInfo {
+        name: "platform_name",
+        value: SettingKind::Text,
+        default: "any",
+        help: "exact name of the platform; goes before its index",
+    },
+    SettingInfo {
+        name: "platform",
+        value: SettingKind::Number { min: 0, max: MANY },
+        default: "the first that has a device",
+        help: "index of the platform",
+    },
+    SettingInfo {
+        name: "device_type",
+        value: SettingKind::Word(opencl::DEVICE_TYPES),
+        default: "the first kind that there is, in this order",
+        help: "kind of devices",
+    },
+    SettingInfo {
+        name: "device",
+        value: SettingKind::Number { min: 0, max: MANY },
+        default: "the rank's number modulo the devices",
+        help: "index of the device, for all ranks",
+    },
+    SettingInfo {
+        name: "device_map",
+        value: SettingKind::Word(opencl::DEVICE_MAPS),
+        default: "local",
+        help: "the rank's number on its machine, or of all ranks",
+    },
+    SettingInfo {
+        name: "kernel_file",
+        value: SettingKind::Text,
+        default: "a kernel of weir's own",
+        help: "source or binary of the kernel whose launch is timed",
+    },
+    SettingInfo {
+        name: "batch",
+        value: SettingKind::Bool,
+        default: "false",
+        help: "transfers are all begun, then waited for together",
+    },
+];
+
+fn availability() -> Availability {
+    opencl::availability()
+}
+
+/// What only this machine shows to be wrong: a platform or device that it has not, a file that
+/// cannot be read.
+fn check(engine: &EngineChoice) -> Result<(), NetError> {
+    if let Some(path) = engine.text("kernel_file") {
+        transfers::content(path).map_err(NetError::Plan)?;
+    }
+    let chosen = Chosen::new(&Wish::of(engine), 0);
+    chosen.map(|_| ()).map_err(|why| match why {
+        NoDevice::Wrong(reason) => NetError::Plan(reason),
+        NoDevice::Missing { what, remedy } => NetError::Missing {
+            transport: NAME.to_owned(),
+            what,
+            remedy,
+        },
+        NoDevice::Failed(error) => NetError::Missing {
+            transport: NAME.to_owned(),
+            what: format!("a device that answers ({error})"),
+            remedy: "look at its driver".to_owned(),
+        },
+    })
+}
+
+/// Over what the ranks have in common, or between host and device alone.
+fn drive_over(
+    course: &Course<'_>,
+    info: &TransportInfo,
+    outcome: &mut Outcome,
+) -> Result<(), NetError> {
+    if !course.workload.transfers.is_empty() {
+        return transfers::drive_each(course, info, outcome);
+    }
+    match course.circle.mpi() {
+        Some(MpiWorld::OpenMpi(_)) => drive::<OverHost<Calls<OmpiAbi>>>(course, info, outcome),
+        Some(MpiWorld::Mpich(_)) => drive::<OverHost<Calls<MpichAbi>>>(course, info, outcome),
+        None => drive::<OverHost<Shm>>(course, info, outcome),
+    }
+}
+
+/// A rank's device, and what is known of it.
+struct Own {
+    card: Rc<Card>,
+    facts: DeviceFacts,
+}
+
+impl Own {
+    fn open(setup: &Setup<'_>) -> Result<Self, Halt> {
+        let wish = Wish::of(setup.engine);
+        let number = if wish.counts_all {
+            setup.circle.rank()
+        } else {
+            number_here(setup.circle, setup.watch)?
+        };
+        let chosen = Chosen::new(&wish, number).map_err(|why| match why {
+            NoDevice::Wrong(reason) => Halt::Garbled(reason),
+            NoDevice::Missing { what, remedy } => {
+                Halt::Garbled(format!("this machine lacks {what}; {remedy}"))
+            }
+            NoDevice::Failed(error) => error.into(),
+        })?;
+        let card = Rc::new(chosen.open()?);
+        Ok(Self {
+            card,
+            facts: DeviceFacts {
+                index: chosen.index,
+                name: chosen.name,
+                platform: chosen.platform,
+                others: chosen.others,
+            },
+        })
+    }
+}
+
+/// A rank's number among those of its machine. Without a launcher all are on one; a launcher
+/// mostly says it; else the names of the machines do.
+fn number_here(circle: &Circle<'_>, watch: &Watch) -> Result<u32, Halt> {
+    if circle.mpi().is_none() {
+        return Ok(circle.rank());
+    }
+    let told = Launcher::of_this_process().and_then(|launcher| launcher.local_rank);
+    // All of them, or none: a launcher tells every process.
+    if let Some(number) = told {
+        return Ok(number);
+    }
+    let name = rustix::system::uname();
+    let name = name.nodename().to_bytes();
+    for higher in circle.rank() + 1..circle.size() {
+        circle.send(higher, name, watch)?;
+    }
+    let mut number = 0;
+    for lower in 0..circle.rank() {
+        number += u32::from(circle.receive(lower, watch)? == name);
+    }
+    Ok(number)
+}
+
+/// All bytes wrong.
+fn spoil(bytes: &mut [u8]) {
+    for byte in bytes {
+        *byte = !*byte;
+    }
+}
+
+/// A replication's memory on the device.
+struct Channel {
+    sends: Memory,
+    receives: Memory,
+}
+
+/// One rank's end: its device, and the hosts' exchange between two copies.
+struct OverHost<T> {
+    // Before the card, whose queue they are used with.
+    channels: Vec<Channel>,
+    own: Own,
+    host: T,
+}
+
+impl<T: Transport> Transport for OverHost<T> {
+    fn open(setup: &Setup<'_>) -> Result<Self, Halt> {
+        // The hosts meet first: whoever has no device then leaves, and the others learn of it.
+        let host = T::open(setup)?;
+        Ok(Self {
+            channels: Vec::new(),
+            own: Own::open(setup)?,
+            host,
+        })
+    }
+
+    fn prepare(
+        &mut self,
+        size: MessageSize,
+        method: Method,
+        setup: &Setup<'_>,
+    ) -> Result<(), Halt> {
+        self.host.prepare(size, method, setup)?;
+        self.channels.clear();
+        for replication in 0..setup.partners.len() {
+            let len = self.host.outgoing(replication).len();
+            self.channels.push(Channel {
+                sends: self.own.card.memory(len)?,
+                receives: self.own.card.memory(len)?,
+            });
+        }
+        Ok(())
+    }
+
+    fn outgoing(&mut self, replication: usize) -> &mut [u8] {
+        self.host.outgoing(replication)
+    }
+
+    fn incoming(&mut self, replication: usize) -> &mut [u8] {
+        self.host.incoming(replication)
+    }
+
+    fn filled(&mut self) -> Result<(), Halt> {
+        for (replication, channel) in self.channels.iter().enumerate() {
+            let outgoing = self.host.outgoing(replication);
+            self.own.card.write(outgoing, &channel.sends)?;
+            spoil(outgoing);
+            let incoming = self.host.incoming(replication);
+            self.own.card.write(incoming, &channel.receives)?;
+        }
+        Ok(())
+    }
+
+    fn rewind(&mut self, setup: &Setup<'_>) -> Result<(), Halt> {
+        self.host.rewind(setup)
+    }
+
+    fn barrier(&mut self, setup: &Setup<'_>) -> Result<(), Halt> {
+        self.host.barrier(setup)
+    }
+
+    #[inline]
+    fn exchange(&mut self, replication: usize, watch: &Watch) -> Result<(), Halt> {
+        let (card, channel) = (&self.own.card, &self.channels[replication]);
+        card.read(&channel.sends, self.host.outgoing(replication))?;
+        self.host.exchange(replication, watch)?;
+        card.write(self.host.incoming(replication), &channel.receives)?;
+        Ok(())
+    }
+
+    fn arrived(&mut self) -> Result<(), Halt> {
+        for (replication, channel) in self.channels.iter().enumerate() {
+            let incoming = self.host.incoming(replication);
+            spoil(incoming);
+            self.own.card.read(&channel.receives, incoming)?;
+        }
+        Ok(())
+    }
+
+    fn facts(&self) -> Facts {
+        Facts {
+            device: Some(self.own.facts.clone()),
+            ..self.host.facts()
+        }
+    }
+
+    fn finish(self) -> Result<(), Halt> {
+        self.host.finish()
+    }
+}

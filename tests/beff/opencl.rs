@@ -1,0 +1,226 @@
+//! Devices of OpenCL, on this machine those that PoCL makes of its processors: exchanges,
+//! transfers, choices, and what is told where there is none.
+
+use std::process::Command;
+
+use serde_json::Value as Json;
+
+use crate::stage::{Said, Stage, has, said, skip};
+use crate::{beff, table};
+
+/// Whether there is a device; else says what is skipped.
+fn usable(stage: &Stage, test: &str) -> bool {
+    let page = run(stage, "--list-comm").code(0).out;
+    let line = page.lines().find(|l| l.starts_with("ocl-pcie "));
+    let line = line.unwrap_or_else(|| panic!("{page}"));
+    if line.ends_with(" available") {
+        return true;
+    }
+    skip(test, line);
+    false
+}
+
+/// weir beff with these words. What PoCL compiles lies on the stage.
+fn prepared(stage: &Stage, words: &str) -> Command {
+    let mut all = vec!["beff"];
+    all.extend(words.split_whitespace());
+    let mut command = stage.weir(&all);
+    command.env("POCL_CACHE_DIR", stage.path("pocl"));
+    command
+}
+
+fn run(stage: &Stage, words: &str) -> Said {
+    said(prepared(stage, words))
+}
+
+fn json(said: &Said) -> Json {
+    serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {said}"))
+}
+
+#[test]
+fn messages_go_from_device_to_device() {
+    let stage = Stage::new();
+    if !usable(&stage, "exchanges between devices") {
+        return;
+    }
+    for ranks in [1, 2, 3] {
+        for validation in ["const", "full"] {
+            let words = format!(
+                "--comm-type PCIE --ranks {ranks} -n 2 -u 4 -l 2 --sizes 0,3,12 --validate {validation}"
+            );
+            let said = run(&stage, &words)
+                .code(0)
+                .out("Communication Type                      PCIE\n")
+                .out("Selected Platform: ")
+                .out("Selection summary:\nPlatform Name: ")
+                .out("Validation: SUCCESS!\n");
+            assert_eq!(table(&said.out).len(), 3, "{said}");
+        }
+    }
+}
+
+#[test]
+fn processes_and_launchers_have_devices_too() {
+    let stage = Stage::new();
+    if !usable(&stage, "devices of processes") {
+        return;
+    }
+    let words = "--comm-type ocl-pcie -n 2 -u 4 -l 2 --sizes 0,12 --format json";
+    let procs = run(&stage, &format!("{words} --ranks 2 --spawn procs")).code(0);
+    assert_eq!(json(&procs)["validated"], true);
+    let (launcher, rights) = ("mpirun.openmpi", "--oversubscribe");
+    if !has(launcher) {
+        return skip("devices under a launcher", "no mpirun.openmpi");
+    }
+    let mut command = stage.command(launcher);
+    command.args([rights, "-n", "2", crate::stage::WEIR, "beff"]);
+    command.args(words.split_whitespace());
+    command.env("POCL_CACHE_DIR", stage.path("pocl"));
+    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
+    command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    let json = json(&said(command).code(0));
+    assert_eq!(json["validated"], true);
+    assert_eq!(json["weir"]["transport"], "ocl-pcie");
+    assert_eq!(json["weir"]["mpi"]["family"], "Open MPI");
+}
+
+#[test]
+fn the_result_names_the_device() {
+    let stage = Stage::new();
+    if !usable(&stage, "a device's name") {
+        return;
+    }
+    let words = "--comm-type ocl-pcie -n 1 -u 2 -l 2 --sizes 3 --format json";
+    let json = json(&run(&stage, words).code(0));
+    let name = json["device"].as_str().unwrap();
+    assert!(!name.is_empty());
+    let rank = &json["weir"]["ranks"][0];
+    assert_eq!(rank["device"], 0);
+    assert_eq!(rank["device_name"], name);
+    let platform = rank["platform_name"].as_str().unwrap();
+    assert!(!platform.is_empty());
+    // The exact name is taken, another is refused.
+    let mut named = prepared(&stage, words);
+    named.args(["--platform_str", platform]);
+    said(named).code(0);
+    for (words, told) in [
+        ("--platform_str X", "Invalid platform string specified: X"),
+        ("--device 4000", "Invalid device index specified: 4000/"),
+        ("--platform 4000", "Invalid platform index specified: 4000/"),
+        (
+            "-f no/such/file.cl",
+            "Not possible to open from given file: no/such/file.cl",
+        ),
+        ("--validate sample", "validation `sample`"),
+    ] {
+        run(&stage, &format!("--comm-type ocl-pcie {words}"))
+            .code(2)
+            .silent()
+            .err(told);
+    }
+}
+
+#[test]
+fn a_flipped_byte_of_the_device_is_found() {
+    let stage = Stage::new();
+    if !usable(&stage, "a flipped byte on a device") {
+        return;
+    }
+    for words in ["", "--pcie-read", "--pcie-write --pcie-batch"] {
+        let words = format!(
+            "--comm-type ocl-pcie --ranks 2 -n 1 -u 2 -l 2 --sizes 8 {words} \
+             --inject flip:rank=1,size=8,byte=3"
+        );
+        run(&stage, &words)
+            .code(1)
+            .err("Validation data invalid for message size 256 in 1 cases! (rank 1)");
+    }
+}
+
+#[test]
+fn transfers_are_measured_each_by_itself() {
+    let stage = Stage::new();
+    if !usable(&stage, "transfers") {
+        return;
+    }
+    for batch in ["", " --pcie-batch"] {
+        let words = format!(
+            "--comm-type ocl-pcie -n 2 -u 4 -l 2 --sizes 0,10 --pcie-reverse --kernel-latency{batch}"
+        );
+        let said = run(&stage, &words)
+            .code(0)
+            .out("host to device (--pcie-read: the device reads)\n")
+            .out("kernel launch (--kernel-latency)\n")
+            .out("device to host (--pcie-write: the device writes)\n")
+            .out("Validation: SUCCESS!\n");
+        assert!(!said.out.contains("b_eff"), "{said}");
+        let json = json(&run(&stage, &format!("{words} --format json")).code(0));
+        let value = |key: &str| json["results"][key]["value"].as_f64().unwrap();
+        for key in ["host_to_device", "device_to_host", "kernel_launch"] {
+            assert!(value(key) > 0.0, "{key}: {}", json["results"]);
+        }
+        assert_eq!(json["results"]["kernel_launch"]["unit"], "s");
+        let sizes = |key: &str| {
+            let sizes = json["weir"]["transfers"][key]["timings"].as_object();
+            sizes.unwrap().len()
+        };
+        assert_eq!((sizes("host_to_device"), sizes("kernel_launch")), (2, 1));
+        assert_eq!(json["timings"], serde_json::json!({}));
+    }
+}
+
+#[test]
+fn a_kernel_of_a_file_is_launched() {
+    let stage = Stage::new();
+    if !usable(&stage, "a kernel of a file") {
+        return;
+    }
+    let words = "--comm-type ocl-pcie --kernel-latency -n 1 -u 2 -l 2 -f k.cl";
+    let twice = "__kernel void two(__global int *x) { *x = 2; }\n__kernel void none(void) {}\n";
+    stage.file("k.cl", twice);
+    run(&stage, words)
+        .code(0)
+        .out("kernel launch")
+        .out("Validation: SKIPPED\n");
+    stage.file("k.cl", "__kernel void two(__global int *x) { *x = 2; }\n");
+    run(&stage, words)
+        .code(1)
+        .err("a kernel without arguments is needed, and all of its kernels have some: two");
+    stage.file("k.cl", "no kernel\n");
+    run(&stage, words)
+        .code(1)
+        .err("OpenCL cannot build the kernel: ");
+}
+
+#[test]
+fn without_a_driver_or_a_library_both_are_named_with_their_packages() {
+    let stage = Stage::new();
+    std::fs::create_dir(stage.path("vendors")).unwrap();
+    let words = ["beff", "--comm-type", "ocl-pcie", "-m", "2"];
+    let mut driverless = stage.weir(&words);
+    driverless.env("OCL_ICD_VENDORS", stage.path("vendors"));
+    let mut without = stage.weir(&words);
+    without.env("WEIR_OPENCL_LIB", stage.path("libOpenCL.so.1"));
+    for command in [driverless, without] {
+        said(command)
+            .code(3)
+            .silent()
+            .err("comm-type ocl-pcie is not available: this machine lacks ")
+            .err("libOpenCL.so.1")
+            .err("ocl-icd-libopencl1")
+            .err("pocl-opencl-icd");
+    }
+    let mut list = stage.weir(&["beff", "--list-comm"]);
+    list.env("WEIR_OPENCL_LIB", stage.path("libOpenCL.so.1"));
+    let page = said(list).code(0).out;
+    let line = page.lines().find(|l| l.starts_with("ocl-pcie "));
+    assert!(
+        line.is_some_and(|l| l.contains("this machine lacks OpenCL")),
+        "{page}"
+    );
+    // What needs no device needs no library.
+    let mut other = stage.weir(&["beff", "-m", "2", "-u", "2", "-l", "2"]);
+    other.env("WEIR_OPENCL_LIB", stage.path("libOpenCL.so.1"));
+    said(other).code(0);
+    beff(&stage, "--comm-type ocl-pcie --test").code(0);
+}
