@@ -53,5 +53,6 @@ fn rule(how: u8) -> Replay {
         } else {
             Vec::new()
         },
+        in_pieces: false,
     }
 }

@@ -135,6 +135,23 @@ fn a_pair_in_one_file_measures_in_bits() {
 }
 
 #[test]
+fn a_peer_that_closes_early_fails_a_receiver_unless_its_time_ends_it() {
+    let stage = Stage::new();
+    let pair = "[global]\nioengine=net\nprotocol=unix\nhostname=there\nbs=4k\n\
+                [in]\nlisten\nrw=read\nsize=128k\n[out]\nrw=write\nsize=66k\nbs=6k\n";
+    stage.file("pair.fio", pair);
+    stage
+        .say(&["fio", "pair.fio"])
+        .code(1)
+        .err("there: the peer closed the connection after 67584 bytes")
+        .out("in: (groupid=0, jobs=1): err=104")
+        .out("out: (groupid=0, jobs=1): err= 0");
+    stage
+        .say(&["fio", "--set=in:runtime=60", "pair.fio"])
+        .code(0);
+}
+
+#[test]
 fn a_receiver_that_nobody_calls_ends_with_a_signal() {
     use crate::stage::{Running, until};
     let stage = Stage::new();

@@ -37,10 +37,11 @@ fn a_switch_takes_no_value() {
 }
 
 #[test]
-fn debug_messages_are_none_and_that_is_said() {
+fn debug_messages_are_refused_with_what_comes_nearest() {
     said(&["--debug=process,file"])
-        .code(0)
-        .err("--debug has no effect");
+        .code(1)
+        .err("option '--debug' is not supported")
+        .err("--show-plan");
 }
 
 #[test]

@@ -204,6 +204,43 @@ fn a_pattern_that_cannot_be_read_is_refused_with_its_line_and_nothing_is_touched
 }
 
 #[test]
+fn a_pattern_is_carried_out_alike_whole_and_in_pieces() {
+    let stage = Stage::new();
+    let many = ["--bs=512", "--size=2m", "--rw=randrw", "--filename=f0:f1"];
+    fio(&stage, &[&many[..], &["--write_iolog=one.log"]].concat()).code(0);
+    let first = operations(&stage, "one.log");
+    // More than is read at once.
+    assert!(stage.read("one.log").len() > 1 << 16);
+    for (chunked, depth) in [("0", "1"), ("1", "1"), ("1", "8")] {
+        let words = [
+            "--read_iolog=one.log",
+            "--write_iolog=two.log",
+            "--ioengine=libaio",
+            "--replay_no_stall=1",
+            &format!("--read_iolog_chunked={chunked}"),
+            &format!("--iodepth={depth}"),
+        ];
+        fio(&stage, &words).code(0);
+        assert_eq!(operations(&stage, "two.log"), first, "{chunked} {depth}");
+    }
+    stage.file("p", PAUSE);
+    stage.file("f", [1; 8192]);
+    done(&stage, &["--read_iolog=p", "--read_iolog_chunked=1"]);
+    let trace = stage.read("t.csv");
+    let issued = |line: usize| -> u64 {
+        let line = trace.lines().nth(line).unwrap();
+        line.split(',').nth(5).unwrap().parse().unwrap()
+    };
+    assert!(issued(2) >= 200_000_000, "{trace}");
+    fio(
+        &stage,
+        &["--read_iolog=/dev/null", "--read_iolog_chunked=1"],
+    )
+    .code(1)
+    .err("only a file can be read in pieces");
+}
+
+#[test]
 fn a_pattern_that_reads_behind_the_end_of_a_file_fails_and_leaves_the_file_as_long_as_it_is() {
     let stage = Stage::new();
     let read = "fio version 2 iolog\nf add\nf open\nf read 0 4096\nf read 32768 4096\nf close\n";
@@ -215,8 +252,10 @@ fn a_pattern_that_reads_behind_the_end_of_a_file_fails_and_leaves_the_file_as_lo
     for (pattern, length) in [("p", 16384), ("mixed", 16384), ("p", 0)] {
         stage.file("f", vec![1; length]);
         let pattern = format!("--read_iolog={pattern}");
-        let words = [&pattern[..], "--read_iolog_chunked=1"];
-        fio(&stage, &words).code(1).err("no more data");
+        for chunked in ["--read_iolog_chunked=0", "--read_iolog_chunked=1"] {
+            let words = [&pattern[..], chunked];
+            fio(&stage, &words).code(1).err("no more data");
+        }
         let left = std::fs::metadata(stage.path("f")).unwrap().len();
         assert_eq!(left, length as u64, "{pattern}");
     }

@@ -25,7 +25,7 @@ use crate::memory;
 use crate::ready::Ready;
 use crate::recorded::{Performance, performance};
 use crate::target::{
-    Kind, Layout, Site, Sites, look, may_create, names, needs_write_access, survey, writes,
+    Kind, Layout, Made, Site, Sites, look, may_create, names, needs_write_access, survey, writes,
 };
 use crate::verify;
 
@@ -33,6 +33,7 @@ use crate::verify;
 #[derive(Clone, Debug, Default)]
 pub struct Block {
     cards: Cards,
+    made: Made,
 }
 
 impl Family for Block {
@@ -61,7 +62,7 @@ impl Family for Block {
             failures.extend(verify::check(context, workload));
         }
         if entry.info.no_target() {
-            failures.extend(survey(context, workload, false).err());
+            failures.extend(survey(context, workload, false, &self.made).err());
             return failures;
         }
         failures.extend(check_targets(context, workload));
@@ -88,6 +89,7 @@ impl Family for Block {
             workload,
             entry,
             &self.cards,
+            &self.made,
             recorded,
         )?))
     }
@@ -225,7 +227,7 @@ fn check_targets(context: &JobContext<'_>, workload: &BlockWorkload) -> Vec<Fail
     }
     let is_empty = seen.is_empty() || matches!(workload.targets.files, FileNames::None);
     if failures.is_empty()
-        && let Err(failure) = survey(context, workload, true)
+        && let Err(failure) = survey(context, workload, true, &Made::default())
         && (is_empty
             || failure.target.as_deref().is_some_and(|shown| {
                 is_device(context, shown)

@@ -36,6 +36,16 @@ pub(crate) fn smallest_block(workload: &BlockWorkload) -> u64 {
     smallest.min().unwrap_or(0)
 }
 
+/// The room that a block of each kind that occurs needs.
+pub(crate) fn room_for_each(workload: &BlockWorkload) -> u64 {
+    if workload.sizes.by_pattern {
+        return smallest_block(workload);
+    }
+    let occurring = Kind::DATA.into_iter().filter(|k| workload.mix.has(*k));
+    let smallest = occurring.map(|kind| workload.sizes.size.of(kind).min().0);
+    smallest.max().unwrap_or(0)
+}
+
 /// The alignment of every slot.
 pub(crate) fn alignment(memory: &Memory) -> u64 {
     let page = rustix::param::page_size() as u64;

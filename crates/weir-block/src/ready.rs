@@ -25,9 +25,10 @@ use crate::family::is_removable;
 use crate::make::{make, make_names, open};
 use crate::memory::{self, buffers};
 use crate::place::settle;
+use crate::recorded::{tape, untroubled};
 use crate::target::{
-    Kind, Layout, Part, Sites, devices, disks, facts_of, no_sites, open_all, spoilers, survey,
-    writes,
+    Kind, Layout, Made, Part, Sites, devices, disks, facts_of, no_sites, open_all, spoilers,
+    survey, writes,
 };
 use crate::verified::Verified;
 
@@ -60,6 +61,7 @@ impl Ready {
         workload: &BlockWorkload,
         entry: &'static Entry,
         cards: &Cards,
+        made: &Made,
         recorded: Option<Arc<Pattern>>,
     ) -> Result<Self, Failure> {
         let acts_on = entry.info.acts_on;
@@ -67,7 +69,7 @@ impl Ready {
         let job = context.job;
         let mut found = match acts_on {
             ActsOn::Nothing => no_sites(job.clones, memory::smallest_block(workload)),
-            _ => survey(context, workload, has_sites)?,
+            _ => survey(context, workload, has_sites, made)?,
         };
         found
             .remarks
@@ -90,6 +92,7 @@ impl Ready {
                 facts = facts_of(&found.list);
                 notes = spoilers(&found.list, &facts, workload, Bytes(touched));
             }
+            made.note(&found.list);
         }
         if has_sites && facts.is_empty() {
             facts = facts_of(&found.list);
@@ -300,7 +303,7 @@ impl Ready {
             limits: self.limits(&extents, self.job.bounds.loops.max(1) / self.renewals()),
             buffers,
             verification: verified.map(|v| v.1),
-            recorded: self.recorded.clone(),
+            recorded: tape(self.recorded.as_ref())?,
         })
         .map_err(|error| failure("plan", Some(libc::EINVAL), error.to_string()))
     }
@@ -334,7 +337,8 @@ impl Ready {
     /// A worker's loop over its targets; the whole of its work where files are not made anew.
     fn pass(&self, seat: &mut Seat<'_>) -> Result<LoopStop, Failure> {
         let source = self.source(seat)?;
-        seat.keeps_times_of = self.recorded.clone().filter(|pattern| pattern.is_timed());
+        let timed = self.recorded.as_ref().filter(|pattern| pattern.is_timed());
+        seat.keeps_times_of = tape(timed)?;
         let depth = self.depth();
         let held = self.targets.get(seat.clone as usize);
         let taken = held.and_then(|h| h.lock().unwrap_or_else(PoisonError::into_inner).take());
@@ -375,6 +379,7 @@ impl Ready {
         if !matches!(stop, LoopStop::Failed(_)) {
             self.flush(clone, &flushed)?;
         }
+        untroubled(self.recorded.as_deref())?;
         match self.verified() {
             Some(verified) => verified.end(stop, worker, &findings, &self.notes),
             None => Ok(stop),
@@ -426,8 +431,7 @@ impl Prepared for Ready {
     }
 
     fn target_name(&self, clone: u32, target: u32) -> Option<String> {
-        let part = self.found.parts.get(clone as usize)?.get(target as usize)?;
-        Some(self.found.list.get(part.site)?.named.shown.clone())
+        self.names(clone).into_iter().nth(target as usize)
     }
 
     fn finish(&self) -> Result<(), Failure> {

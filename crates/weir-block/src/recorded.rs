@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use weir_run::recorded::{Pattern, read};
+use weir_run::recorded::{Pattern, Tape, Unreadable, read, survey};
 use weir_run::{JobContext, failure};
 use weir_schema::{
     BlockSize, BlockSizes, BlockWorkload, Failure, FileNames, Job, Kind, Mix, PerKind, Region,
@@ -56,9 +56,41 @@ fn load(context: &JobContext<'_>, replay: &Replay) -> Result<Pattern, Failure> {
         let message = format!("the pattern {}: {what}", replay.path);
         failure("pattern", errno, message)
     };
-    let bytes = std::fs::read(context.directory.join(&replay.path))
-        .map_err(|error| fail(error.raw_os_error(), error.to_string()))?;
-    read(&bytes, replay).map_err(|error| fail(Some(libc::EINVAL), error.to_string()))
+    let path = context.directory.join(&replay.path);
+    let unread = |error: std::io::Error| fail(error.raw_os_error(), error.to_string());
+    let pattern = if replay.in_pieces {
+        if !std::fs::metadata(&path).map_err(unread)?.is_file() {
+            let what = "only a file can be read in pieces: it is gone through twice";
+            return Err(fail(Some(libc::EINVAL), what.to_owned()));
+        }
+        survey(&path, replay)
+    } else {
+        read(&std::fs::read(path).map_err(unread)?, replay)
+    };
+    pattern.map_err(|error| fail(Some(libc::EINVAL), error.to_string()))
+}
+
+/// A worker's place in a pattern: its beginning.
+///
+/// # Errors
+/// The pattern cannot be read any more.
+pub(crate) fn tape(pattern: Option<&Arc<Pattern>>) -> Result<Option<Tape>, Failure> {
+    let tape = pattern.map(Tape::new).transpose();
+    tape.map_err(|error| spoiled(&error))
+}
+
+/// Whether a pattern was what it had been until it was carried out.
+///
+/// # Errors
+/// What was wrong with it.
+pub(crate) fn untroubled(pattern: Option<&Pattern>) -> Result<(), Failure> {
+    let trouble = pattern.and_then(Pattern::trouble);
+    trouble.map_or(Ok(()), |trouble| Err(spoiled(trouble)))
+}
+
+fn spoiled(trouble: &Unreadable) -> Failure {
+    let message = format!("the recorded pattern: {trouble}");
+    failure("pattern", Some(libc::EINVAL), message)
 }
 
 /// The workload as the pattern describes it.
@@ -67,7 +99,7 @@ fn described(workload: &BlockWorkload, pattern: &Pattern) -> BlockWorkload {
     let files = sized.map(|(path, end)| SizedFile {
         path: path.clone(),
         // A file of which nothing is used has a region all the same.
-        bytes: Bytes(end.max(1)),
+        bytes: Bytes((*end).max(1)),
     });
     let mut targets = workload.targets.clone();
     targets.files = FileNames::Sized {
@@ -76,7 +108,7 @@ fn described(workload: &BlockWorkload, pattern: &Pattern) -> BlockWorkload {
     targets.append = false;
     let size = BlockSize::Range {
         min_bytes: Bytes(1),
-        max_bytes: Bytes(longest(pattern)),
+        max_bytes: Bytes(u64::from(pattern.longest()).max(1)),
         unaligned: true,
     };
     BlockWorkload {
@@ -91,15 +123,10 @@ fn described(workload: &BlockWorkload, pattern: &Pattern) -> BlockWorkload {
     }
 }
 
-fn longest(pattern: &Pattern) -> u64 {
-    let lengths = pattern.operations.iter().map(|op| u64::from(op.length));
-    lengths.max().unwrap_or(1).max(1)
-}
-
 /// Which kinds occur; the shares mean nothing.
 fn mix(pattern: &Pattern) -> Mix {
-    let has = |kind: Kind| pattern.operations.iter().any(|op| op.verb.kind() == kind);
-    let kinds: Vec<Kind> = Kind::DATA.into_iter().filter(|kind| has(*kind)).collect();
+    let occurs = |kind: &Kind| pattern.has(*kind);
+    let kinds: Vec<Kind> = Kind::DATA.into_iter().filter(occurs).collect();
     let share = |kind: Kind| match (kinds.iter().position(|k| *k == kind), kinds.len()) {
         (None, _) => 0,
         (Some(_), 1) => 100,

@@ -14,7 +14,7 @@ use weir_schema::{
 };
 
 use crate::engine;
-use crate::target::survey;
+use crate::target::{Made, survey};
 use crate::verified::{load, store};
 
 /// Shorter intervals have no room for every header.
@@ -188,7 +188,7 @@ fn claims<'a>(context: &'a JobContext<'a>) -> Vec<Claim<'a>> {
         return Vec::new();
     }
     // What cannot be placed yet fails when its turn comes, before it writes.
-    let Ok(sites) = survey(context, workload, true) else {
+    let Ok(sites) = survey(context, workload, true, &Made::default()) else {
         return Vec::new();
     };
     let mut claims = Vec::new();

@@ -10,7 +10,7 @@ use weir_units::Bytes;
 use crate::busy;
 use crate::diagnostic::Fault;
 use crate::draft::{Direction, Draft, ExitWhat, Rates};
-use crate::finish::smallest_block;
+use crate::finish::room_for_each;
 use crate::verified::verify_conflicts;
 
 /// A conflict and the options that it is about.
@@ -187,7 +187,7 @@ fn size_conflicts(
             &["ioengine"],
         ));
     }
-    let smallest = smallest_block(draft, sizes);
+    let smallest = room_for_each(draft, sizes);
     if let Some(Size::Bytes(Bytes(size))) = draft.region.size
         && size < smallest
     {

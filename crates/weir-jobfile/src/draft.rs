@@ -187,6 +187,7 @@ pub(crate) struct ReplayDraft {
     pub align: u64,
     pub rate_percent: u32,
     pub leave_out: Vec<Kind>,
+    pub in_pieces: bool,
 }
 
 impl Default for ReplayDraft {
@@ -199,6 +200,7 @@ impl Default for ReplayDraft {
             align: 0,
             rate_percent: 100,
             leave_out: Vec::new(),
+            in_pieces: false,
         }
     }
 }

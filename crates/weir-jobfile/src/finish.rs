@@ -125,16 +125,17 @@ fn errors(given: &ErrorPolicy) -> ErrorPolicy {
     }
 }
 
-/// The smallest block of the kinds that occur.
-pub(crate) fn smallest_block(draft: &Draft, sizes: &BlockSizes) -> u64 {
+/// The room that a block of each kind that occurs needs.
+pub(crate) fn room_for_each(draft: &Draft, sizes: &BlockSizes) -> u64 {
     let mix = mix(draft);
-    let kinds = Kind::DATA
-        .into_iter()
-        .filter(|k| sizes.by_pattern || mix.has(*k));
-    kinds
-        .map(|k| sizes.size.of(k).min().0)
-        .min()
-        .unwrap_or(DEFAULT_BLOCK)
+    let smallest = |k: Kind| sizes.size.of(k).min().0;
+    let needed = if sizes.by_pattern {
+        Kind::DATA.into_iter().map(smallest).min()
+    } else {
+        let occurring = Kind::DATA.into_iter().filter(|k| mix.has(*k));
+        occurring.map(smallest).max()
+    };
+    needed.unwrap_or(DEFAULT_BLOCK)
 }
 
 fn block_sizes(draft: &Draft) -> BlockSizes {
@@ -255,6 +256,7 @@ fn replay(given: &ReplayDraft) -> Option<Replay> {
         align_bytes: Bytes(given.align),
         rate_percent: given.rate_percent,
         leave_out: given.leave_out.clone(),
+        in_pieces: given.in_pieces,
     })
 }
 

@@ -269,9 +269,9 @@ impl WorkerLive {
         }
     }
 
-    /// Traces every operation.
-    pub(crate) fn traced(mut self) -> Self {
-        self.trace = Some(Arc::new(TraceQueue::new()));
+    /// Traces every operation, with room for so many.
+    pub(crate) fn traced(mut self, room: u32) -> Self {
+        self.trace = Some(Arc::new(TraceQueue::new(room)));
         self
     }
 

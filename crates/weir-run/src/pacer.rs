@@ -5,13 +5,11 @@
 //! device. Not here: choosing offsets, limiting depth.
 //! Cost: one branch for an unpaced job; for a paced one an addition and a compare.
 
-use std::sync::Arc;
-
 use weir_sys::clock::{Scale, Tick};
 
 use crate::flow::FlowShare;
 use crate::generate::arrivals::Arrivals;
-use crate::recorded::Pattern;
+use crate::recorded::Tape;
 
 /// Pauses of a job, in ticks.
 #[derive(Clone, Copy, Debug)]
@@ -40,27 +38,7 @@ pub struct PacerPlan {
     /// The worker's part in a flow.
     pub flow: Option<FlowShare>,
     /// Starts of a recorded pattern, one for each operation.
-    pub recorded: Option<RecordedStarts>,
-}
-
-/// The starts of a recorded pattern.
-#[derive(Clone, Debug)]
-pub struct RecordedStarts {
-    pattern: Arc<Pattern>,
-    next: usize,
-}
-
-impl RecordedStarts {
-    /// From the first one on.
-    pub fn new(pattern: Arc<Pattern>) -> Self {
-        Self { pattern, next: 0 }
-    }
-
-    fn next_ns(&mut self) -> u64 {
-        let op = self.pattern.operations.get(self.next);
-        self.next += 1;
-        op.map_or(0, |op| op.at_ns)
-    }
+    pub recorded: Option<Tape>,
 }
 
 impl PacerPlan {
@@ -111,7 +89,7 @@ impl Pacer {
     /// of the schedule.
     pub fn intended(&mut self, kind: usize, length: u32) -> Tick {
         if let Some(recorded) = &mut self.plan.recorded {
-            let nanos = weir_units::Nanos(recorded.next_ns());
+            let nanos = weir_units::Nanos(recorded.next().map_or(0, |op| op.at_ns));
             return self
                 .release
                 .after(self.scale.to_ticks(nanos))

@@ -13,8 +13,7 @@ use crate::execute::Event;
 use crate::flow::{Flow, FlowShare};
 use crate::gate::Gate;
 use crate::live::WorkerLive;
-use crate::pacer::RecordedStarts;
-use crate::recorded::Pattern;
+use crate::recorded::Tape;
 use crate::shape;
 use crate::source::Source;
 use crate::worker::{LoopPlan, LoopStop, Worker, drive};
@@ -40,7 +39,7 @@ pub struct Seat<'a> {
     pub live: &'a WorkerLive,
     pub(crate) flow: Option<Arc<Flow>>,
     /// The pattern whose times the worker keeps.
-    pub keeps_times_of: Option<Arc<Pattern>>,
+    pub keeps_times_of: Option<Tape>,
     pub(crate) gate: &'a Gate,
     pub(crate) events: Sender<Event>,
     pub(crate) cpu: Option<CpuUse>,
@@ -105,7 +104,7 @@ impl Seat<'_> {
             .flow
             .zip(self.flow.clone())
             .map(|(f, flow)| FlowShare::join(flow, f.weight, scale.to_ticks(f.pause_ns)));
-        pacing.recorded = self.keeps_times_of.take().map(RecordedStarts::new);
+        pacing.recorded = self.keeps_times_of.take();
         let worker = Worker {
             clock: &self.clock,
             scale: Arc::clone(&self.scale),

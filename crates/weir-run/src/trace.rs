@@ -13,7 +13,7 @@ use weir_sys::clock::{Scale, Tick};
 
 use crate::live::Counter;
 
-/// Operations that a queue holds: a quarter of a second at a million per second.
+/// Operations that a queue holds at least: a quarter of a second at a million per second.
 const ROOM: usize = 1 << 18;
 /// The first line of a trace.
 const HEADER: &str = "worker,kind,target,offset_bytes,length_bytes,issued_ns,lat_ns,error\n";
@@ -40,9 +40,11 @@ pub(crate) struct TraceQueue {
 }
 
 impl TraceQueue {
-    pub(crate) fn new() -> Self {
+    /// A queue with room for at least so many.
+    pub(crate) fn new(wanted: u32) -> Self {
+        let room = usize::try_from(wanted).unwrap_or(ROOM).max(ROOM);
         Self {
-            queue: ArrayQueue::new(ROOM),
+            queue: ArrayQueue::new(room),
             dropped: Counter::default(),
         }
     }

@@ -381,6 +381,23 @@ fn a_hung_worker_is_left_behind_with_its_place_and_its_numbers() {
 }
 
 #[test]
+fn a_slow_worker_whose_operations_still_come_back_is_not_left_behind() {
+    let stage = Stage {
+        grace: Duration::from_millis(10),
+        ..Stage::default()
+    };
+    // The second one is in flight when the time is up, and comes back after the grace.
+    let act = script(|_, _| {
+        std::thread::sleep(Duration::from_millis(300));
+        OK
+    });
+    let slow = scene("slow", 1 << 40, act).with(|j| j.bounds.runtime_ns = Some(Nanos(400_000_000)));
+    let result = stage.play(vec![vec![slow]]);
+    let job = named(&result, "slow");
+    assert_eq!((job.state, counts(job)), (State::Done, vec![2]));
+}
+
+#[test]
 fn an_operation_that_never_came_back_is_counted_as_lost() {
     let stage = Stage {
         grace: Duration::from_millis(20),

@@ -53,6 +53,10 @@ pub struct Recording {
     /// File that gets the operations, so that they can be carried out again.
     #[serde(default)]
     pub pattern: Option<String>,
+    /// Completed operations of a worker that may wait to be written down, where it is more than
+    /// the room there is anyhow.
+    #[serde(default)]
+    pub waiting_operations: u32,
 }
 
 impl Default for Recording {
@@ -77,6 +81,7 @@ impl Default for Recording {
             trace: None,
             logs: Vec::new(),
             pattern: None,
+            waiting_operations: 0,
         }
     }
 }

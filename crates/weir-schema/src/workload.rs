@@ -240,6 +240,9 @@ pub struct Replay {
     pub rate_percent: u32,
     /// Operations of these kinds are left out.
     pub leave_out: Vec<Kind>,
+    /// It is read piece by piece while it is carried out, instead of whole beforehand.
+    #[serde(default)]
+    pub in_pieces: bool,
 }
 
 /// Zones of a region, one after the other with gaps between them.

@@ -158,6 +158,7 @@ pub(crate) fn lay_out(
         });
     }
     site.is_new |= is_new;
+    site.is_ours |= is_new || site.length == 0;
     site.kind = Some(super::Kind::File);
     let kept_size = layout == Layout::Reserve && !sets_length(workload.targets.create);
     if !kept_size {

@@ -5,6 +5,7 @@
 
 mod facts;
 mod layout;
+mod made;
 mod names;
 mod open;
 mod region;
@@ -12,7 +13,8 @@ mod sites;
 
 pub(crate) use facts::{devices, disks, facts_of, spoilers};
 pub(crate) use layout::{Layout, lay_out, may_create, needs_write_access};
+pub(crate) use made::Made;
 pub(crate) use names::{Named, names};
 pub(crate) use open::{open_all, warm};
-pub(crate) use region::{Ground, Misplaced, Wish, part_of, place};
+pub(crate) use region::{Ground, Misplaced, Wish, part_of, place, roomy};
 pub(crate) use sites::{Kind, Part, Site, Sites, look, no_sites, survey, writes};

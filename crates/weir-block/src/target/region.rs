@@ -134,6 +134,19 @@ pub(crate) fn place(wish: &Wish<'_>, ground: Ground) -> Result<Extent, Misplaced
     Ok(Extent { start, length })
 }
 
+/// A region in which the blocks of every kind have room.
+pub(crate) fn roomy(region: Extent, block: u64) -> Result<Extent, Misplaced> {
+    let (start, length) = (region.start, region.length);
+    if length < block {
+        return Err(Misplaced::TooSmall {
+            start,
+            length,
+            block,
+        });
+    }
+    Ok(region)
+}
+
 /// One of equal parts of a region, each a whole number of blocks; the last has what remains.
 pub(crate) fn part_of(region: Extent, part: Part, block: u64) -> Result<Extent, Misplaced> {
     let block = block.max(1);

@@ -17,8 +17,8 @@ use weir_sys::Tree;
 use weir_sys::device::block_facts;
 use weir_sys::mounts::DevId;
 
-use super::{Ground, Misplaced, Named, Wish, names, part_of, place};
-use crate::memory::smallest_block;
+use super::{Ground, Made, Misplaced, Named, Wish, names, part_of, place, roomy};
+use crate::memory::{room_for_each, smallest_block};
 
 /// What a path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub(crate) struct Site {
     pub(crate) end: u64,
     /// Made by this job.
     pub(crate) is_new: bool,
+    /// Made by a job of this run, or empty until then.
+    pub(crate) is_ours: bool,
 }
 
 impl Site {
@@ -99,6 +101,7 @@ pub(crate) fn look(named: Named) -> Result<Site, Failure> {
         length: 0,
         end: 0,
         is_new: false,
+        is_ours: false,
     };
     let stat = match rustix::fs::stat(&site.named.path) {
         Ok(stat) => stat,
@@ -160,6 +163,7 @@ pub(crate) fn no_sites(clones: u32, block: u64) -> Sites {
         length: 0,
         end: 0,
         is_new: false,
+        is_ours: false,
     };
     let part = Part {
         site: 0,
@@ -184,6 +188,7 @@ pub(crate) fn survey(
     context: &JobContext<'_>,
     workload: &BlockWorkload,
     moves_data: bool,
+    made: &Made,
 ) -> Result<Sites, Failure> {
     let job = context.job;
     let mut found = Sites::default();
@@ -207,6 +212,7 @@ pub(crate) fn survey(
         let mut parts = Vec::with_capacity(names.len());
         for (number, named) in (0_u64..).zip(names) {
             let index = found.index_of(named, moves_data)?;
+            found.list[index].is_ours = made.has(&found.list[index].named.path);
             let wish = wish(context, workload, (clone.into(), number, count));
             let extent = found.place(index, &wish, workload, moves_data)?;
             parts.push(Part {
@@ -267,6 +273,7 @@ impl Sites {
                 length: 0,
                 end: 0,
                 is_new: false,
+                is_ours: false,
             }
         });
         Ok(index)
@@ -285,7 +292,7 @@ impl Sites {
                 length: 0,
             });
         };
-        let grows = writes(workload) || workload.targets.create.overwrite;
+        let grows = writes(workload) || workload.targets.create.overwrite || site.is_ours;
         let length = site.length;
         let ground = match site.kind {
             _ if !moves_data => Ground::Nothing,
@@ -295,7 +302,9 @@ impl Sites {
         };
         let misplaced =
             |why: Misplaced| site.failure(why.cause(), Some(libc::EINVAL), &why.to_string());
-        let extent = place(wish, ground).map_err(misplaced)?;
+        let extent = place(wish, ground)
+            .and_then(|extent| roomy(extent, room_for_each(workload)))
+            .map_err(misplaced)?;
         let part = wish
             .region
             .part

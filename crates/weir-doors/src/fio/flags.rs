@@ -10,6 +10,8 @@ const REST: &str = "Other";
 
 const RANKS: &str =
     "weir has no client and server of its own; start it on every host with mpirun or srun";
+const DEBUG: &str = "there are no debug messages; --show-plan prints what was understood, trace=FILE each \
+     operation, error_dump=1 each error";
 const PLAN: &str = "--show-plan prints what was understood";
 
 /// All of them, in the order of the help text.
@@ -127,9 +129,7 @@ pub const FLAGS: &[Flag] = &[
         .without_effect("the number of jobs is not limited"),
     Flag::with_value("alloc-size", "KIB", REST, "Accepted")
         .without_effect("memory is allocated as needed"),
-    Flag::with_value("debug", "LIST", REST, "Accepted").without_effect(
-        "there are no debug messages; --show-plan shows what will be done, trace=FILE what was done",
-    ),
+    Flag::with_value("debug", "LIST", REST, "Messages about the program itself").refused(DEBUG),
     Flag::with_value(
         "idle-prof",
         "KIND",

@@ -1,7 +1,6 @@
 //! Options about logs.
 
-use super::ValueKind;
-use super::record::{Category, OptionRecord, meaningless, option, refused};
+use super::record::{Category, OptionRecord, option, refused};
 use crate::value::number::MILLISECONDS;
 
 const PLAIN: &str = "logs are written as plain text; compress the files afterwards";
@@ -57,17 +56,10 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     )
     .of(Category::Log)
     .neutral(&["0"]),
-    meaningless(
-        "log_entries",
-        ValueKind::Integer {
-            min: 1024,
-            max: 1_048_576,
-        },
-        "Entries reserved for a log",
-        "logs are written as the job runs",
-    )
-    .of(Category::Log)
-    .default("1024"),
+    of_log("log_entries", "Operations that may wait to be written to logs")
+        .default("1024")
+        .long("Of each worker. Logs are written as the job runs, and there is room for 262144 in any case; what finds no room is missing in the log, and a warning says how many.")
+        .integer(1024, 1 << 20, |d, n| d.recording.waiting_operations = super::small(n)),
     refused("log_compression", "Compressed logs", PLAIN).of(Category::Log),
     refused("log_compression_cpus", "CPUs that compress logs", PLAIN).of(Category::Log),
     refused("log_store_compressed", "Store logs compressed", PLAIN)

@@ -2,9 +2,7 @@
 
 use weir_schema::Kind;
 
-use super::record::{
-    Applied, Category, Env, OptionRecord, ValueKind, meaningless, option, refused,
-};
+use super::record::{Applied, Category, Env, OptionRecord, option, refused};
 use super::{MAX_32, small};
 use crate::diagnostic::Fault;
 use crate::draft::Draft;
@@ -82,14 +80,11 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .tier(2)
         .long("Of read, write, trim, flush.")
         .text(leave_out),
-    meaningless(
-        "read_iolog_chunked",
-        ValueKind::Bool,
-        "Read the pattern in pieces",
-        "the whole pattern is read before the start, 32 bytes for an operation",
-    )
-    .of(Category::Pattern)
-    .default("0"),
+    option("read_iolog_chunked", "Read the pattern piece by piece while it is carried out")
+        .of(Category::Pattern)
+        .tier(2)
+        .long("For patterns that do not fit into memory, where an operation takes 32 bytes. They are gone through once before the start; reading a piece counts as preparation.")
+        .bool(|d, on| d.replay.in_pieces = on),
     trace("merge_blktrace_file", "Merged trace"),
     trace("merge_blktrace_scalars", "Scale of each trace"),
     trace("merge_blktrace_iters", "Passes over each trace"),

@@ -1,7 +1,6 @@
 //! From a workload to its source: the fixed one where nothing varies, else the general one.
 
 use std::num::NonZeroU64;
-use std::sync::Arc;
 
 use thiserror::Error;
 use weir_schema::{
@@ -26,7 +25,7 @@ use crate::generate::offsets::{Cursor, Sequential, Uniform, UniformMapped};
 use crate::generate::payload::{Content as PayloadContent, PayloadRule};
 use crate::generate::sizes::{SizeRule, Sizes};
 use crate::generate::{GenerateError, Streams};
-use crate::recorded::Pattern;
+use crate::recorded::Tape;
 
 /// Why a workload has no source.
 #[derive(Debug, Error)]
@@ -85,7 +84,7 @@ pub struct Recipe<'a> {
     /// How data is marked and checked; the workload says so too.
     pub verification: Option<Verification>,
     /// Operations that are carried out instead of drawn ones.
-    pub recorded: Option<Arc<Pattern>>,
+    pub recorded: Option<Tape>,
 }
 
 /// What a source is drawn from.
@@ -133,7 +132,7 @@ impl AnySource {
 /// [`BuildError`].
 pub fn build(recipe: Recipe<'_>) -> Result<AnySource, BuildError> {
     let rules = size_rules(recipe.workload)?;
-    if let Some(pattern) = recipe.recorded {
+    if let Some(tape) = recipe.recorded {
         let streams = Streams::new(recipe.seed, recipe.worker);
         return Ok(AnySource::General(Box::new(GeneralSource {
             mix: Mix::new([1, 0, 0], streams.mix())?,
@@ -148,8 +147,7 @@ pub fn build(recipe: Recipe<'_>) -> Result<AnySource, BuildError> {
             rewrite: None,
             buffers: recipe.buffers,
             script: Some(Script {
-                pattern,
-                next: 0,
+                tape,
                 left: recipe.limits.operations,
             }),
         })));

@@ -1,7 +1,5 @@
 //! The source of every other workload: mixes, several targets, varying sizes, flushes.
 
-use std::sync::Arc;
-
 use crate::block::Extent;
 use crate::block::buffers::Buffers;
 use crate::block::flushes::Flushes;
@@ -10,7 +8,7 @@ use crate::block::service::Service;
 use crate::block::walk::Walk;
 use crate::generate::mix::{Kind, Mix};
 use crate::generate::sizes::Sizes;
-use crate::recorded::Pattern;
+use crate::recorded::Tape;
 use crate::source::Source;
 
 /// One target with its walk.
@@ -43,16 +41,14 @@ pub struct GeneralSource {
 /// The operations of a recorded pattern.
 #[derive(Debug)]
 pub(super) struct Script {
-    pub(super) pattern: Arc<Pattern>,
-    pub(super) next: usize,
+    pub(super) tape: Tape,
     pub(super) left: u64,
 }
 
 impl Script {
     fn next(&mut self, buffer: Buffer) -> Option<BlockOp> {
-        let op = self.pattern.operations.get(self.next)?;
         self.left = self.left.checked_sub(1)?;
-        self.next += 1;
+        let op = self.tape.next()?;
         Some(BlockOp {
             offset: op.offset,
             buffer,
@@ -81,9 +77,13 @@ impl GeneralSource {
         while let Some(at) = self.service.file() {
             let sizes = &mut self.sizes;
             let left = self.bytes_left;
-            let place = self.targets[at]
-                .walk
-                .next(kind.index(), |room| sizes.choose(kind, room.min(left)));
+            let walk = &mut self.targets[at].walk;
+            let mut choose = |room: u64| sizes.choose(kind, room.min(left));
+            let mut place = walk.next(kind.index(), &mut choose);
+            if place.is_none() && self.service.repeats_files() {
+                walk.restart();
+                place = walk.next(kind.index(), &mut choose);
+            }
             match place {
                 Some((offset, length)) => return Some((at, offset, length)),
                 None => self.service.done(),
@@ -165,6 +165,7 @@ impl Source for GeneralSource {
 
     #[inline]
     fn prepare_is_timed(&self) -> bool {
-        self.buffers.prepare_is_timed()
+        let is_read = |script: &Script| script.tape.is_read_in_pieces();
+        self.buffers.prepare_is_timed() || self.script.as_ref().is_some_and(is_read)
     }
 }

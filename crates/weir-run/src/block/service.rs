@@ -110,6 +110,12 @@ impl Service {
         self.left = 0;
     }
 
+    /// A file that has nothing left in this pass begins anew, so that those that come often come
+    /// often to the end.
+    pub(super) fn repeats_files(&self) -> bool {
+        matches!(self.choice, Choice::Skewed(_))
+    }
+
     /// The file of the next operation; `None` when all are done.
     pub(super) fn file(&mut self) -> Option<usize> {
         if self.live.is_empty() {

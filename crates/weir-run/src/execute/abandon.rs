@@ -4,12 +4,34 @@
 //! was last seen at. Not here: when to give up.
 
 use weir_schema::State;
+use weir_sys::clock::Tick;
 use weir_units::Bytes;
 
 use crate::execute::running::Worker;
 use crate::family::{Prepared, failure};
+use crate::live::LiveKind;
+
+/// An operation may take so many times as long as the longest before it.
+const UNUSUAL: u64 = 2;
 
 impl Worker {
+    /// Since when nothing has come back of what it has in flight; not before `since`.
+    pub(super) fn silent_since(&mut self, since: Tick, now: Tick) -> Tick {
+        let of_kind = self.live.kinds.iter();
+        let back = of_kind.map(|k| k.completed.get() + k.failed.get()).sum();
+        if self.came_back.0 != back {
+            self.came_back = (back, now);
+        }
+        since.max(self.came_back.1)
+    }
+
+    /// No operation of it has taken anything like that: what is slow is not hung.
+    pub(super) fn is_silent_for_long(&self, waited_ns: u64) -> bool {
+        let longest = |kind: &LiveKind| kind.lat.snapshot().and_then(|lat| lat.max());
+        let longest = self.live.kinds.iter().filter_map(longest).max();
+        waited_ns / UNUSUAL > longest.unwrap_or(0)
+    }
+
     /// Leaves a worker behind that does not come back.
     pub(super) fn abandon(&mut self, prepared: &dyn Prepared, waited_ns: u64, at_once: bool) {
         let target = u32::try_from(self.live.at_target.get()).unwrap_or(0);

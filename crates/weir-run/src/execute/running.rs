@@ -56,6 +56,9 @@ pub(super) struct Worker {
     pub(super) state: State,
     pub(super) failure: Option<Failure>,
     pub(super) cpu: CpuUse,
+    /// Operations that had come back at the last look while it was waited for, and when the first
+    /// look was that saw so many.
+    pub(super) came_back: (u64, Tick),
     /// For the depth that keeps a latency.
     pub(super) search: Option<Search>,
 }
@@ -143,7 +146,8 @@ impl RunningJob {
         let workers = (0..clones).map(|clone| {
             let live = WorkerLive::new(measured);
             let traced = record.is_by_operation();
-            let live = Arc::new(if traced { live.traced() } else { live });
+            let room = job.recording.waiting_operations;
+            let live = Arc::new(if traced { live.traced(room) } else { live });
             let thread = Thread {
                 job: Arc::clone(&job),
                 prepared: Arc::clone(&setup.prepared),
@@ -318,8 +322,9 @@ impl RunningJob {
                 continue;
             };
             kick::kick(worker.thread_id.load(Ordering::Relaxed));
-            let waited = self.scale.load().to_nanos(now.since(since));
-            if at_once || waited > allowed {
+            let silent = worker.silent_since(since, now);
+            let waited = self.scale.load().to_nanos(now.since(silent));
+            if at_once || (waited > allowed && worker.is_silent_for_long(waited)) {
                 worker.gone = Some(now);
                 worker.abandon(self.prepared.as_ref(), waited, at_once);
             }

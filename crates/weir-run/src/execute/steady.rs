@@ -54,8 +54,7 @@ impl Watch {
     /// Takes the counts at an instant since the start, about a second after the last.
     pub(super) fn sample(&mut self, at: Nanos, counts: Counts) {
         let (before, earlier) = std::mem::replace(&mut self.last, (at, counts));
-        // The first whole second after the pause is the first sample.
-        if self.attained || before < self.bound.ramp_ns {
+        if self.attained || before < self.pause() {
             return;
         }
         let over = Nanos(at.0.saturating_sub(before.0));
@@ -69,6 +68,15 @@ impl Watch {
         });
         if self.samples.len() == self.room {
             self.judge();
+        }
+    }
+
+    /// How long nothing is sampled: after a pause the second that began with its end is left out
+    /// too.
+    fn pause(&self) -> Nanos {
+        match self.bound.ramp_ns {
+            Nanos(0) => Nanos(0),
+            Nanos(ramp) => Nanos(ramp.saturating_add(SECOND.0)),
         }
     }
 
@@ -185,7 +193,7 @@ mod tests {
             ramp_ns: SECOND,
             ..bound(SteadyMeasure::Deviation, 1.0, true)
         });
-        assert_eq!(steady_after(&mut watch, &[5, 700, 700, 700, 700]), Some(4));
+        assert_eq!(steady_after(&mut watch, &[5, 10, 700, 700, 700]), Some(5));
         let mut idle = Watch::new(bound(SteadyMeasure::Deviation, 1.0, true));
         assert_eq!(steady_after(&mut idle, &[0; 9]), None);
     }

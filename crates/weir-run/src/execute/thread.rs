@@ -9,7 +9,7 @@ use std::sync::mpsc::Sender;
 use std::thread;
 
 use weir_schema::{CpuUse, Failure, Job, State};
-use weir_sys::clock::{Clock, SharedScale};
+use weir_sys::clock::{Clock, SharedScale, Tick};
 
 use crate::execute::command;
 use crate::execute::running::Worker;
@@ -78,6 +78,7 @@ impl Thread {
             state: State::NotStarted,
             failure: None,
             cpu: CpuUse::default(),
+            came_back: (0, Tick(0)),
             search: None,
         };
         let named = thread::Builder::new().name(format!("weir-{}", self.number));

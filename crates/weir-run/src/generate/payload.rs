@@ -117,7 +117,7 @@ impl Payload {
         Ok(Self {
             before,
             unit_key: rng.next_u64(),
-            fresh_units: rule.dedupe_set_units,
+            fresh_units: 0,
             rule,
             scramble_state: rng.next_u64(),
             rng,
@@ -166,7 +166,8 @@ impl Payload {
         if dedupe > 0 && number > 0 && self.rng.below(100) < dedupe {
             number = match self.rule.dedupe_set_units {
                 0 => number - 1 - self.rng.below(number.min(RECENT)),
-                set => self.rng.below(set),
+                // The first units that there were are the set.
+                set => self.rng.below(set.min(number)),
             };
         } else {
             self.fresh_units += 1;

@@ -2,12 +2,20 @@
 //! run can be carried out again. The format is version 3 of fio's; version 2 is read too.
 //!
 //! In: the text of a pattern and how it is to be carried out again, or a job's operations. Out:
-//! operations for a source, or the text. Not here: looking for the files, carrying out.
+//! operations for a source, kept in memory or read in pieces while the job runs, or the text. Not
+//! here: looking for the files, carrying out.
 
 mod read;
+mod tape;
 mod write;
 
-pub use read::{Unreadable, read};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use weir_schema::{Kind, Replay};
+
+pub use read::{Unreadable, read, survey};
+pub use tape::Tape;
 pub(crate) use write::PatternFile;
 
 use crate::block::Verb;
@@ -18,12 +26,25 @@ const VERSION_3: &str = "fio version 3 iolog";
 const VERSION_2: &str = "fio version 2 iolog";
 
 /// A pattern that was read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Pattern {
     /// Its files by their names.
     pub files: Vec<String>,
-    /// Its operations in order.
+    /// Its operations in order; none where they are read in pieces.
     pub operations: Vec<Recorded>,
+    /// How many operations it has.
+    count: u64,
+    /// Where the last byte of each file's operations lies.
+    ends: Vec<u64>,
+    /// Bytes of the longest operation.
+    longest: u32,
+    /// Which kinds occur.
+    kinds: Vec<Kind>,
+    timed: bool,
+    /// Its text and how it is carried out, where it is read in pieces.
+    pieces: Option<(PathBuf, Replay)>,
+    /// What was wrong with a piece of it.
+    trouble: OnceLock<Unreadable>,
 }
 
 /// An operation of a pattern.
@@ -43,18 +64,50 @@ pub struct Recorded {
 
 impl Pattern {
     /// Where the last byte of each file's operations lies.
-    pub fn ends(&self) -> Vec<u64> {
-        let mut ends = vec![0_u64; self.files.len()];
-        for op in &self.operations {
-            if let Some(end) = ends.get_mut(op.file as usize) {
-                *end = (*end).max(op.offset + u64::from(op.length));
-            }
-        }
-        ends
+    pub fn ends(&self) -> &[u64] {
+        &self.ends
+    }
+
+    /// Bytes of the longest operation.
+    pub fn longest(&self) -> u32 {
+        self.longest
+    }
+
+    /// Operations of this kind occur.
+    pub fn has(&self, kind: Kind) -> bool {
+        self.kinds.contains(&kind)
     }
 
     /// It has pauses.
     pub fn is_timed(&self) -> bool {
-        self.operations.iter().any(|op| op.at_ns > 0)
+        self.timed
+    }
+
+    /// Why its operations could not be read to their end while the job ran.
+    pub fn trouble(&self) -> Option<&Unreadable> {
+        self.trouble.get()
+    }
+
+    fn note(&mut self, op: &Recorded) {
+        self.count += 1;
+        self.timed |= op.at_ns > 0;
+        self.longest = self.longest.max(op.length);
+        let kind = op.verb.kind();
+        if !self.has(kind) {
+            self.kinds.push(kind);
+        }
+        let file = op.file as usize;
+        if self.ends.len() <= file {
+            self.ends.resize(file + 1, 0);
+        }
+        self.ends[file] = self.ends[file].max(op.offset + u64::from(op.length));
+    }
+
+    /// Whether an operation is one of those that were seen when the pattern was looked at.
+    fn covers(&self, op: &Recorded) -> bool {
+        let end = self.ends.get(op.file as usize).copied();
+        end.is_some_and(|end| op.offset + u64::from(op.length) <= end)
+            && op.length <= self.longest
+            && self.has(op.verb.kind())
     }
 }

@@ -3,6 +3,9 @@
 //! In: bytes. Out: operations within bounds, or the number of the line that is wrong and why.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 
 use thiserror::Error;
 use weir_schema::{Kind, Replay};
@@ -14,6 +17,8 @@ use crate::block::Verb;
 const MOST_FILES: usize = 1 << 20;
 /// Longest name of a file.
 const LONGEST_NAME: usize = 4095;
+/// Longest line, in bytes: a name, three numbers and an action.
+const LONGEST_LINE: u64 = 8192;
 /// The end of what a file can hold.
 const FARTHEST: u64 = i64::MAX as u64;
 
@@ -27,7 +32,7 @@ pub struct Unreadable {
     pub reason: String,
 }
 
-fn wrong(line: usize, reason: impl Into<String>) -> Unreadable {
+pub(super) fn wrong(line: usize, reason: impl Into<String>) -> Unreadable {
     Unreadable {
         line,
         reason: reason.into(),
@@ -39,80 +44,181 @@ fn wrong(line: usize, reason: impl Into<String>) -> Unreadable {
 /// # Errors
 /// [`Unreadable`] at the first line that is wrong.
 pub fn read(bytes: &[u8], rule: &Replay) -> Result<Pattern, Unreadable> {
-    let is_trace = |magic: &[u8]| magic == [0x74, 0x61, 0x65] || magic == [0x65, 0x61, 0x74];
-    if bytes.get(1..4).is_some_and(is_trace) || bytes.get(..3).is_some_and(is_trace) {
-        let reason = "a binary block trace (blktrace) is not read; record the pattern as text";
-        return Err(wrong(1, reason));
-    }
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
-        let line = before.split(|byte| *byte == b'\n').count();
-        wrong(line, "it is no text")
-    })?;
-    let mut lines = (1..).zip(text.lines().map(str::trim));
-    let timed = match lines.next() {
-        Some((_, VERSION_3)) => true,
-        Some((_, VERSION_2)) => false,
-        Some((_, first)) if first.starts_with("fio version 1 ") => {
-            return Err(wrong(1, "patterns of version 1 are not read any more"));
-        }
-        _ => {
-            return Err(wrong(
-                1,
-                format!("`{VERSION_3}` or `{VERSION_2}` is missing"),
-            ));
-        }
-    };
-    let mut reader = Reader {
-        rule,
-        pattern: Pattern::default(),
-        numbers: HashMap::new(),
-        first_us: None,
-        at_ns: 0,
-    };
-    for (number, line) in lines.filter(|(_, line)| !line.is_empty()) {
-        reader
-            .line(line, timed)
-            .map_err(|reason| wrong(number, reason))?;
-    }
-    if reader.pattern.operations.is_empty() {
-        return Err(wrong(
-            text.lines().count().max(1),
-            "no operation is left to carry out",
-        ));
-    }
-    Ok(reader.pattern)
+    let mut operations = Vec::new();
+    let pattern = walk(bytes, rule, |op| operations.push(op))?;
+    Ok(Pattern {
+        operations,
+        ..pattern
+    })
 }
 
-struct Reader<'a> {
-    rule: &'a Replay,
-    pattern: Pattern,
+/// Looks at a pattern that will be read in pieces: its operations stay in the file.
+///
+/// # Errors
+/// [`Unreadable`] at the first line that is wrong.
+pub fn survey(path: &Path, rule: &Replay) -> Result<Pattern, Unreadable> {
+    let file = File::open(path).map_err(|error| wrong(1, error.to_string()))?;
+    let pattern = walk(BufReader::new(file), rule, |_| ())?;
+    Ok(Pattern {
+        pieces: Some((path.to_owned(), rule.clone())),
+        ..pattern
+    })
+}
+
+/// Goes through a whole pattern.
+fn walk(
+    input: impl BufRead,
+    rule: &Replay,
+    mut keep: impl FnMut(Recorded),
+) -> Result<Pattern, Unreadable> {
+    let mut reader = Reader::new(input, rule)?;
+    let mut pattern = Pattern::default();
+    while let Some(op) = reader.next()? {
+        pattern.note(&op);
+        keep(op);
+    }
+    if pattern.count == 0 {
+        let reason = "no operation is left to carry out";
+        return Err(wrong(reader.line_number().max(1), reason));
+    }
+    pattern.files = reader.state.files;
+    pattern.ends.resize(pattern.files.len(), 0);
+    Ok(pattern)
+}
+
+/// Reads the operations of a pattern one after the other.
+#[derive(Debug)]
+pub(super) struct Reader<R> {
+    lines: Lines<R>,
+    state: State,
+}
+
+/// Lines of a bounded length.
+#[derive(Debug)]
+struct Lines<R> {
+    input: R,
+    /// Of the line in `text`, from 1.
+    number: usize,
+    text: Vec<u8>,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// Reads the next line; false at the end.
+    fn advance(&mut self) -> Result<bool, Unreadable> {
+        self.text.clear();
+        let mut bounded = (&mut self.input).take(LONGEST_LINE + 1);
+        let read = bounded.read_until(b'\n', &mut self.text);
+        let read = read.map_err(|error| wrong(self.number.max(1), error.to_string()))?;
+        self.number += usize::from(read > 0);
+        if read as u64 > LONGEST_LINE {
+            return Err(wrong(
+                self.number,
+                format!("more than {LONGEST_LINE} bytes"),
+            ));
+        }
+        Ok(read > 0)
+    }
+
+    fn text(&self) -> Result<&str, Unreadable> {
+        let text = std::str::from_utf8(&self.text);
+        let text = text.map_err(|_| wrong(self.number, "it is no text"))?;
+        Ok(text.trim())
+    }
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads the first line.
+    pub(super) fn new(input: R, rule: &Replay) -> Result<Self, Unreadable> {
+        let mut lines = Lines {
+            input,
+            number: 0,
+            text: Vec::new(),
+        };
+        let begun = lines.advance();
+        let is_trace = |magic: &[u8]| magic == [0x74, 0x61, 0x65] || magic == [0x65, 0x61, 0x74];
+        if lines.text.get(1..4).is_some_and(is_trace) || lines.text.get(..3).is_some_and(is_trace) {
+            let reason = "a binary block trace (blktrace) is not read; record the pattern as text";
+            return Err(wrong(1, reason));
+        }
+        begun?;
+        let timed = match lines.text()? {
+            VERSION_3 => true,
+            VERSION_2 => false,
+            first if first.starts_with("fio version 1 ") => {
+                return Err(wrong(1, "patterns of version 1 are not read any more"));
+            }
+            _ => {
+                return Err(wrong(
+                    1,
+                    format!("`{VERSION_3}` or `{VERSION_2}` is missing"),
+                ));
+            }
+        };
+        let state = State {
+            rule: rule.clone(),
+            timed,
+            files: Vec::new(),
+            numbers: HashMap::new(),
+            first_us: None,
+            at_ns: 0,
+        };
+        Ok(Self { lines, state })
+    }
+
+    /// The next operation; none at the end.
+    pub(super) fn next(&mut self) -> Result<Option<Recorded>, Unreadable> {
+        while self.lines.advance()? {
+            let line = self.lines.text()?;
+            if line.is_empty() {
+                continue;
+            }
+            let found = self.state.line(line);
+            if let Some(op) = found.map_err(|reason| wrong(self.lines.number, reason))? {
+                return Ok(Some(op));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Of the line that was read last, from 1; 0 before the first.
+    pub(super) fn line_number(&self) -> usize {
+        self.lines.number
+    }
+}
+
+/// What earlier lines said.
+#[derive(Debug)]
+struct State {
+    rule: Replay,
+    /// Each line begins with a time.
+    timed: bool,
+    files: Vec<String>,
     numbers: HashMap<String, u32>,
     /// The recorded time of the first operation.
     first_us: Option<u64>,
     at_ns: u64,
 }
 
-impl Reader<'_> {
-    fn line(&mut self, line: &str, timed: bool) -> Result<(), String> {
+impl State {
+    /// Takes a line; the operation, if it is one that is carried out.
+    fn line(&mut self, line: &str) -> Result<Option<Recorded>, String> {
         let mut words = line.split_ascii_whitespace();
-        let at_us = match timed.then(|| words.next()).flatten() {
+        let at_us = match self.timed.then(|| words.next()).flatten() {
             Some(word) => Some(number("time", word)?),
             None => None,
         };
         let (Some(name), Some(action)) = (words.next(), words.next()) else {
             return Err("a file and an action are missing".to_owned());
         };
-        let rest: Vec<&str> = words.take(3).collect();
-        match (action, &rest[..]) {
-            ("add", []) => self.add(name),
-            ("open" | "close", []) => self.known(name).map(|_| ()),
-            (_, [offset, length]) => {
+        match (action, words.next(), words.next(), words.next()) {
+            ("add", None, ..) => self.add(name).map(|()| None),
+            ("open" | "close", None, ..) => self.known(name).map(|_| None),
+            (_, Some(offset), Some(length), None) => {
                 let offset = number("offset", offset)?;
                 let length = number("length", length)?;
                 self.operation(name, action, at_us, (offset, length))
             }
-            ("add" | "open" | "close", _) => Err(format!("`{action}` takes no numbers")),
+            ("add" | "open" | "close", ..) => Err(format!("`{action}` takes no numbers")),
             _ => Err(format!("`{action}` needs an offset and a length")),
         }
     }
@@ -127,7 +233,7 @@ impl Reader<'_> {
         if self.numbers.contains_key(name) {
             return Ok(());
         }
-        let files = &mut self.pattern.files;
+        let files = &mut self.files;
         match &self.rule.onto {
             None => files.push(name.to_owned()),
             Some(onto) if files.is_empty() => files.push(onto.clone()),
@@ -149,14 +255,14 @@ impl Reader<'_> {
         action: &str,
         at_us: Option<u64>,
         (offset, length): (u64, u64),
-    ) -> Result<(), String> {
+    ) -> Result<Option<Recorded>, String> {
         let file = self.known(name)?;
         let verb = match action {
             // Until so many milliseconds after the start.
             "wait" => {
                 let until = offset.saturating_mul(1_000_000);
                 self.at_ns = self.at_ns.max(self.paused(until));
-                return Ok(());
+                return Ok(None);
             }
             "read" => Verb::Read,
             "write" => Verb::Write,
@@ -171,7 +277,7 @@ impl Reader<'_> {
             self.at_ns = self.at_ns.max(self.paused(since));
         }
         if self.rule.leave_out.contains(&verb.kind()) {
-            return Ok(());
+            return Ok(None);
         }
         let flush = verb.kind() == Kind::Sync;
         if !flush && length == 0 {
@@ -184,14 +290,13 @@ impl Reader<'_> {
         if offset.saturating_add(u64::from(length)) > FARTHEST {
             return Err(format!("no file reaches to offset {offset}"));
         }
-        self.pattern.operations.push(Recorded {
+        Ok(Some(Recorded {
             at_ns: self.at_ns,
             offset,
             length,
             file,
             verb,
-        });
-        Ok(())
+        }))
     }
 
     fn placed(&self, offset: u64) -> u64 {
@@ -232,6 +337,7 @@ mod tests {
             align_bytes: Bytes(0),
             rate_percent: 100,
             leave_out: Vec::new(),
+            in_pieces: false,
         }
     }
 

@@ -376,6 +376,11 @@ pub(super) enum Link {
 }
 
 impl Link {
+    /// What is sent over it arrives, or its end is known.
+    pub(super) fn is_connection(&self) -> bool {
+        matches!(self, Self::Stream(_))
+    }
+
     pub(super) fn send(&self, data: &[u8]) -> Result<usize, Errno> {
         match self {
             Self::Stream(socket) => send(socket, data, SendFlags::NOSIGNAL),

@@ -2,7 +2,7 @@
 //!
 //! In: blocks. Out: blocks that were sent, or received in full however the network cut them. Two
 //! jobs of one run, two runs or two programs make a pair; fio's engine of this name is such a
-//! program. A peer that closes ends the job. Not here: addresses and sockets ([`link`]).
+//! program. A peer that closes early fails the job, unless the job ends with its time. Not here: addresses and sockets ([`link`]).
 
 mod link;
 
@@ -167,10 +167,16 @@ fn drive(ride: Ride<'_, '_>) -> Result<LoopStop, Failure> {
         echoes: setup.choice.flag("ping_pong", false),
         stop: seat.stop,
         end: span.map(|ns| Instant::now() + Duration::from_nanos(ns)),
+        received: 0,
+        is_closed: false,
     };
     let stop = carry_source(seat, &mut engine, &mut source, &plan);
     engine.link.close(&wish);
     match stop {
+        // Both ends of a timed pair end by their own clocks.
+        LoopStop::WorkDone if engine.is_closed && span.is_none() => {
+            Err(closed(engine.received, &wish))
+        }
         LoopStop::Failed(at) => Err(of_peer(&at, &wish, way)),
         stop => Ok(stop),
     }
@@ -195,6 +201,16 @@ fn of_peer(at: &OpFailure, wish: &Wish, way: Way) -> Failure {
     }
 }
 
+/// The peer has gone before everything that was asked for had come.
+fn closed(received: u64, wish: &Wish) -> Failure {
+    let peer = wish.shown();
+    let message = format!("{peer}: the peer closed the connection after {received} bytes");
+    Failure {
+        target: Some(peer),
+        ..failure("closed", Some(libc::ECONNRESET), message)
+    }
+}
+
 /// A connection in use.
 #[derive(Debug)]
 struct Net<'a> {
@@ -205,6 +221,10 @@ struct Net<'a> {
     stop: &'a AtomicU32,
     /// When the worker's time is up: a peer that falls silent must not hold it.
     end: Option<Instant>,
+    /// Bytes that came from the peer.
+    received: u64,
+    /// The peer closed a connection from which more was to come; datagrams may be lost.
+    is_closed: bool,
 }
 
 impl Net<'_> {
@@ -227,12 +247,18 @@ impl Net<'_> {
     }
 
     /// Fills the block; fewer bytes only where the peer closed or the end came in between.
-    fn receive(&self, block: &mut [u8]) -> Result<usize, Errno> {
+    fn receive(&mut self, block: &mut [u8]) -> Result<usize, Errno> {
         let mut filled = 0;
         while filled < block.len() {
             match self.link.receive(&mut block[filled..]) {
-                Ok(Received::Bytes(bytes)) => filled += bytes,
-                Ok(Received::Closed) => break,
+                Ok(Received::Bytes(bytes)) => {
+                    filled += bytes;
+                    self.received += bytes as u64;
+                }
+                Ok(Received::Closed) => {
+                    self.is_closed = self.link.is_connection();
+                    break;
+                }
                 Err(Errno::INTR) if self.is_over() => break,
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno),
@@ -241,7 +267,7 @@ impl Net<'_> {
         Ok(filled)
     }
 
-    fn exchange(&self, block: &mut [u8]) -> Result<usize, Errno> {
+    fn exchange(&mut self, block: &mut [u8]) -> Result<usize, Errno> {
         let moved = match self.way {
             Way::Send => self.send(block)?,
             Way::Receive => self.receive(block)?,

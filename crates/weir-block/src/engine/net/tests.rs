@@ -115,6 +115,8 @@ fn net(link: Link, way: Way, stop: &AtomicU32) -> Net<'_> {
         echoes: false,
         stop,
         end: None,
+        received: 0,
+        is_closed: false,
     }
 }
 

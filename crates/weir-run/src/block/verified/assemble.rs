@@ -3,7 +3,7 @@
 //! In: a recipe. Out: the source; how it knows what was written depends on whether anything is
 //! written twice.
 
-use weir_schema::{BlockSize, Distribution, Generator, Kind, PerKind};
+use weir_schema::{BlockSize, Distribution, FileOrder, Generator, Kind, PerKind};
 use weir_units::Bytes;
 
 use crate::block::Extent;
@@ -72,5 +72,10 @@ fn writes_once(draw: Draw<'_>) -> bool {
     } else {
         access.skip_bytes == 0
     };
+    let skewed = !matches!(
+        workload.targets.service.order,
+        FileOrder::InTurn | FileOrder::Sequential | FileOrder::Uniform
+    );
+    let each_once = each_once && !(skewed && draw.extents.len() > 1);
     access.zones.is_none() && one_size && aligned && each_once && draw.limits.bytes <= room
 }
