@@ -2,6 +2,7 @@
 
 use crate::beside::{Case, Kind};
 use crate::differ::{Difference, Topic};
+use crate::sections::Job;
 use crate::stricter::STRICTER;
 
 /// A difference that is meant.
@@ -32,7 +33,7 @@ pub(crate) const ALLOWED: &[Allowed] = &[
     allow(
         "a region smaller than `filesize`",
         Topic::Counts,
-        |case, _| case.mentions("filesize"),
+        |case, found| case.any(&found.ours, leaves_its_region),
     ),
     allow(NO_ROOM, Topic::Exit, |_, found| no_room(found)),
     allow(NO_ROOM, Topic::Layout, |_, found| no_room(found)),
@@ -40,15 +41,19 @@ pub(crate) const ALLOWED: &[Allowed] = &[
     allow(SHORTER, Topic::Layout, |_, found| never_grows(found)),
     allow(SHORTER, Topic::Counts, |_, found| never_grows(found)),
     allow(
-        "how often `fdatasync` was called, in JSON",
+        "how often `fdatasync` and `sync_file_range` were called, in JSON",
         Topic::Counts,
         |case, found| {
-            case.mentions("fdatasync")
+            case.any("", |job| job.has("fdatasync") || job.has("sync_file_range"))
                 && (found.theirs.contains("short_ios") || found.theirs.contains("Number"))
         },
     ),
-    allow(SIZELESS, Topic::Entries, |case, _| sizeless(case)),
-    allow(SIZELESS, Topic::Counts, |case, _| sizeless(case)),
+    allow(SIZELESS, Topic::Entries, |case, _| {
+        case.any("", is_sizeless)
+    }),
+    allow(SIZELESS, Topic::Counts, |case, found| {
+        case.any(&found.ours, is_sizeless)
+    }),
     allow(NO_ROOM, Topic::Refused, |_, found| {
         let errors = refusals(&found.ours);
         errors.iter().all(|(code, _)| *code == "job.conflict")
@@ -69,7 +74,7 @@ pub(crate) const ALLOWED: &[Allowed] = &[
     allow(
         "block sizes that differ, at random offsets",
         Topic::Counts,
-        |case, _| several_sizes(case) && case.text().contains("rand"),
+        |case, found| case.any(&found.ours, draws_several_sizes),
     ),
     allow(
         "a region that ends within a block",
@@ -81,8 +86,9 @@ pub(crate) const ALLOWED: &[Allowed] = &[
             } else {
                 64 << 10
             };
-            let reason = case.text().contains("rw") || case.text().contains("readwrite=readwrite");
-            reason && theirs > ours && theirs - ours <= 18 * blocks
+            case.any(&found.ours, |job| job.mixes())
+                && theirs > ours
+                && theirs - ours <= 18 * blocks
         },
     ),
     allow(
@@ -127,8 +133,12 @@ pub(crate) const ALLOWED: &[Allowed] = &[
     allow("`verify_state_save`", Topic::Left, |_, found| {
         found.theirs.contains("-verify.state Some") && found.ours.ends_with(" None")
     }),
-    allow(CLONES, Topic::Entries, |case, _| renames_clones(case)),
-    allow(CLONES, Topic::Layout, |case, _| renames_clones(case)),
+    allow(CLONES, Topic::Entries, |case, _| {
+        case.any("", renames_clones)
+    }),
+    allow(CLONES, Topic::Layout, |case, _| {
+        case.any("", renames_clones)
+    }),
     allow(NOT_SET_UP, Topic::Entries, |_, found| is_not_set_up(found)),
     allow(NOT_SET_UP, Topic::Layout, |_, found| is_not_set_up(found)),
     allow(NOT_SET_UP, Topic::Left, |_, found| is_not_set_up(found)),
@@ -150,13 +160,19 @@ pub(crate) const ALLOWED: &[Allowed] = &[
         found.ours.contains("`bs_unaligned` with verify")
     }),
     allow(MAPPED, Topic::Accepted, |case, _| {
-        case.mentions("file_append")
+        case.any("", |job| is_mapped(job) && job.has("file_append"))
     }),
-    allow(MAPPED, Topic::Exit, |_, found| unmapped(found)),
-    allow(MAPPED, Topic::Entries, |case, _| maps_unaligned(case)),
-    allow(MAPPED, Topic::Counts, |case, _| maps_unaligned(case)),
+    allow(MAPPED, Topic::Exit, |case, found| {
+        unmapped(found) || case.any("", maps_unaligned)
+    }),
+    allow(MAPPED, Topic::Entries, |case, _| {
+        case.any("", maps_unaligned)
+    }),
+    allow(MAPPED, Topic::Counts, |case, found| {
+        case.any(&found.ours, maps_unaligned)
+    }),
     allow(EMPTY, Topic::Left, |case, _| {
-        case.mentions("create_on_open")
+        case.any("", |job| job.has("create_on_open") && job.reads())
     }),
     allow(EMPTY, Topic::Counts, |_, found| reads_nothing(found)),
     allow(
@@ -176,15 +192,26 @@ pub(crate) const ALLOWED: &[Allowed] = &[
         |_, found| found.told.contains("engine null moves no data"),
     ),
     allow(
+        "verification with the engine `null`",
+        Topic::Keys,
+        |_, found| {
+            found.told.contains("engine null moves no data") && found.theirs.contains("/read/")
+        },
+    ),
+    allow(
         "a region that ends within a block",
         Topic::Counts,
         |case, found| {
-            let scattered = ["zipf", "pareto"].iter().any(|d| case.text().contains(d));
-            scattered && sum(&found.theirs) < sum(&found.ours)
+            let scattered = ["zipf", "pareto"];
+            let scatters = |job: &Job| {
+                let spread = job.get("random_distribution").unwrap_or_default();
+                scattered.iter().any(|d| spread.starts_with(d))
+            };
+            case.any(&found.ours, scatters) && sum(&found.theirs) < sum(&found.ours)
         },
     ),
     allow(CLONES, Topic::Left, |case, found| {
-        renames_clones(case) && found.ours.contains(".state ")
+        case.any("", renames_clones) && found.ours.contains(".state ")
     }),
     allow(NO_ROOM, Topic::Left, |_, found| no_room(found)),
     allow(SHORTER, Topic::Left, |_, found| never_grows(found)),
@@ -194,7 +221,7 @@ pub(crate) const ALLOWED: &[Allowed] = &[
     allow(SHORTER, Topic::Entries, |case, found| {
         case.mentions("file_append") && never_grows(found)
     }),
-    allow(MAPPED, Topic::Left, |case, _| maps_unaligned(case)),
+    allow(MAPPED, Topic::Left, |case, _| case.any("", maps_unaligned)),
     allow(
         "`group_reporting` of jobs that differ in `lat_percentiles`",
         Topic::Accepted,
@@ -205,33 +232,57 @@ pub(crate) const ALLOWED: &[Allowed] = &[
     allow(DRAWN, Topic::Counts, |case, _| {
         case.text().contains("norandommap") && case.text().contains("verify")
     }),
-    allow(DRAWN, Topic::Exit, |case, _| flushes_by_chance(case)),
-    allow(DRAWN, Topic::Entries, |case, _| flushes_by_chance(case)),
-    allow(ONE_NAME, Topic::Layout, |case, _| {
-        case.mentions("filename_format")
+    allow(DRAWN, Topic::Exit, |case, _| {
+        case.any("", |job| job.on_device() && flushes_by_chance(job))
     }),
-    allow(ONE_NAME, Topic::Counts, |case, _| {
-        case.mentions("filename_format")
+    allow(DRAWN, Topic::Entries, |case, _| {
+        case.any("", |job| job.on_device() && flushes_by_chance(job))
+    }),
+    allow(DRAWN, Topic::Keys, |case, found| {
+        let lists = [&found.theirs, &found.ours];
+        let slashes = lists.map(|keys| keys.matches('/').count());
+        let of_syncs = lists.map(|keys| keys.matches("\"/sync/").count());
+        slashes == of_syncs.map(|n| 4 * n) && case.any("", flushes_by_chance)
+    }),
+    allow(ONE_NAME, Topic::Layout, |case, found| {
+        case.any(&found.ours, has_one_name)
+    }),
+    allow(ONE_NAME, Topic::Counts, |case, found| {
+        case.any(&found.ours, has_one_name)
     }),
     allow(TWICE, Topic::Layout, |case, _| opens_twice(case)),
     allow(TWICE, Topic::Counts, |case, _| opens_twice(case)),
-    allow(DEVICE, Topic::Exit, |case, _| flushes_device(case)),
-    allow(DEVICE, Topic::Entries, |case, _| flushes_device(case)),
-    allow(SHORTER, Topic::Left, |case, found| {
-        case.mentions("filesize") && found.theirs.contains(" bytes")
+    allow(DEVICE, Topic::Exit, |case, _| case.any("", flushes_device)),
+    allow(DEVICE, Topic::Entries, |case, _| {
+        case.any("", flushes_device)
     }),
-    allow(SHORTER, Topic::Layout, |case, _| case.mentions("filesize")),
+    allow(SHORTER, Topic::Left, |case, found| {
+        case.any("", reads_up_to_filesize) && found.theirs.contains(" bytes")
+    }),
+    allow(SHORTER, Topic::Layout, |case, found| {
+        case.any(&found.theirs, reads_up_to_filesize)
+    }),
     allow(
         "block sizes that differ, at random offsets",
         Topic::Entries,
-        |case, _| several_sizes(case) && case.text().contains("rand"),
+        |case, _| case.any("", draws_several_sizes),
     ),
-    allow("`file_append` with `loops`", Topic::Counts, |case, _| {
-        case.mentions("file_append")
-            && (case.mentions("loops") || case.words.contains(&"--loops=2".to_owned()))
+    allow(
+        "`file_append` with `loops`, or with an `io_size` beyond `size`",
+        Topic::Counts,
+        |case, found| {
+            case.any(&found.ours, |job| {
+                let again = job.number("io_size") > job.number("size");
+                job.has("file_append") && (again || job.number("loops") > Some(1))
+            })
+        },
+    ),
+    allow(NO_FILES, Topic::Entries, |case, _| {
+        case.any("", divides_nothing)
     }),
-    allow(NO_FILES, Topic::Entries, |case, _| divides_nothing(case)),
-    allow(NO_FILES, Topic::Counts, |case, _| divides_nothing(case)),
+    allow(NO_FILES, Topic::Counts, |case, found| {
+        case.any(&found.ours, divides_nothing)
+    }),
     allow(HEADERS, Topic::Exit, |_, found| header_does_not_fit(found)),
     allow(HEADERS, Topic::Entries, |_, found| {
         header_does_not_fit(found)
@@ -260,8 +311,8 @@ pub(crate) const ALLOWED: &[Allowed] = &[
 
 const CLONES: &str = "`name=` of several clones";
 
-fn renames_clones(case: &Case) -> bool {
-    case.mentions("name") && case.mentions("numjobs")
+fn renames_clones(job: &Job) -> bool {
+    job.is_renamed && job.number("numjobs") > Some(1)
 }
 
 const NOT_SET_UP: &str = "a job that cannot be set up";
@@ -286,9 +337,9 @@ const ONE_NAME: &str = "`filename_format` that gives several files one name";
 const DRAWN: &str = "random offsets";
 
 /// How many writes a mix has decides whether a device is asked to flush, and refuses.
-fn flushes_by_chance(case: &Case) -> bool {
-    let text = case.text();
-    text.contains("/dev/zero") && text.contains("sync=")
+fn flushes_by_chance(job: &Job) -> bool {
+    let flushes = ["fsync", "fdatasync", "sync_file_range"];
+    job.mixes() && flushes.iter().any(|o| job.has(o))
 }
 
 const TWICE: &str = "`opendir` more than once";
@@ -299,15 +350,14 @@ fn opens_twice(case: &Case) -> bool {
 
 const DEVICE: &str = "`end_fsync` of a mapped character device";
 
-fn flushes_device(case: &Case) -> bool {
-    let text = case.text();
-    text.contains("mmap") && text.contains("/dev/zero")
+fn flushes_device(job: &Job) -> bool {
+    is_mapped(job) && job.on_device() && (job.has("end_fsync") || job.has("fsync_on_close"))
 }
 
 const NO_FILES: &str = "`nrfiles` with the engine `null`";
 
-fn divides_nothing(case: &Case) -> bool {
-    case.text().contains("ioengine=null") && (case.mentions("nrfiles") || case.mentions("nr_files"))
+fn divides_nothing(job: &Job) -> bool {
+    job.engine() == "null" && job.number("nrfiles") > Some(1)
 }
 
 const MAPPED: &str = "`file_append`, `bs_unaligned` or flushes with the engine `mmap`";
@@ -318,10 +368,13 @@ fn unmapped(found: &Difference) -> bool {
         .contains("mmap options dictate a minimum block size")
 }
 
-fn maps_unaligned(case: &Case) -> bool {
-    let text = case.text();
-    let strict = ["unaligned", "fsync", "fdatasync"];
-    text.contains("mmap") && strict.iter().any(|option| text.contains(option))
+fn is_mapped(job: &Job) -> bool {
+    job.engine() == "mmap"
+}
+
+fn maps_unaligned(job: &Job) -> bool {
+    let strict = ["bs_unaligned", "fsync", "fdatasync"];
+    is_mapped(job) && strict.iter().any(|option| job.has(option))
 }
 
 const EMPTY: &str = "`create_on_open` of a file that is read";
@@ -362,8 +415,25 @@ fn twice_named(case: &Case) -> bool {
 
 const SIZELESS: &str = "`offset` on a character device";
 
-fn sizeless(case: &Case) -> bool {
-    case.text().contains("/dev/zero") && case.text().contains("offset")
+fn is_sizeless(job: &Job) -> bool {
+    job.on_device() && (job.has("offset") || job.has("offset_increment"))
+}
+
+/// fio uses the whole file where weir keeps to the region.
+fn leaves_its_region(job: &Job) -> bool {
+    job.has("filesize")
+}
+
+/// fio makes a file as long as `filesize` says, also one that is only read.
+fn reads_up_to_filesize(job: &Job) -> bool {
+    job.has("filesize") && !job.changes()
+}
+
+/// Nothing in the format tells its files apart.
+fn has_one_name(job: &Job) -> bool {
+    let format = job.get("filename_format").unwrap_or("$jobnum $filenum");
+    let lacks = |word: &str, many: &str| !format.contains(word) && job.number(many) > Some(1);
+    lacks("$filenum", "nrfiles") || lacks("$jobnum", "numjobs") || !format.contains("$jobname")
 }
 
 const NO_ROOM: &str = "a block that is larger than `size`";
@@ -372,15 +442,9 @@ fn no_room(found: &Difference) -> bool {
     found.told.contains("is smaller than a block of")
 }
 
-fn several_sizes(case: &Case) -> bool {
-    let split = |l: &str| {
-        let (key, value) = l.split_once('=').unwrap_or_default();
-        match key.trim().trim_start_matches('-') {
-            "bs" | "blocksize" => value.contains(','),
-            key => key.starts_with("bsrange") || key == "bssplit" || key == "blocksize_range",
-        }
-    };
-    case.text().lines().any(split)
+fn draws_several_sizes(job: &Job) -> bool {
+    let several = job.get("bs").is_some_and(|bs| bs.contains(','));
+    job.is_random() && (several || job.has("bsrange") || job.has("bssplit"))
 }
 
 /// The same words in another order.

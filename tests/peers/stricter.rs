@@ -39,6 +39,9 @@ pub(crate) const STRICTER: &[(&str, IsStricter)] = &[
         "a range of block sizes from 0 (`bsrange=0-4k`)",
         |_, value| value.starts_with("0-"),
     ),
+    ("`trim_percentage`, `experimental_verify`", |key, value| {
+        key == "experimental_verify" && value != "0"
+    }),
     ("a number that its option cannot hold", |_, value| {
         value == "4g"
     }),

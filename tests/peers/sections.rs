@@ -1,0 +1,201 @@
+//! What each job of a case asks for, as its files and words say it: the defaults above it, then
+//! its own lines. By canonical names, so that a rule about a difference need not know aliases.
+
+use std::collections::BTreeMap;
+
+use weir_jobfile::find_option;
+
+use crate::beside::Case;
+
+/// A job.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Job {
+    /// As reports show it.
+    pub(crate) name: String,
+    /// By `name`, not by its section.
+    pub(crate) is_renamed: bool,
+    options: BTreeMap<&'static str, String>,
+}
+
+impl Job {
+    /// What an option was set to last.
+    pub(crate) fn get(&self, option: &str) -> Option<&str> {
+        self.options.get(option).map(String::as_str)
+    }
+
+    /// Whether an option was given and is not 0.
+    pub(crate) fn has(&self, option: &str) -> bool {
+        self.get(option).is_some_and(|value| value != "0")
+    }
+
+    /// A size or number in any notation; none where it was not given, or is no plain number.
+    pub(crate) fn number(&self, option: &str) -> Option<u64> {
+        number(self.get(option)?)
+    }
+
+    pub(crate) fn engine(&self) -> &str {
+        self.get("ioengine").unwrap_or("psync")
+    }
+
+    /// Its offsets are drawn.
+    pub(crate) fn is_random(&self) -> bool {
+        self.get("rw").is_some_and(|rw| rw.starts_with("rand"))
+    }
+
+    /// It does several kinds of operations.
+    pub(crate) fn mixes(&self) -> bool {
+        let mixed = ["rw", "randrw", "readwrite", "trimwrite", "randtrimwrite"];
+        self.get("rw").is_some_and(|rw| mixed.contains(&rw))
+    }
+
+    /// One of its targets is a character device.
+    pub(crate) fn on_device(&self) -> bool {
+        self.get("filename")
+            .is_some_and(|name| name.contains("/dev/"))
+    }
+
+    /// It reads, among other things or alone.
+    pub(crate) fn reads(&self) -> bool {
+        !self.get("rw").is_some_and(|rw| {
+            rw.trim_start_matches("rand").starts_with("write") || rw.contains("trim")
+        })
+    }
+
+    /// It writes, trims or does both with reads between.
+    pub(crate) fn changes(&self) -> bool {
+        !self
+            .get("rw")
+            .is_none_or(|rw| rw == "read" || rw == "randread")
+    }
+
+    fn take(&mut self, line: &str) {
+        let line = line.split([';', '#']).next().unwrap_or_default().trim();
+        let (key, value) = line.split_once('=').unwrap_or((line, "1"));
+        if let Some(record) = find_option(key.trim()) {
+            self.options.insert(record.name, value.trim().to_owned());
+        }
+    }
+}
+
+/// A size as the language writes it, and as the cases do: `SOME` is the only variable.
+fn number(text: &str) -> Option<u64> {
+    let text = text
+        .split(',')
+        .next()?
+        .to_lowercase()
+        .replace("${some}", "96k");
+    if let Some(hex) = text.strip_prefix("0x") {
+        return u64::from_str_radix(hex, 16).ok();
+    }
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let unit = match &text[digits.len()..] {
+        "" | "b" => 1,
+        "k" | "kb" | "ki" => 1 << 10,
+        "kib" => 1000,
+        "m" | "mb" | "mi" => 1 << 20,
+        "mib" => 1_000_000,
+        _ => return None,
+    };
+    Some(digits.parse::<u64>().ok()? * unit)
+}
+
+impl Case {
+    /// Its jobs in their order.
+    pub(crate) fn jobs(&self) -> Vec<Job> {
+        let mut jobs: Vec<Job> = Vec::new();
+        let mut files = self.files.iter().filter(|(name, _)| name.ends_with(".fio"));
+        let mut words = Job::default();
+        let mut words_of_a_job = false;
+        for (word, next) in self.words.iter().zip(self.words.iter().skip(1)) {
+            if word == "-bs" {
+                words.take(&format!("bs={next}"));
+            }
+            words_of_a_job |= word.starts_with("--name=");
+        }
+        for word in self.words.iter().filter_map(|word| word.strip_prefix("--")) {
+            words.take(word);
+        }
+        if words_of_a_job {
+            words.name = words.options.remove("name").unwrap_or_default();
+            jobs.push(std::mem::take(&mut words));
+        }
+        for (_, text) in files.by_ref() {
+            self.sections(text, std::mem::take(&mut words), &mut jobs);
+        }
+        jobs
+    }
+
+    fn sections(&self, text: &str, mut defaults: Job, jobs: &mut Vec<Job>) {
+        let mut is_default = true;
+        for line in text.lines().map(str::trim) {
+            if let Some(name) = line.strip_prefix('[').and_then(|l| l.split(']').next()) {
+                is_default = name.starts_with("global");
+                if !is_default {
+                    jobs.push(Job {
+                        name: name.to_owned(),
+                        ..defaults.clone()
+                    });
+                }
+                continue;
+            }
+            let job = match jobs.last_mut() {
+                Some(job) if !is_default => job,
+                _ => &mut defaults,
+            };
+            if line.starts_with("include ") {
+                let included = self.files.iter().find(|(name, _)| name == "some.inc");
+                let text = included.map_or("", |(_, text)| text.as_str());
+                text.lines().for_each(|line| job.take(line));
+            } else {
+                job.take(line);
+            }
+            if let Some(name) = job.options.remove("name") {
+                job.name = name;
+                job.is_renamed = true;
+            }
+        }
+    }
+
+    /// Whether this holds for the job that a difference names, or for any where it names none:
+    /// an entry of a group has the name of the first of its jobs alone.
+    pub(crate) fn any(&self, text: &str, holds: impl Fn(&Job) -> bool) -> bool {
+        let jobs = self.jobs();
+        let is_named = |job: &&Job| text.contains(&format!("\"{}\"", job.name));
+        let merged = jobs.iter().any(|job| job.has("group_reporting"));
+        let named: Vec<&Job> = jobs.iter().filter(is_named).collect();
+        if merged || named.is_empty() {
+            jobs.iter().any(holds)
+        } else {
+            named.into_iter().any(holds)
+        }
+    }
+}
+
+#[test]
+fn a_job_has_the_defaults_above_it_and_its_own_lines() {
+    let text =
+        "[global]\nbs=8k\n[one]\nblocksize=4k ; said\n[global 2]\nsize=0x1000\n[two]\nname=x\n";
+    let case = Case {
+        seed: 0,
+        number: 0,
+        kind: crate::beside::Kind::Run,
+        files: vec![("j.fio".to_owned(), text.to_owned())],
+        words: ["--loops=2", "j.fio"].map(str::to_owned).to_vec(),
+    };
+    let jobs = case.jobs();
+    let seen = |job: &Job| {
+        (
+            job.name.clone(),
+            job.number("bs"),
+            job.number("size"),
+            job.number("loops"),
+        )
+    };
+    let wanted = [
+        ("one".to_owned(), Some(4096), None, Some(2)),
+        ("x".to_owned(), Some(8192), Some(4096), Some(2)),
+    ];
+    assert_eq!(jobs.iter().map(seen).collect::<Vec<_>>(), wanted);
+    assert!(case.any("\"x\" io_bytes", |job| job.has("size")));
+    assert!(!case.any("\"one\" io_bytes", |job| job.has("size")));
+}
