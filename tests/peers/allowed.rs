@@ -86,9 +86,7 @@ pub(crate) const ALLOWED: &[Allowed] = &[
             } else {
                 64 << 10
             };
-            case.any(&found.ours, |job| job.mixes())
-                && theirs > ours
-                && theirs - ours <= 18 * blocks
+            case.any(&found.ours, Job::mixes) && theirs > ours && theirs - ours <= 18 * blocks
         },
     ),
     allow(

@@ -7,6 +7,9 @@ use weir_jobfile::find_option;
 
 use crate::beside::Case;
 
+/// The only file without jobs that cases have.
+const INCLUDED: &str = "some.inc";
+
 /// A job.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Job {
@@ -103,7 +106,7 @@ impl Case {
     /// Its jobs in their order.
     pub(crate) fn jobs(&self) -> Vec<Job> {
         let mut jobs: Vec<Job> = Vec::new();
-        let mut files = self.files.iter().filter(|(name, _)| name.ends_with(".fio"));
+        let mut files = self.files.iter().filter(|(name, _)| name != INCLUDED);
         let mut words = Job::default();
         let mut words_of_a_job = false;
         for (word, next) in self.words.iter().zip(self.words.iter().skip(1)) {
@@ -143,7 +146,7 @@ impl Case {
                 _ => &mut defaults,
             };
             if line.starts_with("include ") {
-                let included = self.files.iter().find(|(name, _)| name == "some.inc");
+                let included = self.files.iter().find(|(name, _)| name == INCLUDED);
                 let text = included.map_or("", |(_, text)| text.as_str());
                 text.lines().for_each(|line| job.take(line));
             } else {

@@ -92,9 +92,16 @@ fn unit_prefix(draft: &mut Draft, word: &str) {
     draft.kb_base = if word == "1000" { 1000 } else { 1024 };
 }
 
+/// As in fio it sets the options below it, for those that stand behind it to change.
 fn reduce_clock_reads(draft: &mut Draft, on: bool) {
+    if !on {
+        return;
+    }
     let r = &mut draft.recording;
-    (r.slat, r.clat, r.lat, r.bandwidth) = (!on, !on, !on, !on);
+    (r.slat, r.clat, r.lat, r.bandwidth) = (false, false, false, false);
+    r.percentiles_of_slat = false;
+    r.percentiles_of_clat = false;
+    r.percentiles_of_lat = false;
 }
 
 pub(super) static RECORDS: &[OptionRecord] = &[
@@ -165,6 +172,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .bool(|d, on| d.recording.bandwidth = !on),
     option("gtod_reduce", "No latencies, no bandwidth samples")
         .of(Category::Report)
+        .long("As disable_lat, disable_clat, disable_slat and disable_bw_measurement, and no percentiles. Of these options, those behind it win.")
         .bool(reduce_clock_reads),
     option("bwavgtime", "Length of bandwidth samples")
         .of(Category::Report)
