@@ -129,7 +129,7 @@ fn a_block_that_comes_in_pieces_is_received_whole() {
         }
     });
     let stop = AtomicU32::new(0);
-    let engine = net(accepted, Way::Receive, &stop);
+    let mut engine = net(accepted, Way::Receive, &stop);
     let mut block = [0; 4096];
     assert_eq!(engine.exchange(&mut block).unwrap(), 4096);
     assert_eq!((block[999], block[1000], block[4095]), (1, 2, 3));
