@@ -2,32 +2,13 @@
 
 use std::process::Command;
 
-use crate::stage::{Said, Stage, has, said, skip};
+use crate::stage::{LAUNCHERS, Said, Stage, each_launcher, has, launch, said, skip};
 use crate::table;
 
-/// A launcher of each family, where there is one.
-const LAUNCHERS: &[&[&str]] = &[&["mpirun.openmpi", "--oversubscribe"], &["mpiexec.hydra"]];
-
-fn under(stage: &Stage, launcher: &[&str], ranks: u32, words: &str) -> Command {
-    let mut command = stage.command(launcher[0]);
-    command.args(&launcher[1..]);
-    command.args(["-n", &ranks.to_string(), crate::stage::WEIR, "beff"]);
-    command.args(words.split_whitespace());
-    // As the administrator of a machine for tests.
-    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
-    command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    command
-}
-
-/// Does this with every launcher of this machine.
-fn each(name: &str, test: impl Fn(&Stage, &[&str])) {
-    for launcher in LAUNCHERS {
-        if has(launcher[0]) {
-            test(&Stage::new(), launcher);
-        } else {
-            skip(name, &format!("no {}", launcher[0]));
-        }
-    }
+/// weir beff with these words on so many ranks of a launcher.
+pub(crate) fn under(stage: &Stage, launcher: &[&str], ranks: u32, words: &str) -> Command {
+    let all = std::iter::once("beff").chain(words.split_whitespace());
+    launch(stage, launcher, ranks, &all.collect::<Vec<_>>())
 }
 
 /// MPI where this build has it as a transport, else memory that the ranks share.
@@ -49,7 +30,7 @@ fn one_table(said: &Said, ranks: u32, rows: usize) {
 
 #[test]
 fn four_ranks_print_one_table() {
-    each("four ranks under a launcher", |stage, launcher| {
+    each_launcher("four ranks under a launcher", |stage, launcher| {
         let comm = transport(stage);
         let words = format!("-n 3 -u 64 -l 8 -m 12 --comm-type {comm} --dump-json o.json");
         let said = said(under(stage, launcher, 4, &words)).code(0);
@@ -70,7 +51,7 @@ fn four_ranks_print_one_table() {
 
 #[test]
 fn three_ranks_come_to_an_end() {
-    each("three ranks under a launcher", |stage, launcher| {
+    each_launcher("three ranks under a launcher", |stage, launcher| {
         let words = format!("-n 2 -u 32 -l 8 -m 8 --comm-type {}", transport(stage));
         let said = said(under(stage, launcher, 3, &words)).code(0);
         one_table(&said, 3, 9);
@@ -79,7 +60,7 @@ fn three_ranks_come_to_an_end() {
 
 #[test]
 fn wrong_bytes_at_another_rank_fail_the_run() {
-    each("wrong bytes under a launcher", |stage, launcher| {
+    each_launcher("wrong bytes under a launcher", |stage, launcher| {
         let comm = transport(stage);
         let words = format!("-n 2 -u 8 -l 8 -m 8 --comm-type {comm} --inject flip:rank=1,size=8");
         said(under(stage, launcher, 2, &words))
@@ -90,7 +71,7 @@ fn wrong_bytes_at_another_rank_fail_the_run() {
 
 #[test]
 fn the_page_of_help_is_printed_once() {
-    each("help under a launcher", |stage, launcher| {
+    each_launcher("help under a launcher", |stage, launcher| {
         let said = said(under(stage, launcher, 2, "-h")).code(0).calm();
         assert_eq!(said.out.matches("weir beff [OPTIONS]").count(), 1, "{said}");
     });
@@ -100,7 +81,7 @@ fn the_page_of_help_is_printed_once() {
 fn a_library_that_is_not_the_launchers_is_told_once() {
     let stage = Stage::new();
     let (launcher, other) = (LAUNCHERS[0], "libmpich.so.12");
-    if !(has(launcher[0]) && has("mpiexec.hydra")) {
+    if !(has(launcher[0]) && has("mpirun.mpich")) {
         return skip(
             "another library than the launcher's",
             "one family of MPI alone",

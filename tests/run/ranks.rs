@@ -1,10 +1,8 @@
 //! One plan on several ranks: processes of this machine, and both families of MPI.
 
-use std::process::Command;
-
 use weir_schema::RunResult;
 
-use crate::stage::{Said, Stage, WEIR, has, is_root, said, skip};
+use crate::stage::{Said, Stage, each_launcher, launch, said};
 use crate::{SMALL, result};
 
 /// Operations of both jobs of [`SMALL`] on one rank.
@@ -61,47 +59,27 @@ fn the_report_says_how_far_ranks_lie_apart() {
     said.out("ranks     2 on 1 host least ");
 }
 
-/// `mpirun` of a family, with weir and these words on two ranks; says why not.
-fn launched(stage: &Stage, launcher: &str, words: &[&str]) -> Option<Command> {
-    if !has(launcher) {
-        skip("ranks under a launcher", &format!("no {launcher}"));
-        return None;
-    }
-    let mut command = stage.command(launcher);
-    if launcher.ends_with("openmpi") {
-        command.arg("--oversubscribe");
-        if is_root() {
-            command.arg("--allow-run-as-root");
-        }
-    }
-    command.args(["-n", "2", WEIR]).args(words);
-    Some(command)
-}
-
 #[test]
 fn one_binary_runs_under_both_launchers() {
-    for launcher in ["mpirun.openmpi", "mpirun.mpich"] {
-        let stage = Stage::new();
+    each_launcher("ranks under a launcher", |stage, launcher| {
         let file = stage.file("j.fio", SMALL);
         let words = ["run", "--format=json", &file];
-        if let Some(command) = launched(&stage, launcher, &words) {
-            is_of_all(&said(command).code(0), 2);
-        }
-    }
+        is_of_all(&said(launch(stage, launcher, 2, &words)).code(0), 2);
+    });
 }
 
 #[test]
 fn what_all_ranks_know_is_told_once() {
+    let wrong = "[a]\nioengine=null\nsize=1m\nrw=raed\n";
     let stage = Stage::new();
-    let file = stage.file("j.fio", "[a]\nioengine=null\nsize=1m\nrw=raed\n");
+    let file = stage.file("j.fio", wrong);
     let told = stage.say(&["run", "--ranks", "3", &file]).code(2).silent();
     assert_eq!(told.err.matches("`raed`").count(), 1, "{told}");
-    for launcher in ["mpirun.openmpi", "mpirun.mpich"] {
-        if let Some(command) = launched(&stage, launcher, &["run", &file]) {
-            let told = said(command).silent();
-            assert_eq!(told.err.matches("`raed`").count(), 1, "{told}");
-        }
-    }
+    each_launcher("a wrong word under a launcher", |stage, launcher| {
+        let file = stage.file("j.fio", wrong);
+        let told = said(launch(stage, launcher, 2, &["run", &file])).silent();
+        assert_eq!(told.err.matches("`raed`").count(), 1, "{told}");
+    });
 }
 
 #[test]

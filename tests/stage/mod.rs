@@ -254,6 +254,11 @@ impl Running {
         kill_process_group(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// What it has started.
+    pub(crate) fn children(&self) -> Vec<Pid> {
+        descendants(Pid::from_child(&self.child))
+    }
+
     /// Waits for its end.
     #[track_caller]
     pub(crate) fn end(self) -> Said {
@@ -315,6 +320,34 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     while !holds() {
         assert!(begin.elapsed() < PATIENCE, "never: {what}");
         std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A launcher of each family of MPI.
+pub(crate) const LAUNCHERS: [&[&str]; 2] =
+    [&["mpirun.openmpi", "--oversubscribe"], &["mpirun.mpich"]];
+
+/// weir with these words on so many ranks of a launcher.
+pub(crate) fn launch(stage: &Stage, launcher: &[&str], ranks: u32, words: &[&str]) -> Command {
+    let mut command = stage.command(launcher[0]);
+    command.args(&launcher[1..]);
+    command.args(["-n", &ranks.to_string(), WEIR]).args(words);
+    command.env_remove("WEIR_MPI_LIB");
+    // As the administrator of a machine for tests.
+    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
+    command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    command
+}
+
+/// Does this with every launcher of this machine; says which are not there.
+#[track_caller]
+pub(crate) fn each_launcher(name: &str, test: impl Fn(&Stage, &[&str])) {
+    for launcher in LAUNCHERS {
+        if has(launcher[0]) {
+            test(&Stage::new(), launcher);
+        } else {
+            skip(name, &format!("no {}", launcher[0]));
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 #[path = "../stage/mod.rs"]
 mod stage;
 
-use stage::{Stage, WEIR, has, said, skip};
+use stage::{Stage, has, said, skip};
 
 /// Launchers by Debian's names, with what weir says of their libraries and of them.
 const LAUNCHERS: [(&str, &str, &str, &str); 2] = [
@@ -21,18 +21,11 @@ const LAUNCHERS: [(&str, &str, &str, &str); 2] = [
     ),
 ];
 
-/// A launcher's command line for two processes.
+/// The page, on two ranks of a launcher.
 fn under(stage: &Stage, launcher: &str) -> std::process::Command {
-    let mut command = stage.command(launcher);
-    if launcher == "mpirun.openmpi" {
-        command.arg("--oversubscribe");
-    }
-    command
-        .args(["-n", "2", WEIR, "mpi", "info"])
-        .env_remove("WEIR_MPI_LIB")
-        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
-        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    command
+    let known = stage::LAUNCHERS.into_iter();
+    let words = known.filter(|l| l[0] == launcher).flatten().copied();
+    stage::launch(stage, &words.collect::<Vec<_>>(), 2, &["mpi", "info"])
 }
 
 #[test]
