@@ -8,6 +8,8 @@
 )]
 
 mod bad_input;
+mod baseline;
+mod early;
 mod lab;
 mod launchers;
 mod models;

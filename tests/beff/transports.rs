@@ -42,29 +42,6 @@ fn the_peers_external_channels_are_emulated_by_files() {
 }
 
 #[test]
-fn an_interrupted_run_ends_with_what_was_done() {
-    let stage = Stage::new();
-    if !has(&stage, "file") {
-        return skip("an interrupt", "no transport file");
-    }
-    std::fs::create_dir(stage.path("D")).unwrap();
-    let words = "beff --comm-type file --channel-dir D --keep-channels --sizes 6,7 -u 16 -l 16 -n 1000000 \
-                 --dump-json o.json";
-    let words: Vec<_> = words.split_whitespace().collect();
-    let running = Running::start(stage.weir(&words));
-    let channel = stage.path("D/kernel_output_ch0");
-    until("messages are on their way", || {
-        std::fs::metadata(&channel).is_ok_and(|m| m.len() > 0)
-    });
-    running.signal(rustix::process::Signal::INT);
-    let said = running.end().code(130);
-    assert!(!said.out.contains("TEST MODE"), "{said}");
-    let json: serde_json::Value = serde_json::from_str(&stage.read("o.json")).unwrap();
-    assert_eq!(json["weir"]["complete"], false);
-    assert_eq!(json["validated"], false);
-}
-
-#[test]
 fn what_a_killed_run_leaves_the_next_one_removes() {
     let stage = Stage::new();
     let below = stage.path("D");

@@ -9,9 +9,7 @@
 #[path = "../stage/mod.rs"]
 mod stage;
 
-use std::process::Command;
-
-use stage::{Said, Stage, WEIR, has, is_root, said, skip};
+use stage::{Said, Stage, each_launcher, launch, said};
 
 /// The names of the summary, in HPCC's order.
 const KEYS: [&str; 10] = [
@@ -95,58 +93,37 @@ fn json_has_the_permutations_of_its_seed() {
     assert_ne!(first, rings(4));
 }
 
-/// `mpirun` of a family, with weir and these words on so many ranks; says why not.
-fn launched(stage: &Stage, launcher: &str, ranks: &str, words: &[&str]) -> Option<Command> {
-    if !has(launcher) {
-        skip("lat-bw under a launcher", &format!("no {launcher}"));
-        return None;
-    }
-    let mut command = stage.command(launcher);
-    if launcher.ends_with("openmpi") {
-        command.arg("--oversubscribe");
-        if is_root() {
-            command.arg("--allow-run-as-root");
-        }
-    }
-    command
-        .args(["-n", ranks, WEIR, "net", "lat-bw"])
-        .args(words);
-    Some(command)
+/// weir net lat-bw with these words on so many ranks of a launcher.
+fn under(stage: &Stage, launcher: &[&str], ranks: u32, words: &[&str]) -> Said {
+    said(launch(
+        stage,
+        launcher,
+        ranks,
+        &[&["net", "lat-bw"], words].concat(),
+    ))
 }
 
 #[test]
 fn both_launchers_get_one_section_over_mpi() {
-    for launcher in ["mpirun.openmpi", "mpirun.mpich"] {
-        let stage = Stage::new();
-        if let Some(command) = launched(&stage, launcher, "2", &[]) {
-            is_section(&said(command).code(0));
-        }
-        let words = ["--format", "json"];
-        if let Some(command) = launched(&stage, launcher, "3", &words) {
-            let said = said(command).code(0);
-            let json: serde_json::Value = serde_json::from_str(&said.out).unwrap();
-            let done = &json["weir"]["groups"][0]["jobs"][0]["latency_bandwidth"];
-            assert_eq!(done["transport"], "mpi");
-            assert_eq!(done["wrong_bytes"], 0);
-            assert_eq!(done["ranks"].as_array().unwrap().len(), 3);
-            assert_eq!(done["bandwidth"]["pairs"].as_array().unwrap().len(), 6);
-        }
-    }
+    each_launcher("lat-bw under a launcher", |stage, launcher| {
+        is_section(&under(stage, launcher, 2, &[]).code(0));
+        let said = under(stage, launcher, 3, &["--format", "json"]).code(0);
+        let json: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let done = &json["weir"]["groups"][0]["jobs"][0]["latency_bandwidth"];
+        assert_eq!(done["transport"], "mpi");
+        assert_eq!(done["wrong_bytes"], 0);
+        assert_eq!(done["ranks"].as_array().unwrap().len(), 3);
+        assert_eq!(done["bandwidth"]["pairs"].as_array().unwrap().len(), 6);
+    });
 }
 
 #[test]
 fn too_few_ranks_under_a_launcher_are_told_once() {
-    for launcher in ["mpirun.openmpi", "mpirun.mpich"] {
-        let stage = Stage::new();
-        if let Some(command) = launched(&stage, launcher, "1", &[]) {
-            let told = said(command).code(2).silent();
-            assert_eq!(
-                told.err.matches("needs at least 2 ranks").count(),
-                1,
-                "{told}"
-            );
-        }
-    }
+    each_launcher("lat-bw on one rank", |stage, launcher| {
+        let told = under(stage, launcher, 1, &[]).code(2).silent();
+        let count = told.err.matches("needs at least 2 ranks").count();
+        assert_eq!(count, 1, "{told}");
+    });
 }
 
 #[test]
@@ -171,6 +148,11 @@ fn wrong_words_are_refused_before_anything_happens() {
             "there is no transport `nosuch`",
         ),
         ("net lat-bw stray", "stray"),
+        ("net lat-bw --seed=", "--seed needs N, which is empty"),
+        (
+            "net lat-bw --timeout inf",
+            "--timeout inf: it takes seconds",
+        ),
     ] {
         let words: Vec<_> = words.split(' ').collect();
         stage.say(&words).code(2).silent().err(told);

@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     job.placement.cpus = words.get(5).map(|cpus| list(cpus)).transpose()?;
     let (clock, signals) = (Clock::detect().0, Signals::default());
     let answers = on_threads(ranks, |world| {
-        exchange::run(&job, &plan, &world, &clock, &signals)
+        exchange::run(&job, &plan, &world, &clock, &signals, None).whole()
     });
     let first = answers.into_iter().next().ok_or("no rank")?;
     let result = first?.ok_or("no result at rank 0")?;

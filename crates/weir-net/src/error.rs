@@ -161,6 +161,26 @@ pub enum NetError {
     },
 }
 
+/// How a rank's part came to its end.
+#[derive(Debug)]
+pub struct Ended<R> {
+    /// At rank 0 what was done, all of it or what there is; nothing elsewhere.
+    pub done: Option<R>,
+    /// Why that is not all; at rank 0 in the words of the rank nearest to the cause. A signal is
+    /// no error.
+    pub error: Option<NetError>,
+}
+
+impl<R> Ended<R> {
+    /// What was done, where nothing went wrong.
+    ///
+    /// # Errors
+    /// Why it is not all.
+    pub fn whole(self) -> Result<Option<R>, NetError> {
+        self.error.map_or(Ok(self.done), Err)
+    }
+}
+
 impl NetError {
     /// See [`Halt::distance`].
     pub(crate) fn distance(&self) -> u8 {

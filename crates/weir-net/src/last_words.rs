@@ -1,7 +1,7 @@
 //! How ranks part: each says what came of its part, and rank 0 hears all of them.
 //!
-//! In: a rank's outcome and how it ended. Out: at rank 0 all outcomes in rank order, or of all
-//! errors the one nearest to the cause. Not here: what is made of the outcomes.
+//! In: a rank's outcome and how it ended. Out: at rank 0 the outcomes that were told, in rank
+//! order, and of all errors the one nearest to the cause. Not here: what is made of the outcomes.
 
 use std::time::{Duration, Instant};
 
@@ -9,11 +9,14 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::circle::Circle;
-use crate::error::{Halt, LEFT, NetError};
+use crate::error::{Ended, Halt, LEFT, NetError};
 use crate::watch::Watch;
 
 /// Beyond the time-out, which other ranks reach a little later.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// After a signal: a launcher that sent it to all kills soon.
+const HURRY: Duration = Duration::from_millis(500);
 
 /// Farther from the cause than anything that a rank says.
 const SILENCE: u8 = u8::MAX;
@@ -34,25 +37,33 @@ struct End {
     interrupted: bool,
 }
 
+/// The words of all ranks that spoke, by rank, at rank 0; none elsewhere.
+pub(crate) type Words<O> = Ended<Vec<(u32, O)>>;
+
 /// All outcomes at rank 0; the end of the others.
 pub(crate) fn exchange<O: Serialize + DeserializeOwned>(
     circle: &Circle<'_>,
     watch: &Watch,
     outcome: O,
     ending: Result<(), NetError>,
-) -> Result<Option<Vec<O>>, NetError> {
+) -> Words<O> {
+    watch.settle();
     if let Err(NetError::At { cause, .. }) = &ending
         && matches!(cause, Halt::Fault { what: "died", .. })
     {
         // As if it had been killed: not a word.
-        return ending.map(|()| None);
+        return Ended {
+            done: None,
+            error: ending.err(),
+        };
     }
     let early = ending.is_err();
     let interrupted = matches!(&ending, Err(error) if error.is_interruption());
     let error = ending.err().filter(|_| !interrupted);
     let end = End { error, interrupted };
     if circle.rank() != 0 {
-        return tell(circle, watch, outcome, end, early);
+        let error = tell(circle, watch, outcome, end, early);
+        return Ended { done: None, error };
     }
     if early {
         circle.leave(&[], watch.limit());
@@ -67,7 +78,7 @@ fn tell<O: Serialize>(
     outcome: O,
     end: End,
     early: bool,
-) -> Result<Option<Vec<O>>, NetError> {
+) -> Option<NetError> {
     let said = end.error.as_ref().map(|e| (e.distance(), e.to_string()));
     let word = Word {
         outcome,
@@ -81,17 +92,17 @@ fn tell<O: Serialize>(
     } else {
         circle.report(&bytes, watch.limit());
     }
-    end.error.map_or(Ok(None), Err)
+    end.error
 }
 
-fn collect<O: DeserializeOwned>(
-    circle: &Circle<'_>,
-    watch: &Watch,
-    own: O,
-    end: End,
-) -> Result<Option<Vec<O>>, NetError> {
-    let until = Instant::now() + watch.limit() + GRACE;
-    let mut outcomes = vec![own];
+fn collect<O: DeserializeOwned>(circle: &Circle<'_>, watch: &Watch, own: O, end: End) -> Words<O> {
+    let patience = if end.interrupted {
+        HURRY
+    } else {
+        watch.limit() + GRACE
+    };
+    let until = Instant::now() + patience;
+    let mut outcomes = vec![(0, own)];
     let mut interrupted = end.interrupted;
     let mut worst = end.error.map(|e| (e.distance(), e));
     for rank in 1..circle.size() {
@@ -100,7 +111,7 @@ fn collect<O: DeserializeOwned>(
             Ok(bytes) => match serde_json::from_slice::<Word<O>>(&bytes) {
                 Err(error) => (SILENCE, format!("rank {rank}: last word garbled: {error}")),
                 Ok(word) => {
-                    outcomes.push(word.outcome);
+                    outcomes.push((rank, word.outcome));
                     interrupted |= word.interrupted;
                     let Some(said) = word.error else { continue };
                     said
@@ -111,11 +122,11 @@ fn collect<O: DeserializeOwned>(
             worst = Some((distance, NetError::Other { rank, message }));
         }
     }
-    let all_spoke = outcomes.len() == circle.size() as usize;
-    match worst {
-        // Signals reach the ranks one after the other: the later ones see the earlier ones leave.
-        Some((distance, _)) if interrupted && all_spoke && distance >= LEFT => Ok(Some(outcomes)),
-        Some((_, error)) => Err(error),
-        None => Ok(Some(outcomes)),
+    // Signals reach the ranks one after the other: the later ones see the earlier ones leave, or
+    // hear nothing of those that a launcher ends.
+    let error = worst.filter(|(distance, _)| !interrupted || *distance < LEFT);
+    Ended {
+        done: Some(outcomes),
+        error: error.map(|(_, error)| error),
     }
 }

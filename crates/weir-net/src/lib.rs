@@ -22,7 +22,7 @@ pub mod transport;
 mod watch;
 
 pub use circle::Circle;
-pub use error::{Halt, NetError, Spot};
+pub use error::{Ended, Halt, NetError, Spot};
 pub use pairing::{Partners, partners, resolve};
 pub use transport::{DeviceFacts, Facts, Setup, Transport, TransportInfo, find, transports};
-pub use watch::Watch;
+pub use watch::{Observer, Seen, Watch};

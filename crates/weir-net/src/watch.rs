@@ -1,7 +1,8 @@
 //! The watch: one beat per exchange, and a thread that looks whether beats still come.
 //!
-//! In: beats (a relaxed store each), signals. Out: the word to stop, with its cause. Transports
-//! look at it whenever they wait for long; nobody looks in the loop.
+//! In: beats (a relaxed store each), steps, signals. Out: the word to stop, with its cause, and
+//! how far the rank has come, for whoever wants to see it. Transports look at it whenever they wait
+//! for long; nobody looks in the loop.
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use weir_run::execute::Signals;
 
-use crate::error::{Halt, Spot};
+use crate::error::{Ended, Halt, NetError, Spot};
 
 /// Longest sleep between two looks: what Ctrl-C may have to wait for.
 const LOOK: Duration = Duration::from_millis(50);
@@ -27,10 +28,55 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// How far a rank has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// Since it began.
+    pub elapsed: Duration,
+    /// The part of its steps that is done, where known.
+    pub fraction: Option<f64>,
+    /// Where it is.
+    pub place: Option<Spot>,
+    /// For how long there has been no beat.
+    pub still: Duration,
+}
+
+/// Who looks on at rank 0, from another thread.
+#[derive(Clone, Copy)]
+#[expect(missing_debug_implementations, reason = "holds functions")]
+pub struct Observer<'a, R> {
+    /// Is shown how far the rank has come, some times per second.
+    pub look: &'a (dyn Fn(&Seen) + Sync),
+    /// The rank hangs in a call and the process has to end: gets what was done, and answers the
+    /// exit code.
+    pub last: &'a (dyn Fn(Ended<R>) -> u8 + Sync),
+}
+
+/// The same without knowing what is done.
+#[derive(Clone, Copy)]
+pub(crate) struct Onlooker<'a> {
+    pub(crate) look: &'a (dyn Fn(&Seen) + Sync),
+    /// Why it has to end; nothing after a signal.
+    pub(crate) last: &'a (dyn Fn(Option<NetError>) -> u8 + Sync),
+}
+
+impl<'a> Onlooker<'a> {
+    /// An observer, who gets what was done from `last`.
+    pub(crate) fn of<R>(
+        observer: Option<&Observer<'a, R>>,
+        last: &'a (dyn Fn(Option<NetError>) -> u8 + Sync),
+    ) -> Option<Self> {
+        observer.map(|o| Self { look: o.look, last })
+    }
+}
+
 /// One rank's watch.
 #[expect(missing_debug_implementations, reason = "holds a function")]
 pub struct Watch {
     beats: AtomicU64,
+    /// Done, and in all.
+    steps: AtomicU64,
+    expected: AtomicU64,
     stop: AtomicU8,
     over: AtomicBool,
     limit: Duration,
@@ -38,20 +84,26 @@ pub struct Watch {
     place: Mutex<Option<Spot>>,
     /// Ends a rank that hangs in a call which nothing else can end.
     at_last: Mutex<Option<LastResort>>,
+    /// That is being done. Stored while `at_last` is locked.
+    ending: AtomicBool,
 }
 
-type LastResort = Box<dyn FnOnce() + Send>;
+/// Gets the exit code.
+type LastResort = Box<dyn FnOnce(u8) + Send>;
 
 impl Watch {
     /// Nothing may last longer than `limit` without a beat.
     pub fn new(limit: Duration) -> Self {
         Self {
             beats: AtomicU64::new(0),
+            steps: AtomicU64::new(0),
+            expected: AtomicU64::new(0),
             stop: AtomicU8::new(0),
             over: AtomicBool::new(false),
             limit,
             place: Mutex::default(),
             at_last: Mutex::default(),
+            ending: AtomicBool::new(false),
         }
     }
 
@@ -61,8 +113,17 @@ impl Watch {
     }
 
     /// What ends the process where the rank does not come back by itself.
-    pub(crate) fn at_last(&self, end: impl FnOnce() + Send + 'static) {
+    pub(crate) fn at_last(&self, end: impl FnOnce(u8) + Send + 'static) {
         *lock(&self.at_last) = Some(Box::new(end));
+    }
+
+    /// The rank came back by itself, and hangs in no call any more.
+    pub(crate) fn settle(&self) {
+        drop(lock(&self.at_last).take());
+        while self.ending.load(Ordering::Acquire) {
+            // The process is being ended.
+            std::thread::park();
+        }
     }
 
     /// How long nothing may happen.
@@ -75,6 +136,28 @@ impl Watch {
     pub fn beat(&self) {
         let beats = self.beats.load(Ordering::Relaxed);
         self.beats.store(beats.wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// This many steps there are in all, as far as is known.
+    pub(crate) fn expect(&self, steps: u64) {
+        self.expected.store(steps, Ordering::Relaxed);
+    }
+
+    /// One more is done.
+    pub(crate) fn step(&self) {
+        self.steps.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// This many are done.
+    pub(crate) fn step_to(&self, steps: u64) {
+        self.steps.store(steps, Ordering::Relaxed);
+    }
+
+    fn fraction(&self) -> Option<f64> {
+        let [steps, expected] = [&self.steps, &self.expected].map(|n| n.load(Ordering::Relaxed));
+        #[expect(clippy::cast_precision_loss, reason = "for the eye")]
+        let part = steps as f64 / expected as f64;
+        (expected > 0).then(|| part.min(1.0))
     }
 
     /// The rank is to end.
@@ -107,9 +190,14 @@ impl Watch {
     }
 
     /// Does this, and guards it meanwhile.
-    pub(crate) fn over<R>(&self, signals: &Signals, work: impl FnOnce() -> R) -> R {
+    pub(crate) fn over<R>(
+        &self,
+        signals: &Signals,
+        onlooker: Option<Onlooker<'_>>,
+        work: impl FnOnce() -> R,
+    ) -> R {
         std::thread::scope(|scope| {
-            let guard = scope.spawn(|| self.guard(signals));
+            let guard = scope.spawn(|| self.guard(signals, onlooker));
             let _end = End(self, guard.thread());
             work()
         })
@@ -121,11 +209,14 @@ impl Watch {
     }
 
     /// Looks until [`Watch::end`], on a thread of its own that is unparked then.
-    fn guard(&self, signals: &Signals) {
+    fn guard(&self, signals: &Signals, onlooker: Option<Onlooker<'_>>) {
+        let begun = Instant::now();
         let pause = LOOK.min(self.limit / 8).max(Duration::from_millis(1));
         let mut seen = self.beats.load(Ordering::Relaxed);
         let mut since = Instant::now();
         let mut told = None;
+        // The first rank has something to tell before others end everybody.
+        let patience = PATIENCE / if onlooker.is_some() { 3 } else { 1 };
         while !self.over.load(Ordering::Acquire) {
             std::thread::park_timeout(pause);
             let beats = self.beats.load(Ordering::Relaxed);
@@ -137,24 +228,42 @@ impl Watch {
             } else if since.elapsed() > self.limit {
                 self.tell(SILENT);
             }
-            if self.stopped() && told.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
-                self.end_hung();
+            if let Some(onlooker) = onlooker {
+                (onlooker.look)(&Seen {
+                    elapsed: begun.elapsed(),
+                    fraction: self.fraction(),
+                    place: *lock(&self.place),
+                    still: since.elapsed(),
+                });
+            }
+            if self.stopped() && told.get_or_insert_with(Instant::now).elapsed() > patience {
+                self.end_hung(onlooker);
             }
         }
     }
 
     /// The rank was told to stop and still hangs in a call. Nobody but this thread can say so,
     /// and nobody after it.
-    fn end_hung(&self) {
-        let Some(end) = lock(&self.at_last).take() else {
+    fn end_hung(&self, onlooker: Option<Onlooker<'_>>) {
+        let mut at_last = lock(&self.at_last);
+        let Some(end) = at_last.take() else {
             return;
         };
-        if let (SILENT, Some(spot)) = (self.stop.load(Ordering::Relaxed), *lock(&self.place)) {
-            let seconds = self.limit.as_secs_f64();
-            let words = format!("error: {spot}: no progress for {seconds} s\n");
-            let _ = std::io::stderr().write_all(words.as_bytes());
+        self.ending.store(true, Ordering::Release);
+        drop(at_last);
+        let silent = self.stop.load(Ordering::Relaxed) == SILENT;
+        let place = *lock(&self.place);
+        let error = place.filter(|_| silent).map(|spot| NetError::At {
+            spot,
+            cause: self.cause(Halt::Stopped),
+        });
+        if let Some(onlooker) = onlooker {
+            return end((onlooker.last)(error));
         }
-        end();
+        if let Some(error) = error {
+            let _ = std::io::stderr().write_all(format!("error: {error}\n").as_bytes());
+        }
+        end(1);
     }
 
     /// The first cause stays.

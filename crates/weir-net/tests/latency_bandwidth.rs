@@ -39,7 +39,7 @@ fn run_with(
     let workload = Workload::LatencyBandwidth(Box::new(work.clone()));
     let job = Job::alone("test", engine, workload);
     let answers = on_threads(ranks, |world| {
-        latency_bandwidth::run(&job, work, &world, &clock, signals)
+        latency_bandwidth::run(&job, work, &world, &clock, signals, None).whole()
     });
     let mut answers = answers.into_iter();
     let first = answers.next().unwrap()?;

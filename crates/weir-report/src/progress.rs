@@ -33,8 +33,8 @@ pub struct Snapshot {
     pub p99_ns: Option<Nanos>,
     /// Operations in flight now.
     pub in_flight: Option<u64>,
-    /// Failed operations so far.
-    pub errors: u64,
+    /// Failed operations so far; absent where none are counted before the end.
+    pub errors: Option<u64>,
     /// Time left.
     pub eta_ns: Option<Nanos>,
     /// How long nothing has completed, once that is long enough to be told.
@@ -154,12 +154,10 @@ fn fields(snapshot: &Snapshot) -> Vec<Text> {
     }
     fields.extend(snapshot.p99_ns.map(|t| format!("p99 {t}").into()));
     fields.extend(snapshot.in_flight.map(|n| format!("in fl. {n}").into()));
-    let tone = if snapshot.errors > 0 {
-        Tone::Bad
-    } else {
-        Tone::Plain
-    };
-    fields.push(Text::new(tone, format!("{} err", snapshot.errors)));
+    if let Some(errors) = snapshot.errors {
+        let tone = if errors > 0 { Tone::Bad } else { Tone::Plain };
+        fields.push(Text::new(tone, format!("{errors} err")));
+    }
     fields.extend(snapshot.eta_ns.map(|t| format!("eta {}", clock(t)).into()));
     fields
 }
@@ -214,7 +212,7 @@ mod tests {
             bytes_per_s: Some(BytesPerSec(1.69e9)),
             p99_ns: Some(Nanos(131_000)),
             in_flight: Some(32),
-            errors: 0,
+            errors: Some(0),
             eta_ns: Some(Nanos::from_millis(17_600)),
             stall_ns: None,
         }
@@ -256,7 +254,7 @@ mod tests {
             ops_per_s: Some(Iops(0.0)),
             bytes_per_s: None,
             p99_ns: None,
-            errors: 2,
+            errors: Some(2),
             ..snapshot()
         };
         assert_eq!(
@@ -282,10 +280,10 @@ mod tests {
             state: Activity::Layout,
             ..Snapshot::default()
         };
-        assert_eq!(line(&early, 80, &Style::default()), "a  layout  0 err");
+        assert_eq!(line(&early, 80, &Style::default()), "a  layout");
         assert_eq!(
             json(&early),
-            r#"{"t_ns":0,"job":"a","ops_per_s":null,"bytes_per_s":null,"p99_ns":null,"in_flight":null,"errors":0,"done_fraction":null}"#
+            r#"{"t_ns":0,"job":"a","ops_per_s":null,"bytes_per_s":null,"p99_ns":null,"in_flight":null,"errors":null,"done_fraction":null}"#
         );
     }
 
@@ -325,7 +323,7 @@ mod tests {
                 job,
                 done_fraction: done,
                 ops_per_s: ops.map(Iops),
-                errors,
+                errors: Some(errors),
                 ..snapshot()
             };
             let style = Style { ascii, ..Style::default() };

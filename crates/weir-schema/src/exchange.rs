@@ -49,6 +49,22 @@ pub struct ExchangeWorkload {
     pub transfers: Vec<Transfer>,
 }
 
+impl ExchangeWorkload {
+    /// Sizes to be measured, of each kind of transfer where there are such; a launch has none and
+    /// counts as one.
+    pub fn measurements(&self) -> usize {
+        let of = |transfer: &Transfer| match transfer {
+            Transfer::KernelLaunch => 1,
+            _ => self.sizes.len(),
+        };
+        if self.transfers.is_empty() {
+            self.sizes.len()
+        } else {
+            self.transfers.iter().map(of).sum()
+        }
+    }
+}
+
 impl Default for ExchangeWorkload {
     /// Ten runs on two channels, without warm-up, of no size yet.
     fn default() -> Self {

@@ -2,8 +2,10 @@
 
 use weir_doors::net::output::stdout;
 use weir_doors::net::{Action, Run, complaints, exit_code, read};
+use weir_schema::RunResult;
 use weir_world::Launcher;
 
+use crate::progress::Mode;
 use crate::{Outcome, beff, output, printed};
 
 /// The words after `net`. Under a launcher one process speaks for all.
@@ -20,15 +22,15 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 }
 
 fn measure(run: &Run) -> Outcome {
-    let Some(result) = beff::carry_out_plan(&run.plan)? else {
-        return Ok(0);
+    let tell = |result: &RunResult| {
+        output::error(&complaints(result));
+        let text = stdout(result, run.format).unwrap_or_default();
+        let code = exit_code(result);
+        if output::print(&text) {
+            code
+        } else {
+            code.max(1)
+        }
     };
-    output::error(&complaints(&result));
-    let text = stdout(&result, run.format).unwrap_or_default();
-    let code = exit_code(&result);
-    Ok(if output::print(&text) {
-        code
-    } else {
-        code.max(1)
-    })
+    beff::carry_out_plan(&run.plan, Mode::of_terminal(), &tell)
 }

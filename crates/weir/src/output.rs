@@ -4,8 +4,8 @@
 //! whole or not at all: temporary name, fsync, rename.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
-use std::path::Path;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
 
 /// Prints results. A closed or full standard output is told on standard error, except for a
 /// reader that has seen enough.
@@ -34,7 +34,7 @@ pub(crate) fn write_file(path: &str, text: &str) -> Result<(), String> {
         // A device or pipe cannot be replaced, only written to.
         return fs::write(target, text).map_err(|e| format!("error: {path}: {e}\n"));
     }
-    let temporary = target.with_extension(format!("tmp-{}", std::process::id()));
+    let temporary = beside(target);
     let written = File::create(&temporary).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
@@ -47,6 +47,19 @@ pub(crate) fn write_file(path: &str, text: &str) -> Result<(), String> {
     })
 }
 
+/// Reads a file of at most this many bytes; why it cannot.
+pub(crate) fn read_text(path: &str, longest: u64) -> Result<String, String> {
+    let mut text = String::new();
+    let file = File::open(path).map_err(|e| e.to_string())?;
+    file.take(longest + 1)
+        .read_to_string(&mut text)
+        .map_err(|e| e.to_string())?;
+    if text.len() as u64 > longest {
+        return Err(format!("it is longer than {longest} bytes"));
+    }
+    Ok(text)
+}
+
 /// Finds out before the run whether a report file can be written at all.
 pub(crate) fn check_writable(path: &str) -> Result<(), String> {
     let target = Path::new(path);
@@ -55,17 +68,23 @@ pub(crate) fn check_writable(path: &str) -> Result<(), String> {
             "error: the report {path} cannot be written: {why}\n"
         ))
     };
-    if target.is_dir() {
+    if target.is_dir() || path.ends_with('/') {
         return refuse(&"it is a directory");
     }
     if !is_plain(target) {
         return Ok(());
     }
-    let temporary = target.with_extension(format!("tmp-{}", std::process::id()));
+    let temporary = beside(target);
     match File::create(&temporary) {
         Ok(_) => fs::remove_file(&temporary).or_else(|e| refuse(&e)),
         Err(e) => refuse(&e),
     }
+}
+
+/// A file in the same directory, for what is not whole yet. Its name is short where that of the
+/// target is as long as names may be.
+fn beside(target: &Path) -> PathBuf {
+    target.with_file_name(format!(".weir-{}.tmp", std::process::id()))
 }
 
 /// A regular file, or nothing yet.

@@ -1,13 +1,16 @@
 //! Progress on standard error: a line on a terminal, plain lines in logs, JSON for programs.
 //!
 //! In: what the run shows of itself, looked at four times a second. Out: rates of the last second,
-//! from differences of two views. Not here: the text of the line (`weir-report`).
+//! from differences of two views; of ranks together, how far they have come. Not here: the text of
+//! the line (`weir-report`).
 
 #![expect(clippy::cast_precision_loss, reason = "rates for the eye")]
 
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal};
+use std::sync::{Mutex, PoisonError};
 
+use weir_net::Seen;
 use weir_report::progress::{Activity, Snapshot, json, line, plain};
 use weir_report::{Flags, Style};
 use weir_run::execute::{LiveJob, LiveState, LiveView};
@@ -41,6 +44,15 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
+    /// A line on a terminal, else none.
+    pub(crate) fn of_terminal() -> Self {
+        if io::stderr().is_terminal() {
+            Self::Line
+        } else {
+            Self::None
+        }
+    }
+
     /// A line on a terminal; plain in CI, else none.
     pub(crate) fn detect() -> Self {
         if io::stderr().is_terminal() {
@@ -62,68 +74,142 @@ struct Sum {
     latency: Histogram,
 }
 
-/// Progress as it is shown.
-pub(crate) struct Shown {
+/// Where progress is shown.
+struct Place {
     mode: Mode,
     style: Style,
-    jobs: usize,
-    sums: VecDeque<Sum>,
-    running: Vec<usize>,
     next_look: Nanos,
-    last_change: Nanos,
     last_plain: Nanos,
     drawn: bool,
 }
 
-impl Shown {
-    /// Nothing shown yet, of a plan of so many jobs.
-    pub(crate) fn new(mode: Mode, jobs: usize) -> Self {
+impl Place {
+    fn new(mode: Mode) -> Self {
         let terminal = surroundings::terminal(&io::stderr());
         Self {
             mode,
             style: Style::detect(&Flags::default(), &surroundings::environment(), terminal),
-            jobs,
-            sums: VecDeque::new(),
-            running: Vec::new(),
             next_look: Nanos(0),
-            last_change: Nanos(0),
             last_plain: Nanos(0),
             drawn: false,
         }
     }
 
-    /// Shows a view.
-    pub(crate) fn show(&mut self, view: &LiveView<'_>) {
-        if self.mode == Mode::None || view.elapsed_ns < self.next_look {
-            return;
+    /// Whether it is time for a look.
+    fn is_due(&mut self, elapsed: Nanos) -> bool {
+        let due = self.mode != Mode::None && elapsed >= self.next_look;
+        if due {
+            self.next_look = Nanos(elapsed.0 + LOOK_EVERY.0);
         }
-        let jobs = view.jobs();
-        if jobs.is_empty() {
-            return;
-        }
-        self.next_look = Nanos(view.elapsed_ns.0 + LOOK_EVERY.0);
-        let snapshot = self.snapshot(view.elapsed_ns, &jobs);
+        due
+    }
+
+    fn show(&mut self, snapshot: &Snapshot) {
+        let elapsed = snapshot.t_ns;
         match self.mode {
-            Mode::Line if view.elapsed_ns >= QUIET => {
-                let text = line(&snapshot, self.style.width.saturating_sub(1), &self.style);
+            Mode::Line if elapsed >= QUIET => {
+                let text = line(snapshot, self.style.width.saturating_sub(1), &self.style);
                 output::error(&format!("\r\x1b[2K{text}"));
                 self.drawn = true;
             }
-            Mode::Plain if view.elapsed_ns.0 >= self.last_plain.0 + PLAIN_EVERY.0 => {
-                self.last_plain = view.elapsed_ns;
-                output::error(&(plain(&snapshot, &self.style) + "\n"));
+            Mode::Plain if elapsed.0 >= self.last_plain.0 + PLAIN_EVERY.0 => {
+                self.last_plain = elapsed;
+                output::error(&(plain(snapshot, &self.style) + "\n"));
             }
-            Mode::Json => output::error(&(json(&snapshot) + "\n")),
+            Mode::Json => output::error(&(json(snapshot) + "\n")),
             _ => {}
+        }
+    }
+
+    fn erase(&mut self) {
+        if self.drawn {
+            output::error("\r\x1b[2K");
+            self.drawn = false;
+        }
+    }
+}
+
+/// Progress of ranks together, as it is shown: at rank 0, from another thread than its own.
+pub(crate) struct Together {
+    job: String,
+    place: Mutex<Place>,
+}
+
+impl Together {
+    /// Nothing shown yet.
+    pub(crate) fn new(mode: Mode, job: &str) -> Self {
+        Self {
+            job: job.to_owned(),
+            place: Mutex::new(Place::new(mode)),
+        }
+    }
+
+    /// Shows how far rank 0 has come.
+    pub(crate) fn show(&self, seen: &Seen) {
+        let elapsed = nanos(seen.elapsed);
+        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        if place.is_due(elapsed) {
+            let (job, still) = (&self.job, nanos(seen.still));
+            let left = seen.fraction.and_then(|part| eta(elapsed, part));
+            place.show(&Snapshot {
+                t_ns: elapsed,
+                job: seen
+                    .place
+                    .map_or_else(|| job.clone(), |spot| format!("{job} {} B", spot.bytes)),
+                done_fraction: seen.fraction,
+                eta_ns: left,
+                stall_ns: (still >= STALL).then_some(still),
+                ..Snapshot::default()
+            });
+        }
+    }
+
+    /// Takes the line away, so that the result starts on a clean one.
+    pub(crate) fn erase(&self) {
+        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        place.erase();
+        // Whoever looks once more shows nothing.
+        place.mode = Mode::None;
+    }
+}
+
+fn nanos(time: std::time::Duration) -> Nanos {
+    Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// Progress as it is shown.
+pub(crate) struct Shown {
+    place: Place,
+    jobs: usize,
+    sums: VecDeque<Sum>,
+    running: Vec<usize>,
+    last_change: Nanos,
+}
+
+impl Shown {
+    /// Nothing shown yet, of a plan of so many jobs.
+    pub(crate) fn new(mode: Mode, jobs: usize) -> Self {
+        Self {
+            place: Place::new(mode),
+            jobs,
+            sums: VecDeque::new(),
+            running: Vec::new(),
+            last_change: Nanos(0),
+        }
+    }
+
+    /// Shows a view.
+    pub(crate) fn show(&mut self, view: &LiveView<'_>) {
+        let jobs = view.jobs();
+        if !jobs.is_empty() && self.place.is_due(view.elapsed_ns) {
+            let snapshot = self.snapshot(view.elapsed_ns, &jobs);
+            self.place.show(&snapshot);
         }
     }
 
     /// Takes the line away, so that the report starts on a clean one.
     pub(crate) fn erase(&mut self) {
-        if self.drawn {
-            output::error("\r\x1b[2K");
-            self.drawn = false;
-        }
+        self.place.erase();
     }
 
     fn snapshot(&mut self, elapsed: Nanos, jobs: &[LiveJob]) -> Snapshot {
@@ -161,8 +247,8 @@ impl Shown {
             bytes_per_s: since.map(|(f, s)| BytesPerSec(over(sum.bytes - f.bytes, s))),
             p99_ns: p99.map(Nanos),
             in_flight: Some(jobs.iter().map(|j| j.in_flight).sum()),
-            errors: jobs.iter().map(|j| j.errors).sum(),
-            eta_ns: fraction.and_then(|f| eta(jobs, f)),
+            errors: Some(jobs.iter().map(|j| j.errors).sum()),
+            eta_ns: fraction.and_then(|f| eta(jobs.iter().map(|j| j.elapsed_ns).max()?, f)),
             stall_ns: (stalled >= STALL).then_some(stalled),
         }
     }
@@ -203,9 +289,8 @@ fn fraction(jobs: &[LiveJob]) -> Option<f64> {
     clippy::cast_sign_loss,
     reason = "an estimate of time"
 )]
-fn eta(jobs: &[LiveJob], fraction: f64) -> Option<Nanos> {
-    let elapsed = jobs.iter().map(|j| j.elapsed_ns.0).max()?;
-    (fraction > 0.0).then(|| Nanos((elapsed as f64 * (1.0 / fraction - 1.0)) as u64))
+fn eta(elapsed: Nanos, fraction: f64) -> Option<Nanos> {
+    (fraction > 0.0).then(|| Nanos((elapsed.0 as f64 * (1.0 / fraction - 1.0)) as u64))
 }
 
 fn activity(jobs: &[LiveJob]) -> Activity {

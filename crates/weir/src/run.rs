@@ -42,8 +42,8 @@ fn measure(run: &Run) -> Outcome {
         let result = carry_out(run, &plan, None)?;
         return Ok(report(&result, &run.options));
     };
-    let code = together(run, &Ranks::new(entered.world(), run.per_rank));
-    entered.finish()?;
+    let code = entered.each(|world| together(run, &Ranks::new(world, run.per_rank)));
+    entered.leave()?;
     code
 }
 
@@ -119,12 +119,13 @@ fn exchange(run: &Run, speaks: bool) -> Outcome {
     if run.show_plan {
         return if speaks { show(&plan) } else { Ok(0) };
     }
-    let Some(result) = beff::carry_out_plan(&plan)? else {
-        return Ok(0);
+    let mode = progress_mode(run.options.progress);
+    let tell = |result: &RunResult| {
+        output::error(&complaints(result));
+        let code = report(result, &run.options);
+        code.max(weir_doors::net::exit_code(result))
     };
-    output::error(&complaints(&result));
-    let code = report(&result, &run.options);
-    Ok(code.max(weir_doors::net::exit_code(&result)))
+    beff::carry_out_plan(&plan, mode, &tell)
 }
 
 /// A report must not replace what the run was read from.

@@ -1,46 +1,81 @@
-//! Who takes part: this process alone, what an MPI launcher started, or processes of our own.
+//! Who takes part: threads of this process, what an MPI launcher started, or processes of our own.
 
 use std::time::Duration;
 
 use weir_doors::Refusal;
 use weir_doors::run::{LACKS, USAGE};
+use weir_schema::{Ranks, Spawn};
 use weir_world::mpi::{LIBRARY_VARIABLE, MpiError, MpiLibrary, MpiWorld};
-use weir_world::{Launcher, ProcessWorld, World, WorldError};
+use weir_world::{Collectives as _, Launcher, ProcessWorld, World, WorldError, on_threads};
 
 /// Ranks that have told everything end within this time.
 const FAREWELL: Duration = Duration::from_secs(10);
+/// For what takes no time.
+const SOON: Duration = Duration::from_secs(60);
 
-/// A world of several processes.
-pub(crate) enum Entered {
-    /// What a launcher started.
-    Mpi(MpiWorld),
-    /// Copies of this process.
-    Processes(ProcessWorld),
+/// This process among the ranks.
+pub(crate) enum Party {
+    /// All ranks are here.
+    Threads(u32),
+    /// One rank is here, the others are copies of this process.
+    Processes(Box<ProcessWorld>),
+    /// One rank is here, by a launcher.
+    Mpi(Box<MpiWorld>),
 }
 
 /// Joins a launcher's world, or starts `ranks` processes; nothing where this process is alone.
-pub(crate) fn enter(ranks: Option<u32>) -> Result<Option<Entered>, Refusal> {
+pub(crate) fn enter(ranks: Option<u32>) -> Result<Option<Party>, Refusal> {
     if let Some(launcher) = Launcher::of_this_process() {
         return match ranks {
             Some(asked) if asked != launcher.size => Err(two_answers(asked, &launcher)),
-            _ => join(launcher).map(|world| Some(Entered::Mpi(world))),
+            _ => join(launcher).map(Some),
         };
     }
     match ranks {
         None | Some(1) => Ok(None),
-        Some(ranks) => {
-            let world = ProcessWorld::enter(ranks).map_err(|e| came_apart(&e))?;
-            Ok(Some(Entered::Processes(world)))
-        }
+        Some(ranks) => start(ranks).map(Some),
     }
 }
 
+/// The ranks that a plan asks for.
+pub(crate) fn gather(ranks: Ranks) -> Result<Party, Refusal> {
+    match ranks.spawn {
+        Spawn::Threads => Ok(Party::Threads(ranks.count)),
+        Spawn::Processes => start(ranks.count),
+        Spawn::Launcher => launched(ranks.count),
+    }
+}
+
+fn start(ranks: u32) -> Result<Party, Refusal> {
+    let world = ProcessWorld::enter(ranks).map_err(|e| came_apart(&e))?;
+    Ok(Party::Processes(Box::new(world)))
+}
+
+fn launched(planned: u32) -> Result<Party, Refusal> {
+    let refuse = |message: String, code| Err(Refusal { message, code });
+    let Some(launcher) = Launcher::of_this_process() else {
+        let message =
+            "error: the plan is for ranks of an MPI launcher (start it with `mpirun -n N`)\n";
+        return refuse(message.to_owned(), LACKS);
+    };
+    let party = join(launcher)?;
+    if launcher.size == planned {
+        return Ok(party);
+    }
+    let started = launcher.size;
+    let message =
+        format!("error: the plan is for {planned} ranks, the launcher started {started}\n");
+    refuse(message, USAGE)
+}
+
 /// MPI as the launcher speaks it. What goes wrong for all is told once.
-pub(crate) fn join(launcher: Launcher) -> Result<MpiWorld, Refusal> {
+fn join(launcher: Launcher) -> Result<Party, Refusal> {
     let wish = std::env::var(LIBRARY_VARIABLE).ok();
     let library = MpiLibrary::open(Some(launcher), wish.as_deref());
     let world = library.and_then(MpiLibrary::start);
-    world.map_err(|error| of_speaker(&launcher, mpi_refused(&error)))
+    world
+        .map(|world| Party::Mpi(Box::new(world)))
+        .map_err(|error| of_speaker(&launcher, mpi_refused(&error)))
 }
 
 fn mpi_refused(error: &MpiError) -> Refusal {
@@ -82,18 +117,55 @@ pub(crate) fn came_apart(error: &WorldError) -> Refusal {
     }
 }
 
-impl Entered {
-    pub(crate) fn world(&self) -> &dyn World {
+impl Party {
+    /// Whether rank 0 is here.
+    pub(crate) fn speaks(&self) -> bool {
         match self {
-            Self::Mpi(world) => world,
-            Self::Processes(world) => world,
+            Self::Threads(_) => true,
+            Self::Processes(world) => world.rank() == 0,
+            Self::Mpi(world) => world.rank() == 0,
+        }
+    }
+
+    /// Goes on where rank 0 is ready. What it says against it, it says alone.
+    ///
+    /// # Errors
+    /// Rank 0 is not ready; at others without a word.
+    pub(crate) fn follow(
+        &self,
+        ready: impl FnOnce() -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        let world: &dyn World = match self {
+            Self::Threads(_) => return ready(),
+            Self::Processes(world) => world.as_ref(),
+            Self::Mpi(world) => world.as_ref(),
+        };
+        let mine = if world.rank() == 0 { ready() } else { Ok(()) };
+        let verdict = vec![u8::from(mine.is_ok())];
+        let told = world.broadcast(0, verdict, SOON);
+        mine?;
+        match told.map_err(|e| came_apart(&e))?.as_slice() {
+            [1] => Ok(()),
+            _ => Err(silent()),
+        }
+    }
+
+    /// Does this on every rank that is here; the answer of the first of them.
+    pub(crate) fn each<T: Send>(&self, work: impl Fn(&dyn World) -> T + Sync) -> T {
+        match self {
+            Self::Threads(ranks) => on_threads(*ranks, |world| work(&world)).swap_remove(0),
+            Self::Processes(world) => work(world.as_ref()),
+            Self::Mpi(world) => work(world.as_ref()),
         }
     }
 
     /// Leaves it, after the other ranks' end where they were started here.
-    pub(crate) fn finish(self) -> Result<(), Refusal> {
+    ///
+    /// # Errors
+    /// One did not end well.
+    pub(crate) fn leave(self) -> Result<(), Refusal> {
         match self {
-            Self::Mpi(_) => Ok(()),
+            Self::Threads(_) | Self::Mpi(_) => Ok(()),
             Self::Processes(world) => world.finish(FAREWELL).map_err(|e| came_apart(&e)),
         }
     }

@@ -1,6 +1,6 @@
 //! How the door ends: exit codes, and what is said about data that is wrong.
 
-use weir_schema::{ExchangeResult, RunResult};
+use weir_schema::{ExchangeResult, RunResult, Workload};
 
 /// Causes that lie in the plan, found before anything was exchanged.
 const PLAN_CAUSES: &[&str] = &["plan"];
@@ -44,6 +44,7 @@ pub fn complaints(result: &RunResult) -> String {
             );
         }
     }
+    out += &interruption(result);
     for job in result.jobs() {
         let done = job.exchange.as_ref();
         if let Some(others) = done.map(|e| &e.other_devices).filter(|o| !o.is_empty()) {
@@ -61,6 +62,31 @@ pub fn complaints(result: &RunResult) -> String {
         }
     }
     out
+}
+
+/// Which signal ended the run, and what there is of it.
+fn interruption(result: &RunResult) -> String {
+    let Some(end) = result.ended_by else {
+        return String::new();
+    };
+    let signal = match end.signal {
+        1 => "SIGHUP".to_owned(),
+        2 => "SIGINT".to_owned(),
+        15 => "SIGTERM".to_owned(),
+        other => format!("signal {other}"),
+    };
+    let planned = result.plan.jobs().next();
+    let planned = planned.and_then(|(_, job)| match &job.workload {
+        Workload::Exchange(work) => Some(work.measurements()),
+        _ => None,
+    });
+    let done = result.jobs().find_map(|job| job.exchange.as_ref());
+    let what = match (done.map_or(0, |done| done.sizes.len()), planned) {
+        (0, Some(_)) => " before any size was measured".to_owned(),
+        (done, Some(planned)) => format!(": {done} of {planned} sizes were measured"),
+        (_, None) => " before all was measured".to_owned(),
+    };
+    format!("interrupted by {signal}{what}\n")
 }
 
 fn wrong(exchange: &ExchangeResult) -> String {

@@ -14,7 +14,7 @@ const CARD: &str = "Transfers to and from a card";
 pub(super) const LARGEST: i64 = 34;
 const MANY: i64 = u32::MAX as i64;
 const NO_PROMPT: &str = "weir never asks; --device and --platform choose";
-const NO_BASELINE: &str = "store both results with --dump-json and compare their weir.sizes";
+const NO_OFI: &str = "comm-type ofi, which uses it, is not in this build";
 
 /// All of them, in the order of the help text.
 pub const FLAGS: &[Flag] = &[
@@ -150,9 +150,9 @@ pub const FLAGS: &[Flag] = &[
         "rate",
         "BITS",
         WORLD,
-        "udp: no faster than this, such as 10G",
+        "tcp, udp: no faster than this, such as 10G",
     ),
-    Flag::with_value("provider", "NAME", WORLD, "ofi: the provider"),
+    Flag::with_value("provider", "NAME", WORLD, "ofi: the provider").refused(NO_OFI),
     Flag::with_value("device", "I", DEVICE, "Device index; -1: rank mod devices")
         .range(-1, MANY)
         .default("-1"),
@@ -240,8 +240,12 @@ pub const FLAGS: &[Flag] = &[
     Flag::with_value("simulate", "N", MEASURE, "With --model: predict N ranks")
         .range(1, 1_000_000)
         .long("Every rank is as fast as one alone: no link is shared."),
-    Flag::with_value("baseline", "FILE", MEASURE, "Compare with a stored result")
-        .refused(NO_BASELINE),
+    Flag::with_value(
+        "baseline",
+        "FILE",
+        MEASURE,
+        "Compare with a result that --dump-json stored",
+    ),
     Flag::with_value(
         "dump-json",
         "FILE",

@@ -4,6 +4,7 @@
 //! a result the texts of [`output`] and the exit code. House words stay out of what is printed
 //! in the peer's formats.
 
+mod baseline;
 mod card;
 mod comm;
 mod device;
@@ -21,6 +22,7 @@ mod words;
 
 use weir_schema::{Plan, Warning};
 
+pub use baseline::Baseline;
 pub use comm::{Offer, TRANSPORTS, Transport};
 pub use exit::{complaints, exit_code};
 pub use flags::FLAGS;
@@ -59,6 +61,8 @@ pub struct Run {
     pub notes: Vec<String>,
     /// Made-up devices by rank, where asked for.
     pub devices: Option<Vec<u32>>,
+    /// File of the result to compare with, which becomes [`Options::baseline`].
+    pub baseline: Option<String>,
 }
 
 /// What is done with a plan.
@@ -89,6 +93,8 @@ pub struct Options {
     pub quiet: bool,
     /// Ranks that a model predicts.
     pub simulate: Option<u32>,
+    /// What the result is compared with.
+    pub baseline: Option<Baseline>,
 }
 
 impl Options {
@@ -102,6 +108,7 @@ impl Options {
             line_rate_bits_per_s: None,
             quiet: false,
             simulate: None,
+            baseline: None,
         }
     }
 }

@@ -81,7 +81,7 @@ fn ranks(given: &Given, engine: &str, around: &Around) -> Result<Ranks, Refusal>
                 "--ranks {asked}: the launcher started {size}; leave --ranks out"
             )));
         }
-        if given.all("spawn").next().is_some() {
+        if given.has("spawn") {
             return Err(refuse(
                 "--spawn: the launcher has started the ranks; leave it out",
             ));
@@ -90,6 +90,11 @@ fn ranks(given: &Given, engine: &str, around: &Around) -> Result<Ranks, Refusal>
             count: size,
             spawn: Spawn::Launcher,
         });
+    }
+    if engine == "mpi" && given.has("spawn") {
+        return Err(refuse(
+            "--spawn: the ranks of comm-type mpi are what a launcher starts",
+        ));
     }
     if engine == "mpi" && asked > 1 && !given.has("test") {
         return Err(refuse(&format!(
@@ -241,20 +246,17 @@ fn settings(given: &Given, engine: &str) -> Result<BTreeMap<String, Setting>, Re
         let keep = given.has("keep-channels");
         put("keep_channels", keep.then_some(Setting::Bool(true)));
     }
+    if engine == "udp" {
+        put("payload_exponent", Some(number("payload-size")));
+    }
     if ["tcp", "udp"].contains(&engine) {
         put("interface", named("iface").map(text));
         put("port", named("port").map(|_| number("port")));
-    }
-    if engine == "udp" {
-        put("payload_exponent", Some(number("payload-size")));
         let rate = named("rate").map(|rate| {
             let bits = values::bits_per_s(rate).map_err(|why| wrong("rate", rate, &why))?;
             Ok(whole_bytes(bits))
         });
         put("rate_bytes_per_s", rate.transpose()?);
-    }
-    if engine == "ofi" {
-        put("provider", named("provider").map(text));
     }
     if engine == card::ENGINE {
         let name = named("platform_str").filter(|name| !name.is_empty());

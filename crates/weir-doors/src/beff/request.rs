@@ -58,6 +58,7 @@ pub fn read(words: &[String], around: &Around) -> Result<Action, Refusal> {
     let plan = plan::of(&given, words, engine, around, &mut warnings)?;
     let options = options(&given)?;
     let mode = mode(&given, &options)?;
+    acts(&given, engine, &options, mode)?;
     if mode == Mode::Run {
         comm::ready(engine, around.offer)?;
     }
@@ -66,6 +67,7 @@ pub fn read(words: &[String], around: &Around) -> Result<Action, Refusal> {
     notes.extend(idle(&given, engine, mode));
     Ok(Action::Run(Box::new(Run {
         devices: devices(&given, ranks, mode)?,
+        baseline: given.text("baseline").map(str::to_owned),
         plan,
         options,
         mode,
@@ -104,9 +106,6 @@ fn mode(given: &Given, options: &Options) -> Result<Mode, Refusal> {
 fn options(given: &Given) -> Result<Options, Refusal> {
     let compat = given.text("json-compat").is_some();
     let dump = given.text("dump-json").map(str::to_owned);
-    if dump.as_deref() == Some("") {
-        return Err(refuse("--dump-json needs a path, or `-`"));
-    }
     let format = match given.text("format") {
         Some("table") => Format::Table,
         Some("json") => Format::Json,
@@ -126,6 +125,7 @@ fn options(given: &Given) -> Result<Options, Refusal> {
         line_rate_bits_per_s: line_rate.transpose()?,
         quiet: given.has("quiet"),
         simulate: given.text("simulate").map(|_| given.number("simulate")),
+        baseline: None,
     })
 }
 
@@ -150,20 +150,54 @@ fn devices(given: &Given, ranks: u32, mode: Mode) -> Result<Option<Vec<u32>>, Re
     wish.among(devices, ranks).map(Some)
 }
 
-/// Notes about what stands there and has nothing to act on.
+/// Refuses what would have nothing to act on: options of another transport than the one of this
+/// run, and forms of an output that is not asked for.
+fn acts(given: &Given, engine: &str, options: &Options, mode: Mode) -> Result<(), Refusal> {
+    for (flag, _) in given.iter() {
+        let name = flag.spelling();
+        let of: &[&str] = match flag.name {
+            "channel-width" | "channel-dir" | "keep-channels" => &["file"],
+            "iface" | "port" | "rate" => &["tcp", "udp"],
+            "device-type" | "device-map" => &["ocl-pcie"],
+            _ => continue,
+        };
+        if !of.contains(&engine) {
+            let of = of.join(", ");
+            return Err(refuse(&format!(
+                "{name}: comm-type {engine} does not use it\n  help: comm-types that do: {of}"
+            )));
+        }
+    }
+    let is = |name: &str, value: &str| given.text(name) == Some(value);
+    let json = options.format == Format::Json || options.dump_json.is_some();
+    let needs = [
+        ("keep-channels", given.has("channel-dir"), "--channel-dir"),
+        ("seed", is("validate", "full"), "--validate full"),
+        ("json-compat", json, "--dump-json or --format json"),
+        (
+            "text-compat",
+            options.format == Format::Text,
+            "--format text",
+        ),
+        ("baseline", mode != Mode::Test, "a run, and this is a test"),
+    ];
+    match needs
+        .iter()
+        .find(|(name, there, _)| given.has(name) && !there)
+    {
+        Some((name, _, needed)) => Err(refuse(&format!("--{name} needs {needed}"))),
+        None => Ok(()),
+    }
+}
+
+/// Notes about the peer's options that have nothing to act on here: its users' scripts have them
+/// in every call.
 fn idle(given: &Given, engine: &str, mode: Mode) -> Vec<String> {
     let mut notes = Vec::new();
     for (flag, _) in given.iter() {
         let of: &[&str] = match flag.name {
-            "channel-width" | "channel-dir" | "keep-channels" => &["file"],
-            "payload-size" | "rate" => &["udp"],
-            "iface" | "port" => &["tcp", "udp"],
-            "provider" => &["ofi"],
-            "device" | "platform" | "platform_str" | "device-type" | "device-map"
-                if mode == Mode::Run =>
-            {
-                &["ocl-pcie", "cuda"]
-            }
+            "payload-size" => &["udp"],
+            "device" | "platform" | "platform_str" if mode == Mode::Run => &["ocl-pcie", "cuda"],
             "i" => &["none"],
             "min-size" | "m" | "step-size" if given.text("sizes").is_some() => &[],
             _ => continue,
@@ -174,10 +208,12 @@ fn idle(given: &Given, engine: &str, mode: Mode) -> Vec<String> {
                 ["none"] => "it is recorded; the driver places its buffers itself".to_owned(),
                 _ => format!("comm-type {engine} does not use it"),
             };
-            notes.push(format!("{} has no effect: {why}", flag.spelling()));
+            let note = format!("{} has no effect: {why}", flag.spelling());
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
         }
     }
-    notes.dedup();
     notes
 }
 

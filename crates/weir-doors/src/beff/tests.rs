@@ -144,7 +144,6 @@ fn words_that_are_no_options_are_told_with_the_nearest_one() {
     refused("--test=yes", "--test takes no value");
     refused("-ix", "-i takes no value");
     refused("--format tabel", "did you mean `table`?");
-    refused("--baseline x", "--baseline is not available");
     refused("--ask", "--ask is not available");
     refused(
         "--accl-udp",
@@ -258,6 +257,109 @@ fn settings_of_a_transport_are_in_house_words_and_others_are_noted() {
         idle[0].contains("--payload-size has no effect: comm-type tcp"),
         "{idle:?}"
     );
+}
+
+#[test]
+fn an_option_of_another_transport_is_refused_with_those_it_is_for() {
+    for (words, option, of) in [
+        (
+            "--channel-width 8",
+            "--channel-width: comm-type shm",
+            "file",
+        ),
+        ("--channel-dir D", "--channel-dir: comm-type shm", "file"),
+        (
+            "--comm-type udp --keep-channels",
+            "--keep-channels: comm-type udp",
+            "file",
+        ),
+        (
+            "--comm-type file --iface ::1",
+            "--iface: comm-type file",
+            "tcp, udp",
+        ),
+        ("--port 7000", "--port: comm-type shm", "tcp, udp"),
+        ("--rate 1G --test", "--rate: comm-type shm", "tcp, udp"),
+    ] {
+        refused(words, &format!("{option} does not use it"));
+        refused(words, &format!("comm-types that do: {of}"));
+    }
+    refused(
+        "--provider tcp",
+        "--provider is not available: comm-type ofi",
+    );
+    for transport in ["tcp", "udp"] {
+        let given = run(&format!(
+            "--comm-type {transport} --rate 8G --port 9 --iface ::1"
+        ));
+        let settings = &given.plan.groups[0].jobs[0].engine.settings;
+        assert_eq!(settings["rate_bytes_per_s"], Setting::Number(1_000_000_000));
+        assert_eq!(settings["port"], Setting::Number(9));
+        assert_eq!(settings["interface"], Setting::Text("::1".to_owned()));
+    }
+}
+
+#[test]
+fn an_option_without_anything_to_act_on_is_refused() {
+    refused("--seed 3", "--seed needs --validate full");
+    refused("--seed 3 --validate sample", "--seed needs --validate full");
+    refused(
+        "--comm-type file --keep-channels",
+        "--keep-channels needs --channel-dir",
+    );
+    refused("--json-compat hpcc-1.3", "--json-compat needs --dump-json");
+    refused(
+        "--text-compat 1.2 --format csv",
+        "--text-compat needs --format text",
+    );
+    refused("--baseline o.json --test", "--baseline needs a run");
+    let mut alone = around();
+    alone.offer = under(1).offer;
+    let wrong = words("--comm-type mpi --spawn procs", &alone).unwrap_err();
+    assert!(
+        wrong
+            .message
+            .contains("--spawn: the ranks of comm-type mpi")
+    );
+    assert_eq!(work(&run("--seed 3 --validate full").plan).seed, 3);
+    assert_eq!(run("--baseline o.json").baseline.as_deref(), Some("o.json"));
+}
+
+#[test]
+fn no_value_is_empty() {
+    for flag in FLAGS.iter().filter(|f| f.value.is_some()) {
+        if flag.name == "platform_str" || flag.standing != Standing::Works {
+            continue;
+        }
+        let list = [flag.spelling(), String::new()];
+        let refusal = read(&list, &around()).unwrap_err();
+        let told = format!("{} needs {}", flag.spelling(), flag.value.unwrap());
+        assert!(refusal.message.contains(&told), "{refusal}");
+        assert_eq!(refusal.code, USAGE);
+    }
+    let list = ["--platform_str", ""].map(str::to_owned);
+    assert!(read(&list, &around()).is_ok());
+}
+
+#[test]
+fn times_and_rates_are_above_nothing_and_below_infinity() {
+    for flag in ["--timeout", "--min-time", "--max-time"] {
+        for value in ["0", "-1", "inf", "nan", "1e-12", "1e300", "1ss", "s", "-0"] {
+            refused(
+                &format!("{flag} {value}"),
+                &format!("{flag} {value}: it takes seconds above 0"),
+            );
+        }
+    }
+    for flag in ["--comm-type tcp --rate", "--line-rate"] {
+        for value in ["0", "-1G", "inf", "nan", "7", "1e308T", "G"] {
+            refused(&format!("{flag} {value}"), "it takes bits per second");
+        }
+    }
+    for value in ["-1", "1.5", "x", "9223372036854775808"] {
+        let words = format!("--validate full --seed={value}");
+        refused(&words, &format!("--seed {value}: "));
+    }
 }
 
 #[test]

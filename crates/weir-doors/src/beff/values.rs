@@ -9,10 +9,10 @@ use super::flags::LARGEST;
 
 /// Seconds with decimals.
 pub(crate) fn seconds(text: &str) -> Result<Nanos, String> {
-    let number = text.trim_end_matches('s').parse::<f64>().ok();
+    let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
     number
-        .filter(|s| *s > 0.0)
         .and_then(Nanos::from_secs_f64)
+        .filter(|time| *time > Nanos(0))
         .ok_or_else(|| "it takes seconds above 0, such as 0.5".to_owned())
 }
 
@@ -28,7 +28,7 @@ pub(super) fn bits_per_s(text: &str) -> Result<f64, String> {
     let number = digits.parse::<f64>().ok().map(|n| n * factor);
     number
         .filter(|n| n.is_finite() && *n >= 8.0)
-        .ok_or_else(|| "it takes bits per second, such as 100G".to_owned())
+        .ok_or_else(|| "it takes bits per second, 8 at least, such as 100G".to_owned())
 }
 
 /// Exponents, `0,1,2,8`.

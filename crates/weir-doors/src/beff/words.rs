@@ -110,6 +110,12 @@ fn check(flag: &Flag, value: &str) -> Result<(), Refusal> {
             format!("error: {name} is not available: {why}"),
         ));
     }
+    // The peer's own default of the name of a platform is the empty one.
+    if let Some(what) = flag.value.filter(|_| value.is_empty())
+        && flag.name != "platform_str"
+    {
+        return Err(refuse(&format!("{name} needs {what}, which is empty")));
+    }
     if !flag.choices.is_empty() && !flag.choices.contains(&value) {
         let near = nearest(value, flag.choices.iter().copied());
         let hint = near.map_or_else(String::new, |n| format!("\n  help: did you mean `{n}`?"));

@@ -18,7 +18,7 @@ pub use exit::{complaints, exit_code};
 pub use flags::FLAGS;
 pub use output::Format;
 
-use crate::flags::{command, nearest};
+use crate::flags::{Flag, command, nearest};
 use crate::refusal::Refusal;
 
 /// Usage errors; nothing was touched.
@@ -91,6 +91,11 @@ fn lat_bw(rest: &[String], words: &[String], launcher: Option<u32>) -> Result<Ac
         Err(error) if error.use_stderr() => return Err(Refusal::new(USAGE, error.to_string())),
         Err(asked) => return Ok(Action::Print(asked.to_string())),
     };
+    let empty = |flag: &&Flag| flag.value.is_some() && word(&matches, flag.name) == Some("");
+    if let Some(flag) = FLAGS.iter().find(empty) {
+        let (name, what) = (flag.spelling(), flag.value.unwrap_or_default());
+        return Err(refuse(&format!("{name} needs {what}, which is empty")));
+    }
     let format = match word(&matches, "format") {
         Some("json") => Format::Json,
         _ => Format::Text,

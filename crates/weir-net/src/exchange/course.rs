@@ -7,7 +7,7 @@ use weir_sys::topology::Topology;
 use weir_units::Nanos;
 
 use super::Course;
-use super::report::{Outcome, SizeOfRank};
+use super::report::{self, Outcome, SizeOfRank};
 use super::timed::{Blind, Sample, exchanges};
 use crate::error::{Halt, NetError, Spot};
 use crate::pattern::Pattern;
@@ -77,12 +77,13 @@ impl<T: Transport> Way<'_, T> {
     fn walk(&mut self, info: &TransportInfo, outcome: &mut Outcome) -> Result<(), Halt> {
         outcome.barrier_ns = Some(self.barrier_cost()?);
         let begun = self.course.clock.now();
-        for &size in &self.course.workload.sizes {
-            if !outcome.sizes.is_empty() && self.is_late(begun)? {
+        for (index, &size) in self.course.workload.sizes.iter().enumerate() {
+            if index > 0 && self.is_late(begun)? {
                 break;
             }
             let best = self.size(size, info, outcome)?;
             outcome.sizes.push(best);
+            report::tell(self.course, outcome)?;
         }
         self.setup.circle.barrier(self.setup.watch)
     }
@@ -119,22 +120,23 @@ impl<T: Transport> Way<'_, T> {
         info: &TransportInfo,
         outcome: &mut Outcome,
     ) -> Result<SizeOfRank, Halt> {
-        let asked = [self.course.workload.method];
-        let methods = match asked {
-            [Method::Best] => info.methods,
-            _ => &asked,
-        };
         let mut best: Option<(u64, SizeOfRank)> = None;
-        for &method in methods {
+        let mut wrong_bytes = 0;
+        for &method in info.tried(&self.course.workload.method) {
             let this = self.measure(size, method, outcome)?;
+            wrong_bytes += this.wrong_bytes;
             let fastest = this.times_ns.iter().min().map_or(0, |time| time.raw());
             let slowest = self.setup.circle.agree(fastest, self.setup.watch)?;
             if best.as_ref().is_none_or(|(before, _)| slowest < *before) {
                 best = Some((slowest, this));
             }
         }
-        best.map(|(_, size)| size)
-            .ok_or_else(|| Halt::Garbled("no method".to_owned()))
+        // Wrong is what any of them brought.
+        best.map(|(_, size)| SizeOfRank {
+            wrong_bytes,
+            ..size
+        })
+        .ok_or_else(|| Halt::Garbled("no method".to_owned()))
     }
 
     fn measure(
@@ -156,8 +158,12 @@ impl<T: Transport> Way<'_, T> {
         let loop_length = self.lengthen(size)?;
         self.break_down(size, loop_length)?;
         let times_ns = (0..self.course.workload.repetitions)
-            .map(|_| self.repetition(size, loop_length))
-            .collect::<Result<_, _>>()?;
+            .map(|_| {
+                let time = self.repetition(size, loop_length)?;
+                self.setup.watch.step();
+                Ok(time)
+            })
+            .collect::<Result<_, Halt>>()?;
         self.setup.circle.barrier(self.setup.watch)?;
         outcome.execution_ns = outcome.execution_ns.saturating_add(self.since(begun));
 

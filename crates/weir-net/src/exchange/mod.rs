@@ -16,17 +16,19 @@ use weir_sys::Availability;
 use weir_sys::clock::Clock;
 use weir_world::World;
 
-use crate::error::NetError;
+use crate::error::{Ended, NetError};
 use crate::pairing::{Partners, partners, resolve};
-use crate::part::{self, Part};
+use crate::part::{Around, Part};
 use crate::placement;
 use crate::transport::{TransportInfo, find, transports};
+use crate::watch::{Observer, Onlooker};
 
 pub(crate) use course::{drive, facts_of, hostname};
+pub use report::Ledger;
 pub(crate) use report::Outcome;
 
 /// What one rank carries out.
-pub type Course<'a> = Part<'a, ExchangeWorkload>;
+pub type Course<'a> = Part<'a, ExchangeWorkload, Ledger>;
 
 impl Course<'_> {
     /// The rule for these channels, and this rank's partners by replication.
@@ -123,23 +125,46 @@ pub(crate) fn available(job: &Job) -> Result<&'static TransportInfo, NetError> {
     Ok(info)
 }
 
-/// Carries one rank's part out: the result at rank 0, nothing elsewhere. A signal ends it early
-/// with the sizes that were done.
-///
-/// # Errors
-/// Why there is no result; at rank 0 in the words of the rank nearest to the cause.
+/// Carries one rank's part out: the result at rank 0, nothing elsewhere. An error or a signal ends
+/// it early with the sizes that were done. The observer sees rank 0.
 pub fn run(
     job: &Job,
     workload: &ExchangeWorkload,
     world: &dyn World,
     clock: &Clock,
     signals: &Signals,
-) -> Result<Option<ExchangeResult>, NetError> {
-    let (work, timeout) = ((job, workload), workload.timeout_ns);
-    let carry_out = |course: &Course<'_>, outcome: &mut Outcome| {
-        let info = check(job, workload)?;
-        (info.drive)(course, info, outcome)
+    observer: Option<&Observer<'_, ExchangeResult>>,
+) -> Ended<ExchangeResult> {
+    let ledger = Ledger::new(world.size());
+    let merged = || Some(ledger.merge(&job.engine.name));
+    let last = |error| {
+        let done = merged();
+        observer.map_or(1, |o| (o.last)(Ended { done, error }))
     };
-    let all = part::carry_out(work, timeout, world, clock, signals, carry_out)?;
-    Ok(all.map(|outcomes| report::merge(&job.engine.name, outcomes)))
+    let around = Around {
+        world,
+        clock,
+        signals,
+        onlooker: Onlooker::of(observer, &last),
+    };
+    let work = (job, workload, &ledger);
+    let words = around.carry_out(work, workload.timeout_ns, |course, outcome| {
+        let info = check(job, workload)?;
+        course.watch.expect(runs(workload, info));
+        (info.drive)(course, info, outcome)
+    });
+    for (rank, news) in words.done.into_iter().flatten() {
+        ledger.add(rank, news);
+    }
+    Ended {
+        done: merged().filter(|_| world.rank() == 0),
+        error: words.error,
+    }
+}
+
+/// Timed runs of a plan.
+fn runs(workload: &ExchangeWorkload, info: &TransportInfo) -> u64 {
+    let loops = workload.measurements() * info.tried(&workload.method).len();
+    let loops = u64::try_from(loops).unwrap_or(u64::MAX);
+    loops.saturating_mul(workload.repetitions.into())
 }

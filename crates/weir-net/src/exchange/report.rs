@@ -1,4 +1,7 @@
-//! What each rank has to say in the end, and what rank 0 makes of it.
+//! What each rank tells rank 0 after every size and in the end, and what rank 0 makes of it: the
+//! sizes that all ranks have done, whatever becomes of a rank later.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use weir_schema::{
@@ -6,8 +9,11 @@ use weir_schema::{
 };
 use weir_units::Nanos;
 
+use super::Course;
+use crate::error::Halt;
+
 /// One rank's part of the result.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     pub(super) facts: RankFacts,
     pub(super) mpi: Option<MpiFacts>,
@@ -21,7 +27,7 @@ pub(crate) struct Outcome {
 }
 
 /// One rank's runs of one size.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct SizeOfRank {
     pub(super) exponent: u8,
     pub(super) loop_length: u64,
@@ -32,48 +38,117 @@ pub(super) struct SizeOfRank {
     pub(super) lost: Option<u64>,
 }
 
-/// In rank order; of the sizes, those that every rank has done.
-pub(super) fn merge(transport: &str, mut outcomes: Vec<Outcome>) -> ExchangeResult {
-    let common = outcomes.iter().map(|o| o.sizes.len()).min().unwrap_or(0);
-    let mut sizes: Vec<SizeResult> = Vec::with_capacity(common);
-    for (rank, outcome) in (0..).zip(&mut outcomes) {
-        for (index, size) in outcome.sizes.drain(..).take(common).enumerate() {
-            if sizes.len() == index {
-                sizes.push(SizeResult {
-                    exponent: size.exponent,
-                    loop_length: size.loop_length,
-                    method: size.method,
-                    transfer: size.transfer,
-                    ranks: Vec::new(),
-                });
-            }
-            sizes[index].ranks.push(RankTimes {
-                rank,
-                times_ns: size.times_ns,
-                wrong_bytes: size.wrong_bytes,
-                lost: size.lost,
-            });
+impl Outcome {
+    /// The sizes that were not told yet, and everything else as it stands.
+    fn news(&mut self) -> Self {
+        let sizes = std::mem::take(&mut self.sizes);
+        let rest = self.clone();
+        Self { sizes, ..rest }
+    }
+
+    fn add(&mut self, news: Self) {
+        let mut sizes = std::mem::take(&mut self.sizes);
+        sizes.extend(news.sizes);
+        *self = Self { sizes, ..news };
+    }
+}
+
+/// What rank 0 knows of every rank.
+#[derive(Debug, Default)]
+pub struct Ledger(Mutex<Vec<Option<Outcome>>>);
+
+impl Ledger {
+    /// Of ranks that have told nothing yet.
+    pub(super) fn new(ranks: u32) -> Self {
+        Self(Mutex::new((0..ranks).map(|_| None).collect()))
+    }
+
+    /// Nobody panics while holding it.
+    fn lock(&self) -> MutexGuard<'_, Vec<Option<Outcome>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn add(&self, rank: u32, news: Outcome) {
+        if let Some(known) = self.lock().get_mut(rank as usize) {
+            known.get_or_insert_default().add(news);
         }
     }
-    // Several ranks go round the devices; one might as well have had another.
-    let other_devices = match outcomes.as_mut_slice() {
-        [only] => std::mem::take(&mut only.other_devices),
-        _ => Vec::new(),
-    };
-    let exchanged = sizes.iter().all(|size| size.transfer.is_none());
-    let first = &outcomes[0];
-    let longest = |of: fn(&Outcome) -> Nanos| outcomes.iter().map(of).max().unwrap_or_default();
-    ExchangeResult {
-        transport: transport.to_owned(),
-        pairing: first.pairing,
-        mpi: first.mpi.clone(),
-        loopback: outcomes.len() == 1 && exchanged,
-        other_devices,
-        sizes,
-        barrier_ns: first.barrier_ns,
-        generation_ns: longest(|o| o.generation_ns),
-        execution_ns: longest(|o| o.execution_ns),
-        validation_ns: longest(|o| o.validation_ns),
-        ranks: outcomes.into_iter().map(|o| o.facts).collect(),
+
+    /// In rank order; of the sizes, those that every rank has done.
+    pub(super) fn merge(&self, transport: &str) -> ExchangeResult {
+        let known = self.lock();
+        let done = |known: &Option<Outcome>| known.as_ref().map_or(0, |o| o.sizes.len());
+        let common = known.iter().map(done).min().unwrap_or(0);
+        let mut result = ExchangeResult {
+            transport: transport.to_owned(),
+            ..ExchangeResult::default()
+        };
+        for (rank, outcome) in (0..).zip(known.iter()) {
+            let Some(outcome) = outcome else { continue };
+            if rank == 0 {
+                result.pairing = outcome.pairing;
+                result.mpi.clone_from(&outcome.mpi);
+                result.barrier_ns = outcome.barrier_ns;
+            }
+            result.generation_ns = result.generation_ns.max(outcome.generation_ns);
+            result.execution_ns = result.execution_ns.max(outcome.execution_ns);
+            result.validation_ns = result.validation_ns.max(outcome.validation_ns);
+            result.ranks.push(RankFacts {
+                rank,
+                ..outcome.facts.clone()
+            });
+            for (index, size) in outcome.sizes.iter().take(common).enumerate() {
+                if result.sizes.len() == index {
+                    result.sizes.push(size.of_no_rank());
+                }
+                result.sizes[index].ranks.push(size.of_rank(rank));
+            }
+        }
+        if let [only] = known.as_slice() {
+            result.loopback = result.sizes.iter().all(|size| size.transfer.is_none());
+            // Several ranks go round the devices; one might as well have had another.
+            let others = only.as_ref().map(|o| o.other_devices.clone());
+            result.other_devices = others.unwrap_or_default();
+        }
+        result
     }
+}
+
+impl SizeOfRank {
+    fn of_no_rank(&self) -> SizeResult {
+        SizeResult {
+            exponent: self.exponent,
+            loop_length: self.loop_length,
+            method: self.method,
+            transfer: self.transfer,
+            ranks: Vec::new(),
+        }
+    }
+
+    fn of_rank(&self, rank: u32) -> RankTimes {
+        RankTimes {
+            rank,
+            times_ns: self.times_ns.clone(),
+            wrong_bytes: self.wrong_bytes,
+            lost: self.lost,
+        }
+    }
+}
+
+/// Tells rank 0 what has come since the last time.
+pub(super) fn tell(course: &Course<'_>, outcome: &mut Outcome) -> Result<(), Halt> {
+    let (circle, watch) = (course.circle, course.watch);
+    let news = outcome.news();
+    if circle.rank() != 0 {
+        // Plain data has a form in JSON; were it not so, rank 0 would say that it is garbled.
+        return circle.send(0, &serde_json::to_vec(&news).unwrap_or_default(), watch);
+    }
+    course.ledger.add(0, news);
+    for rank in 1..circle.size() {
+        let bytes = circle.receive(rank, watch)?;
+        let news = serde_json::from_slice(&bytes)
+            .map_err(|e| Halt::Garbled(format!("rank {rank}: times garbled: {e}")))?;
+        course.ledger.add(rank, news);
+    }
+    Ok(())
 }

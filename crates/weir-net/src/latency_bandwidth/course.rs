@@ -42,7 +42,10 @@ pub(crate) fn walk<T: Messages>(
         shortest: plan::shortest(tick, work.min_time_ns),
         bytes: 0,
         at: None,
+        steps: 0,
+        expected: 0,
     };
+    way.expect(&[&work.latency, &work.bandwidth]);
     let mut rng = Rng::new(work.seed);
     let walked = way
         .test(&work.latency, &mut rng, &mut outcome.latency)
@@ -65,9 +68,31 @@ struct Walk<'a, T> {
     bytes: u64,
     /// Where it is, for errors.
     at: Option<Spot>,
+    /// Pairs and rings that are done, and those there are.
+    steps: u64,
+    expected: u64,
 }
 
 impl<T: Messages> Walk<'_, T> {
+    /// Tells the watch how much there is to do, as long as all pairs may have to be measured.
+    fn expect(&mut self, tests: &[&MessageTest]) {
+        let pairs = self.pairs_of(1);
+        let rings = tests.iter().map(|test| u64::from(test.random_rings));
+        self.expected = rings.map(|random| 1 + pairs + 1 + random).sum();
+        self.course.watch.expect(self.expected);
+    }
+
+    /// Pairs of every `stride`-th rank.
+    fn pairs_of(&self, stride: u32) -> u64 {
+        let ranks = u64::from(self.course.circle.size().div_ceil(stride));
+        ranks * (ranks - 1)
+    }
+
+    fn step(&mut self) {
+        self.steps += 1;
+        self.course.watch.step_to(self.steps);
+    }
+
     fn test(
         &mut self,
         test: &MessageTest,
@@ -85,6 +110,8 @@ impl<T: Messages> Walk<'_, T> {
         self.course.circle.barrier(self.course.watch)?;
         let stride = self.stride(test)?;
         done.stride = Some(stride);
+        self.expected -= self.pairs_of(1) - self.pairs_of(stride);
+        self.course.watch.expect(self.expected);
         self.pairs(
             &plan::pairs(ranks, stride),
             &test.ping_pong,
@@ -93,9 +120,11 @@ impl<T: Messages> Walk<'_, T> {
         // Whoever is in no pair comes here first.
         self.course.circle.agree_at_last(0, self.course.watch)?;
         let natural = self.ring((0..ranks).collect(), &test.ring)?;
+        self.step();
         done.natural = Some(natural);
         for _ in 0..test.random_rings {
             let ring = self.ring(plan::shuffled(ranks, rng), &test.ring)?;
+            self.step();
             done.random.push(ring);
         }
         Ok(())
@@ -143,6 +172,8 @@ impl<T: Messages> Walk<'_, T> {
                 self.as_server(client, how)?;
             }
             before = Some(client);
+            // Others' pairs are passed over at once: this rank is ahead of them by a round at most.
+            self.step();
         }
         Ok(())
     }

@@ -17,10 +17,11 @@ use weir_sys::clock::Clock;
 use weir_units::Nanos;
 use weir_world::World;
 
-use crate::error::NetError;
+use crate::error::{Ended, NetError};
 use crate::exchange::available;
-use crate::part::{self, Part};
+use crate::part::{Around, Part};
 use crate::transport::{TransportInfo, transports};
+use crate::watch::{Observer, Onlooker};
 
 pub(crate) use course::walk;
 
@@ -88,36 +89,43 @@ fn find(job: &Job) -> Result<&'static TransportInfo, NetError> {
     )))
 }
 
-/// Carries one rank's part out: the result at rank 0, nothing elsewhere. A signal ends it early
-/// with what was done.
-///
-/// # Errors
-/// Why there is no result; at rank 0 in the words of the rank nearest to the cause.
+/// Carries one rank's part out: the result at rank 0, nothing elsewhere. An error or a signal ends
+/// it early with what was done. The observer sees rank 0.
 pub fn run(
     job: &Job,
     workload: &LatencyBandwidthWorkload,
     world: &dyn World,
     clock: &Clock,
     signals: &Signals,
-) -> Result<Option<LatencyBandwidthResult>, NetError> {
-    let (work, timeout) = ((job, workload), workload.timeout_ns);
-    let carry_out =
-        |course: &Course<'_>, outcome: &mut Outcome| match check(job, workload, world.size())?.walk
-        {
+    observer: Option<&Observer<'_, LatencyBandwidthResult>>,
+) -> Ended<LatencyBandwidthResult> {
+    let last = |error| observer.map_or(1, |o| (o.last)(Ended { done: None, error }));
+    let around = Around {
+        world,
+        clock,
+        signals,
+        onlooker: Onlooker::of(observer, &last),
+    };
+    let work = (job, workload, &());
+    let words = around.carry_out(work, workload.timeout_ns, |course, outcome| {
+        match check(job, workload, world.size())?.walk {
             Some(walk) => walk(course, outcome),
             None => Ok(()),
-        };
-    let all = part::carry_out(work, timeout, world, clock, signals, carry_out)?;
-    Ok(all.map(|outcomes| merge(&job.engine.name, outcomes)))
+        }
+    });
+    Ended {
+        done: words.done.map(|words| merge(&job.engine.name, words)),
+        error: words.error,
+    }
 }
 
 /// In rank order. Every rank knows the rings; each pair is known to its client.
-fn merge(transport: &str, outcomes: Vec<Outcome>) -> LatencyBandwidthResult {
+fn merge(transport: &str, outcomes: Vec<(u32, Outcome)>) -> LatencyBandwidthResult {
     let mut whole = LatencyBandwidthResult {
         transport: transport.to_owned(),
         ..LatencyBandwidthResult::default()
     };
-    for (rank, outcome) in outcomes.into_iter().enumerate() {
+    for (rank, outcome) in outcomes {
         whole.wrong_bytes += outcome.wrong_bytes;
         whole.ranks.push(outcome.facts);
         if rank == 0 {

@@ -243,6 +243,16 @@ pub struct TransportInfo {
     pub(crate) walk: Option<Walk>,
 }
 
+impl TransportInfo {
+    /// The method asked for, or all there are.
+    pub(crate) fn tried<'a>(&self, asked: &'a Method) -> &'a [Method] {
+        match asked {
+            Method::Best => self.methods,
+            one => std::slice::from_ref(one),
+        }
+    }
+}
+
 /// Every transport of this build.
 pub fn transports() -> &'static [TransportInfo] {
     const ALL: &[TransportInfo] = &[

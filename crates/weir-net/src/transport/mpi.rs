@@ -206,7 +206,7 @@ fn world_of<A: Family>(circle: &Circle<'_>, watch: &Watch) -> Result<Rc<Mpi<A>>,
     let mpi = circle.mpi().and_then(A::of);
     let mpi = mpi.ok_or_else(|| Halt::Garbled("not a world of this MPI".to_owned()))?;
     let emergency = mpi.emergency();
-    watch.at_last(move || emergency.abort(1));
+    watch.at_last(move |code| emergency.abort(code));
     Ok(mpi)
 }
 

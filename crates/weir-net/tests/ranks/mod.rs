@@ -64,7 +64,7 @@ pub(crate) fn run_engine(
     let (clock, _) = Clock::detect();
     let job = Job::of_exchanges("test", engine, plan.clone());
     on_threads(ranks, |world| {
-        exchange::run(&job, plan, &world, &clock, signals)
+        exchange::run(&job, plan, &world, &clock, signals, None).whole()
     })
 }
 

@@ -6,24 +6,24 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use weir_doors::Refusal;
 use weir_doors::beff::{LACKS, USAGE};
-use weir_net::NetError;
+use weir_net::{Ended, NetError, Observer, Seen};
 use weir_run::execute::Signals;
 use weir_schema::{
     EndedBy, Failure, GroupResult, Instrument, JobResult, Plan, ProgramFacts, RESULT_SCHEMA,
-    RunResult, State, Warning, exchange_warnings,
+    RunResult, State, Warning, exchange_warnings, latency_bandwidth_figures,
 };
-use weir_sys::clock::Detection;
+use weir_sys::clock::{Clock, Detection};
 use weir_units::Nanos;
 
-use super::lacking;
-use super::world::{Done, Party, Work, job_of};
+use super::work::{Done, Work, job_of, ranks_of};
+use crate::progress::{Mode, Together};
+use crate::world::Party;
 use crate::{signals, surroundings};
 
 /// Why a plan cannot be carried out, known before anything is touched.
 pub(super) fn refused(plan: &Plan) -> Option<Refusal> {
     let (job, work) = job_of(plan)?;
-    let ranks = plan.ranks.map_or(1, |r| r.count);
-    let error = work.check(job, ranks).err()?;
+    let error = work.check(job, ranks_of(plan).count).err()?;
     Some(Refusal {
         message: format!("error: {error}\n"),
         code: match error {
@@ -38,68 +38,108 @@ pub(super) fn part(party: &Party, plan: &Plan) {
     let (clock, _) = Detection::begin().finish();
     let caught = signals::catch().unwrap_or_default();
     // Rank 0 tells what goes wrong.
-    let _ = party.carry_out(plan, &clock, &caught);
+    let _ = carry_out(party, plan, &clock, &caught, None);
 }
 
-/// The run, where rank 0 is.
+/// The run, where rank 0 is. What `tell` does with its result it does itself where rank 0 hangs in
+/// a call, and the process ends there.
 ///
 /// # Errors
 /// Signals cannot be caught.
-pub(super) fn whole(party: Party, plan: &Plan) -> Result<RunResult, Refusal> {
+pub(super) fn whole(
+    party: Party,
+    plan: &Plan,
+    mode: Mode,
+    tell: &(dyn Fn(&RunResult) -> u8 + Sync),
+) -> Result<RunResult, Refusal> {
     let caught = catch()?;
     let mut result = envelope(plan);
     let (clock, facts) = Detection::begin().finish();
     result.clock = surroundings::clock_facts(facts);
+    let job = plan.jobs().next().map_or("", |(_, job)| &job.name);
+    let shown = Together::new(mode, job);
     let begun = Instant::now();
-    let answer = party.carry_out(plan, &clock, &caught);
-    result.duration_ns = Nanos(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
-    fill(&mut result, answer, &caught);
-    if let Some(why) = party.leave()
-        && result.failed_jobs() == 0
-        && !caught.interrupted()
+    let so_far = |ended: Ended<Done>| {
+        shown.erase();
+        let mut result = result.clone();
+        result.duration_ns = since(begun);
+        fill(&mut result, ended, &caught);
+        result
+    };
+    let observer = Observer {
+        look: &|seen: &Seen| shown.show(seen),
+        last: &|ended| tell(&so_far(ended)),
+    };
+    let ended = carry_out(&party, plan, &clock, &caught, Some(&observer));
+    let mut result = so_far(ended);
+    if let Err(why) = party.leave()
+        && result.complete
     {
-        fail(&mut result, "rank", why);
+        let why = why.message.trim_start_matches("error: ").trim_end();
+        fail(&mut result, "rank", why.to_owned());
     }
     Ok(result)
 }
 
-fn catch() -> Result<Arc<Signals>, Refusal> {
-    signals::catch().map_err(|e| lacking(&format!("signals cannot be caught: {e}")))
+fn since(begun: Instant) -> Nanos {
+    Nanos(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }
 
-fn fill(result: &mut RunResult, answer: Result<Option<Done>, NetError>, signals: &Signals) {
-    result.complete = !signals.interrupted();
+fn catch() -> Result<Arc<Signals>, Refusal> {
+    signals::catch().map_err(|e| Refusal {
+        message: format!("error: signals cannot be caught: {e}\n"),
+        code: LACKS,
+    })
+}
+
+/// This process's part; what came of it where rank 0 is.
+fn carry_out(
+    party: &Party,
+    plan: &Plan,
+    clock: &Clock,
+    signals: &Signals,
+    observer: Option<&Observer<'_, Done>>,
+) -> Ended<Done> {
+    let Some((job, work)) = job_of(plan) else {
+        let error = NetError::Plan("the plan has no work for ranks together".to_owned());
+        return Ended {
+            done: None,
+            error: Some(error),
+        };
+    };
+    party.each(|world| work.carry_out(job, world, clock, signals, observer))
+}
+
+fn fill(result: &mut RunResult, ended: Ended<Done>, signals: &Signals) {
+    let is_whole = match (&ended.done, job_of(&result.plan)) {
+        (Some(Done::Exchange(done)), Some((_, Work::Exchange(work)))) => {
+            result.warnings = exchange_warnings(done, work.replications, "b_eff");
+            done.sizes.len() == work.measurements()
+        }
+        (Some(Done::LatencyBandwidth(done)), _) => latency_bandwidth_figures(done).is_some(),
+        _ => false,
+    };
+    result.warnings.extend(crowded(result));
+    // A signal that comes when all is done changes nothing.
+    let cut = signals.interrupted() && !is_whole;
+    result.complete = !cut;
     let signal = signals.number.load(Relaxed);
-    result.ended_by = (signals.interrupted() && signal != 0).then_some(EndedBy { signal });
-    match answer {
-        Ok(Some(done)) => {
-            if let (Done::Exchange(done), Some((_, Work::Exchange(work)))) =
-                (&done, job_of(&result.plan))
-            {
-                result.warnings = exchange_warnings(done, work.replications, "b_eff");
-            }
-            result.warnings.extend(crowded(result));
-            if let Some(job) = first(result) {
-                job.state = if signals.interrupted() {
-                    State::Stopped
-                } else {
-                    State::Done
-                };
-                match done {
-                    Done::Exchange(done) => job.exchange = Some(*done),
-                    Done::LatencyBandwidth(done) => job.latency_bandwidth = Some(*done),
-                }
-            }
+    result.ended_by = (cut && signal != 0).then_some(EndedBy { signal });
+    if let Some(job) = first(result) {
+        job.state = if cut { State::Stopped } else { State::Done };
+        match ended.done {
+            Some(Done::Exchange(done)) => job.exchange = Some(*done),
+            Some(Done::LatencyBandwidth(done)) => job.latency_bandwidth = Some(*done),
+            None => {}
         }
-        Ok(None) => fail(result, "plan", "rank 0 has no result".to_owned()),
-        Err(error) => {
-            let cause = match &error {
-                NetError::Plan(_) => "plan",
-                NetError::Missing { .. } => "missing",
-                _ => "exchange",
-            };
-            fail(result, cause, error.to_string());
-        }
+    }
+    if let Some(error) = ended.error {
+        let cause = match &error {
+            NetError::Plan(_) => "plan",
+            NetError::Missing { .. } => "missing",
+            _ => "exchange",
+        };
+        fail(result, cause, error.to_string());
     }
 }
 

@@ -2,19 +2,23 @@
 
 mod measure;
 mod selftest;
-mod world;
+mod work;
 
 use weir_doors::Refusal;
 use weir_doors::beff::output::{dump, stdout};
 use weir_doors::beff::{
-    Action, Around, LACKS, Mode, Offer, Run, USAGE, complaints, exit_code, read,
+    Action, Around, Baseline, Mode, Offer, Options, Run, USAGE, complaints, exit_code, read,
 };
 use weir_schema::{ExchangeResult, Plan, RankFacts, RunResult};
 use weir_sys::memory::MemoryFacts;
 use weir_sys::{Availability, Tree};
 use weir_world::Launcher;
 
-use crate::{Outcome, output, printed};
+use crate::world::Party;
+use crate::{Outcome, output, printed, progress, world};
+
+/// The longest result that is read to be compared with.
+const LONGEST_RESULT: u64 = 1 << 28;
 
 /// The words after `beff`. Under a launcher one process speaks for all.
 pub(crate) fn run(words: &[String]) -> Outcome {
@@ -49,11 +53,11 @@ fn act(action: Action, speaks: bool) -> Outcome {
         Action::Print(_) | Action::SelfTest if !speaks => Ok(0),
         Action::Print(text) => Ok(printed(&text)),
         Action::SelfTest => Ok(selftest::run()),
-        Action::Run(run) => carry_out(&run, speaks),
+        Action::Run(mut run) => carry_out(&mut run, speaks),
     }
 }
 
-fn carry_out(run: &Run, speaks: bool) -> Outcome {
+fn carry_out(run: &mut Run, speaks: bool) -> Outcome {
     if run.mode == Mode::Run {
         return measure(run);
     }
@@ -68,7 +72,7 @@ fn carry_out(run: &Run, speaks: bool) -> Outcome {
         })?;
         return Ok(printed(&(text + "\n")));
     }
-    writable(run)?;
+    writable(&run.options)?;
     let mut result = measure::envelope(&run.plan);
     result.warnings.clone_from(&run.warnings);
     if let Some(devices) = &run.devices {
@@ -77,23 +81,45 @@ fn carry_out(run: &Run, speaks: bool) -> Outcome {
     Ok(show(&result, run))
 }
 
-fn measure(run: &Run) -> Outcome {
-    let Some(party) = gather(&run.plan)? else {
+fn measure(run: &mut Run) -> Outcome {
+    let options = &mut run.options;
+    let file = run.baseline.as_deref();
+    let ready = || {
+        options.baseline = file.map(baseline).transpose()?;
+        writable(options)
+    };
+    let Some(party) = gather(&run.plan, ready)? else {
         return Ok(0);
     };
+    if let Some(baseline) = &run.options.baseline {
+        run.notes.extend(baseline.differences(&run.plan));
+    }
     tell_notes(run);
-    writable(run)?;
-    let mut result = measure::whole(party, &run.plan)?;
-    result.warnings.splice(0..0, run.warnings.iter().cloned());
-    Ok(show(&result, run))
+    let mode = if run.options.quiet {
+        progress::Mode::None
+    } else {
+        progress::Mode::of_terminal()
+    };
+    let run = &*run;
+    let tell = |result: &RunResult| {
+        let mut result = result.clone();
+        result.warnings.splice(0..0, run.warnings.iter().cloned());
+        show(&result, run)
+    };
+    measure::whole(party, &run.plan, mode, &tell).map(|result| tell(&result))
 }
 
-/// The ranks of a plan where rank 0 is; elsewhere nothing, when the part of the rank is done.
-fn gather(plan: &Plan) -> Result<Option<world::Party>, Refusal> {
+/// The ranks of a plan where rank 0 is, if that is `ready`; elsewhere nothing, when the part of the
+/// rank is done.
+fn gather(
+    plan: &Plan,
+    ready: impl FnOnce() -> Result<(), Refusal>,
+) -> Result<Option<Party>, Refusal> {
     if let Some(refusal) = measure::refused(plan) {
         return Err(refusal);
     }
-    let party = world::enter(plan)?;
+    let party = world::gather(work::ranks_of(plan))?;
+    party.follow(ready)?;
     if party.speaks() {
         return Ok(Some(party));
     }
@@ -103,13 +129,19 @@ fn gather(plan: &Plan) -> Result<Option<world::Party>, Refusal> {
 
 /// Whether a plan is for ranks together: of exchanges, or of latency and bandwidth.
 pub(crate) fn is_exchange(plan: &Plan) -> bool {
-    world::job_of(plan).is_some()
+    work::job_of(plan).is_some()
 }
 
-/// Carries such a plan out; nothing elsewhere than at rank 0.
-pub(crate) fn carry_out_plan(plan: &Plan) -> Result<Option<RunResult>, Refusal> {
-    let party = gather(plan)?;
-    party.map(|party| measure::whole(party, plan)).transpose()
+/// Carries such a plan out, and has the result told where rank 0 is; the exit code.
+pub(crate) fn carry_out_plan(
+    plan: &Plan,
+    mode: progress::Mode,
+    tell: &(dyn Fn(&RunResult) -> u8 + Sync),
+) -> Outcome {
+    match gather(plan, || Ok(()))? {
+        Some(party) => measure::whole(party, plan, mode, tell).map(|result| tell(&result)),
+        None => Ok(0),
+    }
 }
 
 fn tell_notes(run: &Run) {
@@ -119,8 +151,8 @@ fn tell_notes(run: &Run) {
 }
 
 /// Finds out before the run whether the result can be stored.
-fn writable(run: &Run) -> Result<(), Refusal> {
-    let Some(path) = &run.options.dump_json else {
+fn writable(options: &Options) -> Result<(), Refusal> {
+    let Some(path) = &options.dump_json else {
         return Ok(());
     };
     output::check_writable(path).map_err(|why| Refusal {
@@ -130,6 +162,16 @@ fn writable(run: &Run) -> Result<(), Refusal> {
         ),
         code: USAGE,
     })
+}
+
+/// Reads what the result is compared with.
+fn baseline(file: &str) -> Result<Baseline, Refusal> {
+    let read = output::read_text(file, LONGEST_RESULT);
+    read.and_then(|text| Baseline::read(file, &text))
+        .map_err(|why| Refusal {
+            message: format!("error: --baseline {file}: {why}\n"),
+            code: USAGE,
+        })
 }
 
 /// Prints and stores; the exit code.
@@ -160,13 +202,5 @@ fn made_up(devices: &[u32]) -> ExchangeResult {
     ExchangeResult {
         ranks: (0..).zip(devices).map(rank).collect(),
         ..ExchangeResult::default()
-    }
-}
-
-/// A refusal for what this machine lacks.
-fn lacking(message: &str) -> Refusal {
-    Refusal {
-        message: format!("error: {message}\n"),
-        code: LACKS,
     }
 }

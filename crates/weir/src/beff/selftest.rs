@@ -10,8 +10,10 @@ use weir_doors::beff::output::stdout;
 use weir_doors::beff::{Action, Run, read};
 use weir_schema::{ExchangeResult, RunResult};
 
-use super::{measure, offer, world};
-use crate::{output, printed};
+use super::work::ranks_of;
+use super::{measure, offer};
+use crate::progress::Mode;
+use crate::{output, printed, world};
 
 type Checked = Result<(), String>;
 
@@ -76,8 +78,8 @@ fn measured(words: &str) -> Result<(RunResult, Run), String> {
     match read(&words, &super::around(None)) {
         Ok(Action::Run(run)) => {
             let told = |refusal: weir_doors::Refusal| refusal.message;
-            let party = world::enter(&run.plan).map_err(told)?;
-            let result = measure::whole(party, &run.plan).map_err(told)?;
+            let party = world::gather(ranks_of(&run.plan)).map_err(told)?;
+            let result = measure::whole(party, &run.plan, Mode::None, &|_| 1).map_err(told)?;
             Ok((result, *run))
         }
         Ok(other) => Err(format!("not a run: {other:?}")),

@@ -7,10 +7,7 @@ use weir_schema::{ExchangeResult, Prediction, SizeFigures, SizeResult, Transfer}
 use super::number::{indented, one_line};
 use super::text::VERSION;
 use super::transfers::Part;
-use super::{Value, View};
-
-/// Of the key `weir`.
-const SCHEMA: &str = "weir.beff.v1";
+use super::{Comparison, NAME, SCHEMA, Value, View};
 
 /// The whole object: one line in the peer's version, else indented.
 pub(super) fn page(view: &View<'_>) -> String {
@@ -48,7 +45,7 @@ fn object(view: &View<'_>) -> Json {
         "execution_time": View::date(ended),
         "git_commit": view.commit(),
         "version": VERSION,
-        "name": "effective bandwidth",
+        "name": NAME,
         "device": if view.is_test() { "TEST RUN: Not selected!" } else { view.device() },
         "environment": {"LD_LIBRARY_PATH": library_path.unwrap_or_default()},
         "mpi": {"version": version, "subversion": subversion},
@@ -189,6 +186,7 @@ fn own(view: &View<'_>) -> Json {
         "noisy": view.figures.iter().any(SizeFigures::is_noisy),
         "warnings": result.warnings,
         "line_rate_bits_per_s": view.options.line_rate_bits_per_s,
+        "baseline": view.comparison.as_ref().map(|c| baseline(view, c)),
         "model": view.prediction.as_ref().map(|p| model(view, p)),
     })
 }
@@ -215,6 +213,28 @@ fn statistics(row: &SizeFigures) -> (String, Json) {
         "usecPerMessage": row.usec_per_message,
     });
     (row.exponent.to_string(), value)
+}
+
+fn baseline(view: &View<'_>, beside: &Comparison) -> Json {
+    let of = view.options.baseline.as_ref();
+    let sizes: Map<String, Json> = view
+        .figures
+        .iter()
+        .map(|row| {
+            let beside = beside.of(row);
+            let entry = beside.map(|(there, ratio)| json!({"maxCalcBW": there, "ratio": ratio}));
+            (row.exponent.to_string(), json!(entry))
+        })
+        .collect();
+    json!({
+        "file": of.map(|b| &b.file),
+        "b_eff": beside.effective.map(|(there, _)| there),
+        "ratio": beside.effective.map(|(_, ratio)| ratio),
+        "common_sizes": beside.common,
+        "sizes": sizes,
+        "missing_here": beside.missing,
+        "differences": of.map(|b| b.differences(&view.result.plan)),
+    })
 }
 
 fn model(view: &View<'_>, prediction: &Prediction) -> Json {

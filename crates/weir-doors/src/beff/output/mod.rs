@@ -19,12 +19,21 @@ use weir_schema::{
 };
 
 use self::transfers::Part;
+use super::baseline::Comparison;
 use super::{Format, Options};
 
+/// Of weir's key in the JSON.
+pub(super) const SCHEMA: &str = "weir.beff.v1";
+/// Of the benchmark in the JSON.
+pub(super) const NAME: &str = "effective bandwidth";
+
 /// What standard output gets; nothing for results of other work.
+/// Where nothing was measured, that stands on standard error alone, unless JSON was asked for.
 pub fn stdout(result: &RunResult, options: &Options) -> Option<String> {
     let view = View::of(result, options)?;
+    let nothing = view.measured() == 0 && !view.is_test();
     Some(match options.format {
+        Format::Text | Format::Table | Format::Csv | Format::Markdown if nothing => String::new(),
         Format::Text => text::page(&view),
         Format::Table if view.has_transfers() => text::page(&view),
         Format::Table => table::page(&view),
@@ -54,6 +63,7 @@ struct View<'a> {
     prediction: Option<Prediction>,
     /// The prediction for other numbers of ranks.
     simulated: Option<Prediction>,
+    comparison: Option<Comparison>,
 }
 
 impl<'a> View<'a> {
@@ -87,10 +97,12 @@ impl<'a> View<'a> {
             work,
             done,
             ranks,
-            effective: effective_bytes_per_s(&figures),
+            // The mean over other sizes than those asked for would be another figure.
+            effective: effective_bytes_per_s(&figures).filter(|_| result.complete),
             parts: work.transfers.iter().map(part).collect(),
             prediction: predict(ranks),
             simulated: options.simulate.and_then(predict),
+            comparison: options.baseline.as_ref().map(|b| b.beside(&figures)),
             figures,
         })
     }
@@ -101,9 +113,23 @@ impl<'a> View<'a> {
         jobs.all(|j| j.state == State::NotStarted)
     }
 
-    /// Nothing came of it.
-    fn is_failed(&self) -> bool {
-        self.result.failed_jobs() > 0
+    /// Sizes that were measured, of each kind of transfer.
+    fn measured(&self) -> usize {
+        self.done.map_or(0, |done| done.sizes.len())
+    }
+
+    /// How many sizes were measured of how many, where a failure or a signal came before the
+    /// end.
+    fn cut(&self) -> Option<String> {
+        let (done, all) = (self.measured(), self.work.measurements());
+        let cut = !self.result.complete || self.result.failed_jobs() > 0;
+        cut.then(|| format!("{done} of {all} sizes were measured"))
+    }
+
+    /// Everything that was measured arrived as it was sent.
+    fn is_right(&self) -> bool {
+        self.done
+            .is_some_and(|d| !d.sizes.is_empty() && d.wrong_bytes() == 0 && d.lost() == 0)
     }
 
     /// The value of a word that the plan came from.
@@ -125,12 +151,7 @@ impl<'a> View<'a> {
     }
 
     fn is_valid(&self) -> bool {
-        self.is_checked()
-            && !self.is_test()
-            && !self.is_failed()
-            && self
-                .done
-                .is_some_and(|d| !d.sizes.is_empty() && d.wrong_bytes() == 0 && d.lost() == 0)
+        self.is_checked() && !self.is_test() && self.cut().is_none() && self.is_right()
     }
 
     /// Messages that never came, where the transport can lose any.

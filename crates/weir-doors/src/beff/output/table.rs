@@ -6,20 +6,50 @@ use weir_schema::{Pairing, SizeFigures, Validation};
 use super::View;
 use super::number::scientific;
 
-/// Headings of the columns that a model adds.
-pub(super) fn extra_heads(view: &View<'_>) -> &'static [&'static str] {
-    match view.prediction {
-        Some(_) => &["model B/s", "ratio"],
-        None => &[],
-    }
+/// Headings of the columns that a model and a baseline add.
+pub(super) fn extra_heads(view: &View<'_>) -> Vec<&'static str> {
+    let model = view.prediction.iter().flat_map(|_| ["model B/s", "ratio"]);
+    let baseline = view.comparison.iter();
+    let baseline = baseline.flat_map(|_| ["baseline B/s", "ratio"]);
+    model.chain(baseline).collect()
 }
 
-/// Their values.
+/// Their values; a dash where there is no such size.
 pub(super) fn extra_values(view: &View<'_>, row: &SizeFigures) -> Vec<String> {
-    let model = view.prediction.as_ref().and_then(|p| p.of(row.exponent));
-    model.map_or_else(Vec::new, |model| {
-        vec![scientific(model), format!("{:.4}", row.bytes_per_s / model)]
-    })
+    let mut out = Vec::new();
+    let mut put = |beside: Option<(f64, f64)>| match beside {
+        Some((other, ratio)) => out.extend([scientific(other), format!("{ratio:.4}")]),
+        None => out.extend(["-".to_owned(), "-".to_owned()]),
+    };
+    if let Some(model) = &view.prediction {
+        let model = model.of(row.exponent);
+        put(model.map(|model| (model, row.bytes_per_s / model)));
+    }
+    if let Some(baseline) = &view.comparison {
+        put(baseline.of(row));
+    }
+    out
+}
+
+/// The lines that models, baselines and line rates add.
+pub(super) fn lines(view: &View<'_>) -> String {
+    model_line(view) + &fit_line(view) + &baseline_line(view) + &rate_line(view)
+}
+
+/// `baseline b_eff = … B/s ratio = …`, over the sizes that both have.
+fn baseline_line(view: &View<'_>) -> String {
+    let Some(beside) = &view.comparison else {
+        return String::new();
+    };
+    let Some((there, ratio)) = beside.effective else {
+        return "baseline: no size in common\n".to_owned();
+    };
+    let there = scientific(there);
+    let mut out = format!("baseline b_eff = {there} B/s ratio = {ratio:.4}");
+    if !beside.all {
+        push!(out, " (over {} sizes that both have)", beside.common);
+    }
+    out + "\n"
 }
 
 /// `model b_eff = … B/s ratio = …`, and the prediction for other ranks.
@@ -45,7 +75,7 @@ pub(super) fn model_line(view: &View<'_>) -> String {
 }
 
 /// Latency and bandwidth of a fitted model.
-pub(super) fn fit_line(view: &View<'_>) -> String {
+fn fit_line(view: &View<'_>) -> String {
     let Some(fit) = view.prediction.as_ref().and_then(|p| p.fit) else {
         return String::new();
     };
@@ -64,11 +94,11 @@ pub(super) fn fit_line(view: &View<'_>) -> String {
 }
 
 /// The share of a line rate, per rank.
-pub(super) fn rate_line(view: &View<'_>) -> String {
+fn rate_line(view: &View<'_>) -> String {
     let (Some(rate), Some(effective)) = (view.options.line_rate_bits_per_s, view.effective) else {
         return String::new();
     };
-    let percent = |bytes_per_s: f64| 100.0 * bytes_per_s * 8.0 / (f64::from(view.ranks) * rate);
+    let percent = |bytes_per_s: f64| percent(view, rate, bytes_per_s);
     let best = view.figures.iter().map(|f| f.bytes_per_s);
     format!(
         "line rate {:.5} Gbit/s per rank: b_eff {:.2} %, best size {:.2} %\n",
@@ -155,14 +185,17 @@ fn foot(view: &View<'_>) -> String {
             effective / 1e9
         );
     }
-    out += &(model_line(view) + &fit_line(view) + &rate_line(view));
+    out += &lines(view);
     if let Some(lost) = view.lost() {
         push!(out, "lost: {lost}\n");
+    }
+    if let Some(cut) = view.cut() {
+        push!(out, "incomplete: {cut}\n");
     }
     out += match view.work.validation {
         _ if view.is_test() => "test: nothing was run\n",
         Validation::None => "validation: skipped\n",
-        _ if view.is_valid() => "validation: good\n",
+        _ if view.is_right() => "validation: good\n",
         _ => "validation: FAILED\n",
     };
     out
@@ -204,28 +237,55 @@ pub(super) fn csv(view: &View<'_>) -> String {
     if view.prediction.is_some() {
         out += ",model_bytes_per_s,ratio";
     }
+    if view.comparison.is_some() {
+        out += ",baseline_bytes_per_s,baseline_ratio";
+    }
+    if view.options.line_rate_bits_per_s.is_some() {
+        out += ",line_rate_percent";
+    }
     out.push('\n');
     for row in &view.figures {
-        let numbers = [
-            row.time_s,
-            row.bytes_per_s,
-            row.usec_per_message,
-            row.min_max_time_s,
-            row.max_max_time_s,
-            row.p50_s,
-            row.p95_s,
-            row.mean_bytes_per_s,
-        ];
         push!(out, "{},{}", row.message_bytes(), row.loop_length);
-        for number in numbers {
-            push!(out, ",{number:e}");
-        }
-        if let Some(model) = view.prediction.as_ref().and_then(|p| p.of(row.exponent)) {
-            push!(out, ",{model:e},{:.4}", row.bytes_per_s / model);
+        for number in numbers(view, row) {
+            match number {
+                Some(number) => push!(out, ",{number:e}"),
+                None => out.push(','),
+            }
         }
         out.push('\n');
     }
     out
+}
+
+/// The numbers of a row, some of which there may not be.
+fn numbers(view: &View<'_>, row: &SizeFigures) -> Vec<Option<f64>> {
+    let own = [
+        row.time_s,
+        row.bytes_per_s,
+        row.usec_per_message,
+        row.min_max_time_s,
+        row.max_max_time_s,
+        row.p50_s,
+        row.p95_s,
+        row.mean_bytes_per_s,
+    ];
+    let mut out: Vec<_> = own.into_iter().map(Some).collect();
+    if let Some(model) = &view.prediction {
+        let model = model.of(row.exponent);
+        out.extend([model, model.map(|model| row.bytes_per_s / model)]);
+    }
+    if let Some(baseline) = &view.comparison {
+        let (there, ratio) = baseline.of(row).unzip();
+        out.extend([there, ratio]);
+    }
+    let rate = view.options.line_rate_bits_per_s;
+    out.extend(rate.map(|rate| Some(percent(view, rate, row.bytes_per_s))));
+    out
+}
+
+/// What one rank's part of this is of a line rate.
+fn percent(view: &View<'_>, rate_bits_per_s: f64, bytes_per_s: f64) -> f64 {
+    100.0 * bytes_per_s * 8.0 / (f64::from(view.ranks) * rate_bits_per_s)
 }
 
 /// A table in Markdown.

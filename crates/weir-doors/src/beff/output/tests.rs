@@ -213,11 +213,33 @@ fn wrong_bytes_losses_and_skipped_checks_change_the_verdict() {
 }
 
 #[test]
-fn a_failed_run_has_no_table_and_says_why_in_json() {
-    let (mut failed, options) = result(WORDS, TABLE);
-    let job = &mut failed.groups[0].jobs[0];
+fn a_failed_run_says_why_in_json() {
+    let (failed, options) = cut(0, failed);
+    assert_eq!(stdout(&failed, &options).unwrap(), "");
+    let json: Json = serde_json::from_str(&dump(&failed, &options).unwrap()).unwrap();
+    assert_eq!(json["weir"]["failure"], "rank 1 has left");
+    assert_eq!(
+        (&json["validated"], &json["results"]),
+        (&false.into(), &serde_json::json!({}))
+    );
+}
+
+/// A result of so many of three sizes, which ended early.
+fn cut(sizes: usize, end: impl Fn(&mut RunResult)) -> (RunResult, Options) {
+    let (mut cut, options) = result(WORDS, &TABLE[..sizes]);
+    cut.complete = false;
+    end(&mut cut);
+    (cut, options)
+}
+
+fn interrupted(cut: &mut RunResult) {
+    cut.groups[0].jobs[0].state = weir_schema::State::Stopped;
+    cut.ended_by = Some(weir_schema::EndedBy { signal: 2 });
+}
+
+fn failed(cut: &mut RunResult) {
+    let job = &mut cut.groups[0].jobs[0];
     job.state = weir_schema::State::Failed;
-    job.exchange = None;
     job.failure = Some(weir_schema::Failure {
         errno: None,
         cause: "exchange".to_owned(),
@@ -228,39 +250,125 @@ fn a_failed_run_has_no_table_and_says_why_in_json() {
         length_bytes: None,
         finding: None,
     });
-    let text = stdout(&failed, &options).unwrap();
-    assert!(
-        !text.contains("MSize") && !text.contains("Validation:"),
-        "{text}"
-    );
-    assert_eq!(crate::beff::complaints(&failed), "error: rank 1 has left\n");
-    assert_eq!(crate::beff::exit_code(&failed), 1);
-    let json: Json = serde_json::from_str(&dump(&failed, &options).unwrap()).unwrap();
-    assert_eq!(json["weir"]["failure"], "rank 1 has left");
-    assert_eq!(
-        (&json["validated"], &json["results"]),
-        (&false.into(), &serde_json::json!({}))
-    );
 }
 
 #[test]
-fn an_interrupted_run_shows_the_sizes_that_were_done() {
-    let (mut cut, options) = result(WORDS, &TABLE[..1]);
-    cut.groups[0].jobs[0].state = weir_schema::State::Stopped;
-    cut.ended_by = Some(weir_schema::EndedBy { signal: 2 });
-    let text = stdout(&cut, &options).unwrap();
-    assert!(text.contains("b_eff = 1.46015e+07 B/s"), "{text}");
+fn a_run_that_ended_early_shows_the_sizes_that_were_done() {
+    for (end, code, told) in [
+        (
+            interrupted as fn(&mut RunResult),
+            130,
+            "interrupted by SIGINT: 1 of 3 sizes were measured\n",
+        ),
+        (failed, 1, "error: rank 1 has left\n"),
+    ] {
+        let (cut, options) = cut(1, end);
+        let text = stdout(&cut, &options).unwrap();
+        assert!(text.contains("1.46015e+07\n"), "{text}");
+        assert!(!text.contains("b_eff = "), "another mean: {text}");
+        assert!(
+            text.ends_with("INCOMPLETE: 1 of 3 sizes were measured\n"),
+            "{text}"
+        );
+        assert_eq!(crate::beff::exit_code(&cut), code);
+        assert_eq!(crate::beff::complaints(&cut), told);
+        let json: Json = serde_json::from_str(&dump(&cut, &options).unwrap()).unwrap();
+        assert_eq!(json["weir"]["complete"], false);
+        assert_eq!(json["validated"], false);
+        assert_eq!(json["results"], serde_json::json!({}));
+        assert_eq!(json["timings"].as_object().unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn without_a_size_nothing_is_printed_but_why() {
+    let (cut, options) = cut(0, interrupted);
+    assert_eq!(stdout(&cut, &options).unwrap(), "");
+    assert_eq!(
+        crate::beff::complaints(&cut),
+        "interrupted by SIGINT before any size was measured\n"
+    );
     assert_eq!(crate::beff::exit_code(&cut), 130);
-    cut.groups[0].jobs[0]
-        .exchange
-        .as_mut()
-        .unwrap()
-        .sizes
-        .clear();
-    let text = stdout(&cut, &options).unwrap();
+}
+
+#[test]
+fn a_baseline_adds_columns_and_a_line() {
+    let stored = |sizes: &str| {
+        let (stored, options) = result(&format!("{WORDS} --sizes {sizes}"), &[&[87_662u64][..]; 3]);
+        let text = dump(&stored, &options).unwrap();
+        crate::beff::Baseline::read("o.json", &text).unwrap()
+    };
+    let beside = |sizes: &str, words: &str| {
+        let (result, mut options) = result(&format!("{WORDS} {words}"), TABLE);
+        options.baseline = Some(stored(sizes));
+        stdout(&result, &options).unwrap()
+    };
+    let same = beside("6,7,8", "");
+    let head = same.lines().find(|l| l.contains("looplength")).unwrap();
     assert!(
-        !text.contains("TEST MODE") && !text.contains("b_eff = "),
-        "{text}"
+        head.ends_with("baseline B/s                  ratio"),
+        "{head}"
+    );
+    let row = same.lines().find(|l| l.contains("4.38310e-05")).unwrap();
+    assert!(row.ends_with("7.30077e+06                 2.0000"), "{row}");
+    assert!(
+        same.contains("\nbaseline b_eff = 1.70351e+07 B/s ratio = 1.2877\n"),
+        "{same}"
+    );
+    let other = beside("6,9", "");
+    let row = other.lines().find(|l| l.contains("7.07010e-05")).unwrap();
+    assert!(row.ends_with("-                      -"), "{row}");
+    assert!(
+        other.contains("B/s ratio = 2.0000 (over 1 sizes that both have)\n"),
+        "{other}"
+    );
+    let none = beside("3", "");
+    assert!(none.contains("\nbaseline: no size in common\n"), "{none}");
+    let json: Json = serde_json::from_str(&beside("6,9", "--format json")).unwrap();
+    let beside_json = &json["weir"]["baseline"];
+    assert_eq!(beside_json["file"], "o.json");
+    assert_eq!(beside_json["common_sizes"], 1);
+    assert_eq!(beside_json["sizes"]["6"]["ratio"], 2.0);
+    assert_eq!(beside_json["sizes"]["7"], Json::Null);
+    assert_eq!(beside_json["missing_here"], serde_json::json!([9]));
+    let csv = beside("6,9", "--format csv --line-rate 1G");
+    let lines: Vec<_> = csv.lines().collect();
+    assert!(
+        lines[0].ends_with(",baseline_bytes_per_s,baseline_ratio,line_rate_percent"),
+        "{csv}"
+    );
+    let columns = lines[0].split(',').count();
+    assert!(
+        lines.iter().all(|l| l.split(',').count() == columns),
+        "{csv}"
+    );
+    assert!(lines[2].contains(",,,"), "{csv}");
+}
+
+#[test]
+fn what_differs_from_the_baseline_is_told() {
+    let (stored, options) = result(&format!("{WORDS} --ranks 2 -r 3"), TABLE);
+    let text = dump(&stored, &options).unwrap();
+    let baseline = crate::beff::Baseline::read("o.json", &text).unwrap();
+    let (here, _) = result("--comm-type shm -u 5 -l 5 --sizes 6", &TABLE[..1]);
+    assert_eq!(
+        baseline.differences(&here.plan),
+        [
+            "o.json: transport file, here shm",
+            "o.json: ranks 2, here 1",
+            "o.json: replications 3, here 2"
+        ]
+    );
+    assert!(baseline.differences(&stored.plan).is_empty());
+    let options = Options {
+        hpcc_json: true,
+        ..options
+    };
+    let text = dump(&stored, &options).unwrap();
+    let plain = crate::beff::Baseline::read("o.json", &text).unwrap();
+    assert_eq!(
+        plain.differences(&here.plan),
+        ["o.json: ranks 2, here 1", "o.json: replications 3, here 2"]
     );
 }
 

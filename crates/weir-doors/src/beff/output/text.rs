@@ -1,7 +1,7 @@
 //! The peer's text. Scripts look for the headings of its table and read on to the empty line.
 
 use super::number::scientific;
-use super::table::{extra_heads, extra_values, fit_line, model_line, rate_line};
+use super::table::{extra_heads, extra_values, lines, model_line};
 use super::transfers::tables;
 use super::{Value, View};
 
@@ -21,10 +21,6 @@ pub(super) fn page(view: &View<'_>) -> String {
     }
     if !view.options.quiet {
         out += &course(view);
-    }
-    if view.is_failed() {
-        // There is no table: what went wrong stands on standard error.
-        return out;
     }
     out += &if view.has_transfers() {
         tables(view)
@@ -182,9 +178,7 @@ fn table(view: &View<'_>) -> String {
     if let Some(effective) = view.effective {
         push!(out, "b_eff = {:>11} {:8}\n", scientific(effective), "B/s");
     }
-    out += &model_line(view);
-    out += &fit_line(view);
-    out += &rate_line(view);
+    out += &lines(view);
     out
 }
 
@@ -192,6 +186,9 @@ fn verdict(view: &View<'_>) -> String {
     let mut out = format!("{LINE}\n");
     if let Some(lost) = view.lost() {
         push!(out, "lost: {lost}\n");
+    }
+    if let Some(cut) = view.cut() {
+        push!(out, "INCOMPLETE: {cut}\n");
     }
     if !view.is_checked() {
         out += "Validation: SKIPPED\n";

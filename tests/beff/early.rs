@@ -1,0 +1,172 @@
+//! Runs that end before their time, by a rank that fails or by a signal: what was measured before
+//! is kept.
+
+use rustix::process::Signal;
+use serde_json::Value as Json;
+
+use crate::launchers::under;
+use crate::stage::{Running, Said, Stage, each_launcher, said, skip, until};
+use crate::{beff, has, table};
+
+/// A size of 2^12 bytes that is over soon, then one of 2^6 bytes that is not.
+const LONG: &str = "--sizes 12,6 -o 6 -d 1 -u 4000000000 -l 4 -n 2 --dump-json o.json";
+
+/// One size of two: its row, the verdict, the stored result.
+#[track_caller]
+fn has_one_of_two(stage: &Stage, said: &Said) {
+    let rows = table(&said.out);
+    assert_eq!((rows.len(), rows[0][0].as_str()), (1, "4096"), "{said}");
+    let last = said.out.lines().last();
+    assert_eq!(
+        last,
+        Some("INCOMPLETE: 1 of 2 sizes were measured"),
+        "{said}"
+    );
+    let json: Json = serde_json::from_str(&stage.read("o.json")).unwrap();
+    assert_eq!(json["weir"]["complete"], false);
+    assert_eq!(json["validated"], false);
+    assert_eq!(json["results"], serde_json::json!({}));
+    let sizes: Vec<_> = json["timings"].as_object().unwrap().keys().collect();
+    assert_eq!(sizes, ["12"]);
+}
+
+/// A run over channel files in `D`, which is at its second size.
+fn at_the_second_size(stage: &Stage, words: &str) -> Running {
+    std::fs::create_dir(stage.path("D")).unwrap();
+    let words = format!("beff --comm-type file --channel-dir D --keep-channels {words} {LONG}");
+    let words: Vec<_> = words.split_whitespace().collect();
+    let running = Running::start(stage.weir(&words));
+    let channel = stage.path("D/rank0/kernel_output_ch0");
+    until("messages of the second size are on their way", || {
+        let mut byte = [0];
+        let file = std::fs::File::open(&channel);
+        let read = file.and_then(|mut file| std::io::Read::read(&mut file, &mut byte));
+        read.is_ok_and(|n| n == 1) && byte == [6]
+    });
+    running
+}
+
+#[test]
+fn a_rank_that_fails_leaves_the_sizes_before() {
+    for (words, told) in [
+        (
+            "--comm-type shm --inject stall:rank=1,size=6,after=2",
+            "stalled on purpose",
+        ),
+        (
+            "--comm-type tcp --inject die:rank=1,size=6,after=2",
+            "rank 1",
+        ),
+        (
+            "--comm-type udp --spawn procs --inject die:rank=1,size=6,after=2",
+            "rank 1",
+        ),
+    ] {
+        let stage = Stage::new();
+        let said = beff(&stage, &format!("--ranks 2 {words} {LONG} --timeout 1"))
+            .code(1)
+            .err(told)
+            .err("messages of 64 B");
+        has_one_of_two(&stage, &said);
+    }
+}
+
+#[test]
+fn a_signal_leaves_the_sizes_before() {
+    for spawn in ["threads", "procs"] {
+        let stage = Stage::new();
+        if !has(&stage, "file") {
+            return skip("an interrupt", "no transport file");
+        }
+        let running = at_the_second_size(&stage, &format!("--ranks 2 --spawn {spawn}"));
+        running.signal(Signal::INT);
+        let said = running
+            .end()
+            .code(130)
+            .err("interrupted by SIGINT: 1 of 2 sizes were measured\n");
+        has_one_of_two(&stage, &said);
+    }
+}
+
+#[test]
+fn a_rank_that_is_killed_leaves_the_sizes_before() {
+    let stage = Stage::new();
+    if !has(&stage, "file") {
+        return skip("a killed rank", "no transport file");
+    }
+    let running = at_the_second_size(&stage, "--ranks 2 --spawn procs --timeout 2");
+    let [rank] = running.children()[..] else {
+        panic!("one process beside rank 0");
+    };
+    rustix::process::kill_process(rank, Signal::KILL).unwrap();
+    let said = running.end().code(1).err("rank 1");
+    has_one_of_two(&stage, &said);
+}
+
+#[test]
+fn a_signal_before_the_first_size_is_told_in_a_line() {
+    let stage = Stage::new();
+    if !has(&stage, "file") {
+        return skip("an interrupt", "no transport file");
+    }
+    std::fs::create_dir(stage.path("D")).unwrap();
+    let words = "beff --comm-type file --channel-dir D --keep-channels --sizes 6,7 -u 16 -l 16 -n 1000000 \
+                 --dump-json o.json";
+    let words: Vec<_> = words.split_whitespace().collect();
+    let running = Running::start(stage.weir(&words));
+    let channel = stage.path("D/kernel_output_ch0");
+    until("messages are on their way", || {
+        std::fs::metadata(&channel).is_ok_and(|m| m.len() > 0)
+    });
+    running.signal(Signal::INT);
+    let said = running.end().code(130).silent();
+    let told = "interrupted by SIGINT before any size was measured\n";
+    assert_eq!(said.err, told, "{said}");
+    let json: Json = serde_json::from_str(&stage.read("o.json")).unwrap();
+    assert_eq!(json["weir"]["complete"], false);
+    assert_eq!(json["timings"], serde_json::json!({}));
+}
+
+#[test]
+fn a_rank_in_a_call_that_does_not_come_back_leaves_the_sizes_before() {
+    each_launcher("a call that hangs", |stage, launcher| {
+        if !has(stage, "mpi") {
+            return skip("a call that hangs", "no transport mpi");
+        }
+        let fault = "--inject stall:rank=1,size=6,after=2 --timeout 1";
+        let words = format!("--comm-type mpi {fault} {LONG}");
+        let said = said(under(stage, launcher, 2, &words)).err("messages of 64 B");
+        assert_ne!(said.code, Some(0), "{said}");
+        has_one_of_two(stage, &said);
+    });
+}
+
+#[test]
+fn a_place_for_the_result_that_is_none_ends_all_ranks() {
+    each_launcher("no place for the result", |stage, launcher| {
+        let words = "-n 1 -u 2 -l 2 -m 2 --comm-type shm --dump-json no/such/place.json";
+        let said = said(under(stage, launcher, 2, words)).code(2).silent();
+        assert_eq!(said.err.matches("no/such/place.json").count(), 2, "{said}");
+    });
+}
+
+#[test]
+fn the_line_of_progress_is_for_terminals() {
+    if !crate::stage::has("script") {
+        return skip("a line of progress", "no script");
+    }
+    let stage = Stage::new();
+    let words = "beff --comm-type shm --sizes 6 -u 1 -l 1 -n 4 --min-time 0.5 --quiet";
+    for (words, shown) in [(words.trim_end_matches(" --quiet"), true), (words, false)] {
+        let mut command = stage.command("script");
+        command.args([
+            "-qec",
+            &format!("{} {words}", crate::stage::WEIR),
+            "/dev/null",
+        ]);
+        let out = command.env("NO_COLOR", "1").output().unwrap();
+        let out = String::from_utf8_lossy(&out.stdout).into_owned();
+        assert_eq!(out.contains("\x1b[2Kb_eff 64 B  "), shown, "{out}");
+        assert!(out.contains("b_eff = "), "{out}");
+    }
+}
