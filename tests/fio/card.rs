@@ -264,6 +264,38 @@ fn a_verified_card_has_five_groups_and_exit_0() {
 }
 
 #[test]
+fn a_fault_on_the_way_back_is_told_with_its_place_and_kind() {
+    let stage = Stage::new();
+    make(&stage, &["--mode", "verify"]).code(0);
+    let offset = "offset 35651584";
+    for (fault, words) in [
+        ("flip@35656584", ["xxhash", "bit flip"]),
+        ("misplaced@34m", ["misplaced", "offset 34603008"]),
+        // The buffer still has what was read into it before.
+        ("stale@34m", ["misplaced", "offset 34603008"]),
+        ("short@34m", ["xdma0_c2h_2", "after 524288 bytes"]),
+        ("eio@34m", ["xdma0_c2h_2", "Input/output error"]),
+        ("stall@34m:600000", ["got 0B/s", "from /dev/xdma0_c2h_2"]),
+    ] {
+        let said = stage
+            .say(&[
+                "fio",
+                "--set=ioengine=dma-emu",
+                "--set=emu_shared=card",
+                "--set=ratemin=1m",
+                &format!("--set=verify-phase-2:emu_fault={fault}"),
+                "jobs/xdma_4-ch_4-1M_verify.fio",
+            ])
+            .code(1)
+            .err(offset);
+        for word in words {
+            assert!(said.err.contains(word), "{fault}: no `{word}` in {said}");
+        }
+        assert_eq!(said.out.matches("err= 0").count(), 7, "{fault}: {said}");
+    }
+}
+
+#[test]
 fn every_fault_of_the_emulated_card_is_told_with_its_place_and_kind() {
     let stage = Stage::new();
     make(&stage, &["--mode", "verify"]).code(0);

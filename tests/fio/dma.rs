@@ -65,6 +65,7 @@ fn a_channel_that_hangs_is_ended_by_the_minimum_rate() {
     on_card(&["--section=down", "--set", "emu_fault=stall@8m:600000"])
         .code(1)
         .err("down: rate_min=1048576B/s not met, got 0B/s")
+        .err("nothing comes back from xdma0_h2c_0, last asked at offset 8388608")
         .out("err= 5")
         .out("total=0,");
 }

@@ -140,9 +140,10 @@ pub(crate) const ALLOWED: &[Allowed] = &[
     allow(NOT_SET_UP, Topic::Entries, |_, found| is_not_set_up(found)),
     allow(NOT_SET_UP, Topic::Layout, |_, found| is_not_set_up(found)),
     allow(NOT_SET_UP, Topic::Left, |_, found| is_not_set_up(found)),
-    allow(NOT_SET_UP, Topic::Exit, |_, found| {
-        is_not_set_up(found) && found.theirs.contains("fio: ")
+    allow(NOT_SET_UP, Topic::Exit, |case, found| {
+        (is_not_set_up(found) && found.theirs.contains("fio: ")) || fails_with_a_clone(case, found)
     }),
+    allow(NOT_SET_UP, Topic::Entries, fails_with_a_clone),
     allow(NOT_SET_UP, Topic::Counts, |case, found| {
         stops_others(case, found)
     }),
@@ -317,6 +318,14 @@ const NOT_SET_UP: &str = "a job that cannot be set up";
 
 fn is_not_set_up(found: &Difference) -> bool {
     found.told.contains(" cannot run: ")
+}
+
+/// Clones of one job are set up together, fio's one by one.
+fn fails_with_a_clone(case: &Case, found: &Difference) -> bool {
+    let told = found.told.contains("it has no size of its own");
+    told && case.any("", |job| {
+        job.number("numjobs") > Some(1) && !job.has("size")
+    })
 }
 
 /// A job that fails before it starts counts for `exitall_on_error`.

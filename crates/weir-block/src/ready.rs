@@ -112,7 +112,7 @@ impl Ready {
             spoilers: notes,
             notes: Notes::default(),
             cards: cards.clone(),
-            is_done: has_sites && only,
+            is_done: only,
             recorded,
         })
     }
@@ -143,7 +143,7 @@ impl Ready {
             (
                 "fault-idle".to_owned(),
                 format!("The emulated fault {fault} struck no operation."),
-                "Place it where a job writes or reads.".to_owned(),
+                "Place it where a job writes or reads: 2m is an offset, 2 an operation.".to_owned(),
             )
         })
     }

@@ -443,7 +443,8 @@ fn the_minimum_rate_is_watched_without_completions_and_a_hung_worker_left_behind
     );
     assert_eq!(
         failure.message,
-        "read rate below the minimum: 0 of 1 operations per second"
+        "read rate below the minimum: 0 of 1 operations per second; nothing comes back from \
+         scripted-0, last asked at offset 12288"
     );
     assert_eq!(counts(named(&result, "good")), [5]);
 }

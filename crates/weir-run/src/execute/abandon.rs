@@ -3,7 +3,7 @@
 //! In: a worker, and how long it was waited for. Out: its state and failure, with the place it
 //! was last seen at. Not here: when to give up.
 
-use weir_schema::State;
+use weir_schema::{Failure, Finding, State};
 use weir_sys::clock::Tick;
 use weir_units::Bytes;
 
@@ -32,11 +32,41 @@ impl Worker {
         waited_ns / UNUSUAL > longest.unwrap_or(0)
     }
 
-    /// Leaves a worker behind that does not come back.
-    pub(super) fn abandon(&mut self, prepared: &dyn Prepared, waited_ns: u64, at_once: bool) {
+    /// A failure for want of speed, with the place at which nothing comes back.
+    pub(super) fn placed(&self, failure: Failure, prepared: &dyn Prepared) -> Failure {
+        let nothing = match failure.finding {
+            Some(Finding::BytesBelowMinimum {
+                found_bytes_per_s, ..
+            }) => found_bytes_per_s.0 <= 0.0,
+            Some(Finding::OpsBelowMinimum { found_per_s, .. }) => found_per_s.0 <= 0.0,
+            _ => false,
+        };
+        if !nothing || self.live.in_flight() == 0 {
+            return failure;
+        }
+        let (name, offset) = self.last_place(prepared);
+        let place = name.as_deref().unwrap_or("its target");
+        Failure {
+            message: format!(
+                "{}; nothing comes back from {place}, last asked at offset {offset}",
+                failure.message
+            ),
+            target: name,
+            offset_bytes: Some(Bytes(offset)),
+            ..failure
+        }
+    }
+
+    /// Target and offset of the last operation that was issued.
+    fn last_place(&self, prepared: &dyn Prepared) -> (Option<String>, u64) {
         let target = u32::try_from(self.live.at_target.get()).unwrap_or(0);
         let name = prepared.target_name(self.clone, target);
-        let offset = self.live.at_offset.get();
+        (name, self.live.at_offset.get())
+    }
+
+    /// Leaves a worker behind that does not come back.
+    pub(super) fn abandon(&mut self, prepared: &dyn Prepared, waited_ns: u64, at_once: bool) {
+        let (name, offset) = self.last_place(prepared);
         let place = name.as_deref().unwrap_or("its target");
         let message = if at_once {
             format!(

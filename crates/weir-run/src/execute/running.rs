@@ -370,7 +370,7 @@ impl RunningJob {
                 continue;
             }
             if let Some(failure) = minimum.check(index, &worker.live, now) {
-                worker.failure = Some(failure);
+                worker.failure = Some(worker.placed(failure, self.prepared.as_ref()));
                 worker.stop(now, State::Failed);
             }
         }
