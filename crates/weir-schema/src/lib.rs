@@ -19,6 +19,7 @@ mod merge;
 mod plan;
 mod rates;
 mod recording;
+mod replay;
 mod result;
 mod steady;
 mod target;
@@ -55,6 +56,7 @@ pub use plan::{
 };
 pub use rates::total_rate;
 pub use recording::{Recording, Timing, Trace};
+pub use replay::Replay;
 pub use result::{
     Confidence, CpuUse, DepthUse, EndedBy, Failure, Finding, GroupResult, JobResult, KindResult,
     LatencyPercentile, Moments, Rates, RunResult, Span, Stage, StageHistogram, State, WorkerResult,
@@ -74,7 +76,6 @@ pub use verify_state::{StateError, VerifyState};
 pub use warning::{WARNING_IDS, Warning};
 pub use workload::{
     Access, BlockSize, BlockSizes, BlockWorkload, Content, Distribution, Flush, Generator, HotZone,
-    Kind, Mix, Part, PerKind, RangeFlush, Region, Replay, SequencerStep, Size, SplitEntry,
-    Workload, Zones,
+    Kind, Mix, Part, PerKind, RangeFlush, Region, SequencerStep, Size, SplitEntry, Workload, Zones,
 };
 pub use world::{MpiFacts, RankFacts, RankSummary, Ranks, Spawn};
