@@ -192,9 +192,17 @@ impl<T: Transport> Way<'_, T> {
                 .fill(self.transport.outgoing(replication));
             self.pattern(size, partner.from, replication)
                 .blank(self.transport.incoming(replication));
+            if self.is_sampled() {
+                let message = self.transport.incoming(replication);
+                self.sample.blot(replication, message);
+            }
             self.setup.watch.beat();
         }
         self.transport.filled()
+    }
+
+    fn is_sampled(&self) -> bool {
+        self.course.workload.validation == Validation::Sample
     }
 
     fn pattern(&self, size: MessageSize, sender: u32, replication: usize) -> Pattern {
@@ -228,8 +236,9 @@ impl<T: Transport> Way<'_, T> {
     }
 
     fn exchanges(&mut self, replication: usize, loops: u64) -> Result<(), Halt> {
+        let is_sampled = self.is_sampled();
         let (transport, watch) = (&mut self.transport, self.setup.watch);
-        if self.course.workload.validation == Validation::Sample {
+        if is_sampled {
             exchanges(transport, replication, loops, &mut self.sample, watch)
         } else {
             exchanges(transport, replication, loops, &mut Blind, watch)
@@ -297,7 +306,7 @@ impl<T: Transport> Way<'_, T> {
             }
         }
         let mut wrong = self.sample.wrong;
-        if self.course.workload.validation == Validation::Sample {
+        if self.is_sampled() {
             for (replication, _) in flipped.iter().enumerate().filter(|(_, flipped)| **flipped) {
                 let message = self.transport.incoming(replication);
                 wrong += self.sample.recheck(replication, message);
