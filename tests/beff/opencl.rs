@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value as Json;
 
-use crate::stage::{Said, Stage, has, said, skip};
+use crate::stage::{Running, Said, Stage, has, said, skip, until};
 use crate::{beff, table};
 
 /// Whether there is a device; else says what is skipped.
@@ -117,6 +117,69 @@ fn the_result_names_the_device() {
             .code(2)
             .silent()
             .err(told);
+    }
+}
+
+#[test]
+fn ranks_go_round_the_devices_and_a_single_one_hears_of_the_others() {
+    let stage = Stage::new();
+    if !usable(&stage, "several devices") {
+        return;
+    }
+    // PoCL makes two devices of the same processors.
+    let two = |words: &str| {
+        let words = format!("--comm-type ocl-pcie -n 1 -u 2 -l 2 --sizes 3 --format json {words}");
+        let mut command = prepared(&stage, &words);
+        command.env("POCL_DEVICES", "pthread basic");
+        command.args(["--platform_str", "Portable Computing Language"]);
+        said(command)
+    };
+    let devices = |said: &Said| -> Vec<u64> {
+        let ranks = json(said)["weir"]["ranks"].as_array().unwrap().clone();
+        ranks.iter().filter_map(|r| r["device"].as_u64()).collect()
+    };
+    let alone = two("");
+    if !alone.err.contains("note: there are other devices") {
+        return skip("several devices", "this PoCL makes none");
+    }
+    assert_eq!(
+        devices(&alone.code(0).err("which --device chooses: 1 ")),
+        [0]
+    );
+    for (words, wanted) in [
+        ("--ranks 3", [0, 1, 0].as_slice()),
+        ("--ranks 2 --device-map global", &[0, 1]),
+        ("--ranks 2 --device 1", &[1, 1]),
+        ("--device 1 --device-type cpu", &[1]),
+    ] {
+        let said = two(words).code(0);
+        assert_eq!(devices(&said), wanted, "{words}");
+        assert!(!said.err.contains("other devices"), "{said}");
+    }
+    two("--device 5")
+        .code(2)
+        .err("Invalid device index specified: 5/1");
+    two("--device-type gpu")
+        .code(3)
+        .err("an OpenCL device of this kind");
+}
+
+#[test]
+fn an_interrupt_ends_exchanges_and_batches_in_order() {
+    let stage = Stage::new();
+    if !usable(&stage, "an interrupt of a device") {
+        return;
+    }
+    for words in ["", "--pcie-write --pcie-batch", "--kernel-latency"] {
+        let words = format!(
+            "--comm-type ocl-pcie -n 1000000 -u 1000 -l 1000 --sizes 3 --dump-json o.json {words}"
+        );
+        let running = Running::start(prepared(&stage, &words));
+        until("signals are caught", || running.catches_signals());
+        running.signal(rustix::process::Signal::INT);
+        running.end().code(130);
+        let json: Json = serde_json::from_str(&stage.read("o.json")).unwrap();
+        assert_eq!(json["weir"]["complete"], false, "{words}");
     }
 }
 

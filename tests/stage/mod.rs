@@ -249,6 +249,16 @@ impl Running {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Whether signals end it in order by now.
+    pub(crate) fn catches_signals(&self) -> bool {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id()));
+        let mut tasks = tasks.into_iter().flatten().flatten();
+        tasks.any(|task| {
+            let name = fs::read_to_string(task.path().join("comm"));
+            name.is_ok_and(|name| name.trim() == "weir-signals")
+        })
+    }
+
     /// Sends it to all that it started too, as a terminal does.
     pub(crate) fn signal_all(&self, signal: Signal) {
         kill_process_group(Pid::from_child(&self.child), signal).unwrap();

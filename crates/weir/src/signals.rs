@@ -1,12 +1,13 @@
 //! Signals: the first SIGINT, SIGTERM or SIGHUP ends the run in order, the second at once.
 
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
 use signal_hook::iterator::Signals as Arrivals;
 use weir_run::execute::Signals;
 
@@ -14,10 +15,31 @@ use weir_run::execute::Signals;
 /// whole process group.
 const ECHO: Duration = Duration::from_millis(100);
 
+const CAUGHT: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+
+/// Whether signals still do what they do to every program, where [`claim`] has taken them.
+static UNTOUCHED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// Takes signals before libraries are opened that would take them themselves: the compiler in a
+/// driver of OpenCL does, and ends the process. Until [`catch`] they do what they always do.
+pub(crate) fn claim() -> io::Result<()> {
+    let untouched = Arc::new(AtomicBool::new(true));
+    if UNTOUCHED.set(Arc::clone(&untouched)).is_err() {
+        return Ok(());
+    }
+    for number in CAUGHT {
+        flag::register_conditional_default(number, Arc::clone(&untouched))?;
+    }
+    Ok(())
+}
+
 /// Catches signals from now on.
 pub(crate) fn catch() -> io::Result<Arc<Signals>> {
     let signals = Arc::new(Signals::default());
-    let mut arrivals = Arrivals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let mut arrivals = Arrivals::new(CAUGHT)?;
+    if let Some(untouched) = UNTOUCHED.get() {
+        untouched.store(false, Ordering::Relaxed);
+    }
     let counted = Arc::clone(&signals);
     thread::Builder::new()
         .name("weir-signals".to_owned())

@@ -35,6 +35,10 @@ const ORDER: [Transfer; 3] = [
 const FOREIGN: &[(&str, &str)] = &[
     ("model", "a model is of exchanges; leave it out"),
     ("line-rate", "it is of a network; the table has B/s"),
+    (
+        "baseline",
+        "it compares exchanges; store both results with --dump-json",
+    ),
     ("json-compat", "the peer has no keys for it; leave it out"),
     ("pairing", "there is no partner; leave it out"),
     ("method", "there is no partner; leave it out"),
@@ -62,7 +66,7 @@ pub(super) fn transfers(given: &Given, engine: &str) -> Result<Vec<Transfer>, Re
             "--{flag}: comm-type {engine} has no device; add --comm-type {ENGINE}"
         )));
     }
-    if let Some((foreign, why)) = FOREIGN.iter().find(|(name, _)| given.is_said(name)) {
+    if let Some((foreign, why)) = FOREIGN.iter().find(|(name, _)| given.has(name)) {
         return Err(refuse(&format!("--{foreign} with --{flag}: {why}")));
     }
     if let Some(format @ ("csv" | "md")) = given.text("format") {
@@ -85,7 +89,7 @@ pub(super) fn transfers(given: &Given, engine: &str) -> Result<Vec<Transfer>, Re
 
 /// All steps of a batch lie in the queue at once, so that their number is bounded.
 fn batch(given: &Given) -> Result<(), Refusal> {
-    if given.is_said("min-time") {
+    if given.has("min-time") {
         return Err(refuse(
             "--min-time with --pcie-batch: loops that grow do not fit in a queue; use --upper",
         ));

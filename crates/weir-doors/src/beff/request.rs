@@ -205,7 +205,7 @@ fn idle(given: &Given, engine: &str, mode: Mode) -> Vec<String> {
         if !of.contains(&engine) {
             let why = match of {
                 [] => "--sizes says all sizes".to_owned(),
-                ["none"] => "it is recorded; the driver places its buffers itself".to_owned(),
+                ["none"] => "it is recorded, and nothing more".to_owned(),
                 _ => format!("comm-type {engine} does not use it"),
             };
             let note = format!("{} has no effect: {why}", flag.spelling());

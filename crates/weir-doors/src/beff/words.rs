@@ -144,11 +144,6 @@ impl Given {
         self.0.iter().any(|(f, _)| f.name == name)
     }
 
-    /// Whether this flag stands there with a value, whatever its default.
-    pub(super) fn is_said(&self, name: &str) -> bool {
-        self.all(name).next().is_some()
-    }
-
     /// The value that counts, which is the last one; the default of the table where there is
     /// none.
     pub(super) fn text(&self, name: &str) -> Option<&str> {

@@ -7,7 +7,7 @@ mod work;
 use weir_doors::Refusal;
 use weir_doors::beff::output::{dump, stdout};
 use weir_doors::beff::{
-    Action, Around, Baseline, Mode, Offer, Options, Run, USAGE, complaints, exit_code, read,
+    Action, Around, Baseline, LACKS, Mode, Offer, Options, Run, USAGE, complaints, exit_code, read,
 };
 use weir_schema::{ExchangeResult, Plan, RankFacts, RunResult};
 use weir_sys::memory::MemoryFacts;
@@ -15,7 +15,7 @@ use weir_sys::{Availability, Tree};
 use weir_world::Launcher;
 
 use crate::world::Party;
-use crate::{Outcome, output, printed, progress, world};
+use crate::{Outcome, output, printed, progress, signals, world};
 
 /// The longest result that is read to be compared with.
 const LONGEST_RESULT: u64 = 1 << 28;
@@ -24,8 +24,17 @@ const LONGEST_RESULT: u64 = 1 << 28;
 pub(crate) fn run(words: &[String]) -> Outcome {
     let launcher = Launcher::of_this_process();
     let speaks = launcher.is_none_or(|l| l.speaks());
+    claim_signals()?;
     let outcome = read(words, &around(launcher)).and_then(|action| act(action, speaks));
     if speaks { outcome } else { Ok(0) }
+}
+
+/// Before any library of a transport is opened.
+fn claim_signals() -> Result<(), Refusal> {
+    signals::claim().map_err(|e| Refusal {
+        message: format!("error: signals cannot be caught: {e}\n"),
+        code: LACKS,
+    })
 }
 
 /// What command lines are read against on this machine.
@@ -115,6 +124,7 @@ fn gather(
     plan: &Plan,
     ready: impl FnOnce() -> Result<(), Refusal>,
 ) -> Result<Option<Party>, Refusal> {
+    claim_signals()?;
     if let Some(refusal) = measure::refused(plan) {
         return Err(refusal);
     }

@@ -46,7 +46,7 @@ type Check = Box<dyn Fn() -> Checked>;
 
 fn checks() -> Vec<(String, Check)> {
     let mut out: Vec<(String, Check)> = Vec::new();
-    for transport in ["shm", "tcp", "udp", "file"] {
+    for transport in ["shm", "tcp", "udp", "file", "ocl-pcie"] {
         if offer(transport).is_none_or(|o| o.missing.is_some()) {
             continue;
         }
