@@ -9,7 +9,7 @@
 #[path = "../stage/mod.rs"]
 mod stage;
 
-use stage::{Said, Stage, each_launcher, launch, said};
+use stage::{Said, Stage, each_launcher, launch, said, skip};
 
 /// The names of the summary, in HPCC's order.
 const KEYS: [&str; 10] = [
@@ -101,6 +101,20 @@ fn under(stage: &Stage, launcher: &[&str], ranks: u32, words: &[&str]) -> Said {
         ranks,
         &[&["net", "lat-bw"], words].concat(),
     ))
+}
+
+#[test]
+fn ranks_have_a_cpu_each_without_being_asked() {
+    let allowed = weir_sys::pin::affinity().unwrap();
+    if allowed.len() < 2 {
+        return skip("a CPU for each of two ranks", "one processor alone");
+    }
+    let said = lat_bw(&Stage::new(), "--ranks 2 --format json").code(0);
+    let json: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let done = &json["weir"]["groups"][0]["jobs"][0]["latency_bandwidth"];
+    let cpu = |rank: usize| done["ranks"][rank]["cpu"].as_u64();
+    assert!(cpu(0).is_some() && cpu(1).is_some(), "{said}");
+    assert_ne!(cpu(0), cpu(1), "{said}");
 }
 
 #[test]
