@@ -210,7 +210,10 @@ pub(crate) const ALLOWED: &[Allowed] = &[
         },
     ),
     allow(CLONES, Topic::Left, |case, found| {
-        case.any("", renames_clones) && found.ours.contains(".state ")
+        case.any("", renames_clones)
+            && [".state ", ".log "]
+                .iter()
+                .any(|kind| found.ours.contains(kind))
     }),
     allow(NO_ROOM, Topic::Left, |_, found| no_room(found)),
     allow(SHORTER, Topic::Left, |_, found| never_grows(found)),
@@ -251,6 +254,7 @@ pub(crate) const ALLOWED: &[Allowed] = &[
     }),
     allow(TWICE, Topic::Layout, |case, _| opens_twice(case)),
     allow(TWICE, Topic::Counts, |case, _| opens_twice(case)),
+    allow(TWICE, Topic::Left, |case, _| opens_twice(case)),
     allow(DEVICE, Topic::Exit, |case, _| case.any("", flushes_device)),
     allow(DEVICE, Topic::Entries, |case, _| {
         case.any("", flushes_device)

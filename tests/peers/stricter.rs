@@ -42,6 +42,9 @@ pub(crate) const STRICTER: &[(&str, IsStricter)] = &[
     ("`trim_percentage`, `experimental_verify`", |key, value| {
         key == "experimental_verify" && value != "0"
     }),
+    ("`bssplit=4k/50:8k/40`", |key, value| {
+        key == "bssplit" && value == "4k/101"
+    }),
     ("a number that its option cannot hold", |_, value| {
         value == "4g"
     }),
