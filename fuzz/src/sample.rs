@@ -70,7 +70,7 @@ pub fn result() -> RunResult {
     let group = |jobs: &Vec<Job>| GroupResult {
         jobs: jobs.iter().map(|j| job(j, &mut number)).collect(),
         rates: vec![rates()],
-        together: None,
+        together: Some(span()),
     };
     RunResult {
         schema: RESULT_SCHEMA.to_owned(),

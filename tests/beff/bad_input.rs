@@ -46,6 +46,28 @@ fn wrong_words_are_refused_before_anything_happens() {
 }
 
 #[test]
+fn a_name_as_long_as_names_may_be_is_a_place_for_the_result() {
+    let stage = Stage::new();
+    let small = "-u 2 -l 2 -m 2 -n 1 --dump-json";
+    let name = "n".repeat(255);
+    beff(&stage, &format!("{small} {name}")).code(0);
+    assert_eq!(stage.list(), [name.as_str()]);
+    for wrong in [format!("{name}n"), "new/".to_owned()] {
+        let said = beff(&stage, &format!("{small} {wrong}")).code(2).silent();
+        said.err(&format!("error: --dump-json {wrong}: "));
+    }
+}
+
+#[test]
+fn a_device_without_room_fails_the_run_that_is_printed_all_the_same() {
+    let stage = Stage::new();
+    beff(&stage, "-u 2 -l 2 -m 2 -n 1 --dump-json /dev/full")
+        .code(1)
+        .out("b_eff = ")
+        .err("error: /dev/full: No space left on device");
+}
+
+#[test]
 fn what_this_build_lacks_ends_with_3() {
     let stage = Stage::new();
     for words in ["--comm-type cuda", "--comm-type ofi"] {

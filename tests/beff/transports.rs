@@ -135,6 +135,20 @@ fn every_transport_is_listed_with_what_it_lacks() {
 }
 
 #[test]
+fn without_an_mpi_library_the_others_are_available() {
+    let stage = Stage::new();
+    let mut command = stage.weir(&["beff", "--list-comm"]);
+    command.env("WEIR_MPI_LIB", "/nowhere/libmpi.so");
+    let page = crate::stage::said(command).code(0).calm().out;
+    let line = |name: &str| page.lines().find(|l| l.split(' ').next() == Some(name));
+    for name in ["shm", "tcp", "udp", "file"] {
+        assert!(line(name).unwrap().ends_with(" available"), "{page}");
+    }
+    let mpi = line("mpi").unwrap();
+    assert!(mpi.contains("/nowhere/libmpi.so: cannot open"), "{page}");
+}
+
+#[test]
 fn the_self_test_passes() {
     let stage = Stage::new();
     let link = stage.path("Network_test_intel");

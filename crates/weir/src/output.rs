@@ -74,6 +74,12 @@ pub(crate) fn check_writable(path: &str) -> Result<(), String> {
     if !is_plain(target) {
         return Ok(());
     }
+    // The name itself may be none.
+    if let Err(e) = fs::symlink_metadata(target)
+        && e.kind() != io::ErrorKind::NotFound
+    {
+        return refuse(&e);
+    }
     let temporary = beside(target);
     match File::create(&temporary) {
         Ok(_) => fs::remove_file(&temporary).or_else(|e| refuse(&e)),

@@ -159,14 +159,18 @@ impl Party {
         }
     }
 
-    /// Leaves it, after the other ranks' end where they were started here.
+    /// Waits for the end of the other ranks where they were started here. What is left ends with
+    /// its owner: MPI waits for all ranks then, which may take long after a signal.
     ///
     /// # Errors
     /// One did not end well.
-    pub(crate) fn leave(self) -> Result<(), Refusal> {
+    pub(crate) fn leave(self) -> Result<Option<Self>, Refusal> {
         match self {
-            Self::Threads(_) | Self::Mpi(_) => Ok(()),
-            Self::Processes(world) => world.finish(FAREWELL).map_err(|e| came_apart(&e)),
+            Self::Processes(world) => world
+                .finish(FAREWELL)
+                .map(|()| None)
+                .map_err(|e| came_apart(&e)),
+            other => Ok(Some(other)),
         }
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn part(party: &Party, plan: &Plan) {
     let _ = carry_out(party, plan, &clock, &caught, None);
 }
 
-/// The run, where rank 0 is. What `tell` does with its result it does itself where rank 0 hangs in
+/// The run, where rank 0 is, and what is to be ended when its result has been told. What `tell` does with its result it does itself where rank 0 hangs in
 /// a call, and the process ends there.
 ///
 /// # Errors
@@ -51,7 +51,7 @@ pub(super) fn whole(
     plan: &Plan,
     mode: Mode,
     tell: &(dyn Fn(&RunResult) -> u8 + Sync),
-) -> Result<RunResult, Refusal> {
+) -> Result<(RunResult, Option<Party>), Refusal> {
     let caught = catch()?;
     let mut result = envelope(plan);
     let (clock, facts) = Detection::begin().finish();
@@ -72,13 +72,14 @@ pub(super) fn whole(
     };
     let ended = carry_out(&party, plan, &clock, &caught, Some(&observer));
     let mut result = so_far(ended);
-    if let Err(why) = party.leave()
-        && result.complete
-    {
+    let left = party.leave().unwrap_or_else(|why| {
         let why = why.message.trim_start_matches("error: ").trim_end();
-        fail(&mut result, "rank", why.to_owned());
-    }
-    Ok(result)
+        if result.complete {
+            fail(&mut result, "rank", why.to_owned());
+        }
+        None
+    });
+    Ok((result, left))
 }
 
 fn since(begun: Instant) -> Nanos {

@@ -115,7 +115,8 @@ fn measure(run: &mut Run) -> Outcome {
         result.warnings.splice(0..0, run.warnings.iter().cloned());
         show(&result, run)
     };
-    measure::whole(party, &run.plan, mode, &tell).map(|result| tell(&result))
+    let (result, _party) = measure::whole(party, &run.plan, mode, &tell)?;
+    Ok(tell(&result))
 }
 
 /// The ranks of a plan where rank 0 is, if that is `ready`; elsewhere nothing, when the part of the
@@ -148,10 +149,11 @@ pub(crate) fn carry_out_plan(
     mode: progress::Mode,
     tell: &(dyn Fn(&RunResult) -> u8 + Sync),
 ) -> Outcome {
-    match gather(plan, || Ok(()))? {
-        Some(party) => measure::whole(party, plan, mode, tell).map(|result| tell(&result)),
-        None => Ok(0),
-    }
+    let Some(party) = gather(plan, || Ok(()))? else {
+        return Ok(0);
+    };
+    let (result, _party) = measure::whole(party, plan, mode, tell)?;
+    Ok(tell(&result))
 }
 
 fn tell_notes(run: &Run) {

@@ -79,7 +79,7 @@ fn measured(words: &str) -> Result<(RunResult, Run), String> {
         Ok(Action::Run(run)) => {
             let told = |refusal: weir_doors::Refusal| refusal.message;
             let party = world::gather(ranks_of(&run.plan)).map_err(told)?;
-            let result = measure::whole(party, &run.plan, Mode::None, &|_| 1).map_err(told)?;
+            let (result, _) = measure::whole(party, &run.plan, Mode::None, &|_| 1).map_err(told)?;
             Ok((result, *run))
         }
         Ok(other) => Err(format!("not a run: {other:?}")),
