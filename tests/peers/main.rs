@@ -17,6 +17,7 @@ mod grammar;
 mod left;
 mod logs;
 mod random;
+mod reasons;
 mod sections;
 #[path = "../stage/mod.rs"]
 mod stage;
