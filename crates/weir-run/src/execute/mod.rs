@@ -39,11 +39,11 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use weir_schema::{ClockFacts, DeviceFacts, Failure, HostFacts, Job, Plan, RunResult};
+use weir_schema::{ClockFacts, DeviceFacts, HostFacts, Job, Plan, RunResult};
 use weir_sys::Tree;
 use weir_sys::clock::{Clock, Tick, Timeline};
 
-use crate::family::{Family, JobContext, Prepared, RunMark, failure};
+use crate::family::{Family, JobContext, RunMark, failure};
 use crate::flow::Flows;
 use crate::generate::rng::mix64;
 use crate::log::LogFiles;
@@ -181,17 +181,6 @@ fn family_of<'a>(control: &RunControl<'a>, job: &Job) -> Option<&'a dyn Family> 
         .find(|f| f.handles(&job.workload))
 }
 
-fn prepare(entry: Entry<'_>, control: &RunControl<'_>) -> Result<Arc<dyn Prepared>, Failure> {
-    match family_of(control, entry.job) {
-        Some(family) => family.prepare(&entry.context(control)),
-        None => Err(failure(
-            "plan",
-            None,
-            "no engine of this build knows this workload",
-        )),
-    }
-}
-
 /// Carries the plan out.
 pub fn execute(plan: &Plan, mut control: RunControl<'_>) -> RunResult {
     let instrument = instrument::measure(&control);
@@ -296,7 +285,11 @@ impl<'a> Run<'a> {
         if meets {
             meetings.before_making();
         }
-        self.start_all(&due, control, disks);
+        for index in due {
+            if !self.cancelled {
+                self.start(self.entries[index], control, disks);
+            }
+        }
         if meets {
             meetings.after_making();
         }
@@ -310,53 +303,39 @@ impl<'a> Run<'a> {
         self.release(first, control);
     }
 
-    /// Makes the jobs ready, then starts their threads. Not one by one: threads that fill their
-    /// buffers would take the CPUs that the next job's preparation needs, in the time between two
-    /// steps. A job that fails is dealt with before the ones after it are looked at.
-    fn start_all(&mut self, due: &[usize], control: &RunControl<'_>, disks: &mut Disks) {
-        let mut due = due.iter();
-        while !self.cancelled && !due.as_slice().is_empty() {
-            let mut ready = Vec::new();
-            let mut failed = None;
-            for &index in due.by_ref() {
-                let entry = self.entries[index];
-                match prepare(entry, control) {
-                    Ok(prepared) => ready.push((entry, prepared)),
-                    Err(failure) => {
-                        failed = Some((entry, failure));
-                        break;
-                    }
-                }
+    fn start(&mut self, entry: Entry<'_>, control: &RunControl<'_>, disks: &mut Disks) {
+        let context = entry.context(control);
+        let prepared = match family_of(control, entry.job) {
+            Some(family) => family.prepare(&context),
+            None => Err(failure(
+                "plan",
+                None,
+                "no engine of this build knows this workload",
+            )),
+        };
+        match prepared {
+            // It was given up for the signal: this job counts as not started.
+            Err(_) if control.signals.interrupted() => self.cancel(control),
+            Err(failure) => {
+                self.order.ended(entry.index as usize);
+                self.ended.push(Ended::failed(entry.index, failure));
+                self.stop_others(entry, true, control);
             }
-            for (entry, prepared) in ready {
+            Ok(prepared) => {
                 disks.note(&prepared.disks());
-                self.spawn(entry, prepared, control);
-            }
-            match failed {
-                // It was given up for the signal: this job counts as not started.
-                Some(_) if control.signals.interrupted() => self.cancel(control),
-                Some((entry, failure)) => {
-                    self.order.ended(entry.index as usize);
-                    self.ended.push(Ended::failed(entry.index, failure));
-                    self.stop_others(entry, true, control);
-                }
-                None => {}
+                let setup = running::Setup {
+                    entry,
+                    prepared,
+                    clock: control.clock,
+                    scale: self.timeline.shared_scale(),
+                    events: self.events.0.clone(),
+                    directory: Arc::from(control.directory),
+                    flow: self.flows.of(entry.job),
+                };
+                let job = RunningJob::spawn(setup, &mut self.log_files);
+                self.running.push(job);
             }
         }
-    }
-
-    fn spawn(&mut self, entry: Entry<'a>, prepared: Arc<dyn Prepared>, control: &RunControl<'_>) {
-        let setup = running::Setup {
-            entry,
-            prepared,
-            clock: control.clock,
-            scale: self.timeline.shared_scale(),
-            events: self.events.0.clone(),
-            directory: Arc::from(control.directory),
-            flow: self.flows.of(entry.job),
-        };
-        let job = RunningJob::spawn(setup, &mut self.log_files);
-        self.running.push(job);
     }
 
     /// Waits until every worker of the batch is ready, or failed to become so.
