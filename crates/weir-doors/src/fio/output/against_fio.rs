@@ -169,8 +169,10 @@ fn template(text: &str) -> Vec<String> {
                 let number =
                     c.is_ascii_digit() || (in_number && (c == '.' || "kKMGiB".contains(c)));
                 if number && !in_number {
-                    while out.ends_with("= ") {
-                        out.pop();
+                    // However wide the column before it is.
+                    let bare = out.trim_end_matches(' ');
+                    if bare.ends_with('=') {
+                        out.truncate(bare.len());
                     }
                     out.push('#');
                 } else if !number {
