@@ -166,9 +166,9 @@ fn unquote(line: &str) -> Vec<String> {
     while let Some(c) = chars.next() {
         match c {
             ' ' => words.extend(word.take()),
-            '\'' => {
+            '\'' | '"' => {
                 let word = word.get_or_insert_default();
-                word.extend(chars.by_ref().take_while(|c| *c != '\''));
+                word.extend(chars.by_ref().take_while(|other| *other != c));
             }
             '\\' => word.get_or_insert_default().extend(chars.next()),
             c => word.get_or_insert_default().push(c),
