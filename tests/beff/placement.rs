@@ -75,3 +75,16 @@ fn a_cpu_that_there_is_not_is_told_by_its_rank() {
         .err("rank 1")
         .err("9999");
 }
+
+#[test]
+fn a_cpu_that_there_is_not_ends_every_rank_of_a_launcher_at_once() {
+    let name = "a wrong processor under a launcher";
+    if !has("mpirun.mpich") {
+        return skip(name, "no mpirun.mpich");
+    }
+    let stage = Stage::new();
+    let mut command: Command = stage.command("mpirun.mpich");
+    command.args(["-n", "2", WEIR, "beff", "--pin", "0,9999"]);
+    command.args(FEW.split_whitespace());
+    said(command).code(1).err("rank 1").err("9999");
+}

@@ -71,7 +71,7 @@ impl Around<'_> {
             ledger,
         };
         let onlooker = self.onlooker.filter(|_| circle.rank() == 0);
-        watch.over(self.signals, onlooker, || {
+        watch.over(circle.rank(), self.signals, onlooker, || {
             let mut outcome = O::default();
             let ending = how(&part, &mut outcome);
             last_words::exchange(&circle, &watch, outcome, ending)

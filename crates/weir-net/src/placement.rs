@@ -137,11 +137,26 @@ pub(crate) struct Pinned {
 }
 
 impl Pinned {
-    /// All ranks call this together.
+    /// All ranks call this together, and all fail where one does: nobody goes on into a call of
+    /// MPI in which it would wait for a rank that has left.
     ///
     /// # Errors
-    /// CPUs that this rank may not use; a rank is gone, or the watch ended the wait.
+    /// CPUs that a rank may not use; a rank is gone, or the watch ended the wait.
     pub(crate) fn new(place: &Placement, circle: &Circle<'_>, watch: &Watch) -> Result<Self, Halt> {
+        let own = Self::alone(place, circle, watch);
+        if own.is_err() && watch.stopped() {
+            return own;
+        }
+        let failed = if own.is_ok() { 0 } else { circle.rank() + 1 };
+        match circle.agree(failed.into(), watch)? {
+            0 => own,
+            highest => own.and(Err(Halt::Left {
+                peer: u32::try_from(highest - 1).unwrap_or(u32::MAX),
+            })),
+        }
+    }
+
+    fn alone(place: &Placement, circle: &Circle<'_>, watch: &Watch) -> Result<Self, Halt> {
         let refused = |error: SysError| Halt::Garbled(error.to_string());
         let listed = place.cpus.as_deref();
         let (cpus, cpu): (CpuList, _) = match (place.share, listed) {

@@ -189,15 +189,16 @@ impl Watch {
         }
     }
 
-    /// Does this, and guards it meanwhile.
+    /// Does this, as the rank of this number, and guards it meanwhile.
     pub(crate) fn over<R>(
         &self,
+        rank: u32,
         signals: &Signals,
         onlooker: Option<Onlooker<'_>>,
         work: impl FnOnce() -> R,
     ) -> R {
         std::thread::scope(|scope| {
-            let guard = scope.spawn(|| self.guard(signals, onlooker));
+            let guard = scope.spawn(|| self.guard(rank, signals, onlooker));
             let _end = End(self, guard.thread());
             work()
         })
@@ -209,7 +210,7 @@ impl Watch {
     }
 
     /// Looks until [`Watch::end`], on a thread of its own that is unparked then.
-    fn guard(&self, signals: &Signals, onlooker: Option<Onlooker<'_>>) {
+    fn guard(&self, rank: u32, signals: &Signals, onlooker: Option<Onlooker<'_>>) {
         let begun = Instant::now();
         let pause = LOOK.min(self.limit / 8).max(Duration::from_millis(1));
         let mut seen = self.beats.load(Ordering::Relaxed);
@@ -237,14 +238,14 @@ impl Watch {
                 });
             }
             if self.stopped() && told.get_or_insert_with(Instant::now).elapsed() > patience {
-                self.end_hung(onlooker);
+                self.end_hung(rank, onlooker);
             }
         }
     }
 
     /// The rank was told to stop and still hangs in a call. Nobody but this thread can say so,
     /// and nobody after it.
-    fn end_hung(&self, onlooker: Option<Onlooker<'_>>) {
+    fn end_hung(&self, rank: u32, onlooker: Option<Onlooker<'_>>) {
         let mut at_last = lock(&self.at_last);
         let Some(end) = at_last.take() else {
             return;
@@ -253,9 +254,12 @@ impl Watch {
         drop(at_last);
         let silent = self.stop.load(Ordering::Relaxed) == SILENT;
         let place = *lock(&self.place);
-        let error = place.filter(|_| silent).map(|spot| NetError::At {
-            spot,
-            cause: self.cause(Halt::Stopped),
+        let error = silent.then(|| {
+            let cause = self.cause(Halt::Stopped);
+            match place {
+                Some(spot) => NetError::At { spot, cause },
+                None => NetError::Setup { rank, cause },
+            }
         });
         if let Some(onlooker) = onlooker {
             return end((onlooker.last)(error));

@@ -106,6 +106,12 @@ fn mode(given: &Given, options: &Options) -> Result<Mode, Refusal> {
 fn options(given: &Given) -> Result<Options, Refusal> {
     let compat = given.text("json-compat").is_some();
     let dump = given.text("dump-json").map(str::to_owned);
+    let asked = given.all("format").last();
+    if let (Some("-"), Some(other)) = (dump.as_deref(), asked.filter(|f| *f != "json")) {
+        return Err(refuse(&format!(
+            "--dump-json - and --format {other}: standard output is for one of them; give a path"
+        )));
+    }
     let format = match given.text("format") {
         Some("table") => Format::Table,
         Some("json") => Format::Json,

@@ -65,6 +65,20 @@ fn refused(text: &str, needle: &str) {
 }
 
 #[test]
+fn standard_output_is_for_one_form_of_the_result() {
+    assert_eq!(run("--dump-json -").options.format, Format::Json);
+    assert_eq!(
+        run("--dump-json - --format json").options.format,
+        Format::Json
+    );
+    refused(
+        "--dump-json - --format csv",
+        "--dump-json - and --format csv",
+    );
+    refused("--dump-json - --format text", "give a path");
+}
+
+#[test]
 fn nothing_given_is_the_peers_default_plan() {
     let run = run("");
     let work = work(&run.plan);

@@ -115,7 +115,11 @@ fn fill(result: &mut RunResult, ended: Ended<Done>, signals: &Signals) {
     let is_whole = match (&ended.done, job_of(&result.plan)) {
         (Some(Done::Exchange(done)), Some((_, Work::Exchange(work)))) => {
             result.warnings = exchange_warnings(done, work.replications, "b_eff");
-            done.sizes.len() == work.measurements()
+            let (have, all) = (done.sizes.len(), work.measurements());
+            if have < all && ended.error.is_none() && !signals.interrupted() {
+                result.warnings.push(cut_short(have, all));
+            }
+            have == all
         }
         (Some(Done::LatencyBandwidth(done)), _) => latency_bandwidth_figures(done).is_some(),
         _ => false,
@@ -141,6 +145,18 @@ fn fill(result: &mut RunResult, ended: Ended<Done>, signals: &Signals) {
             _ => "exchange",
         };
         fail(result, cause, error.to_string());
+    }
+}
+
+/// The time was over before the sizes were.
+fn cut_short(have: usize, all: usize) -> Warning {
+    Warning {
+        id: "max-time".to_owned(),
+        job: Some("b_eff".to_owned()),
+        cause: format!(
+            "{have} of {all} sizes were measured in the time of --max-time: b_eff is their mean"
+        ),
+        remedy: "compare it with a mean over the same sizes only, or allow more time".to_owned(),
     }
 }
 
