@@ -92,13 +92,15 @@ fn command_place(word: &CommandWord) -> Place {
         column: word.text[..at].chars().count() + 1,
         length: v.chars().count(),
     });
+    // As it stands there: fio's names may be cut short.
+    let name = word.text[dashes..].split(['=', ' ']).next();
     Place {
         source: Arc::from(COMMAND_LINE),
         text: Arc::from(word.text.as_str()),
         line: word.argument,
         key: Span {
             column: dashes + 1,
-            length: word.key.chars().count(),
+            length: name.map_or(0, |name| name.chars().count()).max(1),
         },
         value,
     }
@@ -311,4 +313,26 @@ fn outside_of_sections(first: &Item, more: usize) -> Diagnostic {
         more => fault.help(format!("{more} more lines stand before the first section")),
     };
     first.place.at_key(more)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cut_short_is_underlined_as_it_stands() {
+        let of = |text: &str| {
+            let word = CommandWord {
+                key: "experimental_verify".to_owned(),
+                value: Some("1".to_owned()),
+                argument: 1,
+                text: text.to_owned(),
+            };
+            let place = command_place(&word);
+            (place.key.column, place.key.length)
+        };
+        assert_eq!(of("--experi=1"), (3, 6));
+        assert_eq!(of("-experi 1"), (2, 6));
+        assert_eq!(of("--experimental_verify=1"), (3, 19));
+    }
 }
