@@ -43,7 +43,8 @@ impl HugePage {
 /// The kind of memory behind a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backing {
-    /// Memory of this process.
+    /// Memory of this process; from 2 MiB on, huge pages where the machine allows them on request
+    /// (`transparent_hugepage/enabled`): one fault makes present what takes 512 of plain pages.
     Private,
     /// Huge pages from the kernel's pool.
     Huge(HugePage),
@@ -121,13 +122,16 @@ impl AlignedBuf {
             len,
             _file: file,
         };
+        if prefers_huge_pages(&spec.backing, len) {
+            buffer.ask_for_huge_pages(&spec.backing)?;
+        }
         if let Some(policy) = &spec.policy {
             policy.apply_to_range(start, Bytes(mapped as u64))?;
         }
         buffer.touch(&spec.backing)?;
         if spec.lock {
-            // SAFETY: the range is this value's own mapping; locking changes no contents.
-            unsafe { mlock(start.as_ptr().cast(), mapped) }
+            // SAFETY: the range is this value's own; locking changes no contents.
+            unsafe { mlock(buffer.as_ptr().cast(), len) }
                 .map_err(|e| refused("lock a buffer", e, Some(MEMLOCK_REMEDY)))?;
         }
         Ok(buffer)
@@ -180,17 +184,22 @@ impl AlignedBuf {
         std::mem::forget(self);
     }
 
+    fn ask_for_huge_pages(&mut self, backing: &Backing) -> Result<(), SysError> {
+        let start = self.start.as_ptr().cast();
+        // SAFETY: the range is this value's own mapping; advice changes no contents.
+        match unsafe { madvise(start, self.mapped, Advice::LinuxHugepage) } {
+            // A kernel built without them refuses: plain pages serve as well.
+            Ok(()) | Err(Errno::INVAL) => Ok(()),
+            Err(error) => Err(no_memory(backing, self.mapped, error)),
+        }
+    }
+
     /// Makes every page present. The kernel does it where it can, because a page that cannot be
     /// had is then an error; a plain write to it would be a SIGBUS.
     fn touch(&mut self, backing: &Backing) -> Result<(), SysError> {
-        // SAFETY: the range is this value's own mapping; populating changes no contents.
-        let populated = unsafe {
-            madvise(
-                self.start.as_ptr().cast(),
-                self.mapped,
-                Advice::LinuxPopulateWrite,
-            )
-        };
+        let start = self.as_ptr().cast();
+        // SAFETY: the range is this value's own; populating changes no contents.
+        let populated = unsafe { madvise(start, self.len, Advice::LinuxPopulateWrite) };
         match populated {
             Ok(()) => Ok(()),
             Err(Errno::INVAL) => {
@@ -202,7 +211,7 @@ impl AlignedBuf {
                     .for_each(|byte| *byte = 0);
                 Ok(())
             }
-            Err(error) => Err(no_memory(backing, self.mapped, error)),
+            Err(error) => Err(no_memory(backing, self.len, error)),
         }
     }
 }
@@ -215,6 +224,11 @@ impl Drop for AlignedBuf {
     }
 }
 
+/// Whether a buffer is long enough to gain from huge pages that nobody asked for by name.
+fn prefers_huge_pages(backing: &Backing, len: usize) -> bool {
+    *backing == Backing::Private && len >= HugePage::TwoMiB.size()
+}
+
 /// Length, alignment and the length to map, so that the aligned part fits.
 fn extent(spec: &BufferSpec) -> Result<(usize, usize, usize), SysError> {
     let page = match spec.backing {
@@ -223,12 +237,16 @@ fn extent(spec: &BufferSpec) -> Result<(usize, usize, usize), SysError> {
     };
     let invalid = |what: &str| Err(SysError::Invalid(what.to_owned()));
     let size = |bytes: Bytes| usize::try_from(bytes.0).unwrap_or(usize::MAX);
-    let (len, align) = (size(spec.len), size(spec.align).max(page));
+    let (len, mut align) = (size(spec.len), size(spec.align).max(page));
     if len == 0 {
         return invalid("a buffer needs a length above 0");
     }
     if !align.is_power_of_two() {
         return invalid("a buffer's alignment is a power of two");
+    }
+    if prefers_huge_pages(&spec.backing, len) {
+        // Kernels before 6.7 place long mappings anywhere.
+        align = align.max(HugePage::TwoMiB.size());
     }
     // The kernel aligns to its page; more needs room to move.
     let room = len.checked_add(align - page);
@@ -389,6 +407,37 @@ mod tests {
             let align = usize::try_from(align.0).unwrap();
             assert_eq!(buffer.as_ptr().align_offset(align), 0);
             assert_eq!(buffer.as_slice()[9_999], 0);
+        }
+    }
+
+    /// The kernel's flags of the mapping that holds an address.
+    fn flags_of(address: usize) -> Vec<String> {
+        let text = Tree::real().text("proc/self/smaps").unwrap();
+        let edge = |hex: &str| usize::from_str_radix(hex, 16).ok();
+        let range = |line: &str| {
+            let (from, to) = line.split(' ').next()?.split_once('-')?;
+            Some(edge(from)?..edge(to)?)
+        };
+        let holds = |line: &&str| range(line).is_some_and(|range| range.contains(&address));
+        let mut own = text.lines().skip_while(|line| !holds(line));
+        let flags = own.find_map(|line| line.strip_prefix("VmFlags:")).unwrap();
+        flags.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn long_private_buffers_ask_for_huge_pages_and_short_ones_do_not() {
+        let switch = "sys/kernel/mm/transparent_hugepage/enabled";
+        if Tree::real().text(switch).is_none() {
+            eprintln!("skipped: this kernel has no transparent huge pages");
+            return;
+        }
+        for (len, asks) in [(2 << 20, true), ((2 << 20) - 1, false)] {
+            let buffer = AlignedBuf::new(&BufferSpec::private(Bytes(len))).unwrap();
+            let address = buffer.as_ptr() as usize;
+            assert_eq!(flags_of(address).iter().any(|f| f == "hg"), asks, "{len}");
+            if asks {
+                assert_eq!(address % (2 << 20), 0);
+            }
         }
     }
 
