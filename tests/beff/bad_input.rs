@@ -102,3 +102,40 @@ fn a_wrong_word_under_a_launcher_is_told_once() {
         assert_eq!(said.err.is_empty(), rank == "1", "{said}");
     }
 }
+
+#[test]
+fn what_standard_output_does_not_take_fails_the_run() {
+    let stage = Stage::new();
+    stage.file("j.fio", "[a]\nioengine=null\nsize=64k\n");
+    for (redirected, told) in [
+        (">&-", "error: standard output is closed"),
+        (
+            ">/dev/full",
+            "error: standard output: No space left on device",
+        ),
+    ] {
+        for words in [
+            "beff -u 2 -l 2 -m 2 -n 1",
+            "beff --list-comm",
+            "net lat-bw --show-plan",
+            "run j.fio",
+            "fio j.fio",
+            "engines",
+            "--help",
+        ] {
+            let mut command = stage.command("sh");
+            command.args([
+                "-c",
+                &format!("exec \"$0\" {words} {redirected}"),
+                crate::stage::WEIR,
+            ]);
+            let said = crate::stage::said(command).code(1).silent();
+            assert_eq!(said.err.matches(told).count(), 1, "{words}: {said}");
+        }
+    }
+    // What goes elsewhere on purpose is no failure.
+    let mut command = stage.command("sh");
+    let words = "exec \"$0\" beff -u 2 -l 2 -m 2 -n 1 1<>/dev/null";
+    command.args(["-c", words, crate::stage::WEIR]);
+    crate::stage::said(command).code(0);
+}

@@ -25,6 +25,7 @@ pub mod mempolicy;
 pub mod mounts;
 pub mod pin;
 pub mod priority;
+pub mod streams;
 pub mod topology;
 pub mod tree;
 pub mod usage;

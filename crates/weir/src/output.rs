@@ -7,9 +7,18 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use weir_sys::streams;
+
 /// Prints results. A closed or full standard output is told on standard error, except for a
 /// reader that has seen enough.
 pub(crate) fn print(text: &str) -> bool {
+    if text.is_empty() {
+        return true;
+    }
+    if streams::stdout_was_closed() {
+        error("error: standard output is closed, and what was to be printed is lost\n");
+        return false;
+    }
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => true,
