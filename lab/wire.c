@@ -60,11 +60,16 @@ static void fail(int code, const char *what, const char *why) {
     exit(code);
 }
 
-/* A number with one of these units; the first is what a number alone means. */
+/* A number with one of these units. A number alone has the first one, unless it is refused: then
+ * with the unit that was likely meant. */
 static double number(const char *flag, const char *text, const char *const units[],
-                     const double factors[]) {
+                     const double factors[], const char *likely) {
     char *unit;
     double value = strtod(text, &unit);
+    if (likely != NULL && unit != text && value >= 0 && *unit == '\0') {
+        fprintf(stderr, "wire: %s %s: it needs a unit, such as %s%s\n", flag, text, text, likely);
+        exit(2);
+    }
     for (int i = 0; unit != text && value >= 0 && units[i] != NULL; i++) {
         if (strcmp(unit, units[i]) == 0 || (i == 0 && *unit == '\0')) {
             return value * factors[i];
@@ -89,13 +94,13 @@ static struct wire parse(char **words) {
         if (value == NULL) {
             fail(2, flag, "needs a value");
         } else if (strcmp(flag, "--rate") == 0) {
-            wire.bits_per_ns = number(flag, value, rates, bits) / SECOND;
+            wire.bits_per_ns = number(flag, value, rates, bits, "mbit") / SECOND;
         } else if (strcmp(flag, "--delay") == 0) {
-            wire.delay = (int64_t)(number(flag, value, times, seconds) * SECOND);
+            wire.delay = (int64_t)(number(flag, value, times, seconds, "ms") * SECOND);
         } else if (strcmp(flag, "--loss") == 0) {
-            wire.loss = number(flag, value, percent, share);
+            wire.loss = number(flag, value, percent, share, NULL);
         } else if (strcmp(flag, "--cut-after") == 0) {
-            wire.cut = (int64_t)(number(flag, value, times, seconds) * SECOND);
+            wire.cut = (int64_t)(number(flag, value, times, seconds, NULL) * SECOND);
         } else {
             fail(2, flag, "no such option");
         }

@@ -148,9 +148,40 @@ fn wrong_words_about_the_wire_are_refused() {
             "--delay soon: expected a number with one of s ms us",
         ),
         ("--rate 5x", "--rate 5x: expected a number"),
+        ("--delay 5", "--delay 5: it needs a unit, such as 5ms"),
+        ("--rate 100", "--rate 100: it needs a unit, such as 100mbit"),
         ("--loss 101", "at most 100 percent"),
         ("--dely 5ms", "no option --dely"),
     ] {
         said(wired(&stage, &lab, wire, &["true"])).code(2).err(told);
     }
+}
+
+#[test]
+fn what_a_killed_lab_leaves_the_next_one_removes() {
+    let stage = Stage::new();
+    if !is_root() || !has("ip") {
+        return skip("a killed lab", "needs root and ip");
+    }
+    let lab = root().join("lab/net");
+    let names = ["sh", "-c", "echo $WEIR_LAB; kill -KILL $PPID"];
+    let killed = said(wired(&stage, &lab, "", &names));
+    if killed.code == Some(3) {
+        return skip("a killed lab", killed.err.trim());
+    }
+    let name = killed.out.trim();
+    assert!(name.starts_with("weir-lab-"), "{killed}");
+    said(wired(&stage, &lab, "", &["true"])).code(0);
+    let below = |directory: &str| -> Vec<String> {
+        let entries = std::fs::read_dir(directory).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names
+            .filter(|found| found.starts_with(&format!("{name}-")))
+            .collect()
+    };
+    assert_eq!(below("/run/netns"), Vec::<String>::new());
+    assert_eq!(
+        below(std::env::temp_dir().to_str().unwrap()),
+        Vec::<String>::new()
+    );
 }
