@@ -83,3 +83,28 @@ fn mpi_takes_one_word() {
         assert_eq!(said.err, "error: `weir mpi` takes one word: `info`\n");
     }
 }
+
+#[test]
+fn words_that_are_wrong_under_a_launcher_are_told_once() {
+    stage::each_launcher("wrong words under a launcher", |stage, launcher| {
+        for words in [&["mpi"][..], &["nosuch"], &["run", "--nosuch"]] {
+            let said = said(stage::launch(stage, launcher, 2, words))
+                .code(2)
+                .silent();
+            assert_eq!(said.err.matches("error: ").count(), 1, "{said}");
+        }
+        for words in [&["mpi", "--help"][..], &["--version"], &["run", "--help"]] {
+            let once = stage.say(words).code(0).out;
+            let said = said(stage::launch(stage, launcher, 2, words)).code(0);
+            assert_eq!(said.out, once, "{words:?}");
+        }
+    });
+}
+
+#[test]
+fn the_page_of_mpi_has_examples() {
+    let stage = Stage::new();
+    let page = stage.say(&["mpi", "--help"]).code(0).calm().out;
+    assert!(page.starts_with("weir mpi info\n"), "{page}");
+    assert!(page.contains("Examples:\n    weir mpi info\n"), "{page}");
+}

@@ -17,6 +17,7 @@ pub mod beff;
 mod date;
 pub mod fio;
 pub mod flags;
+mod mpi;
 pub mod net;
 pub mod new;
 mod refusal;

@@ -4,6 +4,7 @@
 //! that peer's door.
 
 use crate::flags::nearest;
+use crate::mpi;
 use crate::refusal::Refusal;
 
 /// What `weir` was told to do.
@@ -112,7 +113,7 @@ pub fn verb(arguments: &[String]) -> Result<Verb, Refusal> {
         "new" => Ok(Verb::New(rest.to_vec())),
         "engines" if rest.is_empty() => Ok(Verb::Engines),
         "engines" => Err(Refusal::new(2, "error: `weir engines` takes no arguments")),
-        "mpi" => mpi(rest),
+        "mpi" => mpi_verb(rest),
         "-V" | "--version" => Ok(Verb::Print(format!("weir {}\n", env!("CARGO_PKG_VERSION")))),
         "-h" | "--help" => Ok(Verb::Print(page())),
         "help" => help_of(rest),
@@ -120,10 +121,12 @@ pub fn verb(arguments: &[String]) -> Result<Verb, Refusal> {
     }
 }
 
-fn mpi(rest: &[String]) -> Result<Verb, Refusal> {
+fn mpi_verb(rest: &[String]) -> Result<Verb, Refusal> {
     match rest {
         [word] if word == "info" => Ok(Verb::MpiInfo),
-        [word] if word == "--help" || word == "-h" => Ok(Verb::Print(page())),
+        _ if rest.iter().any(|word| word == "--help" || word == "-h") => {
+            Ok(Verb::Print(mpi::HELP.to_owned()))
+        }
         _ => Err(Refusal::new(2, "error: `weir mpi` takes one word: `info`")),
     }
 }
@@ -131,7 +134,8 @@ fn mpi(rest: &[String]) -> Result<Verb, Refusal> {
 fn help_of(rest: &[String]) -> Result<Verb, Refusal> {
     let asked = || vec!["--help".to_owned()];
     match rest.first().map(String::as_str) {
-        None | Some("help" | "engines" | "mpi") => Ok(Verb::Print(page())),
+        None | Some("help" | "engines") => Ok(Verb::Print(page())),
+        Some("mpi") => Ok(Verb::Print(mpi::HELP.to_owned())),
         Some("run") => Ok(Verb::Run(asked())),
         Some("fio") => Ok(Verb::Fio(asked())),
         Some("beff") => Ok(Verb::Beff(asked())),
@@ -234,6 +238,23 @@ mod tests {
         assert!((3..=5).contains(&examples.len()));
         assert!(examples.iter().all(|e| of(e.trim()).is_ok()));
         assert!(matches!(of("weir --version").unwrap(), Verb::Print(v) if v.starts_with("weir ")));
+    }
+
+    #[test]
+    fn the_page_of_mpi_is_its_own_and_its_examples_are_good() {
+        for asked in ["mpi --help", "mpi -h", "mpi info --help", "help mpi"] {
+            let verb = of(&format!("weir {asked}")).unwrap();
+            assert_eq!(verb, Verb::Print(mpi::HELP.to_owned()), "{asked}");
+        }
+        let examples: Vec<_> = mpi::HELP
+            .lines()
+            .filter(|l| l.starts_with("    "))
+            .collect();
+        assert!((3..=5).contains(&examples.len()));
+        for example in examples {
+            let at = example.find("weir mpi").unwrap();
+            assert_eq!(of(&example[at..]).unwrap(), Verb::MpiInfo, "{example}");
+        }
     }
 
     #[test]

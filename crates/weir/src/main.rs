@@ -23,6 +23,7 @@ use std::process::ExitCode;
 
 use weir_doors::Refusal;
 use weir_doors::top::{self, Verb};
+use weir_world::Launcher;
 
 /// What a command that ran leaves for the shell; a hung worker may keep threads behind, so the
 /// process ends without waiting for them.
@@ -47,7 +48,13 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(arguments: &[String]) -> Outcome {
-    match top::verb(arguments)? {
+    let verb = top::verb(arguments);
+    // What all processes of a launcher would say alike one of them says.
+    let alike = matches!(verb, Err(_) | Ok(Verb::Print(_) | Verb::Engines));
+    if alike && !speaks() {
+        return Ok(0);
+    }
+    match verb? {
         Verb::Run(words) => run::run(&words),
         Verb::Fio(words) => fio::run(&words),
         Verb::Beff(words) => beff::run(&words),
@@ -57,6 +64,11 @@ fn dispatch(arguments: &[String]) -> Outcome {
         Verb::Engines => Ok(printed(&engines::page())),
         Verb::Print(text) => Ok(printed(&text)),
     }
+}
+
+/// Whether this process speaks for all that a launcher started; alone it does.
+pub(crate) fn speaks() -> bool {
+    Launcher::of_this_process().is_none_or(|launcher| launcher.speaks())
 }
 
 /// Prints what was asked for; the exit code.

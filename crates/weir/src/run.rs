@@ -9,19 +9,20 @@ use weir_jobfile::{Context, Diagnostic, Source, compile};
 use weir_report::{ColorChoice, Flags, Style};
 use weir_schema::{Plan, RunResult, SchemaError, Word};
 use weir_units::Percent;
-use weir_world::Launcher;
 
 use crate::progress::{Mode, Shown};
 use crate::ranks::Ranks;
 use crate::session::{self, Choices};
-use crate::{Outcome, beff, output, printed, surroundings, world};
+use crate::{Outcome, beff, output, printed, speaks, surroundings, world};
 
 /// The words after `run`.
 pub(crate) fn run(words: &[String]) -> Outcome {
-    match read(words)? {
-        Action::Print(text) => Ok(printed(&text)),
-        Action::Run(run) => measure(&run),
-        Action::Calibrate(_) => calibrate(),
+    match read(words) {
+        Err(_) | Ok(Action::Print(_)) if !speaks() => Ok(0),
+        Err(refusal) => Err(refusal),
+        Ok(Action::Print(text)) => Ok(printed(&text)),
+        Ok(Action::Run(run)) => measure(&run),
+        Ok(Action::Calibrate(_)) => calibrate(),
     }
 }
 
@@ -29,7 +30,7 @@ fn measure(run: &Run) -> Outcome {
     if let Input::Plan { path, .. } = &run.input
         && stored_plan(path).is_ok_and(|plan| beff::is_exchange(&plan))
     {
-        let speaks = Launcher::of_this_process().is_none_or(|l| l.speaks());
+        let speaks = speaks();
         let outcome = exchange(run, speaks);
         return if speaks { outcome } else { Ok(0) };
     }

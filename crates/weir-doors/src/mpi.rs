@@ -1,0 +1,23 @@
+//! The page of `weir mpi`. Its one word, `info`, is read with the verbs (`top`).
+
+/// The page of `weir mpi --help`.
+pub(crate) const HELP: &str = "\
+weir mpi info
+
+Tells which MPI library weir opens at run time: family, the library's own words,
+version of the standard, file; and the launcher, if one started it. Under a
+launcher MPI is started too, and one rank speaks for all: a first test of an
+installation.
+
+The launcher's family is looked for first. WEIR_MPI_LIB=FILE names another
+library.
+
+Examples:
+    weir mpi info
+    mpirun -n 2 weir mpi info
+    mpirun.mpich -n 2 weir mpi info
+    WEIR_MPI_LIB=libmpich.so.12 weir mpi info
+
+Exit codes: 0 good; 1 MPI did not start, or the launcher belongs to another MPI;
+2 usage error; 3 there is no library, and the message says what to install.
+";
