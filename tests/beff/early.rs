@@ -178,3 +178,28 @@ fn sizes_that_the_time_did_not_reach_are_told() {
         .code(0)
         .err("1 of 3 sizes");
 }
+
+#[test]
+fn a_warm_up_ends_with_the_time() {
+    let stage = Stage::new();
+    for spawn in ["threads", "procs"] {
+        let words = "--ranks 2 -n 1 -u 1 -l 1 -m 2 --warmup 4000000000 --max-time 0.2";
+        beff(&stage, &format!("{words} --spawn {spawn}"))
+            .code(0)
+            .err("1 of 3 sizes");
+    }
+}
+
+#[test]
+fn a_rank_that_stands_still_in_the_warm_up_is_noticed() {
+    let stage = Stage::new();
+    let words = "beff --ranks 2 --spawn procs --timeout 1 --warmup 4000000000 -u 1 -l 1 -m 2";
+    let words: Vec<_> = words.split_whitespace().collect();
+    let running = Running::start(stage.weir(&words));
+    until("there are two ranks that catch signals", || {
+        running.catches_signals() && running.children().len() == 1
+    });
+    let rank = running.children()[0];
+    rustix::process::kill_process(rank, Signal::STOP).unwrap();
+    running.end().code(1).err("no progress for 1 s");
+}

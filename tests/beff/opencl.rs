@@ -256,6 +256,85 @@ fn a_kernel_of_a_file_is_launched() {
 }
 
 #[test]
+fn a_kernel_file_that_can_be_none_is_refused_unread() {
+    let stage = Stage::new();
+    if !usable(&stage, "files that are no kernels") {
+        return;
+    }
+    stage.sparse("large.cl", (1 << 30) + 1);
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        stage.path("pipe.cl"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RWXU,
+        0,
+    )
+    .unwrap();
+    for (file, why) in [
+        ("/dev/zero", "it is not a regular file"),
+        ("pipe.cl", "it is not a regular file"),
+        (".", "it is not a regular file"),
+        ("large.cl", "it has 1073741825 bytes"),
+    ] {
+        run(
+            &stage,
+            &format!("--comm-type ocl-pcie --kernel-latency -f {file}"),
+        )
+        .code(2)
+        .silent()
+        .err(&format!(
+            "Not possible to open from given file: {file} ({why}"
+        ));
+    }
+}
+
+#[test]
+fn a_kernel_that_never_ends_ends_with_the_timeout() {
+    let stage = Stage::new();
+    if !usable(&stage, "a kernel that never ends") {
+        return;
+    }
+    let endless = "__kernel void endless(void) { volatile int x = 1; while (x) {} }\n";
+    stage.file("k.cl", endless);
+    let words = "--comm-type ocl-pcie --kernel-latency -n 1 -u 2 -l 2 -f k.cl --timeout 2";
+    for ranks in [1, 2] {
+        run(&stage, &format!("{words} --ranks {ranks}"))
+            .code(1)
+            .err("no progress for 2 s");
+    }
+}
+
+#[test]
+fn a_driver_that_cannot_write_its_cache_is_told_as_such() {
+    let stage = Stage::new();
+    if !usable(&stage, "a cache that cannot be written") {
+        return;
+    }
+    // Not even the administrator can make a directory there.
+    for (name, others) in [
+        ("POCL_CACHE_DIR", [].as_slice()),
+        ("XDG_CACHE_HOME", &["POCL_CACHE_DIR"]),
+        ("HOME", &["POCL_CACHE_DIR", "XDG_CACHE_HOME"]),
+    ] {
+        let mut command = prepared(&stage, "--comm-type ocl-pcie -m 2 -u 2 -l 2");
+        command.args(["--platform_str", "Portable Computing Language"]);
+        for other in others {
+            command.env_remove(other);
+        }
+        command.env(name, "/proc/none");
+        let said = said(command);
+        if said.code == Some(0) {
+            // It found another place.
+            continue;
+        }
+        said.code(3)
+            .silent()
+            .err("`Portable Computing Language`, which is there and has none")
+            .err(&format!("{name} is /proc/none: set POCL_CACHE_DIR"));
+    }
+}
+
+#[test]
 fn without_a_driver_or_a_library_both_are_named_with_their_packages() {
     let stage = Stage::new();
     std::fs::create_dir(stage.path("vendors")).unwrap();

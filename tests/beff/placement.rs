@@ -70,9 +70,21 @@ fn a_rank_that_the_launcher_has_bound_stays_where_it_is() {
 #[test]
 fn a_cpu_that_there_is_not_is_told_by_its_rank() {
     let stage = Stage::new();
-    beff(&stage, &format!("{FEW} --ranks 2 --pin 0,9999"))
-        .code(1)
-        .err("rank 1")
+    let first = affinity().unwrap().as_slice()[0];
+    for spawn in ["threads", "procs"] {
+        let words = format!("{FEW} --spawn {spawn} --pin {first},9999");
+        beff(&stage, &format!("{words} --ranks 2"))
+            .code(2)
+            .silent()
+            .err("rank 1")
+            .err("9999");
+        // Nobody takes the second one.
+        beff(&stage, &format!("{words} --ranks 1")).code(0);
+    }
+    stage
+        .say(&["net", "lat-bw", "--pin", "9999"])
+        .code(2)
+        .silent()
         .err("9999");
 }
 

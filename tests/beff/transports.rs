@@ -88,7 +88,8 @@ fn sockets_take_the_name_of_an_interface() {
         let words = format!("--comm-type {transport} --ranks 2 -n 1 -u 4 -l 4 -m 4 --iface");
         beff(&stage, &format!("{words} 0=lo,1=127.0.0.1")).code(0);
         beff(&stage, &format!("{words} nosuch0"))
-            .code(1)
+            .code(2)
+            .silent()
             .err("`nosuch0` is neither an address nor a network interface with one")
             .err("there are lo 127.0.0.1");
         beff(&stage, &format!("{words} a/b"))
@@ -96,6 +97,56 @@ fn sockets_take_the_name_of_an_interface() {
             .silent()
             .err("`a/b` is neither");
     }
+}
+
+#[test]
+fn sockets_that_cannot_be_here_are_refused_before_a_rank_starts() {
+    let stage = Stage::new();
+    for spawn in ["threads", "procs"] {
+        for (words, told) in [
+            (
+                "--iface 0=lo",
+                "`interface` 0=lo: there is no place for rank 1",
+            ),
+            ("--iface 0=lo,1=lo,2=lo", "there is no rank 2"),
+            ("--iface 0=lo,0=lo", "rank 0 stands twice"),
+            ("--iface lo,lo", "mixes places"),
+            (
+                "--iface 198.51.100.77",
+                "`198.51.100.77` is no address of this machine",
+            ),
+            ("--port 65535", "`port` 65535: 2 ranks need"),
+        ] {
+            for transport in ["tcp", "udp"] {
+                let words =
+                    format!("--comm-type {transport} --ranks 2 --spawn {spawn} -m 2 {words}");
+                beff(&stage, &words).code(2).silent().err(told);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_directory_of_channels_has_to_be_there() {
+    let stage = Stage::new();
+    stage.file("plain", "");
+    for (directory, why) in [
+        (
+            "no/such",
+            "channels cannot be in no/such: there is no such directory",
+        ),
+        (
+            "plain",
+            "channels cannot be in plain: it is not a directory",
+        ),
+        ("/proc", "channels cannot be in /proc: "),
+    ] {
+        for kept in ["", "--keep-channels"] {
+            let words = format!("--comm-type file -u 2 -l 2 -m 2 --channel-dir {directory} {kept}");
+            beff(&stage, &words).code(2).silent().err(why);
+        }
+    }
+    assert_eq!(stage.list(), ["plain"]);
 }
 
 #[test]

@@ -30,6 +30,30 @@ pub(crate) fn check(place: &Placement) -> Result<(), NetError> {
     Err(NetError::Plan(why.to_owned()))
 }
 
+/// CPUs that ranks of this machine would get and may not use.
+pub(crate) fn here(place: &Placement, ranks: u32) -> Result<(), String> {
+    let Some(listed) = place.cpus.as_deref() else {
+        return Ok(());
+    };
+    let taken = match place.share {
+        ShareCpus::Shared => listed.len(),
+        // One after another; what is left of the list nobody gets.
+        ShareCpus::Split => listed.len().min(ranks as usize),
+    };
+    for (rank, cpu) in listed[..taken].iter().enumerate() {
+        let only = CpuList::from_iter([*cpu]);
+        // On a thread of its own: this one stays where it is.
+        let tried = std::thread::scope(|scope| scope.spawn(|| pin::set_affinity(&only)).join());
+        if let Ok(Err(error)) = tried {
+            return Err(match place.share {
+                ShareCpus::Shared => error.to_string(),
+                ShareCpus::Split => format!("rank {rank} {error}"),
+            });
+        }
+    }
+    Ok(())
+}
+
 /// Where a rank could run.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Wish {

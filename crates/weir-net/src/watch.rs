@@ -117,6 +117,11 @@ impl Watch {
         *lock(&self.at_last) = Some(Box::new(end));
     }
 
+    /// The same, where nothing is set yet.
+    pub(crate) fn or_at_last(&self, end: impl FnOnce(u8) + Send + 'static) {
+        lock(&self.at_last).get_or_insert_with(|| Box::new(end));
+    }
+
     /// The rank came back by itself, and hangs in no call any more.
     pub(crate) fn settle(&self) {
         drop(lock(&self.at_last).take());

@@ -126,7 +126,7 @@ pub const FLAGS: &[Flag] = &[
         "channel-dir",
         "DIR",
         WORLD,
-        "file: where the channel files are",
+        "file: a directory for the channel files",
     ),
     Flag::switch("keep-channels", WORLD, "file: leave the channel files"),
     Flag::with_value("payload-size", "E", WORLD, "udp: datagrams of 64*2^E bytes")
@@ -207,7 +207,7 @@ pub const FLAGS: &[Flag] = &[
         "max-time",
         "S",
         MEASURE,
-        "Begin no further size after S seconds",
+        "Begin no further size after S seconds, end warming up",
     ),
     Flag::with_value(
         "timeout",

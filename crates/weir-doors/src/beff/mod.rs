@@ -11,6 +11,7 @@ mod device;
 mod exit;
 mod flags;
 mod help;
+mod inject;
 pub mod output;
 mod plan;
 mod request;

@@ -6,12 +6,13 @@
 use std::collections::BTreeMap;
 
 use weir_schema::{
-    EngineChoice, ExchangeWorkload, Fault, Group, Job, Method, PLAN_SCHEMA, Pairing, Placement,
-    Plan, Ranks, Setting, ShareCpus, Spawn, Validation, Warning, Word, Workload,
+    EngineChoice, ExchangeWorkload, Group, Job, Method, PLAN_SCHEMA, Pairing, Placement, Plan,
+    Ranks, Setting, ShareCpus, Spawn, Validation, Warning, Word, Workload,
 };
 use weir_units::Nanos;
 
 use super::card;
+use super::inject;
 use super::request::{Around, crossed};
 use super::schedule::Schedule;
 use super::values;
@@ -31,10 +32,11 @@ pub(super) fn of(
 ) -> Result<Plan, Refusal> {
     let ranks = ranks(given, engine, around)?;
     let schedule = schedule(given, warnings)?;
-    let workload = ExchangeWorkload {
+    let mut workload = ExchangeWorkload {
         transfers: card::transfers(given, engine)?,
         ..workload(given, &schedule, ranks.count)?
     };
+    workload.faults = inject::faults(given, &workload, engine, ranks.count)?;
     fits(&workload, ranks.count, around.memory_bytes)?;
     let job = Job {
         name: "b_eff".to_owned(),
@@ -150,7 +152,7 @@ fn workload(given: &Given, schedule: &Schedule, ranks: u32) -> Result<ExchangeWo
         Some("ring") => Pairing::Ring,
         _ => Pairing::Auto,
     };
-    let work = ExchangeWorkload {
+    Ok(ExchangeWorkload {
         sizes: schedule.sizes(),
         repetitions: given.number("n"),
         replications: given.number("r"),
@@ -179,25 +181,7 @@ fn workload(given: &Given, schedule: &Schedule, ranks: u32) -> Result<ExchangeWo
             .text("model")
             .map(|text| values::model(text).map_err(|why| wrong("model", text, &why)))
             .transpose()?,
-    };
-    let faults = given.all("inject").map(|text| fault(text, &work, ranks));
-    let faults = faults.collect::<Result<_, _>>()?;
-    Ok(ExchangeWorkload { faults, ..work })
-}
-
-fn fault(text: &str, work: &ExchangeWorkload, ranks: u32) -> Result<Fault, Refusal> {
-    let refuse = |why: &str| wrong("inject", text, why);
-    let fault = values::fault(text).map_err(|why| refuse(&why))?;
-    if fault.rank >= ranks {
-        return Err(refuse(&format!("the ranks are 0 to {}", ranks - 1)));
-    }
-    let size = work.sizes.iter().find(|s| s.exponent == fault.exponent);
-    let size = size.ok_or_else(|| refuse("no messages of this size are exchanged"))?;
-    let bytes = size.bytes().0 * u64::from(work.replications);
-    if fault.kind == weir_schema::FaultKind::Flip && fault.at >= bytes {
-        return Err(refuse(&format!("a rank receives bytes 0 to {}", bytes - 1)));
-    }
-    Ok(fault)
+    })
 }
 
 /// Sending and receiving buffers of all channels and ranks.

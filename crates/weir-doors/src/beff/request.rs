@@ -47,7 +47,7 @@ pub fn read(words: &[String], around: &Around) -> Result<Action, Refusal> {
         return Ok(Action::Print(comm::list(around.offer)));
     }
     if given.has("selftest") {
-        return Ok(Action::SelfTest);
+        return self_test(&given);
     }
     let (engine, note) = comm::choose(
         given.text("comm-type").unwrap_or_default(),
@@ -74,6 +74,18 @@ pub fn read(words: &[String], around: &Around) -> Result<Action, Refusal> {
         warnings,
         notes,
     })))
+}
+
+/// The self test chooses all options of its runs itself.
+fn self_test(given: &Given) -> Result<Action, Refusal> {
+    let foreign = given.iter().find(|(flag, _)| flag.name != "selftest");
+    match foreign {
+        None => Ok(Action::SelfTest),
+        Some((flag, _)) => Err(refuse(&format!(
+            "{} with --selftest, which chooses its own; leave it out",
+            flag.spelling()
+        ))),
+    }
 }
 
 fn mode(given: &Given, options: &Options) -> Result<Mode, Refusal> {

@@ -179,10 +179,52 @@ fn values_with_a_grammar_say_what_it_is() {
         "--inject flip:rank=0,size=3,byte=16",
         "a rank receives bytes 0 to 15",
     );
+    let flip = "--inject flip:rank=0,size=3,byte=2";
+    for unchecked in ["--skip-validation", "--validate none"] {
+        refused(&format!("{flip} {unchecked}"), "leave --skip-validation");
+    }
+    refused(
+        &format!("{flip} --comm-type null --skip-validation"),
+        "take another --comm-type",
+    );
+    refused(&format!("{flip} --validate sample"), "bytes 0 and 7");
+    refused(
+        &format!("{flip} --comm-type ocl-pcie --kernel-latency"),
+        "add --pcie-read",
+    );
+    for ends in ["byte=7", "byte=8", "byte=0"] {
+        run(&format!(
+            "--inject flip:rank=0,size=3,{ends} --validate sample"
+        ));
+    }
+    run("--inject die:rank=0,size=3 --skip-validation");
+    refused(
+        "--inject flip:rank=0,size=3,rank=0",
+        "`rank=` stands there twice",
+    );
+    refused(
+        "--timeout 1e300",
+        "--timeout 1e300: it takes seconds above 0 and up to 1.8e10",
+    );
     refused("--simulate 8", "--simulate needs --model");
     refused("--model fit --test", "--test does not run");
     refused("--fake-devices 2", "--fake-devices needs --test");
     refused("--ranks 3 --pairing pairs", "3 ranks have no pairs");
+}
+
+#[test]
+fn the_self_test_takes_no_options_beside_it() {
+    assert!(matches!(
+        words("--selftest", &around()),
+        Ok(Action::SelfTest)
+    ));
+    for words in [
+        "--selftest --ranks 3",
+        "-n 2 --selftest",
+        "--selftest --quiet",
+    ] {
+        refused(words, "with --selftest, which chooses its own");
+    }
 }
 
 #[test]

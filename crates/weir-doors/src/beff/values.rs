@@ -13,7 +13,7 @@ pub(crate) fn seconds(text: &str) -> Result<Nanos, String> {
     number
         .and_then(Nanos::from_secs_f64)
         .filter(|time| *time > Nanos(0))
-        .ok_or_else(|| "it takes seconds above 0, such as 0.5".to_owned())
+        .ok_or_else(|| "it takes seconds above 0 and up to 1.8e10, such as 0.5".to_owned())
 }
 
 /// Bits per second, `100G`, `25e9`, `400M`.
@@ -67,6 +67,9 @@ pub(crate) fn cpus(text: &str) -> Result<Vec<u32>, String> {
 
 /// `520n`, `520n-parallel`, `fit`, or `c=2,w=32,f=156.25e6,lat=520e-9[,dup=1|2]`.
 pub(super) fn model(text: &str) -> Result<Model, String> {
+    if let Some(key) = repeated(text) {
+        return Err(format!("`{key}=` stands there twice"));
+    }
     match text {
         "520n" => Ok(board(false)),
         "520n-parallel" => Ok(board(true)),
@@ -120,6 +123,9 @@ fn channel(text: &str) -> Option<Model> {
 /// `flip:rank=1,size=8,byte=3`, `stall:rank=0,size=4,after=2`, `die:…`.
 pub(super) fn fault(text: &str) -> Result<Fault, String> {
     let wrong = "it takes flip:rank=R,size=E,byte=B, or stall or die:rank=R,size=E,after=N";
+    if let Some(key) = text.split_once(':').and_then(|(_, rest)| repeated(rest)) {
+        return Err(format!("`{key}=` stands there twice"));
+    }
     read_fault(text).ok_or_else(|| wrong.to_owned())
 }
 
@@ -148,6 +154,14 @@ fn fields(text: &str) -> Option<Vec<(&str, &str)>> {
     text.split(',').map(|f| f.split_once('=')).collect()
 }
 
+/// A key that stands there more than once.
+fn repeated(text: &str) -> Option<&str> {
+    let fields = fields(text)?;
+    let is_again = |(i, (key, _)): &(usize, &(&str, &str))| find(&fields[..*i], key).is_some();
+    let again = fields.iter().enumerate().find(is_again);
+    again.map(|(_, (key, _))| *key)
+}
+
 fn find<'a>(fields: &[(&str, &'a str)], key: &str) -> Option<&'a str> {
     fields.iter().find(|(k, _)| *k == key).map(|(_, v)| *v)
 }
@@ -160,6 +174,10 @@ mod tests {
     #[test]
     fn values_mean_what_they_say() {
         assert_eq!(seconds("0.5").unwrap(), Nanos(500_000_000));
+        assert_eq!(
+            seconds("1e300").unwrap_err(),
+            "it takes seconds above 0 and up to 1.8e10, such as 0.5"
+        );
         assert!(seconds("0").is_err() && seconds("-1").is_err() && seconds("x").is_err());
         assert_eq!(bits_per_s("100G").unwrap(), 1e11);
         assert_eq!(bits_per_s("25e9").unwrap(), 25e9);
@@ -191,6 +209,8 @@ mod tests {
             assert!(model(wrong).is_err(), "{wrong}");
         }
         assert!(model(&format!("{spelled},x=1")).is_err());
+        let twice = model(&format!("{spelled},c=1")).unwrap_err();
+        assert_eq!(twice, "`c=` stands there twice");
     }
 
     #[test]
@@ -199,6 +219,9 @@ mod tests {
         let wanted = (FaultKind::Flip, 1, 8, 3);
         assert_eq!((flip.kind, flip.rank, flip.exponent, flip.at), wanted);
         assert_eq!(fault("die:rank=0,size=2").unwrap().kind, FaultKind::Die);
+        for twice in ["flip:rank=1,size=8,rank=0", "die:rank=1,size=8,rank=1"] {
+            assert_eq!(fault(twice).unwrap_err(), "`rank=` stands there twice");
+        }
         for wrong in [
             "flip",
             "flip:rank=1",

@@ -58,6 +58,7 @@ pub(crate) fn drive<T: Transport>(
         transport,
         sample: Sample::default(),
         at: None,
+        begun: course.clock.now(),
     };
     let walked = way.walk(info, outcome);
     let walked = walked.and_then(|()| way.transport.finish());
@@ -71,14 +72,16 @@ struct Way<'a, T> {
     sample: Sample,
     /// Where it is, for errors.
     at: Option<Spot>,
+    /// When the first size began.
+    begun: Tick,
 }
 
 impl<T: Transport> Way<'_, T> {
     fn walk(&mut self, info: &TransportInfo, outcome: &mut Outcome) -> Result<(), Halt> {
         outcome.barrier_ns = Some(self.barrier_cost()?);
-        let begun = self.course.clock.now();
+        self.begun = self.course.clock.now();
         for (index, &size) in self.course.workload.sizes.iter().enumerate() {
-            if index > 0 && self.is_late(begun)? {
+            if index > 0 && self.time_left()? == Some(Nanos(0)) {
                 break;
             }
             let best = self.size(size, info, outcome)?;
@@ -88,13 +91,15 @@ impl<T: Transport> Way<'_, T> {
         self.setup.circle.barrier(self.setup.watch)
     }
 
-    /// Nobody begins another size when one rank finds it too late.
-    fn is_late(&self, begun: Tick) -> Result<bool, Halt> {
+    /// Until nobody begins another size: what the slowest rank has; nothing where there is no
+    /// limit.
+    fn time_left(&self) -> Result<Option<Nanos>, Halt> {
         let Some(limit) = self.course.workload.max_time_ns else {
-            return Ok(false);
+            return Ok(None);
         };
-        let spent = self.since(begun).raw();
-        Ok(self.setup.circle.agree(spent, self.setup.watch)? >= limit.raw())
+        let spent = self.since(self.begun).raw();
+        let spent = self.setup.circle.agree(spent, self.setup.watch)?;
+        Ok(Some(Nanos(limit.raw().saturating_sub(spent))))
     }
 
     fn since(&self, begun: Tick) -> Nanos {
@@ -152,9 +157,7 @@ impl<T: Transport> Way<'_, T> {
         self.setup.circle.barrier(self.setup.watch)?;
 
         let begun = self.course.clock.now();
-        if self.course.workload.warmup > 0 {
-            self.repetition(size, u64::from(self.course.workload.warmup))?;
-        }
+        self.warm_up(size)?;
         let loop_length = self.lengthen(size)?;
         self.break_down(size, loop_length)?;
         let times_ns = (0..self.course.workload.repetitions)
@@ -243,6 +246,29 @@ impl<T: Transport> Way<'_, T> {
         } else {
             exchanges(transport, replication, loops, &mut Blind, watch)
         }
+    }
+
+    /// Exchanges that nobody times. Where time is limited they come in pieces, each at most twice as
+    /// long as the one before and within what is left, and end with the time.
+    fn warm_up(&mut self, size: MessageSize) -> Result<(), Halt> {
+        let mut rest = u64::from(self.course.workload.warmup);
+        let (mut piece, mut before) = (1, None);
+        while rest > 0 {
+            // The same on all ranks, and so is what follows from it.
+            match self.time_left()?.map(Nanos::raw) {
+                None => piece = rest,
+                Some(0) => break,
+                Some(left) => {
+                    if let Some(before) = before.replace(left) {
+                        piece = next_piece(piece, before - left, left);
+                    }
+                }
+            }
+            let now = piece.min(rest);
+            self.repetition(size, now)?;
+            rest -= now;
+        }
+        Ok(())
     }
 
     /// The loop length with which a run takes the least time asked for on the slowest rank.
@@ -334,6 +360,13 @@ impl<T: Transport> Way<'_, T> {
     }
 }
 
+/// Exchanges of a next piece, where `piece` of them took `took` and there is `left`, both in ns.
+fn next_piece(piece: u64, took: u64, left: u64) -> u64 {
+    let fitting = u128::from(piece) * u128::from(left) / u128::from(took.max(1));
+    let fitting = u64::try_from(fitting).unwrap_or(u64::MAX);
+    fitting.clamp(1, piece.saturating_mul(2))
+}
+
 pub(crate) fn facts_of(rank: u32, cpu: Option<u32>) -> RankFacts {
     RankFacts {
         rank,
@@ -348,4 +381,18 @@ pub(crate) fn facts_of(rank: u32, cpu: Option<u32>) -> RankFacts {
 pub(crate) fn hostname() -> String {
     let name = rustix::system::uname();
     name.nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::next_piece;
+
+    #[test]
+    fn pieces_double_until_the_time_left_is_shorter() {
+        assert_eq!(next_piece(1, 10, 1000), 2);
+        assert_eq!(next_piece(512, 10, 15), 768);
+        assert_eq!(next_piece(512, 10, 0), 1);
+        assert_eq!(next_piece(1, 0, 1000), 2);
+        assert_eq!(next_piece(u64::MAX, 1, u64::MAX), u64::MAX);
+    }
 }

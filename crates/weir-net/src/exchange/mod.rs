@@ -10,7 +10,7 @@ mod timed;
 
 use weir_run::execute::Signals;
 use weir_schema::{
-    ExchangeResult, ExchangeWorkload, Fault, Job, Method, Pairing, Transfer, Validation,
+    ExchangeResult, ExchangeWorkload, Fault, FaultKind, Job, Method, Pairing, Transfer, Validation,
 };
 use weir_sys::Availability;
 use weir_sys::clock::Clock;
@@ -20,7 +20,7 @@ use crate::error::{Ended, NetError};
 use crate::pairing::{Partners, partners, resolve};
 use crate::part::{Around, Part};
 use crate::placement;
-use crate::transport::{TransportInfo, find, transports};
+use crate::transport::{Asked, TransportInfo, find, transports};
 use crate::watch::{Observer, Onlooker};
 
 pub(crate) use course::{drive, facts_of, hostname};
@@ -57,10 +57,14 @@ impl Course<'_> {
 ///
 /// # Errors
 /// The first thing found.
-pub fn check(job: &Job, workload: &ExchangeWorkload) -> Result<&'static TransportInfo, NetError> {
+pub fn check(
+    job: &Job,
+    workload: &ExchangeWorkload,
+    ranks: u32,
+) -> Result<&'static TransportInfo, NetError> {
     let name = &job.engine.name;
     let plan = |message: String| Err(NetError::Plan(message));
-    let info = available(job)?;
+    let info = available(job, ranks, workload.replications)?;
     if workload.method != Method::Best && !info.methods.contains(&workload.method) {
         return plan(format!(
             "transport `{name}`: it has no method {:?} (it has {:?})",
@@ -77,6 +81,10 @@ pub fn check(job: &Job, workload: &ExchangeWorkload) -> Result<&'static Transpor
             "transport `{name}`: messages do not stay on the host, where validation `sample` looks \
              at them (use `const` or `full`)"
         ));
+    }
+    let flips = |fault: &Fault| fault.kind == FaultKind::Flip;
+    if workload.validation == Validation::None && workload.faults.iter().any(flips) {
+        return plan("a byte that is flipped is not noticed with validation `none`".to_owned());
     }
     let other = |t: &&Transfer| !info.transfers.contains(t);
     if let Some(transfer) = workload.transfers.iter().find(other) {
@@ -102,7 +110,11 @@ pub fn check(job: &Job, workload: &ExchangeWorkload) -> Result<&'static Transpor
 }
 
 /// The transport of a job, where this machine can use it as the job says.
-pub(crate) fn available(job: &Job) -> Result<&'static TransportInfo, NetError> {
+pub(crate) fn available(
+    job: &Job,
+    ranks: u32,
+    replications: u32,
+) -> Result<&'static TransportInfo, NetError> {
     let name = &job.engine.name;
     let Some(info) = find(name) else {
         let names: Vec<_> = transports().iter().map(|t| t.name).collect();
@@ -121,8 +133,30 @@ pub(crate) fn available(job: &Job) -> Result<&'static TransportInfo, NetError> {
     }
     crate::settings::check(info, &job.engine)?;
     placement::check(&job.placement)?;
-    (info.check)(&job.engine)?;
+    (info.check)(&Asked {
+        engine: &job.engine,
+        ranks,
+        replications,
+    })?;
     Ok(info)
+}
+
+/// What this machine shows to be wrong with a job of ranks that are all on it: nothing has to be
+/// started to know it. [`check`] has passed.
+///
+/// # Errors
+/// The first thing found.
+pub fn check_here(job: &Job, ranks: u32) -> Result<(), NetError> {
+    placement::here(&job.placement, ranks).map_err(NetError::Plan)?;
+    let asked = Asked {
+        engine: &job.engine,
+        ranks,
+        replications: 1,
+    };
+    match find(&job.engine.name) {
+        Some(info) => (info.here)(&asked).map_err(|why| asked.wrong(&why)),
+        None => Ok(()),
+    }
 }
 
 /// Carries one rank's part out: the result at rank 0, nothing elsewhere. An error or a signal ends
@@ -149,7 +183,7 @@ pub fn run(
     };
     let work = (job, workload, &ledger);
     let words = around.carry_out(work, workload.timeout_ns, |course, outcome| {
-        let info = check(job, workload)?;
+        let info = check(job, workload, world.size())?;
         course.watch.expect(runs(workload, info));
         (info.drive)(course, info, outcome)
     });

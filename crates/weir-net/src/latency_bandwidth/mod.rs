@@ -54,7 +54,7 @@ pub fn check(
     workload: &LatencyBandwidthWorkload,
     ranks: u32,
 ) -> Result<&'static TransportInfo, NetError> {
-    let info = find(job)?;
+    let info = find(job, ranks)?;
     let plan = |message: &str| Err(NetError::Plan(message.to_owned()));
     if ranks < 2 {
         return plan("latency and bandwidth between ranks: it needs at least 2 ranks");
@@ -75,8 +75,8 @@ pub fn check(
 }
 
 /// The transport of a job, where it carries messages between any two ranks.
-fn find(job: &Job) -> Result<&'static TransportInfo, NetError> {
-    let info = available(job)?;
+fn find(job: &Job, ranks: u32) -> Result<&'static TransportInfo, NetError> {
+    let info = available(job, ranks, 1)?;
     if info.walk.is_some() {
         return Ok(info);
     }

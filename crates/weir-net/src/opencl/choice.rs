@@ -199,8 +199,27 @@ fn found(wish: &Wish, opencl: &OpenCl) -> Result<(Platform, Vec<Device>), NoDevi
             return Ok((platform.clone(), devices));
         }
     }
-    Err(no_device())
+    let pocl = candidates.iter().find(|platform| platform.name == POCL);
+    match pocl.map(|pocl| has_none(opencl, pocl)).transpose() {
+        Ok(Some(true)) => Err(no_cache()),
+        Ok(_) => Err(no_device()),
+        Err(error) => Err(NoDevice::Failed(error)),
+    }
 }
+
+/// Whether a platform is without a device of any kind.
+fn has_none(opencl: &OpenCl, platform: &Platform) -> Result<bool, OpenClError> {
+    for class in Class::ALL {
+        if !opencl.devices(platform, class)?.is_empty() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// What PoCL calls itself. Its devices are the processors, so that it always has one; unless it has
+/// no place for what it compiles.
+const POCL: &str = "Portable Computing Language";
 
 const PACKAGES: &str = "install ocl-icd-libopencl1 and the driver of the device, or \
                         pocl-opencl-icd, which computes on the processors";
@@ -216,6 +235,22 @@ fn no_platform() -> NoDevice {
     NoDevice::Missing {
         what: "an OpenCL driver (libOpenCL.so.1 is there and knows none)".to_owned(),
         remedy: PACKAGES.to_owned(),
+    }
+}
+
+fn no_cache() -> NoDevice {
+    let named = ["POCL_CACHE_DIR", "XDG_CACHE_HOME", "HOME"].into_iter();
+    let mut named = named.filter_map(|name| Some((name, std::env::var(name).ok()?)));
+    let place = named.next().map_or_else(
+        || "none of POCL_CACHE_DIR, XDG_CACHE_HOME and HOME is set".to_owned(),
+        |(name, value)| format!("{name} is {value}"),
+    );
+    NoDevice::Missing {
+        what: format!("a device of the OpenCL driver `{POCL}`, which is there and has none"),
+        remedy: format!(
+            "it has none where it cannot write its cache, and {place}: set POCL_CACHE_DIR to a \
+             directory that can be written"
+        ),
     }
 }
 

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use weir_schema::catalogue::{SettingInfo, SettingKind};
-use weir_schema::{MessageSize, Method, Pairing};
+use weir_schema::{EngineChoice, MessageSize, Method, Pairing};
 
 use self::scratch::Scratch;
 use super::{PLAIN, Setup, Transport, TransportInfo, address};
@@ -54,13 +54,12 @@ pub(super) const INFO: TransportInfo = TransportInfo {
             help: "leave the files there",
         },
     ],
+    here: |asked| scratch::usable(&parent(asked.engine)),
     drive: drive::<Channels>,
     ..PLAIN
 };
 
 const CHANNELS: usize = 4;
-
-const MAKE: &str = "make the directory of the channels";
 
 /// Looks at a file that has not grown before the processor is offered, and before sleeping.
 const LOOKS: u32 = 100;
@@ -115,6 +114,12 @@ fn join(halves: &[Vec<u8>; 2], width: usize, message: &mut [u8]) {
     }
 }
 
+/// Where a run's directory lies, or the files themselves if they are kept.
+fn parent(engine: &EngineChoice) -> PathBuf {
+    let given = engine.text("channel_directory").map(PathBuf::from);
+    given.unwrap_or_else(std::env::temp_dir)
+}
+
 /// The directory of the files, and what removes it: rank 0 makes it and tells the others.
 fn directory(setup: &Setup<'_>, keep: bool) -> Result<(PathBuf, Option<Scratch>), Halt> {
     let circle = setup.circle;
@@ -124,15 +129,13 @@ fn directory(setup: &Setup<'_>, keep: bool) -> Result<(PathBuf, Option<Scratch>)
         let base = PathBuf::from(String::from_utf8_lossy(&told).into_owned());
         return Ok((base, None));
     }
-    let parent = match setup.engine.text("channel_directory") {
-        Some(given) => PathBuf::from(given),
-        None => std::env::temp_dir(),
-    };
+    let parent = parent(setup.engine);
+    let refused =
+        |e: io::Error| Halt::Garbled(format!("channels cannot be in {}: {e}", parent.display()));
     let (base, scratch) = if keep {
-        fs::create_dir_all(&parent).map_err(fail(MAKE))?;
-        (fs::canonicalize(&parent).map_err(fail(MAKE))?, None)
+        (fs::canonicalize(&parent).map_err(refused)?, None)
     } else {
-        let scratch = Scratch::new(&parent, token).map_err(fail(MAKE))?;
+        let scratch = Scratch::new(&parent, token).map_err(refused)?;
         (scratch.path().to_owned(), Some(scratch))
     };
     for rank in 1..circle.size() {

@@ -235,8 +235,10 @@ pub struct TransportInfo {
     pub transfers: &'static [Transfer],
     /// Whether this machine can use it.
     pub availability: fn() -> Availability,
-    /// What of its settings this machine shows to be wrong.
-    pub(crate) check: fn(&EngineChoice) -> Result<(), NetError>,
+    /// What of its settings is wrong for so many ranks, or what this machine lacks for them.
+    pub(crate) check: fn(&Asked<'_>) -> Result<(), NetError>,
+    /// What of its settings this machine shows to be wrong where all ranks are on it.
+    pub(crate) here: fn(&Asked<'_>) -> Result<(), String>,
     /// Its exchange loop.
     pub(crate) drive: Drive,
     /// Its ping-pongs and rings, where any two ranks can reach each other over it.
@@ -250,6 +252,22 @@ impl TransportInfo {
             Method::Best => self.methods,
             one => std::slice::from_ref(one),
         }
+    }
+}
+
+/// A transport's settings, and who is to use it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    pub(crate) engine: &'a EngineChoice,
+    pub(crate) ranks: u32,
+    /// Channels of a rank.
+    pub(crate) replications: u32,
+}
+
+impl Asked<'_> {
+    /// For `map_err`: what is wrong with the plan.
+    pub(crate) fn wrong(&self, why: &str) -> NetError {
+        NetError::Plan(format!("transport `{}`: {why}", self.engine.name))
     }
 }
 
@@ -288,6 +306,7 @@ const PLAIN: TransportInfo = TransportInfo {
     transfers: &[],
     availability: always,
     check: |_| Ok(()),
+    here: |_| Ok(()),
     drive: drive::<null::Null>,
     walk: None,
 };

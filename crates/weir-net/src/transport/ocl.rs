@@ -12,14 +12,14 @@ mod transfers;
 use std::rc::Rc;
 
 use weir_schema::catalogue::{SettingInfo, SettingKind};
-use weir_schema::{EngineChoice, MessageSize, Method, Transfer};
+use weir_schema::{MessageSize, Method, Transfer};
 use weir_sys::Availability;
 use weir_world::Launcher;
 use weir_world::mpi::{MpiWorld, MpichAbi, OmpiAbi};
 
 use super::mpi::Calls;
 use super::shm::Shm;
-use super::{DeviceFacts, Facts, PLAIN, Setup, Transport, TransportInfo};
+use super::{Asked, DeviceFacts, Facts, PLAIN, Setup, Transport, TransportInfo};
 use crate::circle::Circle;
 use crate::error::{Halt, NetError};
 use crate::exchange::{Course, Outcome, drive};
@@ -97,11 +97,11 @@ fn availability() -> Availability {
 
 /// What only this machine shows to be wrong: a platform or device that it has not, a file that
 /// cannot be read.
-fn check(engine: &EngineChoice) -> Result<(), NetError> {
-    if let Some(path) = engine.text("kernel_file") {
-        transfers::content(path).map_err(NetError::Plan)?;
+fn check(asked: &Asked<'_>) -> Result<(), NetError> {
+    if let Some(path) = asked.engine.text("kernel_file") {
+        transfers::open(path).map_err(NetError::Plan)?;
     }
-    let chosen = Chosen::new(&Wish::of(engine), 0);
+    let chosen = Chosen::new(&Wish::of(asked.engine), 0);
     chosen.map(|_| ()).map_err(|why| match why {
         NoDevice::Wrong(reason) => NetError::Plan(reason),
         NoDevice::Missing { what, remedy } => NetError::Missing {
@@ -154,6 +154,8 @@ impl Own {
             }
             NoDevice::Failed(error) => error.into(),
         })?;
+        // A call of OpenCL lasts as long as the device wants.
+        setup.watch.or_at_last(leave);
         let card = Rc::new(chosen.open()?);
         Ok(Self {
             card,
@@ -165,6 +167,12 @@ impl Own {
             },
         })
     }
+}
+
+/// Ends the process: the rank's thread never comes back.
+#[expect(clippy::exit, reason = "there is no way back to main")]
+fn leave(code: u8) {
+    std::process::exit(code.into());
 }
 
 /// A rank's number among those of its machine. Without a launcher all are on one; a launcher

@@ -34,6 +34,8 @@ pub(super) const INFO: TransportInfo = TransportInfo {
         },
         RATE,
     ],
+    check: |asked| address::fit(asked.engine, asked.ranks, 1).map_err(|why| asked.wrong(&why)),
+    here: |asked| address::here(asked.engine, asked.ranks),
     drive: drive::<Tcp>,
     ..PLAIN
 };

@@ -65,6 +65,11 @@ pub(super) const INFO: TransportInfo = TransportInfo {
             help: "every so-manieth datagram of a message is not sent, to see that losses are counted",
         },
     ],
+    check: |asked| {
+        let fit = address::fit(asked.engine, asked.ranks, asked.replications);
+        fit.map_err(|why| asked.wrong(&why))
+    },
+    here: |asked| address::here(asked.engine, asked.ranks),
     drive: drive::<Udp>,
     ..PLAIN
 };

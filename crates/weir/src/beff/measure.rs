@@ -23,7 +23,7 @@ use crate::{signals, surroundings};
 /// Why a plan cannot be carried out, known before anything is touched.
 pub(super) fn refused(plan: &Plan) -> Option<Refusal> {
     let (job, work) = job_of(plan)?;
-    let error = work.check(job, ranks_of(plan).count).err()?;
+    let error = work.check(job, ranks_of(plan)).err()?;
     Some(Refusal {
         message: format!("error: {error}\n"),
         code: match error {

@@ -45,11 +45,16 @@ pub(super) fn ranks_of(plan: &Plan) -> Ranks {
 }
 
 impl Work<'_> {
-    /// What the plan's words alone show to be wrong.
-    pub(super) fn check(self, job: &Job, ranks: u32) -> Result<(), NetError> {
+    /// What is wrong before any rank starts: by the plan's words alone, and on this machine.
+    pub(super) fn check(self, job: &Job, ranks: Ranks) -> Result<(), NetError> {
         match self {
-            Self::Exchange(work) => exchange::check(job, work).map(|_| ()),
-            Self::LatencyBandwidth(work) => latency_bandwidth::check(job, work, ranks).map(|_| ()),
+            Self::Exchange(work) => exchange::check(job, work, ranks.count)?,
+            Self::LatencyBandwidth(work) => latency_bandwidth::check(job, work, ranks.count)?,
+        };
+        match ranks.spawn {
+            // Each rank may be on a machine of its own.
+            Spawn::Launcher => Ok(()),
+            Spawn::Threads | Spawn::Processes => exchange::check_here(job, ranks.count),
         }
     }
 

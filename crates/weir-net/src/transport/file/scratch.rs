@@ -25,9 +25,8 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// A new one, of this number, in a directory that is made where there is none.
+    /// A new one, of this number, in a directory that is there.
     pub(super) fn new(parent: &Path, number: u64) -> io::Result<Self> {
-        fs::create_dir_all(parent)?;
         let parent = fs::canonicalize(parent)?;
         sweep(&parent);
         // Under its name it is locked from the beginning.
@@ -56,6 +55,24 @@ impl Drop for Scratch {
         // Either it is removed already, or the run has failed and says why.
         let _ = fs::remove_dir_all(&self.path);
     }
+}
+
+/// Whether there can be such a directory, or why not.
+pub(super) fn usable(parent: &Path) -> Result<(), String> {
+    let refuse = |why: &dyn std::fmt::Display| {
+        Err(format!("channels cannot be in {}: {why}", parent.display()))
+    };
+    match fs::metadata(parent) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return refuse(&"there is no such directory; make it first");
+        }
+        Err(error) => return refuse(&error),
+        Ok(facts) if !facts.is_dir() => return refuse(&"it is not a directory"),
+        Ok(_) => {}
+    }
+    let trial = parent.join(format!(".{NAME}trial-{}", std::process::id()));
+    let tried = fs::create_dir(&trial).and_then(|()| fs::remove_dir(&trial));
+    tried.or_else(|error| refuse(&error))
 }
 
 fn try_lock(directory: &File) -> io::Result<()> {

@@ -5,6 +5,8 @@
 //! copy is from or to a page-aligned buffer. What was copied is checked like a message: to the
 //! device by a copy back after the timed runs, from the device where it came to lie.
 
+use std::fs::File;
+use std::io::Read;
 use std::marker::PhantomData;
 
 use weir_schema::{ExchangeWorkload, MessageSize, Method, Transfer, Validation};
@@ -56,13 +58,40 @@ fn launches(
     drive::<Alone<Launch>>(&course, info, outcome)
 }
 
-/// A kernel file's content.
+/// Longer than what any vendor's compiler makes: the largest cards have some hundred MB.
+const LONGEST: u64 = 1 << 30;
+
+/// A kernel file, open: a regular file of a size that a kernel has.
 ///
 /// # Errors
-/// It cannot be read, in the peer's words.
-pub(super) fn content(path: &str) -> Result<Vec<u8>, String> {
-    std::fs::read(path)
-        .map_err(|error| format!("Not possible to open from given file: {path} ({error})"))
+/// It is none, in the peer's words.
+pub(super) fn open(path: &str) -> Result<File, String> {
+    let refuse = |why: String| {
+        Err(format!(
+            "Not possible to open from given file: {path} ({why})"
+        ))
+    };
+    // Looked at before it is opened: to open a pipe is to wait.
+    match std::fs::metadata(path) {
+        Err(error) => return refuse(error.to_string()),
+        Ok(facts) if !facts.is_file() => return refuse("it is not a regular file".to_owned()),
+        Ok(facts) if facts.len() > LONGEST => {
+            return refuse(format!(
+                "it has {} bytes, and a kernel at most {LONGEST}",
+                facts.len()
+            ));
+        }
+        Ok(_) => {}
+    }
+    File::open(path).or_else(|error| refuse(error.to_string()))
+}
+
+/// A kernel file's content.
+fn content(path: &str) -> Result<Vec<u8>, String> {
+    let mut content = Vec::new();
+    let read = open(path)?.take(LONGEST).read_to_end(&mut content);
+    read.map_err(|error| format!("Not possible to read from given file: {path} ({error})"))?;
+    Ok(content)
 }
 
 /// A kind of step.

@@ -1,0 +1,72 @@
+//! `--inject`: damage on purpose, where it acts and somebody notices.
+//!
+//! In: the words, the work that they are to damage. Out: faults of the plan.
+
+use weir_schema::{ExchangeWorkload, Fault, FaultKind, Transfer, Validation};
+
+use super::values;
+use super::words::{Given, refuse};
+use crate::refusal::Refusal;
+
+/// The faults of a run.
+///
+/// # Errors
+/// A word that is wrong, or that nothing would come of.
+pub(super) fn faults(
+    given: &Given,
+    work: &ExchangeWorkload,
+    engine: &str,
+    ranks: u32,
+) -> Result<Vec<Fault>, Refusal> {
+    let one = |text| {
+        let fault = values::fault(text)?;
+        fits(&fault, work, ranks)?;
+        unseen(&fault, work, engine).map_or(Ok(fault), Err)
+    };
+    let named = |text| one(text).map_err(|why| refuse(&format!("--inject {text}: {why}")));
+    given.all("inject").map(named).collect()
+}
+
+/// Refuses what is not part of the work.
+fn fits(fault: &Fault, work: &ExchangeWorkload, ranks: u32) -> Result<(), String> {
+    if fault.rank >= ranks {
+        return Err(format!("the ranks are 0 to {}", ranks - 1));
+    }
+    if work.transfers == [Transfer::KernelLaunch] {
+        return Err("launches of a kernel have no messages; add --pcie-read".to_owned());
+    }
+    let received = received(fault, work).ok_or("no messages of this size are exchanged")?;
+    if fault.kind == FaultKind::Flip && fault.at >= received {
+        return Err(format!("a rank receives bytes 0 to {}", received - 1));
+    }
+    Ok(())
+}
+
+/// Bytes of a fault's size that a rank receives, over all replications.
+fn received(fault: &Fault, work: &ExchangeWorkload) -> Option<u64> {
+    let size = work.sizes.iter().find(|s| s.exponent == fault.exponent)?;
+    Some(size.bytes().0 * u64::from(work.replications))
+}
+
+/// Why nobody would notice a flipped byte, and what to change.
+fn unseen(fault: &Fault, work: &ExchangeWorkload, engine: &str) -> Option<String> {
+    let bytes = 1u64 << fault.exponent;
+    let is_end = [0, bytes - 1].contains(&(fault.at % bytes));
+    match work.validation {
+        _ if fault.kind != FaultKind::Flip => None,
+        _ if engine == "null" => {
+            Some("comm-type null receives nothing; take another --comm-type".to_owned())
+        }
+        Validation::None => Some(
+            "nothing is checked that could notice it; leave --skip-validation and \
+             --validate none out"
+                .to_owned(),
+        ),
+        Validation::Sample if !is_end => Some(format!(
+            "--validate sample looks at the ends of a message, bytes 0 and {}; name one of them, \
+             or use --validate const",
+            bytes - 1
+        )),
+        _ => None,
+    }
+}
