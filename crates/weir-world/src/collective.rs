@@ -10,20 +10,32 @@ use crate::{World, WorldError};
 /// What all ranks do together. Each call ends after `limit` at the latest.
 pub trait Collectives: World {
     /// Returns on no rank before all have called it: in round k every rank tells the one 2^k
-    /// further (dissemination).
+    /// further (dissemination). After an error no rank has to be met again: whoever would wait for
+    /// this one in a later barrier has an error too.
     ///
     /// # Errors
-    /// A rank is gone or late.
+    /// A rank is gone or late, or has had such an error.
     fn barrier(&self, limit: Duration) -> Result<(), WorldError> {
         let until = Instant::now() + limit;
         let (rank, size) = (self.rank(), self.size());
-        let mut step = 1;
-        while step < size {
-            self.send((rank + step) % size, &[], until)?;
-            self.receive((rank + size - step) % size, until)?;
-            step *= 2;
+        let further = |step| (rank + step) % size;
+        let rounds =
+            || std::iter::successors(Some(1), |step| Some(step * 2)).take_while(|s| *s < size);
+        let met = rounds().try_for_each(|step| {
+            self.send(further(step), &[], until)?;
+            let from = further(size - step);
+            match self.receive(from, until)?.as_slice() {
+                [] => Ok(()),
+                _ => Err(left(from)),
+            }
+        });
+        if met.is_err() {
+            for step in rounds() {
+                // Whoever is gone need not hear it.
+                let _ = self.send(further(step), FAREWELL, until);
+            }
         }
-        Ok(())
+        met
     }
 
     /// The bytes of the root, on every rank.
@@ -60,10 +72,11 @@ pub trait Collectives: World {
     }
 
     /// All bytes merged pairwise up a tree, at rank 0; nothing elsewhere. `merge` gets the bytes
-    /// of lower ranks first, so it need not commute, but has to be associative.
+    /// of lower ranks first, so it need not commute, but has to be associative. What ranks had that
+    /// are gone is left out, with what they had merged.
     ///
     /// # Errors
-    /// A rank is gone or late, or `merge` refused what came.
+    /// A rank is late, rank 0 is gone, or `merge` refused what came.
     fn reduce(
         &self,
         bytes: Vec<u8>,
@@ -73,18 +86,39 @@ pub trait Collectives: World {
         let until = Instant::now() + limit;
         let tree = Tree::of(self, 0);
         let mut mine = bytes;
-        for peer in tree.children() {
-            let theirs = self.receive(peer, until)?;
+        let mut awaited: Vec<u32> = tree.children().rev().collect();
+        while let Some(peer) = awaited.pop() {
+            let theirs = match self.receive(peer, until) {
+                Ok(theirs) => theirs,
+                Err(WorldError::Gone { .. }) => {
+                    // Those below it turn to the next one above.
+                    awaited.extend(tree.at(peer).children().rev());
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             mine = merge(mine, theirs).map_err(|detail| WorldError::Garbled { peer, detail })?;
         }
-        match tree.parent() {
-            Some(parent) => self.send(parent, &mine, until).map(|()| None),
-            None => Ok(Some(mine)),
+        let mut above = tree.parent();
+        while let Some(parent) = above {
+            match self.send(parent, &mine, until) {
+                Err(WorldError::Gone { .. }) if parent != 0 => above = tree.at(parent).parent(),
+                sent => return sent.map(|()| None),
+            }
         }
+        Ok(Some(mine))
     }
 }
 
 impl<W: World + ?Sized> Collectives for W {}
+
+/// In place of the next message of a barrier.
+const FAREWELL: &[u8] = b"left";
+
+fn left(peer: u32) -> WorldError {
+    let detail = "it has given up, as another rank is gone".to_owned();
+    WorldError::Gone { peer, detail }
+}
 
 /// The place of a rank in a binomial tree: the parent is the rank without its lowest set bit.
 struct Tree {
@@ -96,8 +130,19 @@ struct Tree {
 impl Tree {
     fn of<W: World + ?Sized>(world: &W, root: u32) -> Self {
         let size = world.size();
+        let top = Self {
+            relative: 0,
+            root,
+            size,
+        };
+        top.at(world.rank())
+    }
+
+    /// The place of another rank.
+    fn at(&self, rank: u32) -> Self {
+        let (root, size) = (self.root, self.size);
         Self {
-            relative: (world.rank() + size - root) % size,
+            relative: (rank + size - root) % size,
             root,
             size,
         }

@@ -8,6 +8,7 @@
 
 mod collective;
 mod error;
+mod lanes;
 mod launcher;
 pub mod mpi;
 mod processes;
@@ -15,8 +16,9 @@ mod threads;
 
 pub use collective::Collectives;
 pub use error::WorldError;
+pub use lanes::{Lane, Lanes};
 pub use launcher::{Launcher, LauncherKind};
-pub use processes::ProcessWorld;
+pub use processes::{Crew, ProcessWorld};
 pub use threads::{ThreadWorld, on_threads};
 
 use std::time::Instant;
@@ -47,6 +49,11 @@ pub trait World {
 
     /// The MPI library that it lives in, for transports that measure the library itself.
     fn mpi(&self) -> Option<&mpi::MpiWorld> {
+        None
+    }
+
+    /// The processes of the other ranks, where this one has started them.
+    fn crew(&self) -> Option<&Crew> {
         None
     }
 }

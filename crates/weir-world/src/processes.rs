@@ -2,8 +2,9 @@
 //!
 //! In: how many. Out: a [`ProcessWorld`] in each; a copy runs the same code up to the same call
 //! and finds its place in its environment. Two ranks connect when one has something to tell the
-//! other. Rank 0 ends or dies: so do the others. Another one dies: whoever waits for it is told
-//! at once, rank 0 with the exit code. Not here: machines beyond this one (launchers have those).
+//! other. Rank 0 ends or dies: so do the others. Another one dies: rank 0 learns it at once, with
+//! the exit code or signal, whatever it does ([`Crew`]), and the others are told to end; whoever
+//! waits for it is told too. Not here: machines beyond this one (launchers have those).
 
 mod children;
 mod link;
@@ -21,7 +22,8 @@ use rustix::process::Signal;
 
 use crate::{World, WorldError};
 
-use children::Children;
+pub use children::Crew;
+
 use link::{Inlet, Outlet, Taken};
 use place::Place;
 
@@ -39,7 +41,8 @@ pub struct ProcessWorld {
     name: String,
     listener: UnixListener,
     links: RefCell<Links>,
-    children: RefCell<Children>,
+    /// Of rank 0.
+    crew: Crew,
 }
 
 #[derive(Debug, Default)]
@@ -68,15 +71,17 @@ impl ProcessWorld {
         let moment = now.map_or(0, |d| d.as_nanos());
         let name = format!("weir-{}-{moment:x}", std::process::id());
         let listener = link::listen(&name, 0, size).map_err(|e| not_started(0, &e))?;
-        let children = Children::start(&name, size).map_err(|(rank, e)| not_started(rank, &e))?;
-        Ok(Self {
+        let crew = Crew::start(&name, size).map_err(|(rank, e)| not_started(rank, &e))?;
+        let world = Self {
             rank: 0,
             size,
             name,
             listener,
             links: RefCell::default(),
-            children: RefCell::new(children),
-        })
+            crew,
+        };
+        world.crew.watch().map_err(|e| not_started(0, &e))?;
+        Ok(world)
     }
 
     fn join(place: Place) -> Result<Self, WorldError> {
@@ -96,7 +101,7 @@ impl ProcessWorld {
             name: place.name,
             listener,
             links: RefCell::default(),
-            children: RefCell::default(),
+            crew: Crew::default(),
         })
     }
 
@@ -110,15 +115,13 @@ impl ProcessWorld {
         if self.rank != 0 {
             return Ok(());
         }
-        let mut children = self.children.borrow_mut();
         for peer in 1..self.size {
-            let Some(status) = children.fate(peer, until) else {
+            let Some(status) = self.crew.fate(peer, until) else {
                 let seconds = limit.as_secs();
                 return Err(WorldError::Late { peer, seconds });
             };
             if !status.success() {
-                let detail = children.story(peer, status);
-                return Err(WorldError::Gone { peer, detail });
+                return Err(self.crew.gone(peer, status));
             }
         }
         Ok(())
@@ -132,13 +135,12 @@ impl ProcessWorld {
     }
 
     fn gone(&self, peer: u32, until: Instant) -> WorldError {
-        let mut children = self.children.borrow_mut();
-        let fate = children.fate(peer, until.min(Instant::now() + LAST_WORDS));
-        let detail = match fate {
-            Some(status) => children.story(peer, status),
-            None => "its process has ended".to_owned(),
+        let fate = self.crew.fate(peer, until.min(Instant::now() + LAST_WORDS));
+        let unknown = || WorldError::Gone {
+            peer,
+            detail: "its process has ended".to_owned(),
         };
-        WorldError::Gone { peer, detail }
+        fate.map_or_else(unknown, |status| self.crew.gone(peer, status))
     }
 
     /// Makes sure that there is a connection to a rank; whether that rank is there.
@@ -191,7 +193,17 @@ impl ProcessWorld {
     }
 }
 
+impl Drop for ProcessWorld {
+    fn drop(&mut self) {
+        self.crew.end();
+    }
+}
+
 impl World for ProcessWorld {
+    fn crew(&self) -> Option<&Crew> {
+        (self.rank == 0).then_some(&self.crew)
+    }
+
     fn rank(&self) -> u32 {
         self.rank
     }
@@ -227,11 +239,7 @@ impl World for ProcessWorld {
             if let Some(inlet) = links.inlets.get_mut(&from) {
                 match inlet.take() {
                     Taken::Message(bytes) => return Ok(bytes),
-                    Taken::Ended => return Err(self.gone(from, until)),
-                    Taken::Torn => {
-                        let detail = "it ends before its length".to_owned();
-                        return Err(WorldError::Garbled { peer: from, detail });
-                    }
+                    Taken::Ended | Taken::Torn => return Err(self.gone(from, until)),
                     Taken::Early => {
                         let mut waited = [PollFd::new(inlet, PollFlags::IN)];
                         link::wait(&mut waited, until).map_err(|e| broken(from, &e))?;

@@ -76,6 +76,11 @@ impl ThreadWorld {
     }
 }
 
+fn gone(peer: u32) -> WorldError {
+    let detail = "its thread has ended".to_owned();
+    WorldError::Gone { peer, detail }
+}
+
 impl Room {
     /// No one panics while holding it; were it so, the queues would still be whole.
     fn lock(&self) -> MutexGuard<'_, Inbox> {
@@ -94,6 +99,9 @@ impl World for ThreadWorld {
 
     fn send(&self, to: u32, bytes: &[u8], _until: Instant) -> Result<(), WorldError> {
         let room = self.room(to)?;
+        if self.room(self.rank)?.lock().ended[to as usize] {
+            return Err(gone(to));
+        }
         room.lock().queues[self.rank as usize].push_back(bytes.to_vec());
         room.arrival.notify_all();
         Ok(())
@@ -109,8 +117,7 @@ impl World for ThreadWorld {
                 return Ok(bytes);
             }
             if inbox.ended[from as usize] {
-                let detail = "its thread has ended".to_owned();
-                return Err(WorldError::Gone { peer: from, detail });
+                return Err(gone(from));
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -192,6 +199,25 @@ mod tests {
             w.barrier(LIMIT).unwrap();
             assert_eq!(here.load(Ordering::SeqCst), 5);
         });
+    }
+
+    #[test]
+    fn the_others_part_from_a_rank_that_ended_and_keep_what_they_have() {
+        let answers = on_threads(4, |w| {
+            if w.rank() == 2 {
+                return None;
+            }
+            // Rank 1 has to do with rank 2 in no barrier: it hears it from rank 3.
+            let lanes = crate::Lanes::new(&w);
+            lanes.lane(0).barrier(LIMIT).unwrap_err();
+            let mine = vec![number(w.rank())];
+            // Rank 3 would have told rank 2.
+            lanes
+                .lane(1)
+                .reduce(mine, &mut |a, b| Ok([a, b].concat()), LIMIT)
+                .unwrap()
+        });
+        assert_eq!(answers, [Some(vec![0, 1, 3]), None, None, None]);
     }
 
     #[test]

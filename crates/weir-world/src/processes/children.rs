@@ -1,23 +1,58 @@
-//! The processes of the other ranks, as rank 0 keeps them.
+//! The processes of the other ranks, as rank 0 keeps them: how they ended, and signals for those
+//! that run.
+//!
+//! In: how many. Out: a [`Crew`], which any thread may ask or signal. A thread of its own sleeps
+//! until a process ends; one that did not end well is lost, and the others are told to end, as
+//! without it they would wait in vain.
 
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use super::link;
 use super::place::Place;
+use crate::WorldError;
 
 /// How often an ended process is asked for.
 const NAP: Duration = Duration::from_millis(1);
 
-/// By rank, from 1. None of them outlives this.
-#[derive(Debug, Default)]
-pub(super) struct Children(Vec<Child>);
+/// How long to leave a process that somebody else started to whoever waits for it.
+const REST: Duration = Duration::from_millis(10);
 
-impl Children {
+/// The other ranks, where this one started them as processes.
+#[derive(Clone, Debug, Default)]
+pub struct Crew(Arc<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    /// By rank, from 1.
+    children: Mutex<Vec<Child>>,
+    lost: OnceLock<WorldError>,
+    at_loss: Mutex<Option<AtLoss>>,
+}
+
+type AtLoss = Box<dyn FnOnce() + Send>;
+
+impl std::fmt::Debug for Kept {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut kept = f.debug_struct("Kept");
+        kept.field("lost", &self.lost).finish_non_exhaustive()
+    }
+}
+
+/// Nobody panics while holding these.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Crew {
     /// Starts this program again, with the same words, once for each rank above 0. Its standard
     /// input is the socket on which it listens: so it listens from the start, and nobody else
     /// holds that socket.
@@ -31,7 +66,7 @@ impl Children {
             let listener = link::listen(name, rank, size).map_err(|error| (rank, error))?;
             listeners.push((rank, listener));
         }
-        let mut children = Self::default();
+        let crew = Self::default();
         for (rank, listener) in listeners {
             let place = Place {
                 rank,
@@ -39,22 +74,103 @@ impl Children {
                 name: name.to_owned(),
                 parent: std::process::id(),
             };
-            let child = start(&place, listener).map_err(|error| (rank, error))?;
-            children.0.push(child);
+            match start(&place, listener) {
+                Ok(child) => lock(&crew.0.children).push(child),
+                Err(error) => {
+                    crew.end();
+                    return Err((rank, error));
+                }
+            }
         }
-        Ok(children)
+        Ok(crew)
     }
 
-    fn of(&mut self, rank: u32) -> Option<&mut Child> {
-        let index = rank.checked_sub(1)?;
-        self.0.get_mut(index as usize)
+    /// Looks after them from now on.
+    pub(super) fn watch(&self) -> io::Result<()> {
+        let crew = self.clone();
+        let thread = std::thread::Builder::new().name("weir-ranks".to_owned());
+        thread.spawn(move || crew.keep()).map(|_| ())
+    }
+
+    /// Sleeps until a process ends, looks which, and again, as long as there are any.
+    fn keep(&self) {
+        let mut running = usize::MAX;
+        loop {
+            let any = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            if !matches!(waitid(WaitId::All, any), Ok(_) | Err(Errno::INTR)) {
+                return;
+            }
+            match std::mem::replace(&mut running, self.look()) {
+                _ if running == 0 => return,
+                // It is the command of a job: who started it waits for it.
+                before if before == running => std::thread::sleep(REST),
+                _ => {}
+            }
+        }
+    }
+
+    /// How many run. Of those that have ended the first that did not end well is lost.
+    fn look(&self) -> usize {
+        let mut running = 0;
+        let mut lost = None;
+        for (rank, child) in (1..).zip(lock(&self.0.children).iter_mut()) {
+            match child.try_wait() {
+                Ok(None) => running += 1,
+                Ok(Some(status)) if !status.success() && lost.is_none() => {
+                    lost = Some(gone(rank, child.id(), status));
+                }
+                _ => {}
+            }
+        }
+        if let Some(lost) = lost
+            && self.0.lost.set(lost).is_ok()
+        {
+            self.signal(Signal::TERM.as_raw());
+            self.tell_loss();
+        }
+        running
+    }
+
+    /// The first rank whose process did not end well, and how it ended. The others have been told
+    /// to end by SIGTERM then.
+    pub fn lost(&self) -> Option<&WorldError> {
+        self.0.lost.get()
+    }
+
+    /// Has this called, once, when a rank is lost.
+    pub fn at_loss(&self, call: impl FnOnce() + Send + 'static) {
+        *lock(&self.0.at_loss) = Some(Box::new(call));
+        if self.lost().is_some() {
+            self.tell_loss();
+        }
+    }
+
+    fn tell_loss(&self) {
+        let call = lock(&self.0.at_loss).take();
+        if let Some(call) = call {
+            call();
+        }
+    }
+
+    /// Sends a signal to those that run.
+    pub fn signal(&self, number: i32) {
+        let Some(signal) = Signal::from_named_raw(number) else {
+            return;
+        };
+        for child in lock(&self.0.children).iter_mut() {
+            // Its number is its own until it has been asked for.
+            if matches!(child.try_wait(), Ok(None)) {
+                let _ = kill_process(Pid::from_child(child), signal);
+            }
+        }
     }
 
     /// How the process of a rank ended, waiting for it until `until`.
-    pub(super) fn fate(&mut self, rank: u32, until: Instant) -> Option<ExitStatus> {
-        let child = self.of(rank)?;
+    pub(super) fn fate(&self, rank: u32, until: Instant) -> Option<ExitStatus> {
+        let index = rank.checked_sub(1)? as usize;
         loop {
-            if let Ok(Some(status)) = child.try_wait() {
+            let asked = lock(&self.0.children).get_mut(index)?.try_wait();
+            if let Ok(Some(status)) = asked {
                 return Some(status);
             }
             if Instant::now() >= until {
@@ -65,14 +181,32 @@ impl Children {
     }
 
     /// What is to be told of a rank that ended.
-    pub(super) fn story(&mut self, rank: u32, status: ExitStatus) -> String {
-        let process = self.of(rank).map_or(0, |child| child.id());
-        match (status.code(), status.signal()) {
-            (Some(code), _) => format!("its process {process} ended with exit code {code}"),
-            (None, Some(signal)) => format!("its process {process} was ended by signal {signal}"),
-            (None, None) => format!("its process {process} ended"),
+    pub(super) fn gone(&self, rank: u32, status: ExitStatus) -> WorldError {
+        let index = (rank as usize).saturating_sub(1);
+        let process = lock(&self.0.children).get(index).map_or(0, Child::id);
+        gone(rank, process, status)
+    }
+
+    /// Kills those that still run. None is left after it.
+    pub(super) fn end(&self) {
+        let mut children = std::mem::take(&mut *lock(&self.0.children));
+        for child in &mut children {
+            // One that has ended and was asked for is not touched; others may have ended too.
+            let _ = child.kill();
+        }
+        for child in &mut children {
+            let _ = child.wait();
         }
     }
+}
+
+fn gone(peer: u32, process: u32, status: ExitStatus) -> WorldError {
+    let detail = match (status.code(), status.signal()) {
+        (Some(code), _) => format!("its process {process} ended with exit code {code}"),
+        (None, Some(signal)) => format!("its process {process} was ended by signal {signal}"),
+        (None, None) => format!("its process {process} ended"),
+    };
+    WorldError::Gone { peer, detail }
 }
 
 fn start(place: &Place, listener: UnixListener) -> io::Result<Child> {
@@ -86,16 +220,4 @@ fn start(place: &Place, listener: UnixListener) -> io::Result<Child> {
         .envs(place.variables())
         .stdin(Stdio::from(OwnedFd::from(listener)))
         .spawn()
-}
-
-impl Drop for Children {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            // One that has ended and was asked for is not touched; others may have ended too.
-            let _ = child.kill();
-        }
-        for child in &mut self.0 {
-            let _ = child.wait();
-        }
-    }
 }
