@@ -94,12 +94,18 @@ fn a_rank_that_is_killed_leaves_the_sizes_before() {
     if !has(&stage, "file") {
         return skip("a killed rank", "no transport file");
     }
-    let running = at_the_second_size(&stage, "--ranks 2 --spawn procs --timeout 2");
-    let [rank] = running.children()[..] else {
-        panic!("one process beside rank 0");
+    // Nobody waits for the time-out.
+    let running = at_the_second_size(&stage, "--ranks 3 --spawn procs --timeout 3600");
+    let [rank, _] = running.children()[..] else {
+        panic!("two processes beside rank 0");
     };
     rustix::process::kill_process(rank, Signal::KILL).unwrap();
-    let said = running.end().code(1).err("rank 1");
+    let said = running
+        .end()
+        .code(1)
+        .err("error: rank 0, messages of 64 B")
+        .err("rank 1 is gone: its process ")
+        .err(" was ended by signal 9\n");
     has_one_of_two(&stage, &said);
 }
 

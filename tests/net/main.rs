@@ -9,7 +9,9 @@
 #[path = "../stage/mod.rs"]
 mod stage;
 
-use stage::{Said, Stage, each_launcher, launch, said, skip};
+use rustix::process::{Signal, kill_process};
+
+use stage::{Running, Said, Stage, each_launcher, launch, said, skip, until};
 
 /// The names of the summary, in HPCC's order.
 const KEYS: [&str; 10] = [
@@ -65,6 +67,21 @@ fn two_ranks_print_hpccs_section() {
 fn three_processes_print_it_once() {
     let stage = Stage::new();
     is_section(&lat_bw(&stage, "--ranks 3 --spawn procs").code(0));
+}
+
+#[test]
+fn a_process_that_is_killed_ends_the_others_and_is_named() {
+    let stage = Stage::new();
+    let words = "net lat-bw --ranks 3 --spawn procs --min-time 3600 --timeout 3600";
+    let words: Vec<_> = words.split_whitespace().collect();
+    let running = Running::start(stage.weir(&words));
+    until("rank 0 has begun", || running.catches_signals());
+    kill_process(running.children()[1], Signal::KILL).unwrap();
+    running
+        .end()
+        .code(1)
+        .err("rank 2 is gone: its process ")
+        .err(" was ended by signal 9\n");
 }
 
 #[test]

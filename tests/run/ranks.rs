@@ -1,8 +1,11 @@
 //! One plan on several ranks: processes of this machine, and both families of MPI.
 
+use std::io::Read as _;
+
+use rustix::process::{Signal, kill_process};
 use weir_schema::RunResult;
 
-use crate::stage::{Said, Stage, each_launcher, launch, said};
+use crate::stage::{Running, Said, Stage, each_launcher, launch, said, skip, until};
 use crate::{SMALL, result};
 
 /// Operations of both jobs of [`SMALL`] on one rank.
@@ -138,4 +141,93 @@ fn a_rank_that_cannot_run_keeps_all_from_running() {
         told.err.contains("rank 0: ") && told.err.contains("rank 1: "),
         "{told}"
     );
+}
+
+/// Jobs that nobody waits for, the second after the first; each rank writes `data.<rank>`.
+const LONG: &str = "[global]\nioengine=psync\nrw=write\nbs=4k\nsize=64k\ntime_based=1\nruntime=3600\n\
+                    [a]\nfilename=data\n[b]\nstonewall=1\nioengine=null\n";
+
+/// Whether a rank has written its first block.
+fn writes(stage: &Stage, rank: &str) -> bool {
+    let mut block = Vec::new();
+    let file = std::fs::File::open(stage.path(&format!("data.{rank}")));
+    let read = file.and_then(|file| file.take(4096).read_to_end(&mut block));
+    read.is_ok() && block.iter().any(|byte| *byte != 0)
+}
+
+/// Four ranks that all write by now; the report goes to `o.json` too.
+fn four_that_write(stage: &Stage) -> Running {
+    let file = stage.file("j.fio", LONG);
+    let running = Running::start(stage.weir(&["run", "--ranks=4", "--output=o.json", &file]));
+    let all = ["0", "1", "2", "3"];
+    until("all ranks write", || {
+        all.into_iter().all(|r| writes(stage, r))
+    });
+    running
+}
+
+fn stored(stage: &Stage) -> RunResult {
+    serde_json::from_str(&stage.read("o.json")).unwrap()
+}
+
+fn numbers(result: &RunResult) -> Vec<u32> {
+    result.ranks.iter().map(|r| r.rank).collect()
+}
+
+#[test]
+fn a_rank_that_is_killed_ends_the_others_and_is_named() {
+    let stage = Stage::in_memory();
+    let running = four_that_write(&stage);
+    // Rank 3 would tell rank 2 what it has done.
+    kill_process(running.children()[1], Signal::KILL).unwrap();
+    let said = running
+        .end()
+        .code(1)
+        .out("  FAILED    rank 2 is gone: its process ");
+    assert!(said.out.contains(" was ended by signal 9\n"), "{said}");
+    assert!(!said.err.contains("error"), "{said}");
+    let result = stored(&stage);
+    assert!(!result.complete && result.ended_by.is_none(), "{said}");
+    assert_eq!(numbers(&result), [0, 1, 3]);
+    assert!(result.ranks.iter().all(|r| r.operations > 0), "{said}");
+    let named = |job: &weir_schema::JobResult| job.failure.as_ref().unwrap().cause.clone();
+    assert_eq!(
+        result.jobs().map(named).collect::<Vec<_>>(),
+        ["rank", "rank"]
+    );
+}
+
+#[test]
+fn a_signal_to_mpichs_launcher_leaves_the_report() {
+    let launcher = "mpirun.mpich";
+    if !crate::stage::has(launcher) {
+        return skip("a signal to MPICH's launcher", "no mpirun.mpich");
+    }
+    for signal in [Signal::INT, Signal::TERM] {
+        let stage = Stage::in_memory();
+        let file = stage.file("j.fio", LONG);
+        let words = ["run", "--output=o.json", &file];
+        let running = Running::start(launch(&stage, &[launcher], 2, &words));
+        until("both ranks write", || {
+            ["0", "1"].into_iter().all(|r| writes(&stage, r))
+        });
+        running.signal(signal);
+        let said = running.end().out("  INCOMPLETE (signal ");
+        let result = stored(&stage);
+        assert_eq!(result.ended_by.unwrap().signal, signal.as_raw(), "{said}");
+        assert_eq!(numbers(&result), [0, 1], "{said}");
+    }
+}
+
+#[test]
+fn a_signal_to_the_first_rank_ends_all() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
+        let stage = Stage::in_memory();
+        let running = four_that_write(&stage);
+        running.signal(signal);
+        let said = running.end().code(code).out("  INCOMPLETE (signal ");
+        let result = stored(&stage);
+        assert_eq!(result.ended_by.unwrap().signal, code - 128);
+        assert_eq!(numbers(&result), [0, 1, 2, 3], "{said}");
+    }
 }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use weir_world::mpi::MpiWorld;
-use weir_world::{World, WorldError};
+use weir_world::{Crew, World, WorldError};
 
 use crate::error::Halt;
 use crate::watch::Watch;
@@ -49,6 +49,11 @@ impl<'a> Circle<'a> {
         self.world.mpi()
     }
 
+    /// The rank that was lost, where this one has started the others.
+    pub(crate) fn lost(&self) -> Option<&WorldError> {
+        self.world.crew().and_then(Crew::lost)
+    }
+
     /// This rank.
     pub fn rank(&self) -> u32 {
         self.world.rank()
@@ -73,7 +78,9 @@ impl<'a> Circle<'a> {
 
     fn post(&self, mark: u8, to: u32, bytes: &[u8], limit: Duration) -> Result<(), Halt> {
         let marked = [&[mark], bytes].concat();
-        Ok(self.world.send(to, &marked, Instant::now() + limit)?)
+        self.world
+            .send(to, &marked, Instant::now() + limit)
+            .map_err(halt)
     }
 
     /// The next bytes of the run that come from a rank.
@@ -111,8 +118,7 @@ impl<'a> Circle<'a> {
                     return Err(Halt::Left { peer: from });
                 }
                 Err(WorldError::Late { .. }) => meanwhile(),
-                Err(WorldError::Gone { peer, .. }) => return Err(Halt::Left { peer }),
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(halt(error)),
             }
         }
     }
@@ -191,5 +197,13 @@ impl<'a> Circle<'a> {
                 return Ok(bytes[1..].to_vec());
             }
         }
+    }
+}
+
+/// Who is gone has left, for whatever reason.
+fn halt(error: WorldError) -> Halt {
+    match error {
+        WorldError::Gone { peer, .. } => Halt::Left { peer },
+        error => error.into(),
     }
 }

@@ -191,6 +191,19 @@ impl NetError {
         }
     }
 
+    /// A rank was lost, which ended this one where it says it was.
+    pub(crate) fn lost(lost: &WorldError, own: Option<&Self>) -> Self {
+        let cause = Halt::World(lost.clone());
+        match own {
+            Some(&Self::At { spot, .. }) => Self::At { spot, cause },
+            Some(&Self::Setup { rank, .. }) => Self::Setup { rank, cause },
+            _ => Self::Other {
+                rank: 0,
+                message: lost.to_string(),
+            },
+        }
+    }
+
     /// A signal ended it.
     pub fn is_interruption(&self) -> bool {
         let (Self::Setup { cause, .. } | Self::At { cause, .. }) = self else {

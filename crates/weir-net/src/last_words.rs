@@ -104,7 +104,7 @@ fn collect<O: DeserializeOwned>(circle: &Circle<'_>, watch: &Watch, own: O, end:
     let until = Instant::now() + patience;
     let mut outcomes = vec![(0, own)];
     let mut interrupted = end.interrupted;
-    let mut worst = end.error.map(|e| (e.distance(), e));
+    let mut worst = None;
     for rank in 1..circle.size() {
         let (distance, message) = match circle.last_word(rank, until) {
             Err(error) => (SILENCE, error.to_string()),
@@ -118,15 +118,27 @@ fn collect<O: DeserializeOwned>(circle: &Circle<'_>, watch: &Watch, own: O, end:
                 }
             },
         };
-        if worst.as_ref().is_none_or(|(before, _)| distance < *before) {
+        let is_nearer = |(before, _): &(u8, NetError)| distance < *before;
+        if worst.as_ref().is_none_or(is_nearer) {
             worst = Some((distance, NetError::Other { rank, message }));
         }
     }
+    let done = Some(outcomes);
+    if let Some(lost) = circle.lost().filter(|_| !end.interrupted) {
+        // Whatever ranks say, it comes of that: the others were told to end.
+        let error = Some(NetError::lost(lost, end.error.as_ref()));
+        return Ended { done, error };
+    }
+    let own = end.error.map(|e| (e.distance(), e));
+    let nearest = own
+        .into_iter()
+        .chain(worst)
+        .min_by_key(|(distance, _)| *distance);
     // Signals reach the ranks one after the other: the later ones see the earlier ones leave, or
     // hear nothing of those that a launcher ends.
-    let error = worst.filter(|(distance, _)| !interrupted || *distance < LEFT);
+    let error = nearest.filter(|(distance, _)| !interrupted || *distance < LEFT);
     Ended {
-        done: Some(outcomes),
+        done,
         error: error.map(|(_, error)| error),
     }
 }

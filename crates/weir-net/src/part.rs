@@ -16,7 +16,7 @@ use weir_world::World;
 use crate::circle::Circle;
 use crate::error::{Halt, NetError, Spot};
 use crate::last_words::{self, Words};
-use crate::watch::{Onlooker, Watch};
+use crate::watch::{Onlooker, Outside, Watch};
 
 /// What one rank carries out.
 #[expect(missing_debug_implementations, reason = "holds the world")]
@@ -71,7 +71,11 @@ impl Around<'_> {
             ledger,
         };
         let onlooker = self.onlooker.filter(|_| circle.rank() == 0);
-        watch.over(circle.rank(), self.signals, onlooker, || {
+        let outside = Outside {
+            signals: self.signals,
+            crew: self.world.crew(),
+        };
+        watch.over(circle.rank(), outside, onlooker, || {
             let mut outcome = O::default();
             let ending = how(&part, &mut outcome);
             last_words::exchange(&circle, &watch, outcome, ending)

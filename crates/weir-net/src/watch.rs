@@ -6,11 +6,12 @@
 
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use weir_run::execute::Signals;
+use weir_world::{Crew, WorldError};
 
 use crate::error::{Ended, Halt, NetError, Spot};
 
@@ -22,6 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 const SILENT: u8 = 1;
 const INTERRUPTED: u8 = 2;
+const LOST: u8 = 3;
 
 /// Nothing panics while holding these.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -70,6 +72,14 @@ impl<'a> Onlooker<'a> {
     }
 }
 
+/// What may end a rank from outside.
+#[derive(Clone, Copy)]
+pub(crate) struct Outside<'a> {
+    pub(crate) signals: &'a Signals,
+    /// The other ranks, one of which may be lost.
+    pub(crate) crew: Option<&'a Crew>,
+}
+
 /// One rank's watch.
 #[expect(missing_debug_implementations, reason = "holds a function")]
 pub struct Watch {
@@ -78,6 +88,8 @@ pub struct Watch {
     steps: AtomicU64,
     expected: AtomicU64,
     stop: AtomicU8,
+    /// Which rank, where one was lost.
+    lost: OnceLock<WorldError>,
     over: AtomicBool,
     limit: Duration,
     /// Where the rank is, for its last words.
@@ -99,6 +111,7 @@ impl Watch {
             steps: AtomicU64::new(0),
             expected: AtomicU64::new(0),
             stop: AtomicU8::new(0),
+            lost: OnceLock::new(),
             over: AtomicBool::new(false),
             limit,
             place: Mutex::default(),
@@ -190,7 +203,10 @@ impl Watch {
                 seconds: self.limit.as_secs_f64(),
             },
             (_, INTERRUPTED) => Halt::Interrupted,
-            (halt, _) => halt,
+            (halt, _) => match self.lost.get() {
+                Some(lost) => Halt::World(lost.clone()),
+                None => halt,
+            },
         }
     }
 
@@ -198,12 +214,12 @@ impl Watch {
     pub(crate) fn over<R>(
         &self,
         rank: u32,
-        signals: &Signals,
+        outside: Outside<'_>,
         onlooker: Option<Onlooker<'_>>,
         work: impl FnOnce() -> R,
     ) -> R {
         std::thread::scope(|scope| {
-            let guard = scope.spawn(|| self.guard(rank, signals, onlooker));
+            let guard = scope.spawn(|| self.guard(rank, outside, onlooker));
             let _end = End(self, guard.thread());
             work()
         })
@@ -215,7 +231,7 @@ impl Watch {
     }
 
     /// Looks until [`Watch::end`], on a thread of its own that is unparked then.
-    fn guard(&self, rank: u32, signals: &Signals, onlooker: Option<Onlooker<'_>>) {
+    fn guard(&self, rank: u32, outside: Outside<'_>, onlooker: Option<Onlooker<'_>>) {
         let begun = Instant::now();
         let pause = LOOK.min(self.limit / 8).max(Duration::from_millis(1));
         let mut seen = self.beats.load(Ordering::Relaxed);
@@ -229,8 +245,11 @@ impl Watch {
             if beats != seen {
                 (seen, since) = (beats, Instant::now());
             }
-            if signals.interrupted() {
+            if outside.signals.interrupted() {
                 self.tell(INTERRUPTED);
+            } else if let Some(lost) = outside.crew.and_then(Crew::lost) {
+                self.lost.get_or_init(|| lost.clone());
+                self.tell(LOST);
             } else if since.elapsed() > self.limit {
                 self.tell(SILENT);
             }
@@ -257,9 +276,9 @@ impl Watch {
         };
         self.ending.store(true, Ordering::Release);
         drop(at_last);
-        let silent = self.stop.load(Ordering::Relaxed) == SILENT;
+        let interrupted = self.stop.load(Ordering::Relaxed) == INTERRUPTED;
         let place = *lock(&self.place);
-        let error = silent.then(|| {
+        let error = (!interrupted).then(|| {
             let cause = self.cause(Halt::Stopped);
             match place {
                 Some(spot) => NetError::At { spot, cause },

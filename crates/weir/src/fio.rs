@@ -100,6 +100,7 @@ fn measure(run: &Run) -> Outcome {
         forewarn: Some(&mut forewarn),
         usage: USAGE,
         others: None,
+        crew: None,
         agree: None,
     };
     let result = session::run(&plan, choices).map_err(|refusal| Refusal {

@@ -2,15 +2,17 @@
 //! them measured together.
 //!
 //! Who is not the first rank says nothing and exits with 0: a launcher ends everybody as soon as
-//! one exits with another code.
+//! one exits with another code. A rank that is lost takes its part of the result with it; those of
+//! the others are told, as failed by it.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use weir_doors::Refusal;
 use weir_doors::run::PerRank;
 use weir_run::execute::{Makes, Others};
-use weir_schema::{Plan, RankSummary, RunResult};
-use weir_world::{Collectives as _, World};
+use weir_schema::{Failure, Plan, RankSummary, RunResult, State};
+use weir_world::{Collectives as _, Crew, Lane, Lanes, World};
 
 use crate::world::silent;
 
@@ -21,27 +23,46 @@ const SOON: Duration = Duration::from_secs(60);
 /// The end of a run that came apart.
 const APART: u8 = 1;
 
+/// Ranks that have lost step in the first still find each other in the second.
+const MEETINGS: u8 = 0;
+const RESULTS: u8 = 1;
+
 /// Why a rank cannot run: exit code and message.
 type Word = (u8, String);
 
 /// Everybody who takes part, as one rank sees it.
 pub(crate) struct Ranks<'a> {
-    world: &'a dyn World,
+    lanes: Lanes<'a>,
     per_rank: PerRank,
+    /// Why this rank meets nobody any more.
+    apart: RefCell<Option<String>>,
 }
 
 impl<'a> Ranks<'a> {
     pub(crate) fn new(world: &'a dyn World, per_rank: PerRank) -> Self {
-        Self { world, per_rank }
+        Self {
+            lanes: Lanes::new(world),
+            per_rank,
+            apart: RefCell::default(),
+        }
+    }
+
+    fn world(&self) -> Lane<'_> {
+        self.lanes.lane(MEETINGS)
     }
 
     pub(crate) fn is_first(&self) -> bool {
-        self.world.rank() == 0
+        self.world().rank() == 0
+    }
+
+    /// The processes of the others, where this one has started them.
+    pub(crate) fn crew(&self) -> Option<&Crew> {
+        self.lanes.crew()
     }
 
     /// This rank's part of what the first one read; an error on all where that was refused.
     pub(crate) fn share(&self, plan: Option<Result<Plan, Refusal>>) -> Result<Plan, Refusal> {
-        let (rank, size) = (self.world.rank(), self.world.size());
+        let (rank, size) = (self.world().rank(), self.world().size());
         // What would be refused on every rank is refused here.
         let fits = |plan: Plan| {
             let mut mine = plan.clone();
@@ -52,7 +73,7 @@ impl<'a> Ranks<'a> {
             Some(Err(refusal)) => (Vec::new(), Some(refusal)),
             None => (Vec::new(), None),
         };
-        let told = self.world.broadcast(0, bytes, SOON);
+        let told = self.world().broadcast(0, bytes, SOON);
         if let Some(refusal) = refused {
             return Err(refusal);
         }
@@ -68,12 +89,13 @@ impl<'a> Ranks<'a> {
 
     /// Whether every rank can run; what those say that cannot, at the first rank.
     pub(crate) fn agree(&self, mine: Result<(), Refusal>) -> Result<(), Refusal> {
-        let rank = self.world.rank();
+        let world = self.world();
+        let rank = world.rank();
         let word: Option<Word> = mine
             .err()
             .map(|r| (r.code, format!("rank {rank}: {}", r.message)));
         let word = serde_json::to_vec(&word).map_err(|e| apart(&e))?;
-        let words = self.world.gather(&word, SOON).map_err(|e| apart(&e))?;
+        let words = world.gather(&word, SOON).map_err(|e| apart(&e))?;
         let read = |word: &Vec<u8>| serde_json::from_slice::<Option<Word>>(word);
         let refusals: Result<Vec<_>, _> = words.iter().flatten().map(read).collect();
         let refusals: Vec<Word> = refusals
@@ -82,7 +104,7 @@ impl<'a> Ranks<'a> {
             .flatten()
             .collect();
         let verdict = vec![u8::from(refusals.is_empty())];
-        let verdict = self.world.broadcast(0, verdict, SOON);
+        let verdict = world.broadcast(0, verdict, SOON);
         if verdict.map_err(|e| apart(&e))? == [1] {
             return Ok(());
         }
@@ -104,24 +126,63 @@ impl<'a> Ranks<'a> {
     }
 
     pub(crate) fn meet(&self) -> Result<(), String> {
-        self.world.barrier(PATIENCE).map_err(|e| e.to_string())
+        let met = self.world().barrier(PATIENCE).map_err(|e| e.to_string());
+        *self.apart.borrow_mut() = met.clone().err();
+        met
     }
 
     /// The result of all ranks, at the first.
     pub(crate) fn merge(&self, mut mine: RunResult) -> Result<Option<RunResult>, Refusal> {
-        mine.ranks = vec![RankSummary::of(self.world.rank(), &mine)];
+        let results = self.lanes.lane(RESULTS);
+        mine.ranks = vec![RankSummary::of(results.rank(), &mine)];
+        let ended_by = mine.ended_by;
         // What all have alike stays here.
         let plan = std::mem::replace(&mut mine.plan, nothing());
         let bytes = serde_json::to_vec(&mine).map_err(|e| apart(&e))?;
         let mut both = |mine: Vec<u8>, theirs: Vec<u8>| merged(&mine, &theirs);
-        let merged = self.world.reduce(bytes, &mut both, PATIENCE);
+        let merged = results.reduce(bytes, &mut both, PATIENCE);
         let Some(bytes) = merged.map_err(|e| apart(&e))? else {
             return Ok(None);
         };
         let mut all: RunResult = serde_json::from_slice(&bytes).map_err(|e| apart(&e))?;
         all.plan = plan;
         all.ranks.sort_by_key(|r| r.rank);
+        if let Some(why) = self.loss(&all) {
+            // The others were told to end, which is nobody's signal.
+            all.ended_by = ended_by;
+            fail(&mut all, &why);
+        }
         Ok(Some(all))
+    }
+
+    /// Why this is not the result of all ranks, or not of all that they were to do.
+    fn loss(&self, all: &RunResult) -> Option<String> {
+        let lost = self.crew().and_then(Crew::lost).map(ToString::to_string);
+        let missing = || {
+            let told: Vec<u32> = all.ranks.iter().map(|r| r.rank).collect();
+            let rank = (0..self.lanes.size()).find(|rank| !told.contains(rank))?;
+            Some(format!("rank {rank} is gone"))
+        };
+        lost.or_else(|| self.apart.borrow().clone())
+            .or_else(missing)
+    }
+}
+
+/// Every job lacks the part of a rank.
+fn fail(all: &mut RunResult, why: &str) {
+    all.complete = false;
+    for job in all.groups.iter_mut().flat_map(|g| &mut g.jobs) {
+        job.state = State::Failed;
+        job.failure.get_or_insert_with(|| Failure {
+            errno: None,
+            cause: "rank".to_owned(),
+            message: why.to_owned(),
+            target: None,
+            kind: None,
+            offset_bytes: None,
+            length_bytes: None,
+            finding: None,
+        });
     }
 }
 

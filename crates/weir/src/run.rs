@@ -44,7 +44,11 @@ fn measure(run: &Run) -> Outcome {
         return Ok(report(&result, &run.options));
     };
     let code = entered.each(|world| together(run, &Ranks::new(world, run.per_rank)));
-    entered.leave()?;
+    let left = entered.leave();
+    // What the report tells need not be told again.
+    if matches!(code, Ok(0)) {
+        left?;
+    }
     code
 }
 
@@ -101,6 +105,7 @@ fn carry_out(run: &Run, plan: &Plan, ranks: Option<&Ranks<'_>>) -> Result<RunRes
             forewarn: None,
             usage: USAGE,
             others: ranks.map(|r| r.others(&meet)),
+            crew: ranks.and_then(Ranks::crew),
             agree: ranks.is_some().then_some(&agree),
         },
     )?;
@@ -157,12 +162,10 @@ fn refuse_own_input(report: &str, input: &Input) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Prints and stores the report; the exit code.
+/// Stores and prints the report; the exit code.
 fn report(result: &RunResult, options: &Options) -> u8 {
-    let mut good = output::print(&text_of(result, options.format, options, true));
-    if options.format == Format::Json {
-        session::tell_failures(result);
-    }
+    let mut good = true;
+    // First, as a launcher that ends the ranks may not read any more what they print.
     for file in &options.outputs {
         if let Err(message) =
             output::write_file(&file.path, &text_of(result, file.format, options, false))
@@ -170,6 +173,10 @@ fn report(result: &RunResult, options: &Options) -> u8 {
             output::error(&message);
             good = false;
         }
+    }
+    good &= output::print(&text_of(result, options.format, options, true));
+    if options.format == Format::Json {
+        session::tell_failures(result);
     }
     let code = exit_code(result, &options.strict);
     if good { code } else { code.max(1) }
@@ -286,6 +293,7 @@ fn calibrate() -> Outcome {
         forewarn: None,
         usage: USAGE,
         others: None,
+        crew: None,
         agree: None,
     };
     let result = session::run(&plan, choices)?;

@@ -1,6 +1,8 @@
 //! One run from plan to result, the same for every door.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use weir_doors::Refusal;
@@ -9,6 +11,7 @@ use weir_run::Family;
 use weir_run::execute::{self, LiveView, Others, RunControl};
 use weir_schema::{Failure, Plan, RunResult};
 use weir_sys::clock::{Clock, Detection};
+use weir_world::Crew;
 
 use crate::{output, signals, surroundings};
 
@@ -33,6 +36,8 @@ pub(crate) struct Choices<'a> {
     pub(crate) usage: u8,
     /// Other ranks that carry the same plan out.
     pub(crate) others: Option<Others<'a>>,
+    /// Their processes, where this one has started them. One that is lost ends the run.
+    pub(crate) crew: Option<&'a Crew>,
     /// Tells the other ranks whether this one can run; an error where one cannot.
     pub(crate) agree: Option<&'a Agree<'a>>,
 }
@@ -41,10 +46,16 @@ pub(crate) struct Choices<'a> {
 pub(crate) fn run(plan: &Plan, choices: Choices<'_>) -> Result<RunResult, Refusal> {
     let detection = Detection::begin();
     let host = surroundings::host();
-    let caught = signals::catch().map_err(|e| Refusal {
-        message: format!("error: signals cannot be caught: {e}\n"),
-        code: LACKS,
-    })?;
+    let caught = signals::catch(choices.crew)?;
+    if let Some(crew) = choices.crew {
+        let caught = Arc::clone(&caught);
+        crew.at_loss(move || {
+            // Twice would be at once.
+            if !caught.interrupted() {
+                caught.interruptions.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+    }
     let (clock, facts): (Clock, _) = detection.finish();
     let block = weir_block::Block::default();
     let families: [&dyn Family; 1] = [&block];

@@ -9,7 +9,10 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals as Arrivals;
+use weir_doors::Refusal;
+use weir_doors::run::LACKS;
 use weir_run::execute::Signals;
+use weir_world::Crew;
 
 /// What arrives sooner after another is the same wish: `timeout` signals the program and then its
 /// whole process group.
@@ -22,21 +25,34 @@ static UNTOUCHED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// Takes signals before libraries are opened that would take them themselves: the compiler in a
 /// driver of OpenCL does, and ends the process. Until [`catch`] they do what they always do.
-pub(crate) fn claim() -> io::Result<()> {
+pub(crate) fn claim() -> Result<(), Refusal> {
     let untouched = Arc::new(AtomicBool::new(true));
     if UNTOUCHED.set(Arc::clone(&untouched)).is_err() {
         return Ok(());
     }
     for number in CAUGHT {
-        flag::register_conditional_default(number, Arc::clone(&untouched))?;
+        flag::register_conditional_default(number, Arc::clone(&untouched))
+            .map_err(|e| uncaught(&e))?;
     }
     Ok(())
 }
 
-/// Catches signals from now on.
-pub(crate) fn catch() -> io::Result<Arc<Signals>> {
+fn uncaught(error: &io::Error) -> Refusal {
+    Refusal {
+        message: format!("error: signals cannot be caught: {error}\n"),
+        code: LACKS,
+    }
+}
+
+/// Catches signals from now on, and passes them on to the ranks that this one has started: who
+/// sends one to this process means all.
+///
+/// # Errors
+/// This machine lacks something.
+pub(crate) fn catch(crew: Option<&Crew>) -> Result<Arc<Signals>, Refusal> {
+    let crew = crew.cloned();
     let signals = Arc::new(Signals::default());
-    let mut arrivals = Arrivals::new(CAUGHT)?;
+    let mut arrivals = Arrivals::new(CAUGHT).map_err(|e| uncaught(&e))?;
     if let Some(untouched) = UNTOUCHED.get() {
         untouched.store(false, Ordering::Relaxed);
     }
@@ -47,11 +63,15 @@ pub(crate) fn catch() -> io::Result<Arc<Signals>> {
             let mut last = None;
             for number in arrivals.forever() {
                 if !is_echo(&mut last, Instant::now()) {
+                    if let Some(crew) = &crew {
+                        crew.signal(number);
+                    }
                     counted.number.store(number, Ordering::Relaxed);
                     counted.interruptions.fetch_add(1, Ordering::Relaxed);
                 }
             }
-        })?;
+        })
+        .map_err(|e| uncaught(&e))?;
     Ok(signals)
 }
 

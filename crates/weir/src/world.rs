@@ -6,7 +6,9 @@ use weir_doors::Refusal;
 use weir_doors::run::{LACKS, USAGE};
 use weir_schema::{Ranks, Spawn};
 use weir_world::mpi::{LIBRARY_VARIABLE, MpiError, MpiLibrary, MpiWorld};
-use weir_world::{Collectives as _, Launcher, ProcessWorld, World, WorldError, on_threads};
+use weir_world::{Collectives as _, Crew, Launcher, ProcessWorld, World, WorldError, on_threads};
+
+use crate::signals;
 
 /// Ranks that have told everything end within this time.
 const FAREWELL: Duration = Duration::from_secs(10);
@@ -70,6 +72,8 @@ fn launched(planned: u32) -> Result<Party, Refusal> {
 
 /// MPI as the launcher speaks it. What goes wrong for all is told once.
 fn join(launcher: Launcher) -> Result<Party, Refusal> {
+    // MPICH looks for devices of OpenCL, with whatever their drivers bring.
+    signals::claim()?;
     let wish = std::env::var(LIBRARY_VARIABLE).ok();
     let library = MpiLibrary::open(Some(launcher), wish.as_deref());
     let world = library.and_then(MpiLibrary::start);
@@ -124,6 +128,14 @@ impl Party {
             Self::Threads(_) => true,
             Self::Processes(world) => world.rank() == 0,
             Self::Mpi(world) => world.rank() == 0,
+        }
+    }
+
+    /// The other ranks, where this one has started them as processes.
+    pub(crate) fn crew(&self) -> Option<&Crew> {
+        match self {
+            Self::Processes(world) => world.crew(),
+            Self::Threads(_) | Self::Mpi(_) => None,
         }
     }
 

@@ -1,6 +1,5 @@
 //! One run of ranks together, from plan to result.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -36,7 +35,7 @@ pub(super) fn refused(plan: &Plan) -> Option<Refusal> {
 /// The part of a rank that has nothing to tell.
 pub(super) fn part(party: &Party, plan: &Plan) {
     let (clock, _) = Detection::begin().finish();
-    let caught = signals::catch().unwrap_or_default();
+    let caught = signals::catch(None).unwrap_or_default();
     // Rank 0 tells what goes wrong.
     let _ = carry_out(party, plan, &clock, &caught, None);
 }
@@ -52,7 +51,7 @@ pub(super) fn whole(
     mode: Mode,
     tell: &(dyn Fn(&RunResult) -> u8 + Sync),
 ) -> Result<(RunResult, Option<Party>), Refusal> {
-    let caught = catch()?;
+    let caught = signals::catch(party.crew())?;
     let mut result = envelope(plan);
     let (clock, facts) = Detection::begin().finish();
     result.clock = surroundings::clock_facts(facts);
@@ -84,13 +83,6 @@ pub(super) fn whole(
 
 fn since(begun: Instant) -> Nanos {
     Nanos(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX))
-}
-
-fn catch() -> Result<Arc<Signals>, Refusal> {
-    signals::catch().map_err(|e| Refusal {
-        message: format!("error: signals cannot be caught: {e}\n"),
-        code: LACKS,
-    })
 }
 
 /// This process's part; what came of it where rank 0 is.

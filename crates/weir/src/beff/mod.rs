@@ -7,7 +7,7 @@ mod work;
 use weir_doors::Refusal;
 use weir_doors::beff::output::{dump, stdout};
 use weir_doors::beff::{
-    Action, Around, Baseline, LACKS, Mode, Offer, Options, Run, USAGE, complaints, exit_code, read,
+    Action, Around, Baseline, Mode, Offer, Options, Run, USAGE, complaints, exit_code, read,
 };
 use weir_schema::{ExchangeResult, Plan, RankFacts, RunResult};
 use weir_sys::memory::MemoryFacts;
@@ -24,17 +24,10 @@ const LONGEST_RESULT: u64 = 1 << 28;
 pub(crate) fn run(words: &[String]) -> Outcome {
     let launcher = Launcher::of_this_process();
     let speaks = launcher.is_none_or(|l| l.speaks());
-    claim_signals()?;
+    // Before any library of a transport is opened.
+    signals::claim()?;
     let outcome = read(words, &around(launcher)).and_then(|action| act(action, speaks));
     if speaks { outcome } else { Ok(0) }
-}
-
-/// Before any library of a transport is opened.
-fn claim_signals() -> Result<(), Refusal> {
-    signals::claim().map_err(|e| Refusal {
-        message: format!("error: signals cannot be caught: {e}\n"),
-        code: LACKS,
-    })
 }
 
 /// What command lines are read against on this machine.
@@ -125,7 +118,7 @@ fn gather(
     plan: &Plan,
     ready: impl FnOnce() -> Result<(), Refusal>,
 ) -> Result<Option<Party>, Refusal> {
-    claim_signals()?;
+    signals::claim()?;
     if let Some(refusal) = measure::refused(plan) {
         return Err(refusal);
     }
@@ -186,19 +179,20 @@ fn baseline(file: &str) -> Result<Baseline, Refusal> {
         })
 }
 
-/// Prints and stores; the exit code.
+/// Stores and prints; the exit code.
 fn show(result: &RunResult, run: &Run) -> u8 {
-    output::error(&complaints(result));
     let mut good = true;
-    if let Some(text) = stdout(result, &run.options) {
-        good &= output::print(&text);
-    }
+    // First, as a launcher that ends the ranks may not read any more what they print.
     if let Some(path) = &run.options.dump_json {
         let text = dump(result, &run.options).unwrap_or_default();
         if let Err(message) = output::write_file(path, &text) {
             output::error(&message);
             good = false;
         }
+    }
+    output::error(&complaints(result));
+    if let Some(text) = stdout(result, &run.options) {
+        good &= output::print(&text);
     }
     let code = exit_code(result);
     if good { code } else { code.max(1) }
