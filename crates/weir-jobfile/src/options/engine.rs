@@ -150,7 +150,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .of(Category::Engine)
         .aliases(&["iomem"])
         .default("malloc")
-        .long("malloc and mmap both give page-aligned pages, touched beforehand, and from 2 MiB on transparent huge pages where the machine allows them. `mmap:FILE` uses a file's pages.")
+        .long("malloc and mmap both give page-aligned pages, touched beforehand, and from 1 MiB on transparent huge pages where the machine allows them. `mmap:FILE` uses a file's pages.")
         .words_with_tail(
             &[
                 ("malloc", "Use malloc(3) for IO buffers"),
