@@ -6,6 +6,8 @@
 
 #![expect(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
 
+use std::collections::BTreeSet;
+
 use weir_units::Nanos;
 
 use crate::exchange::{ExchangeResult, SizeResult, Transfer};
@@ -150,7 +152,9 @@ pub fn exchange_warnings(result: &ExchangeResult, replications: u32, job: &str) 
         .collect();
     let names = |some: &dyn Fn(&SizeFigures) -> bool| {
         let found = figures.iter().filter(|f| some(f));
-        let list: Vec<_> = found.map(|f| f.message_bytes().to_string()).collect();
+        // A size once, though several parts have it.
+        let sizes: BTreeSet<_> = found.map(SizeFigures::message_bytes).collect();
+        let list: Vec<_> = sizes.iter().map(ToString::to_string).collect();
         (!list.is_empty()).then(|| list.join(", "))
     };
     let warning = |id: &str, cause: String, remedy: &str| Warning {
@@ -251,6 +255,8 @@ mod tests {
                 size(0, 1, &[&[100, 200]]),
                 size(1, 1, &[&[20_000, 20_100]]),
                 size(2, 1, &[&[0, 0]]),
+                // Another part of the same size.
+                size(0, 1, &[&[100, 200]]),
             ],
             barrier_ns: Some(Nanos(1000)),
             ..ExchangeResult::default()
