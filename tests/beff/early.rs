@@ -192,8 +192,12 @@ fn a_warm_up_ends_with_the_time() {
         let words = "--ranks 2 -n 1 -u 1 -l 1 -m 2 --warmup 4000000000 --max-time 0.2";
         beff(&stage, &format!("{words} --spawn {spawn}"))
             .code(0)
-            .err("1 of 3 sizes");
+            .err("1 of 3 sizes")
+            .err(" of 4000000000 exchanges warmed up for messages of 1 B");
     }
+    let all = "--ranks 2 -n 1 -u 1 -l 1 -m 2 --warmup 3 --max-time 1000";
+    let said = beff(&stage, all).code(0);
+    assert!(!said.err.contains("warmed up"), "{said}");
 }
 
 #[test]

@@ -289,6 +289,9 @@ pub struct SizeResult {
     pub exponent: u8,
     /// Exchanges per timed run, as they were.
     pub loop_length: u64,
+    /// Exchanges before the first timed run, as they were.
+    #[serde(default)]
+    pub warmup: u64,
     /// The method that counted, where several were tried.
     pub method: Method,
     /// What was done in place of exchanges.

@@ -209,6 +209,7 @@ mod tests {
         SizeResult {
             exponent,
             loop_length,
+            warmup: 0,
             method: Method::Sendrecv,
             transfer: None,
             ranks: ranks.iter().enumerate().map(times).collect(),

@@ -38,6 +38,7 @@ pub const WARNING_IDS: &[&str] = &[
     "generator-limited",
     "instrument-cost",
     "log",
+    "max-time",
     "never-written",
     "not-registered",
     "not-steady",

@@ -157,7 +157,7 @@ impl<T: Transport> Way<'_, T> {
         self.setup.circle.barrier(self.setup.watch)?;
 
         let begun = self.course.clock.now();
-        self.warm_up(size)?;
+        let warmup = self.warm_up(size)?;
         let loop_length = self.lengthen(size)?;
         self.break_down(size, loop_length)?;
         let times_ns = (0..self.course.workload.repetitions)
@@ -177,6 +177,7 @@ impl<T: Transport> Way<'_, T> {
         Ok(SizeOfRank {
             exponent: size.exponent,
             loop_length,
+            warmup,
             method,
             transfer: T::TRANSFER,
             times_ns,
@@ -249,9 +250,10 @@ impl<T: Transport> Way<'_, T> {
     }
 
     /// Exchanges that nobody times. Where time is limited they come in pieces, each at most twice as
-    /// long as the one before and within what is left, and end with the time.
-    fn warm_up(&mut self, size: MessageSize) -> Result<(), Halt> {
-        let mut rest = u64::from(self.course.workload.warmup);
+    /// long as the one before and within what is left, and end with the time. How many they were.
+    fn warm_up(&mut self, size: MessageSize) -> Result<u64, Halt> {
+        let wanted = u64::from(self.course.workload.warmup);
+        let mut rest = wanted;
         let (mut piece, mut before) = (1, None);
         while rest > 0 {
             // The same on all ranks, and so is what follows from it.
@@ -268,7 +270,7 @@ impl<T: Transport> Way<'_, T> {
             self.repetition(size, now)?;
             rest -= now;
         }
-        Ok(())
+        Ok(wanted - rest)
     }
 
     /// The loop length with which a run takes the least time asked for on the slowest rank.

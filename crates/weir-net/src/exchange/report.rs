@@ -31,6 +31,7 @@ pub(crate) struct Outcome {
 pub(super) struct SizeOfRank {
     pub(super) exponent: u8,
     pub(super) loop_length: u64,
+    pub(super) warmup: u64,
     pub(super) method: Method,
     pub(super) transfer: Option<Transfer>,
     pub(super) times_ns: Vec<Nanos>,
@@ -119,6 +120,7 @@ impl SizeOfRank {
         SizeResult {
             exponent: self.exponent,
             loop_length: self.loop_length,
+            warmup: self.warmup,
             method: self.method,
             transfer: self.transfer,
             ranks: Vec::new(),

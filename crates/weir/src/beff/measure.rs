@@ -8,8 +8,9 @@ use weir_doors::beff::{LACKS, USAGE};
 use weir_net::{Ended, NetError, Observer, Seen};
 use weir_run::execute::Signals;
 use weir_schema::{
-    EndedBy, Failure, GroupResult, Instrument, JobResult, Plan, ProgramFacts, RESULT_SCHEMA,
-    RunResult, State, Warning, exchange_warnings, latency_bandwidth_figures,
+    EndedBy, ExchangeResult, Failure, GroupResult, Instrument, JobResult, Plan, ProgramFacts,
+    RESULT_SCHEMA, RunResult, SizeResult, State, Warning, exchange_warnings,
+    latency_bandwidth_figures,
 };
 use weir_sys::clock::{Clock, Detection};
 use weir_units::Nanos;
@@ -111,6 +112,7 @@ fn fill(result: &mut RunResult, ended: Ended<Done>, signals: &Signals) {
             if have < all && ended.error.is_none() && !signals.interrupted() {
                 result.warnings.push(cut_short(have, all));
             }
+            result.warnings.extend(still_cold(done, work.warmup));
             have == all
         }
         (Some(Done::LatencyBandwidth(done)), _) => latency_bandwidth_figures(done).is_some(),
@@ -150,6 +152,22 @@ fn cut_short(have: usize, all: usize) -> Warning {
         ),
         remedy: "compare it with a mean over the same sizes only, or allow more time".to_owned(),
     }
+}
+
+/// The time was over before the warm-up was.
+fn still_cold(done: &ExchangeResult, wanted: u32) -> Option<Warning> {
+    let cold = |size: &&SizeResult| size.warmup < u64::from(wanted);
+    let size = done.sizes.iter().find(cold)?;
+    Some(Warning {
+        id: "max-time".to_owned(),
+        job: Some("b_eff".to_owned()),
+        cause: format!(
+            "{} of {wanted} exchanges warmed up for messages of {} B in the time of --max-time",
+            size.warmup,
+            1u64 << size.exponent
+        ),
+        remedy: "ask for a shorter warm-up, or allow more time".to_owned(),
+    })
 }
 
 /// Ranks of one process that share CPUs.

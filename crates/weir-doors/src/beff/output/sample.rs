@@ -36,6 +36,7 @@ pub(super) fn result(text: &str, times_ns: &[&[u64]]) -> (RunResult, Options) {
         .map(|(size, of)| SizeResult {
             exponent: size.exponent,
             loop_length: size.loop_length,
+            warmup: work.warmup.into(),
             method: Method::Sendrecv,
             transfer: None,
             ranks: (0..ranks).map(|rank| times(rank, of)).collect(),
