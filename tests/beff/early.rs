@@ -89,6 +89,22 @@ fn a_signal_leaves_the_sizes_before() {
 }
 
 #[test]
+fn a_signal_to_another_rank_ends_all() {
+    let stage = Stage::new();
+    if !has(&stage, "file") {
+        return skip("an interrupted rank", "no transport file");
+    }
+    // Nobody waits for the time-out.
+    let running = at_the_second_size(&stage, "--ranks 3 --spawn procs --timeout 3600");
+    rustix::process::kill_process(running.children()[1], Signal::TERM).unwrap();
+    let said = running
+        .end()
+        .code(143)
+        .err("interrupted by SIGTERM: 1 of 2 sizes were measured\n");
+    has_one_of_two(&stage, &said);
+}
+
+#[test]
 fn a_rank_that_is_killed_leaves_the_sizes_before() {
     let stage = Stage::new();
     if !has(&stage, "file") {

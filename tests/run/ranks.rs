@@ -220,11 +220,14 @@ fn a_signal_to_mpichs_launcher_leaves_the_report() {
 }
 
 #[test]
-fn a_signal_to_the_first_rank_ends_all() {
-    for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
+fn a_signal_to_one_rank_ends_all() {
+    for (rank, signal, code) in [(0, Signal::TERM, 143), (3, Signal::INT, 130)] {
         let stage = Stage::in_memory();
         let running = four_that_write(&stage);
-        running.signal(signal);
+        match rank {
+            0 => running.signal(signal),
+            other => kill_process(running.children()[other - 1], signal).unwrap(),
+        }
         let said = running.end().code(code).out("  INCOMPLETE (signal ");
         let result = stored(&stage);
         assert_eq!(result.ended_by.unwrap().signal, code - 128);

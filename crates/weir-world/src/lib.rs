@@ -18,7 +18,7 @@ pub use collective::Collectives;
 pub use error::WorldError;
 pub use lanes::{Lane, Lanes};
 pub use launcher::{Launcher, LauncherKind};
-pub use processes::{Crew, ProcessWorld};
+pub use processes::{Crew, ProcessWorld, TOLD};
 pub use threads::{ThreadWorld, on_threads};
 
 use std::time::Instant;
@@ -52,7 +52,7 @@ pub trait World {
         None
     }
 
-    /// The processes of the other ranks, where this one has started them.
+    /// The processes of the ranks, where weir has started them.
     fn crew(&self) -> Option<&Crew> {
         None
     }

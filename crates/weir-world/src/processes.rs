@@ -22,7 +22,7 @@ use rustix::process::Signal;
 
 use crate::{World, WorldError};
 
-pub use children::Crew;
+pub use children::{Crew, TOLD};
 
 use link::{Inlet, Outlet, Taken};
 use place::Place;
@@ -41,7 +41,6 @@ pub struct ProcessWorld {
     name: String,
     listener: UnixListener,
     links: RefCell<Links>,
-    /// Of rank 0.
     crew: Crew,
 }
 
@@ -101,7 +100,7 @@ impl ProcessWorld {
             name: place.name,
             listener,
             links: RefCell::default(),
-            crew: Crew::default(),
+            crew: Crew::of_started(),
         })
     }
 
@@ -201,7 +200,7 @@ impl Drop for ProcessWorld {
 
 impl World for ProcessWorld {
     fn crew(&self) -> Option<&Crew> {
-        (self.rank == 0).then_some(&self.crew)
+        Some(&self.crew)
     }
 
     fn rank(&self) -> u32 {

@@ -135,7 +135,6 @@ impl<'a> Ranks<'a> {
     pub(crate) fn merge(&self, mut mine: RunResult) -> Result<Option<RunResult>, Refusal> {
         let results = self.lanes.lane(RESULTS);
         mine.ranks = vec![RankSummary::of(results.rank(), &mine)];
-        let ended_by = mine.ended_by;
         // What all have alike stays here.
         let plan = std::mem::replace(&mut mine.plan, nothing());
         let bytes = serde_json::to_vec(&mine).map_err(|e| apart(&e))?;
@@ -148,8 +147,6 @@ impl<'a> Ranks<'a> {
         all.plan = plan;
         all.ranks.sort_by_key(|r| r.rank);
         if let Some(why) = self.loss(&all) {
-            // The others were told to end, which is nobody's signal.
-            all.ended_by = ended_by;
             fail(&mut all, &why);
         }
         Ok(Some(all))

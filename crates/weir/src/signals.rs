@@ -12,7 +12,7 @@ use signal_hook::iterator::Signals as Arrivals;
 use weir_doors::Refusal;
 use weir_doors::run::LACKS;
 use weir_run::execute::Signals;
-use weir_world::Crew;
+use weir_world::{Crew, TOLD};
 
 /// What arrives sooner after another is the same wish: `timeout` signals the program and then its
 /// whole process group.
@@ -44,15 +44,19 @@ fn uncaught(error: &io::Error) -> Refusal {
     }
 }
 
-/// Catches signals from now on, and passes them on to the ranks that this one has started: who
-/// sends one to this process means all.
+/// Catches signals from now on, and passes them on to the other ranks that weir has started: who
+/// sends one to a rank means all.
 ///
 /// # Errors
 /// This machine lacks something.
 pub(crate) fn catch(crew: Option<&Crew>) -> Result<Arc<Signals>, Refusal> {
     let crew = crew.cloned();
+    let told: &[i32] = match &crew {
+        Some(crew) if crew.is_started() => &TOLD,
+        _ => &[],
+    };
     let signals = Arc::new(Signals::default());
-    let mut arrivals = Arrivals::new(CAUGHT).map_err(|e| uncaught(&e))?;
+    let mut arrivals = Arrivals::new(CAUGHT.iter().chain(told)).map_err(|e| uncaught(&e))?;
     if let Some(untouched) = UNTOUCHED.get() {
         untouched.store(false, Ordering::Relaxed);
     }
@@ -61,18 +65,35 @@ pub(crate) fn catch(crew: Option<&Crew>) -> Result<Arc<Signals>, Refusal> {
         .name("weir-signals".to_owned())
         .spawn(move || {
             let mut last = None;
-            for number in arrivals.forever() {
-                if !is_echo(&mut last, Instant::now()) {
-                    if let Some(crew) = &crew {
-                        crew.signal(number);
-                    }
-                    counted.number.store(number, Ordering::Relaxed);
-                    counted.interruptions.fetch_add(1, Ordering::Relaxed);
-                }
+            loop {
+                let arrived: Vec<i32> = arrivals.wait().collect();
+                count(&arrived, &counted, &mut last, crew.as_ref());
             }
         })
         .map_err(|e| uncaught(&e))?;
     Ok(signals)
+}
+
+/// Counts signals that arrived together. The word of rank 0 to end counts for all that this rank
+/// has got so far.
+fn count(arrived: &[i32], signals: &Signals, last: &mut Option<Instant>, crew: Option<&Crew>) {
+    let now = Instant::now();
+    let told = (1..).zip(TOLD).filter(|(_, t)| arrived.contains(t));
+    let told = told.map(|(times, _)| times).max();
+    for number in arrived.iter().filter(|n| CAUGHT.contains(n)) {
+        if is_echo(last, now) {
+            continue;
+        }
+        signals.number.store(*number, Ordering::Relaxed);
+        let before = signals.interruptions.fetch_add(1, Ordering::Relaxed);
+        if let Some(crew) = crew.filter(|_| told.is_none()) {
+            crew.pass_on(*number, before == 0);
+        }
+    }
+    if let Some(times) = told {
+        *last = Some(now);
+        signals.interruptions.fetch_max(times, Ordering::Relaxed);
+    }
 }
 
 /// Whether a signal at this instant repeats the last one that counted.

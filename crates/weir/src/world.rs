@@ -131,7 +131,7 @@ impl Party {
         }
     }
 
-    /// The other ranks, where this one has started them as processes.
+    /// The processes of the ranks, where weir has started them.
     pub(crate) fn crew(&self) -> Option<&Crew> {
         match self {
             Self::Processes(world) => world.crew(),

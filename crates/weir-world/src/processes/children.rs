@@ -1,9 +1,10 @@
-//! The processes of the other ranks, as rank 0 keeps them: how they ended, and signals for those
-//! that run.
+//! The processes of the other ranks, as rank 0 keeps them: how they ended, and the word to end for
+//! those that run.
 //!
-//! In: how many. Out: a [`Crew`], which any thread may ask or signal. A thread of its own sleeps
-//! until a process ends; one that did not end well is lost, and the others are told to end, as
-//! without it they would wait in vain.
+//! In: how many. Out: a [`Crew`], which any thread may ask. A thread of its own sleeps until a
+//! process ends; one that did not end well is lost, and the others are told to end, as without it
+//! they would wait in vain. That word is a signal which nobody else sends, so that it is never
+//! taken for a second wish of a user; a signal of a user that another rank gets goes to rank 0.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -26,12 +27,18 @@ const NAP: Duration = Duration::from_millis(1);
 /// How long to leave a process that somebody else started to whoever waits for it.
 const REST: Duration = Duration::from_millis(10);
 
-/// The other ranks, where this one started them as processes.
+/// Signals by which rank 0 tells the others to end: in order, and at once.
+pub const TOLD: [i32; 2] = [Signal::USR1.as_raw(), Signal::USR2.as_raw()];
+
+/// The processes of a world, as one of them sees the others: rank 0 those that it has started, these
+/// rank 0.
 #[derive(Clone, Debug, Default)]
 pub struct Crew(Arc<Kept>);
 
 #[derive(Default)]
 struct Kept {
+    /// This is another rank than 0.
+    is_started: bool,
     /// By rank, from 1.
     children: Mutex<Vec<Child>>,
     lost: OnceLock<WorldError>,
@@ -85,6 +92,20 @@ impl Crew {
         Ok(crew)
     }
 
+    /// Of a rank that rank 0 has started.
+    pub(super) fn of_started() -> Self {
+        let kept = Kept {
+            is_started: true,
+            ..Kept::default()
+        };
+        Self(Arc::new(kept))
+    }
+
+    /// Whether this rank is told to end by [`TOLD`].
+    pub fn is_started(&self) -> bool {
+        self.0.is_started
+    }
+
     /// Looks after them from now on.
     pub(super) fn watch(&self) -> io::Result<()> {
         let crew = self.clone();
@@ -125,14 +146,14 @@ impl Crew {
         if let Some(lost) = lost
             && self.0.lost.set(lost).is_ok()
         {
-            self.signal(Signal::TERM.as_raw());
+            self.tell(TOLD[0]);
             self.tell_loss();
         }
         running
     }
 
     /// The first rank whose process did not end well, and how it ended. The others have been told
-    /// to end by SIGTERM then.
+    /// to end then.
     pub fn lost(&self) -> Option<&WorldError> {
         self.0.lost.get()
     }
@@ -152,8 +173,21 @@ impl Crew {
         }
     }
 
+    /// Passes a signal on that this process got, as the first or a later one: from rank 0 to all
+    /// others as the word to end, from another rank to rank 0.
+    pub fn pass_on(&self, number: i32, is_first: bool) {
+        if !self.is_started() {
+            return self.tell(TOLD[usize::from(!is_first)]);
+        }
+        // Rank 0 has not ended: this process would have ended with it.
+        let signal = Signal::from_named_raw(number);
+        if let Some((first, signal)) = rustix::process::getppid().zip(signal) {
+            let _ = kill_process(first, signal);
+        }
+    }
+
     /// Sends a signal to those that run.
-    pub fn signal(&self, number: i32) {
+    fn tell(&self, number: i32) {
         let Some(signal) = Signal::from_named_raw(number) else {
             return;
         };
