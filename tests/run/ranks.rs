@@ -5,7 +5,9 @@ use std::io::Read as _;
 use rustix::process::{Signal, kill_process};
 use weir_schema::RunResult;
 
-use crate::stage::{Running, Said, Stage, each_launcher, launch, said, skip, until};
+use crate::stage::{
+    LAUNCHERS, Running, Said, Stage, each_launcher, has, launch, said, skip, until,
+};
 use crate::{SMALL, result};
 
 /// Operations of both jobs of [`SMALL`] on one rank.
@@ -200,7 +202,7 @@ fn a_rank_that_is_killed_ends_the_others_and_is_named() {
 #[test]
 fn a_signal_to_mpichs_launcher_leaves_the_report() {
     let launcher = "mpirun.mpich";
-    if !crate::stage::has(launcher) {
+    if !has(launcher) {
         return skip("a signal to MPICH's launcher", "no mpirun.mpich");
     }
     for signal in [Signal::INT, Signal::TERM] {
@@ -217,6 +219,27 @@ fn a_signal_to_mpichs_launcher_leaves_the_report() {
         assert_eq!(result.ended_by.unwrap().signal, signal.as_raw(), "{said}");
         assert_eq!(numbers(&result), [0, 1], "{said}");
     }
+}
+
+#[test]
+fn a_file_is_whole_where_the_launcher_cuts_what_is_printed() {
+    let launcher = LAUNCHERS[0];
+    if !has(launcher[0]) {
+        return skip("a file under Open MPI", "no mpirun.openmpi");
+    }
+    let stage = Stage::in_memory();
+    let file = stage.file("j.fio", LONG);
+    let words = ["run", "--format=json", "--output=o.json", &file];
+    let mut command = launch(&stage, launcher, 2, &words);
+    // It kills the ranks after a second, which a busy machine may need for more than the file.
+    command.env("OMPI_MCA_odls_base_sigkill_timeout", "5");
+    let running = Running::start(command);
+    until("both ranks write", || {
+        ["0", "1"].into_iter().all(|r| writes(&stage, r))
+    });
+    running.signal(Signal::INT);
+    let said = running.end();
+    assert_eq!(numbers(&stored(&stage)), [0, 1], "{said}");
 }
 
 #[test]

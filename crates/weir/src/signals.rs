@@ -109,6 +109,26 @@ fn is_echo(last: &mut Option<Instant>, now: Instant) -> bool {
 mod tests {
     use super::*;
 
+    /// What has been counted, as number and interruptions, after each of these arrivals.
+    fn counted(arrivals: &[&[i32]]) -> Vec<(i32, u32)> {
+        let (signals, mut last) = (Signals::default(), None);
+        let so_far = |arrived: &&[i32]| {
+            count(arrived, &signals, &mut last, None);
+            let number = signals.number.load(Ordering::Relaxed);
+            (number, signals.interruptions.load(Ordering::Relaxed))
+        };
+        arrivals.iter().map(so_far).collect()
+    }
+
+    #[test]
+    fn the_word_of_rank_0_is_no_second_wish() {
+        let [in_order, at_once] = TOLD;
+        // Ctrl-C reaches all ranks, and rank 0 tells the others of it.
+        assert_eq!(counted(&[&[SIGINT, in_order]]), [(SIGINT, 1)]);
+        assert_eq!(counted(&[&[SIGINT], &[in_order]]), [(SIGINT, 1); 2]);
+        assert_eq!(counted(&[&[in_order], &[at_once]]), [(0, 1), (0, 2)]);
+    }
+
     #[test]
     fn a_signal_sent_twice_at_once_counts_once() {
         let start = Instant::now();
