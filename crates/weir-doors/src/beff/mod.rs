@@ -41,8 +41,8 @@ pub const USAGE: u8 = 2;
 pub enum Action {
     /// Print this on standard output and exit with 0.
     Print(String),
-    /// Test the door and its transports.
-    SelfTest,
+    /// Test the door and its transports, after a note where a word has no meaning there.
+    SelfTest(Option<String>),
     /// A run, or what stands for it.
     Run(Box<Run>),
 }

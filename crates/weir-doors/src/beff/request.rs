@@ -76,11 +76,15 @@ pub fn read(words: &[String], around: &Around) -> Result<Action, Refusal> {
     })))
 }
 
-/// The self test chooses all options of its runs itself.
+/// The self test chooses all options of its runs itself. The peer's needs a kernel file, which
+/// scripts give it.
 fn self_test(given: &Given) -> Result<Action, Refusal> {
-    let foreign = given.iter().find(|(flag, _)| flag.name != "selftest");
+    let foreign = given
+        .iter()
+        .find(|(flag, _)| !["selftest", "file"].contains(&flag.name));
+    let idle = |file| format!("the self test runs no kernel: {file} is left alone");
     match foreign {
-        None => Ok(Action::SelfTest),
+        None => Ok(Action::SelfTest(given.text("file").map(idle))),
         Some((flag, _)) => Err(refuse(&format!(
             "{} with --selftest, which chooses its own; leave it out",
             flag.spelling()

@@ -216,8 +216,12 @@ fn values_with_a_grammar_say_what_it_is() {
 fn the_self_test_takes_no_options_beside_it() {
     assert!(matches!(
         words("--selftest", &around()),
-        Ok(Action::SelfTest)
+        Ok(Action::SelfTest(None))
     ));
+    match words("--selftest -f a.aocx", &around()) {
+        Ok(Action::SelfTest(Some(note))) => assert!(note.contains("a.aocx is left alone")),
+        other => panic!("{other:?}"),
+    }
     for words in [
         "--selftest --ranks 3",
         "-n 2 --selftest",

@@ -52,9 +52,14 @@ fn offer(name: &str) -> Option<Offer> {
 
 fn act(action: Action, speaks: bool) -> Outcome {
     match action {
-        Action::Print(_) | Action::SelfTest if !speaks => Ok(0),
+        Action::Print(_) | Action::SelfTest(_) if !speaks => Ok(0),
         Action::Print(text) => Ok(printed(&text)),
-        Action::SelfTest => Ok(selftest::run()),
+        Action::SelfTest(note) => {
+            if let Some(note) = note {
+                tell_note(&note);
+            }
+            Ok(selftest::run())
+        }
         Action::Run(mut run) => carry_out(&mut run, speaks),
     }
 }
@@ -151,8 +156,12 @@ pub(crate) fn carry_out_plan(
 
 fn tell_notes(run: &Run) {
     for note in run.notes.iter().filter(|_| !run.options.quiet) {
-        output::error(&format!("note: {note}\n"));
+        tell_note(note);
     }
+}
+
+fn tell_note(note: &str) {
+    output::error(&format!("note: {note}\n"));
 }
 
 /// Finds out before the run whether the result can be stored.
