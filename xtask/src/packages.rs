@@ -40,6 +40,12 @@ const PACKAGES: &[Package] = &[
         why: "instruction counts (callgrind) and the memory checks of unsafe code",
     },
     Package {
+        name: "strace",
+        sign: "strace",
+        verbs: &["test"],
+        why: "shows the system calls that an option leads to, in weir and in fio",
+    },
+    Package {
         name: "openmpi-bin",
         sign: "mpirun.openmpi",
         verbs: &["test", "bench"],

@@ -97,7 +97,7 @@ fn stride(workload: &BlockWorkload, memory: &Memory) -> Result<u32, Failure> {
 
 fn backing(memory: &Memory, directory: &Path, worker: u32) -> Result<Backing, Failure> {
     Ok(match memory.kind {
-        MemoryKind::Private => Backing::Private,
+        MemoryKind::Private => Backing::Transparent,
         MemoryKind::Shared => Backing::Shared,
         MemoryKind::Huge => Backing::Huge(huge_page(memory)?),
         MemoryKind::SharedHuge => Backing::Memfd(Some(huge_page(memory)?)),

@@ -23,6 +23,8 @@ pub(crate) struct Entry<'a> {
     /// What the first of them was asked to do.
     pub(crate) plan: Option<&'a Job>,
     pub(crate) group: usize,
+    /// How many ranks carried it out; each worker stands for one of each.
+    ranks: usize,
     pub(crate) workers: Vec<&'a WorkerResult>,
     /// Per kind, over all workers.
     pub(crate) kinds: Vec<KindSum>,
@@ -63,7 +65,7 @@ pub(crate) fn entries(result: &RunResult) -> Vec<Entry<'_>> {
                 }
                 merged = Some(entries.len());
             }
-            entries.push(Entry::new(job, plan, number));
+            entries.push(Entry::new(job, plan, number, result.ranks.len().max(1)));
         }
     }
     for entry in &mut entries {
@@ -73,11 +75,12 @@ pub(crate) fn entries(result: &RunResult) -> Vec<Entry<'_>> {
 }
 
 impl<'a> Entry<'a> {
-    fn new(job: &'a JobResult, plan: Option<&'a Job>, group: usize) -> Self {
+    fn new(job: &'a JobResult, plan: Option<&'a Job>, group: usize, ranks: usize) -> Self {
         Self {
             jobs: vec![job],
             plan,
             group,
+            ranks,
             workers: Vec::new(),
             kinds: Vec::new(),
             span: None,
@@ -181,7 +184,8 @@ impl<'a> Entry<'a> {
     /// The most that can be in flight.
     pub(crate) fn depth_limit(&self) -> Option<u64> {
         let depth = self.plan?.depth.queue_depth.0;
-        Some(u64::from(depth).saturating_mul(self.workers.len() as u64))
+        let workers = self.workers.len().saturating_mul(self.ranks);
+        Some(u64::from(depth).saturating_mul(workers as u64))
     }
 
     /// Cores in use: user and system time over the time each worker ran.

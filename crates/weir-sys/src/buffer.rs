@@ -43,9 +43,11 @@ impl HugePage {
 /// The kind of memory behind a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backing {
-    /// Memory of this process; from 1 MiB on, huge pages where the machine allows them on request
-    /// (`transparent_hugepage/enabled`): one fault makes present what takes 512 of plain pages.
+    /// Memory of this process, as a program gets it that asks for nothing.
     Private,
+    /// The same, which from 1 MiB on asks for huge pages where the machine gives them on request
+    /// (`transparent_hugepage/enabled`): one fault makes present what takes 512 of plain pages.
+    Transparent,
     /// Huge pages from the kernel's pool.
     Huge(HugePage),
     /// Memory that child processes share.
@@ -226,7 +228,7 @@ impl Drop for AlignedBuf {
 
 /// Whether a buffer gains from huge pages that nobody asked for by name: it fills half of one.
 fn prefers_huge_pages(backing: &Backing, len: usize) -> bool {
-    *backing == Backing::Private && len >= HugePage::TwoMiB.size() / 2
+    *backing == Backing::Transparent && len >= HugePage::TwoMiB.size() / 2
 }
 
 /// Length, alignment and the length to map, so that the aligned part fits.
@@ -262,7 +264,9 @@ fn extent(spec: &BufferSpec) -> Result<(usize, usize, usize), SysError> {
 fn map(backing: &Backing, len: usize) -> Result<(NonNull<u8>, Option<OwnedFd>), SysError> {
     let fail = |error: Errno| no_memory(backing, len, error);
     let (start, file) = match backing {
-        Backing::Private => (anonymous(len, MapFlags::PRIVATE).map_err(fail)?, None),
+        Backing::Private | Backing::Transparent => {
+            (anonymous(len, MapFlags::PRIVATE).map_err(fail)?, None)
+        }
         Backing::Shared => (anonymous(len, MapFlags::SHARED).map_err(fail)?, None),
         Backing::Huge(page) => {
             let size = match page {
@@ -330,7 +334,7 @@ fn buffer_file(path: &Path, len: usize) -> Result<OwnedFd, SysError> {
 
 fn no_memory(backing: &Backing, len: usize, error: Errno) -> SysError {
     let (kind, remedy) = match backing {
-        Backing::Private => ("memory", None),
+        Backing::Private | Backing::Transparent => ("memory", None),
         Backing::Shared | Backing::Memfd(None) => ("shared memory", None),
         Backing::Huge(HugePage::TwoMiB) | Backing::Memfd(Some(HugePage::TwoMiB)) => (
             "2 MiB huge pages",
@@ -428,16 +432,29 @@ mod tests {
     }
 
     #[test]
-    fn long_private_buffers_ask_for_huge_pages_and_short_ones_do_not() {
+    fn long_buffers_ask_for_huge_pages_and_short_ones_do_not() {
         let switch = "sys/kernel/mm/transparent_hugepage/enabled";
         if Tree::real().text(switch).is_none() {
             eprintln!("skipped: this kernel has no transparent huge pages");
             return;
         }
-        for (len, asks) in [(1 << 20, true), ((1 << 20) - 1, false)] {
-            let buffer = AlignedBuf::new(&BufferSpec::private(Bytes(len))).unwrap();
+        let (long, short) = (Bytes(1 << 20), Bytes((1 << 20) - 1));
+        for (backing, len, asks) in [
+            (Backing::Transparent, long, true),
+            (Backing::Transparent, short, false),
+            (Backing::Private, long, false),
+        ] {
+            let spec = BufferSpec {
+                backing,
+                ..BufferSpec::private(len)
+            };
+            let buffer = AlignedBuf::new(&spec).unwrap();
             let address = buffer.as_ptr() as usize;
-            assert_eq!(flags_of(address).iter().any(|f| f == "hg"), asks, "{len}");
+            assert_eq!(
+                flags_of(address).iter().any(|f| f == "hg"),
+                asks,
+                "{spec:?}"
+            );
             if asks {
                 assert_eq!(address % (2 << 20), 0);
             }

@@ -2,10 +2,11 @@
 
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
-use weir_schema::{Kind, RunResult, Warning};
+use weir_schema::{Kind, RankSummary, RunResult, Warning};
 use weir_units::Percent;
 
 use super::text;
+use crate::entry::entries;
 use crate::sample::{self, Shape};
 use crate::style::Style;
 
@@ -54,6 +55,15 @@ fn every_sample_looks_as_agreed_at_every_width() {
         }
         insta::assert_snapshot!(name, all);
     }
+}
+
+#[test]
+fn each_rank_has_the_limit_of_a_worker_in_flight() {
+    let limit = |result: &RunResult| entries(result)[0].depth_limit();
+    let mut result = sample::single();
+    let alone = limit(&result).unwrap();
+    result.ranks = [0, 1, 2].map(|rank| RankSummary::of(rank, &result)).into();
+    assert_eq!(limit(&result), Some(3 * alone));
 }
 
 #[test]
