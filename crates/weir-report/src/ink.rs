@@ -51,6 +51,11 @@ impl Text {
         Self::new(Tone::Plain, " ".repeat(count))
     }
 
+    /// Whether it has no character, not even one without a width.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(|(_, text)| text.is_empty())
+    }
+
     /// The width as it will be shown, once cleaned.
     pub(crate) fn width(&self) -> usize {
         self.0.iter().map(|(_, text)| width(text)).sum()

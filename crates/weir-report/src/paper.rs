@@ -218,7 +218,7 @@ impl<'a> Paper<'a> {
         let width = |item: &Item| self.columns(&Text::from(&*item.key));
         let indent = INDENT.max(items().map(width).max().unwrap_or(0) + 3);
         for item in items()
-            .filter(|item| self.columns(&item.value) > 0)
+            .filter(|item| !item.value.is_empty())
             .collect::<Vec<_>>()
         {
             let missing = " ".repeat(indent - 2 - self.columns(&Text::from(&*item.key)));

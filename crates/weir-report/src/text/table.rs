@@ -141,7 +141,7 @@ impl Report<'_> {
                 Text::new(tone, figures.count(errors(l)))
             }));
         }
-        columns.retain(|c| c.cells.iter().any(|cell| self.paper.columns(cell) > 0));
+        columns.retain(|c| c.cells.iter().any(|cell| !cell.is_empty()));
         columns
     }
 
