@@ -18,6 +18,8 @@ mod recorded;
 mod stage;
 mod zones;
 
+use std::process::Command;
+
 use stage::{Said, Stage, WEIR, has, said};
 
 /// An operation: kind, target, offset in KiB.
@@ -81,12 +83,21 @@ fn calls(stage: &Stage, kinds: &str, words: &[&str]) -> Vec<String> {
     stage.read("calls").lines().filter_map(named).collect()
 }
 
-/// Whether both fio and a tracer of calls are here.
+/// Whether these programs are here, and a tracer of calls may look into processes.
 fn has_all(programs: &[&str]) -> Result<(), String> {
-    match programs.iter().find(|p| !has(p)) {
-        None => Ok(()),
-        Some(missing) => Err(format!("no {missing}")),
+    if let Some(missing) = programs.iter().find(|p| !has(p)) {
+        return Err(format!("no {missing}"));
     }
+    let traces = || {
+        let tried = Command::new("strace")
+            .args(["-o", "/dev/null", "true"])
+            .output();
+        tried.is_ok_and(|tried| tried.status.success())
+    };
+    if programs.contains(&"strace") && !traces() {
+        return Err("strace may not trace here".to_owned());
+    }
+    Ok(())
 }
 
 /// weir with these words, as fio.
