@@ -25,11 +25,3 @@ static BEFORE_MAIN: extern "C" fn() = look;
 pub fn stdout_was_closed() -> bool {
     CLOSED.load(Ordering::Relaxed)
 }
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn a_test_has_a_standard_output() {
-        assert!(!super::stdout_was_closed());
-    }
-}

@@ -36,6 +36,7 @@ pub(super) fn refused(plan: &Plan) -> Option<Refusal> {
 /// The part of a rank that has nothing to tell.
 pub(super) fn part(party: &Party, plan: &Plan) {
     let (clock, _) = Detection::begin().finish();
+    // Without signals of its own it still hears from rank 0, which does not run without them.
     let caught = signals::catch(party.crew()).unwrap_or_default();
     // Rank 0 tells what goes wrong.
     let _ = carry_out(party, plan, &clock, &caught, None);
