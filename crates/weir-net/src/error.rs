@@ -204,11 +204,39 @@ impl NetError {
         }
     }
 
+    /// The same once a signal has come. That others have left comes of it then: they saw it a
+    /// moment before this rank's watch looked.
+    pub(crate) fn after_signal(mut self) -> Self {
+        if let Self::Setup { cause, .. } | Self::At { cause, .. } = &mut self
+            && matches!(cause, Halt::Left { .. } | Halt::Stopped)
+        {
+            *cause = Halt::Interrupted;
+        }
+        self
+    }
+
     /// A signal ended it.
     pub fn is_interruption(&self) -> bool {
         let (Self::Setup { cause, .. } | Self::At { cause, .. }) = self else {
             return false;
         };
         matches!(cause, Halt::Interrupted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after_signal(cause: Halt) -> NetError {
+        NetError::Setup { rank: 1, cause }.after_signal()
+    }
+
+    #[test]
+    fn after_a_signal_only_what_comes_of_it_is_an_interruption() {
+        assert!(after_signal(Halt::Left { peer: 0 }).is_interruption());
+        assert!(after_signal(Halt::Stopped).is_interruption());
+        assert!(!after_signal(Halt::Garbled("x".to_owned())).is_interruption());
+        assert!(!after_signal(Halt::Silent { seconds: 1.0 }).is_interruption());
     }
 }

@@ -77,7 +77,13 @@ impl Around<'_> {
         };
         watch.over(circle.rank(), outside, onlooker, || {
             let mut outcome = O::default();
-            let ending = how(&part, &mut outcome);
+            let ending = how(&part, &mut outcome).map_err(|error| {
+                if self.signals.interrupted() {
+                    error.after_signal()
+                } else {
+                    error
+                }
+            });
             last_words::exchange(&circle, &watch, outcome, ending)
         })
     }
