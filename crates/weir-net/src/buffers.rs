@@ -38,6 +38,7 @@ impl Buffers {
     }
 
     /// What goes out, and where what comes in belongs.
+    #[inline]
     pub(crate) fn both(&mut self, replication: usize) -> (&[u8], &mut [u8]) {
         (
             self.outgoing[replication].as_slice(),

@@ -17,7 +17,9 @@ mod calls;
 mod control;
 mod error;
 mod facts;
+mod level;
 mod nonblocking;
+mod pieces;
 mod rank;
 
 pub use abi::{Abi, Constant, Family, MpichAbi, OmpiAbi};

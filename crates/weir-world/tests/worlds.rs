@@ -56,6 +56,17 @@ fn the_typed_calls_move_the_bytes_of_both_families() {
 }
 
 #[test]
+fn as_many_messages_go_one_way_as_the_other() {
+    for mpi in families("as_many_messages_go_one_way_as_the_other") {
+        for (size, expected) in [(1, "0"), (2, "3004"), (3, "3004")] {
+            let said = run(&mut under(mpi, size, &["uneven"]));
+            let expected = format!("{expected} messages to each\n");
+            assert_eq!(said.good(), expected, "{mpi:?}");
+        }
+    }
+}
+
+#[test]
 fn the_typed_calls_touch_no_memory_but_their_buffers() {
     let test = "the_typed_calls_touch_no_memory_but_their_buffers";
     // Open MPI's own start-up is not clean under valgrind.

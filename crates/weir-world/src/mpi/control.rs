@@ -1,7 +1,8 @@
 //! The world over MPI: messages with a deadline, on a tag of their own.
 //!
 //! MPI's own receive waits for ever, so this one asks whether a message is here, and sends are
-//! posted and asked for. Between questions it first spins, then lets others run, then naps: ranks
+//! posted and asked for; each message goes in pieces of lengths that do not disturb what is measured
+//! ([`super::pieces`]). Between questions it first spins, then lets others run, then naps: ranks
 //! may share a processor, and what comes here is never what is measured.
 
 use std::ffi::c_int;
@@ -12,7 +13,8 @@ use crate::{World, WorldError};
 use super::abi::Abi;
 use super::error::MpiError;
 use super::nonblocking::Owned;
-use super::rank::{Mpi, Tag};
+use super::pieces::{Joined, cut};
+use super::rank::{Mpi, Peer, Tag};
 
 /// Questions before others may run, and before the first nap.
 const SPINS: u32 = 200;
@@ -92,31 +94,55 @@ impl<A: Abi> Mpi<A> {
             let bytes = bytes.len();
             return Err(WorldError::TooLong { peer: to, bytes });
         }
-        let mut message = Owned::isend(self, peer, bytes.to_vec(), Tag::CONTROL).map_err(failed)?;
+        // All at once: a message that is not taken in time may come late, but it comes whole.
+        let post = |piece| Owned::isend(self, peer, piece, Tag::CONTROL);
+        let pieces = cut(bytes).into_iter().map(post);
+        let pieces = pieces.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+        self.posted.count(peer, pieces.len());
         let mut patience = Patience::new(to, until);
-        while !message.is_done().map_err(failed)? {
-            patience.rest()?;
+        for mut piece in pieces {
+            while !piece.is_done().map_err(failed)? {
+                patience.rest()?;
+            }
         }
         Ok(())
     }
 
     fn take(&self, from: u32, until: Instant) -> Result<Vec<u8>, WorldError> {
-        let failed = |e| failure(from, e);
-        let peer = self.peer(from).map_err(failed)?;
+        let peer = self.peer(from).map_err(|e| failure(from, e))?;
         let mut patience = Patience::new(from, until);
+        let first = self.piece(peer, &mut patience)?;
+        let mut message = Joined::first(&first).ok_or_else(|| WorldError::Garbled {
+            peer: from,
+            detail: "no length".to_owned(),
+        })?;
+        loop {
+            message = match message.whole() {
+                Ok(bytes) => return Ok(bytes),
+                Err(message) => message,
+            };
+            message.add(&self.piece(peer, &mut patience)?);
+        }
+    }
+
+    /// The next piece of a message.
+    fn piece(&self, from: Peer, patience: &mut Patience) -> Result<Vec<u8>, WorldError> {
+        let peer = patience.peer;
+        let failed = |e| failure(peer, e);
         let length = loop {
-            match self.arrived(peer, Tag::CONTROL).map_err(failed)? {
+            match self.arrived(from, Tag::CONTROL).map_err(failed)? {
                 Some(length) => break length,
                 None => patience.rest()?,
             }
         };
-        // It is here and would be lost if it were left now: whoever waits in pieces asks again.
-        patience.until = until.max(Instant::now() + ON_ITS_WAY);
-        let mut message = Owned::irecv(self, peer, length, Tag::CONTROL).map_err(failed)?;
-        while !message.is_done().map_err(failed)? {
+        // The message is here and would be lost if it were left now: whoever waits for a moment
+        // at a time asks again.
+        patience.until = patience.until.max(Instant::now() + ON_ITS_WAY);
+        let mut piece = Owned::irecv(self, from, length, Tag::CONTROL).map_err(failed)?;
+        while !piece.is_done().map_err(failed)? {
             patience.rest()?;
         }
-        Ok(message.into_bytes())
+        Ok(piece.into_bytes())
     }
 
     /// Keeps in mind who does not answer, for the end.

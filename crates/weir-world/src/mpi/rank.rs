@@ -20,6 +20,7 @@ use super::abi::{Abi, Constant};
 use super::calls::Calls;
 use super::error::MpiError;
 use super::facts::MpiFacts;
+use super::level::Posted;
 
 /// The larger of both families' `MPI_MAX_ERROR_STRING`.
 const ERROR_TEXT: usize = 512;
@@ -43,6 +44,8 @@ pub struct Tag(pub(super) c_int);
 impl Tag {
     /// The world's own messages; the largest tag that every library has to have.
     pub(super) const CONTROL: Self = Self(32_767);
+    /// What evens them out.
+    pub(super) const LEVEL: Self = Self(32_766);
 }
 
 impl From<u8> for Tag {
@@ -106,6 +109,7 @@ pub struct Mpi<A: Abi> {
     pub(super) size: c_int,
     /// Who did not answer in time, and has not since.
     pub(super) silent: Cell<Option<u32>>,
+    pub(super) posted: Posted,
     facts: MpiFacts,
     /// MPI belongs to the thread that started it.
     thread: PhantomData<*const ()>,
@@ -128,6 +132,7 @@ impl<A: Abi> Mpi<A> {
             rank: 0,
             size: 0,
             silent: Cell::new(None),
+            posted: Posted::for_ranks(0),
             facts: facts.clone(),
             thread: PhantomData,
         };
@@ -139,6 +144,7 @@ impl<A: Abi> Mpi<A> {
         }
         mpi.rank = mpi.ask("MPI_Comm_rank", mpi.calls.comm_rank)?;
         mpi.size = mpi.ask("MPI_Comm_size", mpi.calls.comm_size)?;
+        mpi.posted = Posted::for_ranks(mpi.size.unsigned_abs() as usize);
         Ok(mpi)
     }
 

@@ -76,6 +76,8 @@ fn mpi(what: &str) -> ExitCode {
     let done = match (&world, what) {
         (MpiWorld::OpenMpi(mpi), "typed") => typed(mpi),
         (MpiWorld::Mpich(mpi), "typed") => typed(mpi),
+        (MpiWorld::OpenMpi(mpi), "uneven") => uneven(mpi),
+        (MpiWorld::Mpich(mpi), "uneven") => uneven(mpi),
         (MpiWorld::OpenMpi(mpi), "deadlock") => deadlock(mpi),
         (MpiWorld::Mpich(mpi), "deadlock") => deadlock(mpi),
         _ => work(&world, what),
@@ -151,6 +153,38 @@ fn collectives(world: &dyn World) -> Result<String, WorldError> {
         "{size} ranks: {}",
         String::from_utf8(all.unwrap_or_default()).unwrap().trim()
     ))
+}
+
+/// Rank 0 has told the others more than it heard.
+fn uneven<A: Abi>(mpi: &Mpi<A>) -> Result<String, WorldError> {
+    let (rank, size) = (World::rank(mpi), World::size(mpi));
+    let until = Instant::now() + LIMIT;
+    let others = if rank == 0 { 1..size } else { 0..1 };
+    let peers: Vec<_> = others.clone().map(|r| mpi.peer(r).unwrap()).collect();
+    let long = vec![2; LONG];
+    let three: [&[u8]; 3] = [b"one", &long, b""];
+    for other in others.clone() {
+        for message in three {
+            if rank == 0 {
+                World::send(mpi, other, message, until)?;
+            } else {
+                assert_eq!(World::receive(mpi, other, until)?, message);
+            }
+        }
+    }
+    // Before the last of them is taken.
+    if rank == 0 {
+        others
+            .clone()
+            .try_for_each(|to| World::send(mpi, to, b"late", until))?;
+    }
+    let took = mpi.level(&peers).unwrap();
+    if rank != 0 {
+        assert_eq!(World::receive(mpi, 0, until)?, b"late");
+    }
+    assert_eq!(mpi.level(&peers).unwrap(), 0);
+    let pieces = took / (peers.len().max(1) as u64);
+    Ok(format!("{pieces} messages to each"))
 }
 
 /// The typed calls that transports use, around a ring.

@@ -1,0 +1,73 @@
+//! As many control messages one way as the other.
+//!
+//! What two ranks have sent each other decides where their rings in shared memory stand (see
+//! [`super::pieces`]), also before there are rings: Open MPI makes one per way after so many
+//! messages. A rank that tells more than it hears would leave the ways unlike.
+
+use std::cell::Cell;
+
+use super::abi::Abi;
+use super::error::MpiError;
+use super::nonblocking::Requests;
+use super::pieces::SHORTEST;
+use super::rank::{Mpi, Peer, Tag};
+
+/// Control messages posted so far, by the rank they are for.
+#[derive(Debug)]
+pub(super) struct Posted(Vec<Cell<u64>>);
+
+impl Posted {
+    pub(super) fn for_ranks(size: usize) -> Self {
+        Self(vec![Cell::new(0); size])
+    }
+
+    fn of(&self, peer: Peer) -> &Cell<u64> {
+        &self.0[peer.0.unsigned_abs() as usize]
+    }
+
+    pub(super) fn count(&self, to: Peer, messages: usize) {
+        let so_far = self.of(to);
+        so_far.set(so_far.get() + messages as u64);
+    }
+}
+
+impl<A: Abi> Mpi<A> {
+    /// Evens out what was sent between this rank and each of these, once each, which all do the
+    /// same at the same time: how many messages that took. Has no time limit: for right before
+    /// what is measured.
+    ///
+    /// # Errors
+    /// The library's.
+    pub fn level(&self, peers: &[Peer]) -> Result<u64, MpiError> {
+        let of = |peer: &Peer| self.posted.of(*peer).get();
+        let mine: Vec<_> = peers.iter().map(|peer| of(peer).to_le_bytes()).collect();
+        let mut theirs = vec![[0; size_of::<u64>()]; peers.len()];
+        let mut requests = Requests::with_capacity(2 * peers.len());
+        self.together(&mut requests, |posting| {
+            for (peer, into) in peers.iter().zip(&mut theirs) {
+                posting.irecv(*peer, into, Tag::LEVEL)?;
+            }
+            for (peer, count) in peers.iter().zip(&mine) {
+                posting.isend(*peer, count, Tag::LEVEL)?;
+            }
+            Ok(())
+        })?;
+        let (filler, mut room) = ([0; SHORTEST], [0; SHORTEST]);
+        let room = Cell::from_mut(&mut room[..]).as_slice_of_cells();
+        self.together(&mut requests, |posting| {
+            let mut fillers = 0;
+            for (peer, theirs) in peers.iter().zip(&theirs) {
+                let (mine, theirs) = (of(peer), u64::from_le_bytes(*theirs));
+                for _ in mine..theirs {
+                    posting.isend(*peer, &filler, Tag::LEVEL)?;
+                }
+                for _ in theirs..mine {
+                    posting.irecv_over(*peer, room, Tag::LEVEL)?;
+                }
+                self.posted.of(*peer).set(mine.max(theirs));
+                fillers += mine.abs_diff(theirs);
+            }
+            Ok(fillers)
+        })
+    }
+}
