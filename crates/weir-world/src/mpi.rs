@@ -26,7 +26,7 @@ pub use abi::{Abi, Constant, Family, MpichAbi, OmpiAbi};
 pub use error::MpiError;
 pub use facts::MpiFacts;
 pub use nonblocking::{Posting, Requests};
-pub use rank::{Emergency, Layout, Mpi, Peer, Tag};
+pub use rank::{Emergency, Layout, Mpi, Peer, Sendrecvs, Tag};
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,8 @@
 //! Exchanges of messages beside the same loop in plain C, built here with each family's `mpicc`.
 //!
 //! weir through its door `weir beff`, the C program (`bench/net/exchange.c`) under the same
-//! launcher, with as many exchanges. Each value is the best repetition of the slowest rank, as
+//! launcher, with as many exchanges; or the same loop inside of weir's own processes
+//! (`bench/net/within.c`), a run of one after a run of the other. Each value is the best repetition of the slowest rank, as
 //! nanoseconds of one exchange turned into exchanges per second. Not here: what an exchange is.
 
 use std::sync::{Barrier, Mutex};
@@ -13,7 +14,7 @@ use serde_json::Value;
 use super::side::{self, text};
 use super::table::Row;
 use super::{Case, Metric, Target, child, in_turns};
-use crate::ab;
+use crate::ab::{self, Pairs};
 use crate::cmd::Cmd;
 
 /// Message sizes, as exponents, and the length of their loops; shorter where ranks that spin share
@@ -92,6 +93,14 @@ pub(super) fn cases() -> Vec<Case> {
             }
         }
     }
+    for family in [OPEN_MPI, MPICH] {
+        for size in SIZES {
+            let name = format!("within-{}-2-{}", family.name, bytes(size.0));
+            cases.push(case(name.clone(), move |rounds| {
+                within(&name, family, size, rounds)
+            }));
+        }
+    }
     for ranks in [2, 4] {
         for size in SIZES {
             let name = format!("shm-{ranks}-{}", bytes(size.0));
@@ -133,15 +142,10 @@ fn beside_c(
     rounds: usize,
 ) -> Result<Vec<Row>> {
     let program = built(family)?;
-    let trial = format!("{program} {exponent} {TRIAL} 2 {REPLICATIONS}");
-    let loops = loops(nanos_of_c(&launched(family, ranks, &trial))?, longest);
+    let loops = trial(family, ranks, (exponent, longest))?;
     let counts = format!("{exponent} {loops} {REPETITIONS} {REPLICATIONS}");
     let peer = launched(family, ranks, &format!("{program} {counts}"));
-    let weir = text(&side::weir())?;
-    let words = format!(
-        "{weir} beff --comm-type {transport} -n {REPETITIONS} -r {REPLICATIONS} \
-         -u {loops} -l {loops} --sizes {exponent} --dump-json - --quiet"
-    );
+    let words = weir(transport, exponent, loops)?;
     let mine = match transport {
         "mpi" => launched(family, ranks, &words),
         _ => split(&format!("{words} --ranks {ranks}")),
@@ -159,6 +163,67 @@ fn beside_c(
         &mut || Ok(vec![of_weir(&mine, ranks, exponent)?]),
         &mut || Ok(vec![1e9 / nanos_of_c(&peer)?]),
     )
+}
+
+/// weir's exchanges per second beside those of the C loop in the same two processes.
+fn within(
+    name: &str,
+    family: Family,
+    (exponent, longest): (u8, u32),
+    rounds: usize,
+) -> Result<Vec<Row>> {
+    let ranks = 2;
+    let library = format!("{}/libwithin-{}.so", super::FOLDER, family.name);
+    let flags = "-O2 -shared -fPIC";
+    let source = "bench/net/within.c";
+    Cmd::new(&format!(
+        "{} {flags} -o {library} {source}",
+        family.compiler
+    ))
+    .run()?;
+    let loops = trial(family, ranks, (exponent, longest))?;
+    let found = format!("{}/within.txt", super::FOLDER);
+    let wish = format!(
+        "env WEIR_MPI_LIB={library} WEIR_BENCH_LOOP={exponent},{loops},{REPLICATIONS},{found}"
+    );
+    let words = launched(family, ranks, &weir("mpi", exponent, loops)?);
+    let words = [split(&wish), words].concat();
+    println!("$ {}", words.join(" "));
+    let metric = Metric {
+        name: "exchanges of the slowest rank",
+        unit: "per second",
+        target: Target::AtLeast(0.98),
+    };
+    let mut pairs = Pairs {
+        weir: Vec::new(),
+        peer: Vec::new(),
+    };
+    for _ in 0..rounds {
+        // What an earlier round left is not taken for this one's.
+        let _ = std::fs::remove_file(&found);
+        pairs.weir.push(of_weir(&words, ranks, exponent)?);
+        let nanos = std::fs::read_to_string(&found).context("the C loop left no time")?;
+        pairs.peer.push(1e9 / nanos.trim().parse::<f64>()?);
+    }
+    Ok(vec![Row::of(name, &metric, &ab::compare(&pairs))])
+}
+
+/// The loop length, from a short run of the C program.
+fn trial(family: Family, ranks: u32, (exponent, longest): (u8, u32)) -> Result<u32> {
+    let words = format!("{} {exponent} {TRIAL} 2 {REPLICATIONS}", built(family)?);
+    Ok(loops(
+        nanos_of_c(&launched(family, ranks, &words))?,
+        longest,
+    ))
+}
+
+/// weir's words for the exchanges of one size.
+fn weir(transport: &str, exponent: u8, loops: u32) -> Result<String> {
+    Ok(format!(
+        "{} beff --comm-type {transport} -n {REPETITIONS} -r {REPLICATIONS} \
+         -u {loops} -l {loops} --sizes {exponent} --dump-json - --quiet",
+        text(&side::weir())?
+    ))
 }
 
 /// Nanoseconds of an exchange, as the C program prints them.

@@ -109,6 +109,7 @@ impl<T: Transport> Way<'_, T> {
 
     fn barrier_cost(&mut self) -> Result<Nanos, Halt> {
         let mut times = Vec::with_capacity(BARRIERS);
+        self.transport.rewind(self.setup)?;
         for _ in 0..BARRIERS {
             let begun = self.course.clock.now();
             self.transport.barrier(self.setup)?;

@@ -146,6 +146,10 @@ pub(super) fn exchanges<T: Transport, L: Look>(
     look: &mut L,
     watch: &Watch,
 ) -> Result<(), Halt> {
+    if !L::LOOKS && !T::TOGETHER {
+        transport.exchange_often(replication, loops, watch)?;
+        return transport.complete(replication);
+    }
     let first = if T::TOGETHER { 0 } else { replication };
     for _ in 0..loops {
         if L::LOOKS {

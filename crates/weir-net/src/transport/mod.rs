@@ -140,7 +140,8 @@ pub trait Transport: Sized {
         Ok(())
     }
 
-    /// Before the barrier of each run; outside of what is timed.
+    /// Before the barrier of each run, and before barriers themselves are timed; outside of what
+    /// is timed.
     ///
     /// # Errors
     /// Of the transport.
@@ -162,6 +163,26 @@ pub trait Transport: Sized {
     /// # Errors
     /// A rank is gone, or the watch ended the wait.
     fn exchange(&mut self, replication: usize, watch: &Watch) -> Result<(), Halt>;
+
+    /// That again and again, each one a beat of the watch. Here for transports that can get
+    /// something ready before the first.
+    ///
+    /// # Errors
+    /// As [`Transport::exchange`].
+    #[inline]
+    fn exchange_often(
+        &mut self,
+        replication: usize,
+        loops: u64,
+        watch: &Watch,
+    ) -> Result<(), Halt> {
+        for _ in 0..loops {
+            self.exchange(replication, watch)?;
+            watch.beat();
+            watch.check()?;
+        }
+        Ok(())
+    }
 
     /// Sends and receives one message on every replication.
     ///

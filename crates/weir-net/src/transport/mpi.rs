@@ -12,7 +12,7 @@ use std::rc::Rc;
 use weir_schema::{MessageSize, Method, MpiFacts};
 use weir_sys::Availability;
 use weir_world::Launcher;
-use weir_world::mpi::{Abi, Layout, Mpi, MpiLibrary, MpiWorld, Peer, Requests, Tag};
+use weir_world::mpi::{Abi, Layout, Mpi, MpiError, MpiLibrary, MpiWorld, Peer, Requests, Tag};
 
 use self::directed::Directed;
 use super::{Facts, PLAIN, Setup, Transport, TransportInfo};
@@ -133,13 +133,16 @@ struct Channel {
 impl<A: Family> Transport for Calls<A> {
     fn open(setup: &Setup<'_>) -> Result<Self, Halt> {
         let mpi = world_of::<A>(setup.circle, setup.watch)?;
+        let ranks = setup.partners.iter().flat_map(|p| [p.to, p.from]);
+        let ranks: BTreeSet<_> = ranks.collect();
+        let peers = ranks.into_iter().map(|rank| mpi.peer(rank));
         Ok(Self {
+            neighbours: peers.collect::<Result<_, _>>()?,
             mpi,
             buffers: Buffers::default(),
             channels: Vec::new(),
             method: Method::Sendrecv,
             requests: Requests::with_capacity(2),
-            neighbours: Vec::new(),
         })
     }
 
@@ -169,10 +172,6 @@ impl<A: Family> Transport for Calls<A> {
         };
         let channels = setup.partners.iter().enumerate().map(channel);
         self.channels = channels.collect::<Result<_, Halt>>()?;
-        let ranks = setup.partners.iter().flat_map(|p| [p.to, p.from]);
-        let ranks: BTreeSet<_> = ranks.collect();
-        let peers = ranks.into_iter().map(|rank| self.mpi.peer(rank));
-        self.neighbours = peers.collect::<Result<_, _>>()?;
         Ok(())
     }
 
@@ -194,18 +193,21 @@ impl<A: Family> Transport for Calls<A> {
         Ok(self.mpi.barrier()?)
     }
 
-    #[expect(
-        clippy::inline_always,
-        reason = "a call around the call is 1 % of 8 bytes"
-    )]
-    #[inline(always)]
+    #[inline]
     fn exchange(&mut self, replication: usize, _watch: &Watch) -> Result<(), Halt> {
-        if !matches!(self.method, Method::Sendrecv | Method::Best) {
-            return self.by_other_calls(replication);
-        }
-        let &Channel { to, from, tag, .. } = &self.channels[replication];
-        let (out, into) = self.buffers.both(replication);
-        Ok(self.mpi.sendrecv(to, out, from, into, tag)?)
+        self.exchanges(replication, 1, || Ok(()))
+    }
+
+    fn exchange_often(
+        &mut self,
+        replication: usize,
+        loops: u64,
+        watch: &Watch,
+    ) -> Result<(), Halt> {
+        self.exchanges(replication, loops, || {
+            watch.beat();
+            watch.check()
+        })
     }
 
     fn facts(&self) -> Facts {
@@ -214,20 +216,52 @@ impl<A: Family> Transport for Calls<A> {
 }
 
 impl<A: Family> Calls<A> {
-    /// An exchange that is not one call; apart, so that the one call stays short.
-    #[inline(never)]
-    fn by_other_calls(&mut self, replication: usize) -> Result<(), Halt> {
+    /// Exchanges with nothing around each call but what comes `after` it.
+    #[inline]
+    fn exchanges(
+        &mut self,
+        replication: usize,
+        loops: u64,
+        after: impl FnMut() -> Result<(), Halt>,
+    ) -> Result<(), Halt> {
         let channel = &self.channels[replication];
         let (out, into) = self.buffers.both(replication);
-        if self.method == Method::Alltoallv {
-            return Ok(self.mpi.alltoallv(out, &channel.out, into, &channel.into)?);
-        }
         let (to, from, tag) = (channel.to, channel.from, channel.tag);
-        Ok(self.mpi.together(&mut self.requests, |posting| {
-            posting.irecv(from, into, tag)?;
-            posting.isend(to, out, tag)
-        })?)
+        match self.method {
+            Method::Sendrecv | Method::Best => {
+                let mut calls = self.mpi.sendrecvs(to, out, from, into, tag)?;
+                again(loops, || calls.again(), after)
+            }
+            Method::Nonblocking => {
+                let (mpi, requests) = (&self.mpi, &mut self.requests);
+                let both = || {
+                    mpi.together(requests, |posting| {
+                        posting.irecv(from, into, tag)?;
+                        posting.isend(to, out, tag)
+                    })
+                };
+                again(loops, both, after)
+            }
+            Method::Alltoallv => {
+                let (out_of, into_of) = (&channel.out, &channel.into);
+                let all = || self.mpi.alltoallv(out, out_of, into, into_of);
+                again(loops, all, after)
+            }
+        }
     }
+}
+
+#[inline]
+fn again(
+    loops: u64,
+    mut call: impl FnMut() -> Result<(), MpiError>,
+    mut after: impl FnMut() -> Result<(), Halt>,
+) -> Result<(), Halt> {
+    for _ in 0..loops {
+        call()?;
+        after()?;
+    }
+    Ok(())
 }
 
 /// This family's world, which the watch ends when nothing else can.

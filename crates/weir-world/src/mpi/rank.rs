@@ -259,7 +259,6 @@ impl<A: Abi> Mpi<A> {
     ///
     /// # Errors
     /// The library's, a longer message among them; more than 2 GiB.
-    #[inline]
     pub fn sendrecv(
         &self,
         to: Peer,
@@ -268,18 +267,28 @@ impl<A: Abi> Mpi<A> {
         into: &mut [u8],
         tag: Tag,
     ) -> Result<(), MpiError> {
-        let (out, n) = (bytes.as_ptr().cast(), count(bytes.len())?);
-        let (at, room) = (into.as_mut_ptr().cast(), count(into.len())?);
-        let (byte, comm, t) = (self.byte, self.comm, tag.0);
-        let status = A::STATUS_IGNORE;
-        // SAFETY: the library reads `n` bytes of one slice and writes at most `room` of another,
-        // during the call alone; that they are not the same memory the borrows say.
-        let code = unsafe {
-            (self.calls.sendrecv)(
-                out, n, byte, to.0, t, at, room, byte, from.0, t, comm, status,
-            )
-        };
-        self.check("MPI_Sendrecv", code)
+        self.sendrecvs(to, bytes, from, into, tag)?.again()
+    }
+
+    /// The same, as often as one likes: all that can be done before the first is.
+    ///
+    /// # Errors
+    /// More than 2 GiB.
+    pub fn sendrecvs<'a>(
+        &'a self,
+        to: Peer,
+        bytes: &'a [u8],
+        from: Peer,
+        into: &'a mut [u8],
+        tag: Tag,
+    ) -> Result<Sendrecvs<'a, A>, MpiError> {
+        let (n, room) = (count(bytes.len())?, count(into.len())?);
+        Ok(Sendrecvs {
+            mpi: self,
+            sent: (bytes, n, to),
+            received: (into, room, from),
+            tag,
+        })
     }
 
     /// Every rank sends a part of its buffer to every rank.
@@ -343,6 +352,38 @@ impl<A: Abi> Mpi<A> {
             abort: self.calls.abort,
             comm: self.comm,
         }
+    }
+}
+
+/// Messages there and back between the same buffers; see [`Mpi::sendrecvs`].
+#[derive(Debug)]
+pub struct Sendrecvs<'a, A: Abi> {
+    mpi: &'a Mpi<A>,
+    sent: (&'a [u8], c_int, Peer),
+    received: (&'a mut [u8], c_int, Peer),
+    tag: Tag,
+}
+
+impl<A: Abi> Sendrecvs<'_, A> {
+    /// Once more.
+    ///
+    /// # Errors
+    /// The library's, a longer message among them.
+    #[inline]
+    pub fn again(&mut self) -> Result<(), MpiError> {
+        let (mpi, tag, status) = (self.mpi, self.tag.0, A::STATUS_IGNORE);
+        let ((bytes, n, to), (into, room, from)) = (&self.sent, &mut self.received);
+        let (out, at) = (bytes.as_ptr().cast(), into.as_mut_ptr().cast());
+        let (byte, comm) = (mpi.byte, mpi.comm);
+        // SAFETY: the library reads `n` bytes of one slice and writes at most `room` of another,
+        // which are their lengths, during the call alone; that they are not the same memory the
+        // borrows say.
+        let code = unsafe {
+            (mpi.calls.sendrecv)(
+                out, *n, byte, to.0, tag, at, *room, byte, from.0, tag, comm, status,
+            )
+        };
+        mpi.check("MPI_Sendrecv", code)
     }
 }
 
