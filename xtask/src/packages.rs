@@ -6,6 +6,7 @@
 //! Not here: cargo's own tools (`tools`).
 
 use std::io::IsTerminal as _;
+use std::path::Path;
 
 use anyhow::Result;
 
@@ -139,7 +140,13 @@ fn missing(verb: &str, is_there: impl Fn(&str) -> bool) -> Vec<&'static Package>
 
 fn is_there(sign: &str) -> bool {
     let Some((above, below)) = sign.split_once("/*/") else {
-        return cmd::find(sign).is_some();
+        let path = Path::new(sign);
+        // A program has a name; what has a path need not be one.
+        return if path.is_absolute() {
+            path.is_file()
+        } else {
+            cmd::find(sign).is_some()
+        };
     };
     let folders = std::fs::read_dir(above).into_iter().flatten().flatten();
     folders
@@ -181,6 +188,8 @@ mod tests {
 
     #[test]
     fn a_file_is_looked_for_in_every_machines_folder() {
+        assert!(is_there("/proc/version"), "a file that nobody can run");
+        assert!(!is_there("/proc/no-such-file"));
         assert!(is_there("/proc/*/stat"));
         assert!(!is_there("/proc/*/no-such-file"));
         assert!(!is_there("/no-such-folder/*/stat"));
