@@ -7,8 +7,6 @@
 //! in one direction only, so it has to fill whole lines. (Rings and slots: `btl/vader` of Open MPI
 //! 4.1; measured with a loop in C that sends a message of one slot in between.)
 
-use std::ops::Range;
-
 /// What stands before the first piece's bytes: the length of the message.
 const HEAD: usize = size_of::<u64>();
 
@@ -54,9 +52,9 @@ impl Joined {
 
     /// One more, in order.
     pub(super) fn add(&mut self, piece: &[u8]) {
-        let room = self.wanted - self.bytes.len();
-        let here: Range<usize> = 0..room.min(piece.len());
-        self.bytes.extend_from_slice(&piece[here]);
+        let rest = self.wanted - self.bytes.len();
+        self.bytes
+            .extend_from_slice(&piece[..rest.min(piece.len())]);
     }
 
     /// The message, once it is whole.
