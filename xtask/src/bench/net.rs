@@ -184,7 +184,7 @@ fn within(
     let loops = trial(family, ranks, (exponent, longest))?;
     let found = format!("{}/within.txt", super::FOLDER);
     let wish = format!(
-        "env WEIR_MPI_LIB={library} WEIR_BENCH_LOOP={exponent},{loops},{REPLICATIONS},{found}"
+        "env WEIR_MPI_LIB={library} WEIR_BENCH_LOOP={exponent},{loops},{REPETITIONS},{REPLICATIONS},{found}"
     );
     let words = launched(family, ranks, &weir("mpi", exponent, loops)?);
     let words = [split(&wish), words].concat();
