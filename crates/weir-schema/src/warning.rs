@@ -45,6 +45,21 @@ pub const WARNING_IDS: &[&str] = &[
     "oversubscribed",
     "page-cache",
     "preempted",
+    "program-failed",
     "short-run",
     "unverified",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::WARNING_IDS;
+
+    #[test]
+    fn the_book_explains_every_id_in_this_order() {
+        let book = include_str!("../../../docs/book/src/how-weir-measures.md");
+        let (_, section) = book.split_once("\n## Warnings\n").unwrap();
+        let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+        let ids: Vec<_> = rows.filter_map(|row| row.split('`').next()).collect();
+        assert_eq!(ids, WARNING_IDS);
+    }
+}

@@ -196,6 +196,7 @@ pub(crate) struct Notes(Arc<Mutex<Vec<Note>>>);
 
 impl Notes {
     pub(crate) fn add(&self, id: &str, cause: String, remedy: &str) {
+        debug_assert!(weir_schema::WARNING_IDS.contains(&id), "no warning {id}");
         let note = (id.to_owned(), cause, remedy.to_owned());
         let mut notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !notes.contains(&note) {
