@@ -1,6 +1,9 @@
 //! Ranks as threads of this process: mailboxes, one per pair of ranks.
 
-use std::collections::VecDeque;
+use std::cell::Cell;
+use std::collections::{HashMap, VecDeque};
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -11,6 +14,8 @@ use crate::{World, WorldError};
 pub struct ThreadWorld {
     rank: u32,
     rooms: Arc<[Room]>,
+    /// Only one thread listens at a time, see [`Inbox::awaited`].
+    _one_thread: PhantomData<Cell<()>>,
 }
 
 /// What arrives at one rank.
@@ -18,14 +23,17 @@ pub struct ThreadWorld {
 struct Room {
     inbox: Mutex<Inbox>,
     arrival: Condvar,
+    /// Its own rank has ended.
+    ended: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct Inbox {
-    /// By sender.
-    queues: Vec<VecDeque<Vec<u8>>>,
-    /// Senders that have ended.
-    ended: Vec<bool>,
+    /// By sender, from its first message on.
+    queues: HashMap<u32, VecDeque<Vec<u8>>>,
+    /// Whom the rank sleeps for: nobody else wakes it. Where many ranks end, each tells all others,
+    /// and a call into the kernel for each would take minutes from some thousands on.
+    awaited: Option<u32>,
 }
 
 /// Runs `work` once per rank, each on a thread of its own, rank 0 on the caller's; the answers
@@ -51,18 +59,11 @@ pub fn on_threads<T: Send>(ranks: u32, work: impl Fn(ThreadWorld) -> T + Sync) -
 }
 
 fn worlds(ranks: u32) -> Vec<ThreadWorld> {
-    let rooms: Arc<[Room]> = (0..ranks)
-        .map(|_| Room {
-            inbox: Mutex::new(Inbox {
-                queues: (0..ranks).map(|_| VecDeque::new()).collect(),
-                ended: vec![false; ranks as usize],
-            }),
-            arrival: Condvar::new(),
-        })
-        .collect();
+    let rooms: Arc<[Room]> = (0..ranks).map(|_| Room::default()).collect();
     let world = |rank| ThreadWorld {
         rank,
         rooms: Arc::clone(&rooms),
+        _one_thread: PhantomData,
     };
     (0..ranks).map(world).collect()
 }
@@ -86,6 +87,14 @@ impl Room {
     fn lock(&self) -> MutexGuard<'_, Inbox> {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn wake(&self, inbox: MutexGuard<'_, Inbox>, sender: u32) {
+        let is_awaited = inbox.awaited == Some(sender);
+        drop(inbox);
+        if is_awaited {
+            self.arrival.notify_all();
+        }
+    }
 }
 
 impl World for ThreadWorld {
@@ -99,24 +108,28 @@ impl World for ThreadWorld {
 
     fn send(&self, to: u32, bytes: &[u8], _until: Instant) -> Result<(), WorldError> {
         let room = self.room(to)?;
-        if self.room(self.rank)?.lock().ended[to as usize] {
+        if room.ended.load(Ordering::Acquire) {
             return Err(gone(to));
         }
-        room.lock().queues[self.rank as usize].push_back(bytes.to_vec());
-        room.arrival.notify_all();
+        let mut inbox = room.lock();
+        let queue = inbox.queues.entry(self.rank).or_default();
+        queue.push_back(bytes.to_vec());
+        room.wake(inbox, self.rank);
         Ok(())
     }
 
     fn receive(&self, from: u32, until: Instant) -> Result<Vec<u8>, WorldError> {
-        self.room(from)?;
+        let sender = self.room(from)?;
         let begun = Instant::now();
         let room = self.room(self.rank)?;
         let mut inbox = room.lock();
         loop {
-            if let Some(bytes) = inbox.queues[from as usize].pop_front() {
+            let queue = inbox.queues.get_mut(&from);
+            if let Some(bytes) = queue.and_then(VecDeque::pop_front) {
                 return Ok(bytes);
             }
-            if inbox.ended[from as usize] {
+            // Who has ended had put everything here before.
+            if sender.ended.load(Ordering::Acquire) {
                 return Err(gone(from));
             }
             let left = until.saturating_duration_since(Instant::now());
@@ -127,20 +140,24 @@ impl World for ThreadWorld {
                     seconds,
                 });
             }
+            inbox.awaited = Some(from);
             inbox = room
                 .arrival
                 .wait_timeout(inbox, left)
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
+            inbox.awaited = None;
         }
     }
 }
 
 impl Drop for ThreadWorld {
     fn drop(&mut self) {
+        let own = &self.rooms[self.rank as usize];
+        // Pairs with the Acquire of whoever asks.
+        own.ended.store(true, Ordering::Release);
         for room in self.rooms.iter() {
-            room.lock().ended[self.rank as usize] = true;
-            room.arrival.notify_all();
+            room.wake(room.lock(), self.rank);
         }
     }
 }

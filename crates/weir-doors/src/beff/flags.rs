@@ -96,7 +96,7 @@ pub const FLAGS: &[Flag] = &[
         WORLD,
         "Ranks; under a launcher it says how many",
     )
-    .range(1, 4096)
+    .range(1, 1024)
     .default("1"),
     Flag::with_value("spawn", "KIND", WORLD, "What a rank is without a launcher")
         .choices(&["threads", "procs"])
@@ -120,7 +120,7 @@ pub const FLAGS: &[Flag] = &[
         WORLD,
         "file: bytes per channel and step",
     )
-    .range(1, 4096)
+    .range(1, 1024)
     .default("32"),
     Flag::with_value(
         "channel-dir",
