@@ -1,7 +1,7 @@
 //! Words that are wrong: exit code 2 or 3, one message, nothing on standard output.
 
 use crate::beff;
-use crate::stage::Stage;
+use crate::stage::{Stage, WEIR, has, is_root, said, skip};
 
 #[test]
 fn wrong_words_are_refused_before_anything_happens() {
@@ -138,4 +138,29 @@ fn what_standard_output_does_not_take_fails_the_run() {
     let words = "exec \"$0\" beff -u 2 -l 2 -m 2 -n 1 1<>/dev/null";
     command.args(["-c", words, crate::stage::WEIR]);
     crate::stage::said(command).code(0);
+}
+
+#[test]
+fn threads_that_the_user_may_not_have_are_told() {
+    let name = "more ranks than threads";
+    if !(is_root() && has("setpriv") && has("prlimit")) {
+        return skip(name, "not root, or nothing to become somebody with a limit");
+    }
+    let stage = Stage::public();
+    let program = stage.path("weir");
+    std::fs::copy(WEIR, &program).unwrap();
+    // Nobody else runs anything as this user, whose threads are counted together.
+    let mut command = stage.command("prlimit");
+    command.args([
+        "--nproc=40",
+        "setpriv",
+        "--reuid=64987",
+        "--regid=64987",
+        "--clear-groups",
+    ]);
+    command.args([
+        &program, "beff", "--ranks", "100", "-u", "2", "-l", "1", "-m", "3",
+    ]);
+    let said = said(command).code(1).err("could not be started");
+    assert_eq!(said.err.matches("error: ").count(), 1, "{said}");
 }

@@ -229,3 +229,19 @@ fn a_rank_that_stands_still_in_the_warm_up_is_noticed() {
     rustix::process::kill_process(rank, Signal::STOP).unwrap();
     running.end().code(1).err("no progress for 1 s");
 }
+
+#[test]
+fn a_signal_ends_the_wait_for_a_reader_of_the_result() {
+    let stage = Stage::new();
+    let mut command = stage.command("mkfifo");
+    command.arg("pipe");
+    said(command).code(0);
+    let words = "beff --ranks 2 -u 8 -l 8 -m 4 -n 2 --dump-json pipe";
+    let running = Running::start(stage.weir(&words.split(' ').collect::<Vec<_>>()));
+    // The first may still find it measuring.
+    for _ in 0..3 {
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        running.signal(Signal::TERM);
+    }
+    running.end().code(143).silent();
+}

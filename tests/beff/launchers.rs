@@ -70,6 +70,32 @@ fn wrong_bytes_at_another_rank_fail_the_run() {
 }
 
 #[test]
+fn a_plan_of_threads_is_carried_out_by_one_of_them() {
+    each_launcher("a plan of threads under a launcher", |stage, launcher| {
+        let words = "--ranks 2 -n 2 -u 8 -l 8 -m 4 --comm-type shm --show-plan";
+        let plan = crate::beff(stage, words).code(0).out;
+        stage.file("plan.json", plan);
+        let said = said(launch(stage, launcher, 3, &["run", "plan.json"])).code(0);
+        assert_eq!(said.out.matches("b_eff = ").count(), 1, "{said}");
+    });
+}
+
+#[test]
+fn more_ranks_than_processors_are_told() {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let Ok(ranks @ ..=9) = u32::try_from(cpus + 1) else {
+        return skip("more ranks than processors", "more than 8 processors");
+    };
+    each_launcher("more ranks than processors", |stage, launcher| {
+        let words = format!("-n 1 -u 2 -l 2 -m 2 --comm-type {}", transport(stage));
+        let told = format!("warning: {ranks} ranks share {cpus} CPUs");
+        said(under(stage, launcher, ranks, &words))
+            .code(0)
+            .err(&told);
+    });
+}
+
+#[test]
 fn the_page_of_help_is_printed_once() {
     each_launcher("help under a launcher", |stage, launcher| {
         let said = said(under(stage, launcher, 2, "-h")).code(0).calm();

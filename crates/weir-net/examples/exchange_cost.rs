@@ -78,7 +78,7 @@ fn measured(job: &Job, plan: &ExchangeWorkload, ranks: u32) -> Measured {
     let answers = on_threads(ranks, |world| {
         exchange::run(job, plan, &world, &clock, &signals, None).whole()
     });
-    let first = answers.into_iter().next().ok_or("no rank")?;
+    let first = answers?.into_iter().next().ok_or("no rank")?;
     Ok(first?.ok_or("no result at rank 0")?.sizes)
 }
 

@@ -75,7 +75,7 @@ impl Around<'_> {
             signals: self.signals,
             crew: self.world.crew(),
         };
-        watch.over(circle.rank(), outside, onlooker, || {
+        let guarded = watch.over(circle.rank(), outside, onlooker, || {
             let mut outcome = O::default();
             let ending = how(&part, &mut outcome).map_err(|error| {
                 if self.signals.interrupted() {
@@ -85,6 +85,14 @@ impl Around<'_> {
                 }
             });
             last_words::exchange(&circle, &watch, outcome, ending)
+        });
+        guarded.unwrap_or_else(|source| {
+            let cause = Halt::Io {
+                what: "start a thread that guards this rank (see ulimit -u)",
+                source,
+            };
+            let error = part.ended(None, cause);
+            last_words::exchange(&circle, &watch, O::default(), Err(error))
         })
     }
 }

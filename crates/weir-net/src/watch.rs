@@ -4,10 +4,10 @@
 //! how far the rank has come, for whoever wants to see it. Transports look at it whenever they wait
 //! for long; nobody looks in the loop.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::Thread;
+use std::thread::{Builder, Thread};
 use std::time::{Duration, Instant};
 
 use weir_run::execute::Signals;
@@ -211,17 +211,21 @@ impl Watch {
     }
 
     /// Does this, as the rank of this number, and guards it meanwhile.
+    ///
+    /// # Errors
+    /// There is no thread to guard it; then nothing is done.
     pub(crate) fn over<R>(
         &self,
         rank: u32,
         outside: Outside<'_>,
         onlooker: Option<Onlooker<'_>>,
         work: impl FnOnce() -> R,
-    ) -> R {
+    ) -> io::Result<R> {
         std::thread::scope(|scope| {
-            let guard = scope.spawn(|| self.guard(rank, outside, onlooker));
+            let guard = || self.guard(rank, outside, onlooker);
+            let guard = Builder::new().spawn_scoped(scope, guard)?;
             let _end = End(self, guard.thread());
-            work()
+            Ok(work())
         })
     }
 

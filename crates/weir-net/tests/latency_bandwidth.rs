@@ -41,7 +41,7 @@ fn run_with(
     let answers = on_threads(ranks, |world| {
         latency_bandwidth::run(&job, work, &world, &clock, signals, None).whole()
     });
-    let mut answers = answers.into_iter();
+    let mut answers = answers.unwrap().into_iter();
     let first = answers.next().unwrap()?;
     for other in answers {
         assert!(other.unwrap().is_none(), "only rank 0 has a result");

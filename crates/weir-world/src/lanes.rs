@@ -132,7 +132,8 @@ mod tests {
             }
             let hear = |lane| lanes.lane(lane).receive(1, until).unwrap();
             [2, 1, 1, 2].map(hear).concat()
-        });
+        })
+        .unwrap();
         assert_eq!(heard[0], b"bacd");
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
 use std::time::Instant;
 
 use crate::{World, WorldError};
@@ -39,14 +40,29 @@ struct Inbox {
 /// Runs `work` once per rank, each on a thread of its own, rank 0 on the caller's; the answers
 /// in rank order.
 ///
+/// # Errors
+/// [`WorldError::NotStarted`]: the machine has no thread for a rank. Those before it found that rank
+/// gone, and have ended.
+///
 /// # Panics
 /// Passes on a panic of a rank, after all have ended.
-pub fn on_threads<T: Send>(ranks: u32, work: impl Fn(ThreadWorld) -> T + Sync) -> Vec<T> {
+pub fn on_threads<T: Send>(
+    ranks: u32,
+    work: impl Fn(ThreadWorld) -> T + Sync,
+) -> Result<Vec<T>, WorldError> {
     let mut worlds = worlds(ranks.max(1)).into_iter();
-    let first = worlds.next();
-    std::thread::scope(|scope| {
-        let work = &work;
-        let threads: Vec<_> = worlds.map(|w| scope.spawn(move || work(w))).collect();
+    let (first, work) = (worlds.next(), &work);
+    // The worlds end in there, before it waits for the threads: these may wait for them.
+    std::thread::scope(move |scope| {
+        let start = |world: ThreadWorld| {
+            let rank = world.rank;
+            let thread = Builder::new().spawn_scoped(scope, move || work(world));
+            thread.map_err(|error| WorldError::NotStarted {
+                rank,
+                detail: error.to_string(),
+            })
+        };
+        let threads: Vec<_> = worlds.by_ref().map(start).collect::<Result<_, _>>()?;
         let mut answers: Vec<T> = first.into_iter().map(work).collect();
         for thread in threads {
             match thread.join() {
@@ -54,7 +70,7 @@ pub fn on_threads<T: Send>(ranks: u32, work: impl Fn(ThreadWorld) -> T + Sync) -
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
-        answers
+        Ok(answers)
     })
 }
 
@@ -193,7 +209,7 @@ mod tests {
                     .unwrap();
                 (told, gathered, merged)
             });
-            for (rank, (told, gathered, merged)) in seen.into_iter().enumerate() {
+            for (rank, (told, gathered, merged)) in seen.unwrap().into_iter().enumerate() {
                 prop_assert_eq!(told, format!("from {root}").into_bytes());
                 prop_assert_eq!(gathered.is_some(), rank == 0);
                 prop_assert_eq!(merged.is_some(), rank == 0);
@@ -215,7 +231,8 @@ mod tests {
             here.fetch_add(1, Ordering::SeqCst);
             w.barrier(LIMIT).unwrap();
             assert_eq!(here.load(Ordering::SeqCst), 5);
-        });
+        })
+        .unwrap();
     }
 
     #[test]
@@ -233,7 +250,8 @@ mod tests {
                 .lane(1)
                 .reduce(mine, &mut |a, b| Ok([a, b].concat()), LIMIT)
                 .unwrap()
-        });
+        })
+        .unwrap();
         assert_eq!(answers, [Some(vec![0, 1, 3]), None, None, None]);
     }
 
@@ -250,6 +268,7 @@ mod tests {
                 w.receive(2, soon).unwrap_err().to_string()
             }
         });
+        let answers = answers.unwrap();
         assert_eq!(answers[0], "rank 1 is gone: its thread has ended");
         assert_eq!(answers[2], "rank 2 did not answer within 0 s");
     }

@@ -15,7 +15,7 @@ use weir_jobfile::{Compiled, Context, compile};
 use weir_run::execute::LiveView;
 
 use crate::session::{self, Choices};
-use crate::{Outcome, output, printed, surroundings};
+use crate::{Outcome, output, printed, signals, surroundings};
 use report::Report;
 use watch::Watch;
 
@@ -109,6 +109,7 @@ fn measure(run: &Run) -> Outcome {
     })?;
     let idleness = idle.map(idle::Before::idleness);
     watch.run_trigger();
+    signals::release();
     if let Some(end) = result.ended_by {
         report.say(&signal_notice(end.signal));
     }

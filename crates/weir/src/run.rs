@@ -13,7 +13,7 @@ use weir_units::Percent;
 use crate::progress::{Mode, Shown};
 use crate::ranks::Ranks;
 use crate::session::{self, Choices};
-use crate::{Outcome, beff, output, printed, speaks, surroundings, world};
+use crate::{Outcome, beff, output, printed, signals, speaks, surroundings, world};
 
 /// The words after `run`.
 pub(crate) fn run(words: &[String]) -> Outcome {
@@ -44,6 +44,7 @@ fn measure(run: &Run) -> Outcome {
         return Ok(report(&result, &run.options));
     };
     let code = entered.each(|world| together(run, &Ranks::new(world, run.per_rank)));
+    let code = code.map_err(|e| world::came_apart(&e))?;
     let left = entered.leave();
     // What the report tells need not be told again.
     if matches!(code, Ok(0)) {
@@ -164,6 +165,7 @@ fn refuse_own_input(report: &str, input: &Input) -> Result<(), Refusal> {
 
 /// Stores and prints the report; the exit code.
 fn report(result: &RunResult, options: &Options) -> u8 {
+    signals::release();
     let mut good = true;
     // First, as a launcher that ends the ranks may not read any more what they print.
     for file in &options.outputs {

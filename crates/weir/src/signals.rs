@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::flag;
 use signal_hook::iterator::Signals as Arrivals;
+use signal_hook::{flag, low_level};
 use weir_doors::Refusal;
 use weir_doors::run::LACKS;
 use weir_run::execute::Signals;
@@ -23,6 +23,9 @@ const CAUGHT: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 /// Whether signals still do what they do to every program, where [`claim`] has taken them.
 static UNTOUCHED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
+/// Whether all is measured, see [`release`].
+static RELEASED: AtomicBool = AtomicBool::new(false);
+
 /// Takes signals before libraries are opened that would take them themselves: the compiler in a
 /// driver of OpenCL does, and ends the process. Until [`catch`] they do what they always do.
 pub(crate) fn claim() -> Result<(), Refusal> {
@@ -35,6 +38,12 @@ pub(crate) fn claim() -> Result<(), Refusal> {
             .map_err(|e| uncaught(&e))?;
     }
     Ok(())
+}
+
+/// From here on a signal ends the process at once: all is measured, and telling it may take as long as
+/// whoever reads it likes, or for ever where nobody reads a named pipe.
+pub(crate) fn release() {
+    RELEASED.store(true, Ordering::Relaxed);
 }
 
 fn uncaught(error: &io::Error) -> Refusal {
@@ -67,7 +76,12 @@ pub(crate) fn catch(crew: Option<&Crew>) -> Result<Arc<Signals>, Refusal> {
             let mut last = None;
             loop {
                 let arrived: Vec<i32> = arrivals.wait().collect();
+                let before = counted.interruptions.load(Ordering::Relaxed);
                 count(&arrived, &counted, &mut last, crew.as_ref());
+                let is_news = counted.interruptions.load(Ordering::Relaxed) > before;
+                if is_news && RELEASED.load(Ordering::Relaxed) {
+                    low_level::exit(128 + counted.number.load(Ordering::Relaxed));
+                }
             }
         })
         .map_err(|e| uncaught(&e))?;

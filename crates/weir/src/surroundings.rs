@@ -12,6 +12,7 @@ use weir_sys::clock::{self, Source};
 use weir_sys::host;
 use weir_sys::memory::MemoryFacts;
 use weir_sys::topology::Topology;
+use weir_world::Launcher;
 
 /// A job file larger than this is none.
 const LARGEST_FILE: u64 = 64 << 20;
@@ -93,11 +94,12 @@ pub(crate) fn clock_facts(facts: clock::ClockFacts) -> ClockFacts {
     }
 }
 
-/// Facts about a stream that text goes to.
+/// Facts about a stream that text goes to. A launcher's is none to draw on: Open MPI gives a rank one
+/// of its own, and passes on what is written there to wherever.
 pub(crate) fn terminal(stream: &(impl IsTerminal + std::os::fd::AsFd)) -> Terminal {
     let columns = rustix::termios::tcgetwinsize(stream.as_fd()).ok();
     Terminal {
-        is_terminal: stream.is_terminal(),
+        is_terminal: stream.is_terminal() && Launcher::of_this_process().is_none(),
         columns: columns
             .map(|size| usize::from(size.ws_col))
             .filter(|&c| c > 0),

@@ -8,7 +8,7 @@ use weir_schema::{Ranks, Spawn};
 use weir_world::mpi::{LIBRARY_VARIABLE, MpiError, MpiLibrary, MpiWorld};
 use weir_world::{Collectives as _, Crew, Launcher, ProcessWorld, World, WorldError, on_threads};
 
-use crate::signals;
+use crate::{signals, speaks};
 
 /// Ranks that have told everything end within this time.
 const FAREWELL: Duration = Duration::from_secs(10);
@@ -39,8 +39,12 @@ pub(crate) fn enter(ranks: Option<u32>) -> Result<Option<Party>, Refusal> {
     }
 }
 
-/// The ranks that a plan asks for.
+/// The ranks that a plan asks for. Where it asks for its own and a launcher started this process, one
+/// of the launcher's makes them; the others have no part.
 pub(crate) fn gather(ranks: Ranks) -> Result<Party, Refusal> {
+    if ranks.spawn != Spawn::Launcher && !speaks() {
+        return Err(silent());
+    }
     match ranks.spawn {
         Spawn::Threads => Ok(Party::Threads(ranks.count)),
         Spawn::Processes => start(ranks.count),
@@ -163,11 +167,19 @@ impl Party {
     }
 
     /// Does this on every rank that is here; the answer of the first of them.
-    pub(crate) fn each<T: Send>(&self, work: impl Fn(&dyn World) -> T + Sync) -> T {
+    ///
+    /// # Errors
+    /// There is no thread for a rank.
+    pub(crate) fn each<T: Send>(
+        &self,
+        work: impl Fn(&dyn World) -> T + Sync,
+    ) -> Result<T, WorldError> {
         match self {
-            Self::Threads(ranks) => on_threads(*ranks, |world| work(&world)).swap_remove(0),
-            Self::Processes(world) => work(world.as_ref()),
-            Self::Mpi(world) => work(world.as_ref()),
+            Self::Threads(ranks) => {
+                on_threads(*ranks, |world| work(&world)).map(|mut all| all.swap_remove(0))
+            }
+            Self::Processes(world) => Ok(work(world.as_ref())),
+            Self::Mpi(world) => Ok(work(world.as_ref())),
         }
     }
 

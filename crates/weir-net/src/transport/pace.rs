@@ -21,11 +21,14 @@ const BURST: Duration = Duration::from_millis(1);
 /// Longest sleep, so that what comes in is seen.
 const NAP: Duration = Duration::from_millis(10);
 
-/// When the next bytes may go out.
+/// When the next bytes may go out: as on a line of this rate, once they would be through.
 #[derive(Debug)]
 pub(super) struct Pace {
     bytes_per_s: u64,
-    next: Instant,
+    /// When what went out last was through.
+    through: Instant,
+    /// When what is to go out next will be, once that was asked for.
+    due: Option<Instant>,
 }
 
 impl Pace {
@@ -34,25 +37,55 @@ impl Pace {
         let rate = engine.number(RATE.name)?;
         Some(Self {
             bytes_per_s: u64::try_from(rate).ok()?.max(1),
-            next: Instant::now(),
+            through: Instant::now(),
+            due: None,
         })
     }
 
-    /// Whether so many bytes may go out now; then they count.
+    /// Whether so many bytes may go out now; then they count. Until then it is asked again for them.
     pub(super) fn may(&mut self, bytes: usize) -> bool {
         let now = Instant::now();
-        if now < self.next {
-            return false;
+        let due = self.due.unwrap_or_else(|| {
+            let nanos = bytes as u128 * 1_000_000_000 / u128::from(self.bytes_per_s);
+            let takes = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+            let earliest = now.checked_sub(BURST).unwrap_or(now);
+            self.through.max(earliest) + takes
+        });
+        let is_through = now >= due;
+        if is_through {
+            self.through = due;
         }
-        let nanos = bytes as u128 * 1_000_000_000 / u128::from(self.bytes_per_s);
-        let pause = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
-        let earliest = now.checked_sub(BURST).unwrap_or(now);
-        self.next = self.next.max(earliest) + pause;
-        true
+        self.due = (!is_through).then_some(due);
+        is_through
     }
 
     /// Sleeps until more may go out, or a little while.
     pub(super) fn pause(&self) {
-        std::thread::sleep(self.next.saturating_duration_since(Instant::now()).min(NAP));
+        let left = self
+            .due
+            .map(|due| due.saturating_duration_since(Instant::now()));
+        std::thread::sleep(left.unwrap_or_default().min(NAP));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_bytes_take_their_time_as_well() {
+        let mut pace = Pace {
+            bytes_per_s: 100_000,
+            through: Instant::now(),
+            due: None,
+        };
+        let begun = Instant::now();
+        for _ in 0..4 {
+            while !pace.may(1000) {
+                pace.pause();
+            }
+        }
+        // 4000 bytes at 100 kB/s, less what a burst may be ahead.
+        assert!(begun.elapsed() >= Duration::from_millis(39));
     }
 }

@@ -66,6 +66,7 @@ pub(crate) fn run_engine(
     on_threads(ranks, |world| {
         exchange::run(&job, plan, &world, &clock, signals, None).whole()
     })
+    .unwrap()
 }
 
 pub(crate) fn run_with(

@@ -21,7 +21,8 @@ impl Report<'_> {
         let mut rates: Vec<(f64, &RankSummary)> =
             result.ranks.iter().map(|r| (rate(r), r)).collect();
         rates.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let median = rates[rates.len() / 2].0;
+        let middle = [(rates.len() - 1) / 2, rates.len() / 2];
+        let median = middle.map(|at| rates[at].0).iter().sum::<f64>() / 2.0;
         let show = |rate: f64| self.figures.iops(Iops(rate));
         let spread = format!(
             "{}  least {}  median {}  most {}",

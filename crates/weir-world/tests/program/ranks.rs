@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     match kind.as_str() {
         "threads" => {
             let codes = on_threads(ranks, |world| answer(&world, work(&world, what)));
-            ExitCode::from(codes.into_iter().max().unwrap())
+            ExitCode::from(codes.unwrap().into_iter().max().unwrap())
         }
         "processes" => processes(ranks, what),
         "mpi" => mpi(what),

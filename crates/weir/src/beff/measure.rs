@@ -9,7 +9,7 @@ use weir_net::{Ended, NetError, Observer, Seen};
 use weir_run::execute::Signals;
 use weir_schema::{
     EndedBy, ExchangeResult, Failure, GroupResult, Instrument, JobResult, Plan, ProgramFacts,
-    RESULT_SCHEMA, RunResult, SizeResult, State, Warning, exchange_warnings,
+    RESULT_SCHEMA, RunResult, SizeResult, Spawn, State, Warning, exchange_warnings,
     latency_bandwidth_figures,
 };
 use weir_sys::clock::{Clock, Detection};
@@ -80,6 +80,7 @@ pub(super) fn whole(
         }
         None
     });
+    signals::release();
     Ok((result, left))
 }
 
@@ -102,7 +103,14 @@ fn carry_out(
             error: Some(error),
         };
     };
-    party.each(|world| work.carry_out(job, world, clock, signals, observer))
+    let all = party.each(|world| work.carry_out(job, world, clock, signals, observer));
+    all.unwrap_or_else(|error| Ended {
+        done: None,
+        error: Some(NetError::Other {
+            rank: 0,
+            message: error.to_string(),
+        }),
+    })
 }
 
 fn fill(result: &mut RunResult, ended: Ended<Done>, signals: &Signals) {
@@ -119,7 +127,6 @@ fn fill(result: &mut RunResult, ended: Ended<Done>, signals: &Signals) {
         (Some(Done::LatencyBandwidth(done)), _) => latency_bandwidth_figures(done).is_some(),
         _ => false,
     };
-    result.warnings.extend(crowded(result));
     // A signal that comes when all is done changes nothing.
     let cut = signals.interrupted() && !is_whole;
     result.complete = !cut;
@@ -133,6 +140,7 @@ fn fill(result: &mut RunResult, ended: Ended<Done>, signals: &Signals) {
             None => {}
         }
     }
+    result.warnings.extend(crowded(result));
     if let Some(error) = ended.error {
         let cause = match &error {
             NetError::Plan(_) => "plan",
@@ -171,17 +179,34 @@ fn still_cold(done: &ExchangeResult, wanted: u32) -> Option<Warning> {
     })
 }
 
-/// Ranks of one process that share CPUs.
+/// Ranks of this machine that share CPUs.
 fn crowded(result: &RunResult) -> Option<Warning> {
     let ranks = result.plan.ranks?;
     let cpus = result.host.cpus?;
-    let here = ranks.spawn != weir_schema::Spawn::Launcher;
-    (here && ranks.count > cpus).then(|| Warning {
+    let here = match ranks.spawn {
+        Spawn::Threads | Spawn::Processes => ranks.count,
+        Spawn::Launcher => ranks_here(result),
+    };
+    (here > cpus).then(|| Warning {
         id: "oversubscribed".to_owned(),
         job: result.jobs().next().map(|job| job.name.clone()),
-        cause: format!("{} ranks share {cpus} CPUs", ranks.count),
+        cause: format!("{here} ranks share {cpus} CPUs"),
         remedy: "ask for as many ranks as there are CPUs".to_owned(),
     })
+}
+
+/// Ranks that said that they are on this machine.
+fn ranks_here(result: &RunResult) -> u32 {
+    let here = result.host.hostname.as_deref();
+    let exchanges = result.jobs().filter_map(|job| job.exchange.as_ref());
+    let tests = result
+        .jobs()
+        .filter_map(|job| job.latency_bandwidth.as_ref());
+    let ranks = exchanges
+        .flat_map(|e| &e.ranks)
+        .chain(tests.flat_map(|t| &t.ranks));
+    let count = ranks.filter(|r| r.hostname.as_deref() == here).count();
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 fn first(result: &mut RunResult) -> Option<&mut JobResult> {
