@@ -94,11 +94,13 @@ pub(super) fn cases() -> Vec<Case> {
         }
     }
     for family in [OPEN_MPI, MPICH] {
-        for size in SIZES {
-            let name = format!("within-{}-2-{}", family.name, bytes(size.0));
-            cases.push(case(name.clone(), move |rounds| {
-                within(&name, family, size, rounds)
-            }));
+        for ranks in [2, 4] {
+            for size in SIZES {
+                let name = format!("within-{}-{ranks}-{}", family.name, bytes(size.0));
+                cases.push(case(name.clone(), move |rounds| {
+                    within(&name, family, ranks, size, rounds)
+                }));
+            }
         }
     }
     for ranks in [2, 4] {
@@ -165,14 +167,14 @@ fn beside_c(
     )
 }
 
-/// weir's exchanges per second beside those of the C loop in the same two processes.
+/// weir's exchanges per second beside those of the C loop in the same processes.
 fn within(
     name: &str,
     family: Family,
+    ranks: u32,
     (exponent, longest): (u8, u32),
     rounds: usize,
 ) -> Result<Vec<Row>> {
-    let ranks = 2;
     let library = format!("{}/libwithin-{}.so", super::FOLDER, family.name);
     let flags = "-O2 -shared -fPIC";
     let source = "bench/net/within.c";
