@@ -1,11 +1,11 @@
 //! Runs that end before their time, by a rank that fails or by a signal: what was measured before
 //! is kept.
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 use serde_json::Value as Json;
 
 use crate::launchers::under;
-use crate::stage::{Running, Said, Stage, each_launcher, said, skip, until};
+use crate::stage::{Running, Said, Stage, catches_signals, each_launcher, said, skip, until};
 use crate::{beff, has, table};
 
 /// A size of 2^12 bytes that is over soon, then one of 2^6 bytes that is not.
@@ -102,6 +102,41 @@ fn a_signal_to_another_rank_ends_all() {
         .code(143)
         .err("interrupted by SIGTERM: 1 of 2 sizes were measured\n");
     has_one_of_two(&stage, &said);
+}
+
+/// The number of a process's rank under a launcher of either family.
+fn rank_of(process: Pid) -> Option<String> {
+    let path = format!("/proc/{}/environ", process.as_raw_pid());
+    let all = String::from_utf8_lossy(&std::fs::read(path).ok()?).into_owned();
+    let names = ["PMI_RANK=", "OMPI_COMM_WORLD_RANK="];
+    let mut found = all.split('\0');
+    found.find_map(|word| {
+        names
+            .iter()
+            .find_map(|name| word.strip_prefix(name))
+            .map(str::to_owned)
+    })
+}
+
+#[test]
+fn a_signal_to_another_rank_of_a_launcher_ends_all() {
+    each_launcher("an interrupted rank of a launcher", |stage, launcher| {
+        if !has(stage, "mpi") {
+            return skip("an interrupted rank of a launcher", "no transport mpi");
+        }
+        // Rank 0 is in a call of MPI that waits for the other; nobody waits for the time-out.
+        let words = format!("--comm-type mpi --timeout 3600 {LONG}");
+        let running = Running::start(under(stage, launcher, 2, &words));
+        let ranks = || {
+            let all = running.children().into_iter();
+            all.filter(|p| catches_signals(*p)).collect::<Vec<_>>()
+        };
+        until("two ranks catch signals", || ranks().len() == 2);
+        let ranks = ranks();
+        let other = ranks.iter().find(|p| rank_of(**p).as_deref() == Some("1"));
+        rustix::process::kill_process(*other.unwrap(), Signal::INT).unwrap();
+        running.end().code(130).err("interrupted by SIGINT");
+    });
 }
 
 #[test]

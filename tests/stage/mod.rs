@@ -251,12 +251,7 @@ impl Running {
 
     /// Whether signals end it in order by now.
     pub(crate) fn catches_signals(&self) -> bool {
-        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id()));
-        let mut tasks = tasks.into_iter().flatten().flatten();
-        tasks.any(|task| {
-            let name = fs::read_to_string(task.path().join("comm"));
-            name.is_ok_and(|name| name.trim() == "weir-signals")
-        })
+        catches_signals(Pid::from_child(&self.child))
     }
 
     /// Sends it to all that it started too, as a terminal does.
@@ -347,6 +342,16 @@ pub(crate) fn launch(stage: &Stage, launcher: &[&str], ranks: u32, words: &[&str
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
     command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     command
+}
+
+/// Whether signals end a process in order by now.
+pub(crate) fn catches_signals(process: Pid) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{}/task", process.as_raw_pid()));
+    let mut tasks = tasks.into_iter().flatten().flatten();
+    tasks.any(|task| {
+        let name = fs::read_to_string(task.path().join("comm"));
+        name.is_ok_and(|name| name.trim() == "weir-signals")
+    })
 }
 
 /// Does this with every launcher of this machine; says which are not there.

@@ -3,20 +3,26 @@
 //! In: a rank's outcome and how it ended. Out: at rank 0 the outcomes that were told, in rank
 //! order, and of all errors the one nearest to the cause. Not here: what is made of the outcomes.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use weir_run::execute::Signals;
 
 use crate::circle::Circle;
 use crate::error::{Ended, Halt, LEFT, NetError};
-use crate::watch::Watch;
+use crate::watch::{LastResort, Watch, say_interrupted};
 
 /// Beyond the time-out, which other ranks reach a little later.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// After a signal: a launcher that sent it to all kills soon.
 const HURRY: Duration = Duration::from_millis(500);
+
+/// A rank that a signal ended gives the others so long to end, then ends them: they may be in calls
+/// of MPI that wait for it.
+const FAREWELL: Duration = Duration::from_millis(1500);
 
 /// Farther from the cause than anything that a rank says.
 const SILENCE: u8 = u8::MAX;
@@ -27,8 +33,8 @@ struct Word<O> {
     outcome: O,
     /// What went wrong, and how far from the cause that is.
     error: Option<(u8, String)>,
-    /// A signal ended it.
-    interrupted: bool,
+    /// The number of the signal that ended it; 0 where it was told of one.
+    signal: Option<i32>,
 }
 
 /// How a rank ended, as it counts here.
@@ -43,11 +49,11 @@ pub(crate) type Words<O> = Ended<Vec<(u32, O)>>;
 /// All outcomes at rank 0; the end of the others.
 pub(crate) fn exchange<O: Serialize + DeserializeOwned>(
     circle: &Circle<'_>,
-    watch: &Watch,
+    (watch, signals): (&Watch, &Signals),
     outcome: O,
     ending: Result<(), NetError>,
 ) -> Words<O> {
-    watch.settle();
+    let at_last = watch.settle();
     if let Err(NetError::At { cause, .. }) = &ending
         && matches!(cause, Halt::Fault { what: "died", .. })
     {
@@ -62,19 +68,22 @@ pub(crate) fn exchange<O: Serialize + DeserializeOwned>(
     let error = ending.err().filter(|_| !interrupted);
     let end = End { error, interrupted };
     if circle.rank() != 0 {
-        let error = tell(circle, watch, outcome, end, early);
+        let error = tell(circle, (watch, signals), outcome, end, early);
+        if let Some(end) = at_last.filter(|_| interrupted && circle.mpi().is_some()) {
+            end_others(circle.rank(), signals, end);
+        }
         return Ended { done: None, error };
     }
     if early {
         circle.leave(&[], watch.limit());
     }
-    collect(circle, watch, outcome, end)
+    collect(circle, (watch, signals), outcome, end)
 }
 
 /// Another rank than 0 ends, in the middle of things or in order.
 fn tell<O: Serialize>(
     circle: &Circle<'_>,
-    watch: &Watch,
+    (watch, signals): (&Watch, &Signals),
     outcome: O,
     end: End,
     early: bool,
@@ -83,7 +92,9 @@ fn tell<O: Serialize>(
     let word = Word {
         outcome,
         error: said,
-        interrupted: end.interrupted,
+        signal: end
+            .interrupted
+            .then(|| signals.number.load(Ordering::Relaxed)),
     };
     // Plain data has a form in JSON; were it not so, rank 0 would say that the word is garbled.
     let bytes = serde_json::to_vec(&word).unwrap_or_default();
@@ -95,7 +106,23 @@ fn tell<O: Serialize>(
     end.error
 }
 
-fn collect<O: DeserializeOwned>(circle: &Circle<'_>, watch: &Watch, own: O, end: End) -> Words<O> {
+/// Ends all ranks in a while, unless this process has ended by then. It waits for them meanwhile:
+/// MPI ends for all together.
+fn end_others(rank: u32, signals: &Signals, end: LastResort) {
+    let number = signals.number.load(Ordering::Relaxed);
+    // Without a thread the others' time-out ends them.
+    let _ = std::thread::Builder::new().spawn(move || {
+        std::thread::sleep(FAREWELL);
+        end(say_interrupted(rank, number));
+    });
+}
+
+fn collect<O: DeserializeOwned>(
+    circle: &Circle<'_>,
+    (watch, signals): (&Watch, &Signals),
+    own: O,
+    end: End,
+) -> Words<O> {
     let patience = if end.interrupted {
         HURRY
     } else {
@@ -112,7 +139,10 @@ fn collect<O: DeserializeOwned>(circle: &Circle<'_>, watch: &Watch, own: O, end:
                 Err(error) => (SILENCE, format!("rank {rank}: last word garbled: {error}")),
                 Ok(word) => {
                     outcomes.push((rank, word.outcome));
-                    interrupted |= word.interrupted;
+                    if let Some(number) = word.signal {
+                        signals.hear(number);
+                        interrupted = true;
+                    }
                     let Some(said) = word.error else { continue };
                     said
                 }

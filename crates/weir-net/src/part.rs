@@ -84,7 +84,7 @@ impl Around<'_> {
                     error
                 }
             });
-            last_words::exchange(&circle, &watch, outcome, ending)
+            last_words::exchange(&circle, (&watch, self.signals), outcome, ending)
         });
         guarded.unwrap_or_else(|source| {
             let cause = Halt::Io {
@@ -92,7 +92,7 @@ impl Around<'_> {
                 source,
             };
             let error = part.ended(None, cause);
-            last_words::exchange(&circle, &watch, O::default(), Err(error))
+            last_words::exchange(&circle, (&watch, self.signals), O::default(), Err(error))
         })
     }
 }

@@ -101,7 +101,7 @@ pub struct Watch {
 }
 
 /// Gets the exit code.
-type LastResort = Box<dyn FnOnce(u8) + Send>;
+pub(crate) type LastResort = Box<dyn FnOnce(u8) + Send>;
 
 impl Watch {
     /// Nothing may last longer than `limit` without a beat.
@@ -135,13 +135,15 @@ impl Watch {
         lock(&self.at_last).get_or_insert_with(|| Box::new(end));
     }
 
-    /// The rank came back by itself, and hangs in no call any more.
-    pub(crate) fn settle(&self) {
-        drop(lock(&self.at_last).take());
+    /// The rank came back by itself, and hangs in no call any more: here is what would have ended
+    /// it.
+    pub(crate) fn settle(&self) -> Option<LastResort> {
+        let at_last = lock(&self.at_last).take();
         while self.ending.load(Ordering::Acquire) {
             // The process is being ended.
             std::thread::park();
         }
+        at_last
     }
 
     /// How long nothing may happen.
@@ -266,14 +268,14 @@ impl Watch {
                 });
             }
             if self.stopped() && told.get_or_insert_with(Instant::now).elapsed() > patience {
-                self.end_hung(rank, onlooker);
+                self.end_hung(rank, outside.signals, onlooker);
             }
         }
     }
 
     /// The rank was told to stop and still hangs in a call. Nobody but this thread can say so,
     /// and nobody after it.
-    fn end_hung(&self, rank: u32, onlooker: Option<Onlooker<'_>>) {
+    fn end_hung(&self, rank: u32, signals: &Signals, onlooker: Option<Onlooker<'_>>) {
         let mut at_last = lock(&self.at_last);
         let Some(end) = at_last.take() else {
             return;
@@ -292,10 +294,13 @@ impl Watch {
         if let Some(onlooker) = onlooker {
             return end((onlooker.last)(error));
         }
-        if let Some(error) = error {
-            let _ = std::io::stderr().write_all(format!("error: {error}\n").as_bytes());
-        }
-        end(1);
+        end(match error {
+            Some(error) => {
+                say(&format!("error: {error}\n"));
+                1
+            }
+            None => say_interrupted(rank, signals.number.load(Ordering::Relaxed)),
+        });
     }
 
     /// The first cause stays.
@@ -304,6 +309,24 @@ impl Watch {
             .stop
             .compare_exchange(0, cause, Ordering::Relaxed, Ordering::Relaxed);
     }
+}
+
+fn say(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+/// Says that a signal ended all by way of this rank, which rank 0 could not say. The exit code.
+pub(crate) fn say_interrupted(rank: u32, number: i32) -> u8 {
+    let signal = match number {
+        // Who was told of one has nothing to add.
+        0 => return 1,
+        1 => "SIGHUP".to_owned(),
+        2 => "SIGINT".to_owned(),
+        15 => "SIGTERM".to_owned(),
+        other => format!("signal {other}"),
+    };
+    say(&format!("rank {rank}: interrupted by {signal}\n"));
+    u8::try_from(number).map_or(1, |number| number.saturating_add(128))
 }
 
 /// Ends the watch, also when the work panics.

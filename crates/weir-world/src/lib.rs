@@ -8,6 +8,7 @@
 
 mod collective;
 mod error;
+mod first;
 mod lanes;
 mod launcher;
 pub mod mpi;
@@ -16,6 +17,7 @@ mod threads;
 
 pub use collective::Collectives;
 pub use error::WorldError;
+pub use first::First;
 pub use lanes::{Lane, Lanes};
 pub use launcher::{Launcher, LauncherKind};
 pub use processes::{Crew, ProcessWorld, TOLD};

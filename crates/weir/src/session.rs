@@ -46,7 +46,7 @@ pub(crate) struct Choices<'a> {
 pub(crate) fn run(plan: &Plan, choices: Choices<'_>) -> Result<RunResult, Refusal> {
     let detection = Detection::begin();
     let host = surroundings::host();
-    let caught = signals::catch(choices.crew)?;
+    let caught = signals::catch(choices.crew, None)?;
     if let Some(crew) = choices.crew {
         let caught = Arc::clone(&caught);
         crew.at_loss(move || {

@@ -12,7 +12,7 @@ use signal_hook::{flag, low_level};
 use weir_doors::Refusal;
 use weir_doors::run::LACKS;
 use weir_run::execute::Signals;
-use weir_world::{Crew, TOLD};
+use weir_world::{Crew, First, TOLD};
 
 /// What arrives sooner after another is the same wish: `timeout` signals the program and then its
 /// whole process group.
@@ -54,11 +54,11 @@ fn uncaught(error: &io::Error) -> Refusal {
 }
 
 /// Catches signals from now on, and passes them on to the other ranks that weir has started: who
-/// sends one to a rank means all.
+/// sends one to a rank means all. Under a launcher they go to the first rank, if that is another.
 ///
 /// # Errors
 /// This machine lacks something.
-pub(crate) fn catch(crew: Option<&Crew>) -> Result<Arc<Signals>, Refusal> {
+pub(crate) fn catch(crew: Option<&Crew>, first: Option<First>) -> Result<Arc<Signals>, Refusal> {
     let crew = crew.cloned();
     let told: &[i32] = match &crew {
         Some(crew) if crew.is_started() => &TOLD,
@@ -77,7 +77,10 @@ pub(crate) fn catch(crew: Option<&Crew>) -> Result<Arc<Signals>, Refusal> {
             loop {
                 let arrived: Vec<i32> = arrivals.wait().collect();
                 let before = counted.interruptions.load(Ordering::Relaxed);
-                count(&arrived, &counted, &mut last, crew.as_ref());
+                let new = count(&arrived, &counted, &mut last, crew.as_ref());
+                if let (Some(first), Some(number)) = (&first, new) {
+                    first.pass_on(number);
+                }
                 let is_news = counted.interruptions.load(Ordering::Relaxed) > before;
                 if is_news && RELEASED.load(Ordering::Relaxed) {
                     low_level::exit(128 + counted.number.load(Ordering::Relaxed));
@@ -88,9 +91,15 @@ pub(crate) fn catch(crew: Option<&Crew>) -> Result<Arc<Signals>, Refusal> {
     Ok(signals)
 }
 
-/// Counts signals that arrived together. The word of rank 0 to end counts for all that this rank
-/// has got so far.
-fn count(arrived: &[i32], signals: &Signals, last: &mut Option<Instant>, crew: Option<&Crew>) {
+/// Counts signals that arrived together; the last one that counts. The word of rank 0 to end counts
+/// for all that this rank has got so far.
+fn count(
+    arrived: &[i32],
+    signals: &Signals,
+    last: &mut Option<Instant>,
+    crew: Option<&Crew>,
+) -> Option<i32> {
+    let mut new = None;
     let now = Instant::now();
     let told = (1..).zip(TOLD).filter(|(_, t)| arrived.contains(t));
     let told = told.map(|(times, _)| times).max();
@@ -98,6 +107,7 @@ fn count(arrived: &[i32], signals: &Signals, last: &mut Option<Instant>, crew: O
         if is_echo(last, now) {
             continue;
         }
+        new = Some(*number);
         signals.number.store(*number, Ordering::Relaxed);
         let before = signals.interruptions.fetch_add(1, Ordering::Relaxed);
         if let Some(crew) = crew.filter(|_| told.is_none()) {
@@ -108,6 +118,7 @@ fn count(arrived: &[i32], signals: &Signals, last: &mut Option<Instant>, crew: O
         *last = Some(now);
         signals.interruptions.fetch_max(times, Ordering::Relaxed);
     }
+    new
 }
 
 /// Whether a signal at this instant repeats the last one that counted.

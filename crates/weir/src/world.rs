@@ -6,7 +6,9 @@ use weir_doors::Refusal;
 use weir_doors::run::{LACKS, USAGE};
 use weir_schema::{Ranks, Spawn};
 use weir_world::mpi::{LIBRARY_VARIABLE, MpiError, MpiLibrary, MpiWorld};
-use weir_world::{Collectives as _, Crew, Launcher, ProcessWorld, World, WorldError, on_threads};
+use weir_world::{
+    Collectives as _, Crew, First, Launcher, ProcessWorld, World, WorldError, on_threads,
+};
 
 use crate::{signals, speaks};
 
@@ -14,6 +16,8 @@ use crate::{signals, speaks};
 const FAREWELL: Duration = Duration::from_secs(10);
 /// For what takes no time.
 const SOON: Duration = Duration::from_secs(60);
+/// Instead of the word of rank 0's process.
+const NOT_READY: &[u8] = b"-";
 
 /// This process among the ranks.
 pub(crate) enum Party {
@@ -143,26 +147,30 @@ impl Party {
         }
     }
 
-    /// Goes on where rank 0 is ready. What it says against it, it says alone.
+    /// Goes on where rank 0 is ready. What it says against it, it says alone. The answer is its
+    /// process, for ranks of a launcher that see it.
     ///
     /// # Errors
     /// Rank 0 is not ready; at others without a word.
     pub(crate) fn follow(
         &self,
         ready: impl FnOnce() -> Result<(), Refusal>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<Option<First>, Refusal> {
         let world: &dyn World = match self {
-            Self::Threads(_) => return ready(),
+            Self::Threads(_) => return ready().map(|()| None),
             Self::Processes(world) => world.as_ref(),
             Self::Mpi(world) => world.as_ref(),
         };
         let mine = if world.rank() == 0 { ready() } else { Ok(()) };
-        let verdict = vec![u8::from(mine.is_ok())];
+        let verdict = match mine {
+            Ok(()) => First::word(),
+            Err(_) => NOT_READY.to_vec(),
+        };
         let told = world.broadcast(0, verdict, SOON);
         mine?;
         match told.map_err(|e| came_apart(&e))?.as_slice() {
-            [1] => Ok(()),
-            _ => Err(silent()),
+            NOT_READY => Err(silent()),
+            word => Ok(First::of(word).filter(|_| self.crew().is_none() && !self.speaks())),
         }
     }
 

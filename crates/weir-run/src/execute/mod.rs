@@ -81,6 +81,15 @@ impl Signals {
     pub fn interrupted(&self) -> bool {
         self.interruptions.load(Ordering::Relaxed) > 0
     }
+
+    /// Another rank got a signal of this number, which ends this one too; 0 where it was told of
+    /// one.
+    pub fn hear(&self, number: i32) {
+        if number != 0 {
+            self.number.store(number, Ordering::Relaxed);
+        }
+        self.interruptions.fetch_max(1, Ordering::Relaxed);
+    }
 }
 
 /// What a run works with.

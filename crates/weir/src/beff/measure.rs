@@ -14,6 +14,7 @@ use weir_schema::{
 };
 use weir_sys::clock::{Clock, Detection};
 use weir_units::Nanos;
+use weir_world::First;
 
 use super::work::{Done, Work, job_of, ranks_of};
 use crate::progress::{Mode, Together};
@@ -34,10 +35,10 @@ pub(super) fn refused(plan: &Plan) -> Option<Refusal> {
 }
 
 /// The part of a rank that has nothing to tell.
-pub(super) fn part(party: &Party, plan: &Plan) {
+pub(super) fn part(party: &Party, first: Option<First>, plan: &Plan) {
     let (clock, _) = Detection::begin().finish();
     // Without signals of its own it still hears from rank 0, which does not run without them.
-    let caught = signals::catch(party.crew()).unwrap_or_default();
+    let caught = signals::catch(party.crew(), first).unwrap_or_default();
     // Rank 0 tells what goes wrong.
     let _ = carry_out(party, plan, &clock, &caught, None);
 }
@@ -53,7 +54,7 @@ pub(super) fn whole(
     mode: Mode,
     tell: &(dyn Fn(&RunResult) -> u8 + Sync),
 ) -> Result<(RunResult, Option<Party>), Refusal> {
-    let caught = signals::catch(party.crew())?;
+    let caught = signals::catch(party.crew(), None)?;
     let mut result = envelope(plan);
     let (clock, facts) = Detection::begin().finish();
     result.clock = surroundings::clock_facts(facts);

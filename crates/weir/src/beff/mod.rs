@@ -128,11 +128,11 @@ fn gather(
         return Err(refusal);
     }
     let party = world::gather(work::ranks_of(plan))?;
-    party.follow(ready)?;
+    let first = party.follow(ready)?;
     if party.speaks() {
         return Ok(Some(party));
     }
-    measure::part(&party, plan);
+    measure::part(&party, first, plan);
     Ok(None)
 }
 
