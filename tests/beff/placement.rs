@@ -76,8 +76,8 @@ fn a_cpu_that_there_is_not_is_told_by_its_rank() {
         beff(&stage, &format!("{words} --ranks 2"))
             .code(2)
             .silent()
-            .err("rank 1")
-            .err("9999");
+            .err("rank 1: --pin: cannot run on CPUs 9999")
+            .err(&format!("(allowed are {})", affinity().unwrap()));
         // Nobody takes the second one.
         beff(&stage, &format!("{words} --ranks 1")).code(0);
     }
@@ -98,5 +98,8 @@ fn a_cpu_that_there_is_not_ends_every_rank_of_a_launcher_at_once() {
     let mut command: Command = stage.command("mpirun.mpich");
     command.args(["-n", "2", WEIR, "beff", "--pin", "0,9999"]);
     command.args(FEW.split_whitespace());
-    said(command).code(1).err("rank 1").err("9999");
+    said(command)
+        .code(1)
+        .err("rank 1, before the exchanges: --pin: cannot run on CPUs 9999")
+        .err("(allowed are ");
 }

@@ -127,6 +127,35 @@ fn sockets_that_cannot_be_here_are_refused_before_a_rank_starts() {
 }
 
 #[test]
+fn a_port_that_is_taken_is_named() {
+    let stage = Stage::new();
+    for transport in ["tcp", "udp"] {
+        // Rank 1's port, for either kind of sockets.
+        let stream = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = stream.local_addr().unwrap().port();
+        let _datagrams = std::net::UdpSocket::bind(("127.0.0.1", port)).unwrap();
+        let words = format!("--comm-type {transport} --ranks 2 -m 2 --port {}", port - 1);
+        beff(&stage, &words)
+            .code(1)
+            .err(&format!(" 127.0.0.1:{port}: Address already in use"));
+    }
+}
+
+#[test]
+fn too_few_open_files_end_all_ranks_at_once() {
+    let stage = Stage::new();
+    let mut command = stage.command("sh");
+    // Each rank listens, and cannot connect to all.
+    let words =
+        "ulimit -n 40; exec \"$0\" beff --comm-type tcp --ranks 16 -r 8 -m 3 --timeout 3600";
+    command.args(["-c", words, crate::stage::WEIR]);
+    crate::stage::said(command)
+        .code(1)
+        .err(": Too many open files")
+        .err("ulimit -n");
+}
+
+#[test]
 fn a_directory_of_channels_has_to_be_there() {
     let stage = Stage::new();
     stage.file("plain", "");

@@ -161,6 +161,26 @@ impl<'a> Circle<'a> {
         Ok(greatest)
     }
 
+    /// What came of a step that all ranks take together: where it failed at one it fails at all,
+    /// and nobody lets go of anything before all know.
+    ///
+    /// # Errors
+    /// The rank's own failure; that of another; as [`Circle::agree`].
+    pub fn together<T>(&self, own: Result<T, Halt>, watch: &Watch) -> Result<T, Halt> {
+        if own.is_err() && watch.stopped() {
+            return own;
+        }
+        let failed = if own.is_ok() { 0 } else { self.rank() + 1 };
+        let agreed = self.agree(failed.into(), watch);
+        let own = own?;
+        match agreed? {
+            0 => Ok(own),
+            highest => Err(Halt::Left {
+                peer: u32::try_from(highest - 1).unwrap_or(u32::MAX),
+            }),
+        }
+    }
+
     /// Returns on no rank before all have called it.
     ///
     /// # Errors

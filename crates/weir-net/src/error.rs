@@ -1,5 +1,6 @@
 //! What can go wrong with an exchange, named by cause and place.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 
@@ -67,10 +68,10 @@ pub enum Halt {
         at: u64,
     },
     /// The system refused.
-    #[error("cannot {what}: {source}")]
+    #[error("cannot {what}: {source}{}", remedy(source))]
     Io {
         /// What was tried, as a verb phrase.
-        what: &'static str,
+        what: Cow<'static, str>,
         /// The answer.
         source: io::Error,
     },
@@ -88,6 +89,15 @@ pub enum Halt {
     World(#[from] WorldError),
 }
 
+/// What to do, where the answer alone does not tell.
+fn remedy(error: &io::Error) -> &'static str {
+    let too_many = rustix::io::Errno::MFILE.raw_os_error();
+    if error.raw_os_error() == Some(too_many) {
+        return " (allow more of them with `ulimit -n`, or ask for fewer ranks or replications)";
+    }
+    ""
+}
+
 impl From<OpenClError> for Halt {
     fn from(error: OpenClError) -> Self {
         Self::OpenCl(error.to_string())
@@ -98,7 +108,7 @@ impl Halt {
     /// For `map_err`: the system refused to do `what`.
     pub fn io(what: &'static str) -> impl FnOnce(rustix::io::Errno) -> Self {
         move |errno| Self::Io {
-            what,
+            what: what.into(),
             source: errno.into(),
         }
     }

@@ -88,7 +88,7 @@ impl Around<'_> {
         });
         guarded.unwrap_or_else(|source| {
             let cause = Halt::Io {
-                what: "start a thread that guards this rank (see ulimit -u)",
+                what: "start a thread that guards this rank (see ulimit -u)".into(),
                 source,
             };
             let error = part.ended(None, cause);

@@ -30,6 +30,12 @@ pub(crate) fn check(place: &Placement) -> Result<(), NetError> {
     Err(NetError::Plan(why.to_owned()))
 }
 
+/// Why a rank is not where it was to be, and where it could be.
+fn pinned_wrong(error: &SysError) -> String {
+    let allowed = pin::affinity().map(|cpus| format!(" (allowed are {cpus})"));
+    format!("--pin: {error}{}", allowed.unwrap_or_default())
+}
+
 /// CPUs that ranks of this machine would get and may not use.
 pub(crate) fn here(place: &Placement, ranks: u32) -> Result<(), String> {
     let Some(listed) = place.cpus.as_deref() else {
@@ -46,8 +52,8 @@ pub(crate) fn here(place: &Placement, ranks: u32) -> Result<(), String> {
         let tried = std::thread::scope(|scope| scope.spawn(|| pin::set_affinity(&only)).join());
         if let Ok(Err(error)) = tried {
             return Err(match place.share {
-                ShareCpus::Shared => error.to_string(),
-                ShareCpus::Split => format!("rank {rank} {error}"),
+                ShareCpus::Shared => pinned_wrong(&error),
+                ShareCpus::Split => format!("rank {rank}: {}", pinned_wrong(&error)),
             });
         }
     }
@@ -167,17 +173,7 @@ impl Pinned {
     /// # Errors
     /// CPUs that a rank may not use; a rank is gone, or the watch ended the wait.
     pub(crate) fn new(place: &Placement, circle: &Circle<'_>, watch: &Watch) -> Result<Self, Halt> {
-        let own = Self::alone(place, circle, watch);
-        if own.is_err() && watch.stopped() {
-            return own;
-        }
-        let failed = if own.is_ok() { 0 } else { circle.rank() + 1 };
-        match circle.agree(failed.into(), watch)? {
-            0 => own,
-            highest => own.and(Err(Halt::Left {
-                peer: u32::try_from(highest - 1).unwrap_or(u32::MAX),
-            })),
-        }
+        circle.together(Self::alone(place, circle, watch), watch)
     }
 
     fn alone(place: &Placement, circle: &Circle<'_>, watch: &Watch) -> Result<Self, Halt> {
@@ -198,7 +194,7 @@ impl Pinned {
             }
         };
         let before = pin::affinity().map_err(refused)?;
-        pin::set_affinity(&cpus).map_err(refused)?;
+        pin::set_affinity(&cpus).map_err(|error| Halt::Garbled(pinned_wrong(&error)))?;
         Ok(Self {
             cpu,
             before: Some(before),

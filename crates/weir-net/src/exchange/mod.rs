@@ -8,6 +8,7 @@ mod course;
 mod report;
 mod timed;
 
+use serde::Serialize;
 use weir_run::execute::Signals;
 use weir_schema::{
     ExchangeResult, ExchangeWorkload, Fault, FaultKind, Job, Method, Pairing, Transfer, Validation,
@@ -53,6 +54,21 @@ impl Course<'_> {
     }
 }
 
+/// What a plan calls it, which is what its option takes.
+fn word(named: &impl Serialize) -> String {
+    let word = serde_json::to_value(named).ok();
+    let word = word.as_ref().and_then(|word| word.as_str());
+    word.unwrap_or_default().to_owned()
+}
+
+fn words(named: &[impl Serialize]) -> String {
+    let words: Vec<_> = named.iter().map(word).collect();
+    if words.is_empty() {
+        return "none".to_owned();
+    }
+    words.join(", ")
+}
+
 /// What the plan's words alone show to be wrong.
 ///
 /// # Errors
@@ -67,8 +83,9 @@ pub fn check(
     let info = available(job, ranks, workload.replications)?;
     if workload.method != Method::Best && !info.methods.contains(&workload.method) {
         return plan(format!(
-            "transport `{name}`: it has no method {:?} (it has {:?})",
-            workload.method, info.methods
+            "transport `{name}`: it has no method `{}` (it has {})",
+            word(&workload.method),
+            words(info.methods)
         ));
     }
     if !info.moves_data && workload.validation != Validation::None {
@@ -89,8 +106,9 @@ pub fn check(
     let other = |t: &&Transfer| !info.transfers.contains(t);
     if let Some(transfer) = workload.transfers.iter().find(other) {
         return plan(format!(
-            "transport `{name}`: it has no transfers {transfer:?} (it has {:?})",
-            info.transfers
+            "transport `{name}`: it has no transfers `{}` (it has {})",
+            word(transfer),
+            words(info.transfers)
         ));
     }
     if workload.sizes.is_empty() || workload.repetitions == 0 || workload.replications == 0 {

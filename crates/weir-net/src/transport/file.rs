@@ -13,6 +13,7 @@
 
 mod scratch;
 
+use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::os::unix::fs::symlink;
@@ -67,6 +68,8 @@ const PAUSE: Duration = Duration::from_micros(100);
 
 /// One rank's end.
 pub(super) struct Channels {
+    /// This rank's directory.
+    own: PathBuf,
     /// What rank 0 removes in the end.
     scratch: Option<Scratch>,
     outputs: Vec<File>,
@@ -81,8 +84,13 @@ pub(super) struct Channels {
     halves: [Vec<u8>; 2],
 }
 
-fn fail(what: &'static str) -> impl FnOnce(io::Error) -> Halt {
+fn fail(what: impl Into<Cow<'static, str>>) -> impl FnOnce(io::Error) -> Halt {
+    let what = what.into();
     move |source| Halt::Io { what, source }
+}
+
+fn fail_at(what: &str, path: &Path) -> impl FnOnce(io::Error) -> Halt {
+    fail(format!("{what} {}", path.display()))
 }
 
 /// The two channels that a replication writes.
@@ -152,6 +160,11 @@ fn place(ranks: u32, rank: u32) -> String {
     }
 }
 
+/// The file of an outgoing channel.
+fn output(own: &Path, channel: usize) -> PathBuf {
+    own.join(format!("kernel_output_ch{channel}"))
+}
+
 /// Links an input to the output at its other end, in place of what an earlier run left.
 fn link(own: &Path, channel: usize, setup: &Setup<'_>) -> Result<(), Halt> {
     let (rank, ranks) = (setup.circle.rank(), setup.circle.size());
@@ -183,16 +196,15 @@ impl Transport for Channels {
         let keep = setup.engine.flag("keep_channels", false);
         let (base, scratch) = directory(setup, keep)?;
         let own = base.join(place(ranks, rank));
-        fs::create_dir_all(&own).map_err(fail("make the directory of a rank"))?;
-        let output = |channel| {
-            let name = own.join(format!("kernel_output_ch{channel}"));
+        fs::create_dir_all(&own).map_err(fail_at("make a rank's directory", &own))?;
+        let make = |channel| {
+            let name = output(&own, channel);
             let mut options = OpenOptions::new();
-            let file = options.create(true).append(true).open(name)?;
-            file.set_len(0)?;
-            Ok(file)
+            let file = options.create(true).append(true).open(&name);
+            file.and_then(|file| file.set_len(0).map(|()| file))
+                .map_err(fail_at("make channel", &name))
         };
-        let outputs = (0..CHANNELS).map(output).collect::<io::Result<_>>();
-        let outputs = outputs.map_err(fail("make a channel"))?;
+        let outputs = (0..CHANNELS).map(make).collect::<Result<_, _>>()?;
         (0..CHANNELS).try_for_each(|channel| link(&own, channel, setup))?;
         // All outputs are there before anybody opens one as an input.
         setup.circle.barrier(setup.watch)?;
@@ -205,6 +217,7 @@ impl Transport for Channels {
             inputs: inputs.map_err(fail("open a channel of the neighbour"))?,
             width: usize::try_from(width).unwrap_or(1),
             filler: 0,
+            own,
             buffers: Buffers::default(),
             reading: 0,
             halves: Default::default(),
@@ -267,7 +280,7 @@ impl Channels {
         for (channel, half) in channels_of(replication).into_iter().zip(&self.halves) {
             self.outputs[channel]
                 .write_all(half)
-                .map_err(fail("append to a channel"))?;
+                .map_err(|e| fail_at("append to channel", &output(&self.own, channel))(e))?;
         }
         Ok(())
     }

@@ -227,7 +227,7 @@ fn share(circle: &Circle<'_>, watch: &Watch, len: usize) -> Result<(Segment, Opt
         let path = String::from_utf8_lossy(&path).into_owned();
         let file = OpenOptions::new().read(true).write(true).open(&path);
         let file = file.map_err(|source| Halt::Io {
-            what: "open the shared memory of rank 0 (the ranks have to be on one machine)",
+            what: "open the shared memory of rank 0 (the ranks have to be on one machine)".into(),
             source,
         })?;
         let segment = Segment::map(&file, len)?;

@@ -5,11 +5,13 @@
 //! for the other to read first. A stream begins with a greeting that says whose it is, so that a
 //! stranger who connects is turned away.
 
+use std::borrow::Cow;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use weir_schema::catalogue::{SettingInfo, SettingKind};
 use weir_schema::{MessageSize, Method};
 
@@ -67,7 +69,8 @@ pub(super) struct Tcp {
     pace: Option<Pace>,
 }
 
-fn fail(what: &'static str) -> impl FnOnce(io::Error) -> Halt {
+fn fail(what: impl Into<Cow<'static, str>>) -> impl FnOnce(io::Error) -> Halt {
+    let what = what.into();
     move |source| Halt::Io { what, source }
 }
 
@@ -112,6 +115,15 @@ fn accept(listener: &TcpListener, token: u64, setup: &Setup<'_>) -> Result<Vec<T
     Ok(found.into_iter().flatten().collect())
 }
 
+/// What was tried, with a question where the answer may lie in the network.
+fn connecting(address: SocketAddr, error: &io::Error) -> String {
+    let hint = match error.raw_os_error() {
+        Some(number) if number == Errno::MFILE.raw_os_error() => "",
+        _ => " (is its address reachable?)",
+    };
+    format!("connect to another rank at {address}{hint}")
+}
+
 /// The stream to a rank, which listens already.
 fn connect(
     address: SocketAddr,
@@ -120,7 +132,7 @@ fn connect(
 ) -> Result<TcpStream, Halt> {
     let limit = watch.limit().max(Duration::from_millis(1));
     let mut stream = TcpStream::connect_timeout(&address, limit)
-        .map_err(fail("connect to another rank (is its address reachable?)"))?;
+        .map_err(|error| fail(connecting(address, &error))(error))?;
     stream.write_all(&greeting).map_err(fail("greet"))?;
     Ok(stream)
 }
@@ -128,22 +140,23 @@ fn connect(
 impl Transport for Tcp {
     fn open(setup: &Setup<'_>) -> Result<Self, Halt> {
         let mine = address::own(setup, "port")?;
-        let listener = TcpListener::bind(mine).map_err(fail("listen on the address and port"))?;
+        let listener = TcpListener::bind(mine).map_err(fail(format!("listen on {mine}")))?;
         let mine = listener.local_addr().map_err(fail("read its address"))?;
         let token = address::token(setup)?;
         let words = vec![mine.to_string().into_bytes(); setup.partners.len()];
         let theirs = setup.tell_senders(&words)?;
         let rank = setup.circle.rank();
         // The kernel completes connections before they are accepted, so that all may connect
-        // first.
-        let out: Vec<TcpStream> = theirs
+        // first. Where one could not, nobody waits for its streams, and all listen until all know.
+        let out: Result<Vec<TcpStream>, Halt> = theirs
             .iter()
             .enumerate()
             .map(|(replication, theirs)| {
                 let greeting = greeting(token, rank, replication);
                 connect(address::parse(theirs)?, greeting, setup.watch)
             })
-            .collect::<Result<_, _>>()?;
+            .collect();
+        let out = setup.circle.together(out, setup.watch)?;
         let into = accept(&listener, token, setup)?;
         let streams = setup.partners.iter().zip(out).zip(into);
         let streams = streams.map(|((partners, out), into)| {
@@ -250,7 +263,7 @@ impl Streams {
             PollFd::new(&self.into, flags(into, PollFlags::IN)),
         ];
         match poll(&mut fds, Some(&PIECE)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(Halt::io("wait for a stream")(errno)),
         }
     }
@@ -274,7 +287,7 @@ fn refused(error: &io::Error, peer: u32, what: &'static str) -> Result<usize, Ha
         ErrorKind::WouldBlock | ErrorKind::Interrupted => Ok(0),
         ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => Err(Halt::Left { peer }),
         kind => Err(Halt::Io {
-            what,
+            what: what.into(),
             source: kind.into(),
         }),
     }

@@ -9,6 +9,7 @@
 mod link;
 mod wire;
 
+use std::borrow::Cow;
 use std::io;
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
@@ -95,7 +96,8 @@ pub(super) struct Udp {
     waiting: usize,
 }
 
-fn fail(what: &'static str) -> impl FnOnce(io::Error) -> Halt {
+fn fail(what: impl Into<Cow<'static, str>>) -> impl FnOnce(io::Error) -> Halt {
+    let what = what.into();
     move |source| Halt::Io { what, source }
 }
 
@@ -107,7 +109,7 @@ impl Transport for Udp {
         let sockets: Vec<UdpSocket> = sockets
             .map(|(replication, _)| {
                 let mine = address::own_channel(setup, replication)?;
-                let socket = UdpSocket::bind(mine).map_err(fail("bind the address and port"))?;
+                let socket = UdpSocket::bind(mine).map_err(fail(format!("bind {mine}")))?;
                 socket
                     .set_nonblocking(true)
                     .map_err(fail("set a socket up"))?;

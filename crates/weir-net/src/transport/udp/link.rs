@@ -226,7 +226,7 @@ impl Link {
             Ok(_) => Ok(true),
             Err(error) if is_momentary(&error) => Ok(false),
             Err(source) => Err(Halt::Io {
-                what: "send a datagram (is its payload too large for the interface?)",
+                what: "send a datagram (is its payload too large for the interface?)".into(),
                 source,
             }),
         }
@@ -251,7 +251,7 @@ impl Link {
             Ok((len, _)) => len,
             Err(error) if is_momentary(&error) => return Ok(None),
             Err(source) => {
-                let what = "receive a datagram";
+                let what = "receive a datagram".into();
                 return Err(Halt::Io { what, source });
             }
         };
