@@ -53,6 +53,7 @@ pub fn read(words: &[String], around: &Around) -> Result<Action, Refusal> {
         given.text("comm-type").unwrap_or_default(),
         given.text("file"),
         around.launcher.is_some(),
+        around.offer,
     )?;
     let mut warnings = Vec::new();
     let plan = plan::of(&given, words, engine, around, &mut warnings)?;
