@@ -4,6 +4,7 @@
 //! result a [`Comparison`]. The text is a stranger's: what does not fit is refused or absent.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use serde_json::{Map, Value as Json};
 use weir_schema::{Plan, SizeFigures, Workload};
@@ -13,6 +14,9 @@ use super::output::{NAME, SCHEMA};
 
 /// No message is longer than two to this power.
 const LARGEST: u8 = 63;
+
+/// Bytes per second that something can have. Their sums and quotients are numbers.
+const RATES: RangeInclusive<f64> = 1e-9..=1e21;
 
 /// What was stored.
 #[derive(Clone, Debug, PartialEq)]
@@ -129,6 +133,13 @@ fn sizes(timings: &Map<String, Json>) -> Result<BTreeMap<u8, f64>, String> {
         })?;
         let rate = entry["maxCalcBW"].as_f64();
         if let Some(rate) = rate.filter(|rate| rate.is_finite() && *rate > 0.0) {
+            if !RATES.contains(&rate) {
+                return Err(format!(
+                    "`maxCalcBW` of `{key}` is {rate:e}; expected bytes per second from {:e} to {:e}",
+                    RATES.start(),
+                    RATES.end()
+                ));
+            }
             out.insert(exponent, rate);
         }
     }
@@ -247,6 +258,14 @@ mod tests {
             (
                 "{\"timings\": {\"3\": {\"maxCalcBW\": -1}}}",
                 "no size was measured in it",
+            ),
+            (
+                "{\"timings\": {\"3\": {\"maxCalcBW\": 1e308}}}",
+                "`maxCalcBW` of `3` is 1e308; expected bytes per second from 1e-9 to 1e21",
+            ),
+            (
+                "{\"timings\": {\"3\": {\"maxCalcBW\": 1e-300}}}",
+                "`maxCalcBW` of `3` is 1e-300",
             ),
         ] {
             let why = Baseline::read("o.json", text).unwrap_err();
