@@ -35,17 +35,18 @@ fn fits(fault: &Fault, work: &ExchangeWorkload, ranks: u32) -> Result<(), String
     if work.transfers == [Transfer::KernelLaunch] {
         return Err("launches of a kernel have no messages; add --pcie-read".to_owned());
     }
-    let received = received(fault, work).ok_or("no messages of this size are exchanged")?;
+    let size = work.sizes.iter().find(|s| s.exponent == fault.exponent);
+    let size = size.ok_or("no messages of this size are exchanged")?;
+    let received = size.bytes().0 * u64::from(work.replications);
     if fault.kind == FaultKind::Flip && fault.at >= received {
         return Err(format!("a rank receives bytes 0 to {}", received - 1));
     }
+    // With a shortest time the loop may become longer.
+    let length = size.loop_length;
+    if fault.kind != FaultKind::Flip && fault.at > length && work.min_time_ns.is_none() {
+        return Err(format!("the loop has {length} exchanges of this size"));
+    }
     Ok(())
-}
-
-/// Bytes of a fault's size that a rank receives, over all replications.
-fn received(fault: &Fault, work: &ExchangeWorkload) -> Option<u64> {
-    let size = work.sizes.iter().find(|s| s.exponent == fault.exponent)?;
-    Some(size.bytes().0 * u64::from(work.replications))
 }
 
 /// Why nobody would notice a flipped byte, and what to change.

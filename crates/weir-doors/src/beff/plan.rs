@@ -141,6 +141,24 @@ fn range(given: &Given, warnings: &mut Vec<Warning>) -> Vec<u8> {
     (min..=max).step_by(given.number("step-size")).collect()
 }
 
+fn validation(given: &Given) -> Result<Validation, Refusal> {
+    let asked = given.all("validate").last();
+    if let (true, Some(asked)) = (given.has("skip-validation"), asked)
+        && asked != "none"
+    {
+        return Err(refuse(&format!(
+            "--skip-validation and --validate {asked} contradict each other; leave one of them out"
+        )));
+    }
+    Ok(match given.text("validate") {
+        _ if given.has("skip-validation") => Validation::None,
+        Some("none") => Validation::None,
+        Some("sample") => Validation::Sample,
+        Some("full") => Validation::Full,
+        _ => Validation::Const,
+    })
+}
+
 fn workload(given: &Given, schedule: &Schedule, ranks: u32) -> Result<ExchangeWorkload, Refusal> {
     let pairing = match given.text("pairing") {
         Some("pairs") if ranks % 2 == 1 && ranks > 1 => {
@@ -166,13 +184,7 @@ fn workload(given: &Given, schedule: &Schedule, ranks: u32) -> Result<ExchangeWo
         warmup: given.number("warmup"),
         min_time_ns: time(given, "min-time")?,
         max_time_ns: time(given, "max-time")?,
-        validation: match given.text("validate") {
-            _ if given.has("skip-validation") => Validation::None,
-            Some("none") => Validation::None,
-            Some("sample") => Validation::Sample,
-            Some("full") => Validation::Full,
-            _ => Validation::Const,
-        },
+        validation: validation(given)?,
         seed: given.number("seed"),
         faults: Vec::new(),
         transfers: Vec::new(),

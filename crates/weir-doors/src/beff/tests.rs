@@ -202,6 +202,17 @@ fn values_with_a_grammar_say_what_it_is() {
         "--inject flip:rank=0,size=3,rank=0",
         "`rank=` stands there twice",
     );
+    for given in [
+        "--skip-validation --validate full",
+        "--validate const --skip-validation",
+    ] {
+        refused(given, "--skip-validation and --validate");
+    }
+    run("--skip-validation --validate none");
+    let words = "-u 64 -l 64 -m 3 --inject die:rank=0,size=3";
+    refused(&format!("{words},after=65"), "the loop has 64 exchanges");
+    run(&format!("{words},after=64"));
+    run(&format!("{words},after=65 --min-time 1"));
     refused(
         "--timeout 1e300",
         "--timeout 1e300: it takes seconds above 0 and up to 1.8e10",
@@ -237,7 +248,7 @@ fn transports_that_are_not_there_end_with_3_unless_nothing_is_run() {
     assert_eq!(refusal.code, LACKS);
     assert!(refusal.message.contains("comm-type ofi is not available"));
     assert_eq!(run("--comm-type ofi --test").mode, Mode::Test);
-    refused("--comm-type ACCL", "it has mpi, shm, tcp");
+    refused("--comm-type ACCL", "it has shm, tcp, udp, file, ocl-pcie");
     refused(
         "--comm-type CPUS",
         "could not be converted from string: CPUS",
