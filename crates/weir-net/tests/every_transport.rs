@@ -209,7 +209,7 @@ fn what_a_transport_does_not_know_is_refused_by_name() {
     assert!(error.contains("use `ring`"), "{error}");
     let mut calls = plan.clone();
     calls.method = weir_schema::Method::Alltoallv;
-    assert!(refused("shm", &calls).contains("no method Alltoallv"));
+    assert!(refused("shm", &calls).contains("no method `alltoallv` (it has sendrecv)"));
 }
 
 #[test]
