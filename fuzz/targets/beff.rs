@@ -49,7 +49,7 @@ fuzz_target!(|data: &[u8]| {
             shown(&run.plan, &run.options, stored);
         }
         Ok(Action::Print(page)) => assert!(page.ends_with('\n')),
-        Ok(Action::SelfTest) => {}
+        Ok(Action::SelfTest(_)) => {}
         Err(refusal) => refused(&refusal),
     }
 });
@@ -117,6 +117,7 @@ fn measured(plan: &Plan) -> Option<ExchangeResult> {
     let size = |size: &MessageSize| SizeResult {
         exponent: size.exponent,
         loop_length: size.loop_length,
+        warmup: u64::from(work.warmup),
         method: work.method,
         transfer: work.transfers.first().copied(),
         ranks: (0..ranks).map(|rank| times(rank, size.exponent)).collect(),
