@@ -11,6 +11,7 @@ mod errors;
 mod files;
 mod flushes;
 mod loops;
+mod opens;
 mod pacing;
 mod process;
 mod recorded;
@@ -68,10 +69,17 @@ fn fios(stage: &Stage, words: &[&str]) -> Vec<Op> {
 /// The system calls of these kinds that weir makes for these words, one text each.
 #[track_caller]
 fn calls(stage: &Stage, kinds: &str, words: &[&str]) -> Vec<String> {
+    let command = [&[WEIR, "fio", "--name=a", "--output=report"], words].concat();
+    traced(stage, kinds, &command)
+}
+
+/// The system calls of these kinds that a program makes, one text each.
+#[track_caller]
+fn traced(stage: &Stage, kinds: &str, program: &[&str]) -> Vec<String> {
     let mut command = stage.command("strace");
     let trace = format!("trace={kinds}");
-    command.args(["-f", "-q", "-e", &trace, "-o", "calls", WEIR, "fio"]);
-    command.args(["--name=a", "--output=report"]).args(words);
+    command.args(["-f", "-q", "-e", &trace, "-o", "calls"]);
+    command.args(program);
     said(command).code(0);
     let named = |line: &str| {
         let call = line.split_once(' ').map_or("", |(_, call)| call).trim();

@@ -16,6 +16,8 @@ use super::sites::writes;
 use super::{Kind, Layout, Part, Site};
 use crate::engine::{Opens, Target, drop_device_cache, set_lifetime};
 
+/// `O_DSYNC` as the kernel has it; the constant of rustix is `O_SYNC`.
+const DATA_SYNC: OFlags = OFlags::from_bits_retain(libc::O_DSYNC.cast_unsigned());
 /// Bytes read at once to warm a cache.
 const CHUNK: usize = 1 << 20;
 
@@ -53,8 +55,13 @@ fn flags(workload: &BlockWorkload, opens: Opens) -> OFlags {
         (true, true) => OFlags::RDWR,
     };
     flags.set(OFlags::DIRECT, mode.direct);
-    flags.set(OFlags::SYNC, mode.sync);
-    flags.set(OFlags::DSYNC, mode.data_sync);
+    // O_SYNC holds the bit of O_DSYNC: what is not asked for must not be taken off again.
+    if mode.data_sync {
+        flags |= DATA_SYNC;
+    }
+    if mode.sync {
+        flags |= OFlags::SYNC;
+    }
     flags | OFlags::CLOEXEC
 }
 
