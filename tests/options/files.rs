@@ -104,6 +104,60 @@ fn two_jobs_with_one_file_lay_it_out_as_long_as_both_read_it() {
 }
 
 #[test]
+fn an_absolute_filename_lies_below_the_directory_as_in_fio() {
+    let tools = if has("fio") {
+        &["fio", WEIR][..]
+    } else {
+        &[WEIR]
+    };
+    // More slashes name the same file.
+    for beginning in ["", "/"] {
+        for tool in tools {
+            let stage = Stage::new();
+            let precious = stage.file("precious", "not to be written to");
+            let joined = stage.path("one") + &precious;
+            let parent = std::path::Path::new(&joined).parent().unwrap();
+            std::fs::create_dir_all(parent).unwrap();
+            let mut command = stage.command(tool);
+            if *tool == WEIR {
+                command.arg("fio");
+            }
+            command.args([
+                "--name=a",
+                "--output=report",
+                "--directory=one",
+                &format!("--filename={beginning}{precious}"),
+                "--rw=write",
+                "--bs=4k",
+                "--size=8k",
+            ]);
+            said(command).code(0);
+            let kept = stage.read_bytes("precious") == b"not to be written to";
+            assert!(kept, "{tool} has overwritten {precious}");
+            let length = std::fs::metadata(&joined).unwrap().len();
+            assert_eq!(length, 8192, "{tool}");
+        }
+    }
+}
+
+#[test]
+fn an_absolute_name_that_is_made_lies_below_the_directory_too() {
+    let stage = Stage::new();
+    let precious = stage.file("precious", "not to be written to");
+    let joined = stage.path("d") + &precious;
+    std::fs::create_dir_all(std::path::Path::new(&joined).parent().unwrap()).unwrap();
+    let format = format!("--filename_format={precious}");
+    fio(
+        &stage,
+        &["--directory=d", &format, "--rw=write", "--size=8k"],
+    )
+    .code(0);
+    let kept = stage.read_bytes("precious") == b"not to be written to";
+    assert!(kept, "{precious} was overwritten");
+    assert_eq!(std::fs::metadata(&joined).unwrap().len(), 8192);
+}
+
+#[test]
 fn a_service_with_a_bad_shape_is_refused() {
     let stage = Stage::new();
     for bad in ["zipf:1", "pareto:1.5", "normal", "random:0", "often"] {

@@ -20,7 +20,9 @@ pub(crate) fn names(files: &FileNames, job: &str, clone: u32, base: &Path) -> Ve
     let named = |directories: &[String], name: &str| {
         let turn = clone as usize % directories.len().max(1);
         let shown = match directories.get(turn) {
-            Some(directory) => Path::new(directory).join(name),
+            // An absolute name lies below the directory too: alone it would be a file that the
+            // job does not mean, and would overwrite.
+            Some(directory) => Path::new(directory).join(name.trim_start_matches('/')),
             None => PathBuf::from(name),
         };
         Named {
@@ -136,6 +138,13 @@ mod tests {
         assert_eq!(paths(&files, 0), ["/base/x/a"]);
         assert_eq!(paths(&files, 1), ["/y/a"]);
         assert_eq!(paths(&files, 2), ["/base/x/a"]);
+    }
+
+    #[test]
+    fn absolute_names_lie_below_their_directory() {
+        let files = listed(&["/a/b", "//c"], &["x", "/y"]);
+        assert_eq!(paths(&files, 0), ["/base/x/a/b", "/base/x/c"]);
+        assert_eq!(paths(&files, 1), ["/y/a/b", "/y/c"]);
     }
 
     #[test]

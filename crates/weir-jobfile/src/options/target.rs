@@ -40,7 +40,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
             Ok(())
         }),
     option("directory", "Directory of the files")
-        .long("Several separated by `:` are used in turn by the clones.")
+        .long("Several separated by `:` are used in turn by the clones. An absolute `filename` lies below it too.")
         .text(|d, v, _| {
             d.directories = paths(v, "directory")?;
             Ok(())
