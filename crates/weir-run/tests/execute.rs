@@ -10,16 +10,18 @@
 
 mod scripted;
 
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use scripted::{
-    BLOCK, Diary, Mark, Stage, counts, good, hang, interrupt, named, play, scene, script,
+    BLOCK, Diary, Mark, Scene, Stage, counts, good, hang, interrupt, maker, named, play, scene,
+    script,
 };
 use weir_run::execute::{LiveView, Signals};
 use weir_schema::{
-    ExitAll, Job, Kind, MinimumRate, PerKind, Schedule, StartDelay, State, WorkerResult,
+    ExitAll, Job, Kind, MinimumRate, PerKind, RunResult, Schedule, StartDelay, State, WorkerResult,
 };
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
 
@@ -737,4 +739,233 @@ fn a_minimum_rate_asks_only_for_kinds_that_the_job_does() {
         j.bounds.runtime_ns = Some(Nanos(2_400_000_000));
     });
     assert_eq!(named(&play(vec![reader]), "reader").state, State::Done);
+}
+
+/// A job that runs while another, `next`, is made ready: it has begun by then.
+fn while_making(runs: Scene, begun: Mark, mut next: Vec<Scene>) -> Vec<Scene> {
+    for scene in &mut next {
+        scene.job.start.wait_for = Some("opener".to_owned());
+    }
+    let opener = scene("opener", 1, script(move |_, _| begun.wait()));
+    [runs, opener].into_iter().chain(next).collect()
+}
+
+/// Carries scenes out; the mark is set as soon as the run is seen to be so.
+fn play_and_mark(
+    stage: Stage<'_>,
+    scenes: Vec<Scene>,
+    mark: &Mark,
+    is_so: impl Fn(&LiveView<'_>) -> bool,
+) -> RunResult {
+    let mut observer = |view: &LiveView<'_>| {
+        if is_so(view) {
+            mark.set();
+        }
+    };
+    let stage = Stage {
+        observer: Some(&mut observer),
+        ..stage
+    };
+    stage.play(vec![scenes])
+}
+
+fn first_has_ended(view: &LiveView<'_>) -> bool {
+    view.ended().iter().any(|end| end.index == 0)
+}
+
+#[test]
+fn the_minimum_rate_is_watched_while_another_job_is_made_ready() {
+    let (begun, ended) = (Mark::default(), Mark::default());
+    let (begins, waits) = (begun.clone(), ended.clone());
+    let act = script(move |_, op| {
+        begins.set();
+        if op == 3 { hang() } else { OK }
+    });
+    let stalled = scene("stalled", 1 << 40, act).with(|j| j.minimum_rate = Some(at_least(1.0)));
+    let mut slow = scene("slow", 5, good());
+    slow.make = Some(maker(move |_| waits.wait_making()));
+    let stage = Stage {
+        grace: Duration::from_millis(50),
+        ..Stage::default()
+    };
+    let scenes = while_making(stalled, begun, vec![slow]);
+    let result = play_and_mark(stage, scenes, &ended, first_has_ended);
+    let job = named(&result, "stalled");
+    assert_eq!(job.failure.as_ref().unwrap().cause, "minimum_rate");
+    assert_eq!(job.state, State::Hung);
+    let slow = named(&result, "slow");
+    assert_eq!((slow.state, counts(slow)), (State::Done, vec![5]));
+}
+
+#[test]
+fn a_hung_worker_is_left_behind_while_those_of_another_job_get_ready() {
+    let (begun, ended) = (Mark::default(), Mark::default());
+    let (begins, waits) = (begun.clone(), ended.clone());
+    let act = script(move |_, op| {
+        begins.set();
+        if op == 5 { hang() } else { OK }
+    });
+    let hangs = scene("hangs", 100, act).with(|j| j.bounds.runtime_ns = Some(Nanos(20_000_000)));
+    let in_time = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&in_time);
+    let mut slow = scene("slow", 5, good());
+    slow.attach = Some(script(move |_, _| {
+        let waited = waits.wait();
+        seen.store(waited == OK, Ordering::Relaxed);
+        waited
+    }));
+    let stage = Stage {
+        grace: Duration::from_millis(20),
+        ..Stage::default()
+    };
+    let scenes = while_making(hangs, begun, vec![slow]);
+    let result = play_and_mark(stage, scenes, &ended, first_has_ended);
+    assert!(in_time.load(Ordering::Relaxed), "nobody looked meanwhile");
+    assert_eq!(named(&result, "hangs").state, State::Hung);
+    assert_eq!(counts(named(&result, "slow")), [5]);
+}
+
+#[test]
+fn a_job_is_sampled_while_another_is_made_ready() {
+    let (begun, sampled) = (Mark::default(), Mark::default());
+    let (begins, waits) = (begun.clone(), sampled.clone());
+    let act = script(move |_, _| {
+        begins.set();
+        OK
+    });
+    let runs = scene("runs", 1 << 40, act).with(|j| j.recording.interval_ns = Nanos(1_000_000));
+    let making = Arc::new(AtomicBool::new(false));
+    let makes = Arc::clone(&making);
+    let mut slow = scene("slow", 5, good()).with(|j| j.exit_all = Some(ExitAll::Group));
+    slow.make = Some(maker(move |_| {
+        makes.store(true, Ordering::Release);
+        waits.wait_making()
+    }));
+    let before = Cell::new(None);
+    let has_five_more = |view: &LiveView<'_>| {
+        let result = view.result();
+        let workers = &named(&result, "runs").workers;
+        let series = workers.iter().filter_map(|w| w.kind(Kind::Read));
+        let intervals = series.map(|k| k.series.len()).sum::<usize>();
+        if before.get().is_none() && making.load(Ordering::Acquire) {
+            before.set(Some(intervals));
+        }
+        before.get().is_some_and(|b| intervals >= b + 5)
+    };
+    let scenes = while_making(runs, begun, vec![slow]);
+    let result = play_and_mark(Stage::default(), scenes, &sampled, has_five_more);
+    assert_eq!(counts(named(&result, "slow")), [5]);
+    assert_eq!(named(&result, "runs").state, State::Stopped);
+}
+
+#[test]
+fn a_signal_while_a_job_is_made_ready_ends_those_that_run() {
+    let signals = Arc::new(Signals::default());
+    let (begun, ended) = (Mark::default(), Mark::default());
+    let (begins, waits) = (begun.clone(), ended.clone());
+    let runs = scene(
+        "runs",
+        1 << 40,
+        script(move |_, _| {
+            begins.set();
+            OK
+        }),
+    );
+    let mut gives_up = scene("gives-up", 5, good());
+    gives_up.make = Some(maker(move |context| {
+        interrupt(context.signals, 2, 1);
+        waits.wait_making()?;
+        Err(weir_run::failure("interrupted", None, "interrupted"))
+    }));
+    let mut next = scene("next", 5, good());
+    next.make = Some(maker(|_| {
+        Err(weir_run::failure("test", None, "made after the signal"))
+    }));
+    let stage = Stage {
+        signals,
+        ..Stage::default()
+    };
+    let scenes = while_making(runs, begun, vec![gives_up, next]);
+    let result = play_and_mark(stage, scenes, &ended, first_has_ended);
+    let state = |name| named(&result, name).state;
+    assert_eq!(state("runs"), State::Stopped);
+    assert_eq!(state("gives-up"), State::NotStarted);
+    assert_eq!(state("next"), State::NotStarted);
+    assert_eq!(result.ended_by.map(|e| e.signal), Some(2));
+}
+
+#[test]
+fn what_a_group_stops_while_it_is_made_ready_does_not_begin() {
+    let (begun, making, ended) = (Mark::default(), Mark::default(), Mark::default());
+    let (begins, seen) = (begun.clone(), making.clone());
+    let ends_all = scene(
+        "ends",
+        10,
+        script(move |_, op| {
+            begins.set();
+            if op == 9 { seen.wait() } else { OK }
+        }),
+    )
+    .with(|j| j.exit_all = Some(ExitAll::Group));
+    let mut made = scene("made", 1 << 40, good());
+    let waits = ended.clone();
+    made.make = Some(maker(move |_| {
+        making.set();
+        waits.wait_making()
+    }));
+    let mut after = scene("after", 1 << 40, good());
+    after.make = Some(maker(|_| {
+        Err(weir_run::failure("test", None, "made after the end"))
+    }));
+    let mut scenes = while_making(ends_all, begun, vec![made, after]);
+    scenes.push(scene("last", 5, good()).with(barrier));
+    let result = play_and_mark(Stage::default(), scenes, &ended, first_has_ended);
+    assert_eq!(counts(named(&result, "ends")), [10]);
+    let stopped = named(&result, "made");
+    assert_eq!((stopped.state, counts(stopped)), (State::Stopped, vec![0]));
+    assert_eq!(named(&result, "after").state, State::NotStarted);
+    assert_eq!(counts(named(&result, "last")), [5]);
+}
+
+#[test]
+fn no_job_of_a_batch_begins_before_all_are_made_ready_in_their_order() {
+    let diary = Diary::default();
+    let makes = |name: &'static str| {
+        let mut scene = scene(name, 1, diary.script("runs"));
+        let diary = diary.clone();
+        scene.make = Some(maker(move |context| {
+            diary.note(format!("{name} is made"));
+            (context.announce)(&format!("{name} is announced"));
+            (context.announce)(&format!("{name} again"));
+            Ok(())
+        }));
+        scene
+    };
+    // Who announces need not be told on several threads.
+    let told = RefCell::new(Vec::new());
+    let announce = |text: &str| told.borrow_mut().push(text.to_owned());
+    let stage = Stage {
+        announce: &announce,
+        ..Stage::default()
+    };
+    stage.play(vec![vec![makes("a"), makes("b")]]);
+    let order = diary.read();
+    assert_eq!(order, ["a is made", "b is made", "runs", "runs"]);
+    let order = ["a is announced", "a again", "b is announced", "b again"];
+    assert_eq!(told.into_inner(), order);
+}
+
+#[test]
+fn a_panic_while_a_job_is_made_ready_is_its_failure() {
+    let mut panics = scene("panics", 5, good());
+    panics.make = Some(maker(|_| panic!("scripted panic")));
+    let result = play(vec![panics, scene("other", 5, good())]);
+    let failure = named(&result, "panics").failure.as_ref().unwrap();
+    assert_eq!(failure.cause, "panic");
+    assert!(
+        failure.message.contains("scripted panic"),
+        "{}",
+        failure.message
+    );
+    assert_eq!(counts(named(&result, "other")), [5]);
 }

@@ -200,7 +200,9 @@ impl Shown {
 
     /// Shows a view.
     pub(crate) fn show(&mut self, view: &LiveView<'_>) {
-        let jobs = view.jobs();
+        let mut jobs = view.jobs();
+        // One that gets ready has nothing to show, and does not stall.
+        jobs.retain(|job| job.released);
         if !jobs.is_empty() && self.place.is_due(view.elapsed_ns) {
             let snapshot = self.snapshot(view.elapsed_ns, &jobs);
             self.place.show(&snapshot);

@@ -15,7 +15,7 @@ pub fn check(plan: &Plan, control: &RunControl<'_>) -> Vec<(String, Failure)> {
     let entries = numbered(plan, 0);
     let contexts: Vec<_> = entries.iter().map(|e| e.context(control)).collect();
     for (entry, context) in entries.iter().zip(&contexts) {
-        let failures = match family_of(control, entry.job) {
+        let failures = match family_of(control.families, entry.job) {
             Some(family) => family.check(context),
             None => vec![failure(
                 "plan",

@@ -3,7 +3,6 @@
 use weir_schema::{ExitAll, State};
 use weir_sys::clock::Tick;
 
-use super::running::RunningJob;
 use super::{Entry, Run, RunControl};
 
 impl Run<'_> {
@@ -11,7 +10,7 @@ impl Run<'_> {
     pub(super) fn stop_companions(&mut self, now: Tick) {
         let companions = self.running.iter_mut();
         let mut companions = companions
-            .filter(|j| j.job.bounds.with_the_others)
+            .filter(|j| j.job.bounds.with_the_others && !j.is_held())
             .peekable();
         if companions.peek().is_none() {
             return;
@@ -31,17 +30,18 @@ impl Run<'_> {
 
     /// What the end of a job does to others.
     pub(super) fn stop_others(&mut self, entry: Entry<'_>, failed: bool, control: &RunControl<'_>) {
-        let stops = |job: &RunningJob| match entry.job.exit_all {
+        let stops = |group: usize| match entry.job.exit_all {
             None => false,
-            Some(ExitAll::Group) => job.group() == entry.group,
-            Some(ExitAll::GroupOnError) => failed && job.group() == entry.group,
+            Some(ExitAll::Group) => group == entry.group,
+            Some(ExitAll::GroupOnError) => failed && group == entry.group,
             Some(ExitAll::Running | ExitAll::Everything) => true,
         };
         let now = control.clock.now();
         self.running
             .iter_mut()
-            .filter(|j| stops(j))
+            .filter(|j| stops(j.group()))
             .for_each(|j| j.stop(now, State::Stopped));
+        self.stop_batch(stops);
         if entry.job.exit_all == Some(ExitAll::Everything) {
             self.cancelled = true;
         }

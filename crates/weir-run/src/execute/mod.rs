@@ -1,8 +1,8 @@
 //! Carrying a plan out: starts jobs in their order, watches them, ends them, collects.
 //!
 //! In: a plan, the families, the clock, a place where signals arrive. Out: a [`RunResult`],
-//! whatever happens. One thread, the caller's, does all of it: it sleeps until a worker says
-//! something or the next sampling tick is due. Not here: what workers do.
+//! whatever happens. One thread, the caller's, does all of it but making jobs ready: it sleeps
+//! until somebody says something or the next sampling tick is due. Not here: what workers do.
 
 #![expect(
     clippy::cast_precision_loss,
@@ -27,6 +27,7 @@ mod record;
 mod running;
 mod sampler;
 mod search;
+mod start;
 mod steady;
 mod team;
 mod thread;
@@ -37,13 +38,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::Scope;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use weir_schema::{ClockFacts, DeviceFacts, HostFacts, Job, Plan, RunResult};
 use weir_sys::Tree;
 use weir_sys::clock::{Clock, Tick, Timeline};
 
-use crate::family::{Family, JobContext, RunMark, failure};
+use crate::family::{Family, JobContext, RunMark};
 use crate::flow::Flows;
 use crate::generate::rng::mix64;
 use crate::log::LogFiles;
@@ -56,6 +58,7 @@ use order::Order;
 use others::Meetings;
 pub use others::{Makes, Others};
 use running::{Ended, RunningJob};
+use start::Batch;
 use team::Teams;
 pub(crate) use thread::Event;
 use total::Total;
@@ -182,12 +185,9 @@ fn seed_of(job: &Job) -> u64 {
     mix64(u64::try_from(now.as_nanos() & u128::from(u64::MAX)).unwrap_or(1)).max(1)
 }
 
-fn family_of<'a>(control: &RunControl<'a>, job: &Job) -> Option<&'a dyn Family> {
-    control
-        .families
-        .iter()
-        .copied()
-        .find(|f| f.handles(&job.workload))
+fn family_of<'a>(families: &[&'a dyn Family], job: &Job) -> Option<&'a dyn Family> {
+    let mut families = families.iter().copied();
+    families.find(|f| f.handles(&job.workload))
 }
 
 /// Carries the plan out.
@@ -198,19 +198,25 @@ pub fn execute(plan: &Plan, mut control: RunControl<'_>) -> RunResult {
     let mut disks = Disks::default();
     let mut observer = control.observer.take();
     let mut meetings = Meetings::new(plan, control.others);
-    while run.step(&control, &mut disks, &mut meetings) {
-        if let Some(observer) = &mut observer {
-            run.observe(plan, &control, &disks, *observer);
+    std::thread::scope(|scope| {
+        while run.step(&control, &mut disks, &mut meetings, scope) {
+            if let Some(observer) = &mut observer {
+                run.observe(plan, &control, &disks, *observer);
+            }
         }
-    }
+    });
     meetings.finish();
     collect::result(run, plan, control, instrument, &before, &disks)
 }
 
 /// The state of a run.
 struct Run<'a> {
+    families: &'a [&'a dyn Family],
+    directory: &'a Path,
     entries: Vec<Entry<'a>>,
     order: Order,
+    /// Jobs that are on their way to their release.
+    batch: Option<Batch>,
     running: Vec<RunningJob>,
     ended: Vec<Ended>,
     events: (Sender<Event>, Receiver<Event>),
@@ -227,7 +233,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(plan: &'a Plan, control: &RunControl<'_>) -> Self {
+    fn new<'c: 'a>(plan: &'a Plan, control: &RunControl<'c>) -> Self {
         let wall = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
@@ -236,8 +242,11 @@ impl<'a> Run<'a> {
         let started_unix_ns = u64::try_from(wall.as_nanos()).unwrap_or(0);
         let entries = numbered(plan, started_unix_ns);
         Self {
+            families: control.families,
+            directory: control.directory,
             order: Order::new(plan),
             entries,
+            batch: None,
             running: Vec::new(),
             ended: Vec::new(),
             events: mpsc::channel(),
@@ -259,14 +268,16 @@ impl<'a> Run<'a> {
 
     /// One round: starts what may start, waits for the next thing to happen, handles it. False
     /// when the run is over.
-    fn step(
+    fn step<'scope>(
         &mut self,
         control: &RunControl<'_>,
         disks: &mut Disks,
         meetings: &mut Meetings<'_>,
+        scope: &'scope Scope<'scope, 'a>,
     ) -> bool {
-        self.start_due(control, disks, meetings);
-        if self.running.is_empty() && (self.cancelled || self.order.is_done()) {
+        self.start_due(control, disks, meetings, scope);
+        let idle = self.running.is_empty() && self.batch.is_none();
+        if idle && (self.cancelled || self.order.is_done()) {
             return false;
         }
         self.wait(control);
@@ -274,114 +285,14 @@ impl<'a> Run<'a> {
         true
     }
 
-    /// Starts every job that waits for nothing any more.
-    fn start_due(
-        &mut self,
-        control: &RunControl<'_>,
-        disks: &mut Disks,
-        meetings: &mut Meetings<'_>,
-    ) {
-        if self.cancelled {
-            return;
-        }
-        let since = self.timeline.since(self.origin, control.clock.now());
-        let due = self.order.due(since);
-        let first = self.running.len();
-        let meets = meetings.are_for(&due);
-        if meets {
-            meetings.before_making();
-        }
-        for index in due {
-            if !self.cancelled {
-                self.start(self.entries[index], control, disks);
-            }
-        }
-        if meets {
-            meetings.after_making();
-        }
-        self.await_ready(first, control);
-        if meets {
-            meetings.meet();
-        }
-        if meetings.broken.is_some() {
-            self.cancel(control);
-        }
-        self.release(first, control);
-    }
-
-    fn start(&mut self, entry: Entry<'_>, control: &RunControl<'_>, disks: &mut Disks) {
-        let context = entry.context(control);
-        let prepared = match family_of(control, entry.job) {
-            Some(family) => family.prepare(&context),
-            None => Err(failure(
-                "plan",
-                None,
-                "no engine of this build knows this workload",
-            )),
-        };
-        match prepared {
-            // It was given up for the signal: this job counts as not started.
-            Err(_) if control.signals.interrupted() => self.cancel(control),
-            Err(failure) => {
-                self.order.ended(entry.index as usize);
-                self.ended.push(Ended::failed(entry.index, failure));
-                self.stop_others(entry, true, control);
-            }
-            Ok(prepared) => {
-                disks.note(&prepared.disks());
-                let setup = running::Setup {
-                    entry,
-                    prepared,
-                    clock: control.clock,
-                    scale: self.timeline.shared_scale(),
-                    events: self.events.0.clone(),
-                    directory: Arc::from(control.directory),
-                    flow: self.flows.of(entry.job),
-                };
-                let job = RunningJob::spawn(setup, &mut self.log_files);
-                self.running.push(job);
-            }
-        }
-    }
-
-    /// Waits until every worker of the batch is ready, or failed to become so.
-    fn await_ready(&mut self, first: usize, control: &RunControl<'_>) {
-        while self.running[first..]
-            .iter()
-            .any(RunningJob::is_getting_ready)
-        {
-            self.wait(control);
-            if control.signals.interrupted() {
-                self.cancel(control);
-                break;
-            }
-        }
-    }
-
-    /// Releases the workers of the batch, all at one instant.
-    fn release(&mut self, first: usize, control: &RunControl<'_>) {
-        let release = control.clock.now();
-        let since = self.timeline.since(self.origin, release);
-        let unix_ms = self.started_unix_ns.saturating_add(since.0) / 1_000_000;
-        for job in &mut self.running[first..] {
-            job.release(release, unix_ms);
-            if let Some(bound) = job.job.bounds.steady {
-                self.teams.join(job, bound, release, control.clock.scale());
-            }
-            self.first_release.get_or_insert(release);
-            // Not before: reading them takes longer than everything else between two steps.
-            collect::note_devices(&mut self.devices, job.prepared.devices());
-        }
-    }
-
     fn wait(&mut self, control: &RunControl<'_>) {
         let nap = self.nap(control);
         let Ok(event) = self.events.1.recv_timeout(nap) else {
             return;
         };
-        self.take(event);
+        self.take(event, control);
         while let Ok(event) = self.events.1.try_recv() {
-            self.take(event);
+            self.take(event, control);
         }
     }
 
@@ -402,10 +313,15 @@ impl<'a> Run<'a> {
             .min(LONGEST_NAP)
     }
 
-    fn take(&mut self, event: Event) {
-        let number = event.worker();
-        if let Some(job) = self.running.iter_mut().find(|j| j.has_worker(number)) {
-            job.take(event);
+    fn take(&mut self, event: Event, control: &RunControl<'_>) {
+        match event {
+            Event::Announced(text) => (control.announce)(&text),
+            Event::Made(made) => self.note_made(made),
+            Event::Ready(number) | Event::Ended(number, _) => {
+                if let Some(job) = self.running.iter_mut().find(|j| j.has_worker(number)) {
+                    job.take(number, event);
+                }
+            }
         }
     }
 
@@ -429,7 +345,8 @@ impl<'a> Run<'a> {
         let mut index = 0;
         while index < self.running.len() {
             if self.running[index].is_over() {
-                let job = self.running.swap_remove(index);
+                // The jobs of a batch keep their order.
+                let job = self.running.remove(index);
                 self.collect(job, control);
             } else {
                 index += 1;

@@ -99,9 +99,18 @@ pub(super) struct Ended {
 impl Ended {
     pub(super) fn failed(index: u32, failure: Failure) -> Self {
         Self {
-            index: index as usize,
             state: State::Failed,
             failure: Some(failure),
+            ..Self::not_started(index)
+        }
+    }
+
+    /// A job that was ended before anything of it began.
+    pub(super) fn not_started(index: u32) -> Self {
+        Self {
+            index: index as usize,
+            state: State::NotStarted,
+            failure: None,
             release: None,
             workers: Vec::new(),
             written: Written::default(),
@@ -204,16 +213,23 @@ impl RunningJob {
         self.workers.iter().any(|w| w.number == number)
     }
 
+    /// It is neither released nor asked to end.
+    pub(super) fn is_held(&self) -> bool {
+        self.release.is_none() && self.ending.is_none()
+    }
+
+    /// It cannot be released yet.
     pub(super) fn is_getting_ready(&self) -> bool {
-        self.workers.iter().any(|w| !w.ready && !w.ended)
+        self.is_held() && self.workers.iter().any(|w| !w.ready && !w.ended)
     }
 
     pub(super) fn is_ending(&self) -> bool {
         self.ending.is_some()
     }
 
+    /// Its end can be told; one without workers is released like any other before.
     pub(super) fn is_over(&self) -> bool {
-        self.workers.iter().all(|w| w.ended)
+        !self.is_held() && self.workers.iter().all(|w| w.ended)
     }
 
     pub(super) fn next_tick(&self) -> Option<Tick> {
@@ -272,9 +288,8 @@ impl RunningJob {
         }
     }
 
-    /// Takes what a worker says.
-    pub(super) fn take(&mut self, event: Event) {
-        let number = event.worker();
+    /// Takes what the worker of this number says.
+    pub(super) fn take(&mut self, number: u32, event: Event) {
         let Some(worker) = self.workers.iter_mut().find(|w| w.number == number) else {
             return;
         };
@@ -299,7 +314,7 @@ impl RunningJob {
                     worker.state = State::Failed;
                 }
             }
-            Event::Ended(..) => {}
+            Event::Ended(..) | Event::Announced(_) | Event::Made(_) => {}
         }
     }
 

@@ -20,21 +20,16 @@ use crate::live::WorkerLive;
 use crate::seat::Seat;
 use crate::worker::LoopStop;
 
-/// What a worker's thread says to the run.
-#[derive(Debug)]
+/// What other threads say to the run.
 pub(crate) enum Event {
     /// This worker waits at the gate.
     Ready(u32),
     /// This worker is done.
     Ended(u32, Box<Outcome>),
-}
-
-impl Event {
-    pub(super) fn worker(&self) -> u32 {
-        match self {
-            Self::Ready(number) | Self::Ended(number, _) => *number,
-        }
-    }
+    /// Who makes a job ready announces this.
+    Announced(String),
+    /// The job that was to be made ready is, or cannot be.
+    Made(Result<Arc<dyn Prepared>, Failure>),
 }
 
 /// How a worker's thread ended.
@@ -139,7 +134,7 @@ impl Thread {
     }
 }
 
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+pub(super) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(ToString::to_string);
     text.or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "no text".into())

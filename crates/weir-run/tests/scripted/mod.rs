@@ -32,6 +32,16 @@ pub(crate) const BLOCK: u32 = 4096;
 /// What operation number `op` of clone `clone` does; the bytes it moved or the negative errno.
 pub(crate) type Script = Arc<dyn Fn(u32, u64) -> i64 + Send + Sync>;
 
+/// What is done before a job can run, on whatever thread makes it ready.
+pub(crate) type Maker = Arc<dyn Fn(&JobContext<'_>) -> Result<(), Failure> + Send + Sync>;
+
+/// The maker, as a value.
+pub(crate) fn maker(
+    f: impl Fn(&JobContext<'_>) -> Result<(), Failure> + Send + Sync + 'static,
+) -> Maker {
+    Arc::new(f)
+}
+
 /// Every operation succeeds at once.
 pub(crate) fn good() -> Script {
     Arc::new(|_, _| i64::from(BLOCK))
@@ -58,6 +68,14 @@ impl Mark {
     pub(crate) fn set(&self) {
         *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.0.1.notify_all();
+    }
+
+    /// Waits for it while a job is made ready.
+    pub(crate) fn wait_making(&self) -> Result<(), Failure> {
+        match self.wait() {
+            waited if waited > 0 => Ok(()),
+            _ => Err(weir_run::failure("test", None, "nobody came")),
+        }
     }
 
     /// Waits for it: success, or ETIMEDOUT when it does not happen.
@@ -173,6 +191,8 @@ pub(crate) struct Scene {
     pub(crate) attach: Option<Script>,
     /// Why the job cannot be made ready.
     pub(crate) refuse: Option<&'static str>,
+    /// Called while the job is made ready.
+    pub(crate) make: Option<Maker>,
 }
 
 /// A job of `operations` reads.
@@ -183,6 +203,7 @@ pub(crate) fn scene(name: &str, operations: u64, script: Script) -> Scene {
         prepare: None,
         attach: None,
         refuse: None,
+        make: None,
     }
 }
 
@@ -265,6 +286,9 @@ impl Family for Scripts {
         if let Some(why) = scene.refuse {
             return Err(weir_run::failure("open", Some(libc::ENOENT), why));
         }
+        if let Some(make) = &scene.make {
+            make(context)?;
+        }
         Ok(Arc::new(Ready {
             measured: measured(context.job, true),
             operations: context.job.bounds.operations.unwrap_or(u64::MAX),
@@ -280,6 +304,7 @@ pub(crate) struct Stage<'a> {
     pub(crate) signals: Arc<Signals>,
     pub(crate) grace: Duration,
     pub(crate) observer: Option<&'a mut dyn FnMut(&LiveView<'_>)>,
+    pub(crate) announce: &'a dyn Fn(&str),
 }
 
 impl Default for Stage<'_> {
@@ -288,6 +313,7 @@ impl Default for Stage<'_> {
             signals: Arc::default(),
             grace: Duration::from_secs(20),
             observer: None,
+            announce: &|_| (),
         }
     }
 }
@@ -335,7 +361,7 @@ impl Stage<'_> {
                 directory: Path::new("/"),
                 signals: self.signals,
                 grace: self.grace,
-                announce: &|_| (),
+                announce: self.announce,
                 observer: Some(&mut observer),
                 calibrate: false,
                 others: None,
