@@ -249,6 +249,32 @@ impl Histogram {
         Ok(difference)
     }
 
+    /// So many of the values, spread evenly from the lowest to the highest: the likely part of
+    /// some of them where all were seen at once. What is left is `self.since` of it.
+    #[must_use]
+    pub fn share(&self, count: u64) -> Self {
+        if count >= self.count {
+            return self.clone();
+        }
+        let (part, whole) = (u128::from(count), u128::from(self.count));
+        // Rounded down at each edge between buckets, so that the counts add up to the part.
+        let up_to = |values: u64| u64::try_from(u128::from(values) * part / whole).unwrap_or(0);
+        let mut below = 0;
+        let counts = self.counts.iter().map(|held| {
+            let taken = up_to(below + held) - up_to(below);
+            below += held;
+            taken
+        });
+        let of = |sum: u128| sum / whole * part + sum % whole * part / whole;
+        let figures = Figures {
+            sum: of(self.sum),
+            min: self.min,
+            max: self.max,
+            sum_of_squares: self.sum_of_squares.map(of),
+        };
+        Self::from_parts(self.bits, counts.collect(), figures)
+    }
+
     /// Precision bits.
     pub fn bits(&self) -> u8 {
         self.bits
@@ -510,7 +536,27 @@ mod tests {
         assert_eq!(earlier.since(&of(&[1])), Err(HistogramError::NotEarlier));
     }
 
+    #[test]
+    fn a_share_has_values_from_the_lowest_to_the_highest() {
+        let hundred = of(&(0..100).collect::<Vec<u64>>());
+        let tenth = hundred.share(10);
+        let values: Vec<u64> = tenth.buckets().map(|b| b.middle).collect();
+        assert_eq!(values, [9, 19, 29, 39, 49, 59, 69, 79, 89, 99]);
+        assert_eq!(hundred.share(0), Histogram::new().with_squares());
+        assert_eq!(hundred.share(101), hundred);
+    }
+
     proptest! {
+        #[test]
+        fn a_share_and_what_is_left_are_the_whole(a in values(), count in 0_u64..70) {
+            let whole = of(&a);
+            let share = whole.share(count);
+            prop_assert_eq!(share.count(), count.min(whole.count()));
+            let left = whole.since(&share).unwrap();
+            let again = merged(&share, &left);
+            prop_assert_eq!(again.buckets().collect::<Vec<_>>(), whole.buckets().collect::<Vec<_>>());
+        }
+
         #[test]
         fn merging_is_commutative_and_associative(a in values(), b in values(), c in values()) {
             let (x, y, z) = (of(&a), of(&b), of(&c));

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use weir_schema::{Job, Kind};
+use weir_schema::{Job, Kind, Recording};
 use weir_stats::{Batch, BatchStore, Histogram, Moments, Series};
 use weir_sys::clock::{Scale, Tick};
 use weir_units::{Bytes, Nanos};
@@ -40,6 +40,27 @@ struct Counts {
     bytes: u64,
 }
 
+/// A part of something, by time.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    of: u64,
+    whole: u64,
+}
+
+impl Part {
+    const ALL: Self = Self { of: 1, whole: 1 };
+
+    /// That part of so many, rounded.
+    fn of(self, count: u64) -> u64 {
+        if self.of >= self.whole {
+            return count;
+        }
+        let (of, whole) = (u128::from(self.of), u128::from(self.whole));
+        let part = (u128::from(count) * of + whole / 2) / whole;
+        u64::try_from(part).unwrap_or(count)
+    }
+}
+
 /// The sampler of one job.
 pub(super) struct JobSampler {
     lives: Vec<Arc<WorkerLive>>,
@@ -58,7 +79,16 @@ pub(super) struct JobSampler {
 
 impl JobSampler {
     pub(super) fn new(job: &Job, lives: Vec<Arc<WorkerLive>>, begin: Tick, scale: Scale) -> Self {
-        let interval = Nanos(job.recording.interval_ns.0.max(1_000_000));
+        Self {
+            after_resets: u64::from(job.bounds.ramp_ns.0 > 0),
+            open_loop: is_open_loop(job),
+            ..Self::of(&job.recording, lives, begin, scale)
+        }
+    }
+
+    /// Of a closed loop without a ramp.
+    fn of(recording: &Recording, lives: Vec<Arc<WorkerLive>>, begin: Tick, scale: Scale) -> Self {
+        let interval = Nanos(recording.interval_ns.0.max(1_000_000));
         let samples = KindSamples {
             series: Series::new(interval),
             bandwidth: Moments::default(),
@@ -77,10 +107,10 @@ impl JobSampler {
             begin,
             scale,
             interval,
-            after_resets: u64::from(job.bounds.ramp_ns.0 > 0),
-            open_loop: is_open_loop(job),
+            after_resets: 0,
+            open_loop: false,
             ticks_seen: 0,
-            per_sample: samples_of(job).map(|length| (length.0 / interval.0).max(1)),
+            per_sample: samples_of(recording).map(|length| (length.0 / interval.0).max(1)),
             merged: Default::default(),
         }
     }
@@ -99,17 +129,34 @@ impl JobSampler {
 
     /// The instant of the next sample.
     pub(super) fn next_tick(&self) -> Tick {
-        let nanos = self.interval.0.saturating_mul(self.ticks_seen + 1);
+        self.tick(self.ticks_seen + 1)
+    }
+
+    /// The end of an interval, by its number from 1.
+    fn tick(&self, number: u64) -> Tick {
+        let nanos = self.interval.0.saturating_mul(number);
         self.begin.after(self.scale.to_ticks(Nanos(nanos)))
     }
 
-    /// Takes the samples that are due. Several that are due at once are one read: what was done
-    /// counts to the first, as it was not seen when.
+    /// Takes the samples that are due. Several that are due at once are one read: nobody saw when
+    /// what was done since the last was done, so that each has its share by time.
     pub(super) fn sample(&mut self, now: Tick) {
-        let end = self.end();
-        while now >= self.next_tick() && self.next_tick() <= end {
+        let seen = now.min(self.end());
+        let is_late = self.tick(self.ticks_seen + 2) <= seen;
+        while self.next_tick() <= seen {
             self.ticks_seen += 1;
-            self.take();
+            self.take(is_late.then_some(seen));
+        }
+    }
+
+    /// How much of what a worker did until then, and no interval has, is of the present one.
+    fn part(&self, live: &WorkerLive, seen: Tick) -> Part {
+        let until = last_done(live).map_or(seen, |end| end.min(seen));
+        let until = self.scale.to_nanos(until.since(self.begin));
+        let from = self.interval.0.saturating_mul(self.ticks_seen - 1);
+        Part {
+            of: self.interval.0,
+            whole: until.saturating_sub(from),
         }
     }
 
@@ -121,15 +168,22 @@ impl JobSampler {
             .unwrap_or(Tick(u64::MAX))
     }
 
-    fn take(&mut self) {
+    /// Takes an interval; where it was read late, of what was done until then.
+    fn take(&mut self, late: Option<Tick>) {
         let seconds = self.interval.as_secs_f64();
         let ticks = self.ticks_seen;
         // The length of a sample in seconds, where one ends.
         let ends = self
             .per_sample
             .map(|n| ticks.is_multiple_of(n).then_some(seconds * n as f64));
+        let parts = self.lives.iter().map(|live| match late {
+            Some(seen) => self.part(live, seen),
+            None => Part::ALL,
+        });
+        let parts: Vec<Part> = parts.collect();
         let mut sums = [Counts::default(); KINDS];
-        for (live, samples) in self.lives.iter().zip(&mut self.sampled.workers) {
+        let workers = self.lives.iter().zip(&mut self.sampled.workers);
+        for ((live, samples), part) in workers.zip(parts) {
             let ramping = live.resets.get() < self.after_resets;
             for kind in Kind::DATA.map(Kind::index) {
                 // Until the worker has seen the end of ramp, what it did is not measured.
@@ -138,13 +192,14 @@ impl JobSampler {
                 } else {
                     counts(live, kind)
                 };
-                let done = samples[kind].advance(now, ends);
+                let done = samples[kind].advance(now, part, ends);
                 sums[kind].operations += done.operations;
                 sums[kind].bytes += done.bytes;
             }
         }
         for kind in Kind::DATA.map(Kind::index) {
-            let histogram = self.latencies_since_last(kind);
+            let most = late.map(|_| sums[kind].operations);
+            let histogram = self.latencies_since_last(kind, most);
             let batch = Batch {
                 operations: sums[kind].operations,
                 bytes: Bytes(sums[kind].bytes),
@@ -155,8 +210,8 @@ impl JobSampler {
         }
     }
 
-    /// Latencies of this kind since the last sample, over all workers.
-    fn latencies_since_last(&mut self, kind: usize) -> Histogram {
+    /// Latencies of this kind since the last sample, over all workers; so many of them.
+    fn latencies_since_last(&mut self, kind: usize, most: Option<u64>) -> Histogram {
         let mut merged = Histogram::new();
         let measured = |live: &&Arc<WorkerLive>| live.resets.get() >= self.after_resets;
         for live in self.lives.iter().filter(measured) {
@@ -171,11 +226,22 @@ impl JobSampler {
             }
         }
         // After the end of ramp the counts start anew; then everything is since the last.
-        let since = merged
-            .since(&self.merged[kind])
-            .unwrap_or_else(|_| merged.clone());
-        self.merged[kind] = merged;
-        since
+        let since = merged.since(&self.merged[kind]).unwrap_or_else(|_| {
+            self.merged[kind] = Histogram::new();
+            merged.clone()
+        });
+        match most {
+            None => {
+                self.merged[kind] = merged;
+                since
+            }
+            Some(most) => {
+                let share = since.share(most);
+                // As above.
+                let _ = self.merged[kind].merge(&share);
+                share
+            }
+        }
     }
 
     /// What was sampled so far.
@@ -215,14 +281,21 @@ fn counts(live: &WorkerLive, kind: usize) -> Counts {
 }
 
 impl KindSamples {
-    /// Takes an interval: appends what was done since the last one, and the bandwidth and IOPS
+    /// Takes an interval: appends its part of what was done since the last one, and the bandwidth and IOPS
     /// samples that end with it.
-    fn advance(&mut self, now: Counts, ends: [Option<f64>; 2]) -> Counts {
-        let done = Counts {
+    fn advance(&mut self, now: Counts, part: Part, ends: [Option<f64>; 2]) -> Counts {
+        let open = Counts {
             operations: now.operations.saturating_sub(self.last.operations),
             bytes: now.bytes.saturating_sub(self.last.bytes),
         };
-        self.last = now;
+        let done = Counts {
+            operations: part.of(open.operations),
+            bytes: part.of(open.bytes),
+        };
+        self.last = Counts {
+            operations: now.operations - (open.operations - done.operations),
+            bytes: now.bytes - (open.bytes - done.bytes),
+        };
         // Only a partial interval refuses a successor, and none was appended yet.
         let _ = self.series.push(done.operations, Bytes(done.bytes));
         self.bytes_in_sample += done.bytes;
@@ -240,7 +313,95 @@ impl KindSamples {
 }
 
 /// The lengths of bandwidth and IOPS samples.
-fn samples_of(job: &Job) -> [Nanos; 2] {
-    let bandwidth = job.recording.bandwidth_sample_ns;
-    [bandwidth, job.recording.iops_sample_ns.unwrap_or(bandwidth)]
+fn samples_of(recording: &Recording) -> [Nanos; 2] {
+    let bandwidth = recording.bandwidth_sample_ns;
+    [bandwidth, recording.iops_sample_ns.unwrap_or(bandwidth)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::Measured;
+
+    const MS: u64 = 1_000_000;
+
+    fn live() -> Arc<WorkerLive> {
+        let measured = Measured {
+            latency: true,
+            ..Measured::default()
+        };
+        Arc::new(WorkerLive::new([Some(measured), None, None, None]))
+    }
+
+    fn sampler(lives: &[Arc<WorkerLive>]) -> JobSampler {
+        let recording = Recording {
+            interval_ns: Nanos(100 * MS),
+            bandwidth_sample_ns: Nanos(100 * MS),
+            ..Recording::default()
+        };
+        JobSampler::of(&recording, lives.to_vec(), Tick(0), Scale::IDENTITY)
+    }
+
+    fn done(live: &WorkerLive, reads: u64) {
+        let kind = &live.kinds[0];
+        kind.completed.add(reads);
+        kind.bytes.add(reads * 4096);
+        (0..reads).for_each(|at| kind.lat.record(1000 + at));
+    }
+
+    fn operations(sampled: &Sampled, worker: usize) -> Vec<u64> {
+        let points = sampled.workers[worker][0].series.points();
+        points.map(|point| point.operations).collect()
+    }
+
+    #[test]
+    fn intervals_that_one_read_finds_have_equal_shares_of_what_was_done() {
+        let live = live();
+        let mut sampler = sampler(&[Arc::clone(&live)]);
+        done(&live, 100);
+        sampler.sample(Tick(100 * MS));
+        done(&live, 450);
+        sampler.sample(Tick(550 * MS));
+        done(&live, 50);
+        sampler.sample(Tick(600 * MS));
+        let sampled = sampler.so_far();
+        assert_eq!(operations(sampled, 0), [100; 6]);
+        let reads = &sampled.workers[0][0];
+        assert!(reads.series.points().all(|p| p.bytes == Bytes(409_600)));
+        assert_eq!((reads.iops.min, reads.iops.max), (1000.0, 1000.0));
+        for batch in sampled.batches[0].batches() {
+            assert_eq!((batch.operations, batch.histogram.count()), (100, 100));
+        }
+        let latencies = sampled.batches[0]
+            .batches()
+            .iter()
+            .map(|b| b.histogram.sum());
+        let recorded = live.kinds[0].lat.snapshot().map(|h| h.sum());
+        assert_eq!(Some(latencies.sum::<u128>()), recorded);
+    }
+
+    #[test]
+    fn a_worker_that_ended_between_two_reads_has_its_share_up_to_its_end() {
+        let lives = [live(), live()];
+        let mut sampler = sampler(&lives);
+        done(&lives[0], 250);
+        lives[0].last_done.set(250 * MS);
+        done(&lives[1], 350);
+        lives[1].last_done.set(350 * MS);
+        let sampled = {
+            sampler.sample(Tick(700 * MS));
+            sampler.finish(Tick(700 * MS))
+        };
+        assert_eq!(operations(&sampled, 0), [100, 100, 50]);
+        assert_eq!(operations(&sampled, 1), [100, 100, 100, 50]);
+    }
+
+    #[test]
+    fn a_read_that_is_late_by_less_than_an_interval_counts_what_it_sees() {
+        let live = live();
+        let mut sampler = sampler(&[Arc::clone(&live)]);
+        done(&live, 7);
+        sampler.sample(Tick(199 * MS));
+        assert_eq!(operations(sampler.so_far(), 0), [7]);
+    }
 }
