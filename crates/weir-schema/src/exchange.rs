@@ -5,11 +5,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_units::{Bytes, Nanos};
 
-use crate::plan::{
-    Bounds, Depth, EngineChoice, ErrorPolicy, Job, Memory, Pacing, Placement, Start,
-};
-use crate::recording::Recording;
-use crate::workload::Workload;
 use crate::world::{MpiFacts, RankFacts};
 
 /// Exchanges over one transport, which is the engine of the job.
@@ -113,37 +108,6 @@ impl MessageSize {
     /// Of one message.
     pub const fn bytes(self) -> Bytes {
         Bytes(1 << self.exponent)
-    }
-}
-
-impl Job {
-    /// Exchanges over a transport, and nothing else asked for.
-    pub fn of_exchanges(name: &str, engine: EngineChoice, workload: ExchangeWorkload) -> Self {
-        Self::alone(name, engine, Workload::Exchange(Box::new(workload)))
-    }
-
-    /// This work over an engine, and nothing else asked for.
-    pub fn alone(name: &str, engine: EngineChoice, workload: Workload) -> Self {
-        Self {
-            name: name.to_owned(),
-            description: None,
-            clones: 1,
-            merge: false,
-            hidden: false,
-            start: Start::default(),
-            workload,
-            engine,
-            depth: Depth::default(),
-            bounds: Bounds::default(),
-            pacing: Pacing::default(),
-            minimum_rate: None,
-            placement: Placement::default(),
-            memory: Memory::default(),
-            recording: Recording::default(),
-            errors: ErrorPolicy::default(),
-            exit_all: None,
-            words: Vec::new(),
-        }
     }
 }
 

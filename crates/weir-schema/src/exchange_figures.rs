@@ -157,12 +157,8 @@ pub fn exchange_warnings(result: &ExchangeResult, replications: u32, job: &str) 
         let list: Vec<_> = sizes.iter().map(ToString::to_string).collect();
         (!list.is_empty()).then(|| list.join(", "))
     };
-    let warning = |id: &str, cause: String, remedy: &str| Warning {
-        id: id.to_owned(),
-        job: Some(job.to_owned()),
-        cause,
-        remedy: remedy.to_owned(),
-    };
+    let warning =
+        |id: &str, cause: String, remedy: &str| Warning::new(id, Some(job), cause, remedy);
     let mut out = Vec::new();
     if let Some(list) = names(&SizeFigures::is_noisy) {
         out.push(warning(

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod catalogue;
+mod constructors;
 mod exchange;
 mod exchange_figures;
 mod exchange_model;
@@ -21,6 +22,8 @@ mod rates;
 mod recording;
 mod replay;
 mod result;
+#[cfg(any(test, feature = "sample"))]
+pub mod sample;
 mod steady;
 mod target;
 mod verify;

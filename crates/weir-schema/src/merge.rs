@@ -300,11 +300,13 @@ impl RankSummary {
 mod tests {
     use std::collections::BTreeMap;
 
-    use weir_stats::{Histogram, Series};
+    use weir_stats::Histogram;
 
     use super::*;
-    use crate::result::{Stage, StageHistogram};
-    use crate::workload::Kind;
+    use crate::result::Stage;
+    use crate::sample::{self, series};
+
+    const INTERVAL: Nanos = Nanos(100);
 
     /// A worker that read 4 KiB in each of these times.
     fn worker(times: &[u64], start: u64) -> WorkerResult {
@@ -313,49 +315,20 @@ mod tests {
             histogram.record(*time);
         }
         let operations = times.len() as u64;
-        let mut series = Series::new(Nanos(100));
-        series.push(operations, Bytes(operations * 4096)).unwrap();
-        let end = start + times.iter().sum::<u64>();
-        WorkerResult {
-            span: Some(Span {
-                start_ns: Nanos(start),
-                end_ns: Nanos(end),
-            }),
-            state: State::Done,
-            kinds: vec![KindResult {
-                kind: Kind::Read,
-                issued: operations,
-                operations,
-                bytes: Bytes(operations * 4096),
-                short: 0,
-                dropped: 0,
-                lost: 0,
-                errors: BTreeMap::from([(5, 1)]),
-                runtime_ns: Nanos(end - start),
-                stages: vec![StageHistogram {
-                    stage: Stage::Lat,
-                    histogram,
-                }],
-                series,
-                bandwidth_samples: None,
-                iops_samples: None,
-            }],
-            ..WorkerResult::default()
-        }
+        let time = Nanos(times.iter().sum());
+        let mut kind = sample::kind(Kind::Read, operations, time, &[(Stage::Lat, histogram)]);
+        kind.errors = BTreeMap::from([(5, 1)]);
+        kind.series = series(INTERVAL, &[operations], 4096);
+        let mut worker = sample::worker(0, time, vec![kind]);
+        worker.span = Some(sample::span(Nanos(start), Nanos(start + time.0)));
+        worker
     }
 
     fn job(name: &str, times: &[u64], start: u64) -> JobResult {
         let worker = worker(times, start);
         JobResult {
-            name: name.to_owned(),
-            state: State::Done,
             span: worker.span,
-            failure: None,
-            workers: vec![worker],
-            confidence: Vec::new(),
-            logs: Vec::new(),
-            exchange: None,
-            latency_bandwidth: None,
+            ..sample::job_result(name, vec![worker])
         }
     }
 
@@ -371,10 +344,7 @@ mod tests {
         assert_eq!((kind.operations, kind.bytes), (7, Bytes(7 * 4096)));
         assert_eq!(kind.errors, BTreeMap::from([(5, 2)]));
         assert_eq!(kind.series, of_all.series);
-        let whole = Span {
-            start_ns: Nanos(0),
-            end_ns: Nanos(7_000_147),
-        };
+        let whole = sample::span(Nanos(0), Nanos(7_000_147));
         assert_eq!(merged.span, Some(whole));
     }
 
@@ -383,19 +353,11 @@ mod tests {
         let mut job = job("a", &[], start);
         let worker = &mut job.workers[0];
         let end = start + 100 * per_interval.len() as u64;
-        let span = Span {
-            start_ns: Nanos(start),
-            end_ns: Nanos(end),
-        };
+        let span = sample::span(Nanos(start), Nanos(end));
         (worker.span, job.span) = (Some(span), Some(span));
         let kind = &mut worker.kinds[0];
         kind.operations = per_interval.iter().sum();
-        kind.series = Series::new(Nanos(100));
-        for operations in per_interval {
-            kind.series
-                .push(*operations, Bytes(operations * 4096))
-                .unwrap();
-        }
+        kind.series = series(INTERVAL, per_interval, 4096);
         let mut group = GroupResult {
             jobs: vec![job],
             ..GroupResult::default()
@@ -439,11 +401,7 @@ mod tests {
         let sums: Vec<u64> = a.iter().zip(&b).map(|(a, b)| a + b).collect();
         let mut merged = group(0, &a);
         merged.merge(group(0, &b)).unwrap();
-        let mut series = Series::new(Nanos(100));
-        for sum in &sums {
-            series.push(*sum, Bytes(0)).unwrap();
-        }
-        let expected = BatchStore::of_series(&series).operations_per_second();
+        let expected = BatchStore::of_series(&series(INTERVAL, &sums, 0)).operations_per_second();
         let found = merged.jobs[0].confidence[0].ops_per_s;
         assert_eq!(found.half_width(), expected.half_width());
         assert!(

@@ -66,17 +66,6 @@ impl<T> PerKind<T> {
     }
 }
 
-impl<T: Clone> PerKind<T> {
-    /// The same value for every kind.
-    pub fn all(value: T) -> Self {
-        Self {
-            read: value.clone(),
-            write: value.clone(),
-            trim: value,
-        }
-    }
-}
-
 /// What a job does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
