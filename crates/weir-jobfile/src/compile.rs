@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weir_schema::catalogue::EngineInfo;
-use weir_schema::{Group, Job, PLAN_SCHEMA, Plan, Word};
+use weir_schema::{Group, Job, Plan, Word};
 
 use crate::apply::Applier;
 use crate::diagnostic::{COMMAND_LINE, Diagnostic, Fault, Place, Span};
@@ -333,14 +333,12 @@ impl Assembly<'_> {
             Door::Fio => "fio",
         };
         let plan = Plan {
-            schema: PLAN_SCHEMA.to_owned(),
             name: plan_name(self.request).unwrap_or(door).to_owned(),
             door: door.to_owned(),
             command: self.request.command.clone(),
             global_words: self.global_words,
             groups: self.groups,
-            total_log: None,
-            ranks: None,
+            ..Plan::default()
         };
         Ok(Compiled {
             plan,

@@ -11,7 +11,7 @@ use weir_schema::{
     Kind, Memory, OpenMode, PerKind, Placement, Recording, Region, SequencerStep, Setting,
     SplitEntry, Thinktime, Verify,
 };
-use weir_units::{Bytes, Nanos, Percent};
+use weir_units::{Nanos, Percent};
 
 use crate::Door;
 use crate::logs::Logs;
@@ -240,14 +240,7 @@ impl Draft {
             allow_mounted_write: false,
             remove_after: false,
             renew_each_pass: false,
-            create: CreatePolicy {
-                allow: None,
-                overwrite: false,
-                preallocate: weir_schema::Preallocate::Native,
-                sync: true,
-                on_open: false,
-                only: false,
-            },
+            create: CreatePolicy::default(),
             open: OpenMode {
                 drop_cache: true,
                 advice: weir_schema::Advice::Pattern,
@@ -276,16 +269,7 @@ impl Draft {
                 given: None,
             },
             sizes: Sizes::default(),
-            content: Content {
-                zero: false,
-                refill: false,
-                scramble: true,
-                pattern: None,
-                compress_percent: 0,
-                compress_chunk_bytes: Bytes(512),
-                dedupe_percent: 0,
-                dedupe_set_percent: None,
-            },
+            content: Content::default(),
             scramble: None,
             dedupe_set: false,
             dedupe_set_percent: 5,

@@ -7,8 +7,7 @@ use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_schema::{
     Access, BlockSize, BlockSizes, BlockWorkload, Bounds, Content, Distribution, EngineChoice,
     ErrorPolicy, ExitAll, FileNames, Job, Kind, MinimumRate, Mix, Pacing, PerKind, Recording,
-    Replay, Schedule, Setting, ShellCommand, Start, StartDelay, Targets, Timing, Word, Workload,
-    Zones,
+    Replay, Schedule, Setting, ShellCommand, Start, StartDelay, Targets, Timing, Word, Zones,
 };
 use weir_units::{Bytes, BytesPerSec, Iops, QueueDepth};
 
@@ -50,8 +49,17 @@ pub(crate) fn finish(
     let (min_ns, max_ns) = draft.delay;
     let before = command(&draft.name, "prerun", draft.command_before.as_deref());
     let after = command(&draft.name, "postrun", draft.command_after.as_deref());
+    let work = BlockWorkload {
+        mix,
+        access,
+        sizes,
+        targets,
+        region: draft.region,
+        content,
+        flush: draft.flush,
+        verify,
+    };
     Ok(Job {
-        name: draft.name,
         description: draft.description,
         clones: draft.clones,
         merge: draft.merge,
@@ -63,17 +71,6 @@ pub(crate) fn finish(
             before,
             after,
         },
-        workload: Workload::Block(Box::new(BlockWorkload {
-            mix,
-            access,
-            sizes,
-            targets,
-            region: draft.region,
-            content,
-            flush: draft.flush,
-            verify,
-        })),
-        engine: chosen,
         depth,
         bounds: Bounds {
             steady: draft.steer.steady(),
@@ -87,6 +84,7 @@ pub(crate) fn finish(
         errors: errors(&draft.errors),
         exit_all,
         words,
+        ..Job::of_blocks(&draft.name, chosen, work)
     })
 }
 
@@ -114,11 +112,7 @@ fn errors(given: &ErrorPolicy) -> ErrorPolicy {
         (false, _) => Vec::new(),
     };
     ErrorPolicy {
-        ignore: PerKind {
-            read: after(Kind::Read),
-            write: after(Kind::Write),
-            trim: after(Kind::Trim),
-        },
+        ignore: PerKind::from_fn(after),
         go_on: PerKind::all(false),
         go_on_mismatch: given.go_on_mismatch,
         tell: given.tell,
@@ -158,11 +152,7 @@ fn block_sizes(draft: &Draft) -> BlockSizes {
         }
     };
     BlockSizes {
-        size: PerKind {
-            read: one(Kind::Read),
-            write: one(Kind::Write),
-            trim: one(Kind::Trim),
-        },
+        size: PerKind::from_fn(one),
         by_pattern: given.by_pattern,
     }
 }
@@ -202,22 +192,14 @@ fn access(draft: &Draft, report: &mut Report) -> Access {
                 .of(kind)
                 .map_or_else(|| sizes.size.of(kind).min(), Bytes)
         };
-        PerKind {
-            read: one(Kind::Read),
-            write: one(Kind::Write),
-            trim: one(Kind::Trim),
-        }
+        PerKind::from_fn(one)
     });
     Access {
         random: draft.random,
         distribution: draft.distribution.clone(),
         generator: draft.generator,
         map: draft.map && uniform && draft.align.is_none(),
-        random_percent: PerKind {
-            read: percent(share.read),
-            write: percent(share.write),
-            trim: percent(share.trim),
-        },
+        random_percent: PerKind::from_fn(|kind| percent(*share.of(kind))),
         skip_bytes: draft.skip_bytes,
         step: draft.step,
         steps: draft.steps,
@@ -350,13 +332,8 @@ fn float(n: u64) -> f64 {
 
 fn each<T>(given: &PerKind<Option<u64>>, unit: fn(f64) -> T) -> Option<PerKind<Option<T>>> {
     let one = |kind: Kind| given.of(kind).filter(|n| *n > 0).map(|n| unit(float(n)));
-    let all = PerKind {
-        read: one(Kind::Read),
-        write: one(Kind::Write),
-        trim: one(Kind::Trim),
-    };
-    let some = all.read.is_some() || all.write.is_some() || all.trim.is_some();
-    some.then_some(all)
+    let some = Kind::DATA.into_iter().any(|kind| one(kind).is_some());
+    some.then(|| PerKind::from_fn(one))
 }
 
 fn pacing(draft: &Draft) -> Pacing {

@@ -151,13 +151,7 @@ pub trait Prepared: Send + Sync {
 pub fn failure(cause: &str, errno: Option<i32>, message: impl Into<String>) -> Failure {
     Failure {
         errno,
-        cause: cause.to_owned(),
-        message: message.into(),
-        target: None,
-        kind: None,
-        offset_bytes: None,
-        length_bytes: None,
-        finding: None,
+        ..Failure::new(cause, message)
     }
 }
 

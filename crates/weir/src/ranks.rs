@@ -136,7 +136,7 @@ impl<'a> Ranks<'a> {
         let results = self.lanes.lane(RESULTS);
         mine.ranks = vec![RankSummary::of(results.rank(), &mine)];
         // What all have alike stays here.
-        let plan = std::mem::replace(&mut mine.plan, nothing());
+        let plan = std::mem::take(&mut mine.plan);
         let bytes = serde_json::to_vec(&mine).map_err(|e| apart(&e))?;
         let mut both = |mine: Vec<u8>, theirs: Vec<u8>| merged(&mine, &theirs);
         let merged = results.reduce(bytes, &mut both, PATIENCE);
@@ -170,16 +170,8 @@ fn fail(all: &mut RunResult, why: &str) {
     all.complete = false;
     for job in all.groups.iter_mut().flat_map(|g| &mut g.jobs) {
         job.state = State::Failed;
-        job.failure.get_or_insert_with(|| Failure {
-            errno: None,
-            cause: "rank".to_owned(),
-            message: why.to_owned(),
-            target: None,
-            kind: None,
-            offset_bytes: None,
-            length_bytes: None,
-            finding: None,
-        });
+        let failure = || Failure::new("rank", why);
+        job.failure.get_or_insert_with(failure);
     }
 }
 
@@ -190,20 +182,6 @@ fn merged(mine: &[u8], theirs: &[u8]) -> Result<Vec<u8>, String> {
     let mut all = read(mine)?;
     all.merge(read(theirs)?).map_err(|e| e.to_string())?;
     serde_json::to_vec(&all).map_err(|e| e.to_string())
-}
-
-/// A plan without jobs, in the place of one that all have.
-fn nothing() -> Plan {
-    Plan {
-        schema: weir_schema::PLAN_SCHEMA.to_owned(),
-        name: String::new(),
-        door: String::new(),
-        command: Vec::new(),
-        global_words: Vec::new(),
-        groups: Vec::new(),
-        total_log: None,
-        ranks: None,
-    }
 }
 
 fn apart(error: &dyn std::fmt::Display) -> Refusal {

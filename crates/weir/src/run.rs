@@ -280,14 +280,9 @@ fn stored_plan(path: &str) -> Result<Plan, Refusal> {
 /// Measures the loop's own cost and nothing else.
 fn calibrate() -> Outcome {
     let plan = Plan {
-        schema: weir_schema::PLAN_SCHEMA.to_owned(),
         name: "calibrate".to_owned(),
         door: "run".to_owned(),
-        command: Vec::new(),
-        global_words: Vec::new(),
-        groups: Vec::new(),
-        total_log: None,
-        ranks: None,
+        ..Plan::default()
     };
     let choices = Choices {
         announce: &|_| (),

@@ -73,7 +73,7 @@ pub(crate) fn host() -> HostFacts {
         governor: (!facts.governors.is_empty()).then(|| facts.governors.join(", ")),
         memory_bytes: facts.memory,
         numa_nodes: u32::try_from(facts.numa_nodes).ok(),
-        devices: Vec::new(),
+        ..HostFacts::default()
     }
 }
 
@@ -88,9 +88,7 @@ pub(crate) fn clock_facts(facts: clock::ClockFacts) -> ClockFacts {
         reason: facts.reason,
         frequency_hz: facts.frequency_hz,
         read_ns: facts.read_cost_ns,
-        residual_ns: None,
-        residual_ppm: None,
-        anchors: 0,
+        ..ClockFacts::default()
     }
 }
 

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use weir_schema::{
-    EngineChoice, ExchangeWorkload, Group, Job, Method, PLAN_SCHEMA, Pairing, Placement, Plan,
-    Ranks, Setting, ShareCpus, Spawn, Validation, Warning, Word, Workload,
+    EngineChoice, ExchangeWorkload, Job, Method, Pairing, Placement, Plan, Ranks, Setting,
+    ShareCpus, Spawn, Validation, Warning, Word,
 };
 use weir_units::Nanos;
 
@@ -38,39 +38,20 @@ pub(super) fn of(
     };
     workload.faults = inject::faults(given, &workload, engine, ranks.count)?;
     fits(&workload, ranks.count, around.memory_bytes)?;
+    let choice = EngineChoice {
+        settings: settings(given, engine)?,
+        ..EngineChoice::new(engine)
+    };
     let job = Job {
-        name: "b_eff".to_owned(),
-        description: None,
-        clones: 1,
-        merge: false,
-        hidden: false,
-        start: weir_schema::Start::default(),
-        workload: Workload::Exchange(Box::new(workload)),
-        engine: EngineChoice {
-            name: engine.to_owned(),
-            settings: settings(given, engine)?,
-        },
-        depth: weir_schema::Depth::default(),
-        bounds: weir_schema::Bounds::default(),
-        pacing: weir_schema::Pacing::default(),
-        minimum_rate: None,
         placement: placement(given)?,
-        memory: weir_schema::Memory::default(),
-        recording: weir_schema::Recording::default(),
-        errors: weir_schema::ErrorPolicy::default(),
-        exit_all: None,
         words: echo(given, &schedule),
+        ..Job::of_exchanges("b_eff", choice, workload)
     };
     let command = ["weir", "beff"].into_iter().map(str::to_owned);
     Ok(Plan {
-        schema: PLAN_SCHEMA.to_owned(),
-        name: "effective bandwidth".to_owned(),
-        door: "beff".to_owned(),
         command: command.chain(words.iter().cloned()).collect(),
-        global_words: Vec::new(),
-        groups: vec![Group { jobs: vec![job] }],
-        total_log: None,
         ranks: Some(ranks),
+        ..Plan::new("effective bandwidth", "beff", vec![job])
     })
 }
 
@@ -186,13 +167,12 @@ fn workload(given: &Given, schedule: &Schedule, ranks: u32) -> Result<ExchangeWo
         max_time_ns: time(given, "max-time")?,
         validation: validation(given)?,
         seed: given.number("seed"),
-        faults: Vec::new(),
-        transfers: Vec::new(),
         timeout_ns: time(given, "timeout")?.unwrap_or_default(),
         model: given
             .text("model")
             .map(|text| values::model(text).map_err(|why| wrong("model", text, &why)))
             .transpose()?,
+        ..ExchangeWorkload::default()
     })
 }
 

@@ -242,12 +242,10 @@ fn idle(given: &Given, engine: &str, mode: Mode) -> Vec<String> {
 
 /// A warning about bounds that contradict each other, in the peer's words.
 pub(super) fn crossed(what: &str) -> Warning {
-    Warning {
-        id: "exchange-bounds".to_owned(),
-        job: None,
-        cause: format!(
-            "{what}: Minimum is bigger than maximum. Setting minimum to value of maximum."
-        ),
-        remedy: "give a minimum that is not above the maximum".to_owned(),
-    }
+    Warning::new(
+        "exchange-bounds",
+        None,
+        format!("{what}: Minimum is bigger than maximum. Setting minimum to value of maximum."),
+        "give a minimum that is not above the maximum",
+    )
 }

@@ -61,11 +61,7 @@ impl Options {
         let prefix = self.bandwidth_log.as_deref()?;
         let path = |kind: Kind| format!("{prefix}-{}_bw.log", kind.name());
         Some(TotalLog {
-            paths: PerKind {
-                read: path(Kind::Read),
-                write: path(Kind::Write),
-                trim: path(Kind::Trim),
-            },
+            paths: PerKind::from_fn(path),
         })
     }
 

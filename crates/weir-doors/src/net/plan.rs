@@ -1,12 +1,9 @@
 //! From words to a plan: one job of ping-pongs and rings over one transport.
 
-use std::collections::BTreeMap;
-
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use weir_schema::{
-    EngineChoice, Group, Job, LatencyBandwidthWorkload, PLAN_SCHEMA, Placement, Plan, Ranks,
-    ShareCpus, Spawn, Workload,
+    EngineChoice, Job, LatencyBandwidthWorkload, Placement, Plan, Ranks, ShareCpus, Spawn, Workload,
 };
 use weir_units::Nanos;
 
@@ -34,23 +31,14 @@ pub(super) fn of(
         timeout_ns: time(matches, "timeout")?.unwrap_or_default(),
         ..LatencyBandwidthWorkload::default()
     };
-    let engine = EngineChoice {
-        name: engine,
-        settings: BTreeMap::new(),
-    };
     let work = Workload::LatencyBandwidth(Box::new(work));
-    let mut job = Job::alone("lat-bw", engine, work);
+    let mut job = Job::alone("lat-bw", EngineChoice::new(&engine), work);
     job.placement = placement(matches, launcher)?;
     let command = ["weir", "net"].into_iter().map(str::to_owned);
     Ok(Plan {
-        schema: PLAN_SCHEMA.to_owned(),
-        name: "latency and bandwidth".to_owned(),
-        door: "net".to_owned(),
         command: command.chain(words.iter().cloned()).collect(),
-        global_words: Vec::new(),
-        groups: vec![Group { jobs: vec![job] }],
-        total_log: None,
         ranks: Some(ranks),
+        ..Plan::new("latency and bandwidth", "net", vec![job])
     })
 }
 

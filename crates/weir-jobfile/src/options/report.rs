@@ -1,6 +1,6 @@
 //! Options about groups, order, statistics and errors.
 
-use weir_schema::{PerKind, Trace};
+use weir_schema::{Kind, PerKind, Trace};
 use weir_units::Percent;
 
 use super::record::{Applied, Category, Env, OptionRecord, ValueKind, option};
@@ -57,26 +57,17 @@ fn ignore_errors(draft: &mut Draft, text: &str, _: &Env<'_>) -> Applied {
     on.read |= !read.is_empty();
     on.write |= !write.is_empty();
     on.trim |= !write.is_empty();
-    draft.errors.ignore = PerKind {
-        read,
-        trim: write.clone(),
-        write,
-    };
+    draft.errors.ignore = PerKind::from_fn(|kind| match kind {
+        Kind::Read => read.clone(),
+        _ => write.clone(),
+    });
     Ok(())
 }
 
 fn go_on(draft: &mut Draft, word: &str) {
     draft.errors.go_on = match word {
-        "read" => PerKind {
-            read: true,
-            write: false,
-            trim: false,
-        },
-        "write" => PerKind {
-            read: false,
-            write: true,
-            trim: true,
-        },
+        "read" => PerKind::only(Kind::Read, true),
+        "write" => PerKind::from_fn(|kind| kind != Kind::Read),
         "io" | "all" | "1" => PerKind::all(true),
         _ => PerKind::all(false),
     };

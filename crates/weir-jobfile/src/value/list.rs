@@ -27,22 +27,16 @@ pub(crate) fn split<'a>(text: &'a str, separators: &[char]) -> Vec<&'a str> {
 }
 
 /// Spreads up to three values over the kinds: later missing ones repeat the last.
-pub(crate) fn per_kind<T: Clone>(mut given: Vec<T>, text: &str) -> Result<PerKind<T>, Fault> {
-    let too_many = || {
-        Fault::value("more than three values")
+pub(crate) fn per_kind<T: Clone>(given: &[T], text: &str) -> Result<PerKind<T>, Fault> {
+    if !(1..=3).contains(&given.len()) {
+        return Err(Fault::value("more than three values")
             .label("at most one each for reads, writes and trims")
-            .piece(text)
-    };
-    match (given.pop(), given.pop(), given.pop(), given.pop()) {
-        (Some(one), None, ..) => Ok(PerKind::all(one)),
-        (Some(write), Some(read), None, _) => Ok(PerKind {
-            read,
-            trim: write.clone(),
-            write,
-        }),
-        (Some(trim), Some(write), Some(read), None) => Ok(PerKind { read, write, trim }),
-        _ => Err(too_many()),
+            .piece(text));
     }
+    let last = given.len() - 1;
+    Ok(PerKind::from_fn(|kind| {
+        given[kind.index().min(last)].clone()
+    }))
 }
 
 /// `read,write,trim`; an empty one keeps its default. `:` and `-` separate too.
@@ -67,7 +61,7 @@ pub(crate) fn triple(text: &str, scale: Scale) -> Result<PerKind<Option<u64>>, F
         .into_iter()
         .map(read)
         .collect();
-    per_kind(given?, text)
+    per_kind(&given?, text)
 }
 
 /// One range `a-b` or `a:b`, reversed bounds swapped; a single value is both bounds.
@@ -97,7 +91,7 @@ pub(crate) fn ranges(text: &str, scale: Scale) -> Result<PerKind<(u64, u64)>, Fa
             range(part, scale)
         })
         .collect();
-    per_kind(given?, text)
+    per_kind(&given?, text)
 }
 
 /// Names separated by `:`; `\:` is a colon within a name.

@@ -95,13 +95,8 @@ pub(crate) fn block_sizes(
         }
         Ok(list)
     };
-    per_kind(
-        split(text, &[','])
-            .into_iter()
-            .map(list)
-            .collect::<Result<_, _>>()?,
-        text,
-    )
+    let given = split(text, &[',']).into_iter().map(list);
+    per_kind(&given.collect::<Result<Vec<_>, _>>()?, text)
 }
 
 /// `access%/length:…` with lengths in percent of the region, or in bytes.
@@ -140,13 +135,8 @@ pub(crate) fn zones(
         }
         Ok(zones)
     };
-    per_kind(
-        split(text, &[','])
-            .into_iter()
-            .map(list)
-            .collect::<Result<_, _>>()?,
-        text,
-    )
+    let given = split(text, &[',']).into_iter().map(list);
+    per_kind(&given.collect::<Result<Vec<_>, _>>()?, text)
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use weir_schema::{
     ClockFacts, Confidence, CpuUse, DepthUse, DeviceFacts, EndedBy, Failure, GroupResult,
-    Instrument, Job, JobResult, Kind, KindResult, LatencyPercentile, Moments, Plan, RESULT_SCHEMA,
-    RunResult, Span, Stage, StageHistogram, State, WorkerResult, total_rate,
+    Instrument, Job, JobResult, Kind, KindResult, LatencyPercentile, Moments, Plan, RunResult,
+    Span, Stage, StageHistogram, State, WorkerResult, total_rate,
 };
 use weir_stats::{Estimate, Histogram};
 use weir_sys::Tree;
@@ -112,7 +112,7 @@ pub(super) fn so_far(
     for ((group, job), index) in plan.jobs().zip(0..) {
         let result = match seen.next_if(|s| s.index == index) {
             Some(seen) => job_result(job, &seen, &times),
-            None => not_started(job),
+            None => JobResult::not_started(&job.name),
         };
         groups[group].jobs.push(result);
     }
@@ -123,22 +123,15 @@ pub(super) fn so_far(
         group.conclude();
     }
     RunResult {
-        schema: RESULT_SCHEMA.to_owned(),
         weir_version: control.version.to_owned(),
         started_unix_ns: run.started_unix_ns,
         run_id: mark::of_run(run.started_unix_ns),
         duration_ns: times.at(now),
-        complete: false,
-        ended_by: None,
         groups,
-        ranks: Vec::new(),
-        warnings: Vec::new(),
         disks: disks.since(),
         clock: clock_facts(control.clock_facts.clone(), &run.timeline),
-        instrument: Instrument::default(),
         host: control.host.clone(),
-        program: None,
-        plan: plan.clone(),
+        ..RunResult::of(plan.clone())
     }
 }
 
@@ -156,20 +149,6 @@ fn clock_facts(mut facts: ClockFacts, timeline: &Timeline) -> ClockFacts {
     facts.residual_ns = timeline.residual().map(|r| r.nanos.0 as f64);
     facts.residual_ppm = timeline.residual().map(|r| r.ppm);
     facts
-}
-
-fn not_started(job: &Job) -> JobResult {
-    JobResult {
-        name: job.name.clone(),
-        state: State::NotStarted,
-        span: None,
-        failure: None,
-        workers: Vec::new(),
-        confidence: Vec::new(),
-        logs: Vec::new(),
-        exchange: None,
-        latency_bandwidth: None,
-    }
 }
 
 fn job_result(job: &Job, seen: &Seen<'_>, times: &Times<'_>) -> JobResult {
@@ -192,15 +171,13 @@ fn job_result(job: &Job, seen: &Seen<'_>, times: &Times<'_>) -> JobResult {
         None => Vec::new(),
     };
     JobResult {
-        name: job.name.clone(),
         state: seen.state,
         span: span.map(|(start_ns, end_ns)| Span { start_ns, end_ns }),
         failure: seen.failure.cloned(),
         workers,
         confidence,
-        exchange: None,
-        latency_bandwidth: None,
         logs: seen.logs.to_vec(),
+        ..JobResult::not_started(&job.name)
     }
 }
 
@@ -240,7 +217,6 @@ fn worker_result(
         number: worker.number,
         thread_id: (thread_id > 0).then_some(thread_id),
         span,
-        setup_ns: None,
         state: if worker.ended {
             worker.state
         } else {
@@ -258,8 +234,8 @@ fn worker_result(
         late_issues: is_open_loop(job).then(|| live.late.get()),
         mismatches: live.findings.list(),
         told: told(worker, seen),
-        steadiness: None,
         depth_found: worker.search.as_ref().map(Search::found),
+        ..WorkerResult::default()
     }
 }
 
@@ -335,12 +311,10 @@ fn kind_result(
         })
     };
     Some(KindResult {
-        kind,
         issued,
         operations,
         bytes: Bytes(live.bytes.get()),
         short: live.short.get(),
-        dropped: 0,
         lost: issued.saturating_sub(operations + failed),
         errors,
         runtime_ns,
@@ -351,6 +325,7 @@ fn kind_result(
         ),
         bandwidth_samples: moments(|s| &s.bandwidth).filter(|_| wanted.bandwidth),
         iops_samples: moments(|s| &s.iops).filter(|_| wanted.bandwidth),
+        ..KindResult::new(kind)
     })
 }
 
@@ -360,7 +335,7 @@ fn depth_use(worker: &Worker, kinds: &[KindResult], inline: bool, runtime: Nanos
         in_flight: std::array::from_fn(|i| live.depth[i].get()),
         submitted: std::array::from_fn(|i| live.submitted[i].get()),
         completed: std::array::from_fn(|i| live.harvested[i].get()),
-        mean_in_flight: None,
+        ..DepthUse::default()
     };
     if inline {
         let issued = kinds.iter().map(|k| k.issued).sum();

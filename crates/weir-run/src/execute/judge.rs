@@ -76,8 +76,6 @@ pub(super) fn describe(at: &OpFailure, target: Target) -> Failure {
     };
     Failure {
         errno: Some(errno),
-        cause: cause.to_owned(),
-        message,
         target,
         kind: Kind::DATA.get(at.kind).copied().or(Some(Kind::Sync)),
         offset_bytes: Some(Bytes(offset)),
@@ -89,5 +87,6 @@ pub(super) fn describe(at: &OpFailure, target: Target) -> Failure {
             }),
             _ => None,
         },
+        ..Failure::new(cause, message)
     }
 }

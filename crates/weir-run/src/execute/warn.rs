@@ -24,19 +24,10 @@ impl MachineBefore {
     }
 }
 
-fn warning(id: &str, job: Option<&str>, cause: String, remedy: &str) -> Warning {
-    Warning {
-        id: id.to_owned(),
-        job: job.map(str::to_owned),
-        cause,
-        remedy: remedy.to_owned(),
-    }
-}
-
 /// What the family knows.
 pub(super) fn of_family(job: &str, prepared: &dyn Prepared) -> Vec<Warning> {
     let all = prepared.warnings().into_iter();
-    all.map(|(id, cause, remedy)| warning(&id, Some(job), cause, &remedy))
+    all.map(|(id, cause, remedy)| Warning::new(&id, Some(job), cause, &remedy))
         .collect()
 }
 
@@ -45,7 +36,7 @@ pub(super) fn of_logs(job: Option<&str>, causes: &[String]) -> Vec<Warning> {
     let remedy = "Write it to a faster or larger place, or log windows instead of operations.";
     causes
         .iter()
-        .map(|cause| warning("log", job, cause.clone(), remedy))
+        .map(|cause| Warning::new("log", job, cause.clone(), remedy))
         .collect()
 }
 
@@ -71,12 +62,12 @@ fn clock(result: &RunResult) -> Option<Warning> {
     if clock.source == ClockSource::Monotonic {
         let remedy = "Boot with a trusted TSC (clocksource=tsc) for cheaper and finer clock reads.";
         let cause = format!("The kernel's clock is used: {}.", clock.reason);
-        return Some(warning("clock-fallback", None, cause, remedy));
+        return Some(Warning::new("clock-fallback", None, cause, remedy));
     }
     let (nanos, ppm) = (clock.residual_ns?, clock.residual_ppm?);
     (nanos > 1_000.0 && ppm > 10.0).then(|| {
         let cause = format!("The clock strayed by {nanos:.0} ns ({ppm:.1} ppm) between anchors.");
-        warning(
+        Warning::new(
             "clock-residual",
             None,
             cause,
@@ -98,7 +89,7 @@ fn machine(result: &RunResult, before: &MachineBefore) -> Vec<Warning> {
     if total > 0 && steal * 100 > total {
         let share = steal as f64 * 100.0 / total as f64;
         let cause = format!("The hypervisor took {share:.1} % of the CPU time.");
-        found.push(warning(
+        found.push(Warning::new(
             "cpu-steal",
             None,
             cause,
@@ -108,7 +99,7 @@ fn machine(result: &RunResult, before: &MachineBefore) -> Vec<Warning> {
     let throttled = weir_sys::cgroup::throttling(&tree);
     if throttled.cpu_periods > before.throttling.cpu_periods {
         let cause = "The control group's CPU limit throttled the run.".to_owned();
-        found.push(warning(
+        found.push(Warning::new(
             "cgroup-limit",
             None,
             cause,
@@ -122,7 +113,7 @@ fn machine(result: &RunResult, before: &MachineBefore) -> Vec<Warning> {
         .filter(|g| *g != "performance")
     {
         let cause = format!("The CPU frequency governor is {governor}.");
-        found.push(warning(
+        found.push(Warning::new(
             "cpu-frequency",
             None,
             cause,
@@ -141,13 +132,13 @@ fn of_job(job: &JobResult) -> Vec<Warning> {
     for confidence in &job.confidence {
         let kind = confidence.kind.name();
         match confidence.ops_per_s.absent {
-            Some(NoInterval::ShortRun) => found.push(warning(
+            Some(NoInterval::ShortRun) => found.push(Warning::new(
                 "short-run",
                 name,
                 format!("The {kind} run was too short for an interval (under 20 intervals of the series)."),
                 "Run for at least 2 s, better 30 s.",
             )),
-            Some(NoInterval::Correlated) => found.push(warning(
+            Some(NoInterval::Correlated) => found.push(Warning::new(
                 "correlated",
                 name,
                 format!("Neighbouring stretches of the {kind} rate depend on each other, so no interval is printed."),
@@ -156,7 +147,7 @@ fn of_job(job: &JobResult) -> Vec<Warning> {
             _ => {}
         }
         if confidence.percentiles.iter().any(|p| p.few_samples) {
-            found.push(warning(
+            found.push(Warning::new(
                 "few-samples",
                 name,
                 format!(
@@ -208,7 +199,7 @@ fn not_steady(job: &JobResult) -> Vec<Warning> {
         let change = (test.first_tenth / test.remainder - 1.0) * 100.0;
         let kind = kind.name();
         let cause = format!("The first tenth of the {kind} run was {change:+.1} % off the rest.");
-        found.push(warning("not-steady", Some(&job.name), cause, &remedy));
+        found.push(Warning::new("not-steady", Some(&job.name), cause, &remedy));
     }
     found
 }
@@ -222,7 +213,7 @@ fn preempted(job: &JobResult) -> Option<Warning> {
     let (rate, clone) = worst.max_by(|a, b| a.0.total_cmp(&b.0))?;
     (rate > 10.0).then(|| {
         let cause = format!("{rate:.0} involuntary switches per second on worker {clone}.");
-        warning(
+        Warning::new(
             "preempted",
             Some(&job.name),
             cause,
@@ -241,7 +232,7 @@ fn generator_limited(job: &JobResult) -> Option<Warning> {
         .sum();
     (late * 100 > all).then(|| {
         let cause = format!("{late} of {all} operations were issued late although a slot was free: the tool was measured, not the target.");
-        warning("generator-limited", Some(&job.name), cause, "Lower the rate, use more workers, or pin them to free CPUs.")
+        Warning::new("generator-limited", Some(&job.name), cause, "Lower the rate, use more workers, or pin them to free CPUs.")
     })
 }
 
@@ -262,7 +253,7 @@ fn instrument_cost(result: &RunResult, job: &JobResult) -> Option<Warning> {
     (cost > 0.05 * median as f64).then(|| {
         let share = cost / median.max(1) as f64 * 100.0;
         let cause = format!("The loop's own {cost:.0} ns are {share:.0} % of the median latency.");
-        warning(
+        Warning::new(
             "instrument-cost",
             Some(&job.name),
             cause,
@@ -282,7 +273,7 @@ fn cpu_shared(job: &JobResult) -> Option<Warning> {
         let cause =
             format!("Worker {clone} waited {share:.0} % of the time for a CPU that others had.");
         let remedy = "Stop the other load, or use fewer workers than CPUs.";
-        warning("cpu-shared", Some(&job.name), cause, remedy)
+        Warning::new("cpu-shared", Some(&job.name), cause, remedy)
     })
 }
 
@@ -315,7 +306,7 @@ fn device_shared(result: &RunResult) -> Option<Warning> {
             let share = excess as f64 / ours as f64 * 100.0;
             let cause =
                 format!("The device moved {share:.0} % more bytes than this run asked for.");
-            warning(
+            Warning::new(
                 "device-shared",
                 None,
                 cause,
@@ -330,7 +321,7 @@ fn oversubscribed(result: &RunResult, job: &Job) -> Option<Warning> {
     let cpus = result.host.cpus?;
     (polls && job.clones > cpus).then(|| {
         let cause = format!("{} workers that never sleep share {cpus} CPUs.", job.clones);
-        warning(
+        Warning::new(
             "oversubscribed",
             Some(&job.name),
             cause,
@@ -349,7 +340,7 @@ fn compressible(job: &Job) -> Option<Warning> {
         let what = if content.zero { "zeros" } else { "a pattern" };
         let cause =
             format!("The job writes {what}, which a device or file system may not store at all.");
-        warning(
+        Warning::new(
             "compressible",
             Some(&job.name),
             cause,

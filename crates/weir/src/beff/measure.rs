@@ -8,9 +8,8 @@ use weir_doors::beff::{LACKS, USAGE};
 use weir_net::{Ended, NetError, Observer, Seen};
 use weir_run::execute::Signals;
 use weir_schema::{
-    EndedBy, ExchangeResult, Failure, GroupResult, Instrument, JobResult, Plan, ProgramFacts,
-    RESULT_SCHEMA, RunResult, SizeResult, Spawn, State, Warning, exchange_warnings,
-    latency_bandwidth_figures,
+    EndedBy, ExchangeResult, Failure, JobResult, Plan, ProgramFacts, RunResult, SizeResult, Spawn,
+    State, Warning, exchange_warnings, latency_bandwidth_figures,
 };
 use weir_sys::clock::{Clock, Detection};
 use weir_units::Nanos;
@@ -154,30 +153,30 @@ fn fill(result: &mut RunResult, ended: Ended<Done>, signals: &Signals) {
 
 /// The time was over before the sizes were.
 fn cut_short(have: usize, all: usize) -> Warning {
-    Warning {
-        id: "max-time".to_owned(),
-        job: Some("b_eff".to_owned()),
-        cause: format!(
+    Warning::new(
+        "max-time",
+        Some("b_eff"),
+        format!(
             "{have} of {all} sizes were measured in the time of --max-time: b_eff is their mean"
         ),
-        remedy: "compare it with a mean over the same sizes only, or allow more time".to_owned(),
-    }
+        "compare it with a mean over the same sizes only, or allow more time",
+    )
 }
 
 /// The time was over before the warm-up was.
 fn still_cold(done: &ExchangeResult, wanted: u32) -> Option<Warning> {
     let cold = |size: &&SizeResult| size.warmup < u64::from(wanted);
     let size = done.sizes.iter().find(cold)?;
-    Some(Warning {
-        id: "max-time".to_owned(),
-        job: Some("b_eff".to_owned()),
-        cause: format!(
+    Some(Warning::new(
+        "max-time",
+        Some("b_eff"),
+        format!(
             "{} of {wanted} exchanges warmed up for messages of {} B in the time of --max-time",
             size.warmup,
             1u64 << size.exponent
         ),
-        remedy: "ask for a shorter warm-up, or allow more time".to_owned(),
-    })
+        "ask for a shorter warm-up, or allow more time",
+    ))
 }
 
 /// Ranks of this machine that share CPUs.
@@ -188,11 +187,14 @@ fn crowded(result: &RunResult) -> Option<Warning> {
         Spawn::Threads | Spawn::Processes => ranks.count,
         Spawn::Launcher => ranks_here(result),
     };
-    (here > cpus).then(|| Warning {
-        id: "oversubscribed".to_owned(),
-        job: result.jobs().next().map(|job| job.name.clone()),
-        cause: format!("{here} ranks share {cpus} CPUs"),
-        remedy: "ask for as many ranks as there are CPUs".to_owned(),
+    let job = result.jobs().next().map(|job| job.name.as_str());
+    (here > cpus).then(|| {
+        Warning::new(
+            "oversubscribed",
+            job,
+            format!("{here} ranks share {cpus} CPUs"),
+            "ask for as many ranks as there are CPUs",
+        )
     })
 }
 
@@ -218,16 +220,7 @@ fn fail(result: &mut RunResult, cause: &str, message: String) {
     result.complete = false;
     if let Some(job) = first(result) {
         job.state = State::Failed;
-        job.failure = Some(Failure {
-            errno: None,
-            cause: cause.to_owned(),
-            message,
-            target: None,
-            kind: None,
-            offset_bytes: None,
-            length_bytes: None,
-            finding: None,
-        });
+        job.failure = Some(Failure::new(cause, message));
     }
 }
 
@@ -235,37 +228,14 @@ fn fail(result: &mut RunResult, cause: &str, message: String) {
 pub(super) fn envelope(plan: &Plan) -> RunResult {
     let (_, clock) = Detection::begin().finish();
     let started = SystemTime::now().duration_since(UNIX_EPOCH);
-    let jobs = plan.jobs().map(|(_, job)| JobResult {
-        name: job.name.clone(),
-        state: State::NotStarted,
-        span: None,
-        failure: None,
-        workers: Vec::new(),
-        confidence: Vec::new(),
-        logs: Vec::new(),
-        exchange: None,
-        latency_bandwidth: None,
-    });
     RunResult {
-        schema: RESULT_SCHEMA.to_owned(),
         weir_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_unix_ns: started.map_or(0, |t| u64::try_from(t.as_nanos()).unwrap_or(0)),
-        run_id: 0,
-        duration_ns: Nanos(0),
         complete: true,
-        ended_by: None,
-        groups: vec![GroupResult {
-            jobs: jobs.collect(),
-            ..GroupResult::default()
-        }],
-        ranks: Vec::new(),
-        warnings: Vec::new(),
-        disks: Vec::new(),
         clock: surroundings::clock_facts(clock),
-        instrument: Instrument::default(),
         host: surroundings::host(),
         program: Some(program()),
-        plan: plan.clone(),
+        ..RunResult::of(plan.clone())
     }
 }
 
