@@ -5,8 +5,8 @@ use std::fmt;
 use std::io;
 
 use serde::{Deserialize, Serialize};
-use weir_world::WorldError;
 use weir_world::mpi::MpiError;
+use weir_world::{CommError, Nearness, RankEnd, RankFailure, StopCause, WorldError};
 
 use crate::opencl::OpenClError;
 
@@ -35,14 +35,11 @@ impl fmt::Display for Spot {
     }
 }
 
-/// How far from the cause it is that another rank has left.
-pub(crate) const LEFT: u8 = 3;
-
 /// Why a rank stopped exchanging.
 #[derive(Debug, thiserror::Error)]
 pub enum Halt {
-    /// The rank's own watch said so; the watch knows why.
-    #[error("told to stop")]
+    /// The rank's own watchdog stopped it, and knows why.
+    #[error("stopped")]
     Stopped,
     /// Another rank ended before its time.
     #[error("rank {peer} has left")]
@@ -98,6 +95,26 @@ fn remedy(error: &io::Error) -> &'static str {
     ""
 }
 
+impl From<CommError> for Halt {
+    fn from(error: CommError) -> Self {
+        match error {
+            CommError::Stopped => Self::Stopped,
+            CommError::Left { peer } => Self::Left { peer },
+            CommError::World(error) => Self::World(error),
+        }
+    }
+}
+
+impl From<StopCause> for Halt {
+    fn from(cause: StopCause) -> Self {
+        match cause {
+            StopCause::NoProgress { seconds } => Self::Silent { seconds },
+            StopCause::Interrupted => Self::Interrupted,
+            StopCause::Lost(lost) => Self::World(lost),
+        }
+    }
+}
+
 impl From<OpenClError> for Halt {
     fn from(error: OpenClError) -> Self {
         Self::OpenCl(error.to_string())
@@ -113,18 +130,26 @@ impl Halt {
         }
     }
 
-    /// How near to the cause this is: of several ranks' words the lowest counts.
-    pub(crate) fn distance(&self) -> u8 {
+    /// The cause in place of what came of it, where the watchdog stopped the rank.
+    pub(crate) fn with_stop_cause(self, stop: Option<StopCause>) -> Self {
+        match (self, stop) {
+            (Self::Stopped, Some(cause))
+            | (_, Some(cause @ (StopCause::Interrupted | StopCause::Lost(_)))) => cause.into(),
+            (halt, _) => halt,
+        }
+    }
+
+    fn nearness(&self) -> Nearness {
         match self {
             Self::Fault { .. }
             | Self::Io { .. }
             | Self::Garbled(_)
             | Self::Mpi(_)
-            | Self::OpenCl(_) => 0,
-            Self::World(_) => 1,
-            Self::Silent { .. } => 2,
-            Self::Left { .. } => LEFT,
-            Self::Stopped | Self::Interrupted => 4,
+            | Self::OpenCl(_) => Nearness::Cause,
+            Self::World(_) => Nearness::World,
+            Self::Silent { .. } => Nearness::NoProgress,
+            Self::Left { .. } => Nearness::Left,
+            Self::Stopped | Self::Interrupted => Nearness::Stopped,
         }
     }
 }
@@ -192,13 +217,20 @@ impl<R> Ended<R> {
 }
 
 impl NetError {
-    /// See [`Halt::distance`].
-    pub(crate) fn distance(&self) -> u8 {
-        match self {
-            Self::Plan(_) | Self::Missing { .. } => 0,
-            Self::Setup { cause, .. } | Self::At { cause, .. } => cause.distance(),
-            Self::Other { .. } => 1,
-        }
+    /// How the rank ends that has this to report.
+    pub(crate) fn end(&self) -> RankEnd {
+        let nearness = match self {
+            Self::At {
+                cause: Halt::Fault { what: "died", .. },
+                ..
+            } => return RankEnd::Vanished,
+            error if error.is_interruption() => return RankEnd::Interrupted,
+            Self::Plan(_) | Self::Missing { .. } => Nearness::Cause,
+            Self::Setup { cause, .. } | Self::At { cause, .. } => cause.nearness(),
+            Self::Other { .. } => Nearness::World,
+        };
+        let message = self.to_string();
+        RankEnd::Failed(RankFailure { nearness, message })
     }
 
     /// A rank was lost, which ended this one where it says it was.
@@ -215,7 +247,7 @@ impl NetError {
     }
 
     /// The same once a signal has come. That others have left comes of it then: they saw it a
-    /// moment before this rank's watch looked.
+    /// moment before this rank's watchdog looked.
     pub(crate) fn after_signal(mut self) -> Self {
         if let Self::Setup { cause, .. } | Self::At { cause, .. } = &mut self
             && matches!(cause, Halt::Left { .. } | Halt::Stopped)

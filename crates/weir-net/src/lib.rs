@@ -7,11 +7,10 @@
 #![deny(unsafe_code)]
 
 mod buffers;
-mod circle;
 mod error;
 pub mod exchange;
-mod last_words;
 pub mod latency_bandwidth;
+mod observer;
 mod opencl;
 mod pairing;
 mod part;
@@ -19,10 +18,8 @@ mod pattern;
 mod placement;
 mod settings;
 pub mod transport;
-mod watch;
 
-pub use circle::Circle;
 pub use error::{Ended, Halt, NetError, Spot};
+pub use observer::{Observer, Position, Seen};
 pub use pairing::{Partners, partners, resolve};
 pub use transport::{DeviceFacts, Facts, Setup, Transport, TransportInfo, find, transports};
-pub use watch::{Observer, Seen, Watch};

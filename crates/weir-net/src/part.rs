@@ -1,8 +1,11 @@
 //! A rank's part in what all do together, whatever that is.
 //!
-//! In: a job and its work, what surrounds it, and how the part is done. Out: what came of all parts,
-//! at rank 0. Not here: what is done, and what is made of it.
+//! In: a job and its work, what the rank runs with, and how the part is done. Out: what came of all
+//! parts, at rank 0. Not here: what is done, what is made of it, and how ranks are guarded
+//! (`weir-world`).
 
+use std::cell::RefCell;
+use std::io;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -11,88 +14,168 @@ use weir_run::execute::Signals;
 use weir_schema::Job;
 use weir_sys::clock::Clock;
 use weir_units::Nanos;
-use weir_world::World;
+use weir_world::{
+    Blame, Progress, RankComm, RankEnd, RankTask, Reports, StopCause, Supervisor, Watchdog, World,
+};
 
-use crate::circle::Circle;
-use crate::error::{Halt, NetError, Spot};
-use crate::last_words::{self, Words};
-use crate::watch::{Onlooker, Outside, Watch};
+use crate::error::{Ended, Halt, NetError, Spot};
+use crate::observer::{Position, Seen};
 
 /// What one rank carries out.
 #[expect(missing_debug_implementations, reason = "holds the world")]
 pub struct Part<'a, W, L = ()> {
     pub(crate) job: &'a Job,
     pub(crate) workload: &'a W,
-    pub(crate) circle: &'a Circle<'a>,
-    pub(crate) watch: &'a Watch,
+    pub(crate) comm: &'a RankComm<'a>,
+    pub(crate) watchdog: &'a Watchdog,
+    pub(crate) position: &'a Position,
     pub(crate) clock: &'a Clock,
-    /// What ranks tell on the way.
+    /// What ranks report on the way.
     pub(crate) ledger: &'a L,
 }
 
 impl<W, L> Part<'_, W, L> {
     /// Why it ended early: at a message, or before the first one.
     pub(crate) fn ended(&self, at: Option<Spot>, halt: Halt) -> NetError {
-        let (rank, cause) = (self.circle.rank(), self.watch.cause(halt));
-        match at {
-            Some(spot) => NetError::At { spot, cause },
-            None => NetError::Setup { rank, cause },
-        }
+        let cause = halt.with_stop_cause(self.watchdog.stop_cause());
+        placed(self.comm.rank(), at, cause)
     }
 }
 
-/// What surrounds a rank.
-pub(crate) struct Around<'a> {
+fn placed(rank: u32, at: Option<Spot>, cause: Halt) -> NetError {
+    match at {
+        Some(spot) => NetError::At { spot, cause },
+        None => NetError::Setup { rank, cause },
+    }
+}
+
+/// Shown how far rank 0 has come.
+type Look<'a> = &'a (dyn Fn(&Seen) + Sync);
+/// Rank 0 hangs in a call and the process has to end: why, unless it was a signal. The exit code.
+type Hung<'a> = &'a (dyn Fn(Option<NetError>) -> u8 + Sync);
+
+/// What a rank runs with.
+pub(crate) struct PartEnv<'a> {
     pub(crate) world: &'a dyn World,
     pub(crate) clock: &'a Clock,
     pub(crate) signals: &'a Signals,
     /// Who looks on at rank 0.
-    pub(crate) onlooker: Option<Onlooker<'a>>,
+    pub(crate) observer: Option<(Look<'a>, Hung<'a>)>,
 }
 
-impl Around<'_> {
-    /// Carries one rank's part out, guarded by a watch that allows `timeout` without progress. At
-    /// rank 0 the outcomes of all that told them, nothing elsewhere; those of an early end hold
+/// The outcomes of all ranks that reported, by rank, at rank 0; none elsewhere.
+pub(crate) type Outcomes<O> = Ended<Vec<(u32, O)>>;
+
+impl PartEnv<'_> {
+    /// Carries one rank's part out, guarded by a watchdog that allows `timeout` without progress.
+    /// At rank 0 the outcomes of all that reported, nothing elsewhere; those of an early end hold
     /// what was done.
     pub(crate) fn carry_out<W, L, O: Default + Serialize + DeserializeOwned>(
         &self,
         (job, workload, ledger): (&Job, &W, &L),
         timeout: Nanos,
         how: impl FnOnce(&Part<'_, W, L>, &mut O) -> Result<(), NetError>,
-    ) -> Words<O> {
-        let watch = Watch::new(Duration::from(timeout));
-        let circle = Circle::new(self.world);
-        let part = Part {
-            job,
-            workload,
-            circle: &circle,
-            watch: &watch,
-            clock: self.clock,
-            ledger,
+    ) -> Outcomes<O> {
+        let rank = self.world.rank();
+        let status = Status {
+            rank,
+            position: Position::default(),
+            observer: self.observer.filter(|_| rank == 0),
         };
-        let onlooker = self.onlooker.filter(|_| circle.rank() == 0);
-        let outside = Outside {
+        let is_observed = status.observer.is_some();
+        let look = |progress: &Progress| status.look(progress);
+        let hung = |cause: &StopCause| status.hung(cause);
+        let task = RankTask {
+            world: self.world,
             signals: self.signals,
-            crew: self.world.crew(),
+            limit: Duration::from(timeout),
+            supervisor: Supervisor {
+                look: is_observed.then_some(&look),
+                hung: is_observed.then_some(&hung),
+                describe: &|cause| status.describe(cause),
+            },
         };
-        let guarded = watch.over(circle.rank(), outside, onlooker, || {
-            let mut outcome = O::default();
-            let ending = how(&part, &mut outcome).map_err(|error| {
-                if self.signals.interrupted() {
-                    error.after_signal()
-                } else {
-                    error
-                }
-            });
-            last_words::exchange(&circle, (&watch, self.signals), outcome, ending)
-        });
-        guarded.unwrap_or_else(|source| {
-            let cause = Halt::Io {
-                what: "start a thread that guards this rank (see ulimit -u)".into(),
-                source,
+        let own = RefCell::new(None);
+        let end = |error: NetError| {
+            let end = error.end();
+            *own.borrow_mut() = Some(error);
+            end
+        };
+        let work = |comm: &RankComm<'_>, watchdog: &Watchdog| {
+            let part = Part {
+                job,
+                workload,
+                comm,
+                watchdog,
+                position: &status.position,
+                clock: self.clock,
+                ledger,
             };
-            let error = part.ended(None, cause);
-            last_words::exchange(&circle, (&watch, self.signals), O::default(), Err(error))
-        })
+            let mut outcome = O::default();
+            let ended = match how(&part, &mut outcome) {
+                Ok(()) => RankEnd::Done,
+                Err(error) if self.signals.interrupted() => end(error.after_signal()),
+                Err(error) => end(error),
+            };
+            (outcome, ended)
+        };
+        let unguarded = |source| (O::default(), end(placed(rank, None, no_thread(source))));
+        let reports = task.run(work, unguarded);
+        ended(reports, own.into_inner())
+    }
+}
+
+fn no_thread(source: io::Error) -> Halt {
+    Halt::Io {
+        what: "start a thread that guards this rank (see ulimit -u)".into(),
+        source,
+    }
+}
+
+fn ended<O>(reports: Reports<O>, own: Option<NetError>) -> Outcomes<O> {
+    let error = reports.blame.and_then(|blame| match blame {
+        Blame::Own => own,
+        Blame::Other { rank, message } => Some(NetError::Other { rank, message }),
+        Blame::Lost(lost) => Some(NetError::lost(&lost, own.as_ref())),
+    });
+    Ended {
+        done: reports.outcomes,
+        error,
+    }
+}
+
+/// Where a rank is, for whoever looks on.
+struct Status<'a> {
+    rank: u32,
+    position: Position,
+    observer: Option<(Look<'a>, Hung<'a>)>,
+}
+
+impl Status<'_> {
+    fn look(&self, progress: &Progress) {
+        if let Some((look, _)) = self.observer {
+            look(&Seen {
+                elapsed: progress.elapsed,
+                fraction: progress.fraction,
+                place: self.position.get(),
+                still: progress.still,
+            });
+        }
+    }
+
+    fn hung(&self, cause: &StopCause) -> u8 {
+        self.observer
+            .map_or(1, |(_, report)| report(self.error(cause)))
+    }
+
+    fn describe(&self, cause: &StopCause) -> String {
+        let error = self.error(cause);
+        error.map_or_else(|| cause.to_string(), |error| error.to_string())
+    }
+
+    /// Why the rank hangs in a call; nothing after a signal.
+    fn error(&self, cause: &StopCause) -> Option<NetError> {
+        let is_signal = *cause == StopCause::Interrupted;
+        (!is_signal).then(|| placed(self.rank, self.position.get(), cause.clone().into()))
     }
 }

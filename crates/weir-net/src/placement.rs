@@ -12,9 +12,9 @@ use weir_schema::{Placement, ShareCpus};
 use weir_sys::topology::Topology;
 use weir_sys::{CpuList, SysError, Tree, pin};
 
-use crate::circle::Circle;
 use crate::error::{Halt, NetError};
-use crate::watch::Watch;
+use weir_world::RankComm;
+use weir_world::Watchdog;
 
 /// Refuses what a job says of its threads and ranks do not do.
 pub(crate) fn check(place: &Placement) -> Result<(), NetError> {
@@ -137,23 +137,23 @@ fn assign(wishes: &[Wish]) -> Vec<Option<u32>> {
 }
 
 /// Rank 0 hears all wishes and tells each rank its CPU.
-fn agree(wish: Wish, circle: &Circle<'_>, watch: &Watch) -> Result<Option<u32>, Halt> {
+fn agree(wish: Wish, comm: &RankComm<'_>, watchdog: &Watchdog) -> Result<Option<u32>, Halt> {
     let garbled = |error: serde_json::Error| Halt::Garbled(format!("a place of a rank: {error}"));
-    if circle.rank() != 0 {
+    if comm.rank() != 0 {
         let wish = serde_json::to_vec(&wish).map_err(garbled)?;
-        circle.send(0, &wish, watch)?;
-        let told = circle.receive(0, watch)?;
+        comm.send(0, &wish, watchdog)?;
+        let told = comm.receive(0, watchdog)?;
         return serde_json::from_slice(&told).map_err(garbled);
     }
     let mut wishes = vec![wish];
-    for rank in 1..circle.size() {
-        let said = circle.receive(rank, watch)?;
+    for rank in 1..comm.size() {
+        let said = comm.receive(rank, watchdog)?;
         wishes.push(serde_json::from_slice(&said).map_err(garbled)?);
     }
     let cpus = assign(&wishes);
     for (rank, cpu) in (0..).zip(&cpus).skip(1) {
         let told = serde_json::to_vec(cpu).map_err(garbled)?;
-        circle.send(rank, &told, watch)?;
+        comm.send(rank, &told, watchdog)?;
     }
     Ok(cpus[0])
 }
@@ -171,12 +171,16 @@ impl Pinned {
     /// MPI in which it would wait for a rank that has left.
     ///
     /// # Errors
-    /// CPUs that a rank may not use; a rank is gone, or the watch ended the wait.
-    pub(crate) fn new(place: &Placement, circle: &Circle<'_>, watch: &Watch) -> Result<Self, Halt> {
-        circle.together(Self::alone(place, circle, watch), watch)
+    /// CPUs that a rank may not use; a rank is gone, or the watchdog ended the wait.
+    pub(crate) fn new(
+        place: &Placement,
+        comm: &RankComm<'_>,
+        watchdog: &Watchdog,
+    ) -> Result<Self, Halt> {
+        comm.together(Self::alone(place, comm, watchdog), watchdog)
     }
 
-    fn alone(place: &Placement, circle: &Circle<'_>, watch: &Watch) -> Result<Self, Halt> {
+    fn alone(place: &Placement, comm: &RankComm<'_>, watchdog: &Watchdog) -> Result<Self, Halt> {
         let refused = |error: SysError| Halt::Garbled(error.to_string());
         let listed = place.cpus.as_deref();
         let (cpus, cpu): (CpuList, _) = match (place.share, listed) {
@@ -188,7 +192,7 @@ impl Pinned {
                     // The others wait for a word of this rank all the same.
                     Err(error) => (Wish::default(), Some(error)),
                 };
-                let cpu = agree(wish, circle, watch)?;
+                let cpu = agree(wish, comm, watchdog)?;
                 failure.map_or(Ok(()), |error| Err(refused(error)))?;
                 (cpu.into_iter().collect(), cpu)
             }

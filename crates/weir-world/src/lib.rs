@@ -8,20 +8,28 @@
 
 mod collective;
 mod error;
+mod final_report;
 mod first;
 mod lanes;
 mod launcher;
 pub mod mpi;
 mod processes;
+mod rank_comm;
+mod rank_task;
 mod threads;
+mod watchdog;
 
 pub use collective::Collectives;
 pub use error::WorldError;
+pub use final_report::{Blame, Nearness, RankEnd, RankFailure, Reports};
 pub use first::First;
 pub use lanes::{Lane, Lanes};
 pub use launcher::{Launcher, LauncherKind};
 pub use processes::{Crew, ProcessWorld, TOLD};
+pub use rank_comm::{CommError, RankComm};
+pub use rank_task::RankTask;
 pub use threads::{ThreadWorld, on_threads};
+pub use watchdog::{Progress, StopCause, Supervisor, Watchdog};
 
 use std::time::Instant;
 

@@ -26,22 +26,22 @@ pub(crate) fn drive<T: Transport>(
     info: &TransportInfo,
     outcome: &mut Outcome,
 ) -> Result<(), NetError> {
-    let rank = course.circle.rank();
+    let rank = course.comm.rank();
     let (pairing, partners) = match T::TRANSFER {
         None => course.pairs(T::TOGETHER)?,
         Some(_) => (Pairing::Auto, course.alone()),
     };
     outcome.pairing = pairing;
     let setup = Setup {
-        circle: course.circle,
-        watch: course.watch,
+        comm: course.comm,
+        watchdog: course.watchdog,
         engine: &course.job.engine,
         partners: &partners,
         sizes: &course.workload.sizes,
     };
     let early = |halt| course.ended(None, halt);
     let place = &course.job.placement;
-    let pinned = Pinned::new(place, course.circle, course.watch).map_err(early)?;
+    let pinned = Pinned::new(place, course.comm, course.watchdog).map_err(early)?;
     let transport = T::open(&setup).map_err(early)?;
     let facts = transport.facts();
     outcome.facts = facts_of(rank, pinned.cpu);
@@ -88,7 +88,7 @@ impl<T: Transport> Way<'_, T> {
             outcome.sizes.push(best);
             report::tell(self.course, outcome)?;
         }
-        self.setup.circle.barrier(self.setup.watch)
+        Ok(self.setup.comm.barrier(self.setup.watchdog)?)
     }
 
     /// Until nobody begins another size: what the slowest rank has; nothing where there is no
@@ -98,7 +98,7 @@ impl<T: Transport> Way<'_, T> {
             return Ok(None);
         };
         let spent = self.since(self.begun).raw();
-        let spent = self.setup.circle.agree(spent, self.setup.watch)?;
+        let spent = self.setup.comm.agree(spent, self.setup.watchdog)?;
         Ok(Some(Nanos(limit.raw().saturating_sub(spent))))
     }
 
@@ -132,7 +132,7 @@ impl<T: Transport> Way<'_, T> {
             let this = self.measure(size, method, outcome)?;
             wrong_bytes += this.wrong_bytes;
             let fastest = this.times_ns.iter().min().map_or(0, |time| time.raw());
-            let slowest = self.setup.circle.agree(fastest, self.setup.watch)?;
+            let slowest = self.setup.comm.agree(fastest, self.setup.watchdog)?;
             if best.as_ref().is_none_or(|(before, _)| slowest < *before) {
                 best = Some((slowest, this));
             }
@@ -155,7 +155,7 @@ impl<T: Transport> Way<'_, T> {
         let begun = self.course.clock.now();
         self.make_ready(size, method)?;
         outcome.generation_ns = outcome.generation_ns.saturating_add(self.since(begun));
-        self.setup.circle.barrier(self.setup.watch)?;
+        self.setup.comm.barrier(self.setup.watchdog)?;
 
         let begun = self.course.clock.now();
         let warmup = self.warm_up(size)?;
@@ -164,11 +164,11 @@ impl<T: Transport> Way<'_, T> {
         let times_ns = (0..self.course.workload.repetitions)
             .map(|_| {
                 let time = self.repetition(size, loop_length)?;
-                self.setup.watch.step();
+                self.setup.watchdog.step();
                 Ok(time)
             })
             .collect::<Result<_, Halt>>()?;
-        self.setup.circle.barrier(self.setup.watch)?;
+        self.setup.comm.barrier(self.setup.watchdog)?;
         outcome.execution_ns = outcome.execution_ns.saturating_add(self.since(begun));
 
         let begun = self.course.clock.now();
@@ -190,7 +190,7 @@ impl<T: Transport> Way<'_, T> {
     fn make_ready(&mut self, size: MessageSize, method: Method) -> Result<(), Halt> {
         let partners = self.setup.partners;
         self.transport.prepare(size, method, self.setup)?;
-        let rank = self.setup.circle.rank();
+        let rank = self.setup.comm.rank();
         self.sample = Sample::new(rank, partners.iter().map(|p| p.from));
         for (replication, partner) in partners.iter().enumerate() {
             self.pattern(size, rank, replication)
@@ -201,7 +201,7 @@ impl<T: Transport> Way<'_, T> {
                 let message = self.transport.incoming(replication);
                 self.sample.blot(replication, message);
             }
-            self.setup.watch.beat();
+            self.setup.watchdog.progress();
         }
         self.transport.filled()
     }
@@ -242,11 +242,11 @@ impl<T: Transport> Way<'_, T> {
 
     fn exchanges(&mut self, replication: usize, loops: u64) -> Result<(), Halt> {
         let is_sampled = self.is_sampled();
-        let (transport, watch) = (&mut self.transport, self.setup.watch);
+        let (transport, watchdog) = (&mut self.transport, self.setup.watchdog);
         if is_sampled {
-            exchanges(transport, replication, loops, &mut self.sample, watch)
+            exchanges(transport, replication, loops, &mut self.sample, watchdog)
         } else {
-            exchanges(transport, replication, loops, &mut Blind, watch)
+            exchanges(transport, replication, loops, &mut Blind, watchdog)
         }
     }
 
@@ -282,7 +282,7 @@ impl<T: Transport> Way<'_, T> {
         };
         loop {
             let mine = self.repetition(size, loops)?.raw();
-            let took = self.setup.circle.agree(mine, self.setup.watch)?.max(1);
+            let took = self.setup.comm.agree(mine, self.setup.watchdog)?.max(1);
             if took >= least.raw() || loops >= LONGEST {
                 return Ok(loops);
             }
@@ -310,7 +310,7 @@ impl<T: Transport> Way<'_, T> {
         if fault.kind == FaultKind::Die {
             return Err(Halt::Fault { what: "died", at });
         }
-        while !self.setup.watch.stopped() {
+        while !self.setup.watchdog.stopped() {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
         Err(Halt::Fault {
@@ -344,7 +344,7 @@ impl<T: Transport> Way<'_, T> {
         for (replication, partner) in self.setup.partners.iter().enumerate() {
             let pattern = self.pattern(size, partner.from, replication);
             wrong += pattern.wrong(self.transport.incoming(replication));
-            self.setup.watch.beat();
+            self.setup.watchdog.progress();
         }
         wrong
     }
@@ -352,13 +352,13 @@ impl<T: Transport> Way<'_, T> {
     fn stand_at(&mut self, size: MessageSize, replication: usize) {
         let partners = self.setup.partners[replication];
         let spot = Spot {
-            rank: self.setup.circle.rank(),
+            rank: self.setup.comm.rank(),
             bytes: size.bytes().0,
             replication: u32::try_from(replication).ok(),
             to: partners.to,
             from: partners.from,
         };
-        self.setup.watch.stand_at(spot);
+        self.course.position.set(spot);
         self.at = Some(spot);
     }
 }

@@ -18,11 +18,11 @@ use weir_sys::clock::Clock;
 use weir_world::World;
 
 use crate::error::{Ended, NetError};
+use crate::observer::Observer;
 use crate::pairing::{Partners, partners, resolve};
-use crate::part::{Around, Part};
+use crate::part::{Part, PartEnv};
 use crate::placement;
 use crate::transport::{Asked, TransportInfo, find, transports};
-use crate::watch::{Observer, Onlooker};
 
 pub(crate) use course::{drive, facts_of, hostname};
 pub use report::Ledger;
@@ -34,7 +34,7 @@ pub type Course<'a> = Part<'a, ExchangeWorkload, Ledger>;
 impl Course<'_> {
     /// The rule for these channels, and this rank's partners by replication.
     pub(crate) fn pairs(&self, ring: bool) -> Result<(Pairing, Vec<Partners>), NetError> {
-        let (rank, size) = (self.circle.rank(), self.circle.size());
+        let (rank, size) = (self.comm.rank(), self.comm.size());
         let rule = resolve(self.workload.pairing, size, ring)?;
         let of = |replication| partners(rule, size, rank, replication);
         Ok((rule, (0..self.workload.replications).map(of).collect()))
@@ -42,13 +42,13 @@ impl Course<'_> {
 
     /// No partner on any channel.
     pub(crate) fn alone(&self) -> Vec<Partners> {
-        let (to, from) = (self.circle.rank(), self.circle.rank());
+        let (to, from) = (self.comm.rank(), self.comm.rank());
         vec![Partners { to, from }; self.workload.replications as usize]
     }
 
     /// Damage planned for this rank at this size.
     pub(crate) fn faults(&self, exponent: u8) -> impl Iterator<Item = Fault> + '_ {
-        let rank = self.circle.rank();
+        let rank = self.comm.rank();
         let faults = self.workload.faults.iter().copied();
         faults.filter(move |fault| fault.rank == rank && fault.exponent == exponent)
     }
@@ -193,24 +193,24 @@ pub fn run(
         let done = merged();
         observer.map_or(1, |o| (o.last)(Ended { done, error }))
     };
-    let around = Around {
+    let env = PartEnv {
         world,
         clock,
         signals,
-        onlooker: Onlooker::of(observer, &last),
+        observer: observer.map(|o| (o.look, &last as _)),
     };
     let work = (job, workload, &ledger);
-    let words = around.carry_out(work, workload.timeout_ns, |course, outcome| {
+    let ended = env.carry_out(work, workload.timeout_ns, |course, outcome| {
         let info = check(job, workload, world.size())?;
-        course.watch.expect(runs(workload, info));
+        course.watchdog.expect(runs(workload, info));
         (info.drive)(course, info, outcome)
     });
-    for (rank, news) in words.done.into_iter().flatten() {
+    for (rank, news) in ended.done.into_iter().flatten() {
         ledger.add(rank, news);
     }
     Ended {
         done: merged().filter(|_| world.rank() == 0),
-        error: words.error,
+        error: ended.error,
     }
 }
 

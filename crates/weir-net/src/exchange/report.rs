@@ -139,15 +139,16 @@ impl SizeOfRank {
 
 /// Tells rank 0 what has come since the last time.
 pub(super) fn tell(course: &Course<'_>, outcome: &mut Outcome) -> Result<(), Halt> {
-    let (circle, watch) = (course.circle, course.watch);
+    let (comm, watchdog) = (course.comm, course.watchdog);
     let news = outcome.news();
-    if circle.rank() != 0 {
+    if comm.rank() != 0 {
         // Plain data has a form in JSON; were it not so, rank 0 would say that it is garbled.
-        return circle.send(0, &serde_json::to_vec(&news).unwrap_or_default(), watch);
+        let bytes = serde_json::to_vec(&news).unwrap_or_default();
+        return Ok(comm.send(0, &bytes, watchdog)?);
     }
     course.ledger.add(0, news);
-    for rank in 1..circle.size() {
-        let bytes = circle.receive(rank, watch)?;
+    for rank in 1..comm.size() {
+        let bytes = comm.receive(rank, watchdog)?;
         let news = serde_json::from_slice(&bytes)
             .map_err(|e| Halt::Garbled(format!("rank {rank}: times garbled: {e}")))?;
         course.ledger.add(rank, news);

@@ -2,7 +2,7 @@
 
 use crate::error::Halt;
 use crate::transport::Transport;
-use crate::watch::Watch;
+use weir_world::Watchdog;
 
 /// What is done to every message inside the loop.
 pub(super) trait Look {
@@ -144,10 +144,10 @@ pub(super) fn exchanges<T: Transport, L: Look>(
     replication: usize,
     loops: u64,
     look: &mut L,
-    watch: &Watch,
+    watchdog: &Watchdog,
 ) -> Result<(), Halt> {
     if !L::LOOKS && !T::TOGETHER {
-        transport.exchange_often(replication, loops, watch)?;
+        transport.exchange_often(replication, loops, watchdog)?;
         return transport.complete(replication);
     }
     let first = if T::TOGETHER { 0 } else { replication };
@@ -158,12 +158,12 @@ pub(super) fn exchanges<T: Transport, L: Look>(
             }
         }
         if T::TOGETHER {
-            transport.exchange_all(replication + 1, watch)?;
+            transport.exchange_all(replication + 1, watchdog)?;
         } else {
-            transport.exchange(replication, watch)?;
+            transport.exchange(replication, watchdog)?;
         }
-        watch.beat();
-        watch.check()?;
+        watchdog.progress();
+        watchdog.check()?;
         if L::LOOKS {
             for each in first..=replication {
                 look.look(each, transport.incoming(each));

@@ -19,14 +19,14 @@ pub(crate) fn walk<T: Messages>(
     course: &Course<'_>,
     outcome: &mut Outcome,
 ) -> Result<(), NetError> {
-    let (circle, watch, work) = (course.circle, course.watch, course.workload);
-    let rank = circle.rank();
+    let (comm, watchdog, work) = (course.comm, course.watchdog, course.workload);
+    let rank = comm.rank();
     let early = |halt| course.ended(None, halt);
-    let pinned = Pinned::new(&course.job.placement, circle, watch).map_err(early)?;
+    let pinned = Pinned::new(&course.job.placement, comm, watchdog).map_err(early)?;
     outcome.facts = facts_of(rank, pinned.cpu);
     let largest = work.latency.bytes.max(work.bandwidth.bytes);
     let largest = length(largest.0).map_err(early)?;
-    let transport = T::open(circle, watch, largest).map_err(early)?;
+    let transport = T::open(comm, watchdog, largest).map_err(early)?;
     outcome.mpi = transport.facts().mpi;
     let tick = plan::tick(Nanos(course.clock.scale().to_nanos(1)));
     outcome.tick_ns = tick;
@@ -35,7 +35,7 @@ pub(crate) fn walk<T: Messages>(
         bench: Bench {
             transport,
             clock: course.clock,
-            watch,
+            watchdog,
             wrong: 0,
         },
         rank,
@@ -74,23 +74,23 @@ struct Walk<'a, T> {
 }
 
 impl<T: Messages> Walk<'_, T> {
-    /// Tells the watch how much there is to do, as long as all pairs may have to be measured.
+    /// Tells the watchdog how much there is to do, as long as all pairs may have to be measured.
     fn expect(&mut self, tests: &[&MessageTest]) {
         let pairs = self.pairs_of(1);
         let rings = tests.iter().map(|test| u64::from(test.random_rings));
         self.expected = rings.map(|random| 1 + pairs + 1 + random).sum();
-        self.course.watch.expect(self.expected);
+        self.course.watchdog.expect(self.expected);
     }
 
     /// Pairs of every `stride`-th rank.
     fn pairs_of(&self, stride: u32) -> u64 {
-        let ranks = u64::from(self.course.circle.size().div_ceil(stride));
+        let ranks = u64::from(self.course.comm.size().div_ceil(stride));
         ranks * (ranks - 1)
     }
 
     fn step(&mut self) {
         self.steps += 1;
-        self.course.watch.step_to(self.steps);
+        self.course.watchdog.step_to(self.steps);
     }
 
     fn test(
@@ -99,7 +99,7 @@ impl<T: Messages> Walk<'_, T> {
         rng: &mut Rng,
         done: &mut MessageTestResult,
     ) -> Result<(), Halt> {
-        let ranks = self.course.circle.size();
+        let ranks = self.course.comm.size();
         (self.bytes, done.bytes) = (test.bytes.0, test.bytes);
         self.bench.transport.prepare(length(test.bytes.0)?)?;
         for way in Way::BOTH {
@@ -107,18 +107,18 @@ impl<T: Messages> Walk<'_, T> {
             self.bench.transport.outgoing(way).fill(FILLING);
             self.bench.transport.incoming(way).fill(!FILLING);
         }
-        self.course.circle.barrier(self.course.watch)?;
+        self.course.comm.barrier(self.course.watchdog)?;
         let stride = self.stride(test)?;
         done.stride = Some(stride);
         self.expected -= self.pairs_of(1) - self.pairs_of(stride);
-        self.course.watch.expect(self.expected);
+        self.course.watchdog.expect(self.expected);
         self.pairs(
             &plan::pairs(ranks, stride),
             &test.ping_pong,
             &mut done.pairs,
         )?;
         // Whoever is in no pair comes here first.
-        self.course.circle.agree_at_last(0, self.course.watch)?;
+        self.course.comm.agree_unhurried(0, self.course.watchdog)?;
         let natural = self.ring((0..ranks).collect(), &test.ring)?;
         self.step();
         done.natural = Some(natural);
@@ -132,7 +132,7 @@ impl<T: Messages> Walk<'_, T> {
 
     /// From the pair of the first and the last rank: of which ranks there is time for pairs.
     fn stride(&mut self, test: &MessageTest) -> Result<u32, Halt> {
-        let ranks = self.course.circle.size();
+        let ranks = self.course.comm.size();
         let mut trial = Vec::new();
         self.pairs(&[(0, ranks - 1)], &test.ping_pong, &mut trial)?;
         let mine = trial.first().map_or(Nanos(0), |pair| {
@@ -141,8 +141,8 @@ impl<T: Messages> Walk<'_, T> {
         });
         let cost = self
             .course
-            .circle
-            .agree_at_last(mine.raw(), self.course.watch)?;
+            .comm
+            .agree_unhurried(mine.raw(), self.course.watchdog)?;
         let pings = plan::pings(test.ping_pong_limit_ns, Nanos(cost));
         Ok(plan::stride(ranks, pings))
     }
@@ -154,21 +154,21 @@ impl<T: Messages> Walk<'_, T> {
         how: &Loop,
         done: &mut Vec<PairResult>,
     ) -> Result<(), Halt> {
-        let (circle, watch) = (self.course.circle, self.course.watch);
+        let (comm, watchdog) = (self.course.comm, self.course.watchdog);
         let mut before = None;
         for (number, &(client, server)) in pairs.iter().enumerate() {
             if self.rank == client {
                 if let Some(before) = before.filter(|before| *before != client) {
-                    circle.wait_for(before, watch)?;
+                    comm.wait_for(before, watchdog)?;
                 }
-                circle.send(server, &[], watch)?;
+                comm.send(server, &[], watchdog)?;
                 done.push(self.as_client(server, how)?);
                 let next = pairs.get(number + 1).map(|(client, _)| *client);
                 if let Some(next) = next.filter(|next| *next != client) {
-                    circle.send(next, &[], watch)?;
+                    comm.send(next, &[], watchdog)?;
                 }
             } else if self.rank == server {
-                circle.wait_for(client, watch)?;
+                comm.wait_for(client, watchdog)?;
                 self.as_server(client, how)?;
             }
             before = Some(client);
@@ -193,8 +193,8 @@ impl<T: Messages> Walk<'_, T> {
             }
             let over = times_ns.len() == how.measurements as usize;
             let next = if over { 0 } else { loop_length };
-            let (circle, watch) = (self.course.circle, self.course.watch);
-            circle.send(server, &next.to_le_bytes(), watch)?;
+            let (comm, watchdog) = (self.course.comm, self.course.watchdog);
+            comm.send(server, &next.to_le_bytes(), watchdog)?;
         }
         Ok(PairResult {
             client: self.rank,
@@ -209,7 +209,7 @@ impl<T: Messages> Walk<'_, T> {
         let mut loop_length = how.loop_length;
         while loop_length > 0 {
             self.bench.pong(client, loop_length)?;
-            let said = self.course.circle.receive(client, self.course.watch)?;
+            let said = self.course.comm.receive(client, self.course.watchdog)?;
             let said = <[u8; 8]>::try_from(said.as_slice())
                 .map_err(|_| Halt::Garbled("a loop length of another length".to_owned()))?;
             loop_length = u64::from_le_bytes(said);
@@ -251,7 +251,7 @@ impl<T: Messages> Walk<'_, T> {
             {
                 let ticks = self.bench.around(round, self.rank, ring, loop_length)?;
                 let mine = self.nanos(ticks).raw();
-                let slowest = Nanos(self.course.circle.agree(mine, self.course.watch)?);
+                let slowest = Nanos(self.course.comm.agree(mine, self.course.watchdog)?);
                 if slowest < self.shortest {
                     return Ok(None);
                 }
@@ -273,7 +273,7 @@ impl<T: Messages> Walk<'_, T> {
             to,
             from,
         };
-        self.course.watch.stand_at(spot);
+        self.course.position.set(spot);
         self.at = Some(spot);
     }
 }

@@ -19,9 +19,9 @@ use weir_world::World;
 
 use crate::error::{Ended, NetError};
 use crate::exchange::available;
-use crate::part::{Around, Part};
+use crate::observer::Observer;
+use crate::part::{Part, PartEnv};
 use crate::transport::{TransportInfo, transports};
-use crate::watch::{Observer, Onlooker};
 
 pub(crate) use course::walk;
 
@@ -100,22 +100,22 @@ pub fn run(
     observer: Option<&Observer<'_, LatencyBandwidthResult>>,
 ) -> Ended<LatencyBandwidthResult> {
     let last = |error| observer.map_or(1, |o| (o.last)(Ended { done: None, error }));
-    let around = Around {
+    let env = PartEnv {
         world,
         clock,
         signals,
-        onlooker: Onlooker::of(observer, &last),
+        observer: observer.map(|o| (o.look, &last as _)),
     };
     let work = (job, workload, &());
-    let words = around.carry_out(work, workload.timeout_ns, |course, outcome| {
+    let ended = env.carry_out(work, workload.timeout_ns, |course, outcome| {
         match check(job, workload, world.size())?.walk {
             Some(walk) => walk(course, outcome),
             None => Ok(()),
         }
     });
     Ended {
-        done: words.done.map(|words| merge(&job.engine.name, words)),
-        error: words.error,
+        done: ended.done.map(|outcomes| merge(&job.engine.name, outcomes)),
+        error: ended.error,
     }
 }
 

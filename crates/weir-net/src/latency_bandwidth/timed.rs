@@ -8,7 +8,7 @@ use weir_sys::clock::{Clock, Tick};
 
 use crate::error::Halt;
 use crate::transport::messages::{Messages, Neighbours, Way};
-use crate::watch::Watch;
+use weir_world::Watchdog;
 
 /// What an answer adds to the bytes of its question.
 const PONG: u8 = 13;
@@ -19,7 +19,7 @@ const TO_LEFT: u8 = 2;
 pub(super) struct Bench<'a, T> {
     pub(super) transport: T,
     pub(super) clock: &'a Clock,
-    pub(super) watch: &'a Watch,
+    pub(super) watchdog: &'a Watchdog,
     /// Bytes that were not what was sent.
     pub(super) wrong: u64,
 }
@@ -66,8 +66,8 @@ impl<T: Messages> Bench<'_, T> {
         self.timed(loops, |bench, iteration| {
             let first = base(rank, iteration);
             stamp(bench.transport.outgoing(Way::Right), first);
-            bench.transport.send(Way::Right, server, bench.watch)?;
-            bench.transport.receive(Way::Left, server, bench.watch)?;
+            bench.transport.send(Way::Right, server, bench.watchdog)?;
+            bench.transport.receive(Way::Left, server, bench.watchdog)?;
             let came = bench.transport.incoming(Way::Left);
             bench.wrong += differing(came, first.wrapping_add(PONG));
             Ok(())
@@ -79,13 +79,15 @@ impl<T: Messages> Bench<'_, T> {
     pub(super) fn pong(&mut self, client: u32, loops: u64) -> Result<u64, Halt> {
         self.timed(loops, |bench, iteration| {
             let first = base(client, iteration);
-            bench.transport.receive(Way::Right, client, bench.watch)?;
+            bench
+                .transport
+                .receive(Way::Right, client, bench.watchdog)?;
             bench.wrong += differing(bench.transport.incoming(Way::Right), first);
             stamp(
                 bench.transport.outgoing(Way::Left),
                 first.wrapping_add(PONG),
             );
-            bench.transport.send(Way::Left, client, bench.watch)
+            bench.transport.send(Way::Left, client, bench.watchdog)
         })
     }
 
@@ -113,7 +115,7 @@ impl<T: Messages> Bench<'_, T> {
         self.timed(loops, |bench, iteration| {
             for way in Way::BOTH {
                 bench.stamp_ring(way, rank, iteration);
-                bench.transport.sendrecv(way, ring, bench.watch)?;
+                bench.transport.sendrecv(way, ring, bench.watchdog)?;
                 bench.look_ring(way, ring, iteration);
             }
             Ok(())
@@ -126,7 +128,7 @@ impl<T: Messages> Bench<'_, T> {
             for way in Way::BOTH {
                 bench.stamp_ring(way, rank, iteration);
             }
-            bench.transport.both_ways(ring, bench.watch)?;
+            bench.transport.both_ways(ring, bench.watchdog)?;
             for way in Way::BOTH {
                 bench.look_ring(way, ring, iteration);
             }
@@ -159,8 +161,8 @@ impl<T: Messages> Bench<'_, T> {
                 begun = self.clock.now();
             }
             iterate(self, iteration)?;
-            self.watch.beat();
-            self.watch.check()?;
+            self.watchdog.progress();
+            self.watchdog.check()?;
         }
         Ok(self.clock.now().since(begun))
     }

@@ -110,7 +110,7 @@ pub(super) fn here(engine: &EngineChoice, ranks: u32) -> Result<(), String> {
 
 /// Where this rank's socket is bound: the port that is set plus its rank, or any.
 pub(super) fn own(setup: &Setup<'_>, port: &str) -> Result<SocketAddr, Halt> {
-    let rank = setup.circle.rank();
+    let rank = setup.comm.rank();
     let address = match setup.engine.text(INTERFACE.name) {
         None => IpAddr::V4(Ipv4Addr::LOCALHOST),
         Some(text) => Places::read(text)
@@ -136,7 +136,7 @@ pub(super) fn own_channel(setup: &Setup<'_>, replication: usize) -> Result<Socke
     let mut address = own(setup, "")?;
     let first = setup.engine.number("port").unwrap_or(0);
     if first != 0 {
-        let index = setup.circle.rank() as usize * setup.partners.len() + replication;
+        let index = setup.comm.rank() as usize * setup.partners.len() + replication;
         let port = i64::try_from(index).map(|index| first.saturating_add(index));
         let port = port.ok().and_then(|port| u16::try_from(port).ok());
         address.set_port(port.ok_or_else(|| {
@@ -159,8 +159,8 @@ pub(super) fn parse(bytes: &[u8]) -> Result<SocketAddr, Halt> {
 /// leftovers, not against who listens on the wire.
 pub(super) fn token(setup: &Setup<'_>) -> Result<u64, Halt> {
     let drawn = RandomState::new().build_hasher().finish();
-    let mine = if setup.circle.rank() == 0 { drawn } else { 0 };
-    setup.circle.agree(mine, setup.watch)
+    let mine = if setup.comm.rank() == 0 { drawn } else { 0 };
+    Ok(setup.comm.agree(mine, setup.watchdog)?)
 }
 
 #[cfg(test)]

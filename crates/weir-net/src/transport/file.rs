@@ -30,7 +30,7 @@ use crate::error::Halt;
 use crate::exchange::drive;
 use crate::pairing::partners;
 use crate::settings::number;
-use crate::watch::Watch;
+use weir_world::Watchdog;
 
 pub(super) const INFO: TransportInfo = TransportInfo {
     name: "file",
@@ -130,10 +130,10 @@ fn parent(engine: &EngineChoice) -> PathBuf {
 
 /// The directory of the files, and what removes it: rank 0 makes it and tells the others.
 fn directory(setup: &Setup<'_>, keep: bool) -> Result<(PathBuf, Option<Scratch>), Halt> {
-    let circle = setup.circle;
+    let comm = setup.comm;
     let token = address::token(setup)?;
-    if circle.rank() != 0 {
-        let told = circle.receive(0, setup.watch)?;
+    if comm.rank() != 0 {
+        let told = comm.receive(0, setup.watchdog)?;
         let base = PathBuf::from(String::from_utf8_lossy(&told).into_owned());
         return Ok((base, None));
     }
@@ -146,8 +146,8 @@ fn directory(setup: &Setup<'_>, keep: bool) -> Result<(PathBuf, Option<Scratch>)
         let scratch = Scratch::new(&parent, token).map_err(refused)?;
         (scratch.path().to_owned(), Some(scratch))
     };
-    for rank in 1..circle.size() {
-        circle.send(rank, base.to_string_lossy().as_bytes(), setup.watch)?;
+    for rank in 1..comm.size() {
+        comm.send(rank, base.to_string_lossy().as_bytes(), setup.watchdog)?;
     }
     Ok((base, scratch))
 }
@@ -167,7 +167,7 @@ fn output(own: &Path, channel: usize) -> PathBuf {
 
 /// Links an input to the output at its other end, in place of what an earlier run left.
 fn link(own: &Path, channel: usize, setup: &Setup<'_>) -> Result<(), Halt> {
-    let (rank, ranks) = (setup.circle.rank(), setup.circle.size());
+    let (rank, ranks) = (setup.comm.rank(), setup.comm.size());
     let replication = u32::from(!channel.is_multiple_of(2));
     let neighbour = partners(Pairing::Ring, ranks, rank, replication).to;
     let up = if ranks == 1 { "" } else { "../" };
@@ -187,7 +187,7 @@ impl Transport for Channels {
     const TOGETHER: bool = true;
 
     fn open(setup: &Setup<'_>) -> Result<Self, Halt> {
-        let (rank, ranks) = (setup.circle.rank(), setup.circle.size());
+        let (rank, ranks) = (setup.comm.rank(), setup.comm.size());
         let ring = |(i, p): (u32, &_)| *p == partners(Pairing::Ring, ranks, rank, i);
         if !(0..).zip(setup.partners).all(ring) {
             let message = "the channels of transport `file` form a ring (use pairing `ring`)";
@@ -207,7 +207,7 @@ impl Transport for Channels {
         let outputs = (0..CHANNELS).map(make).collect::<Result<_, _>>()?;
         (0..CHANNELS).try_for_each(|channel| link(&own, channel, setup))?;
         // All outputs are there before anybody opens one as an input.
-        setup.circle.barrier(setup.watch)?;
+        setup.comm.barrier(setup.watchdog)?;
         let input = |channel| File::open(own.join(format!("kernel_input_ch{channel}")));
         let inputs = (0..CHANNELS).map(input).collect::<io::Result<_>>();
         let width = number(setup.engine, "channel_width_bytes", 32);
@@ -240,7 +240,7 @@ impl Transport for Channels {
 
     /// Everybody has read everything: the files begin anew.
     fn rewind(&mut self, setup: &Setup<'_>) -> Result<(), Halt> {
-        setup.circle.barrier(setup.watch)?;
+        setup.comm.barrier(setup.watchdog)?;
         for file in &self.outputs {
             file.set_len(0).map_err(fail("cut a channel"))?;
         }
@@ -250,14 +250,14 @@ impl Transport for Channels {
         Ok(())
     }
 
-    fn exchange(&mut self, replication: usize, watch: &Watch) -> Result<(), Halt> {
+    fn exchange(&mut self, replication: usize, watchdog: &Watchdog) -> Result<(), Halt> {
         self.write(replication)?;
-        self.read(replication, watch)
+        self.read(replication, watchdog)
     }
 
-    fn exchange_all(&mut self, replications: usize, watch: &Watch) -> Result<(), Halt> {
+    fn exchange_all(&mut self, replications: usize, watchdog: &Watchdog) -> Result<(), Halt> {
         (0..replications).try_for_each(|replication| self.write(replication))?;
-        (0..replications).try_for_each(|replication| self.read(replication, watch))
+        (0..replications).try_for_each(|replication| self.read(replication, watchdog))
     }
 
     fn waiting_for(&self) -> Option<usize> {
@@ -285,13 +285,13 @@ impl Channels {
         Ok(())
     }
 
-    fn read(&mut self, replication: usize, watch: &Watch) -> Result<(), Halt> {
+    fn read(&mut self, replication: usize, watchdog: &Watchdog) -> Result<(), Halt> {
         self.reading = replication;
         let (_, message) = self.buffers.both(replication);
         let length = message.len().div_ceil(2 * self.width) * self.width;
         for (channel, half) in channels_of(replication).into_iter().zip(&mut self.halves) {
             half.resize(length, 0);
-            fill(&mut self.inputs[opposite(channel)], half, watch)?;
+            fill(&mut self.inputs[opposite(channel)], half, watchdog)?;
         }
         let (_, message) = self.buffers.both(replication);
         join(&self.halves, self.width, message);
@@ -300,7 +300,7 @@ impl Channels {
 }
 
 /// Reads until there is as much as wanted, however long the writer takes.
-fn fill(file: &mut File, wanted: &mut [u8], watch: &Watch) -> Result<(), Halt> {
+fn fill(file: &mut File, wanted: &mut [u8], watchdog: &Watchdog) -> Result<(), Halt> {
     let (mut done, mut looks) = (0, 0);
     while done < wanted.len() {
         match file.read(&mut wanted[done..]) {
@@ -309,7 +309,7 @@ fn fill(file: &mut File, wanted: &mut [u8], watch: &Watch) -> Result<(), Halt> {
                 std::thread::yield_now();
             }
             Ok(0) => {
-                watch.check()?;
+                watchdog.check()?;
                 std::thread::sleep(PAUSE);
             }
             Ok(came) => (done, looks) = (done + came, 0),

@@ -4,9 +4,9 @@
 //! [`super::Transport`] where any two ranks can reach each other over it.
 
 use super::Facts;
-use crate::circle::Circle;
 use crate::error::Halt;
-use crate::watch::Watch;
+use weir_world::RankComm;
+use weir_world::Watchdog;
 
 /// Which way round a ring a message travels. A rank has buffers for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub trait Messages: Sized {
     ///
     /// # Errors
     /// What is missing, or who did not answer.
-    fn open(circle: &Circle<'_>, watch: &Watch, largest: usize) -> Result<Self, Halt>;
+    fn open(comm: &RankComm<'_>, watchdog: &Watchdog, largest: usize) -> Result<Self, Halt>;
 
     /// Gets ready for messages of this many bytes. All messages before have arrived.
     ///
@@ -75,26 +75,26 @@ pub trait Messages: Sized {
     /// Sends one message; then what goes out may be changed.
     ///
     /// # Errors
-    /// A rank is gone, or the watch ended the wait.
-    fn send(&mut self, way: Way, to: u32, watch: &Watch) -> Result<(), Halt>;
+    /// A rank is gone, or the watchdog ended the wait.
+    fn send(&mut self, way: Way, to: u32, watchdog: &Watchdog) -> Result<(), Halt>;
 
     /// Receives one message.
     ///
     /// # Errors
     /// As [`Messages::send`].
-    fn receive(&mut self, way: Way, from: u32, watch: &Watch) -> Result<(), Halt>;
+    fn receive(&mut self, way: Way, from: u32, watchdog: &Watchdog) -> Result<(), Halt>;
 
     /// Sends one message and receives one that travels the same way.
     ///
     /// # Errors
     /// As [`Messages::send`].
-    fn sendrecv(&mut self, way: Way, ring: Neighbours, watch: &Watch) -> Result<(), Halt>;
+    fn sendrecv(&mut self, way: Way, ring: Neighbours, watchdog: &Watchdog) -> Result<(), Halt>;
 
     /// Begins to send and to receive both ways, then waits for all four messages.
     ///
     /// # Errors
     /// As [`Messages::send`].
-    fn both_ways(&mut self, ring: Neighbours, watch: &Watch) -> Result<(), Halt>;
+    fn both_ways(&mut self, ring: Neighbours, watchdog: &Watchdog) -> Result<(), Halt>;
 
     /// What it found out.
     fn facts(&self) -> Facts {

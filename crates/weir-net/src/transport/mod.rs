@@ -19,20 +19,20 @@ use weir_schema::catalogue::SettingInfo;
 use weir_schema::{EngineChoice, MessageSize, Method, MpiFacts, Transfer};
 use weir_sys::Availability;
 
-use crate::circle::Circle;
 use crate::error::{Halt, NetError};
 use crate::exchange::{Course, Outcome, drive};
 use crate::latency_bandwidth::Walk;
 use crate::pairing::Partners;
-use crate::watch::Watch;
+use weir_world::RankComm;
+use weir_world::Watchdog;
 
 /// What a transport opens with.
 #[expect(missing_debug_implementations, reason = "holds the world")]
 pub struct Setup<'a> {
     /// Everybody, for addresses and meetings.
-    pub circle: &'a Circle<'a>,
+    pub comm: &'a RankComm<'a>,
     /// Long waits look at it.
-    pub watch: &'a Watch,
+    pub watchdog: &'a Watchdog,
     /// The transport's settings, checked.
     pub engine: &'a EngineChoice,
     /// The ends of this rank's channels, by replication.
@@ -55,11 +55,11 @@ impl Setup<'_> {
     /// A rank is gone or late.
     pub fn tell_senders(&self, mine: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Halt> {
         for (partners, bytes) in self.partners.iter().zip(mine) {
-            self.circle.send(partners.from, bytes, self.watch)?;
+            self.comm.send(partners.from, bytes, self.watchdog)?;
         }
         let answers = self.partners.iter();
         answers
-            .map(|partners| self.circle.receive(partners.to, self.watch))
+            .map(|partners| Ok(self.comm.receive(partners.to, self.watchdog)?))
             .collect()
     }
 
@@ -69,11 +69,11 @@ impl Setup<'_> {
     /// A rank is gone or late.
     pub fn tell_receivers(&self, mine: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Halt> {
         for (partners, bytes) in self.partners.iter().zip(mine) {
-            self.circle.send(partners.to, bytes, self.watch)?;
+            self.comm.send(partners.to, bytes, self.watchdog)?;
         }
         let answers = self.partners.iter();
         answers
-            .map(|partners| self.circle.receive(partners.from, self.watch))
+            .map(|partners| Ok(self.comm.receive(partners.from, self.watchdog)?))
             .collect()
     }
 }
@@ -152,19 +152,19 @@ pub trait Transport: Sized {
     /// Returns on no rank before all have called it.
     ///
     /// # Errors
-    /// A rank is gone, or the watch ended the wait.
+    /// A rank is gone, or the watchdog ended the wait.
     fn barrier(&mut self, setup: &Setup<'_>) -> Result<(), Halt> {
-        setup.circle.barrier(setup.watch)
+        Ok(setup.comm.barrier(setup.watchdog)?)
     }
 
     /// Sends one message and receives one. When it returns, the message has arrived here, and
     /// what goes out may be changed.
     ///
     /// # Errors
-    /// A rank is gone, or the watch ended the wait.
-    fn exchange(&mut self, replication: usize, watch: &Watch) -> Result<(), Halt>;
+    /// A rank is gone, or the watchdog ended the wait.
+    fn exchange(&mut self, replication: usize, watchdog: &Watchdog) -> Result<(), Halt>;
 
-    /// That again and again, each one a beat of the watch. Here for transports that can get
+    /// That again and again, each one a beat of the watchdog. Here for transports that can get
     /// something ready before the first.
     ///
     /// # Errors
@@ -174,12 +174,12 @@ pub trait Transport: Sized {
         &mut self,
         replication: usize,
         loops: u64,
-        watch: &Watch,
+        watchdog: &Watchdog,
     ) -> Result<(), Halt> {
         for _ in 0..loops {
-            self.exchange(replication, watch)?;
-            watch.beat();
-            watch.check()?;
+            self.exchange(replication, watchdog)?;
+            watchdog.progress();
+            watchdog.check()?;
         }
         Ok(())
     }
@@ -188,8 +188,8 @@ pub trait Transport: Sized {
     ///
     /// # Errors
     /// As [`Transport::exchange`].
-    fn exchange_all(&mut self, replications: usize, watch: &Watch) -> Result<(), Halt> {
-        (0..replications).try_for_each(|replication| self.exchange(replication, watch))
+    fn exchange_all(&mut self, replications: usize, watchdog: &Watchdog) -> Result<(), Halt> {
+        (0..replications).try_for_each(|replication| self.exchange(replication, watchdog))
     }
 
     /// At the end of a run, inside of what is timed: waits for what was only begun.

@@ -2,7 +2,7 @@
 //!
 //! One exchange is one call (or three, or a collective one) with nothing around it, compiled for
 //! each family of libraries, so that the figures are the library's. A call that does not come
-//! back cannot be ended from here; then the watch ends the whole world.
+//! back cannot be ended from here; then the watchdog ends the whole world.
 
 mod directed;
 
@@ -17,11 +17,11 @@ use weir_world::mpi::{Abi, Layout, Mpi, MpiError, MpiLibrary, MpiWorld, Peer, Re
 use self::directed::Directed;
 use super::{Facts, PLAIN, Setup, Transport, TransportInfo};
 use crate::buffers::Buffers;
-use crate::circle::Circle;
 use crate::error::{Halt, NetError};
 use crate::exchange::{Course, Outcome, drive};
 use crate::latency_bandwidth::{self, walk};
-use crate::watch::Watch;
+use weir_world::RankComm;
+use weir_world::Watchdog;
 
 pub(super) const INFO: TransportInfo = TransportInfo {
     name: NAME,
@@ -53,7 +53,7 @@ fn drive_family(
     info: &TransportInfo,
     outcome: &mut Outcome,
 ) -> Result<(), NetError> {
-    match course.circle.mpi() {
+    match course.comm.mpi() {
         Some(MpiWorld::OpenMpi(_)) => {
             drive::<Calls<weir_world::mpi::OmpiAbi>>(course, info, outcome)
         }
@@ -69,7 +69,7 @@ fn walk_family(
     course: &latency_bandwidth::Course<'_>,
     outcome: &mut latency_bandwidth::Outcome,
 ) -> Result<(), NetError> {
-    match course.circle.mpi() {
+    match course.comm.mpi() {
         Some(MpiWorld::OpenMpi(_)) => walk::<Directed<weir_world::mpi::OmpiAbi>>(course, outcome),
         Some(MpiWorld::Mpich(_)) => walk::<Directed<weir_world::mpi::MpichAbi>>(course, outcome),
         None => Err(no_launcher()),
@@ -132,7 +132,7 @@ struct Channel {
 
 impl<A: Family> Transport for Calls<A> {
     fn open(setup: &Setup<'_>) -> Result<Self, Halt> {
-        let mpi = world_of::<A>(setup.circle, setup.watch)?;
+        let mpi = world_of::<A>(setup.comm, setup.watchdog)?;
         let ranks = setup.partners.iter().flat_map(|p| [p.to, p.from]);
         let ranks: BTreeSet<_> = ranks.collect();
         let peers = ranks.into_iter().map(|rank| mpi.peer(rank));
@@ -156,7 +156,7 @@ impl<A: Family> Transport for Calls<A> {
         self.method = method;
         let bytes = usize::try_from(size.bytes().0)
             .map_err(|_| Halt::Garbled("messages beyond the address space".to_owned()))?;
-        let ranks = setup.circle.size();
+        let ranks = setup.comm.size();
         let alone = |rank: u32| {
             let part = |other| (0, if other == rank { bytes } else { 0 });
             Layout::new(&(0..ranks).map(part).collect::<Vec<_>>())
@@ -194,7 +194,7 @@ impl<A: Family> Transport for Calls<A> {
     }
 
     #[inline]
-    fn exchange(&mut self, replication: usize, _watch: &Watch) -> Result<(), Halt> {
+    fn exchange(&mut self, replication: usize, _watchdog: &Watchdog) -> Result<(), Halt> {
         self.exchanges(replication, 1, || Ok(()))
     }
 
@@ -202,11 +202,11 @@ impl<A: Family> Transport for Calls<A> {
         &mut self,
         replication: usize,
         loops: u64,
-        watch: &Watch,
+        watchdog: &Watchdog,
     ) -> Result<(), Halt> {
         self.exchanges(replication, loops, || {
-            watch.beat();
-            watch.check()
+            watchdog.progress();
+            Ok(watchdog.check()?)
         })
     }
 
@@ -264,12 +264,12 @@ fn again(
     Ok(())
 }
 
-/// This family's world, which the watch ends when nothing else can.
-fn world_of<A: Family>(circle: &Circle<'_>, watch: &Watch) -> Result<Rc<Mpi<A>>, Halt> {
-    let mpi = circle.mpi().and_then(A::of);
+/// This family's world, which the watchdog ends when nothing else can.
+fn world_of<A: Family>(comm: &RankComm<'_>, watchdog: &Watchdog) -> Result<Rc<Mpi<A>>, Halt> {
+    let mpi = comm.mpi().and_then(A::of);
     let mpi = mpi.ok_or_else(|| Halt::Garbled("not a world of this MPI".to_owned()))?;
     let emergency = mpi.emergency();
-    watch.at_last(move |code| emergency.abort(code));
+    watchdog.on_hang(move |code| emergency.abort(code));
     Ok(mpi)
 }
 

@@ -6,7 +6,7 @@ use super::{PLAIN, Setup, Transport, TransportInfo};
 use crate::buffers::Buffers;
 use crate::error::Halt;
 use crate::exchange::drive;
-use crate::watch::Watch;
+use weir_world::Watchdog;
 
 pub(super) const INFO: TransportInfo = TransportInfo {
     name: "null",
@@ -42,7 +42,7 @@ impl Transport for Null {
     }
 
     #[inline]
-    fn exchange(&mut self, replication: usize, _: &Watch) -> Result<(), Halt> {
+    fn exchange(&mut self, replication: usize, _: &Watchdog) -> Result<(), Halt> {
         // The loop stays a loop.
         std::hint::black_box(replication);
         Ok(())

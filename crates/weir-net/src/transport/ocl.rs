@@ -20,11 +20,11 @@ use weir_world::mpi::{MpiWorld, MpichAbi, OmpiAbi};
 use super::mpi::Calls;
 use super::shm::Shm;
 use super::{Asked, DeviceFacts, Facts, PLAIN, Setup, Transport, TransportInfo};
-use crate::circle::Circle;
 use crate::error::{Halt, NetError};
 use crate::exchange::{Course, Outcome, drive};
 use crate::opencl::{self, Card, Chosen, Memory, NoDevice, Wish};
-use crate::watch::Watch;
+use weir_world::RankComm;
+use weir_world::Watchdog;
 
 const NAME: &str = "ocl-pcie";
 
@@ -126,7 +126,7 @@ fn drive_over(
     if !course.workload.transfers.is_empty() {
         return transfers::drive_each(course, info, outcome);
     }
-    match course.circle.mpi() {
+    match course.comm.mpi() {
         Some(MpiWorld::OpenMpi(_)) => drive::<OverHost<Calls<OmpiAbi>>>(course, info, outcome),
         Some(MpiWorld::Mpich(_)) => drive::<OverHost<Calls<MpichAbi>>>(course, info, outcome),
         None => drive::<OverHost<Shm>>(course, info, outcome),
@@ -143,9 +143,9 @@ impl Own {
     fn open(setup: &Setup<'_>) -> Result<Self, Halt> {
         let wish = Wish::of(setup.engine);
         let number = if wish.counts_all {
-            setup.circle.rank()
+            setup.comm.rank()
         } else {
-            number_here(setup.circle, setup.watch)?
+            number_here(setup.comm, setup.watchdog)?
         };
         let chosen = Chosen::new(&wish, number).map_err(|why| match why {
             NoDevice::Wrong(reason) => Halt::Garbled(reason),
@@ -155,7 +155,7 @@ impl Own {
             NoDevice::Failed(error) => error.into(),
         })?;
         // A call of OpenCL lasts as long as the device wants.
-        setup.watch.or_at_last(leave);
+        setup.watchdog.on_hang_unless_set(leave);
         let card = Rc::new(chosen.open()?);
         Ok(Self {
             card,
@@ -177,9 +177,9 @@ fn leave(code: u8) {
 
 /// A rank's number among those of its machine. Without a launcher all are on one; a launcher
 /// mostly says it; else the names of the machines do.
-fn number_here(circle: &Circle<'_>, watch: &Watch) -> Result<u32, Halt> {
-    if circle.mpi().is_none() {
-        return Ok(circle.rank());
+fn number_here(comm: &RankComm<'_>, watchdog: &Watchdog) -> Result<u32, Halt> {
+    if comm.mpi().is_none() {
+        return Ok(comm.rank());
     }
     let told = Launcher::of_this_process().and_then(|launcher| launcher.local_rank);
     // All of them, or none: a launcher tells every process.
@@ -188,12 +188,12 @@ fn number_here(circle: &Circle<'_>, watch: &Watch) -> Result<u32, Halt> {
     }
     let name = rustix::system::uname();
     let name = name.nodename().to_bytes();
-    for higher in circle.rank() + 1..circle.size() {
-        circle.send(higher, name, watch)?;
+    for higher in comm.rank() + 1..comm.size() {
+        comm.send(higher, name, watchdog)?;
     }
     let mut number = 0;
-    for lower in 0..circle.rank() {
-        number += u32::from(circle.receive(lower, watch)? == name);
+    for lower in 0..comm.rank() {
+        number += u32::from(comm.receive(lower, watchdog)? == name);
     }
     Ok(number)
 }
@@ -276,10 +276,10 @@ impl<T: Transport> Transport for OverHost<T> {
     }
 
     #[inline]
-    fn exchange(&mut self, replication: usize, watch: &Watch) -> Result<(), Halt> {
+    fn exchange(&mut self, replication: usize, watchdog: &Watchdog) -> Result<(), Halt> {
         let (card, channel) = (&self.own.card, &self.channels[replication]);
         card.read(&channel.sends, self.host.outgoing(replication))?;
-        self.host.exchange(replication, watch)?;
+        self.host.exchange(replication, watchdog)?;
         card.write(self.host.incoming(replication), &channel.receives)?;
         Ok(())
     }

@@ -25,12 +25,12 @@ use self::segment::Segment;
 use self::wait::{Patience, wake};
 use super::{PLAIN, Setup, Transport, TransportInfo};
 use crate::buffers;
-use crate::circle::Circle;
 use crate::error::Halt;
 use crate::exchange::drive;
 use crate::latency_bandwidth::walk;
 use crate::pairing::Partners;
-use crate::watch::Watch;
+use weir_world::RankComm;
+use weir_world::Watchdog;
 
 pub(super) const INFO: TransportInfo = TransportInfo {
     name: "shm",
@@ -85,7 +85,7 @@ impl Layout {
         let words = (RANK + replications * CHANNEL).next_multiple_of(PAGE);
         let message = largest.checked_next_multiple_of(PAGE);
         let layout = Self {
-            ranks: setup.circle.size() as usize,
+            ranks: setup.comm.size() as usize,
             replications,
             words,
             message: message.ok_or_else(too_large)?,
@@ -148,7 +148,7 @@ pub(super) struct Shm {
 impl Shm {
     /// The ring: write the slot, take the slot of the other way.
     #[inline]
-    fn hand_over(&mut self, replication: usize, watch: &Watch) -> Result<(), Halt> {
+    fn hand_over(&mut self, replication: usize, watchdog: &Watchdog) -> Result<(), Halt> {
         let lane = &mut self.lanes[replication];
         lane.count = lane.count.wrapping_add(1);
         let number = lane.count;
@@ -159,7 +159,7 @@ impl Shm {
             let left = self.segment.word(self.layout.rank(lane.partners.to) + LEFT);
             let room = |t: u32| number.wrapping_sub(t) <= SLOTS;
             self.patience
-                .wait(taken, room, asleep, left, lane.partners.to, watch)?;
+                .wait(taken, room, asleep, left, lane.partners.to, watchdog)?;
             lane.taken = taken.load(Ordering::Acquire);
         }
         self.segment
@@ -176,7 +176,7 @@ impl Shm {
             .word(self.layout.rank(lane.partners.from) + LEFT);
         let here = |n: u32| n == number;
         self.patience
-            .wait(mark, here, asleep, left, lane.partners.from, watch)?;
+            .wait(mark, here, asleep, left, lane.partners.from, watchdog)?;
         let message = self.incoming[replication].as_mut_slice();
         self.segment.copy_out(lane.into + slot + HEAD, message);
         // Pairs with the Acquire of the writer's look for room.
@@ -188,7 +188,7 @@ impl Shm {
 
     /// The single copy: say that the message is there, copy the peer's, wait until mine is taken.
     #[inline]
-    fn copy_over(&mut self, replication: usize, watch: &Watch) -> Result<(), Halt> {
+    fn copy_over(&mut self, replication: usize, watchdog: &Watchdog) -> Result<(), Halt> {
         let lane = &mut self.lanes[replication];
         lane.count = lane.count.wrapping_add(1);
         let number = lane.count;
@@ -204,7 +204,7 @@ impl Shm {
             .segment
             .word(self.layout.rank(lane.partners.from) + LEFT);
         self.patience
-            .wait(published, here, asleep, left, lane.partners.from, watch)?;
+            .wait(published, here, asleep, left, lane.partners.from, watchdog)?;
         let message = self.incoming[replication].as_mut_slice();
         self.segment.copy_out(lane.peer_message, message);
         // Pairs with the Acquire of the writer's wait.
@@ -216,14 +216,18 @@ impl Shm {
         let asleep = self.segment.word(lane.out + WRITER_SLEEPS);
         let left = self.segment.word(self.layout.rank(lane.partners.to) + LEFT);
         self.patience
-            .wait(taken, here, asleep, left, lane.partners.to, watch)
+            .wait(taken, here, asleep, left, lane.partners.to, watchdog)
     }
 }
 
 /// Rank 0 makes the segment and says where it is; the others open it.
-fn share(circle: &Circle<'_>, watch: &Watch, len: usize) -> Result<(Segment, Option<File>), Halt> {
-    if circle.rank() != 0 {
-        let path = circle.receive(0, watch)?;
+fn share(
+    comm: &RankComm<'_>,
+    watchdog: &Watchdog,
+    len: usize,
+) -> Result<(Segment, Option<File>), Halt> {
+    if comm.rank() != 0 {
+        let path = comm.receive(0, watchdog)?;
         let path = String::from_utf8_lossy(&path).into_owned();
         let file = OpenOptions::new().read(true).write(true).open(&path);
         let file = file.map_err(|source| Halt::Io {
@@ -231,7 +235,7 @@ fn share(circle: &Circle<'_>, watch: &Watch, len: usize) -> Result<(Segment, Opt
             source,
         })?;
         let segment = Segment::map(&file, len)?;
-        circle.barrier(watch)?;
+        comm.barrier(watchdog)?;
         return Ok((segment, None));
     }
     let file = memfd_create("weir-exchange", MemfdFlags::CLOEXEC)
@@ -240,10 +244,10 @@ fn share(circle: &Circle<'_>, watch: &Watch, len: usize) -> Result<(Segment, Opt
     let file = File::from(file);
     let segment = Segment::map(&file, len)?;
     let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
-    for rank in 1..circle.size() {
-        circle.send(rank, path.as_bytes(), watch)?;
+    for rank in 1..comm.size() {
+        comm.send(rank, path.as_bytes(), watchdog)?;
     }
-    circle.barrier(watch)?;
+    comm.barrier(watchdog)?;
     // The mappings keep it alive; nobody opens it any more.
     Ok((segment, None))
 }
@@ -251,8 +255,8 @@ fn share(circle: &Circle<'_>, watch: &Watch, len: usize) -> Result<(Segment, Opt
 impl Transport for Shm {
     fn open(setup: &Setup<'_>) -> Result<Self, Halt> {
         let layout = Layout::of(setup)?;
-        let (segment, _) = share(setup.circle, setup.watch, layout.len().unwrap_or(0))?;
-        let rank = setup.circle.rank();
+        let (segment, _) = share(setup.comm, setup.watchdog, layout.len().unwrap_or(0))?;
+        let rank = setup.comm.rank();
         let lane = |(replication, partners): (usize, &Partners)| Lane {
             partners: *partners,
             out: layout.channel(rank, replication),
@@ -271,7 +275,7 @@ impl Transport for Shm {
             len: 0,
             stride: LINE,
             meetings: 0,
-            patience: Patience::new(setup.circle.size()),
+            patience: Patience::new(setup.comm.size()),
         })
     }
 
@@ -333,19 +337,19 @@ impl Transport for Shm {
             // The other may be in the next barrier already.
             let here = |n: u32| n.wrapping_sub(number) < u32::MAX / 2;
             self.patience
-                .wait(mine, here, asleep, left, previous, setup.watch)?;
+                .wait(mine, here, asleep, left, previous, setup.watchdog)?;
             step *= 2;
         }
-        setup.watch.beat();
+        setup.watchdog.progress();
         Ok(())
     }
 
     #[inline]
-    fn exchange(&mut self, replication: usize, watch: &Watch) -> Result<(), Halt> {
+    fn exchange(&mut self, replication: usize, watchdog: &Watchdog) -> Result<(), Halt> {
         if self.len <= SMALL {
-            self.hand_over(replication, watch)
+            self.hand_over(replication, watchdog)
         } else {
-            self.copy_over(replication, watch)
+            self.copy_over(replication, watchdog)
         }
     }
 }

@@ -21,7 +21,7 @@ use super::{PLAIN, Setup, Transport, TransportInfo};
 use crate::buffers::Buffers;
 use crate::error::Halt;
 use crate::exchange::drive;
-use crate::watch::Watch;
+use weir_world::Watchdog;
 
 pub(super) const INFO: TransportInfo = TransportInfo {
     name: "tcp",
@@ -44,7 +44,7 @@ pub(super) const INFO: TransportInfo = TransportInfo {
 
 /// Looks for readiness before sleeping until there is some.
 const LOOKS: u32 = 50;
-/// Longest sleep, so that the watch is seen.
+/// Longest sleep, so that the watchdog is seen.
 const PIECE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
@@ -93,7 +93,7 @@ fn accept(listener: &TcpListener, token: u64, setup: &Setup<'_>) -> Result<Vec<T
         .set_nonblocking(true)
         .map_err(fail("listen without waiting"))?;
     while found.iter().any(Option::is_none) {
-        setup.watch.check()?;
+        setup.watchdog.check()?;
         match listener.accept() {
             Ok((mut stream, _)) => {
                 let mut said = [0; GREETING];
@@ -128,9 +128,9 @@ fn connecting(address: SocketAddr, error: &io::Error) -> String {
 fn connect(
     address: SocketAddr,
     greeting: [u8; GREETING],
-    watch: &Watch,
+    watchdog: &Watchdog,
 ) -> Result<TcpStream, Halt> {
-    let limit = watch.limit().max(Duration::from_millis(1));
+    let limit = watchdog.limit().max(Duration::from_millis(1));
     let mut stream = TcpStream::connect_timeout(&address, limit)
         .map_err(|error| fail(connecting(address, &error))(error))?;
     stream.write_all(&greeting).map_err(fail("greet"))?;
@@ -145,7 +145,7 @@ impl Transport for Tcp {
         let token = address::token(setup)?;
         let words = vec![mine.to_string().into_bytes(); setup.partners.len()];
         let theirs = setup.tell_senders(&words)?;
-        let rank = setup.circle.rank();
+        let rank = setup.comm.rank();
         // The kernel completes connections before they are accepted, so that all may connect
         // first. Where one could not, nobody waits for its streams, and all listen until all know.
         let out: Result<Vec<TcpStream>, Halt> = theirs
@@ -153,10 +153,10 @@ impl Transport for Tcp {
             .enumerate()
             .map(|(replication, theirs)| {
                 let greeting = greeting(token, rank, replication);
-                connect(address::parse(theirs)?, greeting, setup.watch)
+                connect(address::parse(theirs)?, greeting, setup.watchdog)
             })
             .collect();
-        let out = setup.circle.together(out, setup.watch)?;
+        let out = setup.comm.together(out, setup.watchdog)?;
         let into = accept(&listener, token, setup)?;
         let streams = setup.partners.iter().zip(out).zip(into);
         let streams = streams.map(|((partners, out), into)| {
@@ -193,7 +193,7 @@ impl Transport for Tcp {
         self.buffers.incoming(replication)
     }
 
-    fn exchange(&mut self, replication: usize, watch: &Watch) -> Result<(), Halt> {
+    fn exchange(&mut self, replication: usize, watchdog: &Watchdog) -> Result<(), Halt> {
         let streams = &mut self.streams[replication];
         let (out, into) = self.buffers.both(replication);
         let (mut sent, mut received) = (0, 0);
@@ -206,11 +206,11 @@ impl Transport for Tcp {
             received += came;
             if moved + came > 0 {
                 looks = 0;
-                watch.beat();
+                watchdog.progress();
             } else if looks < LOOKS {
                 looks += 1;
             } else {
-                watch.check()?;
+                watchdog.check()?;
                 match &self.pace {
                     Some(pace) if sent < out.len() => pace.pause(),
                     _ => streams.wait(sent < out.len(), received < into.len())?,

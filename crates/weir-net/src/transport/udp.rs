@@ -27,7 +27,7 @@ use crate::buffers::Buffers;
 use crate::error::Halt;
 use crate::exchange::drive;
 use crate::settings::number;
-use crate::watch::Watch;
+use weir_world::Watchdog;
 
 pub(super) const INFO: TransportInfo = TransportInfo {
     name: "udp",
@@ -164,12 +164,12 @@ impl Transport for Udp {
         Ok(())
     }
 
-    fn exchange(&mut self, replication: usize, watch: &Watch) -> Result<(), Halt> {
-        self.exchange_some(replication, replication + 1, watch)
+    fn exchange(&mut self, replication: usize, watchdog: &Watchdog) -> Result<(), Halt> {
+        self.exchange_some(replication, replication + 1, watchdog)
     }
 
-    fn exchange_all(&mut self, replications: usize, watch: &Watch) -> Result<(), Halt> {
-        self.exchange_some(0, replications, watch)
+    fn exchange_all(&mut self, replications: usize, watchdog: &Watchdog) -> Result<(), Halt> {
+        self.exchange_some(0, replications, watchdog)
     }
 
     fn waiting_for(&self) -> Option<usize> {
@@ -182,7 +182,7 @@ impl Transport for Udp {
 }
 
 impl Udp {
-    fn exchange_some(&mut self, first: usize, end: usize, watch: &Watch) -> Result<(), Halt> {
+    fn exchange_some(&mut self, first: usize, end: usize, watchdog: &Watchdog) -> Result<(), Halt> {
         for link in &mut self.links[first..end] {
             link.next_message();
         }
@@ -204,7 +204,7 @@ impl Udp {
             } else if looks < LOOKS {
                 looks += 1;
             } else {
-                self.idle(first, end, &mut since, watch)?;
+                self.idle(first, end, &mut since, watchdog)?;
             }
         }
     }
@@ -240,9 +240,9 @@ impl Udp {
         first: usize,
         end: usize,
         since: &mut Option<Instant>,
-        watch: &Watch,
+        watchdog: &Watchdog,
     ) -> Result<(), Halt> {
-        watch.check()?;
+        watchdog.check()?;
         if let Some(pace) = &self.pace
             && self.links[first..end]
                 .iter()
@@ -274,8 +274,8 @@ impl Udp {
         }
         // Losing one message after the other is no progress.
         self.silent += waited;
-        if self.silent > watch.limit() {
-            let seconds = watch.limit().as_secs_f64();
+        if self.silent > watchdog.limit() {
+            let seconds = watchdog.limit().as_secs_f64();
             return Err(Halt::Silent { seconds });
         }
         Ok(())

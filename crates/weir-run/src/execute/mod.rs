@@ -36,7 +36,7 @@ mod warn;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::Scope;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -62,6 +62,7 @@ use start::Batch;
 use team::Teams;
 pub(crate) use thread::Event;
 use total::Total;
+pub use weir_sys::Signals;
 
 /// The run looks around at least this often.
 const LONGEST_NAP: Duration = Duration::from_millis(10);
@@ -69,31 +70,6 @@ const LONGEST_NAP: Duration = Duration::from_millis(10);
 const TRACE_NAP: Duration = Duration::from_millis(10);
 /// While something is being ended it looks around this often.
 const ENDING_NAP: Duration = Duration::from_millis(5);
-
-/// Signals that arrived: who catches them counts here.
-#[derive(Debug, Default)]
-pub struct Signals {
-    /// The last one's number.
-    pub number: AtomicI32,
-    /// Interruptions so far; the second ends the run at once.
-    pub interruptions: AtomicU32,
-}
-
-impl Signals {
-    /// The run is to end.
-    pub fn interrupted(&self) -> bool {
-        self.interruptions.load(Ordering::Relaxed) > 0
-    }
-
-    /// Another rank got a signal of this number, which ends this one too; 0 where it was told of
-    /// one.
-    pub fn hear(&self, number: i32) {
-        if number != 0 {
-            self.number.store(number, Ordering::Relaxed);
-        }
-        self.interruptions.fetch_max(1, Ordering::Relaxed);
-    }
-}
 
 /// What a run works with.
 #[expect(missing_debug_implementations, reason = "holds functions")]

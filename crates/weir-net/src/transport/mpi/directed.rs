@@ -8,11 +8,11 @@ use weir_world::mpi::{Mpi, Peer, Requests, Tag};
 
 use super::{Family, facts_of, world_of};
 use crate::buffers;
-use crate::circle::Circle;
 use crate::error::Halt;
 use crate::transport::Facts;
 use crate::transport::messages::{Messages, Neighbours, Way};
-use crate::watch::Watch;
+use weir_world::RankComm;
+use weir_world::Watchdog;
 
 /// One rank's calls.
 pub(super) struct Directed<A: Family> {
@@ -43,9 +43,9 @@ impl<A: Family> Directed<A> {
 }
 
 impl<A: Family> Messages for Directed<A> {
-    fn open(circle: &Circle<'_>, watch: &Watch, _: usize) -> Result<Self, Halt> {
-        let mpi = world_of::<A>(circle, watch)?;
-        let peers = (0..circle.size()).map(|rank| mpi.peer(rank));
+    fn open(comm: &RankComm<'_>, watchdog: &Watchdog, _: usize) -> Result<Self, Halt> {
+        let mpi = world_of::<A>(comm, watchdog)?;
+        let peers = (0..comm.size()).map(|rank| mpi.peer(rank));
         Ok(Self {
             peers: peers.collect::<Result<_, _>>()?,
             mpi,
@@ -70,13 +70,13 @@ impl<A: Family> Messages for Directed<A> {
     }
 
     #[inline]
-    fn send(&mut self, way: Way, to: u32, _: &Watch) -> Result<(), Halt> {
+    fn send(&mut self, way: Way, to: u32, _: &Watchdog) -> Result<(), Halt> {
         let bytes = self.outgoing[way.index()].as_slice();
         Ok(self.mpi.send(self.peers[to as usize], bytes, tag(way))?)
     }
 
     #[inline]
-    fn receive(&mut self, way: Way, from: u32, _: &Watch) -> Result<(), Halt> {
+    fn receive(&mut self, way: Way, from: u32, _: &Watchdog) -> Result<(), Halt> {
         let into = self.incoming[way.index()].as_mut_slice();
         Ok(self
             .mpi
@@ -84,7 +84,7 @@ impl<A: Family> Messages for Directed<A> {
     }
 
     #[inline]
-    fn sendrecv(&mut self, way: Way, ring: Neighbours, _: &Watch) -> Result<(), Halt> {
+    fn sendrecv(&mut self, way: Way, ring: Neighbours, _: &Watchdog) -> Result<(), Halt> {
         let (to, from) = self.ends(way, ring);
         let out = self.outgoing[way.index()].as_slice();
         let into = self.incoming[way.index()].as_mut_slice();
@@ -92,7 +92,7 @@ impl<A: Family> Messages for Directed<A> {
     }
 
     #[inline]
-    fn both_ways(&mut self, ring: Neighbours, _: &Watch) -> Result<(), Halt> {
+    fn both_ways(&mut self, ring: Neighbours, _: &Watchdog) -> Result<(), Halt> {
         let ends = Way::BOTH.map(|way| self.ends(way, ring));
         let (outgoing, incoming) = (&self.outgoing, &mut self.incoming);
         self.mpi.together(&mut self.requests, |posting| {

@@ -18,7 +18,7 @@ use crate::error::{Halt, NetError};
 use crate::exchange::{Course, Outcome, drive};
 use crate::opencl::{Kernel, Lane, OpenClError, Source, When};
 use crate::transport::{Facts, Setup, Transport, TransportInfo};
-use crate::watch::Watch;
+use weir_world::Watchdog;
 
 /// The kinds that were asked for, one after the other.
 pub(super) fn drive_each(
@@ -240,7 +240,7 @@ impl<S: Step> Transport for Alone<S> {
     }
 
     #[inline]
-    fn exchange(&mut self, replication: usize, _: &Watch) -> Result<(), Halt> {
+    fn exchange(&mut self, replication: usize, _: &Watchdog) -> Result<(), Halt> {
         let lane = &mut self.channels[replication].lane;
         Ok(S::take(&self.own, &self.tool, lane, self.when)?)
     }

@@ -16,10 +16,10 @@ use super::{
     WRITER_SLEEPS, share,
 };
 use crate::buffers;
-use crate::circle::Circle;
 use crate::error::Halt;
 use crate::transport::messages::{Messages, Neighbours, Way};
-use crate::watch::Watch;
+use weir_world::RankComm;
+use weir_world::Watchdog;
 
 /// A slot of the ring, as long as the longest small message needs it: messages of all sizes use
 /// the same slots, whose numbers go on.
@@ -94,7 +94,7 @@ pub(super) struct Directed {
 impl Directed {
     /// Says that a message is there; where it fits into the ring, after putting it there.
     #[inline]
-    fn offer(&mut self, way: Way, to: u32, watch: &Watch) -> Result<(), Halt> {
+    fn offer(&mut self, way: Way, to: u32, watchdog: &Watchdog) -> Result<(), Halt> {
         let end = &mut self.out[to as usize][way.index()];
         end.count = end.count.wrapping_add(1);
         let (number, channel) = (end.count, end.channel);
@@ -109,7 +109,7 @@ impl Directed {
             let room = |taken: u32| number.wrapping_sub(taken) <= SLOTS;
             let left = self.segment.word(self.layout.rank(to));
             self.patience
-                .wait(word(TAKEN), room, word(WRITER_SLEEPS), left, to, watch)?;
+                .wait(word(TAKEN), room, word(WRITER_SLEEPS), left, to, watchdog)?;
             end.taken = word(TAKEN).load(Ordering::Acquire);
         }
         let slot = SLOT_0 + (number % SLOTS) as usize * STRIDE;
@@ -123,7 +123,7 @@ impl Directed {
 
     /// Waits for the next message and copies it.
     #[inline]
-    fn take(&mut self, way: Way, from: u32, watch: &Watch) -> Result<(), Halt> {
+    fn take(&mut self, way: Way, from: u32, watchdog: &Watchdog) -> Result<(), Halt> {
         let end = &mut self.into[from as usize][way.index()];
         end.count = end.count.wrapping_add(1);
         let (number, channel) = (end.count, end.channel);
@@ -137,7 +137,7 @@ impl Directed {
         let here = |n: u32| n == number;
         let left = self.segment.word(self.layout.rank(from));
         self.patience
-            .wait(mark, here, word(READER_SLEEPS), left, end.peer, watch)?;
+            .wait(mark, here, word(READER_SLEEPS), left, end.peer, watchdog)?;
         let into = self.incoming[way.index()].as_mut_slice();
         self.segment.copy_out(message, into);
         // Pairs with the Acquire of the writer's waits.
@@ -148,7 +148,7 @@ impl Directed {
 
     /// Waits until what was offered may be changed.
     #[inline]
-    fn settle(&mut self, way: Way, to: u32, watch: &Watch) -> Result<(), Halt> {
+    fn settle(&mut self, way: Way, to: u32, watchdog: &Watchdog) -> Result<(), Halt> {
         if self.len <= SMALL {
             return Ok(());
         }
@@ -158,18 +158,18 @@ impl Directed {
         let left = self.segment.word(self.layout.rank(to));
         let here = |n: u32| n == number;
         self.patience
-            .wait(word(TAKEN), here, word(WRITER_SLEEPS), left, to, watch)?;
+            .wait(word(TAKEN), here, word(WRITER_SLEEPS), left, to, watchdog)?;
         end.taken = number;
         Ok(())
     }
 }
 
 impl Messages for Directed {
-    fn open(circle: &Circle<'_>, watch: &Watch, largest: usize) -> Result<Self, Halt> {
+    fn open(comm: &RankComm<'_>, watchdog: &Watchdog, largest: usize) -> Result<Self, Halt> {
         let too_large = || Halt::Garbled("messages larger than the address space".to_owned());
-        let (rank, ranks) = (circle.rank(), circle.size());
+        let (rank, ranks) = (comm.rank(), comm.size());
         let layout = Layout::of(ranks, largest).ok_or_else(too_large)?;
-        let (segment, _) = share(circle, watch, layout.len().ok_or_else(too_large)?)?;
+        let (segment, _) = share(comm, watchdog, layout.len().ok_or_else(too_large)?)?;
         let end = |peer, channel, message| End {
             peer,
             channel,
@@ -210,34 +210,34 @@ impl Messages for Directed {
     }
 
     #[inline]
-    fn send(&mut self, way: Way, to: u32, watch: &Watch) -> Result<(), Halt> {
-        self.offer(way, to, watch)?;
-        self.settle(way, to, watch)
+    fn send(&mut self, way: Way, to: u32, watchdog: &Watchdog) -> Result<(), Halt> {
+        self.offer(way, to, watchdog)?;
+        self.settle(way, to, watchdog)
     }
 
     #[inline]
-    fn receive(&mut self, way: Way, from: u32, watch: &Watch) -> Result<(), Halt> {
-        self.take(way, from, watch)
+    fn receive(&mut self, way: Way, from: u32, watchdog: &Watchdog) -> Result<(), Halt> {
+        self.take(way, from, watchdog)
     }
 
     #[inline]
-    fn sendrecv(&mut self, way: Way, ring: Neighbours, watch: &Watch) -> Result<(), Halt> {
+    fn sendrecv(&mut self, way: Way, ring: Neighbours, watchdog: &Watchdog) -> Result<(), Halt> {
         let (to, from) = ring.along(way);
-        self.offer(way, to, watch)?;
-        self.take(way, from, watch)?;
-        self.settle(way, to, watch)
+        self.offer(way, to, watchdog)?;
+        self.take(way, from, watchdog)?;
+        self.settle(way, to, watchdog)
     }
 
     #[inline]
-    fn both_ways(&mut self, ring: Neighbours, watch: &Watch) -> Result<(), Halt> {
+    fn both_ways(&mut self, ring: Neighbours, watchdog: &Watchdog) -> Result<(), Halt> {
         for way in Way::BOTH {
-            self.offer(way, ring.along(way).0, watch)?;
+            self.offer(way, ring.along(way).0, watchdog)?;
         }
         for way in Way::BOTH {
-            self.take(way, ring.along(way).1, watch)?;
+            self.take(way, ring.along(way).1, watchdog)?;
         }
         for way in Way::BOTH {
-            self.settle(way, ring.along(way).0, watch)?;
+            self.settle(way, ring.along(way).0, watchdog)?;
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use weir_sys::topology::Topology;
 use weir_sys::{Tree, pin};
 
 use crate::error::Halt;
-use crate::watch::Watch;
+use weir_world::Watchdog;
 
 /// How long to spin before the processor is offered to others.
 const SPIN: Duration = Duration::from_micros(2);
@@ -63,7 +63,7 @@ impl Patience {
         asleep: &AtomicU32,
         left: &AtomicU32,
         peer: u32,
-        watch: &Watch,
+        watchdog: &Watchdog,
     ) -> Result<(), Halt> {
         for _ in 0..EAGER {
             if wanted(word.load(Ordering::Acquire)) {
@@ -76,7 +76,7 @@ impl Patience {
             }
             std::hint::spin_loop();
         }
-        slowly(word, &wanted, asleep, left, peer, watch)
+        slowly(word, &wanted, asleep, left, peer, watchdog)
     }
 }
 
@@ -96,7 +96,7 @@ fn slowly(
     asleep: &AtomicU32,
     left: &AtomicU32,
     peer: u32,
-    watch: &Watch,
+    watchdog: &Watchdog,
 ) -> Result<(), Halt> {
     for _ in 0..YIELDS {
         std::thread::yield_now();
@@ -109,7 +109,7 @@ fn slowly(
         tv_nsec: i64::from(NAP.subsec_nanos()),
     };
     loop {
-        watch.check()?;
+        watchdog.check()?;
         // What the peer wrote before it left counts.
         let has_left = left.load(Ordering::Acquire) != 0;
         asleep.store(1, Ordering::SeqCst);
@@ -160,14 +160,14 @@ mod tests {
     #[test]
     fn a_change_is_seen_by_whoever_spins_yields_or_sleeps() {
         let [word, asleep, left] = [const { AtomicU32::new(0) }; 3];
-        let watch = Watch::new(Duration::from_secs(30));
+        let watchdog = Watchdog::new(Duration::from_secs(30));
         let patience = Patience::new(2);
         std::thread::scope(|scope| {
             let waiter = scope.spawn(|| {
                 (1..=200).all(|number| {
                     let here = |n: u32| n >= number;
                     patience
-                        .wait(&word, here, &asleep, &left, 1, &watch)
+                        .wait(&word, here, &asleep, &left, 1, &watchdog)
                         .is_ok()
                 })
             });
@@ -181,7 +181,7 @@ mod tests {
             assert!(waiter.join().unwrap());
         });
         left.store(1, Ordering::Release);
-        let end = patience.wait(&word, |n| n > 200, &asleep, &left, 1, &watch);
+        let end = patience.wait(&word, |n| n > 200, &asleep, &left, 1, &watchdog);
         assert!(matches!(end, Err(Halt::Left { peer: 1 })));
     }
 }

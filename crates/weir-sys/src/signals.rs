@@ -1,0 +1,31 @@
+//! Signals that arrived, counted.
+//!
+//! In: whoever catches signals counts them here. Out: whether a run is to end, and by which signal.
+//! Not here: how signals are caught (the binary), what a run does about them.
+
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+
+/// Signals that arrived: who catches them counts here.
+#[derive(Debug, Default)]
+pub struct Signals {
+    /// The last one's number.
+    pub number: AtomicI32,
+    /// Interruptions so far; the second ends the run at once.
+    pub interruptions: AtomicU32,
+}
+
+impl Signals {
+    /// The run is to end.
+    pub fn interrupted(&self) -> bool {
+        self.interruptions.load(Ordering::Relaxed) > 0
+    }
+
+    /// Another rank got a signal of this number, which ends this one too; 0 where it was told of
+    /// one.
+    pub fn hear(&self, number: i32) {
+        if number != 0 {
+            self.number.store(number, Ordering::Relaxed);
+        }
+        self.interruptions.fetch_max(1, Ordering::Relaxed);
+    }
+}

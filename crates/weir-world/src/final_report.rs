@@ -1,0 +1,230 @@
+//! How ranks part: each reports what came of its work, and rank 0 collects the reports.
+//!
+//! In: a rank's outcome and how it ended. Out: at rank 0 the outcomes that were reported, in rank
+//! order, and of all failures the one nearest to the cause. Not here: what is made of the outcomes.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use weir_sys::Signals;
+
+use crate::watchdog::{EndProcess, print_interrupted};
+use crate::{RankComm, Watchdog, WorldError};
+
+/// Beyond the time-out, which other ranks reach a little later.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// After a signal: a launcher that sent it to all kills soon.
+const HURRY: Duration = Duration::from_millis(500);
+
+/// A rank that a signal ended gives the others so long to end, then ends them: they may be in calls
+/// of MPI that wait for it.
+const FAREWELL: Duration = Duration::from_millis(1500);
+
+/// How near to the cause of a failure a rank was; of several the least counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Nearness {
+    /// It failed by itself.
+    Cause,
+    /// It could not reach another rank.
+    World,
+    /// It made no progress.
+    NoProgress,
+    /// It saw another rank leave.
+    Left,
+    /// It was stopped.
+    Stopped,
+    /// It has not reported at all.
+    NoReport,
+}
+
+/// What went wrong at a rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RankFailure {
+    /// How near that is to the cause.
+    pub nearness: Nearness,
+    /// For people.
+    pub message: String,
+}
+
+/// How a rank's work ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RankEnd {
+    /// All is done.
+    Done,
+    /// Something went wrong.
+    Failed(RankFailure),
+    /// A signal ended it.
+    Interrupted,
+    /// As if the process had been killed: it reports nothing.
+    Vanished,
+}
+
+/// Why the work of all is not whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Blame {
+    /// This rank's own failure.
+    Own,
+    /// What another rank reported.
+    Other {
+        /// Which.
+        rank: u32,
+        /// Its message.
+        message: String,
+    },
+    /// A rank was lost.
+    Lost(WorldError),
+}
+
+/// What rank 0 knows in the end.
+#[derive(Debug)]
+pub struct Reports<O> {
+    /// The outcomes of the ranks that reported, by rank, at rank 0; nothing elsewhere.
+    pub outcomes: Option<Vec<(u32, O)>>,
+    /// Why they are not whole. A signal is no failure.
+    pub blame: Option<Blame>,
+}
+
+/// A rank's final report.
+#[derive(Serialize, Deserialize)]
+struct Report<O> {
+    outcome: O,
+    failure: Option<(Nearness, String)>,
+    /// The number of the signal that ended it; 0 where another rank got it.
+    signal: Option<i32>,
+}
+
+/// All outcomes at rank 0; the end of the others.
+pub(crate) fn exchange<O: Serialize + DeserializeOwned>(
+    comm: &RankComm<'_>,
+    (watchdog, signals): (&Watchdog, &Signals),
+    outcome: O,
+    end: RankEnd,
+) -> Reports<O> {
+    let on_hang = watchdog.disarm();
+    let is_failed = matches!(end, RankEnd::Failed(_) | RankEnd::Vanished);
+    let blame = is_failed.then_some(Blame::Own);
+    if end == RankEnd::Vanished {
+        return Reports {
+            outcomes: None,
+            blame,
+        };
+    }
+    if comm.rank() != 0 {
+        let is_interrupted = end == RankEnd::Interrupted;
+        send(comm, (watchdog, signals), outcome, end);
+        if let Some(end) = on_hang.filter(|_| is_interrupted && comm.mpi().is_some()) {
+            end_others(comm.rank(), signals, end);
+        }
+        return Reports {
+            outcomes: None,
+            blame,
+        };
+    }
+    if end != RankEnd::Done {
+        comm.leave(&[], watchdog.limit());
+    }
+    collect(comm, (watchdog, signals), outcome, end)
+}
+
+/// Another rank than 0 ends, early or in order.
+fn send<O: Serialize>(
+    comm: &RankComm<'_>,
+    (watchdog, signals): (&Watchdog, &Signals),
+    outcome: O,
+    end: RankEnd,
+) {
+    let is_early = end != RankEnd::Done;
+    let is_interrupted = end == RankEnd::Interrupted;
+    let report = Report {
+        outcome,
+        failure: match end {
+            RankEnd::Failed(failure) => Some((failure.nearness, failure.message)),
+            _ => None,
+        },
+        signal: is_interrupted.then(|| signals.number.load(Ordering::Relaxed)),
+    };
+    // Plain data has a form in JSON; were it not so, rank 0 would say that the report is garbled.
+    let bytes = serde_json::to_vec(&report).unwrap_or_default();
+    if is_early {
+        comm.leave(&bytes, watchdog.limit());
+    } else {
+        comm.report(&bytes, watchdog.limit());
+    }
+}
+
+/// Ends all ranks in a while, unless this process has ended by then. It waits for them meanwhile:
+/// MPI ends for all together.
+fn end_others(rank: u32, signals: &Signals, end: EndProcess) {
+    let number = signals.number.load(Ordering::Relaxed);
+    // Without a thread the others' time-out ends them.
+    let _ = std::thread::Builder::new().spawn(move || {
+        std::thread::sleep(FAREWELL);
+        end(print_interrupted(rank, number));
+    });
+}
+
+fn collect<O: DeserializeOwned>(
+    comm: &RankComm<'_>,
+    (watchdog, signals): (&Watchdog, &Signals),
+    own: O,
+    end: RankEnd,
+) -> Reports<O> {
+    let patience = if end == RankEnd::Interrupted {
+        HURRY
+    } else {
+        watchdog.limit() + GRACE
+    };
+    let until = Instant::now() + patience;
+    let mut outcomes = vec![(0, own)];
+    let mut is_interrupted = end == RankEnd::Interrupted;
+    let mut worst: Option<(Nearness, Blame)> = None;
+    for rank in 1..comm.size() {
+        let (nearness, message) = match comm.final_report(rank, until) {
+            Err(error) => (Nearness::NoReport, error.to_string()),
+            Ok(bytes) => match serde_json::from_slice::<Report<O>>(&bytes) {
+                Err(error) => {
+                    let message = format!("rank {rank}: its final report is garbled: {error}");
+                    (Nearness::NoReport, message)
+                }
+                Ok(report) => {
+                    outcomes.push((rank, report.outcome));
+                    if let Some(number) = report.signal {
+                        signals.hear(number);
+                        is_interrupted = true;
+                    }
+                    let Some(failure) = report.failure else {
+                        continue;
+                    };
+                    failure
+                }
+            },
+        };
+        if worst.as_ref().is_none_or(|(before, _)| nearness < *before) {
+            worst = Some((nearness, Blame::Other { rank, message }));
+        }
+    }
+    let outcomes = Some(outcomes);
+    if let Some(lost) = comm.lost().filter(|_| end != RankEnd::Interrupted) {
+        // Whatever ranks report, it comes of that: the others were told to end.
+        let blame = Some(Blame::Lost(lost.clone()));
+        return Reports { outcomes, blame };
+    }
+    let own = match end {
+        RankEnd::Failed(failure) => Some((failure.nearness, Blame::Own)),
+        _ => None,
+    };
+    let nearest = own
+        .into_iter()
+        .chain(worst)
+        .min_by_key(|(nearness, _)| *nearness);
+    // Signals reach the ranks one after the other: the later ones see the earlier ones leave, or
+    // hear nothing of those that a launcher ends.
+    let blame = nearest.filter(|(nearness, _)| !is_interrupted || *nearness < Nearness::Left);
+    Reports {
+        outcomes,
+        blame: blame.map(|(_, blame)| blame),
+    }
+}

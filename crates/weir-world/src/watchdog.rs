@@ -1,0 +1,317 @@
+//! The watchdog of a rank: one note of progress per step, and a thread that looks whether notes
+//! still come.
+//!
+//! In: notes of progress (a relaxed store each), steps, signals, the loss of a rank. Out: the order
+//! to stop, with its cause, and how far the rank has come, for whoever wants to see it. Whoever
+//! waits for long looks at it; nobody looks in a loop that is timed. Not here: where in its work
+//! the rank is, which its owner knows.
+
+use std::io::{self, Write as _};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{Builder, Thread};
+use std::time::{Duration, Instant};
+
+use weir_sys::Signals;
+
+use crate::{CommError, Crew, WorldError};
+
+/// Longest sleep between two looks: what Ctrl-C may have to wait for.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A rank that was stopped comes back within this time, unless it hangs.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+const SILENT: u8 = 1;
+const INTERRUPTED: u8 = 2;
+const LOST: u8 = 3;
+
+/// Nothing panics while holding these.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Why a watchdog stopped its rank.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum StopCause {
+    /// There was no progress for too long.
+    #[error("no progress for {seconds} s")]
+    NoProgress {
+        /// How long.
+        seconds: f64,
+    },
+    /// A signal.
+    #[error("interrupted")]
+    Interrupted,
+    /// A rank was lost.
+    #[error(transparent)]
+    Lost(WorldError),
+}
+
+/// How far a rank has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Since it began.
+    pub elapsed: Duration,
+    /// The part of its steps that is done, where known.
+    pub fraction: Option<f64>,
+    /// For how long there has been no progress.
+    pub still: Duration,
+}
+
+/// What the owner of a rank's work does from the watchdog's thread.
+#[derive(Clone, Copy)]
+#[expect(missing_debug_implementations, reason = "holds functions")]
+pub struct Supervisor<'a> {
+    /// Is shown how far the rank has come, some times per second.
+    pub look: Option<&'a (dyn Fn(&Progress) + Sync)>,
+    /// The rank hangs in a call and the process has to end: reports what was done, and answers the
+    /// exit code. Without it the cause is printed.
+    pub hung: Option<&'a (dyn Fn(&StopCause) -> u8 + Sync)>,
+    /// Why the rank ends, as a message that says where it was.
+    pub describe: &'a (dyn Fn(&StopCause) -> String + Sync),
+}
+
+/// What stops a rank from outside.
+#[derive(Clone, Copy)]
+pub(crate) struct External<'a> {
+    pub(crate) signals: &'a Signals,
+    /// The other ranks, one of which may be lost.
+    pub(crate) crew: Option<&'a Crew>,
+}
+
+/// One rank's watchdog.
+#[expect(missing_debug_implementations, reason = "holds a function")]
+pub struct Watchdog {
+    /// Notes of progress.
+    notes: AtomicU64,
+    /// Done, and in all.
+    steps: AtomicU64,
+    expected: AtomicU64,
+    stop: AtomicU8,
+    /// Which rank, where one was lost.
+    lost: OnceLock<WorldError>,
+    over: AtomicBool,
+    limit: Duration,
+    /// Ends a rank that hangs in a call which nothing else can end.
+    on_hang: Mutex<Option<EndProcess>>,
+    /// That is being done. Stored while `on_hang` is locked.
+    ending: AtomicBool,
+}
+
+/// Ends the process with this exit code.
+pub(crate) type EndProcess = Box<dyn FnOnce(u8) + Send>;
+
+impl Watchdog {
+    /// Nothing may last longer than `limit` without progress.
+    pub fn new(limit: Duration) -> Self {
+        Self {
+            notes: AtomicU64::new(0),
+            steps: AtomicU64::new(0),
+            expected: AtomicU64::new(0),
+            stop: AtomicU8::new(0),
+            lost: OnceLock::new(),
+            over: AtomicBool::new(false),
+            limit,
+            on_hang: Mutex::default(),
+            ending: AtomicBool::new(false),
+        }
+    }
+
+    /// What ends the process where the rank does not come back by itself.
+    pub fn on_hang(&self, end: impl FnOnce(u8) + Send + 'static) {
+        *lock(&self.on_hang) = Some(Box::new(end));
+    }
+
+    /// The same, where nothing is set yet.
+    pub fn on_hang_unless_set(&self, end: impl FnOnce(u8) + Send + 'static) {
+        lock(&self.on_hang).get_or_insert_with(|| Box::new(end));
+    }
+
+    /// The rank came back by itself, and hangs in no call any more: here is what would have ended
+    /// it.
+    pub(crate) fn disarm(&self) -> Option<EndProcess> {
+        let on_hang = lock(&self.on_hang).take();
+        while self.ending.load(Ordering::Acquire) {
+            // The process is being ended.
+            std::thread::park();
+        }
+        on_hang
+    }
+
+    /// How long there may be no progress.
+    pub fn limit(&self) -> Duration {
+        self.limit
+    }
+
+    /// Something happened. One writer: the rank's own thread.
+    #[inline]
+    pub fn progress(&self) {
+        let notes = self.notes.load(Ordering::Relaxed);
+        self.notes.store(notes.wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// This many steps there are in all, as far as is known.
+    pub fn expect(&self, steps: u64) {
+        self.expected.store(steps, Ordering::Relaxed);
+    }
+
+    /// One more is done.
+    pub fn step(&self) {
+        self.steps.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// This many are done.
+    pub fn step_to(&self, steps: u64) {
+        self.steps.store(steps, Ordering::Relaxed);
+    }
+
+    fn fraction(&self) -> Option<f64> {
+        let [steps, expected] = [&self.steps, &self.expected].map(|n| n.load(Ordering::Relaxed));
+        #[expect(clippy::cast_precision_loss, reason = "for the eye")]
+        let part = steps as f64 / expected as f64;
+        (expected > 0).then(|| part.min(1.0))
+    }
+
+    /// The rank is to end.
+    #[inline]
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) != 0
+    }
+
+    /// An error once the rank is to end.
+    ///
+    /// # Errors
+    /// [`CommError::Stopped`].
+    #[inline]
+    pub fn check(&self) -> Result<(), CommError> {
+        if self.stopped() {
+            return Err(CommError::Stopped);
+        }
+        Ok(())
+    }
+
+    /// Why the rank is to end, if it is.
+    pub fn stop_cause(&self) -> Option<StopCause> {
+        match self.stop.load(Ordering::Relaxed) {
+            SILENT => Some(StopCause::NoProgress {
+                seconds: self.limit.as_secs_f64(),
+            }),
+            INTERRUPTED => Some(StopCause::Interrupted),
+            _ => self.lost.get().cloned().map(StopCause::Lost),
+        }
+    }
+
+    /// Does this, as the rank of this number, and guards it meanwhile.
+    ///
+    /// # Errors
+    /// There is no thread to guard it; then nothing is done.
+    pub(crate) fn guard<R>(
+        &self,
+        rank: u32,
+        external: External<'_>,
+        supervisor: Supervisor<'_>,
+        work: impl FnOnce() -> R,
+    ) -> io::Result<R> {
+        std::thread::scope(|scope| {
+            let watch = || self.watch(rank, external, supervisor);
+            let thread = Builder::new().spawn_scoped(scope, watch)?;
+            let _end = End(self, thread.thread());
+            Ok(work())
+        })
+    }
+
+    /// Looks until the work is over, on a thread of its own that is unparked then.
+    fn watch(&self, rank: u32, external: External<'_>, supervisor: Supervisor<'_>) {
+        let begun = Instant::now();
+        let pause = LOOK.min(self.limit / 8).max(Duration::from_millis(1));
+        let mut seen = self.notes.load(Ordering::Relaxed);
+        let mut since = Instant::now();
+        let mut stopped_at = None;
+        // The first rank has something to report before others end everybody.
+        let patience = PATIENCE / if supervisor.hung.is_some() { 3 } else { 1 };
+        while !self.over.load(Ordering::Acquire) {
+            std::thread::park_timeout(pause);
+            let notes = self.notes.load(Ordering::Relaxed);
+            if notes != seen {
+                (seen, since) = (notes, Instant::now());
+            }
+            if external.signals.interrupted() {
+                self.stop(INTERRUPTED);
+            } else if let Some(lost) = external.crew.and_then(Crew::lost) {
+                self.lost.get_or_init(|| lost.clone());
+                self.stop(LOST);
+            } else if since.elapsed() > self.limit {
+                self.stop(SILENT);
+            }
+            if let Some(look) = supervisor.look {
+                look(&Progress {
+                    elapsed: begun.elapsed(),
+                    fraction: self.fraction(),
+                    still: since.elapsed(),
+                });
+            }
+            if self.stopped() && stopped_at.get_or_insert_with(Instant::now).elapsed() > patience {
+                self.end_hung(rank, external.signals, supervisor);
+            }
+        }
+    }
+
+    /// The rank was stopped and still hangs in a call. Nobody but this thread can say so, and
+    /// nobody after it.
+    fn end_hung(&self, rank: u32, signals: &Signals, supervisor: Supervisor<'_>) {
+        let mut on_hang = lock(&self.on_hang);
+        let Some(end) = on_hang.take() else {
+            return;
+        };
+        self.ending.store(true, Ordering::Release);
+        drop(on_hang);
+        let cause = self.stop_cause().unwrap_or(StopCause::Interrupted);
+        end(match supervisor.hung {
+            Some(report) => report(&cause),
+            None if cause == StopCause::Interrupted => {
+                print_interrupted(rank, signals.number.load(Ordering::Relaxed))
+            }
+            None => {
+                print(&format!("error: {}\n", (supervisor.describe)(&cause)));
+                1
+            }
+        });
+    }
+
+    /// The first cause stays.
+    fn stop(&self, cause: u8) {
+        let _ = self
+            .stop
+            .compare_exchange(0, cause, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+/// To standard error: for what no rank is left to report.
+pub(crate) fn print(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
+/// Says that a signal ended all by way of this rank, which rank 0 could not say. The exit code.
+pub(crate) fn print_interrupted(rank: u32, number: i32) -> u8 {
+    let signal = match number {
+        // The rank that got the signal says so.
+        0 => return 1,
+        1 => "SIGHUP".to_owned(),
+        2 => "SIGINT".to_owned(),
+        15 => "SIGTERM".to_owned(),
+        other => format!("signal {other}"),
+    };
+    print(&format!("rank {rank}: interrupted by {signal}\n"));
+    u8::try_from(number).map_or(1, |number| number.saturating_add(128))
+}
+
+/// Ends the watchdog's thread, also when the work panics.
+struct End<'a>(&'a Watchdog, &'a Thread);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.over.store(true, Ordering::Release);
+        self.1.unpark();
+    }
+}
