@@ -1,8 +1,8 @@
 //! The door's words, its help, and its lines for a result made by hand.
 
 use weir_schema::{
-    ClockFacts, GroupResult, HostFacts, Instrument, JobResult, LatencyBandwidthResult,
-    MessageTestResult, PairResult, RESULT_SCHEMA, RingResult, RunResult, Spawn, State, Workload,
+    LatencyBandwidthResult, MessageTestResult, PairResult, RingResult, RunResult, Spawn, Workload,
+    sample,
 };
 use weir_units::{Bytes, Nanos};
 
@@ -171,43 +171,15 @@ fn measurement(times: [u64; 3]) -> MessageTestResult {
 }
 
 fn result() -> RunResult {
-    let job = JobResult {
-        name: "lat-bw".to_owned(),
-        state: State::Done,
-        span: None,
-        failure: None,
-        workers: Vec::new(),
-        confidence: Vec::new(),
-        logs: Vec::new(),
-        exchange: None,
-        latency_bandwidth: Some(LatencyBandwidthResult {
-            transport: "shm".to_owned(),
-            latency: measurement([200, 400, 300]),
-            bandwidth: measurement([250_000, 500_000, 400_000]),
-            ..LatencyBandwidthResult::default()
-        }),
+    let measured = LatencyBandwidthResult {
+        transport: "shm".to_owned(),
+        latency: measurement([200, 400, 300]),
+        bandwidth: measurement([250_000, 500_000, 400_000]),
+        ..LatencyBandwidthResult::default()
     };
-    RunResult {
-        schema: RESULT_SCHEMA.to_owned(),
-        weir_version: "0.1.0".to_owned(),
-        started_unix_ns: 0,
-        run_id: 1,
-        duration_ns: Nanos(12_000_000),
-        complete: true,
-        ended_by: None,
-        groups: vec![GroupResult {
-            jobs: vec![job],
-            ..GroupResult::default()
-        }],
-        ranks: Vec::new(),
-        warnings: Vec::new(),
-        disks: Vec::new(),
-        clock: ClockFacts::default(),
-        instrument: Instrument::default(),
-        host: HostFacts::default(),
-        program: None,
-        plan: run("lat-bw", None).plan,
-    }
+    let mut result = sample::result(run("lat-bw", None).plan);
+    result.groups[0].jobs[0] = sample::latency_bandwidth_result("lat-bw", measured);
+    result
 }
 
 #[test]

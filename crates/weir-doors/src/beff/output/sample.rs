@@ -1,14 +1,13 @@
 //! A result with the numbers of the peer's published example.
 
 use weir_schema::{
-    ClockFacts, ExchangeResult, GroupResult, HostFacts, Instrument, JobResult, Method, Pairing,
-    ProgramFacts, RESULT_SCHEMA, RankFacts, RankTimes, RunResult, SizeResult, State, Workload,
+    ClockFacts, ExchangeResult, HostFacts, Method, Pairing, Plan, ProgramFacts, RankFacts,
+    RankTimes, RunResult, SizeResult, Workload, sample,
 };
 use weir_units::Nanos;
 
 use crate::beff::{Action, Around, Offer, Options, read};
 
-#[expect(clippy::too_many_lines, reason = "one literal")]
 /// The result of a run with these words, in which every rank of the size at place i took
 /// `times_ns[i]`.
 pub(super) fn result(text: &str, times_ns: &[&[u64]]) -> (RunResult, Options) {
@@ -20,10 +19,37 @@ pub(super) fn result(text: &str, times_ns: &[&[u64]]) -> (RunResult, Options) {
     let Ok(Action::Run(run)) = read(&words, &around) else {
         panic!("{text}")
     };
-    let Workload::Exchange(work) = &run.plan.groups[0].jobs[0].workload else {
-        panic!("{text}")
+    let exchange = exchange(&run.plan, times_ns);
+    let mut result = RunResult {
+        weir_version: "0.1.0".to_owned(),
+        started_unix_ns: 1_671_007_182_000_000_000,
+        duration_ns: Nanos(12_000_000),
+        clock: ClockFacts {
+            frequency_hz: 2.5e9,
+            read_ns: 10.0,
+            ..ClockFacts::default()
+        },
+        host: HostFacts {
+            cpu_model: Some("CPU of the example".to_owned()),
+            ..HostFacts::default()
+        },
+        program: Some(ProgramFacts {
+            built_unix_s: Some(1_671_007_182),
+            commit: Some("abcdef0".to_owned()),
+            library_path: None,
+        }),
+        ..sample::result(run.plan)
     };
-    let ranks = run.plan.ranks.map_or(1, |r| r.count);
+    result.groups[0].jobs[0] = sample::exchange_result("b_eff", exchange);
+    (result, run.options)
+}
+
+/// The sizes of the plan; every rank of the one at place i took `times_ns[i]`.
+fn exchange(plan: &Plan, times_ns: &[&[u64]]) -> ExchangeResult {
+    let Workload::Exchange(work) = &plan.groups[0].jobs[0].workload else {
+        panic!("no exchanges: {plan:?}")
+    };
+    let ranks = plan.ranks.map_or(1, |r| r.count);
     let times = |rank: u32, of: &[u64]| RankTimes {
         rank,
         times_ns: of.iter().copied().map(Nanos).collect(),
@@ -41,8 +67,8 @@ pub(super) fn result(text: &str, times_ns: &[&[u64]]) -> (RunResult, Options) {
             transfer: None,
             ranks: (0..ranks).map(|rank| times(rank, of)).collect(),
         });
-    let exchange = ExchangeResult {
-        transport: run.plan.groups[0].jobs[0].engine.name.clone(),
+    ExchangeResult {
+        transport: plan.groups[0].jobs[0].engine.name.clone(),
         ranks: (0..ranks)
             .map(|rank| RankFacts {
                 rank,
@@ -59,51 +85,7 @@ pub(super) fn result(text: &str, times_ns: &[&[u64]]) -> (RunResult, Options) {
         execution_ns: Nanos(11_000_000),
         validation_ns: Nanos(2_500),
         ..ExchangeResult::default()
-    };
-    let job = JobResult {
-        name: "b_eff".to_owned(),
-        state: State::Done,
-        span: None,
-        failure: None,
-        workers: Vec::new(),
-        confidence: Vec::new(),
-        logs: Vec::new(),
-        exchange: Some(exchange),
-        latency_bandwidth: None,
-    };
-    let result = RunResult {
-        schema: RESULT_SCHEMA.to_owned(),
-        weir_version: "0.1.0".to_owned(),
-        started_unix_ns: 1_671_007_182_000_000_000,
-        run_id: 1,
-        duration_ns: Nanos(12_000_000),
-        complete: true,
-        ended_by: None,
-        groups: vec![GroupResult {
-            jobs: vec![job],
-            ..GroupResult::default()
-        }],
-        ranks: Vec::new(),
-        warnings: Vec::new(),
-        disks: Vec::new(),
-        clock: ClockFacts {
-            frequency_hz: 2.5e9,
-            read_ns: 10.0,
-            ..ClockFacts::default()
-        },
-        instrument: Instrument::default(),
-        host: HostFacts {
-            cpu_model: Some("CPU of the example".to_owned()),
-            ..HostFacts::default()
-        },
-        program: Some(ProgramFacts {
-            built_unix_s: Some(1_671_007_182),
-            commit: Some("abcdef0".to_owned()),
-            library_path: None,
-        }),
-        plan: run.plan,
-    };
-    (result, run.options)
+    }
 }
 
 /// Three sizes of one rank: the times behind the published table.

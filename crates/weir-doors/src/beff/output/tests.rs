@@ -240,16 +240,7 @@ fn interrupted(cut: &mut RunResult) {
 fn failed(cut: &mut RunResult) {
     let job = &mut cut.groups[0].jobs[0];
     job.state = weir_schema::State::Failed;
-    job.failure = Some(weir_schema::Failure {
-        errno: None,
-        cause: "exchange".to_owned(),
-        message: "rank 1 has left".to_owned(),
-        target: None,
-        kind: None,
-        offset_bytes: None,
-        length_bytes: None,
-        finding: None,
-    });
+    job.failure = Some(weir_schema::Failure::new("exchange", "rank 1 has left"));
 }
 
 #[test]

@@ -416,11 +416,10 @@ mod tests {
                 cycle_ns: Nanos(1),
             });
             job.pacing.schedule = Some(Schedule::BytesPerSecond {
-                limit_bytes_per_s: PerKind {
-                    read: Some(BytesPerSec(1_048_576.0)),
-                    write: Some(BytesPerSec(2_097_152.0)),
-                    trim: Some(BytesPerSec(2_097_152.0)),
-                },
+                limit_bytes_per_s: PerKind::from_fn(|kind| match kind {
+                    Kind::Read => Some(BytesPerSec(1_048_576.0)),
+                    _ => Some(BytesPerSec(2_097_152.0)),
+                }),
                 poisson: false,
                 open_loop: false,
                 ignore_thinktime: false,

@@ -1,10 +1,9 @@
 //! Results for tests, built by hand: each figure in them is chosen, none is measured.
 
-use std::collections::BTreeMap;
-
+use weir_schema::sample::{self, JobSample};
 use weir_schema::*;
-use weir_stats::{Histogram, Series};
-use weir_units::{Bytes, BytesPerSec, Iops, Nanos, Percent, QueueDepth};
+use weir_stats::Histogram;
+use weir_units::{Bytes, BytesPerSec, Iops, Nanos, Percent};
 
 /// fio's own list of percentiles.
 pub(crate) const FIO_PERCENTILES: [f64; 17] = [
@@ -26,31 +25,7 @@ pub(crate) fn kind(
     ms: u64,
     stages: &[(Stage, Histogram)],
 ) -> KindResult {
-    KindResult {
-        kind,
-        issued: operations,
-        operations,
-        bytes: Bytes(if kind == Kind::Sync {
-            0
-        } else {
-            operations * 4096
-        }),
-        short: 0,
-        dropped: 0,
-        lost: 0,
-        errors: BTreeMap::new(),
-        runtime_ns: Nanos::from_millis(ms),
-        stages: stages
-            .iter()
-            .map(|(stage, h)| StageHistogram {
-                stage: *stage,
-                histogram: h.clone(),
-            })
-            .collect(),
-        series: Series::new(Nanos::from_millis(100)),
-        bandwidth_samples: None,
-        iops_samples: None,
-    }
+    sample::kind(kind, operations, Nanos::from_millis(ms), stages)
 }
 
 /// A worker with these kinds, on the CPU for half of its time.
@@ -61,15 +36,6 @@ pub(crate) fn worker(number: u32, ms: u64, kinds: Vec<KindResult>) -> WorkerResu
         .map(|k| k.operations)
         .sum();
     WorkerResult {
-        clone: 0,
-        number,
-        thread_id: Some(4000 + number),
-        span: Some(Span {
-            start_ns: Nanos(0),
-            end_ns: Nanos::from_millis(ms),
-        }),
-        state: State::Done,
-        kinds,
         cpu: CpuUse {
             user_ns: Nanos(ms * 375_000),
             system_ns: Nanos(ms * 125_000),
@@ -77,168 +43,34 @@ pub(crate) fn worker(number: u32, ms: u64, kinds: Vec<KindResult>) -> WorkerResu
             involuntary_switches: 3,
             minor_faults: 11,
             major_faults: 1,
-            run_delay_ns: None,
+            ..CpuUse::default()
         },
         depth: DepthUse {
             in_flight: [1, 0, 0, 0, operations - 1, 0, 0],
             submitted: [0, operations, 0, 0, 0, 0, 0],
             completed: [0, operations, 0, 0, 0, 0, 0],
-            mean_in_flight: None,
+            ..DepthUse::default()
         },
-        ..WorkerResult::default()
+        ..sample::worker(number, Nanos::from_millis(ms), kinds)
     }
 }
 
-fn word(key: &str, value: &str) -> Word {
-    Word {
-        key: key.to_owned(),
-        value: Some(value.to_owned()),
-        ..Word::default()
-    }
-}
-
-/// Random blocks of 4 KiB on no file.
-fn workload(mix: Mix) -> BlockWorkload {
-    let size = PerKind::all(BlockSize::Fixed { bytes: Bytes(4096) });
-    BlockWorkload {
-        mix,
-        access: Access {
-            random: true,
-            distribution: Distribution::Uniform,
-            generator: Generator::Xoshiro,
-            map: true,
-            random_percent: PerKind::all(100),
-            skip_bytes: 0,
-            step: SequencerStep::Sequential,
-            steps: 1,
-            align_bytes: None,
-            seed: 1,
-            zones: None,
-            replay: None,
-        },
-        sizes: BlockSizes {
-            size,
-            by_pattern: false,
-        },
-        targets: Targets {
-            files: FileNames::None,
-            create: CreatePolicy {
-                allow: None,
-                overwrite: false,
-                preallocate: Preallocate::Native,
-                sync: true,
-                on_open: false,
-                only: false,
-            },
-            open: OpenMode::default(),
-            remove_after: false,
-            renew_each_pass: false,
-            allow_mounted_write: false,
-            service: weir_schema::FileService::default(),
-            append: false,
-        },
-        region: Region::default(),
-        content: Content {
-            zero: false,
-            refill: false,
-            scramble: true,
-            pattern: None,
-            compress_percent: 0,
-            compress_chunk_bytes: Bytes(512),
-            dedupe_percent: 0,
-            dedupe_set_percent: None,
-        },
-        flush: Flush::default(),
-        verify: None,
-    }
-}
-
-/// A job of these words, with fio's percentiles.
+/// A job of these words with random blocks of 4 KiB, and fio's percentiles.
 pub(crate) fn job(name: &str, mix: Mix, words: &[(&str, &str)]) -> Job {
-    Job {
-        name: name.to_owned(),
-        description: None,
-        clones: 1,
-        merge: false,
-        hidden: false,
-        start: Start::default(),
-        workload: Workload::Block(Box::new(workload(mix))),
-        engine: EngineChoice {
-            name: "null".to_owned(),
-            settings: BTreeMap::new(),
-        },
-        depth: Depth {
-            queue_depth: QueueDepth(16),
-            ..Depth::default()
-        },
-        bounds: Bounds::default(),
-        pacing: Pacing::default(),
-        minimum_rate: None,
-        placement: Placement::default(),
-        memory: Memory::default(),
-        recording: Recording {
-            percentiles: FIO_PERCENTILES.map(Percent).to_vec(),
-            ..Recording::default()
-        },
-        errors: ErrorPolicy::default(),
-        exit_all: None,
-        words: words.iter().map(|(k, v)| word(k, v)).collect(),
-    }
+    let work = |work: &mut BlockWorkload| (work.mix, work.access.random) = (mix, true);
+    let percentiles = FIO_PERCENTILES.map(Percent);
+    let job = sample::block_job(name).blocks(work).deep(16).worded(words);
+    job.recorded(|recording| recording.percentiles = percentiles.into())
 }
 
 /// A result: groups of jobs with their workers.
 pub(crate) fn result(groups: Vec<Vec<(Job, Vec<WorkerResult>)>>) -> RunResult {
-    let mut planned = Vec::new();
-    let mut done = Vec::new();
-    for group in groups {
-        let (mut jobs, mut results) = (Vec::new(), Vec::new());
-        for (job, workers) in group {
-            results.push(JobResult {
-                name: job.name.clone(),
-                state: State::Done,
-                span: None,
-                failure: None,
-                workers,
-                confidence: Vec::new(),
-                logs: Vec::new(),
-                exchange: None,
-                latency_bandwidth: None,
-            });
-            jobs.push(job);
-        }
-        planned.push(Group { jobs });
-        done.push(GroupResult {
-            jobs: results,
-            ..GroupResult::default()
-        });
-    }
-    RunResult {
-        schema: RESULT_SCHEMA.to_owned(),
-        weir_version: "1.2.3".to_owned(),
-        started_unix_ns: 1_795_242_338_250_000_000,
-        run_id: 1,
-        duration_ns: Nanos::from_millis(2000),
-        complete: true,
-        ended_by: None,
-        groups: done,
-        ranks: Vec::new(),
-        warnings: Vec::new(),
-        disks: Vec::new(),
-        clock: ClockFacts::default(),
-        instrument: Instrument::default(),
-        host: HostFacts::default(),
-        program: None,
-        plan: Plan {
-            schema: PLAN_SCHEMA.to_owned(),
-            name: "sample".to_owned(),
-            door: "fio".to_owned(),
-            command: Vec::new(),
-            global_words: Vec::new(),
-            groups: planned,
-            total_log: None,
-            ranks: None,
-        },
-    }
+    let with_result = |(job, workers): (Job, _)| {
+        let result = sample::job_result(&job.name, workers);
+        (job, result)
+    };
+    let group = |group: Vec<_>| group.into_iter().map(with_result).collect();
+    sample::run(groups.into_iter().map(group).collect())
 }
 
 /// One worker of an asynchronous engine that reads and writes, with samples and a group rate.

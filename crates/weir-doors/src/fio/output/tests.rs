@@ -225,13 +225,9 @@ fn a_failed_worker_shows_its_error_and_spares_the_others() {
     let mut broken = work.clone();
     broken.failure = Some(Failure {
         errno: Some(5),
-        cause: "io".to_owned(),
-        message: "reading failed".to_owned(),
         target: Some("/dev/broken".to_owned()),
         kind: Some(Kind::Read),
-        offset_bytes: None,
-        length_bytes: None,
-        finding: None,
+        ..Failure::new("io", "reading failed")
     });
     let mut result = result(vec![vec![(job, vec![work, broken])]]);
     let why = "file:/dev/broken, func=io_u error, error=Input/output error";
@@ -261,13 +257,7 @@ fn a_job_that_did_nothing_has_no_entry_in_the_text_and_one_in_json() {
     assert_eq!(document(&result)["jobs"][0]["read"]["io_bytes"], 0);
     result.groups[0].jobs[0].failure = Some(Failure {
         errno: Some(2),
-        cause: "open".to_owned(),
-        message: String::new(),
-        target: None,
-        kind: None,
-        offset_bytes: None,
-        length_bytes: None,
-        finding: None,
+        ..Failure::new("open", "")
     });
     assert_eq!(
         failures(&result),
