@@ -2,21 +2,21 @@
 
 mod build;
 
-use weir_schema::{EndedBy, Failure, HostFacts, Instrument, Kind, RunResult, State, Warning};
+use weir_schema::sample::failure;
+use weir_schema::{EndedBy, HostFacts, Instrument, Kind, RunResult, State, Warning};
 use weir_stats::{Estimate, NoInterval};
-use weir_units::Bytes;
 
 pub(crate) use build::{Shape, run};
 
 /// One job, one worker, a warning.
 pub(crate) fn single() -> RunResult {
     let mut result = run(&[Shape::default()]);
-    result.warnings.push(Warning {
-        id: "preempted".into(),
-        job: Some("rand-read".into()),
-        cause: "14 involuntary switches per second on worker 0.".into(),
-        remedy: "Pin the worker (cpus_allowed=3) or stop the other load.".into(),
-    });
+    result.warnings.push(Warning::new(
+        "preempted",
+        Some("rand-read"),
+        "14 involuntary switches per second on worker 0.",
+        "Pin the worker (cpus_allowed=3) or stop the other load.",
+    ));
     result
 }
 
@@ -41,12 +41,12 @@ pub(crate) fn open_loop() -> RunResult {
     let confidence = &mut result.groups[0].jobs[0].confidence[0];
     confidence.ops_per_s = Estimate::without(50_000.0, NoInterval::Correlated);
     confidence.mean_latency_ns = None;
-    result.warnings.push(Warning {
-        id: "correlated".into(),
-        job: None,
-        cause: "Neighbouring intervals depend on each other.".into(),
-        remedy: "Run longer.".into(),
-    });
+    result.warnings.push(Warning::new(
+        "correlated",
+        None,
+        "Neighbouring intervals depend on each other.",
+        "Run longer.",
+    ));
     result
 }
 
@@ -125,24 +125,9 @@ pub(crate) fn many() -> RunResult {
     let mut result = run(&shapes);
     let job = &mut result.groups[0].jobs[4];
     job.state = State::Failed;
-    job.failure = Some(eio());
+    job.failure = Some(failure());
     job.workers[0].kinds[0].errors.insert(5, 1);
     result
-}
-
-fn eio() -> Failure {
-    Failure {
-        errno: Some(5),
-        cause: "io".into(),
-        message: "read of 4096 bytes at offset 32755712 of /dev/nvme0n1 failed: Input/output \
-                  error; see the kernel's log"
-            .into(),
-        target: Some("/dev/nvme0n1".into()),
-        kind: Some(Kind::Read),
-        offset_bytes: Some(Bytes(32_755_712)),
-        length_bytes: Some(Bytes(4096)),
-        finding: None,
-    }
 }
 
 /// A job that counted errors, went on, and failed.
@@ -150,8 +135,8 @@ pub(crate) fn failed() -> RunResult {
     let mut result = run(&[Shape::default()]);
     let job = &mut result.groups[0].jobs[0];
     job.state = State::Failed;
-    job.failure = Some(eio());
-    job.workers[0].failure = Some(eio());
+    job.failure = Some(failure());
+    job.workers[0].failure = Some(failure());
     job.workers[0].kinds[0].errors = [(5, 12), (110, 1)].into();
     job.workers[0].kinds[0].short = 3;
     result

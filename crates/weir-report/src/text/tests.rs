@@ -161,12 +161,9 @@ fn jobs_reported_as_one_add_up() {
     for job in &mut result.plan.groups[0].jobs {
         job.merge = true;
     }
-    result.warnings.push(Warning {
-        id: "cpu-steal".into(),
-        job: Some("writer".into()),
-        cause: "3.1 % steal.".into(),
-        remedy: "Use another host.".into(),
-    });
+    let (cause, remedy) = ("3.1 % steal.", "Use another host.");
+    let warning = Warning::new("cpu-steal", Some("writer"), cause, remedy);
+    result.warnings.push(warning);
     let text = text(&result, &style(80));
     assert!(text.contains("2 jobs as one"), "{text}");
     assert!(!text.contains("writer"), "{text}");
@@ -228,9 +225,8 @@ proptest! {
             ..Shape::default()
         }).collect();
         let mut result = sample::run(&shapes);
-        let job = Some(names[0].clone());
-        let remedy = "Do something".to_owned();
-        result.warnings.push(Warning { id: "cpu-steal".into(), job, cause: cause.clone(), remedy });
+        let job = Some(names[0].as_str());
+        result.warnings.push(Warning::new("cpu-steal", job, &cause, "Do something"));
         let style = Style { width, ascii, raw, ..Style::default() };
         let text = text(&result, &style);
         for line in text.lines() {
