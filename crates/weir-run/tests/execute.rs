@@ -418,10 +418,7 @@ fn an_operation_that_never_came_back_is_counted_as_lost() {
 fn at_least(ops_per_s: f64) -> MinimumRate {
     MinimumRate {
         bytes_per_s: PerKind::all(None),
-        ops_per_s: PerKind {
-            read: Some(Iops(ops_per_s)),
-            ..PerKind::all(None)
-        },
+        ops_per_s: PerKind::only(Kind::Read, Some(Iops(ops_per_s))),
         cycle_ns: Nanos(100_000_000),
     }
 }
@@ -470,10 +467,7 @@ fn a_worker_below_the_minimum_rate_ends_with_what_it_did() {
 fn a_generator_that_cannot_keep_up_is_said_to_be_the_limit() {
     let open_loop = |j: &mut Job| {
         j.pacing.schedule = Some(Schedule::OpsPerSecond {
-            limit_per_s: PerKind {
-                read: Some(Iops(100_000.0)),
-                ..PerKind::all(None)
-            },
+            limit_per_s: PerKind::only(Kind::Read, Some(Iops(100_000.0))),
             poisson: false,
             open_loop: true,
             ignore_thinktime: false,

@@ -10,8 +10,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 #[allow(dead_code, reason = "the workload is all that is needed of it")]
-mod scripted;
-
 use weir_run::block::{AnySource, BlockOp, Buffers, Extent, Limits, Recipe, build, payload_rule};
 use weir_run::generate::Streams;
 use weir_run::generate::arrivals::{Arrivals, Poisson, Rate};
@@ -199,7 +197,7 @@ where
 }
 
 fn workloads() -> Vec<(&'static str, BlockWorkload)> {
-    let plain = scripted::workload;
+    let plain = BlockWorkload::default;
     let random = |change: fn(&mut BlockWorkload)| {
         let mut workload = plain();
         workload.access.random = true;

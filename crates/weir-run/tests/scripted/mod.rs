@@ -4,7 +4,6 @@
 //! workers' threads and may wait for each other, so that an order that a test claims is enforced
 //! or the run ends with an error; nothing depends on speed.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -16,15 +15,11 @@ use weir_run::{
     Engine, Family, JobContext, KINDS, LoopStop, Measured, Operation, Prepared, Seat, Source,
     Submit, measured,
 };
+use weir_schema::sample::{self, JobSample};
 use weir_schema::{
-    Access, BlockSize, BlockSizes, BlockWorkload, Bounds, ClockFacts, Content, CreatePolicy, Depth,
-    DeviceFacts, Distribution, EngineChoice, ErrorPolicy, Failure, FileNames, Flush, Generator,
-    Group, HostFacts, Job, JobResult, Kind, Memory, Mix, OpenMode, PLAN_SCHEMA, Pacing, PerKind,
-    Placement, Plan, Preallocate, Recording, Region, RunResult, SequencerStep, Start, Targets,
-    Workload,
+    ClockFacts, DeviceFacts, Failure, HostFacts, Job, JobResult, Kind, RunResult, Workload,
 };
 use weir_sys::clock::Clock;
-use weir_units::Bytes;
 
 /// Bytes of each operation.
 pub(crate) const BLOCK: u32 = 4096;
@@ -327,21 +322,8 @@ pub(crate) fn interrupt(signals: &Signals, number: i32, times: u32) {
 impl Stage<'_> {
     /// Runs groups of scenes.
     pub(crate) fn play(mut self, groups: Vec<Vec<Scene>>) -> RunResult {
-        let plan = Plan {
-            schema: PLAN_SCHEMA.to_owned(),
-            name: "scripted".to_owned(),
-            door: "test".to_owned(),
-            command: Vec::new(),
-            global_words: Vec::new(),
-            groups: groups
-                .iter()
-                .map(|scenes| Group {
-                    jobs: scenes.iter().map(|s| s.job.clone()).collect(),
-                })
-                .collect(),
-            total_log: None,
-            ranks: None,
-        };
+        let jobs = |scenes: &Vec<Scene>| scenes.iter().map(|s| s.job.clone()).collect();
+        let plan = sample::plan(groups.iter().map(jobs).collect());
         let scripts = Scripts(groups.into_iter().flatten().collect());
         let families: [&dyn Family; 1] = [&scripts];
         let mut observer = |view: &LiveView<'_>| {
@@ -387,88 +369,8 @@ pub(crate) fn counts(job: &JobResult) -> Vec<u64> {
     job.workers.iter().map(count).collect()
 }
 
-fn job(name: &str, operations: u64) -> Job {
-    Job {
-        name: name.to_owned(),
-        description: None,
-        clones: 1,
-        merge: false,
-        hidden: false,
-        start: Start::default(),
-        workload: Workload::Block(Box::new(workload())),
-        engine: EngineChoice {
-            name: "scripted".to_owned(),
-            settings: BTreeMap::new(),
-        },
-        depth: Depth::default(),
-        bounds: Bounds {
-            operations: Some(operations),
-            ..Bounds::default()
-        },
-        pacing: Pacing::default(),
-        minimum_rate: None,
-        placement: Placement::default(),
-        memory: Memory::default(),
-        recording: Recording::default(),
-        errors: ErrorPolicy::default(),
-        exit_all: None,
-        words: Vec::new(),
-    }
-}
-
 /// Reads of 4 KiB; the rest is not looked at by scripts.
-pub(crate) fn workload() -> BlockWorkload {
-    BlockWorkload {
-        mix: Mix::only(Kind::Read),
-        access: Access {
-            random: false,
-            distribution: Distribution::Uniform,
-            generator: Generator::Xoshiro,
-            map: true,
-            random_percent: PerKind::all(100),
-            skip_bytes: 0,
-            step: SequencerStep::Sequential,
-            steps: 1,
-            align_bytes: None,
-            seed: 7,
-            zones: None,
-            replay: None,
-        },
-        sizes: BlockSizes {
-            size: PerKind::all(BlockSize::Fixed {
-                bytes: Bytes(BLOCK.into()),
-            }),
-            by_pattern: false,
-        },
-        targets: Targets {
-            files: FileNames::None,
-            create: CreatePolicy {
-                allow: None,
-                overwrite: false,
-                preallocate: Preallocate::None,
-                sync: false,
-                on_open: false,
-                only: false,
-            },
-            open: OpenMode::default(),
-            remove_after: false,
-            renew_each_pass: false,
-            allow_mounted_write: false,
-            service: weir_schema::FileService::default(),
-            append: false,
-        },
-        region: Region::default(),
-        content: Content {
-            zero: false,
-            refill: false,
-            scramble: false,
-            pattern: None,
-            compress_percent: 0,
-            compress_chunk_bytes: Bytes(512),
-            dedupe_percent: 0,
-            dedupe_set_percent: None,
-        },
-        flush: Flush::default(),
-        verify: None,
-    }
+fn job(name: &str, operations: u64) -> Job {
+    let job = sample::block_job(name).over("scripted");
+    job.bounded(|bounds| bounds.operations = Some(operations))
 }
