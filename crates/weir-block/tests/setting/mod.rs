@@ -6,7 +6,6 @@
     reason = "helpers of tests, outside of test functions"
 )]
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,15 +14,12 @@ use std::time::Duration;
 use weir_block::Block;
 use weir_run::Family;
 use weir_run::execute::{RunControl, check, execute};
+use weir_schema::sample::{self, JobSample};
 use weir_schema::{
-    Access, BlockSize, BlockSizes, BlockWorkload, Bounds, Content, CreatePolicy, Depth,
-    Distribution, EngineChoice, ErrorPolicy, Failure, FileNames, Flush, Generator, Group, Job,
-    Kind, KindResult, Memory, Mix, OpenMode, PLAN_SCHEMA, Pacing, PerKind, Placement, Plan,
-    Preallocate, Recording, Region, RunResult, SequencerStep, Setting, Size, Start, Targets,
-    Workload,
+    BlockWorkload, Failure, FileNames, Job, Kind, KindResult, Mix, RunResult, Setting, Size,
 };
 use weir_sys::clock::Clock;
-use weir_units::{Bytes, QueueDepth};
+use weir_units::Bytes;
 
 /// A directory that vanishes.
 pub(crate) struct Scratch(pub(crate) PathBuf);
@@ -78,102 +74,18 @@ pub(crate) fn skip(name: &str, reason: &str) {
 
 /// A job of one kind on one file with 4 KiB blocks.
 pub(crate) fn job(engine: &str, kind: Kind, path: &str) -> Job {
-    let paths = if path.is_empty() {
-        FileNames::None
-    } else {
-        FileNames::Listed {
-            paths: vec![path.into()],
-            directories: Vec::new(),
+    sample::block_job("job").over(engine).blocks(|work| {
+        work.mix = Mix::only(kind);
+        work.targets.open.drop_cache = true;
+        if !path.is_empty() {
+            work.targets.files = FileNames::of(path);
         }
-    };
-    Job {
-        name: "job".into(),
-        description: None,
-        clones: 1,
-        merge: false,
-        hidden: false,
-        start: Start::default(),
-        workload: Workload::Block(Box::new(workload(kind, paths))),
-        engine: EngineChoice {
-            name: engine.into(),
-            settings: BTreeMap::new(),
-        },
-        depth: Depth::default(),
-        bounds: Bounds::default(),
-        pacing: Pacing::default(),
-        minimum_rate: None,
-        placement: Placement::default(),
-        memory: Memory::default(),
-        recording: Recording::default(),
-        errors: ErrorPolicy::default(),
-        exit_all: None,
-        words: Vec::new(),
-    }
-}
-
-fn workload(kind: Kind, files: FileNames) -> BlockWorkload {
-    BlockWorkload {
-        mix: Mix::only(kind),
-        access: Access {
-            random: false,
-            distribution: Distribution::Uniform,
-            generator: Generator::Xoshiro,
-            map: true,
-            random_percent: PerKind::all(100),
-            skip_bytes: 0,
-            step: SequencerStep::Sequential,
-            steps: 1,
-            align_bytes: None,
-            seed: 7,
-            zones: None,
-            replay: None,
-        },
-        sizes: BlockSizes {
-            size: PerKind::all(BlockSize::Fixed { bytes: Bytes(4096) }),
-            by_pattern: false,
-        },
-        targets: Targets {
-            files,
-            create: CreatePolicy {
-                allow: None,
-                overwrite: false,
-                preallocate: Preallocate::Native,
-                sync: true,
-                on_open: false,
-                only: false,
-            },
-            open: OpenMode {
-                drop_cache: true,
-                ..OpenMode::default()
-            },
-            remove_after: false,
-            renew_each_pass: false,
-            allow_mounted_write: false,
-            service: weir_schema::FileService::default(),
-            append: false,
-        },
-        region: Region::default(),
-        content: Content {
-            zero: false,
-            refill: false,
-            scramble: true,
-            pattern: None,
-            compress_percent: 0,
-            compress_chunk_bytes: Bytes(512),
-            dedupe_percent: 0,
-            dedupe_set_percent: None,
-        },
-        flush: Flush::default(),
-        verify: None,
-    }
+    })
 }
 
 /// The block workload of a job, to change it.
 pub(crate) fn work(job: &mut Job) -> &mut BlockWorkload {
-    let Workload::Block(workload) = &mut job.workload else {
-        panic!("a block job")
-    };
-    workload
+    job.block_work()
 }
 
 pub(crate) fn with_size(mut job: Job, bytes: u64) -> Job {
@@ -181,27 +93,13 @@ pub(crate) fn with_size(mut job: Job, bytes: u64) -> Job {
     job
 }
 
-pub(crate) fn with_depth(mut job: Job, depth: u32) -> Job {
-    job.depth.queue_depth = QueueDepth(depth);
-    job
+pub(crate) fn with_depth(job: Job, depth: u32) -> Job {
+    job.deep(depth)
 }
 
 pub(crate) fn with_setting(mut job: Job, name: &str, value: Setting) -> Job {
     job.engine.settings.insert(name.into(), value);
     job
-}
-
-fn plan(jobs: Vec<Job>) -> Plan {
-    Plan {
-        schema: PLAN_SCHEMA.into(),
-        name: "test".into(),
-        door: "test".into(),
-        command: Vec::new(),
-        global_words: Vec::new(),
-        groups: vec![Group { jobs }],
-        total_log: None,
-        ranks: None,
-    }
 }
 
 fn controlled<T>(directory: &Path, act: impl FnOnce(RunControl<'_>) -> T) -> (T, Vec<String>) {
@@ -229,7 +127,9 @@ fn controlled<T>(directory: &Path, act: impl FnOnce(RunControl<'_>) -> T) -> (T,
 
 /// Runs a job; its result and what was announced.
 pub(crate) fn run_in(directory: &Path, job: Job) -> (RunResult, Vec<String>) {
-    controlled(directory, |control| execute(&plan(vec![job]), control))
+    controlled(directory, |control| {
+        execute(&sample::plan(vec![vec![job]]), control)
+    })
 }
 
 pub(crate) fn run(job: Job) -> RunResult {
@@ -238,7 +138,9 @@ pub(crate) fn run(job: Job) -> RunResult {
 
 /// What is refused before anything is touched.
 pub(crate) fn refusals(job: Job) -> Vec<Failure> {
-    let (found, _) = controlled(Path::new("/"), |control| check(&plan(vec![job]), &control));
+    let (found, _) = controlled(Path::new("/"), |control| {
+        check(&sample::plan(vec![vec![job]]), &control)
+    });
     found.into_iter().map(|(_, failure)| failure).collect()
 }
 
