@@ -13,6 +13,7 @@ mod flushes;
 mod loops;
 mod opens;
 mod pacing;
+mod passes;
 mod process;
 mod recorded;
 #[path = "../stage/mod.rs"]

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::io::Errno;
-use weir_run::block::{AnySource, Extent, Limits, Recipe, build};
+use weir_run::block::{AnySource, BetweenPasses, Extent, Limits, Recipe, build};
 use weir_run::generate::Streams;
 use weir_run::recorded::Pattern;
 use weir_run::{
@@ -27,8 +27,8 @@ use crate::memory::{self, buffers};
 use crate::place::settle;
 use crate::recorded::{tape, untroubled};
 use crate::target::{
-    Kind, Layout, Made, Part, Sites, devices, disks, facts_of, no_sites, open_all, spoilers,
-    survey, writes,
+    Kind, Layout, Made, Part, Sites, between_passes, devices, disks, facts_of, no_sites, open_all,
+    spoilers, survey, warm, writes,
 };
 use crate::verified::Verified;
 
@@ -208,18 +208,14 @@ impl Ready {
                 Err(errno) => return Err(site.refused("open", "remove it between loops", errno)),
             }
         }
-        let layouts: Vec<Layout> = self.found.list.iter().map(Layout::anew).collect();
+        let list = &self.found.list;
+        let layouts: Vec<Layout> = list.iter().map(Layout::anew).collect();
         let targets = match self.entry.info.acts_on {
             // Its operations take the names.
             ActsOn::Names(_) => Vec::new(),
-            _ => open_all(
-                &self.found.list,
-                &layouts,
-                parts,
-                &self.workload,
-                self.entry.opens,
-            )?,
+            _ => open_all(list, &layouts, parts, &self.workload, self.entry.opens)?,
         };
+        warm(list, parts, &targets, &self.workload)?;
         *held.lock().unwrap_or_else(PoisonError::into_inner) = Some(targets);
         Ok(())
     }
@@ -281,7 +277,7 @@ impl Ready {
         bytes.checked_next_multiple_of(block).unwrap_or(u64::MAX)
     }
 
-    fn source(&self, seat: &Seat<'_>) -> Result<AnySource, Failure> {
+    fn source(&self, seat: &Seat<'_>, passes: BetweenPasses) -> Result<AnySource, Failure> {
         let extents = self.extents(seat.clone);
         let who = (seat.seed, seat.number, seat.clone);
         let buffers = buffers(
@@ -302,6 +298,7 @@ impl Ready {
             shares: weir_run::shares_by_rate(&self.job, &self.workload),
             limits: self.limits(&extents, self.job.bounds.loops.max(1) / self.renewals()),
             buffers,
+            passes,
             verification: verified.map(|v| v.1),
             recorded: tape(self.recorded.as_ref())?,
         })
@@ -336,7 +333,6 @@ impl Ready {
 
     /// A worker's loop over its targets; the whole of its work where files are not made anew.
     fn pass(&self, seat: &mut Seat<'_>) -> Result<LoopStop, Failure> {
-        let source = self.source(seat)?;
         let timed = self.recorded.as_ref().filter(|pattern| pattern.is_timed());
         seat.keeps_times_of = tape(timed)?;
         let depth = self.depth();
@@ -345,16 +341,12 @@ impl Ready {
         let Some(targets) = taken else {
             return Err(failure("engine", None, "the worker's targets are not open"));
         };
-        let flushed = if self.workload.flush.fsync_at_end || self.workload.flush.fsync_on_close {
-            targets
-                .iter()
-                .map(Target::again)
-                .collect::<std::io::Result<Vec<_>>>()
-        } else {
-            Ok(Vec::new())
-        };
-        let flushed = flushed
-            .map_err(|e| failure("open", e.raw_os_error(), format!("cannot open again: {e}")))?;
+        let flushed: Vec<Target> = targets.iter().map(Target::again).collect();
+        let parts = self.found.parts.get(seat.clone as usize);
+        let parts = parts.map_or(&[][..], Vec::as_slice);
+        let (sites, job) = (&self.found.list, &self.job);
+        let passes = between_passes(sites, parts, &targets, job, &self.workload);
+        let source = self.source(seat, passes)?;
         let setup = Setup {
             targets,
             names: self.names(seat.clone),

@@ -34,6 +34,14 @@ pub trait Source {
         false
     }
 
+    /// Between the last two operations that `next` gave was something else that took its time, as
+    /// dropping the page cache: it is accounted, and is no part of the operation. Once it was
+    /// told it is over.
+    #[inline]
+    fn has_paused(&mut self) -> bool {
+        false
+    }
+
     /// `prepare` takes long enough to be timed and accounted.
     #[inline]
     fn prepare_is_timed(&self) -> bool {

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 #[allow(dead_code, reason = "the workload is all that is needed of it")]
-use weir_run::block::{AnySource, BlockOp, Buffers, Extent, Limits, Recipe, build, payload_rule};
+use weir_run::block::{
+    AnySource, BetweenPasses, BlockOp, Buffers, Extent, Limits, Recipe, build, payload_rule,
+};
 use weir_run::generate::Streams;
 use weir_run::generate::arrivals::{Arrivals, Poisson, Rate};
 use weir_run::generate::payload::Payload;
@@ -132,6 +134,7 @@ fn source(workload: &BlockWorkload, operations: u64) -> AnySource {
             operations,
         },
         buffers: Buffers::new(memory, stride, Some(payload), workload.content.refill),
+        passes: BetweenPasses::default(),
         verification: None,
         recorded: None,
     })

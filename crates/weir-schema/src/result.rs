@@ -253,7 +253,8 @@ pub struct WorkerResult {
     pub cpu: CpuUse,
     /// Depth and batch distributions.
     pub depth: DepthUse,
-    /// Time spent on generating payload, before `t_issue`.
+    /// Time spent before `t_issue` on generating payload, and between passes on dropping the page
+    /// cache.
     pub prepare_ns: Option<Nanos>,
     /// Late issues of the open loop: operations issued more than the bound after their intended
     /// start although a slot was free.

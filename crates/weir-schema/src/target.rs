@@ -127,7 +127,7 @@ pub struct OpenMode {
     pub sync: bool,
     /// `O_DSYNC`.
     pub data_sync: bool,
-    /// Drop the page cache of the region first.
+    /// Drop the page cache of the region before each pass over it.
     pub drop_cache: bool,
     /// Read the region through first.
     pub read_first: bool,

@@ -143,7 +143,7 @@ const fn number(
 #[derive(Debug)]
 pub(crate) struct Target {
     /// Open as the job needs it.
-    pub(crate) file: OwnedFd,
+    pub(crate) file: Arc<OwnedFd>,
     /// A block device rather than a file or character device.
     pub(crate) is_block: bool,
     /// Open for writing.
@@ -153,10 +153,10 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// The same open file under another descriptor.
-    pub(crate) fn again(&self) -> std::io::Result<Self> {
-        let file = self.file.try_clone()?;
-        Ok(Self { file, ..*self })
+    /// The same open file, for another use.
+    pub(crate) fn again(&self) -> Self {
+        let file = Arc::clone(&self.file);
+        Self { file, ..*self }
     }
 }
 

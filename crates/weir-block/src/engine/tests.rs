@@ -119,7 +119,7 @@ where
     let notes = Notes::default();
     let length = file.metadata().unwrap().len().max(u64::from(BLOCK));
     let target = Target {
-        file: file.into(),
+        file: Arc::new(file.into()),
         is_block: false,
         is_writable: true,
         extent: Extent { start: 0, length },
@@ -665,7 +665,7 @@ fn io_uring_without_locked_memory_goes_on_with_a_note() {
     };
     let notes = Notes::default();
     let target = Target {
-        file: scratch.open(0).into(),
+        file: Arc::new(scratch.open(0).into()),
         is_block: false,
         is_writable: true,
         extent: Extent {

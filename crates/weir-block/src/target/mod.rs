@@ -3,6 +3,7 @@
 //! In: a job and the directory where relative names begin. Out: for each clone its open targets
 //! with the region it uses; facts about them. Not here: engines and operations.
 
+mod cache;
 mod facts;
 mod layout;
 mod made;
@@ -11,6 +12,7 @@ mod open;
 mod region;
 mod sites;
 
+pub(crate) use cache::between_passes;
 pub(crate) use facts::{devices, disks, facts_of, spoilers};
 pub(crate) use layout::{Layout, lay_out, may_create, needs_write_access};
 pub(crate) use made::Made;

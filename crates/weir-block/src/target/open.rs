@@ -5,6 +5,7 @@
 
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{Advice, Mode, OFlags, fadvise};
@@ -12,9 +13,10 @@ use rustix::io::Errno;
 use weir_run::block::Extent;
 use weir_schema::{Advice as PlannedAdvice, BlockWorkload, Failure, Kind as DataKind, Lifetime};
 
+use super::cache::drop_cache;
 use super::sites::writes;
 use super::{Kind, Layout, Part, Site};
-use crate::engine::{Opens, Target, drop_device_cache, set_lifetime};
+use crate::engine::{Opens, Target, set_lifetime};
 
 /// `O_DSYNC` as the kernel has it; the constant of rustix is `O_SYNC`.
 const DATA_SYNC: OFlags = OFlags::from_bits_retain(libc::O_DSYNC.cast_unsigned());
@@ -36,7 +38,7 @@ pub(crate) fn open_all(
         let site = &sites[part.site];
         let creates = layouts[part.site] == Layout::OnOpen;
         Ok(Target {
-            file: open(site, workload, opens, creates)?,
+            file: Arc::new(open(site, workload, opens, creates)?),
             is_block: site.kind == Some(Kind::Block),
             is_writable: writes(workload) || opens == Opens::WritingToo,
             extent: part.extent,
@@ -175,18 +177,6 @@ fn give_lifetime(site: &Site, target: &Target, lifetime: Lifetime) -> Result<(),
         Ok(()) | Err(Errno::INVAL) => Ok(()),
         Err(errno) => Err(site.refused("open", "set the lifetime of its data", errno)),
     }
-}
-
-/// Best effort, as the kernel's own call is: what stays is reported as a warning by its effect.
-fn drop_cache(target: &Target) {
-    let file = target.file.as_fd();
-    if target.is_block && drop_device_cache(file).is_ok() {
-        return;
-    }
-    // Dirty pages cannot be dropped.
-    let _ = rustix::fs::fdatasync(file);
-    let length = NonZeroU64::new(target.extent.length);
-    let _ = fadvise(file, target.extent.start, length, Advice::DontNeed);
 }
 
 fn read_through(site: &Site, extent: Extent) -> Result<(), Failure> {

@@ -131,7 +131,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     option("pre_read", "Read the region through first")
         .long("Cancels `invalidate`.")
         .bool(|d, on| d.open.read_first = on),
-    option("invalidate", "Drop the page cache of the region first")
+    option("invalidate", "Drop the page cache of the region before each pass")
         .bool(|d, on| d.open.drop_cache = on)
         .default("1"),
     option("unlink", "Remove the job's own files afterwards").bool(|d, on| d.remove_after = on),

@@ -15,6 +15,7 @@ use crate::block::fixed::FixedSource;
 use crate::block::flushes::Flushes;
 use crate::block::general::{GeneralSource, Script, Target};
 use crate::block::op::Verb;
+use crate::block::passes::BetweenPasses;
 use crate::block::place::Place;
 use crate::block::service::Service;
 use crate::block::strided::Strided;
@@ -81,6 +82,8 @@ pub struct Recipe<'a> {
     pub shares: Option<[u32; 3]>,
     /// Memory of the slots.
     pub buffers: Buffers,
+    /// What is done besides when a target is begun again.
+    pub passes: BetweenPasses,
     /// How data is marked and checked; the workload says so too.
     pub verification: Option<Verification>,
     /// Operations that are carried out instead of drawn ones.
@@ -146,6 +149,7 @@ pub fn build(recipe: Recipe<'_>) -> Result<AnySource, BuildError> {
             rewrite_trimmed: false,
             rewrite: None,
             buffers: recipe.buffers,
+            passes: recipe.passes,
             script: Some(Script {
                 tape,
                 left: recipe.limits.operations,
@@ -275,7 +279,7 @@ fn fixed(recipe: Recipe<'_>, verb: Verb, length: u32) -> Result<AnySource, Build
         limits.bytes / u64::from(length)
     };
     let left = by_bytes.min(limits.operations);
-    let (start, buffers) = (extent.start, recipe.buffers);
+    let (start, buffers, passes) = (extent.start, recipe.buffers, recipe.passes);
     let access = &recipe.workload.access;
     macro_rules! source {
         ($variant:ident, $offsets:expr) => {
@@ -286,6 +290,7 @@ fn fixed(recipe: Recipe<'_>, verb: Verb, length: u32) -> Result<AnySource, Build
                 verb,
                 left,
                 buffers,
+                passes,
             })
         };
     }
@@ -299,7 +304,8 @@ fn fixed(recipe: Recipe<'_>, verb: Verb, length: u32) -> Result<AnySource, Build
 }
 
 pub(super) fn general(recipe: Recipe<'_>, rules: [SizeRule; 3]) -> Result<AnySource, BuildError> {
-    let source = drawn(Draw::of(&recipe), rules, recipe.buffers)?;
+    let mut source = drawn(Draw::of(&recipe), rules, recipe.buffers)?;
+    source.passes = recipe.passes;
     Ok(AnySource::General(Box::new(source)))
 }
 
@@ -362,6 +368,7 @@ pub(super) fn drawn(
         rewrite_trimmed: mix.trim_then_write,
         rewrite: None,
         buffers,
+        passes: BetweenPasses::default(),
         script: None,
     })
 }

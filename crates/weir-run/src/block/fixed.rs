@@ -8,6 +8,7 @@
 
 use crate::block::buffers::Buffers;
 use crate::block::op::{BlockOp, Verb};
+use crate::block::passes::BetweenPasses;
 use crate::generate::offsets::Offsets;
 use crate::source::Source;
 
@@ -20,6 +21,7 @@ pub struct FixedSource<G> {
     pub(super) verb: Verb,
     pub(super) left: u64,
     pub(super) buffers: Buffers,
+    pub(super) passes: BetweenPasses,
 }
 
 impl<G> FixedSource<G> {
@@ -39,6 +41,7 @@ impl<G: Offsets> FixedSource<G> {
                 return block;
             }
             self.offsets.restart();
+            self.passes.at(0);
         }
     }
 }
@@ -59,6 +62,11 @@ impl<G: Offsets> Source for FixedSource<G> {
             range_flags: 0,
             verb: self.verb,
         })
+    }
+
+    #[inline(always)]
+    fn has_paused(&mut self) -> bool {
+        self.passes.has_acted()
     }
 
     #[inline(always)]

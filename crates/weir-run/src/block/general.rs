@@ -4,6 +4,7 @@ use crate::block::Extent;
 use crate::block::buffers::Buffers;
 use crate::block::flushes::Flushes;
 use crate::block::op::{BlockOp, Buffer, Verb};
+use crate::block::passes::BetweenPasses;
 use crate::block::service::Service;
 use crate::block::walk::Walk;
 use crate::generate::mix::{Kind, Mix};
@@ -34,6 +35,7 @@ pub struct GeneralSource {
     pub(super) rewrite_trimmed: bool,
     pub(super) rewrite: Option<BlockOp>,
     pub(super) buffers: Buffers,
+    pub(super) passes: BetweenPasses,
     /// Operations that are carried out instead of drawn ones.
     pub(super) script: Option<Script>,
 }
@@ -67,6 +69,11 @@ impl GeneralSource {
         &self.buffers
     }
 
+    /// What was written is read back: for the targets another pass.
+    pub(super) fn turn_back(&mut self) {
+        self.passes.at_all(self.targets.len());
+    }
+
     /// Gives the operations of another pass.
     pub(super) fn renew(&mut self, bytes: u64) {
         self.bytes_left = bytes;
@@ -82,6 +89,7 @@ impl GeneralSource {
             let mut place = walk.next(kind.index(), &mut choose);
             if place.is_none() && self.service.repeats_files() {
                 walk.restart();
+                self.passes.at(at);
                 place = walk.next(kind.index(), &mut choose);
             }
             match place {
@@ -97,6 +105,7 @@ impl GeneralSource {
             target.walk.restart();
         }
         self.service.restart();
+        self.passes.at_all(self.targets.len());
     }
 
     fn data(&mut self, slot: u32) -> Option<BlockOp> {
@@ -156,6 +165,11 @@ impl Source for GeneralSource {
             self.flushes.count(&op);
         }
         Some(op)
+    }
+
+    #[inline]
+    fn has_paused(&mut self) -> bool {
+        self.passes.has_acted()
     }
 
     #[inline]

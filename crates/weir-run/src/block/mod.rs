@@ -9,6 +9,7 @@ mod fixed;
 mod flushes;
 mod general;
 mod op;
+mod passes;
 mod place;
 mod service;
 mod strided;
@@ -20,6 +21,7 @@ pub use build::{AnySource, BuildError, Limits, Recipe, build, payload_rule};
 pub use fixed::FixedSource;
 pub use general::GeneralSource;
 pub use op::{BlockOp, Buffer, Verb};
+pub use passes::BetweenPasses;
 pub use verified::{Verification, VerifiedSource, interval};
 
 /// The part of a target that a worker uses.

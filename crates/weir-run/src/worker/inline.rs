@@ -1,6 +1,11 @@
 //! The loop of engines that complete inside the call: no slots, no reaping, one clock read per
 //! operation. The end of one operation is the start of the next.
 
+#![expect(
+    clippy::inline_always,
+    reason = "parts of one loop, split for the reader only"
+)]
+
 use weir_sys::clock::Tick;
 
 use crate::clock::RunClock;
@@ -28,10 +33,10 @@ where
     let timed_prepare = source.prepare_is_timed();
     let mut now = state.now();
     let mut last_done = now;
-    while state.ended.is_none() {
-        let Some(op) = source.next(0) else { break };
-        let free_since = now;
-        let mut intended = now;
+    while state.ended.is_none()
+        && let Some(op) = draw(&state, source, &mut now)
+    {
+        let (free_since, mut intended) = (now, now);
         if paced {
             (now, intended) = wait_for_start(&mut state, source, &op, now);
             if state.is_over(now) {
@@ -84,6 +89,20 @@ where
     }
     live.last_done.set(state.end_of(last_done, now).0);
     state.stop()
+}
+
+/// The next operation; what the source has done besides is accounted.
+#[inline(always)]
+fn draw<S: Source, C: RunClock>(
+    state: &State<'_, C>,
+    source: &mut S,
+    now: &mut Tick,
+) -> Option<S::Op> {
+    let op = source.next(0)?;
+    if source.has_paused() {
+        *now = state.account_preparation(*now);
+    }
+    Some(op)
 }
 
 /// An operation that there was no more work for was never issued.

@@ -166,6 +166,9 @@ where
             queue.exhausted = !(S::CHECKS && self.source.is_waiting());
             return None;
         };
+        if self.source.has_paused() {
+            *now = self.state.account_preparation(*now);
+        }
         queue.free.pop();
         self.source.prepare(slot, &op);
         if self.timed_prepare {

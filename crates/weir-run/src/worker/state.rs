@@ -127,7 +127,8 @@ impl<'a, C: RunClock> State<'a, C> {
         self.account_preparation(done)
     }
 
-    /// Accounts the time since then, in which buffers were filled or checked; the instant it is.
+    /// Accounts the time since then, in which buffers were filled or checked, or a pause
+    /// between passes was made; the instant it is.
     #[inline(never)]
     pub(super) fn account_preparation(&self, since: Tick) -> Tick {
         let now = self.now();

@@ -30,7 +30,8 @@ pub(in crate::block) fn verified(
     } else {
         History::Kept(Kept::new(recipe.extents, interval, workload))
     };
-    let own = drawn(draw, rules, recipe.buffers)?;
+    let mut own = drawn(draw, rules, recipe.buffers)?;
+    own.passes = recipe.passes;
     let inspector = Inspector::new(
         verify,
         workload,

@@ -131,8 +131,7 @@ impl VerifiedSource {
                 self.writes += 1;
             }
         }
-        self.turn_back(u64::MAX);
-        self.is_last = true;
+        self.turn_back_for_all();
     }
 
     /// Whether an earlier run had begun a write that did not come back.
@@ -151,6 +150,16 @@ impl VerifiedSource {
         self.since_check = 0;
         self.history.rewind();
         self.phase = Phase::Back(most);
+    }
+
+    /// The own operations of this pass are over: all that they wrote is read back, and not from
+    /// the page cache where the job wants none.
+    fn turn_back_for_all(&mut self) {
+        self.turn_back(u64::MAX);
+        self.is_last = true;
+        if !matches!(self.history, History::None) {
+            self.own.turn_back();
+        }
     }
 
     /// What comes in the own phase; `None`: wait, or the phase has changed.
@@ -178,8 +187,7 @@ impl VerifiedSource {
         };
         let Some(op) = op else {
             if self.in_flight == 0 {
-                self.turn_back(u64::MAX);
-                self.is_last = true;
+                self.turn_back_for_all();
             }
             return None;
         };
@@ -287,6 +295,10 @@ impl Source for VerifiedSource {
                 }
             }
         }
+    }
+
+    fn has_paused(&mut self) -> bool {
+        self.own.has_paused()
     }
 
     fn prepare(&mut self, slot: u32, op: &BlockOp) {

@@ -1,0 +1,68 @@
+//! The page cache of targets: dropped before the first pass and before each further one.
+//!
+//! In: open targets. Out: nothing of them is cached, as far as the kernel complies. Not here: when
+//! a pass is over, which sources know.
+
+use std::num::NonZeroU64;
+use std::os::fd::AsFd;
+
+use rustix::fs::{Advice, fadvise};
+use weir_run::block::BetweenPasses;
+use weir_schema::{BlockWorkload, Job};
+
+use super::{Kind, Part, Site};
+use crate::engine::{Target, drop_device_cache};
+
+/// Best effort, as the kernel's own call is: what stays is reported as a warning by its effect.
+pub(super) fn drop_cache(target: &Target) {
+    if target.is_block && drop_device_cache(target.file.as_fd()).is_ok() {
+        return;
+    }
+    // Dirty pages cannot be dropped.
+    let _ = rustix::fs::fdatasync(&target.file);
+    let _ = advise_to_drop(target);
+}
+
+/// What a worker does with its targets between passes.
+pub(crate) fn between_passes(
+    sites: &[Site],
+    parts: &[Part],
+    targets: &[Target],
+    job: &Job,
+    workload: &BlockWorkload,
+) -> BetweenPasses {
+    let mode = workload.targets.open;
+    let endless = job.bounds.time_based && job.bounds.runtime_ns.is_some();
+    // fio drops where it opens a file for a further loop, direct or not, but where it goes on
+    // without opening only what a buffered job has left behind.
+    let drops = mode.drop_cache && !mode.read_first && !(mode.direct && endless);
+    let of_part = |(part, target): (&Part, &Target)| {
+        (sites[part.site].kind != Some(Kind::Character)).then(|| target.again())
+    };
+    let mut kept: Vec<Option<Target>> = Vec::new();
+    if drops {
+        kept.extend(parts.iter().zip(targets).map(of_part));
+    }
+    if kept.iter().all(Option::is_none) {
+        return BetweenPasses::default();
+    }
+    BetweenPasses::new(move |index| {
+        if let Some(Some(target)) = kept.get(index) {
+            drop_again(target);
+        }
+    })
+}
+
+/// Between passes nobody waits for dirty pages, as in fio: the kernel begins to write them, and a
+/// job of buffered writes is not turned into one that flushes.
+fn drop_again(target: &Target) {
+    if target.is_block && drop_device_cache(target.file.as_fd()).is_ok() {
+        return;
+    }
+    let _ = advise_to_drop(target);
+}
+
+fn advise_to_drop(target: &Target) -> rustix::io::Result<()> {
+    let length = NonZeroU64::new(target.extent.length);
+    fadvise(&target.file, target.extent.start, length, Advice::DontNeed)
+}
