@@ -141,6 +141,28 @@ fn every_engine_drops_the_cache_before_every_loop() {
 }
 
 #[test]
+fn a_mapping_lets_its_pages_go_between_loops_and_keeps_them_until_the_time_is_up() {
+    let name = "a_mapping_lets_its_pages_go_between_loops_and_keeps_them_until_the_time_is_up";
+    if let Err(missing) = has_all(&["strace"]) {
+        return skip(name, &missing);
+    }
+    // fio maps anew for each loop, and goes on with its mapping in a job of so much time.
+    for (words, expected) in [
+        (&["--loops=3"][..], 2),
+        (&["--time_based", "--runtime=100ms"], 0),
+        (&["--loops=3", "--invalidate=0"], 0),
+    ] {
+        let stage = Stage::new();
+        stage.file("f", vec![1_u8; 64 << 10]);
+        let job = ["--name=a", "--filename=f", "--rw=read", "--ioengine=mmap"];
+        let words = [&[WEIR, "fio"], &job[..], &["--output=report"], words].concat();
+        let calls = traced(&stage, "madvise", &words);
+        let of_file = |call: &&String| call.contains(", 65536, MADV_DONTNEED");
+        assert_eq!(calls.iter().filter(of_file).count(), expected, "{words:?}");
+    }
+}
+
+#[test]
 fn what_was_written_is_not_read_back_from_the_cache_as_in_fio() {
     if !is_possible("what_was_written_is_not_read_back_from_the_cache_as_in_fio") {
         return;

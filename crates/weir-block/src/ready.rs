@@ -20,7 +20,9 @@ use weir_sys::device::PathFacts;
 use weir_units::Bytes;
 
 use crate::engine::dma_emu::{self, Cards};
-use crate::engine::{Entry, FileName, Note, Notes, Ride, Setup, SlotMemory, Target, sync_all};
+use crate::engine::{
+    Entry, FileName, Mappings, Note, Notes, Ride, Setup, SlotMemory, Target, sync_all,
+};
 use crate::family::is_removable;
 use crate::make::{make, make_names, open};
 use crate::memory::{self, buffers};
@@ -344,8 +346,9 @@ impl Ready {
         let flushed: Vec<Target> = targets.iter().map(Target::again).collect();
         let parts = self.found.parts.get(seat.clone as usize);
         let parts = parts.map_or(&[][..], Vec::as_slice);
-        let (sites, job) = (&self.found.list, &self.job);
-        let passes = between_passes(sites, parts, &targets, job, &self.workload);
+        let mappings = Mappings::default();
+        let own = (parts, &targets[..], &mappings);
+        let passes = between_passes(&self.found.list, own, &self.job, &self.workload);
         let source = self.source(seat, passes)?;
         let setup = Setup {
             targets,
@@ -356,6 +359,7 @@ impl Ready {
             choice: self.job.engine.clone(),
             notes: self.notes.clone(),
             cards: self.cards.clone(),
+            mappings,
             streams: Streams::new(seat.seed, seat.number),
         };
         let clone = seat.clone;

@@ -9,8 +9,10 @@
     reason = "mappings are raw memory until this module wraps them"
 )]
 
+use std::cell::RefCell;
 use std::io;
 use std::ptr::{self, NonNull};
+use std::rc::Rc;
 
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
@@ -43,7 +45,7 @@ pub(super) const ENTRY: Entry = Entry {
 
 /// A mapped part of a target.
 #[derive(Debug)]
-struct Mapping {
+pub(crate) struct Mapping {
     start: NonNull<u8>,
     length: usize,
     /// The target's byte at `start`.
@@ -95,6 +97,20 @@ impl Mapping {
         fits.then(|| self.start.as_ptr().wrapping_add(from))
     }
 
+    /// Has its pages mapped anew when they are needed: those that are mapped stay in the page
+    /// cache, whatever is dropped there. Best effort, as dropping is.
+    fn let_go(&self) {
+        // SAFETY: the range is this value's own mapping, shared with its file: what was written
+        // to it is in the page cache, and comes back from there.
+        let _ = unsafe {
+            madvise(
+                self.start.as_ptr().cast(),
+                self.length,
+                Advice::LinuxDontNeed,
+            )
+        };
+    }
+
     fn flush(&self) -> Result<(), Errno> {
         // SAFETY: the range is this value's own mapping.
         unsafe { msync(self.start.as_ptr().cast(), self.length, MsyncFlags::SYNC) }
@@ -119,10 +135,23 @@ fn is_zero_device(target: &Target) -> io::Result<bool> {
     Ok(is_character && device == (1, 5))
 }
 
+/// The mappings of a worker by target, for who drops the page cache; other engines have none.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Mappings(Rc<RefCell<Vec<Rc<Mapping>>>>);
+
+impl Mappings {
+    /// Lets the mapped pages of a target go.
+    pub(crate) fn let_go(&self, target: usize) {
+        if let Some(mapping) = self.0.borrow().get(target) {
+            mapping.let_go();
+        }
+    }
+}
+
 /// Copies from and to mappings.
 #[derive(Debug)]
 pub(super) struct Mmap {
-    parts: Vec<(Mapping, Target)>,
+    parts: Vec<(Rc<Mapping>, Target)>,
 }
 
 /// Allocates the blocks behind a file's mapping: without it a full file system is a SIGBUS.
@@ -157,13 +186,15 @@ impl Engine for Mmap {
                     &format!("cannot map {length} bytes of the target ({hint})"),
                 )
             })?;
-            Ok((mapping, target))
+            Ok((Rc::new(mapping), target))
         };
         let parts = setup
             .targets
             .into_iter()
             .map(map)
-            .collect::<io::Result<_>>()?;
+            .collect::<io::Result<Vec<_>>>()?;
+        let mappings = parts.iter().map(|(mapping, _)| Rc::clone(mapping));
+        setup.mappings.0.borrow_mut().extend(mappings);
         Ok(Self { parts })
     }
 

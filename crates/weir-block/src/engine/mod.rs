@@ -36,6 +36,7 @@ use weir_schema::{EngineChoice, Failure};
 use weir_sys::Availability;
 
 pub(crate) use calls::{drop_device_cache, set_lifetime, sync_all};
+pub(crate) use mmap::Mappings;
 
 /// Every engine: one line each.
 const REGISTRY: &[&Entry] = &[
@@ -231,6 +232,8 @@ pub(crate) struct Setup {
     pub(crate) notes: Notes,
     /// The emulated cards of the run.
     pub(crate) cards: dma_emu::Cards,
+    /// Where it leaves the mappings that it makes.
+    pub(crate) mappings: Mappings,
     /// The worker's random numbers.
     pub(crate) streams: Streams,
 }

@@ -11,7 +11,7 @@ use weir_run::block::BetweenPasses;
 use weir_schema::{BlockWorkload, Job};
 
 use super::{Kind, Part, Site};
-use crate::engine::{Target, drop_device_cache};
+use crate::engine::{Mappings, Target, drop_device_cache};
 
 /// Best effort, as the kernel's own call is: what stays is reported as a warning by its effect.
 pub(super) fn drop_cache(target: &Target) {
@@ -26,8 +26,7 @@ pub(super) fn drop_cache(target: &Target) {
 /// What a worker does with its targets between passes.
 pub(crate) fn between_passes(
     sites: &[Site],
-    parts: &[Part],
-    targets: &[Target],
+    (parts, targets, mappings): (&[Part], &[Target], &Mappings),
     job: &Job,
     workload: &BlockWorkload,
 ) -> BetweenPasses {
@@ -46,8 +45,13 @@ pub(crate) fn between_passes(
     if kept.iter().all(Option::is_none) {
         return BetweenPasses::default();
     }
+    let mappings = mappings.clone();
     BetweenPasses::new(move |index| {
         if let Some(Some(target)) = kept.get(index) {
+            // fio maps anew for a further loop, but not where it goes on without opening.
+            if !endless {
+                mappings.let_go(index);
+            }
             drop_again(target);
         }
     })

@@ -37,6 +37,7 @@ impl Bench {
             },
             notes: Notes::default(),
             cards: cards.clone(),
+            mappings: crate::engine::Mappings::default(),
             streams: weir_run::generate::Streams::new(1, 0),
         });
         Self {
