@@ -29,6 +29,12 @@ impl Counter {
             .store(self.0.load(Ordering::Relaxed) + n, Ordering::Relaxed);
     }
 
+    /// What was counted last did not happen; the writer's thread only.
+    #[cold]
+    pub(crate) fn take_back(&self) {
+        self.set(self.get().saturating_sub(1));
+    }
+
     /// The value, from any thread.
     #[inline]
     pub fn get(&self) -> u64 {

@@ -2,6 +2,7 @@
 //! worked out by hand.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "tests")]
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -9,8 +10,8 @@ use weir_run::block::{BlockOp, Verb};
 use weir_run::generate::arrivals::{Arrivals, Even, Rate};
 use weir_run::sim::{Fate, Script, SimInline, SimQueued, SimSetup};
 use weir_run::{
-    Engine, KINDS, LoopPlan, LoopStop, Measured, OpFault, PacerPlan, Pause, Source, Worker,
-    WorkerLive, drive,
+    Completed, Engine, KINDS, LoopPlan, LoopStop, Measured, OpFault, PacerPlan, Pause, Source,
+    Submit, Wait, Worker, WorkerLive, drive,
 };
 use weir_stats::Histogram;
 use weir_sys::clock::{Scale, SharedScale, SimClock, Tick};
@@ -549,4 +550,141 @@ fn kinds_are_kept_apart() {
     let max = |k: usize| live.kinds[k].lat.snapshot().and_then(|h| h.max());
     assert_eq!((max(0), max(1)), (Some(US), Some(MS)));
     assert_eq!(live.kinds[1].bytes.get(), 50 * 512);
+}
+
+/// A queue that takes what it is told to take at each hand-over, all of it once nothing more is
+/// told; an operation fails or moves all of its bytes.
+struct Picky {
+    takes: Vec<Result<u32, i32>>,
+    results: Vec<i64>,
+    queued: Vec<(u32, BlockOp)>,
+    taken: Vec<Completed>,
+    looks: u32,
+}
+
+impl Picky {
+    fn new(takes: &[Result<u32, i32>], results: &[i64]) -> Self {
+        Self {
+            takes: takes.iter().rev().copied().collect(),
+            results: results.iter().rev().copied().collect(),
+            queued: Vec::new(),
+            taken: Vec::new(),
+            looks: 0,
+        }
+    }
+}
+
+impl Engine for Picky {
+    type Op = BlockOp;
+    type Setup = ();
+
+    fn attach((): ()) -> io::Result<Self> {
+        Ok(Self::new(&[], &[]))
+    }
+
+    fn submit(&mut self, slot: u32, op: &BlockOp) -> Submit {
+        self.queued.push((slot, *op));
+        Submit::Queued
+    }
+
+    fn commit(&mut self) -> io::Result<u32> {
+        let all = u32::try_from(self.queued.len()).unwrap();
+        let takes = self.takes.pop().unwrap_or(Ok(all));
+        let takes = takes.map_err(io::Error::from_raw_os_error)?.min(all);
+        for (slot, op) in self.queued.drain(..takes as usize) {
+            let result = self.results.pop().unwrap_or(op.length.into());
+            self.taken.push(Completed { slot, result });
+        }
+        Ok(takes)
+    }
+
+    fn reap(&mut self, wait: Wait, done: impl FnMut(Completed)) -> io::Result<u32> {
+        let count = self.taken.len().min(wait.at_most as usize);
+        // A loop that never ends looks for ever.
+        self.looks = if count == 0 { self.looks + 1 } else { 0 };
+        assert!(self.looks < 1000, "the loop does not end");
+        self.taken.drain(..count).for_each(done);
+        Ok(u32::try_from(count).unwrap())
+    }
+}
+
+/// Drives reads through a picky queue of 8, handed over 8 at a time.
+fn drive_picky(operations: u64, mut engine: Picky, change: impl FnOnce(&mut LoopPlan)) -> Outcome {
+    let clock = SimClock::default();
+    let live = WorkerLive::new([Some(Measured::default()); KINDS]);
+    let mut plan = LoopPlan {
+        depth: 8,
+        batch: 8,
+        ..LoopPlan::default()
+    };
+    change(&mut plan);
+    let worker = Worker {
+        clock: &clock,
+        scale: Arc::new(SharedScale::new(Scale::IDENTITY)),
+        stop: &AtomicU32::new(0),
+        live: &live,
+        release: Tick(0),
+        pacing: PacerPlan::default(),
+    };
+    let ended = drive(&mut engine, &mut Reads(operations), &plan, worker);
+    Outcome { live, ended }
+}
+
+fn figures(outcome: &Outcome) -> [u64; 4] {
+    let kind = &outcome.live.kinds[0];
+    let flying = outcome.live.in_flight();
+    [
+        kind.issued.get(),
+        kind.completed.get(),
+        kind.failed.get(),
+        flying,
+    ]
+}
+
+#[test]
+fn a_hand_over_that_fails_ends_the_loop_without_the_operations_that_were_not_taken() {
+    let outcome = drive_picky(100, Picky::new(&[Ok(8), Err(5)], &[]), |_| ());
+    let LoopStop::Failed(at) = &outcome.ended else {
+        panic!("ended with {:?}", outcome.ended)
+    };
+    assert_eq!(at.fault, OpFault::Engine(5));
+    assert_eq!(figures(&outcome), [8, 8, 0, 0]);
+}
+
+#[test]
+fn what_was_taken_before_a_hand_over_failed_is_waited_for() {
+    let takes = [Ok(3), Err(5)];
+    let outcome = drive_picky(100, Picky::new(&takes, &[]), |_| ());
+    assert!(matches!(outcome.ended, LoopStop::Failed(_)));
+    assert_eq!(figures(&outcome), [3, 3, 0, 0]);
+}
+
+#[test]
+fn operations_that_were_not_taken_when_the_job_fails_are_handed_over_and_come_back() {
+    for takes in [&[Ok(1), Ok(0)][..], &[Ok(1), Ok(0), Ok(0), Ok(2), Ok(0)]] {
+        let outcome = drive_picky(100, Picky::new(takes, &[-5]), |_| ());
+        let LoopStop::Failed(at) = &outcome.ended else {
+            panic!("ended with {:?}", outcome.ended)
+        };
+        assert_eq!(at.fault, OpFault::Errno(5));
+        assert_eq!(figures(&outcome), [8, 7, 1, 0]);
+    }
+}
+
+#[test]
+fn a_rest_that_comes_after_the_hand_over_failed_is_a_lost_operation() {
+    // Three are in flight when it fails; one of them comes back with half of its bytes.
+    let takes = [Ok(3), Err(5)];
+    let outcome = drive_picky(100, Picky::new(&takes, &[2048]), |_| ());
+    assert!(matches!(outcome.ended, LoopStop::Failed(_)));
+    assert_eq!(figures(&outcome), [3, 2, 0, 1]);
+}
+
+#[test]
+fn a_rest_that_is_not_taken_when_the_hand_over_fails_is_a_lost_operation() {
+    // The first moves half; its rest is never handed over.
+    let takes = [Ok(8), Err(5)];
+    let outcome = drive_picky(8, Picky::new(&takes, &[2048]), |_| ());
+    assert!(matches!(outcome.ended, LoopStop::Failed(_)));
+    assert_eq!(figures(&outcome), [8, 7, 0, 1]);
 }

@@ -172,19 +172,28 @@ fn build(choice: &EngineChoice, entries: u32) -> io::Result<IoUring> {
             }
         }
     };
-    if !has_poll_thread {
+    // What Linux 6.0 has, then 5.18, then what was there before. Without `submit_all` the kernel
+    // stops at the first entry that it refuses, and the others wait for the next hand-over.
+    let modes = [(true, true), (false, true), (false, false)];
+    let fitting = modes
+        .iter()
+        .filter(|(alone, _)| !(*alone && has_poll_thread));
+    let mut refused = io::Error::from_raw_os_error(libc::EINVAL);
+    for (alone, submit_all) in fitting {
         let mut builder: Builder = IoUring::builder();
         plain(&mut builder);
-        builder.setup_coop_taskrun().setup_single_issuer();
+        if *submit_all {
+            builder.setup_submit_all();
+        }
+        if *alone {
+            builder.setup_coop_taskrun().setup_single_issuer();
+        }
         match builder.build(entries) {
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {}
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => refused = error,
             result => return result,
         }
     }
-    // Before Linux 6.0.
-    let mut builder: Builder = IoUring::builder();
-    plain(&mut builder);
-    builder.build(entries)
+    Err(refused)
 }
 
 /// Registers what can be registered; what is refused is noted and done without.
@@ -255,6 +264,20 @@ impl Ring {
             Err(e) if matches!(e.raw_os_error(), Some(libc::EINTR | libc::ETIME)) => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    /// The hand-over failed. The poll thread takes entries whenever it sees them: those that it
+    /// has taken will come back.
+    #[cold]
+    fn not_handed_over(&mut self, error: io::Error) -> io::Result<u32> {
+        let left = u32::try_from(self.rings.submission().len()).unwrap_or(u32::MAX);
+        let taken = self.queued.saturating_sub(left);
+        if !self.has_poll_thread || taken == 0 {
+            return Err(error);
+        }
+        self.queued -= taken;
+        self.in_flight += taken;
+        Ok(taken)
     }
 
     #[cold]
@@ -367,7 +390,7 @@ impl Engine for Ring {
                 Ok(taken)
             }
             Err(e) if is_passing(&e) => Ok(0),
-            Err(error) => Err(error),
+            Err(error) => self.not_handed_over(error),
         }
     }
 
@@ -417,6 +440,10 @@ fn is_passing(error: &io::Error) -> bool {
 impl Drop for Ring {
     /// Waits for what is in flight: the kernel must not write into memory that is given back.
     fn drop(&mut self) {
+        if self.has_poll_thread && self.queued > 0 {
+            // It takes what is queued, asked or not; where it fails it is gone, and takes nothing.
+            let _ = self.commit();
+        }
         while self.in_flight > 0 {
             let wait = Wait {
                 at_least: 1,

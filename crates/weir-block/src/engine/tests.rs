@@ -651,6 +651,46 @@ fn io_uring_dropped_in_flight_waits_for_the_kernel() {
 }
 
 #[test]
+fn io_uring_hands_everything_over_although_the_kernel_refuses_it() {
+    let name = "io_uring_hands_everything_over_although_the_kernel_refuses_it";
+    if !is_ready("io_uring", name) {
+        return;
+    }
+    let mut probe: ::io_uring::Builder = ::io_uring::IoUring::builder();
+    if probe.setup_submit_all().build(1).is_err() {
+        return skip(name, "this kernel is older than 5.18");
+    }
+    let scratch = Scratch::new();
+    let text = |value: &str| Setting::Text(value.to_owned());
+    let choice = [
+        ("priority_percent", text("100")),
+        ("priority_class", text("1")),
+    ];
+    let mut results = Vec::new();
+    let refused_all = || {
+        let mut bench = try_bench::<Ring>(scratch.open(0), &choice).unwrap();
+        // The real-time class is for the privileged; who is not root is none already.
+        let nobody = rustix::process::Uid::from_raw(65_534);
+        let _ = rustix::thread::set_thread_res_uid(None, nobody, None);
+        for slot in 0..SLOTS {
+            let op = bench.op(Verb::Read, slot, u64::from(slot) * 4096);
+            assert_eq!(bench.engine.submit(slot, &op), Submit::Queued);
+        }
+        assert_eq!(bench.engine.commit().unwrap(), SLOTS);
+        while results.len() < SLOTS as usize {
+            let done = |completed: Completed| results.push(completed.result);
+            bench.engine.reap(ONE, done).unwrap();
+        }
+    };
+    std::thread::scope(|scope| scope.spawn(refused_all).join()).unwrap();
+    let refused = -i64::from(libc::EPERM);
+    assert!(
+        results.iter().all(|&result| result == refused),
+        "{results:?}"
+    );
+}
+
+#[test]
 fn io_uring_without_locked_memory_goes_on_with_a_note() {
     let name = "io_uring_without_locked_memory_goes_on_with_a_note";
     if !is_ready("io_uring", name) {

@@ -10,7 +10,6 @@ use weir_sys::clock::Tick;
 
 use crate::clock::RunClock;
 use crate::engine::{Engine, Operation, Submit};
-use crate::live::Counter;
 use crate::source::Source;
 use crate::worker::state::{Rest, State};
 use crate::worker::{LoopPlan, LoopStop, Worker};
@@ -55,7 +54,7 @@ where
         live.kinds[op.kind_index() & 3].issued.add(1);
         let started = now;
         let Submit::Done(result) = engine.submit(0, &op) else {
-            take_back(&live.kinds[op.kind_index() & 3].issued);
+            live.kinds[op.kind_index() & 3].issued.take_back();
             break;
         };
         let done = if plan.timed {
@@ -103,12 +102,6 @@ fn draw<S: Source, C: RunClock>(
         *now = state.account_preparation(*now);
     }
     Some(op)
-}
-
-/// An operation that there was no more work for was never issued.
-#[cold]
-fn take_back(issued: &Counter) {
-    issued.set(issued.get().saturating_sub(1));
 }
 
 /// Waits for the intended start of an operation that has one, and for the worker's turn; the

@@ -66,9 +66,8 @@ where
         }
         if this.state.ended.is_none() {
             now = this.fill(&mut queue, now);
-        } else if !queue.again.is_empty() {
-            this.submit_rests(&mut queue);
-            now = this.commit(&mut queue, now);
+        } else {
+            now = this.hand_over_issued(&mut queue, now);
         }
         if queue.in_flight == 0 {
             if this.state.ended.is_some() {
@@ -239,10 +238,7 @@ where
     fn commit(&mut self, queue: &mut Queue<E::Op>, now: Tick) -> Tick {
         let taken = match self.engine.commit() {
             Ok(taken) => taken.min(queue.fresh.len()),
-            Err(error) => {
-                self.state.engine_failed(&error);
-                0
-            }
+            Err(error) => self.give_up(queue, &error),
         };
         let now = if self.plan.timed {
             self.state.now()
@@ -264,6 +260,60 @@ where
             queue.blocked |= self.state.ended.is_some();
         }
         now
+    }
+
+    /// Issues nothing new, but hands over what was issued: the queue shall sink, or end.
+    #[cold]
+    #[inline(never)]
+    fn hand_over_issued(&mut self, queue: &mut Queue<E::Op>, now: Tick) -> Tick {
+        if queue.given_up {
+            self.take_back_all(queue);
+        } else if !queue.again.is_empty() {
+            self.submit_rests(queue);
+        }
+        if queue.fresh.is_empty() {
+            now
+        } else {
+            self.commit(queue, now)
+        }
+    }
+
+    /// Nothing can be handed over any more; the engine may still hold what it was offered, so
+    /// that it is not asked again. Returns how many were taken: none.
+    #[cold]
+    #[inline(never)]
+    fn give_up(&mut self, queue: &mut Queue<E::Op>, error: &std::io::Error) -> u32 {
+        self.state.engine_failed(error);
+        queue.given_up = true;
+        queue.blocked = true;
+        self.take_back_all(queue);
+        0
+    }
+
+    /// What was not taken will not come back: it counts as never issued, or as lost where a part
+    /// of it has moved.
+    fn take_back_all(&mut self, queue: &mut Queue<E::Op>) {
+        while let Some(slot) = queue.fresh.last() {
+            queue.fresh.pop();
+            self.take_back(queue, slot);
+        }
+        while let Some(slot) = queue.again.pop() {
+            self.take_back(queue, slot);
+        }
+    }
+
+    /// An operation that was issued will never be taken.
+    fn take_back(&mut self, queue: &mut Queue<E::Op>, slot: u32) {
+        let drawn = &queue.slots[slot as usize];
+        if drawn.moved == 0 {
+            let live = self.state.live();
+            live.kinds[drawn.op.kind_index() & 3].issued.take_back();
+            live.depth[depth_level(queue.in_flight)].take_back();
+        }
+        if S::CHECKS {
+            self.source.completed(slot, &drawn.op, false);
+        }
+        queue.release(slot, drawn.accepted);
     }
 
     /// Waits for completions and records them.

@@ -89,6 +89,7 @@ impl Stack {
 }
 
 /// The queue's bookkeeping.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(super) struct Queue<O> {
     pub(super) slots: Vec<Slot<O>>,
     pub(super) free: Stack,
@@ -106,6 +107,8 @@ pub(super) struct Queue<O> {
     pub(super) sinking: bool,
     /// The engine did not take all it was offered.
     pub(super) blocked: bool,
+    /// The engine takes nothing any more.
+    pub(super) given_up: bool,
     /// When a slot became free while none was.
     pub(super) free_since: Tick,
 }
@@ -124,6 +127,7 @@ impl<O: Operation> Queue<O> {
             limit: u32::MAX,
             sinking: false,
             blocked: false,
+            given_up: false,
             free_since: now,
         }
     }
