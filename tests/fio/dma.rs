@@ -49,6 +49,21 @@ fn a_channel_that_fails_is_named_with_the_place_and_what_was_wanted() {
 }
 
 #[test]
+fn short_operations_are_continued_before_a_queue_has_sunk_to_its_refill_mark() {
+    // The channel cuts off the last of them alone: the others' rests move.
+    on_card(&[
+        "--section=down",
+        "--iodepth=8",
+        "--iodepth_low=1",
+        "--set",
+        "emu_fault=short@1,short@2,short@3",
+    ])
+    .code(1)
+    .err("write of 65536 bytes at offset 131072 of xdma0_h2c_0: no more data after 32768 bytes")
+    .out("total=0,8,0,0 short=0,3,0,0");
+}
+
+#[test]
 fn a_channel_used_the_wrong_way_round_is_named() {
     on_card(&["--set", "down:emu_dir=c2h"])
         .code(1)

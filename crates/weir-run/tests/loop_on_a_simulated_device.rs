@@ -688,3 +688,37 @@ fn a_rest_that_is_not_taken_when_the_hand_over_fails_is_a_lost_operation() {
     assert!(matches!(outcome.ended, LoopStop::Failed(_)));
     assert_eq!(figures(&outcome), [8, 7, 0, 1]);
 }
+
+#[test]
+fn operations_that_were_not_taken_are_handed_over_while_the_queue_sinks() {
+    let takes = [[Ok(1)].as_slice(), &[Ok(0); 8]].concat();
+    let outcome = drive_picky(20, Picky::new(&takes, &[]), |plan| plan.refill_below = 1);
+    assert_eq!(outcome.ended, LoopStop::WorkDone);
+    assert_eq!(figures(&outcome), [20, 20, 0, 0]);
+}
+
+#[test]
+fn short_operations_are_continued_while_the_queue_sinks_to_its_refill_mark() {
+    let script = |i, _| Fate {
+        service: Nanos(US),
+        result: (i < 2).then_some(2048),
+    };
+    let mut bench = Bench::new(20, script);
+    bench.plan.depth = 8;
+    bench.plan.refill_below = 1;
+    let outcome = bench.run::<SimQueued<_>>();
+    assert_eq!(outcome.ended, LoopStop::WorkDone);
+    let kind = &outcome.live.kinds[0];
+    assert_eq!((outcome.completed(), kind.short.get()), (20, 2));
+    assert_eq!(kind.bytes.get(), 20 * 4096);
+}
+
+#[test]
+fn a_queue_with_a_refill_mark_is_filled_again_only_below_it_whatever_is_short() {
+    // All of the first fill are short: new operations come when no more than two are left.
+    let results = [2048; 8];
+    let outcome = drive_picky(20, Picky::new(&[], &results), |plan| plan.refill_below = 2);
+    assert_eq!(outcome.ended, LoopStop::WorkDone);
+    assert_eq!(figures(&outcome), [20, 20, 0, 0]);
+    assert_eq!(outcome.live.kinds[0].short.get(), 8);
+}

@@ -102,7 +102,7 @@ where
     #[inline(always)]
     fn fill(&mut self, queue: &mut Queue<E::Op>, mut now: Tick) -> Tick {
         if queue.sinking && queue.in_flight > self.plan.refill_below {
-            return now;
+            return self.hand_over_issued(queue, now);
         }
         queue.sinking = false;
         queue.blocked = false;
@@ -263,7 +263,6 @@ where
     }
 
     /// Issues nothing new, but hands over what was issued: the queue shall sink, or end.
-    #[cold]
     #[inline(never)]
     fn hand_over_issued(&mut self, queue: &mut Queue<E::Op>, now: Tick) -> Tick {
         if queue.given_up {
@@ -366,7 +365,7 @@ where
 
     #[inline(always)]
     fn wait(&self, queue: &Queue<E::Op>, now: Tick) -> Wait {
-        let accepted = queue.in_flight - queue.fresh.len();
+        let accepted = queue.in_flight - queue.fresh.len() - queue.waiting_again();
         let mut timeout_ns = None;
         let mut at_least = self.plan.reap_min;
         if self.state.ended.is_some() || queue.exhausted {

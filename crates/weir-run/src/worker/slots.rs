@@ -156,6 +156,12 @@ impl<O: Operation> Queue<O> {
             .any(|(number, slot)| touches(&slot.op) && !is_free(number))
     }
 
+    /// Operations whose rest the engine had no room for yet.
+    #[inline(always)]
+    pub(super) fn waiting_again(&self) -> u32 {
+        u32::try_from(self.again.len()).unwrap_or(u32::MAX)
+    }
+
     /// The drawn operation may not go before this instant.
     #[cold]
     pub(super) fn hold(&mut self, until: Tick) {
