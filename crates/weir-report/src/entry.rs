@@ -34,15 +34,10 @@ pub(crate) struct Entry<'a> {
 /// The figures of one kind over all workers of an entry.
 #[derive(Clone, Debug)]
 pub(crate) struct KindSum {
-    pub(crate) kind: Kind,
     /// `read`, or `mixed` where kinds are reported as one.
     pub(crate) name: &'static str,
-    pub(crate) operations: u64,
-    pub(crate) bytes: Bytes,
-    pub(crate) short: u64,
-    pub(crate) dropped: u64,
-    pub(crate) lost: u64,
-    pub(crate) errors: BTreeMap<i32, u64>,
+    /// What was counted, without latencies.
+    pub(crate) sum: KindResult,
     /// Nothing where histograms of different precision met, which have no exact sum.
     stages: BTreeMap<Stage, Option<Histogram>>,
 }
@@ -89,10 +84,7 @@ impl<'a> Entry<'a> {
 
     fn add_up(&mut self) {
         self.workers = self.jobs.iter().flat_map(|j| &j.workers).collect();
-        self.span = self.jobs.iter().filter_map(|j| j.span).reduce(|a, b| Span {
-            start_ns: a.start_ns.min(b.start_ns),
-            end_ns: a.end_ns.max(b.end_ns),
-        });
+        self.span = self.jobs.iter().filter_map(|j| j.span).reduce(Span::hull);
         let unified = self.plan.is_some_and(|p| p.recording.unify_kinds);
         let mut sums: BTreeMap<Kind, KindSum> = BTreeMap::new();
         for kind in self.workers.iter().flat_map(|w| &w.kinds) {
@@ -122,11 +114,11 @@ impl<'a> Entry<'a> {
     }
 
     pub(crate) fn iops(&self, kind: &KindSum) -> Option<Iops> {
-        Iops::of(kind.operations, self.time()?)
+        Iops::of(kind.sum.operations, self.time()?)
     }
 
     pub(crate) fn bandwidth(&self, kind: &KindSum) -> Option<BytesPerSec> {
-        BytesPerSec::of(kind.bytes, self.time()?).filter(|_| kind.bytes > Bytes::ZERO)
+        BytesPerSec::of(kind.sum.bytes, self.time()?).filter(|_| kind.sum.bytes > Bytes::ZERO)
     }
 
     /// How sure the figures of a kind are; nothing for jobs reported as one.
@@ -134,14 +126,14 @@ impl<'a> Entry<'a> {
         match (self.jobs.as_slice(), kind.name) {
             // What holds for one kind says nothing about several reported as one.
             ([job], MIXED) if job.confidence.len() > 1 => None,
-            ([job], _) => job.confidence.iter().find(|c| c.kind == kind.kind),
+            ([job], _) => job.confidence.iter().find(|c| c.kind == kind.sum.kind),
             _ => None,
         }
     }
 
     /// Failed operations.
     pub(crate) fn errors(&self) -> u64 {
-        self.kinds.iter().flat_map(|k| k.errors.values()).sum()
+        self.kinds.iter().flat_map(|k| k.sum.errors.values()).sum()
     }
 
     /// Failures of its jobs and workers, each message once.
@@ -159,15 +151,8 @@ impl<'a> Entry<'a> {
 
     /// The state that says most about why it is not complete.
     pub(crate) fn state(&self) -> State {
-        let has = |state| self.jobs.iter().any(|j| j.state == state);
-        let telling = [
-            State::Hung,
-            State::Failed,
-            State::Stopped,
-            State::Running,
-            State::NotStarted,
-        ];
-        telling.into_iter().find(|s| has(*s)).unwrap_or(State::Done)
+        let states = self.jobs.iter().map(|j| j.state);
+        states.reduce(State::worse).unwrap_or(State::Done)
     }
 
     /// Mean operations in flight, over all workers that know it.
@@ -226,27 +211,14 @@ impl<'a> Entry<'a> {
 impl KindSum {
     fn new(kind: Kind, name: &'static str) -> Self {
         Self {
-            kind,
             name,
-            operations: 0,
-            bytes: Bytes::ZERO,
-            short: 0,
-            dropped: 0,
-            lost: 0,
-            errors: BTreeMap::new(),
+            sum: KindResult::new(kind),
             stages: BTreeMap::new(),
         }
     }
 
     fn add(&mut self, part: &KindResult) {
-        self.operations += part.operations;
-        self.bytes = self.bytes.saturating_add(part.bytes);
-        self.short += part.short;
-        self.dropped += part.dropped;
-        self.lost += part.lost;
-        for (code, count) in &part.errors {
-            *self.errors.entry(*code).or_default() += count;
-        }
+        self.sum.add_counts(part);
         for stage in &part.stages {
             let sum = self.stages.entry(stage.stage);
             let sum = sum.or_insert_with(|| Histogram::with_bits(stage.histogram.bits()).ok());

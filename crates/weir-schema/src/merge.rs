@@ -77,29 +77,35 @@ impl GroupResult {
     }
 }
 
-/// The shortest span that holds both.
-fn hull(a: Span, b: Span) -> Span {
-    Span {
-        start_ns: a.start_ns.min(b.start_ns),
-        end_ns: a.end_ns.max(b.end_ns),
+impl Span {
+    /// The shortest span that holds both.
+    #[must_use]
+    pub fn hull(self, other: Self) -> Self {
+        Self {
+            start_ns: self.start_ns.min(other.start_ns),
+            end_ns: self.end_ns.max(other.end_ns),
+        }
     }
 }
 
 fn hull_of(a: Option<Span>, b: Option<Span>) -> Option<Span> {
-    a.into_iter().chain(b).reduce(hull)
+    a.into_iter().chain(b).reduce(Span::hull)
 }
 
-/// The state that says more about why a job is not complete.
-fn worse(a: State, b: State) -> State {
-    const TELLING: [State; 5] = [
-        State::Hung,
-        State::Failed,
-        State::Stopped,
-        State::Running,
-        State::NotStarted,
-    ];
-    let found = TELLING.into_iter().find(|s| *s == a || *s == b);
-    found.unwrap_or(State::Done)
+impl State {
+    /// Of two states the one that says more about why not everything is complete.
+    #[must_use]
+    pub fn worse(self, other: Self) -> Self {
+        const TELLING: [State; 5] = [
+            State::Hung,
+            State::Failed,
+            State::Stopped,
+            State::Running,
+            State::NotStarted,
+        ];
+        let found = TELLING.into_iter().find(|s| *s == self || *s == other);
+        found.unwrap_or(Self::Done)
+    }
 }
 
 impl JobResult {
@@ -108,7 +114,7 @@ impl JobResult {
             let text = format!("jobs `{}` and `{}`", self.name, other.name);
             return Err(MergeError::OtherPlan(text));
         }
-        self.state = worse(self.state, other.state);
+        self.state = self.state.worse(other.state);
         self.span = hull_of(self.span, other.span);
         self.failure = self.failure.take().or(other.failure);
         self.logs.extend(other.logs);
@@ -156,7 +162,7 @@ impl WorkerResult {
     fn merge(&mut self, other: Self) -> Result<(), MergeError> {
         self.span = hull_of(self.span, other.span);
         self.setup_ns = self.setup_ns.max(other.setup_ns);
-        self.state = worse(self.state, other.state);
+        self.state = self.state.worse(other.state);
         self.failure = self.failure.take().or(other.failure);
         for theirs in other.kinds {
             match self.kinds.iter_mut().find(|k| k.kind == theirs.kind) {
@@ -188,17 +194,26 @@ fn sum<T>(a: Option<T>, b: Option<T>, add: impl Fn(T, T) -> T) -> Option<T> {
 }
 
 impl KindResult {
-    fn merge(&mut self, other: Self) -> Result<(), MergeError> {
+    /// Adds what is counted; the runtime is the longest.
+    pub fn add_counts(&mut self, other: &Self) {
         self.issued += other.issued;
         self.operations += other.operations;
-        self.bytes = Bytes(self.bytes.0 + other.bytes.0);
+        self.bytes = self.bytes.saturating_add(other.bytes);
         self.short += other.short;
         self.dropped += other.dropped;
         self.lost += other.lost;
-        for (errno, count) in other.errors {
-            *self.errors.entry(errno).or_default() += count;
+        for (errno, count) in &other.errors {
+            *self.errors.entry(*errno).or_default() += count;
         }
         self.runtime_ns = self.runtime_ns.max(other.runtime_ns);
+    }
+
+    /// Takes in what others did of this kind: counts, latencies, intervals and samples.
+    ///
+    /// # Errors
+    /// Histograms or series that differ in form.
+    pub fn merge(&mut self, other: Self) -> Result<(), MergeError> {
+        self.add_counts(&other);
         for theirs in other.stages {
             match self.stages.iter_mut().find(|s| s.stage == theirs.stage) {
                 Some(mine) => {
@@ -249,7 +264,8 @@ impl Moments {
 }
 
 impl CpuUse {
-    fn add(&mut self, other: &Self) {
+    /// Adds what another thread used.
+    pub fn add(&mut self, other: &Self) {
         self.user_ns = self.user_ns.saturating_add(other.user_ns);
         self.system_ns = self.system_ns.saturating_add(other.system_ns);
         self.voluntary_switches += other.voluntary_switches;
@@ -261,7 +277,8 @@ impl CpuUse {
 }
 
 impl DepthUse {
-    fn add(&mut self, other: &Self) {
+    /// Adds what another worker counted; the means of workers at work side by side add up too.
+    pub fn add(&mut self, other: &Self) {
         let tables = [
             (&mut self.in_flight, &other.in_flight),
             (&mut self.submitted, &other.submitted),
@@ -289,7 +306,7 @@ impl RankSummary {
             hostname: result.host.hostname.clone(),
             operations: kinds().map(|k| k.operations).sum(),
             bytes: Bytes(kinds().map(|k| k.bytes.0).sum()),
-            span: spans.reduce(hull),
+            span: spans.reduce(Span::hull),
             failed_jobs: result.failed_jobs() as u64,
             complete: result.complete,
         }

@@ -19,7 +19,7 @@ impl Report<'_> {
     pub(super) fn ending(&mut self, entry: &Entry<'_>, owner: Option<&str>, takes_warnings: bool) {
         let mut label = "errors";
         for kind in &entry.kinds {
-            for (code, count) in &kind.errors {
+            for (code, count) in &kind.sum.errors {
                 let text = self.error(entry, kind, *code, *count);
                 self.line(label, Tone::Bad, owner, &text);
                 label = "";
@@ -58,7 +58,7 @@ impl Report<'_> {
             .workers
             .iter()
             .filter_map(|w| w.failure.as_ref())
-            .filter(|f| f.errno == Some(code) && f.kind.is_none_or(|k| k == kind.kind))
+            .filter(|f| f.errno == Some(code) && f.kind.is_none_or(|k| k == kind.sum.kind))
             .find_map(place);
         let place = place.map_or(String::new(), |place| format!(", at {place}"));
         format!("{count} × {name}{meaning} in {}{place}", kind.name)
@@ -67,9 +67,9 @@ impl Report<'_> {
     /// Operations that neither completed whole nor failed.
     fn other_losses(&self, kind: &KindSum) -> Option<String> {
         let parts: Vec<String> = [
-            (kind.short, "short"),
-            (kind.dropped, "dropped by pacing"),
-            (kind.lost, "never completed"),
+            (kind.sum.short, "short"),
+            (kind.sum.dropped, "dropped by pacing"),
+            (kind.sum.lost, "never completed"),
         ]
         .into_iter()
         .filter(|(count, _)| *count > 0)

@@ -51,9 +51,9 @@ impl Report<'_> {
             .map(|kind| {
                 let label = if several { kind.name } else { "rate" };
                 let sure = sure(entry, kind).unwrap_or_else(|reason| format!("? ({reason})"));
-                let done = (kind.operations, kind.bytes);
+                let done = (kind.sum.operations, kind.sum.bytes);
                 let mut items = self.rate_items(done, entry.iops(kind), entry.bandwidth(kind));
-                if entry.jobs.len() == 1 && kind.operations > 0 {
+                if entry.jobs.len() == 1 && kind.sum.operations > 0 {
                     items.insert(items.len() - 1, Item::keyed("±", sure).pad(11));
                 }
                 self.with_kind(several, kind, Row::new(label, items))
@@ -132,7 +132,7 @@ impl Report<'_> {
 
     /// The slowest, the middle and the fastest worker.
     fn spread(&self, entry: &Entry<'_>) -> Row {
-        let moved = entry.kinds.iter().any(|k| k.bytes > Bytes::ZERO);
+        let moved = entry.kinds.iter().any(|k| k.sum.bytes > Bytes::ZERO);
         let number = |worker: &WorkerResult| {
             if entry.jobs.len() > 1 {
                 worker.number

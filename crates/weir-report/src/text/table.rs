@@ -111,7 +111,7 @@ impl Report<'_> {
             lines.iter().filter_map(bandwidth).fold(0.0, f64::max),
             "B/s",
         );
-        let errors = |l: &Line<'_, '_>| l.2.map_or(0, |k| k.errors.values().sum());
+        let errors = |l: &Line<'_, '_>| l.2.map_or(0, |k| k.sum.errors.values().sum());
         let mut columns = name_columns(lines, sweep);
         columns.push(Column::new("rate", 0, lines, |l| {
             Text::new(Tone::Strong, iops(l).unwrap_or_default())

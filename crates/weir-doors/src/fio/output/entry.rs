@@ -211,10 +211,8 @@ impl<'a> Entry<'a> {
             }
         }
         self.wall_ns += worker.span.map_or(0, |s| s.length().0);
-        add_cpu(&mut self.cpu, &worker.cpu);
-        add_counts(&mut self.depth.in_flight, &worker.depth.in_flight);
-        add_counts(&mut self.depth.submitted, &worker.depth.submitted);
-        add_counts(&mut self.depth.completed, &worker.depth.completed);
+        self.cpu.add(&worker.cpu);
+        self.depth.add(&worker.depth);
     }
 }
 
@@ -344,19 +342,4 @@ pub(super) fn share(part: u64, whole: u64) -> f64 {
     } else {
         part as f64 * 100.0 / whole as f64
     }
-}
-
-fn add_counts(into: &mut [u64; 7], other: &[u64; 7]) {
-    for (mine, theirs) in into.iter_mut().zip(other) {
-        *mine += theirs;
-    }
-}
-
-fn add_cpu(into: &mut CpuUse, other: &CpuUse) {
-    into.user_ns.0 += other.user_ns.0;
-    into.system_ns.0 += other.system_ns.0;
-    into.voluntary_switches += other.voluntary_switches;
-    into.involuntary_switches += other.involuntary_switches;
-    into.minor_faults += other.minor_faults;
-    into.major_faults += other.major_faults;
 }
