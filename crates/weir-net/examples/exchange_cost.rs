@@ -11,7 +11,6 @@
 //! VALIDATION `beside` measures `const` and `sample` in turns, [`ROUNDS`] times each, and prints the
 //! median of each one's times, and of the ratios of neighbours with its quartiles.
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::Write as _;
 use std::str::FromStr;
@@ -44,10 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         },
         ..ExchangeWorkload::default()
     };
-    let engine = EngineChoice {
-        name: transport.to_owned(),
-        settings: BTreeMap::new(),
-    };
+    let engine = EngineChoice::new(transport);
     let mut job = Job::of_exchanges("cost", engine, plan.clone());
     if let Some(cpus) = words.get(5) {
         job.placement.cpus = Some(list(cpus)?);

@@ -13,7 +13,8 @@ use crate::exchange::ExchangeWorkload;
 use crate::facts::{ClockFacts, HostFacts, Instrument};
 use crate::load::{PLAN_SCHEMA, RESULT_SCHEMA};
 use crate::plan::{
-    Bounds, Depth, EngineChoice, ErrorPolicy, Group, Job, Memory, Pacing, Placement, Plan, Start,
+    Bounds, Depth, EngineChoice, ErrorPolicy, Group, Job, Memory, Pacing, Placement, Plan, Setting,
+    Start,
 };
 use crate::recording::Recording;
 use crate::result::{Failure, GroupResult, JobResult, KindResult, RunResult, State};
@@ -94,6 +95,15 @@ impl EngineChoice {
         Self {
             name: name.to_owned(),
             settings: BTreeMap::new(),
+        }
+    }
+
+    /// An engine with these settings.
+    pub fn with(name: &str, settings: &[(&str, Setting)]) -> Self {
+        let setting = |(key, value): &(&str, Setting)| ((*key).to_owned(), value.clone());
+        Self {
+            settings: settings.iter().map(setting).collect(),
+            ..Self::new(name)
         }
     }
 }

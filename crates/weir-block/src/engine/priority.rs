@@ -207,15 +207,10 @@ mod tests {
     use weir_run::generate::Streams;
     use weir_schema::Setting;
 
-    fn told(settings: &[(&str, &str)]) -> Result<Shares, String> {
-        let one = |(key, value): &(&str, &str)| {
-            let value = Setting::Text((*value).to_owned());
-            ((*key).to_owned(), value)
-        };
-        shares(&EngineChoice {
-            name: "test".to_owned(),
-            settings: settings.iter().map(one).collect(),
-        })
+    fn told(settings: &[(&'static str, &str)]) -> Result<Shares, String> {
+        let text = |(key, value): &(&'static str, &str)| (*key, Setting::Text((*value).to_owned()));
+        let settings: Vec<_> = settings.iter().map(text).collect();
+        shares(&EngineChoice::with("test", &settings))
     }
 
     /// How many of 10,000 operations get each priority.

@@ -134,8 +134,8 @@ where
         depth: SLOTS,
         memory: SlotMemory::of(&buffers, SLOTS),
         choice: EngineChoice {
-            name: "test".into(),
             settings,
+            ..EngineChoice::new("test")
         },
         notes: notes.clone(),
     })?;
@@ -723,10 +723,7 @@ fn io_uring_without_locked_memory_goes_on_with_a_note() {
         files: Vec::new(),
         depth: SLOTS,
         memory,
-        choice: EngineChoice {
-            name: "io_uring".into(),
-            settings: BTreeMap::new(),
-        },
+        choice: EngineChoice::new("io_uring"),
         notes: notes.clone(),
     });
     let mut bench = Bench {
@@ -808,10 +805,7 @@ fn libaio_reserves_more_requests_than_there_are_with_a_message() {
         streams: Streams::new(1, 0),
         depth: 1 << 30,
         memory: SlotMemory::of(&bench.buffers, SLOTS),
-        choice: EngineChoice {
-            name: "libaio".into(),
-            settings: BTreeMap::new(),
-        },
+        choice: EngineChoice::new("libaio"),
         notes: Notes::default(),
     };
     let error = Aio::attach(setup).unwrap_err();

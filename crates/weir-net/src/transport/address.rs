@@ -205,10 +205,7 @@ mod tests {
 
     #[test]
     fn ports_end_with_the_last_one() {
-        let engine = |port| EngineChoice {
-            name: String::new(),
-            settings: [("port".to_owned(), Setting::Number(port))].into(),
-        };
+        let engine = |port| EngineChoice::with("", &[("port", Setting::Number(port))]);
         assert_eq!(fit(&engine(65534), 2, 1), Ok(()));
         assert_eq!(fit(&engine(65532), 2, 2), Ok(()));
         assert_eq!(fit(&engine(0), 1000, 64), Ok(()));

@@ -2,7 +2,6 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, reason = "in tests")]
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -47,11 +46,7 @@ pub(crate) fn fault(kind: FaultKind, rank: u32, exponent: u8, at: u64) -> Fault 
 }
 
 pub(crate) fn engine(name: &str, settings: &[(&str, Setting)]) -> EngineChoice {
-    let settings = settings.iter().map(|(k, v)| ((*k).to_owned(), v.clone()));
-    EngineChoice {
-        name: name.to_owned(),
-        settings: settings.collect::<BTreeMap<_, _>>(),
-    }
+    EngineChoice::with(name, settings)
 }
 
 /// Every rank's answer, in order.

@@ -1,7 +1,5 @@
 //! The channels of the emulated card: what they hold, what they take, and each fault.
 
-use std::collections::BTreeMap;
-
 use weir_run::block::{Buffer, Buffers};
 use weir_schema::Setting;
 use weir_sys::buffer::{AlignedBuf, BufferSpec};
@@ -24,17 +22,13 @@ impl Bench {
     fn new(cards: &Cards, names: &[&str], settings: &[(&str, Setting)]) -> Self {
         let spec = BufferSpec::private(Bytes(u64::from(BLOCK * SLOTS)));
         let buffers = Buffers::new(AlignedBuf::new(&spec).unwrap(), BLOCK, None, false);
-        let settings = settings.iter().map(|(k, v)| ((*k).to_owned(), v.clone()));
         let engine = DmaEmu::attach(Setup {
             targets: Vec::new(),
             files: Vec::new(),
             names: names.iter().map(ToString::to_string).collect(),
             depth: SLOTS,
             memory: SlotMemory::of(&buffers, SLOTS),
-            choice: EngineChoice {
-                name: NAME.into(),
-                settings: settings.collect::<BTreeMap<_, _>>(),
-            },
+            choice: EngineChoice::with(NAME, settings),
             notes: Notes::default(),
             cards: cards.clone(),
             mappings: crate::engine::Mappings::default(),
@@ -289,14 +283,8 @@ fn faults_that_struck_nothing_are_known() {
     let fault = "flip@0,flip@1m,eio@2";
     let mut bench = Bench::on_card(&cards, fault);
     bench.write(0, 1);
-    let choice = EngineChoice {
-        name: NAME.into(),
-        settings: [
-            ("emu_shared".to_owned(), text("c")),
-            ("emu_fault".to_owned(), text(fault)),
-        ]
-        .into(),
-    };
+    let settings = [("emu_shared", text("c")), ("emu_fault", text(fault))];
+    let choice = EngineChoice::with(NAME, &settings);
     let idle = idle_faults(&choice, &["ch".to_owned()], &cards);
     assert_eq!(idle, ["flip@1m", "eio@2"]);
 }

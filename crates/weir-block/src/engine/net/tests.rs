@@ -1,6 +1,5 @@
 //! Settings that do not go together, and blocks over sockets of this machine.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU32;
 
 use weir_schema::{EngineChoice, Setting};
@@ -9,11 +8,7 @@ use super::link::Wish;
 use super::*;
 
 fn choice(settings: &[(&str, Setting)]) -> EngineChoice {
-    let settings = settings.iter().map(|(k, v)| ((*k).to_owned(), v.clone()));
-    EngineChoice {
-        name: "net".into(),
-        settings: settings.collect::<BTreeMap<_, _>>(),
-    }
+    EngineChoice::with("net", settings)
 }
 
 fn text(word: &str) -> Setting {
