@@ -19,6 +19,20 @@ pub enum WorldError {
         /// How that showed.
         detail: String,
     },
+    /// The other rank's process runs no more, though it has not ended.
+    #[error("rank {peer} does not answer: no heartbeat for {seconds} s (is its process stopped?)")]
+    Silent {
+        /// Who.
+        peer: u32,
+        /// For how long.
+        seconds: u64,
+    },
+    /// The other rank does not come back from a call.
+    #[error("rank {peer} hangs in a call")]
+    Hangs {
+        /// Who.
+        peer: u32,
+    },
     /// A rank did not come to life.
     #[error("rank {rank} could not be started: {detail}")]
     NotStarted {
@@ -51,4 +65,20 @@ pub enum WorldError {
         /// What is wrong with it.
         detail: String,
     },
+}
+
+impl WorldError {
+    /// The rank that it is about, where there is one.
+    pub fn peer(&self) -> Option<u32> {
+        match *self {
+            Self::Late { peer, .. }
+            | Self::Gone { peer, .. }
+            | Self::Silent { peer, .. }
+            | Self::Hangs { peer }
+            | Self::TooLong { peer, .. }
+            | Self::Garbled { peer, .. } => Some(peer),
+            Self::NotStarted { rank, .. } => Some(rank),
+            Self::NoSuchRank { .. } => None,
+        }
+    }
 }

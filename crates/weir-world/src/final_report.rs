@@ -10,11 +10,15 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use weir_sys::Signals;
 
-use crate::watchdog::{EndProcess, print_interrupted};
-use crate::{RankComm, Watchdog, WorldError};
+use crate::rank_comm::AfterLoss;
+use crate::watchdog::{EndProcess, print, print_interrupted};
+use crate::{RankComm, RankMonitor, Watchdog, WorldError};
 
 /// Beyond the time-out, which other ranks reach a little later.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// After the loss of a rank the others have stopped within this time, unless they hang.
+const AFTER_LOSS: Duration = Duration::from_secs(1);
 
 /// After a signal: a launcher that sent it to all kills soon.
 const HURRY: Duration = Duration::from_millis(500);
@@ -28,6 +32,8 @@ const FAREWELL: Duration = Duration::from_millis(1500);
 pub enum Nearness {
     /// It failed by itself.
     Cause,
+    /// It ended without a report.
+    NoReport,
     /// It could not reach another rank.
     World,
     /// It made no progress.
@@ -36,8 +42,6 @@ pub enum Nearness {
     Left,
     /// It was stopped.
     Stopped,
-    /// It has not reported at all.
-    NoReport,
 }
 
 /// What went wrong at a rank.
@@ -114,6 +118,7 @@ pub(crate) fn exchange<O: Serialize + DeserializeOwned>(
     }
     if comm.rank() != 0 {
         let is_interrupted = end == RankEnd::Interrupted;
+        speak_for_rank_0(comm, &end);
         send(comm, (watchdog, signals), outcome, end);
         if let Some(end) = on_hang.filter(|_| is_interrupted && comm.mpi().is_some()) {
             end_others(comm.rank(), signals, end);
@@ -127,6 +132,25 @@ pub(crate) fn exchange<O: Serialize + DeserializeOwned>(
         comm.leave(&[], watchdog.limit());
     }
     collect(comm, (watchdog, signals), outcome, end)
+}
+
+/// Where rank 0 is lost nobody hears the reports: the lowest of the other ranks says so.
+fn speak_for_rank_0(comm: &RankComm<'_>, end: &RankEnd) {
+    let Some(monitor) = comm.monitor().filter(|_| comm.rank() == 1) else {
+        return;
+    };
+    if let RankEnd::Failed(_) = end {
+        monitor.settle(0);
+    }
+    let Some(loss) = monitor.loss_of(0) else {
+        return;
+    };
+    let loss = loss.to_string();
+    let message = match end {
+        RankEnd::Failed(failure) if failure.message.contains(&loss) => &failure.message,
+        _ => &loss,
+    };
+    print(&format!("error: {message}\n"));
 }
 
 /// Another rank than 0 ends, early or in order.
@@ -166,65 +190,90 @@ fn end_others(rank: u32, signals: &Signals, end: EndProcess) {
     });
 }
 
+/// What rank 0 has heard.
+struct Heard<O> {
+    outcomes: Vec<(u32, O)>,
+    is_interrupted: bool,
+    /// The failure that is nearest to the cause; of equals the first.
+    nearest: Option<(Nearness, Blame)>,
+}
+
+impl<O: DeserializeOwned> Heard<O> {
+    fn add(&mut self, rank: u32, report: Result<Vec<u8>, WorldError>, signals: &Signals) {
+        let read = |bytes: Vec<u8>| {
+            serde_json::from_slice::<Report<O>>(&bytes).map_err(|error| WorldError::Garbled {
+                peer: rank,
+                detail: format!("its final report: {error}"),
+            })
+        };
+        match report.and_then(read) {
+            Err(error @ WorldError::Hangs { .. }) => {
+                self.blame(Nearness::NoProgress, Blame::Lost(error));
+            }
+            Err(error) => self.blame(Nearness::NoReport, Blame::Lost(error)),
+            Ok(report) => {
+                self.outcomes.push((rank, report.outcome));
+                if let Some(number) = report.signal {
+                    signals.hear(number);
+                    self.is_interrupted = true;
+                }
+                if let Some((nearness, message)) = report.failure {
+                    self.blame(nearness, Blame::Other { rank, message });
+                }
+            }
+        }
+    }
+
+    fn blame(&mut self, nearness: Nearness, blame: Blame) {
+        let nearest = self.nearest.as_ref();
+        if nearest.is_none_or(|(before, _)| nearness < *before) {
+            self.nearest = Some((nearness, blame));
+        }
+    }
+}
+
 fn collect<O: DeserializeOwned>(
     comm: &RankComm<'_>,
     (watchdog, signals): (&Watchdog, &Signals),
     own: O,
     end: RankEnd,
 ) -> Reports<O> {
-    let patience = if end == RankEnd::Interrupted {
+    let is_interrupted = end == RankEnd::Interrupted;
+    let patience = if is_interrupted {
         HURRY
     } else {
         watchdog.limit() + GRACE
     };
     let until = Instant::now() + patience;
-    let mut outcomes = vec![(0, own)];
-    let mut is_interrupted = end == RankEnd::Interrupted;
-    let mut worst: Option<(Nearness, Blame)> = None;
-    for rank in 1..comm.size() {
-        let (nearness, message) = match comm.final_report(rank, until) {
-            Err(error) => (Nearness::NoReport, error.to_string()),
-            Ok(bytes) => match serde_json::from_slice::<Report<O>>(&bytes) {
-                Err(error) => {
-                    let message = format!("rank {rank}: its final report is garbled: {error}");
-                    (Nearness::NoReport, message)
-                }
-                Ok(report) => {
-                    outcomes.push((rank, report.outcome));
-                    if let Some(number) = report.signal {
-                        signals.hear(number);
-                        is_interrupted = true;
-                    }
-                    let Some(failure) = report.failure else {
-                        continue;
-                    };
-                    failure
-                }
-            },
-        };
-        if worst.as_ref().is_none_or(|(before, _)| nearness < *before) {
-            worst = Some((nearness, Blame::Other { rank, message }));
-        }
-    }
-    let outcomes = Some(outcomes);
-    if let Some(lost) = comm.lost().filter(|_| end != RankEnd::Interrupted) {
-        // Whatever ranks report, it comes of that: the others were told to end.
-        let blame = Some(Blame::Lost(lost.clone()));
-        return Reports { outcomes, blame };
-    }
-    let own = match end {
-        RankEnd::Failed(failure) => Some((failure.nearness, Blame::Own)),
-        _ => None,
+    let mut after_loss = AfterLoss::new(AFTER_LOSS);
+    let mut heard = Heard {
+        outcomes: vec![(0, own)],
+        is_interrupted,
+        nearest: None,
     };
-    let nearest = own
-        .into_iter()
-        .chain(worst)
-        .min_by_key(|(nearness, _)| *nearness);
-    // Signals reach the ranks one after the other: the later ones see the earlier ones leave, or
-    // hear nothing of those that a launcher ends.
-    let blame = nearest.filter(|(nearness, _)| !is_interrupted || *nearness < Nearness::Left);
+    if let RankEnd::Failed(failure) = end {
+        heard.blame(failure.nearness, Blame::Own);
+    }
+    for rank in 1..comm.size() {
+        let report = comm.final_report(rank, until, &mut after_loss);
+        heard.add(rank, report, signals);
+    }
+    let lost = comm.monitor().and_then(RankMonitor::lost);
+    let blame = match lost.filter(|_| !is_interrupted) {
+        // Whatever ranks report, it comes of that: the others were told to end.
+        Some(lost) => Some(Blame::Lost(lost)),
+        // Signals reach the ranks one after the other: the later ones see the earlier ones leave, or
+        // hear nothing of those that a launcher ends.
+        None => heard
+            .nearest
+            .filter(|(nearness, _)| {
+                let is_after_signal = matches!(nearness, Nearness::NoReport | Nearness::Left);
+                !heard.is_interrupted || !(is_after_signal || *nearness == Nearness::Stopped)
+            })
+            .map(|(_, blame)| blame),
+    };
     Reports {
-        outcomes,
-        blame: blame.map(|(_, blame)| blame),
+        outcomes: Some(heard.outcomes),
+        blame,
     }
 }

@@ -37,11 +37,13 @@ impl First {
     }
 }
 
-/// This start of the machine, and the numbers of processes that are seen from here.
-fn here() -> Option<String> {
+/// This start of the machine, the numbers of processes that are seen from here, and the network.
+pub(crate) fn here() -> Option<String> {
     let start = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let numbers = std::fs::read_link("/proc/self/ns/pid").ok()?;
-    Some(format!("{} {}", start.trim(), numbers.display()))
+    let network = std::fs::read_link("/proc/self/ns/net").ok()?;
+    let (numbers, network) = (numbers.display(), network.display());
+    Some(format!("{} {numbers} {network}", start.trim()))
 }
 
 #[cfg(test)]

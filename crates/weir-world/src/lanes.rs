@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 
 use crate::mpi::MpiWorld;
-use crate::{Crew, World, WorldError};
+use crate::{Crew, RankMonitor, World, WorldError};
 
 /// All conversations of a rank. Every rank has to speak through lanes.
 #[expect(
@@ -52,6 +52,11 @@ impl<'a> Lanes<'a> {
     /// The processes of the other ranks, where this one has started them.
     pub fn crew(&self) -> Option<&Crew> {
         self.world.crew()
+    }
+
+    /// Which of the other ranks is lost.
+    pub fn monitor(&self) -> Option<&RankMonitor> {
+        self.world.monitor()
     }
 
     /// The lane of this number.
@@ -109,6 +114,10 @@ impl World for Lane<'_> {
 
     fn crew(&self) -> Option<&Crew> {
         self.lanes.world.crew()
+    }
+
+    fn monitor(&self) -> Option<&RankMonitor> {
+        self.lanes.world.monitor()
     }
 }
 

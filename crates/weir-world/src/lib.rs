@@ -7,14 +7,17 @@
 #![deny(unsafe_code)]
 
 mod collective;
+mod deadline;
 mod error;
 mod final_report;
 mod first;
+mod heartbeat;
 mod lanes;
 mod launcher;
 pub mod mpi;
 mod processes;
 mod rank_comm;
+mod rank_monitor;
 mod rank_task;
 mod threads;
 mod watchdog;
@@ -27,6 +30,7 @@ pub use lanes::{Lane, Lanes};
 pub use launcher::{Launcher, LauncherKind};
 pub use processes::{Crew, ProcessWorld, TOLD};
 pub use rank_comm::{CommError, RankComm};
+pub use rank_monitor::RankMonitor;
 pub use rank_task::RankTask;
 pub use threads::{ThreadWorld, on_threads};
 pub use watchdog::{Progress, StopCause, Supervisor, Watchdog};
@@ -59,6 +63,11 @@ pub trait World {
 
     /// The MPI library that it lives in, for transports that measure the library itself.
     fn mpi(&self) -> Option<&mpi::MpiWorld> {
+        None
+    }
+
+    /// Who of them is lost, where each rank is a process.
+    fn monitor(&self) -> Option<&RankMonitor> {
         None
     }
 

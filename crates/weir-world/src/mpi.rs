@@ -30,11 +30,13 @@ pub use rank::{Emergency, Layout, Mpi, Peer, Sendrecvs, Tag};
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use weir_sys::library::{Library, Scope};
 
-use crate::{Launcher, LauncherKind, World, WorldError};
+use crate::first::here;
+use crate::heartbeat::{Announcement, Heartbeat};
+use crate::{Collectives as _, Launcher, LauncherKind, RankMonitor, World, WorldError};
 
 /// The variable that names the library to open.
 pub const LIBRARY_VARIABLE: &str = "WEIR_MPI_LIB";
@@ -42,6 +44,9 @@ pub const LIBRARY_VARIABLE: &str = "WEIR_MPI_LIB";
 const OPEN_MPI: &[&str] = &["libmpi.so.40"];
 const MPICH: &[&str] = &["libmpi.so.12", "libmpich.so.12"];
 const ANY: &[&str] = &["libmpi_abi.so.0", "libmpi.so"];
+
+/// For what takes no time.
+const SOON: Duration = Duration::from_secs(60);
 
 /// MPI can be started once, and not again after it was ended.
 static STARTED: AtomicBool = AtomicBool::new(false);
@@ -156,6 +161,55 @@ impl MpiWorld {
             Self::Mpich(mpi) => mpi.facts(),
         }
     }
+
+    /// Starts heartbeats between all ranks, which all have to call it: from here on a rank whose
+    /// process is stopped is lost.
+    ///
+    /// # Errors
+    /// A rank is gone or late; there is no socket.
+    pub fn watch_ranks(&self) -> Result<(), WorldError> {
+        let (rank, size) = (self.rank(), self.size());
+        let failed = |error: std::io::Error| WorldError::NotStarted {
+            rank,
+            detail: format!("heartbeats: {error}"),
+        };
+        let place = here().unwrap_or_default().into_bytes();
+        let mut common = |a: Vec<u8>, b: Vec<u8>| Ok(if a == b { a } else { Vec::new() });
+        let place = self.reduce(place, &mut common, SOON)?;
+        let monitor = match self {
+            Self::OpenMpi(mpi) => &mpi.monitor,
+            Self::Mpich(mpi) => &mpi.monitor,
+        };
+        let heartbeat = if let Some(place) = place {
+            let started = Heartbeat::of_first(size, !place.is_empty(), monitor);
+            let (heartbeat, announcement) = match started {
+                Ok((heartbeat, announcement)) => (Ok(heartbeat), Some(announcement)),
+                Err(error) => (Err(error), None),
+            };
+            // Where there is none the others hear of it.
+            let bytes = serde_json::to_vec(&announcement).unwrap_or_default();
+            self.broadcast(0, bytes, SOON)?;
+            heartbeat.map_err(failed)?
+        } else {
+            let bytes = self.broadcast(0, Vec::new(), SOON)?;
+            let first: Option<Announcement> =
+                serde_json::from_slice(&bytes).map_err(|error| WorldError::Garbled {
+                    peer: 0,
+                    detail: error.to_string(),
+                })?;
+            let first = first.ok_or_else(|| WorldError::NotStarted {
+                rank: 0,
+                detail: "it has no socket for heartbeats".to_owned(),
+            })?;
+            Heartbeat::of_other(&first, (rank, size), monitor).map_err(failed)?
+        };
+        let kept = match self {
+            Self::OpenMpi(mpi) => &mpi.heartbeat,
+            Self::Mpich(mpi) => &mpi.heartbeat,
+        };
+        kept.replace(Some(heartbeat));
+        Ok(())
+    }
 }
 
 impl World for MpiWorld {
@@ -177,6 +231,10 @@ impl World for MpiWorld {
 
     fn mpi(&self) -> Option<&MpiWorld> {
         Some(self)
+    }
+
+    fn monitor(&self) -> Option<&RankMonitor> {
+        self.world().monitor()
     }
 }
 

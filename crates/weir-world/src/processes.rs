@@ -7,7 +7,7 @@
 //! waits for it is told too. Not here: machines beyond this one (launchers have those).
 
 mod children;
-mod link;
+pub(crate) mod link;
 mod place;
 
 use std::cell::RefCell;
@@ -20,12 +20,20 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
-use crate::{World, WorldError};
+use crate::deadline::Deadline;
+use crate::heartbeat::{Heartbeat, new_token};
+use crate::{RankMonitor, World, WorldError};
 
 pub use children::{Crew, TOLD};
 
-use link::{Inlet, Outlet, Taken};
+use link::{Inlet, Outlet, SendError, Taken};
 use place::Place;
+
+/// Looks for the end of another process.
+const NAP: Duration = Duration::from_millis(10);
+
+/// Ranks that were told to end when another was lost do so within this time.
+const AFTER_LOSS: Duration = Duration::from_millis(500);
 
 /// How long the exit code of a process may take after its sockets were closed.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -42,6 +50,9 @@ pub struct ProcessWorld {
     listener: UnixListener,
     links: RefCell<Links>,
     crew: Crew,
+    monitor: RankMonitor,
+    /// Says in the end that it was in order.
+    _heartbeat: Heartbeat,
 }
 
 #[derive(Debug, Default)]
@@ -70,15 +81,29 @@ impl ProcessWorld {
         let moment = now.map_or(0, |d| d.as_nanos());
         let name = format!("weir-{}-{moment:x}", std::process::id());
         let listener = link::listen(&name, 0, size).map_err(|e| not_started(0, &e))?;
-        let crew = Crew::start(&name, size).map_err(|(rank, e)| not_started(rank, &e))?;
-        let world = Self {
+        let monitor = RankMonitor::default();
+        let place = Place {
             rank: 0,
             size,
             name,
+            parent: std::process::id(),
+            token: new_token(),
+        };
+        // Before the others, which speak to it at once.
+        let heartbeat = heartbeat(&place, &monitor)?;
+        let crew = Crew::start(&place, &monitor).map_err(|(rank, e)| not_started(rank, &e))?;
+        let world = Self {
+            rank: 0,
+            size,
+            name: place.name,
             listener,
             links: RefCell::default(),
             crew,
+            monitor,
+            _heartbeat: heartbeat,
         };
+        let crew = world.crew.clone();
+        world.monitor.at_loss(move |loss| crew.end_after(loss));
         world.crew.watch().map_err(|e| not_started(0, &e))?;
         Ok(world)
     }
@@ -94,6 +119,8 @@ impl ProcessWorld {
             let detail = "its process has ended".to_owned();
             return Err(WorldError::Gone { peer: 0, detail });
         }
+        let monitor = RankMonitor::default();
+        let heartbeat = heartbeat(&place, &monitor)?;
         Ok(Self {
             rank: place.rank,
             size: place.size,
@@ -101,6 +128,8 @@ impl ProcessWorld {
             listener,
             links: RefCell::default(),
             crew: Crew::of_started(),
+            monitor,
+            _heartbeat: heartbeat,
         })
     }
 
@@ -110,14 +139,23 @@ impl ProcessWorld {
     /// # Errors
     /// A rank did not end well, or not in time: it is killed then.
     pub fn finish(self, limit: Duration) -> Result<(), WorldError> {
-        let until = Instant::now() + limit;
         if self.rank != 0 {
             return Ok(());
         }
+        let until = Instant::now() + limit;
         for peer in 1..self.size {
-            let Some(status) = self.crew.fate(peer, until) else {
-                let seconds = limit.as_secs();
-                return Err(WorldError::Late { peer, seconds });
+            let mut wait = Deadline::new(peer, until, Some(&self.monitor));
+            let status = loop {
+                let now = Instant::now();
+                if let Some(status) = self.crew.fate(peer, now + NAP) {
+                    break status;
+                }
+                if let Some(loss) = self.monitor.lost() {
+                    // The others were told to end; what does not is killed.
+                    self.crew.await_all(AFTER_LOSS);
+                    return Err(loss);
+                }
+                wait.left()?;
             };
             if !status.success() {
                 return Err(self.crew.gone(peer, status));
@@ -134,6 +172,9 @@ impl ProcessWorld {
     }
 
     fn gone(&self, peer: u32, until: Instant) -> WorldError {
+        if let Some(loss) = self.monitor.loss_of(peer) {
+            return loss;
+        }
         let fate = self.crew.fate(peer, until.min(Instant::now() + LAST_WORDS));
         let unknown = || WorldError::Gone {
             peer,
@@ -203,6 +244,10 @@ impl World for ProcessWorld {
         Some(&self.crew)
     }
 
+    fn monitor(&self) -> Option<&RankMonitor> {
+        Some(&self.monitor)
+    }
+
     fn rank(&self) -> u32 {
         self.rank
     }
@@ -213,46 +258,49 @@ impl World for ProcessWorld {
 
     fn send(&self, to: u32, bytes: &[u8], until: Instant) -> Result<(), WorldError> {
         self.known(to)?;
-        let begun = Instant::now();
+        let mut wait = Deadline::new(to, until, Some(&self.monitor));
         let mut links = self.links.borrow_mut();
         if !self.reach(&mut links, to) {
             return Err(self.gone(to, until));
         }
-        let Err(error) = links.outlets[&to].send(bytes, until) else {
+        let Err(error) = links.outlets[&to].send(bytes, &mut wait) else {
             return Ok(());
         };
         // A part may have gone out: nothing can follow it on this connection.
         links.outlets.remove(&to);
-        if error.kind() == io::ErrorKind::TimedOut {
-            let seconds = begun.elapsed().as_secs();
-            return Err(WorldError::Late { peer: to, seconds });
+        match error {
+            SendError::Wait(error) => Err(error),
+            SendError::Broken(_) => Err(self.gone(to, until)),
         }
-        Err(self.gone(to, until))
     }
 
     fn receive(&self, from: u32, until: Instant) -> Result<Vec<u8>, WorldError> {
         self.known(from)?;
-        let begun = Instant::now();
+        let mut wait = Deadline::new(from, until, Some(&self.monitor));
         let mut links = self.links.borrow_mut();
         loop {
+            // What has come counts, whatever became of the sender.
+            let left = wait.left();
             if let Some(inlet) = links.inlets.get_mut(&from) {
                 match inlet.take() {
                     Taken::Message(bytes) => return Ok(bytes),
                     Taken::Ended | Taken::Torn => return Err(self.gone(from, until)),
                     Taken::Early => {
                         let mut waited = [PollFd::new(inlet, PollFlags::IN)];
+                        let until = Instant::now() + left?;
                         link::wait(&mut waited, until).map_err(|e| broken(from, &e))?;
                     }
                 }
-            } else if !self.await_first(&mut links, from, until)? {
-                return Err(self.gone(from, until));
+                continue;
             }
-            if Instant::now() >= until {
-                let seconds = begun.elapsed().as_secs();
-                return Err(WorldError::Late {
-                    peer: from,
-                    seconds,
-                });
+            let until = Instant::now() + left.clone().unwrap_or_default();
+            let may_come = self.await_first(&mut links, from, until)?;
+            if links.inlets.contains_key(&from) {
+                continue;
+            }
+            left?;
+            if !may_come {
+                return Err(self.gone(from, until));
             }
         }
     }
@@ -271,6 +319,12 @@ fn listener_of(place: &Place) -> io::Result<UnixListener> {
     rustix::stdio::dup2_stdin(&nothing)?;
     listener.set_nonblocking(true)?;
     Ok(listener)
+}
+
+fn heartbeat(place: &Place, monitor: &RankMonitor) -> Result<Heartbeat, WorldError> {
+    let ranks = (place.rank, place.size);
+    Heartbeat::of_process(&place.name, place.token, ranks, monitor)
+        .map_err(|e| not_started(place.rank, &e))
 }
 
 fn not_started(rank: u32, error: &io::Error) -> WorldError {

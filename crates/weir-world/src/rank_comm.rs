@@ -8,11 +8,15 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use crate::deadline::Deadline;
 use crate::mpi::MpiWorld;
-use crate::{Crew, Watchdog, World, WorldError};
+use crate::{RankMonitor, Watchdog, World, WorldError};
 
 /// Waits are cut into pieces this long, so that the watchdog is seen.
 const SLICE: Duration = Duration::from_millis(50);
+
+/// An empty report is on its way within this time, or its receiver takes nothing.
+const FAREWELL: Duration = Duration::from_millis(500);
 
 /// The first byte of a message.
 const DATA: u8 = 0;
@@ -74,9 +78,9 @@ impl<'a> RankComm<'a> {
         self.world.mpi()
     }
 
-    /// The rank that was lost, where this one has started the others.
-    pub(crate) fn lost(&self) -> Option<&WorldError> {
-        self.world.crew().and_then(Crew::lost)
+    /// Who of them is lost.
+    pub(crate) fn monitor(&self) -> Option<&RankMonitor> {
+        self.world.monitor()
     }
 
     /// This rank.
@@ -232,7 +236,7 @@ impl<'a> RankComm<'a> {
     pub(crate) fn leave(&self, report: &[u8], limit: Duration) {
         let others = (1..self.size()).filter(|r| *r != self.rank());
         for to in others {
-            let _ = self.send_marked(REPORT, to, &[], limit);
+            let _ = self.send_marked(REPORT, to, &[], limit.min(FAREWELL));
         }
         self.report(report, limit);
     }
@@ -244,17 +248,58 @@ impl<'a> RankComm<'a> {
         }
     }
 
-    /// The final report of a rank, for rank 0, which waits no longer than `until`.
-    pub(crate) fn final_report(&self, of: u32, until: Instant) -> Result<Vec<u8>, WorldError> {
+    /// The final report of a rank, for rank 0, which waits no longer than `until`, and not for a
+    /// rank that hangs. After the loss of any rank it waits no longer than `after_loss`.
+    pub(crate) fn final_report(
+        &self,
+        of: u32,
+        until: Instant,
+        after_loss: &mut AfterLoss,
+    ) -> Result<Vec<u8>, WorldError> {
         if let Some(report) = self.reports.borrow_mut()[of as usize].take() {
             return Ok(report);
         }
+        let mut wait = Deadline::new(of, until, self.monitor());
         loop {
-            let bytes = self.world.receive(of, until)?;
-            if bytes.first() == Some(&REPORT) {
-                return Ok(bytes[1..].to_vec());
+            match self.world.receive(of, Instant::now() + SLICE) {
+                Ok(bytes) if bytes.first() == Some(&REPORT) => return Ok(bytes[1..].to_vec()),
+                Ok(_) => {}
+                Err(WorldError::Late { .. }) => {
+                    wait.left()?;
+                    if let Some(monitor) = self.monitor() {
+                        if monitor.hangs(of) {
+                            return Err(WorldError::Hangs { peer: of });
+                        }
+                        after_loss.check(monitor)?;
+                    }
+                }
+                Err(error) => return Err(error),
             }
         }
+    }
+}
+
+/// How long rank 0 waits for reports once a rank is lost.
+#[derive(Debug)]
+pub(crate) struct AfterLoss {
+    limit: Duration,
+    since: Option<Instant>,
+}
+
+impl AfterLoss {
+    pub(crate) fn new(limit: Duration) -> Self {
+        Self { limit, since: None }
+    }
+
+    fn check(&mut self, monitor: &RankMonitor) -> Result<(), WorldError> {
+        let Some(loss) = monitor.lost() else {
+            return Ok(());
+        };
+        let since = *self.since.get_or_insert_with(Instant::now);
+        if since.elapsed() > self.limit {
+            return Err(loss);
+        }
+        Ok(())
     }
 }
 

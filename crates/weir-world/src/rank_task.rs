@@ -38,10 +38,13 @@ impl RankTask<'_> {
         unguarded: impl FnOnce(io::Error) -> (O, RankEnd),
     ) -> Reports<O> {
         let watchdog = Watchdog::new(self.limit);
+        if let Some(monitor) = self.world.monitor() {
+            monitor.set_limit(self.limit);
+        }
         let comm = RankComm::new(self.world);
         let external = External {
             signals: self.signals,
-            crew: self.world.crew(),
+            monitor: self.world.monitor(),
         };
         let ends = (&watchdog, self.signals);
         let guarded = watchdog.guard(comm.rank(), external, self.supervisor, || {

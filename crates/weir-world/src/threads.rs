@@ -8,6 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::Instant;
 
+use crate::deadline::Deadline;
 use crate::{World, WorldError};
 
 /// A rank that is a thread.
@@ -136,7 +137,7 @@ impl World for ThreadWorld {
 
     fn receive(&self, from: u32, until: Instant) -> Result<Vec<u8>, WorldError> {
         let sender = self.room(from)?;
-        let begun = Instant::now();
+        let mut wait = Deadline::new(from, until, None);
         let room = self.room(self.rank)?;
         let mut inbox = room.lock();
         loop {
@@ -148,14 +149,7 @@ impl World for ThreadWorld {
             if sender.ended.load(Ordering::Acquire) {
                 return Err(gone(from));
             }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                let seconds = begun.elapsed().as_secs();
-                return Err(WorldError::Late {
-                    peer: from,
-                    seconds,
-                });
-            }
+            let left = wait.left()?;
             inbox.awaited = Some(from);
             inbox = room
                 .arrival

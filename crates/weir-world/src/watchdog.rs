@@ -14,13 +14,19 @@ use std::time::{Duration, Instant};
 
 use weir_sys::Signals;
 
-use crate::{CommError, Crew, WorldError};
+use crate::{CommError, RankMonitor, WorldError};
 
 /// Longest sleep between two looks: what Ctrl-C may have to wait for.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// Time without progress that one look may add: a longer sleep was this process's own stop.
+const MOST_CHARGED: Duration = Duration::from_millis(500);
+
 /// A rank that was stopped comes back within this time, unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Beyond the time-out, for rank 0 to end all by itself.
+const FIRST: Duration = Duration::from_secs(3);
 
 const SILENT: u8 = 1;
 const INTERRUPTED: u8 = 2;
@@ -77,7 +83,7 @@ pub struct Supervisor<'a> {
 pub(crate) struct External<'a> {
     pub(crate) signals: &'a Signals,
     /// The other ranks, one of which may be lost.
-    pub(crate) crew: Option<&'a Crew>,
+    pub(crate) monitor: Option<&'a RankMonitor>,
 }
 
 /// One rank's watchdog.
@@ -226,35 +232,75 @@ impl Watchdog {
         let begun = Instant::now();
         let pause = LOOK.min(self.limit / 8).max(Duration::from_millis(1));
         let mut seen = self.notes.load(Ordering::Relaxed);
-        let mut since = Instant::now();
-        let mut stopped_at = None;
-        // The first rank has something to report before others end everybody.
-        let patience = PATIENCE / if supervisor.hung.is_some() { 3 } else { 1 };
+        let (mut looked, mut still) = (begun, Duration::ZERO);
+        let mut hanging = Duration::ZERO;
         while !self.over.load(Ordering::Acquire) {
             std::thread::park_timeout(pause);
+            let now = Instant::now();
+            let passed = (now - looked).min(MOST_CHARGED);
+            looked = now;
             let notes = self.notes.load(Ordering::Relaxed);
+            still += passed;
             if notes != seen {
-                (seen, since) = (notes, Instant::now());
+                (seen, still) = (notes, Duration::ZERO);
             }
-            if external.signals.interrupted() {
-                self.stop(INTERRUPTED);
-            } else if let Some(lost) = external.crew.and_then(Crew::lost) {
-                self.lost.get_or_init(|| lost.clone());
-                self.stop(LOST);
-            } else if since.elapsed() > self.limit {
-                self.stop(SILENT);
-            }
+            self.look_outside(external, still);
             if let Some(look) = supervisor.look {
                 look(&Progress {
                     elapsed: begun.elapsed(),
                     fraction: self.fraction(),
-                    still: since.elapsed(),
+                    still,
                 });
             }
-            if self.stopped() && stopped_at.get_or_insert_with(Instant::now).elapsed() > patience {
-                self.end_hung(rank, external.signals, supervisor);
+            if self.stopped() {
+                hanging += passed;
+                self.look_at_hang(rank, hanging, external, supervisor);
             }
         }
+    }
+
+    /// Stops the rank where something outside of it, or its own rest, asks for that.
+    fn look_outside(&self, external: External<'_>, still: Duration) {
+        let is_silent = still > self.limit;
+        if let Some(monitor) = external.monitor {
+            if is_silent && !self.stopped() {
+                monitor.explain_no_progress();
+            }
+            if let Some(lost) = monitor.lost()
+                && !external.signals.interrupted()
+            {
+                self.lost.get_or_init(|| lost);
+                self.stop(LOST);
+            }
+        }
+        if external.signals.interrupted() {
+            self.stop(INTERRUPTED);
+        } else if is_silent {
+            self.stop(SILENT);
+        }
+    }
+
+    /// The rank was stopped, and has not come back for so long. The first rank has something to
+    /// report before others end everybody: these wait for it as long as it is there.
+    fn look_at_hang(
+        &self,
+        rank: u32,
+        hanging: Duration,
+        external: External<'_>,
+        supervisor: Supervisor<'_>,
+    ) {
+        let patience = PATIENCE / if supervisor.hung.is_some() { 3 } else { 1 };
+        if hanging <= patience {
+            return;
+        }
+        let first = external.monitor.filter(|monitor| monitor.hears(0));
+        if let Some(monitor) = first.filter(|_| rank != 0) {
+            monitor.report_hang();
+            if hanging < patience + self.limit + FIRST {
+                return;
+            }
+        }
+        self.end_hung(rank, external.signals, supervisor);
     }
 
     /// The rank was stopped and still hangs in a call. Nobody but this thread can say so, and

@@ -250,7 +250,8 @@ fn a_process_that_no_world_started_says_so() {
     let said = run(Command::new(RANKS)
         .args(["processes", "2", "collectives"])
         .envs([("WEIR_WORLD_RANK", "1"), ("WEIR_WORLD_SIZE", "2")])
-        .envs([("WEIR_WORLD_NAME", "weir-0"), ("WEIR_WORLD_PARENT", "1")]));
+        .envs([("WEIR_WORLD_NAME", "weir-0"), ("WEIR_WORLD_PARENT", "1")])
+        .env("WEIR_WORLD_TOKEN", "7"));
     assert_eq!(said.code, Some(1), "{said:#?}");
     let message = "error: rank 1 could not be started: WEIR_WORLD_RANK is set, but no weir started";
     assert!(said.err.starts_with(message), "{said:#?}");

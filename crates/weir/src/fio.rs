@@ -101,6 +101,7 @@ fn measure(run: &Run) -> Outcome {
         usage: USAGE,
         others: None,
         crew: None,
+        monitor: None,
         agree: None,
     };
     let result = session::run(&plan, choices).map_err(|refusal| Refusal {

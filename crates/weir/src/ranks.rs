@@ -12,7 +12,7 @@ use weir_doors::Refusal;
 use weir_doors::run::PerRank;
 use weir_run::execute::{Makes, Others};
 use weir_schema::{Failure, Plan, RankSummary, RunResult, State};
-use weir_world::{Collectives as _, Crew, Lane, Lanes, World};
+use weir_world::{Collectives as _, Crew, Lane, Lanes, RankMonitor, World};
 
 use crate::world::silent;
 
@@ -58,6 +58,11 @@ impl<'a> Ranks<'a> {
     /// The processes of the others, where this one has started them.
     pub(crate) fn crew(&self) -> Option<&Crew> {
         self.lanes.crew()
+    }
+
+    /// Which of the others is lost.
+    pub(crate) fn monitor(&self) -> Option<&RankMonitor> {
+        self.lanes.monitor()
     }
 
     /// This rank's part of what the first one read; an error on all where that was refused.
@@ -154,7 +159,8 @@ impl<'a> Ranks<'a> {
 
     /// Why this is not the result of all ranks, or not of all that they were to do.
     fn loss(&self, all: &RunResult) -> Option<String> {
-        let lost = self.crew().and_then(Crew::lost).map(ToString::to_string);
+        let lost = self.monitor().and_then(RankMonitor::lost);
+        let lost = lost.map(|lost| lost.to_string());
         let missing = || {
             let told: Vec<u32> = all.ranks.iter().map(|r| r.rank).collect();
             let rank = (0..self.lanes.size()).find(|rank| !told.contains(rank))?;

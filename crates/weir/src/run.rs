@@ -107,6 +107,7 @@ fn carry_out(run: &Run, plan: &Plan, ranks: Option<&Ranks<'_>>) -> Result<RunRes
             usage: USAGE,
             others: ranks.map(|r| r.others(&meet)),
             crew: ranks.and_then(Ranks::crew),
+            monitor: ranks.and_then(Ranks::monitor),
             agree: ranks.is_some().then_some(&agree),
         },
     )?;
@@ -291,6 +292,7 @@ fn calibrate() -> Outcome {
         usage: USAGE,
         others: None,
         crew: None,
+        monitor: None,
         agree: None,
     };
     let result = session::run(&plan, choices)?;

@@ -11,7 +11,7 @@ use weir_run::Family;
 use weir_run::execute::{self, LiveView, Others, RunControl};
 use weir_schema::{Failure, Plan, RunResult};
 use weir_sys::clock::{Clock, Detection};
-use weir_world::Crew;
+use weir_world::{Crew, RankMonitor};
 
 use crate::{output, signals, surroundings};
 
@@ -36,8 +36,10 @@ pub(crate) struct Choices<'a> {
     pub(crate) usage: u8,
     /// Other ranks that carry the same plan out.
     pub(crate) others: Option<Others<'a>>,
-    /// Their processes, where this one has started them. One that is lost ends the run.
+    /// Their processes, where this one has started them.
     pub(crate) crew: Option<&'a Crew>,
+    /// Which of them is lost: that ends the run.
+    pub(crate) monitor: Option<&'a RankMonitor>,
     /// Tells the other ranks whether this one can run; an error where one cannot.
     pub(crate) agree: Option<&'a Agree<'a>>,
 }
@@ -47,9 +49,9 @@ pub(crate) fn run(plan: &Plan, choices: Choices<'_>) -> Result<RunResult, Refusa
     let detection = Detection::begin();
     let host = surroundings::host();
     let caught = signals::catch(choices.crew, None)?;
-    if let Some(crew) = choices.crew {
+    if let Some(monitor) = choices.monitor {
         let caught = Arc::clone(&caught);
-        crew.at_loss(move || {
+        monitor.at_loss(move |_| {
             // Twice would be at once.
             if !caught.interrupted() {
                 caught.interruptions.fetch_add(1, Ordering::Relaxed);

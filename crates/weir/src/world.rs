@@ -85,9 +85,10 @@ fn join(launcher: Launcher) -> Result<Party, Refusal> {
     let wish = std::env::var(LIBRARY_VARIABLE).ok();
     let library = MpiLibrary::open(Some(launcher), wish.as_deref());
     let world = library.and_then(MpiLibrary::start);
-    world
-        .map(|world| Party::Mpi(Box::new(world)))
-        .map_err(|error| of_speaker(&launcher, mpi_refused(&error)))
+    let world = world.map_err(|error| of_speaker(&launcher, mpi_refused(&error)))?;
+    let watched = world.watch_ranks();
+    watched.map_err(|error| of_speaker(&launcher, came_apart(&error)))?;
+    Ok(Party::Mpi(Box::new(world)))
 }
 
 fn mpi_refused(error: &MpiError) -> Refusal {

@@ -8,7 +8,8 @@
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
 
-use crate::{World, WorldError};
+use crate::deadline::Deadline;
+use crate::{RankMonitor, World, WorldError};
 
 use super::abi::Abi;
 use super::error::MpiError;
@@ -24,20 +25,17 @@ const LONGEST_NAP: Duration = Duration::from_millis(1);
 const ON_ITS_WAY: Duration = Duration::from_secs(60);
 
 /// Waiting for another rank.
-struct Patience {
+struct Patience<'a> {
     peer: u32,
-    begun: Instant,
-    until: Instant,
+    deadline: Deadline<'a>,
     asked: u32,
 }
 
-impl Patience {
-    fn new(peer: u32, until: Instant) -> Self {
-        let begun = Instant::now();
+impl<'a> Patience<'a> {
+    fn new(peer: u32, until: Instant, monitor: &'a RankMonitor) -> Self {
         Self {
             peer,
-            begun,
-            until,
+            deadline: Deadline::new(peer, until, Some(monitor)),
             asked: 0,
         }
     }
@@ -48,18 +46,12 @@ impl Patience {
             std::hint::spin_loop();
             return Ok(());
         }
-        let now = Instant::now();
-        if now >= self.until {
-            return Err(WorldError::Late {
-                peer: self.peer,
-                seconds: self.begun.elapsed().as_secs(),
-            });
-        }
+        let left = self.deadline.left()?;
         if self.asked <= YIELDS {
             std::thread::yield_now();
         } else {
             let nap = Duration::from_micros(u64::from(self.asked - YIELDS));
-            std::thread::sleep(nap.min(LONGEST_NAP).min(self.until - now));
+            std::thread::sleep(nap.min(LONGEST_NAP).min(left));
         }
         Ok(())
     }
@@ -77,6 +69,10 @@ impl<A: Abi> World for Mpi<A> {
     fn send(&self, to: u32, bytes: &[u8], until: Instant) -> Result<(), WorldError> {
         let sent = self.post(to, bytes, until);
         self.note(to, sent)
+    }
+
+    fn monitor(&self) -> Option<&RankMonitor> {
+        Some(&self.monitor)
     }
 
     fn receive(&self, from: u32, until: Instant) -> Result<Vec<u8>, WorldError> {
@@ -99,7 +95,7 @@ impl<A: Abi> Mpi<A> {
         let pieces = cut(bytes).into_iter().map(post);
         let pieces = pieces.collect::<Result<Vec<_>, _>>().map_err(failed)?;
         self.posted.count(peer, pieces.len());
-        let mut patience = Patience::new(to, until);
+        let mut patience = Patience::new(to, until, &self.monitor);
         for mut piece in pieces {
             while !piece.is_done().map_err(failed)? {
                 patience.rest()?;
@@ -110,7 +106,7 @@ impl<A: Abi> Mpi<A> {
 
     fn take(&self, from: u32, until: Instant) -> Result<Vec<u8>, WorldError> {
         let peer = self.peer(from).map_err(|e| failure(from, e))?;
-        let mut patience = Patience::new(from, until);
+        let mut patience = Patience::new(from, until, &self.monitor);
         let first = self.piece(peer, &mut patience)?;
         let mut message = Joined::first(&first).ok_or_else(|| WorldError::Garbled {
             peer: from,
@@ -126,7 +122,7 @@ impl<A: Abi> Mpi<A> {
     }
 
     /// The next piece of a message.
-    fn piece(&self, from: Peer, patience: &mut Patience) -> Result<Vec<u8>, WorldError> {
+    fn piece(&self, from: Peer, patience: &mut Patience<'_>) -> Result<Vec<u8>, WorldError> {
         let peer = patience.peer;
         let failed = |e| failure(peer, e);
         let length = loop {
@@ -137,7 +133,7 @@ impl<A: Abi> Mpi<A> {
         };
         // The message is here and would be lost if it were left now: whoever waits for a moment
         // at a time asks again.
-        patience.until = patience.until.max(Instant::now() + ON_ITS_WAY);
+        patience.deadline.extend(Instant::now() + ON_ITS_WAY);
         let mut piece = Owned::irecv(self, from, length, Tag::CONTROL).map_err(failed)?;
         while !piece.is_done().map_err(failed)? {
             patience.rest()?;

@@ -9,12 +9,18 @@
     reason = "calls into the library on memory given by address"
 )]
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{c_char, c_int};
 use std::marker::PhantomData;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Builder;
+use std::time::{Duration, Instant};
 
 use weir_sys::library::Library;
+
+use crate::heartbeat::Heartbeat;
+use crate::{RankMonitor, WorldError};
 
 use super::abi::{Abi, Constant};
 use super::calls::Calls;
@@ -32,6 +38,18 @@ const THREAD_SINGLE: c_int = 0;
 
 /// What was printed right before the end is forwarded in this time.
 const LAST_WORDS: Duration = Duration::from_millis(100);
+
+/// An end of all ranks that takes longer hangs.
+const ABORT: Duration = Duration::from_secs(2);
+
+/// Ranks that have all said what they had to say end within this time.
+const FINALIZE: Duration = Duration::from_secs(10);
+
+/// Where another rank ends all it does so within this time.
+const OTHERS: Duration = Duration::from_secs(5);
+
+/// The exit code of a world that came apart.
+const APART: u8 = 1;
 
 /// A rank that exists, checked once so that no call has to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +128,8 @@ pub struct Mpi<A: Abi> {
     /// Who did not answer in time, and has not since.
     pub(super) silent: Cell<Option<u32>>,
     pub(super) posted: Posted,
+    pub(super) monitor: RankMonitor,
+    pub(super) heartbeat: RefCell<Option<Heartbeat>>,
     facts: MpiFacts,
     /// MPI belongs to the thread that started it.
     thread: PhantomData<*const ()>,
@@ -133,6 +153,8 @@ impl<A: Abi> Mpi<A> {
             size: 0,
             silent: Cell::new(None),
             posted: Posted::for_ranks(0),
+            monitor: RankMonitor::default(),
+            heartbeat: RefCell::default(),
             facts: facts.clone(),
             thread: PhantomData,
         };
@@ -403,6 +425,11 @@ impl<A: Abi> Emergency<A> {
     /// what was just printed: Hydra drops what it has not forwarded yet.
     pub fn abort(self, code: u8) -> ! {
         std::thread::sleep(LAST_WORDS);
+        // A library that is being ended may not come back from this either.
+        let _ = Builder::new().spawn(|| {
+            std::thread::sleep(ABORT);
+            std::process::abort();
+        });
         // SAFETY: the process ends here. The level that MPI was started with knows one thread;
         // both families end the process whatever thread asks, and nothing of this process is
         // used after it.
@@ -412,13 +439,60 @@ impl<A: Abi> Emergency<A> {
 }
 
 impl<A: Abi> Drop for Mpi<A> {
+    /// Ends MPI, which waits for all ranks. Everything is said by now: where a rank is lost, or does
+    /// not come in time, all are ended at once.
     fn drop(&mut self) {
+        let end = End {
+            rank: self.rank.unsigned_abs(),
+            monitor: self.monitor.clone(),
+        };
+        if let Some(loss) = end.monitor.lost() {
+            end.apart(&loss, self.emergency());
+        }
         // With a rank that does not answer, ending MPI together would not come to an end. The
         // launcher sees the process go, and ends the others.
-        if self.silent.get().is_none() {
-            // SAFETY: MPI was started on this thread and nothing borrows from it any more.
-            let _ = unsafe { (self.calls.finalize)() };
+        if self.silent.get().is_some() {
+            return;
         }
+        let done = Arc::new(AtomicBool::new(false));
+        let (is_done, emergency) = (Arc::clone(&done), self.emergency());
+        // Without a thread it may wait for ever, as any program of MPI.
+        let _ = Builder::new().spawn(move || end.guard(&is_done, emergency));
+        // SAFETY: MPI was started on this thread and nothing borrows from it any more.
+        let _ = unsafe { (self.calls.finalize)() };
+        done.store(true, Ordering::Release);
+    }
+}
+
+/// The end of MPI, as one rank sees it.
+struct End {
+    rank: u32,
+    monitor: RankMonitor,
+}
+
+impl End {
+    /// Ends all ranks where MPI does not end: rank 0 waits for a while, the others as long as rank 0
+    /// is there, which may take its time to print.
+    fn guard<A: Abi>(&self, is_done: &AtomicBool, emergency: Emergency<A>) {
+        let begun = Instant::now();
+        while !is_done.load(Ordering::Acquire) {
+            if let Some(loss) = self.monitor.lost() {
+                self.apart(&loss, emergency);
+            }
+            if self.rank == 0 && begun.elapsed() > FINALIZE {
+                emergency.abort(APART);
+            }
+            std::thread::sleep(LAST_WORDS / 2);
+        }
+    }
+
+    /// A rank is lost. The lowest of the others ends all, after it has said so.
+    fn apart<A: Abi>(&self, loss: &WorldError, emergency: Emergency<A>) -> ! {
+        let speaker = u32::from(loss.peer() == Some(0));
+        if self.rank != speaker {
+            std::thread::sleep(OTHERS);
+        }
+        emergency.abort(APART)
     }
 }
 

@@ -2,8 +2,8 @@
 //! those that run.
 //!
 //! In: how many. Out: a [`Crew`], which any thread may ask. A thread of its own sleeps until a
-//! process ends; one that did not end well is lost, and the others are told to end, as without it
-//! they would wait in vain. That word is a signal which nobody else sends, so that it is never
+//! process ends; one that did not end well is lost, as the [`RankMonitor`] hears, and the others are
+//! told to end, as without it they would wait in vain. That word is a signal which nobody else sends, so that it is never
 //! taken for a second wish of a user; a signal of a user that another rank gets goes to rank 0.
 
 use std::io;
@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
@@ -19,7 +19,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use super::link;
 use super::place::Place;
-use crate::WorldError;
+use crate::{RankMonitor, WorldError};
 
 /// How often an ended process is asked for.
 const NAP: Duration = Duration::from_millis(1);
@@ -35,23 +35,14 @@ pub const TOLD: [i32; 2] = [Signal::USR1.as_raw(), Signal::USR2.as_raw()];
 #[derive(Clone, Debug, Default)]
 pub struct Crew(Arc<Kept>);
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Kept {
     /// This is another rank than 0.
     is_started: bool,
     /// By rank, from 1.
     children: Mutex<Vec<Child>>,
-    lost: OnceLock<WorldError>,
-    at_loss: Mutex<Option<AtLoss>>,
-}
-
-type AtLoss = Box<dyn FnOnce() + Send>;
-
-impl std::fmt::Debug for Kept {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut kept = f.debug_struct("Kept");
-        kept.field("lost", &self.lost).finish_non_exhaustive()
-    }
+    /// Hears of those that end before their time.
+    monitor: RankMonitor,
 }
 
 /// Nobody panics while holding these.
@@ -66,20 +57,22 @@ impl Crew {
     ///
     /// # Errors
     /// Which rank could not be started, and why.
-    pub(super) fn start(name: &str, size: u32) -> Result<Self, (u32, io::Error)> {
+    pub(super) fn start(place: &Place, monitor: &RankMonitor) -> Result<Self, (u32, io::Error)> {
+        let (name, size) = (&place.name, place.size);
         let mut listeners = Vec::new();
         // All before the first process, which may turn to the last one at once.
         for rank in 1..size {
             let listener = link::listen(name, rank, size).map_err(|error| (rank, error))?;
             listeners.push((rank, listener));
         }
-        let crew = Self::default();
+        let crew = Self(Arc::new(Kept {
+            monitor: monitor.clone(),
+            ..Kept::default()
+        }));
         for (rank, listener) in listeners {
             let place = Place {
                 rank,
-                size,
-                name: name.to_owned(),
-                parent: std::process::id(),
+                ..place.clone()
             };
             match start(&place, listener) {
                 Ok(child) => lock(&crew.0.children).push(child),
@@ -134,43 +127,37 @@ impl Crew {
     fn look(&self) -> usize {
         let mut running = 0;
         let mut lost = None;
+        let mut ended = Vec::new();
         for (rank, child) in (1..).zip(lock(&self.0.children).iter_mut()) {
             match child.try_wait() {
                 Ok(None) => running += 1,
                 Ok(Some(status)) if !status.success() && lost.is_none() => {
-                    lost = Some(gone(rank, child.id(), status));
+                    lost = Some((rank, gone(rank, child.id(), status)));
                 }
-                _ => {}
+                Ok(Some(_)) => ended.push(rank),
+                Err(_) => {}
             }
         }
-        if let Some(lost) = lost
-            && self.0.lost.set(lost).is_ok()
-        {
-            self.tell(TOLD[0]);
-            self.tell_loss();
+        for rank in ended {
+            self.0.monitor.ended(rank);
+        }
+        if let Some((rank, lost)) = lost {
+            self.0.monitor.report_loss(rank, &lost);
         }
         running
     }
 
-    /// The first rank whose process did not end well, and how it ended. The others have been told
-    /// to end then.
-    pub fn lost(&self) -> Option<&WorldError> {
-        self.0.lost.get()
-    }
-
-    /// Has this called, once, when a rank is lost.
-    pub fn at_loss(&self, call: impl FnOnce() + Send + 'static) {
-        *lock(&self.0.at_loss) = Some(Box::new(call));
-        if self.lost().is_some() {
-            self.tell_loss();
+    /// The first rank is lost: the others are told to end, as they would wait in vain. One that has
+    /// fallen silent is killed.
+    pub(super) fn end_after(&self, loss: &WorldError) {
+        if let WorldError::Silent { peer, .. } = *loss {
+            let index = (peer as usize).saturating_sub(1);
+            if let Some(child) = lock(&self.0.children).get_mut(index) {
+                // One that has ended by now needs none.
+                let _ = child.kill();
+            }
         }
-    }
-
-    fn tell_loss(&self) {
-        let call = lock(&self.0.at_loss).take();
-        if let Some(call) = call {
-            call();
-        }
+        self.tell(TOLD[0]);
     }
 
     /// Passes a signal on that this process got, as the first or a later one: from rank 0 to all
@@ -211,6 +198,15 @@ impl Crew {
                 return None;
             }
             std::thread::sleep(NAP);
+        }
+    }
+
+    /// Waits so long for the end of all.
+    pub(super) fn await_all(&self, limit: Duration) {
+        let until = Instant::now() + limit;
+        let ranks = 1..=lock(&self.0.children).len();
+        for rank in ranks {
+            let _ = self.fate(u32::try_from(rank).unwrap_or(u32::MAX), until);
         }
     }
 

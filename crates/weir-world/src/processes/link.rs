@@ -16,6 +16,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
+use crate::WorldError;
+use crate::deadline::Deadline;
+
 /// Memory taken at once for a message.
 const PIECE: usize = 1 << 20;
 
@@ -45,7 +48,7 @@ fn is_same_user(stream: &UnixStream) -> bool {
 }
 
 /// Waits until one of these is ready, or `until`.
-pub(super) fn wait(waited: &mut [PollFd<'_>], until: Instant) -> io::Result<()> {
+pub(crate) fn wait(waited: &mut [PollFd<'_>], until: Instant) -> io::Result<()> {
     let left = until.saturating_duration_since(Instant::now());
     let limit = Timespec {
         tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
@@ -64,6 +67,21 @@ fn is_early(error: &io::Error) -> bool {
     )
 }
 
+/// Why a message did not go out.
+#[derive(Debug)]
+pub(super) enum SendError {
+    /// The wait was over.
+    Wait(WorldError),
+    /// The stream is broken.
+    Broken(io::Error),
+}
+
+impl From<io::Error> for SendError {
+    fn from(error: io::Error) -> Self {
+        Self::Broken(error)
+    }
+}
+
 /// Where messages to another rank go in.
 #[derive(Debug)]
 pub(super) struct Outlet {
@@ -80,32 +98,34 @@ impl Outlet {
         stream.set_nonblocking(true)?;
         let outlet = Self { stream };
         // The buffer of a new stream is empty: this never waits.
-        outlet.write(&from.to_le_bytes(), Instant::now())?;
-        Ok(outlet)
+        let mut at_once = Deadline::new(to, Instant::now(), None);
+        match outlet.write(&from.to_le_bytes(), &mut at_once) {
+            Ok(()) => Ok(outlet),
+            Err(SendError::Broken(error)) => Err(error),
+            Err(SendError::Wait(_)) => Err(io::ErrorKind::TimedOut.into()),
+        }
     }
 
     /// Sends a message. After an error the stream is of no use any more.
     ///
     /// # Errors
-    /// `TimedOut`, or what a broken stream gives.
-    pub(super) fn send(&self, bytes: &[u8], until: Instant) -> io::Result<()> {
+    /// The wait was over, or what a broken stream gives.
+    pub(super) fn send(&self, bytes: &[u8], wait: &mut Deadline<'_>) -> Result<(), SendError> {
         let length = bytes.len() as u64;
-        self.write(&length.to_le_bytes(), until)?;
-        self.write(bytes, until)
+        self.write(&length.to_le_bytes(), wait)?;
+        self.write(bytes, wait)
     }
 
-    fn write(&self, mut bytes: &[u8], until: Instant) -> io::Result<()> {
+    fn write(&self, mut bytes: &[u8], deadline: &mut Deadline<'_>) -> Result<(), SendError> {
         while !bytes.is_empty() {
             match send(&self.stream, bytes, SendFlags::NOSIGNAL) {
                 Ok(sent) => bytes = &bytes[sent..],
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) if Instant::now() >= until => {
-                    return Err(io::ErrorKind::TimedOut.into());
-                }
                 Err(Errno::AGAIN) => {
+                    let until = Instant::now() + deadline.left().map_err(SendError::Wait)?;
                     wait(&mut [PollFd::new(&self.stream, PollFlags::OUT)], until)?;
                 }
-                Err(errno) => return Err(errno.into()),
+                Err(errno) => return Err(io::Error::from(errno).into()),
             }
         }
         Ok(())
@@ -314,8 +334,9 @@ mod tests {
         assert!(!is_listener(&listener, &world, 0));
         let outlet = Outlet::connect(&world, 0, 1).unwrap();
         let soon = Instant::now() + Duration::from_millis(20);
-        let late = outlet.send(&vec![0; 8 * PIECE], soon).unwrap_err();
-        assert_eq!(late.kind(), io::ErrorKind::TimedOut);
+        let mut soon = Deadline::new(1, soon, None);
+        let late = outlet.send(&vec![0; 8 * PIECE], &mut soon).unwrap_err();
+        assert!(matches!(late, SendError::Wait(WorldError::Late { .. })));
         assert!(!outlet.is_closed());
         drop(listener);
         assert!(outlet.is_closed());

@@ -5,6 +5,7 @@ const RANK: &str = "WEIR_WORLD_RANK";
 const SIZE: &str = "WEIR_WORLD_SIZE";
 const NAME: &str = "WEIR_WORLD_NAME";
 const PARENT: &str = "WEIR_WORLD_PARENT";
+const TOKEN: &str = "WEIR_WORLD_TOKEN";
 
 /// The place of a rank that another process started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub(super) struct Place {
     pub(super) name: String,
     /// The process of rank 0.
     pub(super) parent: u32,
+    /// What only the ranks of this world know.
+    pub(super) token: u64,
 }
 
 impl Place {
@@ -26,17 +29,19 @@ impl Place {
             size: number(SIZE)?,
             name: value(NAME)?,
             parent: number(PARENT)?,
+            token: value(TOKEN)?.parse().ok()?,
         };
         (place.rank > 0 && place.rank < place.size).then_some(place)
     }
 
     /// The variables that tell it.
-    pub(super) fn variables(&self) -> [(&'static str, String); 4] {
+    pub(super) fn variables(&self) -> [(&'static str, String); 5] {
         [
             (RANK, self.rank.to_string()),
             (SIZE, self.size.to_string()),
             (NAME, self.name.clone()),
             (PARENT, self.parent.to_string()),
+            (TOKEN, self.token.to_string()),
         ]
     }
 }
@@ -52,6 +57,7 @@ mod tests {
             size: 3,
             name: "weir-1".to_owned(),
             parent: 77,
+            token: u64::MAX,
         };
         let told = place.variables();
         let value = |wanted: &str| {
