@@ -8,6 +8,8 @@
     reason = "parts of one loop, split for the reader only"
 )]
 
+mod given_up;
+
 use std::sync::atomic::Ordering::Relaxed;
 
 use weir_sys::clock::Tick;
@@ -275,44 +277,6 @@ where
         } else {
             self.commit(queue, now)
         }
-    }
-
-    /// Nothing can be handed over any more; the engine may still hold what it was offered, so
-    /// that it is not asked again. Returns how many were taken: none.
-    #[cold]
-    #[inline(never)]
-    fn give_up(&mut self, queue: &mut Queue<E::Op>, error: &std::io::Error) -> u32 {
-        self.state.engine_failed(error);
-        queue.given_up = true;
-        queue.blocked = true;
-        self.take_back_all(queue);
-        0
-    }
-
-    /// What was not taken will not come back: it counts as never issued, or as lost where a part
-    /// of it has moved.
-    fn take_back_all(&mut self, queue: &mut Queue<E::Op>) {
-        while let Some(slot) = queue.fresh.last() {
-            queue.fresh.pop();
-            self.take_back(queue, slot);
-        }
-        while let Some(slot) = queue.again.pop() {
-            self.take_back(queue, slot);
-        }
-    }
-
-    /// An operation that was issued will never be taken.
-    fn take_back(&mut self, queue: &mut Queue<E::Op>, slot: u32) {
-        let drawn = &queue.slots[slot as usize];
-        if drawn.moved == 0 {
-            let live = self.state.live();
-            live.kinds[drawn.op.kind_index() & 3].issued.take_back();
-            live.depth[depth_level(queue.in_flight)].take_back();
-        }
-        if S::CHECKS {
-            self.source.completed(slot, &drawn.op, false);
-        }
-        queue.release(slot, drawn.accepted);
     }
 
     /// Waits for completions and records them.
