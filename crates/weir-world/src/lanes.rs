@@ -6,10 +6,14 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use crate::deadline::Deadline;
 use crate::mpi::MpiWorld;
 use crate::{Crew, RankMonitor, World, WorldError};
+
+/// Waits that end at a loss are cut into pieces this long.
+const SLICE: Duration = Duration::from_millis(50);
 
 /// All conversations of a rank. Every rank has to speak through lanes.
 #[expect(
@@ -33,6 +37,7 @@ type Kept = HashMap<(u8, u32), VecDeque<Vec<u8>>>;
 pub struct Lane<'a> {
     lanes: &'a Lanes<'a>,
     number: u8,
+    ends_at_loss: bool,
 }
 
 impl<'a> Lanes<'a> {
@@ -64,6 +69,35 @@ impl<'a> Lanes<'a> {
         Lane {
             lanes: self,
             number,
+            ends_at_loss: false,
+        }
+    }
+
+    /// The same, where every wait ends as soon as any rank is lost: for what all ranks do together.
+    pub fn lane_of_all(&self, number: u8) -> Lane<'_> {
+        Lane {
+            ends_at_loss: true,
+            ..self.lane(number)
+        }
+    }
+}
+
+impl Lane<'_> {
+    /// The next message of a rank, for whatever lane.
+    fn receive_any(&self, from: u32, until: Instant) -> Result<Vec<u8>, WorldError> {
+        let world = self.lanes.world;
+        let Some(monitor) = world.monitor().filter(|_| self.ends_at_loss) else {
+            return world.receive(from, until);
+        };
+        let mut wait = Deadline::new(from, until, Some(monitor));
+        loop {
+            match world.receive(from, Instant::now() + SLICE.min(wait.left()?)) {
+                Err(WorldError::Late { .. }) => {}
+                received => return received,
+            }
+            if let Some(loss) = monitor.lost() {
+                return Err(loss);
+            }
         }
     }
 }
@@ -92,7 +126,7 @@ impl World for Lane<'_> {
             return Ok(own);
         }
         loop {
-            let mut bytes = self.lanes.world.receive(from, until)?;
+            let mut bytes = self.receive_any(from, until)?;
             let Some(number) = bytes.first().copied() else {
                 let detail = "it belongs to no lane".to_owned();
                 return Err(WorldError::Garbled { peer: from, detail });

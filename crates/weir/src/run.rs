@@ -36,6 +36,12 @@ fn measure(run: &Run) -> Outcome {
     }
     let entered = world::enter(run.ranks)?;
     let Some(entered) = entered else {
+        if run.timeout.is_some() {
+            return Err(Refusal {
+                message: "error: --timeout: it is for several ranks, and there is one\n".to_owned(),
+                code: USAGE,
+            });
+        }
         let plan = plan_to_run(run)?;
         if run.show_plan {
             return show(&plan);
@@ -43,8 +49,16 @@ fn measure(run: &Run) -> Outcome {
         let result = carry_out(run, &plan, None)?;
         return Ok(report(&result, &run.options));
     };
-    let code = entered.each(|world| together(run, &Ranks::new(world, run.per_rank)));
+    let code = entered.each(|world| together(run, &Ranks::new(world, run.per_rank, run.timeout)));
     let code = code.map_err(|e| world::came_apart(&e))?;
+    // Before the world ends, which may end this process.
+    let code = code.map_err(|refusal| {
+        output::error(&refusal.message);
+        Refusal {
+            message: String::new(),
+            ..refusal
+        }
+    });
     let left = entered.leave();
     // What the report tells need not be told again.
     if matches!(code, Ok(0)) {
@@ -120,6 +134,12 @@ fn exchange(run: &Run, speaks: bool) -> Outcome {
     if run.ranks.is_some() {
         return Err(Refusal {
             message: "error: --ranks: a plan of exchanges says itself how many\n".to_owned(),
+            code: USAGE,
+        });
+    }
+    if run.timeout.is_some() {
+        return Err(Refusal {
+            message: "error: --timeout: a plan of exchanges says itself how long\n".to_owned(),
             code: USAGE,
         });
     }

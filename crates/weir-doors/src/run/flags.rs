@@ -52,6 +52,13 @@ pub const FLAGS: &[Flag] = &[
         "own: files of its own, `.<rank>` is appended, devices are everybody's; split: an equal \
          part of each region; shared: the same regions.",
     ),
+    Flag::with_value(
+        "timeout",
+        "S",
+        PLAN,
+        "A rank that is silent for S seconds is lost: the others end and report",
+    )
+    .long("60 where it is not given; at least 1 counts. For several ranks only."),
     Flag::switch("show-plan", PLAN, "Print the plan as JSON and run nothing")
         .long("The output can be stored and run: `weir run plan.json`."),
     Flag::with_value(

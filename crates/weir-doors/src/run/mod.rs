@@ -13,7 +13,9 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use weir_jobfile::{Door, Request, Source};
 use weir_schema::WARNING_IDS;
-use weir_units::Percent;
+use weir_units::{Nanos, Percent};
+
+use crate::beff::values;
 
 pub use flags::FLAGS;
 pub use plan::{LACKS, USAGE, exit_code};
@@ -50,6 +52,8 @@ pub struct Run {
     pub ranks: Option<u32>,
     /// What ranks do with the targets.
     pub per_rank: PerRank,
+    /// How long a rank may be silent, where the command line says so.
+    pub timeout: Option<Nanos>,
     /// How it is shown.
     pub options: Options,
 }
@@ -166,6 +170,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         show_plan,
         ranks: one(&matches, "ranks").map(ranks).transpose()?,
         per_rank: PerRank::of(one(&matches, "per-rank")),
+        timeout: one(&matches, "timeout").map(timeout).transpose()?,
         options,
     })))
 }
@@ -341,6 +346,10 @@ fn ranks(text: &str) -> Result<u32, Refusal> {
             "--ranks {text}: expected a number from 1 to {MOST_RANKS}"
         ))
     })
+}
+
+fn timeout(text: &str) -> Result<Nanos, Refusal> {
+    values::seconds(text).map_err(|why| usage(&format!("--timeout {text}: {why}")))
 }
 
 fn width(text: &str) -> Result<u16, Refusal> {
