@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use weir_sys::Signals;
 
 use crate::rank_comm::AfterLoss;
+use crate::rank_monitor::RankState;
 use crate::watchdog::{EndProcess, print, print_interrupted};
 use crate::{RankComm, RankMonitor, Watchdog, WorldError};
 
@@ -111,6 +112,9 @@ pub(crate) fn exchange<O: Serialize + DeserializeOwned>(
     let is_failed = matches!(end, RankEnd::Failed(_) | RankEnd::Vanished);
     let blame = is_failed.then_some(Blame::Own);
     if end == RankEnd::Vanished {
+        if let Some(monitor) = comm.monitor() {
+            monitor.set_own_state(RankState::Vanished);
+        }
         return Reports {
             outcomes: None,
             blame,

@@ -22,6 +22,7 @@ use rustix::event::{PollFd, PollFlags};
 use serde::{Deserialize, Serialize};
 
 use crate::processes::link;
+use crate::rank_monitor::RankState;
 use crate::{RankMonitor, WorldError};
 
 /// Between two signs of life.
@@ -35,10 +36,6 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// Bytes of a datagram: token, rank, state, lost rank, seconds.
 const LENGTH: usize = 24;
 
-const RUNS: u32 = 0;
-const HANGS: u32 = 1;
-const LEAVES: u32 = 2;
-
 /// A number that only the ranks of one run know. It guards against strangers and leftovers, not
 /// against who listens on the wire.
 pub(crate) fn new_token() -> u64 {
@@ -50,7 +47,7 @@ pub(crate) fn new_token() -> u64 {
 struct Beat {
     token: u64,
     rank: u32,
-    state: u32,
+    state: RankState,
     /// The rank that is lost, and for how many seconds it was silent; 0 where its process has ended.
     lost: Option<(u32, u32)>,
 }
@@ -62,7 +59,10 @@ impl Beat {
             .map_or((0, 0), |(rank, seconds)| (rank + 1, seconds));
         let mut bytes = [0; LENGTH];
         bytes[..8].copy_from_slice(&self.token.to_le_bytes());
-        for (at, number) in (8..).step_by(4).zip([self.rank, self.state, lost, seconds]) {
+        for (at, number) in (8..)
+            .step_by(4)
+            .zip([self.rank, self.state as u32, lost, seconds])
+        {
             bytes[at..at + 4].copy_from_slice(&number.to_le_bytes());
         }
         bytes
@@ -77,7 +77,7 @@ impl Beat {
         Some(Self {
             token: u64::from_le_bytes(*token),
             rank,
-            state,
+            state: RankState::of(state)?,
             lost: lost.checked_sub(1).map(|rank| (rank, seconds)),
         })
     }
@@ -244,11 +244,9 @@ impl Heartbeat {
         let (thread, until) = (Arc::clone(&shared), Arc::clone(&over));
         let named = Builder::new().name("weir-heartbeat".to_owned());
         named.spawn(move || thread.run(&until))?;
-        if rank == 0 {
-            let all = Arc::clone(&shared);
-            // The others need not wait for the next one.
-            monitor.at_loss(move |_| all.send(RUNS));
-        }
+        let all = Arc::clone(&shared);
+        // The others need not wait for the next one.
+        monitor.announce_by(move || all.send());
         Ok(Self { shared, over })
     }
 }
@@ -256,7 +254,7 @@ impl Heartbeat {
 impl Drop for Heartbeat {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Release);
-        self.shared.send(LEAVES);
+        self.shared.monitor.set_own_state(RankState::Leaves);
         // One of them holds what is shared here.
         self.shared.monitor.forget_callbacks();
     }
@@ -276,12 +274,7 @@ impl Shared {
         while !over.load(Ordering::Acquire) {
             let now = Instant::now();
             if now >= next {
-                let state = if self.monitor.is_hanging() {
-                    HANGS
-                } else {
-                    RUNS
-                };
-                self.send(state);
+                self.send();
                 // What had come was taken before: it was sent in the time that counts now.
                 self.monitor.charge((now - charged).min(MOST_CHARGED));
                 (charged, next) = (now, now + PERIOD);
@@ -294,8 +287,8 @@ impl Shared {
         }
     }
 
-    /// Says to everybody whose place is known how it is here.
-    fn send(&self, state: u32) {
+    /// Says to everybody whose place is known how it is with this rank.
+    fn send(&self) {
         let lost = match self.monitor.lost().filter(|_| self.rank == 0) {
             Some(WorldError::Silent { peer, seconds }) => {
                 Some((peer, u32::try_from(seconds).unwrap_or(u32::MAX)))
@@ -306,7 +299,7 @@ impl Shared {
         let beat = Beat {
             token: self.token,
             rank: self.rank,
-            state,
+            state: self.monitor.own_state(),
             lost,
         };
         let bytes = beat.to_bytes();
@@ -361,10 +354,7 @@ impl Shared {
             *addresses = vec![Some(from)];
         }
         drop(addresses);
-        self.monitor.heard(beat.rank, beat.state == HANGS);
-        if beat.state == LEAVES {
-            self.monitor.ended(beat.rank);
-        }
+        self.monitor.heard(beat.rank, beat.state);
         match beat.lost {
             Some((peer, 0)) => {
                 let detail = "its process has ended".to_owned();
@@ -413,13 +403,17 @@ mod tests {
         }
     }
 
+    fn hears(monitor: &RankMonitor, rank: u32) -> bool {
+        monitor.state_of(rank) == Some(RankState::Runs)
+    }
+
     #[test]
     fn a_beat_survives_the_way() {
         for lost in [None, Some((0, 7)), Some((3, 0))] {
             let beat = Beat {
                 token: 0x0123_4567_89ab_cdef,
                 rank: 5,
-                state: HANGS,
+                state: RankState::Hangs,
                 lost,
             };
             assert_eq!(Beat::of(&beat.to_bytes()), Some(beat));
@@ -445,7 +439,7 @@ mod tests {
     fn a_rank_that_falls_silent_is_named_to_all() {
         let (monitors, beats) = three("silent", 7);
         until("rank 0 hears the others", || {
-            monitors[0].hears(1) && monitors[0].hears(2) && monitors[1].hears(0)
+            hears(&monitors[0], 1) && hears(&monitors[0], 2) && hears(&monitors[1], 0)
         });
         // As if its process were stopped.
         beats[2].over.store(true, Ordering::Release);
@@ -459,11 +453,11 @@ mod tests {
     #[test]
     fn a_rank_that_ends_in_order_is_not_lost_and_a_stranger_not_heard() {
         let (monitors, mut beats) = three("order", 8);
-        until("rank 0 hears rank 1", || monitors[0].hears(1));
+        until("rank 0 hears rank 1", || hears(&monitors[0], 1));
         drop(beats.remove(1));
-        until("rank 1 has ended", || !monitors[0].hears(1));
+        until("rank 1 has ended", || !hears(&monitors[0], 1));
         assert_eq!(monitors[0].lost(), None);
-        assert!(!monitors[0].hears(2));
+        assert!(!hears(&monitors[0], 2));
     }
 
     #[test]
@@ -474,7 +468,7 @@ mod tests {
         let announced = serde_json::from_slice(&bytes).unwrap();
         let _other = Heartbeat::of_other(&announced, (1, 2), &monitors[1]).unwrap();
         until("both hear each other", || {
-            monitors[0].hears(1) && monitors[1].hears(0)
+            hears(&monitors[0], 1) && hears(&monitors[1], 0)
         });
     }
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::deadline::Deadline;
 use crate::mpi::MpiWorld;
+use crate::rank_monitor::RankState;
 use crate::{RankMonitor, Watchdog, World, WorldError};
 
 /// Waits are cut into pieces this long, so that the watchdog is seen.
@@ -267,7 +268,7 @@ impl<'a> RankComm<'a> {
                 Err(WorldError::Late { .. }) => {
                     wait.left()?;
                     if let Some(monitor) = self.monitor() {
-                        if monitor.hangs(of) {
+                        if monitor.state_of(of) == Some(RankState::Hangs) {
                             return Err(WorldError::Hangs { peer: of });
                         }
                         after_loss.check(monitor)?;

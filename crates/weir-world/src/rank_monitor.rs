@@ -7,7 +7,7 @@
 //! ran: where all were stopped together nobody is lost. Not here: how heartbeats travel.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,30 @@ const USUAL_LIMIT: Duration = Duration::from_secs(60);
 /// Shorter silences may be the scheduler's.
 const LEAST_LIMIT: Duration = Duration::from_secs(1);
 
+type Announce = Arc<dyn Fn() + Send + Sync>;
 type Callback = Box<dyn FnOnce(&WorldError) + Send>;
+
+/// How it is with a rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum RankState {
+    /// It runs.
+    #[default]
+    Runs,
+    /// It hangs in a call that does not come back, as its watchdog knows.
+    Hangs,
+    /// It ends in order: it will not be heard of any more.
+    Leaves,
+    /// It has ended without a report.
+    Vanished,
+}
+
+impl RankState {
+    pub(crate) fn of(number: u32) -> Option<Self> {
+        let all = [Self::Runs, Self::Hangs, Self::Leaves, Self::Vanished];
+        all.into_iter().find(|state| *state as u32 == number)
+    }
+}
 
 /// Who is lost, as one process knows it.
 #[derive(Clone, Debug, Default)]
@@ -30,8 +53,10 @@ struct Shared {
     state: Mutex<State>,
     /// Whether any rank is lost: asked in loops.
     is_any_lost: AtomicBool,
-    /// This process's rank hangs in a call, as its watchdog knows.
-    hangs: AtomicBool,
+    /// How it is with the rank of this process: a [`RankState`].
+    own: AtomicU8,
+    /// Says that to the others at once.
+    announce: Mutex<Option<Announce>>,
 }
 
 #[derive(Default)]
@@ -47,9 +72,7 @@ struct State {
 /// A rank that was heard of.
 #[derive(Clone, Copy, Debug, Default)]
 struct Peer {
-    /// It has ended in order: it will not be heard of any more.
-    has_ended: bool,
-    hangs: bool,
+    state: RankState,
     silent: Duration,
 }
 
@@ -120,29 +143,35 @@ impl RankMonitor {
         let callbacks = std::mem::take(&mut state.callbacks);
         drop(state);
         self.0.is_any_lost.store(true, Ordering::Release);
+        self.announce();
         for callback in callbacks {
             callback(loss);
         }
     }
 
     /// A rank was heard of.
-    pub(crate) fn heard(&self, rank: u32, hangs: bool) {
-        let mut state = self.lock();
-        let peer = state.peers.entry(rank).or_default();
-        peer.silent = Duration::ZERO;
-        peer.hangs = hangs;
+    pub(crate) fn heard(&self, rank: u32, state: RankState) {
+        let peer = Peer {
+            state,
+            silent: Duration::ZERO,
+        };
+        self.lock().peers.insert(rank, peer);
+        if state == RankState::Vanished {
+            let detail = "it ended without a report".to_owned();
+            self.report_loss(rank, &WorldError::Gone { peer: rank, detail });
+        }
     }
 
     /// A rank has ended in order.
     pub(crate) fn ended(&self, rank: u32) {
-        self.lock().peers.entry(rank).or_default().has_ended = true;
+        self.heard(rank, RankState::Leaves);
     }
 
     /// So much time has passed in which others could have been heard. Those that were not for
     /// longer than the limit are lost.
     pub(crate) fn charge(&self, elapsed: Duration) {
         let mut state = self.lock();
-        for peer in state.peers.values_mut().filter(|p| !p.has_ended) {
+        for peer in state.peers.values_mut().filter(|p| p.is_expected()) {
             peer.silent += elapsed;
         }
         let limit = state.limit();
@@ -155,7 +184,7 @@ impl RankMonitor {
         let mut silent: Vec<(Duration, u32)> = {
             let state = self.lock();
             let late = |(rank, peer): (&u32, &Peer)| {
-                let is_late = !peer.has_ended && peer.silent > limit;
+                let is_late = peer.is_expected() && peer.silent > limit;
                 (is_late && !state.lost.contains_key(rank)).then_some((peer.silent, *rank))
             };
             state.peers.iter().filter_map(late).collect()
@@ -189,33 +218,52 @@ impl RankMonitor {
         }
     }
 
-    /// This process's rank hangs in a call that does not come back.
-    pub(crate) fn report_hang(&self) {
-        self.0.hangs.store(true, Ordering::Relaxed);
+    /// It is so with the rank of this process from here on, as the others hear.
+    pub(crate) fn set_own_state(&self, state: RankState) {
+        if self.0.own.swap(state as u8, Ordering::Relaxed) != state as u8 {
+            self.announce();
+        }
     }
 
-    /// Whether this process's rank hangs.
-    pub(crate) fn is_hanging(&self) -> bool {
-        self.0.hangs.load(Ordering::Relaxed)
+    pub(crate) fn own_state(&self) -> RankState {
+        RankState::of(self.0.own.load(Ordering::Relaxed).into()).unwrap_or_default()
     }
 
-    /// Whether another rank has said that it hangs.
-    pub(crate) fn hangs(&self, rank: u32) -> bool {
-        self.lock().peers.get(&rank).is_some_and(|peer| peer.hangs)
+    /// How news of this process come to the others at once.
+    pub(crate) fn announce_by(&self, announce: impl Fn() + Send + Sync + 'static) {
+        *self.announcer() = Some(Arc::new(announce));
     }
 
-    /// Whether a rank is heard of these days.
-    pub(crate) fn hears(&self, rank: u32) -> bool {
+    fn announcer(&self) -> MutexGuard<'_, Option<Announce>> {
+        let announce = self.0.announce.lock();
+        announce.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn announce(&self) {
+        let announce = self.announcer().clone();
+        if let Some(announce) = announce {
+            announce();
+        }
+    }
+
+    /// What another rank has said last; nothing where it was never heard of, or is lost.
+    pub(crate) fn state_of(&self, rank: u32) -> Option<RankState> {
         let state = self.lock();
-        let peer = state.peers.get(&rank);
-        !state.lost.contains_key(&rank) && peer.is_some_and(|peer| !peer.has_ended)
+        let peer = state.peers.get(&rank)?;
+        (!state.lost.contains_key(&rank)).then_some(peer.state)
     }
 
-    /// Nobody is called any more.
+    /// Nobody is called any more: what is called may hold this monitor.
     pub(crate) fn forget_callbacks(&self) {
         let callbacks = std::mem::take(&mut self.lock().callbacks);
-        // What they hold may use this monitor as it goes.
         drop(callbacks);
+        *self.announcer() = None;
+    }
+}
+
+impl Peer {
+    fn is_expected(&self) -> bool {
+        self.state != RankState::Leaves
     }
 }
 
@@ -245,10 +293,10 @@ mod tests {
     fn a_rank_that_is_silent_for_longer_than_the_limit_is_lost() {
         let monitor = monitor(2);
         for rank in [1, 2] {
-            monitor.heard(rank, false);
+            monitor.heard(rank, RankState::Runs);
         }
         for _ in 0..5 {
-            monitor.heard(1, false);
+            monitor.heard(1, RankState::Runs);
             monitor.charge(Duration::from_millis(400));
             assert_eq!(monitor.lost(), None);
         }
@@ -260,7 +308,7 @@ mod tests {
     #[test]
     fn a_rank_that_was_never_heard_of_or_ended_in_order_is_not_lost() {
         let monitor = monitor(1);
-        monitor.heard(3, false);
+        monitor.heard(3, RankState::Runs);
         monitor.ended(3);
         monitor.charge(Duration::from_secs(100));
         assert_eq!(monitor.lost(), None);
@@ -269,10 +317,10 @@ mod tests {
     #[test]
     fn without_progress_half_of_the_limit_is_enough() {
         let monitor = monitor(4);
-        monitor.heard(1, false);
-        monitor.heard(2, false);
+        monitor.heard(1, RankState::Runs);
+        monitor.heard(2, RankState::Runs);
         monitor.charge(Duration::from_millis(2500));
-        monitor.heard(1, false);
+        monitor.heard(1, RankState::Runs);
         monitor.explain_no_progress();
         assert_eq!(monitor.lost(), Some(silent(2, 3)));
     }

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use weir_sys::Signals;
 
+use crate::rank_monitor::RankState;
 use crate::{CommError, RankMonitor, WorldError};
 
 /// Longest sleep between two looks: what Ctrl-C may have to wait for.
@@ -293,9 +294,9 @@ impl Watchdog {
         if hanging <= patience {
             return;
         }
-        let first = external.monitor.filter(|monitor| monitor.hears(0));
-        if let Some(monitor) = first.filter(|_| rank != 0) {
-            monitor.report_hang();
+        let monitor = external.monitor.filter(|_| rank != 0);
+        if let Some(monitor) = monitor.filter(|monitor| monitor.state_of(0).is_some()) {
+            monitor.set_own_state(RankState::Hangs);
             if hanging < patience + self.limit + FIRST {
                 return;
             }
@@ -318,6 +319,8 @@ impl Watchdog {
             None if cause == StopCause::Interrupted => {
                 print_interrupted(rank, signals.number.load(Ordering::Relaxed))
             }
+            // Of all that have lost rank 0 the lowest says so.
+            None if rank > 1 && self.lost.get().and_then(WorldError::peer) == Some(0) => 1,
             None => {
                 print(&format!("error: {}\n", (supervisor.describe)(&cause)));
                 1

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use weir_sys::library::Library;
 
 use crate::heartbeat::Heartbeat;
+use crate::rank_monitor::RankState;
 use crate::{RankMonitor, WorldError};
 
 use super::abi::{Abi, Constant};
@@ -373,6 +374,7 @@ impl<A: Abi> Mpi<A> {
         Emergency {
             abort: self.calls.abort,
             comm: self.comm,
+            monitor: self.monitor.clone(),
         }
     }
 }
@@ -414,16 +416,19 @@ impl<A: Abi> Sendrecvs<'_, A> {
 pub struct Emergency<A: Abi> {
     abort: unsafe extern "C" fn(A::Handle, c_int) -> c_int,
     comm: A::Handle,
+    monitor: RankMonitor,
 }
 
-// SAFETY: a function of the library and one of its constants; the one call that is made with them
-// does not come back.
+// SAFETY: a function of the library and one of its constants, beside what any thread may hold; the
+// one call that is made with them does not come back.
 unsafe impl<A: Abi> Send for Emergency<A> {}
 
 impl<A: Abi> Emergency<A> {
     /// Ends all ranks, with this exit code where the launcher keeps it. Waits a little before, for
     /// what was just printed: Hydra drops what it has not forwarded yet.
     pub fn abort(self, code: u8) -> ! {
+        // This one will be silent soon: nobody need say so.
+        self.monitor.set_own_state(RankState::Leaves);
         std::thread::sleep(LAST_WORDS);
         // A library that is being ended may not come back from this either.
         let _ = Builder::new().spawn(|| {
