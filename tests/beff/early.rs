@@ -1,19 +1,20 @@
 //! Runs that end before their time, by a rank that fails or by a signal: what was measured before
 //! is kept.
 
-use rustix::process::{Pid, Signal};
+use rustix::process::Signal;
 use serde_json::Value as Json;
 
 use crate::launchers::under;
+use crate::stage::ranks::rank_of;
 use crate::stage::{Running, Said, Stage, catches_signals, each_launcher, said, skip, until};
 use crate::{beff, has, table};
 
 /// A size of 2^12 bytes that is over soon, then one of 2^6 bytes that is not.
-const LONG: &str = "--sizes 12,6 -o 6 -d 1 -u 4000000000 -l 4 -n 2 --dump-json o.json";
+pub(crate) const LONG: &str = "--sizes 12,6 -o 6 -d 1 -u 4000000000 -l 4 -n 2 --dump-json o.json";
 
 /// One size of two: its row, the verdict, the stored result.
 #[track_caller]
-fn has_one_of_two(stage: &Stage, said: &Said) {
+pub(crate) fn has_one_of_two(stage: &Stage, said: &Said) {
     let rows = table(&said.out);
     assert_eq!((rows.len(), rows[0][0].as_str()), (1, "4096"), "{said}");
     let last = said.out.lines().last();
@@ -31,7 +32,7 @@ fn has_one_of_two(stage: &Stage, said: &Said) {
 }
 
 /// A run over channel files in `D`, which is at its second size.
-fn at_the_second_size(stage: &Stage, words: &str) -> Running {
+pub(crate) fn at_the_second_size(stage: &Stage, words: &str) -> Running {
     std::fs::create_dir(stage.path("D")).unwrap();
     let words = format!("beff --comm-type file --channel-dir D --keep-channels {words} {LONG}");
     let words: Vec<_> = words.split_whitespace().collect();
@@ -104,20 +105,6 @@ fn a_signal_to_another_rank_ends_all() {
     has_one_of_two(&stage, &said);
 }
 
-/// The number of a process's rank under a launcher of either family.
-fn rank_of(process: Pid) -> Option<String> {
-    let path = format!("/proc/{}/environ", process.as_raw_pid());
-    let all = String::from_utf8_lossy(&std::fs::read(path).ok()?).into_owned();
-    let names = ["PMI_RANK=", "OMPI_COMM_WORLD_RANK="];
-    let mut found = all.split('\0');
-    found.find_map(|word| {
-        names
-            .iter()
-            .find_map(|name| word.strip_prefix(name))
-            .map(str::to_owned)
-    })
-}
-
 #[test]
 fn a_signal_to_another_rank_of_a_launcher_ends_all() {
     each_launcher("an interrupted rank of a launcher", |stage, launcher| {
@@ -133,7 +120,7 @@ fn a_signal_to_another_rank_of_a_launcher_ends_all() {
         };
         until("two ranks catch signals", || ranks().len() == 2);
         let ranks = ranks();
-        let other = ranks.iter().find(|p| rank_of(**p).as_deref() == Some("1"));
+        let other = ranks.iter().find(|p| rank_of(**p) == Some(1));
         rustix::process::kill_process(*other.unwrap(), Signal::INT).unwrap();
         running.end().code(130).err("interrupted by SIGINT");
     });
@@ -262,7 +249,7 @@ fn a_rank_that_stands_still_in_the_warm_up_is_noticed() {
     });
     let rank = running.children()[0];
     rustix::process::kill_process(rank, Signal::STOP).unwrap();
-    running.end().code(1).err("no progress for 1 s");
+    running.end().code(1).err("rank 1 does not answer");
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod placement;
 mod runs;
 #[path = "../stage/mod.rs"]
 mod stage;
+mod stopped;
 mod transports;
 
 use stage::{Said, Stage};

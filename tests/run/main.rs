@@ -11,6 +11,7 @@ mod bad_input;
 mod ranks;
 #[path = "../stage/mod.rs"]
 mod stage;
+mod stopped;
 mod trouble;
 
 use std::collections::BTreeMap;

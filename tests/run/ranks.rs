@@ -146,11 +146,11 @@ fn a_rank_that_cannot_run_keeps_all_from_running() {
 }
 
 /// Jobs that nobody waits for, the second after the first; each rank writes `data.<rank>`.
-const LONG: &str = "[global]\nioengine=psync\nrw=write\nbs=4k\nsize=64k\ntime_based=1\nruntime=3600\n\
+pub(crate) const LONG: &str = "[global]\nioengine=psync\nrw=write\nbs=4k\nsize=64k\ntime_based=1\nruntime=3600\n\
                     [a]\nfilename=data\n[b]\nstonewall=1\nioengine=null\n";
 
 /// Whether a rank has written its first block.
-fn writes(stage: &Stage, rank: &str) -> bool {
+pub(crate) fn writes(stage: &Stage, rank: &str) -> bool {
     let mut block = Vec::new();
     let file = std::fs::File::open(stage.path(&format!("data.{rank}")));
     let read = file.and_then(|file| file.take(4096).read_to_end(&mut block));
@@ -168,11 +168,11 @@ fn four_that_write(stage: &Stage) -> Running {
     running
 }
 
-fn stored(stage: &Stage) -> RunResult {
+pub(crate) fn stored(stage: &Stage) -> RunResult {
     serde_json::from_str(&stage.read("o.json")).unwrap()
 }
 
-fn numbers(result: &RunResult) -> Vec<u32> {
+pub(crate) fn numbers(result: &RunResult) -> Vec<u32> {
     result.ranks.iter().map(|r| r.rank).collect()
 }
 

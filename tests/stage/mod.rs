@@ -11,6 +11,8 @@
     reason = "helpers of tests, each file uses a part of them"
 )]
 
+pub(crate) mod ranks;
+
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
@@ -242,6 +244,11 @@ impl Running {
             err: collect(child.stderr.take().unwrap()),
             child,
         }
+    }
+
+    /// Its process.
+    pub(crate) fn process(&self) -> Pid {
+        Pid::from_child(&self.child)
     }
 
     /// Sends it a signal.

@@ -33,6 +33,9 @@ const MOST_CHARGED: Duration = Duration::from_millis(500);
 const TRIES: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(2);
 
+/// Rank 0 answers the first of a rank within this time.
+const ANSWER: Duration = Duration::from_secs(1);
+
 /// Bytes of a datagram: token, rank, state, lost rank, seconds.
 const LENGTH: usize = 24;
 
@@ -217,7 +220,13 @@ impl Heartbeat {
         socket.set_nonblocking(true)?;
         let addresses = first.addresses.iter().copied().map(Address::Udp).collect();
         let ranks = (rank, size);
-        Self::start(Socket::Udp(socket), first.token, ranks, addresses, monitor)
+        let heartbeat = Self::start(Socket::Udp(socket), first.token, ranks, addresses, monitor)?;
+        // From here on rank 0 is heard of, wherever its datagrams come through at all.
+        let until = Instant::now() + ANSWER;
+        while monitor.state_of(0).is_none() && Instant::now() < until {
+            std::thread::sleep(PAUSE / 4);
+        }
+        Ok(heartbeat)
     }
 
     fn start(
@@ -287,8 +296,8 @@ impl Shared {
         }
     }
 
-    /// Says to everybody whose place is known how it is with this rank.
-    fn send(&self) {
+    /// How it is with this rank.
+    fn beat(&self) -> Beat {
         let lost = match self.monitor.lost().filter(|_| self.rank == 0) {
             Some(WorldError::Silent { peer, seconds }) => {
                 Some((peer, u32::try_from(seconds).unwrap_or(u32::MAX)))
@@ -296,13 +305,17 @@ impl Shared {
             Some(WorldError::Gone { peer, .. }) => Some((peer, 0)),
             _ => None,
         };
-        let beat = Beat {
+        Beat {
             token: self.token,
             rank: self.rank,
             state: self.monitor.own_state(),
             lost,
-        };
-        let bytes = beat.to_bytes();
+        }
+    }
+
+    /// Says so to everybody whose place is known.
+    fn send(&self) {
+        let bytes = self.beat().to_bytes();
         let addresses: Vec<Address> = self.addresses().iter().flatten().cloned().collect();
         for address in addresses {
             // Rank 0 waits for nobody: the queue of one that is stopped stays full.
@@ -348,10 +361,14 @@ impl Shared {
 
     fn heard(&self, beat: Beat, from: Address) {
         let mut addresses = self.addresses();
-        if self.rank == 0 {
-            addresses[beat.rank as usize].get_or_insert(from);
-        } else if addresses.len() > 1 {
-            *addresses = vec![Some(from)];
+        if self.rank != 0 {
+            if addresses.len() > 1 {
+                *addresses = vec![Some(from)];
+            }
+        } else if addresses[beat.rank as usize].is_none() {
+            // It waits for an answer before it goes on.
+            let _ = self.socket.send(&self.beat().to_bytes(), &from);
+            addresses[beat.rank as usize] = Some(from);
         }
         drop(addresses);
         self.monitor.heard(beat.rank, beat.state);

@@ -22,6 +22,7 @@ use rustix::process::Signal;
 
 use crate::deadline::Deadline;
 use crate::heartbeat::{Heartbeat, new_token};
+use crate::rank_monitor::RankState;
 use crate::{RankMonitor, World, WorldError};
 
 pub use children::{Crew, TOLD};
@@ -121,6 +122,8 @@ impl ProcessWorld {
         }
         let monitor = RankMonitor::default();
         let heartbeat = heartbeat(&place, &monitor)?;
+        // It has just started this process.
+        monitor.heard(0, RankState::Runs);
         Ok(Self {
             rank: place.rank,
             size: place.size,

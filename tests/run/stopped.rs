@@ -1,0 +1,84 @@
+//! Ranks that stop: the others report without them.
+
+use std::process::Command;
+use std::time::Duration;
+
+use crate::ranks::{LONG, numbers, stored, writes};
+use crate::result;
+use crate::stage::ranks::{RankProcesses, TIMEOUT, silence_of};
+use crate::stage::{Running, Stage, each_launcher, launch, until};
+
+const RANKS: usize = 4;
+
+/// Each rank in turn is stopped; the others report their part, and which is lost.
+fn each_rank_is_left_out(command: impl Fn(&Stage, &[&str]) -> Command) {
+    for rank in 0..RANKS {
+        let stage = Stage::in_memory();
+        let file = stage.file("j.fio", LONG);
+        let words = ["run", "--timeout", TIMEOUT, "--output=o.json", &file];
+        let running = Running::start(command(&stage, &words));
+        until("all ranks write", || {
+            (0..RANKS).all(|r| writes(&stage, &r.to_string()))
+        });
+        let said = RankProcesses::of(running, RANKS).end_without(rank);
+        if rank == 0 {
+            said.err(&format!("error: {}", silence_of(0)));
+            continue;
+        }
+        let said = said.code(1).out("  FAILED    rank ");
+        let result = stored(&stage);
+        assert!(!result.complete && result.ended_by.is_none(), "{said}");
+        let left: Vec<_> = (0..RANKS).filter(|r| *r != rank).collect();
+        let left: Vec<_> = left.iter().map(|r| u32::try_from(*r).unwrap()).collect();
+        assert_eq!(numbers(&result), left);
+        assert!(result.ranks.iter().all(|r| r.operations > 0), "{said}");
+        for job in result.jobs() {
+            let failure = job.failure.as_ref().unwrap();
+            assert_eq!(failure.cause, "rank");
+            assert!(failure.message.starts_with(&silence_of(rank)), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_process_that_stops_is_left_out_of_the_report() {
+    each_rank_is_left_out(|stage, words| {
+        let mut command = stage.weir(words);
+        command.arg(format!("--ranks={RANKS}"));
+        command
+    });
+}
+
+#[test]
+fn a_rank_of_a_launcher_that_stops_is_left_out_of_the_report() {
+    each_launcher("a stopped rank of a job", |_, launcher| {
+        each_rank_is_left_out(|stage, words| launch(stage, launcher, 4, words));
+    });
+}
+
+#[test]
+fn processes_that_were_stopped_together_go_on() {
+    let stage = Stage::new();
+    let text = "[a]\nioengine=null\nsize=1m\nrw=read\ntime_based=1\nruntime=5\n\
+                [b]\nstonewall=1\nioengine=null\nsize=1m\nrw=read\n";
+    let file = stage.file("j.fio", text);
+    let words = ["run", "--ranks=3", "--timeout=1", "--format=json", &file];
+    let ranks = RankProcesses::of(Running::start(stage.weir(&words)), 3);
+    let said = ranks.pause_all(Duration::from_secs(3)).end().code(0);
+    let result = result(&said);
+    assert!(result.complete, "{said}");
+    assert_eq!(numbers(&result), [0, 1, 2]);
+}
+
+#[test]
+fn a_time_out_without_ranks_is_refused() {
+    let stage = Stage::new();
+    let file = stage.file("j.fio", crate::SMALL);
+    for (words, text) in [
+        (["--timeout=3"].as_slice(), "it is for several ranks"),
+        (&["--ranks=2", "--timeout=0"], "seconds above 0"),
+    ] {
+        let words = [&["run"], words, &[&file]].concat();
+        stage.say(&words).code(2).silent().err(text);
+    }
+}
