@@ -20,7 +20,10 @@ pub enum WorldError {
         detail: String,
     },
     /// The other rank's process runs no more, though it has not ended.
-    #[error("rank {peer} does not answer: no heartbeat for {seconds} s (is its process stopped?)")]
+    #[error(
+        "rank {peer} does not answer: no heartbeat for {seconds} s (its process is stopped, or its \
+         host out of reach)"
+    )]
     Silent {
         /// Who.
         peer: u32,

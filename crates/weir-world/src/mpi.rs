@@ -15,6 +15,7 @@
 mod abi;
 mod calls;
 mod control;
+mod end;
 mod error;
 mod facts;
 mod level;

@@ -19,6 +19,10 @@ const USUAL_LIMIT: Duration = Duration::from_secs(60);
 /// Shorter silences may be the scheduler's.
 const LEAST_LIMIT: Duration = Duration::from_secs(1);
 
+/// Where ranks cannot reach each other the first one reports, and ends all: the others wait so much
+/// longer for it.
+const FIRST: Duration = Duration::from_millis(500);
+
 type Announce = Arc<dyn Fn() + Send + Sync>;
 type Callback = Box<dyn FnOnce(&WorldError) + Send>;
 
@@ -176,14 +180,16 @@ impl RankMonitor {
         }
         let limit = state.limit();
         drop(state);
-        self.blame_silence(limit);
+        self.blame_silence(limit, limit + FIRST);
     }
 
-    /// Counts ranks as lost that have been silent for so long.
-    fn blame_silence(&self, limit: Duration) {
+    /// Counts ranks as lost that have been silent for so long; the first rank has a limit of its
+    /// own.
+    fn blame_silence(&self, limit: Duration, limit_of_first: Duration) {
         let mut silent: Vec<(Duration, u32)> = {
             let state = self.lock();
             let late = |(rank, peer): (&u32, &Peer)| {
+                let limit = if *rank == 0 { limit_of_first } else { limit };
                 let is_late = peer.is_expected() && peer.silent > limit;
                 (is_late && !state.lost.contains_key(rank)).then_some((peer.silent, *rank))
             };
@@ -197,23 +203,28 @@ impl RankMonitor {
         }
     }
 
-    /// A rank makes no progress: whoever has been silent for most of the limit is to blame.
-    pub(crate) fn explain_no_progress(&self) {
+    /// A rank makes no progress: whoever has been silent for most of the limit is to blame. Whether
+    /// that is known: where it may be the first rank, it will be soon.
+    pub(crate) fn explain_no_progress(&self) -> bool {
         let limit = self.limit();
-        self.blame_silence((limit / 2).max(PERIOD * 3).min(limit));
+        let most = (limit / 2).max(PERIOD * 3).min(limit);
+        self.blame_silence(most, limit + FIRST);
+        let state = self.lock();
+        let first = state.peers.get(&0);
+        let is_silent = first.is_some_and(|peer| peer.is_expected() && peer.silent > most);
+        !is_silent || state.first.is_some()
     }
 
     /// Waits until it is known whether a rank that was heard of before is lost: not where it was
     /// heard of a moment ago.
     pub(crate) fn settle(&self, rank: u32) {
         // In the worst case it has just begun to be silent.
-        let last = Instant::now() + self.limit() + PERIOD * 4;
+        let last = Instant::now() + self.limit() + FIRST + PERIOD * 4;
         while Instant::now() < last {
             let silent = self.lock().peers.get(&rank).map(|peer| peer.silent);
             if self.loss_of(rank).is_some() || silent.is_none_or(|s| s < PERIOD * 3) {
                 return;
             }
-            self.explain_no_progress();
             std::thread::sleep(PERIOD / 10);
         }
     }
@@ -323,6 +334,19 @@ mod tests {
         monitor.heard(1, RankState::Runs);
         monitor.explain_no_progress();
         assert_eq!(monitor.lost(), Some(silent(2, 3)));
+    }
+
+    #[test]
+    fn the_first_rank_is_given_a_little_longer() {
+        let monitor = monitor(2);
+        monitor.heard(0, RankState::Runs);
+        assert!(monitor.explain_no_progress());
+        monitor.charge(Duration::from_millis(2400));
+        assert!(!monitor.explain_no_progress());
+        assert_eq!(monitor.lost(), None);
+        monitor.charge(Duration::from_millis(200));
+        assert_eq!(monitor.lost(), Some(silent(0, 3)));
+        assert!(monitor.explain_no_progress());
     }
 
     #[test]

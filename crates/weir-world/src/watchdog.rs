@@ -262,10 +262,10 @@ impl Watchdog {
 
     /// Stops the rank where something outside of it, or its own rest, asks for that.
     fn look_outside(&self, external: External<'_>, still: Duration) {
-        let is_silent = still > self.limit;
+        let mut is_silent = still > self.limit;
         if let Some(monitor) = external.monitor {
             if is_silent && !self.stopped() {
-                monitor.explain_no_progress();
+                is_silent = monitor.explain_no_progress();
             }
             if let Some(lost) = monitor.lost()
                 && !external.signals.interrupted()

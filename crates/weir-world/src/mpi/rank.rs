@@ -15,16 +15,17 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Builder;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use weir_sys::library::Library;
 
+use crate::RankMonitor;
 use crate::heartbeat::Heartbeat;
 use crate::rank_monitor::RankState;
-use crate::{RankMonitor, WorldError};
 
 use super::abi::{Abi, Constant};
 use super::calls::Calls;
+use super::end::End;
 use super::error::MpiError;
 use super::facts::MpiFacts;
 use super::level::Posted;
@@ -42,15 +43,6 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// An end of all ranks that takes longer hangs.
 const ABORT: Duration = Duration::from_secs(2);
-
-/// Ranks that have all said what they had to say end within this time.
-const FINALIZE: Duration = Duration::from_secs(10);
-
-/// Where another rank ends all it does so within this time.
-const OTHERS: Duration = Duration::from_secs(5);
-
-/// The exit code of a world that came apart.
-const APART: u8 = 1;
 
 /// A rank that exists, checked once so that no call has to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -466,38 +458,6 @@ impl<A: Abi> Drop for Mpi<A> {
         // SAFETY: MPI was started on this thread and nothing borrows from it any more.
         let _ = unsafe { (self.calls.finalize)() };
         done.store(true, Ordering::Release);
-    }
-}
-
-/// The end of MPI, as one rank sees it.
-struct End {
-    rank: u32,
-    monitor: RankMonitor,
-}
-
-impl End {
-    /// Ends all ranks where MPI does not end: rank 0 waits for a while, the others as long as rank 0
-    /// is there, which may take its time to print.
-    fn guard<A: Abi>(&self, is_done: &AtomicBool, emergency: Emergency<A>) {
-        let begun = Instant::now();
-        while !is_done.load(Ordering::Acquire) {
-            if let Some(loss) = self.monitor.lost() {
-                self.apart(&loss, emergency);
-            }
-            if self.rank == 0 && begun.elapsed() > FINALIZE {
-                emergency.abort(APART);
-            }
-            std::thread::sleep(LAST_WORDS / 2);
-        }
-    }
-
-    /// A rank is lost. The lowest of the others ends all, after it has said so.
-    fn apart<A: Abi>(&self, loss: &WorldError, emergency: Emergency<A>) -> ! {
-        let speaker = u32::from(loss.peer() == Some(0));
-        if self.rank != speaker {
-            std::thread::sleep(OTHERS);
-        }
-        emergency.abort(APART)
     }
 }
 
