@@ -70,13 +70,15 @@ fn wrong_bytes_at_another_rank_fail_the_run() {
 }
 
 #[test]
-fn a_plan_of_threads_is_carried_out_by_one_of_them() {
+fn a_plan_of_threads_under_a_launcher_is_refused_by_name() {
     each_launcher("a plan of threads under a launcher", |stage, launcher| {
         let words = "--ranks 2 -n 2 -u 8 -l 8 -m 4 --comm-type shm --show-plan";
         let plan = crate::beff(stage, words).code(0).out;
         stage.file("plan.json", plan);
-        let said = said(launch(stage, launcher, 3, &["run", "plan.json"])).code(0);
-        assert_eq!(said.out.matches("b_eff = ").count(), 1, "{said}");
+        let said = said(launch(stage, launcher, 3, &["run", "plan.json"])).code(2);
+        let told = "error: the plan says 2 threads, and ";
+        assert_eq!(said.err.matches(told).count(), 1, "{said}");
+        said.err(" started 3\n");
     });
 }
 

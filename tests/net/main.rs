@@ -195,7 +195,11 @@ fn a_plan_is_shown_and_runs_from_a_file() {
     let stage = Stage::new();
     let shown = lat_bw(&stage, "--show-plan --seed 5").code(0).calm();
     let file = stage.file("plan.json", &shown.out);
-    is_section(&stage.say(&["run", &file]).code(0));
+    let said = stage.say(&["run", "--format=json", &file]).code(0);
+    let result = weir_schema::RunResult::from_json(&said.out).unwrap();
+    let job = result.jobs().next().unwrap();
+    let figures = weir_schema::latency_bandwidth_figures(job.latency_bandwidth.as_ref().unwrap());
+    assert!(figures.is_some(), "{said}");
 }
 
 #[test]

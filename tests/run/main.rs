@@ -8,6 +8,7 @@
 )]
 
 mod bad_input;
+mod mixed;
 mod ranks;
 #[path = "../stage/mod.rs"]
 mod stage;

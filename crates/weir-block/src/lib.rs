@@ -8,15 +8,16 @@
 #![deny(unsafe_code)]
 
 mod engine;
-mod family;
 mod make;
 mod memory;
 mod place;
+mod rank_part;
 mod ready;
 mod recorded;
+mod runner;
 mod target;
 mod verified;
 mod verify;
 
 pub use engine::{availability, catalogue};
-pub use family::Block;
+pub use runner::Block;

@@ -10,7 +10,7 @@ use weir_schema::catalogue::NameUse;
 use weir_schema::{BlockWorkload, Failure, Kind, Mix, Preallocate};
 
 use crate::engine::{Entry, Target};
-use crate::family::{check_direct, guard, layouts};
+use crate::runner::{check_direct, guard, layouts};
 use crate::target::{Layout, Sites, lay_out, open_all, warm};
 
 /// Lays files out, with one announcement for those of each clone.

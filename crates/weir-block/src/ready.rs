@@ -1,6 +1,6 @@
 //! A job that is ready: laid out, guarded, open. Its workers come here for their part.
 //!
-//! In: a job, from [`crate::family`]. Out: the end of each worker's loop, facts about the
+//! In: a job, from [`crate::runner`]. Out: the end of each worker's loop, facts about the
 //! targets, remarks. Not here: checks that need nothing to be touched.
 
 use std::path::PathBuf;
@@ -23,11 +23,11 @@ use crate::engine::dma_emu::{self, Cards};
 use crate::engine::{
     Entry, FileName, Mappings, Note, Notes, Ride, Setup, SlotMemory, Target, sync_all,
 };
-use crate::family::is_removable;
 use crate::make::{make, make_names, open};
 use crate::memory::{self, buffers};
 use crate::place::settle;
 use crate::recorded::{tape, untroubled};
+use crate::runner::is_removable;
 use crate::target::{
     Kind, Layout, Made, Part, Sites, between_passes, devices, disks, facts_of, no_sites, open_all,
     spoilers, survey, warm, writes,

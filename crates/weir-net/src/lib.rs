@@ -16,10 +16,12 @@ mod pairing;
 mod part;
 mod pattern;
 mod placement;
+mod runner;
 mod settings;
 pub mod transport;
 
 pub use error::{Ended, Halt, NetError, Spot};
 pub use observer::{Observer, Position, Seen};
 pub use pairing::{Partners, partners, resolve};
+pub use runner::{ExchangeRunner, LatencyBandwidthRunner};
 pub use transport::{DeviceFacts, Facts, Setup, Transport, TransportInfo, find, transports};

@@ -1,6 +1,6 @@
 //! What to do and when: the engine trait, the one hot loop, generators, pacing, phases, recording.
 //!
-//! In: a [`weir_schema::Plan`] and the families that can carry its workloads out. Out: a
+//! In: a [`weir_schema::Plan`] and the runners that carry its workloads out. Out: a
 //! [`weir_schema::RunResult`]. Not here: engines (`weir-block` and its siblings), words of any
 //! dialect, printing.
 #![deny(unsafe_code)]
@@ -9,7 +9,6 @@ pub mod block;
 mod clock;
 mod engine;
 pub mod execute;
-pub mod family;
 mod findings;
 mod flow;
 mod gate;
@@ -18,6 +17,7 @@ mod live;
 mod log;
 mod pacer;
 pub mod recorded;
+pub mod runner;
 mod seat;
 mod shape;
 pub mod sim;
@@ -28,10 +28,13 @@ mod worker;
 
 pub use clock::RunClock;
 pub use engine::{Completed, Engine, Operation, Submit, Wait};
-pub use family::{Amount, Family, JobContext, Prepared, RunMark, failure};
 pub use findings::{Findings, MOST_KEPT, Written};
 pub use live::{Counter, KINDS, LiveKind, Measured, StageRecorder, WorkerLive};
 pub use pacer::{Pacer, PacerPlan, Pause};
+pub use runner::{
+    Amount, JobContext, Prepared, PreparedJob, RankControl, RankJob, RankMeasured, RankOutcome,
+    RankPart, RankPosition, RankProgress, RunMark, Runner, failure,
+};
 pub use seat::Seat;
 pub use shape::{measured, shares_by_rate};
 pub use source::Source;

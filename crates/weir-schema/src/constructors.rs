@@ -2,7 +2,7 @@
 //!
 //! In: names and work. Out: plain data, to be changed field by field or by struct update. The full
 //! literals of plans and results are here, so that a further field changes this file and the place
-//! that fills it. Not here: plans and results for tests (`sample`), single values such as spans.
+//! that fills it. Not here: plans and results for tests (`sample`).
 
 use std::collections::BTreeMap;
 

@@ -81,4 +81,4 @@ pub use workload::{
     Access, BlockSize, BlockSizes, BlockWorkload, Content, Distribution, Flush, Generator, HotZone,
     Kind, Mix, Part, PerKind, RangeFlush, Region, SequencerStep, Size, SplitEntry, Workload, Zones,
 };
-pub use world::{MpiFacts, RankFacts, RankSummary, Ranks, Spawn};
+pub use world::{MpiFacts, RankFacts, RankSummary, Ranks, Spawn, TargetsPerRank};

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_units::{Bytes, Percent};
+use weir_units::{Bytes, Nanos, Percent};
 
 use crate::replay::Replay;
 use crate::target::Targets;
@@ -80,6 +80,24 @@ pub enum Workload {
 }
 
 impl Workload {
+    /// How long its ranks may do nothing, where they do it together.
+    pub fn timeout_ns(&self) -> Option<Nanos> {
+        match self {
+            Self::Block(_) => None,
+            Self::Exchange(work) => Some(work.timeout_ns),
+            Self::LatencyBandwidth(work) => Some(work.timeout_ns),
+        }
+    }
+
+    /// Sets that, where there is such a limit.
+    pub fn set_timeout(&mut self, timeout: Nanos) {
+        match self {
+            Self::Block(_) => {}
+            Self::Exchange(work) => work.timeout_ns = timeout,
+            Self::LatencyBandwidth(work) => work.timeout_ns = timeout,
+        }
+    }
+
     /// How data is verified, where it is.
     pub fn verify(&self) -> Option<&Verify> {
         match self {

@@ -14,6 +14,46 @@ pub struct Ranks {
     pub count: u32,
     /// What they are.
     pub spawn: Spawn,
+    /// What they do with the targets of jobs.
+    #[serde(default, skip_serializing_if = "TargetsPerRank::is_default")]
+    pub targets: TargetsPerRank,
+}
+
+impl Ranks {
+    /// This process alone.
+    pub const ONE: Self = Self::threads(1);
+
+    /// Threads of this process.
+    pub const fn threads(count: u32) -> Self {
+        Self {
+            count,
+            spawn: Spawn::Threads,
+            targets: TargetsPerRank::Own,
+        }
+    }
+}
+
+/// What ranks do with the targets of a job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TargetsPerRank {
+    /// Files of their own: `.<rank>` is appended; devices are everybody's.
+    #[default]
+    Own,
+    /// Equal parts of each region.
+    Split,
+    /// The same regions.
+    Shared,
+}
+
+impl TargetsPerRank {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "the form that serde calls"
+    )]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What a rank is.

@@ -309,6 +309,11 @@ impl World for ProcessWorld {
     }
 }
 
+/// The rank that another process of weir started this one for.
+pub fn started_rank() -> Option<u32> {
+    Place::of(|name| std::env::var(name).ok()).map(|place| place.rank)
+}
+
 /// The listener that rank 0 left as standard input, whose place an empty one takes.
 fn listener_of(place: &Place) -> io::Result<UnixListener> {
     let input = io::stdin().as_fd().try_clone_to_owned()?;

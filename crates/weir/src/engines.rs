@@ -4,13 +4,15 @@ use std::fmt::Write as _;
 
 use weir_sys::Availability;
 
+use crate::runners;
+
 /// The list.
 pub(crate) fn page() -> String {
     let mut out = String::new();
-    for engine in &weir_block::catalogue().engines {
+    for engine in &runners::catalogue().engines {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "{:10} {}", engine.name, engine.summary);
-        if let Availability::Missing { what, remedy } = weir_block::availability(engine.name) {
+        if let Availability::Missing { what, remedy } = runners::availability(engine.name) {
             let _ = writeln!(out, "           not here: {what}; {remedy}");
         }
         for setting in engine.settings {

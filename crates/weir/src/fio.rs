@@ -5,23 +5,26 @@ mod report;
 mod self_test;
 mod watch;
 
+use std::cell::RefCell;
 use std::io::Write as _;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_doors::Refusal;
-use weir_doors::fio::output::{banner, complaints, failures, signal_notice};
-use weir_doors::fio::{Action, LACKS, Run, USAGE, complaint, exit_code, read};
+use weir_doors::fio::output::{Idleness, banner, complaints, failures, signal_notice};
+use weir_doors::fio::{Action, LACKS, Options, Run, USAGE, complaint, exit_code, read};
 use weir_jobfile::{Compiled, Context, compile};
 use weir_run::execute::LiveView;
+use weir_schema::{RunResult, TargetsPerRank};
 
-use crate::session::{self, Choices};
-use crate::{Outcome, output, printed, signals, surroundings};
+use crate::measure::{self, Request};
+use crate::{Outcome, output, printed, runners, signals, surroundings};
 use report::Report;
 use watch::Watch;
 
 /// The words after `fio`.
 pub(crate) fn run(words: &[String]) -> Outcome {
-    match read(words, &weir_block::catalogue())? {
+    match read(words, &runners::catalogue())? {
         Action::Print(text) => return Ok(printed(&text)),
         Action::ParseOnly(run) => {
             compiled(&run)?;
@@ -47,7 +50,7 @@ fn compiled(run: &Run) -> Result<Compiled, Refusal> {
     let surroundings = surroundings::read();
     let context = Context {
         surroundings: &surroundings,
-        catalogue: &weir_block::catalogue(),
+        catalogue: &runners::catalogue(),
         files: &surroundings::RealFiles,
     };
     let mut compiled = compile(&run.request, &context).map_err(|all| Refusal {
@@ -82,44 +85,97 @@ fn measure(run: &Run) -> Outcome {
     let texts = options.texts(utc_offset_s());
     let idle = options.idleness.map(idle::Before::read);
     let report = Report::new(options, texts);
-    report.tell(&banner(&plan, texts, env!("CARGO_PKG_VERSION")));
-    let mut watch = Watch::new(&plan, options);
-    let mut observer = |view: &LiveView<'_>| {
-        if watch.look(view) {
-            report.interim(&view.result());
-        }
+    report.print(&banner(&plan, texts, env!("CARGO_PKG_VERSION")));
+    let during = During {
+        report,
+        idleness: OnceLock::new(),
+        forewarned: Mutex::default(),
     };
-    let mut told = Vec::new();
-    let mut forewarn = |job: &str, why: &str| {
-        output::error(&format!("note: {job} cannot run: {why}\n"));
-        told.push((job.to_owned(), why.to_owned()));
+    let request = Request {
+        plan: &|| Ok(plan.clone()),
+        ranks: None,
+        targets: TargetsPerRank::Own,
+        timeout: None,
+        watch: &|_| {
+            Box::new(FioWatch {
+                watch: RefCell::new(Watch::new(&plan, options)),
+                idle: idle.clone(),
+                during: &during,
+            })
+        },
+        report: &|result| finish(result, options, &during),
     };
-    let choices = Choices {
-        announce: &|text| report.tell(&format!("{text}\n")),
-        observer: Some(&mut observer),
-        forewarn: Some(&mut forewarn),
-        usage: USAGE,
-        others: None,
-        crew: None,
-        monitor: None,
-        agree: None,
-    };
-    let result = session::run(&plan, choices).map_err(|refusal| Refusal {
+    measure::measure_alone(&request).map_err(|refusal| Refusal {
         code: if refusal.code == LACKS { LACKS } else { USAGE },
         ..refusal
-    })?;
-    let idleness = idle.map(idle::Before::idleness);
-    watch.run_trigger();
+    })
+}
+
+/// What a run leaves for its report.
+struct During<'a> {
+    report: Report<'a>,
+    idleness: OnceLock<Idleness>,
+    /// Jobs that cannot run, and why.
+    forewarned: Mutex<Vec<(String, String)>>,
+}
+
+impl During<'_> {
+    /// Nobody panics while holding it.
+    fn forewarned(&self) -> MutexGuard<'_, Vec<(String, String)>> {
+        let lock = self.forewarned.lock();
+        lock.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the door says while its jobs run.
+struct FioWatch<'a> {
+    watch: RefCell<Watch<'a>>,
+    idle: Option<idle::Before>,
+    during: &'a During<'a>,
+}
+
+impl measure::Watch for FioWatch<'_> {
+    fn announce(&self, text: &str) {
+        self.during.report.print(&format!("{text}\n"));
+    }
+
+    fn look(&self, view: &LiveView<'_>) {
+        if self.watch.borrow_mut().look(view) {
+            self.during.report.interim(&view.result());
+        }
+    }
+
+    fn runs_the_rest(&self) -> bool {
+        true
+    }
+
+    fn forewarn(&self, job: &str, why: &str) {
+        output::error(&format!("note: {job} cannot run: {why}\n"));
+        let forewarned = (job.to_owned(), why.to_owned());
+        self.during.forewarned().push(forewarned);
+    }
+
+    fn done(&self) {
+        if let Some(idle) = &self.idle {
+            self.during.idleness.get_or_init(|| idle.idleness());
+        }
+        self.watch.borrow().run_trigger();
+    }
+}
+
+/// Prints what came of it; the exit code.
+fn finish(result: &RunResult, options: &Options, during: &During<'_>) -> Outcome {
+    let report = &during.report;
     signals::release();
     if let Some(end) = result.ended_by {
         report.say(&signal_notice(end.signal));
     }
-    output::error(&complaints(&result, &told));
-    report.say(&failures(&result));
-    report.finish(&result, idleness.as_ref())?;
+    output::error(&complaints(result, &during.forewarned()));
+    report.say(&failures(result));
+    report.finish(result, during.idleness.get())?;
     // Threads of a hung job are left behind; what they printed has to be out first.
     let _ = std::io::stdout().flush();
-    Ok(exit_code(&result, options.exit))
+    Ok(exit_code(result, options.exit))
 }
 
 /// Local time minus UTC, from `TZ` files of the system where they say so; UTC otherwise.

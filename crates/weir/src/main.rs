@@ -7,6 +7,7 @@
 mod beff;
 mod engines;
 mod fio;
+mod measure;
 mod mpi;
 mod net;
 mod new;
@@ -14,6 +15,7 @@ mod output;
 mod progress;
 mod ranks;
 mod run;
+mod runners;
 mod session;
 mod signals;
 mod surroundings;

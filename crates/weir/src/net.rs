@@ -2,11 +2,12 @@
 
 use weir_doors::net::output::stdout;
 use weir_doors::net::{Action, Run, complaints, exit_code, read};
-use weir_schema::RunResult;
+use weir_schema::TargetsPerRank;
 use weir_world::Launcher;
 
-use crate::progress::Mode;
-use crate::{Outcome, beff, output, printed};
+use crate::measure::{self, Request};
+use crate::progress::{Mode, ProgressWatch};
+use crate::{Outcome, output, printed, signals};
 
 /// The words after `net`. Under a launcher one process speaks for all.
 pub(crate) fn run(words: &[String]) -> Outcome {
@@ -22,15 +23,22 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 }
 
 fn measure(run: &Run) -> Outcome {
-    let tell = |result: &RunResult| {
-        output::error(&complaints(result));
-        let text = stdout(result, run.format).unwrap_or_default();
-        let code = exit_code(result);
-        if output::print(&text) {
-            code
-        } else {
-            code.max(1)
-        }
-    };
-    beff::carry_out_plan(&run.plan, Mode::of_terminal(), &tell)
+    measure::measure(&Request {
+        plan: &|| Ok(run.plan.clone()),
+        ranks: None,
+        targets: TargetsPerRank::Own,
+        timeout: None,
+        watch: &|_| Box::new(ProgressWatch::of_one_job(Mode::of_terminal())),
+        report: &|result| {
+            signals::release();
+            output::error(&complaints(result));
+            let text = stdout(result, run.format).unwrap_or_default();
+            let code = exit_code(result);
+            Ok(if output::print(&text) {
+                code
+            } else {
+                code.max(1)
+            })
+        },
+    })
 }

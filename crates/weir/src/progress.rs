@@ -6,17 +6,19 @@
 
 #![expect(clippy::cast_precision_loss, reason = "rates for the eye")]
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal};
-use std::sync::{Mutex, PoisonError};
 
-use weir_net::Seen;
 use weir_report::progress::{Activity, Snapshot, json, line, plain};
 use weir_report::{Flags, Style};
+use weir_run::RankPosition;
 use weir_run::execute::{LiveJob, LiveState, LiveView};
+use weir_schema::Plan;
 use weir_stats::Histogram;
 use weir_units::{BytesPerSec, Iops, Nanos};
 
+use crate::measure::Watch;
 use crate::{output, surroundings};
 
 /// The run is looked at this often.
@@ -129,52 +131,52 @@ impl Place {
     }
 }
 
-/// Progress of ranks together, as it is shown: at rank 0, from another thread than its own.
-pub(crate) struct Together {
-    job: String,
-    place: Mutex<Place>,
+/// What doors without a progress line of their own say while a plan runs: announcements, and the
+/// progress line.
+pub(crate) struct ProgressWatch {
+    shown: RefCell<Shown>,
+    /// Jobs are named where one cannot run.
+    names_jobs: bool,
 }
 
-impl Together {
+impl ProgressWatch {
     /// Nothing shown yet.
-    pub(crate) fn new(mode: Mode, job: &str) -> Self {
+    pub(crate) fn new(mode: Mode, plan: &Plan) -> Self {
         Self {
-            job: job.to_owned(),
-            place: Mutex::new(Place::new(mode)),
+            shown: RefCell::new(Shown::new(mode, plan.jobs().count())),
+            names_jobs: true,
         }
     }
 
-    /// Shows how far rank 0 has come.
-    pub(crate) fn show(&self, seen: &Seen) {
-        let elapsed = nanos(seen.elapsed);
-        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        if place.is_due(elapsed) {
-            let (job, still) = (&self.job, nanos(seen.still));
-            let left = seen.fraction.and_then(|part| eta(elapsed, part));
-            place.show(&Snapshot {
-                t_ns: elapsed,
-                job: seen
-                    .place
-                    .map_or_else(|| job.clone(), |spot| format!("{job} {} B", spot.bytes)),
-                done_fraction: seen.fraction,
-                eta_ns: left,
-                stall_ns: (still >= STALL).then_some(still),
-                ..Snapshot::default()
-            });
+    /// The same for a door whose plans have one job, of which its user does not know the name.
+    pub(crate) fn of_one_job(mode: Mode) -> Self {
+        Self {
+            shown: RefCell::new(Shown::new(mode, 1)),
+            names_jobs: false,
         }
-    }
-
-    /// Takes the line away, so that the result starts on a clean one.
-    pub(crate) fn erase(&self) {
-        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        place.erase();
-        // Whoever looks once more shows nothing.
-        place.mode = Mode::None;
     }
 }
 
-fn nanos(time: std::time::Duration) -> Nanos {
-    Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+impl Watch for ProgressWatch {
+    fn announce(&self, text: &str) {
+        output::error(&format!("{text}\n"));
+    }
+
+    fn look(&self, view: &LiveView<'_>) {
+        self.shown.borrow_mut().show(view);
+    }
+
+    fn done(&self) {
+        self.shown.borrow_mut().erase();
+    }
+
+    fn refusal(&self, job: &str, why: &str) -> String {
+        if self.names_jobs {
+            format!("error: {job}: {why}\n")
+        } else {
+            format!("error: {why}\n")
+        }
+    }
 }
 
 /// Progress as it is shown.
@@ -215,6 +217,15 @@ impl Shown {
     }
 
     fn snapshot(&mut self, elapsed: Nanos, jobs: &[LiveJob]) -> Snapshot {
+        if let [
+            LiveJob {
+                ranks: Some(position),
+                ..
+            },
+        ] = jobs
+        {
+            return of_ranks(elapsed, &jobs[0], position);
+        }
         let sum = total(elapsed, jobs);
         let running: Vec<usize> = jobs.iter().map(|j| j.index).collect();
         if running != self.running {
@@ -261,6 +272,26 @@ impl Shown {
             jobs => format!("{} of {} jobs", jobs.len(), self.jobs),
         }
     }
+}
+
+/// A job that ranks do together: nothing is counted before its end, but how far it has come.
+fn of_ranks(elapsed: Nanos, job: &LiveJob, position: &RankPosition) -> Snapshot {
+    let still = nanos(position.still);
+    Snapshot {
+        t_ns: elapsed,
+        job: match &position.at {
+            Some(at) => format!("{} {at}", job.name),
+            None => job.name.clone(),
+        },
+        done_fraction: position.fraction,
+        eta_ns: position.fraction.and_then(|part| eta(job.elapsed_ns, part)),
+        stall_ns: (still >= STALL).then_some(still),
+        ..Snapshot::default()
+    }
+}
+
+fn nanos(time: std::time::Duration) -> Nanos {
+    Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
 }
 
 fn total(elapsed: Nanos, jobs: &[LiveJob]) -> Sum {

@@ -5,22 +5,24 @@
 //! one exits with another code. A rank that is lost takes its part of the result with it; those of
 //! the others are reported, as failed by it: they send theirs to the first rank directly.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
 use weir_doors::Refusal;
-use weir_doors::run::PerRank;
 use weir_run::execute::{Makes, Others};
-use weir_schema::{Failure, Plan, RankSummary, RunResult, State};
+use weir_schema::{Failure, JobResult, Plan, RankSummary, RunResult, State, TargetsPerRank};
 use weir_units::Nanos;
-use weir_world::{Collectives as _, Crew, Lane, Lanes, RankMonitor, World};
+use weir_world::{Collectives as _, Crew, First, RankHost, RankMonitor, RemoteWorld, World as _};
 
+use crate::session;
 use crate::world::silent;
 
 /// Ranks wait for each other as long as their jobs may take: a loss ends that.
 const PATIENCE: Duration = Duration::from_secs(7 * 24 * 3600);
 /// For what takes no time, and the silence of a rank, where the command line does not say.
 const SOON: Duration = Duration::from_secs(60);
+/// For ranks that have nothing to add.
+const HURRY: Duration = Duration::from_millis(500);
 /// The end of a run that came apart.
 const APART: u8 = 1;
 
@@ -34,55 +36,73 @@ const DIRECT: u8 = 3;
 type Word = (u8, String);
 
 /// Everybody who takes part, as one rank sees it.
-pub(crate) struct Ranks<'a> {
-    lanes: Lanes<'a>,
-    per_rank: PerRank,
-    /// How long ranks wait for what takes no time.
-    limit: Duration,
+pub(crate) struct RankGroup {
+    host: RankHost,
+    meetings: RemoteWorld,
+    results: RemoteWorld,
+    verdicts: RemoteWorld,
+    direct: RemoteWorld,
+    targets: Cell<TargetsPerRank>,
+    /// How long ranks wait for what takes no time, and for one that is silent.
+    limit: Cell<Duration>,
+    /// The process of rank 0, for ranks of a launcher that see it.
+    first: RefCell<Option<First>>,
     /// Why this rank meets nobody any more.
     apart: RefCell<Option<String>>,
+    /// What ranks did together has said already how it ended.
+    is_reported: Cell<bool>,
 }
 
-impl<'a> Ranks<'a> {
-    pub(crate) fn new(world: &'a dyn World, per_rank: PerRank, timeout: Option<Nanos>) -> Self {
-        let limit = timeout.map_or(SOON, Duration::from);
-        if let Some(monitor) = world.monitor() {
-            monitor.set_limit(limit);
-        }
-        Self {
-            lanes: Lanes::new(world),
-            per_rank,
-            limit,
+impl RankGroup {
+    /// The ranks of a host; nothing where all of them are in this process.
+    pub(crate) fn of(host: &RankHost, timeout: Option<Nanos>) -> Option<Self> {
+        let group = Self {
+            host: host.clone(),
+            meetings: host.world_of_all(MEETINGS)?,
+            results: host.world_of_all(RESULTS)?,
+            verdicts: host.world_of_all(VERDICTS)?,
+            direct: host.world(DIRECT)?,
+            targets: Cell::default(),
+            limit: Cell::default(),
+            first: RefCell::default(),
             apart: RefCell::default(),
-        }
+            is_reported: Cell::default(),
+        };
+        group.set_limit(timeout.map_or(SOON, Duration::from));
+        Some(group)
     }
 
-    fn world(&self) -> Lane<'_> {
-        self.lanes.lane_of_all(MEETINGS)
+    fn set_limit(&self, limit: Duration) {
+        self.limit.set(limit);
+        if let Some(monitor) = self.monitor() {
+            monitor.set_limit(limit);
+        }
     }
 
     pub(crate) fn is_first(&self) -> bool {
-        self.world().rank() == 0
+        self.meetings.rank() == 0
     }
 
     /// The processes of the others, where this one has started them.
     pub(crate) fn crew(&self) -> Option<&Crew> {
-        self.lanes.crew()
+        self.meetings.crew()
+    }
+
+    /// The process of rank 0, once: who has it passes signals on to it.
+    pub(crate) fn take_first(&self) -> Option<First> {
+        self.first.take()
     }
 
     /// Which of the others is lost.
     pub(crate) fn monitor(&self) -> Option<&RankMonitor> {
-        self.lanes.monitor()
+        self.meetings.monitor()
     }
 
     /// This rank's part of what the first one read; an error on all where that was refused.
     pub(crate) fn share(&self, plan: Option<Result<Plan, Refusal>>) -> Result<Plan, Refusal> {
-        let (rank, size) = (self.world().rank(), self.world().size());
+        let (rank, size) = (self.meetings.rank(), self.meetings.size());
         // What would be refused on every rank is refused here.
-        let fits = |plan: Plan| {
-            let mut mine = plan.clone();
-            self.per_rank.adjust(&mut mine, rank, size).map(|()| plan)
-        };
+        let fits = |plan: Plan| session::part(plan.clone(), rank, size).map(|_| plan);
         let (bytes, refused) = match plan.map(|plan| plan.and_then(fits)) {
             Some(Ok(plan)) => (
                 plan.to_json().map_err(|e| self.apart(&e))?.into_bytes(),
@@ -91,7 +111,7 @@ impl<'a> Ranks<'a> {
             Some(Err(refusal)) => (Vec::new(), Some(refusal)),
             None => (Vec::new(), None),
         };
-        let told = self.world().broadcast(0, bytes, SOON);
+        let told = self.meetings.broadcast(0, bytes, SOON);
         if let Some(refusal) = refused {
             return Err(refusal);
         }
@@ -100,20 +120,28 @@ impl<'a> Ranks<'a> {
             return Err(silent());
         }
         let text = String::from_utf8(bytes).map_err(|e| self.apart(&e))?;
-        let mut plan = Plan::from_json(&text).map_err(|e| self.apart(&e))?;
-        self.per_rank.adjust(&mut plan, rank, size)?;
-        Ok(plan)
+        let plan = Plan::from_json(&text).map_err(|e| self.apart(&e))?;
+        let first = self.meetings.broadcast(0, First::word(), SOON);
+        let first = First::of(&first.map_err(|e| self.apart(&e))?);
+        self.first
+            .replace(first.filter(|_| self.crew().is_none() && !self.is_first()));
+        self.targets
+            .set(plan.ranks.map(|ranks| ranks.targets).unwrap_or_default());
+        if let Some(limit) = timeout_of(&plan) {
+            self.set_limit(limit.into());
+        }
+        session::part(plan, rank, size)
     }
 
     /// Whether every rank can run; what those say that cannot, at the first rank.
     pub(crate) fn agree(&self, mine: Result<(), Refusal>) -> Result<(), Refusal> {
-        let world = self.world();
-        let rank = world.rank();
+        let rank = self.meetings.rank();
         let word: Option<Word> = mine
             .err()
             .map(|r| (r.code, format!("rank {rank}: {}", r.message)));
         let word = serde_json::to_vec(&word).map_err(|e| self.apart(&e))?;
-        let words = world.gather(&word, SOON).map_err(|e| self.apart(&e))?;
+        let words = self.meetings.gather(&word, SOON);
+        let words = words.map_err(|e| self.apart(&e))?;
         let read = |word: &Vec<u8>| serde_json::from_slice::<Option<Word>>(word);
         let refusals: Result<Vec<_>, _> = words.iter().flatten().map(read).collect();
         let refusals: Vec<Word> = refusals
@@ -122,7 +150,7 @@ impl<'a> Ranks<'a> {
             .flatten()
             .collect();
         let verdict = vec![u8::from(refusals.is_empty())];
-        let verdict = world.broadcast(0, verdict, SOON);
+        let verdict = self.meetings.broadcast(0, verdict, SOON);
         if verdict.map_err(|e| self.apart(&e))? == [1] {
             return Ok(());
         }
@@ -135,8 +163,8 @@ impl<'a> Ranks<'a> {
 
     /// Where the run of a job meets the other ranks.
     pub(crate) fn others<'b>(&self, meet: &'b dyn Fn() -> Result<(), String>) -> Others<'b> {
-        let makes = match (self.per_rank, self.is_first()) {
-            (PerRank::Own, _) => Makes::Own,
+        let makes = match (self.targets.get(), self.is_first()) {
+            (TargetsPerRank::Own, _) => Makes::Own,
             (_, true) => Makes::First,
             (_, false) => Makes::After,
         };
@@ -144,52 +172,63 @@ impl<'a> Ranks<'a> {
     }
 
     pub(crate) fn meet(&self) -> Result<(), String> {
-        let met = self.world().barrier(PATIENCE).map_err(|e| e.to_string());
+        if self.host.is_abandoned() {
+            return Err("this rank hangs in a call".to_owned());
+        }
+        let met = self.meetings.barrier(PATIENCE).map_err(|e| e.to_string());
         *self.apart.borrow_mut() = met.clone().err();
         met
     }
 
     /// The result of all ranks, at the first.
     pub(crate) fn merge(&self, mut mine: RunResult) -> Result<Option<RunResult>, Refusal> {
-        let rank = self.world().rank();
+        let rank = self.results.rank();
+        if self.host.is_abandoned() {
+            // The world can be asked nothing any more: this rank reports what it has.
+            return Ok((rank == 0).then_some(mine));
+        }
+        let of_ranks = |job: &JobResult| job.failure.is_some() && job.workers.is_empty();
+        self.is_reported.set(mine.jobs().any(of_ranks));
         mine.ranks = vec![RankSummary::of(rank, &mine)];
         // What all have alike stays here.
         let plan = std::mem::take(&mut mine.plan);
         let bytes = serde_json::to_vec(&mine).map_err(|e| self.apart(&e))?;
-        let whole = self.merge_all(bytes.clone());
+        let patience = patience_with(&mine);
+        let whole = self.merge_all(bytes.clone(), patience);
         if rank != 0 {
-            if !self.is_whole(false) {
+            if !self.is_whole(false, PATIENCE) {
                 self.send_directly(&bytes)?;
             }
             return Ok(None);
         }
-        self.is_whole(whole.is_some());
+        self.is_whole(whole.is_some(), patience);
         let mut all = match whole {
             Some(all) => all,
-            None => self.merge_directly(mine)?,
+            None => self.merge_directly(mine, patience)?,
         };
         all.plan = plan;
         all.ranks.sort_by_key(|r| r.rank);
-        if let Some(why) = self.loss(&all) {
+        // Ranks that a signal ended say nothing more.
+        if let Some(why) = self.loss(&all).filter(|_| all.ended_by.is_none()) {
             fail(&mut all, &why);
         }
         Ok(Some(all))
     }
 
     /// The result of all, merged up a tree; nothing elsewhere, or where one is missing.
-    fn merge_all(&self, bytes: Vec<u8>) -> Option<RunResult> {
+    fn merge_all(&self, bytes: Vec<u8>, patience: Duration) -> Option<RunResult> {
         let mut both = |mine: Vec<u8>, theirs: Vec<u8>| merged(&mine, &theirs);
-        let results = self.lanes.lane_of_all(RESULTS);
-        let merged = results.reduce(bytes, &mut both, PATIENCE).ok()??;
+        let merged = self.results.reduce(bytes, &mut both, patience).ok()??;
         let all: RunResult = serde_json::from_slice(&merged).ok()?;
-        (all.ranks.len() == self.lanes.size() as usize).then_some(all)
+        (all.ranks.len() == self.results.size() as usize).then_some(all)
     }
 
     /// Whether the result of all is whole, as the first rank knows. It is not where a rank was lost
     /// before that was told: what it had merged by then is lost with it.
-    fn is_whole(&self, is_whole: bool) -> bool {
-        let verdicts = self.lanes.lane_of_all(VERDICTS);
-        let verdict = verdicts.broadcast(0, vec![u8::from(is_whole)], PATIENCE);
+    fn is_whole(&self, is_whole: bool, patience: Duration) -> bool {
+        let verdict = self
+            .verdicts
+            .broadcast(0, vec![u8::from(is_whole)], patience);
         verdict.is_ok_and(|verdict| verdict == [1])
     }
 
@@ -198,19 +237,18 @@ impl<'a> Ranks<'a> {
         if let Some(loss) = self.monitor().and_then(|monitor| monitor.loss_of(0)) {
             return Err(self.apart(&loss));
         }
-        let until = Instant::now() + self.limit;
-        let sent = self.lanes.lane(DIRECT).send(0, bytes, until);
+        let until = Instant::now() + self.limit.get();
+        let sent = self.direct.send(0, bytes, until);
         sent.map_err(|e| self.apart(&e))
     }
 
     /// The results of all ranks that are left.
-    fn merge_directly(&self, mine: RunResult) -> Result<RunResult, Refusal> {
-        let direct = self.lanes.lane(DIRECT);
-        let until = Instant::now() + self.limit;
+    fn merge_directly(&self, mine: RunResult, patience: Duration) -> Result<RunResult, Refusal> {
+        let until = Instant::now() + self.limit.get().min(patience);
         let mut all = mine;
-        for rank in 1..self.lanes.size() {
+        for rank in 1..self.direct.size() {
             // Who does not answer is left out, and its absence told.
-            let Ok(bytes) = direct.receive(rank, until) else {
+            let Ok(bytes) = self.direct.receive(rank, until) else {
                 continue;
             };
             let theirs = serde_json::from_slice(&bytes).map_err(|e| self.apart(&e))?;
@@ -225,7 +263,7 @@ impl<'a> Ranks<'a> {
         let lost = lost.map(|lost| lost.to_string());
         let missing = || {
             let told: Vec<u32> = all.ranks.iter().map(|r| r.rank).collect();
-            let rank = (0..self.lanes.size()).find(|rank| !told.contains(rank))?;
+            let rank = (0..self.results.size()).find(|rank| !told.contains(rank))?;
             Some(format!("rank {rank} is gone"))
         };
         lost.or_else(|| self.apart.borrow().clone())
@@ -236,7 +274,9 @@ impl<'a> Ranks<'a> {
     /// the lost one.
     fn apart(&self, error: &dyn std::fmt::Display) -> Refusal {
         let first = self.monitor().and_then(|monitor| monitor.loss_of(0));
-        if self.world().rank() != u32::from(first.is_some()) {
+        let rank = self.meetings.rank();
+        let is_said = rank != 0 && self.is_reported.get();
+        if is_said || rank != u32::from(first.is_some()) {
             return silent();
         }
         let message = first.map_or_else(|| error.to_string(), |loss| loss.to_string());
@@ -245,6 +285,23 @@ impl<'a> Ranks<'a> {
             code: APART,
         }
     }
+}
+
+/// How long to wait for the results of others. What ranks do together is at the first rank already: where
+/// that ended early, others may hang in a call, and their results would tell nothing.
+fn patience_with(mine: &RunResult) -> Duration {
+    let has_workers = mine.jobs().any(|job| !job.workers.is_empty());
+    if has_workers || mine.complete {
+        PATIENCE
+    } else {
+        HURRY
+    }
+}
+
+/// How long ranks may be silent, where jobs of the plan say so.
+fn timeout_of(plan: &Plan) -> Option<Nanos> {
+    let of_jobs = plan.jobs().filter_map(|(_, job)| job.workload.timeout_ns());
+    of_jobs.max()
 }
 
 /// Every job lacks the part of a rank.

@@ -3,17 +3,15 @@
 use std::io;
 
 use weir_doors::Refusal;
-use weir_doors::net::complaints;
 use weir_doors::run::{Action, Format, Input, Options, Progress, Run, USAGE, exit_code, read};
 use weir_jobfile::{Context, Diagnostic, Source, compile};
 use weir_report::{ColorChoice, Flags, Style};
-use weir_schema::{Plan, RunResult, SchemaError, Word};
+use weir_schema::{Plan, RunResult, SchemaError, TargetsPerRank, Word};
 use weir_units::Percent;
 
-use crate::progress::{Mode, Shown};
-use crate::ranks::Ranks;
-use crate::session::{self, Choices};
-use crate::{Outcome, beff, output, printed, signals, speaks, surroundings, world};
+use crate::measure::{self, Request, Silent};
+use crate::progress::{Mode, ProgressWatch};
+use crate::{Outcome, output, printed, runners, session, signals, speaks, surroundings};
 
 /// The words after `run`.
 pub(crate) fn run(words: &[String]) -> Outcome {
@@ -27,56 +25,20 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 }
 
 fn measure(run: &Run) -> Outcome {
-    if let Input::Plan { path, .. } = &run.input
-        && stored_plan(path).is_ok_and(|plan| beff::is_exchange(&plan))
-    {
-        let speaks = speaks();
-        let outcome = exchange(run, speaks);
-        return if speaks { outcome } else { Ok(0) };
-    }
-    let entered = world::enter(run.ranks)?;
-    let Some(entered) = entered else {
-        if run.timeout.is_some() {
-            return Err(Refusal {
-                message: "error: --timeout: it is for several ranks, and there is one\n".to_owned(),
-                code: USAGE,
-            });
-        }
-        let plan = plan_to_run(run)?;
-        if run.show_plan {
-            return show(&plan);
-        }
-        let result = carry_out(run, &plan, None)?;
-        return Ok(report(&result, &run.options));
-    };
-    let code = entered.each(|world| together(run, &Ranks::new(world, run.per_rank, run.timeout)));
-    let code = code.map_err(|e| world::came_apart(&e))?;
-    // Before the world ends, which may end this process.
-    let code = code.map_err(|refusal| {
-        output::error(&refusal.message);
-        Refusal {
-            message: String::new(),
-            ..refusal
-        }
-    });
-    let left = entered.leave();
-    // What the report tells need not be told again.
-    if matches!(code, Ok(0)) {
-        left?;
-    }
-    code
-}
-
-/// This rank's part of a run on several.
-fn together(run: &Run, ranks: &Ranks<'_>) -> Outcome {
-    let read = ranks.is_first().then(|| plan_to_run(run));
-    let plan = ranks.share(read)?;
     if run.show_plan {
-        return if ranks.is_first() { show(&plan) } else { Ok(0) };
+        return if speaks() { show(run) } else { Ok(0) };
     }
-    let mine = carry_out(run, &plan, Some(ranks))?;
-    let all = ranks.merge(mine)?;
-    Ok(all.map_or(0, |result| report(&result, &run.options)))
+    measure::measure(&Request {
+        plan: &|| plan_to_run(run),
+        ranks: run.ranks,
+        targets: run.targets,
+        timeout: run.timeout,
+        watch: &|plan| {
+            let mode = progress_mode(run.options.progress);
+            Box::new(ProgressWatch::new(mode, plan))
+        },
+        report: &|result| Ok(report(result, &run.options)),
+    })
 }
 
 /// The plan that the words ask for; everything that can be refused is refused here.
@@ -93,67 +55,12 @@ fn plan_to_run(run: &Run) -> Result<Plan, Refusal> {
     Ok(plan)
 }
 
-fn show(plan: &Plan) -> Outcome {
-    let text = plan.to_json().map_err(|e| Refusal {
+fn show(run: &Run) -> Outcome {
+    let text = plan_to_run(run)?.to_json().map_err(|e| Refusal {
         message: format!("error: {e}\n"),
         code: USAGE,
     })?;
     Ok(printed(&(text + "\n")))
-}
-
-fn carry_out(run: &Run, plan: &Plan, ranks: Option<&Ranks<'_>>) -> Result<RunResult, Refusal> {
-    let speaks = ranks.is_none_or(Ranks::is_first);
-    let mode = if speaks {
-        progress_mode(run.options.progress)
-    } else {
-        Mode::None
-    };
-    let mut shown = Shown::new(mode, plan.jobs().count());
-    let mut observer = |view: &weir_run::execute::LiveView<'_>| shown.show(view);
-    let meet = || ranks.map_or(Ok(()), Ranks::meet);
-    let agree = |fit| ranks.map_or(Ok(()), |r| r.agree(fit));
-    let result = session::run(
-        plan,
-        Choices {
-            announce: &|text| output::error(&format!("{text}\n")),
-            observer: Some(&mut observer),
-            forewarn: None,
-            usage: USAGE,
-            others: ranks.map(|r| r.others(&meet)),
-            crew: ranks.and_then(Ranks::crew),
-            monitor: ranks.and_then(Ranks::monitor),
-            agree: ranks.is_some().then_some(&agree),
-        },
-    )?;
-    shown.erase();
-    Ok(result)
-}
-
-/// A stored plan for ranks together, which says itself what they are; one of them reports.
-fn exchange(run: &Run, speaks: bool) -> Outcome {
-    if run.ranks.is_some() {
-        return Err(Refusal {
-            message: "error: --ranks: a plan of exchanges says itself how many\n".to_owned(),
-            code: USAGE,
-        });
-    }
-    if run.timeout.is_some() {
-        return Err(Refusal {
-            message: "error: --timeout: a plan of exchanges says itself how long\n".to_owned(),
-            code: USAGE,
-        });
-    }
-    let plan = plan_to_run(run)?;
-    if run.show_plan {
-        return if speaks { show(&plan) } else { Ok(0) };
-    }
-    let mode = progress_mode(run.options.progress);
-    let tell = |result: &RunResult| {
-        output::error(&complaints(result));
-        let code = report(result, &run.options);
-        code.max(weir_doors::net::exit_code(result))
-    };
-    beff::carry_out_plan(&plan, mode, &tell)
 }
 
 /// A report must not replace what the run was read from.
@@ -209,12 +116,6 @@ fn text_of(result: &RunResult, format: Format, options: &Options, on_stdout: boo
     match format {
         // Numbers of a result are finite, and everything else has a JSON form.
         Format::Json => weir_report::json(result).unwrap_or_default(),
-        Format::Text if beff::is_exchange(&result.plan) => {
-            let table = weir_doors::beff::Options::of(weir_doors::beff::Format::Table);
-            let text = weir_doors::beff::output::stdout(result, &table);
-            text.or_else(|| weir_doors::net::output::stdout(result, weir_doors::net::Format::Text))
-                .unwrap_or_default()
-        }
         Format::Text => weir_report::text(result, &style(result, options, on_stdout)),
     }
 }
@@ -261,7 +162,7 @@ fn plan_of(input: &Input) -> Result<Plan, Refusal> {
             let surroundings = surroundings::read();
             let context = Context {
                 surroundings: &surroundings,
-                catalogue: &weir_block::catalogue(),
+                catalogue: &runners::catalogue(),
                 files: &surroundings::RealFiles,
             };
             let compiled = compile(request, &context).map_err(|all| refuse(&all))?;
@@ -305,26 +206,24 @@ fn calibrate() -> Outcome {
         door: "run".to_owned(),
         ..Plan::default()
     };
-    let choices = Choices {
-        announce: &|_| (),
-        observer: None,
-        forewarn: None,
-        usage: USAGE,
-        others: None,
-        crew: None,
-        monitor: None,
-        agree: None,
-    };
-    let result = session::run(&plan, choices)?;
-    let clock = &result.clock;
-    let loop_cost = result.instrument.ns_per_op.unwrap_or(f64::NAN);
-    let text = format!(
-        "clock       {} ({})\nclock read  {:.1} ns\nloop        {loop_cost:.1} ns per operation\n",
-        source_name(&result),
-        clock.reason,
-        clock.read_ns
-    );
-    Ok(printed(&text))
+    measure::measure(&Request {
+        plan: &|| Ok(plan.clone()),
+        ranks: None,
+        targets: TargetsPerRank::Own,
+        timeout: None,
+        watch: &|_| Box::new(Silent),
+        report: &|result| {
+            let clock = &result.clock;
+            let loop_cost = result.instrument.ns_per_op.unwrap_or(f64::NAN);
+            let text = format!(
+                "clock       {} ({})\nclock read  {:.1} ns\nloop        {loop_cost:.1} ns per operation\n",
+                source_name(result),
+                clock.reason,
+                clock.read_ns
+            );
+            Ok(printed(&text))
+        },
+    })
 }
 
 fn source_name(result: &RunResult) -> &'static str {

@@ -6,50 +6,38 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use weir_doors::Refusal;
-use weir_doors::run::LACKS;
-use weir_run::Family;
-use weir_run::execute::{self, LiveView, Others, RunControl};
-use weir_schema::{Failure, Plan, RunResult};
-use weir_sys::clock::{Clock, Detection};
-use weir_world::{Crew, RankMonitor};
+use weir_doors::run::{LACKS, USAGE};
+use weir_run::RankPart;
+use weir_run::execute::{self, LiveView, RunControl};
+use weir_schema::{Failure, HostFacts, Plan, RunResult, Workload};
+use weir_sys::clock::Detection;
+use weir_world::RankHost;
 
+use crate::measure::{Request, Watch};
+use crate::ranks::RankGroup;
+use crate::runners::Runners;
 use crate::{output, signals, surroundings};
 
 /// A worker that does not come back within this time is left behind.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Hears the name of a job that cannot run, and why.
-pub(crate) type Forewarn<'a> = dyn FnMut(&str, &str) + 'a;
-
-/// Makes of what this rank can do what all can.
-pub(crate) type Agree<'a> = dyn Fn(Result<(), Refusal>) -> Result<(), Refusal> + 'a;
-
-/// What a door chooses.
+/// What a run is made with.
 pub(crate) struct Choices<'a> {
-    /// Text before and during the run.
-    pub(crate) announce: &'a dyn Fn(&str),
-    /// Shown the running jobs.
-    pub(crate) observer: Option<&'a mut dyn FnMut(&LiveView<'_>)>,
-    /// Told beforehand which job cannot run, and why; the others run. Nothing runs without it.
-    pub(crate) forewarn: Option<&'a mut Forewarn<'a>>,
-    /// The code of plans that are refused.
-    pub(crate) usage: u8,
-    /// Other ranks that carry the same plan out.
-    pub(crate) others: Option<Others<'a>>,
-    /// Their processes, where this one has started them.
-    pub(crate) crew: Option<&'a Crew>,
-    /// Which of them is lost: that ends the run.
-    pub(crate) monitor: Option<&'a RankMonitor>,
-    /// Tells the other ranks whether this one can run; an error where one cannot.
-    pub(crate) agree: Option<&'a Agree<'a>>,
+    /// What the door says meanwhile.
+    pub(crate) watch: &'a dyn Watch,
+    /// Where ranks do what they do together.
+    pub(crate) ranks: &'a RankHost,
+    /// Other processes that carry the same plan out.
+    pub(crate) group: Option<&'a RankGroup>,
 }
 
 /// Carries a plan out.
-pub(crate) fn run(plan: &Plan, choices: Choices<'_>) -> Result<RunResult, Refusal> {
+pub(crate) fn run(plan: &Plan, choices: &Choices<'_>) -> Result<RunResult, Refusal> {
     let detection = Detection::begin();
     let host = surroundings::host();
-    let caught = signals::catch(choices.crew, None)?;
-    if let Some(monitor) = choices.monitor {
+    let crew = choices.group.and_then(RankGroup::crew);
+    let caught = signals::catch(crew, choices.group.and_then(RankGroup::take_first))?;
+    if let Some(monitor) = choices.group.and_then(RankGroup::monitor) {
         let caught = Arc::clone(&caught);
         monitor.at_loss(move |_| {
             // Twice would be at once.
@@ -58,11 +46,13 @@ pub(crate) fn run(plan: &Plan, choices: Choices<'_>) -> Result<RunResult, Refusa
             }
         });
     }
-    let (clock, facts): (Clock, _) = detection.finish();
-    let block = weir_block::Block::default();
-    let families: [&dyn Family; 1] = [&block];
+    let (clock, facts) = detection.finish();
+    let runners = Runners::default();
+    let meet = || choices.group.map_or(Ok(()), RankGroup::meet);
+    let mut observer = |view: &LiveView<'_>| choices.watch.look(view);
     let control = RunControl {
-        families: &families,
+        runners: &runners.list(),
+        ranks: choices.ranks.clone(),
         clock,
         clock_facts: surroundings::clock_facts(facts),
         host,
@@ -70,20 +60,73 @@ pub(crate) fn run(plan: &Plan, choices: Choices<'_>) -> Result<RunResult, Refusa
         directory: Path::new(""),
         signals: caught,
         grace: GRACE,
-        announce: choices.announce,
-        // As long as the families live, no longer.
-        observer: choices
-            .observer
-            .map(|shown| -> &mut dyn FnMut(&LiveView) { shown }),
-        calibrate: true,
-        others: choices.others,
+        announce: &|text| choices.watch.announce(text),
+        observer: Some(&mut observer),
+        calibrate: plan.jobs().next().is_none() || has_loops(plan, &runners),
+        others: choices.group.map(|group| group.others(&meet)),
     };
-    let fit = refuse_what_cannot_run(plan, &control, choices.forewarn, choices.usage);
-    match choices.agree {
-        Some(agree) => agree(fit)?,
+    let fit = refuse_what_cannot_run(plan, &control, choices.watch);
+    match choices.group {
+        Some(group) => group.agree(fit)?,
         None => fit?,
     }
-    Ok(execute::execute(plan, control))
+    let mut result = execute::execute(plan, control);
+    result.program = Some(surroundings::program());
+    Ok(result)
+}
+
+/// Some job is a loop whose own cost can be measured.
+fn has_loops(plan: &Plan, runners: &Runners) -> bool {
+    let is_for_ranks = |workload: &Workload| {
+        let mut list = runners.list().into_iter();
+        list.any(|runner| runner.handles(workload) && runner.needs_world())
+    };
+    plan.jobs().any(|(_, job)| !is_for_ranks(&job.workload))
+}
+
+/// The part of one rank in a plan.
+///
+/// # Errors
+/// A job that cannot be had per rank.
+pub(crate) fn part(mut plan: Plan, rank: u32, ranks: u32) -> Result<Plan, Refusal> {
+    let targets = plan.ranks.map(|ranks| ranks.targets).unwrap_or_default();
+    let part = RankPart {
+        rank,
+        ranks,
+        targets,
+    };
+    let runners = Runners::default();
+    execute::part(&mut plan, &runners.list(), part).map_err(|(job, failure)| Refusal {
+        message: format!("error: job `{job}`: {}\n", failure.message),
+        code: USAGE,
+    })?;
+    Ok(plan)
+}
+
+/// Refuses what jobs that ranks do together show to be wrong before any rank is started.
+pub(crate) fn refuse_work_of_ranks(plan: &Plan, request: &Request<'_>) -> Result<(), Refusal> {
+    let runners = Runners::default();
+    if has_loops(plan, &runners) {
+        // Files of ranks have names of their own: each rank looks at its own.
+        return Ok(());
+    }
+    let (clock, facts) = Detection::begin().finish();
+    let control = RunControl {
+        runners: &runners.list(),
+        ranks: RankHost::threads(1),
+        clock,
+        clock_facts: surroundings::clock_facts(facts),
+        host: HostFacts::default(),
+        version: "",
+        directory: Path::new(""),
+        signals: Arc::default(),
+        grace: GRACE,
+        announce: &|_| (),
+        observer: None,
+        calibrate: false,
+        others: None,
+    };
+    refuse_what_cannot_run(plan, &control, (request.watch)(plan).as_ref())
 }
 
 /// Failures of one job that are shown.
@@ -94,15 +137,14 @@ const SHOWN: usize = 3;
 fn refuse_what_cannot_run(
     plan: &Plan,
     control: &RunControl<'_>,
-    forewarn: Option<&mut Forewarn<'_>>,
-    usage: u8,
+    watch: &dyn Watch,
 ) -> Result<(), Refusal> {
     let mut failures = execute::check(plan, control);
     let lacking = failures.iter().any(|(_, f)| f.cause == "missing");
-    if let Some(forewarn) = forewarn {
+    if watch.runs_the_rest() {
         let others = failures.iter().filter(|(_, f)| !ends_every_run(f));
         for (job, message) in brief(others) {
-            forewarn(&job, &message);
+            watch.forewarn(&job, &message);
         }
         failures.retain(|(_, f)| ends_every_run(f));
     }
@@ -111,11 +153,11 @@ fn refuse_what_cannot_run(
     }
     let lines: Vec<String> = brief(failures.iter())
         .into_iter()
-        .map(|(job, why)| format!("error: {job}: {why}\n"))
+        .map(|(job, why)| watch.refusal(&job, &why))
         .collect();
     Err(Refusal {
         message: lines.concat(),
-        code: if lacking { LACKS } else { usage },
+        code: if lacking { LACKS } else { USAGE },
     })
 }
 

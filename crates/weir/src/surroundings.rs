@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Read};
 use weir_jobfile::Files;
 use weir_report::Terminal;
 use weir_schema::catalogue::Surroundings;
-use weir_schema::{ClockFacts, ClockSource, HostFacts};
+use weir_schema::{ClockFacts, ClockSource, HostFacts, ProgramFacts};
 use weir_sys::Tree;
 use weir_sys::clock::{self, Source};
 use weir_sys::host;
@@ -74,6 +74,17 @@ pub(crate) fn host() -> HostFacts {
         memory_bytes: facts.memory,
         numa_nodes: u32::try_from(facts.numa_nodes).ok(),
         ..HostFacts::default()
+    }
+}
+
+/// Facts about this program for the result.
+pub(crate) fn program() -> ProgramFacts {
+    ProgramFacts {
+        built_unix_s: env!("WEIR_BUILT").parse().ok(),
+        commit: Some(env!("WEIR_COMMIT"))
+            .filter(|c| !c.is_empty())
+            .map(str::to_owned),
+        library_path: std::env::var("LD_LIBRARY_PATH").ok(),
     }
 }
 

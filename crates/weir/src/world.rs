@@ -3,21 +3,16 @@
 use std::time::Duration;
 
 use weir_doors::Refusal;
-use weir_doors::run::{LACKS, USAGE};
-use weir_schema::{Ranks, Spawn};
+use weir_doors::run::LACKS;
 use weir_world::mpi::{LIBRARY_VARIABLE, MpiError, MpiLibrary, MpiWorld};
-use weir_world::{
-    Collectives as _, Crew, First, Launcher, ProcessWorld, World, WorldError, on_threads,
-};
+use weir_world::{Launcher, ProcessWorld, RankHost, World, WorldError};
 
-use crate::{signals, speaks};
+use crate::signals;
 
 /// Ranks that have told everything end within this time.
 const FAREWELL: Duration = Duration::from_secs(10);
-/// For what takes no time.
-const SOON: Duration = Duration::from_secs(60);
-/// Instead of the word of rank 0's process.
-const NOT_READY: &[u8] = b"-";
+/// A rank that works no more answers within this time.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// This process among the ranks.
 pub(crate) enum Party {
@@ -29,57 +24,23 @@ pub(crate) enum Party {
     Mpi(Box<MpiWorld>),
 }
 
-/// Joins a launcher's world, or starts `ranks` processes; nothing where this process is alone.
-pub(crate) fn enter(ranks: Option<u32>) -> Result<Option<Party>, Refusal> {
-    if let Some(launcher) = Launcher::of_this_process() {
-        return match ranks {
-            Some(asked) if asked != launcher.size => Err(two_answers(asked, &launcher)),
-            _ => join(launcher).map(Some),
-        };
-    }
-    match ranks {
-        None | Some(1) => Ok(None),
-        Some(ranks) => start(ranks).map(Some),
-    }
-}
-
-/// The ranks that a plan asks for. Where it asks for its own and a launcher started this process, one
-/// of the launcher's makes them; the others have no part.
-pub(crate) fn gather(ranks: Ranks) -> Result<Party, Refusal> {
-    if ranks.spawn != Spawn::Launcher && !speaks() {
-        return Err(silent());
-    }
-    match ranks.spawn {
-        Spawn::Threads => Ok(Party::Threads(ranks.count)),
-        Spawn::Processes => start(ranks.count),
-        Spawn::Launcher => launched(ranks.count),
-    }
-}
-
-fn start(ranks: u32) -> Result<Party, Refusal> {
+/// Starts so many processes, or takes the place that this one was started for.
+pub(crate) fn start(ranks: u32) -> Result<Party, Refusal> {
     let world = ProcessWorld::enter(ranks).map_err(|e| came_apart(&e))?;
     Ok(Party::Processes(Box::new(world)))
 }
 
-fn launched(planned: u32) -> Result<Party, Refusal> {
-    let refuse = |message: String, code| Err(Refusal { message, code });
-    let Some(launcher) = Launcher::of_this_process() else {
-        let message =
-            "error: the plan is for ranks of an MPI launcher (start it with `mpirun -n N`)\n";
-        return refuse(message.to_owned(), LACKS);
-    };
-    let party = join(launcher)?;
-    if launcher.size == planned {
-        return Ok(party);
+/// A plan for ranks that nobody launched.
+pub(crate) fn not_launched() -> Refusal {
+    let message = "error: the plan is for ranks of an MPI launcher (start it with `mpirun -n N`)\n";
+    Refusal {
+        message: message.to_owned(),
+        code: LACKS,
     }
-    let started = launcher.size;
-    let message =
-        format!("error: the plan is for {planned} ranks, the launcher started {started}\n");
-    refuse(message, USAGE)
 }
 
 /// MPI as the launcher speaks it. What goes wrong for all is told once.
-fn join(launcher: Launcher) -> Result<Party, Refusal> {
+pub(crate) fn join(launcher: Launcher) -> Result<Party, Refusal> {
     // MPICH looks for devices of OpenCL, with whatever their drivers bring.
     signals::claim()?;
     let wish = std::env::var(LIBRARY_VARIABLE).ok();
@@ -96,15 +57,6 @@ fn mpi_refused(error: &MpiError) -> Refusal {
         message: format!("error: {error}\n"),
         code: if error.is_lack() { LACKS } else { 1 },
     }
-}
-
-fn two_answers(asked: u32, launcher: &Launcher) -> Refusal {
-    let message = format!(
-        "error: --ranks {asked}, and {} started {}\n  help: leave --ranks out\n",
-        launcher.kind, launcher.size
-    );
-    let code = USAGE;
-    of_speaker(launcher, Refusal { message, code })
 }
 
 fn of_speaker(launcher: &Launcher, refusal: Refusal) -> Refusal {
@@ -130,80 +82,40 @@ pub(crate) fn came_apart(error: &WorldError) -> Refusal {
     }
 }
 
+/// The rank hangs in a call that nothing ends, and everything is said: the process ends here, in
+/// place of the thread that would have to come back first.
+pub(crate) fn end_in_place(host: &RankHost, code: u8) {
+    host.set_exit_code(code);
+    if !host.answers(PATIENCE) {
+        signal_hook::low_level::exit(code.into());
+    }
+}
+
 impl Party {
-    /// Whether rank 0 is here.
-    pub(crate) fn speaks(&self) -> bool {
-        match self {
-            Self::Threads(_) => true,
-            Self::Processes(world) => world.rank() == 0,
-            Self::Mpi(world) => world.rank() == 0,
-        }
-    }
-
-    /// The processes of the ranks, where weir has started them.
-    pub(crate) fn crew(&self) -> Option<&Crew> {
-        match self {
-            Self::Processes(world) => world.crew(),
-            Self::Threads(_) | Self::Mpi(_) => None,
-        }
-    }
-
-    /// Goes on where rank 0 is ready. What it says against it, it says alone. The answer is its
-    /// process, for ranks of a launcher that see it.
+    /// Does the work of this process beside its ranks.
     ///
     /// # Errors
-    /// Rank 0 is not ready; at others without a word.
-    pub(crate) fn follow(
+    /// There is no thread for it.
+    pub(crate) fn serve<R: Send>(
         &self,
-        ready: impl FnOnce() -> Result<(), Refusal>,
-    ) -> Result<Option<First>, Refusal> {
+        work: impl FnOnce(&RankHost) -> R + Send,
+    ) -> Result<R, WorldError> {
         let world: &dyn World = match self {
-            Self::Threads(_) => return ready().map(|()| None),
+            Self::Threads(ranks) => return Ok(work(&RankHost::threads(*ranks))),
             Self::Processes(world) => world.as_ref(),
             Self::Mpi(world) => world.as_ref(),
         };
-        let mine = if world.rank() == 0 { ready() } else { Ok(()) };
-        let verdict = match mine {
-            Ok(()) => First::word(),
-            Err(_) => NOT_READY.to_vec(),
-        };
-        let told = world.broadcast(0, verdict, SOON);
-        mine?;
-        match told.map_err(|e| came_apart(&e))?.as_slice() {
-            NOT_READY => Err(silent()),
-            word => Ok(First::of(word).filter(|_| self.crew().is_none() && !self.speaks())),
-        }
+        weir_world::serve(world, work)
     }
 
-    /// Does this on every rank that is here; the answer of the first of them.
-    ///
-    /// # Errors
-    /// There is no thread for a rank.
-    pub(crate) fn each<T: Send>(
-        &self,
-        work: impl Fn(&dyn World) -> T + Sync,
-    ) -> Result<T, WorldError> {
-        match self {
-            Self::Threads(ranks) => {
-                on_threads(*ranks, |world| work(&world)).map(|mut all| all.swap_remove(0))
-            }
-            Self::Processes(world) => Ok(work(world.as_ref())),
-            Self::Mpi(world) => Ok(work(world.as_ref())),
-        }
-    }
-
-    /// Waits for the end of the other ranks where they were started here. What is left ends with
-    /// its owner: MPI waits for all ranks then, which may take long after a signal.
+    /// Waits for the end of the other ranks where they were started here. MPI waits for all ranks.
     ///
     /// # Errors
     /// One did not end well.
-    pub(crate) fn leave(self) -> Result<Option<Self>, Refusal> {
+    pub(crate) fn leave(self) -> Result<(), Refusal> {
         match self {
-            Self::Processes(world) => world
-                .finish(FAREWELL)
-                .map(|()| None)
-                .map_err(|e| came_apart(&e)),
-            other => Ok(Some(other)),
+            Self::Processes(world) => world.finish(FAREWELL).map_err(|e| came_apart(&e)),
+            Self::Threads(_) | Self::Mpi(_) => Ok(()),
         }
     }
 }

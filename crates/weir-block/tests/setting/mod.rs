@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use weir_block::Block;
-use weir_run::Family;
+use weir_run::Runner;
 use weir_run::execute::{RunControl, check, execute};
 use weir_schema::sample::{self, JobSample};
 use weir_schema::{
@@ -107,9 +107,10 @@ fn controlled<T>(directory: &Path, act: impl FnOnce(RunControl<'_>) -> T) -> (T,
     let announce = |text: &str| said.lock().unwrap().push(text.to_owned());
     let (clock, _) = Clock::detect();
     let block = Block::default();
-    let families: [&dyn Family; 1] = [&block];
+    let runners: [&dyn Runner; 1] = [&block];
     let done = act(RunControl {
-        families: &families,
+        runners: &runners,
+        ranks: weir_run::execute::RankHost::threads(1),
         clock,
         clock_facts: weir_schema::ClockFacts::default(),
         host: weir_schema::HostFacts::default(),

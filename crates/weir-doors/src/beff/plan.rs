@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use weir_schema::{
     EngineChoice, ExchangeWorkload, Job, Method, Pairing, Placement, Plan, Ranks, Setting,
-    ShareCpus, Spawn, Validation, Warning, Word,
+    ShareCpus, Spawn, TargetsPerRank, Validation, Warning, Word,
 };
 use weir_units::Nanos;
 
@@ -72,6 +72,7 @@ fn ranks(given: &Given, engine: &str, around: &Around) -> Result<Ranks, Refusal>
         return Ok(Ranks {
             count: size,
             spawn: Spawn::Launcher,
+            targets: TargetsPerRank::Own,
         });
     }
     if engine == "mpi" && given.has("spawn") {
@@ -91,6 +92,7 @@ fn ranks(given: &Given, engine: &str, around: &Around) -> Result<Ranks, Refusal>
             Some("procs") => Spawn::Processes,
             _ => Spawn::Threads,
         },
+        targets: TargetsPerRank::Own,
     })
 }
 

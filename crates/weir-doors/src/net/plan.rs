@@ -3,7 +3,8 @@
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use weir_schema::{
-    EngineChoice, Job, LatencyBandwidthWorkload, Placement, Plan, Ranks, ShareCpus, Spawn, Workload,
+    EngineChoice, Job, LatencyBandwidthWorkload, Placement, Plan, Ranks, ShareCpus, Spawn,
+    TargetsPerRank, Workload,
 };
 use weir_units::Nanos;
 
@@ -89,7 +90,11 @@ fn ranks(matches: &ArgMatches, engine: &str, launcher: Option<u32>) -> Result<Ra
         (None, Some("procs")) => Spawn::Processes,
         (None, _) => Spawn::Threads,
     };
-    Ok(Ranks { count, spawn })
+    Ok(Ranks {
+        count,
+        spawn,
+        targets: TargetsPerRank::Own,
+    })
 }
 
 fn placement(matches: &ArgMatches, launcher: Option<u32>) -> Result<Placement, String> {

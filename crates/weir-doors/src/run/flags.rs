@@ -1,6 +1,5 @@
 //! The flags of `weir run`.
 
-use super::ranks::PerRank;
 use crate::flags::Flag;
 
 const PLAN: &str = "What is run";
@@ -46,7 +45,7 @@ pub const FLAGS: &[Flag] = &[
         PLAN,
         "What each of several ranks does with the plan's targets",
     )
-    .choices(PerRank::WORDS)
+    .choices(&["own", "split", "shared"])
     .default("own")
     .long(
         "own: files of its own, `.<rank>` is appended, devices are everybody's; split: an equal \

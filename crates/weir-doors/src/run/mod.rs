@@ -5,21 +5,19 @@
 
 mod flags;
 mod plan;
-mod ranks;
 #[cfg(test)]
 mod tests;
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use weir_jobfile::{Door, Request, Source};
-use weir_schema::WARNING_IDS;
+use weir_schema::{TargetsPerRank, WARNING_IDS};
 use weir_units::{Nanos, Percent};
 
 use crate::beff::values;
 
 pub use flags::FLAGS;
 pub use plan::{LACKS, USAGE, exit_code};
-pub use ranks::PerRank;
 
 use crate::flags::{command, nearest};
 use crate::refusal::Refusal;
@@ -51,7 +49,7 @@ pub struct Run {
     /// Processes on this machine, where the command line says how many.
     pub ranks: Option<u32>,
     /// What ranks do with the targets.
-    pub per_rank: PerRank,
+    pub targets: TargetsPerRank,
     /// How long a rank may be silent, where the command line says so.
     pub timeout: Option<Nanos>,
     /// How it is shown.
@@ -169,10 +167,19 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         input: input(&matches, words)?,
         show_plan,
         ranks: one(&matches, "ranks").map(ranks).transpose()?,
-        per_rank: PerRank::of(one(&matches, "per-rank")),
+        targets: targets_per_rank(&matches),
         timeout: one(&matches, "timeout").map(timeout).transpose()?,
         options,
     })))
+}
+
+/// What ranks do with the targets of jobs.
+fn targets_per_rank(matches: &ArgMatches) -> TargetsPerRank {
+    match one(matches, "per-rank") {
+        Some("split") => TargetsPerRank::Split,
+        Some("shared") => TargetsPerRank::Shared,
+        _ => TargetsPerRank::Own,
+    }
 }
 
 /// The command that parses the words; also the source of man pages and completions.

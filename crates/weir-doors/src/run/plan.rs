@@ -3,7 +3,7 @@
 //! In: a plan from job files or from a file of its own. Out: the same plan with what the
 //! command line asks for; the exit code of a result.
 
-use weir_schema::{JobResult, Kind, Plan, RunResult, Timing, Workload};
+use weir_schema::{ExitAll, Job, JobResult, Kind, Plan, RunResult, State, Timing, Workload};
 
 use super::{Input, Run, Strict};
 use crate::refusal::Refusal;
@@ -27,6 +27,9 @@ impl Run {
             forbid_writes(plan, path)?;
         }
         for job in plan.groups.iter_mut().flat_map(|g| &mut g.jobs) {
+            if let Some(timeout) = self.timeout {
+                job.workload.set_timeout(timeout);
+            }
             let recording = &mut job.recording;
             if let Some(percentiles) = &self.options.percentiles {
                 recording.percentiles.clone_from(percentiles);
@@ -98,9 +101,26 @@ pub fn exit_code(result: &RunResult, strict: &Strict) -> u8 {
     }
     let mut workers = result.jobs().flat_map(|j| &j.workers);
     let failed = result.failed_jobs() > 0
+        || never_started(result)
+        || result.jobs().any(has_wrong_data)
         || workers.any(|w| w.failure.is_some() || w.kinds.iter().any(|k| !k.errors.is_empty()))
         || result.warnings.iter().any(|w| strict.holds(&w.id));
     u8::from(failed)
+}
+
+/// Messages that did not arrive as they were sent.
+fn has_wrong_data(job: &JobResult) -> bool {
+    let exchange = job.exchange.as_ref();
+    let exchanged = exchange.is_some_and(|done| done.wrong_bytes() > 0 || done.lost() > 0);
+    let measured = job.latency_bandwidth.as_ref();
+    exchanged || measured.is_some_and(|done| done.wrong_bytes > 0)
+}
+
+/// A job never came to its start, although nothing that the plan asks for ended the run before.
+fn never_started(result: &RunResult) -> bool {
+    let waits = |job: &JobResult| job.state == State::NotStarted;
+    let ends_all = |job: &Job| job.exit_all == Some(ExitAll::Everything);
+    result.jobs().any(waits) && !result.plan.jobs().any(|(_, job)| ends_all(job))
 }
 
 #[cfg(test)]
@@ -166,6 +186,12 @@ mod tests {
         );
         result.groups[0].jobs[0].workers[0].kinds[0].errors = [(5, 1)].into();
         assert_eq!(exit_code(&result, &Strict::No), 1);
+        result.groups[0].jobs[0].workers[0].kinds[0].errors.clear();
+        assert_eq!(exit_code(&result, &Strict::No), 0);
+        result.groups[0].jobs[0].state = State::NotStarted;
+        assert_eq!(exit_code(&result, &Strict::No), 1);
+        result.plan.groups[0].jobs[0].exit_all = Some(ExitAll::Everything);
+        assert_eq!(exit_code(&result, &Strict::No), 0);
         result.ended_by = Some(EndedBy { signal: 2 });
         assert_eq!(exit_code(&result, &Strict::No), 130);
     }

@@ -8,8 +8,8 @@ use weir_sys::clock::Tick;
 use weir_units::Bytes;
 
 use crate::execute::running::Worker;
-use crate::family::{Prepared, failure};
 use crate::live::LiveKind;
+use crate::runner::{Prepared, failure};
 
 /// An operation may take so many times as long as the longest before it.
 const UNUSUAL: u64 = 2;

@@ -2,11 +2,11 @@
 //!
 //! In: a plan. Out: failures by job. Touches nothing. Not here: what is done about them.
 
-use weir_schema::{Failure, Plan};
+use weir_schema::{Failure, Plan, Ranks, Spawn};
 use weir_sys::Tree;
 
-use crate::execute::{RunControl, family_of, numbered, record, total};
-use crate::family::failure;
+use crate::execute::{Entry, RunControl, numbered, record, runner_of, total};
+use crate::runner::{Runner, failure};
 
 /// Everything about a plan that can be known to fail before the run, by job name. Touches
 /// nothing.
@@ -15,13 +15,9 @@ pub fn check(plan: &Plan, control: &RunControl<'_>) -> Vec<(String, Failure)> {
     let entries = numbered(plan, 0);
     let contexts: Vec<_> = entries.iter().map(|e| e.context(control)).collect();
     for (entry, context) in entries.iter().zip(&contexts) {
-        let failures = match family_of(control.families, entry.job) {
-            Some(family) => family.check(context),
-            None => vec![failure(
-                "plan",
-                None,
-                "no engine of this build knows this workload",
-            )],
+        let failures = match runner_of(control.runners, entry.job) {
+            Ok(runner) => runner.check(context),
+            Err(failure) => vec![failure],
         };
         let unwritable = record::unwritable(entry.job, entry.first_worker);
         let failures = failures.into_iter().chain(unwritable);
@@ -33,7 +29,7 @@ pub fn check(plan: &Plan, control: &RunControl<'_>) -> Vec<(String, Failure)> {
             .filter_map(record::check)
             .map(|f| (plan.name.clone(), f)),
     );
-    for family in control.families {
+    for runner in control.runners {
         let of_job = |(index, failure): (u32, Failure)| {
             let entry = entries.iter().find(|e| e.index == index);
             (
@@ -41,10 +37,53 @@ pub fn check(plan: &Plan, control: &RunControl<'_>) -> Vec<(String, Failure)> {
                 failure,
             )
         };
-        found.extend(family.check_together(&contexts).into_iter().map(of_job));
+        found.extend(runner.check_together(&contexts).into_iter().map(of_job));
     }
     found.extend(too_many_workers(plan));
+    found.extend(world_twice(&entries, control));
+    found.extend(threads_apart(&entries, control));
     found
+}
+
+/// Jobs that want all ranks while an earlier one may still have them.
+fn world_twice(entries: &[Entry<'_>], control: &RunControl<'_>) -> Vec<(String, Failure)> {
+    let mut found = Vec::new();
+    let mut holder: Option<&str> = None;
+    for entry in entries {
+        let job = entry.job;
+        if job.start.barrier {
+            holder = None;
+        }
+        if !runner_of(control.runners, job).is_ok_and(Runner::needs_world) {
+            continue;
+        }
+        let waits = |holder: &str| job.start.wait_for.as_deref() == Some(holder);
+        if let Some(holder) = holder.filter(|holder| !waits(holder)) {
+            let message = format!(
+                "all ranks take part in it, and in `{holder}` at the same time (let it wait for \
+                 everything before it: `barrier`)"
+            );
+            found.push((job.name.clone(), failure("plan", None, message)));
+        }
+        holder = Some(&job.name);
+    }
+    found
+}
+
+/// Jobs whose ranks cannot be threads of one process, where the plan has such ranks.
+fn threads_apart(entries: &[Entry<'_>], control: &RunControl<'_>) -> Vec<(String, Failure)> {
+    let threads = |entry: &&Entry<'_>| {
+        let ranks = entry.plan.ranks.unwrap_or(Ranks::ONE);
+        ranks.count > 1 && ranks.spawn == Spawn::Threads
+    };
+    let refused = |entry: &&Entry<'_>| {
+        runner_of(control.runners, entry.job).is_ok_and(|runner| !runner.allows_thread_ranks())
+    };
+    let why = "its ranks cannot be threads of one process: use processes; for more threads, clones";
+    let refused = entries.iter().filter(threads).filter(refused);
+    refused
+        .map(|entry| (entry.job.name.clone(), failure("plan", None, why)))
+        .collect()
 }
 
 /// Memory mappings that a worker's thread takes: its stack, the stack for signals, their guards,

@@ -3,9 +3,10 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use weir_schema::{
-    ClockFacts, Confidence, CpuUse, DepthUse, DeviceFacts, EndedBy, Failure, GroupResult,
-    Instrument, Job, JobResult, Kind, KindResult, LatencyPercentile, Moments, Plan, RunResult,
-    Span, Stage, StageHistogram, State, WorkerResult, total_rate,
+    ClockFacts, Confidence, CpuUse, DepthUse, DeviceFacts, EndedBy, ExchangeResult, Failure,
+    GroupResult, Instrument, Job, JobResult, Kind, KindResult, LatencyBandwidthResult,
+    LatencyPercentile, Moments, Plan, RunResult, Span, Stage, StageHistogram, State, WorkerResult,
+    total_rate,
 };
 use weir_stats::{Estimate, Histogram};
 use weir_sys::Tree;
@@ -15,12 +16,13 @@ use weir_units::{Bytes, Nanos, Percent};
 use crate::execute::disks::Disks;
 use crate::execute::judge::{Target, describe};
 use crate::execute::running::{Ended, Worker};
+use crate::execute::running_ranks::EndedRanks;
 use crate::execute::sampler::{KindSamples, Sampled};
 use crate::execute::search::Search;
 use crate::execute::total::Total;
 use crate::execute::{Run, RunControl, mark, warn};
-use crate::family::Prepared;
 use crate::live::{LiveKind, WorkerLive};
+use crate::runner::{Prepared, RankMeasured};
 use crate::shape::{is_open_loop, usage_of};
 use crate::worker::OpFailure;
 
@@ -50,6 +52,8 @@ pub(super) struct Seen<'a> {
     pub(super) logs: &'a [String],
     /// The instant it is looked at, while it runs.
     pub(super) now: Option<Tick>,
+    /// What came of it, where all ranks did it together.
+    pub(super) ranks: Option<&'a EndedRanks>,
 }
 
 /// The result of a run that has ended.
@@ -63,26 +67,32 @@ pub(super) fn result(
 ) -> RunResult {
     let end = control.clock.now();
     run.timeline.re_anchor(&control.clock);
-    let mut family_warnings = Vec::new();
+    let mut warnings = Vec::new();
     run.ended.sort_by_key(|e| e.index);
     let names: Vec<&str> = plan.jobs().map(|(_, job)| job.name.as_str()).collect();
     for ended in &run.ended {
+        if let Some(ranks) = &ended.ranks {
+            warnings.extend(ranks.outcome.warnings.iter().cloned());
+        }
         if let Some(prepared) = &ended.prepared {
-            family_warnings.extend(warn::of_family(names[ended.index], prepared.as_ref()));
+            warnings.extend(warn::of_job_targets(names[ended.index], prepared.as_ref()));
             let name = Some(names[ended.index]);
-            family_warnings.extend(warn::of_logs(name, &ended.written.wrong));
+            warnings.extend(warn::of_logs(name, &ended.written.wrong));
         }
     }
     let total = run.total.take().map(Total::finish).unwrap_or_default();
-    family_warnings.extend(warn::of_logs(None, &total));
-    let interrupted = control.signals.interrupted();
+    warnings.extend(warn::of_logs(None, &total));
+    // A signal that comes when all is done changes nothing.
+    let interrupted = control.signals.interrupted() && !run.is_done();
     let signal = control.signals.number.load(Relaxed);
+    let ranks = run.ended.iter().filter_map(|ended| ended.ranks.as_ref());
+    let is_partial = ranks.map(|r| &r.outcome).any(|outcome| !outcome.is_whole);
     control.host.devices = std::mem::take(&mut run.devices);
     let mut result = RunResult {
-        complete: !interrupted,
+        complete: !interrupted && !is_partial,
         ended_by: (interrupted && signal != 0).then_some(EndedBy { signal }),
         instrument,
-        warnings: family_warnings,
+        warnings,
         ..so_far(&run, plan, &control, disks, end)
     };
     result.instrument.peak_memory_bytes = weir_sys::memory::peak_resident(&Tree::real());
@@ -165,7 +175,9 @@ fn job_result(job: &Job, seen: &Seen<'_>, times: &Times<'_>) -> JobResult {
     let span = spans()
         .map(|s| s.start_ns)
         .min()
-        .zip(spans().map(|s| s.end_ns).max());
+        .zip(spans().map(|s| s.end_ns).max())
+        .or_else(|| Some((times.at(seen.release?), times.at(seen.ranks?.end))));
+    let (exchange, latency_bandwidth) = measured(seen.ranks);
     let confidence = match seen.sampled {
         Some(sampled) => confidence(job, &workers, sampled),
         None => Vec::new(),
@@ -176,8 +188,21 @@ fn job_result(job: &Job, seen: &Seen<'_>, times: &Times<'_>) -> JobResult {
         failure: seen.failure.cloned(),
         workers,
         confidence,
+        exchange,
+        latency_bandwidth,
         logs: seen.logs.to_vec(),
         ..JobResult::not_started(&job.name)
+    }
+}
+
+/// What all ranks measured together.
+fn measured(
+    ranks: Option<&EndedRanks>,
+) -> (Option<ExchangeResult>, Option<LatencyBandwidthResult>) {
+    match ranks.and_then(|ranks| ranks.outcome.measured.as_ref()) {
+        None => (None, None),
+        Some(RankMeasured::Exchange(done)) => (Some(done.as_ref().clone()), None),
+        Some(RankMeasured::LatencyBandwidth(done)) => (None, Some(done.as_ref().clone())),
     }
 }
 

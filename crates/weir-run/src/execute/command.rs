@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use weir_schema::{Failure, ShellCommand};
 
-use crate::family::failure;
+use crate::runner::failure;
 
 /// Runs a command to its end.
 ///

@@ -1,5 +1,7 @@
 //! What ends jobs before their own bounds: the end of others, and the end of the run.
 
+use std::sync::atomic::Ordering;
+
 use weir_schema::{ExitAll, State};
 use weir_sys::clock::Tick;
 
@@ -41,6 +43,10 @@ impl Run<'_> {
             .iter_mut()
             .filter(|j| stops(j.group()))
             .for_each(|j| j.stop(now, State::Stopped));
+        self.ranks
+            .iter_mut()
+            .filter(|j| stops(j.group()))
+            .for_each(|j| j.stop(now, State::Stopped, 0));
         self.stop_batch(stops);
         if entry.job.exit_all == Some(ExitAll::Everything) {
             self.cancelled = true;
@@ -53,5 +59,13 @@ impl Run<'_> {
         self.running
             .iter_mut()
             .for_each(|j| j.stop(now, State::Stopped));
+        if control.ranks.has_lost_rank() {
+            // What ranks do together ends by itself then, and says where it was.
+            return;
+        }
+        let signal = control.signals.number.load(Ordering::Relaxed);
+        self.ranks
+            .iter_mut()
+            .for_each(|j| j.stop(now, State::Stopped, signal));
     }
 }

@@ -2,8 +2,8 @@
 
 use weir_schema::{Job, Kind, Plan, RunIdentity, Verify, Workload};
 
-use crate::family::RunMark;
 use crate::generate::rng::mix64;
+use crate::runner::RunMark;
 
 /// The identity of the run that started then; 1 to 65535.
 pub(super) fn of_run(started_unix_ns: u64) -> u16 {

@@ -7,8 +7,8 @@ use weir_schema::{Failure, Finding, Kind, MinimumRate};
 use weir_sys::clock::{Scale, Tick};
 use weir_units::{BytesPerSec, Iops, Nanos};
 
-use crate::family::failure;
 use crate::live::{KINDS, Measured, WorkerLive};
+use crate::runner::failure;
 
 const FIRST_LOOK: Nanos = Nanos(2_000_000_000);
 

@@ -1,8 +1,9 @@
 //! Carrying a plan out: starts jobs in their order, watches them, ends them, collects.
 //!
-//! In: a plan, the families, the clock, a place where signals arrive. Out: a [`RunResult`],
-//! whatever happens. One thread, the caller's, does all of it but making jobs ready: it sleeps
-//! until somebody says something or the next sampling tick is due. Not here: what workers do.
+//! In: a plan, the runners, the clock, a place where signals arrive. Out: a [`RunResult`],
+//! whatever happens. One thread, the caller's, does all of it but making jobs ready and what ranks
+//! do together: it sleeps until somebody says something or the next sampling tick is due. Not here:
+//! what workers do.
 
 #![expect(
     clippy::cast_precision_loss,
@@ -23,8 +24,10 @@ mod minimum;
 mod observe;
 mod order;
 mod others;
+mod part;
 mod record;
 mod running;
+mod running_ranks;
 mod sampler;
 mod search;
 mod start;
@@ -41,14 +44,15 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::Scope;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use weir_schema::{ClockFacts, DeviceFacts, HostFacts, Job, Plan, RunResult};
+use weir_schema::{ClockFacts, DeviceFacts, Failure, HostFacts, Job, Plan, RunResult, State};
 use weir_sys::Tree;
 use weir_sys::clock::{Clock, Tick, Timeline};
+pub use weir_world::RankHost;
 
-use crate::family::{Family, JobContext, RunMark};
 use crate::flow::Flows;
 use crate::generate::rng::mix64;
 use crate::log::LogFiles;
+use crate::runner::{JobContext, RunMark, Runner, failure};
 
 pub use check::check;
 pub(crate) use collect::last_done;
@@ -57,7 +61,9 @@ pub use observe::{LiveCount, LiveEnd, LiveJob, LiveState, LiveView};
 use order::Order;
 use others::Meetings;
 pub use others::{Makes, Others};
+pub use part::part;
 use running::{Ended, RunningJob};
+use running_ranks::RunningRanks;
 use start::Batch;
 use team::Teams;
 pub(crate) use thread::Event;
@@ -66,6 +72,8 @@ pub use weir_sys::Signals;
 
 /// The run looks around at least this often.
 const LONGEST_NAP: Duration = Duration::from_millis(10);
+/// Where only ranks are at work, which time themselves.
+const LONGEST_RANKS_NAP: Duration = Duration::from_millis(50);
 /// While operations are traced it empties their queues this often.
 const TRACE_NAP: Duration = Duration::from_millis(10);
 /// While something is being ended it looks around this often.
@@ -74,8 +82,10 @@ const ENDING_NAP: Duration = Duration::from_millis(5);
 /// What a run works with.
 #[expect(missing_debug_implementations, reason = "holds functions")]
 pub struct RunControl<'a> {
-    /// Engines.
-    pub families: &'a [&'a dyn Family],
+    /// What carries jobs out, by workload.
+    pub runners: &'a [&'a dyn Runner],
+    /// Where ranks do what they do together.
+    pub ranks: RankHost,
     /// The clock.
     pub clock: Clock,
     /// Facts about it.
@@ -161,9 +171,13 @@ fn seed_of(job: &Job) -> u64 {
     mix64(u64::try_from(now.as_nanos() & u128::from(u64::MAX)).unwrap_or(1)).max(1)
 }
 
-fn family_of<'a>(families: &[&'a dyn Family], job: &Job) -> Option<&'a dyn Family> {
-    let mut families = families.iter().copied();
-    families.find(|f| f.handles(&job.workload))
+fn runner_of<'a>(runners: &[&'a dyn Runner], job: &Job) -> Result<&'a dyn Runner, Failure> {
+    let mut runners = runners.iter().copied();
+    let found = runners.find(|r| r.handles(&job.workload));
+    found.ok_or_else(|| {
+        let why = "nothing in this build carries this workload out";
+        failure("plan", None, why)
+    })
 }
 
 /// Carries the plan out.
@@ -187,13 +201,15 @@ pub fn execute(plan: &Plan, mut control: RunControl<'_>) -> RunResult {
 
 /// The state of a run.
 struct Run<'a> {
-    families: &'a [&'a dyn Family],
+    runners: &'a [&'a dyn Runner],
     directory: &'a Path,
     entries: Vec<Entry<'a>>,
     order: Order,
     /// Jobs that are on their way to their release.
     batch: Option<Batch>,
     running: Vec<RunningJob>,
+    /// What all ranks do together: one job at a time.
+    ranks: Vec<RunningRanks>,
     ended: Vec<Ended>,
     events: (Sender<Event>, Receiver<Event>),
     timeline: Timeline,
@@ -218,12 +234,13 @@ impl<'a> Run<'a> {
         let started_unix_ns = u64::try_from(wall.as_nanos()).unwrap_or(0);
         let entries = numbered(plan, started_unix_ns);
         Self {
-            families: control.families,
+            runners: control.runners,
             directory: control.directory,
             order: Order::new(plan),
             entries,
             batch: None,
             running: Vec::new(),
+            ranks: Vec::new(),
             ended: Vec::new(),
             events: mpsc::channel(),
             timeline,
@@ -252,7 +269,7 @@ impl<'a> Run<'a> {
         scope: &'scope Scope<'scope, 'a>,
     ) -> bool {
         self.start_due(control, disks, meetings, scope);
-        let idle = self.running.is_empty() && self.batch.is_none();
+        let idle = self.running.is_empty() && self.ranks.is_empty() && self.batch.is_none();
         if idle && (self.cancelled || self.order.is_done()) {
             return false;
         }
@@ -279,20 +296,30 @@ impl<'a> Run<'a> {
         if self.running.iter().any(RunningJob::is_traced) {
             return TRACE_NAP;
         }
+        let longest = if self.running.is_empty() {
+            LONGEST_RANKS_NAP
+        } else {
+            LONGEST_NAP
+        };
         let now = control.clock.now();
         let ticks = self.running.iter().filter_map(RunningJob::next_tick);
-        let due = ticks.min().map_or(LONGEST_NAP, |tick| {
+        let due = ticks.min().map_or(longest, |tick| {
             Duration::from_nanos(control.clock.scale().to_nanos(tick.since(now)))
         });
         let start = self.order.next_delay(self.timeline.since(self.origin, now));
-        due.min(start.map_or(LONGEST_NAP, |n| Duration::from_nanos(n.0)))
-            .min(LONGEST_NAP)
+        due.min(start.map_or(longest, |n| Duration::from_nanos(n.0)))
+            .min(longest)
     }
 
     fn take(&mut self, event: Event, control: &RunControl<'_>) {
         match event {
             Event::Announced(text) => (control.announce)(&text),
             Event::Made(made) => self.note_made(made),
+            Event::RanksEnded(index, outcome) => {
+                if let Some(job) = self.ranks.iter_mut().find(|j| j.index() == index) {
+                    job.take(*outcome, &control.signals);
+                }
+            }
             Event::Ready(number) | Event::Ended(number, _) => {
                 if let Some(job) = self.running.iter_mut().find(|j| j.has_worker(number)) {
                     job.take(number, event);
@@ -313,6 +340,9 @@ impl<'a> Run<'a> {
         for job in &mut self.running {
             job.look(now, control.grace, at_once);
         }
+        for job in &mut self.ranks {
+            job.look(now, control.grace);
+        }
         self.teams.look(&mut self.running, now);
         let (running, ended) = (&self.running, &self.ended);
         if let Some(total) = &mut self.total {
@@ -328,15 +358,32 @@ impl<'a> Run<'a> {
                 index += 1;
             }
         }
+        while let Some(over) = self.ranks.iter().position(RunningRanks::is_over) {
+            let job = self.ranks.swap_remove(over);
+            let entry = self.entries[job.index()];
+            self.note_end(entry, Ended::of_ranks(job, now), control);
+        }
     }
 
     fn collect(&mut self, job: RunningJob, control: &RunControl<'_>) {
         let entry = self.entries[job.index()];
-        self.order.ended(job.index());
-        let ended = job.finish(control.clock.now());
+        self.note_end(entry, job.finish(control.clock.now()), control);
+    }
+
+    fn note_end(&mut self, entry: Entry<'_>, ended: Ended, control: &RunControl<'_>) {
+        self.order.ended(ended.index);
         let failed = ended.failure.is_some();
         self.ended.push(ended);
         self.stop_others(entry, failed, control);
+        if control.ranks.is_abandoned() {
+            self.cancel(control);
+        }
+    }
+
+    /// Every job has come to its end, whatever that was, and none was cut short.
+    fn is_done(&self) -> bool {
+        let whole = |ended: &Ended| matches!(ended.state, State::Done | State::Failed);
+        self.order.is_done() && self.ended.iter().all(whole)
     }
 
     fn observe(
@@ -351,7 +398,12 @@ impl<'a> Run<'a> {
         observer(&LiveView {
             elapsed_ns: self.timeline.since(self.origin, now),
             measured_ns: self.timeline.since(zero, now),
-            jobs: &|| self.running.iter().map(|j| j.view(now)).collect(),
+            jobs: &|| {
+                let workers = self.running.iter().map(|j| j.view(now));
+                workers
+                    .chain(self.ranks.iter().map(|j| j.view(now)))
+                    .collect()
+            },
             ended: &|| self.ended.iter().map(Ended::view).collect(),
             signals: &control.signals,
             result: &|| collect::so_far(self, plan, control, disks, now),

@@ -11,6 +11,7 @@ use weir_stats::Histogram;
 use weir_units::{Bytes, Nanos};
 
 use super::Signals;
+use crate::runner::RankPosition;
 
 /// A run at an instant.
 #[expect(missing_debug_implementations, reason = "holds functions")]
@@ -89,6 +90,8 @@ pub struct LiveJob {
     pub in_flight: u64,
     /// Total latencies of all data kinds since its start.
     pub latency: Histogram,
+    /// How far ranks have come that do it together.
+    pub ranks: Option<RankPosition>,
 }
 
 /// What was done of one kind.

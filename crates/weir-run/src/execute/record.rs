@@ -9,10 +9,10 @@ use weir_schema::{Failure, Job, Workload};
 use weir_sys::clock::{Scale, Tick};
 
 use crate::execute::running::Setup;
-use crate::family::{Prepared, failure};
 use crate::live::WorkerLive;
 use crate::log::{JobLogs, LogFiles, Origin, Written, path, wants_operations};
 use crate::recorded::PatternFile;
+use crate::runner::{Prepared, failure};
 use crate::trace::TraceFile;
 
 /// The trace and the logs of a job.

@@ -19,15 +19,16 @@ use crate::execute::collect::Seen;
 use crate::execute::judge::{Target, judge};
 use crate::execute::minimum::Minimum;
 use crate::execute::record::Record;
+use crate::execute::running_ranks::{EndedRanks, RunningRanks};
 use crate::execute::sampler::{JobSampler, Sampled};
 use crate::execute::search::Search;
 use crate::execute::thread::{Event, Thread};
 use crate::execute::{Entry, kick};
-use crate::family::Prepared;
 use crate::flow::Flow;
 use crate::gate::Gate;
 use crate::live::WorkerLive;
 use crate::log::{LogFiles, Origin, Written};
+use crate::runner::Prepared;
 
 /// What a job is started with.
 pub(super) struct Setup<'a> {
@@ -94,21 +95,35 @@ pub(super) struct Ended {
     pub(super) written: Written,
     pub(super) is_inline: bool,
     pub(super) prepared: Option<Arc<dyn Prepared>>,
+    /// What came of it, where all ranks did it together.
+    pub(super) ranks: Option<EndedRanks>,
 }
 
 impl Ended {
-    pub(super) fn failed(index: u32, failure: Failure) -> Self {
+    /// A job that all ranks did together.
+    pub(super) fn of_ranks(job: RunningRanks, now: Tick) -> Self {
+        let (index, state, release, ranks) = job.finish(now);
         Self {
-            state: State::Failed,
-            failure: Some(failure),
+            state,
+            failure: ranks.outcome.failure.clone(),
+            release,
+            ranks: Some(ranks),
             ..Self::not_started(index)
         }
     }
 
-    /// A job that was ended before anything of it began.
-    pub(super) fn not_started(index: u32) -> Self {
+    pub(super) fn failed(index: u32, failure: Failure) -> Self {
         Self {
-            index: index as usize,
+            state: State::Failed,
+            failure: Some(failure),
+            ..Self::not_started(index as usize)
+        }
+    }
+
+    /// A job that was ended before anything of it began.
+    pub(super) fn not_started(index: usize) -> Self {
+        Self {
+            index,
             state: State::NotStarted,
             failure: None,
             release: None,
@@ -117,6 +132,7 @@ impl Ended {
             sampled: None,
             is_inline: false,
             prepared: None,
+            ranks: None,
         }
     }
 
@@ -132,6 +148,7 @@ impl Ended {
             prepared: self.prepared.as_deref(),
             logs: &self.written.paths,
             now: None,
+            ranks: self.ranks.as_ref(),
         }
     }
 }
@@ -314,7 +331,7 @@ impl RunningJob {
                     worker.state = State::Failed;
                 }
             }
-            Event::Ended(..) | Event::Announced(_) | Event::Made(_) => {}
+            Event::Ended(..) | Event::Announced(_) | Event::Made(_) | Event::RanksEnded(..) => {}
         }
     }
 
@@ -404,6 +421,7 @@ impl RunningJob {
             prepared: Some(self.prepared.as_ref()),
             logs: &[],
             now: Some(now),
+            ranks: None,
         }
     }
 
@@ -436,6 +454,7 @@ impl RunningJob {
             written,
             sampled,
             prepared: Some(self.prepared),
+            ranks: None,
         }
     }
 }

@@ -13,8 +13,8 @@ use weir_sys::clock::{Scale, Tick};
 use weir_units::{Nanos, QueueDepth};
 
 use crate::execute::running::Worker;
-use crate::family::failure;
 use crate::live::WorkerLive;
+use crate::runner::failure;
 
 /// Windows that a depth holds before the range is widened by one.
 const STABLE: u32 = 3;

@@ -18,9 +18,10 @@ use weir_schema::{Failure, State};
 use super::disks::Disks;
 use super::others::Meetings;
 use super::running::{Ended, RunningJob, Setup};
+use super::running_ranks::RunningRanks;
 use super::thread::{Event, panic_text};
-use super::{Entry, Run, RunControl, Signals, collect, family_of};
-use crate::family::{Family, JobContext, Prepared, failure};
+use super::{Entry, Run, RunControl, Signals, collect, runner_of};
+use crate::runner::{JobContext, PreparedJob, Runner, failure};
 
 /// Jobs that start together.
 pub(super) struct Batch {
@@ -29,7 +30,7 @@ pub(super) struct Batch {
     /// The one that is being made ready.
     making: Option<usize>,
     /// What came of it.
-    made: Option<Result<Arc<dyn Prepared>, Failure>>,
+    made: Option<Result<PreparedJob, Failure>>,
     /// It is to end before it begins.
     stopped: bool,
     /// The other ranks are met.
@@ -40,7 +41,7 @@ pub(super) struct Batch {
 
 /// What a job is made ready with, away from the run's thread.
 struct Making<'a> {
-    family: Option<&'a dyn Family>,
+    runner: Result<&'a dyn Runner, Failure>,
     entry: Entry<'a>,
     directory: &'a Path,
     signals: Arc<Signals>,
@@ -60,15 +61,11 @@ impl Making<'_> {
         let _ = self.events.send(Event::Made(made));
     }
 
-    fn make(&self) -> Result<Arc<dyn Prepared>, Failure> {
-        let Some(family) = self.family else {
-            let message = "no engine of this build knows this workload";
-            return Err(failure("plan", None, message));
-        };
+    fn make(&self) -> Result<PreparedJob, Failure> {
         let announce = |text: &str| {
             let _ = self.events.send(Event::Announced(text.to_owned()));
         };
-        family.prepare(&JobContext {
+        self.runner.clone()?.prepare(&JobContext {
             plan: self.entry.plan,
             job: self.entry.job,
             index: self.entry.index,
@@ -163,7 +160,7 @@ impl<'a> Run<'a> {
         scope: &'scope Scope<'scope, 'a>,
     ) {
         let making = Making {
-            family: family_of(self.families, entry.job),
+            runner: runner_of(self.runners, entry.job),
             entry,
             directory: self.directory,
             signals: Arc::clone(&control.signals),
@@ -178,7 +175,7 @@ impl<'a> Run<'a> {
     }
 
     /// A job was made ready; notes what came of it for the next round.
-    pub(super) fn note_made(&mut self, made: Result<Arc<dyn Prepared>, Failure>) {
+    pub(super) fn note_made(&mut self, made: Result<PreparedJob, Failure>) {
         if let Some(batch) = &mut self.batch {
             batch.made = Some(made);
         }
@@ -188,7 +185,7 @@ impl<'a> Run<'a> {
     fn begin(
         &mut self,
         entry: Entry<'a>,
-        made: Result<Arc<dyn Prepared>, Failure>,
+        made: Result<PreparedJob, Failure>,
         stopped: bool,
         control: &RunControl<'_>,
         disks: &mut Disks,
@@ -201,7 +198,15 @@ impl<'a> Run<'a> {
                 self.ended.push(Ended::failed(entry.index, failure));
                 self.stop_others(entry, true, control);
             }
-            Ok(prepared) => {
+            Ok(PreparedJob::Ranks(prepared)) => {
+                let (clock, events) = (control.clock, self.events.0.clone());
+                let mut job = RunningRanks::new(entry, prepared, clock, events);
+                if stopped || self.cancelled {
+                    job.stop(clock.now(), State::Stopped, 0);
+                }
+                self.ranks.push(job);
+            }
+            Ok(PreparedJob::Workers(prepared)) => {
                 disks.note(&prepared.disks());
                 let setup = Setup {
                     entry,
@@ -235,6 +240,10 @@ impl<'a> Run<'a> {
             // Not before: reading them takes longer than everything else between two steps.
             collect::note_devices(&mut self.devices, job.prepared.devices());
         }
+        for job in self.ranks.iter_mut().filter(|job| job.is_held()) {
+            self.first_release.get_or_insert(release);
+            job.release(release, &control.ranks);
+        }
     }
 
     /// Ends those jobs of the batch, of these groups, that do not run yet.
@@ -249,8 +258,7 @@ impl<'a> Run<'a> {
         batch.left = left;
         for index in ended {
             self.order.ended(index);
-            self.ended
-                .push(Ended::not_started(self.entries[index].index));
+            self.ended.push(Ended::not_started(index));
         }
     }
 }

@@ -13,10 +13,10 @@ use weir_sys::clock::{Clock, SharedScale, Tick};
 
 use crate::execute::command;
 use crate::execute::running::Worker;
-use crate::family::{Prepared, failure};
 use crate::flow::Flow;
 use crate::gate::Gate;
 use crate::live::WorkerLive;
+use crate::runner::{Prepared, PreparedJob, RankOutcome, failure};
 use crate::seat::Seat;
 use crate::worker::LoopStop;
 
@@ -29,7 +29,9 @@ pub(crate) enum Event {
     /// Who makes a job ready announces this.
     Announced(String),
     /// The job that was to be made ready is, or cannot be.
-    Made(Result<Arc<dyn Prepared>, Failure>),
+    Made(Result<PreparedJob, Failure>),
+    /// The part of the ranks that are here is done in the job of this number.
+    RanksEnded(usize, Box<RankOutcome>),
 }
 
 /// How a worker's thread ended.

@@ -6,7 +6,7 @@ use weir_stats::NoInterval;
 use weir_sys::Tree;
 use weir_sys::cpu_time::{CpuTimes, cpu_times};
 
-use crate::family::Prepared;
+use crate::runner::Prepared;
 
 /// Counters of the machine at the start of the run.
 #[derive(Debug)]
@@ -24,8 +24,8 @@ impl MachineBefore {
     }
 }
 
-/// What the family knows.
-pub(super) fn of_family(job: &str, prepared: &dyn Prepared) -> Vec<Warning> {
+/// What is known of a job's targets.
+pub(super) fn of_job_targets(job: &str, prepared: &dyn Prepared) -> Vec<Warning> {
     let all = prepared.warnings().into_iter();
     all.map(|(id, cause, remedy)| Warning::new(&id, Some(job), cause, &remedy))
         .collect()

@@ -12,8 +12,8 @@ use std::time::Duration;
 use weir_run::block::BlockOp;
 use weir_run::execute::{LiveView, RunControl, Signals, execute};
 use weir_run::{
-    Engine, Family, JobContext, KINDS, LoopStop, Measured, Operation, Prepared, Seat, Source,
-    Submit, measured,
+    Engine, JobContext, KINDS, LoopStop, Measured, Operation, Prepared, PreparedJob, Runner, Seat,
+    Source, Submit, measured,
 };
 use weir_schema::sample::{self, JobSample};
 use weir_schema::{
@@ -264,10 +264,10 @@ impl Prepared for Ready {
     }
 }
 
-/// The family of scripted jobs: a job's text is the number of its scene.
+/// Carries scripted jobs out: a job's text is the number of its scene.
 struct Scripts(Vec<Scene>);
 
-impl Family for Scripts {
+impl Runner for Scripts {
     fn handles(&self, _: &Workload) -> bool {
         true
     }
@@ -276,7 +276,7 @@ impl Family for Scripts {
         Vec::new()
     }
 
-    fn prepare(&self, context: &JobContext<'_>) -> Result<Arc<dyn Prepared>, Failure> {
+    fn prepare(&self, context: &JobContext<'_>) -> Result<PreparedJob, Failure> {
         let scene = &self.0[context.index as usize];
         if let Some(why) = scene.refuse {
             return Err(weir_run::failure("open", Some(libc::ENOENT), why));
@@ -284,13 +284,14 @@ impl Family for Scripts {
         if let Some(make) = &scene.make {
             make(context)?;
         }
-        Ok(Arc::new(Ready {
+        let ready = Ready {
             measured: measured(context.job, true),
             operations: context.job.bounds.operations.unwrap_or(u64::MAX),
             script: Arc::clone(&scene.script),
             prepare: scene.prepare,
             attach: scene.attach.clone(),
-        }))
+        };
+        Ok(PreparedJob::Workers(Arc::new(ready)))
     }
 }
 
@@ -325,7 +326,7 @@ impl Stage<'_> {
         let jobs = |scenes: &Vec<Scene>| scenes.iter().map(|s| s.job.clone()).collect();
         let plan = sample::plan(groups.iter().map(jobs).collect());
         let scripts = Scripts(groups.into_iter().flatten().collect());
-        let families: [&dyn Family; 1] = [&scripts];
+        let runners: [&dyn Runner; 1] = [&scripts];
         let mut observer = |view: &LiveView<'_>| {
             if let Some(observer) = &mut self.observer {
                 observer(view);
@@ -335,7 +336,8 @@ impl Stage<'_> {
         execute(
             &plan,
             RunControl {
-                families: &families,
+                runners: &runners,
+                ranks: weir_run::execute::RankHost::threads(1),
                 clock,
                 clock_facts: ClockFacts::default(),
                 host: HostFacts::default(),

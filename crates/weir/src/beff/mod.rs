@@ -1,21 +1,28 @@
 //! `weir beff`, or a link with a peer's name: effective bandwidth between ranks.
 
-mod measure;
 mod selftest;
-mod work;
+
+use std::sync::OnceLock;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_doors::Refusal;
 use weir_doors::beff::output::{dump, stdout};
 use weir_doors::beff::{
-    Action, Around, Baseline, Mode, Offer, Options, Run, USAGE, complaints, exit_code, read,
+    Action, Around, Baseline, Mode as RunMode, Options, Run, USAGE, complaints, exit_code, read,
 };
-use weir_schema::{ExchangeResult, Plan, RankFacts, RunResult};
+use weir_schema::{
+    ExchangeResult, GroupResult, Instrument, JobResult, Plan, RESULT_SCHEMA, RankFacts, RunResult,
+    State, TargetsPerRank,
+};
+use weir_sys::Tree;
+use weir_sys::clock::Detection;
 use weir_sys::memory::MemoryFacts;
-use weir_sys::{Availability, Tree};
+use weir_units::Nanos;
 use weir_world::Launcher;
 
-use crate::world::Party;
-use crate::{Outcome, output, printed, progress, signals, world};
+use crate::measure::{self, Request};
+use crate::progress::{Mode, ProgressWatch};
+use crate::{Outcome, output, printed, runners, signals, surroundings};
 
 /// The longest result that is read to be compared with.
 const LONGEST_RESULT: u64 = 1 << 28;
@@ -35,19 +42,8 @@ fn around(launcher: Option<Launcher>) -> Around {
     Around {
         launcher: launcher.map(|l| l.size),
         memory_bytes: MemoryFacts::read(&Tree::real()).total.map(|b| b.0),
-        offer,
+        offer: runners::transport,
     }
-}
-
-fn offer(name: &str) -> Option<Offer> {
-    let info = weir_net::find(name)?;
-    let missing = match (info.availability)() {
-        Availability::Ready => None,
-        Availability::Missing { what, remedy } => {
-            Some(format!("this machine lacks {what}; {remedy}"))
-        }
-    };
-    Some(Offer { missing })
 }
 
 fn act(action: Action, speaks: bool) -> Outcome {
@@ -60,19 +56,19 @@ fn act(action: Action, speaks: bool) -> Outcome {
             }
             Ok(selftest::run())
         }
-        Action::Run(mut run) => carry_out(&mut run, speaks),
+        Action::Run(run) => carry_out(&run, speaks),
     }
 }
 
-fn carry_out(run: &mut Run, speaks: bool) -> Outcome {
-    if run.mode == Mode::Run {
+fn carry_out(run: &Run, speaks: bool) -> Outcome {
+    if run.mode == RunMode::Run {
         return measure(run);
     }
     if !speaks {
         return Ok(0);
     }
     tell_notes(run);
-    if run.mode == Mode::ShowPlan {
+    if run.mode == RunMode::ShowPlan {
         let text = run.plan.to_json().map_err(|e| Refusal {
             message: format!("error: {e}\n"),
             code: USAGE,
@@ -80,78 +76,50 @@ fn carry_out(run: &mut Run, speaks: bool) -> Outcome {
         return Ok(printed(&(text + "\n")));
     }
     writable(&run.options)?;
-    let mut result = measure::envelope(&run.plan);
+    let mut result = envelope(&run.plan);
     result.warnings.clone_from(&run.warnings);
     if let Some(devices) = &run.devices {
         result.groups[0].jobs[0].exchange = Some(made_up(devices));
     }
-    Ok(show(&result, run))
+    Ok(show(&result, &run.options))
 }
 
-fn measure(run: &mut Run) -> Outcome {
-    let options = &mut run.options;
-    let file = run.baseline.as_deref();
-    let ready = || {
-        options.baseline = file.map(baseline).transpose()?;
-        writable(options)
-    };
-    let Some(party) = gather(&run.plan, ready)? else {
-        return Ok(0);
-    };
-    if let Some(baseline) = &run.options.baseline {
-        run.notes.extend(baseline.differences(&run.plan));
-    }
-    tell_notes(run);
-    let mode = if run.options.quiet {
-        progress::Mode::None
-    } else {
-        progress::Mode::of_terminal()
-    };
-    let run = &*run;
-    let tell = |result: &RunResult| {
-        let mut result = result.clone();
-        result.warnings.splice(0..0, run.warnings.iter().cloned());
-        show(&result, run)
-    };
-    let (result, _party) = measure::whole(party, &run.plan, mode, &tell)?;
-    Ok(tell(&result))
-}
-
-/// The ranks of a plan where rank 0 is, if that is `ready`; elsewhere nothing, when the part of the
-/// rank is done.
-fn gather(
-    plan: &Plan,
-    ready: impl FnOnce() -> Result<(), Refusal>,
-) -> Result<Option<Party>, Refusal> {
-    signals::claim()?;
-    if let Some(refusal) = measure::refused(plan) {
-        return Err(refusal);
-    }
-    let party = world::gather(work::ranks_of(plan))?;
-    let first = party.follow(ready)?;
-    if party.speaks() {
-        return Ok(Some(party));
-    }
-    measure::part(&party, first, plan);
-    Ok(None)
-}
-
-/// Whether a plan is for ranks together: of exchanges, or of latency and bandwidth.
-pub(crate) fn is_exchange(plan: &Plan) -> bool {
-    work::job_of(plan).is_some()
-}
-
-/// Carries such a plan out, and has the result told where rank 0 is; the exit code.
-pub(crate) fn carry_out_plan(
-    plan: &Plan,
-    mode: progress::Mode,
-    tell: &(dyn Fn(&RunResult) -> u8 + Sync),
-) -> Outcome {
-    let Some(party) = gather(plan, || Ok(()))? else {
-        return Ok(0);
-    };
-    let (result, _party) = measure::whole(party, plan, mode, tell)?;
-    Ok(tell(&result))
+fn measure(run: &Run) -> Outcome {
+    // What the result is compared with is read before anything is measured.
+    let prepared: OnceLock<Options> = OnceLock::new();
+    measure::measure(&Request {
+        plan: &|| {
+            let mut options = run.options.clone();
+            options.baseline = run.baseline.as_deref().map(baseline).transpose()?;
+            writable(&options)?;
+            tell_notes(run);
+            if let Some(baseline) = options.baseline.as_ref().filter(|_| !options.quiet) {
+                let notes = baseline.differences(&run.plan);
+                for note in &notes {
+                    tell_note(note);
+                }
+            }
+            prepared.get_or_init(|| options);
+            Ok(run.plan.clone())
+        },
+        ranks: None,
+        targets: TargetsPerRank::Own,
+        timeout: None,
+        watch: &|_| {
+            let mode = if run.options.quiet {
+                Mode::None
+            } else {
+                Mode::of_terminal()
+            };
+            Box::new(ProgressWatch::of_one_job(mode))
+        },
+        report: &|result| {
+            signals::release();
+            let mut result = result.clone();
+            result.warnings.splice(0..0, run.warnings.iter().cloned());
+            Ok(show(&result, prepared.get().unwrap_or(&run.options)))
+        },
+    })
 }
 
 fn tell_notes(run: &Run) {
@@ -189,22 +157,60 @@ fn baseline(file: &str) -> Result<Baseline, Refusal> {
 }
 
 /// Stores and prints; the exit code.
-fn show(result: &RunResult, run: &Run) -> u8 {
+fn show(result: &RunResult, options: &Options) -> u8 {
     let mut good = true;
     // First, as a launcher that ends the ranks may not read any more what they print.
-    if let Some(path) = &run.options.dump_json {
-        let text = dump(result, &run.options).unwrap_or_default();
+    if let Some(path) = &options.dump_json {
+        let text = dump(result, options).unwrap_or_default();
         if let Err(message) = output::write_file(path, &text) {
             output::error(&message);
             good = false;
         }
     }
     output::error(&complaints(result));
-    if let Some(text) = stdout(result, &run.options) {
+    if let Some(text) = stdout(result, options) {
         good &= output::print(&text);
     }
     let code = exit_code(result);
     if good { code } else { code.max(1) }
+}
+
+/// A result in which nothing has been done yet.
+fn envelope(plan: &Plan) -> RunResult {
+    let (_, clock) = Detection::begin().finish();
+    let started = SystemTime::now().duration_since(UNIX_EPOCH);
+    let jobs = plan.jobs().map(|(_, job)| JobResult {
+        name: job.name.clone(),
+        state: State::NotStarted,
+        span: None,
+        failure: None,
+        workers: Vec::new(),
+        confidence: Vec::new(),
+        logs: Vec::new(),
+        exchange: None,
+        latency_bandwidth: None,
+    });
+    RunResult {
+        schema: RESULT_SCHEMA.to_owned(),
+        weir_version: env!("CARGO_PKG_VERSION").to_owned(),
+        started_unix_ns: started.map_or(0, |t| u64::try_from(t.as_nanos()).unwrap_or(0)),
+        run_id: 0,
+        duration_ns: Nanos(0),
+        complete: true,
+        ended_by: None,
+        groups: vec![GroupResult {
+            jobs: jobs.collect(),
+            ..GroupResult::default()
+        }],
+        ranks: Vec::new(),
+        warnings: Vec::new(),
+        disks: Vec::new(),
+        clock: surroundings::clock_facts(clock),
+        instrument: Instrument::default(),
+        host: surroundings::host(),
+        program: Some(surroundings::program()),
+        plan: plan.clone(),
+    }
 }
 
 /// Ranks with devices that were made up, which exchanged nothing.

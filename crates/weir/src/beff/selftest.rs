@@ -5,15 +5,14 @@
 //! of their own, which is removed.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use weir_doors::beff::output::stdout;
 use weir_doors::beff::{Action, Run, read};
-use weir_schema::{ExchangeResult, RunResult};
+use weir_schema::{ExchangeResult, RunResult, TargetsPerRank};
 
-use super::work::ranks_of;
-use super::{measure, offer};
-use crate::progress::Mode;
-use crate::{output, printed, world};
+use crate::measure::{self, Request, Silent};
+use crate::{output, printed, runners};
 
 type Checked = Result<(), String>;
 
@@ -47,7 +46,7 @@ type Check = Box<dyn Fn() -> Checked>;
 fn checks() -> Vec<(String, Check)> {
     let mut out: Vec<(String, Check)> = Vec::new();
     for transport in ["shm", "tcp", "udp", "file", "ocl-pcie"] {
-        if offer(transport).is_none_or(|o| o.missing.is_some()) {
+        if runners::transport(transport).is_none_or(|o| o.missing.is_some()) {
             continue;
         }
         for (what, bounds) in [
@@ -61,7 +60,7 @@ fn checks() -> Vec<(String, Check)> {
             }
         }
     }
-    if offer("file").is_some() {
+    if runners::transport("file").is_some() {
         for (exponent, loops) in [(5, 4), (6, 4), (8, 1)] {
             let name = format!("file: 2^{exponent} bytes {loops} times leave 128 in each channel");
             out.push((name, Box::new(move || channels(exponent, loops))));
@@ -77,9 +76,20 @@ fn measured(words: &str) -> Result<(RunResult, Run), String> {
     // No launcher: these are runs of their own.
     match read(&words, &super::around(None)) {
         Ok(Action::Run(run)) => {
-            let told = |refusal: weir_doors::Refusal| refusal.message;
-            let party = world::gather(ranks_of(&run.plan)).map_err(told)?;
-            let (result, _) = measure::whole(party, &run.plan, Mode::None, &|_| 1).map_err(told)?;
+            let measured = OnceLock::new();
+            let code = measure::measure(&Request {
+                plan: &|| Ok(run.plan.clone()),
+                ranks: None,
+                targets: TargetsPerRank::Own,
+                timeout: None,
+                watch: &|_| Box::new(Silent),
+                report: &|result| {
+                    measured.get_or_init(|| result.clone());
+                    Ok(0)
+                },
+            });
+            code.map_err(|refusal| refusal.message)?;
+            let result = measured.into_inner().ok_or("no result")?;
             Ok((result, *run))
         }
         Ok(other) => Err(format!("not a run: {other:?}")),

@@ -22,6 +22,7 @@ const FILLS: u32 = 1000;
 const PAGE: usize = 4096;
 
 /// The counters at the start of a run.
+#[derive(Clone)]
 pub(super) struct Before {
     scope: IdleScope,
     times: Vec<(u32, CpuTimes)>,
@@ -40,7 +41,7 @@ impl Before {
     }
 
     /// What was idle since.
-    pub(super) fn idleness(self) -> Idleness {
+    pub(super) fn idleness(&self) -> Idleness {
         let after = cpu_times(&Tree::real());
         let spans: Vec<(u32, CpuTimes)> = after
             .iter()

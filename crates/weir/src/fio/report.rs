@@ -4,7 +4,8 @@
 //! In: texts and results. Out: the report, and beside it what standard error gets. Not here: the
 //! texts themselves (`weir-doors`).
 
-use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weir_doors::Refusal;
 use weir_doors::fio::output::{self as texts, Idleness, json, normal, terse};
@@ -18,11 +19,11 @@ pub(super) struct Report<'a> {
     options: &'a Options,
     texts: texts::Options,
     /// What the file will hold.
-    text: RefCell<String>,
+    text: Mutex<String>,
     /// A report of a run that goes on was among it.
-    has_partial: RefCell<bool>,
+    has_partial: AtomicBool,
     /// Standard output did not take it.
-    lost: Cell<bool>,
+    lost: AtomicBool,
 }
 
 impl<'a> Report<'a> {
@@ -30,9 +31,9 @@ impl<'a> Report<'a> {
         Self {
             options,
             texts,
-            text: RefCell::default(),
-            has_partial: RefCell::default(),
-            lost: Cell::default(),
+            text: Mutex::default(),
+            has_partial: AtomicBool::default(),
+            lost: AtomicBool::default(),
         }
     }
 
@@ -46,7 +47,7 @@ impl<'a> Report<'a> {
     }
 
     /// What belongs to the normal report alone.
-    pub(super) fn tell(&self, text: &str) {
+    pub(super) fn print(&self, text: &str) {
         if !self.options.is_for_programs() {
             self.add(text);
         }
@@ -54,7 +55,7 @@ impl<'a> Report<'a> {
 
     /// A full report of a run that goes on.
     pub(super) fn interim(&self, result: &RunResult) {
-        *self.has_partial.borrow_mut() = true;
+        self.has_partial.store(true, Ordering::Relaxed);
         let options = texts::Options {
             partial: true,
             ..self.texts
@@ -66,7 +67,7 @@ impl<'a> Report<'a> {
 
     /// The report of a run that has ended.
     pub(super) fn finish(
-        self,
+        &self,
         result: &RunResult,
         idleness: Option<&Idleness>,
     ) -> Result<(), Refusal> {
@@ -76,10 +77,15 @@ impl<'a> Report<'a> {
 
     fn add(&self, text: &str) {
         if self.options.output.is_some() {
-            self.text.borrow_mut().push_str(text);
-        } else if !self.lost.get() {
-            self.lost.set(!output::print(text));
+            self.text().push_str(text);
+        } else if !self.lost.load(Ordering::Relaxed) {
+            self.lost.store(!output::print(text), Ordering::Relaxed);
         }
+    }
+
+    /// Nobody panics while holding it.
+    fn text(&self) -> MutexGuard<'_, String> {
+        self.text.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn save(&self) -> Result<(), Refusal> {
@@ -89,13 +95,13 @@ impl<'a> Report<'a> {
                 message: String::new(),
                 code: USAGE,
             };
-            return if self.lost.get() {
+            return if self.lost.load(Ordering::Relaxed) {
                 Err(refusal())
             } else {
                 Ok(())
             };
         };
-        output::write_file(path, &self.text.borrow()).map_err(|message| Refusal {
+        output::write_file(path, &self.text()).map_err(|message| Refusal {
             message,
             code: USAGE,
         })
@@ -108,7 +114,8 @@ impl<'a> Report<'a> {
         options: texts::Options,
         idleness: Option<&Idleness>,
     ) -> String {
-        let several = *self.has_partial.borrow() || self.options.status_interval.is_some();
+        let several =
+            self.has_partial.load(Ordering::Relaxed) || self.options.status_interval.is_some();
         let options = texts::Options {
             one_line: several && !self.options.compat,
             ..options

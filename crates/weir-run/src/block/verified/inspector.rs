@@ -13,9 +13,9 @@ use weir_units::Bytes;
 use crate::block::op::BlockOp;
 use crate::block::verified::dump::Dumps;
 use crate::block::verified::stamps::{Stamp, Stamps};
-use crate::family::RunMark;
 use crate::findings::{Findings, Written};
 use crate::generate::Streams;
+use crate::runner::RunMark;
 use crate::verify::{self, Expected, Finding, Marker, Unfit};
 
 /// What a source of verified data needs besides the workload.

@@ -68,6 +68,7 @@ impl RunningJob {
             errors: data(|k| k.failed.get()),
             in_flight: self.workers.iter().map(|w| w.live.in_flight()).sum(),
             latency,
+            ranks: None,
         }
     }
 

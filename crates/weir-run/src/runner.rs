@@ -1,21 +1,26 @@
-//! A family of engines: what the run needs from it, and what it gets from the run.
+//! A runner carries out one kind of workload: what the run needs from it, and what it gets from
+//! the run.
 //!
-//! The run knows threads, phases, bounds and results; the family knows targets and engines. A
-//! family looks at a job ([`Family::check`]), makes it ready ([`Family::prepare`]), and carries
-//! one worker's part out on that worker's thread ([`Prepared::work`]), where it attaches its
-//! engine, builds its source and calls [`Seat::drive`].
+//! The run knows threads, ranks, phases, bounds and results; a runner knows targets and engines. It
+//! looks at a job ([`Runner::check`]) and makes it ready ([`Runner::prepare`]). What it then does
+//! has one of two forms. A [`Prepared`] job is the same loop on several workers, each on a thread
+//! of the run, where it attaches its engine, builds its source and calls [`Seat::drive`]. A
+//! [`RankJob`] is what all ranks do together, on the thread that entered their world.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use weir_schema::{DeviceFacts, Failure, Job, Plan, Workload};
+use weir_schema::{DeviceFacts, Failure, Job, Plan, TargetsPerRank, Warning, Workload};
+use weir_sys::clock::Clock;
+use weir_world::World;
 
 use crate::execute::Signals;
 use crate::live::{KINDS, Measured};
 use crate::seat::Seat;
 use crate::worker::{LoopStop, OpFailure};
 
-/// What a family may know of the run.
+/// What a runner may know of the run.
 #[derive(Clone, Copy)]
 pub struct JobContext<'a> {
     /// The plan that the job is of.
@@ -47,10 +52,28 @@ pub struct RunMark {
     pub required: Option<u16>,
 }
 
-/// Engines of one kind of workload.
-pub trait Family: Sync {
+/// Carries out one kind of workload.
+pub trait Runner: Sync {
     /// Whether this is its kind.
     fn handles(&self, workload: &Workload) -> bool;
+
+    /// Its jobs are done by all ranks together; one of them has the world at a time.
+    fn needs_world(&self) -> bool {
+        false
+    }
+
+    /// Ranks may be threads of one process.
+    fn allows_thread_ranks(&self) -> bool {
+        false
+    }
+
+    /// Makes the job of all the job of one rank: its files, its share of the region, its seed.
+    ///
+    /// # Errors
+    /// What cannot be had per rank.
+    fn part(&self, _job: &mut Job, _rank: RankPart) -> Result<(), Failure> {
+        Ok(())
+    }
 
     /// Everything that can be known to fail before the run; touches nothing.
     fn check(&self, context: &JobContext<'_>) -> Vec<Failure>;
@@ -64,7 +87,100 @@ pub trait Family: Sync {
     ///
     /// # Errors
     /// Why the job cannot run.
-    fn prepare(&self, context: &JobContext<'_>) -> Result<Arc<dyn Prepared>, Failure>;
+    fn prepare(&self, context: &JobContext<'_>) -> Result<PreparedJob, Failure>;
+}
+
+/// One rank of several that carry a plan out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RankPart {
+    /// Which, from 0.
+    pub rank: u32,
+    /// In all.
+    pub ranks: u32,
+    /// What ranks do with the targets.
+    pub targets: TargetsPerRank,
+}
+
+/// A job that is ready to run, by what carries it out.
+pub enum PreparedJob {
+    /// Workers, each on a thread of the run.
+    Workers(Arc<dyn Prepared>),
+    /// All ranks together.
+    Ranks(Arc<dyn RankJob>),
+}
+
+/// A job that all ranks do together.
+pub trait RankJob: Send + Sync {
+    /// One rank's part. What came of all parts is told at rank 0; an error or a signal ends it
+    /// early with what was done.
+    fn work(&self, control: &RankControl<'_>) -> RankOutcome;
+}
+
+/// What a rank's part is done with.
+pub struct RankControl<'a> {
+    /// All ranks.
+    pub world: &'a dyn World,
+    /// The clock.
+    pub clock: &'a Clock,
+    /// Signals to this job: those of the run, and the word to end.
+    pub signals: &'a Signals,
+    /// How far it has come, for others to see.
+    pub progress: &'a RankProgress,
+    /// The part hangs in a call that nothing ends: the run takes what was done, and answers the
+    /// code that the process is to end with once everything is said.
+    pub abandon: &'a (dyn Fn(RankOutcome) -> u8 + Sync),
+}
+
+/// How far the first rank of a job has come.
+#[derive(Debug, Default)]
+pub struct RankProgress(Mutex<RankPosition>);
+
+/// How far that is at an instant.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RankPosition {
+    /// The share that is done, where known.
+    pub fraction: Option<f64>,
+    /// What it is at: `8 B`.
+    pub at: Option<String>,
+    /// For how long nothing has come back.
+    pub still: Duration,
+}
+
+impl RankProgress {
+    /// Shows it.
+    pub fn set(&self, position: RankPosition) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = position;
+    }
+
+    /// What was shown last.
+    pub fn get(&self) -> RankPosition {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+/// What came of a job that ranks did together; at other ranks than the first an empty one.
+#[derive(Debug, Default)]
+pub struct RankOutcome {
+    /// What was measured.
+    pub measured: Option<RankMeasured>,
+    /// Everything that was planned.
+    pub is_whole: bool,
+    /// Why that is not so. A signal is no failure.
+    pub failure: Option<Failure>,
+    /// What spoils the figures.
+    pub warnings: Vec<Warning>,
+}
+
+/// What ranks measured together, by workload.
+#[derive(Debug)]
+pub enum RankMeasured {
+    /// Exchanges of growing size.
+    Exchange(Box<weir_schema::ExchangeResult>),
+    /// Ping-pongs and rings.
+    LatencyBandwidth(Box<weir_schema::LatencyBandwidthResult>),
 }
 
 /// How much work ends a worker; whichever is reached first.
@@ -92,7 +208,7 @@ fn quotient(done: u64, whole: u64) -> f64 {
     (done as f64 / whole.max(1) as f64).min(1.0)
 }
 
-/// A job that is ready to run.
+/// A job whose workers are ready to run.
 pub trait Prepared: Send + Sync {
     /// What each kind records; `None` for kinds that do not occur.
     fn measured(&self) -> [Option<Measured>; KINDS];
@@ -143,7 +259,7 @@ pub trait Prepared: Send + Sync {
     /// Kernel names of the block devices behind the targets.
     fn disks(&self) -> Vec<String>;
 
-    /// What spoils the numbers, as far as the family can know: (id, cause, remedy).
+    /// What spoils the numbers, as far as the runner can know: (id, cause, remedy).
     fn warnings(&self) -> Vec<(String, String, String)>;
 }
 

@@ -1,4 +1,4 @@
-//! The family: looks at a job, refuses what cannot work, makes the rest ready.
+//! The runner of files and devices: looks at a job, refuses what cannot work, makes the rest ready.
 //!
 //! In: jobs of the plan. Out: failures before anything is touched, or a [`Ready`] job. Not here:
 //! the workers' part ([`crate::ready`]).
@@ -8,10 +8,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{Access, access};
-use weir_run::{Family, JobContext, Prepared, failure};
+use weir_run::{JobContext, PreparedJob, RankPart, Runner, failure};
 use weir_schema::catalogue::{ActsOn, NameUse, SettingKind};
 use weir_schema::{
-    BlockSize, BlockWorkload, Failure, FileNames, Kind as DataKind, Setting, Workload,
+    BlockSize, BlockWorkload, Failure, FileNames, Job, Kind as DataKind, Setting, Workload,
 };
 use weir_sys::device::{DirectIo, path_facts};
 use weir_sys::guard::{GuardError, Overrides, check_write};
@@ -22,6 +22,7 @@ use crate::engine::dma_emu::Cards;
 use crate::engine::net;
 use crate::engine::{self, Entry, Opens};
 use crate::memory;
+use crate::rank_part;
 use crate::ready::Ready;
 use crate::recorded::{Performance, performance};
 use crate::target::{
@@ -36,7 +37,7 @@ pub struct Block {
     made: Made,
 }
 
-impl Family for Block {
+impl Runner for Block {
     fn handles(&self, workload: &Workload) -> bool {
         matches!(workload, Workload::Block(_))
     }
@@ -73,7 +74,11 @@ impl Family for Block {
         verify::check_together(contexts)
     }
 
-    fn prepare(&self, context: &JobContext<'_>) -> Result<Arc<dyn Prepared>, Failure> {
+    fn part(&self, job: &mut Job, rank: RankPart) -> Result<(), Failure> {
+        rank_part::adjust(job, rank)
+    }
+
+    fn prepare(&self, context: &JobContext<'_>) -> Result<PreparedJob, Failure> {
         let performance = performance(context)?;
         let context = &with_job(context, performance.as_ref());
         let Workload::Block(workload) = &context.job.workload else {
@@ -84,14 +89,8 @@ impl Family for Block {
             return Err(failure);
         }
         let recorded = performance.as_ref().map(|p| Arc::clone(&p.pattern));
-        Ok(Arc::new(Ready::new(
-            context,
-            workload,
-            entry,
-            &self.cards,
-            &self.made,
-            recorded,
-        )?))
+        let ready = Ready::new(context, workload, entry, &self.cards, &self.made, recorded)?;
+        Ok(PreparedJob::Workers(Arc::new(ready)))
     }
 }
 

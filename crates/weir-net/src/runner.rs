@@ -1,0 +1,318 @@
+//! What ranks do together, as jobs of a run: exchanges of growing size, or ping-pongs and rings.
+//!
+//! In: a job of the plan. Out: refusals before anything is touched, or a job for all ranks, whose
+//! outcome says what was measured, whether that is all, and what spoils it. Not here: how messages
+//! are exchanged and timed ([`crate::exchange`], [`crate::latency_bandwidth`]).
+
+use std::sync::Arc;
+
+use weir_run::execute::Signals;
+use weir_run::{
+    JobContext, PreparedJob, RankControl, RankJob, RankMeasured, RankOutcome, RankPosition,
+    RankProgress, Runner, failure,
+};
+use weir_schema::{
+    ExchangeResult, ExchangeWorkload, Failure, Job, LatencyBandwidthResult,
+    LatencyBandwidthWorkload, RankFacts, Ranks, SizeResult, Spawn, Start, Warning, Workload,
+    exchange_warnings, latency_bandwidth_figures,
+};
+
+use crate::error::{Ended, NetError};
+use crate::observer::{Observer, Seen};
+use crate::{exchange, latency_bandwidth};
+
+/// Carries exchanges of growing size out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ExchangeRunner;
+
+/// Carries ping-pongs and rings out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LatencyBandwidthRunner;
+
+impl Runner for ExchangeRunner {
+    fn handles(&self, workload: &Workload) -> bool {
+        matches!(workload, Workload::Exchange(_))
+    }
+
+    fn needs_world(&self) -> bool {
+        true
+    }
+
+    fn allows_thread_ranks(&self) -> bool {
+        true
+    }
+
+    fn check(&self, context: &JobContext<'_>) -> Vec<Failure> {
+        let Workload::Exchange(work) = &context.job.workload else {
+            return Vec::new();
+        };
+        let ranks = ranks_of(context);
+        let words = || exchange::check(context.job, work, ranks.count).map(|_| ());
+        check(context.job, ranks, words)
+    }
+
+    fn prepare(&self, context: &JobContext<'_>) -> Result<PreparedJob, Failure> {
+        let Workload::Exchange(work) = &context.job.workload else {
+            return Err(other_workload());
+        };
+        let job = ExchangeJob {
+            work: work.as_ref().clone(),
+            job: context.job.clone(),
+            ranks: ranks_of(context),
+        };
+        Ok(PreparedJob::Ranks(Arc::new(job)))
+    }
+}
+
+impl Runner for LatencyBandwidthRunner {
+    fn handles(&self, workload: &Workload) -> bool {
+        matches!(workload, Workload::LatencyBandwidth(_))
+    }
+
+    fn needs_world(&self) -> bool {
+        true
+    }
+
+    fn allows_thread_ranks(&self) -> bool {
+        true
+    }
+
+    fn check(&self, context: &JobContext<'_>) -> Vec<Failure> {
+        let Workload::LatencyBandwidth(work) = &context.job.workload else {
+            return Vec::new();
+        };
+        let ranks = ranks_of(context);
+        let words = || latency_bandwidth::check(context.job, work, ranks.count).map(|_| ());
+        check(context.job, ranks, words)
+    }
+
+    fn prepare(&self, context: &JobContext<'_>) -> Result<PreparedJob, Failure> {
+        let Workload::LatencyBandwidth(work) = &context.job.workload else {
+            return Err(other_workload());
+        };
+        let job = LatencyBandwidthJob {
+            work: work.as_ref().clone(),
+            job: context.job.clone(),
+            ranks: ranks_of(context),
+        };
+        Ok(PreparedJob::Ranks(Arc::new(job)))
+    }
+}
+
+fn other_workload() -> Failure {
+    failure("plan", None, "this workload is none between ranks")
+}
+
+fn ranks_of(context: &JobContext<'_>) -> Ranks {
+    context.plan.ranks.unwrap_or(Ranks::ONE)
+}
+
+/// What is wrong by the plan's words, and on this machine where all ranks are on it.
+fn check(job: &Job, ranks: Ranks, words: impl FnOnce() -> Result<(), NetError>) -> Vec<Failure> {
+    if let Some(setting) = idle_setting(job) {
+        let message = format!("`{setting}` has no meaning for what ranks do together");
+        return vec![failure("plan", None, message)];
+    }
+    let here = || match ranks.spawn {
+        // Each rank may be on a machine of its own.
+        Spawn::Launcher => Ok(()),
+        Spawn::Threads | Spawn::Processes => exchange::check_here(job, ranks.count),
+    };
+    let found = words().and_then(|()| here()).err();
+    found.iter().map(failure_of).collect()
+}
+
+/// A setting that differs from its default and that nothing would look at.
+fn idle_setting(job: &Job) -> Option<&'static str> {
+    let plain = Job::alone(&job.name, job.engine.clone(), job.workload.clone());
+    let before_and_after = |start: &Start| (start.before.clone(), start.after.clone());
+    let settings = [
+        ("clones", job.clones == plain.clones),
+        ("merge", job.merge == plain.merge),
+        ("hidden", job.hidden == plain.hidden),
+        ("depth", job.depth == plain.depth),
+        ("bounds", job.bounds == plain.bounds),
+        ("pacing", job.pacing == plain.pacing),
+        ("minimum_rate", job.minimum_rate == plain.minimum_rate),
+        ("memory", job.memory == plain.memory),
+        ("recording", job.recording == plain.recording),
+        ("errors", job.errors == plain.errors),
+        (
+            "start.before, start.after",
+            before_and_after(&job.start) == before_and_after(&plain.start),
+        ),
+    ];
+    let idle = settings.iter().find(|(_, is_plain)| !is_plain);
+    idle.map(|(name, _)| *name)
+}
+
+fn failure_of(error: &NetError) -> Failure {
+    let cause = match error {
+        NetError::Plan(_) => "plan",
+        NetError::Missing { .. } => "missing",
+        _ => "exchange",
+    };
+    failure(cause, None, error.to_string())
+}
+
+struct ExchangeJob {
+    job: Job,
+    work: ExchangeWorkload,
+    ranks: Ranks,
+}
+
+impl RankJob for ExchangeJob {
+    fn work(&self, control: &RankControl<'_>) -> RankOutcome {
+        let (progress, abandon, signals) = (control.progress, control.abandon, control.signals);
+        let rank = control.world.rank();
+        let look = |seen: &Seen| show(progress, seen);
+        let outcome = |ended| self.outcome(ended, rank, signals);
+        let last = |ended| abandon(outcome(ended));
+        let observer = Observer {
+            look: &look,
+            last: &last,
+        };
+        let observer = (rank == 0).then_some(&observer);
+        let (world, clock) = (control.world, control.clock);
+        outcome(exchange::run(
+            &self.job, &self.work, world, clock, signals, observer,
+        ))
+    }
+}
+
+impl ExchangeJob {
+    fn outcome(&self, ended: Ended<ExchangeResult>, rank: u32, signals: &Signals) -> RankOutcome {
+        let mut warnings = Vec::new();
+        let mut is_whole = did_its_part(&ended, rank, signals);
+        if let Some(done) = &ended.done {
+            let name = &self.job.name;
+            warnings = exchange_warnings(done, self.work.replications, name);
+            let (have, all) = (done.sizes.len(), self.work.measurements());
+            is_whole = have == all;
+            if have < all && ended.error.is_none() && !signals.interrupted() {
+                warnings.push(cut_short(name, have, all));
+            }
+            warnings.extend(still_cold(name, done, self.work.warmup));
+            warnings.extend(crowded(name, self.ranks, &done.ranks));
+        }
+        RankOutcome {
+            measured: ended
+                .done
+                .map(|done| RankMeasured::Exchange(Box::new(done))),
+            is_whole,
+            failure: ended.error.as_ref().map(failure_of),
+            warnings,
+        }
+    }
+}
+
+struct LatencyBandwidthJob {
+    job: Job,
+    work: LatencyBandwidthWorkload,
+    ranks: Ranks,
+}
+
+impl RankJob for LatencyBandwidthJob {
+    fn work(&self, control: &RankControl<'_>) -> RankOutcome {
+        let (progress, abandon, signals) = (control.progress, control.abandon, control.signals);
+        let rank = control.world.rank();
+        let look = |seen: &Seen| show(progress, seen);
+        let outcome = |ended| self.outcome(ended, rank, signals);
+        let last = |ended| abandon(outcome(ended));
+        let observer = Observer {
+            look: &look,
+            last: &last,
+        };
+        let observer = (rank == 0).then_some(&observer);
+        let (world, clock) = (control.world, control.clock);
+        outcome(latency_bandwidth::run(
+            &self.job, &self.work, world, clock, signals, observer,
+        ))
+    }
+}
+
+impl LatencyBandwidthJob {
+    fn outcome(
+        &self,
+        ended: Ended<LatencyBandwidthResult>,
+        rank: u32,
+        signals: &Signals,
+    ) -> RankOutcome {
+        let done = ended.done.as_ref();
+        let warning = done.and_then(|done| crowded(&self.job.name, self.ranks, &done.ranks));
+        RankOutcome {
+            is_whole: match done {
+                Some(done) => latency_bandwidth_figures(done).is_some(),
+                None => did_its_part(&ended, rank, signals),
+            },
+            failure: ended.error.as_ref().map(failure_of),
+            warnings: warning.into_iter().collect(),
+            measured: ended
+                .done
+                .map(|done| RankMeasured::LatencyBandwidth(Box::new(done))),
+        }
+    }
+}
+
+/// Another rank than 0, which has nothing to tell, came to its end.
+fn did_its_part<R>(ended: &Ended<R>, rank: u32, signals: &Signals) -> bool {
+    rank != 0 && ended.error.is_none() && !signals.interrupted()
+}
+
+fn show(progress: &RankProgress, seen: &Seen) {
+    progress.set(RankPosition {
+        fraction: seen.fraction,
+        at: seen.place.map(|spot| format!("{} B", spot.bytes)),
+        still: seen.still,
+    });
+}
+
+/// The time was over before the sizes were.
+fn cut_short(job: &str, have: usize, all: usize) -> Warning {
+    Warning {
+        id: "max-time".to_owned(),
+        job: Some(job.to_owned()),
+        cause: format!("{have} of {all} sizes were measured in the time allowed"),
+        remedy: "allow more time, or ask for fewer sizes".to_owned(),
+    }
+}
+
+/// The time was over before the warm-up was.
+fn still_cold(job: &str, done: &ExchangeResult, wanted: u32) -> Option<Warning> {
+    let cold = |size: &&SizeResult| size.warmup < u64::from(wanted);
+    let size = done.sizes.iter().find(cold)?;
+    Some(Warning {
+        id: "max-time".to_owned(),
+        job: Some(job.to_owned()),
+        cause: format!(
+            "{} of {wanted} exchanges warmed up for messages of {} B in the time allowed",
+            size.warmup,
+            1u64 << size.exponent
+        ),
+        remedy: "ask for a shorter warm-up, or allow more time".to_owned(),
+    })
+}
+
+/// Ranks of this machine that share CPUs.
+fn crowded(job: &str, ranks: Ranks, facts: &[RankFacts]) -> Option<Warning> {
+    let cpus = u32::try_from(
+        weir_sys::topology::Topology::read(&weir_sys::Tree::real())
+            .cpus
+            .len(),
+    );
+    let cpus = cpus.ok().filter(|cpus| *cpus > 0)?;
+    let here = match ranks.spawn {
+        Spawn::Threads | Spawn::Processes => ranks.count,
+        Spawn::Launcher => {
+            let name = exchange::hostname();
+            let here = |facts: &&RankFacts| facts.hostname.as_deref() == Some(&name);
+            u32::try_from(facts.iter().filter(here).count()).unwrap_or(u32::MAX)
+        }
+    };
+    (here > cpus).then(|| Warning {
+        id: "oversubscribed".to_owned(),
+        job: Some(job.to_owned()),
+        cause: format!("{here} ranks share {cpus} CPUs"),
+        remedy: "ask for as many ranks as there are CPUs".to_owned(),
+    })
+}

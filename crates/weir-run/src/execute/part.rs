@@ -1,0 +1,50 @@
+//! What one rank of several does of a plan.
+//!
+//! In: the plan of all, a rank and how many there are. Out: that rank's plan. Names of jobs and
+//! their number stay the same, so that results can be merged. Not here: what a rank does with the
+//! targets of a job, which its runner knows.
+
+use weir_schema::{Failure, Plan};
+
+use crate::execute::runner_of;
+use crate::runner::{RankPart, Runner};
+
+/// Makes the plan of all the plan of one rank; else the job that has no part for it, and why.
+///
+/// # Errors
+/// A job that cannot be had per rank.
+pub fn part(
+    plan: &mut Plan,
+    runners: &[&dyn Runner],
+    part: RankPart,
+) -> Result<(), (String, Failure)> {
+    if part.ranks < 2 {
+        return Ok(());
+    }
+    for job in plan.groups.iter_mut().flat_map(|g| &mut g.jobs) {
+        if part.rank > 0 {
+            let logs = job.recording.logs.iter_mut();
+            logs.for_each(|log| append(&mut log.path, part.rank));
+        }
+        let adjusted = runner_of(runners, job).and_then(|runner| runner.part(job, part));
+        adjusted.map_err(|failure| (job.name.clone(), failure))?;
+    }
+    if part.rank > 0
+        && let Some(log) = &mut plan.total_log
+    {
+        let paths = [
+            &mut log.paths.read,
+            &mut log.paths.write,
+            &mut log.paths.trim,
+        ];
+        for path in paths {
+            append(path, part.rank);
+        }
+    }
+    Ok(())
+}
+
+fn append(path: &mut String, rank: u32) {
+    path.push('.');
+    path.push_str(&rank.to_string());
+}

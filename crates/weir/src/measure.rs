@@ -1,0 +1,245 @@
+//! The one way from a door's words to its report: the plan, who carries it out, the run, the
+//! report.
+//!
+//! In: a [`Request`], which is what a door knows. Out: the exit code. Rank 0 reads the plan and
+//! reports; where ranks are processes the others come here too, get the plan from it, and say
+//! nothing. Not here: what a plan is made of, and what a report looks like.
+
+use weir_doors::Refusal;
+use weir_doors::run::USAGE;
+use weir_run::execute::LiveView;
+use weir_schema::{Job, Plan, Ranks, RunResult, Spawn, TargetsPerRank};
+use weir_units::Nanos;
+use weir_world::{Launcher, RankHost, started_rank};
+
+use crate::ranks::RankGroup;
+use crate::session::{self, Choices};
+use crate::world::{self, Party};
+use crate::{Outcome, output, signals};
+
+/// What a door asks for. It may be used on another thread than the one that made it.
+#[derive(Clone, Copy)]
+pub(crate) struct Request<'a> {
+    /// Makes the plan, where rank 0 is; everything that can be refused by words is refused here.
+    pub(crate) plan: &'a (dyn Fn() -> Result<Plan, Refusal> + Sync),
+    /// Processes on this machine, where the command line says how many.
+    pub(crate) ranks: Option<u32>,
+    /// What ranks do with the targets, where the command line says so.
+    pub(crate) targets: TargetsPerRank,
+    /// How long a rank may be silent, where the command line says so.
+    pub(crate) timeout: Option<Nanos>,
+    /// What it says while the plan runs, and how it is refused.
+    pub(crate) watch: &'a (dyn Fn(&Plan) -> Box<dyn Watch + 'a> + Sync),
+    /// Prints and stores a result, where rank 0 is; the exit code.
+    pub(crate) report: &'a (dyn Fn(&RunResult) -> Outcome + Sync),
+}
+
+/// What a door says while its plan runs.
+pub(crate) trait Watch {
+    /// Text before and during the run.
+    fn announce(&self, text: &str);
+    /// Sees the running jobs.
+    fn look(&self, view: &LiveView<'_>);
+    /// Whether the other jobs run where one cannot.
+    fn runs_the_rest(&self) -> bool {
+        false
+    }
+    /// Hears which job cannot run, and why, where the others do.
+    fn forewarn(&self, _job: &str, _why: &str) {}
+    /// Everything is measured.
+    fn done(&self) {}
+    /// How a job that cannot run is refused.
+    fn refusal(&self, job: &str, why: &str) -> String {
+        format!("error: {job}: {why}\n")
+    }
+}
+
+/// Carries it out; the exit code, on ranks that say nothing 0.
+pub(crate) fn measure(request: &Request<'_>) -> Outcome {
+    // Before any library is opened that takes signals itself.
+    signals::claim()?;
+    if let Some(launcher) = Launcher::of_this_process() {
+        let party = world::join(launcher)?;
+        let plan = || ranked(request, Some(&launcher));
+        let outcome = carry_out(request, party, launcher.speaks().then_some(&plan));
+        return if launcher.speaks() { outcome } else { Ok(0) };
+    }
+    if started_rank().is_some() {
+        return carry_out(request, world::start(1)?, None);
+    }
+    let plan = ranked(request, None)?;
+    let ranks = plan.ranks.unwrap_or(Ranks::ONE);
+    let party = match ranks.spawn {
+        Spawn::Threads => Party::Threads(ranks.count),
+        Spawn::Processes => {
+            session::refuse_work_of_ranks(&plan, request)?;
+            world::start(ranks.count)?
+        }
+        Spawn::Launcher => return Err(world::not_launched()),
+    };
+    carry_out(request, party, Some(&|| Ok(plan.clone())))
+}
+
+/// Carries it out in this process, whoever started it; the exit code.
+pub(crate) fn measure_alone(request: &Request<'_>) -> Outcome {
+    carry_out(request, Party::Threads(1), Some(request.plan))
+}
+
+/// The plan, with the ranks that carry it out; the launcher, the command line and the plan agree on them.
+fn ranked(request: &Request<'_>, launcher: Option<&Launcher>) -> Result<Plan, Refusal> {
+    let mut plan = (request.plan)()?;
+    let asked = request
+        .ranks
+        .map(|count| (count, format!("--ranks {count}")));
+    let planned = plan
+        .ranks
+        .map(|ranks| (ranks.count, format!("the plan says {}", words(ranks))));
+    if let Some(launcher) = launcher {
+        let started = format!("{} started {}", launcher.kind, launcher.size);
+        if let Some((count, asked)) = &asked
+            && *count != launcher.size
+        {
+            return Err(contradiction(asked, &started, "leave --ranks out"));
+        }
+        let fits = |ranks: &Ranks| ranks.spawn == Spawn::Launcher && ranks.count == launcher.size;
+        if let Some((_, planned)) = planned.filter(|_| !plan.ranks.as_ref().is_some_and(fits)) {
+            let remedy = "run the plan without a launcher, or with as many ranks as it says";
+            return Err(contradiction(&planned, &started, remedy));
+        }
+        plan.ranks = Some(Ranks {
+            count: launcher.size,
+            spawn: Spawn::Launcher,
+            targets: targets(request, &plan),
+        });
+        return Ok(plan);
+    }
+    if let Some(((asked, text), (planned, plan))) = asked.as_ref().zip(planned)
+        && *asked != planned
+    {
+        return Err(contradiction(text, &plan, "leave --ranks out"));
+    }
+    if let Some((count @ 2.., _)) = asked {
+        let spawn = plan.ranks.map_or(Spawn::Processes, |ranks| ranks.spawn);
+        plan.ranks = Some(Ranks {
+            count,
+            spawn,
+            targets: targets(request, &plan),
+        });
+    }
+    Ok(plan)
+}
+
+fn targets(request: &Request<'_>, plan: &Plan) -> TargetsPerRank {
+    match request.targets {
+        TargetsPerRank::Own => plan.ranks.map(|r| r.targets).unwrap_or_default(),
+        asked => asked,
+    }
+}
+
+fn words(ranks: Ranks) -> String {
+    let what = match ranks.spawn {
+        Spawn::Threads => "threads",
+        Spawn::Processes => "processes",
+        Spawn::Launcher => "ranks of a launcher",
+    };
+    format!("{} {what}", ranks.count)
+}
+
+fn contradiction(one: &str, other: &str, remedy: &str) -> Refusal {
+    Refusal {
+        message: format!("error: {one}, and {other}\n  help: {remedy}\n"),
+        code: USAGE,
+    }
+}
+
+type MakePlan<'a> = &'a (dyn Fn() -> Result<Plan, Refusal> + Sync);
+
+/// The part of this process. `plan` is there where rank 0 is.
+fn carry_out(request: &Request<'_>, party: Party, plan: Option<MakePlan<'_>>) -> Outcome {
+    let outcome = party.serve(|host| {
+        let outcome = match RankGroup::of(host, request.timeout) {
+            None => alone(request, host, plan),
+            Some(group) => together(request, host, &group, plan),
+        };
+        let code = match &outcome {
+            Ok(code) => *code,
+            Err(refusal) => refusal.code,
+        };
+        // Before the world ends, which may end this process.
+        let outcome = outcome.map_err(|refusal| {
+            output::error(&refusal.message);
+            Refusal {
+                message: String::new(),
+                ..refusal
+            }
+        });
+        world::end_in_place(host, code);
+        outcome
+    });
+    let outcome = outcome.map_err(|e| world::came_apart(&e))?;
+    let left = party.leave();
+    // What the report tells need not be told again.
+    if matches!(outcome, Ok(0)) {
+        left?;
+    }
+    outcome
+}
+
+fn alone(request: &Request<'_>, host: &RankHost, plan: Option<MakePlan<'_>>) -> Outcome {
+    let plan = plan.map_or_else(|| Err(world::silent()), |plan| plan())?;
+    if request.timeout.is_some() && !plan.jobs().any(|(_, job)| waits_for_ranks(job)) {
+        let why = "error: --timeout: it is for several ranks, and there is one\n";
+        return Err(Refusal {
+            message: why.to_owned(),
+            code: USAGE,
+        });
+    }
+    let result = run(request, &plan, host, None)?;
+    (request.report)(&result)
+}
+
+/// A job of ranks together, however many.
+fn waits_for_ranks(job: &Job) -> bool {
+    job.workload.timeout_ns().is_some()
+}
+
+fn together(
+    request: &Request<'_>,
+    host: &RankHost,
+    group: &RankGroup,
+    plan: Option<MakePlan<'_>>,
+) -> Outcome {
+    let plan = group.share(plan.map(|plan| plan()))?;
+    let mine = run(request, &plan, host, Some(group))?;
+    let all = group.merge(mine)?;
+    all.map_or(Ok(0), |result| (request.report)(&result))
+}
+
+fn run(
+    request: &Request<'_>,
+    plan: &Plan,
+    host: &RankHost,
+    group: Option<&RankGroup>,
+) -> Result<RunResult, Refusal> {
+    let watch: Box<dyn Watch + '_> = if host.has_first() {
+        (request.watch)(plan)
+    } else {
+        Box::new(Silent)
+    };
+    let choices = Choices {
+        watch: watch.as_ref(),
+        ranks: host,
+        group,
+    };
+    let result = session::run(plan, &choices)?;
+    watch.done();
+    Ok(result)
+}
+
+/// What ranks that only do their part say.
+pub(crate) struct Silent;
+
+impl Watch for Silent {
+    fn announce(&self, _text: &str) {}
+    fn look(&self, _view: &LiveView<'_>) {}
+}

@@ -1,0 +1,46 @@
+//! What this build carries out: the runners of all workloads, and what there is by name.
+//!
+//! In: nothing. Out: one list of runners, the catalogue of engines, transports. The only place
+//! that knows which families there are.
+
+use weir_doors::beff::Offer;
+use weir_run::Runner;
+use weir_schema::catalogue::Catalogue;
+use weir_sys::Availability;
+
+/// All runners, with what their jobs share over a run.
+#[derive(Default)]
+pub(crate) struct Runners {
+    block: weir_block::Block,
+    exchange: weir_net::ExchangeRunner,
+    latency_bandwidth: weir_net::LatencyBandwidthRunner,
+}
+
+impl Runners {
+    /// One for each workload.
+    pub(crate) fn list(&self) -> [&dyn Runner; 3] {
+        [&self.block, &self.exchange, &self.latency_bandwidth]
+    }
+}
+
+/// The engines that job files name.
+pub(crate) fn catalogue() -> Catalogue {
+    weir_block::catalogue()
+}
+
+/// Whether this machine can run an engine.
+pub(crate) fn availability(engine: &str) -> Availability {
+    weir_block::availability(engine)
+}
+
+/// A transport by its name, and what this machine lacks for it.
+pub(crate) fn transport(name: &str) -> Option<Offer> {
+    let info = weir_net::find(name)?;
+    let missing = match (info.availability)() {
+        Availability::Ready => None,
+        Availability::Missing { what, remedy } => {
+            Some(format!("this machine lacks {what}; {remedy}"))
+        }
+    };
+    Some(Offer { missing })
+}
