@@ -7,6 +7,9 @@ use weir_schema::{JobResult, RunResult, State};
 use crate::result;
 use crate::stage::{Said, Stage, each_launcher, launch, said};
 
+/// Ranks start within a moment of each other.
+const MOMENT_NS: u64 = 20_000_000;
+
 /// What the door shows as its plan.
 fn shown(stage: &Stage, words: &str) -> Json {
     let words: Vec<_> = words.split_whitespace().collect();
@@ -80,8 +83,6 @@ fn is_whole(said: &Said, ranks: u64) {
     assert_eq!(exchanged.sizes.len(), 5, "{said}");
     assert_eq!(exchanged.ranks.len() as u64, ranks);
     let ends: Vec<_> = result.jobs().map(|job| job.span.unwrap()).collect();
-    // Ranks start within a moment of each other.
-    const MOMENT_NS: u64 = 20_000_000;
     for pair in ends.windows(2) {
         assert!(
             pair[1].start_ns.0 + MOMENT_NS >= pair[0].end_ns.0,
