@@ -21,7 +21,7 @@ const LEAST_LIMIT: Duration = Duration::from_secs(1);
 
 /// Where ranks cannot reach each other the first one reports, and ends all: the others wait so much
 /// longer for it.
-const FIRST: Duration = Duration::from_millis(500);
+const FIRST: Duration = Duration::from_millis(400);
 
 type Announce = Arc<dyn Fn() + Send + Sync>;
 type Callback = Box<dyn FnOnce(&WorldError) + Send>;
@@ -341,7 +341,7 @@ mod tests {
         let monitor = monitor(2);
         monitor.heard(0, RankState::Runs);
         assert!(monitor.explain_no_progress());
-        monitor.charge(Duration::from_millis(2400));
+        monitor.charge(Duration::from_millis(2300));
         assert!(!monitor.explain_no_progress());
         assert_eq!(monitor.lost(), None);
         monitor.charge(Duration::from_millis(200));

@@ -290,7 +290,12 @@ impl Watchdog {
         external: External<'_>,
         supervisor: Supervisor<'_>,
     ) {
-        let patience = PATIENCE / if supervisor.hung.is_some() { 3 } else { 1 };
+        let speaks_for_first = rank == 1 && self.has_lost(0);
+        let patience = match supervisor.hung {
+            _ if speaks_for_first => PATIENCE / 8,
+            Some(_) => PATIENCE / 3,
+            None => PATIENCE,
+        };
         if hanging <= patience {
             return;
         }
@@ -320,12 +325,17 @@ impl Watchdog {
                 print_interrupted(rank, signals.number.load(Ordering::Relaxed))
             }
             // Of all that have lost rank 0 the lowest says so.
-            None if rank > 1 && self.lost.get().and_then(WorldError::peer) == Some(0) => 1,
+            None if rank > 1 && self.has_lost(0) => 1,
             None => {
                 print(&format!("error: {}\n", (supervisor.describe)(&cause)));
                 1
             }
         });
+    }
+
+    /// Whether this is the rank whose loss stopped this one.
+    fn has_lost(&self, rank: u32) -> bool {
+        self.lost.get().and_then(WorldError::peer) == Some(rank)
     }
 
     /// The first cause stays.
