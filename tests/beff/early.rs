@@ -5,7 +5,7 @@ use rustix::process::Signal;
 use serde_json::Value as Json;
 
 use crate::launchers::under;
-use crate::stage::ranks::rank_of;
+use crate::stage::ranks::{RankProcesses, rank_of};
 use crate::stage::{Running, Said, Stage, catches_signals, each_launcher, said, skip, until};
 use crate::{beff, has, table};
 
@@ -243,13 +243,9 @@ fn a_rank_that_stands_still_in_the_warm_up_is_noticed() {
     let stage = Stage::new();
     let words = "beff --ranks 2 --spawn procs --timeout 1 --warmup 4000000000 -u 1 -l 1 -m 2";
     let words: Vec<_> = words.split_whitespace().collect();
-    let running = Running::start(stage.weir(&words));
-    until("there are two ranks that catch signals", || {
-        running.catches_signals() && running.children().len() == 1
-    });
-    let rank = running.children()[0];
-    rustix::process::kill_process(rank, Signal::STOP).unwrap();
-    running.end().code(1).err("rank 1 does not answer");
+    let ranks = RankProcesses::of(Running::start(stage.weir(&words)), 2);
+    let said = ranks.end_without(1).code(1);
+    said.err("rank 1 does not answer");
 }
 
 #[test]
