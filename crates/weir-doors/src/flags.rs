@@ -47,6 +47,16 @@ pub enum Standing {
     Refused(&'static str),
 }
 
+/// At every door that measures.
+pub(crate) const fn store_result(category: &'static str) -> Flag {
+    Flag::with_value(
+        "store-result",
+        "FILE",
+        category,
+        "Store the whole result, for weir show",
+    )
+}
+
 impl Flag {
     /// A switch that works.
     pub(crate) const fn switch(

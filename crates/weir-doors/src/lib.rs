@@ -15,6 +15,7 @@ macro_rules! push {
 
 pub mod beff;
 mod date;
+mod door;
 pub mod fio;
 pub mod flags;
 mod mpi;
@@ -22,6 +23,28 @@ pub mod net;
 pub mod new;
 mod refusal;
 pub mod run;
+pub mod show;
 pub mod top;
 
+pub use door::{Door, DoorPath, Link, Printed, Request};
 pub use refusal::Refusal;
+
+/// All doors, in the order of the list of verbs.
+pub const DOORS: &[Door] = &[
+    run::DOOR,
+    fio::DOOR,
+    beff::DOOR,
+    net::DOOR,
+    show::DOOR,
+    new::DOOR,
+    Door::new(
+        "engines",
+        "",
+        "list the engines and whether this machine can run them",
+    ),
+    Door::new(
+        "mpi",
+        "info",
+        "tell which MPI library and launcher weir works with here",
+    ),
+];

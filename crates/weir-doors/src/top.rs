@@ -1,68 +1,30 @@
 //! The first word: which verb, and with which words.
 //!
-//! In: all arguments, the program's name first. Out: a [`Verb`]. A link named like a peer is
+//! In: all arguments, the program's name first. Out: a [`Call`]. A link named like a peer is
 //! that peer's door.
 
+use crate::DOORS;
+use crate::door::Door;
 use crate::flags::nearest;
 use crate::mpi;
 use crate::refusal::Refusal;
 
+/// The page of `weir engines --help`.
+const ENGINES: &str = "\
+weir engines
+
+Lists the engines of this build with their settings, and what this machine lacks
+for those that it cannot run.
+";
+
 /// What `weir` was told to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verb {
-    /// `weir run`, with the words after it.
-    Run(Vec<String>),
-    /// `weir fio` or a link named `fio`, with the words after it.
-    Fio(Vec<String>),
-    /// `weir beff` or a link with a peer's name, with the words after it.
-    Beff(Vec<String>),
-    /// `weir net`, with the words after it.
-    Net(Vec<String>),
-    /// `weir new`, with the words after it.
-    New(Vec<String>),
-    /// `weir engines`: which engines this build has and this machine can run.
-    Engines,
-    /// `weir mpi info`: which MPI library would be used.
-    MpiInfo,
+#[derive(Clone, Debug)]
+pub enum Call {
+    /// Through a door, with the words after its name.
+    Door(&'static Door, Vec<String>),
     /// Print this on standard output and exit with 0.
     Print(String),
 }
-
-/// Name, arguments and purpose of each verb.
-pub const VERBS: &[(&str, &str, &str)] = &[
-    (
-        "run",
-        "FILE…",
-        "run job files or a stored plan, report what was measured",
-    ),
-    (
-        "fio",
-        "…",
-        "the same job files with fio's command line and fio's output",
-    ),
-    (
-        "beff",
-        "…",
-        "effective bandwidth between ranks, as HPCC_FPGA b_eff measures it",
-    ),
-    (
-        "net",
-        "TEST",
-        "latency and bandwidth of messages between ranks: lat-bw, as HPCC",
-    ),
-    ("new", "KIND", "write job files for a card's DMA channels"),
-    (
-        "engines",
-        "",
-        "list the engines and whether this machine can run them",
-    ),
-    (
-        "mpi",
-        "info",
-        "tell which MPI library and launcher weir works with here",
-    ),
-    ("help", "[VERB]", "this page, or the page of a verb"),
-];
 
 const EXAMPLES: &str = "\
 Examples:
@@ -73,31 +35,33 @@ Examples:
     weir engines
 ";
 
-/// The peer of a program's name; names of the effective bandwidth benchmark come with the device
-/// they were built for, and with their functional test.
-fn peer(program: &str, words: &[String]) -> Option<Verb> {
-    let words = words.to_vec();
-    match program.rsplit('/').next()? {
-        "fio" => Some(Verb::Fio(words)),
-        "Network_intel" | "Network_xilinx" | "fnet" => Some(Verb::Beff(words)),
-        "Network_test_intel" => {
-            let first = ["--selftest".to_owned()];
-            Some(Verb::Beff(first.into_iter().chain(words).collect()))
-        }
-        _ => None,
-    }
+/// The door that a link to the program stands for.
+fn linked(program: &str, words: &[String]) -> Option<Call> {
+    let name = program.rsplit('/').next()?;
+    let of_door = |door: &'static Door| Some((door, door.links.iter().find(|l| l.name == name)?));
+    let (door, link) = DOORS.iter().find_map(of_door)?;
+    let first = link.words.iter().map(ToString::to_string);
+    Some(Call::Door(
+        door,
+        first.chain(words.iter().cloned()).collect(),
+    ))
 }
 
-/// The verb of the arguments.
+/// The door of a verb.
+pub fn door(verb: &str) -> Option<&'static Door> {
+    DOORS.iter().find(|door| door.verb == verb)
+}
+
+/// What the arguments ask for, the program's name first.
 ///
 /// # Errors
 /// An unknown verb, or none: exit code 2.
-pub fn verb(arguments: &[String]) -> Result<Verb, Refusal> {
+pub fn call(arguments: &[String]) -> Result<Call, Refusal> {
     let (program, words) = arguments
         .split_first()
         .map_or(("weir", arguments), |(p, w)| (p.as_str(), w));
-    if let Some(verb) = peer(program, words) {
-        return Ok(verb);
+    if let Some(call) = linked(program, words) {
+        return Ok(call);
     }
     let Some((first, rest)) = words.split_first() else {
         return Err(Refusal::new(
@@ -106,47 +70,42 @@ pub fn verb(arguments: &[String]) -> Result<Verb, Refusal> {
         ));
     };
     match first.as_str() {
-        "run" => Ok(Verb::Run(rest.to_vec())),
-        "fio" => Ok(Verb::Fio(rest.to_vec())),
-        "beff" => Ok(Verb::Beff(rest.to_vec())),
-        "net" => Ok(Verb::Net(rest.to_vec())),
-        "new" => Ok(Verb::New(rest.to_vec())),
-        "engines" if rest.is_empty() => Ok(Verb::Engines),
-        "engines" => Err(Refusal::new(2, "error: `weir engines` takes no arguments")),
-        "mpi" => mpi_verb(rest),
-        "-V" | "--version" => Ok(Verb::Print(format!("weir {}\n", env!("CARGO_PKG_VERSION")))),
-        "-h" | "--help" => Ok(Verb::Print(page())),
+        "-V" | "--version" => Ok(Call::Print(format!("weir {}\n", env!("CARGO_PKG_VERSION")))),
+        "-h" | "--help" => Ok(Call::Print(page())),
         "help" => help_of(rest),
-        other => Err(unknown(other)),
+        verb => match door(verb) {
+            Some(door) => of_door(door, rest),
+            None => Err(unknown(verb)),
+        },
     }
 }
 
-fn mpi_verb(rest: &[String]) -> Result<Verb, Refusal> {
-    match rest {
-        [word] if word == "info" => Ok(Verb::MpiInfo),
-        _ if rest.iter().any(|word| word == "--help" || word == "-h") => {
-            Ok(Verb::Print(mpi::HELP.to_owned()))
-        }
-        _ => Err(Refusal::new(2, "error: `weir mpi` takes one word: `info`")),
+/// Doors that take no words of their own have their pages here.
+fn of_door(door: &'static Door, words: &[String]) -> Result<Call, Refusal> {
+    let asks = words.iter().any(|word| word == "--help" || word == "-h");
+    match (door.verb, words) {
+        ("mpi", _) if asks => Ok(Call::Print(mpi::HELP.to_owned())),
+        ("mpi", [word]) if word == "info" => Ok(Call::Door(door, words.to_vec())),
+        ("mpi", _) => Err(Refusal::new(2, "error: `weir mpi` takes one word: `info`")),
+        ("engines", _) if asks => Ok(Call::Print(ENGINES.to_owned())),
+        ("engines", [_, ..]) => Err(Refusal::new(2, "error: `weir engines` takes no arguments")),
+        _ => Ok(Call::Door(door, words.to_vec())),
     }
 }
 
-fn help_of(rest: &[String]) -> Result<Verb, Refusal> {
-    let asked = || vec!["--help".to_owned()];
+fn help_of(rest: &[String]) -> Result<Call, Refusal> {
     match rest.first().map(String::as_str) {
-        None | Some("help" | "engines") => Ok(Verb::Print(page())),
-        Some("mpi") => Ok(Verb::Print(mpi::HELP.to_owned())),
-        Some("run") => Ok(Verb::Run(asked())),
-        Some("fio") => Ok(Verb::Fio(asked())),
-        Some("beff") => Ok(Verb::Beff(asked())),
-        Some("net") => Ok(Verb::Net(asked())),
-        Some("new") => Ok(Verb::New(asked())),
-        Some(other) => Err(unknown(other)),
+        None | Some("help") => Ok(Call::Print(page())),
+        Some(verb) => match door(verb) {
+            Some(door) => of_door(door, &["--help".to_owned()]),
+            None => Err(unknown(verb)),
+        },
     }
 }
 
 fn unknown(word: &str) -> Refusal {
-    let hint = nearest(word, VERBS.iter().map(|v| v.0)).map_or_else(
+    let verbs = DOORS.iter().map(|door| door.verb).chain(["help"]);
+    let hint = nearest(word, verbs).map_or_else(
         || "`weir --help` lists the verbs".to_owned(),
         |near| format!("did you mean `weir {near}`?"),
     );
@@ -157,7 +116,9 @@ fn page() -> String {
     let mut out = String::from(
         "weir measures how fast data really moves: files, devices, queues, networks.\n\nUsage: weir VERB …\n\n",
     );
-    for (name, arguments, purpose) in VERBS {
+    let doors = DOORS.iter().map(|d| (d.verb, d.arguments, d.purpose));
+    let help = ("help", "[VERB]", "this page, or the page of a verb");
+    for (name, arguments, purpose) in doors.chain([help]) {
         push!(out, "  {:18}{purpose}\n", format!("{name} {arguments}"));
     }
     push!(out, "\n{EXAMPLES}");
@@ -168,43 +129,61 @@ fn page() -> String {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> Result<Verb, Refusal> {
-        verb(&text.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    fn of(text: &str) -> Result<Call, Refusal> {
+        call(&list(&text.split(' ').collect::<Vec<_>>()))
     }
 
     fn list(words: &[&str]) -> Vec<String> {
         words.iter().map(ToString::to_string).collect()
     }
 
+    #[track_caller]
+    fn is_door(text: &str, verb: &str, words: &[&str]) {
+        match of(text) {
+            Ok(Call::Door(door, given)) => assert_eq!((door.verb, given), (verb, list(words))),
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    fn printed(text: &str) -> String {
+        match of(text) {
+            Ok(Call::Print(page)) => page,
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
     #[test]
     fn the_first_word_picks_the_door() {
-        assert_eq!(of("weir run a.fio").unwrap(), Verb::Run(list(&["a.fio"])));
-        assert_eq!(
-            of("weir fio --bs=4k").unwrap(),
-            Verb::Fio(list(&["--bs=4k"]))
-        );
-        assert_eq!(of("weir net lat-bw").unwrap(), Verb::Net(list(&["lat-bw"])));
-        assert_eq!(of("weir engines").unwrap(), Verb::Engines);
-        assert_eq!(of("weir mpi info").unwrap(), Verb::MpiInfo);
+        is_door("weir run a.fio", "run", &["a.fio"]);
+        is_door("weir fio --bs=4k", "fio", &["--bs=4k"]);
+        is_door("weir net lat-bw", "net", &["lat-bw"]);
+        is_door("weir engines", "engines", &[]);
+        is_door("weir mpi info", "mpi", &["info"]);
         assert_eq!(of("weir mpi infos").unwrap_err().code, 2);
-        assert_eq!(of("weir help run").unwrap(), Verb::Run(list(&["--help"])));
     }
 
     #[test]
-    fn a_link_named_fio_is_the_fio_door() {
-        assert_eq!(of("/usr/bin/fio run").unwrap(), Verb::Fio(list(&["run"])));
-        assert!(of("/usr/bin/fiox runn").is_err());
-    }
-
-    #[test]
-    fn links_with_names_of_b_eff_are_the_beff_door() {
-        for name in ["Network_intel", "/opt/Network_xilinx", "fnet"] {
-            let wanted = Verb::Beff(list(&["-n3"]));
-            assert_eq!(of(&format!("{name} -n3")).unwrap(), wanted);
+    fn every_door_has_a_page() {
+        for door in DOORS {
+            let words = list(&["weir", "help", door.verb]);
+            match call(&words).unwrap() {
+                Call::Door(same, words) => {
+                    assert_eq!((same.verb, words), (door.verb, list(&["--help"])));
+                }
+                Call::Print(page) => assert!(page.starts_with("weir "), "{page}"),
+            }
         }
-        let test = Verb::Beff(list(&["--selftest", "-n3"]));
-        assert_eq!(of("Network_test_intel -n3").unwrap(), test);
-        assert_eq!(of("weir help beff").unwrap(), Verb::Beff(list(&["--help"])));
+        assert!(printed("weir engines --help").contains("weir engines"));
+    }
+
+    #[test]
+    fn links_with_names_of_peers_are_their_doors() {
+        is_door("/usr/bin/fio run", "fio", &["run"]);
+        assert!(of("/usr/bin/fiox runn").is_err());
+        for name in ["Network_intel", "/opt/Network_xilinx", "fnet"] {
+            is_door(&format!("{name} -n3"), "beff", &["-n3"]);
+        }
+        is_door("Network_test_intel -n3", "beff", &["--selftest", "-n3"]);
     }
 
     #[test]
@@ -215,21 +194,15 @@ mod tests {
             refusal.message,
             "error: no verb `rnu`\n  help: did you mean `weir run`?\n"
         );
-        assert!(
-            of("weir qqqqqqq")
-                .unwrap_err()
-                .message
-                .contains("lists the verbs")
-        );
+        let far = of("weir qqqqqqq").unwrap_err().message;
+        assert!(far.contains("lists the verbs"));
     }
 
     #[test]
     fn the_page_names_every_verb_and_its_examples_are_good() {
-        let Verb::Print(page) = of("weir --help").unwrap() else {
-            panic!("a page")
-        };
-        for (name, ..) in VERBS {
-            assert!(page.contains(&format!("\n  {name}")), "{page}");
+        let page = printed("weir --help");
+        for door in DOORS {
+            assert!(page.contains(&format!("\n  {}", door.verb)), "{page}");
         }
         let examples: Vec<_> = page
             .lines()
@@ -237,14 +210,13 @@ mod tests {
             .collect();
         assert!((3..=5).contains(&examples.len()));
         assert!(examples.iter().all(|e| of(e.trim()).is_ok()));
-        assert!(matches!(of("weir --version").unwrap(), Verb::Print(v) if v.starts_with("weir ")));
+        assert!(printed("weir --version").starts_with("weir "));
     }
 
     #[test]
     fn the_page_of_mpi_is_its_own_and_its_examples_are_good() {
         for asked in ["mpi --help", "mpi -h", "mpi info --help", "help mpi"] {
-            let verb = of(&format!("weir {asked}")).unwrap();
-            assert_eq!(verb, Verb::Print(mpi::HELP.to_owned()), "{asked}");
+            assert_eq!(printed(&format!("weir {asked}")), mpi::HELP, "{asked}");
         }
         let examples: Vec<_> = mpi::HELP
             .lines()
@@ -253,13 +225,13 @@ mod tests {
         assert!((3..=5).contains(&examples.len()));
         for example in examples {
             let at = example.find("weir mpi").unwrap();
-            assert_eq!(of(&example[at..]).unwrap(), Verb::MpiInfo, "{example}");
+            is_door(&example[at..], "mpi", &["info"]);
         }
     }
 
     #[test]
     fn no_verb_prints_the_page_as_an_error() {
-        assert_eq!(verb(&list(&["weir"])).unwrap_err().code, 2);
-        assert_eq!(verb(&[]).unwrap_err().code, 2);
+        assert_eq!(call(&list(&["weir"])).unwrap_err().code, 2);
+        assert_eq!(call(&[]).unwrap_err().code, 2);
     }
 }

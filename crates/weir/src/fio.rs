@@ -96,6 +96,8 @@ fn measure(run: &Run) -> Outcome {
         ranks: None,
         targets: TargetsPerRank::Own,
         timeout: None,
+        store: options.store.as_deref(),
+        warnings: &[],
         watch: &|_| {
             Box::new(FioWatch {
                 watch: RefCell::new(Watch::new(&plan, options)),
@@ -179,7 +181,7 @@ fn finish(result: &RunResult, options: &Options, during: &During<'_>) -> Outcome
 }
 
 /// Local time minus UTC, from `TZ` files of the system where they say so; UTC otherwise.
-fn utc_offset_s() -> i32 {
+pub(crate) fn utc_offset_s() -> i32 {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();

@@ -9,14 +9,15 @@ mod engines;
 mod fio;
 mod measure;
 mod mpi;
-mod net;
 mod new;
 mod output;
+mod plain_door;
 mod progress;
 mod ranks;
 mod run;
 mod runners;
 mod session;
+mod show;
 mod signals;
 mod surroundings;
 mod world;
@@ -24,7 +25,7 @@ mod world;
 use std::process::ExitCode;
 
 use weir_doors::Refusal;
-use weir_doors::top::{self, Verb};
+use weir_doors::top::{self, Call};
 use weir_world::Launcher;
 
 /// What a command that ran leaves for the shell; a hung worker may keep threads behind, so the
@@ -49,22 +50,36 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
+/// How a door's words are carried out.
+type Carry = fn(&[String]) -> Outcome;
+
+/// Doors that need more of this machine than a plan does.
+const OWN_WAYS: &[(&str, Carry)] = &[
+    ("run", run::run),
+    ("fio", fio::run),
+    ("beff", beff::run),
+    ("show", show::run),
+    ("new", new::run),
+    ("engines", |_| Ok(printed(&engines::page()))),
+    ("mpi", |_| mpi::info()),
+];
+
 fn dispatch(arguments: &[String]) -> Outcome {
-    let verb = top::verb(arguments);
+    let call = top::call(arguments);
     // What all processes of a launcher would say alike one of them says.
-    let alike = matches!(verb, Err(_) | Ok(Verb::Print(_) | Verb::Engines));
+    let alike = match &call {
+        Err(_) | Ok(Call::Print(_)) => true,
+        Ok(Call::Door(door, _)) => ["engines", "show"].contains(&door.verb),
+    };
     if alike && !speaks() {
         return Ok(0);
     }
-    match verb? {
-        Verb::Run(words) => run::run(&words),
-        Verb::Fio(words) => fio::run(&words),
-        Verb::Beff(words) => beff::run(&words),
-        Verb::Net(words) => net::run(&words),
-        Verb::New(words) => new::run(&words),
-        Verb::MpiInfo => mpi::info(),
-        Verb::Engines => Ok(printed(&engines::page())),
-        Verb::Print(text) => Ok(printed(&text)),
+    match call? {
+        Call::Print(text) => Ok(printed(&text)),
+        Call::Door(door, words) => match OWN_WAYS.iter().find(|(verb, _)| *verb == door.verb) {
+            Some((_, carry)) => carry(&words),
+            None => plain_door::run(door, &words),
+        },
     }
 }
 

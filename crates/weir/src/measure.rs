@@ -8,7 +8,7 @@
 use weir_doors::Refusal;
 use weir_doors::run::USAGE;
 use weir_run::execute::LiveView;
-use weir_schema::{Job, Plan, Ranks, RunResult, Spawn, TargetsPerRank};
+use weir_schema::{Job, Plan, Ranks, RunResult, Spawn, TargetsPerRank, Warning};
 use weir_units::Nanos;
 use weir_world::{Launcher, RankHost, started_rank};
 
@@ -28,6 +28,10 @@ pub(crate) struct Request<'a> {
     pub(crate) targets: TargetsPerRank,
     /// How long a rank may be silent, where the command line says so.
     pub(crate) timeout: Option<Nanos>,
+    /// The file that gets the whole result.
+    pub(crate) store: Option<&'a str>,
+    /// What the words gave rise to.
+    pub(crate) warnings: &'a [Warning],
     /// What it says while the plan runs, and how it is refused.
     pub(crate) watch: &'a (dyn Fn(&Plan) -> Box<dyn Watch + 'a> + Sync),
     /// Prints and stores a result, where rank 0 is; the exit code.
@@ -82,12 +86,14 @@ pub(crate) fn measure(request: &Request<'_>) -> Outcome {
 
 /// Carries it out in this process, whoever started it; the exit code.
 pub(crate) fn measure_alone(request: &Request<'_>) -> Outcome {
+    check_store(request)?;
     carry_out(request, Party::Threads(1), Some(request.plan))
 }
 
 /// The plan, with the ranks that carry it out; the launcher, the command line and the plan agree on them.
 fn ranked(request: &Request<'_>, launcher: Option<&Launcher>) -> Result<Plan, Refusal> {
     let mut plan = (request.plan)()?;
+    check_store(request)?;
     let asked = request
         .ranks
         .map(|count| (count, format!("--ranks {count}")));
@@ -195,7 +201,7 @@ fn alone(request: &Request<'_>, host: &RankHost, plan: Option<MakePlan<'_>>) -> 
         });
     }
     let result = run(request, &plan, host, None)?;
-    (request.report)(&result)
+    report(request, result)
 }
 
 /// A job of ranks together, however many.
@@ -212,7 +218,39 @@ fn together(
     let plan = group.share(plan.map(|plan| plan()))?;
     let mine = run(request, &plan, host, Some(group))?;
     let all = group.merge(mine)?;
-    all.map_or(Ok(0), |result| (request.report)(&result))
+    all.map_or(Ok(0), |result| report(request, result))
+}
+
+/// Stores the result and has the door report it; first stored, as a launcher that ends the ranks may
+/// not read any more what they print.
+fn report(request: &Request<'_>, mut result: RunResult) -> Outcome {
+    result
+        .warnings
+        .splice(0..0, request.warnings.iter().cloned());
+    let stored = request.store.map_or(Ok(()), |path| store(path, &result));
+    if let Err(message) = &stored {
+        output::error(message);
+    }
+    let code = (request.report)(&result)?;
+    Ok(if stored.is_ok() { code } else { code.max(1) })
+}
+
+fn store(path: &str, result: &RunResult) -> Result<(), String> {
+    let text = result
+        .to_json()
+        .map_err(|e| format!("error: --store-result {path}: {e}\n"))?;
+    output::write_file(path, &text)
+}
+
+/// Finds out before the run whether the result can be stored.
+fn check_store(request: &Request<'_>) -> Result<(), Refusal> {
+    let Some(path) = request.store else {
+        return Ok(());
+    };
+    output::check_writable(path).map_err(|message| Refusal {
+        message: message.replace("the report ", "--store-result: "),
+        code: USAGE,
+    })
 }
 
 fn run(

@@ -33,6 +33,8 @@ fn measure(run: &Run) -> Outcome {
         ranks: run.ranks,
         targets: run.targets,
         timeout: run.timeout,
+        store: run.store.as_deref(),
+        warnings: &[],
         watch: &|plan| {
             let mode = progress_mode(run.options.progress);
             Box::new(ProgressWatch::new(mode, plan))
@@ -112,7 +114,12 @@ fn report(result: &RunResult, options: &Options) -> u8 {
     if good { code } else { code.max(1) }
 }
 
-fn text_of(result: &RunResult, format: Format, options: &Options, on_stdout: bool) -> String {
+pub(crate) fn text_of(
+    result: &RunResult,
+    format: Format,
+    options: &Options,
+    on_stdout: bool,
+) -> String {
     match format {
         // Numbers of a result are finite, and everything else has a JSON form.
         Format::Json => weir_report::json(result).unwrap_or_default(),
@@ -211,6 +218,8 @@ fn calibrate() -> Outcome {
         ranks: None,
         targets: TargetsPerRank::Own,
         timeout: None,
+        store: None,
+        warnings: &[],
         watch: &|_| Box::new(Silent),
         report: &|result| {
             let clock = &result.clock;

@@ -1,6 +1,6 @@
 //! The flags of the effective bandwidth door: the peer's, then weir's own.
 
-use crate::flags::Flag;
+use crate::flags::{Flag, store_result};
 
 const GENERAL: &str = "General";
 const SIZES: &str = "Messages";
@@ -252,6 +252,7 @@ pub const FLAGS: &[Flag] = &[
         OUTPUT,
         "Store the result; `-`: print it instead",
     ),
+    store_result(OUTPUT),
     Flag::with_value(
         "format",
         "FORMAT",

@@ -23,6 +23,8 @@ mod words;
 
 use weir_schema::{Plan, Warning};
 
+use crate::door::{Door, Link};
+
 pub use baseline::Baseline;
 pub use comm::{Offer, TRANSPORTS, Transport};
 pub use exit::{complaints, exit_code};
@@ -30,6 +32,25 @@ pub use flags::FLAGS;
 pub use help::HELP;
 pub use request::{Around, read};
 pub use schedule::Schedule;
+
+/// The door; its links have the names of the benchmark, built for one kind of device or the other,
+/// and of its functional test.
+pub const DOOR: Door = Door {
+    links: &[
+        Link::new("Network_intel"),
+        Link::new("Network_xilinx"),
+        Link::new("fnet"),
+        Link {
+            name: "Network_test_intel",
+            words: &["--selftest"],
+        },
+    ],
+    ..Door::new(
+        "beff",
+        "…",
+        "effective bandwidth between ranks, as HPCC_FPGA b_eff measures it",
+    )
+};
 
 /// The machine or the build lacks something.
 pub const LACKS: u8 = 3;
@@ -88,6 +109,8 @@ pub struct Options {
     pub text_1_2: bool,
     /// File that gets the JSON.
     pub dump_json: Option<String>,
+    /// File that gets the whole result.
+    pub store: Option<String>,
     /// What percentages are of.
     pub line_rate_bits_per_s: Option<f64>,
     /// Only the table and what follows from it.
@@ -106,6 +129,7 @@ impl Options {
             hpcc_json: false,
             text_1_2: false,
             dump_json: None,
+            store: None,
             line_rate_bits_per_s: None,
             quiet: false,
             simulate: None,

@@ -145,6 +145,7 @@ fn options(given: &Given) -> Result<Options, Refusal> {
         hpcc_json: compat,
         text_1_2: given.text("text-compat") == Some("1.2"),
         dump_json: dump.filter(|d| d != "-"),
+        store: given.text("store-result").map(str::to_owned),
         line_rate_bits_per_s: line_rate.transpose()?,
         quiet: given.has("quiet"),
         simulate: given.text("simulate").map(|_| given.number("simulate")),

@@ -1,6 +1,6 @@
 //! The flags of fio's command line that are not options of jobs, and weir's own beside them.
 
-use crate::flags::Flag;
+use crate::flags::{Flag, store_result};
 
 const HELP: &str = "Help";
 const PARSE: &str = "Reading jobs";
@@ -112,6 +112,7 @@ pub const FLAGS: &[Flag] = &[
     )
     .repeats(),
     Flag::switch("show-plan", OWN, "Print the plan as JSON and run nothing"),
+    store_result(OWN),
     Flag::switch(
         "compat-banner",
         OWN,

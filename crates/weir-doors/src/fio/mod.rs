@@ -13,8 +13,20 @@ mod request;
 mod tests;
 mod words;
 
+use crate::door::{Door, Link};
+
 pub use exit::{LACKS, USAGE, complaint, exit_code};
 pub use flags::FLAGS;
 pub use help::HELP;
 pub use options::{Eta, ExitStyle, Format, IdleScope, Options, Trigger};
 pub use request::{Action, Run, read};
+
+/// The door.
+pub const DOOR: Door = Door {
+    links: &[Link::new("fio")],
+    ..Door::new(
+        "fio",
+        "…",
+        "the same job files with fio's command line and fio's output",
+    )
+};

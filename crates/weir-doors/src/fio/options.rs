@@ -1,9 +1,10 @@
 //! How a run is reported, and what ends it early: the flags that are no options of jobs.
 
-use weir_schema::{Kind, PerKind, TotalLog};
+use weir_schema::{Kind, PerKind, RunResult, TotalLog};
 use weir_units::Nanos;
 
 use super::output::{self, TerseVersion};
+use crate::door::Printed;
 
 /// How a run is reported.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -12,6 +13,8 @@ pub struct Options {
     pub formats: Vec<Format>,
     /// The file that gets the report instead of standard output.
     pub output: Option<String>,
+    /// The file that gets the whole result.
+    pub store: Option<String>,
     /// The directory of dumps and state files instead of the working directory.
     pub aux_path: Option<String>,
     /// When progress is shown.
@@ -45,6 +48,46 @@ impl Options {
     /// go to standard error.
     pub fn is_for_programs(&self) -> bool {
         !self.formats.contains(&Format::Normal)
+    }
+
+    /// The report of a result in every format. `several`: documents follow each other, each on a
+    /// line unless fio's way is wanted.
+    pub fn document(
+        &self,
+        result: &RunResult,
+        texts: output::Options,
+        several: bool,
+        idleness: Option<&output::Idleness>,
+    ) -> String {
+        let texts = output::Options {
+            one_line: (several || self.status_interval.is_some()) && !self.compat,
+            ..texts
+        };
+        let text = |format: &Format| match format {
+            Format::Terse => output::terse(result, texts),
+            Format::Json | Format::JsonPlus => output::json(result, texts, idleness),
+            Format::Normal => {
+                let idle = idleness.map(output::Idleness::text).unwrap_or_default();
+                output::normal(result, texts) + &idle
+            }
+        };
+        self.formats.iter().map(text).collect()
+    }
+
+    /// What standard output got of a run that is stored; local time is so much ahead of UTC.
+    pub fn printed_again(&self, result: &RunResult, utc_offset_s: i32) -> Printed {
+        let texts = self.texts(utc_offset_s);
+        let notice = result.ended_by.map(|end| output::signal_notice(end.signal));
+        let wrong = notice.unwrap_or_default() + &output::failures(result);
+        let document = self.document(result, texts, false, None);
+        let (out, err) = if self.is_for_programs() {
+            (document, wrong)
+        } else {
+            let banner = output::banner(&result.plan, texts, &result.weir_version);
+            (banner + &wrong + &document, String::new())
+        };
+        let code = super::exit_code(result, self.exit);
+        Printed { out, err, code }
     }
 
     /// Terse lines before whatever else was asked for.

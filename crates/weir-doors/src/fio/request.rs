@@ -292,6 +292,7 @@ impl<'a> Reader<'a> {
             "cpuclock-test" => self.instead = Some(Action::ClockTest),
             "trigger-file" => self.options.trigger.file = text(),
             "trigger" => self.options.trigger.command = text(),
+            "store-result" => self.options.store = text(),
             "compat" => self.options.compat = true,
             "minimal" => self.options.formats = vec![Format::Terse],
             "append-terse" => self.options.append_terse(),

@@ -1,6 +1,6 @@
 //! The flags of `weir net lat-bw`.
 
-use crate::flags::Flag;
+use crate::flags::{Flag, store_result};
 
 const WORLD: &str = "Ranks and transport";
 const MEASURE: &str = "Measuring";
@@ -53,6 +53,7 @@ pub const FLAGS: &[Flag] = &[
     Flag::with_value("format", "FORMAT", OUTPUT, "What is printed")
         .choices(&["text", "json"])
         .default("text"),
+    store_result(OUTPUT),
     Flag::switch(
         "show-plan",
         OUTPUT,

@@ -12,14 +12,28 @@ mod plan;
 mod tests;
 
 use clap::{ArgMatches, Command};
-use weir_schema::Plan;
+use weir_schema::{Plan, RunResult, Spawn};
 
 pub use exit::{complaints, exit_code};
 pub use flags::FLAGS;
 pub use output::Format;
 
+use crate::door::{Door, DoorPath, Printed, Request};
 use crate::flags::{Flag, command, nearest};
 use crate::refusal::Refusal;
+
+/// The door.
+pub const DOOR: Door = Door {
+    path: Some(DoorPath {
+        read: request,
+        print,
+    }),
+    ..Door::new(
+        "net",
+        "TEST",
+        "latency and bandwidth of messages between ranks: lat-bw, as HPCC",
+    )
+};
 
 /// Usage errors; nothing was touched.
 pub const USAGE: u8 = 2;
@@ -48,6 +62,8 @@ pub struct Run {
     pub plan: Plan,
     /// How it is shown.
     pub format: Format,
+    /// The file that gets the result.
+    pub store: Option<String>,
 }
 
 /// The words after `net`. `launcher`: ranks that an MPI launcher started; none without one.
@@ -75,6 +91,31 @@ pub fn read(words: &[String], launcher: Option<u32>) -> Result<Action, Refusal> 
             )))
         }
     }
+}
+
+/// The same for whoever carries it out.
+fn request(words: &[String], launcher: Option<u32>) -> Result<Request, Refusal> {
+    Ok(match read(words, launcher)? {
+        Action::Print(text) => Request::Print(text),
+        Action::Run(run) => Request::Measure {
+            plan: Box::new(run.plan),
+            store: run.store,
+        },
+    })
+}
+
+/// What is printed of a result; words that lead to none ask for the text.
+fn print(result: &RunResult, words: &[String]) -> Result<Printed, Refusal> {
+    let launcher = result.plan.ranks.filter(|r| r.spawn == Spawn::Launcher);
+    let format = match read(words, launcher.map(|ranks| ranks.count))? {
+        Action::Run(run) => run.format,
+        Action::Print(_) => Format::Text,
+    };
+    Ok(Printed {
+        out: output::stdout(result, format).unwrap_or_default(),
+        err: complaints(result),
+        code: exit_code(result),
+    })
 }
 
 /// The page of `weir net --help`.
@@ -105,7 +146,12 @@ fn lat_bw(rest: &[String], words: &[String], launcher: Option<u32>) -> Result<Ac
         let text = plan.to_json().map_err(|e| refuse(&e.to_string()))?;
         return Ok(Action::Print(text + "\n"));
     }
-    Ok(Action::Run(Box::new(Run { plan, format })))
+    let store = word(&matches, "store-result").map(str::to_owned);
+    Ok(Action::Run(Box::new(Run {
+        plan,
+        format,
+        store,
+    })))
 }
 
 /// The command that parses the words.

@@ -12,9 +12,13 @@ use clap::{Arg, ArgMatches, Command};
 pub use flags::FLAGS;
 use xdma::{Card, Mode, Size};
 
+use crate::door::Door;
 use crate::flags::command;
 use crate::refusal::Refusal;
 use crate::run::USAGE;
+
+/// The door.
+pub const DOOR: Door = Door::new("new", "KIND", "write job files for a card's DMA channels");
 
 /// The end of the help text: examples, exit codes.
 const HELP: &str = include_str!("help.md");

@@ -1,6 +1,6 @@
 //! The flags of `weir run`.
 
-use crate::flags::Flag;
+use crate::flags::{Flag, store_result};
 
 const PLAN: &str = "What is run";
 const OUTPUT: &str = "Output";
@@ -60,6 +60,7 @@ pub const FLAGS: &[Flag] = &[
     .long("60 where it is not given; at least 1 counts. For several ranks only."),
     Flag::switch("show-plan", PLAN, "Print the plan as JSON and run nothing")
         .long("The output can be stored and run: `weir run plan.json`."),
+    store_result(OUTPUT),
     Flag::with_value(
         "format",
         "FORMAT",

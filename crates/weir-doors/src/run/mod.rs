@@ -22,6 +22,13 @@ pub use plan::{LACKS, USAGE, exit_code};
 use crate::flags::{command, nearest};
 use crate::refusal::Refusal;
 
+/// The house door.
+pub const DOOR: crate::Door = crate::Door::new(
+    "run",
+    "FILE…",
+    "run job files or a stored plan, report what was measured",
+);
+
 /// The end of the help text: examples, exit codes.
 pub const HELP: &str = include_str!("help.md");
 
@@ -52,6 +59,8 @@ pub struct Run {
     pub targets: TargetsPerRank,
     /// How long a rank may be silent, where the command line says so.
     pub timeout: Option<Nanos>,
+    /// The file that gets the result.
+    pub store: Option<String>,
     /// How it is shown.
     pub options: Options,
 }
@@ -67,6 +76,8 @@ pub enum Input {
         path: String,
         /// Refuse every write, whatever the plan says.
         read_only: bool,
+        /// The words that ask for it.
+        command: Vec<String>,
     },
 }
 
@@ -169,6 +180,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         ranks: one(&matches, "ranks").map(ranks).transpose()?,
         targets: targets_per_rank(&matches),
         timeout: one(&matches, "timeout").map(timeout).transpose()?,
+        store: one(&matches, "store-result").map(str::to_owned),
         options,
     })))
 }
@@ -180,6 +192,15 @@ fn targets_per_rank(matches: &ArgMatches) -> TargetsPerRank {
         Some("shared") => TargetsPerRank::Shared,
         _ => TargetsPerRank::Own,
     }
+}
+
+/// How a stored result is shown by these words, which name nothing to run.
+///
+/// # Errors
+/// Words that are not understood.
+pub fn read_options(words: &[String]) -> Result<Options, Refusal> {
+    let matches = builder().try_get_matches_from(words);
+    options(&matches.map_err(|error| Refusal::new(USAGE, error.to_string()))?)
 }
 
 /// The command that parses the words; also the source of man pages and completions.
@@ -212,6 +233,8 @@ fn input(matches: &ArgMatches, words: &[String]) -> Result<Input, Refusal> {
     let (sets, sections) = (all(matches, "set"), all(matches, "section"));
     let maps = all(matches, "map");
     let read_only = matches.get_flag("readonly");
+    let command = ["weir", "run"].into_iter().map(str::to_owned);
+    let command = command.chain(words.iter().cloned()).collect();
     if let Some(plan) = files.iter().find(|f| suffix(f) == Some("json")) {
         if files.len() > 1 {
             return Err(usage(&format!(
@@ -226,6 +249,7 @@ fn input(matches: &ArgMatches, words: &[String]) -> Result<Input, Refusal> {
         return Ok(Input::Plan {
             path: plan.clone(),
             read_only,
+            command,
         });
     }
     if files.is_empty() {
@@ -236,11 +260,7 @@ fn input(matches: &ArgMatches, words: &[String]) -> Result<Input, Refusal> {
     }
     Ok(Input::Jobs(Request {
         door: Door::Run,
-        command: ["weir", "run"]
-            .into_iter()
-            .map(str::to_owned)
-            .chain(words.iter().cloned())
-            .collect(),
+        command,
         sources: files.into_iter().map(Source::File).collect(),
         sets,
         maps,

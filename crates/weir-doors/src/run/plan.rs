@@ -21,10 +21,16 @@ impl Run {
     pub fn adjust(&self, plan: &mut Plan) -> Result<(), Refusal> {
         if let Input::Plan {
             path,
-            read_only: true,
+            read_only,
+            command,
         } = &self.input
         {
-            forbid_writes(plan, path)?;
+            if *read_only {
+                forbid_writes(plan, path)?;
+            }
+            // Whichever door has written the plan, this one prints what comes of it.
+            plan.door = "run".to_owned();
+            plan.command.clone_from(command);
         }
         for job in plan.groups.iter_mut().flat_map(|g| &mut g.jobs) {
             if let Some(timeout) = self.timeout {

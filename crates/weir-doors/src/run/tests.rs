@@ -88,7 +88,7 @@ fn flags_set_what_they_name() {
 fn a_stored_plan_is_run_alone() {
     let plan = run("p.json --readonly --show-plan");
     assert!(plan.show_plan);
-    assert!(matches!(plan.input, Input::Plan { path, read_only: true } if path == "p.json"));
+    assert!(matches!(plan.input, Input::Plan { path, read_only: true, .. } if path == "p.json"));
     assert!(refused("p.json a.fio").contains("run alone"));
     assert!(refused("p.json --set bs=4k").contains("stored plan"));
 }

@@ -105,6 +105,8 @@ fn measure(run: &Run) -> Outcome {
         ranks: None,
         targets: TargetsPerRank::Own,
         timeout: None,
+        store: run.options.store.as_deref(),
+        warnings: &run.warnings,
         watch: &|_| {
             let mode = if run.options.quiet {
                 Mode::None
@@ -115,9 +117,7 @@ fn measure(run: &Run) -> Outcome {
         },
         report: &|result| {
             signals::release();
-            let mut result = result.clone();
-            result.warnings.splice(0..0, run.warnings.iter().cloned());
-            Ok(show(&result, prepared.get().unwrap_or(&run.options)))
+            Ok(show(result, prepared.get().unwrap_or(&run.options)))
         },
     })
 }
@@ -147,7 +147,7 @@ fn writable(options: &Options) -> Result<(), Refusal> {
 }
 
 /// Reads what the result is compared with.
-fn baseline(file: &str) -> Result<Baseline, Refusal> {
+pub(crate) fn baseline(file: &str) -> Result<Baseline, Refusal> {
     let read = output::read_text(file, LONGEST_RESULT);
     read.and_then(|text| Baseline::read(file, &text))
         .map_err(|why| Refusal {

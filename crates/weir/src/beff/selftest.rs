@@ -82,6 +82,8 @@ fn measured(words: &str) -> Result<(RunResult, Run), String> {
                 ranks: None,
                 targets: TargetsPerRank::Own,
                 timeout: None,
+                store: None,
+                warnings: &[],
                 watch: &|_| Box::new(Silent),
                 report: &|result| {
                     measured.get_or_init(|| result.clone());

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weir_doors::Refusal;
-use weir_doors::fio::output::{self as texts, Idleness, json, normal, terse};
-use weir_doors::fio::{Format, Options, USAGE};
+use weir_doors::fio::output::{self as texts, Idleness};
+use weir_doors::fio::{Options, USAGE};
 use weir_schema::RunResult;
 
 use crate::output;
@@ -107,26 +107,13 @@ impl<'a> Report<'a> {
         })
     }
 
-    /// In every format; several JSON documents are one line each, unless fio's way is wanted.
     fn document(
         &self,
         result: &RunResult,
-        options: texts::Options,
+        texts: texts::Options,
         idleness: Option<&Idleness>,
     ) -> String {
-        let several =
-            self.has_partial.load(Ordering::Relaxed) || self.options.status_interval.is_some();
-        let options = texts::Options {
-            one_line: several && !self.options.compat,
-            ..options
-        };
-        let text = |format: &Format| match format {
-            Format::Terse => terse(result, options),
-            Format::Json | Format::JsonPlus => json(result, options, idleness),
-            Format::Normal => {
-                normal(result, options) + &idleness.map(Idleness::text).unwrap_or_default()
-            }
-        };
-        self.options.formats.iter().map(text).collect()
+        let several = self.has_partial.load(Ordering::Relaxed);
+        self.options.document(result, texts, several, idleness)
     }
 }

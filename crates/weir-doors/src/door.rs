@@ -1,0 +1,90 @@
+//! What a door is: its names, its way from words to a plan, its way from a result to text.
+//!
+//! In: nothing. Out: the records in [`crate::DOORS`], from which verbs, links, help and `weir show`
+//! are made. A door whose plan needs nothing of this machine has a [`DoorPath`], and the program
+//! carries it out without knowing it. Not here: what is done with a plan.
+
+use weir_schema::{Plan, RunResult};
+
+use crate::refusal::Refusal;
+
+/// A door.
+#[derive(Clone, Copy, Debug)]
+pub struct Door {
+    /// The sub-command.
+    pub verb: &'static str,
+    /// What follows it, for the list of verbs.
+    pub arguments: &'static str,
+    /// What it is for, in a few words.
+    pub purpose: &'static str,
+    /// Links to the program that are this door.
+    pub links: &'static [Link],
+    /// From words to a plan and from a result to text, where that needs nothing else.
+    pub path: Option<DoorPath>,
+}
+
+/// A link to the program that stands for a door.
+#[derive(Clone, Copy, Debug)]
+pub struct Link {
+    /// The name of the link.
+    pub name: &'static str,
+    /// Words that go before those it is called with.
+    pub words: &'static [&'static str],
+}
+
+/// The way through a door.
+#[derive(Clone, Copy, Debug)]
+pub struct DoorPath {
+    /// What the words after the verb ask for; `launcher` is how many ranks one started.
+    pub read: fn(words: &[String], launcher: Option<u32>) -> Result<Request, Refusal>,
+    /// What is printed of a result that the same words led to.
+    pub print: fn(result: &RunResult, words: &[String]) -> Result<Printed, Refusal>,
+}
+
+/// What words ask for.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// Print this on standard output and exit with 0.
+    Print(String),
+    /// Carry a plan out.
+    Measure {
+        /// The plan.
+        plan: Box<Plan>,
+        /// The file that gets the result.
+        store: Option<String>,
+    },
+}
+
+/// What is printed of a result.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Printed {
+    /// On standard output.
+    pub out: String,
+    /// On standard error.
+    pub err: String,
+    /// The exit code.
+    pub code: u8,
+}
+
+impl Door {
+    /// One without links.
+    pub(crate) const fn new(
+        verb: &'static str,
+        arguments: &'static str,
+        purpose: &'static str,
+    ) -> Self {
+        Self {
+            verb,
+            arguments,
+            purpose,
+            links: &[],
+            path: None,
+        }
+    }
+}
+
+impl Link {
+    pub(crate) const fn new(name: &'static str) -> Self {
+        Self { name, words: &[] }
+    }
+}

@@ -1,0 +1,138 @@
+//! `weir show FILE [--as DOOR] [WORDS…]`: prints a stored result again, as its own door printed it
+//! or as another would.
+//!
+//! In: the words after `show`. Out: an [`Action`]. What further words mean is the door's matter:
+//! they follow those that the result was measured with, or stand alone with `--as`. Not here:
+//! reading the file, printing.
+
+use crate::DOORS;
+use crate::door::Door;
+use crate::flags::nearest;
+use crate::refusal::Refusal;
+
+/// Usage errors.
+pub const USAGE: u8 = 2;
+
+/// The door.
+pub const DOOR: Door = Door::new(
+    "show",
+    "FILE",
+    "print a result that --store-result stored, as its door or another prints it",
+);
+
+/// Doors that print results.
+const PRINTING: &[&str] = &["run", "fio", "beff", "net"];
+
+/// The page of `weir show --help`.
+pub const HELP: &str = include_str!("show.md");
+
+/// What the words ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Print this on standard output and exit with 0.
+    Print(String),
+    /// Print a stored result.
+    Show(Show),
+}
+
+/// Which result is printed, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Show {
+    /// The file of the result.
+    pub file: String,
+    /// The door that prints it, where another than its own shall.
+    pub door: Option<String>,
+    /// Words for that door.
+    pub words: Vec<String>,
+}
+
+/// The words after `show`.
+///
+/// # Errors
+/// No file, a door that prints no results: exit 2.
+pub fn read(words: &[String]) -> Result<Action, Refusal> {
+    let mut door = None;
+    let mut file = None;
+    let mut rest = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--help" | "-h" if file.is_none() => return Ok(Action::Print(HELP.to_owned())),
+            "--as" if door.is_none() => {
+                let name = words.next().ok_or_else(|| refuse("--as needs a door"))?;
+                door = Some(printing(name)?);
+            }
+            other if door.is_none() && other.starts_with("--as=") => {
+                door = Some(printing(&other["--as=".len()..])?);
+            }
+            other if file.is_none() && !other.starts_with('-') => file = Some(other.to_owned()),
+            other if file.is_none() => {
+                return Err(refuse(&format!(
+                    "`weir show` needs a stored result before `{other}`"
+                )));
+            }
+            other => rest.push(other.to_owned()),
+        }
+    }
+    let file = file.ok_or_else(|| refuse("`weir show` needs a file that --store-result stored"))?;
+    Ok(Action::Show(Show {
+        file,
+        door,
+        words: rest,
+    }))
+}
+
+fn printing(name: &str) -> Result<String, Refusal> {
+    let known = DOORS.iter().map(|door| door.verb);
+    let known = known.filter(|verb| PRINTING.contains(verb));
+    if PRINTING.contains(&name) {
+        return Ok(name.to_owned());
+    }
+    let near = nearest(name, known).map_or_else(String::new, |near| {
+        format!("\n  help: did you mean `--as {near}`?")
+    });
+    let list = PRINTING.join(", ");
+    Err(refuse(&format!(
+        "--as {name}: no door of this name prints results (these do: {list}){near}"
+    )))
+}
+
+fn refuse(what: &str) -> Refusal {
+    Refusal::new(USAGE, format!("error: {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Result<Action, Refusal> {
+        read(&text.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    fn show(file: &str, door: Option<&str>, words: &[&str]) -> Action {
+        Action::Show(Show {
+            file: file.to_owned(),
+            door: door.map(str::to_owned),
+            words: words.iter().map(ToString::to_string).collect(),
+        })
+    }
+
+    #[test]
+    fn words_after_the_file_are_the_doors() {
+        assert_eq!(of("r.json").unwrap(), show("r.json", None, &[]));
+        let words = of("r.json --format csv --as run --raw").unwrap();
+        assert_eq!(
+            words,
+            show("r.json", Some("run"), &["--format", "csv", "--raw"])
+        );
+        assert_eq!(of("--as=fio r").unwrap(), show("r", Some("fio"), &[]));
+    }
+
+    #[test]
+    fn a_door_that_prints_nothing_is_refused() {
+        let message = |text| of(text).unwrap_err().message;
+        assert!(message("r.json --as foi").contains("did you mean `--as fio`?"));
+        assert!(message("--raw r.json").contains("before `--raw`"));
+        assert!(read(&[]).unwrap_err().message.contains("--store-result"));
+    }
+}

@@ -1,0 +1,54 @@
+//! A door that needs nothing of this machine but to have its plan carried out.
+//!
+//! In: its record, the words after its name. Out: the exit code. Under a launcher one process
+//! speaks for all.
+
+use weir_doors::run::USAGE;
+use weir_doors::{Door, DoorPath, Refusal, Request as Asked};
+use weir_schema::{Plan, RunResult, TargetsPerRank};
+use weir_world::Launcher;
+
+use crate::measure::{self, Request};
+use crate::progress::{Mode, ProgressWatch};
+use crate::{Outcome, output, printed, signals};
+
+/// Does what the words ask of the door.
+pub(crate) fn run(door: &Door, words: &[String]) -> Outcome {
+    let Some(path) = door.path else {
+        return Err(Refusal {
+            message: format!("error: `weir {}` measures nothing\n", door.verb),
+            code: USAGE,
+        });
+    };
+    let launcher = Launcher::of_this_process();
+    let speaks = launcher.is_none_or(|l| l.speaks());
+    let outcome = match (path.read)(words, launcher.map(|l| l.size)) {
+        Ok(Asked::Print(text)) if speaks => Ok(printed(&text)),
+        Ok(Asked::Print(_)) => Ok(0),
+        Ok(Asked::Measure { plan, store }) => measure(&path, words, &plan, store.as_deref()),
+        Err(refusal) => Err(refusal),
+    };
+    if speaks { outcome } else { Ok(0) }
+}
+
+fn measure(path: &DoorPath, words: &[String], plan: &Plan, store: Option<&str>) -> Outcome {
+    measure::measure(&Request {
+        plan: &|| Ok(plan.clone()),
+        ranks: None,
+        targets: TargetsPerRank::Own,
+        timeout: None,
+        store,
+        warnings: &[],
+        watch: &|_| Box::new(ProgressWatch::of_one_job(Mode::of_terminal())),
+        report: &|result| print(path, words, result),
+    })
+}
+
+/// Prints a result as the door does; the exit code.
+pub(crate) fn print(path: &DoorPath, words: &[String], result: &RunResult) -> Outcome {
+    signals::release();
+    let text = (path.print)(result, words)?;
+    output::error(&text.err);
+    let is_out = output::print(&text.out);
+    Ok(if is_out { text.code } else { text.code.max(1) })
+}

@@ -1,0 +1,107 @@
+//! `weir show`: prints a stored result again.
+//!
+//! In: the words after `show`. Out: on standard output what its door printed, or what another door
+//! prints of it; the exit code. Not here: what is printed (`weir-doors`, `weir-report`).
+
+use weir_doors::show::{Action, Show, USAGE, read};
+use weir_doors::{Printed, Refusal, beff, fio, run, top};
+use weir_schema::{RunResult, Spawn};
+
+use crate::{Outcome, fio as fio_door, output, printed, run as run_door, runners};
+
+/// The longest result that is read.
+const LONGEST_RESULT: u64 = 1 << 30;
+
+/// The words after `show`.
+pub(crate) fn run(words: &[String]) -> Outcome {
+    match read(words)? {
+        Action::Print(text) => Ok(printed(&text)),
+        Action::Show(show) => print_again(&show),
+    }
+}
+
+fn print_again(show: &Show) -> Outcome {
+    let refuse = |why: String| Refusal {
+        message: format!("error: {}: {why}\n", show.file),
+        code: USAGE,
+    };
+    let text = output::read_text(&show.file, LONGEST_RESULT).map_err(refuse)?;
+    let result = RunResult::from_json(&text).map_err(|e| refuse(e.to_string()))?;
+    let own = result.plan.door.clone();
+    let door = show.door.as_deref().unwrap_or(&own);
+    let mut words = if show.door.is_none() {
+        own_words(&result)
+    } else {
+        Vec::new()
+    };
+    words.extend(show.words.iter().cloned());
+    let text = match door {
+        "fio" => of_fio(&result, &words)?,
+        "beff" => of_beff(&result, &words)?,
+        "run" => of_run(&result, &words)?,
+        other => match top::door(other).and_then(|door| door.path) {
+            Some(path) => {
+                let words = if words.is_empty() {
+                    own_words(&result)
+                } else {
+                    words
+                };
+                (path.print)(&result, &words)?
+            }
+            None => return Err(refuse(format!("`{other}` is no door that prints results"))),
+        },
+    };
+    output::error(&text.err);
+    Ok(u8::from(!output::print(&text.out)))
+}
+
+/// The words that the result was measured with, after the door's name.
+fn own_words(result: &RunResult) -> Vec<String> {
+    let words = result.plan.command.iter();
+    // `fio …`, else `weir DOOR …`.
+    let before = usize::from(result.plan.door != "fio") + 1;
+    words.skip(before).cloned().collect()
+}
+
+fn of_fio(result: &RunResult, words: &[String]) -> Result<Printed, Refusal> {
+    // A command line without jobs would be refused.
+    let words = [words, &["--name=shown".to_owned()]].concat();
+    let options = match fio::read(&words, &runners::catalogue())? {
+        fio::Action::Run(run) => run.options,
+        _ => fio::Options::default(),
+    };
+    Ok(options.printed_again(result, fio_door::utc_offset_s()))
+}
+
+fn of_beff(result: &RunResult, words: &[String]) -> Result<Printed, Refusal> {
+    let launcher = result.plan.ranks.filter(|r| r.spawn == Spawn::Launcher);
+    let environment = beff::Around {
+        launcher: launcher.map(|ranks| ranks.count),
+        memory_bytes: None,
+        offer: runners::transport,
+    };
+    let mut options = match beff::read(words, &environment)? {
+        beff::Action::Run(run) => {
+            let mut options = run.options.clone();
+            if let Some(file) = &run.baseline {
+                options.baseline = Some(crate::beff::baseline(file)?);
+            }
+            options
+        }
+        _ => beff::Options::of(beff::Format::Text),
+    };
+    options.dump_json = None;
+    Ok(Printed {
+        out: beff::output::stdout(result, &options).unwrap_or_default(),
+        err: beff::complaints(result),
+        code: beff::exit_code(result),
+    })
+}
+
+fn of_run(result: &RunResult, words: &[String]) -> Result<Printed, Refusal> {
+    let options = run::read_options(words)?;
+    Ok(Printed {
+        out: run_door::text_of(result, options.format, &options, true),
+        ..Printed::default()
+    })
+}

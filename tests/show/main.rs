@@ -1,0 +1,111 @@
+//! `weir show`: what was printed live and what a stored result prints are the same bytes.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+#[path = "../stage/mod.rs"]
+#[allow(dead_code, reason = "what other doors' tests need")]
+mod stage;
+
+use serde_json::Value as Json;
+use stage::{Said, Stage};
+
+const JOBS: &str = "\
+[global]
+ioengine=null
+size=1m
+bs=4k
+[a]
+rw=randrw
+[b]
+stonewall
+rw=write
+iodepth=4
+";
+
+/// Runs these words with `--store-result`, and shows the result again.
+fn twice(stage: &Stage, words: &[&str]) -> (Said, Said) {
+    let stored = [words, &["--store-result", "r.json"]].concat();
+    let live = stage.say(&stored).code(0);
+    let again = stage.say(&["show", "r.json"]).code(0);
+    (live, again)
+}
+
+/// What is stored of the door's words holds these too: they stand last.
+#[track_caller]
+fn is_same(words: &[&str]) {
+    let stage = Stage::new();
+    stage.file("j.fio", JOBS);
+    let (live, again) = twice(&stage, words);
+    assert!(!live.out.is_empty(), "{live}");
+    assert_eq!(live.out, again.out);
+}
+
+#[test]
+fn fios_reports_are_printed_again_byte_for_byte() {
+    for formats in ["normal", "json", "json+", "terse", "normal,json"] {
+        let format = format!("--output-format={formats}");
+        is_same(&["fio", &format, "j.fio"]);
+    }
+    is_same(&["fio", "--minimal", "j.fio"]);
+}
+
+#[test]
+fn weirs_own_reports_are_printed_again_byte_for_byte() {
+    for words in [
+        &["--raw"][..],
+        &["--format=json"],
+        &["--ascii", "--width=60"],
+    ] {
+        is_same(&[&["run"], words, &["j.fio"]].concat());
+    }
+}
+
+#[test]
+fn tables_of_effective_bandwidth_are_printed_again_byte_for_byte() {
+    for format in ["text", "table", "json", "csv", "md"] {
+        let words = format!("beff --ranks 2 -n 2 -u 8 -l 8 -m 4 --format {format}");
+        is_same(&words.split(' ').collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn latency_and_bandwidth_are_printed_again_byte_for_byte() {
+    for format in ["text", "json"] {
+        let words = format!("net lat-bw --min-time 0.0001 --format {format}");
+        is_same(&words.split(' ').collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn another_door_prints_a_result_as_well() {
+    let stage = Stage::new();
+    stage.file("j.fio", JOBS);
+    twice(&stage, &["run", "j.fio"]);
+    let words = ["show", "r.json", "--as", "fio", "--output-format=json"];
+    let fio: Json = serde_json::from_str(&stage.say(&words).code(0).out).unwrap();
+    assert_eq!(fio["jobs"].as_array().unwrap().len(), 2);
+    let words = ["show", "r.json", "--as", "run", "--format", "json"];
+    let own: Json = serde_json::from_str(&stage.say(&words).code(0).out).unwrap();
+    assert_eq!(own["complete"], true);
+}
+
+#[test]
+fn what_is_no_result_is_refused_by_name() {
+    let stage = Stage::new();
+    stage.file("no.json", "{}");
+    stage
+        .say(&["show", "no.json"])
+        .code(2)
+        .silent()
+        .err("no.json");
+    stage
+        .say(&["show", "absent.json"])
+        .code(2)
+        .err("error: absent.json: No such file");
+    stage.say(&["show"]).code(2).err("--store-result");
+    stage.file("j.fio", JOBS);
+    stage
+        .say(&["run", "--store-result", "none/r.json", "j.fio"])
+        .code(2)
+        .silent()
+        .err("--store-result");
+}
