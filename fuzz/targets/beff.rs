@@ -13,7 +13,7 @@ use weir_doors::beff::output::{dump, stdout};
 use weir_doors::beff::{self, Action, Around, Baseline, Format, Offer, Options};
 use weir_doors::{Refusal, net};
 use weir_schema::{
-    ExchangeResult, MessageSize, Plan, RankTimes, RunResult, SizeResult, State, Workload,
+    ExchangeResult, MessageSize, Outcome, Plan, RankTimes, RunResult, SizeResult, State, Workload,
 };
 use weir_units::Nanos;
 
@@ -83,7 +83,10 @@ fn shown(plan: &Plan, options: &Options, baseline: Option<Baseline>) {
             group.jobs.truncate(1);
             for job in &mut group.jobs {
                 job.state = state;
-                job.exchange = (state != State::NotStarted).then(|| measured.clone());
+                job.outcome = match state {
+                    State::NotStarted => Outcome::None,
+                    _ => Outcome::Exchange(Box::new(measured.clone())),
+                };
             }
         }
         for format in [

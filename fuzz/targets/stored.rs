@@ -205,7 +205,7 @@ fn read_state(text: &[u8]) {
 
 /// Computes what there is to compute from histograms and series.
 fn explore(result: &RunResult) {
-    let workers = || result.jobs().flat_map(|j| &j.workers);
+    let workers = || result.jobs().flat_map(weir_schema::JobResult::workers);
     let kinds: Vec<_> = workers().flat_map(|w| &w.kinds).collect();
     let mut sum = Histogram::new();
     let mut series: Option<Series> = None;

@@ -206,6 +206,6 @@ fn a_plan_is_shown_and_not_run() {
     stage.say(&["run", "p.json"]).code(0).out("b_eff");
     let said = stage.say(&["run", "--format=json", "p.json"]).code(0);
     let result = weir_schema::RunResult::from_json(&said.out).unwrap();
-    let exchange = result.jobs().next().unwrap().exchange.as_ref().unwrap();
+    let exchange = result.jobs().next().unwrap().exchange().unwrap();
     assert_eq!(exchange.sizes.len(), 3);
 }

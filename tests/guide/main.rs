@@ -175,7 +175,7 @@ fn check_house_door() {
     let result = RunResult::from_json(&text).unwrap();
     assert!(result.complete);
     let job = result.jobs().next().unwrap();
-    let reads = job.workers[0].kind(Kind::Read).unwrap();
+    let reads = job.workers()[0].kind(Kind::Read).unwrap();
     assert_eq!(reads.operations, OPERATIONS);
     let fastest = reads.stage(Stage::Lat).unwrap().min().unwrap();
     assert!(fastest >= SHORTEST_NS, "{fastest} ns");

@@ -47,7 +47,7 @@ fn totals(result: &RunResult) -> Vec<(String, State, Vec<Total>)> {
             (
                 j.name.clone(),
                 j.state,
-                j.workers.iter().flat_map(kinds).collect(),
+                j.workers().iter().flat_map(kinds).collect(),
             )
         })
         .collect()

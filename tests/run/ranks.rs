@@ -14,7 +14,7 @@ use crate::{SMALL, result};
 const SMALL_OPERATIONS: u64 = 256 + 2 * 4;
 
 fn operations(result: &RunResult) -> u64 {
-    let workers = result.jobs().flat_map(|j| &j.workers);
+    let workers = result.jobs().flat_map(weir_schema::JobResult::workers);
     workers.flat_map(|w| &w.kinds).map(|k| k.operations).sum()
 }
 
@@ -39,7 +39,7 @@ fn is_of_all(said: &Said, ranks: u32) {
     );
     // As many jobs and workers as on one rank, in the same plan.
     assert_eq!(
-        result.jobs().map(|j| j.workers.len()).collect::<Vec<_>>(),
+        result.jobs().map(|j| j.workers().len()).collect::<Vec<_>>(),
         [1, 2]
     );
     assert_eq!(result.plan.jobs().count(), 2);

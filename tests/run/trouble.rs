@@ -103,7 +103,7 @@ fn an_interrupted_run_gives_a_valid_result_that_says_so() {
     assert_eq!(result.ended_by.map(|e| e.signal), Some(15));
     let states: Vec<State> = result.jobs().map(|j| j.state).collect();
     assert_eq!(states, [State::Stopped, State::NotStarted]);
-    let writes = &result.groups[0].jobs[0].workers[0].kinds[0];
+    let writes = &result.groups[0].jobs[0].workers()[0].kinds[0];
     assert!(writes.operations >= 256);
     assert_eq!(writes.operations, writes.issued);
     assert_eq!(writes.bytes.0, writes.operations * 4096);
@@ -182,7 +182,7 @@ fn a_full_file_system_fails_its_job_and_no_other() {
     assert_eq!(full.state, State::Failed);
     let failure = full.failure.as_ref().unwrap();
     assert_eq!((failure.cause.as_str(), failure.errno), ("io", Some(28)));
-    let writes = &full.workers[0].kinds[0];
+    let writes = &full.workers()[0].kinds[0];
     assert_eq!(writes.errors.get(&28), Some(&1));
     if tmpfs.is_some() {
         assert_eq!((writes.operations, writes.bytes.0), (128, 8 << 20));
@@ -190,7 +190,7 @@ fn a_full_file_system_fails_its_job_and_no_other() {
     }
     let other = &result.groups[0].jobs[1];
     assert_eq!(
-        (other.state, other.workers[0].kinds[0].operations),
+        (other.state, other.workers()[0].kinds[0].operations),
         (State::Done, 256)
     );
     stage
@@ -353,6 +353,6 @@ fn ctrl_c_twice_leaves_a_job_behind_that_hangs_in_the_kernel() {
     let result = RunResult::from_json(&stage.read("r.json")).unwrap();
     let job = &result.groups[0].jobs[0];
     assert_eq!(job.state, State::Hung);
-    assert!(job.workers[0].kinds[0].operations >= 256);
-    assert_eq!(job.workers[0].kinds[0].lost, 1);
+    assert!(job.workers()[0].kinds[0].operations >= 256);
+    assert_eq!(job.workers()[0].kinds[0].lost, 1);
 }

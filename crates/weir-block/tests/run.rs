@@ -389,7 +389,7 @@ fn a_deep_queue_of_a_synchronous_engine_is_capped() {
     scratch.file("data", 64 * KIB);
     let (result, _) = run_in(&scratch.0, with_depth(job("psync", Kind::Read, "data"), 16));
     assert_eq!(figures(&result, Kind::Read).operations, 16);
-    let depth = &result.groups[0].jobs[0].workers[0].depth;
+    let depth = &result.groups[0].jobs[0].workers()[0].depth;
     assert_eq!(depth.in_flight, [16, 0, 0, 0, 0, 0, 0]);
 }
 
@@ -549,8 +549,8 @@ fn several_clones_read_own_parts_of_one_file() {
     let result = run(job);
     let job = result.jobs().next().unwrap();
     assert_eq!(job.state, State::Done);
-    assert_eq!(job.workers.len(), 4);
-    for worker in &job.workers {
+    assert_eq!(job.workers().len(), 4);
+    for worker in job.workers() {
         assert_eq!(worker.kind(Kind::Read).unwrap().bytes, Bytes(256 * KIB));
     }
 }

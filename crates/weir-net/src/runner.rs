@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use weir_run::execute::Signals;
 use weir_run::{
-    JobContext, PreparedJob, RankControl, RankJob, RankMeasured, RankOutcome, RankPosition,
-    RankProgress, Runner, failure,
+    JobContext, PreparedJob, RankControl, RankJob, RankOutcome, RankPosition, RankProgress, Runner,
+    failure,
 };
 use weir_schema::{
     ExchangeResult, ExchangeWorkload, Failure, Job, LatencyBandwidthResult,
-    LatencyBandwidthWorkload, RankFacts, Ranks, SizeResult, Spawn, Start, Warning, Workload,
-    exchange_warnings, latency_bandwidth_figures,
+    LatencyBandwidthWorkload, Outcome, RankFacts, Ranks, SizeResult, Spawn, Start, Warning,
+    Workload, exchange_metrics, exchange_warnings, latency_bandwidth_figures,
+    latency_bandwidth_metrics,
 };
 
 use crate::error::{Ended, NetError};
@@ -195,10 +196,13 @@ impl ExchangeJob {
             warnings.extend(still_cold(name, done, self.work.warmup));
             warnings.extend(crowded(name, self.ranks, &done.ranks));
         }
+        let metrics = |done| exchange_metrics(done, self.work.replications, is_whole);
         RankOutcome {
-            measured: ended
-                .done
-                .map(|done| RankMeasured::Exchange(Box::new(done))),
+            metrics: ended.done.as_ref().map(metrics).unwrap_or_default(),
+            outcome: match ended.done {
+                Some(done) => Outcome::Exchange(Box::new(done)),
+                None => Outcome::None,
+            },
             is_whole,
             failure: ended.error.as_ref().map(failure_of),
             warnings,
@@ -247,9 +251,11 @@ impl LatencyBandwidthJob {
             },
             failure: ended.error.as_ref().map(failure_of),
             warnings: warning.into_iter().collect(),
-            measured: ended
-                .done
-                .map(|done| RankMeasured::LatencyBandwidth(Box::new(done))),
+            metrics: done.map(latency_bandwidth_metrics).unwrap_or_default(),
+            outcome: match ended.done {
+                Some(done) => Outcome::LatencyBandwidth(Box::new(done)),
+                None => Outcome::None,
+            },
         }
     }
 }

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use weir_schema::{
-    Confidence, Failure, GroupResult, Job, JobResult, Kind, KindResult, RunResult, Span, Stage,
-    State, WorkerResult,
+    Confidence, Failure, GroupResult, Job, JobResult, Kind, KindResult, Metric, RunResult, Span,
+    Stage, State, WorkerResult,
 };
 use weir_stats::Histogram;
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
@@ -83,7 +83,7 @@ impl<'a> Entry<'a> {
     }
 
     fn add_up(&mut self) {
-        self.workers = self.jobs.iter().flat_map(|j| &j.workers).collect();
+        self.workers = self.jobs.iter().flat_map(|j| j.workers()).collect();
         self.span = self.jobs.iter().filter_map(|j| j.span).reduce(Span::hull);
         let unified = self.plan.is_some_and(|p| p.recording.unify_kinds);
         let mut sums: BTreeMap<Kind, KindSum> = BTreeMap::new();
@@ -125,9 +125,18 @@ impl<'a> Entry<'a> {
     pub(crate) fn confidence(&self, kind: &KindSum) -> Option<&'a Confidence> {
         match (self.jobs.as_slice(), kind.name) {
             // What holds for one kind says nothing about several reported as one.
-            ([job], MIXED) if job.confidence.len() > 1 => None,
-            ([job], _) => job.confidence.iter().find(|c| c.kind == kind.sum.kind),
+            ([job], MIXED) if job.confidence().len() > 1 => None,
+            ([job], _) => job.confidence().iter().find(|c| c.kind == kind.sum.kind),
             _ => None,
+        }
+    }
+
+    /// Headline figures, where no worker's figures say the same in full.
+    pub(crate) fn metrics(&self) -> Vec<&'a Metric> {
+        if self.workers.is_empty() {
+            self.jobs.iter().flat_map(|j| &j.metrics).collect()
+        } else {
+            Vec::new()
         }
     }
 
@@ -198,7 +207,8 @@ impl<'a> Entry<'a> {
                 .span
                 .map_or(origin, |s| s.start_ns)
                 .saturating_sub(origin);
-            let series = job.workers.iter().flat_map(|w| &w.kinds).map(|k| &k.series);
+            let series = job.workers().iter().flat_map(|w| &w.kinds);
+            let series = series.map(|k| &k.series);
             series.flat_map(move |series| {
                 series
                     .points()

@@ -4,6 +4,7 @@
 //! In: quantities. Out: text. The printing itself is `weir-units`'; here is only what a report
 //! adds: a column that shares one unit, an error beside its value, dates.
 
+use weir_schema::Metric;
 use weir_units::{Bytes, BytesPerSec, Count, Iops, Nanos};
 
 /// Steps of rates, largest first.
@@ -93,6 +94,26 @@ impl Figures {
             "{mean} ± {}",
             same_unit.unwrap_or_else(|| self.time(whole(half_ns)))
         )
+    }
+
+    /// A headline figure with its unit.
+    pub(crate) fn metric(self, metric: &Metric) -> String {
+        match metric.unit.as_str() {
+            Metric::BYTES_PER_S => self.bandwidth(BytesPerSec(metric.value)),
+            Metric::OPS_PER_S => self.iops(Iops(metric.value)),
+            Metric::SECONDS => match Nanos::from_secs_f64(metric.value) {
+                Some(time) => self.time(time),
+                None => format!("{} s", metric.value),
+            },
+            unit => {
+                let value = if self.raw {
+                    metric.value.to_string()
+                } else {
+                    significant(metric.value, 3)
+                };
+                format!("{value} {unit}").trim_end().to_owned()
+            }
+        }
     }
 
     /// The unit in which the largest of some rates has one to three digits before the point.

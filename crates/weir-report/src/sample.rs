@@ -2,8 +2,11 @@
 
 mod build;
 
-use weir_schema::sample::failure;
-use weir_schema::{EndedBy, HostFacts, Instrument, Kind, RunResult, State, Warning};
+use weir_schema::sample::{confidence_of, exchange_result, failure};
+use weir_schema::{
+    EndedBy, EngineChoice, ExchangeResult, ExchangeWorkload, HostFacts, Instrument, Interval, Job,
+    Kind, Metric, RunResult, State, Warning,
+};
 use weir_stats::{Estimate, NoInterval};
 
 pub(crate) use build::{Shape, run};
@@ -38,7 +41,7 @@ pub(crate) fn open_loop() -> RunResult {
         stall: (120, 150),
         ..Shape::default()
     }]);
-    let confidence = &mut result.groups[0].jobs[0].confidence[0];
+    let confidence = &mut confidence_of(&mut result.groups[0].jobs[0])[0];
     confidence.ops_per_s = Estimate::without(50_000.0, NoInterval::Correlated);
     confidence.mean_latency_ns = None;
     result.warnings.push(Warning::new(
@@ -126,7 +129,7 @@ pub(crate) fn many() -> RunResult {
     let job = &mut result.groups[0].jobs[4];
     job.state = State::Failed;
     job.failure = Some(failure());
-    job.workers[0].kinds[0].errors.insert(5, 1);
+    job.workers_mut()[0].kinds[0].errors.insert(5, 1);
     result
 }
 
@@ -136,9 +139,9 @@ pub(crate) fn failed() -> RunResult {
     let job = &mut result.groups[0].jobs[0];
     job.state = State::Failed;
     job.failure = Some(failure());
-    job.workers[0].failure = Some(failure());
-    job.workers[0].kinds[0].errors = [(5, 12), (110, 1)].into();
-    job.workers[0].kinds[0].short = 3;
+    job.workers_mut()[0].failure = Some(failure());
+    job.workers_mut()[0].kinds[0].errors = [(5, 12), (110, 1)].into();
+    job.workers_mut()[0].kinds[0].short = 3;
     result
 }
 
@@ -166,6 +169,31 @@ pub(crate) fn interrupted() -> RunResult {
     result
 }
 
+/// Jobs with workers, and before them one of ranks together.
+pub(crate) fn beside_ranks(with_workers: usize) -> RunResult {
+    let shapes = vec![Shape::default(); with_workers];
+    let mut result = run(&shapes);
+    let exchange = ExchangeWorkload::default();
+    let plan = Job::of_exchanges("exchanges", EngineChoice::new("null"), exchange);
+    let mut job = exchange_result("exchanges", ExchangeResult::default());
+    let metric = |name: &str, unit: &str, value| Metric::high(name, unit, value);
+    job.metrics = vec![
+        metric("b_eff", Metric::BYTES_PER_S, 1.5e9),
+        Metric {
+            interval: Some(Interval {
+                low: 19e6,
+                high: 21e6,
+            }),
+            ..metric("bandwidth at 8 B", Metric::BYTES_PER_S, 20e6)
+        },
+        Metric::low("ping-pong latency", Metric::SECONDS, 250e-9),
+        metric("score", "GiB", 12.5),
+    ];
+    result.plan.groups[0].jobs.insert(0, plan);
+    result.groups[0].jobs.insert(0, job);
+    result
+}
+
 /// Too short for an interval and for its percentiles; nothing else is known either.
 pub(crate) fn short() -> RunResult {
     let mut result = run(&[Shape {
@@ -174,9 +202,10 @@ pub(crate) fn short() -> RunResult {
         ..Shape::default()
     }]);
     let job = &mut result.groups[0].jobs[0];
-    job.confidence[0].ops_per_s = Estimate::without(500.0, NoInterval::ShortRun);
-    job.confidence[0].mean_latency_ns = None;
-    job.workers[0].depth.mean_in_flight = None;
+    let confidence = &mut confidence_of(job)[0];
+    confidence.ops_per_s = Estimate::without(500.0, NoInterval::ShortRun);
+    confidence.mean_latency_ns = None;
+    job.workers_mut()[0].depth.mean_in_flight = None;
     result.host = HostFacts::default();
     result.instrument = Instrument {
         absent: Some("the run was too short".into()),

@@ -28,47 +28,53 @@ pub(crate) fn aspects(job: &Job, workers: usize) -> Vec<Aspect> {
         cell: text,
         number: None,
     };
-    let depth = job.depth.queue_depth.0;
-    let (operation, block, access, target) = match &job.workload {
-        Workload::Block(work) => (
-            operation(work.mix),
-            block(work),
-            access(&work.access),
-            target(&work.targets.files),
-        ),
-        _ => (
-            String::new(),
-            (String::new(), None),
-            String::new(),
-            String::new(),
-        ),
+    let number = |name, title: String, cell: u32| Aspect {
+        title,
+        number: Some(f64::from(cell)),
+        ..text(name, cell.to_string())
     };
-    let (block, block_number) = block;
+    let Workload::Block(work) = &job.workload else {
+        return of_ranks(job).map(|(name, said)| text(name, said)).into();
+    };
+    let depth = job.depth.queue_depth.0;
+    let (block, block_number) = block(work);
+    let workers = u32::try_from(workers).unwrap_or(u32::MAX);
+    let plural = if workers == 1 { "" } else { "s" };
     vec![
-        text("operation", operation),
+        text("operation", operation(work.mix)),
         Aspect {
             number: block_number,
             ..text("block", block)
         },
-        text("access", access),
+        text("access", access(&work.access)),
         text("engine", job.engine.name.clone()),
-        Aspect {
-            name: "depth",
-            title: format!("depth {depth}"),
-            cell: depth.to_string(),
-            number: Some(f64::from(depth)),
-        },
-        Aspect {
-            name: "workers",
-            title: format!("{workers} worker{}", if workers == 1 { "" } else { "s" }),
-            cell: workers.to_string(),
-            number: u32::try_from(workers).ok().map(f64::from),
-        },
+        number("depth", format!("depth {depth}"), depth),
+        number("workers", format!("{workers} worker{plural}"), workers),
         text("loop", pacing(job)),
         Aspect {
             title: String::new(),
-            ..text("target", target)
+            ..text("target", target(&work.targets.files))
         },
+    ]
+}
+
+/// The same aspects of what ranks do together, most of which it does not have.
+fn of_ranks(job: &Job) -> [(&'static str, String); 8] {
+    let operation = match &job.workload {
+        Workload::Exchange(_) => "exchange",
+        Workload::LatencyBandwidth(_) => "latency and bandwidth",
+        _ => "",
+    };
+    let none = |name| (name, String::new());
+    [
+        ("operation", operation.to_owned()),
+        none("block"),
+        none("access"),
+        ("engine", job.engine.name.clone()),
+        none("depth"),
+        none("workers"),
+        none("loop"),
+        none("target"),
     ]
 }
 

@@ -32,8 +32,8 @@ pub use findings::{Findings, MOST_KEPT, Written};
 pub use live::{Counter, KINDS, LiveKind, Measured, StageRecorder, WorkerLive};
 pub use pacer::{Pacer, PacerPlan, Pause};
 pub use runner::{
-    Amount, JobContext, Prepared, PreparedJob, RankControl, RankJob, RankMeasured, RankOutcome,
-    RankPart, RankPosition, RankProgress, RunMark, Runner, failure,
+    Amount, JobContext, Prepared, PreparedJob, RankControl, RankJob, RankOutcome, RankPart,
+    RankPosition, RankProgress, RunMark, Runner, failure,
 };
 pub use seat::Seat;
 pub use shape::{measured, shares_by_rate};

@@ -11,7 +11,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use weir_schema::{DeviceFacts, Failure, Job, Plan, TargetsPerRank, Warning, Workload};
+use weir_schema::{
+    DeviceFacts, Failure, Job, Metric, Outcome, Plan, TargetsPerRank, Warning, Workload,
+};
 use weir_sys::clock::Clock;
 use weir_world::World;
 
@@ -165,22 +167,15 @@ impl RankProgress {
 #[derive(Debug, Default)]
 pub struct RankOutcome {
     /// What was measured.
-    pub measured: Option<RankMeasured>,
+    pub outcome: Outcome,
+    /// Its headline figures.
+    pub metrics: Vec<Metric>,
     /// Everything that was planned.
     pub is_whole: bool,
     /// Why that is not so. A signal is no failure.
     pub failure: Option<Failure>,
     /// What spoils the figures.
     pub warnings: Vec<Warning>,
-}
-
-/// What ranks measured together, by workload.
-#[derive(Debug)]
-pub enum RankMeasured {
-    /// Exchanges of growing size.
-    Exchange(Box<weir_schema::ExchangeResult>),
-    /// Ping-pongs and rings.
-    LatencyBandwidth(Box<weir_schema::LatencyBandwidthResult>),
 }
 
 /// How much work ends a worker; whichever is reached first.

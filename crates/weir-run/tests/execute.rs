@@ -21,7 +21,8 @@ use scripted::{
 };
 use weir_run::execute::{LiveView, Signals};
 use weir_schema::{
-    ExitAll, Job, Kind, MinimumRate, PerKind, RunResult, Schedule, StartDelay, State, WorkerResult,
+    ExitAll, Job, JobResult, Kind, MinimumRate, PerKind, RunResult, Schedule, StartDelay, State,
+    WorkerResult,
 };
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
 
@@ -126,12 +127,12 @@ fn workers_that_start_together_are_released_at_one_instant() {
     ]);
     let spans = result
         .jobs()
-        .flat_map(|j| &j.workers)
+        .flat_map(JobResult::workers)
         .map(|w| w.span.unwrap());
     let starts: Vec<Nanos> = spans.map(|s| s.start_ns).collect();
     assert_eq!(starts.len(), 7);
     assert!(starts.iter().all(|&s| s == Nanos(0)), "{starts:?}");
-    let numbers = result.jobs().flat_map(|j| &j.workers).map(|w| w.number);
+    let numbers = result.jobs().flat_map(JobResult::workers).map(|w| w.number);
     assert_eq!(numbers.collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 6]);
 }
 
@@ -179,7 +180,7 @@ fn interval_series_are_aligned_and_add_up_to_the_operations() {
     for job in result.jobs() {
         let series = |w: &WorkerResult| w.kind(Kind::Read).unwrap().series.clone();
         let mut full = Vec::new();
-        for worker in &job.workers {
+        for worker in job.workers() {
             let series = series(worker);
             let total: u64 = series.points().map(|p| p.operations).sum();
             assert_eq!(total, reads(worker));
@@ -279,7 +280,7 @@ fn one_failed_job_leaves_the_others_and_their_numbers_alone() {
         "read of 4096 bytes at offset 28672 of scripted-0: Input/output error"
     );
     assert_eq!(failure.offset_bytes, Some(Bytes(28672)));
-    let read = bad.workers[0].kind(Kind::Read).unwrap();
+    let read = bad.workers()[0].kind(Kind::Read).unwrap();
     assert_eq!(read.errors.get(&5), Some(&1));
     assert_eq!(read.lost, 0);
     assert!(result.complete);
@@ -292,7 +293,7 @@ fn a_failing_clone_leaves_its_siblings_alone() {
     let result = play(vec![scene("j", 50, act).with(|j| j.clones = 3)]);
     let job = named(&result, "j");
     assert_eq!(counts(job), [50, 3, 50]);
-    let states: Vec<State> = job.workers.iter().map(|w| w.state).collect();
+    let states: Vec<State> = job.workers().iter().map(|w| w.state).collect();
     assert_eq!(states, [State::Done, State::Failed, State::Done]);
     let message = &job.failure.as_ref().unwrap().message;
     assert!(
@@ -339,7 +340,7 @@ fn a_panicking_worker_is_a_failure_with_its_text_and_its_numbers() {
     let failure = job.failure.as_ref().unwrap();
     assert_eq!(failure.cause, "panic");
     assert_eq!(failure.message, "the worker panicked: scripted panic");
-    assert!(job.workers[1].span.unwrap().length() >= Nanos(2_000_000));
+    assert!(job.workers()[1].span.unwrap().length() >= Nanos(2_000_000));
     assert_eq!(counts(named(&result, "other")), [40]);
 }
 
@@ -362,7 +363,7 @@ fn a_hung_worker_is_left_behind_with_its_place_and_its_numbers() {
     let result = stage.play(vec![vec![bounded, scene("next", 9, good()).with(barrier)]]);
     let job = named(&result, "h");
     assert_eq!(job.state, State::Hung);
-    let (fine, hung) = (&job.workers[0], &job.workers[1]);
+    let (fine, hung) = (&job.workers()[0], &job.workers()[1]);
     assert_eq!((fine.state, hung.state), (State::Done, State::Hung));
     assert!(reads(fine) > 0);
     assert_eq!(reads(hung), 5);
@@ -408,7 +409,7 @@ fn an_operation_that_never_came_back_is_counted_as_lost() {
     let act = script(|_, op| if op == 5 { hang() } else { OK });
     let bounded = scene("h", 100, act).with(|j| j.bounds.runtime_ns = Some(Nanos(10_000_000)));
     let result = stage.play(vec![vec![bounded]]);
-    let read = named(&result, "h").workers[0]
+    let read = named(&result, "h").workers()[0]
         .kind(Kind::Read)
         .unwrap()
         .clone();
@@ -476,7 +477,7 @@ fn a_generator_that_cannot_keep_up_is_said_to_be_the_limit() {
     let mut late = scene("late", 50, good()).with(open_loop);
     late.prepare = Some(|| std::thread::sleep(Duration::from_micros(100)));
     let result = play(vec![late]);
-    let worker = &named(&result, "late").workers[0];
+    let worker = &named(&result, "late").workers()[0];
     assert!(
         worker.late_issues.unwrap() >= 40,
         "{:?}",
@@ -536,7 +537,7 @@ fn the_first_to_end_can_stop_everything_that_is_still_to_come() {
     ]);
     assert_eq!(named(&result, "endless").state, State::Stopped);
     let later = named(&result, "later");
-    assert_eq!((later.state, later.workers.len()), (State::NotStarted, 0));
+    assert_eq!((later.state, later.workers().len()), (State::NotStarted, 0));
 }
 
 #[test]
@@ -666,7 +667,7 @@ fn the_live_view_shows_running_jobs_and_ends_with_them() {
     assert!(jobs[0].operations <= 40);
     assert!(jobs[0].in_flight <= 2);
     assert!(!so_far.complete);
-    assert_eq!(named(so_far, "watched").workers.len(), 2);
+    assert_eq!(named(so_far, "watched").workers().len(), 2);
 }
 
 #[test]
@@ -710,7 +711,7 @@ fn the_result_so_far_holds_what_is_done_and_names_what_runs_and_waits() {
     assert_eq!(state("first"), State::Done);
     assert_eq!(state("second"), State::Running);
     assert_eq!(state("third"), State::NotStarted);
-    let second = &named(&partial, "second").workers[0];
+    let second = &named(&partial, "second").workers()[0];
     let reads = &second.kinds[0];
     assert_eq!((reads.operations, reads.issued - reads.operations), (10, 1));
     assert_eq!(reads.stage(weir_schema::Stage::Lat).unwrap().count(), 10);
@@ -838,7 +839,7 @@ fn a_job_is_sampled_while_another_is_made_ready() {
     let before = Cell::new(None);
     let has_five_more = |view: &LiveView<'_>| {
         let result = view.result();
-        let workers = &named(&result, "runs").workers;
+        let workers = named(&result, "runs").workers();
         let series = workers.iter().filter_map(|w| w.kind(Kind::Read));
         let intervals = series.map(|k| k.series.len()).sum::<usize>();
         if before.get().is_none() && making.load(Ordering::Acquire) {

@@ -12,6 +12,7 @@ use weir_units::{Bytes, Nanos};
 use crate::exchange::ExchangeWorkload;
 use crate::facts::{ClockFacts, HostFacts, Instrument};
 use crate::load::{PLAN_SCHEMA, RESULT_SCHEMA};
+use crate::outcome::Outcome;
 use crate::plan::{
     Bounds, Depth, EngineChoice, ErrorPolicy, Group, Job, Memory, Pacing, Placement, Plan, Setting,
     Start,
@@ -280,11 +281,10 @@ impl JobResult {
             state: State::NotStarted,
             span: None,
             failure: None,
-            workers: Vec::new(),
-            confidence: Vec::new(),
             logs: Vec::new(),
-            exchange: None,
-            latency_bandwidth: None,
+            outcome: Outcome::None,
+            metrics: Vec::new(),
+            phases: Vec::new(),
         }
     }
 }

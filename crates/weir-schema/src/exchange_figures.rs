@@ -70,10 +70,7 @@ pub fn size_figures(size: &SizeResult, replications: u32) -> Option<SizeFigures>
     }
     let best = |times: &[Nanos]| times.iter().copied().min();
     let slowest_best = size.ranks.iter().filter_map(|r| best(&r.times_ns)).max()?;
-    let slowest = |i: usize| size.ranks.iter().filter_map(|r| r.times_ns.get(i)).max();
-    let mut all: Vec<f64> = (0..repetitions)
-        .filter_map(|i| slowest(i).map(|t| t.as_secs_f64()))
-        .collect();
+    let mut all = repetitions_s(size);
     all.sort_by(f64::total_cmp);
     let messages = f64::from(replications) * size.loop_length as f64;
     let bytes = size.ranks.len() as f64 * messages * 2f64.powi(i32::from(size.exponent));
@@ -95,6 +92,15 @@ pub fn size_figures(size: &SizeResult, replications: u32) -> Option<SizeFigures>
         cov: deviation_s.map(|d| d / mean),
         usec_per_message: time_s * 1e6 / messages,
     })
+}
+
+/// Seconds that each repetition took its slowest rank.
+pub(crate) fn repetitions_s(size: &SizeResult) -> Vec<f64> {
+    let repetitions = size.ranks.iter().map(|r| r.times_ns.len()).min();
+    let slowest = |i: usize| size.ranks.iter().filter_map(|r| r.times_ns.get(i)).max();
+    (0..repetitions.unwrap_or(0))
+        .filter_map(|i| slowest(i).map(|t| t.as_secs_f64()))
+        .collect()
 }
 
 fn deviation(values: &[f64], mean: f64) -> Option<f64> {

@@ -17,6 +17,8 @@ mod latency_bandwidth_figures;
 mod load;
 mod log;
 mod merge;
+mod metrics;
+mod outcome;
 mod plan;
 mod rates;
 mod recording;
@@ -52,6 +54,8 @@ pub use latency_bandwidth_figures::{LatencyBandwidthFigures, Spread, latency_ban
 pub use load::{PLAN_SCHEMA, RESULT_SCHEMA, SchemaError, json_schemas};
 pub use log::{Log, Logged, TotalLog};
 pub use merge::MergeError;
+pub use metrics::{exchange_metrics, latency_bandwidth_metrics};
+pub use outcome::{Better, Interval, LoopOutcome, Metric, Outcome, PhaseResult, RankSpan};
 pub use plan::{
     Bounds, Depth, EngineChoice, ErrorPolicy, ExitAll, Flow, Group, IoPriority, Job, Memory,
     MemoryKind, MemoryNodes, MinimumRate, Pacing, Placement, Plan, Schedule, Setting, ShareCpus,

@@ -8,6 +8,8 @@
 use weir_stats::{BatchStore, Estimate, SeriesError};
 use weir_units::{Bytes, Nanos};
 
+use crate::metrics::loop_metrics;
+use crate::outcome::{LoopOutcome, Outcome, PhaseResult};
 use crate::rates::{both, total_rate};
 use crate::result::{
     Confidence, CpuUse, DepthUse, GroupResult, JobResult, KindResult, Moments, RunResult, Span,
@@ -118,6 +120,54 @@ impl JobResult {
         self.span = hull_of(self.span, other.span);
         self.failure = self.failure.take().or(other.failure);
         self.logs.extend(other.logs);
+        self.outcome.merge(other.outcome)?;
+        for theirs in other.metrics {
+            if !self.metrics.iter().any(|m| m.name == theirs.name) {
+                self.metrics.push(theirs);
+            }
+        }
+        for theirs in other.phases {
+            let same =
+                |p: &&mut PhaseResult| p.name == theirs.name && p.repetition == theirs.repetition;
+            match self.phases.iter_mut().find(same) {
+                Some(mine) => mine.ranks.extend(theirs.ranks),
+                None => self.phases.push(theirs),
+            }
+        }
+        self.conclude();
+        Ok(())
+    }
+
+    /// Fills in the headline figures of a loop, from its workers and how sure they are. Those of
+    /// other workloads come with their outcome.
+    pub fn conclude(&mut self) {
+        if let Outcome::Loop(done) = &self.outcome {
+            self.metrics = loop_metrics(done);
+        }
+    }
+}
+
+impl Outcome {
+    /// What came of the job on further ranks as well. Where a rank has none, that of the others
+    /// stands for all.
+    fn merge(&mut self, other: Self) -> Result<(), MergeError> {
+        match (self, other) {
+            (_, Self::None) => Ok(()),
+            (mine @ Self::None, theirs) => {
+                *mine = theirs;
+                Ok(())
+            }
+            (Self::Loop(mine), Self::Loop(theirs)) => mine.merge(theirs),
+            _ => {
+                let text = "two ranks have what only one of them can have measured";
+                Err(MergeError::OtherForm(text.to_owned()))
+            }
+        }
+    }
+}
+
+impl LoopOutcome {
+    fn merge(&mut self, other: Self) -> Result<(), MergeError> {
         // A rank on which the job never ran has no workers.
         let mut theirs = other.workers.into_iter();
         for (mine, theirs) in self.workers.iter_mut().zip(&mut theirs) {
@@ -297,7 +347,7 @@ impl RankSummary {
     /// The short line of a rank's own result.
     pub fn of(rank: u32, result: &RunResult) -> Self {
         let kinds = || {
-            let workers = result.jobs().flat_map(|j| &j.workers);
+            let workers = result.jobs().flat_map(JobResult::workers);
             workers.flat_map(|w| &w.kinds)
         };
         let spans = result.jobs().filter_map(|j| j.span);
@@ -320,6 +370,8 @@ mod tests {
     use weir_stats::Histogram;
 
     use super::*;
+    use crate::exchange::ExchangeResult;
+    use crate::outcome::{Metric, RankSpan};
     use crate::result::Stage;
     use crate::sample::{self, series};
 
@@ -356,7 +408,7 @@ mod tests {
         merged.merge(job("a", &many, 0)).unwrap();
         let all: Vec<u64> = few.into_iter().chain(many).collect();
         let expected = worker(&all, 0);
-        let (kind, of_all) = (&merged.workers[0].kinds[0], &expected.kinds[0]);
+        let (kind, of_all) = (&merged.workers()[0].kinds[0], &expected.kinds[0]);
         assert_eq!(kind.stage(Stage::Lat), of_all.stage(Stage::Lat));
         assert_eq!((kind.operations, kind.bytes), (7, Bytes(7 * 4096)));
         assert_eq!(kind.errors, BTreeMap::from([(5, 2)]));
@@ -368,10 +420,11 @@ mod tests {
     /// A rank whose worker did so many operations in each interval of 100 ns.
     fn group(start: u64, per_interval: &[u64]) -> GroupResult {
         let mut job = job("a", &[], start);
-        let worker = &mut job.workers[0];
         let end = start + 100 * per_interval.len() as u64;
         let span = sample::span(Nanos(start), Nanos(end));
-        (worker.span, job.span) = (Some(span), Some(span));
+        job.span = Some(span);
+        let worker = &mut job.workers_mut()[0];
+        worker.span = Some(span);
         let kind = &mut worker.kinds[0];
         kind.operations = per_interval.iter().sum();
         kind.series = series(INTERVAL, per_interval, 4096);
@@ -419,7 +472,7 @@ mod tests {
         let mut merged = group(0, &a);
         merged.merge(group(0, &b)).unwrap();
         let expected = BatchStore::of_series(&series(INTERVAL, &sums, 0)).operations_per_second();
-        let found = merged.jobs[0].confidence[0].ops_per_s;
+        let found = merged.jobs[0].confidence()[0].ops_per_s;
         assert_eq!(found.half_width(), expected.half_width());
         assert!(
             found.half_width().is_some_and(|half| half > 0.0),
@@ -445,13 +498,62 @@ mod tests {
         let mut merged = job("a", &[1], 0);
         let mut failed = job("a", &[], 0);
         failed.state = State::Failed;
-        failed.workers.clear();
+        failed.outcome = Outcome::None;
         merged.merge(failed).unwrap();
-        assert_eq!((merged.state, merged.workers.len()), (State::Failed, 1));
+        assert_eq!((merged.state, merged.workers().len()), (State::Failed, 1));
         let mut nothing = job("a", &[], 0);
-        nothing.workers.clear();
+        nothing.outcome = Outcome::None;
         nothing.merge(job("a", &[1, 2], 0)).unwrap();
-        assert_eq!(nothing.workers[0].kinds[0].operations, 2);
+        assert_eq!(nothing.workers()[0].kinds[0].operations, 2);
+    }
+
+    #[test]
+    fn what_only_one_rank_measured_stands_for_all() {
+        let metric = Metric::high("b_eff", Metric::BYTES_PER_S, 1e9);
+        let mut first = sample::exchange_result("e", ExchangeResult::default());
+        first.metrics = vec![metric.clone()];
+        let other = JobResult {
+            state: State::Done,
+            ..JobResult::not_started("e")
+        };
+        for (mut mine, theirs) in [(first.clone(), other.clone()), (other, first.clone())] {
+            mine.merge(theirs).unwrap();
+            assert!(mine.exchange().is_some());
+            assert_eq!(mine.metrics, std::slice::from_ref(&metric));
+        }
+        let error = first.clone().merge(first).unwrap_err();
+        assert!(matches!(error, MergeError::OtherForm(_)), "{error}");
+    }
+
+    #[test]
+    fn the_metrics_of_a_loop_are_those_of_all_ranks_together() {
+        let mut merged = job("a", &[100; 10], 0);
+        merged.conclude();
+        merged.merge(job("a", &[100; 30], 0)).unwrap();
+        let rate = merged.metrics.iter().find(|m| m.name == "read rate");
+        // 40 operations from 0 to 3000 ns.
+        let rate = rate.unwrap().value;
+        assert!((rate / (40.0 / 3000e-9) - 1.0).abs() < 1e-9, "{rate}");
+    }
+
+    #[test]
+    fn a_phase_is_one_with_the_spans_of_all_ranks() {
+        let phase = |repetition, rank| PhaseResult {
+            name: "write".to_owned(),
+            repetition,
+            ranks: vec![RankSpan {
+                rank,
+                span: sample::span(Nanos(0), Nanos(10)),
+            }],
+        };
+        let phases = |rank| JobResult {
+            phases: vec![phase(0, rank), phase(1, rank)],
+            ..JobResult::not_started("p")
+        };
+        let mut merged = phases(0);
+        merged.merge(phases(1)).unwrap();
+        let ranks: Vec<usize> = merged.phases.iter().map(|p| p.ranks.len()).collect();
+        assert_eq!(ranks, [2, 2]);
     }
 
     #[test]

@@ -31,7 +31,7 @@ impl GroupResult {
 }
 
 fn workers(jobs: &[JobResult]) -> impl Iterator<Item = &WorkerResult> + Clone {
-    jobs.iter().flat_map(|job| &job.workers)
+    jobs.iter().flat_map(JobResult::workers)
 }
 
 /// The time that lies in both; where there is none it ends before it starts.

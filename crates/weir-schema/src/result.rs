@@ -7,9 +7,8 @@ use serde::{Deserialize, Serialize};
 use weir_stats::{Estimate, Histogram, Series};
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos, Percent};
 
-use crate::exchange::ExchangeResult;
 use crate::facts::{ClockFacts, DiskCounters, HostFacts, Instrument, ProgramFacts};
-use crate::latency_bandwidth::LatencyBandwidthResult;
+use crate::outcome::{Metric, Outcome, PhaseResult};
 use crate::plan::Plan;
 use crate::steady::{DepthFound, Steadiness};
 use crate::verify::Mismatch;
@@ -142,19 +141,18 @@ pub struct JobResult {
     pub span: Option<Span>,
     /// Why it failed.
     pub failure: Option<Failure>,
-    /// Its clones, in order.
-    pub workers: Vec<WorkerResult>,
-    /// How sure the figures are, per kind, over all workers.
-    pub confidence: Vec<Confidence>,
     /// Logs that were written.
     #[serde(default)]
     pub logs: Vec<String>,
-    /// What was exchanged, where that was its work.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exchange: Option<ExchangeResult>,
-    /// Latencies and bandwidths between ranks, where that was its work.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub latency_bandwidth: Option<LatencyBandwidthResult>,
+    /// What came of it, by its workload.
+    #[serde(default)]
+    pub outcome: Outcome,
+    /// Its headline figures.
+    #[serde(default)]
+    pub metrics: Vec<Metric>,
+    /// Its phases in the order in which they were done, where it has some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseResult>,
 }
 
 /// How a job ended.
@@ -302,6 +300,7 @@ pub struct KindResult {
     /// Never completed.
     pub lost: u64,
     /// Failed, by errno.
+    #[serde(deserialize_with = "errors_by_number")]
     pub errors: BTreeMap<i32, u64>,
     /// Time over which this kind was active: the worker's span.
     pub runtime_ns: Nanos,
@@ -313,6 +312,19 @@ pub struct KindResult {
     pub bandwidth_samples: Option<Moments>,
     /// Operations per second over sampling periods.
     pub iops_samples: Option<Moments>,
+}
+
+/// Keys of a map are text in JSON, and stay it within a tagged outcome.
+fn errors_by_number<'de, D>(document: D) -> Result<BTreeMap<i32, u64>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    let by_text = BTreeMap::<String, u64>::deserialize(document)?;
+    let by_number = by_text.into_iter().map(|(code, count)| {
+        let code = code.parse().map_err(serde::de::Error::custom)?;
+        Ok((code, count))
+    });
+    by_number.collect()
 }
 
 impl KindResult {

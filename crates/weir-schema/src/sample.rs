@@ -13,6 +13,7 @@ pub use everything::everything;
 use crate::exchange::ExchangeResult;
 use crate::facts::{ClockFacts, ClockSource, DeviceFacts, HostFacts};
 use crate::latency_bandwidth::LatencyBandwidthResult;
+use crate::outcome::Outcome;
 use crate::plan::{Bounds, EngineChoice, Group, Job, Plan, Word};
 use crate::recording::Recording;
 use crate::result::{
@@ -155,26 +156,60 @@ pub fn run(groups: Vec<Vec<(Job, JobResult)>>) -> RunResult {
 
 /// A job that came to its end with these workers.
 pub fn job_result(name: &str, workers: Vec<WorkerResult>) -> JobResult {
-    JobResult {
-        state: State::Done,
-        workers,
-        ..JobResult::not_started(name)
-    }
+    measured(name, Outcome::of_workers(workers))
 }
 
 /// A job that exchanged messages.
 pub fn exchange_result(name: &str, exchange: ExchangeResult) -> JobResult {
-    JobResult {
-        exchange: Some(exchange),
-        ..job_result(name, Vec::new())
-    }
+    measured(name, Outcome::Exchange(Box::new(exchange)))
 }
 
 /// A job that measured latency and bandwidth.
-pub fn latency_bandwidth_result(name: &str, measured: LatencyBandwidthResult) -> JobResult {
+pub fn latency_bandwidth_result(name: &str, found: LatencyBandwidthResult) -> JobResult {
+    measured(name, Outcome::LatencyBandwidth(Box::new(found)))
+}
+
+/// A job that came to its end with this outcome.
+fn measured(name: &str, outcome: Outcome) -> JobResult {
     JobResult {
-        latency_bandwidth: Some(measured),
-        ..job_result(name, Vec::new())
+        state: State::Done,
+        outcome,
+        ..JobResult::not_started(name)
+    }
+}
+
+/// The same job, with how sure its figures are.
+#[must_use]
+pub fn sure(mut job: JobResult, confidence: Vec<Confidence>) -> JobResult {
+    if let Outcome::Loop(done) = &mut job.outcome {
+        done.confidence = confidence;
+    }
+    job
+}
+
+/// What a job exchanged.
+#[expect(clippy::panic, reason = "a test that asks for it has an exchange")]
+pub fn exchange_of(job: &mut JobResult) -> &mut ExchangeResult {
+    match &mut job.outcome {
+        Outcome::Exchange(done) => done,
+        other => panic!("no exchange: {other:?}"),
+    }
+}
+
+/// The latencies and bandwidths that a job measured.
+#[expect(clippy::panic, reason = "a test that asks for it has them")]
+pub fn latency_bandwidth_of(job: &mut JobResult) -> &mut LatencyBandwidthResult {
+    match &mut job.outcome {
+        Outcome::LatencyBandwidth(done) => done,
+        other => panic!("no latencies and bandwidths: {other:?}"),
+    }
+}
+
+/// How sure the figures of a job are, per kind.
+pub fn confidence_of(job: &mut JobResult) -> &mut [Confidence] {
+    match &mut job.outcome {
+        Outcome::Loop(done) => &mut done.confidence,
+        _ => &mut [],
     }
 }
 

@@ -148,7 +148,11 @@ pub(crate) fn refusals(job: Job) -> Vec<Failure> {
 /// The only job's failure.
 pub(crate) fn failure(result: &RunResult) -> Failure {
     let job = result.jobs().next().unwrap();
-    let worker = || job.workers.iter().find_map(|worker| worker.failure.clone());
+    let worker = || {
+        job.workers()
+            .iter()
+            .find_map(|worker| worker.failure.clone())
+    };
     job.failure
         .clone()
         .or_else(worker)
@@ -159,7 +163,7 @@ pub(crate) fn failure(result: &RunResult) -> Failure {
 pub(crate) fn figures(result: &RunResult, kind: Kind) -> KindResult {
     let job = result.jobs().next().unwrap();
     assert_eq!(job.failure, None, "{job:?}");
-    job.workers[0]
+    job.workers()[0]
         .kind(kind)
         .unwrap_or_else(|| panic!("no {kind:?}: {job:?}"))
         .clone()

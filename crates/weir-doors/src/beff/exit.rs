@@ -25,7 +25,7 @@ pub fn exit_code(result: &RunResult) -> u8 {
         };
     }
     let spoilt = |e: &ExchangeResult| e.wrong_bytes() > 0 || e.lost() > 0;
-    u8::from(job.exchange.as_ref().is_some_and(spoilt))
+    u8::from(job.exchange().is_some_and(spoilt))
 }
 
 /// What standard error gets about a result: failures, wrong bytes per size with the ranks they
@@ -46,7 +46,7 @@ pub fn complaints(result: &RunResult) -> String {
     }
     out += &interruption(result);
     for job in result.jobs() {
-        let done = job.exchange.as_ref();
+        let done = job.exchange();
         if let Some(others) = done.map(|e| &e.other_devices).filter(|o| !o.is_empty()) {
             push!(
                 out,
@@ -57,7 +57,7 @@ pub fn complaints(result: &RunResult) -> String {
         if let Some(failure) = &job.failure {
             push!(out, "error: {}\n", failure.message);
         }
-        if let Some(exchange) = &job.exchange {
+        if let Some(exchange) = job.exchange() {
             out += &wrong(exchange);
         }
     }
@@ -80,7 +80,7 @@ fn interruption(result: &RunResult) -> String {
         Workload::Exchange(work) => Some(work.measurements()),
         _ => None,
     });
-    let done = result.jobs().find_map(|job| job.exchange.as_ref());
+    let done = result.jobs().find_map(|job| job.exchange());
     let what = match (done.map_or(0, |done| done.sizes.len()), planned) {
         (0, Some(_)) => " before any size was measured".to_owned(),
         (done, Some(planned)) => format!(": {done} of {planned} sizes were measured"),

@@ -5,7 +5,8 @@
 
 use serde_json::{Map, Value, json};
 use weir_schema::{
-    LatencyBandwidthFigures, LatencyBandwidthResult, RunResult, latency_bandwidth_figures,
+    JobResult, LatencyBandwidthFigures, LatencyBandwidthResult, RunResult,
+    latency_bandwidth_figures,
 };
 
 /// The form of what is printed.
@@ -28,7 +29,7 @@ pub fn stdout(result: &RunResult, format: Format) -> Option<String> {
 
 /// What was measured.
 pub(super) fn measured(result: &RunResult) -> Option<&LatencyBandwidthResult> {
-    result.jobs().find_map(|job| job.latency_bandwidth.as_ref())
+    result.jobs().find_map(JobResult::latency_bandwidth)
 }
 
 fn page(figures: &LatencyBandwidthFigures) -> String {

@@ -242,7 +242,7 @@ fn wrong_bytes_and_early_ends_are_told() {
     let mut wrong = result();
     assert_eq!((exit_code(&wrong), complaints(&wrong).as_str()), (0, ""));
     let mut done = |change: fn(&mut LatencyBandwidthResult)| {
-        change(wrong.groups[0].jobs[0].latency_bandwidth.as_mut().unwrap());
+        change(sample::latency_bandwidth_of(&mut wrong.groups[0].jobs[0]));
         (
             exit_code(&wrong),
             complaints(&wrong),

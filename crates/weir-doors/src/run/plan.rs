@@ -94,7 +94,7 @@ pub fn exit_code(result: &RunResult, strict: &Strict) -> u8 {
         let why = |j: &JobResult| j.failure.as_ref().map(|f| f.cause.clone());
         let none_ran = result
             .jobs()
-            .all(|j| j.workers.is_empty() || j.span.is_none());
+            .all(|j| j.workers().is_empty() || j.span.is_none());
         let known = |cause: String| causes.contains(&cause.as_str());
         let mut jobs = result.jobs().peekable();
         jobs.peek().is_some() && none_ran && jobs.all(|j| why(j).is_some_and(known))
@@ -105,7 +105,7 @@ pub fn exit_code(result: &RunResult, strict: &Strict) -> u8 {
     if all_before(MACHINE_CAUSES) {
         return LACKS;
     }
-    let mut workers = result.jobs().flat_map(|j| &j.workers);
+    let mut workers = result.jobs().flat_map(JobResult::workers);
     let failed = result.failed_jobs() > 0
         || never_started(result)
         || result.jobs().any(has_wrong_data)
@@ -190,7 +190,7 @@ mod tests {
             exit_code(&result, &Strict::Ids(vec!["numa-far".to_owned()])),
             0
         );
-        result.groups[0].jobs[0].workers[0].kinds[0].errors = [(5, 1)].into();
+        result.groups[0].jobs[0].workers_mut()[0].kinds[0].errors = [(5, 1)].into();
         assert_eq!(exit_code(&result, &Strict::No), 1);
         result.groups[0].jobs[0].workers[0].kinds[0].errors.clear();
         assert_eq!(exit_code(&result, &Strict::No), 0);

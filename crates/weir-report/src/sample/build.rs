@@ -171,16 +171,20 @@ impl Shape {
             sample::confidence(*kind, rate, mean)
         });
         let workers = (0..self.workers).map(|clone| self.worker(clone));
+        let result = sample::job_result(&self.name, workers.collect());
         JobResult {
             span: Some(self.span()),
-            confidence: confidence.collect(),
-            ..sample::job_result(&self.name, workers.collect())
+            ..sample::sure(result, confidence.collect())
         }
     }
 }
 
 fn rates(jobs: &[JobResult]) -> Vec<Rates> {
-    let spans = || jobs.iter().flat_map(|j| &j.workers).filter_map(|w| w.span);
+    let spans = || {
+        jobs.iter()
+            .flat_map(JobResult::workers)
+            .filter_map(|w| w.span)
+    };
     let start = |s: Span| s.start_ns;
     let end = |s: Span| s.end_ns;
     let (Some(first), Some(last)) = (spans().map(start).min(), spans().map(end).max()) else {
@@ -188,7 +192,11 @@ fn rates(jobs: &[JobResult]) -> Vec<Rates> {
     };
     let together = spans().map(end).min() > spans().map(start).max();
     let time = last.saturating_sub(first);
-    let kinds = || jobs.iter().flat_map(|j| &j.workers).flat_map(|w| &w.kinds);
+    let kinds = || {
+        jobs.iter()
+            .flat_map(JobResult::workers)
+            .flat_map(|w| &w.kinds)
+    };
     let mut rates = Vec::new();
     for kind in [Kind::Read, Kind::Write, Kind::Trim, Kind::Sync] {
         let of_kind = || kinds().filter(|k| k.kind == kind);

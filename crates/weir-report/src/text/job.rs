@@ -16,6 +16,7 @@ impl Report<'_> {
     pub(super) fn job(&mut self, entry: &Entry<'_>, takes_warnings: bool) {
         self.title(entry);
         self.rates(entry);
+        self.metrics(entry);
         self.latencies(entry);
         if let Some(row) = self.course(entry) {
             self.row(row);

@@ -11,6 +11,7 @@ mod group;
 mod header;
 mod job;
 mod latency;
+mod metrics;
 mod ranks;
 mod spark;
 mod sweep;

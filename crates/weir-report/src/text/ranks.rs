@@ -23,6 +23,11 @@ impl Report<'_> {
         rates.sort_by(|a, b| a.0.total_cmp(&b.0));
         let middle = [(rates.len() - 1) / 2, rates.len() / 2];
         let median = middle.map(|at| rates[at].0).iter().sum::<f64>() / 2.0;
+        if rates.iter().all(|(rate, _)| *rate <= 0.0) {
+            // Their jobs count no operations.
+            self.line("ranks", Tone::Plain, None, &whom(result));
+            return self.failed_ranks();
+        }
         let show = |rate: f64| self.figures.iops(Iops(rate));
         let spread = format!(
             "{}  least {}  median {}  most {}",
@@ -45,7 +50,11 @@ impl Report<'_> {
         if unnamed > 0 {
             self.line("slow", Tone::Warn, None, &format!("and {unnamed} more"));
         }
-        for rank in result.ranks.iter().filter(|r| r.failed_jobs > 0) {
+        self.failed_ranks();
+    }
+
+    fn failed_ranks(&mut self) {
+        for rank in self.result.ranks.iter().filter(|r| r.failed_jobs > 0) {
             let text = format!("{}: {} jobs failed", name(rank), rank.failed_jobs);
             self.line("failed", Tone::Bad, None, &text);
         }

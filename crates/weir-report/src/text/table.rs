@@ -65,6 +65,7 @@ impl Report<'_> {
         }
         for (i, entry) in entries.iter().enumerate() {
             let first = entries.iter().position(|e| e.name() == entry.name()) == Some(i);
+            self.named_metrics(entry);
             self.ending(entry, Some(entry.name()), first);
             if entries
                 .get(i + 1)

@@ -196,6 +196,41 @@ fn points_that_ran_together_are_no_sweep() {
 }
 
 /// Without blanks, which differ with the width, and without what the layout adds.
+#[test]
+fn jobs_without_workers_show_their_metrics_beside_jobs_with_some() {
+    let mut result = sample::beside_ranks(1);
+    let text = text(&result, &style(80));
+    let lines = [
+        "exchanges   exchange, null",
+        "  b_eff               1.50 GB/s",
+        "  bandwidth at 8 B    20.0 MB/s  ± 5.0 %",
+        "  ping-pong latency  250 ns",
+        "  score              12.5 GiB",
+    ];
+    for line in lines.map(|line| line.split_whitespace().collect::<Vec<_>>()) {
+        let has = |l: &str| {
+            l.split_whitespace()
+                .take(line.len())
+                .eq(line.iter().copied())
+        };
+        assert!(text.lines().any(has), "{line:?}\n{text}");
+    }
+    assert!(
+        text.contains("rand-read") && text.contains("± 0.6 %"),
+        "{text}"
+    );
+    for width in [120, 60, 40] {
+        assert_fits(&super::text(&result, &style(width)), width);
+    }
+    // As a table too.
+    result = sample::beside_ranks(4);
+    let text = super::text(&result, &style(80));
+    assert!(
+        text.contains("5 jobs") && text.contains("1.50 GB/s"),
+        "{text}"
+    );
+}
+
 fn squeezed(text: &str) -> String {
     text.split_whitespace().collect()
 }

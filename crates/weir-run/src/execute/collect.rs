@@ -3,10 +3,9 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use weir_schema::{
-    ClockFacts, Confidence, CpuUse, DepthUse, DeviceFacts, EndedBy, ExchangeResult, Failure,
-    GroupResult, Instrument, Job, JobResult, Kind, KindResult, LatencyBandwidthResult,
-    LatencyPercentile, Moments, Plan, RunResult, Span, Stage, StageHistogram, State, WorkerResult,
-    total_rate,
+    ClockFacts, Confidence, CpuUse, DepthUse, DeviceFacts, EndedBy, Failure, GroupResult,
+    Instrument, Job, JobResult, Kind, KindResult, LatencyPercentile, LoopOutcome, Moments, Outcome,
+    Plan, RunResult, Span, Stage, StageHistogram, State, WorkerResult, total_rate,
 };
 use weir_stats::{Estimate, Histogram};
 use weir_sys::Tree;
@@ -22,7 +21,7 @@ use crate::execute::search::Search;
 use crate::execute::total::Total;
 use crate::execute::{Run, RunControl, mark, warn};
 use crate::live::{LiveKind, WorkerLive};
-use crate::runner::{Prepared, RankMeasured};
+use crate::runner::Prepared;
 use crate::shape::{is_open_loop, usage_of};
 use crate::worker::OpFailure;
 
@@ -127,7 +126,7 @@ pub(super) fn so_far(
         groups[group].jobs.push(result);
     }
     for group in &mut groups {
-        for worker in group.jobs.iter_mut().flat_map(|job| &mut job.workers) {
+        for worker in group.jobs.iter_mut().flat_map(JobResult::workers_mut) {
             worker.steadiness = run.teams.outcome(worker.number);
         }
         group.conclude();
@@ -177,33 +176,25 @@ fn job_result(job: &Job, seen: &Seen<'_>, times: &Times<'_>) -> JobResult {
         .min()
         .zip(spans().map(|s| s.end_ns).max())
         .or_else(|| Some((times.at(seen.release?), times.at(seen.ranks?.end))));
-    let (exchange, latency_bandwidth) = measured(seen.ranks);
-    let confidence = match seen.sampled {
-        Some(sampled) => confidence(job, &workers, sampled),
-        None => Vec::new(),
-    };
-    JobResult {
+    let mut result = JobResult {
         state: seen.state,
         span: span.map(|(start_ns, end_ns)| Span { start_ns, end_ns }),
         failure: seen.failure.cloned(),
-        workers,
-        confidence,
-        exchange,
-        latency_bandwidth,
         logs: seen.logs.to_vec(),
         ..JobResult::not_started(&job.name)
+    };
+    if let Some(ranks) = seen.ranks {
+        result.outcome = ranks.outcome.outcome.clone();
+        result.metrics.clone_from(&ranks.outcome.metrics);
+    } else if seen.state != State::NotStarted {
+        let confidence = seen.sampled.map(|s| confidence(job, &workers, s));
+        result.outcome = Outcome::Loop(LoopOutcome {
+            workers,
+            confidence: confidence.unwrap_or_default(),
+        });
     }
-}
-
-/// What all ranks measured together.
-fn measured(
-    ranks: Option<&EndedRanks>,
-) -> (Option<ExchangeResult>, Option<LatencyBandwidthResult>) {
-    match ranks.and_then(|ranks| ranks.outcome.measured.as_ref()) {
-        None => (None, None),
-        Some(RankMeasured::Exchange(done)) => (Some(done.as_ref().clone()), None),
-        Some(RankMeasured::LatencyBandwidth(done)) => (None, Some(done.as_ref().clone())),
-    }
+    result.conclude();
+    result
 }
 
 fn worker_result(

@@ -129,7 +129,7 @@ fn of_job(job: &JobResult) -> Vec<Warning> {
     found.extend(preempted(job));
     found.extend(cpu_shared(job));
     found.extend(generator_limited(job));
-    for confidence in &job.confidence {
+    for confidence in job.confidence() {
         let kind = confidence.kind.name();
         match confidence.ops_per_s.absent {
             Some(NoInterval::ShortRun) => found.push(Warning::new(
@@ -167,7 +167,7 @@ fn not_steady(job: &JobResult) -> Vec<Warning> {
     for kind in Kind::DATA {
         let mut whole: Option<weir_stats::Series> = None;
         for series in job
-            .workers
+            .workers()
             .iter()
             .filter_map(|w| w.kind(kind))
             .map(|k| &k.series)
@@ -205,7 +205,7 @@ fn not_steady(job: &JobResult) -> Vec<Warning> {
 }
 
 fn preempted(job: &JobResult) -> Option<Warning> {
-    let worst = job.workers.iter().filter_map(|w| {
+    let worst = job.workers().iter().filter_map(|w| {
         let seconds = w.span?.length().0 as f64 / 1e9;
         // A fraction of a second says little about a rate per second.
         (seconds >= 0.5).then(|| (w.cpu.involuntary_switches as f64 / seconds, w.clone))
@@ -223,9 +223,9 @@ fn preempted(job: &JobResult) -> Option<Warning> {
 }
 
 fn generator_limited(job: &JobResult) -> Option<Warning> {
-    let late: u64 = job.workers.iter().filter_map(|w| w.late_issues).sum();
+    let late: u64 = job.workers().iter().filter_map(|w| w.late_issues).sum();
     let all: u64 = job
-        .workers
+        .workers()
         .iter()
         .flat_map(|w| &w.kinds)
         .map(|k| k.issued)
@@ -245,7 +245,7 @@ fn instrument_cost(result: &RunResult, job: &JobResult) -> Option<Warning> {
     if is_null || job.state == State::NotStarted {
         return None;
     }
-    let kinds = || job.workers.iter().flat_map(|w| &w.kinds);
+    let kinds = || job.workers().iter().flat_map(|w| &w.kinds);
     let medians = kinds()
         .filter_map(|k| k.stage(Stage::Lat))
         .filter_map(|h| h.percentile(50.0));
@@ -263,7 +263,7 @@ fn instrument_cost(result: &RunResult, job: &JobResult) -> Option<Warning> {
 }
 
 fn cpu_shared(job: &JobResult) -> Option<Warning> {
-    let shares = job.workers.iter().filter_map(|w| {
+    let shares = job.workers().iter().filter_map(|w| {
         let span = w.span?.length().0;
         let waited = w.cpu.run_delay_ns?.0;
         (span >= 500_000_000).then(|| (waited as f64 / span as f64 * 100.0, w.clone))

@@ -368,7 +368,7 @@ pub(crate) fn named<'a>(result: &'a RunResult, name: &str) -> &'a JobResult {
 /// Reads that each worker of a job completed.
 pub(crate) fn counts(job: &JobResult) -> Vec<u64> {
     let count = |w: &weir_schema::WorkerResult| w.kind(Kind::Read).map_or(0, |k| k.operations);
-    job.workers.iter().map(count).collect()
+    job.workers().iter().map(count).collect()
 }
 
 /// Reads of 4 KiB; the rest is not looked at by scripts.

@@ -4,9 +4,10 @@ use weir_stats::{Estimate, Histogram};
 use weir_units::{Bytes, Nanos, Percent, QueueDepth};
 
 use super::{
-    BLOCK, clock, confidence, failure, host, job_result, kind, rates, series, span, worker,
+    BLOCK, clock, confidence, failure, host, job_result, kind, rates, series, span, sure, worker,
 };
 use crate::facts::{DiskCounters, Instrument};
+use crate::outcome::{PhaseResult, RankSpan};
 use crate::plan::Plan;
 use crate::result::{
     Confidence, CpuUse, DepthUse, Failure, Finding, JobResult, KindResult, LatencyPercentile,
@@ -60,17 +61,28 @@ fn broken_job(name: &str, workers: Vec<WorkerResult>, time: Span) -> JobResult {
         value_ns: about(120_000.0),
         few_samples: false,
     };
-    JobResult {
+    let confidence = Confidence {
+        percentiles: vec![percentile],
+        ..confidence(Kind::Read, about(1000.0), about(80_000.0))
+    };
+    let rank = RankSpan {
+        rank: 0,
+        span: time,
+    };
+    let mut job = JobResult {
         state: State::Failed,
         span: Some(time),
         failure: Some(spoiled()),
-        confidence: vec![Confidence {
-            percentiles: vec![percentile],
-            ..confidence(Kind::Read, about(1000.0), about(80_000.0))
-        }],
         logs: vec!["a_bw.1.log".to_owned()],
-        ..job_result(name, workers)
-    }
+        phases: vec![PhaseResult {
+            name: "write".to_owned(),
+            repetition: 0,
+            ranks: vec![rank],
+        }],
+        ..sure(job_result(name, workers), vec![confidence])
+    };
+    job.conclude();
+    job
 }
 
 fn busy_worker(clone: u32, number: u32, time: Span) -> WorkerResult {

@@ -10,14 +10,10 @@ use weir_doors::beff::output::{dump, stdout};
 use weir_doors::beff::{
     Action, Around, Baseline, Mode as RunMode, Options, Run, USAGE, complaints, exit_code, read,
 };
-use weir_schema::{
-    ExchangeResult, GroupResult, Instrument, JobResult, Plan, RESULT_SCHEMA, RankFacts, RunResult,
-    State, TargetsPerRank,
-};
+use weir_schema::{ExchangeResult, Plan, RankFacts, RunResult, TargetsPerRank};
 use weir_sys::Tree;
 use weir_sys::clock::Detection;
 use weir_sys::memory::MemoryFacts;
-use weir_units::Nanos;
 use weir_world::Launcher;
 
 use crate::measure::{self, Request};
@@ -79,7 +75,8 @@ fn carry_out(run: &Run, speaks: bool) -> Outcome {
     let mut result = envelope(&run.plan);
     result.warnings.clone_from(&run.warnings);
     if let Some(devices) = &run.devices {
-        result.groups[0].jobs[0].exchange = Some(made_up(devices));
+        result.groups[0].jobs[0].outcome =
+            weir_schema::Outcome::Exchange(Box::new(made_up(devices)));
     }
     Ok(show(&result, &run.options))
 }
@@ -179,37 +176,14 @@ fn show(result: &RunResult, options: &Options) -> u8 {
 fn envelope(plan: &Plan) -> RunResult {
     let (_, clock) = Detection::begin().finish();
     let started = SystemTime::now().duration_since(UNIX_EPOCH);
-    let jobs = plan.jobs().map(|(_, job)| JobResult {
-        name: job.name.clone(),
-        state: State::NotStarted,
-        span: None,
-        failure: None,
-        workers: Vec::new(),
-        confidence: Vec::new(),
-        logs: Vec::new(),
-        exchange: None,
-        latency_bandwidth: None,
-    });
     RunResult {
-        schema: RESULT_SCHEMA.to_owned(),
         weir_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_unix_ns: started.map_or(0, |t| u64::try_from(t.as_nanos()).unwrap_or(0)),
-        run_id: 0,
-        duration_ns: Nanos(0),
         complete: true,
-        ended_by: None,
-        groups: vec![GroupResult {
-            jobs: jobs.collect(),
-            ..GroupResult::default()
-        }],
-        ranks: Vec::new(),
-        warnings: Vec::new(),
-        disks: Vec::new(),
         clock: surroundings::clock_facts(clock),
-        instrument: Instrument::default(),
         host: surroundings::host(),
         program: Some(surroundings::program()),
-        plan: plan.clone(),
+        ..RunResult::of(plan.clone())
     }
 }
 

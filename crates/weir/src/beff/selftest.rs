@@ -105,7 +105,9 @@ fn exchanged(words: &str) -> Result<ExchangeResult, String> {
     if let Some(failure) = &job.failure {
         return Err(failure.message.clone());
     }
-    job.exchange.clone().ok_or_else(|| "no result".to_owned())
+    job.exchange()
+        .cloned()
+        .ok_or_else(|| "no result".to_owned())
 }
 
 fn validated(words: &str) -> Checked {

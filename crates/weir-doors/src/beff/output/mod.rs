@@ -72,10 +72,7 @@ impl<'a> View<'a> {
         let Workload::Exchange(work) = &job.workload else {
             return None;
         };
-        let done: Option<&ExchangeResult> = result
-            .jobs()
-            .next()
-            .and_then(|j: &JobResult| j.exchange.as_ref());
+        let done: Option<&ExchangeResult> = result.jobs().next().and_then(JobResult::exchange);
         let ranks = result.plan.ranks.map_or(1, |r| r.count);
         let figures = done.map_or_else(Vec::new, |d| exchange_figures(d, work.replications));
         let exponents: Vec<u8> = if figures.is_empty() {

@@ -1,6 +1,8 @@
 //! What the door prints, against the published numbers.
 
 use serde_json::Value as Json;
+use weir_schema::Outcome;
+use weir_schema::sample::exchange_of;
 
 use super::sample::{TABLE, result};
 use super::*;
@@ -112,7 +114,7 @@ fn numbers_of_json_are_the_published_ones_to_the_last_digit() {
 fn the_peers_list_of_ranks_ends_with_rank_0_and_weirs_does_not() {
     let ranks = |words: &str, own: bool| -> Vec<f64> {
         let (mut result, options) = result(&format!("{words} --ranks 3"), TABLE);
-        let exchange = result.groups[0].jobs[0].exchange.as_mut().unwrap();
+        let exchange = exchange_of(&mut result.groups[0].jobs[0]);
         for rank in &mut exchange.sizes[0].ranks {
             rank.times_ns = vec![weir_units::Nanos(u64::from(rank.rank + 1) * 1_000_000_000)];
         }
@@ -134,7 +136,7 @@ fn the_peers_list_of_ranks_ends_with_rank_0_and_weirs_does_not() {
 #[test]
 fn the_test_mode_prints_the_configuration_and_the_prediction() {
     let (mut result, options) = result("--test --model 520n", &[]);
-    result.groups[0].jobs[0].exchange = None;
+    result.groups[0].jobs[0].outcome = Outcome::None;
     result.groups[0].jobs[0].state = weir_schema::State::NotStarted;
     let text = stdout(&result, &options).unwrap();
     assert!(text.contains("model b_eff = 3.88589e+09 B/s\n"), "{text}");
@@ -183,7 +185,7 @@ fn weirs_own_tables_say_more() {
 #[test]
 fn wrong_bytes_losses_and_skipped_checks_change_the_verdict() {
     let (mut bad, options) = result(WORDS, TABLE);
-    let exchange = bad.groups[0].jobs[0].exchange.as_mut().unwrap();
+    let exchange = exchange_of(&mut bad.groups[0].jobs[0]);
     exchange.sizes[2].ranks[0].wrong_bytes = 1;
     assert!(!stdout(&bad, &options).unwrap().contains("SUCCESS!\n"));
     let told = crate::beff::complaints(&bad);
@@ -199,11 +201,11 @@ fn wrong_bytes_losses_and_skipped_checks_change_the_verdict() {
     assert_eq!(json["validated"], false);
 
     let (mut lossy, options) = result(WORDS, TABLE);
-    let exchange = lossy.groups[0].jobs[0].exchange.as_mut().unwrap();
+    let exchange = exchange_of(&mut lossy.groups[0].jobs[0]);
     exchange.sizes[0].ranks[0].lost = Some(0);
     assert!(stdout(&lossy, &options).unwrap().contains("\nlost: 0\n"));
     assert_eq!(crate::beff::exit_code(&lossy), 0);
-    let exchange = lossy.groups[0].jobs[0].exchange.as_mut().unwrap();
+    let exchange = exchange_of(&mut lossy.groups[0].jobs[0]);
     exchange.sizes[0].ranks[0].lost = Some(7);
     assert!(stdout(&lossy, &options).unwrap().contains("\nlost: 7\n"));
     assert_eq!(crate::beff::exit_code(&lossy), 1);

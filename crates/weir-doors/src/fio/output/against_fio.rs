@@ -315,7 +315,7 @@ fn the_figures_of_fio_are_printed_as_fio_prints_them() {
         told(&job["read"], Kind::Read),
         told(&job["write"], Kind::Write),
     ];
-    result.groups[0].jobs[0].workers[0].kinds = kinds;
+    result.groups[0].jobs[0].workers_mut()[0].kinds = kinds;
     let ours = normal(&result, COMPAT);
     // Rates, percentiles, samples and group lines; extremes and means are not in the document's
     // histogram, and the order of events decides the rest.

@@ -94,7 +94,7 @@ pub fn complaints(result: &RunResult, told: &[(String, String)]) -> String {
     let mut out = String::new();
     let mut said = HashSet::new();
     for job in result.jobs() {
-        for worker in &job.workers {
+        for worker in job.workers() {
             out.push_str(&mismatches(worker));
             out.extend(worker.told.iter().map(|failed| finding(&job.name, failed)));
         }

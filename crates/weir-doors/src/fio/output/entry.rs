@@ -254,12 +254,12 @@ pub(super) fn all_members(result: &RunResult) -> Vec<(&str, &WorkerResult, Optio
 /// The workers of a job, each with its failure; those that a job did not get have its failure.
 fn members<'a>(planned: &Job, job: &'a JobResult) -> Vec<(&'a WorkerResult, Option<&'a Failure>)> {
     static NONE: LazyLock<WorkerResult> = LazyLock::new(WorkerResult::default);
-    if job.workers.is_empty() {
+    if job.workers().is_empty() {
         return vec![(&NONE, job.failure.as_ref()); planned.clones.max(1) as usize];
     }
-    let blamed = job.workers.iter().any(|w| w.failure.is_some());
+    let blamed = job.workers().iter().any(|w| w.failure.is_some());
     let whole = job.failure.as_ref().filter(|_| !blamed);
-    job.workers
+    job.workers()
         .iter()
         .enumerate()
         .map(|(i, w)| (w, w.failure.as_ref().or(whole.filter(|_| i == 0))))

@@ -1,0 +1,49 @@
+//! The headline figures of jobs that have no workers: a line each, whatever the workload.
+
+use weir_schema::Metric;
+
+use super::Report;
+use crate::entry::Entry;
+use crate::figures::brief;
+use crate::ink::{Text, Tone};
+use crate::paper::{INDENT, Item, Row};
+
+impl Report<'_> {
+    /// The figures of an entry whose own lines do not show them.
+    pub(super) fn metrics(&mut self, entry: &Entry<'_>) {
+        let metrics = entry.metrics();
+        let columns = |metric: &&Metric| self.paper.columns(&metric.name.as_str().into());
+        let widths: Vec<usize> = metrics.iter().map(columns).collect();
+        let widest = widths.iter().copied().max().unwrap_or(0);
+        for (metric, width) in metrics.into_iter().zip(widths) {
+            let value = Text::new(Tone::Strong, self.figures.metric(metric));
+            let sure = sure(metric);
+            if self.paper.is_key_value() {
+                self.row(Row::new("", vec![Item::keyed(&*metric.name, value)]));
+                continue;
+            }
+            let lead = format!("  {}{}  ", metric.name, " ".repeat(widest - width));
+            let atoms = [value].into_iter().chain(sure.map(Text::from));
+            let atoms = atoms.enumerate().map(|(i, atom)| (2 * i, atom));
+            self.paper.flow(lead, INDENT, atoms);
+        }
+    }
+
+    /// The same under the entry's name, where nothing else stands below it.
+    pub(super) fn named_metrics(&mut self, entry: &Entry<'_>) {
+        if entry.metrics().is_empty() {
+            return;
+        }
+        self.paper.blank();
+        let name = Text::new(Tone::Strong, entry.name());
+        self.paper.flow(name, INDENT, []);
+        self.metrics(entry);
+    }
+}
+
+/// Half the interval in percent of the value.
+fn sure(metric: &Metric) -> Option<String> {
+    let interval = metric.interval.filter(|_| metric.value > 0.0)?;
+    let half = (interval.high - interval.low) / 2.0;
+    Some(format!("± {} %", brief(100.0 * half / metric.value)))
+}

@@ -1,0 +1,181 @@
+//! What came of a job, by its workload; its headline figures; its phases.
+//!
+//! In: what a runner measured. Out: data that merges over ranks without knowing who measured it. A
+//! reader that does not know a workload still has its metrics. Not here: how metrics follow from an
+//! outcome (`metrics`).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::exchange::ExchangeResult;
+use crate::latency_bandwidth::LatencyBandwidthResult;
+use crate::result::{Confidence, JobResult, Span, WorkerResult};
+
+/// What came of a job, by its workload.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Outcome {
+    /// Nothing: it never started, or another rank has it.
+    #[default]
+    None,
+    /// What the workers of a loop did.
+    Loop(LoopOutcome),
+    /// Messages exchanged between ranks.
+    Exchange(Box<ExchangeResult>),
+    /// Latencies and bandwidths between ranks.
+    LatencyBandwidth(Box<LatencyBandwidthResult>),
+}
+
+/// What the workers of a loop did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LoopOutcome {
+    /// Clones of the job, in order.
+    pub workers: Vec<WorkerResult>,
+    /// How sure the figures are, per kind, over all workers.
+    pub confidence: Vec<Confidence>,
+}
+
+impl Outcome {
+    /// Workers of which nobody knows yet how sure their figures are.
+    pub fn of_workers(workers: Vec<WorkerResult>) -> Self {
+        Self::Loop(LoopOutcome {
+            workers,
+            confidence: Vec::new(),
+        })
+    }
+}
+
+impl JobResult {
+    /// Its workers; none where it is no loop or never started.
+    pub fn workers(&self) -> &[WorkerResult] {
+        match &self.outcome {
+            Outcome::Loop(done) => &done.workers,
+            _ => &[],
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn workers_mut(&mut self) -> &mut [WorkerResult] {
+        match &mut self.outcome {
+            Outcome::Loop(done) => &mut done.workers,
+            _ => &mut [],
+        }
+    }
+
+    /// How sure the figures of its workers are, per kind.
+    pub fn confidence(&self) -> &[Confidence] {
+        match &self.outcome {
+            Outcome::Loop(done) => &done.confidence,
+            _ => &[],
+        }
+    }
+
+    /// What was exchanged, where that was its work.
+    pub fn exchange(&self) -> Option<&ExchangeResult> {
+        match &self.outcome {
+            Outcome::Exchange(done) => Some(done),
+            _ => None,
+        }
+    }
+
+    /// Latencies and bandwidths between ranks, where they were its work.
+    pub fn latency_bandwidth(&self) -> Option<&LatencyBandwidthResult> {
+        match &self.outcome {
+            Outcome::LatencyBandwidth(done) => Some(done),
+            _ => None,
+        }
+    }
+}
+
+/// A headline figure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Metric {
+    /// What it is, unique in its job: `b_eff`, `read p99`.
+    pub name: String,
+    /// Its unit without prefix: `B/s`, `ops/s`, `s`; empty for a plain number.
+    pub unit: String,
+    /// The figure.
+    pub value: f64,
+    /// Which of two values is the better one.
+    pub better: Better,
+    /// The values of repetitions that it comes from, where there are some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<f64>,
+    /// Its 95 % interval, where one is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Interval>,
+}
+
+impl Metric {
+    /// Bytes per second.
+    pub const BYTES_PER_S: &str = "B/s";
+    /// Operations per second.
+    pub const OPS_PER_S: &str = "ops/s";
+    /// Seconds.
+    pub const SECONDS: &str = "s";
+
+    /// A rate or score: the higher, the better.
+    pub fn high(name: impl Into<String>, unit: &str, value: f64) -> Self {
+        Self {
+            name: name.into(),
+            unit: unit.to_owned(),
+            value,
+            better: Better::Higher,
+            samples: Vec::new(),
+            interval: None,
+        }
+    }
+
+    /// A time or cost: the lower, the better.
+    pub fn low(name: impl Into<String>, unit: &str, value: f64) -> Self {
+        Self {
+            better: Better::Lower,
+            ..Self::high(name, unit, value)
+        }
+    }
+}
+
+/// Which of two values of a metric is the better one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// The greater one.
+    Higher,
+    /// The smaller one.
+    Lower,
+}
+
+/// Where a figure lies in 95 of 100 runs like this one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// One repetition of a phase of a job, on all ranks.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseResult {
+    /// Which phase: `write`, `stat`.
+    pub name: String,
+    /// Which repetition, from 0.
+    pub repetition: u32,
+    /// When each rank was at it, in rank order.
+    pub ranks: Vec<RankSpan>,
+}
+
+/// When a rank did something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RankSpan {
+    /// Which.
+    pub rank: u32,
+    /// On the rank's own clock.
+    pub span: Span,
+}
