@@ -5,7 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir_run::recorded::read;
+use weir_block::recorded::read;
 use weir_schema::{Kind, Replay};
 use weir_units::Bytes;
 

@@ -9,7 +9,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir_run::verify::{Expected, Finding, Marker, Stamp};
+use weir_block::verify::{Expected, Finding, Marker, Stamp};
 use weir_schema::{Damage, Verify, VerifyMethod, VerifyPattern};
 use weir_units::Bytes;
 

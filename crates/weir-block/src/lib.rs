@@ -1,23 +1,28 @@
 //! Engines for files and for block and character devices, and everything about their targets.
 //!
 //! In: a job whose workload is block I/O. Out: operations carried out, through the worker loop of
-//! `weir-run`; facts about the targets and what spoils the numbers. Not here: which operation
-//! comes next, when, and how it is recorded (`weir-run`); words of any dialect.
+//! `weir-run`; facts about the targets and what spoils the numbers. Not here: when operations go
+//! and how they are recorded (`weir-run`); words of any dialect.
 //!
-//! An engine is one file below `engine` and one line in its registry.
+//! An engine is one file below `engine` and one line in its registry. Which operation comes next
+//! is of `source`, with the generators of `generate`; `verify` marks and checks data; `recorded`
+//! reads and writes patterns of operations.
 #![deny(unsafe_code)]
 
 mod engine;
+pub mod generate;
+mod kinds;
 mod make;
 mod memory;
+pub mod op;
 mod place;
 mod rank_part;
 mod ready;
-mod recorded;
+pub mod recorded;
 mod runner;
+pub mod source;
 mod target;
-mod verified;
-mod verify;
+pub mod verify;
 
 pub use engine::{availability, catalogue};
 pub use runner::Block;

@@ -5,13 +5,14 @@
 
 use std::path::Path;
 
-use weir_run::block::{Buffers, payload_rule};
 use weir_run::failure;
 use weir_run::generate::Streams;
-use weir_run::generate::payload::Payload;
 use weir_schema::{BlockWorkload, Failure, Job, Kind, Memory, MemoryKind, VerifyMethod};
 use weir_sys::buffer::{AlignedBuf, Backing, BufferSpec, HugePage};
 use weir_units::Bytes;
+
+use crate::generate::payload::Payload;
+use crate::source::{Buffers, payload_rule};
 
 /// The largest block of any kind that occurs.
 pub(crate) fn largest_block(workload: &BlockWorkload) -> u64 {

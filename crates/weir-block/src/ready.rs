@@ -3,19 +3,19 @@
 //! In: a job, from [`crate::runner`]. Out: the end of each worker's loop, facts about the
 //! targets, remarks. Not here: checks that need nothing to be touched.
 
+mod limits;
+
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustix::io::Errno;
-use weir_run::block::{AnySource, BetweenPasses, Extent, Limits, Recipe, build};
 use weir_run::generate::Streams;
-use weir_run::recorded::Pattern;
 use weir_run::{
-    Amount, JobContext, KINDS, LoopStop, Measured, OpFailure, OpFault, Prepared, RunMark, Seat,
-    failure, measured,
+    Amount, JobContext, KINDS, LoopStop, Measured, OpFailure, OpFault, OperationWriter, Prepared,
+    RunMark, Seat, failure,
 };
 use weir_schema::catalogue::{ActsOn, NameUse};
-use weir_schema::{BlockWorkload, DeviceFacts, Failure, FileNames, Job, Size};
+use weir_schema::{BlockWorkload, DeviceFacts, Failure, FileNames, Job};
 use weir_sys::device::PathFacts;
 use weir_units::Bytes;
 
@@ -23,16 +23,19 @@ use crate::engine::dma_emu::{self, Cards};
 use crate::engine::{
     Entry, FileName, Mappings, Note, Notes, Ride, Setup, SlotMemory, Target, sync_all,
 };
+use crate::kinds::{measured, shares_by_rate};
 use crate::make::{make, make_names, open};
 use crate::memory::{self, buffers};
 use crate::place::settle;
-use crate::recorded::{tape, untroubled};
+use crate::recorded::Pattern;
+use crate::recorded::{PatternFile, Tape, tape, untroubled};
 use crate::runner::is_removable;
+use crate::source::{AnySource, BetweenPasses, Extent, Recipe, Written, build};
 use crate::target::{
     Kind, Layout, Made, Part, Sites, between_passes, devices, disks, facts_of, no_sites, open_all,
     spoilers, survey, warm, writes,
 };
-use crate::verified::Verified;
+use crate::verify::outcome::Verified;
 
 /// A job whose targets are open.
 pub(crate) struct Ready {
@@ -222,64 +225,12 @@ impl Ready {
         Ok(())
     }
 
-    /// What a worker moves in so many passes.
-    fn limits(&self, extents: &[Extent], passes: u64) -> Limits {
-        let bounds = &self.job.bounds;
-        let block = memory::smallest_block(&self.workload).max(1);
-        // A tail shorter than a block is never moved; of several sizes another may fit there.
-        let unit = if memory::largest_block(&self.workload) > block {
-            1
-        } else {
-            block
-        };
-        let whole = |extent: &Extent| extent.length / unit * unit;
-        let total = extents.iter().map(whole).fold(0, u64::saturating_add);
-        let region = match self.workload.region.size {
-            // With a size for each file, the job's own size bounds what it moves.
-            Some(Size::Bytes(size)) if extents.len() > 1 => total.min(size.0),
-            _ => total,
-        };
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            clippy::cast_precision_loss,
-            reason = "a share of a size; saturates"
-        )]
-        let once = match bounds.io_size {
-            None => region,
-            Some(Size::Bytes(bytes)) => self.passes(bytes.0, region, block),
-            Some(Size::Percent(percent)) => {
-                self.passes((percent / 100.0 * region as f64) as u64, region, block)
-            }
-        };
-        let verify = self.workload.verify.as_ref();
-        let endless =
-            bounds.time_based && bounds.runtime_ns.is_some() && verify.is_none_or(|v| !v.only);
-        Limits {
-            bytes: if endless {
-                u64::MAX
-            } else if verify.is_some() && self.workload.reads_back() {
-                // Each pass over the region is checked before the next begins.
-                once.min(region)
-            } else {
-                // `loops` are passes over the region; `io_size` may ask for more of them.
-                once.min(region).saturating_mul(passes).max(once)
-            },
-            operations: bounds.operations.unwrap_or(u64::MAX),
-        }
-    }
-
-    /// What is moved of so many bytes in passes over a region: the last block whole, but no
-    /// further pass for less than the largest block.
-    fn passes(&self, bytes: u64, region: u64, block: u64) -> u64 {
-        let rest = bytes % region.max(1);
-        if bytes > region && rest < memory::largest_block(&self.workload) {
-            return bytes - rest;
-        }
-        bytes.checked_next_multiple_of(block).unwrap_or(u64::MAX)
-    }
-
-    fn source(&self, seat: &Seat<'_>, passes: BetweenPasses) -> Result<AnySource, Failure> {
+    fn source(
+        &self,
+        seat: &Seat<'_>,
+        passes: BetweenPasses,
+        written: &Arc<OnceLock<Written>>,
+    ) -> Result<AnySource, Failure> {
         let extents = self.extents(seat.clone);
         let who = (seat.seed, seat.number, seat.clone);
         let buffers = buffers(
@@ -289,7 +240,7 @@ impl Ready {
             who,
             (self.depth(), extents.iter().map(|e| e.length).sum()),
         )?;
-        let begin = |v: Verified<'_>| v.begin(seat, self.names(seat.clone));
+        let begin = |v: Verified<'_>| v.begin(seat, self.names(seat.clone), written);
         let verified = self.verified().map(begin).transpose()?;
         let (seed, worker) = verified.as_ref().map_or((seat.seed, seat.number), |v| v.0);
         build(Recipe {
@@ -297,7 +248,7 @@ impl Ready {
             extents: &self.grounds(seat.clone),
             seed,
             worker,
-            shares: weir_run::shares_by_rate(&self.job, &self.workload),
+            shares: shares_by_rate(&self.job, &self.workload),
             limits: self.limits(&extents, self.job.bounds.loops.max(1) / self.renewals()),
             buffers,
             passes,
@@ -336,7 +287,7 @@ impl Ready {
     /// A worker's loop over its targets; the whole of its work where files are not made anew.
     fn pass(&self, seat: &mut Seat<'_>) -> Result<LoopStop, Failure> {
         let timed = self.recorded.as_ref().filter(|pattern| pattern.is_timed());
-        seat.keeps_times_of = tape(timed)?;
+        seat.recorded_starts = tape(timed)?.map(Tape::starts);
         let depth = self.depth();
         let held = self.targets.get(seat.clone as usize);
         let taken = held.and_then(|h| h.lock().unwrap_or_else(PoisonError::into_inner).take());
@@ -349,7 +300,8 @@ impl Ready {
         let mappings = Mappings::default();
         let own = (parts, &targets[..], &mappings);
         let passes = between_passes(&self.found.list, own, &self.job, &self.workload);
-        let source = self.source(seat, passes)?;
+        let written = Arc::default();
+        let source = self.source(seat, passes, &written)?;
         let setup = Setup {
             targets,
             names: self.names(seat.clone),
@@ -377,7 +329,7 @@ impl Ready {
         }
         untroubled(self.recorded.as_deref())?;
         match self.verified() {
-            Some(verified) => verified.end(stop, worker, &findings, &self.notes),
+            Some(verified) => verified.end(stop, worker, &findings, written.get(), &self.notes),
             None => Ok(stop),
         }
     }
@@ -385,7 +337,7 @@ impl Ready {
 
 impl Prepared for Ready {
     fn measured(&self) -> [Option<Measured>; KINDS] {
-        measured(&self.job, self.is_inline())
+        measured(&self.job, &self.workload, self.is_inline())
     }
 
     fn is_inline(&self) -> bool {
@@ -439,6 +391,10 @@ impl Prepared for Ready {
                 .map_err(|errno| site.refused("open", "remove it", errno))?;
         }
         Ok(())
+    }
+
+    fn operation_writer(&self) -> Result<Option<Box<dyn OperationWriter>>, Failure> {
+        PatternFile::of(&self.job, &self.workload)
     }
 
     fn devices(&self) -> Vec<DeviceFacts> {

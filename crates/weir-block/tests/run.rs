@@ -9,9 +9,9 @@ use setting::{
     Scratch, failure, figures, job, refusals, run, run_in, skip, with_depth, with_setting,
     with_size, work,
 };
-use weir_run::block::payload_rule;
+use weir_block::generate::payload::Payload;
+use weir_block::source::payload_rule;
 use weir_run::generate::Streams;
-use weir_run::generate::payload::Payload;
 use weir_schema::{FileNames, Kind, Mix, Preallocate, Setting, Size, State};
 use weir_sys::Availability;
 use weir_units::Bytes;

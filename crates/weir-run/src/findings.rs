@@ -1,5 +1,5 @@
-//! What checks have found, and operations that failed: written by a worker and its checkers, read by the run at any time, so
-//! that it survives a worker that never comes back.
+//! What checks have found, and operations that failed: written by a worker and its checkers, read
+//! by the run at any time, so that it survives a worker that never comes back.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,18 +20,8 @@ pub struct Findings {
     /// Something was written that has not been checked.
     unchecked: AtomicBool,
     found: Mutex<Found>,
-    written: Mutex<Option<Written>>,
     failed: Mutex<Vec<OpFailure>>,
     lost_dump: Mutex<Option<String>>,
-}
-
-/// What a worker had written when it ended.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Written {
-    /// Writes that were begun.
-    pub writes: u64,
-    /// Those that did not come back whole: numbers from 0, ascending.
-    pub lost: Vec<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -67,7 +57,7 @@ impl Findings {
 
     /// Notes that a dump could not be stored; the first stands for all.
     #[cold]
-    pub(crate) fn lose_dump(&self, why: String) {
+    pub fn lose_dump(&self, why: String) {
         lock(&self.lost_dump).get_or_insert(why);
     }
 
@@ -102,16 +92,6 @@ impl Findings {
     /// Whether something was to be checked and has not been.
     pub fn is_unchecked(&self) -> bool {
         self.unchecked.load(Ordering::Relaxed)
-    }
-
-    /// Notes what was written.
-    pub fn set_written(&self, written: Written) {
-        *lock(&self.written) = Some(written);
-    }
-
-    /// What was written, if the worker has ended.
-    pub fn written(&self) -> Option<Written> {
-        lock(&self.written).clone()
     }
 
     /// Operations that brought bad data.

@@ -5,7 +5,6 @@
 //! dialect, printing.
 #![deny(unsafe_code)]
 
-pub mod block;
 mod clock;
 mod engine;
 pub mod execute;
@@ -16,26 +15,25 @@ pub mod generate;
 mod live;
 mod log;
 mod pacer;
-pub mod recorded;
 pub mod runner;
 mod seat;
 mod shape;
 pub mod sim;
 mod source;
 mod trace;
-pub mod verify;
 mod worker;
 
 pub use clock::RunClock;
 pub use engine::{Completed, Engine, Operation, Submit, Wait};
-pub use findings::{Findings, MOST_KEPT, Written};
+pub use findings::{Findings, MOST_KEPT};
 pub use live::{Counter, KINDS, LiveKind, Measured, StageRecorder, WorkerLive};
-pub use pacer::{Pacer, PacerPlan, Pause};
+pub use pacer::{Pacer, PacerPlan, Pause, RecordedStarts};
 pub use runner::{
-    Amount, JobContext, Prepared, PreparedJob, RankControl, RankJob, RankOutcome, RankPart,
-    RankPosition, RankProgress, RunMark, Runner, failure,
+    Amount, JobContext, OperationWriter, Prepared, PreparedJob, RankControl, RankJob, RankOutcome,
+    RankPart, RankPosition, RankProgress, RunMark, Runner, failure,
 };
 pub use seat::Seat;
-pub use shape::{measured, shares_by_rate};
+pub use shape::measured;
 pub use source::Source;
+pub use trace::Traced;
 pub use worker::{LoopPlan, LoopStop, OpFailure, OpFault, Worker, drive};

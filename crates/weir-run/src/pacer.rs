@@ -6,10 +6,10 @@
 //! Cost: one branch for an unpaced job; for a paced one an addition and a compare.
 
 use weir_sys::clock::{Scale, Tick};
+use weir_units::Nanos;
 
 use crate::flow::FlowShare;
 use crate::generate::arrivals::Arrivals;
-use crate::recorded::Tape;
 
 /// Pauses of a job, in ticks.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +26,16 @@ pub struct Pause {
     pub after: Option<u64>,
 }
 
+/// Intended starts of one operation after the other, counted from the first one's, as a recording
+/// has them. Each is read from a recording, which takes longer than the call through a pointer.
+pub struct RecordedStarts(pub Box<dyn Iterator<Item = Nanos>>);
+
+impl std::fmt::Debug for RecordedStarts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("RecordedStarts").finish_non_exhaustive()
+    }
+}
+
 /// What a worker's pacing starts from.
 #[derive(Debug, Default)]
 pub struct PacerPlan {
@@ -38,7 +48,7 @@ pub struct PacerPlan {
     /// The worker's part in a flow.
     pub flow: Option<FlowShare>,
     /// Starts of a recorded pattern, one for each operation.
-    pub recorded: Option<Tape>,
+    pub recorded: Option<RecordedStarts>,
 }
 
 impl PacerPlan {
@@ -89,7 +99,7 @@ impl Pacer {
     /// of the schedule.
     pub fn intended(&mut self, kind: usize, length: u32) -> Tick {
         if let Some(recorded) = &mut self.plan.recorded {
-            let nanos = weir_units::Nanos(recorded.next().map_or(0, |op| op.at_ns));
+            let nanos = recorded.0.next().unwrap_or_default();
             return self
                 .release
                 .after(self.scale.to_ticks(nanos))
@@ -101,7 +111,7 @@ impl Pacer {
         let nanos = arrivals.next_start_ns(u64::from(length));
         let tick = self
             .release
-            .after(self.scale.to_ticks(weir_units::Nanos(nanos)) + self.shift);
+            .after(self.scale.to_ticks(Nanos(nanos)) + self.shift);
         tick.max(self.resume)
     }
 

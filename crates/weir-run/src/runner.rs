@@ -14,12 +14,13 @@ use std::time::Duration;
 use weir_schema::{
     DeviceFacts, Failure, Job, Metric, Outcome, Plan, TargetsPerRank, Warning, Workload,
 };
-use weir_sys::clock::Clock;
+use weir_sys::clock::{Clock, Scale, Tick};
 use weir_world::World;
 
 use crate::execute::Signals;
 use crate::live::{KINDS, Measured};
 use crate::seat::Seat;
+use crate::trace::Traced;
 use crate::worker::{LoopStop, OpFailure};
 
 /// What a runner may know of the run.
@@ -203,6 +204,21 @@ fn quotient(done: u64, whole: u64) -> f64 {
     (done as f64 / whole.max(1) as f64).min(1.0)
 }
 
+/// Writes a job's operations down in a form of the runner's own.
+pub trait OperationWriter {
+    /// Takes a completed operation of a clone.
+    fn note(&mut self, clone: u32, op: &Traced);
+
+    /// The end of the job, whose targets have these names by clone and number; times count from
+    /// `begin`. What went wrong, in a sentence.
+    fn finish(
+        self: Box<Self>,
+        begin: Tick,
+        scale: Scale,
+        name: &dyn Fn(u32, u32) -> Option<String>,
+    ) -> Option<String>;
+}
+
 /// A job whose workers are ready to run.
 pub trait Prepared: Send + Sync {
     /// What each kind records; `None` for kinds that do not occur.
@@ -247,6 +263,14 @@ pub trait Prepared: Send + Sync {
     /// # Errors
     /// What could not be done.
     fn finish(&self) -> Result<(), Failure>;
+
+    /// Writes the job's operations down, where the job asks for it.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    fn operation_writer(&self) -> Result<Option<Box<dyn OperationWriter>>, Failure> {
+        Ok(None)
+    }
 
     /// Facts about the targets.
     fn devices(&self) -> Vec<DeviceFacts>;

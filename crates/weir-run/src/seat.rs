@@ -13,7 +13,7 @@ use crate::execute::Event;
 use crate::flow::{Flow, FlowShare};
 use crate::gate::Gate;
 use crate::live::WorkerLive;
-use crate::recorded::Tape;
+use crate::pacer::RecordedStarts;
 use crate::shape;
 use crate::source::Source;
 use crate::worker::{LoopPlan, LoopStop, Worker, drive};
@@ -38,8 +38,8 @@ pub struct Seat<'a> {
     /// Where everything is recorded.
     pub live: &'a WorkerLive,
     pub(crate) flow: Option<Arc<Flow>>,
-    /// The pattern whose times the worker keeps.
-    pub keeps_times_of: Option<Tape>,
+    /// Recorded starts that the worker keeps to.
+    pub recorded_starts: Option<RecordedStarts>,
     pub(crate) gate: &'a Gate,
     pub(crate) events: Sender<Event>,
     pub(crate) cpu: Option<CpuUse>,
@@ -104,7 +104,7 @@ impl Seat<'_> {
             .flow
             .zip(self.flow.clone())
             .map(|(f, flow)| FlowShare::join(flow, f.weight, scale.to_ticks(f.pause_ns)));
-        pacing.recorded = self.keeps_times_of.take();
+        pacing.recorded = self.recorded_starts.take();
         let worker = Worker {
             clock: &self.clock,
             scale: Arc::clone(&self.scale),

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use weir_schema::{BlockWorkload, CpuUse, Job, Kind, Recording, Schedule, Timing, Workload};
+use weir_schema::{CpuUse, Job, Kind, Recording, Schedule, Timing};
 use weir_sys::Tree;
 use weir_sys::clock::Scale;
 use weir_sys::usage::{self, ThreadUsage};
@@ -10,7 +10,7 @@ use weir_units::Nanos;
 
 use crate::generate::Streams;
 use crate::generate::arrivals::{Arrivals, Even, Poisson, Rate};
-use crate::live::{KINDS, Measured};
+use crate::live::Measured;
 use crate::pacer::{PacerPlan, Pause};
 use crate::worker::LoopPlan;
 
@@ -60,11 +60,8 @@ pub(crate) fn is_open_loop(job: &Job) -> bool {
     }
 }
 
-/// What each kind of a block workload records.
-pub fn measured(job: &Job, inline: bool) -> [Option<Measured>; KINDS] {
-    let Workload::Block(workload) = &job.workload else {
-        return [None; KINDS];
-    };
+/// What each kind of a job's operations records.
+pub fn measured(job: &Job, inline: bool) -> Measured {
     let Recording {
         timing,
         slat,
@@ -73,19 +70,12 @@ pub fn measured(job: &Job, inline: bool) -> [Option<Measured>; KINDS] {
         exact_squares,
         ..
     } = job.recording;
-    let measured = Measured {
+    Measured {
         split: !inline && (slat || clat),
         latency: timing != Timing::EndsOnly && (slat || clat || lat),
         response: is_open_loop(job) && timing != Timing::EndsOnly,
         squares: exact_squares,
-    };
-    let [read, write, trim] = Kind::DATA.map(|k| workload.carries_out(k).then_some(measured));
-    [read, write, trim, flushes(workload).then_some(measured)]
-}
-
-fn flushes(workload: &BlockWorkload) -> bool {
-    let flush = &workload.flush;
-    flush.fsync_every.is_some() || flush.fdatasync_every.is_some() || flush.range.is_some()
+    }
 }
 
 /// The pacing of a worker.
@@ -142,39 +132,6 @@ pub(crate) fn pacing(job: &Job, seed: u64, worker: u32, scale: Scale) -> PacerPl
         flow: None,
         recorded: None,
     }
-}
-
-/// Shares of the kinds of a mix in which each has a rate of its own: in the proportion of their
-/// rates no kind waits for another. `None` where the mix is the plan's.
-pub fn shares_by_rate(job: &Job, workload: &BlockWorkload) -> Option<[u32; 3]> {
-    /// Fine enough for any proportion of rates.
-    const WHOLE: f64 = 1e6;
-    let mix = &workload.mix;
-    let per_s = |kind: Kind| match job.pacing.schedule.as_ref()? {
-        Schedule::OpsPerSecond { limit_per_s, .. } => limit_per_s.of(kind).map(|r| r.0),
-        Schedule::BytesPerSecond {
-            limit_bytes_per_s, ..
-        } => {
-            let size = workload.sizes.size.of(kind).mean_bytes();
-            limit_bytes_per_s.of(kind).map(|r| r.0 / size)
-        }
-    };
-    let mixed = Kind::DATA.into_iter().filter(|kind| mix.has(*kind)).count();
-    if mixed < 2 || mix.trim_then_write {
-        return None;
-    }
-    let mut rates = [0.0; 3];
-    for kind in Kind::DATA.into_iter().filter(|kind| mix.has(*kind)) {
-        rates[kind.index()] = per_s(kind).filter(|rate| *rate > 0.0)?;
-    }
-    let total: f64 = rates.iter().sum();
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "positive, and at most the whole"
-    )]
-    let share = |rate: f64| (rate / total * WHOLE).round() as u32;
-    Some(rates.map(share))
 }
 
 #[expect(

@@ -13,6 +13,44 @@ use weir_units::Nanos;
 
 use crate::engine::{Completed, Engine, Operation, Submit, Wait};
 
+/// An operation on the simulated device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SimOp {
+    /// First byte.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u32,
+    /// Index of its kind.
+    pub kind: usize,
+}
+
+impl Operation for SimOp {
+    fn kind_index(&self) -> usize {
+        self.kind
+    }
+
+    fn length(&self) -> u32 {
+        self.length
+    }
+
+    fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    fn target(&self) -> u32 {
+        0
+    }
+
+    fn advanced(&self, done: u32) -> Self {
+        let done = done.min(self.length);
+        Self {
+            offset: self.offset + u64::from(done),
+            length: self.length - done,
+            ..*self
+        }
+    }
+}
+
 /// What happens to one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fate {

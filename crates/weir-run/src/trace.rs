@@ -20,16 +20,23 @@ const HEADER: &str = "worker,kind,target,offset_bytes,length_bytes,issued_ns,lat
 
 /// One completed operation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Traced {
-    pub(crate) issued: Tick,
-    pub(crate) lat_ns: u64,
-    /// 0 where the engine completes inside the call.
-    pub(crate) slat_ns: u64,
-    pub(crate) offset: u64,
-    pub(crate) length: u32,
-    pub(crate) target: u32,
-    pub(crate) kind: u8,
-    pub(crate) errno: i32,
+pub struct Traced {
+    /// Its start.
+    pub issued: Tick,
+    /// From there to its completion.
+    pub lat_ns: u64,
+    /// Until it was accepted; 0 where the engine completes inside the call.
+    pub slat_ns: u64,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes.
+    pub length: u32,
+    /// Which target.
+    pub target: u32,
+    /// Index of its kind.
+    pub kind: u8,
+    /// What it failed with; 0 where it did not.
+    pub errno: i32,
 }
 
 /// A worker's queue.

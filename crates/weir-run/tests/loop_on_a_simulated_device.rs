@@ -6,9 +6,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use weir_run::block::{BlockOp, Verb};
 use weir_run::generate::arrivals::{Arrivals, Even, Rate};
-use weir_run::sim::{Fate, Script, SimInline, SimQueued, SimSetup};
+use weir_run::sim::{Fate, Script, SimInline, SimOp, SimQueued, SimSetup};
 use weir_run::{
     Completed, Engine, KINDS, LoopPlan, LoopStop, Measured, OpFault, PacerPlan, Pause, Source,
     Submit, Wait, Worker, WorkerLive, drive,
@@ -24,13 +23,13 @@ const MS: u64 = 1_000_000;
 struct Reads(u64);
 
 impl Source for Reads {
-    type Op = BlockOp;
-    fn next(&mut self, _slot: u32) -> Option<BlockOp> {
+    type Op = SimOp;
+    fn next(&mut self, _slot: u32) -> Option<SimOp> {
         self.0 = self.0.checked_sub(1)?;
-        Some(BlockOp {
+        Some(SimOp {
             length: 4096,
             offset: self.0 * 4096,
-            ..BlockOp::default()
+            ..SimOp::default()
         })
     }
 }
@@ -62,11 +61,11 @@ impl Bench {
         }
     }
 
-    fn run<E: Engine<Op = BlockOp, Setup = SimSetup>>(self) -> Outcome {
+    fn run<E: Engine<Op = SimOp, Setup = SimSetup>>(self) -> Outcome {
         self.run_with_stop::<E>(&AtomicU32::new(0))
     }
 
-    fn run_with_stop<E: Engine<Op = BlockOp, Setup = SimSetup>>(self, stop: &AtomicU32) -> Outcome {
+    fn run_with_stop<E: Engine<Op = SimOp, Setup = SimSetup>>(self, stop: &AtomicU32) -> Outcome {
         let clock = SimClock::default();
         let m = Measured {
             latency: true,
@@ -503,18 +502,14 @@ fn batches_are_handed_over_whole() {
 fn kinds_are_kept_apart() {
     struct Alternate(u64);
     impl Source for Alternate {
-        type Op = BlockOp;
-        fn next(&mut self, _slot: u32) -> Option<BlockOp> {
+        type Op = SimOp;
+        fn next(&mut self, _slot: u32) -> Option<SimOp> {
             self.0 = self.0.checked_sub(1)?;
-            let verb = if self.0.is_multiple_of(2) {
-                Verb::Write
-            } else {
-                Verb::Read
-            };
-            Some(BlockOp {
+            let kind = usize::from(self.0.is_multiple_of(2));
+            Some(SimOp {
                 length: 512,
-                verb,
-                ..BlockOp::default()
+                kind,
+                ..SimOp::default()
             })
         }
     }
@@ -557,7 +552,7 @@ fn kinds_are_kept_apart() {
 struct Picky {
     takes: Vec<Result<u32, i32>>,
     results: Vec<i64>,
-    queued: Vec<(u32, BlockOp)>,
+    queued: Vec<(u32, SimOp)>,
     taken: Vec<Completed>,
     looks: u32,
 }
@@ -575,14 +570,14 @@ impl Picky {
 }
 
 impl Engine for Picky {
-    type Op = BlockOp;
+    type Op = SimOp;
     type Setup = ();
 
     fn attach((): ()) -> io::Result<Self> {
         Ok(Self::new(&[], &[]))
     }
 
-    fn submit(&mut self, slot: u32, op: &BlockOp) -> Submit {
+    fn submit(&mut self, slot: u32, op: &SimOp) -> Submit {
         self.queued.push((slot, *op));
         Submit::Queued
     }

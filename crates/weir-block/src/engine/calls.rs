@@ -13,10 +13,10 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 use rustix::ioctl::{NoArg, Setter, ioctl, opcode};
-use weir_run::block::{BlockOp, Verb};
 use weir_schema::Lifetime;
 
 use super::Target;
+use crate::op::{BlockOp, Verb};
 
 /// `fcntl(2)` for the hint of an inode.
 const F_SET_RW_HINT: libc::c_int = 1024 + 12;

@@ -7,13 +7,13 @@
 use std::io;
 
 use rustix::fs::{FallocateFlags, fallocate, ftruncate};
-use weir_run::block::{BlockOp, Verb};
 use weir_run::{Engine, Submit};
 use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
 
 use super::calls::{answer, other};
 use super::{Entry, Opens, Setup, Target, carry};
+use crate::op::{BlockOp, Verb};
 
 pub(super) const FALLOC: Entry = Entry {
     info: EngineInfo {

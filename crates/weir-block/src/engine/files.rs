@@ -8,7 +8,6 @@ use std::io;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, lstat, open, stat, statx, unlink};
 use rustix::io::Errno;
-use weir_run::block::BlockOp;
 use weir_run::{Engine, Submit};
 use weir_schema::EngineChoice;
 use weir_schema::catalogue::{ActsOn, EngineInfo, NameUse, SettingInfo, SettingKind};
@@ -16,6 +15,7 @@ use weir_sys::Availability;
 
 use super::calls::answer;
 use super::{Entry, FileName, Opens, Setup, carry};
+use crate::op::BlockOp;
 
 /// Mode of files that the engine makes, before the umask.
 const NEW_FILE: u32 = 0o600;

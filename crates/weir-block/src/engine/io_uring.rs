@@ -14,11 +14,9 @@ mod entry;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 
-use entry::Shape;
 use io_uring::squeue::Flags;
 use io_uring::types::{SubmitArgs, Timespec};
 use io_uring::{Builder, EnterFlags, IoUring};
-use weir_run::block::{BlockOp, Verb};
 use weir_run::{Completed, Engine, Submit, Wait};
 use weir_schema::EngineChoice;
 use weir_schema::catalogue::{ActsOn, EngineInfo};
@@ -29,6 +27,8 @@ use super::calls::other;
 use super::priority::{self, Priorities};
 use super::pvsync2::call_flags;
 use super::{Entry, Notes, Opens, Refused, Setup, SlotMemory, Target, carry, number, switch};
+use crate::op::{BlockOp, Verb};
+use entry::Shape;
 
 pub(super) const ENTRY: Entry = Entry {
     info: EngineInfo {

@@ -13,7 +13,6 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use weir_run::block::{BlockOp, Verb};
 use weir_run::{Completed, Engine, Submit, Wait};
 use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::limits::Limits;
@@ -23,6 +22,7 @@ use super::calls::other;
 use super::priority::{self, Priorities};
 use super::pvsync2::call_flags;
 use super::{Entry, Opens, Refused, Setup, Target, carry, switch};
+use crate::op::{BlockOp, Verb};
 
 pub(super) const ENTRY: Entry = Entry {
     info: EngineInfo {

@@ -17,13 +17,13 @@ use std::rc::Rc;
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, munmap};
-use weir_run::block::{BlockOp, Verb};
 use weir_run::{Engine, Submit};
 use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
 
 use super::calls::{answer, memory, other};
 use super::{Entry, Opens, Refused, Setup, Target, carry, switch};
+use crate::op::{BlockOp, Verb};
 
 pub(super) const ENTRY: Entry = Entry {
     info: EngineInfo {

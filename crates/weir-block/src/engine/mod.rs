@@ -28,12 +28,14 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use weir_run::block::{AnySource, BlockOp, Buffers, Extent};
 use weir_run::generate::Streams;
 use weir_run::{Engine, LoopPlan, LoopStop, Seat, failure};
 use weir_schema::catalogue::{Catalogue, EngineInfo, SettingInfo, SettingKind};
 use weir_schema::{EngineChoice, Failure};
 use weir_sys::Availability;
+
+use crate::op::BlockOp;
+use crate::source::{AnySource, Buffers, Extent};
 
 pub(crate) use calls::{drop_device_cache, set_lifetime, sync_all};
 pub(crate) use mmap::Mappings;

@@ -5,13 +5,13 @@
 
 use std::io;
 
-use weir_run::block::BlockOp;
 use weir_run::{Completed, Engine, LoopStop, Submit, Wait};
 use weir_schema::Failure;
 use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
 
 use super::{Entry, Opens, Ride, Setup, carry};
+use crate::op::BlockOp;
 
 pub(super) const ENTRY: Entry = Entry {
     info: EngineInfo {

@@ -10,13 +10,13 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::AsRawFd;
 
-use weir_run::block::{BlockOp, Verb};
 use weir_run::{Completed, Engine, Submit, Wait};
 use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
 
 use super::calls::other;
 use super::{Entry, Opens, Setup, Target, carry};
+use crate::op::{BlockOp, Verb};
 
 pub(super) const ENTRY: Entry = Entry {
     info: EngineInfo {

@@ -5,7 +5,6 @@
 
 use std::io;
 
-use weir_run::block::{BlockOp, Verb};
 use weir_run::generate::rng::Rng;
 use weir_schema::EngineChoice;
 use weir_schema::catalogue::{SettingInfo, SettingKind};
@@ -13,6 +12,7 @@ use weir_sys::priority::io_priority;
 
 use super::dma_emu::bytes;
 use super::{Refused, Setup};
+use crate::op::{BlockOp, Verb};
 
 /// Class of operations whose class is not told: real time.
 const REAL_TIME: u8 = 1;
@@ -222,7 +222,7 @@ mod tests {
         };
         let op = BlockOp {
             offset: 0,
-            buffer: weir_run::block::Buffer(std::ptr::null_mut()),
+            buffer: crate::op::Buffer(std::ptr::null_mut()),
             length,
             target: 0,
             range: 0,

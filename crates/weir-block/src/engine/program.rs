@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use rustix::time::Timespec;
-use weir_run::block::BlockOp;
 use weir_run::{Engine, LoopStop, Submit, failure};
 use weir_schema::catalogue::{ActsOn, EngineInfo, SettingInfo, SettingKind};
 use weir_schema::{EngineChoice, Failure, Job};
@@ -22,6 +21,7 @@ use weir_sys::Availability;
 
 use super::spin::Rounds;
 use super::{Entry, Notes, Opens, Ride, number, switch};
+use crate::op::BlockOp;
 
 /// How often a program that runs is looked at.
 const LOOK: Timespec = Timespec {

@@ -4,12 +4,12 @@ use std::io;
 
 use weir_run::Engine;
 use weir_run::Submit;
-use weir_run::block::{BlockOp, Verb};
 use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
 
 use super::calls::{answer, memory, other};
 use super::{Entry, Opens, Setup, Target, carry};
+use crate::op::{BlockOp, Verb};
 
 pub(super) const ENTRY: Entry = Entry {
     info: EngineInfo {

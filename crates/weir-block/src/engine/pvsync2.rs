@@ -3,7 +3,6 @@
 use std::io::{self, IoSlice, IoSliceMut};
 
 use rustix::io::ReadWriteFlags;
-use weir_run::block::{BlockOp, Verb};
 use weir_run::generate::rng::Rng;
 use weir_run::{Engine, Submit};
 use weir_schema::EngineChoice;
@@ -12,6 +11,7 @@ use weir_sys::Availability;
 
 use super::calls::{answer, memory, other};
 use super::{Entry, Opens, Setup, Target, carry, number, switch};
+use crate::op::{BlockOp, Verb};
 
 pub(super) const ENTRY: Entry = Entry {
     info: EngineInfo {

@@ -7,7 +7,6 @@ use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use weir_run::block::{BlockOp, Verb};
 use weir_run::generate::rng::Rng;
 use weir_run::{Engine, LoopStop, Source, Submit};
 use weir_schema::Failure;
@@ -15,6 +14,7 @@ use weir_schema::catalogue::{ActsOn, EngineInfo, SettingInfo, SettingKind};
 use weir_sys::Availability;
 
 use super::{Entry, Opens, Ride, number};
+use crate::op::{BlockOp, Verb};
 
 const DEFAULT_US: u64 = 50_000;
 /// Numbers that a round of sorting sorts at once: a few milliseconds of work.

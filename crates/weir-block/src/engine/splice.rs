@@ -11,13 +11,13 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 use rustix::pipe::{IoSliceRaw, PipeFlags, SpliceFlags, pipe_with, splice, vmsplice};
-use weir_run::block::{BlockOp, Verb};
 use weir_run::{Engine, Submit};
 use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
 
 use super::calls::{answer, memory, other};
 use super::{Entry, Opens, Setup, Target, carry};
+use crate::op::{BlockOp, Verb};
 
 pub(super) const ENTRY: Entry = Entry {
     info: EngineInfo {

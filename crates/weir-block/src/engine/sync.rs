@@ -7,13 +7,13 @@ use std::io;
 
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
-use weir_run::block::{BlockOp, Verb};
 use weir_run::{Engine, Submit};
 use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
 
 use super::calls::{answer, memory, other};
 use super::{Entry, Opens, Setup, Target, carry};
+use crate::op::{BlockOp, Verb};
 
 pub(super) const ENTRY: Entry = Entry {
     info: EngineInfo {

@@ -1,5 +1,17 @@
 //! The engines through their own methods, without the loop: data, faults, time-outs.
 
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use weir_run::{Completed, Submit, Wait};
+use weir_schema::Setting;
+use weir_sys::buffer::{AlignedBuf, BufferSpec};
+use weir_units::Bytes;
+
 use super::falloc::{Falloc, Truncate};
 use super::io_uring::Ring;
 use super::libaio::Aio;
@@ -13,19 +25,7 @@ use super::splice::Splice;
 use super::sync::Sync;
 use super::vsync::Vsync;
 use super::*;
-
-use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
-
-use weir_run::block::Verb;
-use weir_run::{Completed, Submit, Wait};
-use weir_schema::Setting;
-use weir_sys::buffer::{AlignedBuf, BufferSpec};
-use weir_units::Bytes;
+use crate::op::Verb;
 
 const BLOCK: u32 = 4096;
 const SLOTS: u32 = 8;

@@ -9,7 +9,6 @@ use std::collections::VecDeque;
 use std::io::{self, IoSlice, IoSliceMut};
 
 use rustix::io::Errno;
-use weir_run::block::{BlockOp, Verb};
 use weir_run::{Completed, Engine, Submit, Wait};
 use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
@@ -17,6 +16,7 @@ use weir_sys::Availability;
 use super::calls::{memory, other};
 use super::sync::Seeker;
 use super::{Entry, Opens, Setup, carry};
+use crate::op::{BlockOp, Verb};
 
 pub(super) const ENTRY: Entry = Entry {
     info: EngineInfo {

@@ -7,11 +7,11 @@ use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 
 use rustix::fs::{Advice, fadvise};
-use weir_run::block::BetweenPasses;
 use weir_schema::{BlockWorkload, Job};
 
 use super::{Kind, Part, Site};
 use crate::engine::{Mappings, Target, drop_device_cache};
+use crate::source::BetweenPasses;
 
 /// Best effort, as the kernel's own call is: what stays is reported as a warning by its effect.
 pub(super) fn drop_cache(target: &Target) {

@@ -5,7 +5,6 @@
 //! blocks. A file that could not be finished is removed again if this job made it.
 
 use std::os::fd::AsFd;
-
 use std::path::Path;
 
 use rustix::fd::OwnedFd;

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Advice, Mode, OFlags, fadvise};
 use rustix::io::Errno;
-use weir_run::block::Extent;
 use weir_schema::{Advice as PlannedAdvice, BlockWorkload, Failure, Kind as DataKind, Lifetime};
 
 use super::cache::drop_cache;
 use super::sites::writes;
 use super::{Kind, Layout, Part, Site};
 use crate::engine::{Opens, Target, set_lifetime};
+use crate::source::Extent;
 
 /// `O_DSYNC` as the kernel has it; the constant of rustix is `O_SYNC`.
 const DATA_SYNC: OFlags = OFlags::from_bits_retain(libc::O_DSYNC.cast_unsigned());

@@ -3,9 +3,10 @@
 //! In: the plan's region and what is known of the target. Out: first byte and length, or why
 //! there is none. Pure arithmetic. Not here: how the target's length was found.
 
-use weir_run::block::Extent;
 use weir_schema::{Part, Region, Size};
 use weir_units::Bytes;
+
+use crate::source::Extent;
 
 /// The size of a character device, which has none of its own.
 const ENDLESS: u64 = 1 << 40;

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
-use weir_run::block::Extent;
 use weir_run::generate::rng::Rng;
 use weir_run::{JobContext, failure};
 use weir_schema::{BlockWorkload, Failure, FileNames, Kind as DataKind, VerifyMethod};
@@ -19,6 +18,7 @@ use weir_sys::mounts::DevId;
 
 use super::{Ground, Made, Misplaced, Named, Wish, names, part_of, place, roomy};
 use crate::memory::{room_for_each, smallest_block};
+use crate::source::Extent;
 
 /// What a path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

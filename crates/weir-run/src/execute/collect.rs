@@ -19,7 +19,7 @@ use crate::execute::running_ranks::EndedRanks;
 use crate::execute::sampler::{KindSamples, Sampled};
 use crate::execute::search::Search;
 use crate::execute::total::Total;
-use crate::execute::{Run, RunControl, mark, warn};
+use crate::execute::{Run, RunControl, run_id, warn};
 use crate::live::{LiveKind, WorkerLive};
 use crate::runner::Prepared;
 use crate::shape::{is_open_loop, usage_of};
@@ -134,7 +134,7 @@ pub(super) fn so_far(
     RunResult {
         weir_version: control.version.to_owned(),
         started_unix_ns: run.started_unix_ns,
-        run_id: mark::of_run(run.started_unix_ns),
+        run_id: run_id::of_run(run.started_unix_ns),
         duration_ns: times.at(now),
         groups,
         disks: disks.since(),

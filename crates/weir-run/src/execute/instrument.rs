@@ -8,7 +8,6 @@ use weir_schema::Instrument;
 use weir_sys::clock::{SharedScale, Tick};
 use weir_units::Nanos;
 
-use crate::block::BlockOp;
 use crate::engine::{Engine, Operation, Submit};
 use crate::execute::RunControl;
 use crate::generate::rng::Rng;
@@ -19,11 +18,47 @@ use crate::worker::{LoopPlan, Worker, drive};
 
 const MOMENT: Nanos = Nanos(2_000_000);
 
+/// An operation of a page.
+#[derive(Clone, Copy, Default)]
+struct Page {
+    offset: u64,
+    length: u32,
+}
+
+impl Operation for Page {
+    #[inline]
+    fn kind_index(&self) -> usize {
+        0
+    }
+
+    #[inline]
+    fn length(&self) -> u32 {
+        self.length
+    }
+
+    #[inline]
+    fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    #[inline]
+    fn target(&self) -> u32 {
+        0
+    }
+
+    fn advanced(&self, done: u32) -> Self {
+        Self {
+            offset: self.offset + u64::from(done),
+            length: self.length.saturating_sub(done),
+        }
+    }
+}
+
 /// Completes at once and touches nothing.
 struct Nothing;
 
 impl Engine for Nothing {
-    type Op = BlockOp;
+    type Op = Page;
     type Setup = ();
     const INLINE: bool = true;
 
@@ -32,7 +67,7 @@ impl Engine for Nothing {
     }
 
     #[inline]
-    fn submit(&mut self, _slot: u32, op: &BlockOp) -> Submit {
+    fn submit(&mut self, _slot: u32, op: &Page) -> Submit {
         Submit::Done(op.length().into())
     }
 }
@@ -41,15 +76,14 @@ impl Engine for Nothing {
 struct Anywhere(Rng);
 
 impl Source for Anywhere {
-    type Op = BlockOp;
+    type Op = Page;
 
     #[inline]
-    fn next(&mut self, _slot: u32) -> Option<BlockOp> {
+    fn next(&mut self, _slot: u32) -> Option<Page> {
         let offset = self.0.below(1 << 20) << 12;
-        Some(BlockOp {
+        Some(Page {
             offset,
             length: 4096,
-            ..BlockOp::default()
         })
     }
 }

@@ -19,13 +19,13 @@ mod ending;
 mod instrument;
 mod judge;
 mod kick;
-mod mark;
 mod minimum;
 mod observe;
 mod order;
 mod others;
 mod part;
 mod record;
+mod run_id;
 mod running;
 mod running_ranks;
 mod sampler;
@@ -139,7 +139,7 @@ impl Entry<'_> {
 }
 
 fn numbered(plan: &Plan, started_unix_ns: u64) -> Vec<Entry<'_>> {
-    let run = mark::of_run(started_unix_ns);
+    let run = run_id::of_run(started_unix_ns);
     let mut first_worker = 0;
     let mut entries = Vec::new();
     for ((group, job), index) in plan.jobs().zip(0..) {
@@ -150,7 +150,7 @@ fn numbered(plan: &Plan, started_unix_ns: u64) -> Vec<Entry<'_>> {
             index,
             first_worker,
             seed: seed_of(job),
-            mark: mark::of_job(plan, job, index, run),
+            mark: run_id::of_job(plan, job, index, run),
         });
         first_worker += job.clones;
     }

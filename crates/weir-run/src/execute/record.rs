@@ -5,21 +5,20 @@
 
 use std::sync::Arc;
 
-use weir_schema::{Failure, Job, Workload};
+use weir_schema::{Failure, Job};
 use weir_sys::clock::{Scale, Tick};
 
 use crate::execute::running::Setup;
 use crate::live::WorkerLive;
 use crate::log::{JobLogs, LogFiles, Origin, Written, path, wants_operations};
-use crate::recorded::PatternFile;
-use crate::runner::{Prepared, failure};
+use crate::runner::{OperationWriter, Prepared, failure};
 use crate::trace::TraceFile;
 
 /// The trace and the logs of a job.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Record {
     trace: Option<TraceFile>,
-    pattern: Option<PatternFile>,
+    writer: Option<Box<dyn OperationWriter>>,
     logs: JobLogs,
     by_operation: bool,
     first_worker: u32,
@@ -43,19 +42,13 @@ impl Record {
                     .map_err(|error| unwritable("trace", &trace.path, &error))?,
             ),
         };
-        let pattern = match &job.recording.pattern {
-            None => None,
-            Some(path) => Some(
-                PatternFile::create(path, flush_word(job))
-                    .map_err(|error| unwritable("pattern", path, &error))?,
-            ),
-        };
+        let writer = setup.prepared.operation_writer()?;
         let logs = JobLogs::open(job, first_worker, setup.prepared.is_inline(), files)
             .map_err(|(path, error)| unwritable("log", &path, &error))?;
         Ok(Self {
-            by_operation: trace.is_some() || pattern.is_some() || wants_operations(&job.recording),
+            by_operation: trace.is_some() || writer.is_some() || wants_operations(&job.recording),
             trace,
-            pattern,
+            writer,
             logs,
             first_worker,
             lives: Vec::new(),
@@ -91,8 +84,8 @@ impl Record {
                 if let Some(trace) = &mut self.trace {
                     trace.write(number, &op, release, scale);
                 }
-                if let Some(pattern) = &mut self.pattern {
-                    pattern.note(number - self.first_worker, &op);
+                if let Some(writer) = &mut self.writer {
+                    writer.note(number - self.first_worker, &op);
                 }
                 self.logs.operation(clone, &op);
             }
@@ -105,9 +98,9 @@ impl Record {
         self.look(now);
         let mut written = self.logs.finish(&self.lives, now);
         written.wrong.extend(self.trace.and_then(TraceFile::finish));
-        if let (Some(pattern), Some((begin, scale))) = (self.pattern, self.release) {
+        if let (Some(writer), Some((begin, scale))) = (self.writer, self.release) {
             let name = |clone, target| prepared.target_name(clone, target);
-            written.wrong.extend(pattern.finish(begin, scale, name));
+            written.wrong.extend(writer.finish(begin, scale, &name));
         }
         let queues = self.lives.iter().filter_map(|live| live.trace.as_ref());
         let dropped: u64 = queues.map(|queue| queue.dropped()).sum();
@@ -118,19 +111,6 @@ impl Record {
             ));
         }
         written
-    }
-}
-
-/// What a flush is called in a pattern.
-fn flush_word(job: &Job) -> &'static str {
-    let Workload::Block(workload) = &job.workload else {
-        return "sync";
-    };
-    let flush = &workload.flush;
-    if flush.fdatasync_every.is_some() && flush.fsync_every.is_none() {
-        "datasync"
-    } else {
-        "sync"
     }
 }
 

@@ -101,7 +101,7 @@ impl Thread {
             stop: &self.stop,
             live: &self.live,
             flow: self.flow.clone(),
-            keeps_times_of: None,
+            recorded_starts: None,
             gate: &self.gate,
             events: self.events.clone(),
             cpu: None,

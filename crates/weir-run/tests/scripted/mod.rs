@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use weir_run::block::BlockOp;
 use weir_run::execute::{LiveView, RunControl, Signals, execute};
+use weir_run::sim::SimOp;
 use weir_run::{
     Engine, JobContext, KINDS, LoopStop, Measured, Operation, Prepared, PreparedJob, Runner, Seat,
     Source, Submit, measured,
@@ -124,7 +124,7 @@ struct Scripted {
 }
 
 impl Engine for Scripted {
-    type Op = BlockOp;
+    type Op = SimOp;
     type Setup = (Script, u32);
     const INLINE: bool = true;
 
@@ -136,7 +136,7 @@ impl Engine for Scripted {
         })
     }
 
-    fn submit(&mut self, _slot: u32, op: &BlockOp) -> Submit {
+    fn submit(&mut self, _slot: u32, op: &SimOp) -> Submit {
         let number = self.done;
         self.done += 1;
         let result = (self.script)(self.clone, number);
@@ -153,19 +153,19 @@ struct Reads {
 }
 
 impl Source for Reads {
-    type Op = BlockOp;
+    type Op = SimOp;
 
-    fn next(&mut self, _slot: u32) -> Option<BlockOp> {
+    fn next(&mut self, _slot: u32) -> Option<SimOp> {
         let at = self.next;
         self.next += 1;
-        (at < self.end).then(|| BlockOp {
+        (at < self.end).then(|| SimOp {
             length: BLOCK,
             offset: at * u64::from(BLOCK),
-            ..BlockOp::default()
+            ..SimOp::default()
         })
     }
 
-    fn prepare(&mut self, _slot: u32, _op: &BlockOp) {
+    fn prepare(&mut self, _slot: u32, _op: &SimOp) {
         if let Some(prepare) = self.prepare {
             prepare();
         }
@@ -285,7 +285,7 @@ impl Runner for Scripts {
             make(context)?;
         }
         let ready = Ready {
-            measured: measured(context.job, true),
+            measured: [Some(measured(context.job, true)), None, None, None],
             operations: context.job.bounds.operations.unwrap_or(u64::MAX),
             script: Arc::clone(&scene.script),
             prepare: scene.prepare,

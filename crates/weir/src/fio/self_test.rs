@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use weir_block::verify::checksum;
 use weir_doors::Refusal;
 use weir_doors::fio::USAGE;
-use weir_run::verify::checksum;
 use weir_schema::VerifyMethod;
 use weir_sys::clock::{Clock, Tick};
 use weir_sys::pin;

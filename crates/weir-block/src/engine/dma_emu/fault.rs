@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use weir_run::block::BlockOp;
+use crate::op::BlockOp;
 
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,7 +18,6 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{NanosleepRelativeResult, nanosleep};
 use rustix::time::Timespec;
-use weir_run::block::{BlockOp, Verb};
 use weir_run::{Completed, Engine, Submit, Wait};
 use weir_schema::EngineChoice;
 use weir_schema::catalogue::{ActsOn, EngineInfo, SettingInfo, SettingKind};
@@ -26,6 +25,7 @@ use weir_sys::Availability;
 
 use super::calls::answer;
 use super::{Entry, Opens, Setup, carry, number};
+use crate::op::{BlockOp, Verb};
 pub(crate) use card::Cards;
 use card::{Card, Channel, Owner};
 pub(super) use fault::bytes;

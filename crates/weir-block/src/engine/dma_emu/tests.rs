@@ -1,12 +1,13 @@
 //! The channels of the emulated card: what they hold, what they take, and each fault.
 
-use weir_run::block::{Buffer, Buffers};
 use weir_schema::Setting;
 use weir_sys::buffer::{AlignedBuf, BufferSpec};
+use weir_units::Bytes;
 
 use super::super::{Notes, SlotMemory};
 use super::*;
-use weir_units::Bytes;
+use crate::op::Buffer;
+use crate::source::Buffers;
 
 const BLOCK: u32 = 4096;
 const SLOTS: u32 = 4;

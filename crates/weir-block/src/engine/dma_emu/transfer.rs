@@ -4,10 +4,10 @@
 //! behind its end there is nothing to read and no room to write.
 
 use rustix::io::{Errno, pread, pwrite};
-use weir_run::block::{BlockOp, Verb};
 
 use super::super::calls::memory;
 use super::card::Card;
+use crate::op::{BlockOp, Verb};
 
 impl Card {
     /// Moves an operation's data.

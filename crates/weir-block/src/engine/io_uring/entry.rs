@@ -8,9 +8,9 @@ use std::os::fd::AsRawFd;
 use io_uring::opcode;
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::{Fd, FsyncFlags};
-use weir_run::block::{BlockOp, Verb};
 
 use crate::engine::Target;
+use crate::op::{BlockOp, Verb};
 
 /// Settings that shape entries.
 #[derive(Clone, Copy, Debug)]

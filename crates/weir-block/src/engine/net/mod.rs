@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use weir_run::block::BlockOp;
 use weir_run::{Engine, LoopStop, OpFailure, Submit, failure};
 use weir_schema::catalogue::{ActsOn, EngineInfo, SettingInfo, SettingKind};
 use weir_schema::{BlockWorkload, Failure, Job, Kind, Workload};
@@ -20,6 +19,7 @@ use weir_sys::Availability;
 use self::link::{Link, Received, Wish};
 use super::calls::memory;
 use super::{Entry, Opens, Ride, carry_source, number, switch};
+use crate::op::BlockOp;
 
 /// Its name.
 pub(crate) const NAME: &str = "net";

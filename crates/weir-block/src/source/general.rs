@@ -1,0 +1,186 @@
+//! The source of every other workload: mixes, several targets, varying sizes, flushes.
+
+use weir_run::Source;
+
+use crate::generate::mix::{Kind, Mix};
+use crate::generate::sizes::Sizes;
+use crate::op::{BlockOp, Buffer, Verb};
+use crate::recorded::Tape;
+use crate::source::Extent;
+use crate::source::buffers::Buffers;
+use crate::source::flushes::Flushes;
+use crate::source::passes::BetweenPasses;
+use crate::source::service::Service;
+use crate::source::walk::Walk;
+
+/// One target with its walk.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) index: u32,
+    pub(super) extent: Extent,
+    pub(super) walk: Walk,
+}
+
+/// Mixed kinds, several targets, varying sizes.
+#[derive(Debug)]
+pub struct GeneralSource {
+    pub(super) mix: Mix,
+    pub(super) sizes: Sizes,
+    pub(super) targets: Vec<Target>,
+    pub(super) service: Service,
+    pub(super) bytes_left: u64,
+    pub(super) operations_left: u64,
+    pub(super) smallest: u64,
+    pub(super) flushes: Flushes,
+    /// Each trim is followed by a write of the same block.
+    pub(super) rewrite_trimmed: bool,
+    pub(super) rewrite: Option<BlockOp>,
+    pub(super) buffers: Buffers,
+    pub(super) passes: BetweenPasses,
+    /// Operations that are carried out instead of drawn ones.
+    pub(super) script: Option<Script>,
+}
+
+/// The operations of a recorded pattern.
+#[derive(Debug)]
+pub(super) struct Script {
+    pub(super) tape: Tape,
+    pub(super) left: u64,
+}
+
+impl Script {
+    fn next(&mut self, buffer: Buffer) -> Option<BlockOp> {
+        self.left = self.left.checked_sub(1)?;
+        let op = self.tape.next()?;
+        Some(BlockOp {
+            offset: op.offset,
+            buffer,
+            length: op.length,
+            target: op.file,
+            range: 0,
+            range_flags: 0,
+            verb: op.verb,
+        })
+    }
+}
+
+impl GeneralSource {
+    /// The memory of its slots.
+    pub fn buffers(&self) -> &Buffers {
+        &self.buffers
+    }
+
+    /// What was written is read back: for the targets another pass.
+    pub(super) fn turn_back(&mut self) {
+        self.passes.at_all(self.targets.len());
+    }
+
+    /// Gives the operations of another pass.
+    pub(super) fn renew(&mut self, bytes: u64) {
+        self.bytes_left = bytes;
+    }
+
+    /// Offset and length on the next target in turn that has something left in this pass.
+    fn next_place(&mut self, kind: Kind) -> Option<(usize, u64, u64)> {
+        while let Some(at) = self.service.file() {
+            let sizes = &mut self.sizes;
+            let left = self.bytes_left;
+            let walk = &mut self.targets[at].walk;
+            let mut choose = |room: u64| sizes.choose(kind, room.min(left));
+            let mut place = walk.next(kind.index(), &mut choose);
+            if place.is_none() && self.service.repeats_files() {
+                walk.restart();
+                self.passes.at(at);
+                place = walk.next(kind.index(), &mut choose);
+            }
+            match place {
+                Some((offset, length)) => return Some((at, offset, length)),
+                None => self.service.done(),
+            }
+        }
+        None
+    }
+
+    fn restart(&mut self) {
+        for target in &mut self.targets {
+            target.walk.restart();
+        }
+        self.service.restart();
+        self.passes.at_all(self.targets.len());
+    }
+
+    fn data(&mut self, slot: u32) -> Option<BlockOp> {
+        if self.bytes_left < self.smallest {
+            return None;
+        }
+        self.operations_left = self.operations_left.checked_sub(1)?;
+        if let Some(mut op) = self.rewrite.take() {
+            op.buffer = self.buffers.at(slot);
+            return Some(op);
+        }
+        let kind = self.mix.next_kind();
+        let (at, offset, length) = self.next_place(kind).or_else(|| {
+            self.restart();
+            self.next_place(kind)
+        })?;
+        let target = &self.targets[at];
+        let op = BlockOp {
+            offset: target.extent.start + offset,
+            buffer: self.buffers.at(slot),
+            length: u32::try_from(length).unwrap_or(u32::MAX),
+            target: target.index,
+            range: 0,
+            range_flags: 0,
+            verb: match kind {
+                Kind::Read => Verb::Read,
+                Kind::Write => Verb::Write,
+                Kind::Trim => Verb::Trim,
+            },
+        };
+        if self.rewrite_trimmed && op.verb == Verb::Trim {
+            self.rewrite = Some(BlockOp {
+                verb: Verb::Write,
+                ..op
+            });
+        }
+        Some(op)
+    }
+}
+
+impl Source for GeneralSource {
+    type Op = BlockOp;
+
+    fn next(&mut self, slot: u32) -> Option<BlockOp> {
+        if let Some(script) = &mut self.script {
+            return script.next(self.buffers.at(slot));
+        }
+        // What was written is flushed before the next operation: after the last one only an end
+        // of the job that asks for it flushes.
+        let over = self.bytes_left < self.smallest || self.operations_left == 0;
+        if !over && let Some(flush) = self.flushes.due() {
+            return Some(flush);
+        }
+        let op = self.data(slot)?;
+        self.bytes_left = self.bytes_left.saturating_sub(u64::from(op.length));
+        if op.verb == Verb::Write {
+            self.flushes.count(&op);
+        }
+        Some(op)
+    }
+
+    #[inline]
+    fn has_paused(&mut self) -> bool {
+        self.passes.has_acted()
+    }
+
+    #[inline]
+    fn prepare(&mut self, slot: u32, op: &BlockOp) {
+        self.buffers.prepare(slot, op);
+    }
+
+    #[inline]
+    fn prepare_is_timed(&self) -> bool {
+        let is_read = |script: &Script| script.tape.is_read_in_pieces();
+        self.buffers.prepare_is_timed() || self.script.as_ref().is_some_and(is_read)
+    }
+}

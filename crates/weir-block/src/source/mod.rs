@@ -1,0 +1,32 @@
+//! The sources that draw block operations from a workload.
+//!
+//! In: a [`weir_schema::BlockWorkload`] and the regions of its targets once their sizes are
+//! known. Out: a source for the worker loop. Not here: opening or laying out targets, engines.
+
+mod buffers;
+mod build;
+mod fixed;
+mod flushes;
+mod general;
+mod passes;
+mod position;
+mod service;
+mod strided;
+mod verified;
+mod walk;
+
+pub use buffers::Buffers;
+pub use build::{AnySource, BuildError, Limits, Recipe, build, payload_rule};
+pub use fixed::FixedSource;
+pub use general::GeneralSource;
+pub use passes::BetweenPasses;
+pub use verified::{Verification, VerifiedSource, Written, interval};
+
+/// The part of a target that a worker uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// First byte.
+    pub start: u64,
+    /// Length.
+    pub length: u64,
+}

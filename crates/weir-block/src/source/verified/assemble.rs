@@ -1,0 +1,82 @@
+//! Puts the source of verified data together.
+//!
+//! In: a recipe. Out: the source; how it knows what was written depends on whether anything is
+//! written twice.
+
+use weir_schema::{BlockSize, Distribution, FileOrder, Generator, Kind, PerKind};
+use weir_units::Bytes;
+
+use crate::generate::sizes::SizeRule;
+use crate::source::Extent;
+use crate::source::buffers::Buffers;
+use crate::source::build::{AnySource, BuildError, Draw, Recipe, drawn, general};
+use crate::source::verified::{History, Inspector, Kept, Redrawn, VerifiedSource, interval};
+
+/// Makes the source.
+pub(in crate::source) fn verified(
+    mut recipe: Recipe<'_>,
+    rules: [SizeRule; 3],
+) -> Result<AnySource, BuildError> {
+    let workload = recipe.workload;
+    let (Some(verify), Some(verification)) = (&workload.verify, recipe.verification.take()) else {
+        return general(recipe, rules);
+    };
+    let draw = Draw::of(&recipe);
+    let interval = interval(workload).ok_or(BuildError::Interval)?;
+    let history = if !workload.reads_back() {
+        History::None
+    } else if writes_once(draw) {
+        History::Redrawn(Redrawn::new(drawn(draw, rules.clone(), Buffers::none()?)?))
+    } else {
+        History::Kept(Kept::new(recipe.extents, interval, workload))
+    };
+    let mut own = drawn(draw, rules, recipe.buffers)?;
+    own.passes = recipe.passes;
+    let inspector = Inspector::new(
+        verify,
+        workload,
+        interval,
+        (draw.seed, draw.worker),
+        verification,
+    )
+    .map_err(|unfit| BuildError::Unfit(unfit.to_string()))?;
+    let source = VerifiedSource::new(own, history, inspector, workload, draw.limits.bytes);
+    Ok(AnySource::Verified(Box::new(source)))
+}
+
+/// Whether no byte is written twice in a pass.
+fn writes_once(draw: Draw<'_>) -> bool {
+    let workload = draw.workload;
+    let access = &workload.access;
+    let occurring = || Kind::DATA.into_iter().filter(|&k| workload.mix.has(k));
+    let mut sizes = occurring().map(|k| workload.sizes.size.of(k));
+    let Some(BlockSize::Fixed {
+        bytes: Bytes(block),
+    }) = sizes.next()
+    else {
+        return false;
+    };
+    let one_size = sizes.all(|size| {
+        *size
+            == BlockSize::Fixed {
+                bytes: Bytes(*block),
+            }
+    });
+    let aligned = occurring().all(|k| access.align_bytes.is_none_or(|a| a.of(k).0 == *block));
+    let block = (*block).max(1);
+    let whole = |e: &Extent| e.length / block * block;
+    let room = draw.extents.iter().map(whole).fold(0, u64::saturating_add);
+    let each_once = if access.random {
+        let uniform = access.distribution == Distribution::Uniform;
+        let mapped = access.map || access.generator == Generator::Lfsr;
+        uniform && mapped && access.steps <= 1 && access.random_percent == PerKind::all(100)
+    } else {
+        access.skip_bytes == 0
+    };
+    let skewed = !matches!(
+        workload.targets.service.order,
+        FileOrder::InTurn | FileOrder::Sequential | FileOrder::Uniform
+    );
+    let each_once = each_once && !(skewed && draw.extents.len() > 1);
+    access.zones.is_none() && one_size && aligned && each_once && draw.limits.bytes <= room
+}

@@ -1,0 +1,199 @@
+//! Verification around a worker's loop: what it begins with, and what its end amounts to.
+//!
+//! In: a job that verifies, its worker's findings. Out: what the source needs; the failure of bad
+//! data; states of jobs, stored and loaded. Not here: marks and checks.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use weir_run::{Findings, LoopStop, RunMark, Seat, failure};
+use weir_schema::{
+    BlockWorkload, Failure, Finding, Job, Kind, Mismatch, SaveState, Verify, VerifyState,
+};
+
+use crate::engine::Notes;
+use crate::source::{Verification, Written};
+
+/// A longer file is no state.
+const LONGEST: u64 = 1 << 30;
+
+/// A job that verifies.
+pub(crate) struct Verified<'a> {
+    pub(crate) job: &'a Job,
+    pub(crate) workload: &'a BlockWorkload,
+    pub(crate) verify: &'a Verify,
+    pub(crate) directory: &'a Path,
+    pub(crate) mark: RunMark,
+}
+
+impl Verified<'_> {
+    /// What the worker draws from, seed and number, and how its data is marked and checked.
+    pub(crate) fn begin(
+        &self,
+        seat: &Seat<'_>,
+        names: Vec<String>,
+        written: &Arc<OnceLock<Written>>,
+    ) -> Result<((u64, u32), Verification), Failure> {
+        let mut who = (seat.seed, seat.number);
+        let mut mark = self.mark;
+        let mut earlier = None;
+        if self.verify.load_state {
+            let state = load(self.job, self.verify, self.directory, seat.number)?;
+            who = (state.seed, state.worker);
+            mark = RunMark {
+                written: state.run_id,
+                required: state.run_id,
+            };
+            earlier = Some(Written {
+                writes: state.writes,
+                lost: state.lost,
+            });
+        }
+        let bounds = &self.job.bounds;
+        let renews = self.workload.targets.renew_each_pass;
+        let passes = if self.workload.reads_back() && !renews {
+            bounds.loops
+        } else {
+            1
+        };
+        let verification = Verification {
+            mark,
+            findings: Arc::clone(&seat.live.findings),
+            names,
+            directory: store(self.verify, self.directory),
+            passes,
+            goes_on: self.job.errors.go_on_mismatch,
+            is_endless: bounds.time_based,
+            earlier,
+            written: Arc::clone(written),
+        };
+        Ok((who, verification))
+    }
+
+    /// What a worker's checks amount to; stores its state where that is wanted.
+    pub(crate) fn end(
+        &self,
+        stop: LoopStop,
+        who: (u64, u32),
+        findings: &Findings,
+        written: Option<&Written>,
+        notes: &Notes,
+    ) -> Result<LoopStop, Failure> {
+        self.save(&stop, who, written)?;
+        if let Some(why) = findings.lost_dump() {
+            let cause = format!("A dump of bad data cannot be stored: {why}.");
+            let remedy = "Have dumps stored in a directory that exists and has room.";
+            notes.add("dump-lost", cause, remedy);
+        }
+        if let Some(first) = findings.list().into_iter().next() {
+            return Err(mismatch(first, findings.operations()));
+        }
+        if findings.is_unchecked() && stop == LoopStop::TimeUp {
+            let cause = "The time was up before everything that was written had been read back: \
+                         the rest was not verified.";
+            notes.add(
+                "unverified",
+                cause.to_owned(),
+                "Leave time_based and runtime out, or verify in a job of its own.",
+            );
+        }
+        Ok(stop)
+    }
+
+    fn save(
+        &self,
+        stop: &LoopStop,
+        (seed, worker): (u64, u32),
+        written: Option<&Written>,
+    ) -> Result<(), Failure> {
+        let wanted = match self.verify.save_state {
+            SaveState::Never => false,
+            SaveState::Interrupted => *stop == LoopStop::Asked,
+            SaveState::Always => true,
+        };
+        // Later passes overwrite what earlier ones wrote: there is no one sequence to check.
+        let one_pass = self.job.bounds.loops <= 1;
+        if !wanted || !one_pass || !self.workload.carries_out(Kind::Write) {
+            return Ok(());
+        }
+        let Some(written) = written else {
+            return Ok(());
+        };
+        let name = &self.job.name;
+        let state = VerifyState {
+            seed,
+            run_id: self.mark.written,
+            writes: written.writes,
+            lost: written.lost.clone(),
+            ..VerifyState::new(name, worker, self.verify.method)
+        };
+        let path = store(self.verify, self.directory).join(VerifyState::file_name(name, worker));
+        let text = state.to_json();
+        let text = text.map_err(|e| failure("verify", None, e.to_string()))?;
+        std::fs::write(&path, text).map_err(|e| {
+            let message = format!("the state {} cannot be stored: {e}", path.display());
+            failure("verify", e.raw_os_error(), message)
+        })
+    }
+}
+
+/// Where dumps and states go.
+pub(crate) fn store(verify: &Verify, directory: &Path) -> PathBuf {
+    directory.join(verify.directory.as_deref().unwrap_or_default())
+}
+
+/// Loads the state of a worker.
+///
+/// # Errors
+/// It is not there, or is not this job's.
+pub(crate) fn load(
+    job: &Job,
+    verify: &Verify,
+    directory: &Path,
+    worker: u32,
+) -> Result<VerifyState, Failure> {
+    let path = store(verify, directory).join(VerifyState::file_name(&job.name, worker));
+    let refused = |errno, why: String| {
+        let message = format!("the state {}: {why}", path.display());
+        failure("verify", errno, message)
+    };
+    let unread = |e: std::io::Error| refused(e.raw_os_error(), format!("cannot be read: {e}"));
+    let length = std::fs::metadata(&path).map_err(unread)?.len();
+    if length > LONGEST {
+        return Err(refused(None, format!("{length} bytes are no state")));
+    }
+    let text = std::fs::read(&path).map_err(unread)?;
+    let state = VerifyState::from_json(&text).map_err(|e| refused(None, e.to_string()))?;
+    if state.method != verify.method {
+        let (was, is) = (state.method.name(), verify.method.name());
+        return Err(refused(
+            None,
+            format!("its data is verified by {was}, not by {is}"),
+        ));
+    }
+    Ok(state)
+}
+
+/// The failure of a worker whose data was not what was written.
+fn mismatch(first: Mismatch, operations: u64) -> Failure {
+    let more = if operations > 1 {
+        format!(", the first of {operations} bad blocks")
+    } else {
+        String::new()
+    };
+    let message = format!(
+        "{}: the data at offset {} is not what was written ({} verification; {}){more}",
+        first.target,
+        first.offset_bytes.0,
+        first.method.name(),
+        first.damage.sentence(),
+    );
+    Failure {
+        target: Some(first.target.clone()),
+        kind: Some(first.kind),
+        offset_bytes: Some(first.offset_bytes),
+        length_bytes: Some(first.length_bytes),
+        finding: Some(Finding::Mismatch(Box::new(first))),
+        ..failure("mismatch", Some(libc::EILSEQ), message)
+    }
+}
