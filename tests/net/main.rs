@@ -198,7 +198,7 @@ fn a_plan_is_shown_and_runs_from_a_file() {
     let said = stage.say(&["run", "--format=json", &file]).code(0);
     let result = weir_schema::RunResult::from_json(&said.out).unwrap();
     let job = result.jobs().next().unwrap();
-    let figures = weir_schema::latency_bandwidth_figures(job.latency_bandwidth.as_ref().unwrap());
+    let figures = weir_schema::latency_bandwidth_figures(job.latency_bandwidth().unwrap());
     assert!(figures.is_some(), "{said}");
 }
 

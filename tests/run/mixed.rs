@@ -67,7 +67,7 @@ fn job<'a>(result: &'a RunResult, name: &str) -> &'a JobResult {
 }
 
 fn written(result: &RunResult, name: &str) -> u64 {
-    let kinds = job(result, name).workers.iter().flat_map(|w| &w.kinds);
+    let kinds = job(result, name).workers().iter().flat_map(|w| &w.kinds);
     kinds.map(|k| k.operations).sum()
 }
 
@@ -79,7 +79,7 @@ fn is_whole(said: &Said, ranks: u64) {
     assert!(result.jobs().all(|job| job.state == State::Done), "{said}");
     assert_eq!(written(&result, "before"), 16 * ranks);
     assert_eq!(written(&result, "later"), 32 * ranks);
-    let exchanged = job(&result, "b_eff").exchange.as_ref().unwrap();
+    let exchanged = job(&result, "b_eff").exchange().unwrap();
     assert_eq!(exchanged.sizes.len(), 5, "{said}");
     assert_eq!(exchanged.ranks.len() as u64, ranks);
     let ends: Vec<_> = result.jobs().map(|job| job.span.unwrap()).collect();
@@ -101,7 +101,7 @@ fn unlike_jobs_run_one_after_the_other_on_processes() {
         .code(0);
     is_whole(&said, 2);
     let measured = result(&said);
-    let lat_bw = job(&measured, "lat-bw").latency_bandwidth.as_ref();
+    let lat_bw = job(&measured, "lat-bw").latency_bandwidth();
     assert_eq!(lat_bw.unwrap().latency.pairs.len(), 2, "{said}");
     for rank in 0..2 {
         let written = stage.read_bytes(&format!("later.0.0.{rank}")).len();
@@ -154,9 +154,7 @@ fn two_jobs_that_want_all_ranks_at_once_are_refused() {
         .say(&["run", "--ranks=2", "--format=json", &file])
         .code(0);
     let result = result(&said);
-    let sizes = result
-        .jobs()
-        .map(|job| job.exchange.as_ref().unwrap().sizes.len());
+    let sizes = result.jobs().map(|job| job.exchange().unwrap().sizes.len());
     assert_eq!(sizes.collect::<Vec<_>>(), [5, 5], "{said}");
 }
 

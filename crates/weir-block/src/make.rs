@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 
 use weir_run::JobContext;
 use weir_schema::catalogue::NameUse;
-use weir_schema::{BlockWorkload, Failure, Kind, Mix, Preallocate};
+use weir_schema::{Announcement, BlockWorkload, Failure, Kind, Mix, Preallocate};
+use weir_units::Bytes;
 
 use crate::engine::{Entry, Target};
 use crate::runner::{check_direct, guard, layouts};
@@ -31,12 +32,11 @@ pub(crate) fn make(
             new.len(),
             new.iter().map(|site| found.list[*site].end).sum::<u64>(),
         );
-        let (plural, total) = if count > 1 { ("s", "total ") } else { ("", "") };
-        let name = &context.job.name;
-        let mib = bytes >> 20;
-        (context.announce)(&format!(
-            "{name}: Laying out IO file{plural} ({count} file{plural} / {total}{mib}MiB)"
-        ));
+        (context.announce)(&Announcement::LayingOut {
+            job: context.job.name.clone(),
+            files: count as u64,
+            bytes: Bytes(bytes),
+        });
     }
     for (index, layout) in layouts.iter().enumerate() {
         let seed = context.seed.wrapping_add(index as u64);

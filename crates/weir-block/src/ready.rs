@@ -76,10 +76,7 @@ impl Ready {
             ActsOn::Nothing => no_sites(job.clones, memory::smallest_block(workload)),
             _ => survey(context, workload, has_sites, made)?,
         };
-        found
-            .remarks
-            .iter()
-            .for_each(|remark| (context.announce)(remark));
+        found.remarks.iter().for_each(context.announce);
         let mut targets: Vec<Vec<Target>> = found.parts.iter().map(|_| Vec::new()).collect();
         let only = workload.targets.create.only;
         let (mut facts, mut notes) = (Vec::new(), Vec::new());

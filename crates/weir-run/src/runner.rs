@@ -12,7 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use weir_schema::{
-    DeviceFacts, Failure, Job, Metric, Outcome, Plan, TargetsPerRank, Warning, Workload,
+    Announcement, DeviceFacts, Failure, Job, Metric, Outcome, Plan, TargetsPerRank, Warning,
+    Workload,
 };
 use weir_sys::clock::{Clock, Scale, Tick};
 use weir_world::World;
@@ -41,7 +42,7 @@ pub struct JobContext<'a> {
     /// Where relative paths begin.
     pub directory: &'a Path,
     /// Where announcements go, for example that a file is being laid out.
-    pub announce: &'a dyn Fn(&str),
+    pub announce: &'a dyn Fn(&Announcement),
     /// Signals; long preparations look at them now and then and give up.
     pub signals: &'a Signals,
 }

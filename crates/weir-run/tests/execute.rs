@@ -21,8 +21,8 @@ use scripted::{
 };
 use weir_run::execute::{LiveView, Signals};
 use weir_schema::{
-    ExitAll, Job, JobResult, Kind, MinimumRate, PerKind, RunResult, Schedule, StartDelay, State,
-    WorkerResult,
+    Announcement, ExitAll, Job, JobResult, Kind, MinimumRate, PerKind, RunResult, Schedule,
+    StartDelay, State, WorkerResult,
 };
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
 
@@ -930,15 +930,24 @@ fn no_job_of_a_batch_begins_before_all_are_made_ready_in_their_order() {
         let diary = diary.clone();
         scene.make = Some(maker(move |context| {
             diary.note(format!("{name} is made"));
-            (context.announce)(&format!("{name} is announced"));
-            (context.announce)(&format!("{name} again"));
+            for files in [1, 2] {
+                (context.announce)(&Announcement::LayingOut {
+                    job: name.to_owned(),
+                    files,
+                    bytes: Bytes(0),
+                });
+            }
             Ok(())
         }));
         scene
     };
     // Who announces need not be told on several threads.
     let told = RefCell::new(Vec::new());
-    let announce = |text: &str| told.borrow_mut().push(text.to_owned());
+    let announce = |announcement: &Announcement| {
+        if let Announcement::LayingOut { job, files, .. } = announcement {
+            told.borrow_mut().push(format!("{job} {files}"));
+        }
+    };
     let stage = Stage {
         announce: &announce,
         ..Stage::default()
@@ -946,7 +955,7 @@ fn no_job_of_a_batch_begins_before_all_are_made_ready_in_their_order() {
     stage.play(vec![vec![makes("a"), makes("b")]]);
     let order = diary.read();
     assert_eq!(order, ["a is made", "b is made", "runs", "runs"]);
-    let order = ["a is announced", "a again", "b is announced", "b again"];
+    let order = ["a 1", "a 2", "b 1", "b 2"];
     assert_eq!(told.into_inner(), order);
 }
 

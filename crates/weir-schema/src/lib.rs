@@ -6,6 +6,7 @@
 //! never zero. The JSON Schema of both is generated from these types (`schemas/`).
 #![forbid(unsafe_code)]
 
+mod announcement;
 pub mod catalogue;
 mod constructors;
 mod exchange;
@@ -34,6 +35,7 @@ mod warning;
 mod workload;
 mod world;
 
+pub use announcement::Announcement;
 pub use exchange::{
     ExchangeResult, ExchangeWorkload, Fault, FaultKind, MessageSize, Method, Model, Pairing,
     RankTimes, SizeResult, Transfer, Validation,
@@ -52,7 +54,7 @@ pub use latency_bandwidth::{
 };
 pub use latency_bandwidth_figures::{LatencyBandwidthFigures, Spread, latency_bandwidth_figures};
 pub use load::{PLAN_SCHEMA, RESULT_SCHEMA, SchemaError, json_schemas};
-pub use log::{Log, Logged, TotalLog};
+pub use log::{Log, LogFormat, LogMeasure, LogRecord, Logged, TotalLog};
 pub use merge::MergeError;
 pub use metrics::{exchange_metrics, latency_bandwidth_metrics};
 pub use outcome::{Better, Interval, LoopOutcome, Metric, Outcome, PhaseResult, RankSpan};

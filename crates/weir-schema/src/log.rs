@@ -1,11 +1,14 @@
-//! Logs of a run: what a line stands for, where it goes, and how often there is one.
+//! Logs of a run: what a record stands for, where it goes, and how often there is one.
 //!
-//! Every line of a log is `time in ms, value, kind (0 read, 1 write, 2 trim), bytes per
-//! operation[, offset], priority`; a log of buckets has a count per bucket instead of a value.
+//! In a plan a log is a wish. While the run writes it, each record is data that a door's format
+//! puts into words.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_units::Nanos;
+use weir_stats::Histogram;
+use weir_units::{Bytes, Nanos};
+
+use crate::workload::Kind;
 
 /// One log of each worker of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -57,3 +60,39 @@ pub struct TotalLog {
     /// The files of reads, writes and trims.
     pub paths: crate::workload::PerKind<String>,
 }
+
+/// One record of a log.
+#[derive(Clone, Copy, Debug)]
+pub struct LogRecord<'a> {
+    /// Milliseconds since the log's zero.
+    pub at_ms: u64,
+    /// What was done.
+    pub kind: Kind,
+    /// First byte and bytes of one operation; nothing where the record is of a window.
+    pub operation: Option<(u64, Bytes)>,
+    /// What was measured.
+    pub measure: LogMeasure<'a>,
+}
+
+/// What a record of a log says.
+#[derive(Clone, Copy, Debug)]
+pub enum LogMeasure<'a> {
+    /// Bytes were moved in a time.
+    Moved(Bytes, Nanos),
+    /// Operations were completed in a time.
+    Completed(u64, Nanos),
+    /// A latency: of an operation, or the mean or the largest of a window.
+    Latency(Nanos),
+    /// The completion latencies of a window.
+    Buckets {
+        /// All of them.
+        latencies: &'a Histogram,
+        /// Bytes per operation.
+        mean: Bytes,
+        /// Two to the power of this many buckets are one.
+        coarseness: u8,
+    },
+}
+
+/// Puts a record of a log into words, at the end of a text.
+pub type LogFormat = fn(&Log, &LogRecord<'_>, &mut String);

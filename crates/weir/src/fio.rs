@@ -12,10 +12,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_doors::Refusal;
 use weir_doors::fio::output::{Idleness, banner, complaints, failures, signal_notice};
-use weir_doors::fio::{Action, LACKS, Options, Run, USAGE, complaint, exit_code, read};
+use weir_doors::fio::{self, Action, LACKS, Options, Run, USAGE, complaint, exit_code, read};
 use weir_jobfile::{Compiled, Context, compile};
 use weir_run::execute::LiveView;
-use weir_schema::{RunResult, TargetsPerRank};
+use weir_schema::{Announcement, RunResult, TargetsPerRank};
 
 use crate::measure::{self, Request};
 use crate::{Outcome, output, printed, runners, signals, surroundings};
@@ -137,7 +137,8 @@ struct FioWatch<'a> {
 }
 
 impl measure::Watch for FioWatch<'_> {
-    fn announce(&self, text: &str) {
+    fn announce(&self, announcement: &Announcement) {
+        let text = fio::announcement(announcement);
         self.during.report.print(&format!("{text}\n"));
     }
 

@@ -8,7 +8,7 @@
 use weir_doors::Refusal;
 use weir_doors::run::USAGE;
 use weir_run::execute::LiveView;
-use weir_schema::{Job, Plan, Ranks, RunResult, Spawn, TargetsPerRank, Warning};
+use weir_schema::{Announcement, Job, Plan, Ranks, RunResult, Spawn, TargetsPerRank, Warning};
 use weir_units::Nanos;
 use weir_world::{Launcher, RankHost, started_rank};
 
@@ -40,8 +40,8 @@ pub(crate) struct Request<'a> {
 
 /// What a door says while its plan runs.
 pub(crate) trait Watch {
-    /// Text before and during the run.
-    fn announce(&self, text: &str);
+    /// What is done before and during the run.
+    fn announce(&self, announcement: &Announcement);
     /// Sees the running jobs.
     fn look(&self, view: &LiveView<'_>);
     /// Whether the other jobs run where one cannot.
@@ -278,6 +278,6 @@ fn run(
 pub(crate) struct Silent;
 
 impl Watch for Silent {
-    fn announce(&self, _text: &str) {}
+    fn announce(&self, _announcement: &Announcement) {}
     fn look(&self, _view: &LiveView<'_>) {}
 }

@@ -10,11 +10,12 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal};
 
+use weir_doors::fio;
 use weir_report::progress::{Activity, Snapshot, json, line, plain};
 use weir_report::{Flags, Style};
 use weir_run::RankPosition;
 use weir_run::execute::{LiveJob, LiveState, LiveView};
-use weir_schema::Plan;
+use weir_schema::{Announcement, Plan};
 use weir_stats::Histogram;
 use weir_units::{BytesPerSec, Iops, Nanos};
 
@@ -158,8 +159,8 @@ impl ProgressWatch {
 }
 
 impl Watch for ProgressWatch {
-    fn announce(&self, text: &str) {
-        output::error(&format!("{text}\n"));
+    fn announce(&self, announcement: &Announcement) {
+        output::error(&format!("{}\n", fio::announcement(announcement)));
     }
 
     fn look(&self, view: &LiveView<'_>) {

@@ -187,7 +187,7 @@ impl RankGroup {
             // The world can be asked nothing any more: this rank reports what it has.
             return Ok((rank == 0).then_some(mine));
         }
-        let of_ranks = |job: &JobResult| job.failure.is_some() && job.workers.is_empty();
+        let of_ranks = |job: &JobResult| job.failure.is_some() && job.workers().is_empty();
         self.is_reported.set(mine.jobs().any(of_ranks));
         mine.ranks = vec![RankSummary::of(rank, &mine)];
         // What all have alike stays here.
@@ -290,7 +290,7 @@ impl RankGroup {
 /// How long to wait for the results of others. What ranks do together is at the first rank already: where
 /// that ended early, others may hang in a call, and their results would tell nothing.
 fn patience_with(mine: &RunResult) -> Duration {
-    let has_workers = mine.jobs().any(|job| !job.workers.is_empty());
+    let has_workers = mine.jobs().any(|job| !job.workers().is_empty());
     if has_workers || mine.complete {
         PATIENCE
     } else {

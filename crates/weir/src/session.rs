@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use weir_doors::Refusal;
+use weir_doors::fio::log_line;
 use weir_doors::run::{LACKS, USAGE};
 use weir_run::RankPart;
 use weir_run::execute::{self, LiveView, RunControl};
@@ -60,7 +61,8 @@ pub(crate) fn run(plan: &Plan, choices: &Choices<'_>) -> Result<RunResult, Refus
         directory: Path::new(""),
         signals: caught,
         grace: GRACE,
-        announce: &|text| choices.watch.announce(text),
+        announce: &|announcement| choices.watch.announce(announcement),
+        log_format: log_line,
         observer: Some(&mut observer),
         calibrate: plan.jobs().next().is_none() || has_loops(plan, &runners),
         others: choices.group.map(|group| group.others(&meet)),
@@ -122,6 +124,7 @@ pub(crate) fn refuse_work_of_ranks(plan: &Plan, request: &Request<'_>) -> Result
         signals: Arc::default(),
         grace: GRACE,
         announce: &|_| (),
+        log_format: log_line,
         observer: None,
         calibrate: false,
         others: None,

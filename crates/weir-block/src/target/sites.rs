@@ -11,10 +11,13 @@ use rustix::fs::{FileType, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 use weir_run::generate::rng::Rng;
 use weir_run::{JobContext, failure};
-use weir_schema::{BlockWorkload, Failure, FileNames, Kind as DataKind, VerifyMethod};
+use weir_schema::{
+    Announcement, BlockWorkload, Failure, FileNames, Kind as DataKind, VerifyMethod,
+};
 use weir_sys::Tree;
 use weir_sys::device::block_facts;
 use weir_sys::mounts::DevId;
+use weir_units::Bytes;
 
 use super::{Ground, Made, Misplaced, Named, Wish, names, part_of, place, roomy};
 use crate::memory::{room_for_each, smallest_block};
@@ -85,7 +88,7 @@ pub(crate) struct Sites {
     /// By clone, in the order of its targets.
     pub(crate) parts: Vec<Vec<Part>>,
     /// What the user should know, one sentence each.
-    pub(crate) remarks: Vec<String>,
+    pub(crate) remarks: Vec<Announcement>,
     /// Where in the list a path stands.
     by_path: HashMap<PathBuf, usize>,
 }
@@ -326,12 +329,12 @@ impl Sites {
             && !recorded
             && extent.length < asked
         {
-            let shown = &site.named.shown;
-            let remark = format!(
-                "note: {shown} has {length} bytes: {} of the {asked} bytes asked for are read (a \
-                 file never grows for a read job)",
-                extent.length,
-            );
+            let remark = Announcement::ShortFile {
+                target: site.named.shown.clone(),
+                length: Bytes(length),
+                used: Bytes(extent.length),
+                asked: Bytes(asked),
+            };
             if !self.remarks.contains(&remark) {
                 self.remarks.push(remark);
             }

@@ -16,7 +16,8 @@ use weir_run::Runner;
 use weir_run::execute::{RunControl, check, execute};
 use weir_schema::sample::{self, JobSample};
 use weir_schema::{
-    BlockWorkload, Failure, FileNames, Job, Kind, KindResult, Mix, RunResult, Setting, Size,
+    Announcement, BlockWorkload, Failure, FileNames, Job, Kind, KindResult, Mix, RunResult,
+    Setting, Size,
 };
 use weir_sys::clock::Clock;
 use weir_units::Bytes;
@@ -102,9 +103,12 @@ pub(crate) fn with_setting(mut job: Job, name: &str, value: Setting) -> Job {
     job
 }
 
-fn controlled<T>(directory: &Path, act: impl FnOnce(RunControl<'_>) -> T) -> (T, Vec<String>) {
+fn controlled<T>(
+    directory: &Path,
+    act: impl FnOnce(RunControl<'_>) -> T,
+) -> (T, Vec<Announcement>) {
     let said = Mutex::new(Vec::new());
-    let announce = |text: &str| said.lock().unwrap().push(text.to_owned());
+    let announce = |said_now: &Announcement| said.lock().unwrap().push(said_now.clone());
     let (clock, _) = Clock::detect();
     let block = Block::default();
     let runners: [&dyn Runner; 1] = [&block];
@@ -119,6 +123,7 @@ fn controlled<T>(directory: &Path, act: impl FnOnce(RunControl<'_>) -> T) -> (T,
         signals: std::sync::Arc::default(),
         grace: Duration::from_secs(5),
         announce: &announce,
+        log_format: |_, _, _| (),
         observer: None,
         calibrate: false,
         others: None,
@@ -127,7 +132,7 @@ fn controlled<T>(directory: &Path, act: impl FnOnce(RunControl<'_>) -> T) -> (T,
 }
 
 /// Runs a job; its result and what was announced.
-pub(crate) fn run_in(directory: &Path, job: Job) -> (RunResult, Vec<String>) {
+pub(crate) fn run_in(directory: &Path, job: Job) -> (RunResult, Vec<Announcement>) {
     controlled(directory, |control| {
         execute(&sample::plan(vec![vec![job]]), control)
     })

@@ -3,9 +3,11 @@
 //! In: the words after `weir fio`, or after a link named `fio`. Out: an [`Action`]; from a
 //! result the texts of [`output`] and the exit code. House words stay out of what is printed.
 
+mod announcement;
 mod exit;
 mod flags;
 mod help;
+mod log;
 mod options;
 pub mod output;
 mod request;
@@ -15,9 +17,11 @@ mod words;
 
 use crate::door::{Door, Link};
 
+pub use announcement::announcement;
 pub use exit::{LACKS, USAGE, complaint, exit_code};
 pub use flags::FLAGS;
 pub use help::HELP;
+pub use log::log_line;
 pub use options::{Eta, ExitStyle, Format, IdleScope, Options, Trigger};
 pub use request::{Action, Run, read};
 

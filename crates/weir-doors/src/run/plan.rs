@@ -116,9 +116,9 @@ pub fn exit_code(result: &RunResult, strict: &Strict) -> u8 {
 
 /// Messages that did not arrive as they were sent.
 fn has_wrong_data(job: &JobResult) -> bool {
-    let exchange = job.exchange.as_ref();
+    let exchange = job.exchange();
     let exchanged = exchange.is_some_and(|done| done.wrong_bytes() > 0 || done.lost() > 0);
-    let measured = job.latency_bandwidth.as_ref();
+    let measured = job.latency_bandwidth();
     exchanged || measured.is_some_and(|done| done.wrong_bytes > 0)
 }
 
@@ -192,7 +192,9 @@ mod tests {
         );
         result.groups[0].jobs[0].workers_mut()[0].kinds[0].errors = [(5, 1)].into();
         assert_eq!(exit_code(&result, &Strict::No), 1);
-        result.groups[0].jobs[0].workers[0].kinds[0].errors.clear();
+        result.groups[0].jobs[0].workers_mut()[0].kinds[0]
+            .errors
+            .clear();
         assert_eq!(exit_code(&result, &Strict::No), 0);
         result.groups[0].jobs[0].state = State::NotStarted;
         assert_eq!(exit_code(&result, &Strict::No), 1);

@@ -44,7 +44,10 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::Scope;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use weir_schema::{ClockFacts, DeviceFacts, Failure, HostFacts, Job, Plan, RunResult, State};
+use weir_schema::{
+    Announcement, ClockFacts, DeviceFacts, Failure, HostFacts, Job, LogFormat, Plan, RunResult,
+    State,
+};
 use weir_sys::Tree;
 use weir_sys::clock::{Clock, Tick, Timeline};
 pub use weir_world::RankHost;
@@ -101,7 +104,9 @@ pub struct RunControl<'a> {
     /// How long a worker may take to end before it is left behind.
     pub grace: Duration,
     /// Announcements.
-    pub announce: &'a dyn Fn(&str),
+    pub announce: &'a dyn Fn(&Announcement),
+    /// Puts records of logs into words.
+    pub log_format: LogFormat,
     /// Is shown the run at every round, at least every 10 ms.
     pub observer: Option<&'a mut dyn FnMut(&LiveView<'_>)>,
     /// Measure the loop's own cost before the run.
@@ -249,12 +254,12 @@ impl<'a> Run<'a> {
             first_release: None,
             cancelled: false,
             devices: Vec::new(),
-            log_files: LogFiles::default(),
+            log_files: LogFiles::new(control.log_format),
             teams: Teams::default(),
             flows: Flows::default(),
             total: plan.total_log.as_ref().and_then(|log| {
                 // Beforehand it could be written; a run goes on without it.
-                Total::open(log, origin, control.clock.scale()).ok()
+                Total::open(log, origin, control.clock.scale(), control.log_format).ok()
             }),
         }
     }
@@ -313,7 +318,7 @@ impl<'a> Run<'a> {
 
     fn take(&mut self, event: Event, control: &RunControl<'_>) {
         match event {
-            Event::Announced(text) => (control.announce)(&text),
+            Event::Announced(announcement) => (control.announce)(&announcement),
             Event::Made(made) => self.note_made(made),
             Event::RanksEnded(index, outcome) => {
                 if let Some(job) = self.ranks.iter_mut().find(|j| j.index() == index) {

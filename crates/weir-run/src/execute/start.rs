@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::thread::{Builder, Scope};
 
-use weir_schema::{Failure, State};
+use weir_schema::{Announcement, Failure, State};
 
 use super::disks::Disks;
 use super::others::Meetings;
@@ -62,8 +62,8 @@ impl Making<'_> {
     }
 
     fn make(&self) -> Result<PreparedJob, Failure> {
-        let announce = |text: &str| {
-            let _ = self.events.send(Event::Announced(text.to_owned()));
+        let announce = |announcement: &Announcement| {
+            let _ = self.events.send(Event::Announced(announcement.clone()));
         };
         self.runner.clone()?.prepare(&JobContext {
             plan: self.entry.plan,

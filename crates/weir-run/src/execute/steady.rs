@@ -58,7 +58,7 @@ impl Watch {
             return;
         }
         let over = Nanos(at.0.saturating_sub(before.0));
-        let rate = |now: u64, then| crate::log::per_second(now.saturating_sub(then), over);
+        let rate = |now: u64, then| per_second(now.saturating_sub(then), over);
         if self.samples.len() == self.room {
             self.samples.pop_front();
         }
@@ -129,6 +129,12 @@ fn slope(values: &[f64], mean: f64) -> f64 {
         below += from_middle * from_middle;
     }
     if below > 0.0 { above / below } else { 0.0 }
+}
+
+/// An amount over a time, per second.
+fn per_second(amount: u64, over: Nanos) -> u64 {
+    let rate = u128::from(amount) * 1_000_000_000 / u128::from(over.0.max(1));
+    u64::try_from(rate).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

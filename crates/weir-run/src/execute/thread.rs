@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::Sender;
 use std::thread;
 
-use weir_schema::{CpuUse, Failure, Job, State};
+use weir_schema::{Announcement, CpuUse, Failure, Job, State};
 use weir_sys::clock::{Clock, SharedScale, Tick};
 
 use crate::execute::command;
@@ -27,7 +27,7 @@ pub(crate) enum Event {
     /// This worker is done.
     Ended(u32, Box<Outcome>),
     /// Who makes a job ready announces this.
-    Announced(String),
+    Announced(Announcement),
     /// The job that was to be made ready is, or cannot be.
     Made(Result<PreparedJob, Failure>),
     /// The part of the ranks that are here is done in the job of this number.

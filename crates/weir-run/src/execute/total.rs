@@ -1,16 +1,16 @@
-//! Logs of the bandwidth of the whole run: a line each half second, whatever runs.
+//! Logs of the bandwidth of the whole run: a record each half second, whatever runs.
 //!
 //! In: the workers' counters, of jobs that run and of those that have ended. Out: three files,
 //! of reads, writes and trims. Not here: logs of a job (`log`).
 
 use std::io;
 
-use weir_schema::{Kind, TotalLog};
+use weir_schema::{Kind, Log, LogFormat, LogMeasure, LogRecord, Logged, TotalLog};
 use weir_sys::clock::{Scale, Tick};
-use weir_units::Nanos;
+use weir_units::{Bytes, Nanos};
 
 use crate::execute::running::{Ended, RunningJob};
-use crate::log::{LogFile, per_second};
+use crate::log::LogFile;
 
 const PERIOD: Nanos = Nanos(500_000_000);
 
@@ -32,8 +32,13 @@ pub(super) fn paths(log: &TotalLog) -> [&str; 3] {
 
 impl Total {
     /// Makes the files.
-    pub(super) fn open(log: &TotalLog, origin: Tick, scale: Scale) -> io::Result<Self> {
-        let [read, write, trim] = paths(log).map(LogFile::create);
+    pub(super) fn open(
+        log: &TotalLog,
+        origin: Tick,
+        scale: Scale,
+        format: LogFormat,
+    ) -> io::Result<Self> {
+        let [read, write, trim] = paths(log).map(|path| LogFile::create(path, format));
         Ok(Self {
             files: [read?, write?, trim?],
             origin,
@@ -49,7 +54,7 @@ impl Total {
         self.origin.after(self.scale.to_ticks(Nanos(span)))
     }
 
-    /// Writes a line if one is due.
+    /// Writes a record if one is due.
     pub(super) fn look(&mut self, now: Tick, bytes: impl FnOnce() -> [u64; 3]) {
         if now < self.next_tick() {
             return;
@@ -60,11 +65,16 @@ impl Total {
         let over = Nanos(self.scale.to_nanos(now.since(self.last)));
         let at_ms = self.scale.to_nanos(now.since(self.origin)) / 1_000_000;
         let bytes = bytes();
-        for (kind, file) in self.files.iter_mut().enumerate() {
+        for (kind, file) in Kind::DATA.into_iter().zip(&mut self.files) {
             // Counts fall at the end of a ramp.
-            let moved = bytes[kind].saturating_sub(self.bytes[kind]);
-            let rate = per_second(moved, over) / 1024;
-            file.write(format_args!("{at_ms}, {rate}, {kind}, 0, 0\n"));
+            let moved = bytes[kind.index()].saturating_sub(self.bytes[kind.index()]);
+            let record = LogRecord {
+                at_ms,
+                kind,
+                operation: None,
+                measure: LogMeasure::Moved(Bytes(moved), over),
+            };
+            file.record(&columns(), &record);
             file.flush();
         }
         self.bytes = bytes;
@@ -77,6 +87,19 @@ impl Total {
             .iter_mut()
             .filter_map(LogFile::complaint)
             .collect()
+    }
+}
+
+/// What its records look like.
+fn columns() -> Log {
+    Log {
+        what: Logged::Bandwidth,
+        path: String::new(),
+        window_ns: PERIOD,
+        maximum: false,
+        offset: false,
+        hex_priority: false,
+        since_1970: false,
     }
 }
 

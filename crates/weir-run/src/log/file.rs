@@ -1,24 +1,28 @@
 //! The files of logs: opened once in a run, written as it goes, shared by workers whose files
 //! have one name.
 //!
-//! In: lines. Out: a file, and at the end what is wrong with it. A write that fails ends the
-//! log, not the run. Not here: what a line says.
+//! In: records. Out: a file, and at the end what is wrong with it. A write that fails ends the
+//! log, not the run. Not here: what a record says.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fmt::Arguments;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::rc::Rc;
 
+use weir_schema::{Log, LogFormat, LogRecord};
+
 /// A file that several writers of the run's thread may hold.
 pub(crate) type SharedFile = Rc<RefCell<LogFile>>;
 
-/// A file that gets lines.
+/// A file that gets records.
 #[derive(Debug)]
 pub(crate) struct LogFile {
     path: String,
     out: BufWriter<File>,
+    format: LogFormat,
+    /// The words of the present record.
+    text: String,
     failed: Option<io::Error>,
 }
 
@@ -27,11 +31,13 @@ impl LogFile {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(crate) fn create(path: &str) -> io::Result<Self> {
+    pub(crate) fn create(path: &str, format: LogFormat) -> io::Result<Self> {
         let file = File::create(path)?;
         Ok(Self {
             path: path.to_owned(),
             out: BufWriter::with_capacity(1 << 18, file),
+            format,
+            text: String::new(),
             failed: None,
         })
     }
@@ -41,10 +47,12 @@ impl LogFile {
         &self.path
     }
 
-    /// Writes a piece of text; after an error nothing more is written.
-    pub(crate) fn write(&mut self, text: Arguments<'_>) {
+    /// Writes a record; after an error nothing more is written.
+    pub(crate) fn record(&mut self, log: &Log, record: &LogRecord<'_>) {
         if self.failed.is_none() {
-            self.failed = self.out.write_fmt(text).err();
+            self.text.clear();
+            (self.format)(log, record, &mut self.text);
+            self.failed = self.out.write_all(self.text.as_bytes()).err();
         }
     }
 
@@ -64,20 +72,31 @@ impl LogFile {
 }
 
 /// The log files of a run, by name.
-#[derive(Debug, Default)]
-pub(crate) struct LogFiles(BTreeMap<String, SharedFile>);
+#[derive(Debug)]
+pub(crate) struct LogFiles {
+    files: BTreeMap<String, SharedFile>,
+    format: LogFormat,
+}
 
 impl LogFiles {
+    /// None yet; each record will be put into words so.
+    pub(crate) fn new(format: LogFormat) -> Self {
+        Self {
+            files: BTreeMap::new(),
+            format,
+        }
+    }
+
     /// The file of this name; made when it is asked for first.
     ///
     /// # Errors
     /// It cannot be written.
     pub(crate) fn open(&mut self, path: &str) -> io::Result<SharedFile> {
-        if let Some(file) = self.0.get(path) {
+        if let Some(file) = self.files.get(path) {
             return Ok(Rc::clone(file));
         }
-        let file = Rc::new(RefCell::new(LogFile::create(path)?));
-        self.0.insert(path.to_owned(), Rc::clone(&file));
+        let file = Rc::new(RefCell::new(LogFile::create(path, self.format)?));
+        self.files.insert(path.to_owned(), Rc::clone(&file));
         Ok(file)
     }
 }
@@ -96,12 +115,31 @@ pub(crate) fn check_writable(path: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use weir_schema::{Kind, LogMeasure, Logged};
+    use weir_units::Nanos;
+
     use super::*;
 
     #[test]
     fn a_file_that_takes_nothing_is_told_by_name() {
-        let mut file = LogFile::create("/dev/full").unwrap();
-        file.write(format_args!("500, 1, 0, 0, 0\n"));
+        let format: LogFormat = |_, _, out| out.push_str("one");
+        let mut file = LogFile::create("/dev/full", format).unwrap();
+        let log = Log {
+            what: Logged::Operations,
+            path: String::new(),
+            window_ns: Nanos(0),
+            maximum: false,
+            offset: false,
+            hex_priority: false,
+            since_1970: false,
+        };
+        let record = LogRecord {
+            at_ms: 500,
+            kind: Kind::Read,
+            operation: None,
+            measure: LogMeasure::Latency(Nanos(1)),
+        };
+        file.record(&log, &record);
         let complaint = file.complaint().unwrap();
         assert!(complaint.contains("/dev/full is not whole"), "{complaint}");
     }

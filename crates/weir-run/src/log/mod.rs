@@ -1,13 +1,12 @@
-//! Logs of a job as it runs: a line per operation, or per window.
+//! Logs of a job as it runs: a record per operation, or per window.
 //!
 //! In: completed operations from the workers' queues, and the workers' counters and histograms
-//! at the end of each window, both read by the run's thread. Out: lines in files. The workers'
-//! path is the one of the trace; windows cost it nothing. Not here: the run's total bandwidth
-//! (`execute::total`).
+//! at the end of each window, both read by the run's thread. Out: records in files. The workers'
+//! path is the one of the trace; windows cost it nothing. Not here: how a record is put into words
+//! (the run is given a [`weir_schema::LogFormat`]), the run's total bandwidth (`execute::total`).
 
-mod course;
 mod file;
-mod line;
+mod windows;
 
 use std::io;
 use std::sync::Arc;
@@ -17,15 +16,14 @@ use weir_sys::clock::{Scale, Tick};
 
 use crate::live::WorkerLive;
 use crate::trace::Traced;
-use course::{Course, Stages};
 
 pub(crate) use file::{LogFile, LogFiles, check_writable};
-pub(crate) use line::per_second;
+use windows::{Stages, Windows};
 
 /// The logs of a job.
 #[derive(Debug, Default)]
 pub(crate) struct JobLogs {
-    logs: Vec<Course>,
+    logs: Vec<Windows>,
     stages: Stages,
 }
 
@@ -79,7 +77,7 @@ impl JobLogs {
                 let path = path(log, first_worker + clone);
                 of_workers.push(files.open(&path).map_err(|error| (path, error))?);
             }
-            logs.push(Course::new(log, of_workers));
+            logs.push(Windows::new(log, of_workers));
         }
         Ok(Self {
             logs,
@@ -96,7 +94,7 @@ impl JobLogs {
 
     /// When the next window ends.
     pub(crate) fn next_tick(&self) -> Option<Tick> {
-        self.logs.iter().filter_map(Course::next_tick).min()
+        self.logs.iter().filter_map(Windows::next_tick).min()
     }
 
     /// Writes what is due.

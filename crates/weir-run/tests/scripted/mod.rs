@@ -17,7 +17,8 @@ use weir_run::{
 };
 use weir_schema::sample::{self, JobSample};
 use weir_schema::{
-    ClockFacts, DeviceFacts, Failure, HostFacts, Job, JobResult, Kind, RunResult, Workload,
+    Announcement, ClockFacts, DeviceFacts, Failure, HostFacts, Job, JobResult, Kind, RunResult,
+    Workload,
 };
 use weir_sys::clock::Clock;
 
@@ -300,7 +301,7 @@ pub(crate) struct Stage<'a> {
     pub(crate) signals: Arc<Signals>,
     pub(crate) grace: Duration,
     pub(crate) observer: Option<&'a mut dyn FnMut(&LiveView<'_>)>,
-    pub(crate) announce: &'a dyn Fn(&str),
+    pub(crate) announce: &'a dyn Fn(&Announcement),
 }
 
 impl Default for Stage<'_> {
@@ -346,6 +347,7 @@ impl Stage<'_> {
                 signals: self.signals,
                 grace: self.grace,
                 announce: self.announce,
+                log_format: |_, _, _| (),
                 observer: Some(&mut observer),
                 calibrate: false,
                 others: None,

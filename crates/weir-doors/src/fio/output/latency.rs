@@ -2,6 +2,8 @@
 
 use weir_stats::Histogram;
 
+use super::percentile::percentile;
+
 /// Upper limits of the classes below a microsecond and below a millisecond.
 pub(super) const LIMITS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 /// Names of the depth classes.
@@ -57,11 +59,7 @@ pub(super) fn shares<const N: usize>(counts: &[u64; N], total: u64, least: f64) 
 pub(super) fn percentiles(histogram: &Histogram, list: &[f64]) -> Vec<(f64, u64)> {
     let mut sorted: Vec<f64> = list.iter().copied().filter(|p| *p > 0.0).collect();
     sorted.sort_by(f64::total_cmp);
-    let value = |p| {
-        histogram
-            .fio_percentile(p)
-            .or_else(|| histogram.percentile(p))
-    };
+    let value = |p| percentile(histogram, p).or_else(|| histogram.percentile(p));
     sorted
         .into_iter()
         .filter_map(|p| Some((p, value(p)?)))

@@ -18,6 +18,7 @@ mod latency;
 mod mismatch;
 mod normal;
 mod numbers;
+mod percentile;
 #[cfg(test)]
 pub(crate) mod sample;
 mod terse;

@@ -5,13 +5,12 @@
 
 use std::sync::Arc;
 
-use weir_schema::{Kind, Log, Logged, Recording};
+use weir_schema::{Kind, Log, LogMeasure, LogRecord, Logged, Recording};
 use weir_stats::Histogram;
 use weir_sys::clock::Tick;
-use weir_units::Nanos;
+use weir_units::{Bytes, Nanos};
 
 use super::file::SharedFile;
-use super::line::{self, Stamp, per_second};
 use super::{Origin, Written};
 use crate::execute::last_done;
 use crate::live::{LiveKind, WorkerLive};
@@ -61,11 +60,11 @@ impl Stages {
 
 /// A log, its files and what was seen so far.
 #[derive(Debug)]
-pub(super) struct Course {
+pub(super) struct Windows {
     log: Log,
     files: Vec<SharedFile>,
     origin: Option<Origin>,
-    windows: u64,
+    passed: u64,
     last: Tick,
     flush_at: Tick,
     seen: Vec<[Seen; 3]>,
@@ -79,14 +78,14 @@ struct Seen {
     latencies: Histogram,
 }
 
-impl Course {
+impl Windows {
     pub(super) fn new(log: &Log, files: Vec<SharedFile>) -> Self {
         Self {
             log: log.clone(),
             seen: vec![Default::default(); files.len()],
             files,
             origin: None,
-            windows: 0,
+            passed: 0,
             last: Tick(0),
             flush_at: Tick(0),
         }
@@ -100,7 +99,7 @@ impl Course {
 
     pub(super) fn next_tick(&self) -> Option<Tick> {
         let origin = self.origin.filter(|_| self.log.window_ns.0 > 0)?;
-        let span = self.log.window_ns.0.saturating_mul(self.windows + 1);
+        let span = self.log.window_ns.0.saturating_mul(self.passed + 1);
         Some(origin.begin.after(origin.scale.to_ticks(Nanos(span))))
     }
 
@@ -116,7 +115,7 @@ impl Course {
             }
             // Windows that were slept through are one.
             while self.next_tick().is_some_and(|tick| now >= tick) {
-                self.windows += 1;
+                self.passed += 1;
             }
             self.last = now;
         }
@@ -174,32 +173,17 @@ impl Course {
         let until = last_done(live).map_or(now, |end| end.min(now));
         let at_ms = self.at_ms(&origin, until);
         let mut file = file.borrow_mut();
-        for kind in Kind::DATA.map(Kind::index) {
-            let since = self.seen[clone][kind].advance(&live.kinds[kind], self.log.what, stages);
-            let mut stamp = Stamp {
-                at_ms,
-                kind,
-                ..Stamp::default()
-            };
-            let mut put = |value| line::value(&mut file, &self.log, stamp, value);
-            match self.log.what {
-                _ if since.operations == 0 && since.latencies.is_empty() => {}
-                Logged::Bandwidth => put(per_second(since.bytes, over) / 1024),
-                Logged::Operations => put(per_second(since.operations, over)),
-                Logged::Slat | Logged::Clat | Logged::Lat if self.log.maximum => {
-                    since.latencies.max().into_iter().for_each(put);
-                }
-                Logged::Slat | Logged::Clat | Logged::Lat => {
-                    let count = u128::from(since.latencies.count());
-                    let mean = since.latencies.sum().checked_div(count);
-                    mean.and_then(|m| m.try_into().ok())
-                        .into_iter()
-                        .for_each(put);
-                }
-                Logged::Buckets { coarseness } => {
-                    stamp.length = since.bytes.checked_div(since.operations).unwrap_or(0);
-                    line::buckets(&mut file, stamp, &since.latencies, coarseness);
-                }
+        for kind in Kind::DATA {
+            let live = &live.kinds[kind.index()];
+            let since = self.seen[clone][kind.index()].advance(live, self.log.what, stages);
+            if let Some(measure) = since.measure(&self.log, over) {
+                let record = LogRecord {
+                    at_ms,
+                    kind,
+                    operation: None,
+                    measure,
+                };
+                file.record(&self.log, &record);
             }
         }
     }
@@ -212,32 +196,58 @@ impl Course {
         let scale = origin.scale;
         let accepted = op.issued.after(scale.to_ticks(Nanos(op.slat_ns)));
         let done = op.issued.after(scale.to_ticks(Nanos(op.lat_ns)));
-        let is_data = usize::from(op.kind) < Kind::DATA.len();
-        if self.log.window_ns.0 > 0 || op.errno != 0 || !is_data || done < origin.begin {
+        let kind = Kind::DATA.get(usize::from(op.kind));
+        let Some(kind) = kind.filter(|_| self.log.window_ns.0 == 0 && op.errno == 0) else {
+            return;
+        };
+        if done < origin.begin {
             return;
         }
-        let clat = op.lat_ns.saturating_sub(op.slat_ns);
-        let length = u64::from(op.length);
-        let (at, value) = match self.log.what {
-            // Bytes per nanosecond are 10^6 kilobytes per second.
-            Logged::Bandwidth => (done, length.saturating_mul(1_000_000) / clat.max(1)),
-            Logged::Operations => (done, 1),
-            Logged::Slat if stages.slat => (accepted, op.slat_ns),
-            Logged::Clat if stages.clat => (done, clat),
-            Logged::Lat if stages.lat => (done, op.lat_ns),
+        let clat = Nanos(op.lat_ns.saturating_sub(op.slat_ns));
+        let length = Bytes(op.length.into());
+        let (at, measure) = match self.log.what {
+            Logged::Bandwidth => (done, LogMeasure::Moved(length, clat)),
+            Logged::Operations => (done, LogMeasure::Completed(1, clat)),
+            Logged::Slat if stages.slat => (accepted, LogMeasure::Latency(Nanos(op.slat_ns))),
+            Logged::Clat if stages.clat => (done, LogMeasure::Latency(clat)),
+            Logged::Lat if stages.lat => (done, LogMeasure::Latency(Nanos(op.lat_ns))),
             _ => return,
         };
-        let stamp = Stamp {
+        let record = LogRecord {
             at_ms: self.at_ms(&origin, at),
-            kind: usize::from(op.kind),
-            length,
-            offset: op.offset,
+            kind: *kind,
+            operation: Some((op.offset, length)),
+            measure,
         };
-        line::value(&mut file.borrow_mut(), &self.log, stamp, value);
+        file.borrow_mut().record(&self.log, &record);
     }
 }
 
 impl Seen {
+    /// What a log says of what was done over a time; nothing where nothing was.
+    fn measure(&self, log: &Log, over: Nanos) -> Option<LogMeasure<'_>> {
+        if self.operations == 0 && self.latencies.is_empty() {
+            return None;
+        }
+        Some(match log.what {
+            Logged::Bandwidth => LogMeasure::Moved(Bytes(self.bytes), over),
+            Logged::Operations => LogMeasure::Completed(self.operations, over),
+            Logged::Slat | Logged::Clat | Logged::Lat if log.maximum => {
+                LogMeasure::Latency(Nanos(self.latencies.max()?))
+            }
+            Logged::Slat | Logged::Clat | Logged::Lat => {
+                let count = u128::from(self.latencies.count());
+                let mean = self.latencies.sum().checked_div(count)?;
+                LogMeasure::Latency(Nanos(mean.try_into().ok()?))
+            }
+            Logged::Buckets { coarseness } => LogMeasure::Buckets {
+                latencies: &self.latencies,
+                mean: Bytes(self.bytes.checked_div(self.operations).unwrap_or(0)),
+                coarseness,
+            },
+        })
+    }
+
     /// What was done since the last call; counts that fell were started anew.
     fn advance(&mut self, live: &LiveKind, what: Logged, stages: Stages) -> Self {
         let latencies = stages.snapshot(what, live).unwrap_or_default();

@@ -1,0 +1,31 @@
+//! What a run says before it begins to measure.
+//!
+//! In: what runners find and do to make jobs ready. Out: data; each door has words of its own for
+//! it. Not here: warnings, which are part of the result.
+
+use weir_units::Bytes;
+
+/// Something worth saying while jobs are made ready.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Announcement {
+    /// Files are being made at their length.
+    LayingOut {
+        /// The job.
+        job: String,
+        /// How many files.
+        files: u64,
+        /// Of all of them.
+        bytes: Bytes,
+    },
+    /// A file has less than a job asks for, and does not grow because it is read alone.
+    ShortFile {
+        /// The file.
+        target: String,
+        /// What it has.
+        length: Bytes,
+        /// What is read of it.
+        used: Bytes,
+        /// What was asked for.
+        asked: Bytes,
+    },
+}
