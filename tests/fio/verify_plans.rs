@@ -245,15 +245,15 @@ fn checks_that_were_asked_for_and_did_not_happen_are_told() {
 fn what_cannot_be_verified_is_said_in_few_words() {
     let stage = Stage::new();
     stage.say(&[WRITE, &["--numjobs=2"]].concat()).code(1).err(
-        "error: w: its clones 0 and 1 write and verify the same part of f: give them \
-              offset_increment=32768, or ",
+        "error: w: its clones 0 and 1 write and verify the same part of f: let their \
+              parts begin 32768 bytes apart, or ",
     );
     stage
         .say(&[WRITE, &["--numjobs=2", "--offset_increment=4k"]].concat())
         .code(1)
         .err(
-            "error: w: its clones 0 and 1 write and verify the same part of f: make \
-              offset_increment at least 32768,",
+            "error: w: its clones 0 and 1 write and verify the same part of f: let their \
+              parts begin at least 32768 bytes apart,",
         );
     let trim = [
         "fio",

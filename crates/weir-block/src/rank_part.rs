@@ -46,7 +46,7 @@ fn refuse_states(verify: &Verify) -> Result<(), Failure> {
     }
     Err(refuse(
         "states of verification are of one process, and several ranks run",
-        "leave verify_state_save and verify_state_load out, or run one rank",
+        "neither save nor load them, or run one rank",
     ))
 }
 

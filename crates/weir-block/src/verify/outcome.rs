@@ -94,7 +94,7 @@ impl Verified<'_> {
             notes.add(
                 "unverified",
                 cause.to_owned(),
-                "Leave time_based and runtime out, or verify in a job of its own.",
+                "Give the job no time to run for, or verify in a job of its own.",
             );
         }
         Ok(stop)

@@ -34,8 +34,8 @@ pub(crate) fn check(context: &JobContext<'_>, workload: &BlockWorkload) -> Optio
     };
     if verify.method.has_header() && length < SHORTEST {
         return Some(refused(format!(
-            "a header every {length} bytes leaves no room for data: verify_interval and \
-             the block sizes need a common divisor of at least {SHORTEST}"
+            "a header every {length} bytes leaves no room for data: the length of \
+             intervals and the block sizes need a common divisor of at least {SHORTEST}"
         )));
     }
     if verify.only && verify.backlog > 0 {
@@ -46,7 +46,7 @@ pub(crate) fn check(context: &JobContext<'_>, workload: &BlockWorkload) -> Optio
     if verify.load_state && !verify.only && workload.carries_out(Kind::Write) {
         return Some(refused(
             "a state says what an earlier run wrote, and this job writes anew: it goes with \
-             verify_only, or with a job that reads"
+             a job that reads, or that only verifies"
                 .to_owned(),
         ));
     }
@@ -146,30 +146,28 @@ fn conflict(earlier: &Claim<'_>, later: &Claim<'_>) -> Failure {
     let path = later.path.display();
     let message = if earlier.context.index == later.context.index {
         format!(
-            "its clones {} and {} write and verify the same part of {path}: {}, or give \
-             them files of their own",
+            "its clones {} and {} write and verify the same part of {path}: let their parts \
+             begin {}{} bytes apart, or give them files of their own",
             earlier.clone,
             later.clone,
-            parting(later)
+            if has_step(later) { "at least " } else { "" },
+            later.extent.length
         )
     } else {
         format!(
             "it writes and verifies a part of {path} that {} writes and verifies at the \
-             same time: order them with stonewall or wait_for, or part them with offset",
+             same time: let one wait for the other, or give them parts of their own",
             earlier.context.job.name
         )
     };
     refused(message)
 }
 
-/// How clones come to parts of their own.
-fn parting(claim: &Claim<'_>) -> String {
-    let length = claim.extent.length;
+/// Clones have parts of their own, which are too near to each other.
+fn has_step(claim: &Claim<'_>) -> bool {
     match &claim.context.job.workload {
-        Workload::Block(workload) if workload.region.offset_step.is_some() => {
-            format!("make offset_increment at least {length}, the bytes of each")
-        }
-        _ => format!("give them offset_increment={length}"),
+        Workload::Block(workload) => workload.region.offset_step.is_some(),
+        _ => false,
     }
 }
 
