@@ -79,7 +79,7 @@ fn check_job(job: &Job) {
             assert!((sum - 100.0).abs() <= 0.5, "{zones:?}");
         }
     }
-    for size in [work.region.size, work.region.offset, job.bounds.io_size] {
+    for size in [work.region.size, work.region.offset, work.passes.io_size] {
         if let Some(Size::Percent(percent)) = size {
             assert!(percent > 0.0 && percent <= 100.0, "{percent}");
         }
@@ -87,11 +87,11 @@ fn check_job(job: &Job) {
     if let Some((min, max)) = work.region.file_size_bytes {
         assert!(min <= max, "{min:?} {max:?}");
     }
-    let depth = &job.depth;
+    let depth = &job.load().depth;
     assert!(depth.queue_depth.0 >= 1 && depth.submit_batch <= depth.queue_depth.0);
     assert!(depth.reap_min <= depth.queue_depth.0, "{depth:?}");
-    assert!(job.clones >= 1 && job.bounds.loops >= 1);
-    let percentiles = &job.recording.percentiles;
+    assert!(job.clones >= 1 && work.passes.loops >= 1);
+    let percentiles = &job.load().recording.percentiles;
     assert!(percentiles.iter().all(|p| p.0 > 0.0 && p.0 <= 100.0));
 }
 

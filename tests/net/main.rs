@@ -96,7 +96,7 @@ fn json_has_the_permutations_of_its_seed() {
             "{said}"
         );
         let job = &json["weir"]["groups"][0]["jobs"][0];
-        let done = job["latency_bandwidth"].clone();
+        let done = job["outcome"].clone();
         assert_eq!(done["wrong_bytes"], 0);
         assert_eq!(done["latency"]["pairs"].as_array().unwrap().len(), 12);
         let rings = done["latency"]["random"].as_array().unwrap().clone();
@@ -128,7 +128,7 @@ fn ranks_have_a_cpu_each_without_being_asked() {
     }
     let said = lat_bw(&Stage::new(), "--ranks 2 --format json").code(0);
     let json: serde_json::Value = serde_json::from_str(&said.out).unwrap();
-    let done = &json["weir"]["groups"][0]["jobs"][0]["latency_bandwidth"];
+    let done = &json["weir"]["groups"][0]["jobs"][0]["outcome"];
     let cpu = |rank: usize| done["ranks"][rank]["cpu"].as_u64();
     assert!(cpu(0).is_some() && cpu(1).is_some(), "{said}");
     assert_ne!(cpu(0), cpu(1), "{said}");
@@ -140,7 +140,7 @@ fn both_launchers_get_one_section_over_mpi() {
         is_section(&under(stage, launcher, 2, &[]).code(0));
         let said = under(stage, launcher, 3, &["--format", "json"]).code(0);
         let json: serde_json::Value = serde_json::from_str(&said.out).unwrap();
-        let done = &json["weir"]["groups"][0]["jobs"][0]["latency_bandwidth"];
+        let done = &json["weir"]["groups"][0]["jobs"][0]["outcome"];
         assert_eq!(done["transport"], "mpi");
         assert_eq!(done["wrong_bytes"], 0);
         assert_eq!(done["ranks"].as_array().unwrap().len(), 3);

@@ -116,7 +116,7 @@ fn an_offloaded_job_counts_latency_from_intended_starts() {
         let words = [&["fio", "--name=a", "--show-plan"], &words[..], &[mode]].concat();
         let said = stage.say(&words).code(0);
         let plan: serde_json::Value = serde_json::from_str(&said.out).unwrap();
-        plan["groups"][0]["jobs"][0]["pacing"]["schedule"]["open_loop"].clone()
+        plan["groups"][0]["jobs"][0]["workload"]["load"]["pacing"]["schedule"]["open_loop"].clone()
     };
     assert_eq!(plan("--io_submit_mode=offload"), true);
     assert_eq!(plan("--io_submit_mode=inline"), false);

@@ -42,7 +42,7 @@ fn pauses_count_completed_operations_unless_issued_ones_are_asked_for() {
         ];
         let said = stage.say(&[&common[..], words].concat()).code(0);
         let plan: serde_json::Value = serde_json::from_str(&said.out).unwrap();
-        plan["groups"][0]["jobs"][0]["pacing"]["thinktime"]["completed"].clone()
+        plan["groups"][0]["jobs"][0]["workload"]["load"]["pacing"]["thinktime"]["completed"].clone()
     };
     assert_eq!(counted(&[]), true);
     assert_eq!(counted(&["--thinktime_blocks_type=complete"]), true);

@@ -347,7 +347,7 @@ fn a_slow_schedule_is_divided_by_the_time_it_took() {
     stage.file("j.fio", job);
     let out = stage.say(&["run", "--format", "json", "j.fio"]).code(0).out;
     let result: serde_json::Value = serde_json::from_str(&out).unwrap();
-    let worker = &result["groups"][0]["jobs"][0]["workers"][0];
+    let worker = &result["groups"][0]["jobs"][0]["outcome"]["workers"][0];
     // The second operation is due at the end of the run, where either may come first.
     assert!(worker["kinds"][0]["operations"].as_u64() <= Some(2));
     assert!(worker["kinds"][0]["runtime_ns"].as_u64() >= Some(990_000_000));

@@ -28,7 +28,7 @@ pub(crate) fn shares_by_rate(job: &Job, workload: &BlockWorkload) -> Option<[u32
     /// Fine enough for any proportion of rates.
     const WHOLE: f64 = 1e6;
     let mix = &workload.mix;
-    let per_s = |kind: Kind| match job.pacing.schedule.as_ref()? {
+    let per_s = |kind: Kind| match job.load().pacing.schedule.as_ref()? {
         Schedule::OpsPerSecond { limit_per_s, .. } => limit_per_s.of(kind).map(|r| r.0),
         Schedule::BytesPerSecond {
             limit_bytes_per_s, ..

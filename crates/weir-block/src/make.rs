@@ -20,7 +20,7 @@ pub(crate) fn make(
     workload: &BlockWorkload,
     found: &mut Sites,
 ) -> Result<Vec<Layout>, Failure> {
-    let layouts = layouts(found, workload, context.job.bounds.until_full)?;
+    let layouts = layouts(found, workload, workload.passes.until_full)?;
     let mut told = BTreeSet::new();
     for parts in &found.parts {
         let mut new: Vec<usize> = parts.iter().map(|part| part.site).collect();

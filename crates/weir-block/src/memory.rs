@@ -7,7 +7,7 @@ use std::path::Path;
 
 use weir_run::failure;
 use weir_run::generate::Streams;
-use weir_schema::{BlockWorkload, Failure, Job, Kind, Memory, MemoryKind, VerifyMethod};
+use weir_schema::{BlockWorkload, Failure, Kind, Memory, MemoryKind, VerifyMethod};
 use weir_sys::buffer::{AlignedBuf, Backing, BufferSpec, HugePage};
 use weir_units::Bytes;
 
@@ -54,8 +54,8 @@ pub(crate) fn alignment(memory: &Memory) -> u64 {
 }
 
 /// Checks the words that need no memory to be wrong.
-pub(crate) fn check(job: &Job, workload: &BlockWorkload) -> Result<(), Failure> {
-    let memory = &job.memory;
+pub(crate) fn check(workload: &BlockWorkload) -> Result<(), Failure> {
+    let memory = &workload.memory;
     if !alignment(memory).is_power_of_two() {
         let align = alignment(memory);
         let message = format!("a buffer alignment of {align} bytes is no power of two");
@@ -120,17 +120,16 @@ fn backing(memory: &Memory, directory: &Path, worker: u32) -> Result<Backing, Fa
 /// # Errors
 /// What memory could not be had.
 pub(crate) fn buffers(
-    job: &Job,
     workload: &BlockWorkload,
     directory: &Path,
     (seed, worker, clone): (u64, u32, u32),
     (slots, size): (u32, u64),
 ) -> Result<Buffers, Failure> {
-    let stride = stride(workload, &job.memory)?;
+    let stride = stride(workload, &workload.memory)?;
     let spec = BufferSpec {
         len: Bytes(u64::from(stride) * u64::from(slots)),
-        align: Bytes(alignment(&job.memory)),
-        backing: backing(&job.memory, directory, clone)?,
+        align: Bytes(alignment(&workload.memory)),
+        backing: backing(&workload.memory, directory, clone)?,
         policy: None,
         lock: false,
     };

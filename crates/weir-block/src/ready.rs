@@ -124,7 +124,7 @@ impl Ready {
         if self.entry.info.synchronous {
             1
         } else {
-            self.job.depth.queue_depth.0.max(1)
+            self.job.load().depth.queue_depth.0.max(1)
         }
     }
 
@@ -188,10 +188,9 @@ impl Ready {
 
     /// Passes over new files: each is the work of a source and an engine of its own.
     fn renewals(&self) -> u64 {
-        let bounds = &self.job.bounds;
-        let endless = bounds.time_based && bounds.runtime_ns.is_some();
+        let endless = self.workload.is_endless();
         if self.workload.targets.renew_each_pass && !endless && !self.entry.info.no_target() {
-            bounds.loops.max(1)
+            self.workload.passes.loops.max(1)
         } else {
             1
         }
@@ -231,7 +230,6 @@ impl Ready {
         let extents = self.extents(seat.clone);
         let who = (seat.seed, seat.number, seat.clone);
         let buffers = buffers(
-            &self.job,
             &self.workload,
             &self.directory,
             who,
@@ -246,7 +244,10 @@ impl Ready {
             seed,
             worker,
             shares: shares_by_rate(&self.job, &self.workload),
-            limits: self.limits(&extents, self.job.bounds.loops.max(1) / self.renewals()),
+            limits: self.limits(
+                &extents,
+                self.workload.passes.loops.max(1) / self.renewals(),
+            ),
             buffers,
             passes,
             verification: verified.map(|v| v.1),
@@ -296,7 +297,7 @@ impl Ready {
         let parts = parts.map_or(&[][..], Vec::as_slice);
         let mappings = Mappings::default();
         let own = (parts, &targets[..], &mappings);
-        let passes = between_passes(&self.found.list, own, &self.job, &self.workload);
+        let passes = between_passes(&self.found.list, own, &self.workload);
         let written = Arc::default();
         let source = self.source(seat, passes, &written)?;
         let setup = Setup {
@@ -346,13 +347,14 @@ impl Prepared for Ready {
     }
 
     fn amount(&self, clone: u32) -> Amount {
-        let limits = self.limits(&self.extents(clone), self.job.bounds.loops.max(1));
+        let limits = self.limits(&self.extents(clone), self.workload.passes.loops.max(1));
         let bounded = |n: u64| Some(n).filter(|n| *n < u64::MAX);
         // What is read back counts as done work too, and each pass is a round of both.
         let (rounds, both) = match &self.workload.verify {
-            Some(verify) if self.workload.reads_back() => {
-                (self.job.bounds.loops.max(1), 1 + u64::from(!verify.only))
-            }
+            Some(verify) if self.workload.reads_back() => (
+                self.workload.passes.loops.max(1),
+                1 + u64::from(!verify.only),
+            ),
             _ => (1, 1),
         };
         Amount {

@@ -160,7 +160,7 @@ fn check_words(context: &JobContext<'_>, workload: &BlockWorkload, entry: &Entry
             job.name
         )));
     }
-    failures.extend(memory::check(job, workload).err());
+    failures.extend(memory::check(workload).err());
     if job.engine.name == net::NAME && failures.is_empty() {
         failures.extend(net::check(job, workload));
     }
@@ -363,7 +363,7 @@ pub(crate) fn check_direct(
             format!("direct I/O moves multiples of {unit} bytes here: a block has {odd} bytes");
         return Err(site.failure("plan", Some(libc::EINVAL), &message));
     }
-    let align = memory::alignment(&context.job.memory);
+    let align = memory::alignment(&workload.memory);
     let needed = memory.unwrap_or(Bytes(1)).0.max(1);
     if !align.is_multiple_of(needed) {
         let message =

@@ -12,6 +12,7 @@ use setting::{
 use weir_block::generate::payload::Payload;
 use weir_block::source::payload_rule;
 use weir_run::generate::Streams;
+use weir_schema::sample::JobSample;
 use weir_schema::{Announcement, FileNames, Kind, Mix, Preallocate, Setting, Size, State};
 use weir_sys::Availability;
 use weir_units::Bytes;
@@ -233,7 +234,7 @@ fn a_tail_shorter_than_a_block_is_not_moved() {
     let path = text(&scratch.file("odd", 10_000));
     let mut job = job("psync", Kind::Read, &path);
     assert_eq!(figures(&run(job.clone()), Kind::Read).operations, 2);
-    job.bounds.loops = 3;
+    job.block_work().passes.loops = 3;
     assert_eq!(figures(&run(job), Kind::Read).operations, 6);
 }
 
@@ -300,7 +301,7 @@ fn a_full_file_system_removes_the_unfinished_layout() {
     let mut full = with_size(job("psync", Kind::Write, &text(&path)), 4 * MIB);
     work(&mut full).targets.create.preallocate = Preallocate::None;
     let in_run = run(full.clone());
-    full.bounds.until_full = true;
+    full.block_work().passes.until_full = true;
     work(&mut full).region.size = None;
     let until_full = run(full);
     let unmounted = std::process::Command::new("umount")
@@ -580,8 +581,8 @@ fn memory_of_every_kind_moves_data() {
         MemoryKind::Huge,
     ] {
         let mut job = job("psync", Kind::Read, &path);
-        job.memory.kind = kind;
-        job.memory.path = Some(text(&scratch.0.join("memory")));
+        job.block_work().memory.kind = kind;
+        job.block_work().memory.path = Some(text(&scratch.0.join("memory")));
         let result = run(job);
         if kind == MemoryKind::Huge && result.failed_jobs() > 0 {
             assert!(

@@ -259,8 +259,8 @@ impl Assembly<'_> {
     /// What is wrong between a job and the earlier ones.
     fn order_fault(&self, job: &Job, new_group: bool) -> Option<(Fault, &'static [&'static str])> {
         let group = self.groups.last().filter(|_| !new_group);
-        let of_lat = |j: &Job| j.recording.percentiles_of_lat;
-        let merged = |j: &Job| j.merge && !j.hidden;
+        let of_lat = |j: &Job| j.load().recording.percentiles_of_lat;
+        let merged = |j: &Job| j.report.merge && !j.report.hidden;
         let differs = group.is_some_and(|g| {
             merged(job) && g.jobs.iter().any(|j| merged(j) && of_lat(j) != of_lat(job))
         });

@@ -20,7 +20,7 @@ pub(crate) type Conflict = (Fault, &'static [&'static str]);
 pub(crate) fn conflicts(draft: &Draft, engine: &EngineInfo, sizes: &BlockSizes) -> Vec<Conflict> {
     let mut found: Vec<Conflict> = Vec::new();
     let conflict = |message: &str| Fault::new("job.conflict", message);
-    if draft.bounds.time_based && draft.bounds.runtime_ns.is_none() {
+    if draft.passes.time_based && draft.bounds.runtime_ns.is_none() {
         found.push((
             conflict("`time_based` needs a runtime")
                 .label("how long?")
@@ -57,7 +57,7 @@ pub(crate) fn conflicts(draft: &Draft, engine: &EngineInfo, sizes: &BlockSizes) 
             &["io_submit_mode", "iodepth"],
         ));
     }
-    if draft.replay.path.is_some() && (draft.bounds.loops > 1 || draft.bounds.time_based) {
+    if draft.replay.path.is_some() && (draft.passes.loops > 1 || draft.passes.time_based) {
         found.push((
             conflict("a recorded pattern is carried out once")
                 .label("not with read_iolog")
@@ -81,7 +81,7 @@ pub(crate) fn conflicts(draft: &Draft, engine: &EngineInfo, sizes: &BlockSizes) 
 
 /// What is removed between loops has to come back by writing, and must be nobody else's.
 fn renewal_conflict(draft: &Draft, engine: &EngineInfo) -> Option<Conflict> {
-    if !draft.renew_each_pass || draft.bounds.loops < 2 || engine.no_target() {
+    if !draft.renew_each_pass || draft.passes.loops < 2 || engine.no_target() {
         return None;
     }
     let brings_back = match engine.acts_on {

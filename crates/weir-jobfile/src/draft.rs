@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use weir_schema::{
     Bounds, Content, CreatePolicy, Depth, Distribution, ErrorPolicy, FileService, Flush, Generator,
-    Kind, Memory, OpenMode, PerKind, Placement, Recording, Region, SequencerStep, Setting,
+    Kind, Memory, OpenMode, Passes, PerKind, Placement, Recording, Region, SequencerStep, Setting,
     SplitEntry, Thinktime, Verify,
 };
 use weir_units::{Nanos, Percent};
@@ -77,6 +77,9 @@ pub(crate) struct Draft {
     pub placement: Placement,
     pub clones: u32,
     pub bounds: Bounds,
+    pub passes: Passes,
+    pub no_overlap: bool,
+    pub until_other_jobs_end: bool,
     pub delay: (Nanos, Nanos),
     pub rate: Rates,
     /// Submission does not wait for completions.
@@ -279,6 +282,9 @@ impl Draft {
             placement: Placement::default(),
             clones: 1,
             bounds: Bounds::default(),
+            passes: Passes::default(),
+            no_overlap: false,
+            until_other_jobs_end: false,
             delay: (Nanos(0), Nanos(0)),
             rate: Rates::new(),
             offloaded: false,

@@ -6,8 +6,9 @@
 use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_schema::{
     Access, BlockSize, BlockSizes, BlockWorkload, Bounds, Content, Distribution, EngineChoice,
-    ErrorPolicy, ExitAll, FileNames, Job, Kind, MinimumRate, Mix, Pacing, PerKind, Recording,
-    Replay, Schedule, Setting, ShellCommand, Start, StartDelay, Targets, Timing, Word, Zones,
+    ErrorPolicy, ExitAll, FileNames, Job, JobEnd, JobReport, Kind, Load, MinimumRate, Mix, Pacing,
+    PerKind, Recording, Replay, Schedule, Setting, ShellCommand, Start, StartDelay, Targets,
+    Timing, Word, Zones,
 };
 use weir_units::{Bytes, BytesPerSec, Iops, QueueDepth};
 
@@ -38,9 +39,7 @@ pub(crate) fn finish(
     let access = access(&draft, report);
     let mix = mix(&draft);
     let targets = targets(&draft, engine, read_only);
-    let depth = depth(&draft, engine, report);
-    let pacing = pacing(&draft);
-    let recording = recording(&draft, engine);
+    let load = load(&draft, engine, report);
     let exit_all = exit_all(&draft);
     let verify = verified(&draft, (engine, &mix), report);
     let content = content(&draft);
@@ -58,12 +57,14 @@ pub(crate) fn finish(
         content,
         flush: draft.flush,
         verify,
+        passes: draft.passes,
+        no_overlap: draft.no_overlap,
+        memory: draft.memory,
+        load,
     };
     Ok(Job {
         description: draft.description,
         clones: draft.clones,
-        merge: draft.merge,
-        hidden: draft.hidden,
         start: Start {
             barrier: draft.stonewall,
             wait_for: draft.wait_for,
@@ -71,21 +72,33 @@ pub(crate) fn finish(
             before,
             after,
         },
-        depth,
+        end: JobEnd {
+            exit_all,
+            until_other_jobs_end: draft.until_other_jobs_end,
+        },
+        placement: draft.placement,
+        report: JobReport {
+            merge: draft.merge,
+            hidden: draft.hidden,
+        },
+        words,
+        ..Job::of_blocks(&draft.name, chosen, work)
+    })
+}
+
+/// The loop over operations.
+fn load(draft: &Draft, engine: &EngineInfo, report: &mut Report) -> Load {
+    Load {
+        depth: depth(draft, engine, report),
         bounds: Bounds {
             steady: draft.steer.steady(),
             ..draft.bounds
         },
-        pacing,
-        minimum_rate: minimum_rate(&draft.rate),
-        placement: draft.placement,
-        memory: draft.memory,
-        recording,
+        pacing: pacing(draft),
         errors: errors(&draft.errors),
-        exit_all,
-        words,
-        ..Job::of_blocks(&draft.name, chosen, work)
-    })
+        minimum_rate: minimum_rate(&draft.rate),
+        recording: recording(draft, engine),
+    }
 }
 
 /// The engine with its settings. A peer on the network may be named like a file.

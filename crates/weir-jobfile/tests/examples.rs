@@ -87,7 +87,7 @@ fn the_size_sweep_has_eight_groups_of_four_jobs_with_one_name() {
             .collect();
         let names = ["4KB", "8KB", "16KB", "32KB", "64KB", "256KB", "1MB", "2MB"];
         assert_eq!(groups, names.map(|n| (4, n)), "{name}");
-        assert!(compiled.plan.jobs().all(|(_, j)| j.merge));
+        assert!(compiled.plan.jobs().all(|(_, j)| j.report.merge));
         assert!(compiled.plan.groups.iter().all(|g| g.jobs[0].start.barrier));
         assert!(
             compiled

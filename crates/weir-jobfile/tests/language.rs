@@ -54,20 +54,21 @@ fn sizes_swap_their_suffixes_and_refuse_leftovers() {
 #[test]
 fn half_a_second_is_half_a_second() {
     assert_eq!(
-        job("runtime=0.5").bounds.runtime_ns,
+        job("runtime=0.5").load().bounds.runtime_ns,
         Some(Nanos(500_000_000))
     );
     assert_eq!(
-        job("runtime=(2*1000000)").bounds.runtime_ns,
+        job("runtime=(2*1000000)").load().bounds.runtime_ns,
         Some(Nanos(2_000_000_000))
     );
     let think = job("thinktime=100\nthinktime_blocks=3")
+        .load()
         .pacing
         .thinktime
         .unwrap();
     assert_eq!((think.pause_ns, think.every), (Nanos(100_000), 3));
     assert_eq!(
-        job("max_latency=10ms").pacing.max_latency_ns,
+        job("max_latency=10ms").load().pacing.max_latency_ns,
         Some(Nanos(10_000_000))
     );
     let delay = job("startdelay=1-500ms").start.delay.unwrap();
@@ -120,7 +121,7 @@ fn seeds_repeat_unless_told_otherwise() {
 
 #[test]
 fn rates_become_a_schedule() {
-    let pacing = |lines: &str| job(lines).pacing.schedule.unwrap();
+    let pacing = |lines: &str| job(lines).load().pacing.schedule.clone().unwrap();
     let Schedule::BytesPerSecond {
         limit_bytes_per_s: limit,
         open_loop,
@@ -147,7 +148,10 @@ fn rates_become_a_schedule() {
             ..
         }
     ));
-    let minimum = job("ratemin=1m\nratecycle=500").minimum_rate.unwrap();
+    let minimum = job("ratemin=1m\nratecycle=500")
+        .load()
+        .minimum_rate
+        .unwrap();
     assert_eq!(minimum.cycle_ns, Nanos(500_000_000));
 }
 
@@ -189,8 +193,8 @@ fn files_engines_and_memory_reach_the_plan() {
     assert_eq!(a.engine.settings["registered_buffers"], Setting::Bool(true));
     assert_eq!(a.engine.settings["polled"], Setting::Bool(false));
     assert_eq!(a.engine.settings["kernel_poll_cpu"], Setting::Number(3));
-    assert_eq!(a.memory.kind, MemoryKind::File);
-    assert_eq!(a.memory.path.as_deref(), Some("/huge/f"));
+    assert_eq!(a.blocks().unwrap().memory.kind, MemoryKind::File);
+    assert_eq!(a.blocks().unwrap().memory.path.as_deref(), Some("/huge/f"));
     assert_eq!(
         block(b).targets.files,
         FileNames::Generated {
@@ -199,7 +203,7 @@ fn files_engines_and_memory_reach_the_plan() {
             count: 2
         }
     );
-    assert_eq!(b.depth.queue_depth, QueueDepth(1));
+    assert_eq!(b.load().depth.queue_depth, QueueDepth(1));
     assert!(
         compiled
             .notes
@@ -412,7 +416,7 @@ fn words_before_a_file_lie_under_it_and_sets_lie_over_it() {
     assert_eq!(
         jobs(&compiled)
             .iter()
-            .map(|j| j.depth.queue_depth.0)
+            .map(|j| j.load().depth.queue_depth.0)
             .collect::<Vec<_>>(),
         [2, 7]
     );
@@ -542,7 +546,7 @@ fn includes_are_spliced_from_beside_the_file_too() {
         ("loop2", "include loop2\n[b]\n"),
     ]);
     let compiled = compile_in(&request(vec![Source::File("d/f".into())]), &files).unwrap();
-    assert_eq!(jobs(&compiled)[0].depth.queue_depth, QueueDepth(3));
+    assert_eq!(jobs(&compiled)[0].load().depth.queue_depth, QueueDepth(3));
     let errors = compile_in(&request(vec![Source::File("loop".into())]), &files).unwrap_err();
     let text: String = errors
         .iter()
@@ -585,7 +589,7 @@ fn words_without_meaning_are_noted_once() {
 
 #[test]
 fn doors_record_what_their_reports_need() {
-    let fio = job("").recording;
+    let fio = job("").load().recording.clone();
     assert!(fio.exact_squares && fio.percentiles.len() == 17);
     let mut r = request(vec![Source::File("f".into())]);
     r.door = Door::Run;
@@ -596,20 +600,23 @@ fn doors_record_what_their_reports_need() {
     let compiled = compile_in(&r, &files).unwrap();
     let lists: Vec<Vec<f64>> = jobs(&compiled)
         .iter()
-        .map(|j| j.recording.percentiles.iter().map(|p| p.0).collect())
+        .map(|j| j.load().recording.percentiles.iter().map(|p| p.0).collect())
         .collect();
     assert_eq!(lists, [vec![50.0, 90.0, 99.0, 99.9], vec![50.0, 99.0]]);
-    assert_eq!(job("gtod_reduce=1").recording.timing, Timing::EndsOnly);
     assert_eq!(
-        job("disable_slat=1").recording.timing,
+        job("gtod_reduce=1").load().recording.timing,
+        Timing::EndsOnly
+    );
+    assert_eq!(
+        job("disable_slat=1").load().recording.timing,
         Timing::EveryOperation
     );
     assert_eq!(
-        job("exitall\nexit_what=all").exit_all,
+        job("exitall\nexit_what=all").end.exit_all,
         Some(ExitAll::Everything)
     );
     assert_eq!(
-        job("exitall_on_error").exit_all,
+        job("exitall_on_error").end.exit_all,
         Some(ExitAll::GroupOnError)
     );
 }

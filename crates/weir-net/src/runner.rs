@@ -13,9 +13,8 @@ use weir_run::{
 };
 use weir_schema::{
     ExchangeResult, ExchangeWorkload, Failure, Job, LatencyBandwidthResult,
-    LatencyBandwidthWorkload, Outcome, RankFacts, Ranks, SizeResult, Spawn, Start, Warning,
-    Workload, exchange_metrics, exchange_warnings, latency_bandwidth_figures,
-    latency_bandwidth_metrics,
+    LatencyBandwidthWorkload, Outcome, RankFacts, Ranks, SizeResult, Spawn, Warning, Workload,
+    exchange_metrics, exchange_warnings, latency_bandwidth_figures, latency_bandwidth_metrics,
 };
 
 use crate::error::{Ended, NetError};
@@ -123,27 +122,15 @@ fn check(job: &Job, ranks: Ranks, words: impl FnOnce() -> Result<(), NetError>) 
     found.iter().map(failure_of).collect()
 }
 
-/// A setting that differs from its default and that nothing would look at.
+/// A setting of every job that has no meaning for what ranks do together.
 fn idle_setting(job: &Job) -> Option<&'static str> {
-    let plain = Job::alone(&job.name, job.engine.clone(), job.workload.clone());
-    let before_and_after = |start: &Start| (start.before.clone(), start.after.clone());
     let settings = [
-        ("clones", job.clones == plain.clones),
-        ("merge", job.merge == plain.merge),
-        ("hidden", job.hidden == plain.hidden),
-        ("depth", job.depth == plain.depth),
-        ("bounds", job.bounds == plain.bounds),
-        ("pacing", job.pacing == plain.pacing),
-        ("minimum_rate", job.minimum_rate == plain.minimum_rate),
-        ("memory", job.memory == plain.memory),
-        ("recording", job.recording == plain.recording),
-        ("errors", job.errors == plain.errors),
-        (
-            "start.before, start.after",
-            before_and_after(&job.start) == before_and_after(&plain.start),
-        ),
+        ("clones", job.clones != 1),
+        ("start.before", job.start.before.is_some()),
+        ("start.after", job.start.after.is_some()),
+        ("end.until_other_jobs_end", job.end.until_other_jobs_end),
     ];
-    let idle = settings.iter().find(|(_, is_plain)| !is_plain);
+    let idle = settings.iter().find(|(_, is_set)| *is_set);
     idle.map(|(name, _)| *name)
 }
 

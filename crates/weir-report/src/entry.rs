@@ -50,10 +50,10 @@ pub(crate) fn entries(result: &RunResult) -> Vec<Entry<'_>> {
         let mut merged: Option<usize> = None;
         for (i, job) in group.jobs.iter().enumerate() {
             let plan = planned.and_then(|g| g.jobs.get(i));
-            if plan.is_some_and(|p| p.hidden) {
+            if plan.is_some_and(|p| p.report.hidden) {
                 continue;
             }
-            if plan.is_some_and(|p| p.merge) {
+            if plan.is_some_and(|p| p.report.merge) {
                 if let Some(entry) = merged.and_then(|at| entries.get_mut(at)) {
                     entry.jobs.push(job);
                     continue;
@@ -85,7 +85,7 @@ impl<'a> Entry<'a> {
     fn add_up(&mut self) {
         self.workers = self.jobs.iter().flat_map(|j| j.workers()).collect();
         self.span = self.jobs.iter().filter_map(|j| j.span).reduce(Span::hull);
-        let unified = self.plan.is_some_and(|p| p.recording.unify_kinds);
+        let unified = self.plan.is_some_and(|p| p.load().recording.unify_kinds);
         let mut sums: BTreeMap<Kind, KindSum> = BTreeMap::new();
         for kind in self.workers.iter().flat_map(|w| &w.kinds) {
             // One sum for all data kinds; syncs move nothing and stay apart.
@@ -177,7 +177,7 @@ impl<'a> Entry<'a> {
 
     /// The most that can be in flight.
     pub(crate) fn depth_limit(&self) -> Option<u64> {
-        let depth = self.plan?.depth.queue_depth.0;
+        let depth = self.plan?.load().depth.queue_depth.0;
         let workers = self.workers.len().saturating_mul(self.ranks);
         Some(u64::from(depth).saturating_mul(workers as u64))
     }

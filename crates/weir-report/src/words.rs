@@ -36,7 +36,7 @@ pub(crate) fn aspects(job: &Job, workers: usize) -> Vec<Aspect> {
     let Workload::Block(work) = &job.workload else {
         return of_ranks(job).map(|(name, said)| text(name, said)).into();
     };
-    let depth = job.depth.queue_depth.0;
+    let depth = job.load().depth.queue_depth.0;
     let (block, block_number) = block(work);
     let workers = u32::try_from(workers).unwrap_or(u32::MAX);
     let plural = if workers == 1 { "" } else { "s" };
@@ -189,7 +189,7 @@ fn target(files: &FileNames) -> String {
 
 /// Closed or open loop, and the rate asked for.
 fn pacing(job: &Job) -> String {
-    let (limits, open): (Vec<String>, bool) = match &job.pacing.schedule {
+    let (limits, open): (Vec<String>, bool) = match &job.load().pacing.schedule {
         None => (Vec::new(), false),
         Some(Schedule::OpsPerSecond {
             limit_per_s: l,
@@ -227,6 +227,8 @@ fn as_f64(bytes: u64) -> f64 {
 mod tests {
     use weir_schema::{PerKind, SplitEntry};
     use weir_units::{Bytes, Iops};
+
+    use weir_schema::sample::JobSample;
 
     use super::*;
     use crate::sample;
@@ -292,7 +294,7 @@ mod tests {
             (false, "closed loop at most 50.0 k ops/s"),
             (true, "open loop 50.0 k ops/s"),
         ] {
-            job.pacing.schedule = Some(Schedule::OpsPerSecond {
+            job.load_mut().pacing.schedule = Some(Schedule::OpsPerSecond {
                 limit_per_s: PerKind::all(Some(Iops(50_000.0))),
                 poisson: false,
                 open_loop,

@@ -25,7 +25,7 @@ pub(crate) struct Flows(BTreeMap<u32, Arc<Flow>>);
 impl Flows {
     /// The flow of a job, if it is in one.
     pub(crate) fn of(&mut self, job: &Job) -> Option<Arc<Flow>> {
-        let flow = self.0.entry(job.pacing.flow?.id).or_insert_with(|| {
+        let flow = self.0.entry(job.load().pacing.flow?.id).or_insert_with(|| {
             Arc::new(Flow {
                 operations: AtomicU64::new(1),
                 weights: AtomicU64::new(0),

@@ -100,6 +100,7 @@ impl Seat<'_> {
         let mut pacing = shape::pacing(self.job, self.seed, self.number, scale);
         pacing.flow = self
             .job
+            .load()
             .pacing
             .flow
             .zip(self.flow.clone())

@@ -16,13 +16,14 @@ use crate::worker::LoopPlan;
 
 /// Bounds and batches of a loop with `slots` slots.
 pub(crate) fn loop_plan(job: &Job, slots: u32) -> LoopPlan {
-    let depth = &job.depth;
+    let depth = &job.load().depth;
     let batch = if depth.submit_batch == 0 {
         slots
     } else {
         depth.submit_batch
     };
-    let errors = &job.errors;
+    let errors = &job.load().errors;
+    let blocks = job.blocks();
     let by_kind = Kind::DATA.map(|k| *errors.go_on.of(k));
     let ignored = Kind::DATA.map(|k| errors.ignore.of(k).clone());
     let [read, write, trim] = ignored;
@@ -36,23 +37,24 @@ pub(crate) fn loop_plan(job: &Job, slots: u32) -> LoopPlan {
             depth.reap_max
         },
         refill_below: depth.refill_below.unwrap_or(u32::MAX),
-        runtime: job.bounds.runtime_ns,
-        ramp: job.bounds.ramp_ns,
-        max_latency: job.pacing.max_latency_ns,
-        timed: job.recording.timing != Timing::EndsOnly || job.pacing.max_latency_ns.is_some(),
-        stamp_each: job.recording.timing == Timing::EveryOperation && batch > 1,
+        runtime: job.load().bounds.runtime_ns,
+        ramp: job.load().bounds.ramp_ns,
+        max_latency: job.load().pacing.max_latency_ns,
+        timed: job.load().recording.timing != Timing::EndsOnly
+            || job.load().pacing.max_latency_ns.is_some(),
+        stamp_each: job.load().recording.timing == Timing::EveryOperation && batch > 1,
         go_on: [by_kind[0], by_kind[1], by_kind[2], by_kind[1]],
         ignore: [read, write.clone(), trim, write],
         tell: errors.tell,
-        until_full: job.bounds.until_full,
+        until_full: blocks.is_some_and(|work| work.passes.until_full),
         response: is_open_loop(job),
-        no_overlap: depth.no_overlap && slots > 1,
+        no_overlap: blocks.is_some_and(|work| work.no_overlap) && slots > 1,
     }
 }
 
 /// Latency counts from intended starts.
 pub(crate) fn is_open_loop(job: &Job) -> bool {
-    match &job.pacing.schedule {
+    match &job.load().pacing.schedule {
         Some(
             Schedule::OpsPerSecond { open_loop, .. } | Schedule::BytesPerSecond { open_loop, .. },
         ) => *open_loop,
@@ -69,7 +71,7 @@ pub fn measured(job: &Job, inline: bool) -> Measured {
         lat,
         exact_squares,
         ..
-    } = job.recording;
+    } = job.load().recording;
     Measured {
         split: !inline && (slat || clat),
         latency: timing != Timing::EndsOnly && (slat || clat || lat),
@@ -88,7 +90,7 @@ pub(crate) fn pacing(job: &Job, seed: u64, worker: u32, scale: Scale) -> PacerPl
             Arrivals::Even(Even::new(rate))
         }
     };
-    let (rates, poisson, skip_pauses) = match &job.pacing.schedule {
+    let (rates, poisson, skip_pauses) = match &job.load().pacing.schedule {
         None => ([None; 3], false, false),
         Some(Schedule::OpsPerSecond {
             limit_per_s,
@@ -121,7 +123,7 @@ pub(crate) fn pacing(job: &Job, seed: u64, worker: u32, scale: Scale) -> PacerPl
     };
     PacerPlan {
         arrivals: rates.map(|r| r.map(|r| arrivals(r, poisson))),
-        pause: job.pacing.thinktime.map(|t| Pause {
+        pause: job.load().pacing.thinktime.map(|t| Pause {
             pause: scale.to_ticks(t.pause_ns),
             spin: scale.to_ticks(t.spin_ns),
             every: t.every.into(),

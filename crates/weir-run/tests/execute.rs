@@ -20,6 +20,7 @@ use scripted::{
     script,
 };
 use weir_run::execute::{LiveView, Signals};
+use weir_schema::sample::JobSample;
 use weir_schema::{
     Announcement, ExitAll, Job, JobResult, Kind, MinimumRate, PerKind, RunResult, Schedule,
     StartDelay, State, WorkerResult,
@@ -153,7 +154,7 @@ fn nobody_begins_before_the_last_one_is_ready() {
 
 #[test]
 fn interval_series_are_aligned_and_add_up_to_the_operations() {
-    let short = |j: &mut Job| j.recording.interval_ns = Nanos(2_000_000);
+    let short = |j: &mut Job| j.load_mut().recording.interval_ns = Nanos(2_000_000);
     let mark = Mark::default();
     let (ends, goes_on) = (mark.clone(), mark);
     let result = play(vec![
@@ -358,7 +359,7 @@ fn a_hung_worker_is_left_behind_with_its_place_and_its_numbers() {
     };
     let bounded = scene("h", 1 << 40, act).with(|j| {
         j.clones = 2;
-        j.bounds.runtime_ns = Some(Nanos(20_000_000));
+        j.load_mut().bounds.runtime_ns = Some(Nanos(20_000_000));
     });
     let result = stage.play(vec![vec![bounded, scene("next", 9, good()).with(barrier)]]);
     let job = named(&result, "h");
@@ -394,7 +395,8 @@ fn a_slow_worker_whose_operations_still_come_back_is_not_left_behind() {
         std::thread::sleep(Duration::from_millis(300));
         OK
     });
-    let slow = scene("slow", 1 << 40, act).with(|j| j.bounds.runtime_ns = Some(Nanos(400_000_000)));
+    let slow = scene("slow", 1 << 40, act)
+        .with(|j| j.load_mut().bounds.runtime_ns = Some(Nanos(400_000_000)));
     let result = stage.play(vec![vec![slow]]);
     let job = named(&result, "slow");
     assert_eq!((job.state, counts(job)), (State::Done, vec![2]));
@@ -407,7 +409,8 @@ fn an_operation_that_never_came_back_is_counted_as_lost() {
         ..Stage::default()
     };
     let act = script(|_, op| if op == 5 { hang() } else { OK });
-    let bounded = scene("h", 100, act).with(|j| j.bounds.runtime_ns = Some(Nanos(10_000_000)));
+    let bounded =
+        scene("h", 100, act).with(|j| j.load_mut().bounds.runtime_ns = Some(Nanos(10_000_000)));
     let result = stage.play(vec![vec![bounded]]);
     let read = named(&result, "h").workers()[0]
         .kind(Kind::Read)
@@ -432,7 +435,8 @@ fn the_minimum_rate_is_watched_without_completions_and_a_hung_worker_left_behind
     };
     // Neither a runtime nor a signal ends this job.
     let act = script(|_, op| if op == 3 { hang() } else { OK });
-    let stalled = scene("stalled", 1 << 40, act).with(|j| j.minimum_rate = Some(at_least(1.0)));
+    let stalled =
+        scene("stalled", 1 << 40, act).with(|j| j.load_mut().minimum_rate = Some(at_least(1.0)));
     let result = stage.play(vec![vec![stalled, scene("good", 5, good())]]);
     let job = named(&result, "stalled");
     assert_eq!((job.state, counts(job)), (State::Hung, vec![3]));
@@ -456,7 +460,7 @@ fn a_worker_below_the_minimum_rate_ends_with_what_it_did() {
         OK
     });
     let result = play(vec![
-        scene("slow", 1 << 40, slow).with(|j| j.minimum_rate = Some(at_least(1e9))),
+        scene("slow", 1 << 40, slow).with(|j| j.load_mut().minimum_rate = Some(at_least(1e9))),
     ]);
     let job = named(&result, "slow");
     assert_eq!(job.state, State::Failed);
@@ -467,7 +471,7 @@ fn a_worker_below_the_minimum_rate_ends_with_what_it_did() {
 #[test]
 fn a_generator_that_cannot_keep_up_is_said_to_be_the_limit() {
     let open_loop = |j: &mut Job| {
-        j.pacing.schedule = Some(Schedule::OpsPerSecond {
+        j.load_mut().pacing.schedule = Some(Schedule::OpsPerSecond {
             limit_per_s: PerKind::only(Kind::Read, Some(Iops(100_000.0))),
             poisson: false,
             open_loop: true,
@@ -506,7 +510,7 @@ fn the_first_to_end_stops_the_others_of_its_group() {
             OK
         }),
     )
-    .with(|j| j.exit_all = Some(ExitAll::Group));
+    .with(|j| j.end.exit_all = Some(ExitAll::Group));
     let endless = scene(
         "endless",
         1 << 40,
@@ -531,7 +535,7 @@ fn the_first_to_end_stops_the_others_of_its_group() {
 #[test]
 fn the_first_to_end_can_stop_everything_that_is_still_to_come() {
     let result = play(vec![
-        scene("ends", 10, good()).with(|j| j.exit_all = Some(ExitAll::Everything)),
+        scene("ends", 10, good()).with(|j| j.end.exit_all = Some(ExitAll::Everything)),
         scene("endless", 1 << 40, good()),
         scene("later", 10, good()).with(barrier),
     ]);
@@ -542,7 +546,7 @@ fn the_first_to_end_can_stop_everything_that_is_still_to_come() {
 
 #[test]
 fn only_a_failure_stops_the_group_where_the_plan_says_so() {
-    let on_error = |j: &mut Job| j.exit_all = Some(ExitAll::GroupOnError);
+    let on_error = |j: &mut Job| j.end.exit_all = Some(ExitAll::GroupOnError);
     let result = Stage::default().play(vec![
         vec![
             scene("good", 10, good()).with(on_error),
@@ -730,8 +734,8 @@ fn a_minimum_rate_asks_only_for_kinds_that_the_job_does() {
         OK
     });
     let reader = scene("reader", 1 << 40, slow).with(|j| {
-        j.minimum_rate = Some(both);
-        j.bounds.runtime_ns = Some(Nanos(2_400_000_000));
+        j.load_mut().minimum_rate = Some(both);
+        j.load_mut().bounds.runtime_ns = Some(Nanos(2_400_000_000));
     });
     assert_eq!(named(&play(vec![reader]), "reader").state, State::Done);
 }
@@ -776,7 +780,8 @@ fn the_minimum_rate_is_watched_while_another_job_is_made_ready() {
         begins.set();
         if op == 3 { hang() } else { OK }
     });
-    let stalled = scene("stalled", 1 << 40, act).with(|j| j.minimum_rate = Some(at_least(1.0)));
+    let stalled =
+        scene("stalled", 1 << 40, act).with(|j| j.load_mut().minimum_rate = Some(at_least(1.0)));
     let mut slow = scene("slow", 5, good());
     slow.make = Some(maker(move |_| waits.wait_making()));
     let stage = Stage {
@@ -800,7 +805,8 @@ fn a_hung_worker_is_left_behind_while_those_of_another_job_get_ready() {
         begins.set();
         if op == 5 { hang() } else { OK }
     });
-    let hangs = scene("hangs", 100, act).with(|j| j.bounds.runtime_ns = Some(Nanos(20_000_000)));
+    let hangs =
+        scene("hangs", 100, act).with(|j| j.load_mut().bounds.runtime_ns = Some(Nanos(20_000_000)));
     let in_time = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&in_time);
     let mut slow = scene("slow", 5, good());
@@ -828,10 +834,11 @@ fn a_job_is_sampled_while_another_is_made_ready() {
         begins.set();
         OK
     });
-    let runs = scene("runs", 1 << 40, act).with(|j| j.recording.interval_ns = Nanos(1_000_000));
+    let runs =
+        scene("runs", 1 << 40, act).with(|j| j.load_mut().recording.interval_ns = Nanos(1_000_000));
     let making = Arc::new(AtomicBool::new(false));
     let makes = Arc::clone(&making);
-    let mut slow = scene("slow", 5, good()).with(|j| j.exit_all = Some(ExitAll::Group));
+    let mut slow = scene("slow", 5, good()).with(|j| j.end.exit_all = Some(ExitAll::Group));
     slow.make = Some(maker(move |_| {
         makes.store(true, Ordering::Release);
         waits.wait_making()
@@ -901,7 +908,7 @@ fn what_a_group_stops_while_it_is_made_ready_does_not_begin() {
             if op == 9 { seen.wait() } else { OK }
         }),
     )
-    .with(|j| j.exit_all = Some(ExitAll::Group));
+    .with(|j| j.end.exit_all = Some(ExitAll::Group));
     let mut made = scene("made", 1 << 40, good());
     let waits = ended.clone();
     made.make = Some(maker(move |_| {

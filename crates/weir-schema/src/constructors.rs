@@ -11,19 +11,18 @@ use weir_units::{Bytes, Nanos};
 
 use crate::exchange::ExchangeWorkload;
 use crate::facts::{ClockFacts, HostFacts, Instrument};
+use crate::kind::{Kind, PerKind};
 use crate::load::{PLAN_SCHEMA, RESULT_SCHEMA};
+use crate::load_of_loop::Load;
+use crate::memory::Memory;
 use crate::outcome::Outcome;
-use crate::plan::{
-    Bounds, Depth, EngineChoice, ErrorPolicy, Group, Job, Memory, Pacing, Placement, Plan, Setting,
-    Start,
-};
-use crate::recording::Recording;
+use crate::plan::{EngineChoice, Group, Job, JobEnd, JobReport, Placement, Plan, Setting, Start};
 use crate::result::{Failure, GroupResult, JobResult, KindResult, RunResult, State};
 use crate::target::{CreatePolicy, FileNames, FileService, OpenMode, Preallocate, Targets};
 use crate::warning::Warning;
 use crate::workload::{
-    Access, BlockSize, BlockSizes, BlockWorkload, Content, Distribution, Flush, Generator, Kind,
-    Mix, PerKind, Region, SequencerStep, Workload,
+    Access, BlockSize, BlockSizes, BlockWorkload, Content, Distribution, Flush, Generator, Mix,
+    Passes, Region, SequencerStep, Workload,
 };
 
 impl Plan {
@@ -71,20 +70,12 @@ impl Job {
             name: name.to_owned(),
             description: None,
             clones: 1,
-            merge: false,
-            hidden: false,
             start: Start::default(),
-            workload,
-            engine,
-            depth: Depth::default(),
-            bounds: Bounds::default(),
-            pacing: Pacing::default(),
-            minimum_rate: None,
+            end: JobEnd::default(),
             placement: Placement::default(),
-            memory: Memory::default(),
-            recording: Recording::default(),
-            errors: ErrorPolicy::default(),
-            exit_all: None,
+            engine,
+            workload,
+            report: JobReport::default(),
             words: Vec::new(),
         }
     }
@@ -151,6 +142,10 @@ impl Default for BlockWorkload {
             content: Content::default(),
             flush: Flush::default(),
             verify: None,
+            passes: Passes::default(),
+            no_overlap: false,
+            memory: Memory::default(),
+            load: Load::default(),
         }
     }
 }

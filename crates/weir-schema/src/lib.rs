@@ -13,10 +13,13 @@ mod exchange;
 mod exchange_figures;
 mod exchange_model;
 mod facts;
+mod kind;
 mod latency_bandwidth;
 mod latency_bandwidth_figures;
 mod load;
+mod load_of_loop;
 mod log;
+mod memory;
 mod merge;
 mod metrics;
 mod outcome;
@@ -48,20 +51,24 @@ pub use exchange_model::{Fit, Prediction};
 pub use facts::{
     ClockFacts, ClockSource, DeviceFacts, DiskCounters, HostFacts, Instrument, ProgramFacts,
 };
+pub use kind::{Kind, PerKind};
 pub use latency_bandwidth::{
     LatencyBandwidthResult, LatencyBandwidthWorkload, Loop, MessageTest, MessageTestResult,
     PairResult, RingResult,
 };
 pub use latency_bandwidth_figures::{LatencyBandwidthFigures, Spread, latency_bandwidth_figures};
 pub use load::{PLAN_SCHEMA, RESULT_SCHEMA, SchemaError, json_schemas};
+pub use load_of_loop::{
+    Bounds, Depth, ErrorPolicy, Flow, Load, MinimumRate, Pacing, Schedule, Thinktime,
+};
 pub use log::{Log, LogFormat, LogMeasure, LogRecord, Logged, TotalLog};
+pub use memory::{Memory, MemoryKind};
 pub use merge::MergeError;
 pub use metrics::{exchange_metrics, latency_bandwidth_metrics};
 pub use outcome::{Better, Interval, LoopOutcome, Metric, Outcome, PhaseResult, RankSpan};
 pub use plan::{
-    Bounds, Depth, EngineChoice, ErrorPolicy, ExitAll, Flow, Group, IoPriority, Job, Memory,
-    MemoryKind, MemoryNodes, MinimumRate, Pacing, Placement, Plan, Schedule, Setting, ShareCpus,
-    ShellCommand, Start, StartDelay, Thinktime, Word,
+    EngineChoice, ExitAll, Group, IoPriority, Job, JobEnd, JobReport, MemoryNodes, Placement, Plan,
+    Setting, ShareCpus, ShellCommand, Start, StartDelay, Word,
 };
 pub use rates::total_rate;
 pub use recording::{Recording, Timing, Trace};
@@ -85,6 +92,6 @@ pub use verify_state::{StateError, VerifyState};
 pub use warning::{WARNING_IDS, Warning};
 pub use workload::{
     Access, BlockSize, BlockSizes, BlockWorkload, Content, Distribution, Flush, Generator, HotZone,
-    Kind, Mix, Part, PerKind, RangeFlush, Region, SequencerStep, Size, SplitEntry, Workload, Zones,
+    Mix, Part, Passes, RangeFlush, Region, SequencerStep, Size, SplitEntry, Workload, Zones,
 };
 pub use world::{MpiFacts, RankFacts, RankSummary, Ranks, Spawn, TargetsPerRank};

@@ -160,6 +160,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_plan_refuses_by_name_what_its_workload_has_no_use_for() {
+        let exchange = crate::ExchangeWorkload::default();
+        let engine = crate::EngineChoice::new("null");
+        let job = crate::Job::of_exchanges("e", engine, exchange);
+        let text = Plan::new("p", "run", vec![job]).to_json().unwrap();
+        Plan::from_json(&text).unwrap();
+        for (place, setting) in [
+            ("\"repetitions\"", "\"load\""),
+            ("\"repetitions\"", "\"memory\""),
+            ("\"clones\"", "\"depth\""),
+            ("\"clones\"", "\"bounds\""),
+        ] {
+            let more = text.replace(place, &format!("{setting}: {{}}, {place}"));
+            let refusal = Plan::from_json(&more).unwrap_err().to_string();
+            let name = setting.trim_matches('"');
+            assert!(refusal.contains(&format!("`{name}`")), "{refusal}");
+        }
+    }
+
+    #[test]
     fn a_result_whose_figures_cannot_be_added_up_is_refused() {
         let text = |bytes: u64| {
             let groups = format!(r#"[{{"jobs": [], "rates": [1, {{"bytes": {bytes}}}]}}]"#);

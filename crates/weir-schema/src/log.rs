@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use weir_stats::Histogram;
 use weir_units::{Bytes, Nanos};
 
-use crate::workload::Kind;
+use crate::kind::Kind;
 
 /// One log of each worker of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -58,7 +58,7 @@ pub enum Logged {
 #[serde(deny_unknown_fields)]
 pub struct TotalLog {
     /// The files of reads, writes and trims.
-    pub paths: crate::workload::PerKind<String>,
+    pub paths: crate::kind::PerKind<String>,
 }
 
 /// One record of a log.

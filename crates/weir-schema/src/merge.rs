@@ -8,6 +8,7 @@
 use weir_stats::{BatchStore, Estimate, SeriesError};
 use weir_units::{Bytes, Nanos};
 
+use crate::kind::Kind;
 use crate::metrics::loop_metrics;
 use crate::outcome::{LoopOutcome, Outcome, PhaseResult};
 use crate::rates::{both, total_rate};
@@ -15,7 +16,6 @@ use crate::result::{
     Confidence, CpuUse, DepthUse, GroupResult, JobResult, KindResult, Moments, RunResult, Span,
     State, WorkerResult,
 };
-use crate::workload::Kind;
 use crate::world::RankSummary;
 
 /// Why two results cannot be one.

@@ -10,12 +10,12 @@ use crate::exchange::{ExchangeResult, SizeResult, Transfer};
 use crate::exchange_figures::{
     effective_bytes_per_s, exchange_figures, repetitions_s, size_figures,
 };
+use crate::kind::Kind;
 use crate::latency_bandwidth::LatencyBandwidthResult;
 use crate::latency_bandwidth_figures::{Spread, latency_bandwidth_figures};
 use crate::outcome::{Interval, LoopOutcome, Metric};
 use crate::rates::total_rate;
 use crate::result::{Confidence, KindResult, Stage, WorkerResult};
-use crate::workload::Kind;
 
 /// Percentiles among the metrics of a loop.
 const PERCENTILES: [f64; 2] = [50.0, 99.0];

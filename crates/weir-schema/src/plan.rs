@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_units::{Bytes, BytesPerSec, Iops, Nanos, QueueDepth};
+use weir_units::{Bytes, Nanos};
 
 use crate::log::TotalLog;
-use crate::recording::Recording;
-use crate::steady::{LatencyTarget, Steady};
-use crate::workload::{PerKind, Workload};
+use crate::workload::Workload;
 use crate::world::Ranks;
 
 /// What shall be done.
@@ -71,38 +69,48 @@ pub struct Job {
     pub name: String,
     /// Free text.
     pub description: Option<String>,
-    /// Workers that do the same.
+    /// How often it is done at once, in each rank.
     pub clones: u32,
-    /// All jobs of the group that say so are one entry of the report.
-    pub merge: bool,
-    /// Absent from reports.
-    pub hidden: bool,
     /// When it starts.
     pub start: Start,
-    /// What it does.
-    pub workload: Workload,
-    /// With what.
-    pub engine: EngineChoice,
-    /// How much at once.
-    pub depth: Depth,
-    /// When it ends.
-    pub bounds: Bounds,
-    /// How fast it may go.
-    pub pacing: Pacing,
-    /// Below this it fails.
-    pub minimum_rate: Option<MinimumRate>,
+    /// When it ends, and what that does to others.
+    #[serde(default)]
+    pub end: JobEnd,
     /// Where its workers run.
     pub placement: Placement,
-    /// Its buffers.
-    pub memory: Memory,
-    /// What is recorded.
-    pub recording: Recording,
-    /// What happens on errors.
-    pub errors: ErrorPolicy,
-    /// What its end does to others.
-    pub exit_all: Option<ExitAll>,
+    /// With what.
+    pub engine: EngineChoice,
+    /// What it does.
+    pub workload: Workload,
+    /// How it is reported.
+    #[serde(default)]
+    pub report: JobReport,
     /// The options it came from, in order, canonical names.
     pub words: Vec<Word>,
+}
+
+/// When a job ends beside the bounds of its work, and what its end does to others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JobEnd {
+    /// What its end does to others.
+    #[serde(default)]
+    pub exit_all: Option<ExitAll>,
+    /// It ends when every job without this has ended.
+    #[serde(default)]
+    pub until_other_jobs_end: bool,
+}
+
+/// How a job is reported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JobReport {
+    /// All jobs of the group that say so are one entry of the report.
+    #[serde(default)]
+    pub merge: bool,
+    /// Absent from reports.
+    #[serde(default)]
+    pub hidden: bool,
 }
 
 /// One option as it was given.
@@ -191,167 +199,6 @@ pub enum Setting {
     Text(String),
 }
 
-/// How much is in flight and how it is handed over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Depth {
-    /// Limit of operations in flight.
-    pub queue_depth: QueueDepth,
-    /// Operations handed over at once.
-    pub submit_batch: u32,
-    /// Completions waited for at once.
-    pub reap_min: u32,
-    /// Completions taken at once.
-    pub reap_max: u32,
-    /// New operations are issued when no more than this are in flight.
-    pub refill_below: Option<u32>,
-    /// An operation waits until none in flight touches the same bytes.
-    #[serde(default)]
-    pub no_overlap: bool,
-}
-
-impl Default for Depth {
-    fn default() -> Self {
-        Self {
-            queue_depth: QueueDepth(1),
-            submit_batch: 1,
-            reap_min: 1,
-            reap_max: 0,
-            refill_below: None,
-            no_overlap: false,
-        }
-    }
-}
-
-/// When a job ends: at the first bound that is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Bounds {
-    /// After this time.
-    pub runtime_ns: Option<Nanos>,
-    /// Start over until the runtime is reached.
-    pub time_based: bool,
-    /// Run first for this long without counting.
-    pub ramp_ns: Nanos,
-    /// After so many bytes (the region's size when absent).
-    pub io_size: Option<crate::workload::Size>,
-    /// After so many operations.
-    pub operations: Option<u64>,
-    /// Passes over the region.
-    pub loops: u64,
-    /// Write until the device or file system is full, which is no error.
-    pub until_full: bool,
-    /// When the rate is steady.
-    #[serde(default)]
-    pub steady: Option<Steady>,
-    /// When every job without this bound has ended.
-    #[serde(default)]
-    pub with_the_others: bool,
-}
-
-impl Default for Bounds {
-    fn default() -> Self {
-        Self {
-            runtime_ns: None,
-            time_based: false,
-            ramp_ns: Nanos(0),
-            io_size: None,
-            operations: None,
-            loops: 1,
-            until_full: false,
-            steady: None,
-            with_the_others: false,
-        }
-    }
-}
-
-/// How fast a job may go.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Pacing {
-    /// The schedule of starts; a closed loop when absent.
-    pub schedule: Option<Schedule>,
-    /// Pauses.
-    pub thinktime: Option<Thinktime>,
-    /// An operation slower than this ends the job.
-    pub max_latency_ns: Option<Nanos>,
-    /// The depth is searched for that keeps this latency.
-    #[serde(default)]
-    pub latency_target: Option<LatencyTarget>,
-    /// Shares operations with other jobs.
-    #[serde(default)]
-    pub flow: Option<Flow>,
-}
-
-/// Jobs of a flow do operations in the proportion of their weights.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Flow {
-    /// Which flow.
-    pub id: u32,
-    /// Weight of each worker in it.
-    pub weight: u32,
-    /// How long a worker that is ahead sleeps; it only yields the CPU when 0.
-    pub pause_ns: Nanos,
-}
-
-/// Intended starts of operations.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "name", rename_all = "snake_case")]
-pub enum Schedule {
-    /// No more than these operations per second of each kind.
-    OpsPerSecond {
-        /// Limits; absent: free.
-        limit_per_s: PerKind<Option<Iops>>,
-        /// Exponential gaps instead of equal ones.
-        poisson: bool,
-        /// The response latency from intended starts is recorded (open loop).
-        open_loop: bool,
-        /// Missed slots during think time are not made up for.
-        ignore_thinktime: bool,
-    },
-    /// No more than these bytes per second of each kind.
-    BytesPerSecond {
-        /// Limits; absent: free.
-        limit_bytes_per_s: PerKind<Option<BytesPerSec>>,
-        /// Exponential gaps instead of equal ones.
-        poisson: bool,
-        /// The response latency from intended starts is recorded (open loop).
-        open_loop: bool,
-        /// Missed slots during think time are not made up for.
-        ignore_thinktime: bool,
-    },
-}
-
-/// Pauses after blocks of operations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Thinktime {
-    /// The whole pause.
-    pub pause_ns: Nanos,
-    /// The first part of it that keeps the CPU busy.
-    pub spin_ns: Nanos,
-    /// Operations between pauses.
-    pub every: u32,
-    /// Operations count when they complete, not when they are issued.
-    #[serde(default)]
-    pub completed: bool,
-    /// I/O time between pauses, instead of operations.
-    pub after_ns: Option<Nanos>,
-}
-
-/// Lowest rates that are good enough; a job below them fails.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MinimumRate {
-    /// Bytes per second of each kind.
-    pub bytes_per_s: PerKind<Option<BytesPerSec>>,
-    /// Operations per second of each kind.
-    pub ops_per_s: PerKind<Option<Iops>>,
-    /// Time between checks.
-    pub cycle_ns: Nanos,
-}
-
 /// Where workers run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -421,53 +268,6 @@ pub enum ShareCpus {
     Shared,
     /// One CPU each, in turn.
     Split,
-}
-
-/// I/O buffers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Memory {
-    /// Where they come from.
-    pub kind: MemoryKind,
-    /// File behind the memory, for `MemoryKind::File`.
-    pub path: Option<String>,
-    /// Alignment within the page-aligned area.
-    pub align_bytes: Option<Bytes>,
-    /// Page size of huge memory.
-    pub huge_page_bytes: Option<Bytes>,
-}
-
-/// Where buffers come from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum MemoryKind {
-    /// Private pages, touched beforehand.
-    #[default]
-    Private,
-    /// Shared pages.
-    Shared,
-    /// Huge pages.
-    Huge,
-    /// Shared huge pages.
-    SharedHuge,
-    /// Pages of a file.
-    File,
-}
-
-/// What happens when an operation fails.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ErrorPolicy {
-    /// Failed operations of these kinds are counted and the job goes on.
-    pub go_on: PerKind<bool>,
-    /// These errno values of a kind are no failures.
-    pub ignore: PerKind<Vec<i32>>,
-    /// Blocks that fail verification are listed and the job goes on.
-    #[serde(default)]
-    pub go_on_mismatch: bool,
-    /// Results name each failed operation after which the job goes on.
-    #[serde(default)]
-    pub tell: bool,
 }
 
 /// What the end of a job stops.

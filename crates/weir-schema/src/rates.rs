@@ -4,8 +4,8 @@
 
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
 
+use crate::kind::Kind;
 use crate::result::{GroupResult, JobResult, KindResult, Rates, Span, WorkerResult};
-use crate::workload::Kind;
 
 impl GroupResult {
     /// Fills in when all its workers ran together, and the rates.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_units::Bytes;
 
-use crate::workload::Kind;
+use crate::kind::Kind;
 
 /// A recorded pattern and how it is carried out again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

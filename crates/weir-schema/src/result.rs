@@ -8,12 +8,12 @@ use weir_stats::{Estimate, Histogram, Series};
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos, Percent};
 
 use crate::facts::{ClockFacts, DiskCounters, HostFacts, Instrument, ProgramFacts};
+use crate::kind::Kind;
 use crate::outcome::{Metric, Outcome, PhaseResult};
 use crate::plan::Plan;
 use crate::steady::{DepthFound, Steadiness};
 use crate::verify::Mismatch;
 use crate::warning::Warning;
-use crate::workload::Kind;
 use crate::world::RankSummary;
 
 /// What was done.

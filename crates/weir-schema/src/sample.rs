@@ -12,15 +12,17 @@ pub use everything::everything;
 
 use crate::exchange::ExchangeResult;
 use crate::facts::{ClockFacts, ClockSource, DeviceFacts, HostFacts};
+use crate::kind::Kind;
 use crate::latency_bandwidth::LatencyBandwidthResult;
+use crate::load_of_loop::{Bounds, Load};
 use crate::outcome::Outcome;
-use crate::plan::{Bounds, EngineChoice, Group, Job, Plan, Word};
+use crate::plan::{EngineChoice, Group, Job, Plan, Word};
 use crate::recording::Recording;
 use crate::result::{
     Confidence, Failure, GroupResult, JobResult, KindResult, Rates, RunResult, Span, Stage,
     StageHistogram, State, WorkerResult,
 };
-use crate::workload::{BlockSizes, BlockWorkload, Kind, Mix, Workload};
+use crate::workload::{BlockSizes, BlockWorkload, Mix, Workload};
 
 /// Bytes of an operation.
 const BLOCK: u64 = 4096;
@@ -47,6 +49,10 @@ pub trait JobSample: Sized {
     fn worded(self, words: &[(&str, &str)]) -> Self;
     /// Its block I/O.
     fn block_work(&mut self) -> &mut BlockWorkload;
+    /// The load of its loop.
+    fn load_mut(&mut self) -> &mut Load {
+        &mut self.block_work().load
+    }
 }
 
 impl JobSample for Job {
@@ -61,17 +67,17 @@ impl JobSample for Job {
     }
 
     fn deep(mut self, queue_depth: u32) -> Self {
-        self.depth.queue_depth = QueueDepth(queue_depth);
+        self.load_mut().depth.queue_depth = QueueDepth(queue_depth);
         self
     }
 
     fn bounded(mut self, change: impl FnOnce(&mut Bounds)) -> Self {
-        change(&mut self.bounds);
+        change(&mut self.load_mut().bounds);
         self
     }
 
     fn recorded(mut self, change: impl FnOnce(&mut Recording)) -> Self {
-        change(&mut self.recording);
+        change(&mut self.load_mut().recording);
         self
     }
 

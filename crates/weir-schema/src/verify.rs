@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_units::Bytes;
 
-use crate::workload::Kind;
+use crate::kind::Kind;
 
 /// What is written into blocks so that they can be checked, and when they are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

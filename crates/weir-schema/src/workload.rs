@@ -4,67 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_units::{Bytes, Nanos, Percent};
 
+use crate::kind::{Kind, PerKind};
+use crate::load_of_loop::Load;
+use crate::memory::Memory;
 use crate::replay::Replay;
 use crate::target::Targets;
 use crate::verify::Verify;
-
-/// The kinds of operation that block I/O counts apart.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// Data from the target.
-    Read,
-    /// Data to the target.
-    Write,
-    /// Discard of a range.
-    Trim,
-    /// fsync, fdatasync or a range sync.
-    Sync,
-}
-
-impl Kind {
-    /// Every kind that moves or discards data, in the order of reports.
-    pub const DATA: [Self; 3] = [Self::Read, Self::Write, Self::Trim];
-
-    /// Position in tables indexed by kind: read 0, write 1, trim 2, sync 3.
-    pub const fn index(self) -> usize {
-        self as usize
-    }
-
-    /// The word in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Trim => "trim",
-            Self::Sync => "sync",
-        }
-    }
-}
-
-/// One value for each data kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PerKind<T> {
-    /// Of reads.
-    pub read: T,
-    /// Of writes.
-    pub write: T,
-    /// Of trims.
-    pub trim: T,
-}
-
-impl<T> PerKind<T> {
-    /// The value of a data kind; syncs share the write's.
-    pub const fn of(&self, kind: Kind) -> &T {
-        match kind {
-            Kind::Read => &self.read,
-            Kind::Write | Kind::Sync => &self.write,
-            Kind::Trim => &self.trim,
-        }
-    }
-}
 
 /// What a job does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -136,6 +81,47 @@ pub struct BlockWorkload {
     /// Marks in what is written, and checks of what is read.
     #[serde(default)]
     pub verify: Option<Verify>,
+    /// How much of the region is done, and how often.
+    pub passes: Passes,
+    /// An operation waits until none in flight touches the same bytes.
+    #[serde(default)]
+    pub no_overlap: bool,
+    /// Buffers.
+    pub memory: Memory,
+    /// The loop over operations.
+    pub load: Load,
+}
+
+impl BlockWorkload {
+    /// It starts over until its time is up.
+    pub fn is_endless(&self) -> bool {
+        self.passes.time_based && self.load.bounds.runtime_ns.is_some()
+    }
+}
+
+/// How much of a region is done, and how often.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Passes {
+    /// Bytes after which the job ends; the region's size when absent.
+    pub io_size: Option<Size>,
+    /// Passes over the region.
+    pub loops: u64,
+    /// Start over until the runtime is reached.
+    pub time_based: bool,
+    /// Write until the device or file system is full, which is no error.
+    pub until_full: bool,
+}
+
+impl Default for Passes {
+    fn default() -> Self {
+        Self {
+            io_size: None,
+            loops: 1,
+            time_based: false,
+            until_full: false,
+        }
+    }
 }
 
 impl BlockWorkload {

@@ -150,7 +150,7 @@ fn listed(result: &RunResult) -> Option<Vec<Percent>> {
     let asks = |words: &[Word]| words.iter().any(|w| w.key == "percentile_list");
     let everywhere = asks(&plan.global_words);
     let (_, job) = plan.jobs().find(|(_, j)| everywhere || asks(&j.words))?;
-    Some(job.recording.percentiles.clone())
+    Some(job.load().recording.percentiles.clone())
 }
 
 fn progress_mode(progress: Progress) -> Mode {

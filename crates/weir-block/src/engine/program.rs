@@ -100,7 +100,11 @@ fn command(choice: &EngineChoice, job: &Job, clone: u32) -> Result<Command, Fail
         return Err(failure("engine", Some(libc::EINVAL), message));
     };
     let mut command = Command::new(program);
-    let runtime = job.bounds.runtime_ns.map_or(0, |ns| ns.0 / 1_000_000_000);
+    let runtime = job
+        .load()
+        .bounds
+        .runtime_ns
+        .map_or(0, |ns| ns.0 / 1_000_000_000);
     let words = choice.text("arguments").unwrap_or_default();
     command.args(words.split_whitespace().map(|word| {
         word.replace("%r", &runtime.to_string())

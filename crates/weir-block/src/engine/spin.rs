@@ -67,7 +67,7 @@ fn drive(ride: Ride<'_, '_>) -> Result<LoopStop, Failure> {
         stop: seat.stop,
     };
     let mut rounds = Rounds {
-        left: seat.job.bounds.operations.unwrap_or(u64::MAX),
+        left: seat.job.load().bounds.operations.unwrap_or(u64::MAX),
     };
     Ok(seat.drive(&mut engine, &mut rounds, &plan))
 }

@@ -12,7 +12,6 @@ use crate::source::{Extent, Limits};
 impl Ready {
     /// What a worker moves in so many passes.
     pub(super) fn limits(&self, extents: &[Extent], passes: u64) -> Limits {
-        let bounds = &self.job.bounds;
         let block = memory::smallest_block(&self.workload).max(1);
         // A tail shorter than a block is never moved; of several sizes another may fit there.
         let unit = if memory::largest_block(&self.workload) > block {
@@ -33,7 +32,7 @@ impl Ready {
             clippy::cast_precision_loss,
             reason = "a share of a size; saturates"
         )]
-        let once = match bounds.io_size {
+        let once = match self.workload.passes.io_size {
             None => region,
             Some(Size::Bytes(bytes)) => self.passes(bytes.0, region, block),
             Some(Size::Percent(percent)) => {
@@ -41,8 +40,7 @@ impl Ready {
             }
         };
         let verify = self.workload.verify.as_ref();
-        let endless =
-            bounds.time_based && bounds.runtime_ns.is_some() && verify.is_none_or(|v| !v.only);
+        let endless = self.workload.is_endless() && verify.is_none_or(|v| !v.only);
         Limits {
             bytes: if endless {
                 u64::MAX
@@ -53,7 +51,7 @@ impl Ready {
                 // `loops` are passes over the region; `io_size` may ask for more of them.
                 once.min(region).saturating_mul(passes).max(once)
             },
-            operations: bounds.operations.unwrap_or(u64::MAX),
+            operations: self.workload.load.bounds.operations.unwrap_or(u64::MAX),
         }
     }
 

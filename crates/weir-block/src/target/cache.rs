@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 
 use rustix::fs::{Advice, fadvise};
-use weir_schema::{BlockWorkload, Job};
+use weir_schema::BlockWorkload;
 
 use super::{Kind, Part, Site};
 use crate::engine::{Mappings, Target, drop_device_cache};
@@ -27,11 +27,10 @@ pub(super) fn drop_cache(target: &Target) {
 pub(crate) fn between_passes(
     sites: &[Site],
     (parts, targets, mappings): (&[Part], &[Target], &Mappings),
-    job: &Job,
     workload: &BlockWorkload,
 ) -> BetweenPasses {
     let mode = workload.targets.open;
-    let endless = job.bounds.time_based && job.bounds.runtime_ns.is_some();
+    let endless = workload.is_endless();
     // fio drops where it opens a file for a further loop, direct or not, but where it goes on
     // without opening only what a buffered job has left behind.
     let drops = mode.drop_cache && !mode.read_first && !(mode.direct && endless);

@@ -247,16 +247,15 @@ fn wish<'a>(
         }
         _ => file_size,
     };
-    let bounds = &context.job.bounds;
     Wish {
         region,
         file_size,
         files,
         clone,
         block: smallest_block(workload),
-        until_full: bounds.until_full,
+        until_full: workload.passes.until_full,
         append: workload.targets.append,
-        timed: bounds.runtime_ns.is_some(),
+        timed: workload.load.bounds.runtime_ns.is_some(),
     }
 }
 

@@ -49,10 +49,10 @@ impl Verified<'_> {
                 lost: state.lost,
             });
         }
-        let bounds = &self.job.bounds;
+        let passes_asked = &self.workload.passes;
         let renews = self.workload.targets.renew_each_pass;
         let passes = if self.workload.reads_back() && !renews {
-            bounds.loops
+            passes_asked.loops
         } else {
             1
         };
@@ -62,8 +62,8 @@ impl Verified<'_> {
             names,
             directory: store(self.verify, self.directory),
             passes,
-            goes_on: self.job.errors.go_on_mismatch,
-            is_endless: bounds.time_based,
+            goes_on: self.job.load().errors.go_on_mismatch,
+            is_endless: passes_asked.time_based,
             earlier,
             written: Arc::clone(written),
         };
@@ -112,7 +112,7 @@ impl Verified<'_> {
             SaveState::Always => true,
         };
         // Later passes overwrite what earlier ones wrote: there is no one sequence to check.
-        let one_pass = self.job.bounds.loops <= 1;
+        let one_pass = self.workload.passes.loops <= 1;
         if !wanted || !one_pass || !self.workload.carries_out(Kind::Write) {
             return Ok(());
         }

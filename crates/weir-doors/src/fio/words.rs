@@ -18,7 +18,7 @@ pub(super) fn word<'a>(plan: &'a Plan, job: &'a Job, key: &str) -> Option<&'a st
 /// The depth that was asked for, which fio repeats even where a synchronous engine stays at 1.
 pub(super) fn asked_depth(plan: &Plan, job: &Job) -> u64 {
     let asked = word(plan, job, "iodepth").and_then(weir_jobfile::count);
-    asked.unwrap_or(u64::from(job.depth.queue_depth.0))
+    asked.unwrap_or(u64::from(job.load().depth.queue_depth.0))
 }
 
 /// Whether a job of this name was opened on the command line: fio echoes its name then, and

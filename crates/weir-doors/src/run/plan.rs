@@ -3,7 +3,7 @@
 //! In: a plan from job files or from a file of its own. Out: the same plan with what the
 //! command line asks for; the exit code of a result.
 
-use weir_schema::{ExitAll, Job, JobResult, Kind, Plan, RunResult, State, Timing, Workload};
+use weir_schema::{ExitAll, Job, JobResult, Kind, Load, Plan, RunResult, State, Timing, Workload};
 
 use super::{Input, Run, Strict};
 use crate::refusal::Refusal;
@@ -32,11 +32,14 @@ impl Run {
             plan.door = "run".to_owned();
             plan.command.clone_from(command);
         }
+        self.refuse_idle_flags(plan)?;
         for job in plan.groups.iter_mut().flat_map(|g| &mut g.jobs) {
             if let Some(timeout) = self.timeout {
                 job.workload.set_timeout(timeout);
             }
-            let recording = &mut job.recording;
+            let Some(Load { recording, .. }) = job.workload.load_mut() else {
+                continue;
+            };
             if let Some(percentiles) = &self.options.percentiles {
                 recording.percentiles.clone_from(percentiles);
             }
@@ -46,6 +49,28 @@ impl Run {
             }
         }
         Ok(())
+    }
+}
+
+impl Run {
+    /// Flags about latencies have no meaning for a plan that has none.
+    fn refuse_idle_flags(&self, plan: &Plan) -> Result<(), Refusal> {
+        let given = [
+            ("--percentiles", self.options.percentiles.is_some()),
+            ("--no-latency", self.options.no_latency),
+        ];
+        let mut given = given.iter().filter(|(_, given)| *given);
+        match given.next() {
+            Some((flag, _)) if plan.jobs().all(|(_, job)| job.workload.load().is_none()) => {
+                let message = format!(
+                    "error: {flag} has no effect: no job of {} measures the latency of \
+                     operations; leave it out\n",
+                    plan.name
+                );
+                Err(Refusal::new(USAGE, message))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -125,13 +150,13 @@ fn has_wrong_data(job: &JobResult) -> bool {
 /// A job never came to its start, although nothing that the plan asks for ended the run before.
 fn never_started(result: &RunResult) -> bool {
     let waits = |job: &JobResult| job.state == State::NotStarted;
-    let ends_all = |job: &Job| job.exit_all == Some(ExitAll::Everything);
+    let ends_all = |job: &Job| job.end.exit_all == Some(ExitAll::Everything);
     result.jobs().any(waits) && !result.plan.jobs().any(|(_, job)| ends_all(job))
 }
 
 #[cfg(test)]
 mod tests {
-    use weir_schema::{EndedBy, Mix, Warning};
+    use weir_schema::{EndedBy, EngineChoice, ExchangeWorkload, Job, Mix, Warning};
     use weir_units::Percent;
 
     use super::*;
@@ -153,10 +178,28 @@ mod tests {
         run(&["--percentiles=50", "--no-latency", "a.fio"])
             .adjust(&mut plan)
             .unwrap();
-        let recording = &plan.groups[0].jobs[0].recording;
+        let recording = &plan.groups[0].jobs[0].load().recording;
         assert_eq!(recording.percentiles, [Percent(50.0)]);
         assert_eq!(recording.timing, Timing::EndsOnly);
         assert!(!recording.lat);
+    }
+
+    #[test]
+    fn flags_about_latencies_are_refused_where_nothing_measures_any() {
+        let exchange =
+            Job::of_exchanges("e", EngineChoice::new("null"), ExchangeWorkload::default());
+        let mut plan = Plan::new("e.json", "run", vec![exchange]);
+        for flag in ["--percentiles=50", "--no-latency"] {
+            let refusal = run(&[flag, "e.json"]).adjust(&mut plan).unwrap_err();
+            assert_eq!(refusal.code, USAGE);
+            let name = flag.split('=').next().unwrap();
+            assert!(refusal.message.contains(name), "{refusal}");
+        }
+        run(&["e.json"]).adjust(&mut plan).unwrap();
+        // With one job that does it has an effect.
+        let block = sample::mixed().plan.groups.remove(0);
+        plan.groups.push(block);
+        run(&["--no-latency", "e.json"]).adjust(&mut plan).unwrap();
     }
 
     #[test]
@@ -198,7 +241,7 @@ mod tests {
         assert_eq!(exit_code(&result, &Strict::No), 0);
         result.groups[0].jobs[0].state = State::NotStarted;
         assert_eq!(exit_code(&result, &Strict::No), 1);
-        result.plan.groups[0].jobs[0].exit_all = Some(ExitAll::Everything);
+        result.plan.groups[0].jobs[0].end.exit_all = Some(ExitAll::Everything);
         assert_eq!(exit_code(&result, &Strict::No), 0);
         result.ended_by = Some(EndedBy { signal: 2 });
         assert_eq!(exit_code(&result, &Strict::No), 130);

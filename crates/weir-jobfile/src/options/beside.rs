@@ -74,7 +74,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     .default("50000"),
     setting("cpumode", "work", CPU, "What fills a round: noop or qsort").default("noop"),
     of_cpu("exit_on_io_done", "End when every other job has ended")
-        .bool(|d, on| d.bounds.with_the_others = on),
+        .bool(|d, on| d.until_other_jobs_end = on),
     setting("program", "program", EXEC, "Program to run"),
     setting(
         "arguments",

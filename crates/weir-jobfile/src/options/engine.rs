@@ -115,7 +115,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     option("serialize_overlap", "Wait for operations in flight that touch the same bytes")
         .of(Category::Engine)
         .tier(2)
-        .bool(|d, on| d.depth.no_overlap = on),
+        .bool(|d, on| d.no_overlap = on),
     option("direct", "Bypass the page cache (O_DIRECT)")
         .of(Category::Engine)
         .bool(|d, on| d.open.direct = on),

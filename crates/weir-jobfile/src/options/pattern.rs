@@ -269,5 +269,5 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         ),
     option("loops", "Passes over the region").of(Category::Pattern)
         .default("1")
-        .integer(1, u64::MAX, |d, n| d.bounds.loops = n),
+        .integer(1, u64::MAX, |d, n| d.passes.loops = n),
 ];

@@ -62,7 +62,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     option("io_size", "Bytes to transfer")
         .aliases(&["io_limit"])
         .long("More than `size` starts over in the region; default is `size`.")
-        .size(0, |d, s| d.bounds.io_size = Some(s).filter(|s| *s != Size::Bytes(Bytes(0)))),
+        .size(0, |d, s| d.passes.io_size = Some(s).filter(|s| *s != Size::Bytes(Bytes(0)))),
     option("filesize", "Size of each file")
         .long("Limits the region; the size of missing files and of character devices. `a-b` draws sizes between both.")
         .text(|d, v, _| {
@@ -94,7 +94,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     option("fill_device", "Write until the device or file system is full")
         .aliases(&["fill_fs"])
         .tier(2)
-        .bool(|d, on| d.bounds.until_full = on),
+        .bool(|d, on| d.passes.until_full = on),
     option("allow_file_create", "Missing files may be made")
         .long("Default: yes, except below /dev, where a mistyped device must not become a file.")
         .bool(|d, on| d.create.allow = Some(on))

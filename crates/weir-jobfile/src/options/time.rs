@@ -17,7 +17,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .duration(SECONDS, |d, t| d.bounds.runtime_ns = Some(t).filter(|t| t.0 > 0)),
     option("time_based", "Start over until the runtime is reached")
         .of(Category::Time)
-        .flag(|d, on| d.bounds.time_based = on),
+        .flag(|d, on| d.passes.time_based = on),
     option("ramp_time", "Run for this long before counting")
         .of(Category::Time)
         .default("0")

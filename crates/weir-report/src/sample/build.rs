@@ -102,7 +102,7 @@ impl Shape {
             })
             .bounded(|bounds| bounds.runtime_ns = Some(Nanos::from_secs(30)));
         job.clones = self.workers.max(1);
-        job.pacing.schedule = schedule;
+        job.load_mut().pacing.schedule = schedule;
         job
     }
 

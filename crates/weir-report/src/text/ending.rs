@@ -114,7 +114,7 @@ impl Report<'_> {
             })),
             State::Stopped => {
                 let cause = signal.unwrap_or_else(|| "stopped by another job's end".into());
-                let planned = entry.plan.and_then(|p| p.bounds.runtime_ns);
+                let planned = entry.plan.and_then(|p| p.load().bounds.runtime_ns);
                 let ran = entry.time().map_or(String::new(), |t| after(t, planned));
                 Some(format!("({cause}{ran})"))
             }

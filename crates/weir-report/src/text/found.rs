@@ -27,7 +27,7 @@ impl Report<'_> {
 
 /// `yes: the IOPS slope is 0.03 % of the mean over 10 s (limit 0.1 %)`.
 fn steady(entry: &Entry<'_>) -> Option<String> {
-    let bound = entry.plan?.bounds.steady?;
+    let bound = entry.plan?.load().bounds.steady?;
     let found = entry.workers.iter().find_map(|w| w.steadiness.as_ref())?;
     let rate = match bound.rate {
         SteadyRate::Operations => "IOPS",
@@ -59,7 +59,7 @@ fn steady(entry: &Entry<'_>) -> Option<String> {
 
 /// `12 keeps 99 % of operations below 100 µs`.
 fn depth(entry: &Entry<'_>) -> Option<String> {
-    let target = entry.plan?.pacing.latency_target?;
+    let target = entry.plan?.load().pacing.latency_target?;
     let found: Vec<_> = entry.workers.iter().filter_map(|w| w.depth_found).collect();
     let depths: Vec<String> = found.iter().map(|f| f.queue_depth.0.to_string()).collect();
     let settled = !found.is_empty() && found.iter().all(|f| f.settled);

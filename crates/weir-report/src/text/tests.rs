@@ -159,7 +159,7 @@ fn names_cannot_move_the_cursor() {
 fn jobs_reported_as_one_add_up() {
     let mut result = sample::together();
     for job in &mut result.plan.groups[0].jobs {
-        job.merge = true;
+        job.report.merge = true;
     }
     let (cause, remedy) = ("3.1 % steal.", "Use another host.");
     let warning = Warning::new("cpu-steal", Some("writer"), cause, remedy);

@@ -305,7 +305,7 @@ fn kind_result(
         }
     };
     let lat = live.lat.snapshot();
-    let wanted = &job.recording;
+    let wanted = &job.load().recording;
     add(Stage::Slat, live.slat.snapshot().filter(|_| wanted.slat));
     // An engine that completes inside the call has no point between: clat is lat.
     let clat = if is_inline {
@@ -391,7 +391,13 @@ fn confidence(job: &Job, workers: &[WorkerResult], sampled: &Sampled) -> Vec<Con
                 // Recorders have one precision, so merging cannot fail.
                 let _ = whole.merge(histogram);
             }
-            let wanted: Vec<f64> = job.recording.percentiles.iter().map(|p| p.0).collect();
+            let wanted: Vec<f64> = job
+                .load()
+                .recording
+                .percentiles
+                .iter()
+                .map(|p| p.0)
+                .collect();
             let percentiles = batches.percentiles(&whole, &wanted);
             let percentile = |(p, value_ns): (f64, Estimate)| LatencyPercentile {
                 stage,

@@ -12,7 +12,7 @@ impl Run<'_> {
     pub(super) fn stop_companions(&mut self, now: Tick) {
         let companions = self.running.iter_mut();
         let mut companions = companions
-            .filter(|j| j.job.bounds.with_the_others && !j.is_held())
+            .filter(|j| j.job.end.until_other_jobs_end && !j.is_held())
             .peekable();
         if companions.peek().is_none() {
             return;
@@ -20,7 +20,7 @@ impl Run<'_> {
         let mut others = self
             .entries
             .iter()
-            .filter(|e| !e.job.bounds.with_the_others);
+            .filter(|e| !e.job.end.until_other_jobs_end);
         let has_ended = |e: &Entry<'_>| self.ended.iter().any(|x| x.index == e.index as usize);
         if others.clone().next().is_none() || !others.all(has_ended) {
             return;
@@ -32,7 +32,7 @@ impl Run<'_> {
 
     /// What the end of a job does to others.
     pub(super) fn stop_others(&mut self, entry: Entry<'_>, failed: bool, control: &RunControl<'_>) {
-        let stops = |group: usize| match entry.job.exit_all {
+        let stops = |group: usize| match entry.job.end.exit_all {
             None => false,
             Some(ExitAll::Group) => group == entry.group,
             Some(ExitAll::GroupOnError) => failed && group == entry.group,
@@ -48,7 +48,7 @@ impl Run<'_> {
             .filter(|j| stops(j.group()))
             .for_each(|j| j.stop(now, State::Stopped, 0));
         self.stop_batch(stops);
-        if entry.job.exit_all == Some(ExitAll::Everything) {
+        if entry.job.end.exit_all == Some(ExitAll::Everything) {
             self.cancelled = true;
         }
     }

@@ -23,7 +23,8 @@ pub fn part(
     }
     for job in plan.groups.iter_mut().flat_map(|g| &mut g.jobs) {
         if part.rank > 0 {
-            let logs = job.recording.logs.iter_mut();
+            let load = job.workload.load_mut();
+            let logs = load.into_iter().flat_map(|load| &mut load.recording.logs);
             logs.for_each(|log| append(&mut log.path, part.rank));
         }
         let adjusted = runner_of(runners, job).and_then(|runner| runner.part(job, part));

@@ -35,7 +35,7 @@ impl Record {
             let message = format!("the {what} {path} cannot be written: {error}");
             failure("open", error.raw_os_error(), message)
         };
-        let trace = match &job.recording.trace {
+        let trace = match &job.load().recording.trace {
             None => None,
             Some(trace) => Some(
                 TraceFile::create(&trace.path)
@@ -46,7 +46,9 @@ impl Record {
         let logs = JobLogs::open(job, first_worker, setup.prepared.is_inline(), files)
             .map_err(|(path, error)| unwritable("log", &path, &error))?;
         Ok(Self {
-            by_operation: trace.is_some() || writer.is_some() || wants_operations(&job.recording),
+            by_operation: trace.is_some()
+                || writer.is_some()
+                || wants_operations(&job.load().recording),
             trace,
             writer,
             logs,
@@ -116,12 +118,18 @@ impl Record {
 
 /// The files of a job that cannot be written, found before anything starts.
 pub(super) fn unwritable(job: &Job, first_worker: u32) -> Vec<Failure> {
-    let logs = job.recording.logs.iter();
+    let logs = job.load().recording.logs.iter();
     let mut paths: Vec<String> = logs
         .flat_map(|log| (0..job.clones).map(move |clone| path(log, first_worker + clone)))
         .collect();
-    paths.extend(job.recording.trace.iter().map(|trace| trace.path.clone()));
-    paths.extend(job.recording.pattern.clone());
+    paths.extend(
+        job.load()
+            .recording
+            .trace
+            .iter()
+            .map(|trace| trace.path.clone()),
+    );
+    paths.extend(job.load().recording.pattern.clone());
     paths.dedup();
     paths.iter().filter_map(|path| check(path)).collect()
 }

@@ -172,7 +172,7 @@ impl RunningJob {
         let workers = (0..clones).map(|clone| {
             let live = WorkerLive::new(measured);
             let traced = record.is_by_operation();
-            let room = job.recording.waiting_operations;
+            let room = job.load().recording.waiting_operations;
             let live = Arc::new(if traced { live.traced(room) } else { live });
             let thread = Thread {
                 job: Arc::clone(&job),
@@ -260,16 +260,16 @@ impl RunningJob {
             return;
         }
         let scale = self.scale.load();
-        let begin = release.after(scale.to_ticks(self.job.bounds.ramp_ns));
-        if let Some(target) = self.job.pacing.latency_target {
-            let limit = self.job.depth.queue_depth.0;
+        let begin = release.after(scale.to_ticks(self.job.load().bounds.ramp_ns));
+        if let Some(target) = self.job.load().pacing.latency_target {
+            let limit = self.job.load().depth.queue_depth.0;
             for worker in &mut self.workers {
                 worker.search = Some(Search::new(target, limit, begin, scale));
                 worker.live.depth_limit.store(1, Ordering::Relaxed);
             }
         }
         let lives = self.lives();
-        let bounds = &self.job.bounds;
+        let bounds = &self.job.load().bounds;
         let origin = Origin {
             begin,
             bound: bounds.runtime_ns.map(|t| begin.after(scale.to_ticks(t))),
@@ -279,7 +279,7 @@ impl RunningJob {
         };
         self.record.begin(lives.clone(), release, origin);
         self.sampler = Some(JobSampler::new(&self.job, lives, begin, scale));
-        self.minimum = self.job.minimum_rate.map(|m| {
+        self.minimum = self.job.load().minimum_rate.map(|m| {
             Minimum::new(
                 m,
                 self.prepared.measured(),
@@ -370,7 +370,7 @@ impl RunningJob {
 
     /// When the time of the job was up, if it is.
     fn time_up(&self, now: Tick) -> Option<Tick> {
-        let bounds = &self.job.bounds;
+        let bounds = &self.job.load().bounds;
         let span = Nanos(bounds.runtime_ns?.0.saturating_add(bounds.ramp_ns.0));
         let end = self.release?.after(self.scale.load().to_ticks(span));
         (now >= end).then_some(end)

@@ -80,9 +80,9 @@ pub(super) struct JobSampler {
 impl JobSampler {
     pub(super) fn new(job: &Job, lives: Vec<Arc<WorkerLive>>, begin: Tick, scale: Scale) -> Self {
         Self {
-            after_resets: u64::from(job.bounds.ramp_ns.0 > 0),
+            after_resets: u64::from(job.load().bounds.ramp_ns.0 > 0),
             open_loop: is_open_loop(job),
-            ..Self::of(&job.recording, lives, begin, scale)
+            ..Self::of(&job.load().recording, lives, begin, scale)
         }
     }
 
@@ -117,7 +117,7 @@ impl JobSampler {
 
     /// A sampler of what comes after another reset.
     pub(super) fn anew(self, job: &Job, lives: Vec<Arc<WorkerLive>>, begin: Tick) -> Self {
-        let after_resets = 1 + u64::from(job.bounds.ramp_ns.0 > 0);
+        let after_resets = 1 + u64::from(job.load().bounds.ramp_ns.0 > 0);
         if self.after_resets == after_resets {
             return self;
         }

@@ -233,7 +233,7 @@ impl<'a> Run<'a> {
         let unix_ms = self.started_unix_ns.saturating_add(since.0) / 1_000_000;
         for job in self.running.iter_mut().filter(|job| job.is_held()) {
             job.release(release, unix_ms);
-            if let Some(bound) = job.job.bounds.steady {
+            if let Some(bound) = job.job.load().bounds.steady {
                 self.teams.join(job, bound, release, control.clock.scale());
             }
             self.first_release.get_or_insert(release);

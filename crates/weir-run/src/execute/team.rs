@@ -41,7 +41,7 @@ impl Teams {
     pub(super) fn join(&mut self, job: &RunningJob, bound: Steady, release: Tick, scale: Scale) {
         let group = Members::Group(job.group());
         for worker in job.workers() {
-            let members = if job.job.merge {
+            let members = if job.job.report.merge {
                 group
             } else {
                 Members::Worker(worker.number)
@@ -102,8 +102,8 @@ impl Team {
 
     fn each(&self, jobs: &mut [RunningJob], mut act: impl FnMut(&mut Worker)) {
         for job in jobs {
-            let whole = self.members == Members::Group(job.group()) && job.job.merge;
-            let watched = job.job.bounds.steady.is_some();
+            let whole = self.members == Members::Group(job.group()) && job.job.report.merge;
+            let watched = job.job.load().bounds.steady.is_some();
             for worker in job.workers_mut() {
                 let alone = self.members == Members::Worker(worker.number);
                 if alone || (whole && watched) {

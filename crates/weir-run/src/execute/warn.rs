@@ -301,18 +301,22 @@ fn device_shared(result: &RunResult) -> Option<Warning> {
         .map(|d| d.read_bytes.0 + d.write_bytes.0)
         .sum();
     let excess = seen.saturating_sub(ours);
-    (ours > 0 && excess * 50 > ours && result.plan.jobs().all(|(_, j)| j.bounds.ramp_ns.0 == 0))
-        .then(|| {
-            let share = excess as f64 / ours as f64 * 100.0;
-            let cause =
-                format!("The device moved {share:.0} % more bytes than this run asked for.");
-            Warning::new(
-                "device-shared",
-                None,
-                cause,
-                "Stop the other load on the device.",
-            )
-        })
+    (ours > 0
+        && excess * 50 > ours
+        && result
+            .plan
+            .jobs()
+            .all(|(_, j)| j.load().bounds.ramp_ns.0 == 0))
+    .then(|| {
+        let share = excess as f64 / ours as f64 * 100.0;
+        let cause = format!("The device moved {share:.0} % more bytes than this run asked for.");
+        Warning::new(
+            "device-shared",
+            None,
+            cause,
+            "Stop the other load on the device.",
+        )
+    })
 }
 
 /// Threads that never sleep need a CPU each.

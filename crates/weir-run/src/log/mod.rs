@@ -71,7 +71,7 @@ impl JobLogs {
         files: &mut LogFiles,
     ) -> Result<Self, (String, io::Error)> {
         let mut logs = Vec::new();
-        for log in &job.recording.logs {
+        for log in &job.load().recording.logs {
             let mut of_workers = Vec::new();
             for clone in 0..job.clones {
                 let path = path(log, first_worker + clone);
@@ -81,7 +81,7 @@ impl JobLogs {
         }
         Ok(Self {
             logs,
-            stages: Stages::of(&job.recording, inline),
+            stages: Stages::of(&job.load().recording, inline),
         })
     }
 

@@ -287,7 +287,7 @@ impl Runner for Scripts {
         }
         let ready = Ready {
             measured: [Some(measured(context.job, true)), None, None, None],
-            operations: context.job.bounds.operations.unwrap_or(u64::MAX),
+            operations: context.job.load().bounds.operations.unwrap_or(u64::MAX),
             script: Arc::clone(&scene.script),
             prepare: scene.prepare,
             attach: scene.attach.clone(),

@@ -7,6 +7,7 @@ use super::{
     BLOCK, clock, confidence, failure, host, job_result, kind, rates, series, span, sure, worker,
 };
 use crate::facts::{DiskCounters, Instrument};
+use crate::kind::Kind;
 use crate::outcome::{PhaseResult, RankSpan};
 use crate::plan::Plan;
 use crate::result::{
@@ -16,7 +17,6 @@ use crate::result::{
 use crate::steady::{DepthFound, Steadiness, SteadySample};
 use crate::verify::{BadByte, Damage, FailedCheck, Mismatch, VerifyMethod};
 use crate::warning::Warning;
-use crate::workload::Kind;
 
 /// A result of this plan with something in each of its places.
 pub fn everything(plan: Plan) -> RunResult {

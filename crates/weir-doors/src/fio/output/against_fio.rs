@@ -104,7 +104,7 @@ fn kinds(job: &weir_schema::Job) -> Vec<KindResult> {
         panic!("block I/O")
     };
     let mut stages = vec![(Stage::Lat, latencies(100, 1, 3000))];
-    if job.depth.queue_depth.0 > 1 {
+    if job.load().depth.queue_depth.0 > 1 {
         stages.push((Stage::Slat, latencies(20, 0, 3000)));
         stages.push((Stage::Clat, latencies(80, 1, 3000)));
     }

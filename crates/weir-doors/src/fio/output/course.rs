@@ -30,7 +30,7 @@ pub(super) fn put_latency_target(out: &mut Map<String, Value>, entry: &Entry<'_>
 
 /// Target in nanoseconds, window in microseconds, percentage.
 fn target(entry: &Entry<'_>) -> (u64, u64, f64) {
-    match &entry.job.pacing.latency_target {
+    match &entry.job.load().pacing.latency_target {
         Some(t) => (t.target_ns.0, t.window_ns.0 / 1000, t.share.0),
         None => (0, 0, 100.0),
     }
@@ -43,7 +43,7 @@ fn depth(entry: &Entry<'_>) -> u64 {
 
 /// The line of steady state.
 pub(super) fn push_steady(out: &mut String, entry: &Entry<'_>) {
-    let (Some(bound), Some(found)) = (entry.job.bounds.steady, &entry.steadiness) else {
+    let (Some(bound), Some(found)) = (entry.job.load().bounds.steady, &entry.steadiness) else {
         return;
     };
     let Formats { base, rate, digits } = entry.formats;
@@ -67,7 +67,7 @@ pub(super) fn push_steady(out: &mut String, entry: &Entry<'_>) {
 
 /// The same in JSON.
 pub(super) fn put_steady(out: &mut Map<String, Value>, entry: &Entry<'_>) {
-    let (Some(bound), Some(found)) = (entry.job.bounds.steady, &entry.steadiness) else {
+    let (Some(bound), Some(found)) = (entry.job.load().bounds.steady, &entry.steadiness) else {
         return;
     };
     let seconds = seconds(&bound);

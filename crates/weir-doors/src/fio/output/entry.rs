@@ -113,7 +113,7 @@ impl<'a> Entry<'a> {
     }
 
     pub(super) fn goes_on(&self) -> bool {
-        let errors = &self.last.errors;
+        let errors = &self.last.load().errors;
         let after = |kind: Kind| *errors.go_on.of(kind) || !errors.ignore.of(kind).is_empty();
         Kind::DATA.into_iter().any(after) || errors.go_on_mismatch
     }
@@ -129,7 +129,7 @@ impl<'a> Entry<'a> {
 
     /// The entry's data kinds with their names in reports.
     pub(super) fn directions(&self) -> impl Iterator<Item = (Kind, &'static str, &Figures)> {
-        let unified = self.job.recording.unify_kinds;
+        let unified = self.job.load().recording.unify_kinds;
         Kind::DATA
             .into_iter()
             .take(if unified { 1 } else { 3 })
@@ -144,6 +144,7 @@ impl<'a> Entry<'a> {
 
     pub(super) fn percentile_list(&self) -> Vec<f64> {
         self.last
+            .load()
             .recording
             .percentiles
             .iter()
@@ -176,7 +177,7 @@ impl<'a> Entry<'a> {
             failure: None,
             errors: Errors::default(),
             kinds: Default::default(),
-            together: job.recording.unify_too.then(Figures::default),
+            together: job.load().recording.unify_too.then(Figures::default),
             cpu: CpuUse::default(),
             depth: DepthUse::default(),
             depth_found: None,
@@ -199,7 +200,7 @@ impl<'a> Entry<'a> {
         self.started = worker.span.is_some();
         self.failure = self.failure.or(failure);
         for kind in &worker.kinds {
-            let unified = self.job.recording.unify_kinds && kind.kind != Kind::Sync;
+            let unified = self.job.load().recording.unify_kinds && kind.kind != Kind::Sync;
             let index = if unified { 0 } else { kind.kind.index() };
             let figures = Figures::of(kind, job);
             self.kinds[index].add(&figures);
@@ -225,10 +226,10 @@ pub(super) fn entries(result: &RunResult) -> Vec<Entry<'_>> {
             .jobs
             .iter()
             .zip(&done.jobs)
-            .filter(|(job, _)| !job.hidden);
+            .filter(|(job, _)| !job.report.hidden);
         for (job, outcome) in shown {
             for (worker, failure) in members(job, outcome) {
-                if !(job.merge && open) {
+                if !(job.report.merge && open) {
                     entries.push(Entry::start(result, group, job));
                 }
                 open = true;

@@ -201,11 +201,11 @@ fn push_limits<'a>(
         let sum = |values: [f64; 3]| values.iter().sum::<f64>() * workers;
         let each =
             |f: &dyn Fn(Kind) -> Option<f64>| used(job).map(|k| k.and_then(f).unwrap_or(0.0));
-        if let Some(minimum) = &job.minimum_rate {
+        if let Some(minimum) = &job.load().minimum_rate {
             bytes[0] += sum(each(&|k| minimum.bytes_per_s.of(k).map(|b| b.0)));
             operations[0] += sum(each(&|k| minimum.ops_per_s.of(k).map(|o| o.0)));
         }
-        match &job.pacing.schedule {
+        match &job.load().pacing.schedule {
             Some(Schedule::BytesPerSecond {
                 limit_bytes_per_s: limit,
                 ..
@@ -275,9 +275,9 @@ fn estimate(pairs: &[(&Job, &JobProgress)]) -> u64 {
 
 fn left(job: &Job, progress: &JobProgress) -> u64 {
     let bound = |ns: Option<weir_units::Nanos>| ns.map(|t| t.0 / 1_000_000_000);
-    let runtime = bound(job.bounds.runtime_ns);
+    let runtime = bound(job.load().bounds.runtime_ns);
     if at(progress, Phase::Running) > 0 {
-        let elapsed = (progress.elapsed_s - job.bounds.ramp_ns.as_secs_f64()).max(0.0);
+        let elapsed = (progress.elapsed_s - job.load().bounds.ramp_ns.as_secs_f64()).max(0.0);
         let elapsed = whole(elapsed.round());
         let fraction = progress.fraction.unwrap_or(0.0);
         #[expect(clippy::cast_precision_loss, reason = "seconds")]
@@ -292,7 +292,7 @@ fn left(job: &Job, progress: &JobProgress) -> u64 {
         };
     }
     let delay = job.start.delay.map_or(0, |d| d.max_ns.0 / 1_000_000_000);
-    let ramp = job.bounds.ramp_ns.0 / 1_000_000_000;
+    let ramp = job.load().bounds.ramp_ns.0 / 1_000_000_000;
     if at(progress, Phase::Ramp) > 0 {
         let passed = whole(progress.elapsed_s.round());
         return (runtime.unwrap_or(0) + ramp).saturating_sub(passed);
@@ -354,6 +354,7 @@ fn whole(value: f64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use weir_schema::sample::JobSample;
     use weir_schema::{MinimumRate, Mix, PerKind};
     use weir_units::{BytesPerSec, Nanos};
 
@@ -362,7 +363,7 @@ mod tests {
 
     fn plan(change: impl FnOnce(&mut Job)) -> Plan {
         let mut job = sample::job("a", Mix::only(Kind::Read), &[]);
-        job.bounds.runtime_ns = Some(Nanos::from_secs(10));
+        job.load_mut().bounds.runtime_ns = Some(Nanos::from_secs(10));
         change(&mut job);
         sample::result(vec![vec![(job, Vec::new())]]).plan
     }
@@ -410,12 +411,12 @@ mod tests {
                 panic!("block I/O")
             };
             work.mix = mixed;
-            job.minimum_rate = Some(MinimumRate {
+            job.load_mut().minimum_rate = Some(MinimumRate {
                 bytes_per_s: PerKind::all(Some(BytesPerSec(512_000.0))),
                 ops_per_s: PerKind::all(None),
                 cycle_ns: Nanos(1),
             });
-            job.pacing.schedule = Some(Schedule::BytesPerSecond {
+            job.load_mut().pacing.schedule = Some(Schedule::BytesPerSecond {
                 limit_bytes_per_s: PerKind::from_fn(|kind| match kind {
                     Kind::Read => Some(BytesPerSec(1_048_576.0)),
                     _ => Some(BytesPerSec(2_097_152.0)),

@@ -73,7 +73,7 @@ pub(super) struct Figures {
 impl Figures {
     /// Engines that complete inside the call have one latency; fio prints it as clat too.
     pub(super) fn of(kind: &KindResult, job: &Job) -> Self {
-        let recording = &job.recording;
+        let recording = &job.load().recording;
         let stage = |s| kind.stage(s).filter(|h| !h.is_empty()).cloned();
         let lat = stage(Stage::Lat);
         Self {

@@ -115,7 +115,7 @@ fn job(
             direction(entry, figures, totals[kind.index()], bins),
         );
     }
-    if !entry.job.recording.unify_kinds {
+    if !entry.job.load().recording.unify_kinds {
         put(&mut out, "sync", sync(entry, bins));
     }
     if let Some(together) = &entry.together {
@@ -148,7 +148,7 @@ fn direction(
     total: Option<Total>,
     bins: bool,
 ) -> Map<String, Value> {
-    let recording = &entry.last.recording;
+    let recording = &entry.last.load().recording;
     let seconds = figures.runtime_ns as f64 / 1e9;
     let mut out = Map::new();
     put(&mut out, "io_bytes", figures.bytes);
@@ -251,7 +251,7 @@ fn latency(
 }
 
 fn sync(entry: &Entry<'_>, bins: bool) -> Map<String, Value> {
-    let recording = &entry.last.recording;
+    let recording = &entry.last.load().recording;
     let figures = &entry.kinds[Kind::Sync.index()];
     let wanted = recording.percentiles_of_lat
         || recording.percentiles_of_clat

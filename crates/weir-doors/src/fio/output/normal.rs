@@ -127,7 +127,7 @@ fn push_latency(out: &mut String, label: &str, histogram: Option<&Histogram>) {
 }
 
 fn push_percentiles_of(out: &mut String, entry: &Entry<'_>, figures: &Figures) {
-    let recording = &entry.last.recording;
+    let recording = &entry.last.load().recording;
     for (wanted, label, histogram) in [
         (
             recording.percentiles_of_slat && recording.slat,
@@ -349,7 +349,7 @@ fn push_group(out: &mut String, number: usize, totals: &Totals, last: &Entry<'_>
         let Some(total) = total.filter(|t| t.bytes > 0) else {
             continue;
         };
-        let label = if last.job.recording.unify_kinds {
+        let label = if last.job.load().recording.unify_kinds {
             "  MIXED"
         } else {
             label

@@ -174,7 +174,7 @@ fn push_latency(out: &mut String, histogram: Option<&Histogram>) {
 
 /// Of the total latency where its percentiles were asked for, else of the completion latency.
 fn push_percentiles(out: &mut String, entry: &Entry<'_>, figures: &Figures) {
-    let recording = &entry.last.recording;
+    let recording = &entry.last.load().recording;
     let histogram = if recording.percentiles_of_lat {
         figures.lat.as_ref()
     } else {
@@ -245,6 +245,7 @@ fn push_counters(out: &mut String, name: &str, disk: &DiskCounters, util: f64) {
 mod tests {
     use super::super::sample;
     use super::*;
+    use weir_schema::sample::JobSample;
 
     fn line(version: TerseVersion, change: impl FnOnce(&mut RunResult)) -> String {
         let mut result = sample::mixed();
@@ -286,7 +287,7 @@ mod tests {
         let text = line(TerseVersion::V3, |result| {
             let job = &mut result.plan.groups[0].jobs[0];
             job.description = Some("two\nlines".to_owned());
-            job.errors.go_on = weir_schema::PerKind::all(true);
+            job.load_mut().errors.go_on = weir_schema::PerKind::all(true);
             result.disks = vec![DiskCounters {
                 device: "vda".to_owned(),
                 read_operations: 3,
@@ -301,7 +302,10 @@ mod tests {
     #[test]
     fn unified_kinds_are_one_block() {
         let text = line(TerseVersion::V4, |result| {
-            result.plan.groups[0].jobs[0].recording.unify_kinds = true;
+            result.plan.groups[0].jobs[0]
+                .load_mut()
+                .recording
+                .unify_kinds = true;
         });
         assert_eq!(text.split(';').count(), 162 - 82, "{text}");
     }

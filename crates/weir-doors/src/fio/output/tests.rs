@@ -1,5 +1,6 @@
 //! The texts on results built by hand: exact figures, worked out beside them or pinned.
 
+use weir_schema::sample::JobSample;
 use weir_schema::{DiskCounters, EndedBy, Failure, Kind, Mix, PerKind, RunResult, Stage, Word};
 use weir_units::Nanos;
 
@@ -106,7 +107,7 @@ fn group_lines_name_the_slowest_and_the_fastest_entry() {
 fn merged_jobs_are_one_entry_named_after_the_first() {
     let (mut first, one) = reader("first", 1000, 1000);
     let (mut second, other) = reader("second", 500, 500);
-    (first.merge, second.merge) = (true, true);
+    (first.report.merge, second.report.merge) = (true, true);
     second.description = Some("not shown".to_owned());
     let merged = result(vec![vec![
         (first, vec![one.clone(), one]),
@@ -130,7 +131,7 @@ fn merged_jobs_are_one_entry_named_after_the_first() {
 fn unmerged_clones_are_entries_and_hidden_jobs_are_none() {
     let (shown, work) = reader("shown", 10, 1);
     let (mut hidden, other) = reader("hidden", 10, 1);
-    hidden.hidden = true;
+    hidden.report.hidden = true;
     let result = result(vec![vec![
         (shown, vec![work.clone(), work]),
         (hidden, vec![other]),
@@ -144,7 +145,10 @@ fn unmerged_clones_are_entries_and_hidden_jobs_are_none() {
 #[test]
 fn unified_kinds_are_one_direction_called_mixed() {
     let mut result = mixed();
-    result.plan.groups[0].jobs[0].recording.unify_kinds = true;
+    result.plan.groups[0].jobs[0]
+        .load_mut()
+        .recording
+        .unify_kinds = true;
     let out = text(&result);
     assert!(out.contains("  mixed: IOPS=1499, BW="), "{out}");
     assert!(out.contains("\n  MIXED: bw="), "{out}");
@@ -172,7 +176,8 @@ fn engines_that_complete_inside_the_call_have_no_slat() {
 #[test]
 fn latencies_that_were_not_asked_for_are_absent() {
     let (mut job, work) = reader("plain", 100, 1);
-    (job.recording.clat, job.recording.lat) = (false, false);
+    let recording = &mut job.load_mut().recording;
+    (recording.clat, recording.lat) = (false, false);
     let result = result(vec![vec![(job, vec![work])]]);
     assert!(!text(&result).contains("lat ("), "{}", text(&result));
     assert_eq!(document(&result)["jobs"][0]["read"]["clat_ns"]["N"], 0);
@@ -206,12 +211,12 @@ fn flushes_have_their_own_lines() {
 #[test]
 fn percentile_lines_hold_as_many_entries_as_fit() {
     let (mut job, work) = reader("p", 1000, 1);
-    job.recording.percentiles = [50.0, 99.0, 99.9999].map(weir_units::Percent).to_vec();
+    job.load_mut().recording.percentiles = [50.0, 99.0, 99.9999].map(weir_units::Percent).to_vec();
     let out = text(&result(vec![vec![(job.clone(), vec![work.clone()])]]));
     let four = "    clat percentiles (nsec):\n     \
                 | 50.0000th=[  596], 99.0000th=[ 1096], 99.9999th=[ 1096]\n";
     assert!(out.contains(four), "{out}");
-    job.recording.percentiles = [50.0, 99.0].map(weir_units::Percent).to_vec();
+    job.load_mut().recording.percentiles = [50.0, 99.0].map(weir_units::Percent).to_vec();
     let out = text(&result(vec![vec![(job, vec![work])]]));
     assert!(
         out.contains("     |  50th=[  596],  99th=[ 1096]\n"),
@@ -269,7 +274,7 @@ fn a_job_that_did_nothing_has_no_entry_in_the_text_and_one_in_json() {
 #[test]
 fn errors_that_a_job_survives_are_counted() {
     let (mut job, mut work) = reader("tough", 100, 1);
-    job.errors.go_on = PerKind::all(true);
+    job.load_mut().errors.go_on = PerKind::all(true);
     work.kinds[0].errors = [(5, 3), (28, 1)].into();
     let result = result(vec![vec![(job, vec![work])]]);
     let line = "     errors    : total=4, first_error=5/<Input/output error>\n";

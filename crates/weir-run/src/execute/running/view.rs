@@ -43,7 +43,7 @@ impl RunningJob {
                 let _ = latency.merge(&histogram);
             }
         }
-        let bounds = &self.job.bounds;
+        let bounds = &self.job.load().bounds;
         LiveJob {
             name: self.job.name.clone(),
             index: self.index,
@@ -74,7 +74,7 @@ impl RunningJob {
 
     /// How much of the time or of the work is over, whichever is further.
     fn fraction(&self, elapsed: u64) -> Option<f64> {
-        let bounds = &self.job.bounds;
+        let bounds = &self.job.load().bounds;
         let time = bounds
             .runtime_ns
             .map(|t| t.0.saturating_add(bounds.ramp_ns.0));

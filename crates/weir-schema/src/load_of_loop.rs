@@ -1,0 +1,216 @@
+//! The load of a workload that loops over operations: how many at once, for how long, how fast,
+//! what is recorded of them, and what happens when one fails.
+//!
+//! Not here: what the operations are; workloads without a loop, which have none of this.
+
+use std::sync::LazyLock;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_units::{BytesPerSec, Iops, Nanos, QueueDepth};
+
+use crate::kind::PerKind;
+use crate::plan::Job;
+use crate::recording::Recording;
+use crate::steady::{LatencyTarget, Steady};
+use crate::workload::{BlockWorkload, Workload};
+
+/// The load of a workload that loops over operations.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// How much at once.
+    pub depth: Depth,
+    /// When it ends.
+    pub bounds: Bounds,
+    /// How fast it may go.
+    pub pacing: Pacing,
+    /// What happens on errors.
+    pub errors: ErrorPolicy,
+    /// Below this it fails.
+    pub minimum_rate: Option<MinimumRate>,
+    /// What is recorded.
+    pub recording: Recording,
+}
+
+/// What holds for a workload without a loop: nothing was asked for.
+static NO_LOAD: LazyLock<Load> = LazyLock::new(Load::default);
+
+impl Job {
+    /// The load of its loop; for a workload without one, as if nothing had been asked for.
+    pub fn load(&self) -> &Load {
+        self.workload.load().unwrap_or(&NO_LOAD)
+    }
+
+    /// Its block I/O, where that is its work.
+    pub fn blocks(&self) -> Option<&BlockWorkload> {
+        match &self.workload {
+            Workload::Block(work) => Some(work),
+            _ => None,
+        }
+    }
+}
+
+impl Workload {
+    /// The load of its loop, where it has one.
+    pub fn load(&self) -> Option<&Load> {
+        match self {
+            Self::Block(work) => Some(&work.load),
+            Self::Exchange(_) | Self::LatencyBandwidth(_) => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn load_mut(&mut self) -> Option<&mut Load> {
+        match self {
+            Self::Block(work) => Some(&mut work.load),
+            Self::Exchange(_) | Self::LatencyBandwidth(_) => None,
+        }
+    }
+}
+
+/// How much is in flight and how it is handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Depth {
+    /// Limit of operations in flight.
+    pub queue_depth: QueueDepth,
+    /// Operations handed over at once.
+    pub submit_batch: u32,
+    /// Completions waited for at once.
+    pub reap_min: u32,
+    /// Completions taken at once.
+    pub reap_max: u32,
+    /// New operations are issued when no more than this are in flight.
+    pub refill_below: Option<u32>,
+}
+
+impl Default for Depth {
+    fn default() -> Self {
+        Self {
+            queue_depth: QueueDepth(1),
+            submit_batch: 1,
+            reap_min: 1,
+            reap_max: 0,
+            refill_below: None,
+        }
+    }
+}
+
+/// When a loop ends: at the first bound that is reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bounds {
+    /// After this time.
+    pub runtime_ns: Option<Nanos>,
+    /// Run first for this long without counting.
+    pub ramp_ns: Nanos,
+    /// After so many operations.
+    pub operations: Option<u64>,
+    /// When the rate is steady.
+    #[serde(default)]
+    pub steady: Option<Steady>,
+}
+
+/// How fast a job may go.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Pacing {
+    /// The schedule of starts; a closed loop when absent.
+    pub schedule: Option<Schedule>,
+    /// Pauses.
+    pub thinktime: Option<Thinktime>,
+    /// An operation slower than this ends the job.
+    pub max_latency_ns: Option<Nanos>,
+    /// The depth is searched for that keeps this latency.
+    #[serde(default)]
+    pub latency_target: Option<LatencyTarget>,
+    /// Shares operations with other jobs.
+    #[serde(default)]
+    pub flow: Option<Flow>,
+}
+
+/// Jobs of a flow do operations in the proportion of their weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// Which flow.
+    pub id: u32,
+    /// Weight of each worker in it.
+    pub weight: u32,
+    /// How long a worker that is ahead sleeps; it only yields the CPU when 0.
+    pub pause_ns: Nanos,
+}
+
+/// Intended starts of operations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "name", rename_all = "snake_case")]
+pub enum Schedule {
+    /// No more than these operations per second of each kind.
+    OpsPerSecond {
+        /// Limits; absent: free.
+        limit_per_s: PerKind<Option<Iops>>,
+        /// Exponential gaps instead of equal ones.
+        poisson: bool,
+        /// The response latency from intended starts is recorded (open loop).
+        open_loop: bool,
+        /// Missed slots during think time are not made up for.
+        ignore_thinktime: bool,
+    },
+    /// No more than these bytes per second of each kind.
+    BytesPerSecond {
+        /// Limits; absent: free.
+        limit_bytes_per_s: PerKind<Option<BytesPerSec>>,
+        /// Exponential gaps instead of equal ones.
+        poisson: bool,
+        /// The response latency from intended starts is recorded (open loop).
+        open_loop: bool,
+        /// Missed slots during think time are not made up for.
+        ignore_thinktime: bool,
+    },
+}
+
+/// Pauses after blocks of operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Thinktime {
+    /// The whole pause.
+    pub pause_ns: Nanos,
+    /// The first part of it that keeps the CPU busy.
+    pub spin_ns: Nanos,
+    /// Operations between pauses.
+    pub every: u32,
+    /// Operations count when they complete, not when they are issued.
+    #[serde(default)]
+    pub completed: bool,
+    /// I/O time between pauses, instead of operations.
+    pub after_ns: Option<Nanos>,
+}
+
+/// Lowest rates that are good enough; a job below them fails.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MinimumRate {
+    /// Bytes per second of each kind.
+    pub bytes_per_s: PerKind<Option<BytesPerSec>>,
+    /// Operations per second of each kind.
+    pub ops_per_s: PerKind<Option<Iops>>,
+    /// Time between checks.
+    pub cycle_ns: Nanos,
+}
+
+/// What happens when an operation fails.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ErrorPolicy {
+    /// Failed operations of these kinds are counted and the job goes on.
+    pub go_on: PerKind<bool>,
+    /// These errno values of a kind are no failures.
+    pub ignore: PerKind<Vec<i32>>,
+    /// Blocks that fail verification are listed and the job goes on.
+    #[serde(default)]
+    pub go_on_mismatch: bool,
+    /// Results name each failed operation after which the job goes on.
+    #[serde(default)]
+    pub tell: bool,
+}

@@ -1,0 +1,36 @@
+//! The buffers of block I/O.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_units::Bytes;
+
+/// I/O buffers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Memory {
+    /// Where they come from.
+    pub kind: MemoryKind,
+    /// File behind the memory, for `MemoryKind::File`.
+    pub path: Option<String>,
+    /// Alignment within the page-aligned area.
+    pub align_bytes: Option<Bytes>,
+    /// Page size of huge memory.
+    pub huge_page_bytes: Option<Bytes>,
+}
+
+/// Where buffers come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MemoryKind {
+    /// Private pages, touched beforehand.
+    #[default]
+    Private,
+    /// Shared pages.
+    Shared,
+    /// Huge pages.
+    Huge,
+    /// Shared huge pages.
+    SharedHuge,
+    /// Pages of a file.
+    File,
+}
