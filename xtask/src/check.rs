@@ -11,7 +11,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 
 use crate::cmd::Cmd;
-use crate::{arrows, lints, tools};
+use crate::{arrows, dialect, lints, tools};
 
 /// Lines of `cargo tree` that the default build may have: every crate costs
 /// every user build time.
@@ -24,6 +24,7 @@ const GATES: &[Gate] = &[
     ("fmt", || Cmd::new("cargo fmt --all --check -- -l").run()),
     ("arrows", || arrows::run(&[])),
     ("lints", lints::run),
+    ("dialect", dialect::run),
     ("crates", crate_count),
     ("deny", deny),
     ("clippy", || {

@@ -68,7 +68,7 @@ fn read(path: &Path) -> Result<File> {
 
 /// All files with this extension, in order; build outputs and hidden folders
 /// are left out.
-fn files_under(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
+pub(crate) fn files_under(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     if !folder.exists() {
         return Ok(found);

@@ -17,6 +17,7 @@ mod arrows;
 mod bench;
 mod check;
 mod cmd;
+mod dialect;
 mod fuzz;
 mod lints;
 mod packages;
@@ -48,7 +49,7 @@ const VERBS: &[Verb] = &[
     Verb {
         name: "check",
         arguments: "[GATE...]",
-        what: "fmt, clippy, arrows, lints, deny, docs: everything that needs no run",
+        what: "fmt, clippy, arrows, lints, dialect, deny, docs: everything that needs no run",
         run: check::run,
     },
     Verb {

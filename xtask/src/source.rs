@@ -9,6 +9,19 @@ use std::ops::Range;
 /// The text with comments, strings and characters turned into spaces; every
 /// line break stays where it was.
 pub(crate) fn code_only(text: &str) -> String {
+    blanked(text, |_| true)
+}
+
+/// The literals of the text alone; all else is turned into spaces.
+pub(crate) fn literals_only(text: &str) -> String {
+    let with_literals = blanked(text, |gone| gone.starts_with('/'));
+    let code = code_only(text);
+    let both = with_literals.chars().zip(code.chars());
+    both.map(|(c, code)| if code.is_whitespace() { c } else { ' ' })
+        .collect()
+}
+
+fn blanked(text: &str, goes: impl Fn(&str) -> bool) -> String {
     let mut code = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
@@ -18,7 +31,11 @@ pub(crate) fn code_only(text: &str) -> String {
             rest = &rest[first.len_utf8()..];
         } else {
             let (gone, after) = rest.split_at(blank);
-            code.extend(gone.chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
+            if goes(gone) {
+                code.extend(gone.chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
+            } else {
+                code.push_str(gone);
+            }
             rest = after;
         }
     }

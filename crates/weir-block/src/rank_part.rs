@@ -65,8 +65,8 @@ fn rename(files: &mut FileNames, rank: u32) -> Result<(), Failure> {
         FileNames::None => {}
         FileNames::Below { .. } => {
             return Err(refuse(
-                "--per-rank own cannot rename the files of a directory",
-                "--per-rank split or --per-rank shared uses them as they are",
+                "the files of a directory cannot be renamed for each rank",
+                "let the ranks split or share them as they are",
             ));
         }
     }
@@ -103,7 +103,7 @@ mod tests {
         };
         let refusal = rename(&mut below, 2).unwrap_err();
         assert!(
-            refusal.message.contains("--per-rank split"),
+            refusal.message.contains("split or share"),
             "{}",
             refusal.message
         );

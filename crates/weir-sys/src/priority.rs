@@ -34,7 +34,7 @@ pub fn set_io_priority(class: u8, level: u8) -> Result<(), SysError> {
     Err(SysError::Refused {
         what: format!("set I/O priority {level} of class {class}"),
         source: io::Error::last_os_error(),
-        remedy: Some("the real-time class needs privilege; prioclass=2 does not"),
+        remedy: Some("the real-time class needs privilege; the best-effort class does not"),
     })
 }
 

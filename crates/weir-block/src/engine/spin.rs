@@ -31,7 +31,7 @@ pub(super) const ENTRY: Entry = Entry {
                 "round_us",
                 (1, 3_600_000_000),
                 "50000",
-                "microseconds of work in a round; the thinktime is the pause after it",
+                "microseconds of work in a round; a pause may follow it",
             ),
             SettingInfo {
                 name: "work",

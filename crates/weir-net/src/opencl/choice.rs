@@ -257,8 +257,8 @@ fn no_cache() -> NoDevice {
 fn no_device() -> NoDevice {
     NoDevice::Missing {
         what: "an OpenCL device of this kind".to_owned(),
-        remedy: "choose another with --platform or --device-type, or install \
-                 pocl-opencl-icd, which computes on the processors"
+        remedy: "choose another platform or kind of device, or install pocl-opencl-icd, which \
+                 computes on the processors"
             .to_owned(),
     }
 }

@@ -80,7 +80,7 @@ fn no_launcher() -> NetError {
     NetError::Missing {
         transport: NAME.to_owned(),
         what: "an MPI launcher around it".to_owned(),
-        remedy: "start it with `mpirun -n N`, or take --comm-type shm".to_owned(),
+        remedy: "start it with `mpirun -n N`, or take the transport shm".to_owned(),
     }
 }
 

@@ -115,15 +115,16 @@ impl Wish {
         }
         if self.transport == Transport::Datagrams && self.listens {
             return Err(refused(
-                "net: listen is for connections; a receiver of datagrams (rw=read) has its port \
-                 without it",
+                "net: listen is for connections; a receiver of datagrams has its port without it",
             ));
         }
         if self.transport != Transport::Unix && self.port == 0 {
             return Err(refused("net: no port= is set"));
         }
         if !is_stream && (self.no_delay || self.segment > 0) {
-            return Err(refused("net: nodelay and mss are for TCP"));
+            return Err(refused(
+                "net: small segments at once and the size of segments are for TCP",
+            ));
         }
         let multicasts = self.transport == Transport::Datagrams && self.multicast().is_some();
         if !multicasts && (self.interface.is_some() || self.ttl.is_some_and(|ttl| ttl > 1)) {

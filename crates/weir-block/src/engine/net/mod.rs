@@ -110,9 +110,7 @@ fn way(workload: &BlockWorkload) -> Result<Way, Failure> {
         return Err(refused("net: a connection has nothing to discard"));
     }
     if workload.access.random {
-        return Err(refused(
-            "net: network I/O cannot be random (use rw=read or rw=write)",
-        ));
+        return Err(refused("net: network I/O cannot be random"));
     }
     match (mix.has(Kind::Read), mix.has(Kind::Write)) {
         (true, true) => Err(refused(

@@ -33,7 +33,7 @@ fn what_is_missing_or_does_not_fit_is_named() {
         (
             vec![port.clone(), udp.clone(), listen.clone()],
             false,
-            "rw=read",
+            "a receiver of datagrams",
         ),
         (vec![("protocol", text("unix")), listen], false, "path"),
         (
@@ -44,7 +44,7 @@ fn what_is_missing_or_does_not_fit_is_named() {
                 ("no_delay", Setting::Bool(true)),
             ],
             true,
-            "nodelay",
+            "for TCP",
         ),
         (
             vec![port, here, udp, ("interface", text("127.0.0.1"))],
