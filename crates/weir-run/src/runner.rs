@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use weir_schema::{
-    Announcement, DeviceFacts, Failure, Job, Metric, Outcome, Plan, TargetsPerRank, Warning,
+    Announcement, DeviceFacts, Failure, Job, JobResult, Metric, Outcome, Plan, TargetsPerRank, Warning,
     Workload,
 };
 use weir_sys::clock::{Clock, Scale, Tick};
@@ -84,6 +84,11 @@ pub trait Runner: Sync {
 
     /// What can be known to fail between jobs, by the number of the later one; touches nothing.
     fn check_together(&self, _contexts: &[JobContext<'_>]) -> Vec<(u32, Failure)> {
+        Vec::new()
+    }
+
+    /// Headline figures of its own, of a job that has ended; of several ranks, of all together.
+    fn metrics(&self, _job: &Job, _result: &JobResult) -> Vec<Metric> {
         Vec::new()
     }
 
@@ -246,7 +251,9 @@ pub trait Prepared: Send + Sync {
     fn work(&self, seat: &mut Seat<'_>) -> Result<LoopStop, Failure>;
 
     /// The name of a worker's target, for messages.
-    fn target_name(&self, clone: u32, target: u32) -> Option<String>;
+    fn target_name(&self, _clone: u32, _target: u32) -> Option<String> {
+        None
+    }
 
     /// What operations do to their targets, for messages, where they move no data: "removing".
     fn deed(&self) -> Option<&'static str> {
@@ -263,7 +270,9 @@ pub trait Prepared: Send + Sync {
     ///
     /// # Errors
     /// What could not be done.
-    fn finish(&self) -> Result<(), Failure>;
+    fn finish(&self) -> Result<(), Failure> {
+        Ok(())
+    }
 
     /// Writes the job's operations down, where the job asks for it.
     ///
@@ -274,13 +283,19 @@ pub trait Prepared: Send + Sync {
     }
 
     /// Facts about the targets.
-    fn devices(&self) -> Vec<DeviceFacts>;
+    fn devices(&self) -> Vec<DeviceFacts> {
+        Vec::new()
+    }
 
     /// Kernel names of the block devices behind the targets.
-    fn disks(&self) -> Vec<String>;
+    fn disks(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// What spoils the numbers, as far as the runner can know: (id, cause, remedy).
-    fn warnings(&self) -> Vec<(String, String, String)>;
+    fn warnings(&self) -> Vec<(String, String, String)> {
+        Vec::new()
+    }
 }
 
 /// A failure without a place.

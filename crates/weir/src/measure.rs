@@ -218,7 +218,10 @@ fn together(
     let plan = group.share(plan.map(|plan| plan()))?;
     let mine = run(request, &plan, host, Some(group))?;
     let all = group.merge(mine)?;
-    all.map_or(Ok(0), |result| report(request, result))
+    all.map_or(Ok(0), |mut result| {
+        session::add_metrics(&mut result);
+        report(request, result)
+    })
 }
 
 /// Stores the result and has the door report it; first stored, as a launcher that ends the ranks may

@@ -105,6 +105,11 @@ pub(crate) fn part(mut plan: Plan, rank: u32, ranks: u32) -> Result<Plan, Refusa
     Ok(plan)
 }
 
+/// Adds the figures that only runners know to a result of several ranks.
+pub(crate) fn add_metrics(result: &mut RunResult) {
+    execute::add_metrics(result, &Runners::default().list());
+}
+
 /// Refuses what jobs that ranks do together show to be wrong before any rank is started.
 pub(crate) fn refuse_work_of_ranks(plan: &Plan, request: &Request<'_>) -> Result<(), Refusal> {
     let runners = Runners::default();

@@ -19,7 +19,7 @@ use crate::execute::running_ranks::EndedRanks;
 use crate::execute::sampler::{KindSamples, Sampled};
 use crate::execute::search::Search;
 use crate::execute::total::Total;
-use crate::execute::{Run, RunControl, run_id, warn};
+use crate::execute::{Run, RunControl, add_metrics, run_id, warn};
 use crate::live::{LiveKind, WorkerLive};
 use crate::runner::Prepared;
 use crate::shape::{is_open_loop, usage_of};
@@ -97,6 +97,7 @@ pub(super) fn result(
     result.instrument.peak_memory_bytes = weir_sys::memory::peak_resident(&Tree::real());
     let machine = warn::of_run(&result, before);
     result.warnings.extend(machine);
+    add_metrics(&mut result, control.runners);
     result
 }
 

@@ -64,7 +64,7 @@ pub use observe::{LiveCount, LiveEnd, LiveJob, LiveState, LiveView};
 use order::Order;
 use others::Meetings;
 pub use others::{Makes, Others};
-pub use part::part;
+pub use part::{add_metrics, part};
 use running::{Ended, RunningJob};
 use running_ranks::RunningRanks;
 use start::Batch;

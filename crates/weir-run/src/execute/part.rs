@@ -1,10 +1,10 @@
-//! What one rank of several does of a plan.
+//! What one rank of several does of a plan, and figures of what all did.
 //!
 //! In: the plan of all, a rank and how many there are. Out: that rank's plan. Names of jobs and
 //! their number stay the same, so that results can be merged. Not here: what a rank does with the
 //! targets of a job, which its runner knows.
 
-use weir_schema::{Failure, Plan};
+use weir_schema::{Failure, Plan, RunResult};
 
 use crate::execute::runner_of;
 use crate::runner::{RankPart, Runner};
@@ -43,6 +43,17 @@ pub fn part(
         }
     }
     Ok(())
+}
+
+/// Adds the figures of each job that only its runner knows.
+pub fn add_metrics(result: &mut RunResult, runners: &[&dyn Runner]) {
+    let jobs = result.groups.iter_mut().flat_map(|g| &mut g.jobs);
+    for ((_, job), done) in result.plan.jobs().zip(jobs) {
+        if let Ok(runner) = runner_of(runners, job) {
+            let own = runner.metrics(job, done);
+            done.metrics.extend(own);
+        }
+    }
 }
 
 fn append(path: &mut String, rank: u32) {
