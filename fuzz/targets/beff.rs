@@ -10,10 +10,12 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use weir_doors::beff::output::{dump, stdout};
-use weir_doors::beff::{self, Action, Around, Baseline, Format, Offer, Options};
+use weir_doors::beff::{self, Action, Around, Baseline, Format, Options};
 use weir_doors::{Refusal, net};
+use weir_schema::catalogue::TransportCatalogue;
 use weir_schema::{
     ExchangeResult, MessageSize, Outcome, Plan, RankTimes, RunResult, SizeResult, State, Workload,
+    sample,
 };
 use weir_units::Nanos;
 
@@ -30,7 +32,11 @@ fuzz_target!(|data: &[u8]| {
     let words: Vec<String> = words.split('\n').map(str::to_owned).collect();
     let launcher = place.to_digit(10).filter(|ranks| *ranks > 0);
     let stored = Baseline::read("stored.json", stored).ok();
-    match net::read(&words, launcher) {
+    let transports = TransportCatalogue {
+        lacks: |name| (name == "mpi").then(|| "an MPI library".to_owned()),
+        ..sample::transports()
+    };
+    match net::read(&words, launcher, &transports) {
         Ok(net::Action::Run(run)) => good(&run.plan),
         Ok(net::Action::Print(page)) => assert!(page.ends_with('\n')),
         Err(refusal) => refused(&refusal),
@@ -38,10 +44,7 @@ fuzz_target!(|data: &[u8]| {
     let around = Around {
         launcher,
         memory_bytes: place.is_ascii_lowercase().then_some(1 << 32),
-        offer: |name| {
-            let missing = (name == "mpi").then(|| "an MPI library".to_owned());
-            Some(Offer { missing })
-        },
+        transports: transports.clone(),
     };
     match beff::read(&words, &around) {
         Ok(Action::Run(run)) => {

@@ -172,11 +172,11 @@ fn wrong_words_are_refused_before_anything_happens() {
         ),
         (
             "net lat-bw --comm-type tcp",
-            "`tcp` carries no messages between any two ranks (shm, mpi do)",
+            "`tcp` carries no messages between any two ranks (mpi, shm do)",
         ),
         (
             "net lat-bw --comm-type nosuch",
-            "there is no transport `nosuch`",
+            "--comm-type nosuch: there is no such transport",
         ),
         ("net lat-bw stray", "stray"),
         ("net lat-bw --seed=", "--seed needs N, which is empty"),

@@ -4,6 +4,7 @@
 //! are made. A door whose plan needs nothing of this machine has a [`DoorPath`], and the program
 //! carries it out without knowing it. Not here: what is done with a plan.
 
+use weir_schema::catalogue::TransportCatalogue;
 use weir_schema::{Plan, RunResult};
 
 use crate::refusal::Refusal;
@@ -36,9 +37,17 @@ pub struct Link {
 #[derive(Clone, Copy, Debug)]
 pub struct DoorPath {
     /// What the words after the verb ask for; `launcher` is how many ranks one started.
-    pub read: fn(words: &[String], launcher: Option<u32>) -> Result<Request, Refusal>,
+    pub read: fn(
+        words: &[String],
+        launcher: Option<u32>,
+        transports: &TransportCatalogue,
+    ) -> Result<Request, Refusal>,
     /// What is printed of a result that the same words led to.
-    pub print: fn(result: &RunResult, words: &[String]) -> Result<Printed, Refusal>,
+    pub print: fn(
+        result: &RunResult,
+        words: &[String],
+        transports: &TransportCatalogue,
+    ) -> Result<Printed, Refusal>,
 }
 
 /// What words ask for.

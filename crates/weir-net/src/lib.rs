@@ -24,4 +24,6 @@ pub use error::{Ended, Halt, NetError, Spot};
 pub use observer::{Observer, Position, Seen};
 pub use pairing::{Partners, partners, resolve};
 pub use runner::{ExchangeRunner, LatencyBandwidthRunner};
-pub use transport::{DeviceFacts, Facts, Setup, Transport, TransportInfo, find, transports};
+pub use transport::{
+    DeviceFacts, Facts, Setup, Transport, TransportInfo, catalogue, find, transports,
+};

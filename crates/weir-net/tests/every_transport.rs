@@ -19,13 +19,12 @@ fn checks(name: &str) -> impl Iterator<Item = Validation> {
         .filter(move |v| samples || *v != Validation::Sample)
 }
 
-/// Transports that this machine can use and that move data between threads; the ranks of `mpi` are
-/// processes that a launcher starts.
+/// Transports that this machine can use and that move data between threads; ranks that
+/// a launcher starts are no threads.
 fn movers() -> impl Iterator<Item = &'static str> {
     let all = weir_net::transports().iter();
-    all.filter(|t| t.moves_data && (t.availability)().is_ready())
+    all.filter(|t| t.moves_data && !t.needs_launcher && (t.availability)().is_ready())
         .map(|t| t.name)
-        .filter(|name| *name != "mpi")
 }
 
 #[test]
@@ -201,7 +200,7 @@ fn a_minimum_time_makes_loops_longer_and_a_maximum_ends_the_sizes() {
 fn what_a_transport_does_not_know_is_refused_by_name() {
     let plan = workload(exponents([3], 4));
     let refused = |name, plan| run(name, 1, plan).unwrap_err().to_string();
-    assert!(refused("shn", &plan).contains("no transport `shn` (there are shm, "));
+    assert!(refused("shn", &plan).contains("no transport `shn` (there are mpi, shm, "));
     assert!(refused("null", &plan).contains("use `none`"));
     let mut pairs = plan.clone();
     pairs.pairing = Pairing::Pairs;

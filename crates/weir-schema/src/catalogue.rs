@@ -1,8 +1,9 @@
-//! The catalogue of engines, as data: parsers and help texts read it, nobody reaches into an
-//! engine for it.
+//! The catalogues of engines and transports, as data: parsers and help texts read them, nobody
+//! reaches into an engine or a transport for it.
 
 use std::collections::BTreeMap;
 
+use crate::exchange::{Method, Transfer};
 use crate::plan::{EngineChoice, Setting};
 
 /// What an engine is and can be told.
@@ -108,6 +109,64 @@ impl Catalogue {
     /// The engine of this name.
     pub fn find(&self, name: &str) -> Option<&EngineInfo> {
         self.engines.iter().find(|e| e.name == name)
+    }
+}
+
+/// What a transport between ranks is and can be told.
+#[derive(Clone, Copy, Debug)]
+pub struct TransportRecord {
+    /// Name in plans.
+    pub name: &'static str,
+    /// What `HPCC_FPGA` calls it, where it has a word for it. Transports that share the word differ
+    /// in whether they need a launcher.
+    pub peer: Option<&'static str>,
+    /// The path that the data takes, in one line.
+    pub summary: &'static str,
+    /// Settings in house words.
+    pub settings: &'static [SettingInfo],
+    /// Ways there and back that it knows, the first by default.
+    pub methods: &'static [Method],
+    /// What can be measured in place of exchanges.
+    pub transfers: &'static [Transfer],
+    /// What is received is what was sent: it can be checked.
+    pub moves_data: bool,
+    /// Any two ranks can send each other messages, not neighbours alone.
+    pub connects_any_two: bool,
+    /// Its ranks are the processes of an MPI launcher.
+    pub needs_launcher: bool,
+}
+
+impl TransportRecord {
+    /// Whether it has a setting of this name.
+    pub fn has_setting(&self, name: &str) -> bool {
+        self.settings.iter().any(|setting| setting.name == name)
+    }
+}
+
+/// All transports of a build.
+#[derive(Clone, Debug)]
+pub struct TransportCatalogue {
+    /// In the order of help texts.
+    pub records: Vec<TransportRecord>,
+    /// What this machine lacks for the transport of a name, and how to get it; nothing where it is
+    /// ready. The answer takes time, since libraries are opened for it.
+    pub lacks: fn(&str) -> Option<String>,
+}
+
+impl TransportCatalogue {
+    /// The transport of this name.
+    pub fn find(&self, name: &str) -> Option<&TransportRecord> {
+        self.records.iter().find(|record| record.name == name)
+    }
+}
+
+impl Default for TransportCatalogue {
+    /// No transport.
+    fn default() -> Self {
+        Self {
+            records: Vec::new(),
+            lacks: |_| None,
+        }
     }
 }
 

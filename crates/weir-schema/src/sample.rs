@@ -4,11 +4,13 @@
 //! looks. Not here: what a door makes of its words, the cases of one renderer.
 
 mod everything;
+mod transports;
 
 use weir_stats::{Estimate, Histogram, Series};
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos, QueueDepth};
 
 pub use everything::everything;
+pub use transports::transports;
 
 use crate::exchange::ExchangeResult;
 use crate::facts::{ClockFacts, ClockSource, DeviceFacts, HostFacts};

@@ -10,7 +10,7 @@ use weir_world::Launcher;
 
 use crate::measure::{self, Request};
 use crate::progress::{Mode, ProgressWatch};
-use crate::{Outcome, output, printed, signals};
+use crate::{Outcome, output, printed, runners, signals};
 
 /// Does what the words ask of the door.
 pub(crate) fn run(door: &Door, words: &[String]) -> Outcome {
@@ -22,7 +22,7 @@ pub(crate) fn run(door: &Door, words: &[String]) -> Outcome {
     };
     let launcher = Launcher::of_this_process();
     let speaks = launcher.is_none_or(|l| l.speaks());
-    let outcome = match (path.read)(words, launcher.map(|l| l.size)) {
+    let outcome = match (path.read)(words, launcher.map(|l| l.size), &runners::transports()) {
         Ok(Asked::Print(text)) if speaks => Ok(printed(&text)),
         Ok(Asked::Print(_)) => Ok(0),
         Ok(Asked::Measure { plan, store }) => measure(&path, words, &plan, store.as_deref()),
@@ -47,7 +47,7 @@ fn measure(path: &DoorPath, words: &[String], plan: &Plan, store: Option<&str>) 
 /// Prints a result as the door does; the exit code.
 pub(crate) fn print(path: &DoorPath, words: &[String], result: &RunResult) -> Outcome {
     signals::release();
-    let text = (path.print)(result, words)?;
+    let text = (path.print)(result, words, &runners::transports())?;
     output::error(&text.err);
     let is_out = output::print(&text.out);
     Ok(if is_out { text.code } else { text.code.max(1) })

@@ -3,9 +3,8 @@
 //! In: nothing. Out: one list of runners, the catalogue of engines, transports. The only place
 //! that knows which families there are.
 
-use weir_doors::beff::Offer;
 use weir_run::Runner;
-use weir_schema::catalogue::Catalogue;
+use weir_schema::catalogue::{Catalogue, TransportCatalogue};
 use weir_sys::Availability;
 
 /// All runners, with what their jobs share over a run.
@@ -33,14 +32,7 @@ pub(crate) fn availability(engine: &str) -> Availability {
     weir_block::availability(engine)
 }
 
-/// A transport by its name, and what this machine lacks for it.
-pub(crate) fn transport(name: &str) -> Option<Offer> {
-    let info = weir_net::find(name)?;
-    let missing = match (info.availability)() {
-        Availability::Ready => None,
-        Availability::Missing { what, remedy } => {
-            Some(format!("this machine lacks {what}; {remedy}"))
-        }
-    };
-    Some(Offer { missing })
+/// The transports between ranks.
+pub(crate) fn transports() -> TransportCatalogue {
+    weir_net::catalogue()
 }

@@ -5,6 +5,7 @@
 
 use weir_doors::show::{Action, Show, USAGE, read};
 use weir_doors::{Printed, Refusal, beff, fio, run, top};
+use weir_schema::catalogue::TransportCatalogue;
 use weir_schema::{RunResult, Spawn};
 
 use crate::{Outcome, fio as fio_door, output, printed, run as run_door, runners};
@@ -46,7 +47,7 @@ fn print_again(show: &Show) -> Outcome {
                 } else {
                     words
                 };
-                (path.print)(&result, &words)?
+                (path.print)(&result, &words, &runners::transports())?
             }
             None => return Err(refuse(format!("`{other}` is no door that prints results"))),
         },
@@ -78,7 +79,11 @@ fn of_beff(result: &RunResult, words: &[String]) -> Result<Printed, Refusal> {
     let environment = beff::Around {
         launcher: launcher.map(|ranks| ranks.count),
         memory_bytes: None,
-        offer: runners::transport,
+        // Nothing is measured: no library of a transport has to be there.
+        transports: TransportCatalogue {
+            lacks: |_| None,
+            ..runners::transports()
+        },
     };
     let mut options = match beff::read(words, &environment)? {
         beff::Action::Run(run) => {

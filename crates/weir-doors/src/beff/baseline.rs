@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 use serde_json::{Map, Value as Json};
 use weir_schema::{Plan, SizeFigures, Workload};
 
-use super::comm::spelling;
+use super::comm::spelling_of;
 use super::output::{NAME, SCHEMA};
 
 /// No message is longer than two to this power.
@@ -180,7 +180,7 @@ fn of_plan(plan: &Plan) -> Vec<(&'static str, String)> {
     let method = serde_json::to_value(work.method).unwrap_or_default();
     vec![
         ("transport", job.engine.name.clone()),
-        ("comm-type", spelling(&job.engine.name)),
+        ("comm-type", spelling_of(job)),
         ("ranks", ranks.to_string()),
         ("replications", work.replications.to_string()),
         ("method", method.as_str().unwrap_or_default().to_owned()),

@@ -1,17 +1,15 @@
 //! What is asked of a device and its host alone, in place of the exchanges: `--pcie-read` and its
 //! like.
 //!
-//! In: checked words, the engine. Out: transfers in the order in which they are measured. The
+//! In: checked words, the transport. Out: transfers in the order in which they are measured. The
 //! peer's names are from the device's view: it reads what the host writes. Spec: effective
 //! bandwidth, 4.3.
 
 use weir_schema::Transfer;
+use weir_schema::catalogue::{TransportCatalogue, TransportRecord};
 
 use super::words::{Given, refuse};
 use crate::refusal::Refusal;
-
-/// The engine that has them.
-pub(super) const ENGINE: &str = "ocl-pcie";
 
 /// Flags that ask for something, each with what.
 const ASKING: &[(&str, &[Transfer])] = &[
@@ -51,9 +49,13 @@ const LONGEST_BATCH: u64 = 1_000_000;
 ///
 /// # Errors
 /// Flags that do not go together.
-pub(super) fn transfers(given: &Given, engine: &str) -> Result<Vec<Transfer>, Refusal> {
+pub(super) fn transfers(
+    given: &Given,
+    transport: &TransportRecord,
+    all: &TransportCatalogue,
+) -> Result<Vec<Transfer>, Refusal> {
     let asking = ASKING.iter().filter(|(flag, _)| given.has(flag));
-    let Some((flag, _)) = asking.clone().next() else {
+    let Some((flag, wanted)) = asking.clone().next() else {
         if given.has("pcie-batch") {
             return Err(refuse(
                 "--pcie-batch: of what? It needs --pcie-read, --pcie-write or --kernel-latency",
@@ -61,9 +63,16 @@ pub(super) fn transfers(given: &Given, engine: &str) -> Result<Vec<Transfer>, Re
         }
         return Ok(Vec::new());
     };
-    if engine != ENGINE {
+    let can = |t: &TransportRecord| wanted.iter().all(|w| t.transfers.contains(w));
+    if !can(transport) {
+        let able = all.records.iter().find(|t| can(t));
+        let remedy = able.map_or_else(
+            || "no transport of this build has one".to_owned(),
+            |able| format!("add --comm-type {}", able.name),
+        );
         return Err(refuse(&format!(
-            "--{flag}: comm-type {engine} has no device; add --comm-type {ENGINE}"
+            "--{flag}: comm-type {} has no device; {remedy}",
+            transport.name
         )));
     }
     if let Some((foreign, why)) = FOREIGN.iter().find(|(name, _)| given.has(name)) {

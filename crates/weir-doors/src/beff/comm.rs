@@ -1,57 +1,46 @@
 //! Transports: the peer's names for them and the house's, and which one AUTO means.
 //!
-//! In: a name, the kernel file, whether a launcher started the program. Out: the engine's name.
-//! Spec: effective bandwidth, 4.
+//! In: a name, the kernel file, whether a launcher started the program, the transports of this
+//! build. Out: the record of a transport. Spec: effective bandwidth, 4.
+
+use weir_schema::Job;
+use weir_schema::catalogue::{TransportCatalogue, TransportRecord};
 
 use super::words::refuse;
 use super::{LACKS, USAGE};
 use crate::flags::nearest;
 use crate::refusal::Refusal;
 
-/// One transport.
-#[derive(Clone, Copy, Debug)]
-pub struct Transport {
-    /// The engine.
-    pub name: &'static str,
-    /// What the peer calls it.
-    pub peer: Option<&'static str>,
-    /// The way of the data.
-    pub path: &'static str,
-}
+/// What AUTO means where the kernel file says nothing: the peer's word for exchanges of hosts.
+pub(crate) const HOSTS: &str = "CPU";
 
-/// All of them, in the order of `--list-comm`.
-pub const TRANSPORTS: &[Transport] = &[
-    transport("mpi", Some("CPU"), "host buffers, MPI send and receive"),
-    transport("shm", Some("CPU"), "rings in shared memory"),
-    transport("tcp", None, "one stream per replication and direction"),
-    transport("udp", Some("UDP"), "numbered datagrams, losses counted"),
-    transport("file", Some("IEC"), "external channels emulated by files"),
-    transport("ofi", None, "libfabric messages"),
-    transport(
-        "ocl-pcie",
-        Some("PCIE"),
-        "device, host, exchange, host, device",
-    ),
-    transport("cuda", None, "device buffers"),
-    transport("null", None, "nothing moves: what the loop itself costs"),
+/// Known by name, in no build.
+const ABSENT: &[TransportRecord] = &[
+    absent("ofi", "libfabric messages"),
+    absent("cuda", "device buffers"),
 ];
 
 /// Names of the peer that no transport stands for.
 const WITHOUT: &[&str] = &["ACCL", "AURORA", "UNSUPPORTED"];
 
-const fn transport(
-    name: &'static str,
-    peer: Option<&'static str>,
-    path: &'static str,
-) -> Transport {
-    Transport { name, peer, path }
+const fn absent(name: &'static str, summary: &'static str) -> TransportRecord {
+    TransportRecord {
+        name,
+        peer: None,
+        summary,
+        settings: &[],
+        methods: &[],
+        transfers: &[],
+        moves_data: true,
+        connects_any_two: false,
+        needs_launcher: false,
+    }
 }
 
-/// Whether a transport works here.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Offer {
-    /// What is missing, and how to get it; nothing where it works.
-    pub missing: Option<String>,
+/// Those of the build, then those that are known by name alone.
+fn known(all: &TransportCatalogue) -> impl Iterator<Item = &TransportRecord> {
+    let is_absent = |t: &&TransportRecord| all.find(t.name).is_none();
+    all.records.iter().chain(ABSENT.iter().filter(is_absent))
 }
 
 /// The transport that was asked for, and a note about the choice where weir made it.
@@ -62,59 +51,62 @@ pub(super) fn choose(
     asked: &str,
     file: Option<&str>,
     launcher: bool,
-    offer: fn(&str) -> Option<Offer>,
-) -> Result<(&'static str, Option<String>), Refusal> {
+    all: &TransportCatalogue,
+) -> Result<(TransportRecord, Option<String>), Refusal> {
     let word = asked.to_uppercase();
     if word == "AUTO" {
-        return auto(file, launcher, offer);
+        return auto(file, launcher, all);
     }
-    named(&word, launcher)
-        .map(|name| (name, None))
-        .ok_or_else(|| no_transport(asked, &word, offer))
+    named(&word, launcher, all)
+        .map(|transport| (transport, None))
+        .ok_or_else(|| no_transport(asked, &word, all))
 }
 
 /// By a word of the kernel file's name, else by how the program was started.
 fn auto(
     file: Option<&str>,
     launcher: bool,
-    offer: fn(&str) -> Option<Offer>,
-) -> Result<(&'static str, Option<String>), Refusal> {
+    all: &TransportCatalogue,
+) -> Result<(TransportRecord, Option<String>), Refusal> {
     let base = file.and_then(|f| f.rsplit('/').next()).unwrap_or_default();
     let words: Vec<String> = base.split(['_', '-', '.']).map(str::to_uppercase).collect();
-    let peers = TRANSPORTS.iter().filter_map(|t| t.peer);
-    let mut known: Vec<&str> = peers.chain(WITHOUT.iter().copied()).collect();
-    known.sort_unstable();
-    let hint = known.into_iter().find(|k| words.iter().any(|w| w == k));
-    let (name, why) = match hint {
-        Some(hint) => (
-            named(hint, launcher).ok_or_else(|| no_transport(hint, hint, offer))?,
-            format!("`{hint}` stands in the name of {base}"),
-        ),
-        None if launcher => ("mpi", "an MPI launcher started this".to_owned()),
-        None => ("shm", "no MPI launcher started this".to_owned()),
+    let peers = known(all).filter_map(|t| t.peer);
+    let mut peers: Vec<&str> = peers.chain(WITHOUT.iter().copied()).collect();
+    peers.sort_unstable();
+    let hint = peers.into_iter().find(|k| words.iter().any(|w| w == k));
+    let (word, why) = match hint {
+        Some(hint) => (hint, format!("`{hint}` stands in the name of {base}")),
+        None if launcher => (HOSTS, "an MPI launcher started this".to_owned()),
+        None => (HOSTS, "no MPI launcher started this".to_owned()),
     };
-    Ok((name, Some(format!("comm-type AUTO: {name}, because {why}"))))
+    let transport = named(word, launcher, all).ok_or_else(|| no_transport(word, word, all))?;
+    let note = format!("comm-type AUTO: {}, because {why}", transport.name);
+    Ok((transport, Some(note)))
 }
 
-fn named(word: &str, launcher: bool) -> Option<&'static str> {
-    if word == "CPU" {
-        return Some(if launcher { "mpi" } else { "shm" });
-    }
-    let is_it = |t: &&Transport| t.peer == Some(word) || t.name.eq_ignore_ascii_case(word);
-    TRANSPORTS.iter().find(is_it).map(|t| t.name)
+/// By its name or the peer's, in capitals. Of several that the peer has one name for, the one that fits how the
+/// program was started.
+pub(crate) fn named(
+    word: &str,
+    launcher: bool,
+    all: &TransportCatalogue,
+) -> Option<TransportRecord> {
+    let is_it = |t: &&TransportRecord| t.peer == Some(word) || t.name.eq_ignore_ascii_case(word);
+    let mut found: Vec<&TransportRecord> = known(all).filter(is_it).collect();
+    found.sort_by_key(|t| t.needs_launcher != launcher);
+    found.first().copied().copied()
 }
 
-fn no_transport(asked: &str, word: &str, offer: fn(&str) -> Option<Offer>) -> Refusal {
-    let names = TRANSPORTS.iter().map(|t| t.name);
-    let names: Vec<&str> = names.filter(|name| offer(name).is_some()).collect();
+fn no_transport(asked: &str, word: &str, all: &TransportCatalogue) -> Refusal {
+    let names: Vec<&str> = all.records.iter().map(|t| t.name).collect();
     let list = names.join(", ");
     if WITHOUT.contains(&word) {
         let message =
             format!("error: comm-type {word} is not available in this build; it has {list}");
         return Refusal::new(USAGE, message);
     }
-    let known = TRANSPORTS.iter().flat_map(|t| [Some(t.name), t.peer]);
-    let near = nearest(&asked.to_lowercase(), known.flatten());
+    let there = all.records.iter().flat_map(|t| [Some(t.name), t.peer]);
+    let near = nearest(&asked.to_lowercase(), there.flatten());
     let hint = near.map_or_else(String::new, |n| format!("\n  help: did you mean `{n}`?"));
     refuse(&format!(
         "Communication type could not be converted from string: {asked}; \
@@ -126,8 +118,8 @@ fn no_transport(asked: &str, word: &str, offer: fn(&str) -> Option<Offer>) -> Re
 ///
 /// # Errors
 /// It lacks something, which is named.
-pub(super) fn ready(name: &str, offer: fn(&str) -> Option<Offer>) -> Result<(), Refusal> {
-    match lack(name, offer) {
+pub(super) fn ready(name: &str, all: &TransportCatalogue) -> Result<(), Refusal> {
+    match lack(name, all) {
         None => Ok(()),
         Some(missing) => Err(Refusal::new(
             LACKS,
@@ -138,48 +130,61 @@ pub(super) fn ready(name: &str, offer: fn(&str) -> Option<Offer>) -> Result<(), 
     }
 }
 
-fn lack(name: &str, offer: fn(&str) -> Option<Offer>) -> Option<String> {
-    match offer(name) {
-        Some(offer) => offer.missing,
+fn lack(name: &str, all: &TransportCatalogue) -> Option<String> {
+    match all.find(name) {
+        Some(_) => (all.lacks)(name),
         None => Some("this build does not have it".to_owned()),
     }
 }
 
 /// The page of `--list-comm`.
-pub(super) fn list(offer: fn(&str) -> Option<Offer>) -> String {
+pub(super) fn list(all: &TransportCatalogue) -> String {
     let mut out = String::new();
-    for transport in TRANSPORTS {
+    for transport in known(all) {
         let peer = transport.peer.unwrap_or("-");
-        let state = lack(transport.name, offer).unwrap_or_else(|| "available".to_owned());
+        let state = lack(transport.name, all).unwrap_or_else(|| "available".to_owned());
         push!(
             out,
             "{:9} {peer:5} {:42} {state}\n",
             transport.name,
-            transport.path
+            transport.summary
         );
     }
     out
 }
 
-/// What the peer calls this engine, else its name in capitals.
-pub(super) fn spelling(engine: &str) -> String {
-    let known = TRANSPORTS.iter().find(|t| t.name == engine);
-    known
-        .and_then(|t| t.peer)
-        .map_or_else(|| engine.to_uppercase(), str::to_owned)
+/// The word of a plan that says what the peer calls its transport.
+pub(super) const SPELLING: &str = "comm-type";
+
+/// What the peer calls a transport, else its name in capitals.
+pub(super) fn spelling(transport: &TransportRecord) -> String {
+    let name = || transport.name.to_uppercase();
+    transport.peer.map_or_else(name, str::to_owned)
+}
+
+/// What the peer calls the transport of a job: the plan that the door made says it.
+pub(super) fn spelling_of(job: &Job) -> String {
+    let word = job.words.iter().find(|word| word.key == SPELLING);
+    let value = word.and_then(|word| word.value.clone());
+    value.unwrap_or_else(|| job.engine.name.to_uppercase())
 }
 
 #[cfg(test)]
 mod tests {
+    use weir_schema::sample::transports;
+
     use super::*;
 
     /// Not what every build has.
-    fn few(name: &str) -> Option<Offer> {
-        ["mpi", "shm", "tcp"].contains(&name).then(Offer::default)
+    fn few() -> TransportCatalogue {
+        let mut few = transports();
+        few.records.truncate(3);
+        few
     }
 
     fn chosen(asked: &str, file: Option<&str>, launcher: bool) -> &'static str {
-        choose(asked, file, launcher, few).unwrap().0
+        let (transport, _) = choose(asked, file, launcher, &transports()).unwrap();
+        transport.name
     }
 
     #[test]
@@ -190,9 +195,8 @@ mod tests {
         assert_eq!(chosen("Udp", None, false), "udp");
         assert_eq!(chosen("PCIE", None, false), "ocl-pcie");
         assert_eq!(chosen("tcp", None, false), "tcp");
-        assert_eq!(spelling("shm"), "CPU");
-        assert_eq!(spelling("file"), "IEC");
-        assert_eq!(spelling("tcp"), "TCP");
+        let spelled = |name| spelling(transports().find(name).unwrap());
+        assert_eq!(["shm", "file", "tcp"].map(spelled), ["CPU", "IEC", "TCP"]);
     }
 
     #[test]
@@ -203,7 +207,7 @@ mod tests {
         assert_eq!(chosen("AUTO", Some("/UDP/bin/b.aocx"), false), "shm");
         assert_eq!(chosen("AUTO", Some("communication_CPUs.aocx"), true), "mpi");
         assert_eq!(chosen("AUTO", Some("x-UDP_CPU.bin"), false), "shm");
-        let refusal = choose("AUTO", Some("k_ACCL.xclbin"), false, few).unwrap_err();
+        let refusal = choose("AUTO", Some("k_ACCL.xclbin"), false, &few()).unwrap_err();
         assert_eq!(refusal.code, USAGE);
         assert!(
             refusal
@@ -214,7 +218,7 @@ mod tests {
 
     #[test]
     fn what_is_no_transport_is_refused_with_the_nearest_one() {
-        let wrong = choose("tpc", None, false, few).unwrap_err();
+        let wrong = choose("tpc", None, false, &few()).unwrap_err();
         assert!(
             wrong
                 .message
@@ -222,7 +226,7 @@ mod tests {
             "{wrong}"
         );
         assert!(wrong.message.contains("did you mean `tcp`?"), "{wrong}");
-        let aurora = choose("aurora", None, false, few).unwrap_err();
+        let aurora = choose("aurora", None, false, &few()).unwrap_err();
         assert!(
             aurora.message.contains("AURORA is not available"),
             "{aurora}"
@@ -234,27 +238,31 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_the_peer_gives_to_several_means_the_one_that_there_is() {
+        let mut all = transports();
+        all.records.retain(|t| t.name != "mpi");
+        let chosen = |launcher| choose("CPU", None, launcher, &all).unwrap().0.name;
+        assert_eq!([chosen(true), chosen(false)], ["shm", "shm"]);
+        all.records.clear();
+        let none = choose("AUTO", None, false, &all).unwrap_err();
+        assert_eq!(none.code, USAGE);
+    }
+
+    #[test]
     fn a_transport_that_is_not_there_is_named_with_its_remedy() {
-        let offer = |name: &str| match name {
-            "shm" => Some(Offer::default()),
-            "mpi" => Some(Offer {
-                missing: Some("no libmpi; install one".to_owned()),
-            }),
-            _ => None,
+        let all = TransportCatalogue {
+            lacks: |name| (name != "shm").then(|| format!("no lib{name}; install one")),
+            ..few()
         };
-        assert!(ready("shm", offer).is_ok());
-        let refusal = ready("mpi", offer).unwrap_err();
+        assert!(ready("shm", &all).is_ok());
+        let refusal = ready("mpi", &all).unwrap_err();
         assert_eq!(refusal.code, LACKS);
         assert!(refusal.message.contains("no libmpi; install one"));
-        assert!(
-            ready("cuda", offer)
-                .unwrap_err()
-                .message
-                .contains("this build")
-        );
-        let page = list(offer);
+        let absent = ready("cuda", &all).unwrap_err();
+        assert!(absent.message.contains("this build does not have it"));
+        let page = list(&all);
         let states: Vec<_> = page.lines().map(|l| l.ends_with("available")).collect();
         assert_eq!(states.iter().filter(|s| **s).count(), 1, "{page}");
-        assert_eq!(states.len(), TRANSPORTS.len());
+        assert_eq!(states.len(), all.records.len() + ABSENT.len());
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! In: the words, the work that they are to damage. Out: faults of the plan.
 
+use weir_schema::catalogue::TransportRecord;
 use weir_schema::{ExchangeWorkload, Fault, FaultKind, Transfer, Validation};
 
 use super::values;
@@ -15,13 +16,13 @@ use crate::refusal::Refusal;
 pub(super) fn faults(
     given: &Given,
     work: &ExchangeWorkload,
-    engine: &str,
+    transport: &TransportRecord,
     ranks: u32,
 ) -> Result<Vec<Fault>, Refusal> {
     let one = |text| {
         let fault = values::fault(text)?;
         fits(&fault, work, ranks)?;
-        unseen(&fault, work, engine).map_or(Ok(fault), Err)
+        unseen(&fault, work, transport).map_or(Ok(fault), Err)
     };
     let named = |text| one(text).map_err(|why| refuse(&format!("--inject {text}: {why}")));
     given.all("inject").map(named).collect()
@@ -50,14 +51,15 @@ fn fits(fault: &Fault, work: &ExchangeWorkload, ranks: u32) -> Result<(), String
 }
 
 /// Why nobody would notice a flipped byte, and what to change.
-fn unseen(fault: &Fault, work: &ExchangeWorkload, engine: &str) -> Option<String> {
+fn unseen(fault: &Fault, work: &ExchangeWorkload, transport: &TransportRecord) -> Option<String> {
     let bytes = 1u64 << fault.exponent;
     let is_end = [0, bytes - 1].contains(&(fault.at % bytes));
     match work.validation {
         _ if fault.kind != FaultKind::Flip => None,
-        _ if engine == "null" => {
-            Some("comm-type null receives nothing; take another --comm-type".to_owned())
-        }
+        _ if !transport.moves_data => Some(format!(
+            "comm-type {} receives nothing; take another --comm-type",
+            transport.name
+        )),
         Validation::None => Some(
             "nothing is checked that could notice it; leave --skip-validation and \
              --validate none out"

@@ -6,7 +6,7 @@
 
 mod baseline;
 mod card;
-mod comm;
+pub(crate) mod comm;
 mod device;
 mod exit;
 mod flags;
@@ -16,6 +16,7 @@ pub mod output;
 mod plan;
 mod request;
 mod schedule;
+mod setting_flags;
 #[cfg(test)]
 mod tests;
 pub(crate) mod values;
@@ -26,7 +27,6 @@ use weir_schema::{Plan, Warning};
 use crate::door::{Door, Link};
 
 pub use baseline::Baseline;
-pub use comm::{Offer, TRANSPORTS, Transport};
 pub use exit::{complaints, exit_code};
 pub use flags::FLAGS;
 pub use help::HELP;

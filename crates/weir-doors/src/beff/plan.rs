@@ -3,18 +3,19 @@
 //! In: checked words, the engine, the surroundings. Out: a [`Plan`] in house words, with the
 //! words for the echo beside it. Spec: effective bandwidth, 1 and 2.
 
-use std::collections::BTreeMap;
-
+use weir_schema::catalogue::TransportRecord;
 use weir_schema::{
-    EngineChoice, ExchangeWorkload, Job, Method, Pairing, Placement, Plan, Ranks, Setting,
-    ShareCpus, Spawn, TargetsPerRank, Validation, Warning, Word,
+    EngineChoice, ExchangeWorkload, Job, Method, Pairing, Placement, Plan, Ranks, ShareCpus, Spawn,
+    TargetsPerRank, Validation, Warning, Word,
 };
 use weir_units::Nanos;
 
 use super::card;
+use super::comm;
 use super::inject;
 use super::request::{Around, crossed};
 use super::schedule::Schedule;
+use super::setting_flags::settings;
 use super::values;
 use super::words::{Given, refuse};
 use crate::refusal::Refusal;
@@ -26,25 +27,25 @@ use crate::refusal::Refusal;
 pub(super) fn of(
     given: &Given,
     words: &[String],
-    engine: &str,
+    transport: &TransportRecord,
     around: &Around,
     warnings: &mut Vec<Warning>,
 ) -> Result<Plan, Refusal> {
-    let ranks = ranks(given, engine, around)?;
+    let ranks = ranks(given, transport, around)?;
     let schedule = schedule(given, warnings)?;
     let mut workload = ExchangeWorkload {
-        transfers: card::transfers(given, engine)?,
+        transfers: card::transfers(given, transport, &around.transports)?,
         ..workload(given, &schedule, ranks.count)?
     };
-    workload.faults = inject::faults(given, &workload, engine, ranks.count)?;
+    workload.faults = inject::faults(given, &workload, transport, ranks.count)?;
     fits(&workload, ranks.count, around.memory_bytes)?;
     let choice = EngineChoice {
-        settings: settings(given, engine)?,
-        ..EngineChoice::new(engine)
+        settings: settings(given, transport)?,
+        ..EngineChoice::new(transport.name)
     };
     let job = Job {
         placement: placement(given)?,
-        words: echo(given, &schedule),
+        words: echo(given, &schedule, transport),
         ..Job::of_exchanges("b_eff", choice, workload)
     };
     let command = ["weir", "beff"].into_iter().map(str::to_owned);
@@ -55,7 +56,7 @@ pub(super) fn of(
     })
 }
 
-fn ranks(given: &Given, engine: &str, around: &Around) -> Result<Ranks, Refusal> {
+fn ranks(given: &Given, transport: &TransportRecord, around: &Around) -> Result<Ranks, Refusal> {
     let asked: u32 = given.number("ranks");
     let own = given.all("ranks").next().is_some();
     if let Some(size) = around.launcher {
@@ -75,20 +76,21 @@ fn ranks(given: &Given, engine: &str, around: &Around) -> Result<Ranks, Refusal>
             targets: TargetsPerRank::Own,
         });
     }
-    if engine == "mpi" && given.has("spawn") {
-        return Err(refuse(
-            "--spawn: the ranks of comm-type mpi are what a launcher starts",
-        ));
-    }
-    if engine == "mpi" && asked > 1 && !given.has("test") {
+    let name = transport.name;
+    if transport.needs_launcher && given.has("spawn") {
         return Err(refuse(&format!(
-            "--comm-type mpi: start {asked} ranks with `mpirun -n {asked} weir beff`"
+            "--spawn: the ranks of comm-type {name} are what a launcher starts"
+        )));
+    }
+    if transport.needs_launcher && asked > 1 && !given.has("test") {
+        return Err(refuse(&format!(
+            "--comm-type {name}: start {asked} ranks with `mpirun -n {asked} weir beff`"
         )));
     }
     Ok(Ranks {
         count: asked,
         spawn: match given.text("spawn") {
-            _ if engine == "mpi" => Spawn::Launcher,
+            _ if transport.needs_launcher => Spawn::Launcher,
             Some("procs") => Spawn::Processes,
             _ => Spawn::Threads,
         },
@@ -207,59 +209,8 @@ fn placement(given: &Given) -> Result<Placement, Refusal> {
     })
 }
 
-/// Settings of the transport, in house words.
-fn settings(given: &Given, engine: &str) -> Result<BTreeMap<String, Setting>, Refusal> {
-    let mut out = BTreeMap::new();
-    let named = |name: &str| given.all(name).last();
-    let mut put = |key: &str, value: Option<Setting>| {
-        if let Some(value) = value {
-            out.insert(key.to_owned(), value);
-        }
-    };
-    let number = |name: &str| Setting::Number(given.number(name));
-    let text = |value: &str| Setting::Text(value.to_owned());
-    if engine == "file" {
-        put("channel_width_bytes", Some(number("channel-width")));
-        put("channel_directory", named("channel-dir").map(text));
-        let keep = given.has("keep-channels");
-        put("keep_channels", keep.then_some(Setting::Bool(true)));
-    }
-    if engine == "udp" {
-        put("payload_exponent", Some(number("payload-size")));
-    }
-    if ["tcp", "udp"].contains(&engine) {
-        put("interface", named("iface").map(text));
-        put("port", named("port").map(|_| number("port")));
-        let rate = named("rate").map(|rate| {
-            let bits = values::bits_per_s(rate).map_err(|why| wrong("rate", rate, &why))?;
-            Ok(whole_bytes(bits))
-        });
-        put("rate_bytes_per_s", rate.transpose()?);
-    }
-    if engine == card::ENGINE {
-        let name = named("platform_str").filter(|name| !name.is_empty());
-        put("platform_name", name.map(text));
-        for index in ["platform", "device"] {
-            let given: i64 = given.number(index);
-            put(index, (given >= 0).then_some(Setting::Number(given)));
-        }
-        put("device_type", named("device-type").map(text));
-        put("device_map", named("device-map").map(text));
-        put("kernel_file", named("file").map(text));
-        let batch = given.has("pcie-batch");
-        put("batch", batch.then_some(Setting::Bool(true)));
-    }
-    Ok(out)
-}
-
-/// Bytes per second; more than a number holds is no limit.
-#[expect(clippy::cast_possible_truncation, reason = "saturates, as it should")]
-fn whole_bytes(bits_per_s: f64) -> Setting {
-    Setting::Number((bits_per_s / 8.0) as i64)
-}
-
 /// What the outputs show of the words, whatever has become of it in the plan.
-fn echo(given: &Given, schedule: &Schedule) -> Vec<Word> {
+fn echo(given: &Given, schedule: &Schedule, transport: &TransportRecord) -> Vec<Word> {
     let word = |key: &str, value: Option<String>| Word {
         key: key.to_owned(),
         value,
@@ -268,6 +219,7 @@ fn echo(given: &Given, schedule: &Schedule) -> Vec<Word> {
     let mut out = vec![
         word("upper", Some(schedule.upper.to_string())),
         word("lower", Some(schedule.lower.to_string())),
+        word(comm::SPELLING, Some(comm::spelling(transport))),
     ];
     for key in ["file", "model"] {
         if let Some(value) = given.text(key) {

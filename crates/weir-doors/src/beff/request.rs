@@ -4,34 +4,23 @@
 //! opened or measured here.
 
 use weir_schema::Warning;
+use weir_schema::catalogue::{TransportCatalogue, TransportRecord};
 
-use super::comm::{self, Offer};
+use super::comm;
 use super::device::Wish;
 use super::words::{Given, refuse, take};
-use super::{Action, Format, Mode, Options, Run, help, plan, values};
+use super::{Action, Format, Mode, Options, Run, help, plan, setting_flags, values};
 use crate::refusal::Refusal;
 
 /// What a command line is read against.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Around {
     /// Ranks that an MPI launcher started; none without one.
     pub launcher: Option<u32>,
     /// Memory of this machine, where known.
     pub memory_bytes: Option<u64>,
-    /// What a transport lacks; asked of those alone that matter, since answers take time. Nothing
-    /// where this build does not have it.
-    pub offer: fn(&str) -> Option<Offer>,
-}
-
-impl Default for Around {
-    /// No launcher, no known memory, no transport.
-    fn default() -> Self {
-        Self {
-            launcher: None,
-            memory_bytes: None,
-            offer: |_| None,
-        }
-    }
+    /// The transports of this build.
+    pub transports: TransportCatalogue,
 }
 
 /// The words after `beff`.
@@ -44,28 +33,29 @@ pub fn read(words: &[String], around: &Around) -> Result<Action, Refusal> {
         return Ok(Action::Print(help::page()));
     }
     if given.has("list-comm") {
-        return Ok(Action::Print(comm::list(around.offer)));
+        return Ok(Action::Print(comm::list(&around.transports)));
     }
     if given.has("selftest") {
         return self_test(&given);
     }
-    let (engine, note) = comm::choose(
+    let (transport, note) = comm::choose(
         given.text("comm-type").unwrap_or_default(),
         given.text("file"),
         around.launcher.is_some(),
-        around.offer,
+        &around.transports,
     )?;
     let mut warnings = Vec::new();
-    let plan = plan::of(&given, words, engine, around, &mut warnings)?;
+    let plan = plan::of(&given, words, &transport, around, &mut warnings)?;
     let options = options(&given)?;
     let mode = mode(&given, &options)?;
-    acts(&given, engine, &options, mode)?;
+    setting_flags::refuse_unused(&given, &transport, &around.transports)?;
+    acts(&given, &options, mode)?;
     if mode == Mode::Run {
-        comm::ready(engine, around.offer)?;
+        comm::ready(transport.name, &around.transports)?;
     }
     let ranks = plan.ranks.map_or(1, |r| r.count);
     let mut notes: Vec<String> = note.into_iter().collect();
-    notes.extend(idle(&given, engine, mode));
+    notes.extend(idle(&given, &transport, mode));
     Ok(Action::Run(Box::new(Run {
         devices: devices(&given, ranks, mode)?,
         baseline: given.text("baseline").map(str::to_owned),
@@ -174,24 +164,8 @@ fn devices(given: &Given, ranks: u32, mode: Mode) -> Result<Option<Vec<u32>>, Re
     wish.among(devices, ranks).map(Some)
 }
 
-/// Refuses what would have nothing to act on: options of another transport than the one of this
-/// run, and forms of an output that is not asked for.
-fn acts(given: &Given, engine: &str, options: &Options, mode: Mode) -> Result<(), Refusal> {
-    for (flag, _) in given.iter() {
-        let name = flag.spelling();
-        let of: &[&str] = match flag.name {
-            "channel-width" | "channel-dir" | "keep-channels" => &["file"],
-            "iface" | "port" | "rate" => &["tcp", "udp"],
-            "device-type" | "device-map" => &["ocl-pcie"],
-            _ => continue,
-        };
-        if !of.contains(&engine) {
-            let of = of.join(", ");
-            return Err(refuse(&format!(
-                "{name}: comm-type {engine} does not use it\n  help: comm-types that do: {of}"
-            )));
-        }
-    }
+/// Refuses options that nothing else on the command line gives a use.
+fn acts(given: &Given, options: &Options, mode: Mode) -> Result<(), Refusal> {
     let is = |name: &str, value: &str| given.text(name) == Some(value);
     let json = options.format == Format::Json || options.dump_json.is_some();
     let needs = [
@@ -216,26 +190,22 @@ fn acts(given: &Given, engine: &str, options: &Options, mode: Mode) -> Result<()
 
 /// Notes about the peer's options that have nothing to act on here: its users' scripts have them
 /// in every call.
-fn idle(given: &Given, engine: &str, mode: Mode) -> Vec<String> {
+fn idle(given: &Given, transport: &TransportRecord, mode: Mode) -> Vec<String> {
     let mut notes = Vec::new();
     for (flag, _) in given.iter() {
-        let of: &[&str] = match flag.name {
-            "payload-size" => &["udp"],
-            "device" | "platform" | "platform_str" if mode == Mode::Run => &["ocl-pcie", "cuda"],
-            "i" => &["none"],
-            "min-size" | "m" | "step-size" if given.text("sizes").is_some() => &[],
+        let why = match flag.name {
+            "i" => "it is recorded, and nothing more".to_owned(),
+            "min-size" | "m" | "step-size" if given.text("sizes").is_some() => {
+                "--sizes says all sizes".to_owned()
+            }
+            _ if setting_flags::is_noted(flag, transport, mode) => {
+                format!("comm-type {} does not use it", transport.name)
+            }
             _ => continue,
         };
-        if !of.contains(&engine) {
-            let why = match of {
-                [] => "--sizes says all sizes".to_owned(),
-                ["none"] => "it is recorded, and nothing more".to_owned(),
-                _ => format!("comm-type {engine} does not use it"),
-            };
-            let note = format!("{} has no effect: {why}", flag.spelling());
-            if !notes.contains(&note) {
-                notes.push(note);
-            }
+        let note = format!("{} has no effect: {why}", flag.spelling());
+        if !notes.contains(&note) {
+            notes.push(note);
         }
     }
     notes

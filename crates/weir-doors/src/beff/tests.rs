@@ -14,18 +14,13 @@ fn around() -> Around {
     Around {
         launcher: None,
         memory_bytes: Some(1 << 33),
-        offer: |name| offered(name, &["shm", "tcp", "udp", "file", "ocl-pcie"]),
+        transports: weir_schema::sample::transports(),
     }
-}
-
-fn offered(name: &str, ready: &[&str]) -> Option<Offer> {
-    ready.contains(&name).then(Offer::default)
 }
 
 fn under(size: u32) -> Around {
     Around {
         launcher: Some(size),
-        offer: |name| offered(name, &["shm", "mpi"]),
         ..around()
     }
 }
@@ -248,7 +243,10 @@ fn transports_that_are_not_there_end_with_3_unless_nothing_is_run() {
     assert_eq!(refusal.code, LACKS);
     assert!(refusal.message.contains("comm-type ofi is not available"));
     assert_eq!(run("--comm-type ofi --test").mode, Mode::Test);
-    refused("--comm-type ACCL", "it has shm, tcp, udp, file, ocl-pcie");
+    refused(
+        "--comm-type ACCL",
+        "it has mpi, shm, tcp, udp, file, ocl-pcie",
+    );
     refused(
         "--comm-type CPUS",
         "could not be converted from string: CPUS",
@@ -304,9 +302,7 @@ fn a_launcher_says_how_many_ranks_there_are() {
     });
     let wrong = words("--ranks 2", &under(4)).unwrap_err();
     assert!(wrong.message.contains("the launcher started 4"), "{wrong}");
-    let mut alone = around();
-    alone.offer = under(1).offer;
-    let wrong = words("--comm-type mpi --ranks 2", &alone).unwrap_err();
+    let wrong = words("--comm-type mpi --ranks 2", &around()).unwrap_err();
     assert!(wrong.message.contains("mpirun -n 2 weir beff"), "{wrong}");
 }
 
@@ -384,9 +380,7 @@ fn an_option_without_anything_to_act_on_is_refused() {
         "--text-compat needs --format text",
     );
     refused("--baseline o.json --test", "--baseline needs a run");
-    let mut alone = around();
-    alone.offer = under(1).offer;
-    let wrong = words("--comm-type mpi --spawn procs", &alone).unwrap_err();
+    let wrong = words("--comm-type mpi --spawn procs", &around()).unwrap_err();
     assert!(
         wrong
             .message

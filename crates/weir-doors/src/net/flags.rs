@@ -33,7 +33,7 @@ pub const FLAGS: &[Flag] = &[
         "comm-type",
         "TYPE",
         WORLD,
-        "shm or mpi; AUTO: mpi under a launcher, else shm",
+        "Transport; AUTO: MPI under a launcher, else memory",
     )
     .default("AUTO"),
     Flag::with_value("seed", "N", MEASURE, "Of the random orders of the rings").default("1"),

@@ -12,6 +12,7 @@ mod plan;
 mod tests;
 
 use clap::{ArgMatches, Command};
+use weir_schema::catalogue::TransportCatalogue;
 use weir_schema::{Plan, RunResult, Spawn};
 
 pub use exit::{complaints, exit_code};
@@ -67,16 +68,21 @@ pub struct Run {
 }
 
 /// The words after `net`. `launcher`: ranks that an MPI launcher started; none without one.
+/// `transports`: those of this build.
 ///
 /// # Errors
 /// No test, one that is not there, words that are not understood: exit 2.
-pub fn read(words: &[String], launcher: Option<u32>) -> Result<Action, Refusal> {
+pub fn read(
+    words: &[String],
+    launcher: Option<u32>,
+    transports: &TransportCatalogue,
+) -> Result<Action, Refusal> {
     let list = TESTS.join(", ");
     match words.split_first() {
         None => Err(refuse(&format!(
             "`weir net` needs a test (there is {list})"
         ))),
-        Some((test, rest)) if test == "lat-bw" => lat_bw(rest, words, launcher),
+        Some((test, rest)) if test == "lat-bw" => lat_bw(rest, words, launcher, transports),
         Some((word, _)) if word == "--help" || word == "-h" => Ok(Action::Print(page())),
         Some((test, _)) if ABSENT.contains(&test.as_str()) => Err(refuse(&format!(
             "`weir net {test}` is not in this build (there is {list})"
@@ -94,8 +100,12 @@ pub fn read(words: &[String], launcher: Option<u32>) -> Result<Action, Refusal> 
 }
 
 /// The same for whoever carries it out.
-fn request(words: &[String], launcher: Option<u32>) -> Result<Request, Refusal> {
-    Ok(match read(words, launcher)? {
+fn request(
+    words: &[String],
+    launcher: Option<u32>,
+    transports: &TransportCatalogue,
+) -> Result<Request, Refusal> {
+    Ok(match read(words, launcher, transports)? {
         Action::Print(text) => Request::Print(text),
         Action::Run(run) => Request::Measure {
             plan: Box::new(run.plan),
@@ -105,9 +115,13 @@ fn request(words: &[String], launcher: Option<u32>) -> Result<Request, Refusal> 
 }
 
 /// What is printed of a result; words that lead to none ask for the text.
-fn print(result: &RunResult, words: &[String]) -> Result<Printed, Refusal> {
+fn print(
+    result: &RunResult,
+    words: &[String],
+    transports: &TransportCatalogue,
+) -> Result<Printed, Refusal> {
     let launcher = result.plan.ranks.filter(|r| r.spawn == Spawn::Launcher);
-    let format = match read(words, launcher.map(|ranks| ranks.count))? {
+    let format = match read(words, launcher.map(|ranks| ranks.count), transports)? {
         Action::Run(run) => run.format,
         Action::Print(_) => Format::Text,
     };
@@ -126,7 +140,12 @@ fn page() -> String {
         .to_owned()
 }
 
-fn lat_bw(rest: &[String], words: &[String], launcher: Option<u32>) -> Result<Action, Refusal> {
+fn lat_bw(
+    rest: &[String],
+    words: &[String],
+    launcher: Option<u32>,
+    transports: &TransportCatalogue,
+) -> Result<Action, Refusal> {
     let matches = match builder().try_get_matches_from(rest) {
         Ok(matches) => matches,
         Err(error) if error.use_stderr() => return Err(Refusal::new(USAGE, error.to_string())),
@@ -141,7 +160,7 @@ fn lat_bw(rest: &[String], words: &[String], launcher: Option<u32>) -> Result<Ac
         Some("json") => Format::Json,
         _ => Format::Text,
     };
-    let plan = plan::of(&matches, words, launcher).map_err(|what| refuse(&what))?;
+    let plan = plan::of(&matches, words, launcher, transports).map_err(|what| refuse(&what))?;
     if matches.get_flag("show-plan") {
         let text = plan.to_json().map_err(|e| refuse(&e.to_string()))?;
         return Ok(Action::Print(text + "\n"));

@@ -2,6 +2,7 @@
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
+use weir_schema::catalogue::{TransportCatalogue, TransportRecord};
 use weir_schema::{
     EngineChoice, Job, LatencyBandwidthWorkload, Placement, Plan, Ranks, ShareCpus, Spawn,
     TargetsPerRank, Workload,
@@ -10,7 +11,8 @@ use weir_units::Nanos;
 
 use super::flags::MOST_RANKS;
 use super::word;
-use crate::beff::values;
+use crate::beff::{comm, values};
+use crate::flags::nearest;
 
 /// The plan of these words.
 ///
@@ -20,9 +22,10 @@ pub(super) fn of(
     matches: &ArgMatches,
     words: &[String],
     launcher: Option<u32>,
+    transports: &TransportCatalogue,
 ) -> Result<Plan, String> {
-    let engine = engine(matches, launcher);
-    let ranks = ranks(matches, &engine, launcher)?;
+    let transport = transport(matches, launcher, transports)?;
+    let ranks = ranks(matches, &transport, launcher)?;
     let seed = word(matches, "seed").unwrap_or_default();
     let work = LatencyBandwidthWorkload {
         seed: seed
@@ -33,7 +36,7 @@ pub(super) fn of(
         ..LatencyBandwidthWorkload::default()
     };
     let work = Workload::LatencyBandwidth(Box::new(work));
-    let mut job = Job::alone("lat-bw", EngineChoice::new(&engine), work);
+    let mut job = Job::alone("lat-bw", EngineChoice::new(transport.name), work);
     job.placement = placement(matches, launcher)?;
     let command = ["weir", "net"].into_iter().map(str::to_owned);
     Ok(Plan {
@@ -43,17 +46,42 @@ pub(super) fn of(
     })
 }
 
-/// The transport; whether there is one of this name the transports know.
-fn engine(matches: &ArgMatches, launcher: Option<u32>) -> String {
-    let host = if launcher.is_some() { "mpi" } else { "shm" };
+/// The transport, by weir's name or the peer's.
+fn transport(
+    matches: &ArgMatches,
+    launcher: Option<u32>,
+    all: &TransportCatalogue,
+) -> Result<TransportRecord, String> {
     let asked = word(matches, "comm-type").unwrap_or_default();
-    match asked.to_lowercase().as_str() {
-        "auto" | "cpu" => host.to_owned(),
-        other => other.to_owned(),
+    let name = match asked.to_uppercase() {
+        auto if auto == "AUTO" => comm::HOSTS.to_owned(),
+        other => other,
+    };
+    let found = comm::named(&name, launcher.is_some(), all);
+    let able = all.records.iter().filter(|t| t.connects_any_two);
+    let able: Vec<_> = able.map(|t| t.name).collect();
+    let list = able.join(", ");
+    match found.filter(|transport| all.find(transport.name).is_some()) {
+        Some(transport) if transport.connects_any_two => Ok(transport),
+        Some(transport) => Err(format!(
+            "--comm-type {asked}: `{}` carries no messages between any two ranks ({list} do)",
+            transport.name
+        )),
+        None => {
+            let near = nearest(&asked.to_lowercase(), able.iter().copied());
+            let hint = near.map_or_else(String::new, |n| format!("\n  help: did you mean `{n}`?"));
+            Err(format!(
+                "--comm-type {asked}: there is no such transport; it takes AUTO, {list}{hint}"
+            ))
+        }
     }
 }
 
-fn ranks(matches: &ArgMatches, engine: &str, launcher: Option<u32>) -> Result<Ranks, String> {
+fn ranks(
+    matches: &ArgMatches,
+    transport: &TransportRecord,
+    launcher: Option<u32>,
+) -> Result<Ranks, String> {
     let text = word(matches, "ranks").unwrap_or_default();
     let asked = text.parse::<u32>().ok().filter(|n| *n <= MOST_RANKS);
     let asked =
@@ -80,9 +108,10 @@ fn ranks(matches: &ArgMatches, engine: &str, launcher: Option<u32>) -> Result<Ra
             "{from} says {count}: lat-bw needs at least 2 ranks"
         ));
     }
-    if launcher.is_none() && engine == "mpi" {
+    if launcher.is_none() && transport.needs_launcher {
         return Err(format!(
-            "--comm-type mpi: start {count} ranks with `mpirun -n {count} weir net lat-bw`"
+            "--comm-type {}: start {count} ranks with `mpirun -n {count} weir net lat-bw`",
+            transport.name
         ));
     }
     let spawn = match (launcher, word(matches, "spawn")) {

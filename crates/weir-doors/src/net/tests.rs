@@ -13,14 +13,14 @@ fn list(text: &str) -> Vec<String> {
 }
 
 fn run(text: &str, launcher: Option<u32>) -> Run {
-    match read(&list(text), launcher) {
+    match read(&list(text), launcher, &sample::transports()) {
         Ok(Action::Run(run)) => *run,
         other => panic!("{text}: {other:?}"),
     }
 }
 
 fn refused(text: &str, launcher: Option<u32>) -> String {
-    match read(&list(text), launcher) {
+    match read(&list(text), launcher, &sample::transports()) {
         Err(refusal) => {
             assert_eq!(refusal.code, USAGE, "{refusal}");
             refusal.message
@@ -121,6 +121,12 @@ fn wrong_words_are_refused_with_what_is_right() {
         ),
         ("lat-bw --format xml", "[possible values: text, json]"),
         ("lat-bw --comm-type mpi", "mpirun -n 2 weir net lat-bw"),
+        (
+            "lat-bw --comm-type IEC",
+            "`file` carries no messages between any two ranks (mpi, shm do)",
+        ),
+        ("lat-bw --comm-type shn", "did you mean `shm`?"),
+        ("lat-bw --comm-type ofi", "it takes AUTO, mpi, shm"),
         ("lat-bw --pin x", "--pin x: it takes auto, none, or CPUs"),
         ("lat-bw --rank 2", "--ranks"),
     ] {
@@ -131,7 +137,7 @@ fn wrong_words_are_refused_with_what_is_right() {
 
 #[test]
 fn the_help_lists_every_flag_and_its_examples_are_good() {
-    let Ok(Action::Print(page)) = read(&list("lat-bw --help"), None) else {
+    let Ok(Action::Print(page)) = read(&list("lat-bw --help"), None, &sample::transports()) else {
         panic!("a page")
     };
     for flag in FLAGS {
@@ -141,11 +147,16 @@ fn the_help_lists_every_flag_and_its_examples_are_good() {
     for line in HELP.lines().filter_map(|l| l.strip_prefix("    ")) {
         let words = line.split_once("weir net ").unwrap().1;
         let launcher = line.starts_with("mpirun").then_some(4);
-        assert!(read(&list(words), launcher).is_ok(), "{line}");
+        assert!(
+            read(&list(words), launcher, &sample::transports()).is_ok(),
+            "{line}"
+        );
         examples += 1;
     }
     assert!((3..=5).contains(&examples));
-    assert!(matches!(read(&list("--help"), None), Ok(Action::Print(p)) if p.contains("lat-bw")));
+    assert!(
+        matches!(read(&list("--help"), None, &sample::transports()), Ok(Action::Print(p)) if p.contains("lat-bw"))
+    );
 }
 
 fn measurement(times: [u64; 3]) -> MessageTestResult {

@@ -34,7 +34,8 @@ use weir_world::Watchdog;
 
 pub(super) const INFO: TransportInfo = TransportInfo {
     name: "file",
-    summary: "external channels emulated through files",
+    peer: Some("IEC"),
+    summary: "external channels emulated by files",
     settings: &[
         SettingInfo {
             name: "channel_width_bytes",

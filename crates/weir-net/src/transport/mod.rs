@@ -1,7 +1,8 @@
 //! What carries messages between ranks: the trait, and the registry.
 //!
-//! A transport is one file here and one line in [`transports`]. Each is compiled into an exchange
-//! loop of its own, so that the loop calls it without a detour.
+//! A transport is one file here and one line in [`transports`], which doors read as data
+//! ([`catalogue`]). Each is compiled into an exchange loop of its own, so that the loop calls it
+//! without a detour.
 
 mod address;
 mod file;
@@ -15,7 +16,7 @@ mod shm;
 mod tcp;
 mod udp;
 
-use weir_schema::catalogue::SettingInfo;
+use weir_schema::catalogue::{SettingInfo, TransportCatalogue, TransportRecord};
 use weir_schema::{EngineChoice, MessageSize, Method, MpiFacts, Transfer};
 use weir_sys::Availability;
 
@@ -241,7 +242,9 @@ type Drive = fn(&Course<'_>, &TransportInfo, &mut Outcome) -> Result<(), NetErro
 pub struct TransportInfo {
     /// Name in plans.
     pub name: &'static str,
-    /// One line.
+    /// What `HPCC_FPGA` calls it, where it has a word for it.
+    pub peer: Option<&'static str>,
+    /// The path that the data takes, in one line.
     pub summary: &'static str,
     /// Settings in house words.
     pub settings: &'static [SettingInfo],
@@ -254,6 +257,8 @@ pub struct TransportInfo {
     pub samples: bool,
     /// What can be measured in place of exchanges.
     pub transfers: &'static [Transfer],
+    /// Its ranks are the processes of an MPI launcher.
+    pub needs_launcher: bool,
     /// Whether this machine can use it.
     pub availability: fn() -> Availability,
     /// What of its settings is wrong for so many ranks, or what this machine lacks for them.
@@ -267,6 +272,21 @@ pub struct TransportInfo {
 }
 
 impl TransportInfo {
+    /// What doors need to know of it.
+    pub fn record(&self) -> TransportRecord {
+        TransportRecord {
+            name: self.name,
+            peer: self.peer,
+            summary: self.summary,
+            settings: self.settings,
+            methods: self.methods,
+            transfers: self.transfers,
+            moves_data: self.moves_data,
+            connects_any_two: self.walk.is_some(),
+            needs_launcher: self.needs_launcher,
+        }
+    }
+
     /// The method asked for, or all there are.
     pub(crate) fn tried<'a>(&self, asked: &'a Method) -> &'a [Method] {
         match asked {
@@ -295,8 +315,8 @@ impl Asked<'_> {
 /// Every transport of this build.
 pub fn transports() -> &'static [TransportInfo] {
     const ALL: &[TransportInfo] = &[
-        shm::INFO,
         mpi::INFO,
+        shm::INFO,
         tcp::INFO,
         udp::INFO,
         file::INFO,
@@ -311,6 +331,24 @@ pub fn find(name: &str) -> Option<&'static TransportInfo> {
     transports().iter().find(|info| info.name == name)
 }
 
+/// Every transport of this build, as data for the doors.
+pub fn catalogue() -> TransportCatalogue {
+    TransportCatalogue {
+        records: transports().iter().map(TransportInfo::record).collect(),
+        lacks,
+    }
+}
+
+/// What this machine lacks for the transport of this name.
+fn lacks(name: &str) -> Option<String> {
+    match (find(name)?.availability)() {
+        Availability::Ready => None,
+        Availability::Missing { what, remedy } => {
+            Some(format!("this machine lacks {what}; {remedy}"))
+        }
+    }
+}
+
 /// For transports that need nothing.
 fn always() -> Availability {
     Availability::Ready
@@ -319,12 +357,14 @@ fn always() -> Availability {
 /// What most transports are.
 const PLAIN: TransportInfo = TransportInfo {
     name: "",
+    peer: None,
     summary: "",
     settings: &[],
     methods: &[Method::Sendrecv],
     moves_data: true,
     samples: true,
     transfers: &[],
+    needs_launcher: false,
     availability: always,
     check: |_| Ok(()),
     here: |_| Ok(()),

@@ -25,8 +25,10 @@ use weir_world::Watchdog;
 
 pub(super) const INFO: TransportInfo = TransportInfo {
     name: NAME,
-    summary: "host buffers, sent and received by the MPI library of the launcher",
+    peer: Some("CPU"),
+    summary: "host buffers, MPI send and receive",
     methods: &[Method::Sendrecv, Method::Nonblocking, Method::Alltoallv],
+    needs_launcher: true,
     availability,
     drive: drive_family,
     walk: Some(walk_family),

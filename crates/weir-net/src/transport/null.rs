@@ -10,7 +10,7 @@ use weir_world::Watchdog;
 
 pub(super) const INFO: TransportInfo = TransportInfo {
     name: "null",
-    summary: "moves nothing: what the loop itself costs",
+    summary: "nothing moves: what the loop itself costs",
     moves_data: false,
     drive: drive::<Null>,
     ..PLAIN

@@ -30,7 +30,8 @@ const NAME: &str = "ocl-pcie";
 
 pub(super) const INFO: TransportInfo = TransportInfo {
     name: NAME,
-    summary: "buffers on devices of OpenCL, exchanged over the host",
+    peer: Some("PCIE"),
+    summary: "device, host, exchange, host, device",
     settings: SETTINGS,
     samples: false,
     transfers: &[

@@ -34,7 +34,8 @@ use weir_world::Watchdog;
 
 pub(super) const INFO: TransportInfo = TransportInfo {
     name: "shm",
-    summary: "memory shared by the ranks of one machine",
+    peer: Some("CPU"),
+    summary: "rings in shared memory",
     drive: drive::<Shm>,
     walk: Some(walk::<directed::Directed>),
     ..PLAIN

@@ -25,7 +25,7 @@ use weir_world::Watchdog;
 
 pub(super) const INFO: TransportInfo = TransportInfo {
     name: "tcp",
-    summary: "TCP: one stream per replication and direction, without delay",
+    summary: "one stream per replication and direction",
     settings: &[
         INTERFACE,
         SettingInfo {

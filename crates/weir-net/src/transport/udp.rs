@@ -31,7 +31,8 @@ use weir_world::Watchdog;
 
 pub(super) const INFO: TransportInfo = TransportInfo {
     name: "udp",
-    summary: "UDP: numbered datagrams, credit, losses counted",
+    peer: Some("UDP"),
+    summary: "numbered datagrams, losses counted",
     settings: &[
         INTERFACE,
         SettingInfo {

@@ -38,7 +38,7 @@ fn around(launcher: Option<Launcher>) -> Around {
     Around {
         launcher: launcher.map(|l| l.size),
         memory_bytes: MemoryFacts::read(&Tree::real()).total.map(|b| b.0),
-        offer: runners::transport,
+        transports: runners::transports(),
     }
 }
 

@@ -210,7 +210,7 @@ impl<'a> View<'a> {
         let mut out = vec![
             (
                 "Communication Type",
-                Value::Text(super::comm::spelling(&self.job.engine.name)),
+                Value::Text(super::comm::spelling_of(self.job)),
             ),
             ("Kernel File", Value::Text(text("file"))),
             (

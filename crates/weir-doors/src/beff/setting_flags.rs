@@ -1,0 +1,200 @@
+//! Flags that are settings of a transport: which flag gives which setting, and in which form.
+//!
+//! In: checked words, the record of a transport. Out: settings of the plan; a refusal or a note
+//! where a flag is given that this transport has no setting for. A new setting of a transport
+//! without a flag here is reached through a stored plan.
+
+use std::collections::BTreeMap;
+
+use weir_schema::Setting;
+use weir_schema::catalogue::{TransportCatalogue, TransportRecord};
+
+use super::Mode;
+use super::values;
+use super::words::{Given, refuse};
+use crate::flags::Flag;
+use crate::refusal::Refusal;
+
+/// A flag of the door, and the setting that it gives.
+struct SettingFlag {
+    flag: &'static str,
+    setting: &'static str,
+    form: Form,
+    unused: Unused,
+}
+
+/// How a flag's value becomes a setting's.
+enum Form {
+    /// A number, by default that of the flag.
+    Number,
+    /// A number, if given.
+    GivenNumber,
+    /// A number from 0; -1, the default, leaves it open.
+    Index,
+    Text,
+    Switch,
+    /// Bits per second; the setting has bytes.
+    Rate,
+}
+
+/// What follows where the transport has no such setting.
+enum Unused {
+    Refused,
+    /// A note: scripts written for the peer give the flag in every call.
+    Noted,
+    /// A note, but for tests, where made-up devices take it.
+    NotedInRuns,
+    /// Others look at the flag.
+    Silent,
+}
+
+const fn row(flag: &'static str, setting: &'static str, form: Form, unused: Unused) -> SettingFlag {
+    SettingFlag {
+        flag,
+        setting,
+        form,
+        unused,
+    }
+}
+
+const SETTING_FLAGS: &[SettingFlag] = &[
+    row(
+        "channel-width",
+        "channel_width_bytes",
+        Form::Number,
+        Unused::Refused,
+    ),
+    row(
+        "channel-dir",
+        "channel_directory",
+        Form::Text,
+        Unused::Refused,
+    ),
+    row(
+        "keep-channels",
+        "keep_channels",
+        Form::Switch,
+        Unused::Refused,
+    ),
+    row(
+        "payload-size",
+        "payload_exponent",
+        Form::Number,
+        Unused::Noted,
+    ),
+    row("iface", "interface", Form::Text, Unused::Refused),
+    row("port", "port", Form::GivenNumber, Unused::Refused),
+    row("rate", "rate_bytes_per_s", Form::Rate, Unused::Refused),
+    row(
+        "platform_str",
+        "platform_name",
+        Form::Text,
+        Unused::NotedInRuns,
+    ),
+    row("platform", "platform", Form::Index, Unused::NotedInRuns),
+    row("device", "device", Form::Index, Unused::NotedInRuns),
+    row("device-type", "device_type", Form::Text, Unused::Refused),
+    row("device-map", "device_map", Form::Text, Unused::Refused),
+    row("file", "kernel_file", Form::Text, Unused::Silent),
+    row("pcie-batch", "batch", Form::Switch, Unused::Silent),
+];
+
+/// Settings of the transport, in house words.
+///
+/// # Errors
+/// A value that is wrong.
+pub(super) fn settings(
+    given: &Given,
+    transport: &TransportRecord,
+) -> Result<BTreeMap<String, Setting>, Refusal> {
+    let mut out = BTreeMap::new();
+    for row in SETTING_FLAGS {
+        if transport.has_setting(row.setting)
+            && let Some(value) = row.value(given)?
+        {
+            out.insert(row.setting.to_owned(), value);
+        }
+    }
+    Ok(out)
+}
+
+impl SettingFlag {
+    fn value(&self, given: &Given) -> Result<Option<Setting>, Refusal> {
+        let named = given.all(self.flag).last().filter(|text| !text.is_empty());
+        let number: i64 = given.number(self.flag);
+        Ok(match self.form {
+            Form::Number => Some(Setting::Number(number)),
+            Form::GivenNumber => named.map(|_| Setting::Number(number)),
+            Form::Index => (number >= 0).then_some(Setting::Number(number)),
+            Form::Text => named.map(|text| Setting::Text(text.to_owned())),
+            Form::Switch => given.has(self.flag).then_some(Setting::Bool(true)),
+            Form::Rate => named.map(|text| self.rate(text)).transpose()?,
+        })
+    }
+
+    /// More than a number holds is no limit.
+    #[expect(clippy::cast_possible_truncation, reason = "saturates, as it should")]
+    fn rate(&self, text: &str) -> Result<Setting, Refusal> {
+        let bits_per_s = values::bits_per_s(text)
+            .map_err(|why| refuse(&format!("--{} {text}: {why}", self.flag)))?;
+        Ok(Setting::Number((bits_per_s / 8.0) as i64))
+    }
+}
+
+/// The row of a flag that is given and that the transport has no setting for.
+fn unused(flag: &Flag, transport: &TransportRecord) -> Option<&'static SettingFlag> {
+    let row = SETTING_FLAGS.iter().find(|row| row.flag == flag.name)?;
+    (!transport.has_setting(row.setting)).then_some(row)
+}
+
+/// Refuses flags of weir's own that the transport has no setting for.
+///
+/// # Errors
+/// The first such flag, with the transports that have the setting.
+pub(super) fn refuse_unused(
+    given: &Given,
+    transport: &TransportRecord,
+    all: &TransportCatalogue,
+) -> Result<(), Refusal> {
+    for (flag, _) in given.iter() {
+        if let Some(row) = unused(flag, transport)
+            && matches!(row.unused, Unused::Refused)
+        {
+            let of = all.records.iter().filter(|t| t.has_setting(row.setting));
+            let of: Vec<_> = of.map(|t| t.name).collect();
+            return Err(refuse(&format!(
+                "{}: comm-type {} does not use it\n  help: comm-types that do: {}",
+                flag.spelling(),
+                transport.name,
+                of.join(", ")
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a flag of the peer's has nothing to act on, which is worth a note.
+pub(super) fn is_noted(flag: &Flag, transport: &TransportRecord, mode: Mode) -> bool {
+    unused(flag, transport).is_some_and(|row| match row.unused {
+        Unused::Noted => true,
+        Unused::NotedInRuns => mode == Mode::Run,
+        Unused::Refused | Unused::Silent => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::beff::flags::FLAGS;
+    use crate::flags::find;
+
+    #[test]
+    fn every_row_has_a_flag_and_a_transport_with_the_setting() {
+        let all = weir_schema::sample::transports();
+        for row in SETTING_FLAGS {
+            assert!(find(FLAGS, row.flag).is_some(), "{}", row.flag);
+            let is_there = all.records.iter().any(|t| t.has_setting(row.setting));
+            assert!(is_there, "{}", row.setting);
+        }
+    }
+}
