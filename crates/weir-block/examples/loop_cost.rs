@@ -20,8 +20,8 @@ use weir_block::generate::offsets::{Offsets, Uniform, UniformMapped};
 use weir_block::op::BlockOp;
 use weir_run::generate::Streams;
 use weir_run::{
-    Completed, Engine, KINDS, LoopPlan, Measured, Operation, PacerPlan, Source, Submit, Wait,
-    Worker, WorkerLive, drive,
+    Completed, Engine, KINDS, LoopContext, LoopPlan, Measured, Operation, PacerPlan, Source,
+    Submit, Wait, WorkerLive, drive,
 };
 use weir_sys::CpuList;
 use weir_sys::clock::{Clock, Scale, SharedScale, Tick};
@@ -112,7 +112,7 @@ fn weir<E: Engine<Op = BlockOp, Setup = ()>, G: Offsets>(
     let live = recorders(!E::INLINE);
     let stop = AtomicU32::new(0);
     let release = clock.now();
-    let worker = Worker {
+    let worker = LoopContext {
         clock,
         scale: Arc::new(SharedScale::new(clock.scale())),
         stop: &stop,

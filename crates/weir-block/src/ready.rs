@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use weir_run::generate::Streams;
 use weir_run::{
     Amount, JobContext, KINDS, LoopStop, Measured, OpFailure, OpFault, OperationWriter, Prepared,
-    RunMark, Seat, failure,
+    RunMark, WorkerContext, failure,
 };
 use weir_schema::catalogue::{ActsOn, NameUse};
 use weir_schema::{BlockWorkload, DeviceFacts, Failure, FileNames, Job};
@@ -223,26 +223,28 @@ impl Ready {
 
     fn source(
         &self,
-        seat: &Seat<'_>,
+        worker: &WorkerContext<'_>,
         passes: BetweenPasses,
         written: &Arc<OnceLock<Written>>,
     ) -> Result<AnySource, Failure> {
-        let extents = self.extents(seat.clone);
-        let who = (seat.seed, seat.number, seat.clone);
+        let extents = self.extents(worker.clone);
+        let who = (worker.seed, worker.number, worker.clone);
         let buffers = buffers(
             &self.workload,
             &self.directory,
             who,
             (self.depth(), extents.iter().map(|e| e.length).sum()),
         )?;
-        let begin = |v: Verified<'_>| v.begin(seat, self.names(seat.clone), written);
+        let begin = |v: Verified<'_>| v.begin(worker, self.names(worker.clone), written);
         let verified = self.verified().map(begin).transpose()?;
-        let (seed, worker) = verified.as_ref().map_or((seat.seed, seat.number), |v| v.0);
+        let (seed, number) = verified
+            .as_ref()
+            .map_or((worker.seed, worker.number), |v| v.0);
         build(Recipe {
             workload: &self.workload,
-            extents: &self.grounds(seat.clone),
+            extents: &self.grounds(worker.clone),
             seed,
-            worker,
+            worker: number,
             shares: shares_by_rate(&self.job, &self.workload),
             limits: self.limits(
                 &extents,
@@ -283,41 +285,41 @@ impl Ready {
     }
 
     /// A worker's loop over its targets; the whole of its work where files are not made anew.
-    fn pass(&self, seat: &mut Seat<'_>) -> Result<LoopStop, Failure> {
+    fn pass(&self, worker: &mut WorkerContext<'_>) -> Result<LoopStop, Failure> {
         let timed = self.recorded.as_ref().filter(|pattern| pattern.is_timed());
-        seat.recorded_starts = tape(timed)?.map(Tape::starts);
+        worker.recorded_starts = tape(timed)?.map(Tape::starts);
         let depth = self.depth();
-        let held = self.targets.get(seat.clone as usize);
+        let held = self.targets.get(worker.clone as usize);
         let taken = held.and_then(|h| h.lock().unwrap_or_else(PoisonError::into_inner).take());
         let Some(targets) = taken else {
             return Err(failure("engine", None, "the worker's targets are not open"));
         };
         let flushed: Vec<Target> = targets.iter().map(Target::again).collect();
-        let parts = self.found.parts.get(seat.clone as usize);
+        let parts = self.found.parts.get(worker.clone as usize);
         let parts = parts.map_or(&[][..], Vec::as_slice);
         let mappings = Mappings::default();
         let own = (parts, &targets[..], &mappings);
         let passes = between_passes(&self.found.list, own, &self.workload);
         let written = Arc::default();
-        let source = self.source(seat, passes, &written)?;
+        let source = self.source(worker, passes, &written)?;
         let setup = Setup {
             targets,
-            names: self.names(seat.clone),
-            files: self.files(seat.clone),
+            names: self.names(worker.clone),
+            files: self.files(worker.clone),
             depth,
             memory: SlotMemory::of(source.buffers(), depth),
             choice: self.job.engine.clone(),
             notes: self.notes.clone(),
             cards: self.cards.clone(),
             mappings,
-            streams: Streams::new(seat.seed, seat.number),
+            streams: Streams::new(worker.seed, worker.number),
         };
-        let clone = seat.clone;
-        let findings = Arc::clone(&seat.live.findings);
-        let worker = (seat.seed, seat.number);
-        let plan = seat.loop_plan(depth);
+        let clone = worker.clone;
+        let findings = Arc::clone(&worker.live.findings);
+        let drawn_from = (worker.seed, worker.number);
+        let plan = worker.loop_plan(depth);
         let stop = (self.entry.drive)(Ride {
-            seat,
+            worker,
             source,
             plan,
             setup,
@@ -327,7 +329,7 @@ impl Ready {
         }
         untroubled(self.recorded.as_deref())?;
         match self.verified() {
-            Some(verified) => verified.end(stop, worker, &findings, written.get(), &self.notes),
+            Some(verified) => verified.end(stop, drawn_from, &findings, written.get(), &self.notes),
             None => Ok(stop),
         }
     }
@@ -363,16 +365,16 @@ impl Prepared for Ready {
         }
     }
 
-    fn work(&self, seat: &mut Seat<'_>) -> Result<LoopStop, Failure> {
-        let _kept = settle(&self.job.placement, seat.clone)?;
-        let mut stop = self.pass(seat)?;
+    fn work(&self, worker: &mut WorkerContext<'_>) -> Result<LoopStop, Failure> {
+        let _kept = settle(&self.job.placement, worker.clone)?;
+        let mut stop = self.pass(worker)?;
         for _ in 1..self.renewals() {
             if stop != LoopStop::WorkDone {
                 break;
             }
-            self.renew(seat.clone)?;
-            seat.begin_pass();
-            stop = self.pass(seat)?;
+            self.renew(worker.clone)?;
+            worker.begin_pass();
+            stop = self.pass(worker)?;
         }
         Ok(stop)
     }

@@ -19,8 +19,8 @@ use weir_block::verify::{Expected, Marker, Stamp};
 use weir_run::generate::Streams;
 use weir_run::generate::arrivals::{Arrivals, Poisson, Rate};
 use weir_run::{
-    Completed, Engine, KINDS, LoopPlan, LoopStop, Measured, Operation, PacerPlan, Source, Submit,
-    Wait, Worker, WorkerLive, drive,
+    Completed, Engine, KINDS, LoopContext, LoopPlan, LoopStop, Measured, Operation, PacerPlan,
+    Source, Submit, Wait, WorkerLive, drive,
 };
 use weir_schema::{
     BlockSize, BlockWorkload, Distribution, Flush, Generator, Mix, PerKind, Verify, VerifyMethod,
@@ -181,7 +181,7 @@ where
     let arrivals = || Arrivals::Poisson(Poisson::new(rate, Streams::new(7, 0).arrivals()));
     let mut engine = E::attach(()).unwrap();
     let before = MADE.get();
-    let worker = Worker {
+    let worker = LoopContext {
         clock: &clock,
         scale: Arc::new(SharedScale::new(clock.scale())),
         stop: &stop,

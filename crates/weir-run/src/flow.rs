@@ -12,7 +12,7 @@ use weir_schema::Job;
 
 /// What the workers of a flow share.
 #[derive(Debug)]
-pub(crate) struct Flow {
+pub(crate) struct SharedFlow {
     /// Begun so far, and one: the first operation of a flow is nobody's.
     operations: AtomicU64,
     weights: AtomicU64,
@@ -20,13 +20,13 @@ pub(crate) struct Flow {
 
 /// The flows of a run, by number.
 #[derive(Debug, Default)]
-pub(crate) struct Flows(BTreeMap<u32, Arc<Flow>>);
+pub(crate) struct Flows(BTreeMap<u32, Arc<SharedFlow>>);
 
 impl Flows {
     /// The flow of a job, if it is in one.
-    pub(crate) fn of(&mut self, job: &Job) -> Option<Arc<Flow>> {
+    pub(crate) fn of(&mut self, job: &Job) -> Option<Arc<SharedFlow>> {
         let flow = self.0.entry(job.load().pacing.flow?.id).or_insert_with(|| {
-            Arc::new(Flow {
+            Arc::new(SharedFlow {
                 operations: AtomicU64::new(1),
                 weights: AtomicU64::new(0),
             })
@@ -38,7 +38,7 @@ impl Flows {
 /// A worker's part in a flow; it leaves when it is dropped, and takes what it did with it.
 #[derive(Debug)]
 pub struct FlowShare {
-    flow: Arc<Flow>,
+    flow: Arc<SharedFlow>,
     weight: u64,
     operations: u64,
     /// How long it sleeps when it is ahead, in ticks.
@@ -46,7 +46,7 @@ pub struct FlowShare {
 }
 
 impl FlowShare {
-    pub(crate) fn join(flow: Arc<Flow>, weight: u32, pause: u64) -> Self {
+    pub(crate) fn join(flow: Arc<SharedFlow>, weight: u32, pause: u64) -> Self {
         // A share of weights is no more than a figure that others will see soon.
         flow.weights.fetch_add(weight.into(), Ordering::Relaxed);
         Self {
@@ -83,8 +83,8 @@ impl Drop for FlowShare {
 mod tests {
     use super::*;
 
-    fn flow() -> Arc<Flow> {
-        Arc::new(Flow {
+    fn flow() -> Arc<SharedFlow> {
+        Arc::new(SharedFlow {
             operations: AtomicU64::new(1),
             weights: AtomicU64::new(0),
         })

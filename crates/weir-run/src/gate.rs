@@ -9,12 +9,12 @@ use crate::live::lock;
 /// Where a worker waits for its start.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
-    state: Mutex<State>,
+    state: Mutex<GateState>,
     changed: Condvar,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-enum State {
+enum GateState {
     #[default]
     Closed,
     Open(Tick),
@@ -24,13 +24,13 @@ enum State {
 impl Gate {
     /// Lets everybody through; their time begins at this instant.
     pub(crate) fn open(&self, release: Tick) {
-        *lock(&self.state) = State::Open(release);
+        *lock(&self.state) = GateState::Open(release);
         self.changed.notify_all();
     }
 
     /// Sends everybody home.
     pub(crate) fn cancel(&self) {
-        *lock(&self.state) = State::Cancelled;
+        *lock(&self.state) = GateState::Cancelled;
         self.changed.notify_all();
     }
 
@@ -39,9 +39,9 @@ impl Gate {
         let mut state = lock(&self.state);
         loop {
             match *state {
-                State::Open(release) => return Some(release),
-                State::Cancelled => return None,
-                State::Closed => {
+                GateState::Open(release) => return Some(release),
+                GateState::Cancelled => return None,
+                GateState::Closed => {
                     let woken = self.changed.wait(state);
                     state = woken.unwrap_or_else(std::sync::PoisonError::into_inner);
                 }

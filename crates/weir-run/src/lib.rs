@@ -16,12 +16,12 @@ mod live;
 mod log;
 mod pacer;
 pub mod runner;
-mod seat;
 mod shape;
 pub mod sim;
 mod source;
 mod trace;
 mod worker;
+mod worker_context;
 
 pub use clock::RunClock;
 pub use engine::{Completed, Engine, Operation, Submit, Wait};
@@ -32,8 +32,8 @@ pub use runner::{
     Amount, JobContext, OperationWriter, Prepared, PreparedJob, RankControl, RankJob, RankOutcome,
     RankPart, RankPosition, RankProgress, RunMark, Runner, failure,
 };
-pub use seat::Seat;
 pub use shape::measured;
 pub use source::Source;
 pub use trace::Traced;
-pub use worker::{LoopPlan, LoopStop, OpFailure, OpFault, Worker, drive};
+pub use worker::{LoopContext, LoopPlan, LoopStop, OpFailure, OpFault, drive};
+pub use worker_context::WorkerContext;

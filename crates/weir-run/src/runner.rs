@@ -4,7 +4,7 @@
 //! The run knows threads, ranks, phases, bounds and results; a runner knows targets and engines. It
 //! looks at a job ([`Runner::check`]) and makes it ready ([`Runner::prepare`]). What it then does
 //! has one of two forms. A [`Prepared`] job is the same loop on several workers, each on a thread
-//! of the run, where it attaches its engine, builds its source and calls [`Seat::drive`]. A
+//! of the run, where it attaches its engine, builds its source and calls [`WorkerContext::drive`]. A
 //! [`RankJob`] is what all ranks do together, on the thread that entered their world.
 
 use std::path::Path;
@@ -12,17 +12,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use weir_schema::{
-    Announcement, DeviceFacts, Failure, Job, JobResult, Metric, Outcome, Plan, TargetsPerRank, Warning,
-    Workload,
+    Announcement, DeviceFacts, Failure, Job, JobResult, Metric, Outcome, Plan, TargetsPerRank,
+    Warning, Workload,
 };
 use weir_sys::clock::{Clock, Scale, Tick};
 use weir_world::World;
 
 use crate::execute::Signals;
 use crate::live::{KINDS, Measured};
-use crate::seat::Seat;
 use crate::trace::Traced;
 use crate::worker::{LoopStop, OpFailure};
+use crate::worker_context::WorkerContext;
 
 /// What a runner may know of the run.
 #[derive(Clone, Copy)]
@@ -248,7 +248,7 @@ pub trait Prepared: Send + Sync {
     /// # Errors
     /// Why the worker could not begin or end in order. A failed operation is not an error here
     /// but a [`LoopStop::Failed`].
-    fn work(&self, seat: &mut Seat<'_>) -> Result<LoopStop, Failure>;
+    fn work(&self, worker: &mut WorkerContext<'_>) -> Result<LoopStop, Failure>;
 
     /// The name of a worker's target, for messages.
     fn target_name(&self, _clone: u32, _target: u32) -> Option<String> {

@@ -97,7 +97,7 @@ impl LoopPlan {
 
 /// What a loop shares with the run.
 #[derive(Debug)]
-pub struct Worker<'a, C> {
+pub struct LoopContext<'a, C> {
     /// The clock.
     pub clock: &'a C,
     /// What a tick is worth at the moment.
@@ -165,7 +165,7 @@ pub fn drive<E, S, C>(
     engine: &mut E,
     source: &mut S,
     plan: &LoopPlan,
-    worker: Worker<'_, C>,
+    worker: LoopContext<'_, C>,
 ) -> LoopStop
 where
     E: Engine,

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use weir_run::generate::arrivals::{Arrivals, Even, Rate};
 use weir_run::sim::{Fate, Script, SimInline, SimOp, SimQueued, SimSetup};
 use weir_run::{
-    Completed, Engine, KINDS, LoopPlan, LoopStop, Measured, OpFault, PacerPlan, Pause, Source,
-    Submit, Wait, Worker, WorkerLive, drive,
+    Completed, Engine, KINDS, LoopContext, LoopPlan, LoopStop, Measured, OpFault, PacerPlan, Pause,
+    Source, Submit, Wait, WorkerLive, drive,
 };
 use weir_stats::Histogram;
 use weir_sys::clock::{Scale, SharedScale, SimClock, Tick};
@@ -82,7 +82,7 @@ impl Bench {
             script: self.script,
         };
         let mut engine = E::attach(setup).expect("a simulated device attaches");
-        let worker = Worker {
+        let worker = LoopContext {
             clock: &clock,
             scale: Arc::new(SharedScale::new(Scale::IDENTITY)),
             stop,
@@ -528,7 +528,7 @@ fn kinds_are_kept_apart() {
         script,
     };
     let mut engine = SimInline::attach(setup).expect("attaches");
-    let worker = Worker {
+    let worker = LoopContext {
         clock: &clock,
         scale: Arc::new(SharedScale::new(Scale::IDENTITY)),
         stop: &AtomicU32::new(0),
@@ -613,7 +613,7 @@ fn drive_picky(operations: u64, mut engine: Picky, change: impl FnOnce(&mut Loop
         ..LoopPlan::default()
     };
     change(&mut plan);
-    let worker = Worker {
+    let worker = LoopContext {
         clock: &clock,
         scale: Arc::new(SharedScale::new(Scale::IDENTITY)),
         stop: &AtomicU32::new(0),

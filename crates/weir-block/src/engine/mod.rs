@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use weir_run::generate::Streams;
-use weir_run::{Engine, LoopPlan, LoopStop, Seat, failure};
+use weir_run::{Engine, LoopPlan, LoopStop, WorkerContext, failure};
 use weir_schema::catalogue::{Catalogue, EngineInfo, SettingInfo, SettingKind};
 use weir_schema::{EngineChoice, Failure};
 use weir_sys::Availability;
@@ -260,7 +260,7 @@ impl Refused {
 
 /// What carries a worker through its part.
 pub(crate) struct Ride<'a, 's> {
-    pub(crate) seat: &'a mut Seat<'s>,
+    pub(crate) worker: &'a mut WorkerContext<'s>,
     pub(crate) source: AnySource,
     pub(crate) plan: LoopPlan,
     pub(crate) setup: Setup,
@@ -272,7 +272,7 @@ where
     E: Engine<Op = BlockOp, Setup = Setup>,
 {
     let Ride {
-        seat,
+        worker,
         mut source,
         plan,
         setup,
@@ -280,24 +280,24 @@ where
     // Declared after the source, so that it is dropped (and drained) before the buffers even when
     // the loop unwinds.
     let mut engine = E::attach(setup).map_err(|e| engine_failure(&e))?;
-    let stop = carry_source(seat, &mut engine, &mut source, &plan);
+    let stop = carry_source(worker, &mut engine, &mut source, &plan);
     engine.finish().map_err(|e| engine_failure(&e))?;
     Ok(stop)
 }
 
 /// Runs the loop that was made for an engine and the source.
 fn carry_source<E: Engine<Op = BlockOp>>(
-    seat: &mut Seat<'_>,
+    worker: &mut WorkerContext<'_>,
     engine: &mut E,
     source: &mut AnySource,
     plan: &LoopPlan,
 ) -> LoopStop {
     match source {
-        AnySource::Sequential(source) => seat.drive(engine, source, plan),
-        AnySource::Mapped(source) => seat.drive(engine, source, plan),
-        AnySource::Uniform(source) => seat.drive(engine, source, plan),
-        AnySource::General(source) => seat.drive(engine, &mut **source, plan),
-        AnySource::Verified(source) => seat.drive(engine, &mut **source, plan),
+        AnySource::Sequential(source) => worker.drive(engine, source, plan),
+        AnySource::Mapped(source) => worker.drive(engine, source, plan),
+        AnySource::Uniform(source) => worker.drive(engine, source, plan),
+        AnySource::General(source) => worker.drive(engine, &mut **source, plan),
+        AnySource::Verified(source) => worker.drive(engine, &mut **source, plan),
     }
 }
 

@@ -72,10 +72,13 @@ pub(super) const ENTRY: Entry = Entry {
 
 fn drive(ride: Ride<'_, '_>) -> Result<LoopStop, Failure> {
     let Ride {
-        seat, plan, setup, ..
+        worker,
+        plan,
+        setup,
+        ..
     } = ride;
     let choice = &setup.choice;
-    let command = command(choice, seat.job, seat.clone)?;
+    let command = command(choice, worker.job, worker.clone)?;
     let grace = choice.number("grace_s").and_then(|n| n.try_into().ok());
     let mut engine = Program {
         command,
@@ -83,11 +86,11 @@ fn drive(ride: Ride<'_, '_>) -> Result<LoopStop, Failure> {
         runtime: plan
             .runtime
             .map(|ns| Duration::from_nanos(ns.0 + plan.ramp.0)),
-        stop: seat.stop,
+        stop: worker.stop,
         notes: setup.notes,
         failed: None,
     };
-    let stop = seat.drive(&mut engine, &mut Rounds { left: 1 }, &plan);
+    let stop = worker.drive(&mut engine, &mut Rounds { left: 1 }, &plan);
     match (engine.failed, stop) {
         (Some(failure), _) => Err(failure),
         (None, stop) => Ok(stop),

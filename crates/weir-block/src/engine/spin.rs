@@ -55,21 +55,24 @@ pub(super) const ENTRY: Entry = Entry {
 )]
 fn drive(ride: Ride<'_, '_>) -> Result<LoopStop, Failure> {
     let Ride {
-        seat, plan, setup, ..
+        worker,
+        plan,
+        setup,
+        ..
     } = ride;
     let micros = setup.choice.number("round_us");
     let micros = micros.and_then(|n| n.try_into().ok()).unwrap_or(DEFAULT_US);
     let mut engine = Spin {
         round: Duration::from_micros(micros),
         sorts: setup.choice.text("work") == Some("qsort"),
-        rng: Rng::new(seat.seed),
+        rng: Rng::new(worker.seed),
         numbers: Vec::new(),
-        stop: seat.stop,
+        stop: worker.stop,
     };
     let mut rounds = Rounds {
-        left: seat.job.load().bounds.operations.unwrap_or(u64::MAX),
+        left: worker.job.load().bounds.operations.unwrap_or(u64::MAX),
     };
-    Ok(seat.drive(&mut engine, &mut rounds, &plan))
+    Ok(worker.drive(&mut engine, &mut rounds, &plan))
 }
 
 /// Operations without an object.

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use weir_run::{Findings, LoopStop, RunMark, Seat, failure};
+use weir_run::{Findings, LoopStop, RunMark, WorkerContext, failure};
 use weir_schema::{
     BlockWorkload, Failure, Finding, Job, Kind, Mismatch, SaveState, Verify, VerifyState,
 };
@@ -30,15 +30,15 @@ impl Verified<'_> {
     /// What the worker draws from, seed and number, and how its data is marked and checked.
     pub(crate) fn begin(
         &self,
-        seat: &Seat<'_>,
+        worker: &WorkerContext<'_>,
         names: Vec<String>,
         written: &Arc<OnceLock<Written>>,
     ) -> Result<((u64, u32), Verification), Failure> {
-        let mut who = (seat.seed, seat.number);
+        let mut who = (worker.seed, worker.number);
         let mut mark = self.mark;
         let mut earlier = None;
         if self.verify.load_state {
-            let state = load(self.job, self.verify, self.directory, seat.number)?;
+            let state = load(self.job, self.verify, self.directory, worker.number)?;
             who = (state.seed, state.worker);
             mark = RunMark {
                 written: state.run_id,
@@ -58,7 +58,7 @@ impl Verified<'_> {
         };
         let verification = Verification {
             mark,
-            findings: Arc::clone(&seat.live.findings),
+            findings: Arc::clone(&worker.live.findings),
             names,
             directory: store(self.verify, self.directory),
             passes,

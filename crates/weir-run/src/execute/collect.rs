@@ -13,12 +13,12 @@ use weir_sys::clock::{Tick, Timeline};
 use weir_units::{Bytes, Nanos, Percent};
 
 use crate::execute::disks::Disks;
-use crate::execute::judge::{Target, describe};
-use crate::execute::running::{Ended, Worker};
+use crate::execute::judge::{FailedTarget, describe};
+use crate::execute::running::{EndedJob, Worker};
 use crate::execute::running_ranks::EndedRanks;
 use crate::execute::sampler::{KindSamples, Sampled};
 use crate::execute::search::Search;
-use crate::execute::total::Total;
+use crate::execute::total::BandwidthLog;
 use crate::execute::{Run, RunControl, add_metrics, run_id, warn};
 use crate::live::{LiveKind, WorkerLive};
 use crate::runner::Prepared;
@@ -38,7 +38,7 @@ impl Times<'_> {
 }
 
 /// A job as far as it has come: what results are made of.
-pub(super) struct Seen<'a> {
+pub(super) struct JobSnapshot<'a> {
     pub(super) index: usize,
     pub(super) state: State,
     pub(super) failure: Option<&'a Failure>,
@@ -79,7 +79,11 @@ pub(super) fn result(
             warnings.extend(warn::of_logs(name, &ended.written.wrong));
         }
     }
-    let total = run.total.take().map(Total::finish).unwrap_or_default();
+    let total = run
+        .total
+        .take()
+        .map(BandwidthLog::finish)
+        .unwrap_or_default();
     warnings.extend(warn::of_logs(None, &total));
     // A signal that comes when all is done changes nothing.
     let interrupted = control.signals.interrupted() && !run.is_done();
@@ -115,7 +119,12 @@ pub(super) fn so_far(
         zero,
     };
     let running = run.running.iter().map(|job| job.seen(now));
-    let mut seen: Vec<Seen<'_>> = run.ended.iter().map(Ended::seen).chain(running).collect();
+    let mut seen: Vec<JobSnapshot<'_>> = run
+        .ended
+        .iter()
+        .map(EndedJob::seen)
+        .chain(running)
+        .collect();
     seen.sort_by_key(|s| s.index);
     let mut seen = seen.into_iter().peekable();
     let mut groups = vec![GroupResult::default(); plan.groups.len()];
@@ -161,7 +170,7 @@ fn clock_facts(mut facts: ClockFacts, timeline: &Timeline) -> ClockFacts {
     facts
 }
 
-fn job_result(job: &Job, seen: &Seen<'_>, times: &Times<'_>) -> JobResult {
+fn job_result(job: &Job, seen: &JobSnapshot<'_>, times: &Times<'_>) -> JobResult {
     let workers: Vec<WorkerResult> = seen
         .workers
         .iter()
@@ -202,7 +211,7 @@ fn worker_result(
     job: &Job,
     worker: &Worker,
     samples: Option<&[KindSamples; 4]>,
-    seen: &Seen<'_>,
+    seen: &JobSnapshot<'_>,
     times: &Times<'_>,
 ) -> WorkerResult {
     let live = &worker.live;
@@ -257,11 +266,11 @@ fn worker_result(
 }
 
 /// Failed operations after which the worker went on, in words.
-fn told(worker: &Worker, seen: &Seen<'_>) -> Vec<Failure> {
+fn told(worker: &Worker, seen: &JobSnapshot<'_>) -> Vec<Failure> {
     let name = |target| seen.prepared?.target_name(worker.clone, target);
     let failed = worker.live.findings.failed();
     let describe = |at: &OpFailure| {
-        let target = Target {
+        let target = FailedTarget {
             name: name(at.target),
             remark: None,
             deed: seen.prepared.and_then(Prepared::deed),

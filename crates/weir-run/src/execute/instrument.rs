@@ -14,7 +14,7 @@ use crate::generate::rng::Rng;
 use crate::live::{Measured, WorkerLive};
 use crate::pacer::PacerPlan;
 use crate::source::Source;
-use crate::worker::{LoopPlan, Worker, drive};
+use crate::worker::{LoopContext, LoopPlan, drive};
 
 const MOMENT: Nanos = Nanos(2_000_000);
 
@@ -103,7 +103,7 @@ pub(super) fn measure(control: &RunControl<'_>) -> Instrument {
     let live = WorkerLive::new([Some(recorded), None, None, None]);
     let stop = AtomicU32::new(0);
     let release = control.clock.now();
-    let worker = Worker {
+    let worker = LoopContext {
         clock: &control.clock,
         scale: Arc::new(SharedScale::new(control.clock.scale())),
         stop: &stop,

@@ -11,7 +11,7 @@ use crate::worker::{LoopStop, OpFailure, OpFault};
 pub(super) fn judge(
     stop: Result<LoopStop, Failure>,
     asked: Option<State>,
-    target: impl Fn(&OpFailure) -> Target,
+    target: impl Fn(&OpFailure) -> FailedTarget,
 ) -> (State, Option<Failure>) {
     match stop {
         Err(failure) => (State::Failed, Some(failure)),
@@ -25,7 +25,7 @@ pub(super) fn judge(
 }
 
 /// What is known of a failed operation's target.
-pub(super) struct Target {
+pub(super) struct FailedTarget {
     pub(super) name: Option<String>,
     /// What the failure may mean.
     pub(super) remark: Option<String>,
@@ -34,8 +34,8 @@ pub(super) struct Target {
 }
 
 /// A failed operation in words.
-pub(super) fn describe(at: &OpFailure, target: Target) -> Failure {
-    let Target {
+pub(super) fn describe(at: &OpFailure, target: FailedTarget) -> Failure {
+    let FailedTarget {
         name: target,
         remark,
         deed,

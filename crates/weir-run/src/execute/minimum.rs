@@ -21,18 +21,18 @@ pub(super) struct Minimum {
     scale: Scale,
     first: Tick,
     cycle: u64,
-    workers: Vec<Option<Seen>>,
+    workers: Vec<Option<JobSnapshot>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct JobSnapshot {
     at: Tick,
     issued: [u64; 3],
     operations: [u64; 3],
     bytes: [u64; 3],
 }
 
-impl Seen {
+impl JobSnapshot {
     /// Something of the kind was issued since then, or is still in flight.
     fn has_worked(&self, kind: Kind, last: &Self) -> bool {
         let at = kind.index();
@@ -63,7 +63,7 @@ impl Minimum {
         if now < self.first {
             return None;
         }
-        let seen = Seen {
+        let seen = JobSnapshot {
             at: now,
             issued: [0, 1, 2].map(|k| live.kinds[k].issued.get()),
             operations: [0, 1, 2].map(|k| live.kinds[k].completed.get()),
@@ -86,7 +86,13 @@ impl Minimum {
             .find_map(|&kind| self.judge(kind, &last, &seen, seconds))
     }
 
-    fn judge(&self, kind: Kind, last: &Seen, seen: &Seen, seconds: f64) -> Option<Failure> {
+    fn judge(
+        &self,
+        kind: Kind,
+        last: &JobSnapshot,
+        seen: &JobSnapshot,
+        seconds: f64,
+    ) -> Option<Failure> {
         let rate = |now: &[u64; 3], then: &[u64; 3]| {
             now[kind.index()].saturating_sub(then[kind.index()]) as f64 / seconds
         };

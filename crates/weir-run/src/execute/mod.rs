@@ -65,12 +65,12 @@ use order::Order;
 use others::Meetings;
 pub use others::{Makes, Others};
 pub use part::{add_metrics, part};
-use running::{Ended, RunningJob};
+use running::{EndedJob, RunningJob};
 use running_ranks::RunningRanks;
-use start::Batch;
+use start::StartBatch;
 use team::Teams;
 pub(crate) use thread::Event;
-use total::Total;
+use total::BandwidthLog;
 pub use weir_sys::Signals;
 
 /// The run looks around at least this often.
@@ -211,11 +211,11 @@ struct Run<'a> {
     entries: Vec<Entry<'a>>,
     order: Order,
     /// Jobs that are on their way to their release.
-    batch: Option<Batch>,
+    batch: Option<StartBatch>,
     running: Vec<RunningJob>,
     /// What all ranks do together: one job at a time.
     ranks: Vec<RunningRanks>,
-    ended: Vec<Ended>,
+    ended: Vec<EndedJob>,
     events: (Sender<Event>, Receiver<Event>),
     timeline: Timeline,
     origin: Tick,
@@ -224,7 +224,7 @@ struct Run<'a> {
     cancelled: bool,
     devices: Vec<DeviceFacts>,
     log_files: LogFiles,
-    total: Option<Total>,
+    total: Option<BandwidthLog>,
     teams: Teams,
     flows: Flows,
 }
@@ -259,7 +259,7 @@ impl<'a> Run<'a> {
             flows: Flows::default(),
             total: plan.total_log.as_ref().and_then(|log| {
                 // Beforehand it could be written; a run goes on without it.
-                Total::open(log, origin, control.clock.scale(), control.log_format).ok()
+                BandwidthLog::open(log, origin, control.clock.scale(), control.log_format).ok()
             }),
         }
     }
@@ -366,7 +366,7 @@ impl<'a> Run<'a> {
         while let Some(over) = self.ranks.iter().position(RunningRanks::is_over) {
             let job = self.ranks.swap_remove(over);
             let entry = self.entries[job.index()];
-            self.note_end(entry, Ended::of_ranks(job, now), control);
+            self.note_end(entry, EndedJob::of_ranks(job, now), control);
         }
     }
 
@@ -375,7 +375,7 @@ impl<'a> Run<'a> {
         self.note_end(entry, job.finish(control.clock.now()), control);
     }
 
-    fn note_end(&mut self, entry: Entry<'_>, ended: Ended, control: &RunControl<'_>) {
+    fn note_end(&mut self, entry: Entry<'_>, ended: EndedJob, control: &RunControl<'_>) {
         self.order.ended(ended.index);
         let failed = ended.failure.is_some();
         self.ended.push(ended);
@@ -387,7 +387,7 @@ impl<'a> Run<'a> {
 
     /// Every job has come to its end, whatever that was, and none was cut short.
     fn is_done(&self) -> bool {
-        let whole = |ended: &Ended| matches!(ended.state, State::Done | State::Failed);
+        let whole = |ended: &EndedJob| matches!(ended.state, State::Done | State::Failed);
         self.order.is_done() && self.ended.iter().all(whole)
     }
 
@@ -409,7 +409,7 @@ impl<'a> Run<'a> {
                     .chain(self.ranks.iter().map(|j| j.view(now)))
                     .collect()
             },
-            ended: &|| self.ended.iter().map(Ended::view).collect(),
+            ended: &|| self.ended.iter().map(EndedJob::view).collect(),
             signals: &control.signals,
             result: &|| collect::so_far(self, plan, control, disks, now),
         });

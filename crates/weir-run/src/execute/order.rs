@@ -12,7 +12,7 @@ use crate::generate::rng::Rng;
 enum Phase {
     Waiting,
     Started,
-    Ended,
+    EndedJob,
 }
 
 #[derive(Debug)]
@@ -47,11 +47,11 @@ impl Order {
 
     /// Everything has been started and has ended.
     pub(super) fn is_done(&self) -> bool {
-        self.lines.iter().all(|l| l.phase == Phase::Ended)
+        self.lines.iter().all(|l| l.phase == Phase::EndedJob)
     }
 
     pub(super) fn ended(&mut self, index: usize) {
-        self.lines[index].phase = Phase::Ended;
+        self.lines[index].phase = Phase::EndedJob;
     }
 
     /// The jobs that may start at this time; they count as started.
@@ -86,7 +86,7 @@ impl Order {
             if line.phase == Phase::Waiting && self.waited_for(index) {
                 free.push(index);
             }
-            all_ended &= line.phase == Phase::Ended;
+            all_ended &= line.phase == Phase::EndedJob;
         }
         free
     }
@@ -98,7 +98,7 @@ impl Order {
         self.lines[..index]
             .iter()
             .filter(|l| &l.name == name)
-            .all(|l| l.phase == Phase::Ended)
+            .all(|l| l.phase == Phase::EndedJob)
     }
 }
 

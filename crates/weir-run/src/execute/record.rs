@@ -8,9 +8,9 @@ use std::sync::Arc;
 use weir_schema::{Failure, Job};
 use weir_sys::clock::{Scale, Tick};
 
-use crate::execute::running::Setup;
+use crate::execute::running::JobSetup;
 use crate::live::WorkerLive;
-use crate::log::{JobLogs, LogFiles, Origin, Written, path, wants_operations};
+use crate::log::{JobLogs, LogFiles, LogOrigin, LogsWritten, path, wants_operations};
 use crate::runner::{OperationWriter, Prepared, failure};
 use crate::trace::TraceFile;
 
@@ -28,7 +28,7 @@ pub(super) struct Record {
 
 impl Record {
     /// Opens the job's files.
-    pub(super) fn open(setup: &Setup<'_>, files: &mut LogFiles) -> Result<Self, Failure> {
+    pub(super) fn open(setup: &JobSetup<'_>, files: &mut LogFiles) -> Result<Self, Failure> {
         let job = setup.entry.job;
         let first_worker = setup.entry.first_worker;
         let unwritable = |what: &str, path: &str, error: &std::io::Error| {
@@ -64,7 +64,7 @@ impl Record {
     }
 
     /// The workers were released.
-    pub(super) fn begin(&mut self, lives: Vec<Arc<WorkerLive>>, release: Tick, origin: Origin) {
+    pub(super) fn begin(&mut self, lives: Vec<Arc<WorkerLive>>, release: Tick, origin: LogOrigin) {
         self.lives = lives;
         self.release = Some((release, origin.scale));
         self.logs.begin(origin);
@@ -96,7 +96,7 @@ impl Record {
     }
 
     /// The end of every file.
-    pub(super) fn finish(mut self, now: Tick, prepared: &dyn Prepared) -> Written {
+    pub(super) fn finish(mut self, now: Tick, prepared: &dyn Prepared) -> LogsWritten {
         self.look(now);
         let mut written = self.logs.finish(&self.lives, now);
         written.wrong.extend(self.trace.and_then(TraceFile::finish));

@@ -15,8 +15,8 @@ use weir_schema::{CpuUse, Failure, Job, State};
 use weir_sys::clock::{Clock, SharedScale, Tick};
 use weir_units::Nanos;
 
-use crate::execute::collect::Seen;
-use crate::execute::judge::{Target, judge};
+use crate::execute::collect::JobSnapshot;
+use crate::execute::judge::{FailedTarget, judge};
 use crate::execute::minimum::Minimum;
 use crate::execute::record::Record;
 use crate::execute::running_ranks::{EndedRanks, RunningRanks};
@@ -24,21 +24,21 @@ use crate::execute::sampler::{JobSampler, Sampled};
 use crate::execute::search::Search;
 use crate::execute::thread::{Event, Thread};
 use crate::execute::{Entry, kick};
-use crate::flow::Flow;
+use crate::flow::SharedFlow;
 use crate::gate::Gate;
 use crate::live::WorkerLive;
-use crate::log::{LogFiles, Origin, Written};
+use crate::log::{LogFiles, LogOrigin, LogsWritten};
 use crate::runner::Prepared;
 
 /// What a job is started with.
-pub(super) struct Setup<'a> {
+pub(super) struct JobSetup<'a> {
     pub(super) entry: Entry<'a>,
     pub(super) prepared: Arc<dyn Prepared>,
     pub(super) clock: Clock,
     pub(super) scale: Arc<SharedScale>,
     pub(super) events: Sender<Event>,
     pub(super) directory: Arc<Path>,
-    pub(super) flow: Option<Arc<Flow>>,
+    pub(super) flow: Option<Arc<SharedFlow>>,
 }
 
 /// A worker as the run sees it.
@@ -84,7 +84,7 @@ pub(super) struct RunningJob {
 }
 
 /// A job that has ended.
-pub(super) struct Ended {
+pub(super) struct EndedJob {
     pub(super) index: usize,
     pub(super) state: State,
     pub(super) failure: Option<Failure>,
@@ -92,14 +92,14 @@ pub(super) struct Ended {
     pub(super) workers: Vec<Worker>,
     pub(super) sampled: Option<Sampled>,
     /// Its logs, and what spoils them.
-    pub(super) written: Written,
+    pub(super) written: LogsWritten,
     pub(super) is_inline: bool,
     pub(super) prepared: Option<Arc<dyn Prepared>>,
     /// What came of it, where all ranks did it together.
     pub(super) ranks: Option<EndedRanks>,
 }
 
-impl Ended {
+impl EndedJob {
     /// A job that all ranks did together.
     pub(super) fn of_ranks(job: RunningRanks, now: Tick) -> Self {
         let (index, state, release, ranks) = job.finish(now);
@@ -128,7 +128,7 @@ impl Ended {
             failure: None,
             release: None,
             workers: Vec::new(),
-            written: Written::default(),
+            written: LogsWritten::default(),
             sampled: None,
             is_inline: false,
             prepared: None,
@@ -136,8 +136,8 @@ impl Ended {
         }
     }
 
-    pub(super) fn seen(&self) -> Seen<'_> {
-        Seen {
+    pub(super) fn seen(&self) -> JobSnapshot<'_> {
+        JobSnapshot {
             index: self.index,
             state: self.state,
             failure: self.failure.as_ref(),
@@ -155,7 +155,7 @@ impl Ended {
 
 impl RunningJob {
     /// Starts the threads; they get ready and wait at the gate.
-    pub(super) fn spawn(setup: Setup<'_>, files: &mut LogFiles) -> Self {
+    pub(super) fn spawn(setup: JobSetup<'_>, files: &mut LogFiles) -> Self {
         let entry = setup.entry;
         let job = Arc::new(entry.job.clone());
         let gate = Arc::new(Gate::default());
@@ -270,7 +270,7 @@ impl RunningJob {
         }
         let lives = self.lives();
         let bounds = &self.job.load().bounds;
-        let origin = Origin {
+        let origin = LogOrigin {
             begin,
             bound: bounds.runtime_ns.map(|t| begin.after(scale.to_ticks(t))),
             ramps: bounds.ramp_ns.0 > 0,
@@ -317,7 +317,7 @@ impl RunningJob {
                 worker.gone = Some(self.clock.now());
                 worker.cpu = outcome.cpu.unwrap_or_default();
                 let asked = worker.stopped.or(self.ending).map(|e| e.0);
-                let (state, failure) = judge(outcome.stop, asked, |at| Target {
+                let (state, failure) = judge(outcome.stop, asked, |at| FailedTarget {
                     name: self.prepared.target_name(worker.clone, at.target),
                     remark: worker
                         .is_untouched_by(at.kind)
@@ -409,8 +409,8 @@ impl RunningJob {
     }
 
     /// The job as far as it has come.
-    pub(super) fn seen(&self, now: Tick) -> Seen<'_> {
-        Seen {
+    pub(super) fn seen(&self, now: Tick) -> JobSnapshot<'_> {
+        JobSnapshot {
             index: self.index,
             state: State::Running,
             failure: self.failure.as_ref(),
@@ -426,7 +426,7 @@ impl RunningJob {
     }
 
     /// The end: what is left of the job.
-    pub(super) fn finish(mut self, now: Tick) -> Ended {
+    pub(super) fn finish(mut self, now: Tick) -> EndedJob {
         let written = self.record.finish(now, &*self.prepared);
         let sampled = self.sampler.take().map(|s| s.finish(now));
         let hung = self.workers.iter().any(|w| w.state == State::Hung);
@@ -444,7 +444,7 @@ impl RunningJob {
             }
             (None, false) => State::Done,
         };
-        Ended {
+        EndedJob {
             index: self.index,
             state,
             failure: first,

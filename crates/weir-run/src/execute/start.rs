@@ -17,14 +17,14 @@ use weir_schema::{Announcement, Failure, State};
 
 use super::disks::Disks;
 use super::others::Meetings;
-use super::running::{Ended, RunningJob, Setup};
+use super::running::{EndedJob, JobSetup, RunningJob};
 use super::running_ranks::RunningRanks;
 use super::thread::{Event, panic_text};
 use super::{Entry, Run, RunControl, Signals, collect, runner_of};
 use crate::runner::{JobContext, PreparedJob, Runner, failure};
 
 /// Jobs that start together.
-pub(super) struct Batch {
+pub(super) struct StartBatch {
     /// Those that nobody has begun to make ready, in their order.
     left: VecDeque<usize>,
     /// The one that is being made ready.
@@ -132,7 +132,7 @@ impl<'a> Run<'a> {
         &mut self,
         control: &RunControl<'_>,
         meetings: &mut Meetings<'_>,
-    ) -> Option<Batch> {
+    ) -> Option<StartBatch> {
         let since = self.timeline.since(self.origin, control.clock.now());
         let due = self.order.due(since);
         if due.is_empty() {
@@ -142,7 +142,7 @@ impl<'a> Run<'a> {
         if meets {
             meetings.before_making();
         }
-        Some(Batch {
+        Some(StartBatch {
             left: due.into(),
             making: None,
             made: None,
@@ -195,7 +195,7 @@ impl<'a> Run<'a> {
             Err(_) if control.signals.interrupted() => self.cancel(control),
             Err(failure) => {
                 self.order.ended(entry.index as usize);
-                self.ended.push(Ended::failed(entry.index, failure));
+                self.ended.push(EndedJob::failed(entry.index, failure));
                 self.stop_others(entry, true, control);
             }
             Ok(PreparedJob::Ranks(prepared)) => {
@@ -208,7 +208,7 @@ impl<'a> Run<'a> {
             }
             Ok(PreparedJob::Workers(prepared)) => {
                 disks.note(&prepared.disks());
-                let setup = Setup {
+                let setup = JobSetup {
                     entry,
                     prepared,
                     clock: control.clock,
@@ -258,7 +258,7 @@ impl<'a> Run<'a> {
         batch.left = left;
         for index in ended {
             self.order.ended(index);
-            self.ended.push(Ended::not_started(index));
+            self.ended.push(EndedJob::not_started(index));
         }
     }
 }

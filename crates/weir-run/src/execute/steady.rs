@@ -21,7 +21,7 @@ pub(super) struct Counts {
 
 /// The search for a steady rate.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct SteadyWatch {
     bound: Steady,
     room: usize,
     last: (Nanos, Counts),
@@ -32,7 +32,7 @@ pub(super) struct Watch {
     attained: bool,
 }
 
-impl Watch {
+impl SteadyWatch {
     pub(super) fn new(bound: Steady) -> Self {
         let room = usize::try_from(bound.window_ns.0 / SECOND.0).unwrap_or(usize::MAX);
         Self {
@@ -153,7 +153,7 @@ mod tests {
     }
 
     /// Feeds rates, one a second; the second in which it became steady.
-    fn steady_after(watch: &mut Watch, rates: &[u64]) -> Option<usize> {
+    fn steady_after(watch: &mut SteadyWatch, rates: &[u64]) -> Option<usize> {
         let (mut operations, mut at) = (0, 0);
         for (index, rate) in rates.iter().enumerate() {
             operations += rate;
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_deviation_is_the_largest_distance_from_the_mean_of_the_window() {
-        let mut watch = Watch::new(bound(SteadyMeasure::Deviation, 10.0, true));
+        let mut watch = SteadyWatch::new(bound(SteadyMeasure::Deviation, 10.0, true));
         assert_eq!(
             steady_after(&mut watch, &[10, 500, 1000, 1000, 1030]),
             Some(5)
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_slope_is_that_of_least_squares_and_its_sign_does_not_matter() {
-        let mut watch = Watch::new(bound(SteadyMeasure::Slope, 20.0, false));
+        let mut watch = SteadyWatch::new(bound(SteadyMeasure::Slope, 20.0, false));
         let rates = [1000, 900, 800, 790, 780];
         assert_eq!(steady_after(&mut watch, &rates), Some(5));
         assert!((watch.outcome().slope + 10.0).abs() < 1e-9);
@@ -195,18 +195,18 @@ mod tests {
 
     #[test]
     fn the_pause_at_the_start_is_not_sampled_and_no_rate_is_not_steady() {
-        let mut watch = Watch::new(Steady {
+        let mut watch = SteadyWatch::new(Steady {
             ramp_ns: SECOND,
             ..bound(SteadyMeasure::Deviation, 1.0, true)
         });
         assert_eq!(steady_after(&mut watch, &[5, 10, 700, 700, 700]), Some(5));
-        let mut idle = Watch::new(bound(SteadyMeasure::Deviation, 1.0, true));
+        let mut idle = SteadyWatch::new(bound(SteadyMeasure::Deviation, 1.0, true));
         assert_eq!(steady_after(&mut idle, &[0; 9]), None);
     }
 
     #[test]
     fn a_run_shorter_than_the_window_tells_what_it_saw() {
-        let mut watch = Watch::new(bound(SteadyMeasure::Deviation, 1.0, true));
+        let mut watch = SteadyWatch::new(bound(SteadyMeasure::Deviation, 1.0, true));
         assert_eq!(steady_after(&mut watch, &[700]), None);
         let outcome = watch.outcome();
         assert!(!outcome.attained && outcome.criterion == 0.0);

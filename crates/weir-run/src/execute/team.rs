@@ -9,7 +9,7 @@ use weir_sys::clock::{Scale, Tick};
 use weir_units::Nanos;
 
 use crate::execute::running::{RunningJob, Worker};
-use crate::execute::steady::{Counts, SECOND, Watch};
+use crate::execute::steady::{Counts, SECOND, SteadyWatch};
 
 /// Workers that are watched together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ struct Team {
     origin: Tick,
     scale: Scale,
     seconds: u64,
-    watch: Watch,
+    watch: SteadyWatch,
 }
 
 /// All teams of a run.
@@ -55,7 +55,7 @@ impl Teams {
                 origin: release,
                 scale,
                 seconds: 0,
-                watch: Watch::new(bound),
+                watch: SteadyWatch::new(bound),
             });
         }
     }

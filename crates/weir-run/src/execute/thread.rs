@@ -13,19 +13,19 @@ use weir_sys::clock::{Clock, SharedScale, Tick};
 
 use crate::execute::command;
 use crate::execute::running::Worker;
-use crate::flow::Flow;
+use crate::flow::SharedFlow;
 use crate::gate::Gate;
 use crate::live::WorkerLive;
 use crate::runner::{Prepared, PreparedJob, RankOutcome, failure};
-use crate::seat::Seat;
 use crate::worker::LoopStop;
+use crate::worker_context::WorkerContext;
 
 /// What other threads say to the run.
 pub(crate) enum Event {
     /// This worker waits at the gate.
     Ready(u32),
     /// This worker is done.
-    Ended(u32, Box<Outcome>),
+    Ended(u32, Box<ThreadEnd>),
     /// Who makes a job ready announces this.
     Announced(Announcement),
     /// The job that was to be made ready is, or cannot be.
@@ -36,7 +36,7 @@ pub(crate) enum Event {
 
 /// How a worker's thread ended.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct ThreadEnd {
     pub(super) stop: Result<LoopStop, Failure>,
     pub(super) cpu: Option<CpuUse>,
 }
@@ -46,7 +46,7 @@ pub(super) struct Thread {
     pub(super) job: Arc<Job>,
     pub(super) prepared: Arc<dyn Prepared>,
     pub(super) gate: Arc<Gate>,
-    pub(super) flow: Option<Arc<Flow>>,
+    pub(super) flow: Option<Arc<SharedFlow>>,
     pub(super) live: Arc<WorkerLive>,
     pub(super) stop: Arc<AtomicU32>,
     pub(super) id: Arc<AtomicU32>,
@@ -91,7 +91,7 @@ impl Thread {
     fn run(self) {
         let id = rustix::thread::gettid().as_raw_nonzero().get();
         self.id.store(id.unsigned_abs(), Ordering::Relaxed);
-        let mut seat = Seat {
+        let mut worker = WorkerContext {
             job: &self.job,
             clone: self.clone,
             number: self.number,
@@ -114,7 +114,7 @@ impl Thread {
             if let Some(before) = &start.before {
                 command::run(before, &self.directory)?;
             }
-            let stop = self.prepared.work(&mut seat)?;
+            let stop = self.prepared.work(&mut worker)?;
             if let Some(after) = &start.after {
                 command::run(after, &self.directory)?;
             }
@@ -128,11 +128,11 @@ impl Thread {
                 format!("the worker panicked: {text}"),
             ))
         });
-        let cpu = seat.cpu;
+        let cpu = worker.cpu;
         // Nobody listens any more if this worker was left behind.
         let _ = self
             .events
-            .send(Event::Ended(self.number, Box::new(Outcome { stop, cpu })));
+            .send(Event::Ended(self.number, Box::new(ThreadEnd { stop, cpu })));
     }
 }
 

@@ -9,14 +9,14 @@ use weir_schema::{Kind, Log, LogFormat, LogMeasure, LogRecord, Logged, TotalLog}
 use weir_sys::clock::{Scale, Tick};
 use weir_units::{Bytes, Nanos};
 
-use crate::execute::running::{Ended, RunningJob};
+use crate::execute::running::{EndedJob, RunningJob};
 use crate::log::LogFile;
 
 const PERIOD: Nanos = Nanos(500_000_000);
 
 /// The logs of a run.
 #[derive(Debug)]
-pub(super) struct Total {
+pub(super) struct BandwidthLog {
     files: [LogFile; 3],
     origin: Tick,
     last: Tick,
@@ -30,7 +30,7 @@ pub(super) fn paths(log: &TotalLog) -> [&str; 3] {
     Kind::DATA.map(|kind| log.paths.of(kind).as_str())
 }
 
-impl Total {
+impl BandwidthLog {
     /// Makes the files.
     pub(super) fn open(
         log: &TotalLog,
@@ -104,7 +104,7 @@ fn columns() -> Log {
 }
 
 /// Bytes that every worker so far has moved, by kind.
-pub(super) fn bytes(running: &[RunningJob], ended: &[Ended]) -> [u64; 3] {
+pub(super) fn bytes(running: &[RunningJob], ended: &[EndedJob]) -> [u64; 3] {
     let live = running.iter().flat_map(RunningJob::workers);
     let gone = ended.iter().flat_map(|job| &job.workers);
     let mut sums = [0; 3];

@@ -29,7 +29,7 @@ pub(crate) struct JobLogs {
 
 /// When a job's logs begin and how their times are counted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Origin {
+pub(crate) struct LogOrigin {
     /// The end of ramp.
     pub(crate) begin: Tick,
     /// When the job's time is up.
@@ -43,7 +43,7 @@ pub(crate) struct Origin {
 
 /// What became of a job's logs.
 #[derive(Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct LogsWritten {
     /// The files.
     pub(crate) paths: Vec<String>,
     /// What is wrong with them, in sentences.
@@ -86,7 +86,7 @@ impl JobLogs {
     }
 
     /// The job was released.
-    pub(crate) fn begin(&mut self, origin: Origin) {
+    pub(crate) fn begin(&mut self, origin: LogOrigin) {
         for log in &mut self.logs {
             log.begin(origin);
         }
@@ -112,8 +112,8 @@ impl JobLogs {
     }
 
     /// The end: what is left of the last window.
-    pub(crate) fn finish(mut self, lives: &[Arc<WorkerLive>], now: Tick) -> Written {
-        let mut written = Written::default();
+    pub(crate) fn finish(mut self, lives: &[Arc<WorkerLive>], now: Tick) -> LogsWritten {
+        let mut written = LogsWritten::default();
         for log in &mut self.logs {
             log.finish(lives, self.stages, now);
             log.tell(&mut written);

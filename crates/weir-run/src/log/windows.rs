@@ -11,7 +11,7 @@ use weir_sys::clock::Tick;
 use weir_units::{Bytes, Nanos};
 
 use super::file::SharedFile;
-use super::{Origin, Written};
+use super::{LogOrigin, LogsWritten};
 use crate::execute::last_done;
 use crate::live::{LiveKind, WorkerLive};
 use crate::trace::Traced;
@@ -63,7 +63,7 @@ impl Stages {
 pub(super) struct Windows {
     log: Log,
     files: Vec<SharedFile>,
-    origin: Option<Origin>,
+    origin: Option<LogOrigin>,
     passed: u64,
     last: Tick,
     flush_at: Tick,
@@ -91,7 +91,7 @@ impl Windows {
         }
     }
 
-    pub(super) fn begin(&mut self, origin: Origin) {
+    pub(super) fn begin(&mut self, origin: LogOrigin) {
         self.origin = Some(origin);
         self.last = origin.begin;
         self.flush_at = origin.begin;
@@ -134,7 +134,7 @@ impl Windows {
         }
     }
 
-    pub(super) fn tell(&self, written: &mut Written) {
+    pub(super) fn tell(&self, written: &mut LogsWritten) {
         for file in &self.files {
             let mut file = file.borrow_mut();
             if !written.paths.iter().any(|p| p == file.path()) {
@@ -150,7 +150,7 @@ impl Windows {
     }
 
     /// Milliseconds from the log's zero to an instant.
-    fn at_ms(&self, origin: &Origin, at: Tick) -> u64 {
+    fn at_ms(&self, origin: &LogOrigin, at: Tick) -> u64 {
         let since = origin.scale.to_nanos(at.since(origin.begin)) / MILLISECOND;
         if self.log.since_1970 {
             origin.unix_ms + since

@@ -11,22 +11,22 @@ use weir_sys::clock::Tick;
 use crate::clock::RunClock;
 use crate::engine::{Engine, Operation, Submit};
 use crate::source::Source;
-use crate::worker::state::{Rest, State};
-use crate::worker::{LoopPlan, LoopStop, Worker};
+use crate::worker::state::{LoopState, Rest};
+use crate::worker::{LoopContext, LoopPlan, LoopStop};
 
 #[inline(never)]
 pub(super) fn run<E, S, C>(
     engine: &mut E,
     source: &mut S,
     plan: &LoopPlan,
-    worker: Worker<'_, C>,
+    worker: LoopContext<'_, C>,
 ) -> LoopStop
 where
     E: Engine,
     S: Source<Op = E::Op>,
     C: RunClock,
 {
-    let mut state = State::new(plan, worker);
+    let mut state = LoopState::new(plan, worker);
     let live = state.live();
     let paced = !state.pacer.is_free();
     let timed_prepare = source.prepare_is_timed();
@@ -93,7 +93,7 @@ where
 /// The next operation; what the source has done besides is accounted.
 #[inline(always)]
 fn draw<S: Source, C: RunClock>(
-    state: &State<'_, C>,
+    state: &LoopState<'_, C>,
     source: &mut S,
     now: &mut Tick,
 ) -> Option<S::Op> {
@@ -109,7 +109,7 @@ fn draw<S: Source, C: RunClock>(
 #[cold]
 #[inline(never)]
 fn wait_for_start<C: RunClock, S: Source>(
-    state: &mut State<'_, C>,
+    state: &mut LoopState<'_, C>,
     source: &S,
     op: &S::Op,
     now: Tick,
@@ -140,7 +140,7 @@ fn wait_for_start<C: RunClock, S: Source>(
 #[cold]
 #[inline(never)]
 fn finish_rest<E: Engine, C: RunClock>(
-    state: &mut State<'_, C>,
+    state: &mut LoopState<'_, C>,
     engine: &mut E,
     op: &E::Op,
     mut result: i64,

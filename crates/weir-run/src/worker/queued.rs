@@ -19,15 +19,15 @@ use crate::engine::{Completed, Engine, Operation, Submit, Wait};
 use crate::live::{batch_level, depth_level};
 use crate::source::Source;
 use crate::worker::slots::Queue;
-use crate::worker::state::{Rest, State};
-use crate::worker::{LoopPlan, LoopStop, Worker};
+use crate::worker::state::{LoopState, Rest};
+use crate::worker::{LoopContext, LoopPlan, LoopStop};
 
 /// What one iteration works on.
 struct Loop<'a, 'b, E, S, C> {
     engine: &'b mut E,
     source: &'b mut S,
     plan: &'a LoopPlan,
-    state: State<'a, C>,
+    state: LoopState<'a, C>,
     paced: bool,
     /// A drawn operation may have to wait, for its time or for others.
     held: bool,
@@ -40,14 +40,14 @@ pub(super) fn run<E, S, C>(
     engine: &mut E,
     source: &mut S,
     plan: &LoopPlan,
-    worker: Worker<'_, C>,
+    worker: LoopContext<'_, C>,
 ) -> LoopStop
 where
     E: Engine,
     S: Source<Op = E::Op>,
     C: RunClock,
 {
-    let state = State::new(plan, worker);
+    let state = LoopState::new(plan, worker);
     let mut now = state.now();
     let paced = !state.pacer.is_free();
     let timed_prepare = source.prepare_is_timed();
@@ -402,7 +402,7 @@ where
 /// Records a completion and frees its slot.
 #[inline(always)]
 fn complete<S: Source, C: RunClock>(
-    state: &mut State<'_, C>,
+    state: &mut LoopState<'_, C>,
     source: &mut S,
     queue: &mut Queue<S::Op>,
     completed: Completed,
@@ -445,7 +445,7 @@ fn complete<S: Source, C: RunClock>(
 #[cold]
 #[inline(never)]
 fn incomplete<S: Source, C: RunClock>(
-    state: &mut State<'_, C>,
+    state: &mut LoopState<'_, C>,
     source: &mut S,
     queue: &mut Queue<S::Op>,
     completed: Completed,

@@ -18,7 +18,7 @@ use crate::live::WorkerLive;
 use crate::pacer::Pacer;
 use crate::source::Source;
 use crate::trace::Traced;
-use crate::worker::{LoopPlan, LoopStop, OpFailure, OpFault, Worker};
+use crate::worker::{LoopContext, LoopPlan, LoopStop, OpFailure, OpFault};
 
 const EIO: i32 = 5;
 const EINTR: i32 = 4;
@@ -30,12 +30,12 @@ const LATE_NS: u64 = 10_000;
 const RESCALE: Nanos = Nanos(100_000_000);
 
 /// The state of a running loop that changes rarely.
-pub(super) struct State<'a, C> {
-    worker: Worker<'a, C>,
+pub(super) struct LoopState<'a, C> {
+    worker: LoopContext<'a, C>,
     plan: &'a LoopPlan,
     pub(super) scale: Scale,
     pub(super) pacer: Pacer,
-    /// The next tick at which [`State::event`] wants to be called.
+    /// The next tick at which [`LoopState::event`] wants to be called.
     pub(super) event_at: Tick,
     ramp_end: Option<Tick>,
     end: Tick,
@@ -47,8 +47,8 @@ pub(super) struct State<'a, C> {
     traced: bool,
 }
 
-impl<'a, C: RunClock> State<'a, C> {
-    pub(super) fn new(plan: &'a LoopPlan, mut worker: Worker<'a, C>) -> Self {
+impl<'a, C: RunClock> LoopState<'a, C> {
+    pub(super) fn new(plan: &'a LoopPlan, mut worker: LoopContext<'a, C>) -> Self {
         let scale = worker.scale.load();
         let release = worker.release;
         let pacing = std::mem::take(&mut worker.pacing);

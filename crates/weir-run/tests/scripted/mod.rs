@@ -12,8 +12,8 @@ use std::time::Duration;
 use weir_run::execute::{LiveView, RunControl, Signals, execute};
 use weir_run::sim::SimOp;
 use weir_run::{
-    Engine, JobContext, KINDS, LoopStop, Measured, Operation, Prepared, PreparedJob, Runner, Seat,
-    Source, Submit, measured,
+    Engine, JobContext, KINDS, LoopStop, Measured, Operation, Prepared, PreparedJob, Runner,
+    Source, Submit, WorkerContext, measured,
 };
 use weir_schema::sample::{self, JobSample};
 use weir_schema::{
@@ -228,11 +228,11 @@ impl Prepared for Ready {
         true
     }
 
-    fn work(&self, seat: &mut Seat<'_>) -> Result<LoopStop, Failure> {
+    fn work(&self, worker: &mut WorkerContext<'_>) -> Result<LoopStop, Failure> {
         if let Some(attach) = &self.attach {
-            attach(seat.clone, 0);
+            attach(worker.clone, 0);
         }
-        let setup = (Arc::clone(&self.script), seat.clone);
+        let setup = (Arc::clone(&self.script), worker.clone);
         let mut engine = Scripted::attach(setup)
             .map_err(|e| weir_run::failure("engine", e.raw_os_error(), e.to_string()))?;
         let mut source = Reads {
@@ -240,8 +240,8 @@ impl Prepared for Ready {
             end: self.operations,
             prepare: self.prepare,
         };
-        let plan = seat.loop_plan(1);
-        Ok(seat.drive(&mut engine, &mut source, &plan))
+        let plan = worker.loop_plan(1);
+        Ok(worker.drive(&mut engine, &mut source, &plan))
     }
 
     fn target_name(&self, clone: u32, _target: u32) -> Option<String> {

@@ -135,21 +135,21 @@ pub(crate) fn check(job: &Job, workload: &BlockWorkload) -> Option<Failure> {
 
 fn drive(ride: Ride<'_, '_>) -> Result<LoopStop, Failure> {
     let Ride {
-        seat,
+        worker,
         mut source,
         plan,
         setup,
     } = ride;
-    let Workload::Block(workload) = &seat.job.workload else {
+    let Workload::Block(workload) = &worker.job.workload else {
         return Err(refused("net: this workload is no block I/O"));
     };
     let way = way(workload)?;
-    let wish = Wish::read(&setup.choice, seat.clone, way == Way::Send)?;
+    let wish = Wish::read(&setup.choice, worker.clone, way == Way::Send)?;
     let largest = workload.sizes.size.of(Kind::Write).max().0;
     wish.check_block(largest)?;
     let opening = wish.open()?;
-    let met = if seat.wait_for_release() {
-        opening.meet(&wish, seat.stop)
+    let met = if worker.wait_for_release() {
+        opening.meet(&wish, worker.stop)
     } else {
         Ok(None)
     };
@@ -157,18 +157,18 @@ fn drive(ride: Ride<'_, '_>) -> Result<LoopStop, Failure> {
     let Some(link) = met? else {
         return Ok(LoopStop::Asked);
     };
-    seat.begin_now();
+    worker.begin_now();
     let span = plan.runtime.map(|runtime| runtime.0 + plan.ramp.0);
     let mut engine = Net {
         link,
         way,
         echoes: setup.choice.flag("ping_pong", false),
-        stop: seat.stop,
+        stop: worker.stop,
         end: span.map(|ns| Instant::now() + Duration::from_nanos(ns)),
         received: 0,
         is_closed: false,
     };
-    let stop = carry_source(seat, &mut engine, &mut source, &plan);
+    let stop = carry_source(worker, &mut engine, &mut source, &plan);
     engine.link.close(&wish);
     match stop {
         // Both ends of a timed pair end by their own clocks.

@@ -6,11 +6,11 @@ use weir_stats::Histogram;
 use weir_sys::clock::Tick;
 use weir_units::{Bytes, Nanos};
 
-use super::{Ended, RunningJob, Worker};
+use super::{EndedJob, RunningJob, Worker};
 use crate::execute::observe::{LiveCount, LiveEnd, LiveJob, LiveState};
 use crate::live::LiveKind;
 
-impl Ended {
+impl EndedJob {
     /// What the job shows of itself from now on.
     pub(in crate::execute) fn view(&self) -> LiveEnd {
         let failed = self.workers.iter().filter(|w| w.failure.is_some()).count();

@@ -1,4 +1,4 @@
-//! A worker's seat: everything its thread gets from the run, and the way into the loop.
+//! What a worker's thread gets from the run, and its way into the loop.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -10,17 +10,17 @@ use weir_units::Nanos;
 
 use crate::engine::Engine;
 use crate::execute::Event;
-use crate::flow::{Flow, FlowShare};
+use crate::flow::{FlowShare, SharedFlow};
 use crate::gate::Gate;
 use crate::live::WorkerLive;
 use crate::pacer::RecordedStarts;
 use crate::shape;
 use crate::source::Source;
-use crate::worker::{LoopPlan, LoopStop, Worker, drive};
+use crate::worker::{LoopContext, LoopPlan, LoopStop, drive};
 
 /// What a worker's thread has.
 #[derive(Debug)]
-pub struct Seat<'a> {
+pub struct WorkerContext<'a> {
     /// The job.
     pub job: &'a Job,
     /// Clone number within the job.
@@ -37,7 +37,7 @@ pub struct Seat<'a> {
     pub stop: &'a AtomicU32,
     /// Where everything is recorded.
     pub live: &'a WorkerLive,
-    pub(crate) flow: Option<Arc<Flow>>,
+    pub(crate) flow: Option<Arc<SharedFlow>>,
     /// Recorded starts that the worker keeps to.
     pub recorded_starts: Option<RecordedStarts>,
     pub(crate) gate: &'a Gate,
@@ -51,7 +51,7 @@ pub struct Seat<'a> {
     pub(crate) released: Option<Tick>,
 }
 
-impl Seat<'_> {
+impl WorkerContext<'_> {
     /// The bounds and shape of the loop, for a source of `slots` slots.
     pub fn loop_plan(&self, slots: u32) -> LoopPlan {
         let plan = shape::loop_plan(self.job, slots);
@@ -70,7 +70,7 @@ impl Seat<'_> {
     }
 
     /// Says that the worker is ready and waits for the common release; false if there will be
-    /// none. [`Seat::drive`] does so by itself, unless it was done before.
+    /// none. [`WorkerContext::drive`] does so by itself, unless it was done before.
     pub fn wait_for_release(&mut self) -> bool {
         if self.released.is_none() {
             // The run may have given up on the start; then nobody listens and the gate says so.
@@ -106,7 +106,7 @@ impl Seat<'_> {
             .zip(self.flow.clone())
             .map(|(f, flow)| FlowShare::join(flow, f.weight, scale.to_ticks(f.pause_ns)));
         pacing.recorded = self.recorded_starts.take();
-        let worker = Worker {
+        let worker = LoopContext {
             clock: &self.clock,
             scale: Arc::clone(&self.scale),
             stop: self.stop,
