@@ -231,7 +231,6 @@ fn figures(histogram: &Histogram) {
             assert!(min <= value && value <= max, "{p} {histogram:?}");
         }
         let _ = histogram.percentile_edges(p);
-        let _ = histogram.fio_percentile(p);
         let _ = histogram.few_samples(p);
     }
     let _ = (histogram.mean(), histogram.spread());

@@ -9,7 +9,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir_block::verify::{Expected, Finding, Marker, Stamp};
+use weir_block::verify::{Expected, IntervalFinding, Marker, Stamp};
 use weir_schema::{Damage, Verify, VerifyMethod, VerifyPattern};
 use weir_units::Bytes;
 
@@ -134,7 +134,7 @@ fn damage(marker: &Marker, verify: &Verify, changes: &[u8]) {
         let end = buffer.len().min(start + usize::from(length % 16) + 1);
         buffer[start..end].fill(over);
     }
-    let found = marker.findings(&buffer, EXPECTED).collect::<Vec<Finding>>();
+    let found = marker.findings(&buffer, EXPECTED).collect::<Vec<IntervalFinding>>();
     for (number, part) in buffer.chunks(interval).enumerate() {
         let at = OFFSET + (number * interval) as u64;
         let was = &good[number * interval..][..interval];
@@ -151,7 +151,7 @@ fn explained(
     marker: &Marker,
     verify: &Verify,
     buffer: &[u8],
-    finding: &Finding,
+    finding: &IntervalFinding,
     part: &[u8],
     was: &[u8],
 ) {

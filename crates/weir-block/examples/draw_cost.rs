@@ -9,14 +9,14 @@ use std::num::NonZeroU64;
 use std::time::Instant;
 
 use weir_block::generate::GenerateError;
-use weir_block::generate::distribution::{Distribution, Normal, Pareto, Zipf, Zone, Zoned};
+use weir_block::generate::distribution::{Normal, OffsetDistribution, Pareto, Zipf, Zone, Zoned};
 use weir_block::generate::lfsr::Lfsr;
-use weir_block::generate::mix::{Kind, Mix};
+use weir_block::generate::mix::{DataKind, KindMix};
 use weir_block::generate::offsets::{
     Offsets, PartlyRandom, RunStyle, Sequential, SequentialRuns, Skewed, Uniform, UniformMapped,
 };
-use weir_block::generate::payload::{Content, Payload, PayloadRule};
-use weir_block::generate::sizes::{SizeRule, Sizes};
+use weir_block::generate::payload::{Payload, PayloadContent, PayloadRule};
+use weir_block::generate::sizes::{SizeDraw, SizeRule};
 use weir_run::generate::Streams;
 use weir_run::generate::arrivals::{Arrivals, Even, Poisson, Rate};
 
@@ -90,10 +90,10 @@ fn patterns() -> Result<(), GenerateError> {
     let zones = [(60, 10), (40, 90)].map(|(accesses, length)| Zone { accesses, length });
     let zoned = Zoned::by_percent(small, &zones)?;
     for (name, distribution) in [
-        ("zipf:1.2", Distribution::Zipf(zipf)),
-        ("pareto:0.2", Distribution::Pareto(pareto)),
-        ("normal:5", Distribution::Normal(normal)),
-        ("zoned:60/10:40/90", Distribution::Zoned(zoned)),
+        ("zipf:1.2", OffsetDistribution::Zipf(zipf)),
+        ("pareto:0.2", OffsetDistribution::Pareto(pareto)),
+        ("normal:5", OffsetDistribution::Normal(normal)),
+        ("zoned:60/10:40/90", OffsetDistribution::Zoned(zoned)),
     ] {
         offsets(name, Skewed::new(distribution, STREAMS.offsets()));
     }
@@ -101,7 +101,7 @@ fn patterns() -> Result<(), GenerateError> {
 }
 
 fn choices() -> Result<(), GenerateError> {
-    let mut mix = Mix::new([70, 30, 0], STREAMS.mix())?;
+    let mut mix = KindMix::new([70, 30, 0], STREAMS.mix())?;
     print("mix 70/30", cost(DRAWS, || mix.next_kind() as u64));
     let range = SizeRule::Range {
         min_bytes: 4096,
@@ -115,8 +115,12 @@ fn choices() -> Result<(), GenerateError> {
         ("range of sizes", range),
         ("split of sizes", split),
     ] {
-        let mut sizes = Sizes::new([rule.clone(), rule.clone(), rule], STREAMS.sizes())?;
-        let choose = || sizes.choose(Kind::Read, black_box(1 << 30)).unwrap_or(0);
+        let mut sizes = SizeDraw::new([rule.clone(), rule.clone(), rule], STREAMS.sizes())?;
+        let choose = || {
+            sizes
+                .choose(DataKind::Read, black_box(1 << 30))
+                .unwrap_or(0)
+        };
         print(name, cost(DRAWS, choose));
     }
     let rate = Rate::Operations(NonZeroU64::MIN.saturating_add(123_456));
@@ -142,7 +146,7 @@ fn main() -> Result<(), GenerateError> {
     };
     let compressible = PayloadRule {
         compress_percent: 50,
-        content: Content::Random,
+        content: PayloadContent::Random,
         ..PayloadRule::default()
     };
     payload("payload scrambled", scrambled)?;

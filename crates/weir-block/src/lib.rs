@@ -15,13 +15,13 @@ mod kinds;
 mod make;
 mod memory;
 pub mod op;
-mod place;
+mod prepared;
 mod rank_part;
-mod ready;
 pub mod recorded;
 mod runner;
 pub mod source;
 mod target;
+mod thread_placement;
 pub mod verify;
 
 pub use engine::{availability, catalogue};

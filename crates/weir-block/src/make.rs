@@ -1,7 +1,7 @@
 //! What happens to the targets of a job before its workers start: laid out, guarded, open.
 //!
 //! In: a job and its sites. Out: files as the job needs them, open targets. Not here: which sites
-//! there are (`target`), the workers' part ([`crate::ready`]).
+//! there are (`target`), the workers' part ([`crate::prepared`]).
 
 use std::collections::BTreeSet;
 
@@ -10,16 +10,16 @@ use weir_schema::catalogue::NameUse;
 use weir_schema::{Announcement, BlockWorkload, Failure, Kind, Mix, Preallocate};
 use weir_units::Bytes;
 
-use crate::engine::{Entry, Target};
+use crate::engine::{EngineEntry, OpenTarget};
 use crate::runner::{check_direct, guard, layouts};
-use crate::target::{Layout, Sites, lay_out, open_all, warm};
+use crate::target::{FileLayout, Sites, lay_out, open_all, warm};
 
 /// Lays files out, with one announcement for those of each clone.
 pub(crate) fn make(
     context: &JobContext<'_>,
     workload: &BlockWorkload,
     found: &mut Sites,
-) -> Result<Vec<Layout>, Failure> {
+) -> Result<Vec<FileLayout>, Failure> {
     let layouts = layouts(found, workload, workload.passes.until_full)?;
     let mut told = BTreeSet::new();
     for parts in &found.parts {
@@ -73,10 +73,10 @@ pub(crate) fn make_names(
 pub(crate) fn open(
     context: &JobContext<'_>,
     workload: &BlockWorkload,
-    entry: &Entry,
+    entry: &EngineEntry,
     found: &Sites,
-    layouts: &[Layout],
-) -> Result<Vec<Vec<Target>>, Failure> {
+    layouts: &[FileLayout],
+) -> Result<Vec<Vec<OpenTarget>>, Failure> {
     for site in &found.list {
         guard(workload, site)?;
         check_direct(context, workload, site)?;

@@ -1,18 +1,18 @@
 //! The buffers of a worker: from the plan's words to memory cut into slots.
 //!
-//! In: a job's memory, its block sizes and content. Out: [`Buffers`], filled if anything is
+//! In: a job's memory, its block sizes and content. Out: [`SlotBuffers`], filled if anything is
 //! written. Not here: registration with the kernel, which an engine does.
 
 use std::path::Path;
 
-use weir_run::failure;
 use weir_run::generate::Streams;
+use weir_run::{WorkerContext, failure};
 use weir_schema::{BlockWorkload, Failure, Kind, Memory, MemoryKind, VerifyMethod};
 use weir_sys::buffer::{AlignedBuf, Backing, BufferSpec, HugePage};
 use weir_units::Bytes;
 
 use crate::generate::payload::Payload;
-use crate::source::{Buffers, payload_rule};
+use crate::source::{SlotBuffers, payload_rule};
 
 /// The largest block of any kind that occurs.
 pub(crate) fn largest_block(workload: &BlockWorkload) -> u64 {
@@ -122,14 +122,15 @@ fn backing(memory: &Memory, directory: &Path, worker: u32) -> Result<Backing, Fa
 pub(crate) fn buffers(
     workload: &BlockWorkload,
     directory: &Path,
-    (seed, worker, clone): (u64, u32, u32),
-    (slots, size): (u32, u64),
-) -> Result<Buffers, Failure> {
+    worker: &WorkerContext<'_>,
+    slots: u32,
+    size: u64,
+) -> Result<SlotBuffers, Failure> {
     let stride = stride(workload, &workload.memory)?;
     let spec = BufferSpec {
         len: Bytes(u64::from(stride) * u64::from(slots)),
         align: Bytes(alignment(&workload.memory)),
-        backing: backing(&workload.memory, directory, clone)?,
+        backing: backing(&workload.memory, directory, worker.clone)?,
         policy: None,
         lock: false,
     };
@@ -141,11 +142,11 @@ pub(crate) fn buffers(
         .is_some_and(|v| v.method != VerifyMethod::Null);
     let payload = if workload.carries_out(Kind::Write) && !is_marked {
         let rule = payload_rule(content, workload.sizes.size.write.max().0, size);
-        let payload = Payload::new(rule, Streams::new(seed, worker).payload());
+        let payload = Payload::new(rule, Streams::new(worker.seed, worker.number).payload());
         Some(payload.map_err(|e| failure("plan", Some(libc::EINVAL), e.to_string()))?)
     } else {
         None
     };
     let refills = content.refill || content.compress_percent > 0 || content.dedupe_percent > 0;
-    Ok(Buffers::new(memory, stride, payload, refills))
+    Ok(SlotBuffers::new(memory, stride, payload, refills))
 }

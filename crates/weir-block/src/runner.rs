@@ -1,7 +1,7 @@
 //! The runner of files and devices: looks at a job, refuses what cannot work, makes the rest ready.
 //!
-//! In: jobs of the plan. Out: failures before anything is touched, or a [`Ready`] job. Not here:
-//! the workers' part ([`crate::ready`]).
+//! In: jobs of the plan. Out: failures before anything is touched, or a [`PreparedBlockJob`] job. Not here:
+//! the workers' part ([`crate::prepared`]).
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -10,30 +10,29 @@ use std::sync::Arc;
 use rustix::fs::{Access, access};
 use weir_run::{JobContext, PreparedJob, RankPart, Runner, failure};
 use weir_schema::catalogue::{ActsOn, NameUse, SettingKind};
-use weir_schema::{
-    BlockSize, BlockWorkload, Failure, FileNames, Job, Kind as DataKind, Setting, Workload,
-};
+use weir_schema::{BlockSize, BlockWorkload, Failure, FileNames, Job, Kind, Setting, Workload};
 use weir_sys::device::{DirectIo, path_facts};
 use weir_sys::guard::{GuardError, Overrides, check_write};
 use weir_sys::{Availability, Tree};
 use weir_units::Bytes;
 
-use crate::engine::dma_emu::Cards;
+use crate::engine::dma_emu::EmulatedCards;
 use crate::engine::net;
-use crate::engine::{self, Entry, Opens};
+use crate::engine::{self, EngineEntry, Opens};
 use crate::memory;
+use crate::prepared::PreparedBlockJob;
 use crate::rank_part;
-use crate::ready::Ready;
-use crate::recorded::{Performance, performance};
+use crate::recorded::{ReplayedJob, replayed_job};
 use crate::target::{
-    Kind, Layout, Made, Site, Sites, look, may_create, names, needs_write_access, survey, writes,
+    FileLayout, Made, Site, SiteKind, Sites, look, may_create, names, needs_write_access, survey,
+    writes,
 };
 use crate::verify;
 
 /// Files, block devices and character devices, and what their jobs share over a run.
 #[derive(Clone, Debug, Default)]
 pub struct Block {
-    cards: Cards,
+    cards: EmulatedCards,
     made: Made,
 }
 
@@ -43,11 +42,11 @@ impl Runner for Block {
     }
 
     fn check(&self, context: &JobContext<'_>) -> Vec<Failure> {
-        let performance = match performance(context) {
-            Ok(performance) => performance,
+        let replayed_job = match replayed_job(context) {
+            Ok(replayed_job) => replayed_job,
             Err(failure) => return vec![failure],
         };
-        let context = &with_job(context, performance.as_ref());
+        let context = &with_job(context, replayed_job.as_ref());
         let Workload::Block(workload) = &context.job.workload else {
             return Vec::new();
         };
@@ -79,8 +78,8 @@ impl Runner for Block {
     }
 
     fn prepare(&self, context: &JobContext<'_>) -> Result<PreparedJob, Failure> {
-        let performance = performance(context)?;
-        let context = &with_job(context, performance.as_ref());
+        let replayed_job = replayed_job(context)?;
+        let context = &with_job(context, replayed_job.as_ref());
         let Workload::Block(workload) = &context.job.workload else {
             return Err(plan_failure("this workload is no block I/O"));
         };
@@ -88,16 +87,17 @@ impl Runner for Block {
         if let Some(failure) = check_words(context, workload, entry).into_iter().next() {
             return Err(failure);
         }
-        let recorded = performance.as_ref().map(|p| Arc::clone(&p.pattern));
-        let ready = Ready::new(context, workload, entry, &self.cards, &self.made, recorded)?;
+        let recorded = replayed_job.as_ref().map(|p| Arc::clone(&p.pattern));
+        let ready =
+            PreparedBlockJob::new(context, workload, entry, &self.cards, &self.made, recorded)?;
         Ok(PreparedJob::Workers(Arc::new(ready)))
     }
 }
 
 /// The context with the job as its recorded pattern describes it.
-fn with_job<'a>(context: &JobContext<'a>, performance: Option<&'a Performance>) -> JobContext<'a> {
+fn with_job<'a>(context: &JobContext<'a>, replayed_job: Option<&'a ReplayedJob>) -> JobContext<'a> {
     JobContext {
-        job: performance.map_or(context.job, |p| &p.job),
+        job: replayed_job.map_or(context.job, |p| &p.job),
         ..*context
     }
 }
@@ -106,7 +106,7 @@ fn plan_failure(message: impl Into<String>) -> Failure {
     failure("plan", Some(libc::EINVAL), message)
 }
 
-fn engine_of(context: &JobContext<'_>) -> Result<&'static Entry, Failure> {
+fn engine_of(context: &JobContext<'_>) -> Result<&'static EngineEntry, Failure> {
     let name = &context.job.engine.name;
     let missing = |what: &str, remedy: &str| {
         let message = format!("engine `{name}`: this machine lacks {what} ({remedy})");
@@ -125,7 +125,11 @@ fn engine_of(context: &JobContext<'_>) -> Result<&'static Entry, Failure> {
 }
 
 /// What the plan's words alone show to be wrong.
-fn check_words(context: &JobContext<'_>, workload: &BlockWorkload, entry: &Entry) -> Vec<Failure> {
+fn check_words(
+    context: &JobContext<'_>,
+    workload: &BlockWorkload,
+    entry: &EngineEntry,
+) -> Vec<Failure> {
     let job = context.job;
     let mut failures = Vec::new();
     for (name, value) in &job.engine.settings {
@@ -167,7 +171,7 @@ fn check_words(context: &JobContext<'_>, workload: &BlockWorkload, entry: &Entry
     failures
 }
 
-fn check_setting(entry: &Entry, name: &str, value: &Setting) -> Option<Failure> {
+fn check_setting(entry: &EngineEntry, name: &str, value: &Setting) -> Option<Failure> {
     let engine = entry.info.name;
     let Some(known) = entry.info.settings.iter().find(|known| known.name == name) else {
         let names: Vec<_> = entry.info.settings.iter().map(|known| known.name).collect();
@@ -280,7 +284,7 @@ fn check_site(context: &JobContext<'_>, workload: &BlockWorkload, site: &Site) -
 
 fn check_permission(workload: &BlockWorkload, site: &Site) -> Option<Failure> {
     let mut wanted = Access::empty();
-    wanted.set(Access::READ_OK, workload.carries_out(DataKind::Read));
+    wanted.set(Access::READ_OK, workload.carries_out(Kind::Read));
     wanted.set(Access::WRITE_OK, needs_write_access(workload));
     let errno = access(&site.named.path, wanted).err()?;
     let what = if wanted.contains(Access::WRITE_OK) {
@@ -296,7 +300,7 @@ fn check_permission(workload: &BlockWorkload, site: &Site) -> Option<Failure> {
 /// # Errors
 /// It is in use.
 pub(crate) fn guard(workload: &BlockWorkload, site: &Site) -> Result<(), Failure> {
-    if site.kind != Some(Kind::Block) || !writes(workload) {
+    if site.kind != Some(SiteKind::Block) || !writes(workload) {
         return Ok(());
     }
     let overrides = Overrides {
@@ -375,7 +379,7 @@ pub(crate) fn check_direct(
 
 /// Sizes of which every operation's is a multiple.
 fn sizes(workload: &BlockWorkload) -> Vec<u64> {
-    let occurs = |kind: &DataKind| workload.sizes.by_pattern || workload.mix.has(*kind);
+    let occurs = |kind: &Kind| workload.sizes.by_pattern || workload.mix.has(*kind);
     let of = |size: &BlockSize| match size {
         BlockSize::Fixed { bytes } => vec![bytes.0],
         BlockSize::Range {
@@ -384,7 +388,7 @@ fn sizes(workload: &BlockWorkload) -> Vec<u64> {
         BlockSize::Range { min_bytes, .. } => vec![min_bytes.0],
         BlockSize::Split { entries } => entries.iter().map(|entry| entry.bytes.0).collect(),
     };
-    let kinds = DataKind::DATA.into_iter().filter(occurs);
+    let kinds = Kind::DATA.into_iter().filter(occurs);
     kinds
         .flat_map(|kind| of(workload.sizes.size.of(kind)))
         .collect()
@@ -398,11 +402,11 @@ pub(crate) fn layouts(
     sites: &Sites,
     workload: &BlockWorkload,
     until_full: bool,
-) -> Result<Vec<Layout>, Failure> {
+) -> Result<Vec<FileLayout>, Failure> {
     sites
         .list
         .iter()
-        .map(|site| Layout::of(site, workload, until_full))
+        .map(|site| FileLayout::of(site, workload, until_full))
         .collect()
 }
 

@@ -12,15 +12,15 @@ use std::num::NonZeroU64;
 use std::path::Path;
 
 use proptest::prelude::*;
-use weir_block::generate::distribution::{Distribution, Normal, Pareto, Zipf, Zone, Zoned};
+use weir_block::generate::distribution::{Normal, OffsetDistribution, Pareto, Zipf, Zone, Zoned};
 use weir_block::generate::lfsr::Lfsr;
-use weir_block::generate::mix::{Kind, Mix};
+use weir_block::generate::mix::{DataKind, KindMix};
 use weir_block::generate::offsets::{
     Cursor, Offsets, PartlyRandom, RunStyle, Sequential, SequentialRuns, Skewed, Uniform,
     UniformMapped,
 };
-use weir_block::generate::payload::{Content, Payload, PayloadRule};
-use weir_block::generate::sizes::{SizeRule, Sizes};
+use weir_block::generate::payload::{Payload, PayloadContent, PayloadRule};
+use weir_block::generate::sizes::{SizeDraw, SizeRule};
 use weir_run::generate::Streams;
 use weir_run::generate::arrivals::{Arrivals, Even, Poisson, Rate};
 use weir_run::generate::rng::Rng;
@@ -218,7 +218,7 @@ fn four_fifths_of_pareto_point_two_go_to_a_fifth_of_the_blocks() {
 #[test]
 fn the_top_shares_of_zipf_agree_with_those_measured_from_fio() {
     let zipf = Zipf::new(blocks(1000), 1.2, 1, None).unwrap();
-    let mut offsets = Skewed::new(Distribution::Zipf(zipf), Rng::new(8));
+    let mut offsets = Skewed::new(OffsetDistribution::Zipf(zipf), Rng::new(8));
     let mut counts = vec![0_u32; 1000];
     for _ in 0..200_000 {
         counts[usize::try_from(offsets.next_block().unwrap()).unwrap()] += 1;
@@ -312,7 +312,7 @@ fn golden_skewed(streams: Streams) -> Vec<Line> {
     let n = blocks(1000);
     let zipf = |n, theta, center| {
         let zipf = Zipf::new(n, theta, streams.placement(), center).unwrap();
-        Distribution::Zipf(zipf)
+        OffsetDistribution::Zipf(zipf)
     };
     let pareto = Pareto::new(n, 0.2, streams.placement(), None).unwrap();
     let normal = Normal::new(n, 10.0, None).unwrap();
@@ -322,20 +322,20 @@ fn golden_skewed(streams: Streams) -> Vec<Line> {
         ("zipf:0.8", zipf(n, 0.8, None)),
         ("zipf:1.2", zipf(n, 1.2, None)),
         ("zipf:1.1:0.5-large", zipf(blocks(1 << 40), 1.1, Some(0.5))),
-        ("pareto:0.2", Distribution::Pareto(pareto)),
-        ("normal:10", Distribution::Normal(normal)),
-        ("zoned", Distribution::Zoned(zoned)),
+        ("pareto:0.2", OffsetDistribution::Pareto(pareto)),
+        ("normal:10", OffsetDistribution::Normal(normal)),
+        ("zoned", OffsetDistribution::Zoned(zoned)),
     ]
     .map(|(name, shape)| (name, take(Skewed::new(shape, streams.offsets()))))
     .to_vec()
 }
 
 fn golden_choices(streams: Streams) -> Vec<Line> {
-    let mut mix = Mix::new([70, 20, 10], streams.mix()).unwrap();
+    let mut mix = KindMix::new([70, 20, 10], streams.mix()).unwrap();
     let mut lines = vec![("mix", (0..32).map(|_| mix.next_kind() as u64).collect())];
     for (name, rule) in size_rules() {
-        let mut sizes = Sizes::new([rule.clone(), rule.clone(), rule], streams.sizes()).unwrap();
-        let choose = |_| sizes.choose(Kind::Read, u64::MAX).unwrap();
+        let mut sizes = SizeDraw::new([rule.clone(), rule.clone(), rule], streams.sizes()).unwrap();
+        let choose = |_| sizes.choose(DataKind::Read, u64::MAX).unwrap();
         lines.push((name, (0..32).map(choose).collect()));
     }
     for (name, rule) in payload_rules() {
@@ -384,7 +384,7 @@ fn size_rules() -> [(&'static str, SizeRule); 3] {
 
 fn payload_rules() -> [(&'static str, PayloadRule); 3] {
     let compressible = PayloadRule {
-        content: Content::Pattern(Box::from(*b"weir")),
+        content: PayloadContent::Pattern(Box::from(*b"weir")),
         compress_percent: 50,
         ..PayloadRule::default()
     };
@@ -461,13 +461,13 @@ proptest! {
         let size = blocks(n);
         let rng = || Rng::new(seed);
         let skewed = |distribution| inside(Skewed::new(distribution, rng()), n);
-        prop_assert!(skewed(Distribution::Zipf(Zipf::new(size, theta, seed, center).unwrap())));
-        prop_assert!(skewed(Distribution::Pareto(Pareto::new(size, h, seed, center).unwrap())));
-        prop_assert!(skewed(Distribution::Normal(Normal::new(size, deviation, center).unwrap())));
+        prop_assert!(skewed(OffsetDistribution::Zipf(Zipf::new(size, theta, seed, center).unwrap())));
+        prop_assert!(skewed(OffsetDistribution::Pareto(Pareto::new(size, h, seed, center).unwrap())));
+        prop_assert!(skewed(OffsetDistribution::Normal(Normal::new(size, deviation, center).unwrap())));
         let zones = [Zone { accesses: 30, length: 20 }, Zone { accesses: 70, length: 80 }];
-        prop_assert!(skewed(Distribution::Zoned(Zoned::by_blocks(size, &zones).unwrap())));
+        prop_assert!(skewed(OffsetDistribution::Zoned(Zoned::by_blocks(size, &zones).unwrap())));
         if n >= 5 {
-            prop_assert!(skewed(Distribution::Zoned(Zoned::by_percent(size, &zones).unwrap())));
+            prop_assert!(skewed(OffsetDistribution::Zoned(Zoned::by_percent(size, &zones).unwrap())));
         }
         prop_assert!(inside(Sequential::with_skip(size, skip), n));
         prop_assert!(inside(Lfsr::new(size, rng()), n));
@@ -501,9 +501,9 @@ proptest! {
     fn sizes_fit_the_room_and_the_rule(room in 0_u64..200_000, seed: u64) {
         for (_, rule) in size_rules() {
             let mut sizes =
-                Sizes::new([rule.clone(), rule.clone(), rule.clone()], Rng::new(seed)).unwrap();
+                SizeDraw::new([rule.clone(), rule.clone(), rule.clone()], Rng::new(seed)).unwrap();
             for _ in 0..50 {
-                match sizes.choose(Kind::Write, room) {
+                match sizes.choose(DataKind::Write, room) {
                     Some(bytes) => prop_assert!(
                         bytes <= room && (rule.min_bytes()..=rule.max_bytes()).contains(&bytes)
                     ),

@@ -17,7 +17,7 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use weir_block::generate::distribution::{Distribution, Pareto, Zipf};
+use weir_block::generate::distribution::{OffsetDistribution, Pareto, Zipf};
 use weir_block::generate::offsets::{Offsets, Skewed};
 use weir_run::generate::rng::Rng;
 
@@ -66,7 +66,7 @@ fn top_shares(blocks: &[u64], top: usize) -> Vec<f64> {
         .collect()
 }
 
-fn assert_top_shares_agree(name: &str, distribution: Distribution, top: usize) {
+fn assert_top_shares_agree(name: &str, distribution: OffsetDistribution, top: usize) {
     let Some(theirs) = fio_blocks(name) else {
         eprintln!("SKIPPED: fio is not installed, so {name} is not compared with it");
         return;
@@ -87,12 +87,12 @@ fn assert_top_shares_agree(name: &str, distribution: Distribution, top: usize) {
 #[test]
 fn the_top_shares_of_zipf_are_those_of_fio() {
     let zipf = Zipf::new(NonZeroU64::new(BLOCKS).unwrap(), 1.2, 1, None).unwrap();
-    assert_top_shares_agree("zipf:1.2", Distribution::Zipf(zipf), 4);
+    assert_top_shares_agree("zipf:1.2", OffsetDistribution::Zipf(zipf), 4);
 }
 
 #[test]
 fn the_top_shares_of_pareto_are_those_of_fio() {
     let pareto = Pareto::new(NonZeroU64::new(BLOCKS).unwrap(), 0.2, 1, None).unwrap();
     // The fourth share of fio's is two ranks that its hash has merged.
-    assert_top_shares_agree("pareto:0.2", Distribution::Pareto(pareto), 3);
+    assert_top_shares_agree("pareto:0.2", OffsetDistribution::Pareto(pareto), 3);
 }

@@ -13,7 +13,7 @@ use weir_block::generate::payload::Payload;
 #[allow(dead_code, reason = "the workload is all that is needed of it")]
 use weir_block::op::BlockOp;
 use weir_block::source::{
-    AnySource, BetweenPasses, Buffers, Extent, Limits, Recipe, build, payload_rule,
+    AnySource, BetweenPasses, Extent, Recipe, SlotBuffers, WorkLimits, build, payload_rule,
 };
 use weir_block::verify::{Expected, Marker, Stamp};
 use weir_run::generate::Streams;
@@ -130,11 +130,11 @@ fn source(workload: &BlockWorkload, operations: u64) -> AnySource {
         }],
         seed: 7,
         worker: 0,
-        limits: Limits {
+        limits: WorkLimits {
             bytes: u64::MAX,
             operations,
         },
-        buffers: Buffers::new(memory, stride, Some(payload), workload.content.refill),
+        buffers: SlotBuffers::new(memory, stride, Some(payload), workload.content.refill),
         passes: BetweenPasses::default(),
         verification: None,
         recorded: None,

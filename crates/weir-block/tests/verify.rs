@@ -10,7 +10,7 @@
 )]
 
 use proptest::prelude::*;
-use weir_block::verify::{Expected, Finding, Marker, Stamp, Unfit};
+use weir_block::verify::{Expected, IntervalFinding, Marker, Stamp, Unfit};
 use weir_schema::{Damage, FailedCheck, Verify, VerifyMethod, VerifyPattern};
 use weir_units::Bytes;
 
@@ -68,7 +68,7 @@ fn written(marker: &Marker, stamp: Stamp) -> Vec<u8> {
     buffer
 }
 
-fn found(marker: &Marker, buffer: &[u8], expected: Expected) -> Finding {
+fn found(marker: &Marker, buffer: &[u8], expected: Expected) -> IntervalFinding {
     *marker.check(buffer, expected).unwrap_err()
 }
 

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use weir_block::verify::{Expected, Finding, Marker, Stamp};
+use weir_block::verify::{Expected, IntervalFinding, Marker, Stamp};
 use weir_schema::{Damage, FailedCheck, Verify, VerifyMethod, VerifyPattern};
 use weir_units::Bytes;
 
@@ -120,7 +120,7 @@ impl Case {
     }
 
     /// The first bad interval of a file's contents.
-    fn check(&self, data: &[u8]) -> Result<(), Box<Finding>> {
+    fn check(&self, data: &[u8]) -> Result<(), Box<IntervalFinding>> {
         let marker = self.marker();
         let mut blocks = data.chunks(BLOCK).enumerate();
         blocks.try_for_each(|(index, block)| marker.check(block, Self::expected(index)))

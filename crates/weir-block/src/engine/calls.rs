@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use rustix::ioctl::{NoArg, Setter, ioctl, opcode};
 use weir_schema::Lifetime;
 
-use super::Target;
+use super::OpenTarget;
 use crate::op::{BlockOp, Verb};
 
 /// `fcntl(2)` for the hint of an inode.
@@ -45,7 +45,7 @@ pub(super) fn memory<'a>(op: BlockOp) -> &'a mut [u8] {
 /// Carries out what is neither read nor write, inside the call.
 #[cold]
 #[inline(never)]
-pub(super) fn other(target: &Target, op: &BlockOp) -> i64 {
+pub(super) fn other(target: &OpenTarget, op: &BlockOp) -> i64 {
     let file = target.file.as_fd();
     let (done, length) = match op.verb {
         Verb::Sync => (rustix::fs::fsync(file), 0),
@@ -58,7 +58,7 @@ pub(super) fn other(target: &Target, op: &BlockOp) -> i64 {
 }
 
 /// Discards a range: on a device by its own command, in a file by a hole.
-fn discard(target: &Target, offset: u64, length: u64) -> Result<(), Errno> {
+fn discard(target: &OpenTarget, offset: u64, length: u64) -> Result<(), Errno> {
     let file = target.file.as_fd();
     if target.is_block {
         // SAFETY: BLKDISCARD reads two 64-bit numbers from its argument and writes no memory.
@@ -71,7 +71,7 @@ fn discard(target: &Target, offset: u64, length: u64) -> Result<(), Errno> {
 }
 
 /// Flushes a range of the page cache.
-fn sync_range(target: &Target, op: &BlockOp) -> Result<(), Errno> {
+fn sync_range(target: &OpenTarget, op: &BlockOp) -> Result<(), Errno> {
     let file = target.file.as_raw_fd();
     let (start, length) = (op.offset.cast_signed(), i64::from(op.range));
     // SAFETY: the call takes numbers and an open descriptor, and touches no memory of ours.
@@ -116,7 +116,7 @@ pub(super) fn set_segment(socket: &OwnedFd, bytes: u32) -> Result<(), Errno> {
 }
 
 /// Flushes data and metadata of an open target.
-pub(crate) fn sync_all(target: &Target) -> Result<(), Errno> {
+pub(crate) fn sync_all(target: &OpenTarget) -> Result<(), Errno> {
     rustix::fs::fsync(&target.file)
 }
 

@@ -12,10 +12,10 @@ use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
 
 use super::calls::{answer, other};
-use super::{Entry, Opens, Setup, Target, carry};
+use super::{EngineEntry, EngineSetup, OpenTarget, Opens, run_engine};
 use crate::op::{BlockOp, Verb};
 
-pub(super) const FALLOC: Entry = Entry {
+pub(super) const FALLOC: EngineEntry = EngineEntry {
     info: EngineInfo {
         name: "falloc",
         summary: "reserves blocks (write, read) or gives them back (trim); moves no data",
@@ -26,10 +26,10 @@ pub(super) const FALLOC: Entry = Entry {
     availability: || Availability::Ready,
     is_inline: |_| true,
     opens: Opens::WritingToo,
-    drive: carry::<Falloc>,
+    drive: run_engine::<Falloc>,
 };
 
-pub(super) const TRUNCATE: Entry = Entry {
+pub(super) const TRUNCATE: EngineEntry = EngineEntry {
     info: EngineInfo {
         name: "ftruncate",
         summary: "sets the file's length to each offset; moves no data; writes only",
@@ -40,21 +40,21 @@ pub(super) const TRUNCATE: Entry = Entry {
     availability: || Availability::Ready,
     is_inline: |_| true,
     opens: Opens::AsNeeded,
-    drive: carry::<Truncate>,
+    drive: run_engine::<Truncate>,
 };
 
 /// `fallocate`.
 #[derive(Debug)]
 pub(super) struct Falloc {
-    targets: Vec<Target>,
+    targets: Vec<OpenTarget>,
 }
 
 impl Engine for Falloc {
     type Op = BlockOp;
-    type Setup = Setup;
+    type Setup = EngineSetup;
     const INLINE: bool = true;
 
-    fn attach(setup: Setup) -> io::Result<Self> {
+    fn attach(setup: EngineSetup) -> io::Result<Self> {
         Ok(Self {
             targets: setup.targets,
         })
@@ -77,15 +77,15 @@ impl Engine for Falloc {
 /// `ftruncate`.
 #[derive(Debug)]
 pub(super) struct Truncate {
-    targets: Vec<Target>,
+    targets: Vec<OpenTarget>,
 }
 
 impl Engine for Truncate {
     type Op = BlockOp;
-    type Setup = Setup;
+    type Setup = EngineSetup;
     const INLINE: bool = true;
 
-    fn attach(setup: Setup) -> io::Result<Self> {
+    fn attach(setup: EngineSetup) -> io::Result<Self> {
         Ok(Self {
             targets: setup.targets,
         })

@@ -14,7 +14,7 @@ use weir_schema::catalogue::{ActsOn, EngineInfo, NameUse, SettingInfo, SettingKi
 use weir_sys::Availability;
 
 use super::calls::answer;
-use super::{Entry, FileName, Opens, Setup, carry};
+use super::{EngineEntry, EngineSetup, FileName, Opens, run_engine};
 use crate::op::BlockOp;
 
 /// Mode of files that the engine makes, before the umask.
@@ -35,7 +35,7 @@ const fn info(
     }
 }
 
-pub(super) const CREATE: Entry = Entry {
+pub(super) const CREATE: EngineEntry = EngineEntry {
     info: info(
         "filecreate",
         "an operation makes a file, opens and closes it",
@@ -45,10 +45,10 @@ pub(super) const CREATE: Entry = Entry {
     availability: || Availability::Ready,
     is_inline: |_| true,
     opens: Opens::AsNeeded,
-    drive: carry::<WholeFiles<Create>>,
+    drive: run_engine::<WholeFiles<Create>>,
 };
 
-pub(super) const STAT: Entry = Entry {
+pub(super) const STAT: EngineEntry = EngineEntry {
     info: info(
         "filestat",
         "an operation asks for the status of a file",
@@ -63,10 +63,10 @@ pub(super) const STAT: Entry = Entry {
     availability: || Availability::Ready,
     is_inline: |_| true,
     opens: Opens::AsNeeded,
-    drive: carry::<WholeFiles<Stat>>,
+    drive: run_engine::<WholeFiles<Stat>>,
 };
 
-pub(super) const DELETE: Entry = Entry {
+pub(super) const DELETE: EngineEntry = EngineEntry {
     info: info(
         "filedelete",
         "an operation removes a file",
@@ -76,7 +76,7 @@ pub(super) const DELETE: Entry = Entry {
     availability: || Availability::Ready,
     is_inline: |_| true,
     opens: Opens::AsNeeded,
-    drive: carry::<WholeFiles<Delete>>,
+    drive: run_engine::<WholeFiles<Delete>>,
 };
 
 /// What is done to a file.
@@ -157,10 +157,10 @@ pub(super) struct WholeFiles<A> {
 
 impl<A: Act> Engine for WholeFiles<A> {
     type Op = BlockOp;
-    type Setup = Setup;
+    type Setup = EngineSetup;
     const INLINE: bool = true;
 
-    fn attach(setup: Setup) -> io::Result<Self> {
+    fn attach(setup: EngineSetup) -> io::Result<Self> {
         Ok(Self {
             files: setup.files,
             act: A::chosen(&setup.choice),

@@ -26,11 +26,14 @@ use weir_sys::{Availability, Tree};
 use super::calls::other;
 use super::priority::{self, Priorities};
 use super::pvsync2::call_flags;
-use super::{Entry, Notes, Opens, Refused, Setup, SlotMemory, Target, carry, number, switch};
+use super::{
+    EngineEntry, EngineSetup, Notes, OpenTarget, Opens, Refused, SlotMemory, number, run_engine,
+    switch,
+};
 use crate::op::{BlockOp, Verb};
-use entry::Shape;
+use entry::EntryShape;
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: EngineEntry = EngineEntry {
     info: EngineInfo {
         name: "io_uring",
         summary: "the kernel's shared rings: many operations in flight, few system calls",
@@ -89,7 +92,7 @@ pub(super) const ENTRY: Entry = Entry {
     availability,
     is_inline: |_| false,
     opens: Opens::AsNeeded,
-    drive: carry::<Ring>,
+    drive: run_engine::<Ring>,
 };
 
 /// The most entries of a submission ring.
@@ -130,9 +133,9 @@ fn availability() -> Availability {
 /// One ring.
 pub(super) struct Ring {
     rings: IoUring,
-    shape: Shape,
+    shape: EntryShape,
     has_poll_thread: bool,
-    targets: Vec<Target>,
+    targets: Vec<OpenTarget>,
     /// Queued since the last hand-over.
     queued: u32,
     /// Handed over and not yet reaped.
@@ -200,7 +203,7 @@ fn build(choice: &EngineChoice, entries: u32) -> io::Result<IoUring> {
 fn register(
     ring: &IoUring,
     choice: &EngineChoice,
-    targets: &[Target],
+    targets: &[OpenTarget],
     memory: SlotMemory,
     notes: &Notes,
 ) -> (bool, bool) {
@@ -218,7 +221,7 @@ fn register(
             iov_len: memory.stride,
         };
         let slots: Vec<_> = (0..memory.slots).map(slot).collect();
-        // SAFETY: the slots' memory outlives the ring (see `carry`).
+        // SAFETY: the slots' memory outlives the ring (see `run_engine`).
         let result = unsafe { ring.submitter().register_buffers(&slots) };
         result.inspect_err(|e| missing("buffers", e)).is_ok()
     };
@@ -296,11 +299,11 @@ impl Ring {
 
 impl Engine for Ring {
     type Op = BlockOp;
-    type Setup = Setup;
+    type Setup = EngineSetup;
 
-    fn attach(setup: Setup) -> io::Result<Self> {
+    fn attach(setup: EngineSetup) -> io::Result<Self> {
         let priorities = Priorities::of(&setup)?;
-        let Setup {
+        let EngineSetup {
             targets,
             depth,
             memory,
@@ -313,7 +316,7 @@ impl Engine for Ring {
             .map_err(|e| Refused::error(&e, &format!("cannot set a ring of {entries} up")))?;
         let (fixed_buffers, fixed_files) = register(&ring, &choice, &targets, memory, &notes);
         let flags = call_flags(&choice).bits();
-        let shape = Shape {
+        let shape = EntryShape {
             fixed_buffers,
             fixed_files,
             polled: choice.flag("polled", false),
@@ -362,7 +365,7 @@ impl Engine for Ring {
             0
         };
         let entry = entry.user_data(u64::from(slot) | hole << 32);
-        // SAFETY: the slot's memory outlives the ring (see `carry`), and the slot is not used
+        // SAFETY: the slot's memory outlives the ring (see `run_engine`), and the slot is not used
         // again before its completion; the vector of a slot likewise.
         match unsafe { self.rings.submission().push(&entry) } {
             Ok(()) => {

@@ -21,10 +21,10 @@ use weir_sys::{Availability, Tree};
 use super::calls::other;
 use super::priority::{self, Priorities};
 use super::pvsync2::call_flags;
-use super::{Entry, Opens, Refused, Setup, Target, carry, switch};
+use super::{EngineEntry, EngineSetup, OpenTarget, Opens, Refused, run_engine, switch};
 use crate::op::{BlockOp, Verb};
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: EngineEntry = EngineEntry {
     info: EngineInfo {
         name: "libaio",
         summary: "io_submit and io_getevents; asynchronous with direct I/O only",
@@ -50,7 +50,7 @@ pub(super) const ENTRY: Entry = Entry {
     availability,
     is_inline: |_| false,
     opens: Opens::AsNeeded,
-    drive: carry::<Aio>,
+    drive: run_engine::<Aio>,
 };
 
 const PREAD: u16 = 0;
@@ -171,7 +171,7 @@ pub(super) struct Aio {
     reaps_in_user_space: bool,
     rw_flags: u32,
     priorities: Priorities,
-    targets: Vec<Target>,
+    targets: Vec<OpenTarget>,
     /// By slot.
     blocks: Box<[ControlBlock]>,
     /// Slots submitted since the last hand-over, as the addresses of their blocks.
@@ -295,9 +295,9 @@ impl Aio {
 
 impl Engine for Aio {
     type Op = BlockOp;
-    type Setup = Setup;
+    type Setup = EngineSetup;
 
-    fn attach(setup: Setup) -> io::Result<Self> {
+    fn attach(setup: EngineSetup) -> io::Result<Self> {
         let depth = setup.depth.max(1);
         let context = Context::new(depth).map_err(|e| {
             let hint = "the limit of all processes together is sysctl fs.aio-max-nr";
@@ -361,7 +361,7 @@ impl Engine for Aio {
     fn commit(&mut self) -> io::Result<u32> {
         let (count, blocks) = (self.queued.len(), self.queued.as_ptr());
         // SAFETY: each address names a block of `self.blocks`, which the kernel copies during the
-        // call; the memory that they name outlives the context (see `carry`), and a slot is not
+        // call; the memory that they name outlives the context (see `run_engine`), and a slot is not
         // used again before its completion.
         let taken = unsafe { libc::syscall(libc::SYS_io_submit, self.context.0, count, blocks) };
         let Ok(taken) = u32::try_from(taken) else {

@@ -22,10 +22,10 @@ use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
 
 use super::calls::{answer, memory, other};
-use super::{Entry, Opens, Refused, Setup, Target, carry, switch};
+use super::{EngineEntry, EngineSetup, OpenTarget, Opens, Refused, run_engine, switch};
 use crate::op::{BlockOp, Verb};
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: EngineEntry = EngineEntry {
     info: EngineInfo {
         name: "mmap",
         summary: "copies from and to a mapping of the target; a flush is msync",
@@ -40,7 +40,7 @@ pub(super) const ENTRY: Entry = Entry {
     availability: || Availability::Ready,
     is_inline: |_| true,
     opens: Opens::ReadingToo,
-    drive: carry::<Mmap>,
+    drive: run_engine::<Mmap>,
 };
 
 /// A mapped part of a target.
@@ -53,7 +53,7 @@ pub(crate) struct Mapping {
 }
 
 impl Mapping {
-    fn new(target: &Target, huge: bool) -> io::Result<Self> {
+    fn new(target: &OpenTarget, huge: bool) -> io::Result<Self> {
         let extent = target.extent;
         let page = rustix::param::page_size() as u64;
         let offset = extent.start / page * page;
@@ -125,7 +125,7 @@ impl Drop for Mapping {
     }
 }
 
-fn is_zero_device(target: &Target) -> io::Result<bool> {
+fn is_zero_device(target: &OpenTarget) -> io::Result<bool> {
     let status = rustix::fs::fstat(&target.file)?;
     let is_character = rustix::fs::FileType::from_raw_mode(status.st_mode).is_char_device();
     let device = (
@@ -151,11 +151,11 @@ impl Mappings {
 /// Copies from and to mappings.
 #[derive(Debug)]
 pub(super) struct Mmap {
-    parts: Vec<(Rc<Mapping>, Target)>,
+    parts: Vec<(Rc<Mapping>, OpenTarget)>,
 }
 
 /// Allocates the blocks behind a file's mapping: without it a full file system is a SIGBUS.
-fn allocate(target: &Target) -> Result<(), Errno> {
+fn allocate(target: &OpenTarget) -> Result<(), Errno> {
     if target.is_block || !target.is_writable {
         return Ok(());
     }
@@ -170,12 +170,12 @@ fn allocate(target: &Target) -> Result<(), Errno> {
 
 impl Engine for Mmap {
     type Op = BlockOp;
-    type Setup = Setup;
+    type Setup = EngineSetup;
     const INLINE: bool = true;
 
-    fn attach(setup: Setup) -> io::Result<Self> {
+    fn attach(setup: EngineSetup) -> io::Result<Self> {
         let huge = setup.choice.flag("transparent_huge_pages", false);
-        let map = |target: Target| {
+        let map = |target: OpenTarget| {
             allocate(&target)
                 .map_err(|e| Refused::error(&e.into(), "cannot allocate blocks to map"))?;
             let mapping = Mapping::new(&target, huge).map_err(|e| {

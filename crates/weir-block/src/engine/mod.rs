@@ -35,13 +35,13 @@ use weir_schema::{EngineChoice, Failure};
 use weir_sys::Availability;
 
 use crate::op::BlockOp;
-use crate::source::{AnySource, Buffers, Extent};
+use crate::source::{AnySource, Extent, SlotBuffers};
 
 pub(crate) use calls::{drop_device_cache, set_lifetime, sync_all};
 pub(crate) use mmap::Mappings;
 
 /// Every engine: one line each.
-const REGISTRY: &[&Entry] = &[
+const REGISTRY: &[&EngineEntry] = &[
     &null::ENTRY,
     &psync::ENTRY,
     &sync::ENTRY,
@@ -65,7 +65,7 @@ const REGISTRY: &[&Entry] = &[
 ];
 
 /// What the registry knows of an engine.
-pub(crate) struct Entry {
+pub(crate) struct EngineEntry {
     /// For parsers and help texts.
     pub(crate) info: EngineInfo,
     /// Whether this machine has what it needs.
@@ -75,7 +75,7 @@ pub(crate) struct Entry {
     /// How its targets are opened.
     pub(crate) opens: Opens,
     /// Attaches it and runs the loop.
-    pub(crate) drive: fn(Ride<'_, '_>) -> Result<LoopStop, Failure>,
+    pub(crate) drive: fn(EngineRun<'_, '_>) -> Result<LoopStop, Failure>,
 }
 
 /// How the targets of an engine are opened.
@@ -107,7 +107,7 @@ pub fn availability(name: &str) -> Availability {
     }
 }
 
-pub(crate) fn find(name: &str) -> Option<&'static Entry> {
+pub(crate) fn find(name: &str) -> Option<&'static EngineEntry> {
     REGISTRY
         .iter()
         .copied()
@@ -144,7 +144,7 @@ const fn number(
 
 /// An open target.
 #[derive(Debug)]
-pub(crate) struct Target {
+pub(crate) struct OpenTarget {
     /// Open as the job needs it.
     pub(crate) file: Arc<OwnedFd>,
     /// A block device rather than a file or character device.
@@ -155,7 +155,7 @@ pub(crate) struct Target {
     pub(crate) extent: Extent,
 }
 
-impl Target {
+impl OpenTarget {
     /// The same open file, for another use.
     pub(crate) fn again(&self) -> Self {
         let file = Arc::clone(&self.file);
@@ -172,7 +172,7 @@ pub(crate) struct FileName {
     pub(crate) start: u64,
 }
 
-/// Where the slots' memory lies. It outlives the engine: see [`carry`].
+/// Where the slots' memory lies. It outlives the engine: see [`run_engine`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlotMemory {
     base: *mut u8,
@@ -181,7 +181,7 @@ pub(crate) struct SlotMemory {
 }
 
 impl SlotMemory {
-    pub(crate) fn of(buffers: &Buffers, slots: u32) -> Self {
+    pub(crate) fn of(buffers: &SlotBuffers, slots: u32) -> Self {
         Self {
             base: buffers.memory().as_ptr(),
             stride: buffers.stride(),
@@ -217,9 +217,9 @@ impl Notes {
 
 /// What every engine of this family is attached to.
 #[derive(Debug)]
-pub(crate) struct Setup {
+pub(crate) struct EngineSetup {
     /// By the index that operations carry; none for engines without targets.
-    pub(crate) targets: Vec<Target>,
+    pub(crate) targets: Vec<OpenTarget>,
     /// The targets' names, also for engines that open none.
     pub(crate) names: Vec<String>,
     /// The targets as files of a name, for engines that do not want them open.
@@ -233,7 +233,7 @@ pub(crate) struct Setup {
     /// Where it notes what it had to do without.
     pub(crate) notes: Notes,
     /// The emulated cards of the run.
-    pub(crate) cards: dma_emu::Cards,
+    pub(crate) cards: dma_emu::EmulatedCards,
     /// Where it leaves the mappings that it makes.
     pub(crate) mappings: Mappings,
     /// The worker's random numbers.
@@ -258,35 +258,35 @@ impl Refused {
     }
 }
 
-/// What carries a worker through its part.
-pub(crate) struct Ride<'a, 's> {
+/// A worker with its source and what its engine is attached to.
+pub(crate) struct EngineRun<'a, 's> {
     pub(crate) worker: &'a mut WorkerContext<'s>,
     pub(crate) source: AnySource,
     pub(crate) plan: LoopPlan,
-    pub(crate) setup: Setup,
+    pub(crate) setup: EngineSetup,
 }
 
 /// Attaches the engine and runs the loop that was made for it and the source.
-pub(crate) fn carry<E>(ride: Ride<'_, '_>) -> Result<LoopStop, Failure>
+pub(crate) fn run_engine<E>(run: EngineRun<'_, '_>) -> Result<LoopStop, Failure>
 where
-    E: Engine<Op = BlockOp, Setup = Setup>,
+    E: Engine<Op = BlockOp, Setup = EngineSetup>,
 {
-    let Ride {
+    let EngineRun {
         worker,
         mut source,
         plan,
         setup,
-    } = ride;
+    } = run;
     // Declared after the source, so that it is dropped (and drained) before the buffers even when
     // the loop unwinds.
     let mut engine = E::attach(setup).map_err(|e| engine_failure(&e))?;
-    let stop = carry_source(worker, &mut engine, &mut source, &plan);
+    let stop = run_source(worker, &mut engine, &mut source, &plan);
     engine.finish().map_err(|e| engine_failure(&e))?;
     Ok(stop)
 }
 
 /// Runs the loop that was made for an engine and the source.
-fn carry_source<E: Engine<Op = BlockOp>>(
+fn run_source<E: Engine<Op = BlockOp>>(
     worker: &mut WorkerContext<'_>,
     engine: &mut E,
     source: &mut AnySource,

@@ -10,10 +10,10 @@ use weir_schema::Failure;
 use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
 
-use super::{Entry, Opens, Ride, Setup, carry};
+use super::{EngineEntry, EngineRun, EngineSetup, Opens, run_engine};
 use crate::op::BlockOp;
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: EngineEntry = EngineEntry {
     info: EngineInfo {
         name: "null",
         summary: "completes at once and moves no data: the cost of the loop itself",
@@ -27,11 +27,11 @@ pub(super) const ENTRY: Entry = Entry {
     drive,
 };
 
-fn drive(ride: Ride<'_, '_>) -> Result<LoopStop, Failure> {
+fn drive(ride: EngineRun<'_, '_>) -> Result<LoopStop, Failure> {
     if ride.setup.depth == 1 {
-        carry::<NullInline>(ride)
+        run_engine::<NullInline>(ride)
     } else {
-        carry::<NullQueued>(ride)
+        run_engine::<NullQueued>(ride)
     }
 }
 
@@ -41,10 +41,10 @@ pub(super) struct NullInline;
 
 impl Engine for NullInline {
     type Op = BlockOp;
-    type Setup = Setup;
+    type Setup = EngineSetup;
     const INLINE: bool = true;
 
-    fn attach(_setup: Setup) -> io::Result<Self> {
+    fn attach(_setup: EngineSetup) -> io::Result<Self> {
         Ok(Self)
     }
 
@@ -64,9 +64,9 @@ pub(super) struct NullQueued {
 
 impl Engine for NullQueued {
     type Op = BlockOp;
-    type Setup = Setup;
+    type Setup = EngineSetup;
 
-    fn attach(setup: Setup) -> io::Result<Self> {
+    fn attach(setup: EngineSetup) -> io::Result<Self> {
         Ok(Self {
             queue: Vec::with_capacity(setup.depth as usize),
             handed_over: 0,

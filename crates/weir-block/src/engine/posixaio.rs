@@ -15,10 +15,10 @@ use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
 
 use super::calls::other;
-use super::{Entry, Opens, Setup, Target, carry};
+use super::{EngineEntry, EngineSetup, OpenTarget, Opens, run_engine};
 use crate::op::{BlockOp, Verb};
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: EngineEntry = EngineEntry {
     info: EngineInfo {
         name: "posixaio",
         summary: "aio_read, aio_write and aio_suspend of the C library, with its threads",
@@ -29,7 +29,7 @@ pub(super) const ENTRY: Entry = Entry {
     availability: || Availability::Ready,
     is_inline: |_| false,
     opens: Opens::AsNeeded,
-    drive: carry::<PosixAio>,
+    drive: run_engine::<PosixAio>,
 };
 
 /// A control block. Between hand-over and completion it belongs to the library, which changes it
@@ -75,7 +75,7 @@ struct Fresh {
 
 /// The C library's asynchronous I/O.
 pub(super) struct PosixAio {
-    targets: Vec<Target>,
+    targets: Vec<OpenTarget>,
     /// By slot; they never move.
     blocks: Box<[Block]>,
     fresh: VecDeque<Fresh>,
@@ -156,9 +156,9 @@ impl PosixAio {
 
 impl Engine for PosixAio {
     type Op = BlockOp;
-    type Setup = Setup;
+    type Setup = EngineSetup;
 
-    fn attach(setup: Setup) -> io::Result<Self> {
+    fn attach(setup: EngineSetup) -> io::Result<Self> {
         let depth = setup.depth as usize;
         Ok(Self {
             targets: setup.targets,

@@ -11,7 +11,7 @@ use weir_schema::catalogue::{SettingInfo, SettingKind};
 use weir_sys::priority::io_priority;
 
 use super::dma_emu::bytes;
-use super::{Refused, Setup};
+use super::{EngineSetup, Refused};
 use crate::op::{BlockOp, Verb};
 
 /// Class of operations whose class is not told: real time.
@@ -79,7 +79,7 @@ pub(super) struct Priorities {
 
 impl Priorities {
     /// By the settings of the engine.
-    pub(super) fn of(setup: &Setup) -> io::Result<Self> {
+    pub(super) fn of(setup: &EngineSetup) -> io::Result<Self> {
         let shares = shares(&setup.choice).map_err(|message| {
             let errno = libc::EINVAL;
             io::Error::other(Refused { errno, message })

@@ -20,7 +20,7 @@ use weir_schema::{EngineChoice, Failure, Job};
 use weir_sys::Availability;
 
 use super::spin::Rounds;
-use super::{Entry, Notes, Opens, Ride, number, switch};
+use super::{EngineEntry, EngineRun, Notes, Opens, number, switch};
 use crate::op::BlockOp;
 
 /// How often a program that runs is looked at.
@@ -38,7 +38,7 @@ const fn text(name: &'static str, help: &'static str) -> SettingInfo {
     }
 }
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: EngineEntry = EngineEntry {
     info: EngineInfo {
         name: "exec",
         summary: "runs a program once; its run is the one operation",
@@ -70,8 +70,8 @@ pub(super) const ENTRY: Entry = Entry {
     drive,
 };
 
-fn drive(ride: Ride<'_, '_>) -> Result<LoopStop, Failure> {
-    let Ride {
+fn drive(ride: EngineRun<'_, '_>) -> Result<LoopStop, Failure> {
+    let EngineRun {
         worker,
         plan,
         setup,

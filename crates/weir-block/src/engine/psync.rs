@@ -8,10 +8,10 @@ use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
 
 use super::calls::{answer, memory, other};
-use super::{Entry, Opens, Setup, Target, carry};
+use super::{EngineEntry, EngineSetup, OpenTarget, Opens, run_engine};
 use crate::op::{BlockOp, Verb};
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: EngineEntry = EngineEntry {
     info: EngineInfo {
         name: "psync",
         summary: "pread and pwrite: one system call per operation",
@@ -22,21 +22,21 @@ pub(super) const ENTRY: Entry = Entry {
     availability: || Availability::Ready,
     is_inline: |_| true,
     opens: Opens::AsNeeded,
-    drive: carry::<Psync>,
+    drive: run_engine::<Psync>,
 };
 
 /// `pread` and `pwrite`.
 #[derive(Debug)]
 pub(super) struct Psync {
-    targets: Vec<Target>,
+    targets: Vec<OpenTarget>,
 }
 
 impl Engine for Psync {
     type Op = BlockOp;
-    type Setup = Setup;
+    type Setup = EngineSetup;
     const INLINE: bool = true;
 
-    fn attach(setup: Setup) -> io::Result<Self> {
+    fn attach(setup: EngineSetup) -> io::Result<Self> {
         Ok(Self {
             targets: setup.targets,
         })

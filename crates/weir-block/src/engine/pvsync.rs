@@ -7,10 +7,10 @@ use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
 
 use super::calls::{answer, memory, other};
-use super::{Entry, Opens, Setup, Target, carry};
+use super::{EngineEntry, EngineSetup, OpenTarget, Opens, run_engine};
 use crate::op::{BlockOp, Verb};
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: EngineEntry = EngineEntry {
     info: EngineInfo {
         name: "pvsync",
         summary: "preadv and pwritev: one system call per operation",
@@ -21,21 +21,21 @@ pub(super) const ENTRY: Entry = Entry {
     availability: || Availability::Ready,
     is_inline: |_| true,
     opens: Opens::AsNeeded,
-    drive: carry::<Pvsync>,
+    drive: run_engine::<Pvsync>,
 };
 
 /// `preadv` and `pwritev`.
 #[derive(Debug)]
 pub(super) struct Pvsync {
-    targets: Vec<Target>,
+    targets: Vec<OpenTarget>,
 }
 
 impl Engine for Pvsync {
     type Op = BlockOp;
-    type Setup = Setup;
+    type Setup = EngineSetup;
     const INLINE: bool = true;
 
-    fn attach(setup: Setup) -> io::Result<Self> {
+    fn attach(setup: EngineSetup) -> io::Result<Self> {
         Ok(Self {
             targets: setup.targets,
         })

@@ -10,10 +10,10 @@ use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
 
 use super::calls::{answer, memory, other};
-use super::{Entry, Opens, Setup, Target, carry, number, switch};
+use super::{EngineEntry, EngineSetup, OpenTarget, Opens, number, run_engine, switch};
 use crate::op::{BlockOp, Verb};
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: EngineEntry = EngineEntry {
     info: EngineInfo {
         name: "pvsync2",
         summary: "preadv2 and pwritev2: one system call per operation, with flags for each call",
@@ -46,7 +46,7 @@ pub(super) const ENTRY: Entry = Entry {
     availability: || Availability::Ready,
     is_inline: |_| true,
     opens: Opens::AsNeeded,
-    drive: carry::<Pvsync2>,
+    drive: run_engine::<Pvsync2>,
 };
 
 /// `RWF_DONTCACHE`, since Linux 6.14.
@@ -66,7 +66,7 @@ pub(super) fn call_flags(choice: &EngineChoice) -> ReadWriteFlags {
 /// `preadv2` and `pwritev2`.
 #[derive(Debug)]
 pub(super) struct Pvsync2 {
-    targets: Vec<Target>,
+    targets: Vec<OpenTarget>,
     flags: ReadWriteFlags,
     /// Share of polled operations, in percent; 0: none.
     polled_percent: u64,
@@ -91,10 +91,10 @@ impl Pvsync2 {
 
 impl Engine for Pvsync2 {
     type Op = BlockOp;
-    type Setup = Setup;
+    type Setup = EngineSetup;
     const INLINE: bool = true;
 
-    fn attach(setup: Setup) -> io::Result<Self> {
+    fn attach(setup: EngineSetup) -> io::Result<Self> {
         let share = setup.choice.number("polled_percent").unwrap_or(100);
         let polled = setup.choice.flag("polled", false);
         Ok(Self {

@@ -13,7 +13,7 @@ use weir_schema::Failure;
 use weir_schema::catalogue::{ActsOn, EngineInfo, SettingInfo, SettingKind};
 use weir_sys::Availability;
 
-use super::{Entry, Opens, Ride, number};
+use super::{EngineEntry, EngineRun, Opens, number};
 use crate::op::{BlockOp, Verb};
 
 const DEFAULT_US: u64 = 50_000;
@@ -22,7 +22,7 @@ const SORTED: usize = 1 << 16;
 /// Turns of an empty loop between two looks at the clock.
 const TURNS: u32 = 1000;
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: EngineEntry = EngineEntry {
     info: EngineInfo {
         name: "cpuio",
         summary: "keeps a processor busy; moves no data",
@@ -53,8 +53,8 @@ pub(super) const ENTRY: Entry = Entry {
     clippy::unnecessary_wraps,
     reason = "the form of every engine's way in"
 )]
-fn drive(ride: Ride<'_, '_>) -> Result<LoopStop, Failure> {
-    let Ride {
+fn drive(ride: EngineRun<'_, '_>) -> Result<LoopStop, Failure> {
+    let EngineRun {
         worker,
         plan,
         setup,

@@ -16,10 +16,10 @@ use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
 
 use super::calls::{answer, memory, other};
-use super::{Entry, Opens, Setup, Target, carry};
+use super::{EngineEntry, EngineSetup, OpenTarget, Opens, run_engine};
 use crate::op::{BlockOp, Verb};
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: EngineEntry = EngineEntry {
     info: EngineInfo {
         name: "splice",
         summary: "moves data between file and memory through a pipe in the kernel",
@@ -30,7 +30,7 @@ pub(super) const ENTRY: Entry = Entry {
     availability: || Availability::Ready,
     is_inline: |_| true,
     opens: Opens::AsNeeded,
-    drive: carry::<Splice>,
+    drive: run_engine::<Splice>,
 };
 
 /// A pipe, empty between operations.
@@ -50,12 +50,12 @@ impl Pipe {
 /// `splice` and `vmsplice`.
 #[derive(Debug)]
 pub(super) struct Splice {
-    targets: Vec<Target>,
+    targets: Vec<OpenTarget>,
     pipe: Pipe,
 }
 
 impl Splice {
-    fn read(&self, target: &Target, op: BlockOp) -> Result<usize, Errno> {
+    fn read(&self, target: &OpenTarget, op: BlockOp) -> Result<usize, Errno> {
         let mut rest = memory(op);
         let mut at = op.offset;
         while !rest.is_empty() {
@@ -83,7 +83,7 @@ impl Splice {
         Ok(op.length as usize - rest.len())
     }
 
-    fn write(&self, target: &Target, op: BlockOp) -> Result<usize, Errno> {
+    fn write(&self, target: &OpenTarget, op: BlockOp) -> Result<usize, Errno> {
         let mut rest: &[u8] = memory(op);
         let mut at = op.offset;
         while !rest.is_empty() {
@@ -109,10 +109,10 @@ impl Splice {
 
 impl Engine for Splice {
     type Op = BlockOp;
-    type Setup = Setup;
+    type Setup = EngineSetup;
     const INLINE: bool = true;
 
-    fn attach(setup: Setup) -> io::Result<Self> {
+    fn attach(setup: EngineSetup) -> io::Result<Self> {
         Ok(Self {
             targets: setup.targets,
             pipe: Pipe::new()?,

@@ -12,10 +12,10 @@ use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
 
 use super::calls::{answer, memory, other};
-use super::{Entry, Opens, Setup, Target, carry};
+use super::{EngineEntry, EngineSetup, OpenTarget, Opens, run_engine};
 use crate::op::{BlockOp, Verb};
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: EngineEntry = EngineEntry {
     info: EngineInfo {
         name: "sync",
         summary: "lseek, then read or write",
@@ -26,19 +26,19 @@ pub(super) const ENTRY: Entry = Entry {
     availability: || Availability::Ready,
     is_inline: |_| true,
     opens: Opens::AsNeeded,
-    drive: carry::<Sync>,
+    drive: run_engine::<Sync>,
 };
 
 /// An open target and where it stands.
 #[derive(Debug)]
 pub(super) struct Seeker {
-    pub(super) target: Target,
+    pub(super) target: OpenTarget,
     /// `None`: not known, as after a failed call.
     position: Option<u64>,
 }
 
 impl Seeker {
-    pub(super) fn all(targets: Vec<Target>) -> Vec<Self> {
+    pub(super) fn all(targets: Vec<OpenTarget>) -> Vec<Self> {
         let at_start = |target| Self {
             target,
             position: Some(0),
@@ -51,7 +51,7 @@ impl Seeker {
     pub(super) fn at(
         &mut self,
         offset: u64,
-        call: impl FnOnce(&Target) -> Result<usize, Errno>,
+        call: impl FnOnce(&OpenTarget) -> Result<usize, Errno>,
     ) -> Result<usize, Errno> {
         if self.position.take() != Some(offset) {
             seek(&self.target.file, SeekFrom::Start(offset))?;
@@ -70,10 +70,10 @@ pub(super) struct Sync {
 
 impl Engine for Sync {
     type Op = BlockOp;
-    type Setup = Setup;
+    type Setup = EngineSetup;
     const INLINE: bool = true;
 
-    fn attach(setup: Setup) -> io::Result<Self> {
+    fn attach(setup: EngineSetup) -> io::Result<Self> {
         Ok(Self {
             seekers: Seeker::all(setup.targets),
         })

@@ -102,32 +102,32 @@ impl Drop for Scratch {
 struct Bench<E> {
     // Dropped before the memory.
     engine: E,
-    buffers: Buffers,
+    buffers: SlotBuffers,
     notes: Notes,
 }
 
 fn try_bench<E>(file: File, choice: &[(&str, Setting)]) -> std::io::Result<Bench<E>>
 where
-    E: Engine<Op = BlockOp, Setup = Setup>,
+    E: Engine<Op = BlockOp, Setup = EngineSetup>,
 {
     let spec = BufferSpec::private(Bytes(u64::from(BLOCK * SLOTS)));
-    let buffers = Buffers::new(AlignedBuf::new(&spec).unwrap(), BLOCK, None, false);
+    let buffers = SlotBuffers::new(AlignedBuf::new(&spec).unwrap(), BLOCK, None, false);
     let settings: BTreeMap<_, _> = choice
         .iter()
         .map(|(k, v)| ((*k).to_owned(), v.clone()))
         .collect();
     let notes = Notes::default();
     let length = file.metadata().unwrap().len().max(u64::from(BLOCK));
-    let target = Target {
+    let target = OpenTarget {
         file: Arc::new(file.into()),
         is_block: false,
         is_writable: true,
         extent: Extent { start: 0, length },
     };
-    let engine = E::attach(Setup {
+    let engine = E::attach(EngineSetup {
         targets: vec![target],
         names: vec!["target".to_owned()],
-        cards: dma_emu::Cards::default(),
+        cards: dma_emu::EmulatedCards::default(),
         mappings: Mappings::default(),
         streams: Streams::new(1, 0),
         files: Vec::new(),
@@ -146,7 +146,7 @@ where
     })
 }
 
-impl<E: Engine<Op = BlockOp, Setup = Setup>> Bench<E> {
+impl<E: Engine<Op = BlockOp, Setup = EngineSetup>> Bench<E> {
     fn op(&self, verb: Verb, slot: u32, offset: u64) -> BlockOp {
         let length = if matches!(verb, Verb::Sync | Verb::DataSync) {
             0
@@ -195,7 +195,7 @@ impl<E: Engine<Op = BlockOp, Setup = Setup>> Bench<E> {
 /// What every engine that moves data does.
 fn moves_data<E>(choice: &[(&str, Setting)], flags: i32)
 where
-    E: Engine<Op = BlockOp, Setup = Setup>,
+    E: Engine<Op = BlockOp, Setup = EngineSetup>,
 {
     let scratch = Scratch::new();
     let mut bench = try_bench::<E>(scratch.open(flags), choice).unwrap();
@@ -241,7 +241,7 @@ where
 /// A full queue of reads comes back whole, each with its slot.
 fn keeps_many_in_flight<E>(choice: &[(&str, Setting)])
 where
-    E: Engine<Op = BlockOp, Setup = Setup>,
+    E: Engine<Op = BlockOp, Setup = EngineSetup>,
 {
     let scratch = Scratch::new();
     let mut bench = try_bench::<E>(scratch.open(libc::O_DIRECT), choice).unwrap();
@@ -287,7 +287,7 @@ where
 /// Nothing is in flight.
 fn returns_empty_handed<E>(bench: &mut Bench<E>)
 where
-    E: Engine<Op = BlockOp, Setup = Setup>,
+    E: Engine<Op = BlockOp, Setup = EngineSetup>,
 {
     // A look and a wait with an end both return empty-handed.
     let look = Wait {
@@ -319,7 +319,7 @@ where
 /// Writes to a full device.
 fn reports_a_full_device<E>(choice: &[(&str, Setting)])
 where
-    E: Engine<Op = BlockOp, Setup = Setup>,
+    E: Engine<Op = BlockOp, Setup = EngineSetup>,
 {
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let mut bench = try_bench::<E>(full, choice).unwrap();
@@ -329,7 +329,7 @@ where
 /// Writes to a target that is open for reading.
 fn reports_a_wrong_direction<E>(choice: &[(&str, Setting)])
 where
-    E: Engine<Op = BlockOp, Setup = Setup>,
+    E: Engine<Op = BlockOp, Setup = EngineSetup>,
 {
     let scratch = Scratch::new();
     let mut bench = try_bench::<E>(File::open(&scratch.0).unwrap(), choice).unwrap();
@@ -339,7 +339,7 @@ where
 /// Reads across the end of a file.
 fn reads_short_at_the_end<E>(choice: &[(&str, Setting)])
 where
-    E: Engine<Op = BlockOp, Setup = Setup>,
+    E: Engine<Op = BlockOp, Setup = EngineSetup>,
 {
     let scratch = Scratch::new();
     scratch.open(0).set_len(4096 + 100).unwrap();
@@ -698,14 +698,14 @@ fn io_uring_without_locked_memory_goes_on_with_a_note() {
     }
     let scratch = Scratch::new();
     let spec = BufferSpec::private(Bytes(u64::from(BLOCK * SLOTS)));
-    let buffers = Buffers::new(AlignedBuf::new(&spec).unwrap(), BLOCK, None, false);
+    let buffers = SlotBuffers::new(AlignedBuf::new(&spec).unwrap(), BLOCK, None, false);
     // Memory that is not there is refused like memory that may not be locked.
     let memory = SlotMemory {
         base: std::ptr::without_provenance_mut(1 << 12),
         ..SlotMemory::of(&buffers, SLOTS)
     };
     let notes = Notes::default();
-    let target = Target {
+    let target = OpenTarget {
         file: Arc::new(scratch.open(0).into()),
         is_block: false,
         is_writable: true,
@@ -714,10 +714,10 @@ fn io_uring_without_locked_memory_goes_on_with_a_note() {
             length: 65_536,
         },
     };
-    let engine = Ring::attach(Setup {
+    let engine = Ring::attach(EngineSetup {
         targets: vec![target],
         names: vec!["target".to_owned()],
-        cards: dma_emu::Cards::default(),
+        cards: dma_emu::EmulatedCards::default(),
         mappings: Mappings::default(),
         streams: Streams::new(1, 0),
         files: Vec::new(),
@@ -796,11 +796,11 @@ fn libaio_reserves_more_requests_than_there_are_with_a_message() {
     }
     let scratch = Scratch::new();
     let bench = try_bench::<Aio>(scratch.open(0), &[]).unwrap();
-    let setup = Setup {
+    let setup = EngineSetup {
         files: Vec::new(),
         targets: Vec::new(),
         names: Vec::new(),
-        cards: dma_emu::Cards::default(),
+        cards: dma_emu::EmulatedCards::default(),
         mappings: Mappings::default(),
         streams: Streams::new(1, 0),
         depth: 1 << 30,

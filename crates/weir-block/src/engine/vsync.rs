@@ -15,10 +15,10 @@ use weir_sys::Availability;
 
 use super::calls::{memory, other};
 use super::sync::Seeker;
-use super::{Entry, Opens, Setup, carry};
+use super::{EngineEntry, EngineSetup, Opens, run_engine};
 use crate::op::{BlockOp, Verb};
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: EngineEntry = EngineEntry {
     info: EngineInfo {
         name: "vsync",
         summary: "lseek, then readv or writev of all neighbours in the queue",
@@ -29,7 +29,7 @@ pub(super) const ENTRY: Entry = Entry {
     availability: || Availability::Ready,
     is_inline: |_| false,
     opens: Opens::AsNeeded,
-    drive: carry::<Vsync>,
+    drive: run_engine::<Vsync>,
 };
 
 /// Pieces of memory that one call takes.
@@ -107,9 +107,9 @@ impl Vsync {
 
 impl Engine for Vsync {
     type Op = BlockOp;
-    type Setup = Setup;
+    type Setup = EngineSetup;
 
-    fn attach(setup: Setup) -> io::Result<Self> {
+    fn attach(setup: EngineSetup) -> io::Result<Self> {
         let depth = setup.depth as usize;
         Ok(Self {
             seekers: Seeker::all(setup.targets),

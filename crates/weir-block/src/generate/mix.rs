@@ -10,7 +10,7 @@ use super::GenerateError;
 /// A kind of block operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-pub enum Kind {
+pub enum DataKind {
     /// Data from the target.
     Read,
     /// Data to the target.
@@ -19,7 +19,7 @@ pub enum Kind {
     Trim,
 }
 
-impl Kind {
+impl DataKind {
     /// All kinds, in the order of [`index`](Self::index).
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Trim];
 
@@ -32,23 +32,23 @@ impl Kind {
 
 /// Draws kinds by weight.
 #[derive(Debug, Clone)]
-pub struct Mix {
+pub struct KindMix {
     /// Weight of reads, and of reads and writes together.
     to_read: u64,
     to_write: u64,
     total: u64,
-    only: Option<Kind>,
+    only: Option<DataKind>,
     rng: Rng,
 }
 
-impl Mix {
-    /// `weights` by [`Kind::index`], normally percentages.
+impl KindMix {
+    /// `weights` by [`DataKind::index`], normally percentages.
     ///
     /// # Errors
     /// [`GenerateError::EmptyMix`] when all are 0.
     pub fn new(weights: [u32; 3], rng: Rng) -> Result<Self, GenerateError> {
         let [read, write, trim] = weights.map(u64::from);
-        let mut wanted = Kind::ALL
+        let mut wanted = DataKind::ALL
             .into_iter()
             .filter(|kind| weights[kind.index()] > 0);
         let first = wanted.next().ok_or(GenerateError::EmptyMix)?;
@@ -63,17 +63,17 @@ impl Mix {
 
     /// The kind of the next operation.
     #[inline(always)]
-    pub const fn next_kind(&mut self) -> Kind {
+    pub const fn next_kind(&mut self) -> DataKind {
         if let Some(kind) = self.only {
             return kind;
         }
         let draw = self.rng.below(self.total);
         if draw < self.to_read {
-            Kind::Read
+            DataKind::Read
         } else if draw < self.to_write {
-            Kind::Write
+            DataKind::Write
         } else {
-            Kind::Trim
+            DataKind::Trim
         }
     }
 }
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn kinds_come_in_their_shares() {
-        let mut mix = Mix::new([70, 25, 5], Rng::new(1)).unwrap();
+        let mut mix = KindMix::new([70, 25, 5], Rng::new(1)).unwrap();
         let mut counts = [0_u32; 3];
         for _ in 0..100_000 {
             counts[mix.next_kind().index()] += 1;
@@ -96,15 +96,15 @@ mod tests {
 
     #[test]
     fn a_single_kind_draws_nothing() {
-        let mut mix = Mix::new([0, 100, 0], Rng::new(1)).unwrap();
-        assert!((0..100).all(|_| mix.next_kind() == Kind::Write));
+        let mut mix = KindMix::new([0, 100, 0], Rng::new(1)).unwrap();
+        assert!((0..100).all(|_| mix.next_kind() == DataKind::Write));
         assert_eq!(mix.rng, Rng::new(1));
     }
 
     #[test]
     fn a_mix_of_nothing_is_refused() {
         assert_eq!(
-            Mix::new([0; 3], Rng::new(1)).unwrap_err(),
+            KindMix::new([0; 3], Rng::new(1)).unwrap_err(),
             GenerateError::EmptyMix
         );
     }

@@ -19,7 +19,7 @@ const SECTOR: usize = 512;
 
 /// What buffers hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
+pub enum PayloadContent {
     /// Zeros.
     Zero,
     /// These bytes over and over, from the start of the buffer. With a share of
@@ -33,7 +33,7 @@ pub enum Content {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PayloadRule {
     /// What buffers hold.
-    pub content: Content,
+    pub content: PayloadContent,
     /// New content before every write; implied by the two percentages below.
     pub refill: bool,
     /// A few random bytes into every 512 before every write, so that equal
@@ -57,7 +57,7 @@ impl Default for PayloadRule {
     /// Random once, then scrambled.
     fn default() -> Self {
         Self {
-            content: Content::Random,
+            content: PayloadContent::Random,
             refill: false,
             scramble: true,
             compress_percent: 0,
@@ -103,9 +103,9 @@ impl Payload {
             }
         }
         let varied = match &rule.content {
-            Content::Zero => false,
-            Content::Pattern(bytes) => bytes.is_empty() || rule.compress_percent > 0,
-            Content::Random => true,
+            PayloadContent::Zero => false,
+            PayloadContent::Pattern(bytes) => bytes.is_empty() || rule.compress_percent > 0,
+            PayloadContent::Random => true,
         };
         let shaped = rule.compress_percent > 0 || rule.dedupe_percent > 0;
         let before = if varied && (rule.refill || shaped) {
@@ -127,7 +127,7 @@ impl Payload {
 
     /// Fills a buffer whole: before the run, or whenever new content is wanted.
     pub fn fill(&mut self, buffer: &mut [u8]) {
-        if self.rule.content == Content::Zero {
+        if self.rule.content == PayloadContent::Zero {
             buffer.fill(0);
             return;
         }
@@ -154,8 +154,8 @@ impl Payload {
 
     fn fill_unit(&mut self, unit: &mut [u8]) {
         let filler: &[u8] = match &self.rule.content {
-            Content::Pattern(bytes) => bytes,
-            Content::Zero | Content::Random => &[],
+            PayloadContent::Pattern(bytes) => bytes,
+            PayloadContent::Zero | PayloadContent::Random => &[],
         };
         if !filler.is_empty() && self.rule.compress_percent == 0 {
             repeat(filler, unit);
@@ -290,14 +290,14 @@ mod tests {
     fn zeros_and_patterns_stay_as_they_are() {
         let mut buffer = vec![1_u8; 1000];
         let mut zeros = payload(PayloadRule {
-            content: Content::Zero,
+            content: PayloadContent::Zero,
             refill: true,
             ..PayloadRule::default()
         });
         zeros.fill(&mut buffer);
         assert!(buffer.iter().all(|&byte| byte == 0) && !zeros.changes_every_write());
         let mut pattern = payload(PayloadRule {
-            content: Content::Pattern(Box::from(*b"abc")),
+            content: PayloadContent::Pattern(Box::from(*b"abc")),
             ..PayloadRule::default()
         });
         pattern.fill(&mut buffer);
@@ -369,7 +369,7 @@ mod tests {
             assert!(chunk[..head].iter().filter(|&&byte| byte != 0).count() > head * 8 / 10);
         }
         let mut patterned = payload(PayloadRule {
-            content: Content::Pattern(Box::from(*b"xy")),
+            content: PayloadContent::Pattern(Box::from(*b"xy")),
             compress_percent: 50,
             compress_chunk_bytes: 0,
             ..PayloadRule::default()

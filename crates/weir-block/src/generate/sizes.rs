@@ -8,7 +8,7 @@
 use weir_run::generate::rng::Rng;
 
 use super::GenerateError;
-use super::mix::Kind;
+use super::mix::DataKind;
 
 /// How sizes are chosen for one kind of operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,13 +119,13 @@ fn weighted(list: &[(u64, u32)]) -> impl Iterator<Item = u64> {
 
 /// Chooses sizes for each kind of operation.
 #[derive(Debug, Clone)]
-pub struct Sizes {
+pub struct SizeDraw {
     rules: [SizeRule; 3],
     rng: Rng,
 }
 
-impl Sizes {
-    /// `rules` by [`Kind::index`].
+impl SizeDraw {
+    /// `rules` by [`DataKind::index`].
     ///
     /// # Errors
     /// [`GenerateError::BlockSizes`] for a size of 0, an empty list, a list
@@ -138,7 +138,7 @@ impl Sizes {
     /// The next size for an operation of `kind` with `room_bytes` left before
     /// the region's end: cut down to a size of the rule that fits, or `None`.
     #[inline]
-    pub fn choose(&mut self, kind: Kind, room_bytes: u64) -> Option<u64> {
+    pub fn choose(&mut self, kind: DataKind, room_bytes: u64) -> Option<u64> {
         let rule = &self.rules[kind.index()];
         if let SizeRule::Fixed { bytes } = *rule {
             return (bytes <= room_bytes).then_some(bytes);
@@ -160,7 +160,7 @@ impl Sizes {
     }
 
     /// The rule of a kind.
-    pub const fn rule(&self, kind: Kind) -> &SizeRule {
+    pub const fn rule(&self, kind: DataKind) -> &SizeRule {
         &self.rules[kind.index()]
     }
 }
@@ -169,8 +169,8 @@ impl Sizes {
 mod tests {
     use super::*;
 
-    fn sizes(rule: &SizeRule) -> Sizes {
-        Sizes::new([rule.clone(), rule.clone(), rule.clone()], Rng::new(2)).unwrap()
+    fn sizes(rule: &SizeRule) -> SizeDraw {
+        SizeDraw::new([rule.clone(), rule.clone(), rule.clone()], Rng::new(2)).unwrap()
     }
 
     #[test]
@@ -183,7 +183,7 @@ mod tests {
         let mut sizes = sizes(&rule);
         let mut counts = [0_u32; 4];
         for _ in 0..40_000 {
-            let bytes = sizes.choose(Kind::Read, u64::MAX).unwrap();
+            let bytes = sizes.choose(DataKind::Read, u64::MAX).unwrap();
             assert_eq!(bytes % 4096, 0);
             counts[usize::try_from(bytes / 4096).unwrap() - 1] += 1;
         }
@@ -200,7 +200,7 @@ mod tests {
         let mut sizes = sizes(&rule);
         let mut seen = [false; 4];
         for _ in 0..200 {
-            let bytes = sizes.choose(Kind::Write, u64::MAX).unwrap();
+            let bytes = sizes.choose(DataKind::Write, u64::MAX).unwrap();
             seen[usize::try_from(bytes - 10).unwrap()] = true;
         }
         assert_eq!(seen, [true; 4]);
@@ -211,7 +211,7 @@ mod tests {
         let mut sizes = sizes(&SizeRule::Split(vec![(512, 10), (4096, 60), (65_536, 30)]));
         let mut counts = [0_u32; 3];
         for _ in 0..100_000 {
-            let at = match sizes.choose(Kind::Read, u64::MAX).unwrap() {
+            let at = match sizes.choose(DataKind::Read, u64::MAX).unwrap() {
                 512 => 0,
                 4096 => 1,
                 _ => 2,
@@ -243,8 +243,8 @@ mod tests {
         let rule = SizeRule::Split(vec![(512, 1), (4096, 1)]);
         let (mut free, mut tight) = (sizes(&rule), sizes(&rule));
         for _ in 0..50 {
-            free.choose(Kind::Read, u64::MAX);
-            tight.choose(Kind::Read, 0);
+            free.choose(DataKind::Read, u64::MAX);
+            tight.choose(DataKind::Read, 0);
         }
         assert_eq!(free.rng, tight.rng);
     }
@@ -264,7 +264,8 @@ mod tests {
             SizeRule::Split(vec![(512, 0)]),
             SizeRule::Split(vec![(0, 5)]),
         ] {
-            let refused = Sizes::new([rule.clone(), rule.clone(), rule], Rng::new(1)).unwrap_err();
+            let refused =
+                SizeDraw::new([rule.clone(), rule.clone(), rule], Rng::new(1)).unwrap_err();
             assert_eq!(refused, GenerateError::BlockSizes);
         }
     }

@@ -5,9 +5,9 @@
 //! operations for a source, kept in memory or read in pieces while the job runs, and the job as
 //! its pattern describes it; or the text. Not here: carrying out.
 
+mod pattern_reader;
 mod read;
 mod replay;
-mod tape;
 mod write;
 
 use std::path::PathBuf;
@@ -15,9 +15,9 @@ use std::sync::OnceLock;
 
 use weir_schema::{Kind, Replay};
 
+pub use pattern_reader::PatternReader;
 pub use read::{Unreadable, read, survey};
-pub(crate) use replay::{Performance, performance, tape, untroubled};
-pub use tape::Tape;
+pub(crate) use replay::{ReplayedJob, check_unchanged, replayed_job, tape};
 pub(crate) use write::PatternFile;
 
 use crate::op::Verb;
@@ -29,7 +29,7 @@ const VERSION_2: &str = "fio version 2 iolog";
 
 /// A pattern that was read.
 #[derive(Debug, Default)]
-pub struct Pattern {
+pub struct RecordedPattern {
     /// Its files by their names.
     pub files: Vec<String>,
     /// Its operations in order; none where they are read in pieces.
@@ -64,7 +64,7 @@ pub struct Recorded {
     pub verb: Verb,
 }
 
-impl Pattern {
+impl RecordedPattern {
     /// Where the last byte of each file's operations lies.
     pub fn ends(&self) -> &[u64] {
         &self.ends

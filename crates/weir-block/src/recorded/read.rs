@@ -10,7 +10,7 @@ use std::path::Path;
 use thiserror::Error;
 use weir_schema::{Kind, Replay};
 
-use super::{Pattern, Recorded, VERSION_2, VERSION_3};
+use super::{Recorded, RecordedPattern, VERSION_2, VERSION_3};
 use crate::op::Verb;
 
 /// Files that a pattern may name.
@@ -43,10 +43,10 @@ pub(super) fn wrong(line: usize, reason: impl Into<String>) -> Unreadable {
 ///
 /// # Errors
 /// [`Unreadable`] at the first line that is wrong.
-pub fn read(bytes: &[u8], rule: &Replay) -> Result<Pattern, Unreadable> {
+pub fn read(bytes: &[u8], rule: &Replay) -> Result<RecordedPattern, Unreadable> {
     let mut operations = Vec::new();
     let pattern = walk(bytes, rule, |op| operations.push(op))?;
-    Ok(Pattern {
+    Ok(RecordedPattern {
         operations,
         ..pattern
     })
@@ -56,10 +56,10 @@ pub fn read(bytes: &[u8], rule: &Replay) -> Result<Pattern, Unreadable> {
 ///
 /// # Errors
 /// [`Unreadable`] at the first line that is wrong.
-pub fn survey(path: &Path, rule: &Replay) -> Result<Pattern, Unreadable> {
+pub fn survey(path: &Path, rule: &Replay) -> Result<RecordedPattern, Unreadable> {
     let file = File::open(path).map_err(|error| wrong(1, error.to_string()))?;
     let pattern = walk(BufReader::new(file), rule, |_| ())?;
-    Ok(Pattern {
+    Ok(RecordedPattern {
         pieces: Some((path.to_owned(), rule.clone())),
         ..pattern
     })
@@ -70,9 +70,9 @@ fn walk(
     input: impl BufRead,
     rule: &Replay,
     mut keep: impl FnMut(Recorded),
-) -> Result<Pattern, Unreadable> {
+) -> Result<RecordedPattern, Unreadable> {
     let mut reader = Reader::new(input, rule)?;
-    let mut pattern = Pattern::default();
+    let mut pattern = RecordedPattern::default();
     while let Some(op) = reader.next()? {
         pattern.note(&op);
         keep(op);

@@ -12,19 +12,19 @@ use weir_schema::{
 };
 use weir_units::Bytes;
 
-use super::{Pattern, Tape, Unreadable, read, survey};
+use super::{PatternReader, RecordedPattern, Unreadable, read, survey};
 
 /// A job and the pattern that it carries out.
-pub(crate) struct Performance {
+pub(crate) struct ReplayedJob {
     pub(crate) job: Job,
-    pub(crate) pattern: Arc<Pattern>,
+    pub(crate) pattern: Arc<RecordedPattern>,
 }
 
 /// Reads the pattern of a job, if it has one.
 ///
 /// # Errors
 /// The pattern cannot be read, or the job asks for what it cannot give.
-pub(crate) fn performance(context: &JobContext<'_>) -> Result<Option<Performance>, Failure> {
+pub(crate) fn replayed_job(context: &JobContext<'_>) -> Result<Option<ReplayedJob>, Failure> {
     let Workload::Block(workload) = &context.job.workload else {
         return Ok(None);
     };
@@ -49,10 +49,10 @@ pub(crate) fn performance(context: &JobContext<'_>) -> Result<Option<Performance
         ..context.job.clone()
     };
     let pattern = Arc::new(pattern);
-    Ok(Some(Performance { job, pattern }))
+    Ok(Some(ReplayedJob { job, pattern }))
 }
 
-fn load(context: &JobContext<'_>, replay: &Replay) -> Result<Pattern, Failure> {
+fn load(context: &JobContext<'_>, replay: &Replay) -> Result<RecordedPattern, Failure> {
     let fail = |errno, what: String| {
         let message = format!("the pattern {}: {what}", replay.path);
         failure("pattern", errno, message)
@@ -75,27 +75,29 @@ fn load(context: &JobContext<'_>, replay: &Replay) -> Result<Pattern, Failure> {
 ///
 /// # Errors
 /// The pattern cannot be read any more.
-pub(crate) fn tape(pattern: Option<&Arc<Pattern>>) -> Result<Option<Tape>, Failure> {
-    let tape = pattern.map(Tape::new).transpose();
-    tape.map_err(|error| spoiled(&error))
+pub(crate) fn tape(
+    pattern: Option<&Arc<RecordedPattern>>,
+) -> Result<Option<PatternReader>, Failure> {
+    let tape = pattern.map(PatternReader::new).transpose();
+    tape.map_err(|error| unreadable(&error))
 }
 
 /// Whether a pattern was what it had been until it was carried out.
 ///
 /// # Errors
 /// What was wrong with it.
-pub(crate) fn untroubled(pattern: Option<&Pattern>) -> Result<(), Failure> {
-    let trouble = pattern.and_then(Pattern::trouble);
-    trouble.map_or(Ok(()), |trouble| Err(spoiled(trouble)))
+pub(crate) fn check_unchanged(pattern: Option<&RecordedPattern>) -> Result<(), Failure> {
+    let trouble = pattern.and_then(RecordedPattern::trouble);
+    trouble.map_or(Ok(()), |trouble| Err(unreadable(trouble)))
 }
 
-fn spoiled(trouble: &Unreadable) -> Failure {
+fn unreadable(trouble: &Unreadable) -> Failure {
     let message = format!("the recorded pattern: {trouble}");
     failure("pattern", Some(libc::EINVAL), message)
 }
 
 /// The workload as the pattern describes it.
-fn described(workload: &BlockWorkload, pattern: &Pattern) -> BlockWorkload {
+fn described(workload: &BlockWorkload, pattern: &RecordedPattern) -> BlockWorkload {
     let sized = pattern.files.iter().zip(pattern.ends());
     let files = sized.map(|(path, end)| SizedFile {
         path: path.clone(),
@@ -125,7 +127,7 @@ fn described(workload: &BlockWorkload, pattern: &Pattern) -> BlockWorkload {
 }
 
 /// Which kinds occur; the shares mean nothing.
-fn mix(pattern: &Pattern) -> Mix {
+fn mix(pattern: &RecordedPattern) -> Mix {
     let occurs = |kind: &Kind| pattern.has(*kind);
     let kinds: Vec<Kind> = Kind::DATA.into_iter().filter(occurs).collect();
     let share = |kind: Kind| match (kinds.iter().position(|k| *k == kind), kinds.len()) {

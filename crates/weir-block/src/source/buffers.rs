@@ -14,7 +14,7 @@ const TIMED_FROM: u32 = 16 << 10;
 
 /// Memory for each slot.
 #[derive(Debug)]
-pub struct Buffers {
+pub struct SlotBuffers {
     memory: AlignedBuf,
     base: *mut u8,
     stride: usize,
@@ -22,7 +22,7 @@ pub struct Buffers {
     timed: bool,
 }
 
-impl Buffers {
+impl SlotBuffers {
     /// Cuts the memory into slots of `stride` bytes and fills them, if there is a payload. `refills`: each write gets all
     /// of its content anew.
     pub fn new(

@@ -4,30 +4,27 @@ use std::num::NonZeroU64;
 
 use thiserror::Error;
 use weir_run::generate::Streams;
-use weir_schema::{
-    BlockSize, BlockWorkload, Content, Distribution as PlannedDistribution, Generator,
-    Kind as DataKind, PerKind,
-};
+use weir_schema::{BlockSize, BlockWorkload, Content, Distribution, Generator, Kind, PerKind};
 use weir_sys::SysError;
 
 use crate::generate::GenerateError;
-use crate::generate::mix::Mix;
+use crate::generate::mix::KindMix;
 use crate::generate::offsets::{Cursor, Sequential, Uniform, UniformMapped};
-use crate::generate::payload::{Content as PayloadContent, PayloadRule};
-use crate::generate::sizes::{SizeRule, Sizes};
+use crate::generate::payload::{PayloadContent, PayloadRule};
+use crate::generate::sizes::{SizeDraw, SizeRule};
 use crate::op::Verb;
-use crate::recorded::Tape;
+use crate::recorded::PatternReader;
 use crate::source::Extent;
-use crate::source::buffers::Buffers;
+use crate::source::block_order::BlockOrder;
+use crate::source::buffers::SlotBuffers;
 use crate::source::fixed::FixedSource;
 use crate::source::flushes::Flushes;
-use crate::source::general::{GeneralSource, Script, Target};
+use crate::source::general::{GeneralSource, Script, SourceTarget};
 use crate::source::passes::BetweenPasses;
-use crate::source::position::Place;
 use crate::source::service::Service;
 use crate::source::strided::Strided;
+use crate::source::target_offsets::TargetOffsets;
 use crate::source::verified::{Verification, VerifiedSource, verified};
-use crate::source::walk::Walk;
 
 /// Why a workload has no source.
 #[derive(Debug, Error)]
@@ -59,7 +56,7 @@ pub enum BuildError {
 
 /// What ends a worker's operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct WorkLimits {
     /// Bytes to move; `u64::MAX`: until the time is up.
     pub bytes: u64,
     /// Operations to carry out.
@@ -78,27 +75,27 @@ pub struct Recipe<'a> {
     /// Number of the worker over the whole run.
     pub worker: u32,
     /// Bounds.
-    pub limits: Limits,
+    pub limits: WorkLimits,
     /// Shares of reads, writes and trims where they are not those of the mix.
     pub shares: Option<[u32; 3]>,
     /// Memory of the slots.
-    pub buffers: Buffers,
+    pub buffers: SlotBuffers,
     /// What is done besides when a target is begun again.
     pub passes: BetweenPasses,
     /// How data is marked and checked; the workload says so too.
     pub verification: Option<Verification>,
     /// Operations that are carried out instead of drawn ones.
-    pub recorded: Option<Tape>,
+    pub recorded: Option<PatternReader>,
 }
 
 /// What a source is drawn from.
 #[derive(Clone, Copy)]
-pub(super) struct Draw<'a> {
+pub(super) struct SourceRules<'a> {
     pub(super) workload: &'a BlockWorkload,
     pub(super) extents: &'a [Extent],
     pub(super) seed: u64,
     pub(super) worker: u32,
-    pub(super) limits: Limits,
+    pub(super) limits: WorkLimits,
     pub(super) shares: Option<[u32; 3]>,
 }
 
@@ -119,7 +116,7 @@ pub enum AnySource {
 
 impl AnySource {
     /// The memory of its slots.
-    pub fn buffers(&self) -> &Buffers {
+    pub fn buffers(&self) -> &SlotBuffers {
         match self {
             Self::Sequential(source) => source.buffers(),
             Self::Mapped(source) => source.buffers(),
@@ -136,11 +133,11 @@ impl AnySource {
 /// [`BuildError`].
 pub fn build(recipe: Recipe<'_>) -> Result<AnySource, BuildError> {
     let rules = size_rules(recipe.workload)?;
-    if let Some(tape) = recipe.recorded {
+    if let Some(reader) = recipe.recorded {
         let streams = Streams::new(recipe.seed, recipe.worker);
         return Ok(AnySource::General(Box::new(GeneralSource {
-            mix: Mix::new([1, 0, 0], streams.mix())?,
-            sizes: Sizes::new(rules, streams.sizes())?,
+            mix: KindMix::new([1, 0, 0], streams.mix())?,
+            sizes: SizeDraw::new(rules, streams.sizes())?,
             targets: Vec::new(),
             service: Service::new(&recipe.workload.targets.service, 0, streams)?,
             bytes_left: 0,
@@ -152,7 +149,7 @@ pub fn build(recipe: Recipe<'_>) -> Result<AnySource, BuildError> {
             buffers: recipe.buffers,
             passes: recipe.passes,
             script: Some(Script {
-                tape,
+                reader,
                 left: recipe.limits.operations,
             }),
         })));
@@ -206,7 +203,7 @@ fn size_rules(workload: &BlockWorkload) -> Result<[SizeRule; 3], BuildError> {
         ),
     };
     if !sizes.by_pattern {
-        return Ok(DataKind::DATA.map(|k| rule(sizes.size.of(k))));
+        return Ok(Kind::DATA.map(|k| rule(sizes.size.of(k))));
     }
     let access = &workload.access;
     if access.random && access.random_percent != PerKind::all(100) {
@@ -228,9 +225,9 @@ fn fixed_length(
 ) -> Option<(Verb, u32)> {
     let mix = workload.mix;
     let (verb, kind) = match (mix.read_percent, mix.write_percent, mix.trim_percent) {
-        (100, 0, 0) => (Verb::Read, DataKind::Read),
-        (0, 100, 0) => (Verb::Write, DataKind::Write),
-        (0, 0, 100) if !mix.trim_then_write => (Verb::Trim, DataKind::Trim),
+        (100, 0, 0) => (Verb::Read, Kind::Read),
+        (0, 100, 0) => (Verb::Write, Kind::Write),
+        (0, 0, 100) if !mix.trim_then_write => (Verb::Trim, Kind::Trim),
         _ => return None,
     };
     let SizeRule::Fixed { bytes } = rules[kind.index()] else {
@@ -241,7 +238,7 @@ fn fixed_length(
     let flushes =
         flush.fsync_every.is_some() || flush.fdatasync_every.is_some() || flush.range.is_some();
     let plain_random = !access.random
-        || (access.distribution == PlannedDistribution::Uniform
+        || (access.distribution == Distribution::Uniform
             && access.generator == Generator::Xoshiro
             && *access.random_percent.of(kind) == 100
             && access.align_bytes.is_none_or(|a| a.of(kind).0 == bytes));
@@ -305,12 +302,12 @@ fn fixed(recipe: Recipe<'_>, verb: Verb, length: u32) -> Result<AnySource, Build
 }
 
 pub(super) fn general(recipe: Recipe<'_>, rules: [SizeRule; 3]) -> Result<AnySource, BuildError> {
-    let mut source = drawn(Draw::of(&recipe), rules, recipe.buffers)?;
+    let mut source = drawn(SourceRules::of(&recipe), rules, recipe.buffers)?;
     source.passes = recipe.passes;
     Ok(AnySource::General(Box::new(source)))
 }
 
-impl<'a> Draw<'a> {
+impl<'a> SourceRules<'a> {
     pub(super) fn of(recipe: &Recipe<'a>) -> Self {
         Self {
             workload: recipe.workload,
@@ -324,14 +321,14 @@ impl<'a> Draw<'a> {
 }
 
 pub(super) fn drawn(
-    recipe: Draw<'_>,
+    recipe: SourceRules<'_>,
     rules: [SizeRule; 3],
-    buffers: Buffers,
+    buffers: SlotBuffers,
 ) -> Result<GeneralSource, BuildError> {
     let workload = recipe.workload;
     let mix = workload.mix;
     let streams = Streams::new(recipe.seed, recipe.worker);
-    let occurring = DataKind::DATA.into_iter().filter(|&k| mix.has(k));
+    let occurring = Kind::DATA.into_iter().filter(|&k| mix.has(k));
     let smallest = occurring
         .map(|k| rules[k.index()].min_bytes())
         .min()
@@ -348,7 +345,7 @@ pub(super) fn drawn(
             streams,
             index,
         )?;
-        targets.push(Target {
+        targets.push(SourceTarget {
             index,
             extent,
             walk,
@@ -358,8 +355,8 @@ pub(super) fn drawn(
     let shares = recipe.shares.unwrap_or(of_mix);
     let count = targets.len();
     Ok(GeneralSource {
-        mix: Mix::new(shares, streams.mix())?,
-        sizes: Sizes::new(rules, streams.sizes())?,
+        mix: KindMix::new(shares, streams.mix())?,
+        sizes: SizeDraw::new(rules, streams.sizes())?,
         targets,
         service: Service::new(&workload.targets.service, count, streams)?,
         bytes_left: recipe.limits.bytes,
@@ -383,7 +380,7 @@ fn walk(
     seed: u64,
     streams: Streams,
     target: u32,
-) -> Result<Walk, BuildError> {
+) -> Result<BlockOrder, BuildError> {
     let Some(zones) = workload.access.zones else {
         return plain_walk(workload, rules, extent, smallest, seed, streams, target);
     };
@@ -392,7 +389,7 @@ fn walk(
         ..extent
     };
     let inner = plain_walk(workload, rules, first, smallest, seed, streams, target)?;
-    Ok(Walk::Strided(Box::new(Strided::new(
+    Ok(BlockOrder::Strided(Box::new(Strided::new(
         inner,
         zones,
         extent.length,
@@ -407,13 +404,13 @@ fn plain_walk(
     seed: u64,
     streams: Streams,
     target: u32,
-) -> Result<Walk, BuildError> {
+) -> Result<BlockOrder, BuildError> {
     let access = &workload.access;
-    let unit_of = |kind: DataKind| {
+    let unit_of = |kind: Kind| {
         let align = access.align_bytes.map(|a| a.of(kind).0).filter(|&a| a > 0);
         align.unwrap_or(smallest)
     };
-    let unit = DataKind::DATA
+    let unit = Kind::DATA
         .into_iter()
         .filter(|&k| workload.mix.has(k))
         .map(unit_of)
@@ -421,21 +418,21 @@ fn plain_walk(
         .unwrap_or(smallest);
     let blocks = blocks_of(extent, unit)?;
     if !access.random {
-        let cursor = |kind: DataKind| {
+        let cursor = |kind: Kind| {
             let min = NonZeroU64::new(rules[kind.index()].min_bytes()).unwrap_or(NonZeroU64::MIN);
             Cursor::new(extent.length, access.skip_bytes, min)
         };
-        return Ok(Walk::Sequential(DataKind::DATA.map(cursor)));
+        return Ok(BlockOrder::Sequential(Kind::DATA.map(cursor)));
     }
     let unit = NonZeroU64::new(unit).unwrap_or(NonZeroU64::MIN);
-    let place = Place {
+    let place = TargetOffsets {
         access,
         blocks,
         unit: unit.get(),
         seed,
         target,
     };
-    Ok(Walk::Random {
+    Ok(BlockOrder::Random {
         blocks: place.generator(streams)?,
         unit,
         length: extent.length,

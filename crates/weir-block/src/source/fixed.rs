@@ -10,7 +10,7 @@ use weir_run::Source;
 
 use crate::generate::offsets::Offsets;
 use crate::op::{BlockOp, Verb};
-use crate::source::buffers::Buffers;
+use crate::source::buffers::SlotBuffers;
 use crate::source::passes::BetweenPasses;
 
 /// One kind of operation of one size on one target.
@@ -21,13 +21,13 @@ pub struct FixedSource<G> {
     pub(super) length: u32,
     pub(super) verb: Verb,
     pub(super) left: u64,
-    pub(super) buffers: Buffers,
+    pub(super) buffers: SlotBuffers,
     pub(super) passes: BetweenPasses,
 }
 
 impl<G> FixedSource<G> {
     /// The memory of its slots.
-    pub fn buffers(&self) -> &Buffers {
+    pub fn buffers(&self) -> &SlotBuffers {
         &self.buffers
     }
 }

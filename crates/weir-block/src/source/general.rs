@@ -2,31 +2,31 @@
 
 use weir_run::Source;
 
-use crate::generate::mix::{Kind, Mix};
-use crate::generate::sizes::Sizes;
+use crate::generate::mix::{DataKind, KindMix};
+use crate::generate::sizes::SizeDraw;
 use crate::op::{BlockOp, Buffer, Verb};
-use crate::recorded::Tape;
+use crate::recorded::PatternReader;
 use crate::source::Extent;
-use crate::source::buffers::Buffers;
+use crate::source::block_order::BlockOrder;
+use crate::source::buffers::SlotBuffers;
 use crate::source::flushes::Flushes;
 use crate::source::passes::BetweenPasses;
 use crate::source::service::Service;
-use crate::source::walk::Walk;
 
 /// One target with its walk.
 #[derive(Debug)]
-pub(super) struct Target {
+pub(super) struct SourceTarget {
     pub(super) index: u32,
     pub(super) extent: Extent,
-    pub(super) walk: Walk,
+    pub(super) walk: BlockOrder,
 }
 
 /// Mixed kinds, several targets, varying sizes.
 #[derive(Debug)]
 pub struct GeneralSource {
-    pub(super) mix: Mix,
-    pub(super) sizes: Sizes,
-    pub(super) targets: Vec<Target>,
+    pub(super) mix: KindMix,
+    pub(super) sizes: SizeDraw,
+    pub(super) targets: Vec<SourceTarget>,
     pub(super) service: Service,
     pub(super) bytes_left: u64,
     pub(super) operations_left: u64,
@@ -35,7 +35,7 @@ pub struct GeneralSource {
     /// Each trim is followed by a write of the same block.
     pub(super) rewrite_trimmed: bool,
     pub(super) rewrite: Option<BlockOp>,
-    pub(super) buffers: Buffers,
+    pub(super) buffers: SlotBuffers,
     pub(super) passes: BetweenPasses,
     /// Operations that are carried out instead of drawn ones.
     pub(super) script: Option<Script>,
@@ -44,14 +44,14 @@ pub struct GeneralSource {
 /// The operations of a recorded pattern.
 #[derive(Debug)]
 pub(super) struct Script {
-    pub(super) tape: Tape,
+    pub(super) reader: PatternReader,
     pub(super) left: u64,
 }
 
 impl Script {
     fn next(&mut self, buffer: Buffer) -> Option<BlockOp> {
         self.left = self.left.checked_sub(1)?;
-        let op = self.tape.next()?;
+        let op = self.reader.next()?;
         Some(BlockOp {
             offset: op.offset,
             buffer,
@@ -66,7 +66,7 @@ impl Script {
 
 impl GeneralSource {
     /// The memory of its slots.
-    pub fn buffers(&self) -> &Buffers {
+    pub fn buffers(&self) -> &SlotBuffers {
         &self.buffers
     }
 
@@ -81,7 +81,7 @@ impl GeneralSource {
     }
 
     /// Offset and length on the next target in turn that has something left in this pass.
-    fn next_place(&mut self, kind: Kind) -> Option<(usize, u64, u64)> {
+    fn next_place(&mut self, kind: DataKind) -> Option<(usize, u64, u64)> {
         while let Some(at) = self.service.file() {
             let sizes = &mut self.sizes;
             let left = self.bytes_left;
@@ -132,9 +132,9 @@ impl GeneralSource {
             range: 0,
             range_flags: 0,
             verb: match kind {
-                Kind::Read => Verb::Read,
-                Kind::Write => Verb::Write,
-                Kind::Trim => Verb::Trim,
+                DataKind::Read => Verb::Read,
+                DataKind::Write => Verb::Write,
+                DataKind::Trim => Verb::Trim,
             },
         };
         if self.rewrite_trimmed && op.verb == Verb::Trim {
@@ -180,7 +180,7 @@ impl Source for GeneralSource {
 
     #[inline]
     fn prepare_is_timed(&self) -> bool {
-        let is_read = |script: &Script| script.tape.is_read_in_pieces();
+        let is_read = |script: &Script| script.reader.is_read_in_pieces();
         self.buffers.prepare_is_timed() || self.script.as_ref().is_some_and(is_read)
     }
 }

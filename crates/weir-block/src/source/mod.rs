@@ -3,24 +3,24 @@
 //! In: a [`weir_schema::BlockWorkload`] and the regions of its targets once their sizes are
 //! known. Out: a source for the worker loop. Not here: opening or laying out targets, engines.
 
+mod block_order;
 mod buffers;
 mod build;
 mod fixed;
 mod flushes;
 mod general;
 mod passes;
-mod position;
 mod service;
 mod strided;
+mod target_offsets;
 mod verified;
-mod walk;
 
-pub use buffers::Buffers;
-pub use build::{AnySource, BuildError, Limits, Recipe, build, payload_rule};
+pub use buffers::SlotBuffers;
+pub use build::{AnySource, BuildError, Recipe, WorkLimits, build, payload_rule};
 pub use fixed::FixedSource;
 pub use general::GeneralSource;
 pub use passes::BetweenPasses;
-pub use verified::{Verification, VerifiedSource, Written, interval};
+pub use verified::{EarlierWrites, Verification, VerifiedSource, interval};
 
 /// The part of a target that a worker uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

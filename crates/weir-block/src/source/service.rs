@@ -11,7 +11,7 @@ use weir_run::generate::rng::Rng;
 use weir_schema::{FileOrder, FileService};
 
 use crate::generate::GenerateError;
-use crate::generate::distribution::{Distribution, Normal, Pareto, Zipf};
+use crate::generate::distribution::{Normal, OffsetDistribution, Pareto, Zipf};
 
 /// How the next place among the files in use is found.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ enum Choice {
     /// Any, all alike.
     Uniform,
     /// Some more often than others.
-    Skewed(Box<Distribution>),
+    Skewed(Box<OffsetDistribution>),
 }
 
 /// Serves files.
@@ -62,20 +62,19 @@ impl Service {
         let mut rng = streams.targets();
         let placement = rng.next_u64();
         let skewed = |d| Choice::Skewed(Box::new(d));
-        let choice =
-            match rule.order {
-                FileOrder::InTurn | FileOrder::Sequential => Choice::InTurn,
-                FileOrder::Uniform => Choice::Uniform,
-                FileOrder::Zipf { theta } => skewed(Distribution::Zipf(Zipf::new(
-                    places, theta, placement, None,
-                )?)),
-                FileOrder::Pareto { h } => skewed(Distribution::Pareto(Pareto::new(
-                    places, h, placement, None,
-                )?)),
-                FileOrder::Normal { deviation_percent } => skewed(Distribution::Normal(
-                    Normal::new(places, deviation_percent, None)?,
-                )),
-            };
+        let choice = match rule.order {
+            FileOrder::InTurn | FileOrder::Sequential => Choice::InTurn,
+            FileOrder::Uniform => Choice::Uniform,
+            FileOrder::Zipf { theta } => skewed(OffsetDistribution::Zipf(Zipf::new(
+                places, theta, placement, None,
+            )?)),
+            FileOrder::Pareto { h } => skewed(OffsetDistribution::Pareto(Pareto::new(
+                places, h, placement, None,
+            )?)),
+            FileOrder::Normal { deviation_percent } => skewed(OffsetDistribution::Normal(
+                Normal::new(places, deviation_percent, None)?,
+            )),
+        };
         let run = match rule.order {
             FileOrder::Sequential => u32::MAX,
             _ => rule.run.unwrap_or(1).max(1),

@@ -6,12 +6,12 @@ use std::num::NonZeroU64;
 
 use weir_schema::Zones;
 
-use crate::source::walk::Walk;
+use crate::source::block_order::BlockOrder;
 
 /// A walk that is repeated in zone after zone.
 #[derive(Debug)]
 pub(super) struct Strided {
-    inner: Walk,
+    inner: BlockOrder,
     /// Start of the zone.
     base: u64,
     /// Bytes moved in it.
@@ -23,7 +23,7 @@ pub(super) struct Strided {
 
 impl Strided {
     /// `inner` walks over the first zone of a target of `length` bytes.
-    pub(super) fn new(inner: Walk, zones: Zones, length: u64) -> Self {
+    pub(super) fn new(inner: BlockOrder, zones: Zones, length: u64) -> Self {
         let stride = zones.range.0.saturating_add(zones.skip.0);
         Self {
             inner,

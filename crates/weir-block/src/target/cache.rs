@@ -9,12 +9,12 @@ use std::os::fd::AsFd;
 use rustix::fs::{Advice, fadvise};
 use weir_schema::BlockWorkload;
 
-use super::{Kind, Part, Site};
-use crate::engine::{Mappings, Target, drop_device_cache};
+use super::{Site, SiteKind, SitePart};
+use crate::engine::{Mappings, OpenTarget, drop_device_cache};
 use crate::source::BetweenPasses;
 
 /// Best effort, as the kernel's own call is: what stays is reported as a warning by its effect.
-pub(super) fn drop_cache(target: &Target) {
+pub(super) fn drop_cache(target: &OpenTarget) {
     if target.is_block && drop_device_cache(target.file.as_fd()).is_ok() {
         return;
     }
@@ -26,7 +26,7 @@ pub(super) fn drop_cache(target: &Target) {
 /// What a worker does with its targets between passes.
 pub(crate) fn between_passes(
     sites: &[Site],
-    (parts, targets, mappings): (&[Part], &[Target], &Mappings),
+    (parts, targets, mappings): (&[SitePart], &[OpenTarget], &Mappings),
     workload: &BlockWorkload,
 ) -> BetweenPasses {
     let mode = workload.targets.open;
@@ -34,10 +34,10 @@ pub(crate) fn between_passes(
     // fio drops where it opens a file for a further loop, direct or not, but where it goes on
     // without opening only what a buffered job has left behind.
     let drops = mode.drop_cache && !mode.read_first && !(mode.direct && endless);
-    let of_part = |(part, target): (&Part, &Target)| {
-        (sites[part.site].kind != Some(Kind::Character)).then(|| target.again())
+    let of_part = |(part, target): (&SitePart, &OpenTarget)| {
+        (sites[part.site].kind != Some(SiteKind::Character)).then(|| target.again())
     };
-    let mut kept: Vec<Option<Target>> = Vec::new();
+    let mut kept: Vec<Option<OpenTarget>> = Vec::new();
     if drops {
         kept.extend(parts.iter().zip(targets).map(of_part));
     }
@@ -58,14 +58,14 @@ pub(crate) fn between_passes(
 
 /// Between passes nobody waits for dirty pages, as in fio: the kernel begins to write them, and a
 /// job of buffered writes is not turned into one that flushes.
-fn drop_again(target: &Target) {
+fn drop_again(target: &OpenTarget) {
     if target.is_block && drop_device_cache(target.file.as_fd()).is_ok() {
         return;
     }
     let _ = advise_to_drop(target);
 }
 
-fn advise_to_drop(target: &Target) -> rustix::io::Result<()> {
+fn advise_to_drop(target: &OpenTarget) -> rustix::io::Result<()> {
     let length = NonZeroU64::new(target.extent.length);
     fadvise(&target.file, target.extent.start, length, Advice::DontNeed)
 }

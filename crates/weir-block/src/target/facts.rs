@@ -3,7 +3,7 @@
 //! In: the sites of a job once they are laid out. Out: device facts, disks, remarks with stable
 //! ids. Not here: what only the run shows (hits of the cache, other I/O on the device).
 
-use weir_schema::{BlockWorkload, DeviceFacts, Kind as DataKind};
+use weir_schema::{BlockWorkload, DeviceFacts, Kind};
 use weir_sys::Tree;
 use weir_sys::device::{PathFacts, PathKind, disks_behind, driver_facts, extents, path_facts};
 use weir_sys::memory::MemoryFacts;
@@ -85,17 +85,17 @@ pub(crate) fn spoilers(
         _ => false,
     };
     let stored = looked.iter().any(|(_, facts)| is_stored(facts));
-    if workload.carries_out(DataKind::Read) && !workload.targets.open.direct && stored {
+    if workload.carries_out(Kind::Read) && !workload.targets.open.direct && stored {
         notes.extend(page_cache(touched));
     }
-    if workload.carries_out(DataKind::Read) {
+    if workload.carries_out(Kind::Read) {
         notes.extend(
             looked
                 .iter()
                 .filter_map(|(site, facts)| never_written(site, facts)),
         );
     }
-    if workload.carries_out(DataKind::Write) && workload.content.zero && stored {
+    if workload.carries_out(Kind::Write) && workload.content.zero && stored {
         notes.push((
             "compressible".to_owned(),
             "Only zeros are written, which devices and file systems may store without writing."

@@ -12,7 +12,7 @@ use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, ftruncate};
 use rustix::io::Errno;
 use weir_run::execute::Signals;
 use weir_run::generate::rng::Rng;
-use weir_schema::{BlockWorkload, CreatePolicy, Failure, Kind as DataKind, Preallocate};
+use weir_schema::{BlockWorkload, CreatePolicy, Failure, Kind, Preallocate};
 
 use super::Site;
 use super::sites::{is_among_devices, writes};
@@ -24,7 +24,7 @@ const NEW_FILE: u32 = 0o644;
 
 /// What has to be done to a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Layout {
+pub(crate) enum FileLayout {
     /// Nothing.
     Keep,
     /// Written from here to the end.
@@ -35,7 +35,7 @@ pub(crate) enum Layout {
     OnOpen,
 }
 
-impl Layout {
+impl FileLayout {
     /// What a job needs of a site.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl Layout {
             may_create(site, workload)?;
         }
         // What will be read or discarded has to be there.
-        let needs_data = mix.has(DataKind::Read) || mix.has(DataKind::Trim);
+        let needs_data = mix.has(Kind::Read) || mix.has(Kind::Trim);
         // A recorded pattern is carried out on what is there.
         let is_kept = workload.access.replay.is_some() && site.kind.is_some();
         Ok(if is_kept {
@@ -120,7 +120,7 @@ pub(crate) fn may_create(site: &Site, workload: &BlockWorkload) -> Result<(), Fa
 /// What the file system refused; a file that this call made is gone again.
 pub(crate) fn lay_out(
     site: &mut Site,
-    layout: Layout,
+    layout: FileLayout,
     workload: &BlockWorkload,
     seed: u64,
     signals: &Signals,
@@ -138,7 +138,7 @@ pub(crate) fn lay_out(
         });
     }
     let made = match layout {
-        Layout::Fill { from } => fill(&file, from, site.end, seed, signals),
+        FileLayout::Fill { from } => fill(&file, from, site.end, seed, signals),
         _ => reserve(&file, create.preallocate, site.length, site.end, signals),
     };
     let made = made.and_then(|()| {
@@ -158,8 +158,8 @@ pub(crate) fn lay_out(
     }
     site.is_new |= is_new;
     site.is_ours |= is_new || site.length == 0;
-    site.kind = Some(super::Kind::File);
-    let kept_size = layout == Layout::Reserve && !sets_length(workload.targets.create);
+    site.kind = Some(super::SiteKind::File);
+    let kept_size = layout == FileLayout::Reserve && !sets_length(workload.targets.create);
     if !kept_size {
         site.length = site.length.max(site.end);
     }
@@ -254,8 +254,8 @@ fn unless_unknown(result: Result<(), Errno>) -> Result<(), Errno> {
 }
 
 /// Refuses a layout for which the file system has no room, before it is filled to the brim.
-fn has_room(file: &impl AsFd, site: &Site, layout: Layout) -> Result<(), Failure> {
-    let Layout::Fill { from } = layout else {
+fn has_room(file: &impl AsFd, site: &Site, layout: FileLayout) -> Result<(), Failure> {
+    let FileLayout::Fill { from } = layout else {
         return Ok(());
     };
     let Ok(space) = rustix::fs::fstatvfs(file) else {

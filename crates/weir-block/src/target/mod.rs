@@ -14,9 +14,9 @@ mod sites;
 
 pub(crate) use cache::between_passes;
 pub(crate) use facts::{devices, disks, facts_of, spoilers};
-pub(crate) use layout::{Layout, lay_out, may_create, needs_write_access};
+pub(crate) use layout::{FileLayout, lay_out, may_create, needs_write_access};
 pub(crate) use made::Made;
-pub(crate) use names::{Named, names};
+pub(crate) use names::{NamedTarget, names};
 pub(crate) use open::{open_all, warm};
-pub(crate) use region::{Ground, Misplaced, Wish, part_of, place, roomy};
-pub(crate) use sites::{Kind, Part, Site, Sites, look, no_sites, survey, writes};
+pub(crate) use region::{Ground, Misplaced, RegionRequest, part_of, place, roomy};
+pub(crate) use sites::{Site, SiteKind, SitePart, Sites, look, no_sites, survey, writes};

@@ -8,7 +8,7 @@ use weir_schema::FileNames;
 
 /// A target by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Named {
+pub(crate) struct NamedTarget {
     /// As messages and results show it.
     pub(crate) shown: String,
     /// Where it is.
@@ -16,7 +16,7 @@ pub(crate) struct Named {
 }
 
 /// The targets of one clone.
-pub(crate) fn names(files: &FileNames, job: &str, clone: u32, base: &Path) -> Vec<Named> {
+pub(crate) fn names(files: &FileNames, job: &str, clone: u32, base: &Path) -> Vec<NamedTarget> {
     let named = |directories: &[String], name: &str| {
         let turn = clone as usize % directories.len().max(1);
         let shown = match directories.get(turn) {
@@ -25,7 +25,7 @@ pub(crate) fn names(files: &FileNames, job: &str, clone: u32, base: &Path) -> Ve
             Some(directory) => Path::new(directory).join(name.trim_start_matches('/')),
             None => PathBuf::from(name),
         };
-        Named {
+        NamedTarget {
             path: base.join(&shown),
             shown: shown.to_string_lossy().into_owned(),
         }
@@ -37,11 +37,11 @@ pub(crate) fn names(files: &FileNames, job: &str, clone: u32, base: &Path) -> Ve
         }
         FileNames::Sized { files } => files.iter().map(|file| named(&[], &file.path)).collect(),
         FileNames::Below { directories, paths } => {
-            let mut all: Vec<Named> = paths.iter().map(|path| named(&[], path)).collect();
+            let mut all: Vec<NamedTarget> = paths.iter().map(|path| named(&[], path)).collect();
             for directory in directories {
                 let found = below(&base.join(directory));
                 all.extend(found.into_iter().map(|path| {
-                    Named {
+                    NamedTarget {
                         shown: path
                             .strip_prefix(base)
                             .unwrap_or(&path)

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Advice, Mode, OFlags, fadvise};
 use rustix::io::Errno;
-use weir_schema::{Advice as PlannedAdvice, BlockWorkload, Failure, Kind as DataKind, Lifetime};
+use weir_schema::{Advice as PlannedAdvice, BlockWorkload, Failure, Kind, Lifetime};
 
 use super::cache::drop_cache;
 use super::sites::writes;
-use super::{Kind, Layout, Part, Site};
-use crate::engine::{Opens, Target, set_lifetime};
+use super::{FileLayout, Site, SiteKind, SitePart};
+use crate::engine::{OpenTarget, Opens, set_lifetime};
 use crate::source::Extent;
 
 /// `O_DSYNC` as the kernel has it; the constant of rustix is `O_SYNC`.
@@ -29,17 +29,17 @@ const CHUNK: usize = 1 << 20;
 /// The first target that is refused, and why.
 pub(crate) fn open_all(
     sites: &[Site],
-    layouts: &[Layout],
-    parts: &[Part],
+    layouts: &[FileLayout],
+    parts: &[SitePart],
     workload: &BlockWorkload,
     opens: Opens,
-) -> Result<Vec<Target>, Failure> {
-    let open = |part: &Part| {
+) -> Result<Vec<OpenTarget>, Failure> {
+    let open = |part: &SitePart| {
         let site = &sites[part.site];
-        let creates = layouts[part.site] == Layout::OnOpen;
-        Ok(Target {
+        let creates = layouts[part.site] == FileLayout::OnOpen;
+        Ok(OpenTarget {
             file: Arc::new(open(site, workload, opens, creates)?),
-            is_block: site.kind == Some(Kind::Block),
+            is_block: site.kind == Some(SiteKind::Block),
             is_writable: writes(workload) || opens == Opens::WritingToo,
             extent: part.extent,
         })
@@ -49,7 +49,7 @@ pub(crate) fn open_all(
 
 fn flags(workload: &BlockWorkload, opens: Opens) -> OFlags {
     let mode = workload.targets.open;
-    let reads = workload.carries_out(DataKind::Read) || opens == Opens::ReadingToo;
+    let reads = workload.carries_out(Kind::Read) || opens == Opens::ReadingToo;
     let writes = writes(workload) || opens == Opens::WritingToo;
     let mut flags = match (reads, writes) {
         (_, false) => OFlags::RDONLY,
@@ -136,14 +136,14 @@ fn refused(site: &Site, flags: OFlags, errno: Errno) -> Failure {
 /// What could not be read.
 pub(crate) fn warm(
     sites: &[Site],
-    parts: &[Part],
-    targets: &[Target],
+    parts: &[SitePart],
+    targets: &[OpenTarget],
     workload: &BlockWorkload,
 ) -> Result<(), Failure> {
     let mode = workload.targets.open;
     for (part, target) in parts.iter().zip(targets) {
         let site = &sites[part.site];
-        if site.kind == Some(Kind::Character) {
+        if site.kind == Some(SiteKind::Character) {
             continue;
         }
         if mode.read_first {
@@ -160,7 +160,7 @@ pub(crate) fn warm(
 }
 
 /// Advice is best effort.
-fn advise(target: &Target, workload: &BlockWorkload) {
+fn advise(target: &OpenTarget, workload: &BlockWorkload) {
     let advice = match workload.targets.open.advice {
         PlannedAdvice::None => return,
         PlannedAdvice::Pattern if workload.access.random => Advice::Random,
@@ -171,7 +171,7 @@ fn advise(target: &Target, workload: &BlockWorkload) {
     let _ = fadvise(&target.file, target.extent.start, length, advice);
 }
 
-fn give_lifetime(site: &Site, target: &Target, lifetime: Lifetime) -> Result<(), Failure> {
+fn give_lifetime(site: &Site, target: &OpenTarget, lifetime: Lifetime) -> Result<(), Failure> {
     match set_lifetime(target.file.as_fd(), lifetime) {
         // Kernels and file systems without hints.
         Ok(()) | Err(Errno::INVAL) => Ok(()),

@@ -28,7 +28,7 @@ pub(crate) enum Ground {
 
 /// What a worker asks of one of its targets.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wish<'a> {
+pub(crate) struct RegionRequest<'a> {
     /// The plan's words.
     pub(crate) region: &'a Region,
     /// Size of each file, drawn if the plan gives a range.
@@ -88,20 +88,20 @@ fn share(percent: f64, of: u64) -> u64 {
 }
 
 /// The region of a worker on a target.
-pub(crate) fn place(wish: &Wish<'_>, ground: Ground) -> Result<Extent, Misplaced> {
-    let region = wish.region;
+pub(crate) fn place(request: &RegionRequest<'_>, ground: Ground) -> Result<Extent, Misplaced> {
+    let region = request.region;
     let asked = match region.size {
         // A size is shared by the files, unless each has a size of its own.
-        Some(Size::Bytes(Bytes(size))) if wish.file_size.is_none() => {
-            Some(size / wish.files.max(1))
+        Some(Size::Bytes(Bytes(size))) if request.file_size.is_none() => {
+            Some(size / request.files.max(1))
         }
         Some(Size::Bytes(Bytes(size))) => Some(size),
         _ => None,
     };
-    let whole = whole(wish, ground, asked);
+    let whole = whole(request, ground, asked);
     let start = match ground {
-        Ground::File { length, .. } if wish.append => length,
-        _ => start(wish, whole.or(asked).unwrap_or(0))?,
+        Ground::File { length, .. } if request.append => length,
+        _ => start(request, whole.or(asked).unwrap_or(0))?,
     };
     let length = match (asked, region.size) {
         (Some(length), _) => length,
@@ -113,7 +113,7 @@ pub(crate) fn place(wish: &Wish<'_>, ground: Ground) -> Result<Extent, Misplaced
         }
     };
     let end = start.checked_add(length).ok_or(Misplaced::TooLarge)?;
-    let limit = limit(wish, ground);
+    let limit = limit(request, ground);
     if let Ground::Device { size } = ground
         && asked.is_some()
         && end > size
@@ -125,11 +125,11 @@ pub(crate) fn place(wish: &Wish<'_>, ground: Ground) -> Result<Extent, Misplaced
         return Err(Misplaced::BehindTheEnd { start, end: limit });
     }
     let length = end.min(limit) - start;
-    if length < wish.block.max(1) {
+    if length < request.block.max(1) {
         return Err(Misplaced::TooSmall {
             start,
             length,
-            block: wish.block,
+            block: request.block,
         });
     }
     Ok(Extent { start, length })
@@ -172,25 +172,25 @@ pub(crate) fn part_of(region: Extent, part: Part, block: u64) -> Result<Extent, 
 }
 
 /// The size of the whole target, as far as it has one.
-fn whole(wish: &Wish<'_>, ground: Ground, asked: Option<u64>) -> Option<u64> {
-    match (ground, wish.file_size) {
+fn whole(request: &RegionRequest<'_>, ground: Ground, asked: Option<u64>) -> Option<u64> {
+    match (ground, request.file_size) {
         (Ground::Device { size }, Some(given)) => Some(size.min(given)),
         (Ground::Device { size }, None) => Some(size),
         (_, Some(given)) => Some(given),
-        (Ground::File { .. }, None) if wish.until_full => Some(UNTIL_FULL),
+        (Ground::File { .. }, None) if request.until_full => Some(UNTIL_FULL),
         (Ground::File { length, .. }, None) => Some(length).filter(|&length| length > 0),
         // Only a share makes sense of a device that never ends.
         (Ground::Endless, None) => {
-            let is_share = matches!(wish.region.size, Some(Size::Percent(_)));
+            let is_share = matches!(request.region.size, Some(Size::Percent(_)));
             (asked.is_some() || is_share).then_some(ENDLESS)
         }
-        (Ground::Nothing, None) => (asked.is_some() || wish.timed).then_some(ENDLESS),
+        (Ground::Nothing, None) => (asked.is_some() || request.timed).then_some(ENDLESS),
     }
 }
 
 /// Where the target ends for this job.
-fn limit(wish: &Wish<'_>, ground: Ground) -> u64 {
-    let given = wish.file_size.unwrap_or(u64::MAX);
+fn limit(request: &RegionRequest<'_>, ground: Ground) -> u64 {
+    let given = request.file_size.unwrap_or(u64::MAX);
     match ground {
         Ground::File { grows: true, .. } | Ground::File { length: 0, .. } | Ground::Nothing => {
             given
@@ -200,20 +200,20 @@ fn limit(wish: &Wish<'_>, ground: Ground) -> u64 {
             grows: false,
         } => length.min(given),
         Ground::Device { size } => size.min(given),
-        Ground::Endless if wish.file_size.is_none() => ENDLESS,
+        Ground::Endless if request.file_size.is_none() => ENDLESS,
         Ground::Endless => given,
     }
 }
 
-fn start(wish: &Wish<'_>, whole: u64) -> Result<u64, Misplaced> {
-    let region = wish.region;
+fn start(request: &RegionRequest<'_>, whole: u64) -> Result<u64, Misplaced> {
+    let region = request.region;
     let first = match region.offset {
         None => 0,
         Some(Size::Bytes(offset)) => offset.0,
         Some(Size::Percent(percent)) => {
             let align = region
                 .offset_align_bytes
-                .map_or(wish.block, |align| align.0)
+                .map_or(request.block, |align| align.0)
                 .max(1);
             share(percent, whole) / align * align
         }
@@ -223,7 +223,7 @@ fn start(wish: &Wish<'_>, whole: u64) -> Result<u64, Misplaced> {
         Some(Size::Bytes(step)) => step.0,
         Some(Size::Percent(percent)) => share(percent, whole),
     };
-    let moved = step.checked_mul(wish.clone).ok_or(Misplaced::TooLarge)?;
+    let moved = step.checked_mul(request.clone).ok_or(Misplaced::TooLarge)?;
     first.checked_add(moved).ok_or(Misplaced::TooLarge)
 }
 
@@ -238,9 +238,9 @@ mod tests {
         Some(Size::Bytes(Bytes(n)))
     }
 
-    fn wish(region: &Region) -> Wish<'_> {
+    fn request(region: &Region) -> RegionRequest<'_> {
         let file_size = region.file_size_bytes.map(|(low, _)| low.0);
-        Wish {
+        RegionRequest {
             region,
             file_size,
             files: 1,
@@ -253,7 +253,7 @@ mod tests {
     }
 
     fn placed(region: &Region, ground: Ground) -> Result<(u64, u64), Misplaced> {
-        place(&wish(region), ground).map(|e| (e.start, e.length))
+        place(&request(region), ground).map(|e| (e.start, e.length))
     }
 
     const READ: fn(u64) -> Ground = |length| Ground::File {
@@ -359,12 +359,12 @@ mod tests {
             size: bytes(8 * MIB),
             ..Region::default()
         };
-        let wish = Wish {
+        let request = RegionRequest {
             files: 4,
-            ..wish(&region)
+            ..request(&region)
         };
         assert_eq!(
-            place(&wish, WRITE(0)),
+            place(&request, WRITE(0)),
             Ok(Extent {
                 start: 0,
                 length: 2 * MIB
@@ -379,12 +379,12 @@ mod tests {
             offset_step: bytes(MIB),
             ..Region::default()
         };
-        let wish = Wish {
+        let request = RegionRequest {
             clone: 3,
-            ..wish(&region)
+            ..request(&region)
         };
         assert_eq!(
-            place(&wish, WRITE(0)),
+            place(&request, WRITE(0)),
             Ok(Extent {
                 start: 3 * MIB,
                 length: MIB
@@ -479,9 +479,9 @@ mod tests {
             size: bytes(MIB),
             ..Region::default()
         };
-        let appending = Wish {
+        let appending = RegionRequest {
             append: true,
-            ..wish(&region)
+            ..request(&region)
         };
         let placed = place(&appending, WRITE(10_000)).map(|e| (e.start, e.length));
         assert_eq!(placed, Ok((10_000, MIB)));
@@ -507,10 +507,13 @@ mod tests {
         assert_eq!(placed(&region, Ground::Nothing), Ok((0, 1 << 50)));
         let none = Region::default();
         assert_eq!(placed(&none, Ground::Nothing), Err(Misplaced::NoSize));
-        let wish = Wish {
+        let request = RegionRequest {
             timed: true,
-            ..wish(&none)
+            ..request(&none)
         };
-        assert_eq!(place(&wish, Ground::Nothing).map(|e| e.length), Ok(1 << 40));
+        assert_eq!(
+            place(&request, Ground::Nothing).map(|e| e.length),
+            Ok(1 << 40)
+        );
     }
 }

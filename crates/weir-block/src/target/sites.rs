@@ -11,21 +11,19 @@ use rustix::fs::{FileType, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 use weir_run::generate::rng::Rng;
 use weir_run::{JobContext, failure};
-use weir_schema::{
-    Announcement, BlockWorkload, Failure, FileNames, Kind as DataKind, VerifyMethod,
-};
+use weir_schema::{Announcement, BlockWorkload, Failure, FileNames, Kind, VerifyMethod};
 use weir_sys::Tree;
 use weir_sys::device::block_facts;
 use weir_sys::mounts::DevId;
 use weir_units::Bytes;
 
-use super::{Ground, Made, Misplaced, Named, Wish, names, part_of, place, roomy};
+use super::{Ground, Made, Misplaced, NamedTarget, RegionRequest, names, part_of, place, roomy};
 use crate::memory::{room_for_each, smallest_block};
 use crate::source::Extent;
 
 /// What a path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum SiteKind {
     File,
     Block,
     Character,
@@ -34,9 +32,9 @@ pub(crate) enum Kind {
 /// A path of the job.
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
-    pub(crate) named: Named,
+    pub(crate) named: NamedTarget,
     /// `None`: nothing is there yet.
-    pub(crate) kind: Option<Kind>,
+    pub(crate) kind: Option<SiteKind>,
     /// Length of a file, size of a block device.
     pub(crate) length: u64,
     /// The length that a file shall have.
@@ -49,7 +47,7 @@ pub(crate) struct Site {
 
 impl Site {
     pub(crate) fn is_file(&self) -> bool {
-        matches!(self.kind, None | Some(Kind::File))
+        matches!(self.kind, None | Some(SiteKind::File))
     }
 
     /// A failure about this target.
@@ -75,7 +73,7 @@ impl Site {
 
 /// The part of a site that a clone uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct SitePart {
     pub(crate) site: usize,
     pub(crate) extent: Extent,
 }
@@ -86,7 +84,7 @@ pub(crate) struct Sites {
     /// Each path once.
     pub(crate) list: Vec<Site>,
     /// By clone, in the order of its targets.
-    pub(crate) parts: Vec<Vec<Part>>,
+    pub(crate) parts: Vec<Vec<SitePart>>,
     /// What the user should know, one sentence each.
     pub(crate) remarks: Vec<Announcement>,
     /// Where in the list a path stands.
@@ -97,7 +95,7 @@ pub(crate) struct Sites {
 ///
 /// # Errors
 /// A directory, a pipe, or no permission to look.
-pub(crate) fn look(named: Named) -> Result<Site, Failure> {
+pub(crate) fn look(named: NamedTarget) -> Result<Site, Failure> {
     let mut site = Site {
         named,
         kind: None,
@@ -112,9 +110,9 @@ pub(crate) fn look(named: Named) -> Result<Site, Failure> {
         Err(errno) => return Err(site.refused("open", "look at it", errno)),
     };
     let kind = match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => Kind::File,
-        FileType::BlockDevice => Kind::Block,
-        FileType::CharacterDevice => Kind::Character,
+        FileType::RegularFile => SiteKind::File,
+        FileType::BlockDevice => SiteKind::Block,
+        FileType::CharacterDevice => SiteKind::Character,
         FileType::Directory => {
             let message = "it is a directory: name a file in it, or give it as directory=";
             return Err(site.failure("open", Some(libc::EISDIR), message));
@@ -126,9 +124,9 @@ pub(crate) fn look(named: Named) -> Result<Site, Failure> {
     };
     site.kind = Some(kind);
     site.length = match kind {
-        Kind::File => u64::try_from(stat.st_size).unwrap_or(0),
-        Kind::Block => capacity(&site, stat.st_rdev)?,
-        Kind::Character => 0,
+        SiteKind::File => u64::try_from(stat.st_size).unwrap_or(0),
+        SiteKind::Block => capacity(&site, stat.st_rdev)?,
+        SiteKind::Character => 0,
     };
     Ok(site)
 }
@@ -151,14 +149,14 @@ fn capacity(site: &Site, dev: u64) -> Result<u64, Failure> {
 
 /// Whether the job changes its targets.
 pub(crate) fn writes(workload: &BlockWorkload) -> bool {
-    workload.carries_out(DataKind::Write) || workload.carries_out(DataKind::Trim)
+    workload.carries_out(Kind::Write) || workload.carries_out(Kind::Trim)
 }
 
 /// What stands for the targets of a job whose engine acts on nothing: one block for each clone.
 pub(crate) fn no_sites(clones: u32, block: u64) -> Sites {
     let shown = String::from("(none)");
     let site = Site {
-        named: Named {
+        named: NamedTarget {
             path: PathBuf::from(&shown),
             shown,
         },
@@ -168,7 +166,7 @@ pub(crate) fn no_sites(clones: u32, block: u64) -> Sites {
         is_new: false,
         is_ours: false,
     };
-    let part = Part {
+    let part = SitePart {
         site: 0,
         extent: Extent {
             start: 0,
@@ -199,7 +197,7 @@ pub(crate) fn survey(
         let mut names = names(&workload.targets.files, &job.name, clone, context.directory);
         if workload.targets.files == FileNames::None || (names.is_empty() && !moves_data) {
             let shown = String::from("(none)");
-            names = vec![Named {
+            names = vec![NamedTarget {
                 path: PathBuf::from(&shown),
                 shown,
             }];
@@ -216,9 +214,9 @@ pub(crate) fn survey(
         for (number, named) in (0_u64..).zip(names) {
             let index = found.index_of(named, moves_data)?;
             found.list[index].is_ours = made.has(&found.list[index].named.path);
-            let wish = wish(context, workload, (clone.into(), number, count));
-            let extent = found.place(index, &wish, workload, moves_data)?;
-            parts.push(Part {
+            let request = request(context, workload, (clone.into(), number, count));
+            let extent = found.place(index, &request, workload, moves_data)?;
+            parts.push(SitePart {
                 site: index,
                 extent,
             });
@@ -228,11 +226,11 @@ pub(crate) fn survey(
     Ok(found)
 }
 
-fn wish<'a>(
+fn request<'a>(
     context: &JobContext<'a>,
     workload: &'a BlockWorkload,
     (clone, number, files): (u64, u64, u64),
-) -> Wish<'a> {
+) -> RegionRequest<'a> {
     let region = &workload.region;
     let file_size = region.file_size_bytes.map(|(low, high)| {
         let spread = high.0.saturating_sub(low.0);
@@ -247,7 +245,7 @@ fn wish<'a>(
         }
         _ => file_size,
     };
-    Wish {
+    RegionRequest {
         region,
         file_size,
         files,
@@ -260,7 +258,7 @@ fn wish<'a>(
 }
 
 impl Sites {
-    fn index_of(&mut self, named: Named, moves_data: bool) -> Result<usize, Failure> {
+    fn index_of(&mut self, named: NamedTarget, moves_data: bool) -> Result<usize, Failure> {
         if let Some(&index) = self.by_path.get(&named.path) {
             return Ok(index);
         }
@@ -284,7 +282,7 @@ impl Sites {
     fn place(
         &mut self,
         index: usize,
-        wish: &Wish<'_>,
+        request: &RegionRequest<'_>,
         workload: &BlockWorkload,
         moves_data: bool,
     ) -> Result<Extent, Failure> {
@@ -298,32 +296,32 @@ impl Sites {
         let length = site.length;
         let ground = match site.kind {
             _ if !moves_data => Ground::Nothing,
-            None | Some(Kind::File) => Ground::File { length, grows },
-            Some(Kind::Block) => Ground::Device { size: length },
-            Some(Kind::Character) => Ground::Endless,
+            None | Some(SiteKind::File) => Ground::File { length, grows },
+            Some(SiteKind::Block) => Ground::Device { size: length },
+            Some(SiteKind::Character) => Ground::Endless,
         };
         let misplaced =
             |why: Misplaced| site.failure(why.cause(), Some(libc::EINVAL), &why.to_string());
-        let extent = place(wish, ground)
+        let extent = place(request, ground)
             .and_then(|extent| roomy(extent, room_for_each(workload)))
             .map_err(misplaced)?;
-        let part = wish
+        let part = request
             .region
             .part
-            .map(|part| part_of(extent, part, wish.block));
+            .map(|part| part_of(extent, part, request.block));
         let part = part.unwrap_or(Ok(extent)).map_err(misplaced)?;
         let recorded = matches!(workload.targets.files, FileNames::Sized { .. });
         let stays = !grows && length > 0 && matches!(ground, Ground::File { .. });
         // A file that has to be made or made longer gets the size that files shall have.
-        let size = wish
+        let size = request
             .file_size
             .filter(|_| matches!(ground, Ground::File { .. }) && (recorded || !stays));
         let end = (extent.start + extent.length).max(size.unwrap_or(0));
         site.end = site.end.max(end);
-        if verifies(workload) && !wish.until_full {
-            check_length(site, wish, ground)?;
+        if verifies(workload) && !request.until_full {
+            check_length(site, request, ground)?;
         }
-        if let Some(asked) = asked_of_each(wish, extent.start)
+        if let Some(asked) = asked_of_each(request, extent.start)
             && stays
             && !recorded
             && extent.length < asked
@@ -343,12 +341,12 @@ impl Sites {
 }
 
 /// Bytes that a job wants of each of its files from here on, where it says so.
-fn asked_of_each(wish: &Wish<'_>, start: u64) -> Option<u64> {
-    let share = match wish.region.size {
-        Some(weir_schema::Size::Bytes(size)) => Some(size.0 / wish.files),
+fn asked_of_each(request: &RegionRequest<'_>, start: u64) -> Option<u64> {
+    let share = match request.region.size {
+        Some(weir_schema::Size::Bytes(size)) => Some(size.0 / request.files),
         _ => None,
     };
-    let file = wish.file_size.map(|size| size.saturating_sub(start));
+    let file = request.file_size.map(|size| size.saturating_sub(start));
     share.into_iter().chain(file).min()
 }
 
@@ -359,7 +357,7 @@ fn verifies(workload: &BlockWorkload) -> bool {
 }
 
 /// What a file has lost at its end cannot be verified, and must not pass as if it had been.
-fn check_length(site: &Site, wish: &Wish<'_>, ground: Ground) -> Result<(), Failure> {
+fn check_length(site: &Site, request: &RegionRequest<'_>, ground: Ground) -> Result<(), Failure> {
     let Ground::File {
         length,
         grows: false,
@@ -371,7 +369,7 @@ fn check_length(site: &Site, wish: &Wish<'_>, ground: Ground) -> Result<(), Fail
         length,
         grows: true,
     };
-    match place(wish, whole) {
+    match place(request, whole) {
         Ok(wanted) if site.kind.is_some() && wanted.start + wanted.length > length => {
             let end = wanted.start + wanted.length;
             let message = format!(

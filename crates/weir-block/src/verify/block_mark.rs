@@ -9,19 +9,19 @@
 use weir_run::generate::rng::mix64;
 use weir_schema::Verify;
 
-use super::header::{Header, MAGIC, SEED_BITS};
-use super::layout::{Layout, Unfit};
+use super::header::{BlockHeader, MAGIC, SEED_BITS};
+use super::interval_layout::{IntervalLayout, Unfit};
 use super::method::Rule;
-use super::pattern::Pattern;
+use super::pattern::DataPattern;
 use crate::generate::payload::{Words, random};
 
 /// Marks and checks buffers by one method.
 #[derive(Debug, Clone)]
 pub struct Marker {
     pub(super) rule: Rule,
-    pub(super) layout: Layout,
+    pub(super) layout: IntervalLayout,
     pub(super) interval: u32,
-    pub(super) pattern: Option<Pattern>,
+    pub(super) pattern: Option<DataPattern>,
     worker: u16,
     run: u16,
 }
@@ -70,13 +70,13 @@ impl Marker {
             method: verify.method,
             peer: verify.peer_rules,
         };
-        let pattern = verify.pattern.as_ref().and_then(Pattern::new);
+        let pattern = verify.pattern.as_ref().and_then(DataPattern::new);
         if pattern.is_none() && rule.needs_pattern() {
             return Err(Unfit::NoPattern);
         }
         Ok(Self {
             rule,
-            layout: Layout::new(rule, interval, verify.header_at_bytes.0)?,
+            layout: IntervalLayout::new(rule, interval, verify.header_at_bytes.0)?,
             interval,
             pattern,
             worker,
@@ -103,7 +103,7 @@ impl Marker {
         let mut intervals = buffer.chunks_exact_mut(self.step());
         for interval in &mut intervals {
             let seed = interval_seed(stamp.seed, at) | u64::from(self.run) << 48;
-            let header = Header {
+            let header = BlockHeader {
                 seed,
                 offset: at,
                 seconds: stamp.seconds,
@@ -124,17 +124,17 @@ impl Marker {
     }
 
     /// A header with what is the same in all of this method.
-    pub(super) fn blank(&self) -> Header {
-        Header {
+    pub(super) fn blank(&self) -> BlockHeader {
+        BlockHeader {
             magic: MAGIC,
             method: self.rule.number().unwrap_or(0),
             length: self.interval,
-            ..Header::default()
+            ..BlockHeader::default()
         }
     }
 
     /// Puts `header`, where there is one, and the field into filled data.
-    pub(super) fn seal(&self, interval: &mut [u8], header: Header) {
+    pub(super) fn seal(&self, interval: &mut [u8], header: BlockHeader) {
         if self.layout.has_header() {
             let header = header.signed().bytes();
             self.layout.seal(interval, header, self.rule);

@@ -11,14 +11,14 @@ use weir_schema::{Damage, FailedCheck, VerifyMethod};
 
 use super::block_mark::{Expected, Marker, interval_seed};
 use super::damage::Case;
-use super::header::{Header, MAGIC, SEED_BITS};
+use super::header::{BlockHeader, MAGIC, SEED_BITS};
 
 /// Intervals that a block written over this one may have begun earlier.
 const MOST_BEFORE: u64 = 1024;
 
 /// An interval that does not hold what it should.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct IntervalFinding {
     /// The check that failed. [`FailedCheck::Method`] is a failed check of the
     /// data where the header names another method than the job's.
     pub check: FailedCheck,
@@ -36,12 +36,12 @@ pub struct Finding {
     /// The method that the header names, where it is not the job's.
     pub media_method: Option<u16>,
     /// The first byte that is not the pattern's.
-    pub bad_byte: Option<BadByte>,
+    pub bad_byte: Option<WrongByte>,
 }
 
 /// A byte that is not the pattern's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BadByte {
+pub struct WrongByte {
     /// How far into the data, counted behind header and field.
     pub at: u64,
     /// Bits in it that differ.
@@ -50,7 +50,7 @@ pub struct BadByte {
 
 /// Where an interval lies.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct IntervalPlace {
     /// Within the buffer.
     pub(super) position: usize,
     /// On the target.
@@ -59,15 +59,15 @@ pub(super) struct Place {
 
 /// A check that failed.
 #[derive(Debug)]
-struct Fault {
+struct FailedInterval {
     check: FailedCheck,
     wanted: String,
     found: String,
     media_method: Option<u16>,
-    bad_byte: Option<BadByte>,
+    bad_byte: Option<WrongByte>,
 }
 
-impl Fault {
+impl FailedInterval {
     fn new(check: FailedCheck, wanted: String, found: String) -> Self {
         Self {
             check,
@@ -88,7 +88,7 @@ impl Marker {
     ///
     /// # Errors
     /// The first bad interval.
-    pub fn check(&self, buffer: &[u8], expected: Expected) -> Result<(), Box<Finding>> {
+    pub fn check(&self, buffer: &[u8], expected: Expected) -> Result<(), Box<IntervalFinding>> {
         match self.findings(buffer, expected).next() {
             None => Ok(()),
             Some(finding) => Err(Box::new(finding)),
@@ -100,10 +100,10 @@ impl Marker {
         &'a self,
         buffer: &'a [u8],
         expected: Expected,
-    ) -> impl Iterator<Item = Finding> + 'a {
+    ) -> impl Iterator<Item = IntervalFinding> + 'a {
         let mut position = 0;
         buffer.chunks(self.step()).filter_map(move |interval| {
-            let place = Place {
+            let place = IntervalPlace {
                 position,
                 at: expected.offset.wrapping_add(position as u64),
             };
@@ -116,19 +116,25 @@ impl Marker {
     /// What the interval of `buffer` that `finding` is about should hold: made
     /// from the seed and time in its header where this one is undamaged or can
     /// be mended, else from what is expected.
-    pub fn rebuilt(&self, buffer: &[u8], expected: Expected, finding: &Finding) -> Vec<u8> {
+    pub fn rebuilt(&self, buffer: &[u8], expected: Expected, finding: &IntervalFinding) -> Vec<u8> {
         let position = usize::try_from(finding.at.wrapping_sub(expected.offset))
             .map_or(buffer.len(), |position| position.min(buffer.len()));
         let end = buffer.len().min(position.saturating_add(self.step()));
-        let place = Place {
+        let place = IntervalPlace {
             position,
             at: finding.at,
         };
         Case::new(self, &buffer[position..end], place, &expected).wanted()
     }
 
-    fn finding(&self, fault: Fault, interval: &[u8], place: Place, expected: &Expected) -> Finding {
-        Finding {
+    fn finding(
+        &self,
+        fault: FailedInterval,
+        interval: &[u8],
+        place: IntervalPlace,
+        expected: &Expected,
+    ) -> IntervalFinding {
+        IntervalFinding {
             check: fault.check,
             wanted: fault.wanted,
             found: fault.found,
@@ -142,7 +148,12 @@ impl Marker {
 
     /// The first check that an interval fails.
     #[inline]
-    fn fault(&self, interval: &[u8], place: Place, expected: &Expected) -> Option<Fault> {
+    fn fault(
+        &self,
+        interval: &[u8],
+        place: IntervalPlace,
+        expected: &Expected,
+    ) -> Option<FailedInterval> {
         if !self.layout.has_header() {
             return match self.rule.method {
                 VerifyMethod::Null => None,
@@ -152,7 +163,7 @@ impl Marker {
         if interval.len() < self.step() {
             return rest_fault(interval);
         }
-        let header = Header::read(self.layout.header(interval));
+        let header = BlockHeader::read(self.layout.header(interval));
         self.header_fault(&header, place, expected)
             .or_else(|| self.data_fault(interval, &header))
             .or_else(|| {
@@ -162,13 +173,18 @@ impl Marker {
     }
 
     #[inline]
-    fn header_fault(&self, header: &Header, place: Place, expected: &Expected) -> Option<Fault> {
+    fn header_fault(
+        &self,
+        header: &BlockHeader,
+        place: IntervalPlace,
+        expected: &Expected,
+    ) -> Option<FailedInterval> {
         if header.magic != MAGIC {
             let (wanted, found) = (format!("{MAGIC:x}"), format!("{:x}", header.magic));
-            return Some(Fault::new(FailedCheck::Magic, wanted, found));
+            return Some(FailedInterval::new(FailedCheck::Magic, wanted, found));
         }
         if header.length != self.interval {
-            return Some(Fault::decimal(
+            return Some(FailedInterval::decimal(
                 FailedCheck::Length,
                 self.interval.into(),
                 header.length.into(),
@@ -178,21 +194,29 @@ impl Marker {
             let run = header.seed & !SEED_BITS;
             let wanted = interval_seed(seed, place.at) | run;
             if wanted != header.seed {
-                return Some(Fault::decimal(FailedCheck::Seed, wanted, header.seed));
+                return Some(FailedInterval::decimal(
+                    FailedCheck::Seed,
+                    wanted,
+                    header.seed,
+                ));
             }
         }
         if let Some(run) = expected.run.filter(|&run| run != header.run()) {
-            return Some(Fault::decimal(
+            return Some(FailedInterval::decimal(
                 FailedCheck::Run,
                 run.into(),
                 header.run().into(),
             ));
         }
         if header.offset != place.at {
-            return Some(Fault::decimal(FailedCheck::Offset, place.at, header.offset));
+            return Some(FailedInterval::decimal(
+                FailedCheck::Offset,
+                place.at,
+                header.offset,
+            ));
         }
         if let Some(count) = expected.count.filter(|&count| count != header.count) {
-            return Some(Fault::decimal(
+            return Some(FailedInterval::decimal(
                 FailedCheck::Counter,
                 count.into(),
                 header.count.into(),
@@ -201,12 +225,12 @@ impl Marker {
         let calculated = header.calculated();
         (calculated != header.checksum).then(|| {
             let (wanted, found) = (format!("{calculated:x}"), format!("{:x}", header.checksum));
-            Fault::new(FailedCheck::HeaderChecksum, wanted, found)
+            FailedInterval::new(FailedCheck::HeaderChecksum, wanted, found)
         })
     }
 
     #[inline]
-    fn data_fault(&self, interval: &[u8], header: &Header) -> Option<Fault> {
+    fn data_fault(&self, interval: &[u8], header: &BlockHeader) -> Option<FailedInterval> {
         let calculated = self.rule.field(&self.layout.data(interval));
         let stored = self.layout.field(interval);
         if calculated.as_bytes() == stored {
@@ -217,13 +241,18 @@ impl Marker {
             Some(_) => FailedCheck::Method,
             None => FailedCheck::Data,
         };
-        Some(Fault {
+        Some(FailedInterval {
             media_method,
-            ..Fault::new(check, hex(stored), hex(calculated.as_bytes()))
+            ..FailedInterval::new(check, hex(stored), hex(calculated.as_bytes()))
         })
     }
 
-    fn pattern_fault(&self, interval: &[u8], place: Place, expected: &Expected) -> Option<Fault> {
+    fn pattern_fault(
+        &self,
+        interval: &[u8],
+        place: IntervalPlace,
+        expected: &Expected,
+    ) -> Option<FailedInterval> {
         let fault = self.pattern_fault_of(interval, place.position, expected.offset)?;
         if self.layout.has_header() && self.is_of_another_block(interval, place) {
             return None;
@@ -234,7 +263,7 @@ impl Marker {
     /// Whether the pattern is that of a block which began elsewhere: one of another size, written
     /// over this one.
     #[cold]
-    fn is_of_another_block(&self, interval: &[u8], place: Place) -> bool {
+    fn is_of_another_block(&self, interval: &[u8], place: IntervalPlace) -> bool {
         let length = interval.len().max(1);
         let before = place.at / length as u64;
         (0..=before.min(MOST_BEFORE)).any(|number| {
@@ -248,7 +277,12 @@ impl Marker {
 
     /// The first byte that is not that of the pattern of a block that begins at `offset`, in which
     /// the interval lies at `position`.
-    fn pattern_fault_of(&self, interval: &[u8], position: usize, offset: u64) -> Option<Fault> {
+    fn pattern_fault_of(
+        &self,
+        interval: &[u8],
+        position: usize,
+        offset: u64,
+    ) -> Option<FailedInterval> {
         let pattern = self.pattern.as_ref()?;
         let start = position + self.layout.data_at();
         let mut before = 0;
@@ -265,18 +299,18 @@ impl Marker {
 }
 
 /// A rest without a header holds zeros.
-fn rest_fault(rest: &[u8]) -> Option<Fault> {
+fn rest_fault(rest: &[u8]) -> Option<FailedInterval> {
     let bad = rest.iter().position(|&byte| byte != 0)?;
     Some(byte_fault(FailedCheck::Pattern, 0, rest[bad], bad as u64))
 }
 
-fn byte_fault(check: FailedCheck, wanted: u8, found: u8, at: u64) -> Fault {
-    Fault {
-        bad_byte: Some(BadByte {
+fn byte_fault(check: FailedCheck, wanted: u8, found: u8, at: u64) -> FailedInterval {
+    FailedInterval {
+        bad_byte: Some(WrongByte {
             at,
             bits: (wanted ^ found).count_ones(),
         }),
-        ..Fault::new(check, format!("{wanted:02x}"), format!("{found:02x}"))
+        ..FailedInterval::new(check, format!("{wanted:02x}"), format!("{found:02x}"))
     }
 }
 

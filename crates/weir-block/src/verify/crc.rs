@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use crc_fast::{CrcAlgorithm, CrcParams, Digest};
 
-use super::layout::Pieces;
+use super::interval_layout::Pieces;
 
 /// CRC-7 within 32 bits.
 static CRC7: LazyLock<CrcParams> =

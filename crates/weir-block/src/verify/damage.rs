@@ -10,8 +10,8 @@ use weir_schema::Damage;
 use weir_units::Bytes;
 
 use super::block_mark::{Expected, Marker, fill, interval_seed};
-use super::check::Place;
-use super::header::Header;
+use super::check::IntervalPlace;
+use super::header::BlockHeader;
 
 /// Devices and memories lose and mix up data in multiples of this.
 const SECTOR: usize = 512;
@@ -24,9 +24,9 @@ const NEAR: usize = 4;
 pub(super) struct Case<'a> {
     marker: &'a Marker,
     found: &'a [u8],
-    place: Place,
+    place: IntervalPlace,
     expected: &'a Expected,
-    header: Header,
+    header: BlockHeader,
 }
 
 /// How far the header can be believed.
@@ -34,7 +34,7 @@ enum Trust {
     /// It is undamaged.
     Good,
     /// This is what it was.
-    Mended(Header),
+    Mended(BlockHeader),
     /// It is no header, or too damaged.
     Lost,
 }
@@ -51,13 +51,13 @@ impl<'a> Case<'a> {
     pub(super) fn new(
         marker: &'a Marker,
         found: &'a [u8],
-        place: Place,
+        place: IntervalPlace,
         expected: &'a Expected,
     ) -> Self {
         let header = if marker.layout.has_header() && found.len() == marker.step() {
-            Header::read(marker.layout.header(found))
+            BlockHeader::read(marker.layout.header(found))
         } else {
-            Header::default()
+            BlockHeader::default()
         };
         Self {
             marker,
@@ -76,7 +76,7 @@ impl<'a> Case<'a> {
             Trust::Lost => self.guess(),
         };
         let like = self.like();
-        self.build(Header {
+        self.build(BlockHeader {
             seed: self.wanted_seed().unwrap_or(header.seed),
             worker: header.worker,
             seconds: header.seconds,
@@ -139,7 +139,7 @@ impl<'a> Case<'a> {
 
     fn lost(&self) -> Damage {
         if let Some(seed) = self.wanted_seed() {
-            let good = self.build(Header {
+            let good = self.build(BlockHeader {
                 seed,
                 ..self.guess()
             });
@@ -176,7 +176,7 @@ impl<'a> Case<'a> {
                 from_bytes: Bytes(block.wrapping_add(self.place.position as u64)),
             };
         }
-        self.compare(&self.build(Header::default()))
+        self.compare(&self.build(BlockHeader::default()))
     }
 
     fn trust(&self) -> Trust {
@@ -190,8 +190,8 @@ impl<'a> Case<'a> {
     }
 
     /// A header with what this job wants in every one.
-    fn like(&self) -> Header {
-        Header {
+    fn like(&self) -> BlockHeader {
+        BlockHeader {
             offset: self.place.at,
             ..self.marker.blank()
         }
@@ -205,15 +205,15 @@ impl<'a> Case<'a> {
     }
 
     /// What can be said of a header that is lost.
-    fn guess(&self) -> Header {
-        Header {
+    fn guess(&self) -> BlockHeader {
+        BlockHeader {
             seed: self.wanted_seed().unwrap_or(self.header.seed),
             ..self.header
         }
     }
 
     /// The interval that goes with `header`.
-    fn build(&self, header: Header) -> Vec<u8> {
+    fn build(&self, header: BlockHeader) -> Vec<u8> {
         let len = self.found.len();
         if self.marker.layout.has_header() && !self.has_header() {
             return vec![0; len];

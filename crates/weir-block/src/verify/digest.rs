@@ -7,7 +7,7 @@ use sha2::{Sha256, Sha512, block_api};
 use sha3::{Sha3_224, Sha3_256, Sha3_384, Sha3_512, digest::Digest};
 use xxhash_rust::xxh32::Xxh32;
 
-use super::layout::Pieces;
+use super::interval_layout::Pieces;
 
 /// The seed fio starts XXH32 from.
 const XXH32_SEED: u32 = 1;

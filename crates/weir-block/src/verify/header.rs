@@ -17,7 +17,7 @@ pub(super) const SEED_BITS: u64 = (1 << 48) - 1;
 
 /// A header's fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct BlockHeader {
     pub(super) magic: u16,
     pub(super) method: u16,
     pub(super) length: u32,
@@ -30,7 +30,7 @@ pub(super) struct Header {
     pub(super) checksum: u32,
 }
 
-impl Header {
+impl BlockHeader {
     /// Reads the fields; bytes that are missing count as zero.
     pub(super) fn read(stored: &[u8]) -> Self {
         Self {
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_header_of_the_peer_is_read_and_written_back() {
-        let header = Header::read(&PEER);
+        let header = BlockHeader::read(&PEER);
         assert_eq!(
             (header.magic, header.method, header.length),
             (MAGIC, 5, 4096)
@@ -143,7 +143,7 @@ mod tests {
         assert!(header.is_good());
         assert_eq!(header.bytes(), PEER);
         assert_eq!(
-            Header {
+            BlockHeader {
                 checksum: 0,
                 ..header
             }
@@ -154,17 +154,17 @@ mod tests {
 
     #[test]
     fn any_flipped_bit_is_found_and_put_right() {
-        let good = Header::read(&PEER);
+        let good = BlockHeader::read(&PEER);
         for bit in 0..8 * HEADER {
             let mut bytes = PEER;
             bytes[bit / 8] ^= 1 << (bit % 8);
-            let damaged = Header::read(&bytes);
+            let damaged = BlockHeader::read(&bytes);
             assert!(!damaged.is_good(), "{bit}");
             assert_eq!(damaged.repaired(&good), Some(good), "{bit}");
         }
         let mut bytes = PEER;
         bytes[26] ^= 0xff;
-        assert_eq!(Header::read(&bytes).repaired(&good), Some(good));
-        assert_eq!(Header::default().repaired(&good), None);
+        assert_eq!(BlockHeader::read(&bytes).repaired(&good), Some(good));
+        assert_eq!(BlockHeader::default().repaired(&good), None);
     }
 }

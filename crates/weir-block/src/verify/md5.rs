@@ -9,7 +9,7 @@
 use std::hint::black_box;
 
 use super::digest::chain;
-use super::layout::Pieces;
+use super::interval_layout::Pieces;
 
 /// First state.
 const START: [u32; 4] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];

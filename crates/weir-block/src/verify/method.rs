@@ -4,7 +4,7 @@
 
 use weir_schema::VerifyMethod;
 
-use super::layout::Pieces;
+use super::interval_layout::Pieces;
 use super::{crc, digest, md5};
 
 /// The longest field.

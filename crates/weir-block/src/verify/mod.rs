@@ -14,7 +14,7 @@ mod crc;
 mod damage;
 mod digest;
 mod header;
-mod layout;
+mod interval_layout;
 mod md5;
 mod method;
 pub(crate) mod outcome;
@@ -22,7 +22,7 @@ mod pattern;
 mod plan_check;
 
 pub use block_mark::{Expected, Marker, Stamp};
-pub use check::{BadByte, Finding};
-pub use layout::Unfit;
+pub use check::{IntervalFinding, WrongByte};
+pub use interval_layout::Unfit;
 pub use method::checksum;
 pub(crate) use plan_check::{check, check_together};

@@ -12,13 +12,30 @@ use weir_schema::{
 };
 
 use crate::engine::Notes;
-use crate::source::{Verification, Written};
+use crate::source::{EarlierWrites, Verification};
 
 /// A longer file is no state.
 const LONGEST: u64 = 1 << 30;
 
+/// What a worker's random numbers follow from.
+#[derive(Clone, Copy)]
+pub(crate) struct StreamSeed {
+    pub(crate) seed: u64,
+    pub(crate) worker: u32,
+}
+
+impl StreamSeed {
+    /// That of a worker which begins anew.
+    pub(crate) fn of(worker: &WorkerContext<'_>) -> Self {
+        Self {
+            seed: worker.seed,
+            worker: worker.number,
+        }
+    }
+}
+
 /// A job that verifies.
-pub(crate) struct Verified<'a> {
+pub(crate) struct VerifiedJob<'a> {
     pub(crate) job: &'a Job,
     pub(crate) workload: &'a BlockWorkload,
     pub(crate) verify: &'a Verify,
@@ -26,25 +43,28 @@ pub(crate) struct Verified<'a> {
     pub(crate) mark: RunMark,
 }
 
-impl Verified<'_> {
+impl VerifiedJob<'_> {
     /// What the worker draws from, seed and number, and how its data is marked and checked.
     pub(crate) fn begin(
         &self,
         worker: &WorkerContext<'_>,
         names: Vec<String>,
-        written: &Arc<OnceLock<Written>>,
-    ) -> Result<((u64, u32), Verification), Failure> {
-        let mut who = (worker.seed, worker.number);
+        written: &Arc<OnceLock<EarlierWrites>>,
+    ) -> Result<(StreamSeed, Verification), Failure> {
+        let mut streams = StreamSeed::of(worker);
         let mut mark = self.mark;
         let mut earlier = None;
         if self.verify.load_state {
             let state = load(self.job, self.verify, self.directory, worker.number)?;
-            who = (state.seed, state.worker);
+            streams = StreamSeed {
+                seed: state.seed,
+                worker: state.worker,
+            };
             mark = RunMark {
                 written: state.run_id,
                 required: state.run_id,
             };
-            earlier = Some(Written {
+            earlier = Some(EarlierWrites {
                 writes: state.writes,
                 lost: state.lost,
             });
@@ -67,19 +87,19 @@ impl Verified<'_> {
             earlier,
             written: Arc::clone(written),
         };
-        Ok((who, verification))
+        Ok((streams, verification))
     }
 
     /// What a worker's checks amount to; stores its state where that is wanted.
     pub(crate) fn end(
         &self,
         stop: LoopStop,
-        who: (u64, u32),
+        streams: StreamSeed,
         findings: &Findings,
-        written: Option<&Written>,
+        written: Option<&EarlierWrites>,
         notes: &Notes,
     ) -> Result<LoopStop, Failure> {
-        self.save(&stop, who, written)?;
+        self.save(&stop, streams, written)?;
         if let Some(why) = findings.lost_dump() {
             let cause = format!("A dump of bad data cannot be stored: {why}.");
             let remedy = "Have dumps stored in a directory that exists and has room.";
@@ -103,8 +123,8 @@ impl Verified<'_> {
     fn save(
         &self,
         stop: &LoopStop,
-        (seed, worker): (u64, u32),
-        written: Option<&Written>,
+        StreamSeed { seed, worker }: StreamSeed,
+        written: Option<&EarlierWrites>,
     ) -> Result<(), Failure> {
         let wanted = match self.verify.save_state {
             SaveState::Never => false,

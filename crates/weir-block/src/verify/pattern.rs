@@ -12,12 +12,12 @@ const OFFSET: usize = 8;
 
 /// A pattern that is not empty.
 #[derive(Debug, Clone)]
-pub(super) struct Pattern {
+pub(super) struct DataPattern {
     bytes: Box<[u8]>,
     offsets_at: Box<[usize]>,
 }
 
-impl Pattern {
+impl DataPattern {
     /// `None` for a pattern without bytes.
     pub(super) fn new(pattern: &VerifyPattern) -> Option<Self> {
         (!pattern.bytes.is_empty()).then(|| Self {

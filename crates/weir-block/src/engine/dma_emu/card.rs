@@ -28,14 +28,14 @@ pub(super) enum Owner {
 
 /// The cards of a run.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Cards(Arc<Mutex<BTreeMap<Owner, Arc<Card>>>>);
+pub(crate) struct EmulatedCards(Arc<Mutex<BTreeMap<Owner, Arc<EmulatedCard>>>>);
 
-impl Cards {
+impl EmulatedCards {
     /// The card of this owner; made when it is first asked for.
     ///
     /// # Errors
     /// No memory, or the card is there with another size.
-    pub(super) fn card(&self, owner: Owner, size: u64) -> io::Result<Arc<Card>> {
+    pub(super) fn card(&self, owner: Owner, size: u64) -> io::Result<Arc<EmulatedCard>> {
         let mut cards = lock(&self.0);
         if let Some(card) = cards.get(&owner) {
             if card.size != size {
@@ -46,7 +46,7 @@ impl Cards {
             }
             return Ok(Arc::clone(card));
         }
-        let card = Arc::new(Card::new(size)?);
+        let card = Arc::new(EmulatedCard::new(size)?);
         cards.insert(owner, Arc::clone(&card));
         Ok(card)
     }
@@ -62,7 +62,7 @@ impl Cards {
 
 /// A card.
 #[derive(Debug)]
-pub(super) struct Card {
+pub(super) struct EmulatedCard {
     pub(super) memory: OwnedFd,
     pub(super) size: u64,
     channels: Mutex<BTreeMap<String, Arc<Channel>>>,
@@ -70,7 +70,7 @@ pub(super) struct Card {
     struck: Mutex<BTreeSet<String>>,
 }
 
-impl Card {
+impl EmulatedCard {
     fn new(size: u64) -> io::Result<Self> {
         let memory = memfd_create("weir-card", MemfdFlags::CLOEXEC)?;
         ftruncate(&memory, size)?;
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_name_means_one_card_of_one_size() {
-        let cards = Cards::default();
+        let cards = EmulatedCards::default();
         let owner = || Owner::Card("a".to_owned());
         let first = cards.card(owner(), 4096).unwrap();
         assert!(Arc::ptr_eq(&first, &cards.card(owner(), 4096).unwrap()));
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_fault_strikes_a_card_once() {
-        let cards = Cards::default();
+        let cards = EmulatedCards::default();
         let owner = Owner::Card("a".to_owned());
         assert_eq!(cards.has_struck(&owner, "flip@1m"), None);
         let card = cards.card(owner.clone(), 4096).unwrap();

@@ -1,6 +1,6 @@
 //! Faults that an emulated channel shows, and how they are written down.
 //!
-//! In: `flip@2m,eio@3,stall@8m:5000`. Out: [`Fault`]s, and which of them an operation meets. Not
+//! In: `flip@2m,eio@3,stall@8m:5000`. Out: [`EmulatedFault`]s, and which of them an operation meets. Not
 //! here: what a fault does to data (the engine).
 
 use std::time::Duration;
@@ -35,14 +35,14 @@ pub(super) enum At {
 
 /// A fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct EmulatedFault {
     /// As it was written; the card knows it by this.
     pub(super) text: String,
     pub(super) wrong: Wrong,
     pub(super) at: At,
 }
 
-impl Fault {
+impl EmulatedFault {
     /// Whether it strikes an operation of each channel rather than a place of the card.
     pub(super) fn is_by_number(&self) -> bool {
         matches!(self.at, At::Operation(_))
@@ -65,11 +65,11 @@ const EXPECTED: &str = "expected flip@OFFSET, misplaced@OFFSET, stale@OFFSET, sh
 ///
 /// # Errors
 /// The first that is none, and what was expected.
-pub(crate) fn faults(list: &str) -> Result<Vec<Fault>, String> {
+pub(crate) fn faults(list: &str) -> Result<Vec<EmulatedFault>, String> {
     list.split(',').map(|text| fault(text.trim())).collect()
 }
 
-fn fault(text: &str) -> Result<Fault, String> {
+fn fault(text: &str) -> Result<EmulatedFault, String> {
     let wrong = || format!("`{text}` is no fault: {EXPECTED}");
     let (word, rest) = text.split_once('@').ok_or_else(wrong)?;
     let (place, pause) = match rest.split_once(':') {
@@ -95,7 +95,7 @@ fn fault(text: &str) -> Result<Fault, String> {
         }
         _ => return Err(wrong()),
     };
-    Ok(Fault {
+    Ok(EmulatedFault {
         text: text.to_owned(),
         wrong,
         at,

@@ -24,12 +24,12 @@ use weir_schema::catalogue::{ActsOn, EngineInfo, SettingInfo, SettingKind};
 use weir_sys::Availability;
 
 use super::calls::answer;
-use super::{Entry, Opens, Setup, carry, number};
+use super::{EngineEntry, EngineSetup, Opens, number, run_engine};
 use crate::op::{BlockOp, Verb};
-pub(crate) use card::Cards;
-use card::{Card, Channel, Owner};
+pub(crate) use card::EmulatedCards;
+use card::{Channel, EmulatedCard, Owner};
 pub(super) use fault::bytes;
-use fault::{Fault, Wrong, faults};
+use fault::{EmulatedFault, Wrong, faults};
 
 /// The engine's name.
 pub(crate) const NAME: &str = "dma-emu";
@@ -51,7 +51,7 @@ const fn text(
     }
 }
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: EngineEntry = EngineEntry {
     info: EngineInfo {
         name: NAME,
         summary: "an emulated card with DMA channels: latency, bandwidth, directions, faults",
@@ -103,15 +103,19 @@ pub(super) const ENTRY: Entry = Entry {
     availability: || Availability::Ready,
     is_inline: |_| false,
     opens: Opens::AsNeeded,
-    drive: carry::<DmaEmu>,
+    drive: run_engine::<DmaEmu>,
 };
 
 /// Faults of a job that have struck nothing, once all jobs have ended.
-pub(crate) fn idle_faults(choice: &EngineChoice, names: &[String], cards: &Cards) -> Vec<String> {
+pub(crate) fn idle_faults(
+    choice: &EngineChoice,
+    names: &[String],
+    cards: &EmulatedCards,
+) -> Vec<String> {
     let Ok(all) = faults(choice.text("emu_fault").unwrap_or_default()) else {
         return Vec::new();
     };
-    let struck = |fault: &Fault| {
+    let struck = |fault: &EmulatedFault| {
         names
             .iter()
             .filter_map(|name| cards.has_struck(&owner(choice, name), &fault.text))
@@ -162,7 +166,7 @@ struct Manner {
     latency: Duration,
     /// 0: as fast as memory is.
     bytes_per_s: u64,
-    faults: Vec<Fault>,
+    faults: Vec<EmulatedFault>,
 }
 
 impl Manner {
@@ -187,7 +191,7 @@ impl Manner {
 /// A channel of a card, as one of the worker's targets.
 #[derive(Debug)]
 struct Port {
-    card: Arc<Card>,
+    card: Arc<EmulatedCard>,
     channel: Arc<Channel>,
 }
 
@@ -343,9 +347,9 @@ impl DmaEmu {
 
 impl Engine for DmaEmu {
     type Op = BlockOp;
-    type Setup = Setup;
+    type Setup = EngineSetup;
 
-    fn attach(setup: Setup) -> io::Result<Self> {
+    fn attach(setup: EngineSetup) -> io::Result<Self> {
         let choice = &setup.choice;
         let size = choice
             .number("emu_size")

@@ -7,7 +7,7 @@ use weir_units::Bytes;
 use super::super::{Notes, SlotMemory};
 use super::*;
 use crate::op::Buffer;
-use crate::source::Buffers;
+use crate::source::SlotBuffers;
 
 const BLOCK: u32 = 4096;
 const SLOTS: u32 = 4;
@@ -16,14 +16,14 @@ const AT: u64 = BLOCK as u64;
 /// A worker on channels, with a buffer for each slot.
 struct Bench {
     engine: DmaEmu,
-    buffers: Buffers,
+    buffers: SlotBuffers,
 }
 
 impl Bench {
-    fn new(cards: &Cards, names: &[&str], settings: &[(&str, Setting)]) -> Self {
+    fn new(cards: &EmulatedCards, names: &[&str], settings: &[(&str, Setting)]) -> Self {
         let spec = BufferSpec::private(Bytes(u64::from(BLOCK * SLOTS)));
-        let buffers = Buffers::new(AlignedBuf::new(&spec).unwrap(), BLOCK, None, false);
-        let engine = DmaEmu::attach(Setup {
+        let buffers = SlotBuffers::new(AlignedBuf::new(&spec).unwrap(), BLOCK, None, false);
+        let engine = DmaEmu::attach(EngineSetup {
             targets: Vec::new(),
             files: Vec::new(),
             names: names.iter().map(ToString::to_string).collect(),
@@ -42,7 +42,7 @@ impl Bench {
     }
 
     /// A channel of the card `c`.
-    fn on_card(cards: &Cards, faults: &str) -> Self {
+    fn on_card(cards: &EmulatedCards, faults: &str) -> Self {
         let mut settings = vec![("emu_shared", text("c"))];
         if !faults.is_empty() {
             settings.push(("emu_fault", text(faults)));
@@ -107,7 +107,7 @@ fn full(byte: u8) -> (i64, Vec<u8>) {
 
 #[test]
 fn channels_of_one_card_share_its_memory_and_others_have_their_own() {
-    let cards = Cards::default();
+    let cards = EmulatedCards::default();
     let mut writer = Bench::new(&cards, &["h2c"], &[("emu_shared", text("c"))]);
     let mut reader = Bench::new(&cards, &["c2h"], &[("emu_shared", text("c"))]);
     let mut other = Bench::new(&cards, &["h2c"], &[]);
@@ -119,7 +119,7 @@ fn channels_of_one_card_share_its_memory_and_others_have_their_own() {
 
 #[test]
 fn a_one_way_channel_refuses_the_other_way_with_einval() {
-    let cards = Cards::default();
+    let cards = EmulatedCards::default();
     let refused = -i64::from(libc::EINVAL);
     let mut down = Bench::new(&cards, &["a"], &[("emu_dir", text("h2c"))]);
     let mut up = Bench::new(&cards, &["a"], &[("emu_dir", text("c2h"))]);
@@ -129,7 +129,7 @@ fn a_one_way_channel_refuses_the_other_way_with_einval() {
 
 #[test]
 fn the_card_ends_at_its_size() {
-    let cards = Cards::default();
+    let cards = EmulatedCards::default();
     let size = i64::from(BLOCK) + 512;
     let mut bench = Bench::new(&cards, &["a"], &[("emu_size", Setting::Number(size))]);
     assert_eq!(bench.write(0, 1), i64::from(BLOCK));
@@ -141,7 +141,7 @@ fn the_card_ends_at_its_size() {
 
 #[test]
 fn nothing_completes_before_latency_and_bandwidth_allow() {
-    let cards = Cards::default();
+    let cards = EmulatedCards::default();
     let settings = [
         ("emu_latency", Setting::Number(2000)),
         ("emu_bw", Setting::Number(i64::from(BLOCK) * 500)),
@@ -161,7 +161,7 @@ fn nothing_completes_before_latency_and_bandwidth_allow() {
 
 #[test]
 fn two_workers_on_one_channel_share_its_bandwidth() {
-    let cards = Cards::default();
+    let cards = EmulatedCards::default();
     let settings = [("emu_bw", Setting::Number(i64::from(BLOCK) * 500))];
     let mut one = Bench::new(&cards, &["a"], &settings);
     let mut two = Bench::new(&cards, &["a"], &settings);
@@ -177,7 +177,7 @@ fn two_workers_on_one_channel_share_its_bandwidth() {
 
 #[test]
 fn a_full_queue_says_so_and_a_look_waits_for_nothing() {
-    let cards = Cards::default();
+    let cards = EmulatedCards::default();
     let mut bench = Bench::new(
         &cards,
         &["a"],
@@ -203,7 +203,7 @@ fn a_full_queue_says_so_and_a_look_waits_for_nothing() {
 #[test]
 fn a_flip_changes_one_bit_once_and_leaves_the_buffer_alone() {
     for on_write in [true, false] {
-        let cards = Cards::default();
+        let cards = EmulatedCards::default();
         let fault = "flip@5000";
         let mut writer = Bench::on_card(&cards, if on_write { fault } else { "" });
         // A fault that every job is told strikes once, not back again.
@@ -220,7 +220,7 @@ fn a_flip_changes_one_bit_once_and_leaves_the_buffer_alone() {
 #[test]
 fn a_misplaced_block_holds_its_neighbours_data() {
     for on_write in [true, false] {
-        let cards = Cards::default();
+        let cards = EmulatedCards::default();
         let mut writer = Bench::on_card(&cards, if on_write { "misplaced@4096" } else { "" });
         writer.write(0, 1);
         writer.write(AT, 2);
@@ -228,7 +228,7 @@ fn a_misplaced_block_holds_its_neighbours_data() {
         assert_eq!(reader.read(AT), full(1), "on write: {on_write}");
         assert_eq!(reader.read(AT), full(if on_write { 1 } else { 2 }));
     }
-    let cards = Cards::default();
+    let cards = EmulatedCards::default();
     let mut first = Bench::on_card(&cards, "misplaced@0");
     first.write(AT, 2);
     assert_eq!(first.read(0), full(2));
@@ -236,7 +236,7 @@ fn a_misplaced_block_holds_its_neighbours_data() {
 
 #[test]
 fn a_stale_block_keeps_what_was_there() {
-    let cards = Cards::default();
+    let cards = EmulatedCards::default();
     Bench::on_card(&cards, "").write(0, 1);
     assert_eq!(
         Bench::on_card(&cards, "stale@0").write(0, 2),
@@ -248,7 +248,7 @@ fn a_stale_block_keeps_what_was_there() {
 
 #[test]
 fn a_short_operation_ends_in_the_middle() {
-    let cards = Cards::default();
+    let cards = EmulatedCards::default();
     let mut bench = Bench::on_card(&cards, "short@2");
     assert_eq!(bench.write(0, 1), i64::from(BLOCK));
     assert_eq!(bench.write(AT, 1), i64::from(BLOCK / 2));
@@ -258,7 +258,7 @@ fn a_short_operation_ends_in_the_middle() {
 
 #[test]
 fn an_operation_by_number_fails_on_each_channel() {
-    let cards = Cards::default();
+    let cards = EmulatedCards::default();
     let fault = [("emu_shared", text("c")), ("emu_fault", text("eio@2"))];
     for name in ["a", "b"] {
         let mut bench = Bench::new(&cards, &[name], &fault);
@@ -270,7 +270,7 @@ fn an_operation_by_number_fails_on_each_channel() {
 
 #[test]
 fn a_stall_holds_the_channel_until_its_end() {
-    let cards = Cards::default();
+    let cards = EmulatedCards::default();
     let mut bench = Bench::on_card(&cards, "stall@2:20");
     bench.write(0, 1);
     let start = Instant::now();
@@ -280,7 +280,7 @@ fn a_stall_holds_the_channel_until_its_end() {
 
 #[test]
 fn faults_that_struck_nothing_are_known() {
-    let cards = Cards::default();
+    let cards = EmulatedCards::default();
     let fault = "flip@0,flip@1m,eio@2";
     let mut bench = Bench::on_card(&cards, fault);
     bench.write(0, 1);

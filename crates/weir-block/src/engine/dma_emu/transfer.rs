@@ -6,10 +6,10 @@
 use rustix::io::{Errno, pread, pwrite};
 
 use super::super::calls::memory;
-use super::card::Card;
+use super::card::EmulatedCard;
 use crate::op::{BlockOp, Verb};
 
-impl Card {
+impl EmulatedCard {
     /// Moves an operation's data.
     pub(super) fn transfer(&self, op: &BlockOp) -> Result<usize, Errno> {
         let Some(op) = self.inside(op) else {

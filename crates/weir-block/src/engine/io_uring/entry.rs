@@ -9,12 +9,12 @@ use io_uring::opcode;
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::{Fd, FsyncFlags};
 
-use crate::engine::Target;
+use crate::engine::OpenTarget;
 use crate::op::{BlockOp, Verb};
 
 /// Settings that shape entries.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
+pub(super) struct EntryShape {
     /// Buffers are registered: the slot is the index.
     pub(super) fixed_buffers: bool,
     /// Targets are registered: the operation has the index.
@@ -25,7 +25,7 @@ pub(super) struct Shape {
     pub(super) rw_flags: i32,
 }
 
-impl Shape {
+impl EntryShape {
     /// The entry for an operation; `None` for what the ring cannot do. `vector`: the list of one
     /// that a vectored operation names; the operation's priority, 0 for the thread's.
     #[inline]
@@ -33,7 +33,7 @@ impl Shape {
         self,
         slot: u32,
         op: &BlockOp,
-        target: &Target,
+        target: &OpenTarget,
         (vector, priority): (Option<&mut libc::iovec>, u16),
     ) -> Option<Entry> {
         let file = if self.fixed_files {
@@ -117,7 +117,7 @@ impl Shape {
     }
 
     #[cold]
-    fn other(self, op: &BlockOp, target: &Target, file: Fd) -> Option<Entry> {
+    fn other(self, op: &BlockOp, target: &OpenTarget, file: Fd) -> Option<Entry> {
         let hole = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         match op.verb {
             _ if self.polled => None,

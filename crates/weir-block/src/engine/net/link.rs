@@ -1,6 +1,6 @@
 //! Addresses and sockets: from an engine's settings to a connection.
 //!
-//! In: settings. Out: a [`Link`] to the peer. Between both stands the common release of the
+//! In: settings. Out: a [`SocketLink`] to the peer. Between both stands the common release of the
 //! workers: a socket listens before it and meets its peer after it, so that two jobs that start
 //! together always find each other. Not here: blocks.
 
@@ -43,7 +43,7 @@ enum Transport {
 /// What the settings ask for.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
-pub(super) struct Wish {
+pub(super) struct SocketSettings {
     transport: Transport,
     is_v6: bool,
     /// The peer; without it any address of this machine is listened on.
@@ -62,7 +62,7 @@ fn refused(message: impl Into<String>) -> Failure {
     failure("engine", Some(libc::EINVAL), message)
 }
 
-impl Wish {
+impl SocketSettings {
     /// Reads the settings of a clone.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl Wish {
         };
         let port = number("port").map(|port| port + i64::from(clone));
         let interface = choice.text("interface").map(str::parse).transpose();
-        let wish = Self {
+        let settings = Self {
             transport,
             is_v6: protocol.ends_with("v6"),
             host: choice.text("host").map(str::to_owned),
@@ -94,8 +94,8 @@ impl Wish {
             window: number("window_bytes").map_or(0, |n| n.try_into().unwrap_or(0)),
             segment: number("segment_bytes").map_or(0, |n| n.try_into().unwrap_or(0)),
         };
-        wish.check()?;
-        Ok(wish)
+        settings.check()?;
+        Ok(settings)
     }
 
     fn check(&self) -> Result<(), Failure> {
@@ -305,28 +305,35 @@ impl Opening {
     ///
     /// # Errors
     /// Nobody is there.
-    pub(super) fn meet(self, wish: &Wish, stop: &AtomicU32) -> Result<Option<Link>, Failure> {
+    pub(super) fn meet(
+        self,
+        settings: &SocketSettings,
+        stop: &AtomicU32,
+    ) -> Result<Option<SocketLink>, Failure> {
         match self {
             Self::Listener(socket) => {
                 let accepted = patiently(stop, || accept_with(&socket, SocketFlags::CLOEXEC));
                 let accepted = accepted.transpose();
-                let accepted = accepted.map_err(|e| wish.failed("accept a connection", e))?;
-                Ok(accepted.map(Link::Stream))
+                let accepted = accepted.map_err(|e| settings.failed("accept a connection", e))?;
+                Ok(accepted.map(SocketLink::Stream))
             }
             Self::Caller(socket) => {
-                let called = if wish.transport == Transport::Unix {
-                    connect(&socket, &wish.unix()?)
+                let called = if settings.transport == Transport::Unix {
+                    connect(&socket, &settings.unix()?)
                 } else {
-                    connect(&socket, &wish.peer()?)
+                    connect(&socket, &settings.peer()?)
                 };
-                called.map_err(|errno| wish.failed("connect to it", errno))?;
-                Ok(Some(Link::Stream(socket)))
+                called.map_err(|errno| settings.failed("connect to it", errno))?;
+                Ok(Some(SocketLink::Stream(socket)))
             }
             Self::Sender(socket) => {
-                let peer = wish.peer()?;
+                let peer = settings.peer()?;
                 sendto(&socket, &OPEN, SendFlags::empty(), &peer)
-                    .map_err(|errno| wish.failed("send to it", errno))?;
-                Ok(Some(Link::Datagrams(socket, SocketAddrAny::from(peer))))
+                    .map_err(|errno| settings.failed("send to it", errno))?;
+                Ok(Some(SocketLink::Datagrams(
+                    socket,
+                    SocketAddrAny::from(peer),
+                )))
             }
             Self::Receiver(socket) => {
                 let mut head = [0; OPEN.len()];
@@ -340,8 +347,8 @@ impl Opening {
                     }
                 });
                 let opened = opened.transpose();
-                let opened = opened.map_err(|e| wish.failed("receive from it", e))?;
-                Ok(opened.map(|from| Link::Datagrams(socket, from)))
+                let opened = opened.map_err(|e| settings.failed("receive from it", e))?;
+                Ok(opened.map(|from| SocketLink::Datagrams(socket, from)))
             }
         }
     }
@@ -371,12 +378,12 @@ pub(super) enum Received {
 
 /// A connection, or datagrams to or from one peer.
 #[derive(Debug)]
-pub(super) enum Link {
+pub(super) enum SocketLink {
     Stream(OwnedFd),
     Datagrams(OwnedFd, SocketAddrAny),
 }
 
-impl Link {
+impl SocketLink {
     /// What is sent over it arrives, or its end is known.
     pub(super) fn is_connection(&self) -> bool {
         matches!(self, Self::Stream(_))
@@ -410,9 +417,9 @@ impl Link {
     }
 
     /// Says goodbye.
-    pub(super) fn close(&self, wish: &Wish) {
+    pub(super) fn close(&self, settings: &SocketSettings) {
         if let Self::Datagrams(socket, peer) = self {
-            let times = if wish.sends { FAREWELLS } else { 1 };
+            let times = if settings.sends { FAREWELLS } else { 1 };
             for turn in 0..times {
                 // A receiver that lags drops it: then the next one may find room.
                 if turn > 0 {

@@ -16,9 +16,9 @@ use weir_schema::catalogue::{ActsOn, EngineInfo, SettingInfo, SettingKind};
 use weir_schema::{BlockWorkload, Failure, Job, Kind, Workload};
 use weir_sys::Availability;
 
-use self::link::{Link, Received, Wish};
+use self::link::{Received, SocketLink, SocketSettings};
 use super::calls::memory;
-use super::{Entry, Opens, Ride, carry_source, number, switch};
+use super::{EngineEntry, EngineRun, Opens, number, run_source, switch};
 use crate::op::BlockOp;
 
 /// Its name.
@@ -33,7 +33,7 @@ const fn text(name: &'static str, value: SettingKind, help: &'static str) -> Set
     }
 }
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: EngineEntry = EngineEntry {
     info: EngineInfo {
         name: NAME,
         summary: "sends blocks to a peer or receives them, by TCP, UDP or a Unix socket",
@@ -125,16 +125,16 @@ fn way(workload: &BlockWorkload) -> Result<Way, Failure> {
 pub(crate) fn check(job: &Job, workload: &BlockWorkload) -> Option<Failure> {
     let of_clone = |clone| {
         let sends = way(workload)? == Way::Send;
-        let wish = Wish::read(&job.engine, clone, sends)?;
-        wish.check_block(workload.sizes.size.of(Kind::Write).max().0)
+        let settings = SocketSettings::read(&job.engine, clone, sends)?;
+        settings.check_block(workload.sizes.size.of(Kind::Write).max().0)
     };
     [0, job.clones.saturating_sub(1)]
         .into_iter()
         .find_map(|clone| of_clone(clone).err())
 }
 
-fn drive(ride: Ride<'_, '_>) -> Result<LoopStop, Failure> {
-    let Ride {
+fn drive(ride: EngineRun<'_, '_>) -> Result<LoopStop, Failure> {
+    let EngineRun {
         worker,
         mut source,
         plan,
@@ -144,16 +144,16 @@ fn drive(ride: Ride<'_, '_>) -> Result<LoopStop, Failure> {
         return Err(refused("net: this workload is no block I/O"));
     };
     let way = way(workload)?;
-    let wish = Wish::read(&setup.choice, worker.clone, way == Way::Send)?;
+    let settings = SocketSettings::read(&setup.choice, worker.clone, way == Way::Send)?;
     let largest = workload.sizes.size.of(Kind::Write).max().0;
-    wish.check_block(largest)?;
-    let opening = wish.open()?;
+    settings.check_block(largest)?;
+    let opening = settings.open()?;
     let met = if worker.wait_for_release() {
-        opening.meet(&wish, worker.stop)
+        opening.meet(&settings, worker.stop)
     } else {
         Ok(None)
     };
-    wish.tidy();
+    settings.tidy();
     let Some(link) = met? else {
         return Ok(LoopStop::Asked);
     };
@@ -168,27 +168,27 @@ fn drive(ride: Ride<'_, '_>) -> Result<LoopStop, Failure> {
         received: 0,
         is_closed: false,
     };
-    let stop = carry_source(worker, &mut engine, &mut source, &plan);
-    engine.link.close(&wish);
+    let stop = run_source(worker, &mut engine, &mut source, &plan);
+    engine.link.close(&settings);
     match stop {
         // Both ends of a timed pair end by their own clocks.
         LoopStop::WorkDone if engine.is_closed && span.is_none() => {
-            Err(closed(engine.received, &wish))
+            Err(closed(engine.received, &settings))
         }
-        LoopStop::Failed(at) => Err(of_peer(&at, &wish, way)),
+        LoopStop::Failed(at) => Err(of_peer(&at, &settings, way)),
         stop => Ok(stop),
     }
 }
 
 /// A failed operation, told with the peer's address.
-fn of_peer(at: &OpFailure, wish: &Wish, way: Way) -> Failure {
+fn of_peer(at: &OpFailure, settings: &SocketSettings, way: Way) -> Failure {
     let errno = at.fault.errno();
     let what = match way {
         Way::Send => "sending",
         Way::Receive => "receiving",
     };
     let text = io::Error::from_raw_os_error(errno);
-    let peer = wish.shown();
+    let peer = settings.shown();
     Failure {
         target: Some(peer.clone()),
         ..failure(
@@ -200,8 +200,8 @@ fn of_peer(at: &OpFailure, wish: &Wish, way: Way) -> Failure {
 }
 
 /// The peer has gone before everything that was asked for had come.
-fn closed(received: u64, wish: &Wish) -> Failure {
-    let peer = wish.shown();
+fn closed(received: u64, settings: &SocketSettings) -> Failure {
+    let peer = settings.shown();
     let message = format!("{peer}: the peer closed the connection after {received} bytes");
     Failure {
         target: Some(peer),
@@ -212,7 +212,7 @@ fn closed(received: u64, wish: &Wish) -> Failure {
 /// A connection in use.
 #[derive(Debug)]
 struct Net<'a> {
-    link: Link,
+    link: SocketLink,
     way: Way,
     /// Each block goes both ways.
     echoes: bool,

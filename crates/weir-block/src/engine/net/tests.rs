@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicU32;
 
 use weir_schema::{EngineChoice, Setting};
 
-use super::link::Wish;
+use super::link::SocketSettings;
 use super::*;
 
 fn choice(settings: &[(&str, Setting)]) -> EngineChoice {
@@ -16,7 +16,9 @@ fn text(word: &str) -> Setting {
 }
 
 fn complaint(settings: &[(&str, Setting)], sends: bool) -> String {
-    Wish::read(&choice(settings), 0, sends).unwrap_err().message
+    SocketSettings::read(&choice(settings), 0, sends)
+        .unwrap_err()
+        .message
 }
 
 #[test]
@@ -63,8 +65,8 @@ fn each_clone_has_a_port_of_its_own() {
         ("port", Setting::Number(65_535)),
         ("listen", Setting::Bool(true)),
     ];
-    assert!(Wish::read(&choice(&settings), 0, false).is_ok());
-    let beyond = Wish::read(&choice(&settings), 1, false).unwrap_err();
+    assert!(SocketSettings::read(&choice(&settings), 0, false).is_ok());
+    let beyond = SocketSettings::read(&choice(&settings), 1, false).unwrap_err();
     assert!(
         beyond.message.contains("no port is left"),
         "{}",
@@ -79,13 +81,13 @@ fn a_block_that_no_datagram_holds_is_refused() {
         ("protocol", text("udp")),
         ("host", text("127.0.0.1")),
     ];
-    let wish = Wish::read(&choice(&settings), 0, true).unwrap();
-    assert!(wish.check_block(65_507).is_ok());
-    assert!(wish.check_block(65_508).is_err());
+    let settings = SocketSettings::read(&choice(&settings), 0, true).unwrap();
+    assert!(settings.check_block(65_507).is_ok());
+    assert!(settings.check_block(65_508).is_err());
 }
 
 /// Both ends of a Unix socket.
-fn ends(name: &str) -> [(Wish, Link); 2] {
+fn ends(name: &str) -> [(SocketSettings, SocketLink); 2] {
     let exe = std::env::current_exe().unwrap();
     let path = exe.with_file_name(format!("{name}-{}", std::process::id()));
     let path = text(path.to_str().unwrap());
@@ -93,8 +95,8 @@ fn ends(name: &str) -> [(Wish, Link); 2] {
     let base = [("protocol", text("unix")), ("host", path)];
     let mut listens = base.to_vec();
     listens.push(("listen", Setting::Bool(true)));
-    let receiver = Wish::read(&choice(&listens), 0, false).unwrap();
-    let sender = Wish::read(&choice(&base), 0, true).unwrap();
+    let receiver = SocketSettings::read(&choice(&listens), 0, false).unwrap();
+    let sender = SocketSettings::read(&choice(&base), 0, true).unwrap();
     let listening = receiver.open().unwrap();
     let calling = sender.open().unwrap();
     let called = calling.meet(&sender, &stop).unwrap().unwrap();
@@ -103,7 +105,7 @@ fn ends(name: &str) -> [(Wish, Link); 2] {
     [(receiver, accepted), (sender, called)]
 }
 
-fn net(link: Link, way: Way, stop: &AtomicU32) -> Net<'_> {
+fn net(link: SocketLink, way: Way, stop: &AtomicU32) -> Net<'_> {
     Net {
         link,
         way,
@@ -162,9 +164,9 @@ fn nobody_at_the_port_is_said_with_the_address() {
     let port = i64::from(free.local_addr().unwrap().port());
     drop(free);
     let settings = [("host", text("127.0.0.1")), ("port", Setting::Number(port))];
-    let wish = Wish::read(&choice(&settings), 0, true).unwrap();
+    let settings = SocketSettings::read(&choice(&settings), 0, true).unwrap();
     let stop = AtomicU32::new(0);
-    let failed = wish.open().unwrap().meet(&wish, &stop).unwrap_err();
+    let failed = settings.open().unwrap().meet(&settings, &stop).unwrap_err();
     assert_eq!(failed.errno, Some(libc::ECONNREFUSED));
     assert!(
         failed.message.contains(&format!("127.0.0.1:{port}")),
@@ -181,8 +183,8 @@ fn a_port_in_use_is_said_with_its_number() {
         ("port", Setting::Number(port)),
         ("listen", Setting::Bool(true)),
     ];
-    let wish = Wish::read(&choice(&settings), 0, false).unwrap();
-    let failed = wish.open().unwrap_err();
+    let settings = SocketSettings::read(&choice(&settings), 0, false).unwrap();
+    let failed = settings.open().unwrap_err();
     assert_eq!(failed.errno, Some(libc::EADDRINUSE));
     assert!(
         failed.message.contains(&port.to_string()),

@@ -22,7 +22,7 @@ use super::GenerateError;
 
 /// One of the skewed distributions.
 #[derive(Debug, Clone)]
-pub enum Distribution {
+pub enum OffsetDistribution {
     /// A few blocks get most accesses, falling by a power of the rank.
     Zipf(Zipf),
     /// Self-similar: share h of the blocks gets share 1 − h of the accesses.
@@ -33,7 +33,7 @@ pub enum Distribution {
     Zoned(Zoned),
 }
 
-impl Distribution {
+impl OffsetDistribution {
     /// The next block.
     #[inline]
     pub fn draw(&self, rng: &mut Rng) -> u64 {

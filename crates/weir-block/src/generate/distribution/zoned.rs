@@ -25,13 +25,13 @@ pub struct Zone {
 /// The zoned distribution over the blocks of a region.
 #[derive(Debug, Clone)]
 pub struct Zoned {
-    zones: Box<[Part]>,
+    zones: Box<[ZoneOfBlocks]>,
     shares: u64,
 }
 
 /// A zone that exists: where it lies, and the sum of shares up to its end.
 #[derive(Debug, Clone, Copy)]
-struct Part {
+struct ZoneOfBlocks {
     shares_to: u64,
     start: u64,
     blocks: u64,
@@ -71,7 +71,7 @@ impl Zoned {
             let end = block_of(reached).min(blocks.get());
             if end > start && zone.accesses > 0 {
                 shares += u64::from(zone.accesses);
-                parts.push(Part {
+                parts.push(ZoneOfBlocks {
                     shares_to: shares,
                     start,
                     blocks: end - start,

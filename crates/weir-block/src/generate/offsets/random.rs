@@ -6,7 +6,7 @@ use weir_run::generate::rng::Rng;
 
 use super::Offsets;
 use crate::generate::GenerateError;
-use crate::generate::distribution::Distribution;
+use crate::generate::distribution::OffsetDistribution;
 use crate::generate::map::RandomMap;
 
 /// Uniform without memory: blocks repeat, a pass never ends.
@@ -99,13 +99,13 @@ impl Offsets for UniformMapped {
 /// A skewed distribution: blocks repeat, a pass never ends.
 #[derive(Debug, Clone)]
 pub struct Skewed {
-    distribution: Distribution,
+    distribution: OffsetDistribution,
     rng: Rng,
 }
 
 impl Skewed {
     /// Draws from `distribution`.
-    pub const fn new(distribution: Distribution, rng: Rng) -> Self {
+    pub const fn new(distribution: OffsetDistribution, rng: Rng) -> Self {
         Self { distribution, rng }
     }
 }

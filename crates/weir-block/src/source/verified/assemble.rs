@@ -8,8 +8,8 @@ use weir_units::Bytes;
 
 use crate::generate::sizes::SizeRule;
 use crate::source::Extent;
-use crate::source::buffers::Buffers;
-use crate::source::build::{AnySource, BuildError, Draw, Recipe, drawn, general};
+use crate::source::buffers::SlotBuffers;
+use crate::source::build::{AnySource, BuildError, Recipe, SourceRules, drawn, general};
 use crate::source::verified::{History, Inspector, Kept, Redrawn, VerifiedSource, interval};
 
 /// Makes the source.
@@ -21,12 +21,16 @@ pub(in crate::source) fn verified(
     let (Some(verify), Some(verification)) = (&workload.verify, recipe.verification.take()) else {
         return general(recipe, rules);
     };
-    let draw = Draw::of(&recipe);
+    let draw = SourceRules::of(&recipe);
     let interval = interval(workload).ok_or(BuildError::Interval)?;
     let history = if !workload.reads_back() {
         History::None
     } else if writes_once(draw) {
-        History::Redrawn(Redrawn::new(drawn(draw, rules.clone(), Buffers::none()?)?))
+        History::Redrawn(Redrawn::new(drawn(
+            draw,
+            rules.clone(),
+            SlotBuffers::none()?,
+        )?))
     } else {
         History::Kept(Kept::new(recipe.extents, interval, workload))
     };
@@ -45,7 +49,7 @@ pub(in crate::source) fn verified(
 }
 
 /// Whether no byte is written twice in a pass.
-fn writes_once(draw: Draw<'_>) -> bool {
+fn writes_once(draw: SourceRules<'_>) -> bool {
     let workload = draw.workload;
     let access = &workload.access;
     let occurring = || Kind::DATA.into_iter().filter(|&k| workload.mix.has(k));

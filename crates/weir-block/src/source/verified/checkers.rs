@@ -10,7 +10,7 @@ use weir_sys::CpuList;
 use weir_sys::pin::set_affinity;
 
 use crate::op::BlockOp;
-use crate::source::verified::inspector::{Inspector, Written};
+use crate::source::verified::inspector::{EarlierWrites, Inspector};
 use crate::source::verified::stamps::{Stamp, Stamps};
 
 /// Blocks that wait for each checker before the worker waits for the checkers.
@@ -66,7 +66,7 @@ impl Checkers {
     }
 
     /// Whether what is written has to be marked.
-    pub(super) fn leave_word(&self, written: Written) {
+    pub(super) fn leave_word(&self, written: EarlierWrites) {
         self.inspector.leave_word(written);
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use weir_schema::FailedCheck;
 
-use crate::verify::Finding;
+use crate::verify::IntervalFinding;
 
 /// Where dumps go.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl Dumps {
     pub(super) fn store(
         &self,
         target: &str,
-        finding: &Finding,
+        finding: &IntervalFinding,
         found: &[u8],
         wanted: &[u8],
     ) -> (Vec<String>, Option<String>) {

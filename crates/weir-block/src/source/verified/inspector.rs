@@ -16,7 +16,7 @@ use weir_units::Bytes;
 use crate::op::BlockOp;
 use crate::source::verified::dump::Dumps;
 use crate::source::verified::stamps::{Stamp, Stamps};
-use crate::verify::{self, Expected, Finding, Marker, Unfit};
+use crate::verify::{self, Expected, IntervalFinding, Marker, Unfit};
 
 /// What a source of verified data needs besides the workload.
 #[derive(Clone, Debug)]
@@ -36,14 +36,14 @@ pub struct Verification {
     /// The job starts over until its time is up.
     pub is_endless: bool,
     /// What an earlier run had written, where just that is checked.
-    pub earlier: Option<Written>,
+    pub earlier: Option<EarlierWrites>,
     /// Where word of what was written is left when the source is dropped.
-    pub written: Arc<OnceLock<Written>>,
+    pub written: Arc<OnceLock<EarlierWrites>>,
 }
 
 /// What a worker had written when it ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct EarlierWrites {
     /// Writes that were begun.
     pub writes: u64,
     /// Those that did not come back whole: numbers from 0, ascending.
@@ -95,11 +95,11 @@ impl Inspector {
         &self.with.findings
     }
 
-    pub(super) fn earlier(&self) -> Option<Written> {
+    pub(super) fn earlier(&self) -> Option<EarlierWrites> {
         self.with.earlier.clone()
     }
 
-    pub(super) fn leave_word(&self, written: Written) {
+    pub(super) fn leave_word(&self, written: EarlierWrites) {
         // A source is dropped once.
         let _ = self.with.written.set(written);
     }
@@ -203,7 +203,7 @@ impl Inspector {
         op: &BlockOp,
         buffer: &[u8],
         expected: Expected,
-        finding: Finding,
+        finding: IntervalFinding,
     ) -> Mismatch {
         let target = self.with.names.get(op.target as usize).cloned();
         let target = target.unwrap_or_default();

@@ -17,13 +17,13 @@ use std::collections::BTreeSet;
 use weir_schema::{BlockWorkload, Kind};
 
 use crate::op::{BlockOp, Verb};
-use crate::source::buffers::Buffers;
+use crate::source::buffers::SlotBuffers;
 use crate::source::general::GeneralSource;
 pub(super) use assemble::verified;
 use checkers::Checkers;
 use history::{History, Kept, Redrawn};
 use inspector::Inspector;
-pub use inspector::{Verification, Written, interval};
+pub use inspector::{EarlierWrites, Verification, interval};
 use stamps::{Stamp, Stamps};
 use weir_run::Source;
 
@@ -65,7 +65,7 @@ pub struct VerifiedSource {
     lost: BTreeSet<u64>,
     writes: u64,
     /// What an earlier run had written, where just that is checked.
-    earlier: Option<Written>,
+    earlier: Option<EarlierWrites>,
 }
 
 /// An operation in flight.
@@ -113,7 +113,7 @@ impl VerifiedSource {
     }
 
     /// The memory of its slots.
-    pub fn buffers(&self) -> &Buffers {
+    pub fn buffers(&self) -> &SlotBuffers {
         self.own.buffers()
     }
 
@@ -359,7 +359,7 @@ impl Drop for VerifiedSource {
         let flying = self.flying.iter().flatten();
         let writes = flying.filter(|f| f.op.verb == Verb::Write);
         self.lost.extend(writes.map(|f| f.stamp.number()));
-        self.checkers.leave_word(Written {
+        self.checkers.leave_word(EarlierWrites {
             writes: self.writes,
             lost: self.lost.iter().copied().collect(),
         });

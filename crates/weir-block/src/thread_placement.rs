@@ -22,7 +22,10 @@ fn refused(error: &SysError) -> Failure {
 ///
 /// # Errors
 /// What the kernel refused.
-pub(crate) fn settle(placement: &Placement, clone: u32) -> Result<Option<AlignedBuf>, Failure> {
+pub(crate) fn place_thread(
+    placement: &Placement,
+    clone: u32,
+) -> Result<Option<AlignedBuf>, Failure> {
     if let Some(cpus) = &placement.cpus {
         set_affinity(&own(cpus, placement.share, clone)).map_err(|e| refused(&e))?;
     } else if let Some(nodes) = &placement.nodes {

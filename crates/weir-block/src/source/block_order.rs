@@ -71,7 +71,7 @@ impl Blocks {
 
 /// The walk over one target.
 #[derive(Debug)]
-pub(super) enum Walk {
+pub(super) enum BlockOrder {
     /// A position for each kind.
     Sequential([Cursor; 3]),
     /// Blocks of `unit` bytes.
@@ -84,7 +84,7 @@ pub(super) enum Walk {
     Strided(Box<Strided>),
 }
 
-impl Walk {
+impl BlockOrder {
     /// Offset and length of the next operation; `choose` picks a length that fits the room.
     /// `None` at the end of the pass.
     pub(super) fn next(

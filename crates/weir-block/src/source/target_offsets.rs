@@ -3,21 +3,18 @@
 use std::num::NonZeroU64;
 
 use weir_run::generate::Streams;
-use weir_schema::{
-    Access, Distribution as PlannedDistribution, Generator, HotZone, Kind as DataKind,
-    SequencerStep, Size,
-};
+use weir_schema::{Access, Distribution, Generator, HotZone, Kind, SequencerStep, Size};
 
-use crate::generate::distribution::{Distribution, Normal, Pareto, Zipf, Zone, Zoned};
+use crate::generate::distribution::{Normal, OffsetDistribution, Pareto, Zipf, Zone, Zoned};
 use crate::generate::lfsr::Lfsr;
 use crate::generate::offsets::{
     PartlyRandom, RunStyle, SequentialRuns, Skewed, Uniform, UniformMapped,
 };
+use crate::source::block_order::Blocks;
 use crate::source::build::BuildError;
-use crate::source::walk::Blocks;
 
 /// What a random generator over one target is made of.
-pub(super) struct Place<'a> {
+pub(super) struct TargetOffsets<'a> {
     pub(super) access: &'a Access,
     pub(super) blocks: NonZeroU64,
     pub(super) unit: u64,
@@ -25,21 +22,19 @@ pub(super) struct Place<'a> {
     pub(super) target: u32,
 }
 
-impl Place<'_> {
+impl TargetOffsets<'_> {
     /// The generator of one target.
     pub(super) fn generator(&self, streams: Streams) -> Result<Blocks, BuildError> {
         let shares = self.access.random_percent;
         let same_share = shares.read == shares.write && shares.write == shares.trim;
         let same_zones = match &self.access.distribution {
-            PlannedDistribution::Zoned { zones } => {
-                zones.read == zones.write && zones.write == zones.trim
-            }
+            Distribution::Zoned { zones } => zones.read == zones.write && zones.write == zones.trim,
             _ => true,
         };
         if same_share && same_zones {
-            return self.for_kind(streams, DataKind::Read, 0);
+            return self.for_kind(streams, Kind::Read, 0);
         }
-        let [read, write, trim] = DataKind::DATA;
+        let [read, write, trim] = Kind::DATA;
         Ok(Blocks::PerKind(Box::new([
             self.for_kind(streams, read, 0)?,
             self.for_kind(streams, write, 1)?,
@@ -47,20 +42,20 @@ impl Place<'_> {
         ])))
     }
 
-    fn for_kind(&self, streams: Streams, kind: DataKind, turn: u32) -> Result<Blocks, BuildError> {
+    fn for_kind(&self, streams: Streams, kind: Kind, turn: u32) -> Result<Blocks, BuildError> {
         // Each target and kind continues the worker's stream from a point of its own.
         let mut rng = streams.offsets();
         for _ in 0..self.target.wrapping_mul(3).wrapping_add(turn) {
             rng = weir_run::generate::rng::Rng::new(rng.next_u64());
         }
         let mut blocks = match &self.access.distribution {
-            PlannedDistribution::Uniform if self.access.generator == Generator::Lfsr => {
+            Distribution::Uniform if self.access.generator == Generator::Lfsr => {
                 Blocks::Lfsr(Lfsr::new(self.blocks, rng))
             }
-            PlannedDistribution::Uniform if self.access.map => {
+            Distribution::Uniform if self.access.map => {
                 Blocks::Mapped(UniformMapped::new(self.blocks, rng)?)
             }
-            PlannedDistribution::Uniform => Blocks::Uniform(Uniform::new(self.blocks, rng)),
+            Distribution::Uniform => Blocks::Uniform(Uniform::new(self.blocks, rng)),
             skewed => Blocks::Skewed(Skewed::new(self.skewed(skewed, kind)?, rng)),
         };
         if let Some(steps) = NonZeroU64::new(self.access.steps.into()).filter(|s| s.get() > 1) {
@@ -83,33 +78,27 @@ impl Place<'_> {
         Ok(blocks)
     }
 
-    fn skewed(
-        &self,
-        planned: &PlannedDistribution,
-        kind: DataKind,
-    ) -> Result<Distribution, BuildError> {
+    fn skewed(&self, planned: &Distribution, kind: Kind) -> Result<OffsetDistribution, BuildError> {
         // Workers of one seed share their hot blocks.
         let placement = Streams::new(self.seed, 0).placement();
         Ok(match planned {
-            PlannedDistribution::Zipf { theta, center } => {
-                Distribution::Zipf(Zipf::new(self.blocks, *theta, placement, *center)?)
+            Distribution::Zipf { theta, center } => {
+                OffsetDistribution::Zipf(Zipf::new(self.blocks, *theta, placement, *center)?)
             }
-            PlannedDistribution::Pareto { h, center } => {
-                Distribution::Pareto(Pareto::new(self.blocks, *h, placement, *center)?)
+            Distribution::Pareto { h, center } => {
+                OffsetDistribution::Pareto(Pareto::new(self.blocks, *h, placement, *center)?)
             }
-            PlannedDistribution::Normal {
+            Distribution::Normal {
                 deviation_percent,
                 center,
-            } => Distribution::Normal(Normal::new(self.blocks, *deviation_percent, *center)?),
-            PlannedDistribution::Zoned { zones } => {
-                Distribution::Zoned(self.zoned(zones.of(kind))?)
-            }
-            PlannedDistribution::Uniform => {
+            } => OffsetDistribution::Normal(Normal::new(self.blocks, *deviation_percent, *center)?),
+            Distribution::Zoned { zones } => OffsetDistribution::Zoned(self.zoned(zones.of(kind))?),
+            Distribution::Uniform => {
                 let all = [Zone {
                     accesses: 1,
                     length: 100,
                 }];
-                Distribution::Zoned(Zoned::by_percent(self.blocks, &all)?)
+                OffsetDistribution::Zoned(Zoned::by_percent(self.blocks, &all)?)
             }
         })
     }

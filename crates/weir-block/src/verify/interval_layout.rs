@@ -41,14 +41,14 @@ pub enum Unfit {
 
 /// The parts of intervals of one method.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Layout {
+pub(super) struct IntervalLayout {
     /// Header and field; 0 without a header.
     head: usize,
     /// Where they lie.
     at: usize,
 }
 
-impl Layout {
+impl IntervalLayout {
     /// The parts of intervals of `interval` bytes.
     pub(super) fn new(rule: Rule, interval: u32, header_at: u64) -> Result<Self, Unfit> {
         let head = match rule.number() {

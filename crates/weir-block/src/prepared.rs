@@ -19,44 +19,45 @@ use weir_schema::{BlockWorkload, DeviceFacts, Failure, FileNames, Job};
 use weir_sys::device::PathFacts;
 use weir_units::Bytes;
 
-use crate::engine::dma_emu::{self, Cards};
+use crate::engine::dma_emu::{self, EmulatedCards};
 use crate::engine::{
-    Entry, FileName, Mappings, Note, Notes, Ride, Setup, SlotMemory, Target, sync_all,
+    EngineEntry, EngineRun, EngineSetup, FileName, Mappings, Note, Notes, OpenTarget, SlotMemory,
+    sync_all,
 };
 use crate::kinds::{measured, shares_by_rate};
 use crate::make::{make, make_names, open};
 use crate::memory::{self, buffers};
-use crate::place::settle;
-use crate::recorded::Pattern;
-use crate::recorded::{PatternFile, Tape, tape, untroubled};
+use crate::recorded::RecordedPattern;
+use crate::recorded::{PatternFile, PatternReader, check_unchanged, tape};
 use crate::runner::is_removable;
-use crate::source::{AnySource, BetweenPasses, Extent, Recipe, Written, build};
+use crate::source::{AnySource, BetweenPasses, EarlierWrites, Extent, Recipe, build};
 use crate::target::{
-    Kind, Layout, Made, Part, Sites, between_passes, devices, disks, facts_of, no_sites, open_all,
-    spoilers, survey, warm, writes,
+    FileLayout, Made, SiteKind, SitePart, Sites, between_passes, devices, disks, facts_of,
+    no_sites, open_all, spoilers, survey, warm, writes,
 };
-use crate::verify::outcome::Verified;
+use crate::thread_placement::place_thread;
+use crate::verify::outcome::{StreamSeed, VerifiedJob};
 
 /// A job whose targets are open.
-pub(crate) struct Ready {
+pub(crate) struct PreparedBlockJob {
     job: Job,
     workload: BlockWorkload,
-    entry: &'static Entry,
+    entry: &'static EngineEntry,
     directory: PathBuf,
     mark: RunMark,
     found: Sites,
     /// By clone; taken by its worker.
-    targets: Vec<Mutex<Option<Vec<Target>>>>,
+    targets: Vec<Mutex<Option<Vec<OpenTarget>>>>,
     /// By site, once they are laid out.
     facts: Vec<Option<PathFacts>>,
     spoilers: Vec<Note>,
     notes: Notes,
-    cards: Cards,
+    cards: EmulatedCards,
     is_done: bool,
-    recorded: Option<Arc<Pattern>>,
+    recorded: Option<Arc<RecordedPattern>>,
 }
 
-impl Ready {
+impl PreparedBlockJob {
     /// Lays out, guards and opens the targets of a job.
     ///
     /// # Errors
@@ -64,10 +65,10 @@ impl Ready {
     pub(crate) fn new(
         context: &JobContext<'_>,
         workload: &BlockWorkload,
-        entry: &'static Entry,
-        cards: &Cards,
+        entry: &'static EngineEntry,
+        cards: &EmulatedCards,
         made: &Made,
-        recorded: Option<Arc<Pattern>>,
+        recorded: Option<Arc<RecordedPattern>>,
     ) -> Result<Self, Failure> {
         let acts_on = entry.info.acts_on;
         let has_sites = !entry.info.no_target();
@@ -77,7 +78,7 @@ impl Ready {
             _ => survey(context, workload, has_sites, made)?,
         };
         found.remarks.iter().for_each(context.announce);
-        let mut targets: Vec<Vec<Target>> = found.parts.iter().map(|_| Vec::new()).collect();
+        let mut targets: Vec<Vec<OpenTarget>> = found.parts.iter().map(|_| Vec::new()).collect();
         let only = workload.targets.create.only;
         let (mut facts, mut notes) = (Vec::new(), Vec::new());
         if let ActsOn::Names(usage) = acts_on {
@@ -164,7 +165,7 @@ impl Ready {
     /// The targets of a worker by their names.
     fn files(&self, clone: u32) -> Vec<FileName> {
         let parts = self.found.parts.get(clone as usize);
-        let name = |part: &Part| FileName {
+        let name = |part: &SitePart| FileName {
             path: self.found.list[part.site].named.path.clone(),
             start: part.extent.start,
         };
@@ -210,7 +211,7 @@ impl Ready {
             }
         }
         let list = &self.found.list;
-        let layouts: Vec<Layout> = list.iter().map(Layout::anew).collect();
+        let layouts: Vec<FileLayout> = list.iter().map(FileLayout::anew).collect();
         let targets = match self.entry.info.acts_on {
             // Its operations take the names.
             ActsOn::Names(_) => Vec::new(),
@@ -225,21 +226,23 @@ impl Ready {
         &self,
         worker: &WorkerContext<'_>,
         passes: BetweenPasses,
-        written: &Arc<OnceLock<Written>>,
+        written: &Arc<OnceLock<EarlierWrites>>,
     ) -> Result<AnySource, Failure> {
         let extents = self.extents(worker.clone);
-        let who = (worker.seed, worker.number, worker.clone);
         let buffers = buffers(
             &self.workload,
             &self.directory,
-            who,
-            (self.depth(), extents.iter().map(|e| e.length).sum()),
+            worker,
+            self.depth(),
+            extents.iter().map(|e| e.length).sum(),
         )?;
-        let begin = |v: Verified<'_>| v.begin(worker, self.names(worker.clone), written);
+        let begin = |v: VerifiedJob<'_>| v.begin(worker, self.names(worker.clone), written);
         let verified = self.verified().map(begin).transpose()?;
-        let (seed, number) = verified
-            .as_ref()
-            .map_or((worker.seed, worker.number), |v| v.0);
+        let begun = verified.as_ref().map(|(streams, _)| *streams);
+        let StreamSeed {
+            seed,
+            worker: number,
+        } = begun.unwrap_or(StreamSeed::of(worker));
         build(Recipe {
             workload: &self.workload,
             extents: &self.grounds(worker.clone),
@@ -259,9 +262,9 @@ impl Ready {
     }
 
     /// The part of verification; an engine that moves no data has none.
-    fn verified(&self) -> Option<Verified<'_>> {
+    fn verified(&self) -> Option<VerifiedJob<'_>> {
         let verify = self.workload.verify.as_ref()?;
-        (!self.entry.info.moves_no_data()).then_some(Verified {
+        (!self.entry.info.moves_no_data()).then_some(VerifiedJob {
             job: &self.job,
             workload: &self.workload,
             verify,
@@ -271,7 +274,7 @@ impl Ready {
     }
 
     /// Flushes what a worker wrote, where the plan says so.
-    fn flush(&self, clone: u32, targets: &[Target]) -> Result<(), Failure> {
+    fn flush(&self, clone: u32, targets: &[OpenTarget]) -> Result<(), Failure> {
         let flush = &self.workload.flush;
         if !(flush.fsync_at_end || flush.fsync_on_close) || !writes(&self.workload) {
             return Ok(());
@@ -287,14 +290,14 @@ impl Ready {
     /// A worker's loop over its targets; the whole of its work where files are not made anew.
     fn pass(&self, worker: &mut WorkerContext<'_>) -> Result<LoopStop, Failure> {
         let timed = self.recorded.as_ref().filter(|pattern| pattern.is_timed());
-        worker.recorded_starts = tape(timed)?.map(Tape::starts);
+        worker.recorded_starts = tape(timed)?.map(PatternReader::starts);
         let depth = self.depth();
         let held = self.targets.get(worker.clone as usize);
         let taken = held.and_then(|h| h.lock().unwrap_or_else(PoisonError::into_inner).take());
         let Some(targets) = taken else {
             return Err(failure("engine", None, "the worker's targets are not open"));
         };
-        let flushed: Vec<Target> = targets.iter().map(Target::again).collect();
+        let flushed: Vec<OpenTarget> = targets.iter().map(OpenTarget::again).collect();
         let parts = self.found.parts.get(worker.clone as usize);
         let parts = parts.map_or(&[][..], Vec::as_slice);
         let mappings = Mappings::default();
@@ -302,7 +305,7 @@ impl Ready {
         let passes = between_passes(&self.found.list, own, &self.workload);
         let written = Arc::default();
         let source = self.source(worker, passes, &written)?;
-        let setup = Setup {
+        let setup = EngineSetup {
             targets,
             names: self.names(worker.clone),
             files: self.files(worker.clone),
@@ -316,9 +319,9 @@ impl Ready {
         };
         let clone = worker.clone;
         let findings = Arc::clone(&worker.live.findings);
-        let drawn_from = (worker.seed, worker.number);
+        let streams = StreamSeed::of(worker);
         let plan = worker.loop_plan(depth);
-        let stop = (self.entry.drive)(Ride {
+        let stop = (self.entry.drive)(EngineRun {
             worker,
             source,
             plan,
@@ -327,15 +330,15 @@ impl Ready {
         if !matches!(stop, LoopStop::Failed(_)) {
             self.flush(clone, &flushed)?;
         }
-        untroubled(self.recorded.as_deref())?;
+        check_unchanged(self.recorded.as_deref())?;
         match self.verified() {
-            Some(verified) => verified.end(stop, drawn_from, &findings, written.get(), &self.notes),
+            Some(verified) => verified.end(stop, streams, &findings, written.get(), &self.notes),
             None => Ok(stop),
         }
     }
 }
 
-impl Prepared for Ready {
+impl Prepared for PreparedBlockJob {
     fn measured(&self) -> [Option<Measured>; KINDS] {
         measured(&self.job, &self.workload, self.is_inline())
     }
@@ -366,7 +369,7 @@ impl Prepared for Ready {
     }
 
     fn work(&self, worker: &mut WorkerContext<'_>) -> Result<LoopStop, Failure> {
-        let _kept = settle(&self.job.placement, worker.clone)?;
+        let _kept = place_thread(&self.job.placement, worker.clone)?;
         let mut stop = self.pass(worker)?;
         for _ in 1..self.renewals() {
             if stop != LoopStop::WorkDone {
@@ -436,7 +439,7 @@ impl Prepared for Ready {
         let part = self.found.parts.get(clone as usize)?;
         let site = &self.found.list.get(part.get(at.target as usize)?.site)?;
         let errnos: &[i32] = match site.kind {
-            Some(Kind::Character) => &[libc::EINVAL, libc::EBADF, libc::EIO],
+            Some(SiteKind::Character) => &[libc::EINVAL, libc::EBADF, libc::EIO],
             _ if self.entry.info.name == dma_emu::NAME => &[libc::EINVAL],
             _ => return None,
         };

@@ -5,13 +5,13 @@
 
 use weir_schema::Size;
 
-use super::Ready;
+use super::PreparedBlockJob;
 use crate::memory;
-use crate::source::{Extent, Limits};
+use crate::source::{Extent, WorkLimits};
 
-impl Ready {
+impl PreparedBlockJob {
     /// What a worker moves in so many passes.
-    pub(super) fn limits(&self, extents: &[Extent], passes: u64) -> Limits {
+    pub(super) fn limits(&self, extents: &[Extent], passes: u64) -> WorkLimits {
         let block = memory::smallest_block(&self.workload).max(1);
         // A tail shorter than a block is never moved; of several sizes another may fit there.
         let unit = if memory::largest_block(&self.workload) > block {
@@ -41,7 +41,7 @@ impl Ready {
         };
         let verify = self.workload.verify.as_ref();
         let endless = self.workload.is_endless() && verify.is_none_or(|v| !v.only);
-        Limits {
+        WorkLimits {
             bytes: if endless {
                 u64::MAX
             } else if verify.is_some() && self.workload.reads_back() {

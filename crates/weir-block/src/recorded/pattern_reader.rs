@@ -12,26 +12,26 @@ use weir_run::RecordedStarts;
 use weir_units::Nanos;
 
 use super::read::{Reader, wrong};
-use super::{Pattern, Recorded, Unreadable};
+use super::{Recorded, RecordedPattern, Unreadable};
 
 /// Bytes of a piece.
 const PIECE: usize = 1 << 16;
 
 /// A place in a pattern.
 #[derive(Debug)]
-pub struct Tape {
-    pattern: Arc<Pattern>,
+pub struct PatternReader {
+    pattern: Arc<RecordedPattern>,
     /// Operations that were given.
     given: u64,
     reader: Option<Box<Reader<BufReader<File>>>>,
 }
 
-impl Tape {
+impl PatternReader {
     /// From the first operation on.
     ///
     /// # Errors
     /// The pattern's file cannot be read any more.
-    pub fn new(pattern: &Arc<Pattern>) -> Result<Self, Unreadable> {
+    pub fn new(pattern: &Arc<RecordedPattern>) -> Result<Self, Unreadable> {
         let open = |(path, rule): &(_, _)| {
             let file = File::open(path).map_err(|error| wrong(1, error.to_string()))?;
             let pieces = BufReader::with_capacity(PIECE, file);
@@ -79,7 +79,7 @@ impl Tape {
 /// The next operation of a file, which may have changed since it was looked at.
 fn checked(
     reader: &mut Reader<BufReader<File>>,
-    pattern: &Pattern,
+    pattern: &RecordedPattern,
     given: u64,
 ) -> Result<Option<Recorded>, Unreadable> {
     let op = reader.next()?;
@@ -130,8 +130,8 @@ mod tests {
         path
     }
 
-    fn all(pattern: &Arc<Pattern>) -> Vec<Recorded> {
-        let mut tape = Tape::new(pattern).unwrap();
+    fn all(pattern: &Arc<RecordedPattern>) -> Vec<Recorded> {
+        let mut tape = PatternReader::new(pattern).unwrap();
         std::iter::from_fn(|| tape.next()).collect()
     }
 
