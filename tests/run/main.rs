@@ -111,7 +111,7 @@ fn json_is_one_valid_result_from_which_the_report_can_be_made_again() {
     let said = stage.say(&words).code(0).calm();
     let result = result(&said);
     assert!(result.complete);
-    assert_eq!(weir_report::json(&result).unwrap(), said.out);
+    assert_eq!(weir_report::json(&result, false).unwrap(), said.out);
     assert_eq!(stage.read("r.json"), said.out);
     let utf8 = BTreeMap::from([("LC_ALL".to_owned(), "C.UTF-8".to_owned())]);
     let style = Style::detect(&Flags::default(), &utf8, Terminal::default());
@@ -142,7 +142,7 @@ fn a_plan_that_is_no_plan_is_refused_with_its_place() {
         ("a.json", "{".to_owned(), "a.json:1"),
         (
             "b.json",
-            plan.replace("weir.plan.v1", "weir.plan.v9"),
+            plan.replace("weir.plan.v2", "weir.plan.v9"),
             "weir.plan.v9",
         ),
         ("c.json", plan.replace("\"clones\"", "\"clonse\""), "clonse"),

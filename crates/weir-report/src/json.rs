@@ -2,12 +2,16 @@
 
 use weir_schema::{RunResult, SchemaError};
 
-/// One indented JSON document, with a newline at its end.
+/// One JSON document with a newline at its end: on one line, or indented for people.
 ///
 /// # Errors
 /// A number without JSON form.
-pub fn json(result: &RunResult) -> Result<String, SchemaError> {
-    let mut text = result.to_json()?;
+pub fn json(result: &RunResult, pretty: bool) -> Result<String, SchemaError> {
+    let mut text = if pretty {
+        result.to_pretty_json()?
+    } else {
+        result.to_json()?
+    };
     text.push('\n');
     Ok(text)
 }
@@ -21,7 +25,9 @@ mod tests {
     #[test]
     fn every_rendering_can_be_made_again_from_the_json() {
         for result in [sample::workers(), sample::failed(), sample::interrupted()] {
-            let stored = json(&result).unwrap();
+            let stored = json(&result, false).unwrap();
+            assert_eq!(stored.lines().count(), 1);
+            assert!(json(&result, true).unwrap().lines().count() > 1);
             assert!(stored.ends_with("}\n"));
             let read = RunResult::from_json(&stored).unwrap();
             assert_eq!(read, result);

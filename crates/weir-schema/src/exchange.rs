@@ -203,7 +203,6 @@ pub enum Model {
 
 /// What was exchanged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ExchangeResult {
     /// The transport.
     pub transport: String,
@@ -247,7 +246,6 @@ impl ExchangeResult {
 
 /// One message size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct SizeResult {
     /// Two to this power are the bytes of a message.
     pub exponent: u8,
@@ -267,7 +265,6 @@ pub struct SizeResult {
 
 /// One rank's runs of one size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct RankTimes {
     /// Which.
     pub rank: u32,

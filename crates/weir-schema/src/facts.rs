@@ -6,7 +6,6 @@ use weir_units::{Bytes, Nanos};
 
 /// Facts about the host. Absent: could not be read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct HostFacts {
     /// Node name.
     pub hostname: Option<String>,
@@ -30,7 +29,6 @@ pub struct HostFacts {
 
 /// Facts about the program and how it was started. Absent: not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ProgramFacts {
     /// When it was built, since 1970.
     pub built_unix_s: Option<u64>,
@@ -42,7 +40,6 @@ pub struct ProgramFacts {
 
 /// Facts about a target's device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct DeviceFacts {
     /// The target as the plan names it.
     pub target: String,
@@ -87,7 +84,6 @@ pub enum ClockSource {
 
 /// The clock of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct ClockFacts {
     /// Which.
     pub source: ClockSource,
@@ -107,7 +103,6 @@ pub struct ClockFacts {
 
 /// The instrument's own cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Instrument {
     /// The same loop with the null engine.
     pub ns_per_op: Option<f64>,
@@ -121,7 +116,6 @@ pub struct Instrument {
 
 /// Counters of a disk over the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct DiskCounters {
     /// `vda`.
     pub device: String,

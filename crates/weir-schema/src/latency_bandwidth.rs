@@ -87,7 +87,6 @@ impl Loop {
 
 /// What was measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct LatencyBandwidthResult {
     /// The transport.
     pub transport: String,
@@ -107,7 +106,6 @@ pub struct LatencyBandwidthResult {
 
 /// Messages of one size. What a run that ended early did not come to is absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct MessageTestResult {
     /// Of one message.
     pub bytes: Bytes,
@@ -123,7 +121,6 @@ pub struct MessageTestResult {
 
 /// One message there and one back, again and again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct PairResult {
     /// The rank that begins, and that has the clock.
     pub client: u32,
@@ -137,7 +134,6 @@ pub struct PairResult {
 
 /// Every rank sends to both its neighbours and receives from both, again and again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct RingResult {
     /// The ranks, each one's right neighbour after it.
     pub order: Vec<u32>,

@@ -7,9 +7,9 @@ use crate::plan::Plan;
 use crate::result::RunResult;
 
 /// Version word of plans.
-pub const PLAN_SCHEMA: &str = "weir.plan.v1";
+pub const PLAN_SCHEMA: &str = "weir.plan.v2";
 /// Version word of results.
-pub const RESULT_SCHEMA: &str = "weir.result.v1";
+pub const RESULT_SCHEMA: &str = "weir.result.v2";
 
 /// Buckets that all histograms of a result may span: 1 GiB of memory.
 const MOST_BUCKETS: u128 = 1 << 27;
@@ -28,7 +28,10 @@ pub enum SchemaError {
         message: String,
     },
     /// Another kind of document, or a version that this program does not know.
-    #[error("the document says schema {found:?}; this program reads {wanted:?}")]
+    #[error(
+        "the document says schema {found:?}; this program reads {wanted:?}{}",
+        age(found, wanted)
+    )]
     Version {
         /// What it says.
         found: String,
@@ -41,6 +44,25 @@ pub enum SchemaError {
     /// Histograms that would fill the memory.
     #[error("the histograms span more than {MOST_BUCKETS} buckets")]
     TooManyBuckets,
+}
+
+/// Kind and number of a version word: `weir.plan.v2` is version 2 of `weir.plan`.
+fn version(word: &str) -> Option<(&str, u32)> {
+    let (kind, number) = word.rsplit_once(".v")?;
+    Some((kind, number.parse().ok()?))
+}
+
+/// What another version of the same kind of document comes from.
+fn age(found: &str, wanted: &str) -> &'static str {
+    match version(found).zip(version(wanted)) {
+        Some(((found, old), (wanted, new))) if found == wanted && old < new => {
+            " (it was made by an older weir)"
+        }
+        Some(((found, new), (wanted, old))) if found == wanted && new > old => {
+            " (it was made by a newer weir)"
+        }
+        _ => "",
+    }
 }
 
 impl From<serde_json::Error> for SchemaError {
@@ -65,6 +87,24 @@ fn document(text: &str, wanted: &'static str) -> Result<Value, SchemaError> {
         .to_owned();
     if found == wanted {
         Ok(value)
+    } else {
+        Err(SchemaError::Version { found, wanted })
+    }
+}
+
+/// The same, where documents of newer versions are read as far as they are known.
+fn document_or_newer(text: &str, wanted: &'static str) -> Result<Value, SchemaError> {
+    let refused = match document(text, wanted) {
+        Err(SchemaError::Version { found, wanted }) => (found, wanted),
+        read => return read,
+    };
+    let (found, wanted) = refused;
+    let is_newer = match version(&found).zip(version(wanted)) {
+        Some(((kind, new), (own, known))) => kind == own && new > known,
+        None => false,
+    };
+    if is_newer {
+        Ok(serde_json::from_str(text)?)
     } else {
         Err(SchemaError::Version { found, wanted })
     }
@@ -118,9 +158,10 @@ impl RunResult {
     /// # Errors
     /// Not JSON, another shape, another version, figures that cannot be added up: whoever
     /// reads a result need not expect a sum of its counts or times to overflow. Histograms that
-    /// would fill the memory.
+    /// would fill the memory. Fields that are not known are left out: a result of a newer version is
+    /// read as far as it is known, and says so in its `schema`.
     pub fn from_json(text: &str) -> Result<Self, SchemaError> {
-        let document = document(text, RESULT_SCHEMA)?;
+        let document = document_or_newer(text, RESULT_SCHEMA)?;
         for part in ["groups", "disks"] {
             if document.get(part).map_or(0, total) > u128::from(u64::MAX) {
                 return Err(SchemaError::TooLarge(part));
@@ -132,12 +173,25 @@ impl RunResult {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// The result as indented JSON.
+    /// The result as JSON without blanks.
     ///
     /// # Errors
     /// A number without JSON form (not finite).
     pub fn to_json(&self) -> Result<String, SchemaError> {
+        Ok(serde_json::to_string(self)?)
+    }
+
+    /// The same indented, for people.
+    ///
+    /// # Errors
+    /// A number without JSON form (not finite).
+    pub fn to_pretty_json(&self) -> Result<String, SchemaError> {
         Ok(serde_json::to_string_pretty(self)?)
+    }
+
+    /// Whether a newer weir has made it: what this one does not know of it is left out.
+    pub fn is_newer(&self) -> bool {
+        self.schema != RESULT_SCHEMA
     }
 }
 
@@ -145,11 +199,11 @@ impl RunResult {
 pub fn json_schemas() -> [(&'static str, Value); 2] {
     [
         (
-            "plan.v1.schema.json",
+            "plan.v2.schema.json",
             schemars::schema_for!(Plan).to_value(),
         ),
         (
-            "result.v1.schema.json",
+            "result.v2.schema.json",
             schemars::schema_for!(RunResult).to_value(),
         ),
     ]
@@ -177,6 +231,47 @@ mod tests {
             let name = setting.trim_matches('"');
             assert!(refusal.contains(&format!("`{name}`")), "{refusal}");
         }
+    }
+
+    #[test]
+    fn an_older_document_is_refused_by_its_version() {
+        let text = Plan::new("p", "run", Vec::new()).to_json().unwrap();
+        let old = text.replace(PLAN_SCHEMA, "weir.plan.v1");
+        let refusal = Plan::from_json(&old).unwrap_err().to_string();
+        assert_eq!(
+            refusal,
+            "the document says schema \"weir.plan.v1\"; this program reads \"weir.plan.v2\" (it was \
+             made by an older weir)"
+        );
+        let newer = text.replace(PLAN_SCHEMA, "weir.plan.v9");
+        let refusal = Plan::from_json(&newer).unwrap_err().to_string();
+        assert!(
+            refusal.ends_with("(it was made by a newer weir)"),
+            "{refusal}"
+        );
+    }
+
+    #[test]
+    fn a_newer_result_is_read_as_far_as_it_is_known() {
+        let result = RunResult::of(Plan::new("p", "run", Vec::new()));
+        let text = result.to_json().unwrap();
+        let newer = text.replace(RESULT_SCHEMA, "weir.result.v9").replacen(
+            '{',
+            "{\"unheard_of\": [1, {}], ",
+            1,
+        );
+        let read = RunResult::from_json(&newer).unwrap();
+        assert!(read.is_newer() && !result.is_newer());
+        assert_eq!(
+            RunResult {
+                schema: result.schema.clone(),
+                ..read
+            },
+            result
+        );
+        let older = text.replace(RESULT_SCHEMA, "weir.result.v1");
+        let refusal = RunResult::from_json(&older).unwrap_err().to_string();
+        assert!(refusal.contains("older weir"), "{refusal}");
     }
 
     #[test]

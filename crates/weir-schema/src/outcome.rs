@@ -29,7 +29,6 @@ pub enum Outcome {
 
 /// What the workers of a loop did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct LoopOutcome {
     /// Clones of the job, in order.
     pub workers: Vec<WorkerResult>,
@@ -91,7 +90,6 @@ impl JobResult {
 
 /// A headline figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Metric {
     /// What it is, unique in its job: `b_eff`, `read p99`.
     pub name: String,
@@ -150,7 +148,6 @@ pub enum Better {
 
 /// Where a figure lies in 95 of 100 runs like this one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Interval {
     /// Lower end.
     pub low: f64,
@@ -160,7 +157,6 @@ pub struct Interval {
 
 /// One repetition of a phase of a job, on all ranks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct PhaseResult {
     /// Which phase: `write`, `stat`.
     pub name: String,
@@ -172,7 +168,6 @@ pub struct PhaseResult {
 
 /// When a rank did something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct RankSpan {
     /// Which.
     pub rank: u32,

@@ -14,7 +14,7 @@ use crate::world::Ranks;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Always `weir.plan.v1`.
+    /// Always `weir.plan.v2`.
     pub schema: String,
     /// What the run is called: the job file's name, or the door's.
     pub name: String,

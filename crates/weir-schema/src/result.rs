@@ -18,9 +18,8 @@ use crate::world::RankSummary;
 
 /// What was done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct RunResult {
-    /// Always `weir.result.v1`.
+    /// Always `weir.result.v2`.
     pub schema: String,
     /// Version of the program.
     pub weir_version: String,
@@ -72,7 +71,6 @@ impl RunResult {
 
 /// The signal that ended a run early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct EndedBy {
     /// Its number.
     pub signal: i32,
@@ -80,7 +78,6 @@ pub struct EndedBy {
 
 /// A span on the run's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Span {
     /// Since the start of the run.
     pub start_ns: Nanos,
@@ -97,7 +94,6 @@ impl Span {
 
 /// A reporting group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct GroupResult {
     /// In plan order.
     pub jobs: Vec<JobResult>,
@@ -111,7 +107,6 @@ pub struct GroupResult {
 
 /// Rates of one kind over all workers of a group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Rates {
     /// Which.
     pub kind: Kind,
@@ -131,7 +126,6 @@ pub struct Rates {
 
 /// One job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct JobResult {
     /// As in the plan.
     pub name: String,
@@ -176,7 +170,6 @@ pub enum State {
 
 /// Why a job or worker failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Failure {
     /// errno, where there is one.
     pub errno: Option<i32>,
@@ -229,7 +222,6 @@ pub enum Finding {
 
 /// One worker: a clone of a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct WorkerResult {
     /// Clone number within the job.
     pub clone: u32,
@@ -283,7 +275,6 @@ impl WorkerResult {
 
 /// One kind of operation of one worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct KindResult {
     /// Which.
     pub kind: Kind,
@@ -357,7 +348,6 @@ pub enum Stage {
 
 /// The histogram of one stage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct StageHistogram {
     /// Which.
     pub stage: Stage,
@@ -367,7 +357,6 @@ pub struct StageHistogram {
 
 /// Minimum, maximum, mean and sample deviation of samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Moments {
     /// Samples.
     pub count: u64,
@@ -383,7 +372,6 @@ pub struct Moments {
 
 /// CPU time and switches of a worker's thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct CpuUse {
     /// In user mode.
     pub user_ns: Nanos,
@@ -404,7 +392,6 @@ pub struct CpuUse {
 
 /// Depth and batch distributions of a worker.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct DepthUse {
     /// Operations issued while 1, 2, 4, 8, 16, 32, 64 or more were in flight (floor to a power
     /// of two, their own included).
@@ -419,7 +406,6 @@ pub struct DepthUse {
 
 /// How sure the figures of one kind of a job are, over all its workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Confidence {
     /// Which.
     pub kind: Kind,
@@ -433,7 +419,6 @@ pub struct Confidence {
 
 /// A percentile with its interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct LatencyPercentile {
     /// Of which stage.
     pub stage: Stage,

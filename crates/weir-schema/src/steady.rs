@@ -45,7 +45,6 @@ pub enum SteadyMeasure {
 
 /// What came of looking for a steady rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Steadiness {
     /// It was reached.
     pub attained: bool,
@@ -61,7 +60,6 @@ pub struct Steadiness {
 
 /// The rates of one second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct SteadySample {
     /// Operations per second.
     pub ops_per_s: u64,
@@ -86,7 +84,6 @@ pub struct LatencyTarget {
 
 /// The depth that a worker's search for a latency came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct DepthFound {
     /// The depth at the end.
     pub queue_depth: QueueDepth,

@@ -158,7 +158,6 @@ pub enum VerifyMethod {
 
 /// An interval that does not hold what it should.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Mismatch {
     /// The job's method.
     pub method: VerifyMethod,
@@ -195,7 +194,6 @@ pub struct Mismatch {
 
 /// A byte that is not the pattern's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct BadByte {
     /// How far into the interval's data.
     pub at_bytes: Bytes,

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 /// Something that spoils numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Warning {
     /// Stable id, for example `cpu-steal`.
     pub id: String,

@@ -71,7 +71,6 @@ pub enum Spawn {
 
 /// Where a rank ran. Absent: could not be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct RankFacts {
     /// Which.
     pub rank: u32,
@@ -93,7 +92,6 @@ pub struct RankFacts {
 
 /// One rank's share of a result, in short. Of every rank there is one, so it is kept small.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct RankSummary {
     /// Which.
     pub rank: u32,
@@ -113,7 +111,6 @@ pub struct RankSummary {
 
 /// The MPI library of a world.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct MpiFacts {
     /// `Open MPI` or `MPICH`.
     pub family: String,

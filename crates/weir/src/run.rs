@@ -122,7 +122,7 @@ pub(crate) fn text_of(
 ) -> String {
     match format {
         // Numbers of a result are finite, and everything else has a JSON form.
-        Format::Json => weir_report::json(result).unwrap_or_default(),
+        Format::Json => weir_report::json(result, options.pretty).unwrap_or_default(),
         Format::Text => weir_report::text(result, &style(result, options, on_stdout)),
     }
 }

@@ -28,6 +28,13 @@ fn print_again(show: &Show) -> Outcome {
     };
     let text = output::read_text(&show.file, LONGEST_RESULT).map_err(refuse)?;
     let result = RunResult::from_json(&text).map_err(|e| refuse(e.to_string()))?;
+    if result.is_newer() {
+        let note = format!(
+            "note: {}: {} was made by a newer weir: what this one does not know is left out\n",
+            show.file, result.schema
+        );
+        output::error(&note);
+    }
     let own = result.plan.door.clone();
     let door = show.door.as_deref().unwrap_or(&own);
     let mut words = if show.door.is_none() {

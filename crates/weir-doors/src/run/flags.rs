@@ -97,6 +97,7 @@ pub const FLAGS: &[Flag] = &[
         OUTPUT,
         "Width of the report instead of the terminal's",
     ),
+    Flag::switch("pretty", OUTPUT, "Indent JSON"),
     Flag::switch(
         "raw",
         OUTPUT,

@@ -100,6 +100,8 @@ pub struct Options {
     pub width: Option<u16>,
     /// Integers instead of scaled numbers.
     pub raw: bool,
+    /// JSON is indented.
+    pub pretty: bool,
     /// Warnings that fail the run.
     pub strict: Strict,
     /// No latencies.
@@ -309,6 +311,7 @@ fn options(matches: &ArgMatches) -> Result<Options, Refusal> {
         ascii: matches.get_flag("ascii"),
         width,
         raw: matches.get_flag("raw"),
+        pretty: matches.get_flag("pretty"),
         strict: strict(one(matches, "strict"))?,
         no_latency: matches.get_flag("no-latency"),
     })

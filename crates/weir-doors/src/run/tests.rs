@@ -54,6 +54,7 @@ fn what_is_not_given_keeps_its_default() {
             ascii: false,
             width: None,
             raw: false,
+            pretty: false,
             strict: Strict::No,
             no_latency: false,
         }
