@@ -6,8 +6,8 @@ use weir_schema::{RunResult, SchemaError};
 ///
 /// # Errors
 /// A number without JSON form.
-pub fn json(result: &RunResult, pretty: bool) -> Result<String, SchemaError> {
-    let mut text = if pretty {
+pub fn json(result: &RunResult, is_indented: bool) -> Result<String, SchemaError> {
+    let mut text = if is_indented {
         result.to_pretty_json()?
     } else {
         result.to_json()?

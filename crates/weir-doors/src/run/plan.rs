@@ -28,9 +28,11 @@ impl Run {
             if *read_only {
                 forbid_writes(plan, path)?;
             }
-            // Whichever door has written the plan, this one prints what comes of it.
-            plan.door = "run".to_owned();
-            plan.command.clone_from(command);
+            if !self.show_plan {
+                // Whichever door has written the plan, this one prints what comes of it.
+                plan.door = "run".to_owned();
+                plan.command.clone_from(command);
+            }
         }
         self.refuse_idle_flags(plan)?;
         for job in plan.groups.iter_mut().flat_map(|g| &mut g.jobs) {
