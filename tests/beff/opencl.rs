@@ -104,9 +104,12 @@ fn the_result_names_the_device() {
     named.args(["--platform_str", platform]);
     said(named).code(0);
     for (words, told) in [
-        ("--platform_str X", "Invalid platform string specified: X"),
-        ("--device 4000", "Invalid device index specified: 4000/"),
-        ("--platform 4000", "Invalid platform index specified: 4000/"),
+        ("--platform_str X", "--platform_str X: the platforms are "),
+        ("--device 4000", "--device 4000: the devices are 0 to "),
+        (
+            "--platform 4000",
+            "--platform 4000: the platforms are 0 to ",
+        ),
         (
             "-f no/such/file.cl",
             "Not possible to open from given file: no/such/file.cl",
@@ -158,7 +161,7 @@ fn ranks_go_round_the_devices_and_a_single_one_hears_of_the_others() {
     }
     two("--device 5")
         .code(2)
-        .err("Invalid device index specified: 5/1");
+        .err("--device 5: the devices are 0 to 1");
     two("--device-type gpu")
         .code(3)
         .err("an OpenCL device of this kind");

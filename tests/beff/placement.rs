@@ -39,9 +39,27 @@ fn a_list_is_taken_in_its_order() {
     let stage = Stage::new();
     let allowed = affinity().unwrap();
     let (first, last) = (allowed.as_slice()[0], *allowed.as_slice().last().unwrap());
-    let words = format!("{FEW} --pin {last},{first} --ranks 3");
+    let words = format!("{FEW} --pin {last},{first},{last} --ranks 3");
     beff(&stage, &words).code(0);
     assert_eq!(cpus(&stage), [last, first, last]);
+}
+
+#[test]
+fn a_list_that_is_too_short_for_the_ranks_is_refused() {
+    let stage = Stage::new();
+    let first = affinity().unwrap().as_slice()[0];
+    for spawn in ["threads", "procs"] {
+        let words = format!("{FEW} --spawn {spawn} --pin {first},{first} --ranks 3");
+        beff(&stage, &words)
+            .code(2)
+            .silent()
+            .err("error: --pin: 3 ranks have a CPU each, and the list has 2 ");
+    }
+    stage
+        .say(&["net", "lat-bw", "--pin", &first.to_string()])
+        .code(2)
+        .silent()
+        .err("error: --pin: 2 ranks have a CPU each, and the list has 1 ");
 }
 
 #[test]
@@ -82,7 +100,7 @@ fn a_cpu_that_there_is_not_is_told_by_its_rank() {
         beff(&stage, &format!("{words} --ranks 1")).code(0);
     }
     stage
-        .say(&["net", "lat-bw", "--pin", "9999"])
+        .say(&["net", "lat-bw", "--pin", "9999,9999"])
         .code(2)
         .silent()
         .err("9999");

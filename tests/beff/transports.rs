@@ -104,10 +104,7 @@ fn sockets_that_cannot_be_here_are_refused_before_a_rank_starts() {
     let stage = Stage::new();
     for spawn in ["threads", "procs"] {
         for (words, told) in [
-            (
-                "--iface 0=lo",
-                "`interface` 0=lo: there is no place for rank 1",
-            ),
+            ("--iface 0=lo", "--iface 0=lo: there is no place for rank 1"),
             ("--iface 0=lo,1=lo,2=lo", "there is no rank 2"),
             ("--iface 0=lo,0=lo", "rank 0 stands twice"),
             ("--iface lo,lo", "mixes places"),
@@ -115,7 +112,7 @@ fn sockets_that_cannot_be_here_are_refused_before_a_rank_starts() {
                 "--iface 198.51.100.77",
                 "`198.51.100.77` is no address of this machine",
             ),
-            ("--port 65535", "`port` 65535: 2 ranks need"),
+            ("--port 65535", "--port 65535: 2 ranks need"),
         ] {
             for transport in ["tcp", "udp"] {
                 let words =

@@ -33,21 +33,20 @@ pub struct Link {
     pub words: &'static [&'static str],
 }
 
+/// From the words after a verb to what they ask for, for so many ranks of a launcher, over the
+/// transports of this build.
+pub type ReadWords = fn(&[String], Option<u32>, &TransportCatalogue) -> Result<Request, Refusal>;
+
+/// From a result, and the words that led to it, to what is printed.
+pub type PrintResult = fn(&RunResult, &[String], &TransportCatalogue) -> Result<Printed, Refusal>;
+
 /// The way through a door.
 #[derive(Clone, Copy, Debug)]
 pub struct DoorPath {
-    /// What the words after the verb ask for; `launcher` is how many ranks one started.
-    pub read: fn(
-        words: &[String],
-        launcher: Option<u32>,
-        transports: &TransportCatalogue,
-    ) -> Result<Request, Refusal>,
+    /// What the words after the verb ask for.
+    pub read: ReadWords,
     /// What is printed of a result that the same words led to.
-    pub print: fn(
-        result: &RunResult,
-        words: &[String],
-        transports: &TransportCatalogue,
-    ) -> Result<Printed, Refusal>,
+    pub print: PrintResult,
 }
 
 /// What words ask for.

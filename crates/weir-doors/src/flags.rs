@@ -7,6 +7,8 @@
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Command};
 
+pub(crate) use weir_jobfile::nearest;
+
 /// One flag of a door.
 #[derive(Clone, Copy, Debug)]
 pub struct Flag {
@@ -245,13 +247,4 @@ pub(crate) fn listing(flags: &[Flag]) -> String {
         }
     }
     out
-}
-
-/// The known word that is nearest to a mistyped one, if near enough to be meant.
-pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    known
-        .map(|k| (strsim::damerau_levenshtein(word, k), k))
-        .min_by_key(|(distance, _)| *distance)
-        .filter(|(distance, _)| *distance <= word.chars().count().div_ceil(2))
-        .map(|(_, k)| k)
 }

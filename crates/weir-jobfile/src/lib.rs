@@ -36,6 +36,7 @@ use weir_schema::catalogue::{Catalogue, Surroundings};
 
 pub use compile::compile;
 pub use diagnostic::{COMMAND_LINE, Diagnostic, MAX_LINE, Severity};
+pub use nearest::nearest;
 pub use options::{Category, OptionRecord, Scope, Support, ValueKind, find_option, option_records};
 
 /// A whole number as the job language writes it.

@@ -1,39 +1,24 @@
-//! The nearest known word to a mistyped one.
+//! The nearest known word to a mistyped one: for job files and command lines the same.
 
-/// The candidate with the smallest edit distance, if it is near enough to be meant.
-pub(crate) fn nearest<'a>(
-    word: &str,
-    candidates: impl Iterator<Item = &'a str>,
-) -> Option<&'a str> {
+/// The candidate with the smallest edit distance, if it is near enough to be meant: one edit away,
+/// or by less than half of the longer word. Two letters that changed places are one edit.
+pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let length = word.chars().count();
-    let mut best = None;
-    let mut bound = length.div_ceil(2) + 1;
+    let mut best: Option<(usize, &str)> = None;
     for candidate in candidates {
+        let its = candidate.chars().count();
+        let longer = its.max(length);
+        let is_near = |distance: usize| distance * 2 < longer || (distance == 1 && longer > 1);
+        let is_better = |distance| is_near(distance) && best.is_none_or(|(d, _)| distance < d);
         // The lengths alone tell of most words that they are further away than the best so far.
-        if candidate.chars().count().abs_diff(length) < bound {
-            let distance = distance(word, candidate);
-            if distance < bound {
-                (best, bound) = (Some(candidate), distance);
+        if is_better(its.abs_diff(length)) {
+            let distance = strsim::osa_distance(word, candidate);
+            if is_better(distance) {
+                best = Some((distance, candidate));
             }
         }
     }
-    best
-}
-
-/// Insertions, removals and replacements that turn one word into the other.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
+    best.map(|(_, candidate)| candidate)
 }
 
 #[cfg(test)]
@@ -51,6 +36,14 @@ mod tests {
             Some("bxz")
         );
         assert_eq!(nearest("ab", ["ax", "ay"].into_iter()), Some("ax"));
+        assert_eq!(nearest("abdc", ["abxx", "abcd"].into_iter()), Some("abcd"));
         assert_eq!(nearest(&"b".repeat(4000), words.into_iter()), None);
+    }
+
+    #[test]
+    fn a_word_of_which_half_would_change_is_not_meant() {
+        for (word, known) in [("foo", "o"), ("foo", "ofi"), ("blok", "flow"), ("x", "n")] {
+            assert_eq!(nearest(word, [known].into_iter()), None, "{word}");
+        }
     }
 }

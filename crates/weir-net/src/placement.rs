@@ -33,7 +33,7 @@ pub(crate) fn check(place: &Placement) -> Result<(), NetError> {
 /// Why a rank is not where it was to be, and where it could be.
 fn pinned_wrong(error: &SysError) -> String {
     let allowed = pin::affinity().map(|cpus| format!(" (allowed are {cpus})"));
-    format!("--pin: {error}{}", allowed.unwrap_or_default())
+    format!("`cpus`: {error}{}", allowed.unwrap_or_default())
 }
 
 /// CPUs that ranks of this machine would get and may not use.
@@ -43,8 +43,15 @@ pub(crate) fn here(place: &Placement, ranks: u32) -> Result<(), String> {
     };
     let taken = match place.share {
         ShareCpus::Shared => listed.len(),
+        ShareCpus::Split if listed.len() < ranks as usize => {
+            return Err(format!(
+                "`cpus`: {ranks} ranks have a CPU each, and the list has {} (name one twice to \
+                 share it)",
+                listed.len()
+            ));
+        }
         // One after another; what is left of the list nobody gets.
-        ShareCpus::Split => listed.len().min(ranks as usize),
+        ShareCpus::Split => ranks as usize,
     };
     for (rank, cpu) in listed[..taken].iter().enumerate() {
         let only = CpuList::from_iter([*cpu]);

@@ -174,7 +174,7 @@ fn what_cannot_be_measured_is_refused_by_name() {
             message.contains(&format!("`{name}` carries no")),
             "{message}"
         );
-        assert!(message.contains("(shm, mpi do)"), "{message}");
+        assert!(message.contains("(mpi, shm do)"), "{message}");
     }
     assert!(refused("shm", 1).contains("needs at least 2 ranks"));
     assert!(refused("shn", 2).contains("no transport `shn`"));

@@ -24,7 +24,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) plan: Option<&'a Job>,
     pub(crate) group: usize,
     /// How many ranks carried it out; each worker stands for one of each.
-    ranks: usize,
+    pub(crate) ranks: usize,
     pub(crate) workers: Vec<&'a WorkerResult>,
     /// Per kind, over all workers.
     pub(crate) kinds: Vec<KindSum>,

@@ -9,6 +9,7 @@
 mod announcement;
 pub mod catalogue;
 mod constructors;
+mod device_request;
 mod exchange;
 mod exchange_figures;
 mod exchange_model;
@@ -39,6 +40,7 @@ mod workload;
 mod world;
 
 pub use announcement::Announcement;
+pub use device_request::{DeviceRequest, NoSuchDevice};
 pub use exchange::{
     ExchangeResult, ExchangeWorkload, Fault, FaultKind, MessageSize, Method, Model, Pairing,
     RankTimes, SizeResult, Transfer, Validation,

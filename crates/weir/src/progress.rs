@@ -10,6 +10,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal};
 
+use weir_doors::beff::in_flags;
 use weir_doors::fio;
 use weir_report::progress::{Activity, Snapshot, json, line, plain};
 use weir_report::{Flags, Style};
@@ -175,7 +176,7 @@ impl Watch for ProgressWatch {
         if self.names_jobs {
             format!("error: {job}: {why}\n")
         } else {
-            format!("error: {why}\n")
+            format!("error: {}\n", in_flags(why))
         }
     }
 }

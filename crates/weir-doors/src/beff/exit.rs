@@ -55,7 +55,7 @@ pub fn complaints(result: &RunResult) -> String {
             );
         }
         if let Some(failure) = &job.failure {
-            push!(out, "error: {}\n", failure.message);
+            push!(out, "error: {}\n", super::in_flags(&failure.message));
         }
         if let Some(exchange) = job.exchange() {
             out += &wrong(exchange);

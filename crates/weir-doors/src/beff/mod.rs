@@ -32,6 +32,7 @@ pub use flags::FLAGS;
 pub use help::HELP;
 pub use request::{Around, read};
 pub use schedule::Schedule;
+pub use setting_flags::in_flags;
 
 /// The door; its links have the names of the benchmark, built for one kind of device or the other,
 /// and of its functional test.

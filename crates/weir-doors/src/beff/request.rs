@@ -3,11 +3,11 @@
 //! In: the words after `beff`, what surrounds the program. Out: an [`Action`]. Pure: nothing is
 //! opened or measured here.
 
-use weir_schema::Warning;
 use weir_schema::catalogue::{TransportCatalogue, TransportRecord};
+use weir_schema::{Plan, Warning};
 
 use super::comm;
-use super::device::Wish;
+use super::device::made_up;
 use super::words::{Given, refuse, take};
 use super::{Action, Format, Mode, Options, Run, help, plan, setting_flags, values};
 use crate::refusal::Refusal;
@@ -53,11 +53,10 @@ pub fn read(words: &[String], around: &Around) -> Result<Action, Refusal> {
     if mode == Mode::Run {
         comm::ready(transport.name, &around.transports)?;
     }
-    let ranks = plan.ranks.map_or(1, |r| r.count);
     let mut notes: Vec<String> = note.into_iter().collect();
     notes.extend(idle(&given, &transport, mode));
     Ok(Action::Run(Box::new(Run {
-        devices: devices(&given, ranks, mode)?,
+        devices: devices(&given, &plan, mode)?,
         baseline: given.text("baseline").map(str::to_owned),
         plan,
         options,
@@ -143,7 +142,7 @@ fn options(given: &Given) -> Result<Options, Refusal> {
     })
 }
 
-fn devices(given: &Given, ranks: u32, mode: Mode) -> Result<Option<Vec<u32>>, Refusal> {
+fn devices(given: &Given, plan: &Plan, mode: Mode) -> Result<Option<Vec<u32>>, Refusal> {
     if given.text("fake-devices").is_none() {
         return Ok(None);
     }
@@ -152,16 +151,11 @@ fn devices(given: &Given, ranks: u32, mode: Mode) -> Result<Option<Vec<u32>>, Re
             "--fake-devices needs --test: there is nothing to run on",
         ));
     }
-    let wish = Wish {
-        index: usize::try_from(given.number::<i64>("device")).ok(),
-        platform: given.number("platform"),
-        platform_name: given
-            .text("platform_str")
-            .filter(|s| !s.is_empty())
-            .map(str::to_owned),
+    let Some((_, job)) = plan.jobs().next() else {
+        return Ok(None);
     };
-    let devices = given.number("fake-devices");
-    wish.among(devices, ranks).map(Some)
+    let ranks = plan.ranks.map_or(1, |ranks| ranks.count);
+    made_up(&job.engine, given.number("fake-devices"), ranks).map(Some)
 }
 
 /// Refuses options that nothing else on the command line gives a use.

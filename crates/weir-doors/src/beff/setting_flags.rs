@@ -173,6 +173,18 @@ pub(super) fn refuse_unused(
     Ok(())
 }
 
+/// The setting of a job, not of its transport, that a flag gives.
+const OF_JOBS: &[(&str, &str)] = &[("pin", "cpus")];
+
+/// What is wrong with a plan, told with flags in place of the settings that it quotes.
+pub fn in_flags(message: &str) -> String {
+    let of_transports = SETTING_FLAGS.iter().map(|row| (row.flag, row.setting));
+    let all = of_transports.chain(OF_JOBS.iter().copied());
+    all.fold(message.to_owned(), |message, (flag, setting)| {
+        message.replace(&format!("`{setting}`"), &format!("--{flag}"))
+    })
+}
+
 /// Whether a flag of the peer's has nothing to act on, which is worth a note.
 pub(super) fn is_noted(flag: &Flag, transport: &TransportRecord, mode: Mode) -> bool {
     unused(flag, transport).is_some_and(|row| match row.unused {
@@ -187,6 +199,15 @@ mod tests {
     use super::*;
     use crate::beff::flags::FLAGS;
     use crate::flags::find;
+
+    #[test]
+    fn what_is_wrong_with_a_setting_is_told_with_its_flag() {
+        let told = in_flags("transport `tcp`: `interface`: `eth9` is none; see `cpus`, `loss_ms`");
+        assert_eq!(
+            told,
+            "transport `tcp`: --iface: `eth9` is none; see --pin, `loss_ms`"
+        );
+    }
 
     #[test]
     fn every_row_has_a_flag_and_a_transport_with_the_setting() {

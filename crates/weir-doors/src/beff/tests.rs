@@ -147,6 +147,7 @@ fn words_that_are_no_options_are_told_with_the_nearest_one() {
     refused("stray", "stray word `stray`");
     refused("-n 3 stray", "stray word `stray`");
     refused("-x 3", "no option `-x`");
+    refused("--foo", "`weir beff --help` lists the options");
     refused("--n 3", "no option `--n`");
     refused("-n", "-n needs N after it");
     refused("--file --test", "--file needs FILE after it");

@@ -30,7 +30,7 @@ impl Run {
             }
             if !self.show_plan {
                 // Whichever door has written the plan, this one prints what comes of it.
-                plan.door = "run".to_owned();
+                "run".clone_into(&mut plan.door);
                 plan.command.clone_from(command);
             }
         }

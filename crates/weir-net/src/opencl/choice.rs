@@ -1,9 +1,9 @@
 //! Which device a rank uses (spec: effective bandwidth, 3).
 //!
-//! In: what was asked for, a rank's number. Out: an opened device, or why there is none: words
+//! In: what was asked for, a rank's number; the rule is [`DeviceRequest`]. Out: an opened device, or why there is none: words
 //! that are wrong here, or something that this machine lacks.
 
-use weir_schema::EngineChoice;
+use weir_schema::{DeviceRequest, EngineChoice, NoSuchDevice};
 use weir_sys::Availability;
 
 use super::card::Card;
@@ -19,7 +19,7 @@ pub(crate) const DEVICE_MAPS: &[&str] = &["local", "global"];
 #[derive(Debug)]
 pub(crate) enum NoDevice {
     /// What was asked for is not there.
-    Wrong(String),
+    Wrong(NoSuchDevice),
     /// This machine has none at all.
     Missing {
         /// As a noun phrase.
@@ -33,17 +33,11 @@ pub(crate) enum NoDevice {
 
 /// What was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wish {
-    /// Exact name of the platform.
-    platform_name: Option<String>,
-    /// Index of the platform; the first with a device where neither is given.
-    platform: Option<usize>,
-    /// Index of the device, the same for all ranks; by rank where absent.
-    device: Option<usize>,
+pub(crate) struct CardRequest {
+    /// Platform and index.
+    pub(crate) device: DeviceRequest,
     /// The kind of device; the first kind that there is where absent.
     class: Option<Kinds>,
-    /// Ranks of all machines are counted, not those of each.
-    pub(crate) counts_all: bool,
 }
 
 /// Kinds of devices.
@@ -53,14 +47,11 @@ enum Kinds {
     All,
 }
 
-impl Wish {
+impl CardRequest {
     /// From the settings of a transport.
     pub(crate) fn of(engine: &EngineChoice) -> Self {
-        let index = |name| engine.number(name).and_then(|n| usize::try_from(n).ok());
         Self {
-            platform_name: engine.text("platform_name").map(str::to_owned),
-            platform: index("platform"),
-            device: index("device"),
+            device: DeviceRequest::of(engine),
             class: match engine.text("device_type") {
                 Some("accelerator") => Some(Kinds::Only(Class::Accelerator)),
                 Some("gpu") => Some(Kinds::Only(Class::Gpu)),
@@ -68,45 +59,6 @@ impl Wish {
                 Some("all") => Some(Kinds::All),
                 _ => None,
             },
-            counts_all: engine.text("device_map") == Some("global"),
-        }
-    }
-
-    /// Whether the device was left open, so that a single rank might have got another.
-    fn is_open(&self) -> bool {
-        self.device.is_none()
-    }
-
-    /// The index of a rank's device among so many.
-    fn index(&self, devices: usize, rank: usize) -> Result<usize, NoDevice> {
-        match self.device {
-            Some(index) if index >= devices => {
-                let last = devices.saturating_sub(1);
-                let reason = format!("Invalid device index specified: {index}/{last}");
-                Err(NoDevice::Wrong(reason))
-            }
-            Some(index) => Ok(index),
-            None => Ok(rank % devices.max(1)),
-        }
-    }
-
-    /// The platform of this wish among these, by name.
-    fn platform(&self, names: &[&str]) -> Result<Option<usize>, NoDevice> {
-        if let Some(wanted) = &self.platform_name {
-            let found = names.iter().position(|name| name == wanted);
-            return found.map(Some).ok_or_else(|| {
-                let list = names.join("`, `");
-                let reason = format!("Invalid platform string specified: {wanted}");
-                NoDevice::Wrong(format!("{reason} (there is `{list}`)"))
-            });
-        }
-        match self.platform {
-            Some(index) if index >= names.len() => {
-                let last = names.len().saturating_sub(1);
-                let reason = format!("Invalid platform index specified: {index}/{last}");
-                Err(NoDevice::Wrong(reason))
-            }
-            given => Ok(given),
         }
     }
 
@@ -151,13 +103,14 @@ impl Chosen {
     ///
     /// # Errors
     /// See [`NoDevice`].
-    pub(crate) fn new(wish: &Wish, rank: u32) -> Result<Self, NoDevice> {
+    pub(crate) fn new(request: &CardRequest, rank: u32) -> Result<Self, NoDevice> {
         let opencl = OpenCl::open().map_err(|error| no_library(&error))?;
-        let (platform, devices) = found(wish, &opencl)?;
-        let index = wish.index(devices.len(), rank as usize)?;
+        let (platform, devices) = found(request, &opencl)?;
+        let index = request.device.device(devices.len(), rank);
+        let index = index.map_err(NoDevice::Wrong)?;
         let other = |(i, d): (usize, &Device)| format!("{i} {}", d.name);
         let others = devices.iter().enumerate().filter(|(i, _)| *i != index);
-        let others = if wish.is_open() {
+        let others = if request.device.is_open() {
             others.map(other).collect()
         } else {
             Vec::new()
@@ -183,18 +136,20 @@ impl Chosen {
 }
 
 /// The platform, and its devices, of which there is at least one.
-fn found(wish: &Wish, opencl: &OpenCl) -> Result<(Platform, Vec<Device>), NoDevice> {
+fn found(request: &CardRequest, opencl: &OpenCl) -> Result<(Platform, Vec<Device>), NoDevice> {
     let platforms = opencl.platforms().map_err(NoDevice::Failed)?;
     if platforms.is_empty() {
         return Err(no_platform());
     }
     let names: Vec<&str> = platforms.iter().map(|p| p.name.as_str()).collect();
-    let candidates = match wish.platform(&names)? {
+    let candidates = match request.device.platform(&names).map_err(NoDevice::Wrong)? {
         Some(index) => &platforms[index..=index],
         None => &platforms[..],
     };
     for platform in candidates {
-        let devices = wish.devices(opencl, platform).map_err(NoDevice::Failed)?;
+        let devices = request
+            .devices(opencl, platform)
+            .map_err(NoDevice::Failed)?;
         if !devices.is_empty() {
             return Ok((platform.clone(), devices));
         }
@@ -266,67 +221,12 @@ fn no_device() -> NoDevice {
 /// Whether there is any device.
 pub(crate) fn availability() -> Availability {
     let opencl = OpenCl::open().map_err(|error| no_library(&error));
-    match opencl.and_then(|opencl| found(&Wish::default(), &opencl)) {
+    match opencl.and_then(|opencl| found(&CardRequest::default(), &opencl)) {
         Ok(_) => Availability::Ready,
         Err(NoDevice::Missing { what, remedy }) => Availability::Missing { what, remedy },
-        Err(NoDevice::Wrong(what)) => Availability::missing(what, PACKAGES),
+        Err(NoDevice::Wrong(what)) => Availability::missing(what.to_string(), PACKAGES),
         Err(NoDevice::Failed(error)) => {
             Availability::missing(format!("an OpenCL driver that answers ({error})"), PACKAGES)
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn reason<T>(answer: Result<T, NoDevice>) -> String {
-        match answer {
-            Err(NoDevice::Wrong(reason)) => reason,
-            _ => String::new(),
-        }
-    }
-
-    #[test]
-    fn ranks_go_round_the_devices_unless_one_is_named() {
-        let open = Wish::default();
-        let of = |wish: &Wish, rank| wish.index(2, rank).unwrap();
-        assert_eq!([of(&open, 0), of(&open, 1), of(&open, 2)], [0, 1, 0]);
-        let second = Wish {
-            device: Some(1),
-            ..Wish::default()
-        };
-        assert_eq!([of(&second, 0), of(&second, 1)], [1, 1]);
-        let far = Wish {
-            device: Some(5),
-            ..Wish::default()
-        };
-        assert_eq!(
-            reason(far.index(2, 0)),
-            "Invalid device index specified: 5/1"
-        );
-    }
-
-    #[test]
-    fn a_platforms_name_goes_before_its_index() {
-        let names = ["one", "two"];
-        let mut wish = Wish::default();
-        assert_eq!(wish.platform(&names).unwrap(), None);
-        wish.platform = Some(0);
-        assert_eq!(wish.platform(&names).unwrap(), Some(0));
-        wish.platform_name = Some("two".to_owned());
-        assert_eq!(wish.platform(&names).unwrap(), Some(1));
-        wish.platform_name = Some("Two".to_owned());
-        let told = reason(wish.platform(&names));
-        assert!(
-            told.starts_with("Invalid platform string specified: Two"),
-            "{told}"
-        );
-        wish = Wish {
-            platform: Some(2),
-            ..Wish::default()
-        };
-        let told = reason(wish.platform(&names));
-        assert_eq!(told, "Invalid platform index specified: 2/1");
     }
 }

@@ -12,6 +12,6 @@ mod kernel;
 mod listing;
 
 pub(crate) use card::{Card, Lane, Memory, When};
-pub(crate) use choice::{Chosen, DEVICE_MAPS, DEVICE_TYPES, NoDevice, Wish, availability};
+pub(crate) use choice::{CardRequest, Chosen, DEVICE_MAPS, DEVICE_TYPES, NoDevice, availability};
 pub(crate) use error::OpenClError;
 pub(crate) use kernel::{Kernel, Source};

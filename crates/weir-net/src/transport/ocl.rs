@@ -22,7 +22,7 @@ use super::shm::Shm;
 use super::{Asked, DeviceFacts, Facts, PLAIN, Setup, Transport, TransportInfo};
 use crate::error::{Halt, NetError};
 use crate::exchange::{Course, Outcome, drive};
-use crate::opencl::{self, Card, Chosen, Memory, NoDevice, Wish};
+use crate::opencl::{self, Card, CardRequest, Chosen, Memory, NoDevice};
 use weir_world::RankComm;
 use weir_world::Watchdog;
 
@@ -102,9 +102,9 @@ fn check(asked: &Asked<'_>) -> Result<(), NetError> {
     if let Some(path) = asked.engine.text("kernel_file") {
         transfers::open(path).map_err(NetError::Plan)?;
     }
-    let chosen = Chosen::new(&Wish::of(asked.engine), 0);
+    let chosen = Chosen::new(&CardRequest::of(asked.engine), 0);
     chosen.map(|_| ()).map_err(|why| match why {
-        NoDevice::Wrong(reason) => NetError::Plan(reason),
+        NoDevice::Wrong(why) => asked.wrong(&why.to_string()),
         NoDevice::Missing { what, remedy } => NetError::Missing {
             transport: NAME.to_owned(),
             what,
@@ -142,14 +142,14 @@ struct Own {
 
 impl Own {
     fn open(setup: &Setup<'_>) -> Result<Self, Halt> {
-        let wish = Wish::of(setup.engine);
-        let number = if wish.counts_all {
+        let request = CardRequest::of(setup.engine);
+        let number = if request.device.counts_all_ranks() {
             setup.comm.rank()
         } else {
             number_here(setup.comm, setup.watchdog)?
         };
-        let chosen = Chosen::new(&wish, number).map_err(|why| match why {
-            NoDevice::Wrong(reason) => Halt::Garbled(reason),
+        let chosen = Chosen::new(&request, number).map_err(|why| match why {
+            NoDevice::Wrong(why) => Halt::Garbled(why.to_string()),
             NoDevice::Missing { what, remedy } => {
                 Halt::Garbled(format!("this machine lacks {what}; {remedy}"))
             }

@@ -34,6 +34,9 @@ impl Report<'_> {
             Some(plan) => title(&aspects(plan, usize::try_from(plan.clones).unwrap_or(1))),
             None => Vec::new(),
         };
+        if entry.ranks > 1 && workers > 0 {
+            parts.push(format!("on each of {} ranks", entry.ranks));
+        }
         if entry.jobs.len() > 1 {
             parts.push(format!("{} jobs as one", entry.jobs.len()));
         }

@@ -58,12 +58,16 @@ fn every_sample_looks_as_agreed_at_every_width() {
 }
 
 #[test]
-fn each_rank_has_the_limit_of_a_worker_in_flight() {
+fn each_rank_has_the_workers_of_the_title_and_their_limit_in_flight() {
     let limit = |result: &RunResult| entries(result)[0].depth_limit();
     let mut result = sample::single();
     let alone = limit(&result).unwrap();
     result.ranks = [0, 1, 2].map(|rank| RankSummary::of(rank, &result)).into();
     assert_eq!(limit(&result), Some(3 * alone));
+    let on_ranks = "on each of 3 ranks";
+    let page = text(&result, &style(90));
+    assert!(page.contains(on_ranks), "{page}");
+    assert!(!text(&sample::single(), &style(90)).contains("ranks"));
 }
 
 #[test]
