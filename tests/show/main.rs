@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 #[path = "../stage/mod.rs"]
-#[allow(dead_code, reason = "what other doors' tests need")]
 mod stage;
 
 use serde_json::Value as Json;

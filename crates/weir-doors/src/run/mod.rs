@@ -83,6 +83,7 @@ pub enum Input {
 
 /// How a run is measured and shown.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct Options {
     /// What stands on standard output.
     pub format: Format,
