@@ -6,7 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir_doors::top::{Verb, verb};
+use weir_doors::top::{Call, call};
 use weir_doors::{Refusal, fio, run};
 use weir_fuzz::{Memory, catalogue, check, compile_in};
 use weir_jobfile::Request;
@@ -14,11 +14,13 @@ use weir_jobfile::Request;
 fuzz_target!(|data: &[u8]| {
     let text = String::from_utf8_lossy(data);
     let arguments: Vec<String> = text.split('\n').map(str::to_owned).collect();
-    match verb(&arguments) {
-        Ok(Verb::Run(words)) => run_door(&words),
-        Ok(Verb::Fio(words)) => fio_door(&words),
-        Ok(Verb::Print(page)) => assert!(page.ends_with('\n')),
-        Ok(_) => {}
+    match call(&arguments) {
+        Ok(Call::Print(page)) => assert!(page.ends_with('\n')),
+        Ok(Call::Door(door, words)) => match door.verb {
+            "run" => run_door(&words),
+            "fio" => fio_door(&words),
+            _ => {}
+        },
         Err(refusal) => refused(&refusal, run::USAGE),
     }
 });

@@ -134,7 +134,9 @@ fn damage(marker: &Marker, verify: &Verify, changes: &[u8]) {
         let end = buffer.len().min(start + usize::from(length % 16) + 1);
         buffer[start..end].fill(over);
     }
-    let found = marker.findings(&buffer, EXPECTED).collect::<Vec<IntervalFinding>>();
+    let found = marker
+        .findings(&buffer, EXPECTED)
+        .collect::<Vec<IntervalFinding>>();
     for (number, part) in buffer.chunks(interval).enumerate() {
         let at = OFFSET + (number * interval) as u64;
         let was = &good[number * interval..][..interval];

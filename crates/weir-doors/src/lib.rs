@@ -1,7 +1,7 @@
 //! The doors: each one's flags, its way to a plan, its output dialect, its help.
 //!
 //! In: argument words, or a stored result. Out: what the words ask for ([`fio::Action`],
-//! [`run::Action`], picked by [`top::verb`]), or text in the door's dialect. Doors know no
+//! [`run::Action`], picked by [`top::call`]), or text in the door's dialect. Doors know no
 //! engine and touch nothing: files, streams, clocks and exit belong to the program.
 #![forbid(unsafe_code)]
 

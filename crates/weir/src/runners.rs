@@ -7,6 +7,8 @@ use weir_run::Runner;
 use weir_schema::catalogue::{Catalogue, TransportCatalogue};
 use weir_sys::Availability;
 
+pub(crate) use weir_block::verify::checksum;
+
 /// All runners, with what their jobs share over a run.
 #[derive(Default)]
 pub(crate) struct Runners {

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use weir_block::verify::checksum;
 use weir_doors::Refusal;
 use weir_doors::fio::USAGE;
 use weir_schema::VerifyMethod;
@@ -16,6 +15,7 @@ use weir_sys::clock::{Clock, Tick};
 use weir_sys::pin;
 use weir_sys::{CpuList, SysError};
 
+use crate::runners::checksum;
 use crate::{Outcome, output};
 
 /// Checksums are worked out over blocks of this size.
