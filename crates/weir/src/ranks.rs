@@ -279,7 +279,9 @@ impl RankGroup {
         if is_said || rank != u32::from(first.is_some()) {
             return silent();
         }
-        let message = first.map_or_else(|| error.to_string(), |loss| loss.to_string());
+        // Who is missed first need not be the one whose end all others come from.
+        let lost = first.or_else(|| self.monitor().and_then(RankMonitor::lost));
+        let message = lost.map_or_else(|| error.to_string(), |loss| loss.to_string());
         Refusal {
             message: format!("error: {message}\n"),
             code: APART,

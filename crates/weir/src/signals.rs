@@ -33,6 +33,12 @@ pub(crate) fn claim() -> Result<(), Refusal> {
     if UNTOUCHED.set(Arc::clone(&untouched)).is_err() {
         return Ok(());
     }
+    if weir_world::started_rank().is_some() {
+        // Rank 0 may tell this one to end before it listens; it learns of the loss by itself then.
+        for number in TOLD {
+            flag::register(number, Arc::default()).map_err(|e| uncaught(&e))?;
+        }
+    }
     for number in CAUGHT {
         flag::register_conditional_default(number, Arc::clone(&untouched))
             .map_err(|e| uncaught(&e))?;
