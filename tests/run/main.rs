@@ -38,7 +38,7 @@ fn totals(result: &RunResult) -> Vec<(String, State, Vec<Total>)> {
     let kinds = |w: &weir_schema::WorkerResult| -> Vec<Total> {
         w.kinds
             .iter()
-            .map(|k| (k.kind, k.operations, k.bytes.0))
+            .map(|k| (Kind::named(&k.kind).unwrap(), k.operations, k.bytes.0))
             .collect()
     };
     result

@@ -148,7 +148,7 @@ fn recorders(split: bool) -> WorkerLive {
         split,
         ..Measured::default()
     });
-    WorkerLive::new(kinds)
+    WorkerLive::new(weir_schema::BLOCK_KINDS, kinds)
 }
 
 /// What both bare loops do per operation when it is issued.

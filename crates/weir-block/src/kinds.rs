@@ -13,8 +13,12 @@ pub(crate) fn measured(
     inline: bool,
 ) -> [Option<Measured>; KINDS] {
     let measured = weir_run::measured(job, inline);
-    let [read, write, trim] = Kind::DATA.map(|k| workload.carries_out(k).then_some(measured));
-    [read, write, trim, flushes(workload).then_some(measured)]
+    let mut kinds = [None; KINDS];
+    for kind in Kind::DATA {
+        kinds[kind.index()] = workload.carries_out(kind).then_some(measured);
+    }
+    kinds[Kind::Sync.index()] = flushes(workload).then_some(measured);
+    kinds
 }
 
 fn flushes(workload: &BlockWorkload) -> bool {
@@ -29,12 +33,12 @@ pub(crate) fn shares_by_rate(job: &Job, workload: &BlockWorkload) -> Option<[u32
     const WHOLE: f64 = 1e6;
     let mix = &workload.mix;
     let per_s = |kind: Kind| match job.load().pacing.schedule.as_ref()? {
-        Schedule::OpsPerSecond { limit_per_s, .. } => limit_per_s.of(kind).map(|r| r.0),
+        Schedule::OpsPerSecond { limit_per_s, .. } => limit_per_s.get(&kind.into()).map(|r| r.0),
         Schedule::BytesPerSecond {
             limit_bytes_per_s, ..
         } => {
             let size = workload.sizes.size.of(kind).mean_bytes();
-            limit_bytes_per_s.of(kind).map(|r| r.0 / size)
+            limit_bytes_per_s.get(&kind.into()).map(|r| r.0 / size)
         }
     };
     let mixed = Kind::DATA.into_iter().filter(|kind| mix.has(*kind)).count();

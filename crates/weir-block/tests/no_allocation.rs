@@ -22,6 +22,7 @@ use weir_run::{
     Completed, Engine, KINDS, LoopContext, LoopPlan, LoopStop, Measured, Operation, PacerPlan,
     Source, Submit, Wait, WorkerLive, drive,
 };
+use weir_schema::BLOCK_KINDS;
 use weir_schema::{
     BlockSize, BlockWorkload, Distribution, Flush, Generator, Mix, PerKind, Verify, VerifyMethod,
     VerifyPattern,
@@ -169,7 +170,7 @@ where
         response: paced,
         squares: true,
     };
-    let live = WorkerLive::new([Some(m); KINDS]);
+    let live = WorkerLive::new(BLOCK_KINDS, [Some(m); KINDS]);
     let stop = AtomicU32::new(0);
     let plan = LoopPlan {
         depth: if E::INLINE { 1 } else { SLOTS },
@@ -188,7 +189,7 @@ where
         live: &live,
         release: clock.now(),
         pacing: PacerPlan {
-            arrivals: [0; 3].map(|_| paced.then(arrivals)),
+            arrivals: [(); KINDS].map(|()| paced.then(arrivals)),
             ..PacerPlan::default()
         },
     };

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use weir_schema::{
-    Bounds, Content, CreatePolicy, Depth, Distribution, ErrorPolicy, FileService, Flush, Generator,
-    Kind, Memory, OpenMode, Passes, PerKind, Placement, Recording, Region, SequencerStep, Setting,
+    Bounds, Content, CreatePolicy, Depth, Distribution, FileService, Flush, Generator, Kind,
+    Memory, OpenMode, Passes, PerKind, Placement, Recording, Region, SequencerStep, Setting,
     SplitEntry, Thinktime, Verify,
 };
 use weir_units::{Nanos, Percent};
@@ -99,7 +99,7 @@ pub(crate) struct Draft {
     pub recording: Recording,
     pub logs: Logs,
     pub steer: Steer,
-    pub errors: ErrorPolicy,
+    pub errors: Errors,
     pub verifies: bool,
     /// Whether `verify` was given, so that a pattern alone does not decide.
     pub says_verify: bool,
@@ -114,6 +114,15 @@ pub(crate) struct Draft {
 pub(crate) struct Engine {
     pub name: String,
     pub settings: BTreeMap<String, Setting>,
+}
+
+/// What happens after errors, by kind.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Errors {
+    pub go_on: PerKind<bool>,
+    pub ignore: PerKind<Vec<i32>>,
+    pub go_on_mismatch: bool,
+    pub tell: bool,
 }
 
 /// What `rw` asks for.
@@ -309,7 +318,7 @@ impl Draft {
             recording: recording(door),
             logs: Logs::default(),
             steer: Steer::default(),
-            errors: ErrorPolicy::default(),
+            errors: Errors::default(),
             verifies: false,
             says_verify: false,
             verify: crate::options::verify::defaults(),

@@ -3,17 +3,19 @@
 //! In: a draft with all its options applied. Out: the job and notes. Not here: which options
 //! contradict each other ([`crate::conflict`]), groups and the order of jobs.
 
+use std::collections::BTreeSet;
+
 use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_schema::{
-    Access, BlockSize, BlockSizes, BlockWorkload, Bounds, Content, Distribution, EngineChoice,
-    ErrorPolicy, ExitAll, FileNames, Job, JobEnd, JobReport, Kind, Load, MinimumRate, Mix, Pacing,
-    PerKind, Recording, Replay, Schedule, Setting, ShellCommand, Start, StartDelay, Targets,
-    Timing, Word, Zones,
+    Access, BlockSize, BlockSizes, BlockWorkload, Bounds, ByKind, Content, Distribution,
+    EngineChoice, ErrorPolicy, ExitAll, FileNames, Job, JobEnd, JobReport, Kind, Load, MinimumRate,
+    Mix, Pacing, PerKind, Recording, Replay, Schedule, Setting, ShellCommand, Start, StartDelay,
+    Targets, Timing, Word, Zones,
 };
 use weir_units::{Bytes, BytesPerSec, Iops, QueueDepth};
 
 use crate::conflict::{Conflict, conflicts};
-use crate::draft::{Direction, Draft, ExitWhat, Rates, ReplayDraft};
+use crate::draft::{Direction, Draft, Errors, ExitWhat, Rates, ReplayDraft};
 use crate::report::Report;
 use crate::verified::verified;
 use crate::{Door, busy};
@@ -118,15 +120,20 @@ fn chosen(draft: &Draft, engine: &EngineInfo) -> EngineChoice {
 
 /// Where a job goes on after errors of a kind, it does so after those that are listed, or else
 /// after failed transfers; every other error ends it.
-fn errors(given: &ErrorPolicy) -> ErrorPolicy {
+fn errors(given: &Errors) -> ErrorPolicy {
     let after = |kind: Kind| match (*given.go_on.of(kind), given.ignore.of(kind)) {
-        (true, list) if list.is_empty() => vec![EIO],
-        (true, list) => list.clone(),
-        (false, _) => Vec::new(),
+        (true, list) if list.is_empty() => Some(vec![EIO]),
+        (true, list) => Some(list.clone()),
+        (false, _) => None,
     };
+    let mut ignore = PerKind::from_fn(after).given_by_name();
+    if let Some(list) = ignore.get(&Kind::Write.into()) {
+        // Flushes serve writes.
+        ignore.insert(Kind::Sync.into(), list.clone());
+    }
     ErrorPolicy {
-        ignore: PerKind::from_fn(after),
-        go_on: PerKind::all(false),
+        ignore,
+        go_on: BTreeSet::new(),
         go_on_mismatch: given.go_on_mismatch,
         tell: given.tell,
     }
@@ -343,10 +350,9 @@ fn float(n: u64) -> f64 {
     float
 }
 
-fn each<T>(given: &PerKind<Option<u64>>, unit: fn(f64) -> T) -> Option<PerKind<Option<T>>> {
+fn each<T>(given: &PerKind<Option<u64>>, unit: fn(f64) -> T) -> Option<ByKind<T>> {
     let one = |kind: Kind| given.of(kind).filter(|n| *n > 0).map(|n| unit(float(n)));
-    let some = Kind::DATA.into_iter().any(|kind| one(kind).is_some());
-    some.then(|| PerKind::from_fn(one))
+    Some(PerKind::from_fn(one).given_by_name()).filter(|given| !given.is_empty())
 }
 
 fn pacing(draft: &Draft) -> Pacing {

@@ -6,7 +6,7 @@ mod setting;
 use setting::{block, compile_in, faults, file, job, jobs, memory, request, words};
 use weir_jobfile::{Door, Source};
 use weir_schema::{
-    BlockSize, Distribution, ExitAll, FileNames, MemoryKind, Schedule, Setting, Size, Timing,
+    BlockSize, Distribution, ExitAll, FileNames, Kind, MemoryKind, Schedule, Setting, Size, Timing,
 };
 use weir_units::{Bytes, Nanos, QueueDepth};
 
@@ -130,8 +130,11 @@ fn rates_become_a_schedule() {
     else {
         panic!("bytes")
     };
-    assert_eq!(limit.read.map(|r| r.0), Some(4_194_304.0));
-    assert!(limit.write.is_none() && !open_loop);
+    assert_eq!(
+        limit.get(&Kind::Read.into()).map(|r| r.0),
+        Some(4_194_304.0)
+    );
+    assert!(limit.len() == 1 && !open_loop);
     assert!(matches!(
         pacing("rate_iops=500\nrate_process=poisson"),
         Schedule::OpsPerSecond {
@@ -151,6 +154,7 @@ fn rates_become_a_schedule() {
     let minimum = job("ratemin=1m\nratecycle=500")
         .load()
         .minimum_rate
+        .clone()
         .unwrap();
     assert_eq!(minimum.cycle_ns, Nanos(500_000_000));
 }

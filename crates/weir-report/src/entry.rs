@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use weir_schema::{
-    Confidence, Failure, GroupResult, Job, JobResult, Kind, KindResult, Metric, RunResult, Span,
-    Stage, State, WorkerResult,
+    Confidence, Failure, GroupResult, Job, JobResult, Kind, KindName, KindResult, Metric,
+    RunResult, Span, Stage, State, WorkerResult,
 };
 use weir_stats::Histogram;
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
@@ -35,7 +35,7 @@ pub(crate) struct Entry<'a> {
 #[derive(Clone, Debug)]
 pub(crate) struct KindSum {
     /// `read`, or `mixed` where kinds are reported as one.
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     /// What was counted, without latencies.
     pub(crate) sum: KindResult,
     /// Nothing where histograms of different precision met, which have no exact sum.
@@ -86,15 +86,18 @@ impl<'a> Entry<'a> {
         self.workers = self.jobs.iter().flat_map(|j| j.workers()).collect();
         self.span = self.jobs.iter().filter_map(|j| j.span).reduce(Span::hull);
         let unified = self.plan.is_some_and(|p| p.load().recording.unify_kinds);
-        let mut sums: BTreeMap<Kind, KindSum> = BTreeMap::new();
+        let mut sums: BTreeMap<KindName, KindSum> = BTreeMap::new();
         for kind in self.workers.iter().flat_map(|w| &w.kinds) {
             // One sum for all data kinds; syncs move nothing and stay apart.
-            let as_one = unified && kind.kind != Kind::Sync;
-            let key = if as_one { Kind::Read } else { kind.kind };
-            let name = if as_one { MIXED } else { kind.kind.name() };
-            sums.entry(key)
-                .or_insert_with(|| KindSum::new(key, name))
-                .add(kind);
+            let as_one = unified && !kind.kind.is_aside();
+            let key = if as_one {
+                Kind::Read.into()
+            } else {
+                kind.kind.clone()
+            };
+            let name = if as_one { MIXED } else { key.as_str() };
+            let new = KindSum::new(&key, name);
+            sums.entry(key).or_insert(new).add(kind);
         }
         self.kinds = sums.into_values().collect();
     }
@@ -123,7 +126,7 @@ impl<'a> Entry<'a> {
 
     /// How sure the figures of a kind are; nothing for jobs reported as one.
     pub(crate) fn confidence(&self, kind: &KindSum) -> Option<&'a Confidence> {
-        match (self.jobs.as_slice(), kind.name) {
+        match (self.jobs.as_slice(), kind.name.as_str()) {
             // What holds for one kind says nothing about several reported as one.
             ([job], MIXED) if job.confidence().len() > 1 => None,
             ([job], _) => job.confidence().iter().find(|c| c.kind == kind.sum.kind),
@@ -219,9 +222,9 @@ impl<'a> Entry<'a> {
 }
 
 impl KindSum {
-    fn new(kind: Kind, name: &'static str) -> Self {
+    fn new(kind: &KindName, name: &str) -> Self {
         Self {
-            name,
+            name: name.to_owned(),
             sum: KindResult::new(kind),
             stages: BTreeMap::new(),
         }

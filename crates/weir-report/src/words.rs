@@ -196,16 +196,16 @@ fn pacing(job: &Job) -> String {
             open_loop,
             ..
         }) => {
-            let given = [l.read, l.write, l.trim].into_iter().flatten();
-            (given.map(|rate| rate.to_string()).collect(), *open_loop)
+            let given = l.values();
+            (given.map(ToString::to_string).collect(), *open_loop)
         }
         Some(Schedule::BytesPerSecond {
             limit_bytes_per_s: l,
             open_loop,
             ..
         }) => {
-            let given = [l.read, l.write, l.trim].into_iter().flatten();
-            (given.map(|rate| rate.to_string()).collect(), *open_loop)
+            let given = l.values();
+            (given.map(ToString::to_string).collect(), *open_loop)
         }
     };
     let mut limits = limits;
@@ -295,7 +295,7 @@ mod tests {
             (true, "open loop 50.0 k ops/s"),
         ] {
             job.load_mut().pacing.schedule = Some(Schedule::OpsPerSecond {
-                limit_per_s: PerKind::all(Some(Iops(50_000.0))),
+                limit_per_s: PerKind::all(Iops(50_000.0)).by_name(),
                 poisson: false,
                 open_loop,
                 ignore_thinktime: false,

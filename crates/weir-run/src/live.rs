@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use weir_schema::{KindInfo, KindName, MOST_KINDS};
 
 use weir_stats::{Histogram, Recorder};
 use weir_sys::clock::Tick;
@@ -14,8 +15,12 @@ use weir_sys::clock::Tick;
 use crate::findings::Findings;
 use crate::trace::TraceQueue;
 
-/// Kinds that are counted apart: read, write, trim, sync.
-pub const KINDS: usize = 4;
+/// Kinds that can be counted apart: a power of two, so that a mask keeps an index in its bounds.
+pub const KINDS: usize = MOST_KINDS;
+/// The bits of an index of a kind.
+pub(crate) const KIND_MASK: usize = KINDS - 1;
+
+const _: () = assert!(KINDS.is_power_of_two());
 
 /// A counter with a single writer: a relaxed load and store instead of a locked addition.
 #[derive(Debug, Default)]
@@ -221,8 +226,10 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct WorkerLive {
-    /// By kind.
+    /// By kind, as declared.
     pub kinds: [LiveKind; KINDS],
+    /// What the kinds are.
+    pub declared: &'static [KindInfo],
     /// Operations issued at a depth of 1, 2–3, 4–7 … 64 and more.
     pub depth: [Counter; 7],
     /// Hand-overs by size.
@@ -254,9 +261,10 @@ pub struct WorkerLive {
 }
 
 impl WorkerLive {
-    /// Recorders for the kinds that occur.
-    pub fn new(kinds: [Option<Measured>; KINDS]) -> Self {
+    /// Recorders for the kinds that occur of those that the workload declares.
+    pub fn new(declared: &'static [KindInfo], kinds: [Option<Measured>; KINDS]) -> Self {
         Self {
+            declared,
             kinds: kinds.map(|k| k.map_or_else(LiveKind::default, LiveKind::new)),
             depth: Default::default(),
             submitted: Default::default(),
@@ -295,6 +303,19 @@ impl WorkerLive {
         self.resets.add(1);
     }
 
+    /// The kinds that are part of the rates.
+    pub fn rated(&self) -> impl Iterator<Item = &LiveKind> {
+        let kinds = self.declared.iter().zip(&self.kinds);
+        kinds
+            .filter(|(info, _)| !info.is_aside)
+            .map(|(_, kind)| kind)
+    }
+
+    /// The name of a kind.
+    pub fn kind_name(&self, kind: usize) -> Option<KindName> {
+        self.declared.get(kind).map(KindName::from)
+    }
+
     /// Operations handed over and not yet seen again.
     pub fn in_flight(&self) -> u64 {
         let issued: u64 = self.kinds.iter().map(|k| k.issued.get()).sum();
@@ -325,6 +346,8 @@ pub(crate) fn batch_level(batch: u32) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use weir_schema::BLOCK_KINDS;
+
     use super::*;
 
     #[test]
@@ -340,10 +363,11 @@ mod tests {
     #[test]
     fn what_is_in_flight_survives_the_end_of_ramp() {
         let live = WorkerLive::new(
+            BLOCK_KINDS,
             [Some(Measured {
                 latency: true,
                 ..Measured::default()
-            }); 4],
+            }); KINDS],
         );
         live.kinds[0].issued.add(5);
         live.kinds[0].completed.add(2);

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use weir_schema::{CpuUse, Job, Kind, Recording, Schedule, Timing};
+use weir_schema::{CpuUse, Job, KindName, Recording, Schedule, Timing};
 use weir_sys::Tree;
 use weir_sys::clock::Scale;
 use weir_sys::usage::{self, ThreadUsage};
@@ -10,7 +10,7 @@ use weir_units::Nanos;
 
 use crate::generate::Streams;
 use crate::generate::arrivals::{Arrivals, Even, Poisson, Rate};
-use crate::live::Measured;
+use crate::live::{KINDS, Measured};
 use crate::pacer::{PacerPlan, Pause};
 use crate::worker::LoopPlan;
 
@@ -24,9 +24,10 @@ pub(crate) fn loop_plan(job: &Job, slots: u32) -> LoopPlan {
     };
     let errors = &job.load().errors;
     let blocks = job.blocks();
-    let by_kind = Kind::DATA.map(|k| *errors.go_on.of(k));
-    let ignored = Kind::DATA.map(|k| errors.ignore.of(k).clone());
-    let [read, write, trim] = ignored;
+    let kinds = job.workload.kinds();
+    let name = |kind: usize| kinds.get(kind).map(KindName::from);
+    let goes_on = |kind| name(kind).is_some_and(|name| errors.go_on.contains(&name));
+    let ignored = |kind| errors.ignore.get(&name(kind)?).cloned();
     LoopPlan {
         depth: slots,
         batch: batch.clamp(1, slots),
@@ -43,8 +44,8 @@ pub(crate) fn loop_plan(job: &Job, slots: u32) -> LoopPlan {
         timed: job.load().recording.timing != Timing::EndsOnly
             || job.load().pacing.max_latency_ns.is_some(),
         stamp_each: job.load().recording.timing == Timing::EveryOperation && batch > 1,
-        go_on: [by_kind[0], by_kind[1], by_kind[2], by_kind[1]],
-        ignore: [read, write.clone(), trim, write],
+        go_on: std::array::from_fn(goes_on),
+        ignore: std::array::from_fn(|kind| ignored(kind).unwrap_or_default()),
         tell: errors.tell,
         until_full: blocks.is_some_and(|work| work.passes.until_full),
         response: is_open_loop(job),
@@ -90,37 +91,33 @@ pub(crate) fn pacing(job: &Job, seed: u64, worker: u32, scale: Scale) -> PacerPl
             Arrivals::Even(Even::new(rate))
         }
     };
-    let (rates, poisson, skip_pauses) = match &job.load().pacing.schedule {
-        None => ([None; 3], false, false),
-        Some(Schedule::OpsPerSecond {
-            limit_per_s,
-            poisson,
-            ignore_thinktime,
-            ..
-        }) => {
-            let rate = |k| {
-                limit_per_s
-                    .of(k)
-                    .and_then(|r| whole(r.0))
-                    .map(Rate::Operations)
-            };
-            (Kind::DATA.map(rate), *poisson, *ignore_thinktime)
-        }
-        Some(Schedule::BytesPerSecond {
-            limit_bytes_per_s,
-            poisson,
-            ignore_thinktime,
-            ..
-        }) => {
-            let rate = |k| {
-                limit_bytes_per_s
-                    .of(k)
-                    .and_then(|r| whole(r.0))
-                    .map(Rate::Bytes)
-            };
-            (Kind::DATA.map(rate), *poisson, *ignore_thinktime)
-        }
-    };
+    let kinds = job.workload.kinds();
+    let name = |kind: usize| kinds.get(kind).map(KindName::from);
+    let none = [const { None }; KINDS];
+    let (rates, poisson, skip_pauses): ([Option<Rate>; KINDS], bool, bool) =
+        match &job.load().pacing.schedule {
+            None => (none, false, false),
+            Some(Schedule::OpsPerSecond {
+                limit_per_s,
+                poisson,
+                ignore_thinktime,
+                ..
+            }) => {
+                let limit = |kind| whole(limit_per_s.get(&name(kind)?)?.0);
+                let rate = |kind| limit(kind).map(Rate::Operations);
+                (std::array::from_fn(rate), *poisson, *ignore_thinktime)
+            }
+            Some(Schedule::BytesPerSecond {
+                limit_bytes_per_s,
+                poisson,
+                ignore_thinktime,
+                ..
+            }) => {
+                let limit = |kind| whole(limit_bytes_per_s.get(&name(kind)?)?.0);
+                let rate = |kind| limit(kind).map(Rate::Bytes);
+                (std::array::from_fn(rate), *poisson, *ignore_thinktime)
+            }
+        };
     PacerPlan {
         arrivals: rates.map(|r| r.map(|r| arrivals(r, poisson))),
         pause: job.load().pacing.thinktime.map(|t| Pause {

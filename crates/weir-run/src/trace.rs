@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
 use crossbeam_queue::ArrayQueue;
-use weir_schema::Kind;
+use weir_schema::KindInfo;
 use weir_sys::clock::{Scale, Tick};
 
 use crate::live::Counter;
@@ -78,6 +78,7 @@ impl TraceQueue {
 #[derive(Debug)]
 pub(crate) struct TraceFile {
     path: String,
+    kinds: &'static [KindInfo],
     out: BufWriter<File>,
     failed: Option<io::Error>,
 }
@@ -87,11 +88,12 @@ impl TraceFile {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(crate) fn create(path: &str) -> io::Result<Self> {
+    pub(crate) fn create(path: &str, kinds: &'static [KindInfo]) -> io::Result<Self> {
         let mut out = BufWriter::with_capacity(1 << 18, File::create(path)?);
         out.write_all(HEADER.as_bytes())?;
         Ok(Self {
             path: path.to_owned(),
+            kinds,
             out,
             failed: None,
         })
@@ -103,10 +105,7 @@ impl TraceFile {
         if self.failed.is_some() {
             return;
         }
-        let kind = Kind::DATA
-            .get(usize::from(op.kind))
-            .copied()
-            .unwrap_or(Kind::Sync);
+        let kind = self.kinds.get(usize::from(op.kind));
         let issued = scale.to_nanos(op.issued.since(begin));
         let error = if op.errno == 0 {
             String::new()
@@ -116,7 +115,7 @@ impl TraceFile {
         let line = writeln!(
             self.out,
             "{worker},{},{},{},{},{issued},{},{error}",
-            kind.name(),
+            kind.map_or("", |info| info.name),
             op.target,
             op.offset,
             op.length,

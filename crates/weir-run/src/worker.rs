@@ -17,7 +17,7 @@ use weir_units::Nanos;
 
 use crate::clock::RunClock;
 use crate::engine::Engine;
-use crate::live::WorkerLive;
+use crate::live::{KINDS, WorkerLive};
 use crate::pacer::PacerPlan;
 use crate::source::Source;
 
@@ -47,9 +47,9 @@ pub struct LoopPlan {
     /// The clock is read before each operation of a batch too.
     pub stamp_each: bool,
     /// Failed operations of a kind are counted and the loop goes on.
-    pub go_on: [bool; 4],
+    pub go_on: [bool; KINDS],
     /// These errno values of a kind are no failures.
-    pub ignore: [Vec<i32>; 4],
+    pub ignore: [Vec<i32>; KINDS],
     /// Failed operations after which the loop goes on are kept, to be told about.
     pub tell: bool,
     /// A full device or file system ends the job in order.
@@ -73,7 +73,7 @@ impl Default for LoopPlan {
             max_latency: None,
             timed: true,
             stamp_each: false,
-            go_on: [false; 4],
+            go_on: [false; KINDS],
             ignore: Default::default(),
             tell: false,
             until_full: false,

@@ -22,7 +22,7 @@ use scripted::{
 use weir_run::execute::{LiveView, Signals};
 use weir_schema::sample::JobSample;
 use weir_schema::{
-    Announcement, ExitAll, Job, JobResult, Kind, MinimumRate, PerKind, RunResult, Schedule,
+    Announcement, ByKind, ExitAll, Job, JobResult, Kind, MinimumRate, RunResult, Schedule,
     StartDelay, State, WorkerResult,
 };
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
@@ -421,8 +421,8 @@ fn an_operation_that_never_came_back_is_counted_as_lost() {
 
 fn at_least(ops_per_s: f64) -> MinimumRate {
     MinimumRate {
-        bytes_per_s: PerKind::all(None),
-        ops_per_s: PerKind::only(Kind::Read, Some(Iops(ops_per_s))),
+        bytes_per_s: ByKind::new(),
+        ops_per_s: [(Kind::Read.into(), Iops(ops_per_s))].into(),
         cycle_ns: Nanos(100_000_000),
     }
 }
@@ -472,7 +472,7 @@ fn a_worker_below_the_minimum_rate_ends_with_what_it_did() {
 fn a_generator_that_cannot_keep_up_is_said_to_be_the_limit() {
     let open_loop = |j: &mut Job| {
         j.load_mut().pacing.schedule = Some(Schedule::OpsPerSecond {
-            limit_per_s: PerKind::only(Kind::Read, Some(Iops(100_000.0))),
+            limit_per_s: [(Kind::Read.into(), Iops(100_000.0))].into(),
             poisson: false,
             open_loop: true,
             ignore_thinktime: false,
@@ -726,7 +726,7 @@ fn the_result_so_far_holds_what_is_done_and_names_what_runs_and_waits() {
 #[test]
 fn a_minimum_rate_asks_only_for_kinds_that_the_job_does() {
     let both = MinimumRate {
-        bytes_per_s: PerKind::all(Some(BytesPerSec(1.0))),
+        bytes_per_s: ByKind::from(Kind::DATA.map(|kind| (kind.into(), BytesPerSec(1.0)))),
         ..at_least(1.0)
     };
     let slow = script(|_, _| {

@@ -12,6 +12,7 @@ use weir_run::{
     Completed, Engine, KINDS, LoopContext, LoopPlan, LoopStop, Measured, OpFault, PacerPlan, Pause,
     Source, Submit, Wait, WorkerLive, drive,
 };
+use weir_schema::BLOCK_KINDS;
 use weir_stats::Histogram;
 use weir_sys::clock::{Scale, SharedScale, SimClock, Tick};
 use weir_units::Nanos;
@@ -73,7 +74,7 @@ impl Bench {
             response: true,
             squares: true,
         };
-        let live = WorkerLive::new([Some(m); KINDS]);
+        let live = WorkerLive::new(BLOCK_KINDS, [Some(m); KINDS]);
         live.depth_limit.store(self.limit, Ordering::Relaxed);
         live.anew.store(self.anew, Ordering::Relaxed);
         let setup = SimSetup {
@@ -123,8 +124,10 @@ impl Outcome {
 
 fn per_second(rate: u64) -> PacerPlan {
     let even = Even::new(Rate::Operations(rate.try_into().expect("not zero")));
+    let mut arrivals = [const { None }; KINDS];
+    arrivals[0] = Some(Arrivals::Even(even));
     PacerPlan {
-        arrivals: [Some(Arrivals::Even(even)), None, None],
+        arrivals,
         ..PacerPlan::default()
     }
 }
@@ -373,7 +376,7 @@ fn failures_that_may_be_passed_over_are_counted_by_code() {
     };
     for queued in [false, true] {
         let mut bench = Bench::new(100, script);
-        bench.plan.go_on = [true; 4];
+        bench.plan.go_on = [true; KINDS];
         bench.plan.tell = queued;
         bench.plan.depth = if queued { 8 } else { 1 };
         let outcome = if queued {
@@ -515,6 +518,7 @@ fn kinds_are_kept_apart() {
     }
     let clock = SimClock::default();
     let live = WorkerLive::new(
+        BLOCK_KINDS,
         [Some(Measured {
             latency: true,
             ..Measured::default()
@@ -606,7 +610,7 @@ impl Engine for Picky {
 /// Drives reads through a picky queue of 8, handed over 8 at a time.
 fn drive_picky(operations: u64, mut engine: Picky, change: impl FnOnce(&mut LoopPlan)) -> Outcome {
     let clock = SimClock::default();
-    let live = WorkerLive::new([Some(Measured::default()); KINDS]);
+    let live = WorkerLive::new(BLOCK_KINDS, [Some(Measured::default()); KINDS]);
     let mut plan = LoopPlan {
         depth: 8,
         batch: 8,

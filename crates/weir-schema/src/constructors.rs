@@ -11,7 +11,7 @@ use weir_units::{Bytes, Nanos};
 
 use crate::exchange::ExchangeWorkload;
 use crate::facts::{ClockFacts, HostFacts, Instrument};
-use crate::kind::{Kind, PerKind};
+use crate::kind::{Kind, KindName, PerKind};
 use crate::load::{PLAN_SCHEMA, RESULT_SCHEMA};
 use crate::load_of_loop::Load;
 use crate::memory::Memory;
@@ -286,9 +286,9 @@ impl JobResult {
 
 impl KindResult {
     /// No operation of this kind, in intervals of the length that is recorded by default.
-    pub fn new(kind: Kind) -> Self {
+    pub fn new(kind: impl Into<KindName>) -> Self {
         Self {
-            kind,
+            kind: kind.into(),
             issued: 0,
             operations: 0,
             bytes: Bytes::ZERO,

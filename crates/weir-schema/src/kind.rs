@@ -1,9 +1,154 @@
-//! Kinds of operation, which are counted apart.
+//! Kinds of operation, which are counted apart: a workload declares its own.
+//!
+//! In the loop a kind is a number, its place in the declaration. In plans, results and everything
+//! that is keyed by kind it is its name ([`KindName`]). Not here: what operations do.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The kinds of operation that block I/O counts apart.
+use crate::workload::Workload;
+
+/// A workload has at most so many kinds.
+pub const MOST_KINDS: usize = 16;
+
+/// A kind of operation that a workload declares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KindInfo {
+    /// Its name in plans, results and reports.
+    pub name: &'static str,
+    /// Which way it moves bytes.
+    pub moves: Moves,
+    /// It only serves the others, like a flush between writes: counted and timed, but no part of
+    /// the rates.
+    pub is_aside: bool,
+}
+
+/// Which way a kind moves bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moves {
+    /// From the target.
+    In,
+    /// To the target.
+    Out,
+    /// None.
+    None,
+}
+
+/// The kinds of block I/O, in the order of [`Kind`].
+pub const BLOCK_KINDS: &[KindInfo] = &[
+    KindInfo {
+        name: "read",
+        moves: Moves::In,
+        is_aside: false,
+    },
+    KindInfo {
+        name: "write",
+        moves: Moves::Out,
+        is_aside: false,
+    },
+    KindInfo {
+        name: "trim",
+        moves: Moves::None,
+        is_aside: false,
+    },
+    KindInfo {
+        name: "sync",
+        moves: Moves::None,
+        is_aside: true,
+    },
+];
+
+/// Every declaration; kinds are listed in this order.
+const DECLARED: &[&[KindInfo]] = &[BLOCK_KINDS];
+
+const _: () = assert!(BLOCK_KINDS.len() <= MOST_KINDS);
+
+impl Workload {
+    /// The kinds of operation that it counts apart, in the order of reports.
+    pub fn kinds(&self) -> &'static [KindInfo] {
+        match self {
+            Self::Block(_) => BLOCK_KINDS,
+            Self::Exchange(_) | Self::LatencyBandwidth(_) => &[],
+        }
+    }
+}
+
+/// The name of a kind. Names are in the order in which workloads declare them; a name that none
+/// declares, in a result of a newer version, comes last.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct KindName(Cow<'static, str>);
+
+/// A value for each kind that has one.
+pub type ByKind<T> = BTreeMap<KindName, T>;
+
+impl KindName {
+    /// The name itself.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// It only serves the others.
+    pub fn is_aside(&self) -> bool {
+        let mut declared = DECLARED.iter().copied().flatten();
+        declared.any(|info| info.is_aside && info.name == self.0)
+    }
+
+    fn place(&self) -> usize {
+        let mut declared = DECLARED.iter().copied().flatten();
+        let place = declared.position(|info| info.name == self.0);
+        place.unwrap_or(usize::MAX)
+    }
+}
+
+impl Ord for KindName {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_place = self.place().cmp(&other.place());
+        by_place.then_with(|| self.0.cmp(&other.0))
+    }
+}
+
+impl PartialOrd for KindName {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq<Kind> for KindName {
+    fn eq(&self, kind: &Kind) -> bool {
+        self.0 == kind.name()
+    }
+}
+
+impl From<Kind> for KindName {
+    fn from(kind: Kind) -> Self {
+        Self(Cow::Borrowed(kind.name()))
+    }
+}
+
+impl From<&KindInfo> for KindName {
+    fn from(info: &KindInfo) -> Self {
+        Self(Cow::Borrowed(info.name))
+    }
+}
+
+impl From<&Self> for KindName {
+    fn from(name: &Self) -> Self {
+        name.clone()
+    }
+}
+
+impl fmt::Display for KindName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// The kinds of block I/O.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -23,23 +168,24 @@ impl Kind {
     /// Every kind that moves or discards data, in the order of reports.
     pub const DATA: [Self; 3] = [Self::Read, Self::Write, Self::Trim];
 
-    /// Position in tables indexed by kind: read 0, write 1, trim 2, sync 3.
+    /// Position in the declaration: read 0, write 1, trim 2, sync 3.
     pub const fn index(self) -> usize {
         self as usize
     }
 
     /// The word in reports.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Trim => "trim",
-            Self::Sync => "sync",
-        }
+        BLOCK_KINDS[self as usize].name
+    }
+
+    /// The kind of this name.
+    pub fn named(name: &KindName) -> Option<Self> {
+        let all = [Self::Read, Self::Write, Self::Trim, Self::Sync];
+        all.into_iter().find(|kind| *name == *kind)
     }
 }
 
-/// One value for each data kind.
+/// One value for each kind of block I/O that moves or discards data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PerKind<T> {
     /// Of reads.
@@ -58,5 +204,44 @@ impl<T> PerKind<T> {
             Kind::Write | Kind::Sync => &self.write,
             Kind::Trim => &self.trim,
         }
+    }
+
+    /// The values by name.
+    pub fn by_name(self) -> ByKind<T> {
+        let values = [self.read, self.write, self.trim];
+        Kind::DATA
+            .map(KindName::from)
+            .into_iter()
+            .zip(values)
+            .collect()
+    }
+}
+
+impl<T> PerKind<Option<T>> {
+    /// The values that are given, by name.
+    pub fn given_by_name(self) -> ByKind<T> {
+        let values = self.by_name().into_iter();
+        values
+            .filter_map(|(kind, value)| Some((kind, value?)))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_in_the_order_of_their_declaration() {
+        let later = KindName(Cow::Borrowed("a-kind-of-a-newer-version"));
+        let mut names: Vec<KindName> = vec![later.clone()];
+        let all = [Kind::Sync, Kind::Trim, Kind::Write, Kind::Read];
+        names.extend(all.map(KindName::from));
+        names.sort();
+        let texts: Vec<&str> = names.iter().map(KindName::as_str).collect();
+        assert_eq!(texts, ["read", "write", "trim", "sync", later.as_str()]);
+        assert!(names[3].is_aside() && !later.is_aside());
+        assert!(all.iter().all(|k| Kind::named(&(*k).into()) == Some(*k)));
+        assert_eq!(Kind::named(&later), None);
     }
 }

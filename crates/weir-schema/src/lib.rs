@@ -53,7 +53,7 @@ pub use exchange_model::{Fit, Prediction};
 pub use facts::{
     ClockFacts, ClockSource, DeviceFacts, DiskCounters, HostFacts, Instrument, ProgramFacts,
 };
-pub use kind::{Kind, PerKind};
+pub use kind::{BLOCK_KINDS, ByKind, Kind, KindInfo, KindName, MOST_KINDS, Moves, PerKind};
 pub use latency_bandwidth::{
     LatencyBandwidthResult, LatencyBandwidthWorkload, Loop, MessageTest, MessageTestResult,
     PairResult, RingResult,

@@ -3,13 +3,14 @@
 //!
 //! Not here: what the operations are; workloads without a loop, which have none of this.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_units::{BytesPerSec, Iops, Nanos, QueueDepth};
 
-use crate::kind::PerKind;
+use crate::kind::{ByKind, KindName};
 use crate::plan::Job;
 use crate::recording::Recording;
 use crate::steady::{LatencyTarget, Steady};
@@ -149,7 +150,7 @@ pub enum Schedule {
     /// No more than these operations per second of each kind.
     OpsPerSecond {
         /// Limits; absent: free.
-        limit_per_s: PerKind<Option<Iops>>,
+        limit_per_s: ByKind<Iops>,
         /// Exponential gaps instead of equal ones.
         poisson: bool,
         /// The response latency from intended starts is recorded (open loop).
@@ -160,7 +161,7 @@ pub enum Schedule {
     /// No more than these bytes per second of each kind.
     BytesPerSecond {
         /// Limits; absent: free.
-        limit_bytes_per_s: PerKind<Option<BytesPerSec>>,
+        limit_bytes_per_s: ByKind<BytesPerSec>,
         /// Exponential gaps instead of equal ones.
         poisson: bool,
         /// The response latency from intended starts is recorded (open loop).
@@ -188,13 +189,13 @@ pub struct Thinktime {
 }
 
 /// Lowest rates that are good enough; a job below them fails.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MinimumRate {
     /// Bytes per second of each kind.
-    pub bytes_per_s: PerKind<Option<BytesPerSec>>,
+    pub bytes_per_s: ByKind<BytesPerSec>,
     /// Operations per second of each kind.
-    pub ops_per_s: PerKind<Option<Iops>>,
+    pub ops_per_s: ByKind<Iops>,
     /// Time between checks.
     pub cycle_ns: Nanos,
 }
@@ -204,9 +205,9 @@ pub struct MinimumRate {
 #[serde(deny_unknown_fields)]
 pub struct ErrorPolicy {
     /// Failed operations of these kinds are counted and the job goes on.
-    pub go_on: PerKind<bool>,
+    pub go_on: BTreeSet<KindName>,
     /// These errno values of a kind are no failures.
-    pub ignore: PerKind<Vec<i32>>,
+    pub ignore: ByKind<Vec<i32>>,
     /// Blocks that fail verification are listed and the job goes on.
     #[serde(default)]
     pub go_on_mismatch: bool,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use weir_stats::Histogram;
 use weir_units::{Bytes, Nanos};
 
-use crate::kind::Kind;
+use crate::kind::ByKind;
 
 /// One log of each worker of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -58,7 +58,7 @@ pub enum Logged {
 #[serde(deny_unknown_fields)]
 pub struct TotalLog {
     /// The files of reads, writes and trims.
-    pub paths: crate::kind::PerKind<String>,
+    pub paths: ByKind<String>,
 }
 
 /// One record of a log.
@@ -66,8 +66,8 @@ pub struct TotalLog {
 pub struct LogRecord<'a> {
     /// Milliseconds since the log's zero.
     pub at_ms: u64,
-    /// What was done.
-    pub kind: Kind,
+    /// The name of the kind of operation.
+    pub kind: &'a str,
     /// First byte and bytes of one operation; nothing where the record is of a window.
     pub operation: Option<(u64, Bytes)>,
     /// What was measured.

@@ -8,13 +8,12 @@
 use weir_stats::{BatchStore, Estimate, SeriesError};
 use weir_units::{Bytes, Nanos};
 
-use crate::kind::Kind;
 use crate::metrics::loop_metrics;
 use crate::outcome::{LoopOutcome, Outcome, PhaseResult};
 use crate::rates::{both, total_rate};
 use crate::result::{
     Confidence, CpuUse, DepthUse, GroupResult, JobResult, KindResult, Moments, RunResult, Span,
-    State, WorkerResult,
+    State, WorkerResult, rated_kinds,
 };
 use crate::world::RankSummary;
 
@@ -185,12 +184,9 @@ impl LoopOutcome {
 fn confidence(workers: &[WorkerResult]) -> Result<Vec<Confidence>, MergeError> {
     let spans = workers.iter().filter_map(|worker| worker.span);
     let mut all = Vec::new();
-    for kind in Kind::DATA {
-        let of_kind: Vec<&KindResult> = workers.iter().filter_map(|w| w.kind(kind)).collect();
+    for kind in rated_kinds(workers.iter()) {
+        let of_kind: Vec<&KindResult> = workers.iter().filter_map(|w| w.kind(&kind)).collect();
         let operations: u64 = of_kind.iter().map(|k| k.operations).sum();
-        if operations == 0 {
-            continue;
-        }
         let mut series = of_kind[0].series.clone();
         for further in &of_kind[1..] {
             series.add(&further.series)?;
@@ -220,7 +216,7 @@ impl WorkerResult {
                 None => self.kinds.push(theirs),
             }
         }
-        self.kinds.sort_by_key(|k| k.kind);
+        self.kinds.sort_by(|a, b| a.kind.cmp(&b.kind));
         self.cpu.add(&other.cpu);
         self.depth.add(&other.depth);
         self.prepare_ns = sum(self.prepare_ns, other.prepare_ns, Nanos::saturating_add);
@@ -371,6 +367,7 @@ mod tests {
 
     use super::*;
     use crate::exchange::ExchangeResult;
+    use crate::kind::Kind;
     use crate::outcome::{Metric, RankSpan};
     use crate::result::Stage;
     use crate::sample::{self, series};

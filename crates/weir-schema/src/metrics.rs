@@ -10,26 +10,31 @@ use crate::exchange::{ExchangeResult, SizeResult, Transfer};
 use crate::exchange_figures::{
     effective_bytes_per_s, exchange_figures, repetitions_s, size_figures,
 };
-use crate::kind::Kind;
+use crate::kind::KindName;
 use crate::latency_bandwidth::LatencyBandwidthResult;
 use crate::latency_bandwidth_figures::{Spread, latency_bandwidth_figures};
 use crate::outcome::{Interval, LoopOutcome, Metric};
 use crate::rates::total_rate;
-use crate::result::{Confidence, KindResult, Stage, WorkerResult};
+use crate::result::{Confidence, KindResult, Stage, WorkerResult, rated_kinds};
 
 /// Percentiles among the metrics of a loop.
 const PERCENTILES: [f64; 2] = [50.0, 99.0];
 
 /// Rate, bandwidth and latencies of each kind, over all workers.
 pub(crate) fn loop_metrics(done: &LoopOutcome) -> Vec<Metric> {
-    let known = |kind: Kind| done.confidence.iter().find(|c| c.kind == kind);
-    let of_kind = |kind| kind_metrics(kind, &done.workers, known(kind));
-    Kind::DATA.into_iter().flat_map(of_kind).collect()
+    let known = |kind: &KindName| done.confidence.iter().find(|c| c.kind == *kind);
+    let of_kind = |kind: &KindName| kind_metrics(kind, &done.workers, known(kind));
+    let kinds = rated_kinds(done.workers.iter());
+    kinds.iter().flat_map(of_kind).collect()
 }
 
-fn kind_metrics(kind: Kind, workers: &[WorkerResult], sure: Option<&Confidence>) -> Vec<Metric> {
+fn kind_metrics(
+    kind: &KindName,
+    workers: &[WorkerResult],
+    sure: Option<&Confidence>,
+) -> Vec<Metric> {
     let parts: Vec<&KindResult> = workers.iter().filter_map(|w| w.kind(kind)).collect();
-    let name = |what: &str| format!("{} {what}", kind.name());
+    let name = |what: &str| format!("{kind} {what}");
     let spans = workers.iter().filter_map(|w| w.span);
     let operations: u64 = parts.iter().map(|k| k.operations).sum();
     let bytes: u64 = parts.iter().map(|k| k.bytes.0).sum();
@@ -154,6 +159,7 @@ mod tests {
 
     use super::*;
     use crate::exchange::{Method, RankTimes};
+    use crate::kind::Kind;
     use crate::sample::{kind, worker};
 
     fn named(metrics: &[Metric], name: &str) -> Metric {

@@ -4,8 +4,8 @@
 
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
 
-use crate::kind::Kind;
-use crate::result::{GroupResult, JobResult, KindResult, Rates, Span, WorkerResult};
+use crate::kind::KindName;
+use crate::result::{GroupResult, JobResult, KindResult, Rates, Span, WorkerResult, rated_kinds};
 
 impl GroupResult {
     /// Fills in when all its workers ran together, and the rates.
@@ -58,9 +58,9 @@ pub fn total_rate(total: u64, spans: impl Iterator<Item = Span> + Clone) -> Iops
 fn rates(jobs: &[JobResult], together: Option<Span>) -> Vec<Rates> {
     let spans = workers(jobs).filter_map(|worker| worker.span);
     let together = together.filter(|span| span.end_ns > span.start_ns);
-    let rates = |kind| {
+    let rates = |kind: KindName| {
         let of_kind =
-            || workers(jobs).filter_map(move |worker| Some((worker.span?, worker.kind(kind)?)));
+            || workers(jobs).filter_map(|worker| Some((worker.span?, worker.kind(&kind)?)));
         let operations: u64 = of_kind().map(|(_, k)| k.operations).sum();
         let bytes: u64 = of_kind().map(|(_, k)| k.bytes.0).sum();
         if operations == 0 {
@@ -68,16 +68,17 @@ fn rates(jobs: &[JobResult], together: Option<Span>) -> Vec<Rates> {
         }
         let overlap = together.map(|together| overlap(of_kind(), together));
         Some(Rates {
-            kind,
             operations,
             bytes: Bytes(bytes),
             ops_per_s: total_rate(operations, spans.clone()),
             bytes_per_s: BytesPerSec(total_rate(bytes, spans.clone()).0),
             overlap_ops_per_s: overlap.map(|(operations, _)| Iops(operations)),
             overlap_bytes_per_s: overlap.map(|(_, bytes)| BytesPerSec(bytes)),
+            kind,
         })
     };
-    Kind::DATA.into_iter().filter_map(rates).collect()
+    let kinds = rated_kinds(workers(jobs)).into_iter();
+    kinds.filter_map(rates).collect()
 }
 
 /// Operations and bytes per second while all members ran, from their interval series: an

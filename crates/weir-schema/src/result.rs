@@ -1,6 +1,6 @@
 //! The result: run → groups → jobs → workers → kinds of operation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use weir_stats::{Estimate, Histogram, Series};
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos, Percent};
 
 use crate::facts::{ClockFacts, DiskCounters, HostFacts, Instrument, ProgramFacts};
-use crate::kind::Kind;
+use crate::kind::KindName;
 use crate::outcome::{Metric, Outcome, PhaseResult};
 use crate::plan::Plan;
 use crate::steady::{DepthFound, Steadiness};
@@ -109,7 +109,7 @@ pub struct GroupResult {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rates {
     /// Which.
-    pub kind: Kind,
+    pub kind: KindName,
     /// Completed.
     pub operations: u64,
     /// Moved.
@@ -181,7 +181,7 @@ pub struct Failure {
     /// The target it happened on.
     pub target: Option<String>,
     /// The kind of operation it happened in.
-    pub kind: Option<Kind>,
+    pub kind: Option<KindName>,
     /// The offset it happened at.
     pub offset_bytes: Option<Bytes>,
     /// The length that was asked for.
@@ -268,16 +268,26 @@ pub struct WorkerResult {
 
 impl WorkerResult {
     /// The figures of one kind.
-    pub fn kind(&self, kind: Kind) -> Option<&KindResult> {
+    pub fn kind(&self, kind: impl Into<KindName>) -> Option<&KindResult> {
+        let kind = kind.into();
         self.kinds.iter().find(|k| k.kind == kind)
     }
+}
+
+/// The kinds that occur among workers and are part of their rates, in the order of reports.
+pub(crate) fn rated_kinds<'a>(
+    workers: impl Iterator<Item = &'a WorkerResult>,
+) -> BTreeSet<KindName> {
+    let kinds = workers.flat_map(|worker| &worker.kinds);
+    let done = kinds.filter(|kind| kind.operations > 0 && !kind.kind.is_aside());
+    done.map(|kind| kind.kind.clone()).collect()
 }
 
 /// One kind of operation of one worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KindResult {
     /// Which.
-    pub kind: Kind,
+    pub kind: KindName,
     /// Issued, without those that completed in ramp; failed and lost ones are among them.
     pub issued: u64,
     /// Completed without error.
@@ -408,7 +418,7 @@ pub struct DepthUse {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Confidence {
     /// Which.
-    pub kind: Kind,
+    pub kind: KindName,
     /// Operations per second.
     pub ops_per_s: Estimate,
     /// Mean total latency in nanoseconds.

@@ -271,7 +271,7 @@ pub fn failure() -> Failure {
     Failure {
         errno: Some(5),
         target: Some("/dev/nvme0n1".to_owned()),
-        kind: Some(Kind::Read),
+        kind: Some(Kind::Read.into()),
         offset_bytes: Some(Bytes(32_755_712)),
         length_bytes: Some(Bytes(BLOCK)),
         ..Failure::new(
@@ -324,7 +324,7 @@ pub fn rates(kind: Kind, operations: u64, bytes: Bytes, time: Nanos) -> Rates {
     let ops_per_s = Iops::of(operations, time).unwrap_or_default();
     let bytes_per_s = BytesPerSec::of(bytes, time).unwrap_or_default();
     Rates {
-        kind,
+        kind: kind.into(),
         operations,
         bytes,
         ops_per_s,
@@ -337,7 +337,7 @@ pub fn rates(kind: Kind, operations: u64, bytes: Bytes, time: Nanos) -> Rates {
 /// A rate with an interval, and the mean latency with one.
 pub fn confidence(kind: Kind, ops_per_s: Estimate, mean_latency_ns: Estimate) -> Confidence {
     Confidence {
-        kind,
+        kind: kind.into(),
         ops_per_s,
         mean_latency_ns: Some(mean_latency_ns),
         percentiles: Vec::new(),

@@ -210,7 +210,7 @@ fn mismatch(first: Mismatch, operations: u64) -> Failure {
     );
     Failure {
         target: Some(first.target.clone()),
-        kind: Some(first.kind),
+        kind: Some(first.kind.into()),
         offset_bytes: Some(first.offset_bytes),
         length_bytes: Some(first.length_bytes),
         finding: Some(Finding::Mismatch(Box::new(first))),

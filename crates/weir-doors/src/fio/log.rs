@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use weir_schema::{Log, LogMeasure, LogRecord};
+use weir_schema::{BLOCK_KINDS, Log, LogMeasure, LogRecord};
 use weir_stats::Histogram;
 use weir_units::{Bytes, Nanos};
 
@@ -31,7 +31,7 @@ pub fn log_line(log: &Log, record: &LogRecord<'_>, out: &mut String) {
             coarseness,
         } => return buckets(record, latencies, mean, coarseness, out),
     };
-    let (at_ms, kind) = (record.at_ms, record.kind.index());
+    let (at_ms, kind) = (record.at_ms, number(record.kind));
     let (offset, length) = record.operation.unwrap_or_default();
     // Writing to a string cannot fail.
     let _ = write!(out, "{at_ms}, {value}, {kind}, {}", length.0);
@@ -43,6 +43,12 @@ pub fn log_line(log: &Log, record: &LogRecord<'_>, out: &mut String) {
     } else {
         ", 0\n"
     });
+}
+
+/// The number of a kind: reads 0, writes 1, trims 2.
+fn number(kind: &str) -> usize {
+    let place = BLOCK_KINDS.iter().position(|info| info.name == kind);
+    place.unwrap_or_default()
 }
 
 /// Writes the counts of a histogram.
@@ -57,7 +63,7 @@ fn buckets(
     for bucket in latencies.buckets() {
         counts[bucket_index(bucket.low)] += bucket.count;
     }
-    let (at_ms, kind) = (record.at_ms, record.kind.index());
+    let (at_ms, kind) = (record.at_ms, number(record.kind));
     let _ = write!(out, "{at_ms}, {kind}, {}", mean.0);
     for joined in counts.chunks(1 << coarseness.min(6)) {
         let count: u64 = joined.iter().sum();

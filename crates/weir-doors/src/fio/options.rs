@@ -104,7 +104,7 @@ impl Options {
         let prefix = self.bandwidth_log.as_deref()?;
         let path = |kind: Kind| format!("{prefix}-{}_bw.log", kind.name());
         Some(TotalLog {
-            paths: PerKind::from_fn(path),
+            paths: PerKind::from_fn(path).by_name(),
         })
     }
 

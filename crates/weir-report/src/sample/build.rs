@@ -88,7 +88,7 @@ impl Shape {
         let kinds: Vec<Kind> = self.kinds.iter().map(|k| k.0).collect();
         let rate = self.kinds.first().map(|k| Iops(real(k.1)));
         let schedule = self.open_loop.then_some(Schedule::OpsPerSecond {
-            limit_per_s: PerKind::only(Kind::Read, rate),
+            limit_per_s: PerKind::only(Kind::Read, rate).given_by_name(),
             poisson: true,
             open_loop: true,
             ignore_thinktime: false,

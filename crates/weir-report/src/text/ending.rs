@@ -58,7 +58,9 @@ impl Report<'_> {
             .workers
             .iter()
             .filter_map(|w| w.failure.as_ref())
-            .filter(|f| f.errno == Some(code) && f.kind.is_none_or(|k| k == kind.sum.kind))
+            .filter(|f| {
+                f.errno == Some(code) && f.kind.as_ref().is_none_or(|k| *k == kind.sum.kind)
+            })
             .find_map(place);
         let place = place.map_or(String::new(), |place| format!(", at {place}"));
         format!("{count} × {name}{meaning} in {}{place}", kind.name)

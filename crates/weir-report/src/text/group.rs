@@ -27,7 +27,7 @@ impl Report<'_> {
             .rates
             .iter()
             .map(|rates| {
-                let label = if several { rates.kind.name() } else { "rate" };
+                let label = if several { rates.kind.as_str() } else { "rate" };
                 let bandwidth = Some(rates.bytes_per_s).filter(|_| rates.bytes > Bytes::ZERO);
                 let done = (rates.operations, rates.bytes);
                 let mut items = self.rate_items(done, Some(rates.ops_per_s), bandwidth);

@@ -53,7 +53,7 @@ impl Report<'_> {
             .kinds
             .iter()
             .map(|kind| {
-                let label = if several { kind.name } else { "rate" };
+                let label = if several { &kind.name } else { "rate" };
                 let sure = sure(entry, kind).unwrap_or_else(|reason| format!("? ({reason})"));
                 let done = (kind.sum.operations, kind.sum.bytes);
                 let mut items = self.rate_items(done, entry.iops(kind), entry.bandwidth(kind));
@@ -94,7 +94,7 @@ impl Report<'_> {
             row.items = row
                 .items
                 .into_iter()
-                .map(|item| item.of(kind.name))
+                .map(|item| item.of(&kind.name))
                 .collect();
         }
         row

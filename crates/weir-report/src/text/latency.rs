@@ -55,7 +55,7 @@ impl Report<'_> {
     /// The kind's name before its items, or in their keys.
     fn named(&self, several: bool, kind: &KindSum, mut row: Row) -> Row {
         if several && !self.paper.is_key_value() {
-            row.items.insert(0, Item::bare("", kind.name));
+            row.items.insert(0, Item::bare("", &*kind.name));
             return row;
         }
         self.with_kind(several, kind, row)

@@ -278,7 +278,9 @@ fn name_columns(lines: &[Line<'_, '_>], sweep: &Sweep) -> Vec<Column> {
         });
     }
     if lines.iter().any(|l| l.1.kinds.len() > 1) {
-        let column = Column::new("kind", 0, lines, |l| l.2.map_or("", |k| k.name).into());
+        let column = Column::new("kind", 0, lines, |l| {
+            l.2.map_or("", |k| k.name.as_str()).into()
+        });
         columns.push(Column {
             left: true,
             ..column

@@ -4,8 +4,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use weir_schema::{
     ClockFacts, Confidence, CpuUse, DepthUse, DeviceFacts, EndedBy, Failure, GroupResult,
-    Instrument, Job, JobResult, Kind, KindResult, LatencyPercentile, LoopOutcome, Moments, Outcome,
-    Plan, RunResult, Span, Stage, StageHistogram, State, WorkerResult, total_rate,
+    Instrument, Job, JobResult, Kind, KindInfo, KindName, KindResult, LatencyPercentile,
+    LoopOutcome, Moments, Outcome, Plan, RunResult, Span, Stage, StageHistogram, State,
+    WorkerResult, total_rate,
 };
 use weir_stats::{Estimate, Histogram};
 use weir_sys::Tree;
@@ -210,7 +211,7 @@ fn job_result(job: &Job, seen: &JobSnapshot<'_>, times: &Times<'_>) -> JobResult
 fn worker_result(
     job: &Job,
     worker: &Worker,
-    samples: Option<&[KindSamples; 4]>,
+    samples: Option<&Vec<KindSamples>>,
     seen: &JobSnapshot<'_>,
     times: &Times<'_>,
 ) -> WorkerResult {
@@ -226,14 +227,14 @@ fn worker_result(
         }
     });
     let runtime = span.map_or(Nanos(0), Span::length);
-    let all = [Kind::Read, Kind::Write, Kind::Trim, Kind::Sync];
-    let kinds = all.into_iter().filter_map(|kind| {
-        let samples = samples.map(|s| &s[kind.index()]);
-        let live = &live.kinds[kind.index()];
+    let declared = job.workload.kinds().iter().enumerate();
+    let kinds = declared.filter_map(|(number, info)| {
+        let samples = samples.and_then(|s| s.get(number));
+        let live = &live.kinds[number];
         let runtime = live.active().map_or(runtime, |(from, to)| {
             Nanos(times.at(to).0.saturating_sub(times.at(from).0))
         });
-        kind_result(job, kind, live, samples, runtime, seen.is_inline)
+        kind_result(job, info, live, samples, runtime, seen.is_inline)
     });
     let mut kinds: Vec<KindResult> = kinds.collect();
     count_mismatches(&mut kinds, live);
@@ -272,6 +273,7 @@ fn told(worker: &Worker, seen: &JobSnapshot<'_>) -> Vec<Failure> {
     let describe = |at: &OpFailure| {
         let target = FailedTarget {
             name: name(at.target),
+            kind: worker.live.kind_name(at.kind),
             remark: None,
             deed: seen.prepared.and_then(Prepared::deed),
         };
@@ -297,7 +299,7 @@ pub(crate) fn last_done(live: &WorkerLive) -> Option<Tick> {
 
 fn kind_result(
     job: &Job,
-    kind: Kind,
+    kind: &KindInfo,
     live: &LiveKind,
     samples: Option<&KindSamples>,
     runtime_ns: Nanos,
@@ -389,13 +391,14 @@ fn confidence(job: &Job, workers: &[WorkerResult], sampled: &Sampled) -> Vec<Con
         Stage::Lat
     };
     let all = || workers.iter().flat_map(|w| &w.kinds);
-    Kind::DATA
-        .into_iter()
-        .filter(|&kind| all().any(|k| k.kind == kind && k.operations > 0))
-        .map(|kind| {
-            let of_kind = || all().filter(move |k| k.kind == kind);
+    let declared = job.workload.kinds().iter().map(KindName::from).enumerate();
+    declared
+        .filter(|(_, kind)| !kind.is_aside())
+        .filter(|(_, kind)| all().any(|k| k.kind == *kind && k.operations > 0))
+        .map(|(number, kind)| {
+            let of_kind = || all().filter(|k| k.kind == kind);
             let operations: u64 = of_kind().map(|k| k.operations).sum();
-            let batches = &sampled.batches[kind.index()];
+            let batches = &sampled.batches[number];
             let mut whole = Histogram::new();
             for histogram in of_kind().filter_map(|k| k.stage(stage)) {
                 // Recorders have one precision, so merging cannot fail.
@@ -417,7 +420,6 @@ fn confidence(job: &Job, workers: &[WorkerResult], sampled: &Sampled) -> Vec<Con
             };
             let rate = total_rate(operations, workers.iter().filter_map(|w| w.span));
             Confidence {
-                kind,
                 ops_per_s: Estimate {
                     value: rate.0,
                     ..batches.operations_per_second()
@@ -427,6 +429,7 @@ fn confidence(job: &Job, workers: &[WorkerResult], sampled: &Sampled) -> Vec<Con
                     .zip(whole.mean())
                     .map(|(e, mean)| Estimate { value: mean, ..e }),
                 percentiles: percentiles.into_iter().map(percentile).collect(),
+                kind,
             }
         })
         .collect()

@@ -4,14 +4,14 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
-use weir_schema::Instrument;
+use weir_schema::{BLOCK_KINDS, Instrument};
 use weir_sys::clock::{SharedScale, Tick};
 use weir_units::Nanos;
 
 use crate::engine::{Engine, Operation, Submit};
 use crate::execute::RunControl;
 use crate::generate::rng::Rng;
-use crate::live::{Measured, WorkerLive};
+use crate::live::{KINDS, Measured, WorkerLive};
 use crate::pacer::PacerPlan;
 use crate::source::Source;
 use crate::worker::{LoopContext, LoopPlan, drive};
@@ -100,7 +100,9 @@ pub(super) fn measure(control: &RunControl<'_>) -> Instrument {
         latency: true,
         ..Measured::default()
     };
-    let live = WorkerLive::new([Some(recorded), None, None, None]);
+    let mut kinds = [None; KINDS];
+    kinds[0] = Some(recorded);
+    let live = WorkerLive::new(BLOCK_KINDS, kinds);
     let stop = AtomicU32::new(0);
     let release = control.clock.now();
     let worker = LoopContext {

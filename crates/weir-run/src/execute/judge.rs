@@ -2,7 +2,7 @@
 //!
 //! In: why a loop ended. Out: [`State`] and [`Failure`] with place and errno.
 
-use weir_schema::{Failure, Finding, Kind, State};
+use weir_schema::{Failure, Finding, KindName, State};
 use weir_units::Bytes;
 
 use crate::worker::{LoopStop, OpFailure, OpFault};
@@ -27,6 +27,8 @@ pub(super) fn judge(
 /// What is known of a failed operation's target.
 pub(super) struct FailedTarget {
     pub(super) name: Option<String>,
+    /// The kind of operation.
+    pub(super) kind: Option<KindName>,
     /// What the failure may mean.
     pub(super) remark: Option<String>,
     /// What the operation did to it, where it moved no data.
@@ -37,11 +39,11 @@ pub(super) struct FailedTarget {
 pub(super) fn describe(at: &OpFailure, target: FailedTarget) -> Failure {
     let FailedTarget {
         name: target,
+        kind,
         remark,
         deed,
     } = target;
-    let kinds = ["read", "write", "trim", "sync"];
-    let kind = kinds.get(at.kind).copied().unwrap_or("operation");
+    let kind_name = kind.as_ref().map_or("operation", KindName::as_str);
     let place = target.as_deref().unwrap_or("the target");
     let errno = at.fault.errno();
     let text = std::io::Error::from_raw_os_error(errno).to_string();
@@ -51,19 +53,19 @@ pub(super) fn describe(at: &OpFailure, target: FailedTarget) -> Failure {
         OpFault::Errno(_) if let Some(deed) = deed => ("name", format!("{deed} {place}: {text}")),
         OpFault::Errno(_) => (
             "io",
-            format!("{kind} of {length} bytes at offset {offset} of {place}: {text}"),
+            format!("{kind_name} of {length} bytes at offset {offset} of {place}: {text}"),
         ),
         OpFault::EndOfTarget => (
             "end",
             format!(
-                "{kind} of {length} bytes at offset {offset} of {place}: no more data after \
+                "{kind_name} of {length} bytes at offset {offset} of {place}: no more data after \
                  {moved} bytes"
             ),
         ),
         OpFault::TooSlow { took, limit } => (
             "max_latency",
             format!(
-                "{kind} of {length} bytes at offset {offset} of {place} took {} ns, more than the \
+                "{kind_name} of {length} bytes at offset {offset} of {place} took {} ns, more than the \
                  {} ns allowed",
                 took.0, limit.0
             ),
@@ -77,7 +79,7 @@ pub(super) fn describe(at: &OpFailure, target: FailedTarget) -> Failure {
     Failure {
         errno: Some(errno),
         target,
-        kind: Kind::DATA.get(at.kind).copied().or(Some(Kind::Sync)),
+        kind,
         offset_bytes: Some(Bytes(offset)),
         length_bytes: Some(Bytes(length.into())),
         finding: match at.fault {

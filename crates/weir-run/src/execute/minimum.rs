@@ -3,11 +3,11 @@
 //!
 //! No check in the first two seconds; then one per cycle, over what was done since the last.
 
-use weir_schema::{Failure, Finding, Kind, MinimumRate};
+use weir_schema::{Failure, Finding, KindInfo, KindName, MinimumRate};
 use weir_sys::clock::{Scale, Tick};
 use weir_units::{BytesPerSec, Iops, Nanos};
 
-use crate::live::{KINDS, Measured, WorkerLive};
+use crate::live::{KINDS, LiveKind, Measured, WorkerLive};
 use crate::runner::failure;
 
 const FIRST_LOOK: Nanos = Nanos(2_000_000_000);
@@ -16,8 +16,8 @@ const FIRST_LOOK: Nanos = Nanos(2_000_000_000);
 #[derive(Debug)]
 pub(super) struct Minimum {
     limits: MinimumRate,
-    /// Kinds that the job does.
-    kinds: Vec<Kind>,
+    /// Numbers and names of the kinds that the job does.
+    kinds: Vec<(usize, KindName)>,
     scale: Scale,
     first: Tick,
     cycle: u64,
@@ -27,15 +27,18 @@ pub(super) struct Minimum {
 #[derive(Clone, Copy, Debug)]
 struct JobSnapshot {
     at: Tick,
-    issued: [u64; 3],
-    operations: [u64; 3],
-    bytes: [u64; 3],
+    issued: [u64; KINDS],
+    operations: [u64; KINDS],
+    bytes: [u64; KINDS],
+}
+
+fn counts(live: &WorkerLive, count: fn(&LiveKind) -> u64) -> [u64; KINDS] {
+    std::array::from_fn(|kind| count(&live.kinds[kind]))
 }
 
 impl JobSnapshot {
     /// Something of the kind was issued since then, or is still in flight.
-    fn has_worked(&self, kind: Kind, last: &Self) -> bool {
-        let at = kind.index();
+    fn has_worked(&self, at: usize, last: &Self) -> bool {
         self.issued[at] > last.issued[at] || self.operations[at] < self.issued[at]
     }
 }
@@ -43,17 +46,18 @@ impl JobSnapshot {
 impl Minimum {
     pub(super) fn new(
         limits: MinimumRate,
-        kinds: [Option<Measured>; KINDS],
+        (declared, measured): (&[KindInfo], [Option<Measured>; KINDS]),
         workers: usize,
         (release, scale): (Tick, Scale),
     ) -> Self {
-        let occurs = |kind: &Kind| kinds[kind.index()].is_some();
+        let kinds = declared.iter().zip(measured).enumerate();
+        let occurring = kinds.filter(|(_, (info, how))| how.is_some() && !info.is_aside);
         Self {
-            limits,
-            kinds: Kind::DATA.into_iter().filter(occurs).collect(),
+            kinds: occurring.map(|(at, (info, _))| (at, info.into())).collect(),
             scale,
             first: release.after(scale.to_ticks(FIRST_LOOK)),
             cycle: scale.to_ticks(limits.cycle_ns).max(1),
+            limits,
             workers: vec![None; workers],
         }
     }
@@ -65,9 +69,9 @@ impl Minimum {
         }
         let seen = JobSnapshot {
             at: now,
-            issued: [0, 1, 2].map(|k| live.kinds[k].issued.get()),
-            operations: [0, 1, 2].map(|k| live.kinds[k].completed.get()),
-            bytes: [0, 1, 2].map(|k| live.kinds[k].bytes.get()),
+            issued: counts(live, |k| k.issued.get()),
+            operations: counts(live, |k| k.completed.get()),
+            bytes: counts(live, |k| k.bytes.get()),
         };
         let slot = self.workers.get_mut(worker)?;
         let Some(last) = *slot else {
@@ -82,31 +86,31 @@ impl Minimum {
         let takes_turns = live.kinds.iter().any(|k| k.active().is_some());
         self.kinds
             .iter()
-            .filter(|kind| !takes_turns || seen.has_worked(**kind, &last))
-            .find_map(|&kind| self.judge(kind, &last, &seen, seconds))
+            .filter(|kind| !takes_turns || seen.has_worked(kind.0, &last))
+            .find_map(|kind| self.judge(kind, &last, &seen, seconds))
     }
 
     fn judge(
         &self,
-        kind: Kind,
+        (at, kind): &(usize, KindName),
         last: &JobSnapshot,
         seen: &JobSnapshot,
         seconds: f64,
     ) -> Option<Failure> {
-        let rate = |now: &[u64; 3], then: &[u64; 3]| {
-            now[kind.index()].saturating_sub(then[kind.index()]) as f64 / seconds
+        let rate = |now: &[u64; KINDS], then: &[u64; KINDS]| {
+            now[*at].saturating_sub(then[*at]) as f64 / seconds
         };
         let too_slow = |got: f64, least: f64, unit: &str, finding: Finding| {
-            let name = kind.name();
-            let message = format!("{name} rate below the minimum: {got:.0} of {least:.0} {unit}");
+            let message = format!("{kind} rate below the minimum: {got:.0} of {least:.0} {unit}");
             Some(Failure {
-                kind: Some(kind),
+                kind: Some(kind.clone()),
                 finding: Some(finding),
                 ..failure("minimum_rate", Some(libc::EIO), message)
             })
         };
         let got = rate(&seen.bytes, &last.bytes);
-        if let Some(least) = self.limits.bytes_per_s.of(kind).filter(|l| got < l.0) {
+        if let Some(least) = self.limits.bytes_per_s.get(kind).filter(|l| got < l.0) {
+            let least = *least;
             let finding = Finding::BytesBelowMinimum {
                 limit_bytes_per_s: least,
                 found_bytes_per_s: BytesPerSec(got),
@@ -114,7 +118,7 @@ impl Minimum {
             return too_slow(got, least.0, "bytes per second", finding);
         }
         let got = rate(&seen.operations, &last.operations);
-        let least = self.limits.ops_per_s.of(kind).filter(|l| got < l.0)?;
+        let least = *self.limits.ops_per_s.get(kind).filter(|l| got < l.0)?;
         let finding = Finding::OpsBelowMinimum {
             limit_per_s: least,
             found_per_s: Iops(got),

@@ -5,6 +5,7 @@
 //! every round, which comes at least every 10 ms.
 
 use std::sync::atomic::Ordering;
+use weir_schema::ByKind;
 
 use weir_schema::{RunResult, State};
 use weir_stats::Histogram;
@@ -83,7 +84,7 @@ pub struct LiveJob {
     /// Moved.
     pub bytes: Bytes,
     /// Of reads, writes and trims.
-    pub by_kind: [LiveCount; 3],
+    pub by_kind: ByKind<LiveCount>,
     /// Failed.
     pub errors: u64,
     /// In flight.

@@ -33,12 +33,7 @@ pub fn part(
     if part.rank > 0
         && let Some(log) = &mut plan.total_log
     {
-        let paths = [
-            &mut log.paths.read,
-            &mut log.paths.write,
-            &mut log.paths.trim,
-        ];
-        for path in paths {
+        for path in log.paths.values_mut() {
             append(path, part.rank);
         }
     }

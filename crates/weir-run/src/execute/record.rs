@@ -38,7 +38,7 @@ impl Record {
         let trace = match &job.load().recording.trace {
             None => None,
             Some(trace) => Some(
-                TraceFile::create(&trace.path)
+                TraceFile::create(&trace.path, job.workload.kinds())
                     .map_err(|error| unwritable("trace", &trace.path, &error))?,
             ),
         };
@@ -89,7 +89,7 @@ impl Record {
                 if let Some(writer) = &mut self.writer {
                     writer.note(number - self.first_worker, &op);
                 }
-                self.logs.operation(clone, &op);
+                self.logs.operation(clone, live, &op);
             }
         }
         self.logs.look(&self.lives, now);

@@ -170,7 +170,7 @@ impl RunningJob {
             job.clones
         };
         let workers = (0..clones).map(|clone| {
-            let live = WorkerLive::new(measured);
+            let live = WorkerLive::new(job.workload.kinds(), measured);
             let traced = record.is_by_operation();
             let room = job.load().recording.waiting_operations;
             let live = Arc::new(if traced { live.traced(room) } else { live });
@@ -279,10 +279,10 @@ impl RunningJob {
         };
         self.record.begin(lives.clone(), release, origin);
         self.sampler = Some(JobSampler::new(&self.job, lives, begin, scale));
-        self.minimum = self.job.load().minimum_rate.map(|m| {
+        self.minimum = self.job.load().minimum_rate.clone().map(|m| {
             Minimum::new(
                 m,
-                self.prepared.measured(),
+                (self.job.workload.kinds(), self.prepared.measured()),
                 self.workers.len(),
                 (release, scale),
             )
@@ -319,6 +319,7 @@ impl RunningJob {
                 let asked = worker.stopped.or(self.ending).map(|e| e.0);
                 let (state, failure) = judge(outcome.stop, asked, |at| FailedTarget {
                     name: self.prepared.target_name(worker.clone, at.target),
+                    kind: worker.live.kind_name(at.kind),
                     remark: worker
                         .is_untouched_by(at.kind)
                         .then(|| self.prepared.explain(worker.clone, at))

@@ -9,13 +9,13 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use weir_schema::{Job, State};
+use weir_schema::{ByKind, Job, State};
 use weir_stats::Histogram;
 use weir_sys::clock::{Clock, Scale, Tick};
 use weir_units::{Bytes, Nanos};
 use weir_world::{RankHost, World};
 
-use crate::execute::observe::{LiveCount, LiveJob, LiveState};
+use crate::execute::observe::{LiveJob, LiveState};
 use crate::execute::thread::Event;
 use crate::execute::{Entry, Signals};
 use crate::runner::{RankControl, RankJob, RankOutcome, RankProgress, failure};
@@ -208,7 +208,7 @@ impl RunningRanks {
             fraction: position.fraction,
             operations: 0,
             bytes: Bytes(0),
-            by_kind: [LiveCount::default(); 3],
+            by_kind: ByKind::new(),
             errors: 0,
             in_flight: 0,
             latency: Histogram::new(),

@@ -6,21 +6,21 @@
 
 use std::sync::Arc;
 
-use weir_schema::{Job, Kind, Recording};
+use weir_schema::{Job, Recording};
 use weir_stats::{Batch, BatchStore, Histogram, Moments, Series};
 use weir_sys::clock::{Scale, Tick};
 use weir_units::{Bytes, Nanos};
 
 use crate::execute::collect::last_done;
-use crate::live::{KINDS, WorkerLive};
+use crate::live::WorkerLive;
 use crate::shape::is_open_loop;
 
 /// What was sampled of a job.
 pub(super) struct Sampled {
     /// By worker, by kind.
-    pub(super) workers: Vec<[KindSamples; KINDS]>,
+    pub(super) workers: Vec<Vec<KindSamples>>,
     /// By kind, over all workers.
-    pub(super) batches: [BatchStore; KINDS],
+    pub(super) batches: Vec<BatchStore>,
 }
 
 /// What was sampled of one kind of one worker.
@@ -74,7 +74,9 @@ pub(super) struct JobSampler {
     /// Intervals per bandwidth and per IOPS sample.
     per_sample: [u64; 2],
     sampled: Sampled,
-    merged: [Histogram; KINDS],
+    merged: Vec<Histogram>,
+    /// Numbers of the kinds that are part of the rates.
+    rated: Vec<usize>,
 }
 
 impl JobSampler {
@@ -82,12 +84,14 @@ impl JobSampler {
         Self {
             after_resets: u64::from(job.load().bounds.ramp_ns.0 > 0),
             open_loop: is_open_loop(job),
-            ..Self::of(&job.load().recording, lives, begin, scale)
+            ..Self::of(job, lives, begin, scale)
         }
     }
 
     /// Of a closed loop without a ramp.
-    fn of(recording: &Recording, lives: Vec<Arc<WorkerLive>>, begin: Tick, scale: Scale) -> Self {
+    fn of(job: &Job, lives: Vec<Arc<WorkerLive>>, begin: Tick, scale: Scale) -> Self {
+        let (recording, kinds) = (&job.load().recording, job.workload.kinds());
+        let rated = (0..kinds.len()).filter(|kind| !kinds[*kind].is_aside);
         let interval = Nanos(recording.interval_ns.0.max(1_000_000));
         let samples = KindSamples {
             series: Series::new(interval),
@@ -97,11 +101,11 @@ impl JobSampler {
             bytes_in_sample: 0,
             operations_in_sample: 0,
         };
-        let per_kind = [samples.clone(), samples.clone(), samples.clone(), samples];
+        let per_kind = vec![samples; kinds.len()];
         Self {
             sampled: Sampled {
                 workers: vec![per_kind; lives.len()],
-                batches: std::array::from_fn(|_| BatchStore::new(interval)),
+                batches: kinds.iter().map(|_| BatchStore::new(interval)).collect(),
             },
             lives,
             begin,
@@ -111,7 +115,8 @@ impl JobSampler {
             open_loop: false,
             ticks_seen: 0,
             per_sample: samples_of(recording).map(|length| (length.0 / interval.0).max(1)),
-            merged: Default::default(),
+            merged: vec![Histogram::new(); kinds.len()],
+            rated: rated.collect(),
         }
     }
 
@@ -181,11 +186,11 @@ impl JobSampler {
             None => Part::ALL,
         });
         let parts: Vec<Part> = parts.collect();
-        let mut sums = [Counts::default(); KINDS];
+        let mut sums = vec![Counts::default(); self.merged.len()];
         let workers = self.lives.iter().zip(&mut self.sampled.workers);
         for ((live, samples), part) in workers.zip(parts) {
             let ramping = live.resets.get() < self.after_resets;
-            for kind in Kind::DATA.map(Kind::index) {
+            for &kind in &self.rated {
                 // Until the worker has seen the end of ramp, what it did is not measured.
                 let now = if ramping {
                     Counts::default()
@@ -197,7 +202,7 @@ impl JobSampler {
                 sums[kind].bytes += done.bytes;
             }
         }
-        for kind in Kind::DATA.map(Kind::index) {
+        for kind in self.rated.clone() {
             let most = late.map(|_| sums[kind].operations);
             let histogram = self.latencies_since_last(kind, most);
             let batch = Batch {
@@ -257,7 +262,7 @@ impl JobSampler {
             let length = self.scale.to_nanos(end.since(self.begin));
             let whole = self.interval.0.saturating_mul(self.ticks_seen);
             let rest = Nanos(length.saturating_sub(whole).clamp(1, self.interval.0 - 1));
-            for kind in Kind::DATA.map(Kind::index) {
+            for &kind in &self.rated {
                 let now = counts(live, kind);
                 let last = samples[kind].last;
                 let operations = now.operations.saturating_sub(last.operations);
@@ -320,8 +325,11 @@ fn samples_of(recording: &Recording) -> [Nanos; 2] {
 
 #[cfg(test)]
 mod tests {
+    use weir_schema::sample::{JobSample, block_job};
+    use weir_schema::{BLOCK_KINDS, Recording};
+
     use super::*;
-    use crate::live::Measured;
+    use crate::live::{KINDS, Measured};
 
     const MS: u64 = 1_000_000;
 
@@ -330,7 +338,9 @@ mod tests {
             latency: true,
             ..Measured::default()
         };
-        Arc::new(WorkerLive::new([Some(measured), None, None, None]))
+        let mut kinds = [None; KINDS];
+        kinds[0] = Some(measured);
+        Arc::new(WorkerLive::new(BLOCK_KINDS, kinds))
     }
 
     fn sampler(lives: &[Arc<WorkerLive>]) -> JobSampler {
@@ -339,7 +349,8 @@ mod tests {
             bandwidth_sample_ns: Nanos(100 * MS),
             ..Recording::default()
         };
-        JobSampler::of(&recording, lives.to_vec(), Tick(0), Scale::IDENTITY)
+        let job = block_job("a").recorded(|r| *r = recording);
+        JobSampler::of(&job, lives.to_vec(), Tick(0), Scale::IDENTITY)
     }
 
     fn done(live: &WorkerLive, reads: u64) {

@@ -204,7 +204,7 @@ impl Worker {
 /// Total latencies of all data kinds.
 fn latencies(live: &WorkerLive) -> Histogram {
     let mut all = Histogram::new();
-    for kind in &live.kinds[..3] {
+    for kind in live.rated() {
         if let Some(histogram) = kind.lat.snapshot() {
             // Recorders have one precision, so merging cannot fail.
             let _ = all.merge(&histogram);

@@ -86,7 +86,7 @@ impl Team {
         let mut running = false;
         self.each(jobs, |worker| {
             running |= !worker.ended;
-            for kind in &worker.live.kinds[..3] {
+            for kind in worker.live.rated() {
                 counts.operations += kind.completed.get();
                 counts.bytes += kind.bytes.get();
             }

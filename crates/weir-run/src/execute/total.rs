@@ -5,7 +5,7 @@
 
 use std::io;
 
-use weir_schema::{Kind, Log, LogFormat, LogMeasure, LogRecord, Logged, TotalLog};
+use weir_schema::{ByKind, KindName, Log, LogFormat, LogMeasure, LogRecord, Logged, TotalLog};
 use weir_sys::clock::{Scale, Tick};
 use weir_units::{Bytes, Nanos};
 
@@ -17,17 +17,17 @@ const PERIOD: Nanos = Nanos(500_000_000);
 /// The logs of a run.
 #[derive(Debug)]
 pub(super) struct BandwidthLog {
-    files: [LogFile; 3],
+    files: Vec<(KindName, LogFile)>,
     origin: Tick,
     last: Tick,
-    bytes: [u64; 3],
+    bytes: ByKind<u64>,
     periods: u64,
     scale: Scale,
 }
 
 /// The files of a run's logs, by kind.
-pub(super) fn paths(log: &TotalLog) -> [&str; 3] {
-    Kind::DATA.map(|kind| log.paths.of(kind).as_str())
+pub(super) fn paths(log: &TotalLog) -> impl Iterator<Item = &str> {
+    log.paths.values().map(String::as_str)
 }
 
 impl BandwidthLog {
@@ -38,12 +38,14 @@ impl BandwidthLog {
         scale: Scale,
         format: LogFormat,
     ) -> io::Result<Self> {
-        let [read, write, trim] = paths(log).map(|path| LogFile::create(path, format));
+        let file =
+            |(kind, path): (&KindName, &String)| Ok((kind.clone(), LogFile::create(path, format)?));
+        let files: io::Result<_> = log.paths.iter().map(file).collect();
         Ok(Self {
-            files: [read?, write?, trim?],
+            files: files?,
             origin,
             last: origin,
-            bytes: [0; 3],
+            bytes: ByKind::new(),
             periods: 0,
             scale,
         })
@@ -55,7 +57,7 @@ impl BandwidthLog {
     }
 
     /// Writes a record if one is due.
-    pub(super) fn look(&mut self, now: Tick, bytes: impl FnOnce() -> [u64; 3]) {
+    pub(super) fn look(&mut self, now: Tick, bytes: impl FnOnce() -> ByKind<u64>) {
         if now < self.next_tick() {
             return;
         }
@@ -65,12 +67,13 @@ impl BandwidthLog {
         let over = Nanos(self.scale.to_nanos(now.since(self.last)));
         let at_ms = self.scale.to_nanos(now.since(self.origin)) / 1_000_000;
         let bytes = bytes();
-        for (kind, file) in Kind::DATA.into_iter().zip(&mut self.files) {
+        let count = |of: &ByKind<u64>, name| of.get(name).copied().unwrap_or(0);
+        for (kind, file) in &mut self.files {
             // Counts fall at the end of a ramp.
-            let moved = bytes[kind.index()].saturating_sub(self.bytes[kind.index()]);
+            let moved = count(&bytes, kind).saturating_sub(count(&self.bytes, kind));
             let record = LogRecord {
                 at_ms,
-                kind,
+                kind: kind.as_str(),
                 operation: None,
                 measure: LogMeasure::Moved(Bytes(moved), over),
             };
@@ -85,7 +88,7 @@ impl BandwidthLog {
     pub(super) fn finish(mut self) -> Vec<String> {
         self.files
             .iter_mut()
-            .filter_map(LogFile::complaint)
+            .filter_map(|(_, file)| file.complaint())
             .collect()
     }
 }
@@ -104,13 +107,13 @@ fn columns() -> Log {
 }
 
 /// Bytes that every worker so far has moved, by kind.
-pub(super) fn bytes(running: &[RunningJob], ended: &[EndedJob]) -> [u64; 3] {
+pub(super) fn bytes(running: &[RunningJob], ended: &[EndedJob]) -> ByKind<u64> {
     let live = running.iter().flat_map(RunningJob::workers);
     let gone = ended.iter().flat_map(|job| &job.workers);
-    let mut sums = [0; 3];
+    let mut sums = ByKind::new();
     for worker in live.chain(gone) {
-        for (sum, kind) in sums.iter_mut().zip(&worker.live.kinds) {
-            *sum += kind.bytes.get();
+        for (info, kind) in worker.live.declared.iter().zip(&worker.live.kinds) {
+            *sums.entry(info.into()).or_default() += kind.bytes.get();
         }
     }
     sums

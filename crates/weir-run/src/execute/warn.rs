@@ -130,7 +130,7 @@ fn of_job(job: &JobResult) -> Vec<Warning> {
     found.extend(cpu_shared(job));
     found.extend(generator_limited(job));
     for confidence in job.confidence() {
-        let kind = confidence.kind.name();
+        let kind = &confidence.kind;
         match confidence.ops_per_s.absent {
             Some(NoInterval::ShortRun) => found.push(Warning::new(
                 "short-run",
@@ -164,7 +164,7 @@ fn of_job(job: &JobResult) -> Vec<Warning> {
 /// The first tenth against the remainder, on the series that is in the result.
 fn not_steady(job: &JobResult) -> Vec<Warning> {
     let mut found = Vec::new();
-    for kind in Kind::DATA {
+    for kind in job.confidence().iter().map(|c| &c.kind) {
         let mut whole: Option<weir_stats::Series> = None;
         for series in job
             .workers()
@@ -197,7 +197,6 @@ fn not_steady(job: &JobResult) -> Vec<Warning> {
             None => "Run longer: it had not settled by half time.".to_owned(),
         };
         let change = (test.first_tenth / test.remainder - 1.0) * 100.0;
-        let kind = kind.name();
         let cause = format!("The first tenth of the {kind} run was {change:+.1} % off the rest.");
         found.push(Warning::new("not-steady", Some(&job.name), cause, &remedy));
     }

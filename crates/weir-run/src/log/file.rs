@@ -115,7 +115,7 @@ pub(crate) fn check_writable(path: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use weir_schema::{Kind, LogMeasure, Logged};
+    use weir_schema::{LogMeasure, Logged};
     use weir_units::Nanos;
 
     use super::*;
@@ -135,7 +135,7 @@ mod tests {
         };
         let record = LogRecord {
             at_ms: 500,
-            kind: Kind::Read,
+            kind: "read",
             operation: None,
             measure: LogMeasure::Latency(Nanos(1)),
         };

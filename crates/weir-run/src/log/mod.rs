@@ -105,9 +105,9 @@ impl JobLogs {
     }
 
     /// Writes an operation of a worker.
-    pub(crate) fn operation(&mut self, clone: usize, op: &Traced) {
+    pub(crate) fn operation(&mut self, clone: usize, live: &WorkerLive, op: &Traced) {
         for log in &mut self.logs {
-            log.operation(clone, op, self.stages);
+            log.operation(clone, live, op, self.stages);
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use weir_schema::{Kind, Log, LogMeasure, LogRecord, Logged, Recording};
+use weir_schema::{Log, LogMeasure, LogRecord, Logged, Recording};
 use weir_stats::Histogram;
 use weir_sys::clock::Tick;
 use weir_units::{Bytes, Nanos};
@@ -13,7 +13,7 @@ use weir_units::{Bytes, Nanos};
 use super::file::SharedFile;
 use super::{LogOrigin, LogsWritten};
 use crate::execute::last_done;
-use crate::live::{LiveKind, WorkerLive};
+use crate::live::{KINDS, LiveKind, WorkerLive};
 use crate::trace::Traced;
 
 const MILLISECOND: u64 = 1_000_000;
@@ -67,7 +67,7 @@ pub(super) struct Windows {
     passed: u64,
     last: Tick,
     flush_at: Tick,
-    seen: Vec<[Seen; 3]>,
+    seen: Vec<[Seen; KINDS]>,
 }
 
 /// What a worker had done of a kind at the end of the last window.
@@ -173,13 +173,16 @@ impl Windows {
         let until = last_done(live).map_or(now, |end| end.min(now));
         let at_ms = self.at_ms(&origin, until);
         let mut file = file.borrow_mut();
-        for kind in Kind::DATA {
-            let live = &live.kinds[kind.index()];
-            let since = self.seen[clone][kind.index()].advance(live, self.log.what, stages);
+        let kinds = live.declared.iter().zip(&live.kinds);
+        for ((info, live), seen) in kinds.zip(&mut self.seen[clone]) {
+            if info.is_aside {
+                continue;
+            }
+            let since = seen.advance(live, self.log.what, stages);
             if let Some(measure) = since.measure(&self.log, over) {
                 let record = LogRecord {
                     at_ms,
-                    kind,
+                    kind: info.name,
                     operation: None,
                     measure,
                 };
@@ -189,18 +192,24 @@ impl Windows {
     }
 
     /// Writes an operation.
-    pub(super) fn operation(&mut self, clone: usize, op: &Traced, stages: Stages) {
+    pub(super) fn operation(
+        &mut self,
+        clone: usize,
+        live: &WorkerLive,
+        op: &Traced,
+        stages: Stages,
+    ) {
         let (Some(origin), Some(file)) = (self.origin, self.files.get(clone)) else {
             return;
         };
         let scale = origin.scale;
         let accepted = op.issued.after(scale.to_ticks(Nanos(op.slat_ns)));
         let done = op.issued.after(scale.to_ticks(Nanos(op.lat_ns)));
-        let kind = Kind::DATA.get(usize::from(op.kind));
-        let Some(kind) = kind.filter(|_| self.log.window_ns.0 == 0 && op.errno == 0) else {
+        let kind = live.declared.get(usize::from(op.kind));
+        let Some(kind) = kind.filter(|kind| !kind.is_aside) else {
             return;
         };
-        if done < origin.begin {
+        if self.log.window_ns.0 > 0 || op.errno != 0 || done < origin.begin {
             return;
         }
         let clat = Nanos(op.lat_ns.saturating_sub(op.slat_ns));
@@ -215,7 +224,7 @@ impl Windows {
         };
         let record = LogRecord {
             at_ms: self.at_ms(&origin, at),
-            kind: *kind,
+            kind: kind.name,
             operation: Some((op.offset, length)),
             measure,
         };

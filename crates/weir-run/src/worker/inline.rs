@@ -6,6 +6,7 @@
     reason = "parts of one loop, split for the reader only"
 )]
 
+use crate::live::KIND_MASK;
 use weir_sys::clock::Tick;
 
 use crate::clock::RunClock;
@@ -51,10 +52,10 @@ where
         }
         live.at_offset.set(op.offset());
         live.at_target.set(u64::from(op.target()));
-        live.kinds[op.kind_index() & 3].issued.add(1);
+        live.kinds[op.kind_index() & KIND_MASK].issued.add(1);
         let started = now;
         let Submit::Done(result) = engine.submit(0, &op) else {
-            live.kinds[op.kind_index() & 3].issued.take_back();
+            live.kinds[op.kind_index() & KIND_MASK].issued.take_back();
             break;
         };
         let done = if plan.timed {

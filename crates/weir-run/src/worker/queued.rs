@@ -10,6 +10,7 @@
 
 mod given_up;
 
+use crate::live::KIND_MASK;
 use std::sync::atomic::Ordering::Relaxed;
 
 use weir_sys::clock::Tick;
@@ -228,7 +229,7 @@ where
         let op = &queue.slots[slot as usize].op;
         let live = self.state.live();
         queue.in_flight += 1;
-        live.kinds[op.kind_index() & 3].issued.add(1);
+        live.kinds[op.kind_index() & KIND_MASK].issued.add(1);
         live.depth[depth_level(queue.in_flight)].add(1);
         live.at_offset.set(op.offset());
         live.at_target.set(u64::from(op.target()));
@@ -415,7 +416,7 @@ fn complete<S: Source, C: RunClock>(
     let clat = state.nanos(slot.accepted, now);
     let lat = slat + clat;
     if completed.result == i64::from(slot.op.length() - slot.moved) {
-        let kind = &state.live().kinds[slot.op.kind_index() & 3];
+        let kind = &state.live().kinds[slot.op.kind_index() & KIND_MASK];
         kind.completed.add(1);
         kind.bytes.add(u64::from(slot.op.length()));
         kind.slat.record(slat);

@@ -7,6 +7,7 @@
     reason = "parts of one loop, split for the reader only"
 )]
 
+use crate::live::KIND_MASK;
 use std::sync::atomic::Ordering;
 
 use weir_sys::clock::{Scale, Tick};
@@ -122,7 +123,7 @@ impl<'a, C: RunClock> LoopState<'a, C> {
         (started, done): (Tick, Tick),
         whole: bool,
     ) -> Tick {
-        self.worker.live.kinds[op.kind_index() & 3].note_active(started, done);
+        self.worker.live.kinds[op.kind_index() & KIND_MASK].note_active(started, done);
         source.completed(0, op, whole);
         self.account_preparation(done)
     }
@@ -287,7 +288,7 @@ impl<'a, C: RunClock> LoopState<'a, C> {
         done: Tick,
         lat_ns: u64,
     ) {
-        let kind = &self.worker.live.kinds[op.kind_index() & 3];
+        let kind = &self.worker.live.kinds[op.kind_index() & KIND_MASK];
         kind.completed.add(1);
         kind.bytes.add(u64::from(op.length()));
         kind.lat.record(lat_ns);

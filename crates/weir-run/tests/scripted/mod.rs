@@ -13,7 +13,7 @@ use weir_run::execute::{LiveView, RunControl, Signals, execute};
 use weir_run::sim::SimOp;
 use weir_run::{
     Engine, JobContext, KINDS, LoopStop, Measured, Operation, Prepared, PreparedJob, Runner,
-    Source, Submit, WorkerContext, measured,
+    Source, Submit, WorkerContext,
 };
 use weir_schema::sample::{self, JobSample};
 use weir_schema::{
@@ -285,8 +285,10 @@ impl Runner for Scripts {
         if let Some(make) = &scene.make {
             make(context)?;
         }
+        let mut measured = [None; KINDS];
+        measured[0] = Some(weir_run::measured(context.job, true));
         let ready = Ready {
-            measured: [Some(measured(context.job, true)), None, None, None],
+            measured,
             operations: context.job.load().bounds.operations.unwrap_or(u64::MAX),
             script: Arc::clone(&scene.script),
             prepare: scene.prepare,

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use signal_hook::consts::SIGUSR1;
 use weir_doors::fio::output::{EtaLine, JobProgress, Phase};
 use weir_doors::fio::{Eta, Options};
-use weir_run::execute::{LiveEnd, LiveJob, LiveState, LiveView};
-use weir_schema::Plan;
+use weir_run::execute::{LiveCount, LiveEnd, LiveJob, LiveState, LiveView};
+use weir_schema::{Kind, Plan};
 use weir_units::Nanos;
 
 use crate::output;
@@ -207,14 +207,17 @@ fn of_running(live: &LiveJob) -> JobProgress {
         LiveState::Ramp => Phase::Ramp,
         LiveState::Running | LiveState::Ending(_) => Phase::Running,
     };
+    let by_kind = |count: fn(&LiveCount) -> u64| {
+        Kind::DATA.map(|kind| live.by_kind.get(&kind.into()).map_or(0, count))
+    };
     let mut workers = vec![phase; live.workers - live.gone];
     workers.append(&mut gone(live.gone, live.failed));
     JobProgress {
         workers,
         elapsed_s: live.elapsed_ns.as_secs_f64(),
         fraction: live.fraction,
-        operations: live.by_kind.map(|k| k.operations),
-        bytes: live.by_kind.map(|k| k.bytes),
+        operations: by_kind(|k| k.operations),
+        bytes: by_kind(|k| k.bytes),
     }
 }
 

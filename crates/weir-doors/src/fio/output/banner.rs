@@ -3,7 +3,9 @@
 
 use std::collections::HashSet;
 
-use weir_schema::{BlockWorkload, Failure, Finding, Job, Kind, Plan, RunResult, Workload};
+use weir_schema::{
+    BlockWorkload, Failure, Finding, Job, Kind, KindName, Plan, RunResult, Workload,
+};
 
 use super::entry::{Formats, all_members};
 use super::mismatch::mismatches;
@@ -137,7 +139,7 @@ pub fn complaints(result: &RunResult, told: &[(String, String)]) -> String {
 /// What fio says about figures that a failure has, and about operations that failed.
 fn finding(name: &str, failure: &Failure) -> String {
     let target = failure.target.as_deref().unwrap_or("-");
-    let kind = failure.kind.map_or("", Kind::name);
+    let kind = failure.kind.as_ref().map_or("", KindName::as_str);
     let offset = failure.offset_bytes.unwrap_or_default().0;
     let length = failure.length_bytes.unwrap_or_default().0;
     match &failure.finding {

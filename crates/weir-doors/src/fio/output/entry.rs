@@ -114,8 +114,8 @@ impl<'a> Entry<'a> {
 
     pub(super) fn goes_on(&self) -> bool {
         let errors = &self.last.load().errors;
-        let after = |kind: Kind| *errors.go_on.of(kind) || !errors.ignore.of(kind).is_empty();
-        Kind::DATA.into_iter().any(after) || errors.go_on_mismatch
+        let ignores = errors.ignore.values().any(|list| !list.is_empty());
+        !errors.go_on.is_empty() || ignores || errors.go_on_mismatch
     }
 
     /// The errno of the entry: of its failure, or of errors after which it went on. 0: none.
@@ -200,11 +200,14 @@ impl<'a> Entry<'a> {
         self.started = worker.span.is_some();
         self.failure = self.failure.or(failure);
         for kind in &worker.kinds {
-            let unified = self.job.load().recording.unify_kinds && kind.kind != Kind::Sync;
-            let index = if unified { 0 } else { kind.kind.index() };
+            let Some(name) = Kind::named(&kind.kind) else {
+                continue;
+            };
+            let unified = self.job.load().recording.unify_kinds && name != Kind::Sync;
+            let index = if unified { 0 } else { name.index() };
             let figures = Figures::of(kind, job);
             self.kinds[index].add(&figures);
-            if let Some(together) = self.together.as_mut().filter(|_| kind.kind != Kind::Sync) {
+            if let Some(together) = self.together.as_mut().filter(|_| name != Kind::Sync) {
                 together.add(&figures);
             }
             for (code, count) in &kind.errors {

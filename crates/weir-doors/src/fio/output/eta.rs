@@ -202,20 +202,20 @@ fn push_limits<'a>(
         let each =
             |f: &dyn Fn(Kind) -> Option<f64>| used(job).map(|k| k.and_then(f).unwrap_or(0.0));
         if let Some(minimum) = &job.load().minimum_rate {
-            bytes[0] += sum(each(&|k| minimum.bytes_per_s.of(k).map(|b| b.0)));
-            operations[0] += sum(each(&|k| minimum.ops_per_s.of(k).map(|o| o.0)));
+            bytes[0] += sum(each(&|k| minimum.bytes_per_s.get(&k.into()).map(|b| b.0)));
+            operations[0] += sum(each(&|k| minimum.ops_per_s.get(&k.into()).map(|o| o.0)));
         }
         match &job.load().pacing.schedule {
             Some(Schedule::BytesPerSecond {
                 limit_bytes_per_s: limit,
                 ..
             }) => {
-                bytes[1] += sum(each(&|k| limit.of(k).map(|b| b.0)));
+                bytes[1] += sum(each(&|k| limit.get(&k.into()).map(|b| b.0)));
             }
             Some(Schedule::OpsPerSecond {
                 limit_per_s: limit, ..
             }) => {
-                operations[1] += sum(each(&|k| limit.of(k).map(|o| o.0)));
+                operations[1] += sum(each(&|k| limit.get(&k.into()).map(|o| o.0)));
             }
             None => {}
         }
@@ -355,7 +355,7 @@ fn whole(value: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use weir_schema::sample::JobSample;
-    use weir_schema::{MinimumRate, Mix, PerKind};
+    use weir_schema::{ByKind, MinimumRate, Mix, PerKind};
     use weir_units::{BytesPerSec, Nanos};
 
     use super::super::sample;
@@ -412,15 +412,16 @@ mod tests {
             };
             work.mix = mixed;
             job.load_mut().minimum_rate = Some(MinimumRate {
-                bytes_per_s: PerKind::all(Some(BytesPerSec(512_000.0))),
-                ops_per_s: PerKind::all(None),
+                bytes_per_s: PerKind::all(BytesPerSec(512_000.0)).by_name(),
+                ops_per_s: ByKind::new(),
                 cycle_ns: Nanos(1),
             });
             job.load_mut().pacing.schedule = Some(Schedule::BytesPerSecond {
                 limit_bytes_per_s: PerKind::from_fn(|kind| match kind {
-                    Kind::Read => Some(BytesPerSec(1_048_576.0)),
-                    _ => Some(BytesPerSec(2_097_152.0)),
-                }),
+                    Kind::Read => BytesPerSec(1_048_576.0),
+                    _ => BytesPerSec(2_097_152.0),
+                })
+                .by_name(),
                 poisson: false,
                 open_loop: false,
                 ignore_thinktime: false,

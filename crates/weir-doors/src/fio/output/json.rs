@@ -362,7 +362,7 @@ fn own(result: &RunResult, entries: &[Entry<'_>], options: Options) -> Value {
             group.rates.iter().map(move |rates| {
                 let mut value = json!({
                     "group": number,
-                    "kind": rates.kind.name(),
+                    "kind": rates.kind.as_str(),
                     "operations": rates.operations,
                     "io_bytes": rates.bytes.0,
                     "bw_bytes": floor(rates.bytes_per_s.0),

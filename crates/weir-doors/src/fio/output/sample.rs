@@ -108,7 +108,7 @@ pub(crate) fn mixed() -> RunResult {
     job.description = Some("two kinds".to_owned());
     let mut result = result(vec![vec![(job, vec![worker(0, 2001, vec![read, write])])]]);
     result.groups[0].rates = vec![Rates {
-        kind: Kind::Read,
+        kind: Kind::Read.into(),
         operations: 2000,
         bytes: Bytes(2000 * 4096),
         ops_per_s: Iops(999.5),

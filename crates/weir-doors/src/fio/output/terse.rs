@@ -287,7 +287,7 @@ mod tests {
         let text = line(TerseVersion::V3, |result| {
             let job = &mut result.plan.groups[0].jobs[0];
             job.description = Some("two\nlines".to_owned());
-            job.load_mut().errors.go_on = weir_schema::PerKind::all(true);
+            job.load_mut().errors.go_on = weir_schema::Kind::DATA.map(Into::into).into();
             result.disks = vec![DiskCounters {
                 device: "vda".to_owned(),
                 read_operations: 3,

@@ -1,7 +1,7 @@
 //! The texts on results built by hand: exact figures, worked out beside them or pinned.
 
 use weir_schema::sample::JobSample;
-use weir_schema::{DiskCounters, EndedBy, Failure, Kind, Mix, PerKind, RunResult, Stage, Word};
+use weir_schema::{DiskCounters, EndedBy, Failure, Kind, Mix, RunResult, Stage, Word};
 use weir_units::Nanos;
 
 use super::sample::{job, kind, latencies, mixed, result, worker};
@@ -231,7 +231,7 @@ fn a_failed_worker_shows_its_error_and_spares_the_others() {
     broken.failure = Some(Failure {
         errno: Some(5),
         target: Some("/dev/broken".to_owned()),
-        kind: Some(Kind::Read),
+        kind: Some(Kind::Read.into()),
         ..Failure::new("io", "reading failed")
     });
     let mut result = result(vec![vec![(job, vec![work, broken])]]);
@@ -274,7 +274,7 @@ fn a_job_that_did_nothing_has_no_entry_in_the_text_and_one_in_json() {
 #[test]
 fn errors_that_a_job_survives_are_counted() {
     let (mut job, mut work) = reader("tough", 100, 1);
-    job.load_mut().errors.go_on = PerKind::all(true);
+    job.load_mut().errors.go_on = weir_schema::Kind::DATA.map(Into::into).into();
     work.kinds[0].errors = [(5, 3), (28, 1)].into();
     let result = result(vec![vec![(job, vec![work])]]);
     let line = "     errors    : total=4, first_error=5/<Input/output error>\n";

@@ -2,6 +2,7 @@
 //!
 //! In: the job at an instant. Out: counts, and how much of its time or work is over.
 
+use weir_schema::ByKind;
 use weir_stats::Histogram;
 use weir_sys::clock::Tick;
 use weir_units::{Bytes, Nanos};
@@ -32,12 +33,12 @@ impl RunningJob {
         let data = |count: fn(&LiveKind) -> u64| -> u64 {
             self.workers
                 .iter()
-                .flat_map(|w| &w.live.kinds[..3])
+                .flat_map(|w| w.live.rated())
                 .map(count)
                 .sum()
         };
         let mut latency = Histogram::new();
-        for kind in self.workers.iter().flat_map(|w| &w.live.kinds[..3]) {
+        for kind in self.workers.iter().flat_map(|w| w.live.rated()) {
             if let Some(histogram) = kind.lat.snapshot() {
                 // Recorders all have the default precision, so merging cannot fail.
                 let _ = latency.merge(&histogram);
@@ -64,7 +65,7 @@ impl RunningJob {
             fraction: self.fraction(elapsed),
             operations: data(|k| k.completed.get()),
             bytes: Bytes(data(|k| k.bytes.get())),
-            by_kind: [0, 1, 2].map(|k| self.count(k)),
+            by_kind: self.by_kind(),
             errors: data(|k| k.failed.get()),
             in_flight: self.workers.iter().map(|w| w.live.in_flight()).sum(),
             latency,
@@ -90,10 +91,16 @@ impl RunningJob {
         if worker.ended {
             return Some(1.0);
         }
-        let sum =
-            |count: fn(&LiveKind) -> u64| -> u64 { worker.live.kinds[..3].iter().map(count).sum() };
+        let sum = |count: fn(&LiveKind) -> u64| -> u64 { worker.live.rated().map(count).sum() };
         let amount = self.prepared.amount(worker.clone);
         amount.share(sum(|k| k.bytes.get()), sum(|k| k.completed.get()))
+    }
+
+    fn by_kind(&self) -> ByKind<LiveCount> {
+        let kinds = self.job.workload.kinds().iter().enumerate();
+        kinds
+            .map(|(k, info)| (info.into(), self.count(k)))
+            .collect()
     }
 
     fn count(&self, kind: usize) -> LiveCount {

@@ -6,6 +6,7 @@
 use super::Loop;
 use crate::clock::RunClock;
 use crate::engine::{Engine, Operation};
+use crate::live::KIND_MASK;
 use crate::live::depth_level;
 use crate::source::Source;
 use crate::worker::slots::Queue;
@@ -45,7 +46,9 @@ where
         let drawn = &queue.slots[slot as usize];
         if drawn.moved == 0 {
             let live = self.state.live();
-            live.kinds[drawn.op.kind_index() & 3].issued.take_back();
+            live.kinds[drawn.op.kind_index() & KIND_MASK]
+                .issued
+                .take_back();
             live.depth[depth_level(queue.in_flight)].take_back();
         }
         if S::CHECKS {
