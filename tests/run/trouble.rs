@@ -183,7 +183,7 @@ fn a_full_file_system_fails_its_job_and_no_other() {
     let failure = full.failure.as_ref().unwrap();
     assert_eq!((failure.cause.as_str(), failure.errno), ("io", Some(28)));
     let writes = &full.workers()[0].kinds[0];
-    assert_eq!(writes.errors.get(&28), Some(&1));
+    assert_eq!(writes.errors.get(&28.into()), Some(&1));
     if tmpfs.is_some() {
         assert_eq!((writes.operations, writes.bytes.0), (128, 8 << 20));
         assert_eq!(failure.offset_bytes.map(|o| o.0), Some(8 << 20));

@@ -165,6 +165,13 @@ fn check_words(
         )));
     }
     failures.extend(memory::check(workload).err());
+    let mut ignored = workload.load.errors.ignore.values().flatten();
+    if let Some(code) = ignored.find(|code| code.errno().is_none()) {
+        failures.push(plan_failure(format!(
+            "{}: block I/O fails with numbers of errors: there is no error `{code}`",
+            job.name
+        )));
+    }
     if job.engine.name == net::NAME && failures.is_empty() {
         failures.extend(net::check(job, workload));
     }

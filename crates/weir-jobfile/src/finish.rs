@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_schema::{
     Access, BlockSize, BlockSizes, BlockWorkload, Bounds, ByKind, Content, Distribution,
-    EngineChoice, ErrorPolicy, ExitAll, FileNames, Job, JobEnd, JobReport, Kind, Load, MinimumRate,
-    Mix, Pacing, PerKind, Recording, Replay, Schedule, Setting, ShellCommand, Start, StartDelay,
-    Targets, Timing, Word, Zones,
+    EngineChoice, ErrorCode, ErrorPolicy, ExitAll, FileNames, Job, JobEnd, JobReport, Kind, Load,
+    MinimumRate, Mix, Pacing, PerKind, Recording, Replay, Schedule, Setting, ShellCommand, Start,
+    StartDelay, Targets, Timing, Word, Zones,
 };
 use weir_units::{Bytes, BytesPerSec, Iops, QueueDepth};
 
@@ -122,8 +122,8 @@ fn chosen(draft: &Draft, engine: &EngineInfo) -> EngineChoice {
 /// after failed transfers; every other error ends it.
 fn errors(given: &Errors) -> ErrorPolicy {
     let after = |kind: Kind| match (*given.go_on.of(kind), given.ignore.of(kind)) {
-        (true, list) if list.is_empty() => Some(vec![EIO]),
-        (true, list) => Some(list.clone()),
+        (true, list) if list.is_empty() => Some(vec![EIO.into()]),
+        (true, list) => Some(list.iter().copied().map(ErrorCode::from).collect()),
         (false, _) => None,
     };
     let mut ignore = PerKind::from_fn(after).given_by_name();

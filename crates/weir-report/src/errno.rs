@@ -1,6 +1,8 @@
 //! Names of Linux error numbers that storage and networks give, for results that may come from
 //! another machine.
 
+use weir_schema::ErrorCode;
+
 /// Number, name, meaning.
 const CODES: &[(i32, &str, &str)] = &[
     (1, "EPERM", "Operation not permitted"),
@@ -40,15 +42,18 @@ fn find(code: i32) -> Option<&'static (i32, &'static str, &'static str)> {
     CODES.iter().find(|(number, _, _)| *number == code)
 }
 
-/// `EIO`, or `errno 999`.
-pub(crate) fn name(code: i32) -> String {
-    find(code).map_or_else(
-        || format!("errno {code}"),
-        |(_, name, _)| (*name).to_owned(),
-    )
+/// `EIO`, or `errno 999`; a code that has a name, by that.
+pub(crate) fn name(code: &ErrorCode) -> String {
+    match code {
+        ErrorCode::Named(name) => name.clone(),
+        ErrorCode::Errno(errno) => find(*errno).map_or_else(
+            || format!("errno {errno}"),
+            |(_, name, _)| (*name).to_owned(),
+        ),
+    }
 }
 
 /// What it means, if it is known.
-pub(crate) fn meaning(code: i32) -> Option<&'static str> {
-    find(code).map(|(_, _, meaning)| *meaning)
+pub(crate) fn meaning(code: &ErrorCode) -> Option<&'static str> {
+    find(code.errno()?).map(|(_, _, meaning)| *meaning)
 }

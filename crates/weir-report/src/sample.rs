@@ -129,7 +129,7 @@ pub(crate) fn many() -> RunResult {
     let job = &mut result.groups[0].jobs[4];
     job.state = State::Failed;
     job.failure = Some(failure());
-    job.workers_mut()[0].kinds[0].errors.insert(5, 1);
+    job.workers_mut()[0].kinds[0].errors.insert(5.into(), 1);
     result
 }
 
@@ -140,7 +140,7 @@ pub(crate) fn failed() -> RunResult {
     job.state = State::Failed;
     job.failure = Some(failure());
     job.workers_mut()[0].failure = Some(failure());
-    job.workers_mut()[0].kinds[0].errors = [(5, 12), (110, 1)].into();
+    job.workers_mut()[0].kinds[0].errors = [(5.into(), 12), (110.into(), 1)].into();
     job.workers_mut()[0].kinds[0].short = 3;
     result
 }

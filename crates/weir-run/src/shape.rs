@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use weir_schema::{CpuUse, Job, KindName, Recording, Schedule, Timing};
+use weir_schema::{CpuUse, ErrorCode, Job, KindName, Recording, Schedule, Timing};
 use weir_sys::Tree;
 use weir_sys::clock::Scale;
 use weir_sys::usage::{self, ThreadUsage};
@@ -27,7 +27,10 @@ pub(crate) fn loop_plan(job: &Job, slots: u32) -> LoopPlan {
     let kinds = job.workload.kinds();
     let name = |kind: usize| kinds.get(kind).map(KindName::from);
     let goes_on = |kind| name(kind).is_some_and(|name| errors.go_on.contains(&name));
-    let ignored = |kind| errors.ignore.get(&name(kind)?).cloned();
+    let ignored = |kind| -> Option<Vec<i32>> {
+        let codes = errors.ignore.get(&name(kind)?)?;
+        Some(codes.iter().filter_map(ErrorCode::errno).collect())
+    };
     LoopPlan {
         depth: slots,
         batch: batch.clamp(1, slots),

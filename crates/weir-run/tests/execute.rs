@@ -282,7 +282,7 @@ fn one_failed_job_leaves_the_others_and_their_numbers_alone() {
     );
     assert_eq!(failure.offset_bytes, Some(Bytes(28672)));
     let read = bad.workers()[0].kind(Kind::Read).unwrap();
-    assert_eq!(read.errors.get(&5), Some(&1));
+    assert_eq!(read.errors.get(&5.into()), Some(&1));
     assert_eq!(read.lost, 0);
     assert!(result.complete);
     assert_eq!(result.failed_jobs(), 1);

@@ -10,6 +10,7 @@ mod announcement;
 pub mod catalogue;
 mod constructors;
 mod device_request;
+mod error_code;
 mod exchange;
 mod exchange_figures;
 mod exchange_model;
@@ -41,6 +42,7 @@ mod world;
 
 pub use announcement::Announcement;
 pub use device_request::{DeviceRequest, NoSuchDevice};
+pub use error_code::ErrorCode;
 pub use exchange::{
     ExchangeResult, ExchangeWorkload, Fault, FaultKind, MessageSize, Method, Model, Pairing,
     RankTimes, SizeResult, Transfer, Validation,

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_units::{BytesPerSec, Iops, Nanos, QueueDepth};
 
+use crate::error_code::ErrorCode;
 use crate::kind::{ByKind, KindName};
 use crate::plan::Job;
 use crate::recording::Recording;
@@ -206,8 +207,8 @@ pub struct MinimumRate {
 pub struct ErrorPolicy {
     /// Failed operations of these kinds are counted and the job goes on.
     pub go_on: BTreeSet<KindName>,
-    /// These errno values of a kind are no failures.
-    pub ignore: ByKind<Vec<i32>>,
+    /// These errors of a kind are no failures.
+    pub ignore: ByKind<Vec<ErrorCode>>,
     /// Blocks that fail verification are listed and the job goes on.
     #[serde(default)]
     pub go_on_mismatch: bool,

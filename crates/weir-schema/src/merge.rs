@@ -248,8 +248,8 @@ impl KindResult {
         self.short += other.short;
         self.dropped += other.dropped;
         self.lost += other.lost;
-        for (errno, count) in &other.errors {
-            *self.errors.entry(*errno).or_default() += count;
+        for (code, count) in &other.errors {
+            *self.errors.entry(code.clone()).or_default() += count;
         }
         self.runtime_ns = self.runtime_ns.max(other.runtime_ns);
     }
@@ -383,7 +383,7 @@ mod tests {
         let operations = times.len() as u64;
         let time = Nanos(times.iter().sum());
         let mut kind = sample::kind(Kind::Read, operations, time, &[(Stage::Lat, histogram)]);
-        kind.errors = BTreeMap::from([(5, 1)]);
+        kind.errors = BTreeMap::from([(5.into(), 1)]);
         kind.series = series(INTERVAL, &[operations], 4096);
         let mut worker = sample::worker(0, time, vec![kind]);
         worker.span = Some(sample::span(Nanos(start), Nanos(start + time.0)));
@@ -408,7 +408,7 @@ mod tests {
         let (kind, of_all) = (&merged.workers()[0].kinds[0], &expected.kinds[0]);
         assert_eq!(kind.stage(Stage::Lat), of_all.stage(Stage::Lat));
         assert_eq!((kind.operations, kind.bytes), (7, Bytes(7 * 4096)));
-        assert_eq!(kind.errors, BTreeMap::from([(5, 2)]));
+        assert_eq!(kind.errors, BTreeMap::from([(5.into(), 2)]));
         assert_eq!(kind.series, of_all.series);
         let whole = sample::span(Nanos(0), Nanos(7_000_147));
         assert_eq!(merged.span, Some(whole));

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use weir_stats::{Estimate, Histogram, Series};
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos, Percent};
 
+use crate::error_code::ErrorCode;
 use crate::facts::{ClockFacts, DiskCounters, HostFacts, Instrument, ProgramFacts};
 use crate::kind::KindName;
 use crate::outcome::{Metric, Outcome, PhaseResult};
@@ -300,9 +301,8 @@ pub struct KindResult {
     pub dropped: u64,
     /// Never completed.
     pub lost: u64,
-    /// Failed, by errno.
-    #[serde(deserialize_with = "errors_by_number")]
-    pub errors: BTreeMap<i32, u64>,
+    /// Failed, by code.
+    pub errors: BTreeMap<ErrorCode, u64>,
     /// Time over which this kind was active: the worker's span.
     pub runtime_ns: Nanos,
     /// Latency histograms that were recorded.
@@ -313,19 +313,6 @@ pub struct KindResult {
     pub bandwidth_samples: Option<Moments>,
     /// Operations per second over sampling periods.
     pub iops_samples: Option<Moments>,
-}
-
-/// Keys of a map are text in JSON, and stay it within a tagged outcome.
-fn errors_by_number<'de, D>(document: D) -> Result<BTreeMap<i32, u64>, D::Error>
-where
-    D: serde::Deserializer<'de>,
-{
-    let by_text = BTreeMap::<String, u64>::deserialize(document)?;
-    let by_number = by_text.into_iter().map(|(code, count)| {
-        let code = code.parse().map_err(serde::de::Error::custom)?;
-        Ok((code, count))
-    });
-    by_number.collect()
 }
 
 impl KindResult {

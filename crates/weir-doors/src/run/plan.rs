@@ -235,7 +235,7 @@ mod tests {
             exit_code(&result, &Strict::Ids(vec!["numa-far".to_owned()])),
             0
         );
-        result.groups[0].jobs[0].workers_mut()[0].kinds[0].errors = [(5, 1)].into();
+        result.groups[0].jobs[0].workers_mut()[0].kinds[0].errors = [(5.into(), 1)].into();
         assert_eq!(exit_code(&result, &Strict::No), 1);
         result.groups[0].jobs[0].workers_mut()[0].kinds[0]
             .errors

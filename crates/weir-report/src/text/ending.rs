@@ -1,7 +1,7 @@
 //! How a job ended: errors by code with their place, what else went wrong, warnings, failures,
 //! and why it is not complete.
 
-use weir_schema::{Failure, State, Warning};
+use weir_schema::{ErrorCode, Failure, State, Warning};
 use weir_units::Nanos;
 
 use super::Report;
@@ -20,7 +20,7 @@ impl Report<'_> {
         let mut label = "errors";
         for kind in &entry.kinds {
             for (code, count) in &kind.sum.errors {
-                let text = self.error(entry, kind, *code, *count);
+                let text = self.error(entry, kind, code, *count);
                 self.line(label, Tone::Bad, owner, &text);
                 label = "";
             }
@@ -50,7 +50,7 @@ impl Report<'_> {
         self.paper.prose(Text::new(tone, lead), INDENT, &text);
     }
 
-    fn error(&self, entry: &Entry<'_>, kind: &KindSum, code: i32, count: u64) -> String {
+    fn error(&self, entry: &Entry<'_>, kind: &KindSum, code: &ErrorCode, count: u64) -> String {
         let name = errno::name(code);
         let meaning = errno::meaning(code).map_or(String::new(), |m| format!(" ({m})"));
         let count = self.figures.count(count);
@@ -59,7 +59,9 @@ impl Report<'_> {
             .iter()
             .filter_map(|w| w.failure.as_ref())
             .filter(|f| {
-                f.errno == Some(code) && f.kind.as_ref().is_none_or(|k| *k == kind.sum.kind)
+                f.errno.is_some()
+                    && f.errno == code.errno()
+                    && f.kind.as_ref().is_none_or(|k| *k == kind.sum.kind)
             })
             .find_map(place);
         let place = place.map_or(String::new(), |place| format!(", at {place}"));

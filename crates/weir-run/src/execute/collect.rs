@@ -288,7 +288,7 @@ fn count_mismatches(kinds: &mut [KindResult], live: &WorkerLive) {
     if bad > 0
         && let Some(reads) = kinds.iter_mut().find(|k| k.kind == Kind::Read)
     {
-        *reads.errors.entry(libc::EILSEQ).or_default() += bad;
+        *reads.errors.entry(libc::EILSEQ.into()).or_default() += bad;
     }
 }
 
@@ -309,7 +309,8 @@ fn kind_result(
     if issued == 0 && operations == 0 && failed == 0 {
         return None;
     }
-    let (errors, error_latencies) = live.errors();
+    let (by_errno, error_latencies) = live.errors();
+    let errors = by_errno.into_iter().map(|(errno, n)| (errno.into(), n));
     let mut stages = Vec::new();
     let mut add = |stage, histogram: Option<Histogram>| {
         if let Some(histogram) = histogram.filter(|h| !h.is_empty()) {
@@ -344,7 +345,7 @@ fn kind_result(
         bytes: Bytes(live.bytes.get()),
         short: live.short.get(),
         lost: issued.saturating_sub(operations + failed),
-        errors,
+        errors: errors.collect(),
         runtime_ns,
         stages,
         series: samples.map_or_else(

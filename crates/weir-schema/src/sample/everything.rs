@@ -150,7 +150,7 @@ fn busy_kind(of: Kind, time: Nanos) -> KindResult {
         short: 1,
         dropped: 1,
         lost: 1,
-        errors: [(5, 1)].into(),
+        errors: [(5.into(), 1)].into(),
         series: course,
         bandwidth_samples: Some(moments),
         iops_samples: Some(moments),

@@ -12,9 +12,9 @@ use weir_schema::{
 };
 use weir_stats::Histogram;
 
-use super::errno_of;
 use super::figures::{Figures, merge, per_second};
 use super::numbers::{Base, Unit};
+use super::{EIO, errno_of};
 use crate::fio::words::{asked_depth, word};
 
 /// How an entry's figures are written.
@@ -211,7 +211,7 @@ impl<'a> Entry<'a> {
                 together.add(&figures);
             }
             for (code, count) in &kind.errors {
-                self.errors.add(*code, *count);
+                self.errors.add(code.errno().unwrap_or(EIO), *count);
             }
         }
         self.wall_ns += worker.span.map_or(0, |s| s.length().0);

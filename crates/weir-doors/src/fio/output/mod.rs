@@ -79,9 +79,11 @@ fn version_text(options: Options, weir_version: &str, separator: &str) -> String
     }
 }
 
+/// Where nothing says which error it was.
+const EIO: i32 = 5;
+
 /// The errno that fio would report for a failure.
 fn errno_of(failure: &Failure) -> i32 {
-    const EIO: i32 = 5;
     const ENOMEM: i32 = 12;
     const ETIMEDOUT: i32 = 110;
     failure.errno.unwrap_or(match failure.cause.as_str() {

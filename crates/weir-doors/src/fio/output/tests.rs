@@ -275,7 +275,7 @@ fn a_job_that_did_nothing_has_no_entry_in_the_text_and_one_in_json() {
 fn errors_that_a_job_survives_are_counted() {
     let (mut job, mut work) = reader("tough", 100, 1);
     job.load_mut().errors.go_on = weir_schema::Kind::DATA.map(Into::into).into();
-    work.kinds[0].errors = [(5, 3), (28, 1)].into();
+    work.kinds[0].errors = [(5.into(), 3), (28.into(), 1)].into();
     let result = result(vec![vec![(job, vec![work])]]);
     let line = "     errors    : total=4, first_error=5/<Input/output error>\n";
     assert!(text(&result).contains(line), "{}", text(&result));
