@@ -167,7 +167,6 @@ impl<'a> Applier<'a> {
         Ok(Some(Word {
             key: record.name.to_owned(),
             value: text.map(str::to_owned),
-            ..Word::default()
         }))
     }
 
@@ -310,7 +309,6 @@ impl<'a> Applier<'a> {
         Ok(Some(Word {
             key: info.name.to_owned(),
             value: text.map(str::to_owned),
-            ..Word::default()
         }))
     }
 

@@ -12,6 +12,7 @@ use weir_schema::{Group, Job, Plan, Word};
 use crate::apply::Applier;
 use crate::diagnostic::{COMMAND_LINE, Diagnostic, Fault, Place, Span};
 use crate::draft::{DEFAULT_ENGINE, Draft};
+use crate::extension::{FioJob, FioPlan, WordReach};
 use crate::finish::finish;
 use crate::load::{self, Batch, Entry, Origin, Section};
 use crate::map::Maps;
@@ -46,6 +47,7 @@ pub fn compile(request: &Request, context: &Context<'_>) -> Result<Compiled, Vec
         groups: vec![Group::default()],
         names: HashMap::new(),
         global_words: Vec::new(),
+        reach: Vec::new(),
         show: ShowCommand::new(),
         defined: Vec::new(),
         dropped: false,
@@ -123,6 +125,8 @@ struct Assembly<'a> {
     /// Jobs so far by displayed name.
     names: HashMap<String, u32>,
     global_words: Vec<Word>,
+    /// The jobs that each of them is for.
+    reach: Vec<WordReach>,
     show: ShowCommand,
     /// Names of all job sections, chosen or not.
     defined: Vec<String>,
@@ -140,8 +144,8 @@ impl Assembly<'_> {
         if barrier {
             self.show.next_file();
             let until = Some(self.jobs());
-            for word in &mut self.global_words {
-                word.until = word.until.or(until);
+            for reach in &mut self.reach {
+                reach.until = reach.until.or(until);
             }
         }
         let mut defaults = Draft::new(self.request.door);
@@ -155,8 +159,11 @@ impl Assembly<'_> {
                     &mut self.report,
                 );
                 self.show.defaults(&words);
-                let below = self.jobs();
-                let words = words.into_iter().map(|word| Word { below, ..word });
+                let reach = WordReach {
+                    below: self.jobs(),
+                    until: None,
+                };
+                self.reach.extend(words.iter().map(|_| reach));
                 self.global_words.extend(words);
                 global_entries.extend(section.entries);
                 continue;
@@ -259,7 +266,7 @@ impl Assembly<'_> {
     /// What is wrong between a job and the earlier ones.
     fn order_fault(&self, job: &Job, new_group: bool) -> Option<(Fault, &'static [&'static str])> {
         let group = self.groups.last().filter(|_| !new_group);
-        let of_lat = |j: &Job| j.load().recording.percentiles_of_lat;
+        let of_lat = |j: &Job| FioJob::of(j).percentiles_of_lat;
         let merged = |j: &Job| j.report.merge && !j.report.hidden;
         let differs = group.is_some_and(|g| {
             merged(job) && g.jobs.iter().any(|j| merged(j) && of_lat(j) != of_lat(job))
@@ -338,6 +345,10 @@ impl Assembly<'_> {
             command: self.request.command.clone(),
             global_words: self.global_words,
             groups: self.groups,
+            extensions: FioPlan {
+                global_words: self.reach,
+            }
+            .extensions(),
             ..Plan::default()
         };
         Ok(Compiled {

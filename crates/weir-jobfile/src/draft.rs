@@ -13,6 +13,8 @@ use weir_schema::{
 };
 use weir_units::{Nanos, Percent};
 
+use crate::extension::FioJob;
+
 use crate::Door;
 use crate::logs::Logs;
 use crate::steer::Steer;
@@ -97,6 +99,7 @@ pub(crate) struct Draft {
     pub exit_all_on_error: bool,
     pub exit_what: ExitWhat,
     pub recording: Recording,
+    pub fio: FioJob,
     pub logs: Logs,
     pub steer: Steer,
     pub errors: Errors,
@@ -316,6 +319,7 @@ impl Draft {
             exit_all_on_error: false,
             exit_what: ExitWhat::Group,
             recording: recording(door),
+            fio: FioJob::default(),
             logs: Logs::default(),
             steer: Steer::default(),
             errors: Errors::default(),

@@ -84,6 +84,7 @@ pub(crate) fn finish(
             hidden: draft.hidden,
         },
         words,
+        extensions: draft.fio.extensions(),
         ..Job::of_blocks(&draft.name, chosen, work)
     })
 }

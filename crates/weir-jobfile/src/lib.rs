@@ -17,6 +17,7 @@ mod compile;
 mod conflict;
 mod diagnostic;
 mod draft;
+mod extension;
 mod finish;
 mod load;
 mod logs;
@@ -36,6 +37,7 @@ use weir_schema::catalogue::{Catalogue, Surroundings};
 
 pub use compile::compile;
 pub use diagnostic::{COMMAND_LINE, Diagnostic, MAX_LINE, Severity};
+pub use extension::{FioJob, FioPlan, WordReach};
 pub use nearest::nearest;
 pub use options::{Category, OptionRecord, Scope, Support, ValueKind, find_option, option_records};
 

@@ -16,7 +16,9 @@ use crate::load::{PLAN_SCHEMA, RESULT_SCHEMA};
 use crate::load_of_loop::Load;
 use crate::memory::Memory;
 use crate::outcome::Outcome;
-use crate::plan::{EngineChoice, Group, Job, JobEnd, JobReport, Placement, Plan, Setting, Start};
+use crate::plan::{
+    EngineChoice, Extensions, Group, Job, JobEnd, JobReport, Placement, Plan, Setting, Start,
+};
 use crate::result::{Failure, GroupResult, JobResult, KindResult, RunResult, State};
 use crate::target::{CreatePolicy, FileNames, FileService, OpenMode, Preallocate, Targets};
 use crate::warning::Warning;
@@ -49,6 +51,7 @@ impl Default for Plan {
             groups: Vec::new(),
             total_log: None,
             ranks: None,
+            extensions: Extensions::new(),
         }
     }
 }
@@ -77,6 +80,7 @@ impl Job {
             workload,
             report: JobReport::default(),
             words: Vec::new(),
+            extensions: Extensions::new(),
         }
     }
 }

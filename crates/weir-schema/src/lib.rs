@@ -71,8 +71,8 @@ pub use merge::MergeError;
 pub use metrics::{exchange_metrics, latency_bandwidth_metrics};
 pub use outcome::{Better, Interval, LoopOutcome, Metric, Outcome, PhaseResult, RankSpan};
 pub use plan::{
-    EngineChoice, ExitAll, Group, IoPriority, Job, JobEnd, JobReport, MemoryNodes, Placement, Plan,
-    Setting, ShareCpus, ShellCommand, Start, StartDelay, Word,
+    EngineChoice, ExitAll, Extensions, Group, IoPriority, Job, JobEnd, JobReport, MemoryNodes,
+    Placement, Plan, Setting, ShareCpus, ShellCommand, Start, StartDelay, Word,
 };
 pub use rates::total_rate;
 pub use recording::{Recording, Timing, Trace};

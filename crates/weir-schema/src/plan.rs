@@ -32,7 +32,13 @@ pub struct Plan {
     /// Who carries it out; this process alone where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<Ranks>,
+    /// What only the output of one door needs.
+    #[serde(default, skip_serializing_if = "Extensions::is_empty")]
+    pub extensions: Extensions,
 }
+
+/// Data of doors, by the door's name. Its form is the door's; nothing else reads it.
+pub type Extensions = BTreeMap<String, serde_json::Value>;
 
 impl Plan {
     /// Stores dumps and states of verification in this directory.
@@ -87,6 +93,9 @@ pub struct Job {
     pub report: JobReport,
     /// The options it came from, in order, canonical names.
     pub words: Vec<Word>,
+    /// What only the output of one door needs.
+    #[serde(default, skip_serializing_if = "Extensions::is_empty")]
+    pub extensions: Extensions,
 }
 
 /// When a job ends beside the bounds of its work, and what its end does to others.
@@ -121,21 +130,6 @@ pub struct Word {
     pub key: String,
     /// Value after substitution; absent for a bare flag.
     pub value: Option<String>,
-    /// Jobs that stand above a word that is given for all: it changes nothing in them.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub below: u32,
-    /// Jobs up to the end of the file it stands in, for such a word: it changes nothing in
-    /// those of further files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<u32>,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the form that serde calls"
-)]
-fn is_zero(n: &u32) -> bool {
-    *n == 0
 }
 
 /// When a job starts.

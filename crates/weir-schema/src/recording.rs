@@ -25,12 +25,6 @@ pub struct Recording {
     pub exact_squares: bool,
     /// Percentiles to report.
     pub percentiles: Vec<Percent>,
-    /// Report percentiles of slat, clat, lat.
-    pub percentiles_of_slat: bool,
-    /// As above.
-    pub percentiles_of_clat: bool,
-    /// As above.
-    pub percentiles_of_lat: bool,
     /// Length of an interval of the series.
     pub interval_ns: Nanos,
     /// Length of bandwidth samples for min, max and deviation.
@@ -40,9 +34,6 @@ pub struct Recording {
     pub iops_sample_ns: Option<Nanos>,
     /// Reads, writes and trims are one kind in the report.
     pub unify_kinds: bool,
-    /// They are reported apart, and once more as one kind.
-    #[serde(default)]
-    pub unify_too: bool,
     /// Disk counters before and after.
     pub disk_counters: bool,
     /// Per-operation log.
@@ -69,14 +60,10 @@ impl Default for Recording {
             bandwidth: true,
             exact_squares: false,
             percentiles: [50.0, 90.0, 99.0, 99.9].map(Percent).to_vec(),
-            percentiles_of_slat: false,
-            percentiles_of_clat: true,
-            percentiles_of_lat: false,
             interval_ns: Nanos(100_000_000),
             bandwidth_sample_ns: Nanos(500_000_000),
             iops_sample_ns: None,
             unify_kinds: false,
-            unify_too: false,
             disk_counters: true,
             trace: None,
             logs: Vec::new(),

@@ -87,7 +87,6 @@ impl JobSample for Job {
         let word = |(key, value): &(&str, &str)| Word {
             key: (*key).to_owned(),
             value: Some((*value).to_owned()),
-            ..Word::default()
         };
         self.words = words.iter().map(word).collect();
         self

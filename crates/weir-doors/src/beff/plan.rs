@@ -214,7 +214,6 @@ fn echo(given: &Given, schedule: &Schedule, transport: &TransportRecord) -> Vec<
     let word = |key: &str, value: Option<String>| Word {
         key: key.to_owned(),
         value,
-        ..Word::default()
     };
     let mut out = vec![
         word("upper", Some(schedule.upper.to_string())),

@@ -1,18 +1,28 @@
 //! The words a plan came from, where fio's output depends on how something was said.
 
+use weir_jobfile::{FioPlan, WordReach};
 use weir_schema::{Job, Plan, Word};
 
 /// The value of a job's option: the last one given, else the one given for all jobs below it.
 pub(super) fn word<'a>(plan: &'a Plan, job: &'a Job, key: &str) -> Option<&'a str> {
     let place = plan.jobs().position(|(_, j)| std::ptr::eq(j, job));
-    let above = |w: &&Word| {
-        let until = w.until.map_or(usize::MAX, |n| n as usize);
-        place.is_none_or(|place| (w.below as usize..until).contains(&place))
-    };
-    let all = plan.global_words.iter().filter(above).chain(&job.words);
-    all.rev()
+    let is_for = |reach: WordReach| place.is_none_or(|place| reach.holds(place));
+    let global = global_words(plan).into_iter();
+    let all = global
+        .filter(|(_, reach)| is_for(*reach))
+        .map(|(word, _)| word);
+    let all: Vec<&Word> = all.chain(&job.words).collect();
+    all.into_iter()
+        .rev()
         .find(|w| w.key == key)
         .and_then(|w| w.value.as_deref())
+}
+
+/// Words that are given for all, and the jobs that each is for.
+pub(super) fn global_words(plan: &Plan) -> Vec<(&Word, WordReach)> {
+    let reach = FioPlan::of(plan).global_words.into_iter();
+    let reach = reach.chain(std::iter::repeat(WordReach::default()));
+    plan.global_words.iter().zip(reach).collect()
 }
 
 /// The depth that was asked for, which fio repeats even where a synchronous engine stays at 1.

@@ -76,7 +76,7 @@ fn go_on(draft: &mut Draft, word: &str) {
 
 fn unify(draft: &mut Draft, word: &str) {
     draft.recording.unify_kinds = matches!(word, "mixed" | "1");
-    draft.recording.unify_too = matches!(word, "both" | "2");
+    draft.fio.unify_too = matches!(word, "both" | "2");
 }
 
 fn unit_prefix(draft: &mut Draft, word: &str) {
@@ -90,9 +90,10 @@ fn reduce_clock_reads(draft: &mut Draft, on: bool) {
     }
     let r = &mut draft.recording;
     (r.slat, r.clat, r.lat, r.bandwidth) = (false, false, false, false);
-    r.percentiles_of_slat = false;
-    r.percentiles_of_clat = false;
-    r.percentiles_of_lat = false;
+    let shown = &mut draft.fio;
+    shown.percentiles_of_slat = false;
+    shown.percentiles_of_clat = false;
+    shown.percentiles_of_lat = false;
 }
 
 pub(super) static RECORDS: &[OptionRecord] = &[
@@ -132,14 +133,14 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .flag(|d, on| d.exit_all_on_error = on),
     option("clat_percentiles", "Percentiles of completion latency")
         .of(Category::Report)
-        .bool(|d, on| d.recording.percentiles_of_clat = on)
+        .bool(|d, on| d.fio.percentiles_of_clat = on)
         .default("1"),
     option("lat_percentiles", "Percentiles of total latency")
         .of(Category::Report)
-        .bool(|d, on| d.recording.percentiles_of_lat = on),
+        .bool(|d, on| d.fio.percentiles_of_lat = on),
     option("slat_percentiles", "Percentiles of submission latency")
         .of(Category::Report)
-        .bool(|d, on| d.recording.percentiles_of_slat = on),
+        .bool(|d, on| d.fio.percentiles_of_slat = on),
     option("percentile_list", "Which percentiles are reported")
         .of(Category::Report)
         .default("1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99")

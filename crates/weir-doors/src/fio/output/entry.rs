@@ -6,6 +6,7 @@
 
 use std::sync::LazyLock;
 
+use weir_jobfile::FioJob;
 use weir_schema::{
     CpuUse, DepthFound, DepthUse, Failure, Job, JobResult, Kind, Plan, RunResult, Steadiness,
     WorkerResult,
@@ -177,7 +178,7 @@ impl<'a> Entry<'a> {
             failure: None,
             errors: Errors::default(),
             kinds: Default::default(),
-            together: job.load().recording.unify_too.then(Figures::default),
+            together: FioJob::of(job).unify_too.then(Figures::default),
             cpu: CpuUse::default(),
             depth: DepthUse::default(),
             depth_found: None,

@@ -4,6 +4,7 @@
 //! one extra key, `weir`, at the end; strict readers of fio's output are not disturbed.
 
 use serde_json::{Map, Value, json};
+use weir_jobfile::FioJob;
 use weir_schema::{DiskCounters, Job, Kind, Plan, RunResult, Word};
 use weir_stats::Histogram;
 
@@ -15,7 +16,7 @@ use super::idleness::Idleness;
 use super::latency::{BATCHES, DEPTHS, LIMITS, classes, percentiles, shares};
 use super::{Options, end_ns, version_text, write};
 use crate::date::ctime;
-use crate::fio::words::opened_by_word;
+use crate::fio::words::{global_words, opened_by_word};
 
 /// What fio prints for a time that it cannot estimate.
 const NEVER: u64 = 2_147_483_647;
@@ -37,11 +38,9 @@ pub fn json(result: &RunResult, options: Options, idleness: Option<&Idleness>) -
     put(&mut root, "timestamp_ms", end / 1_000_000);
     put(&mut root, "time", ctime(options.local_seconds(result)));
     // Of several files fio repeats the last one's.
-    let global = result
-        .plan
-        .global_words
-        .iter()
-        .filter(|w| w.until.is_none());
+    let global = global_words(&result.plan).into_iter();
+    let global = global.filter(|(_, reach)| reach.until.is_none());
+    let global = global.map(|(word, _)| word);
     let global = words(global);
     if !global.is_empty() {
         put(&mut root, "global options", global);
@@ -148,7 +147,7 @@ fn direction(
     total: Option<Total>,
     bins: bool,
 ) -> Map<String, Value> {
-    let recording = &entry.last.load().recording;
+    let (recording, shown) = (&entry.last.load().recording, FioJob::of(entry.last));
     let seconds = figures.runtime_ns as f64 / 1e9;
     let mut out = Map::new();
     put(&mut out, "io_bytes", figures.bytes);
@@ -172,17 +171,17 @@ fn direction(
         (
             "slat_ns",
             &figures.slat,
-            recording.percentiles_of_slat && recording.slat,
+            shown.percentiles_of_slat && recording.slat,
         ),
         (
             "clat_ns",
             &figures.clat,
-            recording.percentiles_of_clat && recording.clat,
+            shown.percentiles_of_clat && recording.clat,
         ),
         (
             "lat_ns",
             &figures.lat,
-            recording.percentiles_of_lat && recording.lat,
+            shown.percentiles_of_lat && recording.lat,
         ),
     ] {
         put(
@@ -251,11 +250,9 @@ fn latency(
 }
 
 fn sync(entry: &Entry<'_>, bins: bool) -> Map<String, Value> {
-    let recording = &entry.last.load().recording;
+    let shown = FioJob::of(entry.last);
     let figures = &entry.kinds[Kind::Sync.index()];
-    let wanted = recording.percentiles_of_lat
-        || recording.percentiles_of_clat
-        || recording.percentiles_of_slat;
+    let wanted = shown.percentiles_of_lat || shown.percentiles_of_clat || shown.percentiles_of_slat;
     let mut out = Map::new();
     put(&mut out, "total_ios", figures.operations);
     put(

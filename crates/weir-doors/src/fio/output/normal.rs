@@ -3,6 +3,7 @@
 //! In: a result. Out: the text from the blank line before the first entry to the last disk.
 //! Not here: banners and error lines, which are printed before (`banner`).
 
+use weir_jobfile::FioJob;
 use weir_schema::{Kind, RunResult};
 use weir_stats::Histogram;
 
@@ -127,20 +128,20 @@ fn push_latency(out: &mut String, label: &str, histogram: Option<&Histogram>) {
 }
 
 fn push_percentiles_of(out: &mut String, entry: &Entry<'_>, figures: &Figures) {
-    let recording = &entry.last.load().recording;
+    let (recording, shown) = (&entry.last.load().recording, FioJob::of(entry.last));
     for (wanted, label, histogram) in [
         (
-            recording.percentiles_of_slat && recording.slat,
+            shown.percentiles_of_slat && recording.slat,
             "slat",
             &figures.slat,
         ),
         (
-            recording.percentiles_of_clat && recording.clat,
+            shown.percentiles_of_clat && recording.clat,
             "clat",
             &figures.clat,
         ),
         (
-            recording.percentiles_of_lat && recording.lat,
+            shown.percentiles_of_lat && recording.lat,
             "lat",
             &figures.lat,
         ),

@@ -4,6 +4,7 @@
 //! in microseconds and bandwidth in KiB per second, as fio 3.33 writes them. Not here: which
 //! workers are one entry (`entry`).
 
+use weir_jobfile::FioJob;
 use weir_schema::{DiskCounters, Kind, RunResult};
 use weir_stats::Histogram;
 
@@ -174,13 +175,13 @@ fn push_latency(out: &mut String, histogram: Option<&Histogram>) {
 
 /// Of the total latency where its percentiles were asked for, else of the completion latency.
 fn push_percentiles(out: &mut String, entry: &Entry<'_>, figures: &Figures) {
-    let recording = &entry.last.load().recording;
-    let histogram = if recording.percentiles_of_lat {
+    let shown = FioJob::of(entry.last);
+    let histogram = if shown.percentiles_of_lat {
         figures.lat.as_ref()
     } else {
         figures.clat.as_ref()
     };
-    let wanted = recording.percentiles_of_lat || recording.percentiles_of_clat;
+    let wanted = shown.percentiles_of_lat || shown.percentiles_of_clat;
     let list = entry.percentile_list();
     let values = match histogram.filter(|_| wanted) {
         Some(histogram) => percentiles(histogram, &list),

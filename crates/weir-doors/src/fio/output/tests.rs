@@ -36,7 +36,6 @@ fn a_run_that_reads_and_writes_gives_every_key() {
     result.plan.global_words = vec![Word {
         key: "thread".to_owned(),
         value: None,
-        ..Word::default()
     }];
     let text = json(
         &result,
@@ -315,12 +314,10 @@ fn bits_and_decimal_units_stand_where_the_words_ask_for_them() {
     job.words.push(Word {
         key: "kb_base".to_owned(),
         value: Some("1000".to_owned()),
-        ..Word::default()
     });
     job.words.push(Word {
         key: "unit_base".to_owned(),
         value: Some("1".to_owned()),
-        ..Word::default()
     });
     let out = text(&result(vec![vec![(job, vec![work])]]));
     let line = "  read: IOPS=2000, BW=65.5Mbit/s (62.5Mibit/s)(8192kB/1000msec)\n";
