@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
 use weir_doors::Refusal;
-use weir_run::execute::{Makes, Others};
+use weir_run::execute::{OtherRanks, TargetMaker};
 use weir_schema::{Failure, JobResult, Plan, RankSummary, RunResult, State, TargetsPerRank};
 use weir_units::Nanos;
 use weir_world::{Collectives as _, Crew, First, RankHost, RankMonitor, RemoteWorld, World as _};
@@ -162,13 +162,16 @@ impl RankGroup {
     }
 
     /// Where the run of a job meets the other ranks.
-    pub(crate) fn others<'b>(&self, meet: &'b dyn Fn() -> Result<(), String>) -> Others<'b> {
+    pub(crate) fn other_ranks<'b>(
+        &self,
+        meet: &'b dyn Fn() -> Result<(), String>,
+    ) -> OtherRanks<'b> {
         let makes = match (self.targets.get(), self.is_first()) {
-            (TargetsPerRank::Own, _) => Makes::Own,
-            (_, true) => Makes::First,
-            (_, false) => Makes::After,
+            (TargetsPerRank::Own, _) => TargetMaker::Own,
+            (_, true) => TargetMaker::First,
+            (_, false) => TargetMaker::After,
         };
-        Others { meet, makes }
+        OtherRanks { meet, makes }
     }
 
     pub(crate) fn meet(&self) -> Result<(), String> {

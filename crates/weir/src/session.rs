@@ -65,7 +65,7 @@ pub(crate) fn run(plan: &Plan, choices: &Choices<'_>) -> Result<RunResult, Refus
         log_format: log_line,
         observer: Some(&mut observer),
         calibrate: plan.jobs().next().is_none() || has_loops(plan, &runners),
-        others: choices.group.map(|group| group.others(&meet)),
+        other_ranks: choices.group.map(|group| group.other_ranks(&meet)),
     };
     let fit = refuse_what_cannot_run(plan, &control, choices.watch);
     match choices.group {
@@ -98,9 +98,11 @@ pub(crate) fn part(mut plan: Plan, rank: u32, ranks: u32) -> Result<Plan, Refusa
         targets,
     };
     let runners = Runners::default();
-    execute::part(&mut plan, &runners.list(), part).map_err(|(job, failure)| Refusal {
-        message: format!("error: job `{job}`: {}\n", failure.message),
-        code: USAGE,
+    execute::reduce_to_rank(&mut plan, &runners.list(), part).map_err(|(job, failure)| {
+        Refusal {
+            message: format!("error: job `{job}`: {}\n", failure.message),
+            code: USAGE,
+        }
     })?;
     Ok(plan)
 }
@@ -132,7 +134,7 @@ pub(crate) fn refuse_work_of_ranks(plan: &Plan, request: &Request<'_>) -> Result
         log_format: log_line,
         observer: None,
         calibrate: false,
-        others: None,
+        other_ranks: None,
     };
     refuse_what_cannot_run(plan, &control, (request.watch)(plan).as_ref())
 }

@@ -126,7 +126,7 @@ fn controlled<T>(
         log_format: |_, _, _| (),
         observer: None,
         calibrate: false,
-        others: None,
+        other_ranks: None,
     });
     (done, said.into_inner().unwrap())
 }

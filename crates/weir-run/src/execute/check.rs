@@ -5,7 +5,7 @@
 use weir_schema::{Failure, Plan, Ranks, Spawn};
 use weir_sys::Tree;
 
-use crate::execute::{Entry, RunControl, numbered, record, runner_of, total};
+use crate::execute::{Entry, RunControl, bandwidth_log, numbered, record, runner_of};
 use crate::runner::{Runner, failure};
 
 /// Everything about a plan that can be known to fail before the run, by job name. Touches
@@ -23,7 +23,7 @@ pub fn check(plan: &Plan, control: &RunControl<'_>) -> Vec<(String, Failure)> {
         let failures = failures.into_iter().chain(unwritable);
         found.extend(failures.map(|f| (entry.job.name.clone(), f)));
     }
-    let total = plan.total_log.iter().flat_map(total::paths);
+    let total = plan.total_log.iter().flat_map(bandwidth_log::paths);
     found.extend(
         total
             .filter_map(record::check)

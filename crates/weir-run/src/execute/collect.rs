@@ -13,13 +13,13 @@ use weir_sys::Tree;
 use weir_sys::clock::{Tick, Timeline};
 use weir_units::{Bytes, Nanos, Percent};
 
+use crate::execute::bandwidth_log::BandwidthLog;
 use crate::execute::disks::Disks;
 use crate::execute::judge::{FailedTarget, describe};
 use crate::execute::running::{EndedJob, Worker};
 use crate::execute::running_ranks::EndedRanks;
 use crate::execute::sampler::{KindSamples, Sampled};
 use crate::execute::search::Search;
-use crate::execute::total::BandwidthLog;
 use crate::execute::{Run, RunControl, add_metrics, run_id, warn};
 use crate::live::{LiveKind, WorkerLive};
 use crate::runner::Prepared;
@@ -81,7 +81,7 @@ pub(super) fn result(
         }
     }
     let total = run
-        .total
+        .bandwidth_log
         .take()
         .map(BandwidthLog::finish)
         .unwrap_or_default();
@@ -138,7 +138,7 @@ pub(super) fn so_far(
     }
     for group in &mut groups {
         for worker in group.jobs.iter_mut().flat_map(JobResult::workers_mut) {
-            worker.steadiness = run.teams.outcome(worker.number);
+            worker.steadiness = run.steady_groups.outcome(worker.number);
         }
         group.conclude();
     }

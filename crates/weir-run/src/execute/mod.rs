@@ -11,19 +11,20 @@
 )]
 
 mod abandon;
+mod bandwidth_log;
 mod check;
 mod collect;
 mod command;
 mod disks;
-mod ending;
+mod end_of_jobs;
 mod instrument;
+mod interrupt_thread;
 mod judge;
-mod kick;
 mod minimum;
 mod observe;
 mod order;
-mod others;
-mod part;
+mod plan_of_rank;
+mod rank_meetings;
 mod record;
 mod run_id;
 mod running;
@@ -32,9 +33,8 @@ mod sampler;
 mod search;
 mod start;
 mod steady;
-mod team;
+mod steady_groups;
 mod thread;
-mod total;
 mod warn;
 
 use std::path::Path;
@@ -57,20 +57,20 @@ use crate::generate::rng::mix64;
 use crate::log::LogFiles;
 use crate::runner::{JobContext, RunMark, Runner, failure};
 
+use bandwidth_log::BandwidthLog;
 pub use check::check;
 pub(crate) use collect::last_done;
 use disks::Disks;
 pub use observe::{LiveCount, LiveEnd, LiveJob, LiveState, LiveView};
 use order::Order;
-use others::Meetings;
-pub use others::{Makes, Others};
-pub use part::{add_metrics, part};
+pub use plan_of_rank::{add_metrics, reduce_to_rank};
+use rank_meetings::RankMeetings;
+pub use rank_meetings::{OtherRanks, TargetMaker};
 use running::{EndedJob, RunningJob};
 use running_ranks::RunningRanks;
 use start::StartBatch;
-use team::Teams;
+use steady_groups::SteadyGroups;
 pub(crate) use thread::Event;
-use total::BandwidthLog;
 pub use weir_sys::Signals;
 
 /// The run looks around at least this often.
@@ -112,7 +112,7 @@ pub struct RunControl<'a> {
     /// Measure the loop's own cost before the run.
     pub calibrate: bool,
     /// Other ranks that carry the same plan out.
-    pub others: Option<Others<'a>>,
+    pub other_ranks: Option<OtherRanks<'a>>,
 }
 
 /// A job with its numbers over the whole run.
@@ -192,7 +192,7 @@ pub fn execute(plan: &Plan, mut control: RunControl<'_>) -> RunResult {
     let before = warn::MachineBefore::read(&Tree::real());
     let mut disks = Disks::default();
     let mut observer = control.observer.take();
-    let mut meetings = Meetings::new(plan, control.others);
+    let mut meetings = RankMeetings::new(plan, control.other_ranks);
     std::thread::scope(|scope| {
         while run.step(&control, &mut disks, &mut meetings, scope) {
             if let Some(observer) = &mut observer {
@@ -224,8 +224,8 @@ struct Run<'a> {
     cancelled: bool,
     devices: Vec<DeviceFacts>,
     log_files: LogFiles,
-    total: Option<BandwidthLog>,
-    teams: Teams,
+    bandwidth_log: Option<BandwidthLog>,
+    steady_groups: SteadyGroups,
     flows: Flows,
 }
 
@@ -255,9 +255,9 @@ impl<'a> Run<'a> {
             cancelled: false,
             devices: Vec::new(),
             log_files: LogFiles::new(control.log_format),
-            teams: Teams::default(),
+            steady_groups: SteadyGroups::default(),
             flows: Flows::default(),
-            total: plan.total_log.as_ref().and_then(|log| {
+            bandwidth_log: plan.total_log.as_ref().and_then(|log| {
                 // Beforehand it could be written; a run goes on without it.
                 BandwidthLog::open(log, origin, control.clock.scale(), control.log_format).ok()
             }),
@@ -270,7 +270,7 @@ impl<'a> Run<'a> {
         &mut self,
         control: &RunControl<'_>,
         disks: &mut Disks,
-        meetings: &mut Meetings<'_>,
+        meetings: &mut RankMeetings<'_>,
         scope: &'scope Scope<'scope, 'a>,
     ) -> bool {
         self.start_due(control, disks, meetings, scope);
@@ -348,10 +348,10 @@ impl<'a> Run<'a> {
         for job in &mut self.ranks {
             job.look(now, control.grace);
         }
-        self.teams.look(&mut self.running, now);
+        self.steady_groups.sample_if_due(&mut self.running, now);
         let (running, ended) = (&self.running, &self.ended);
-        if let Some(total) = &mut self.total {
-            total.look(now, || total::bytes(running, ended));
+        if let Some(log) = &mut self.bandwidth_log {
+            log.write_if_due(now, || bandwidth_log::bytes(running, ended));
         }
         let mut index = 0;
         while index < self.running.len() {
@@ -379,7 +379,7 @@ impl<'a> Run<'a> {
         self.order.ended(ended.index);
         let failed = ended.failure.is_some();
         self.ended.push(ended);
-        self.stop_others(entry, failed, control);
+        self.stop_jobs_after(entry, failed, control);
         if control.ranks.is_abandoned() {
             self.cancel(control);
         }

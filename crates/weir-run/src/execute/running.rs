@@ -23,7 +23,7 @@ use crate::execute::running_ranks::{EndedRanks, RunningRanks};
 use crate::execute::sampler::{JobSampler, Sampled};
 use crate::execute::search::Search;
 use crate::execute::thread::{Event, Thread};
-use crate::execute::{Entry, kick};
+use crate::execute::{Entry, interrupt_thread};
 use crate::flow::SharedFlow;
 use crate::gate::Gate;
 use crate::live::WorkerLive;
@@ -354,7 +354,7 @@ impl RunningJob {
             let Some(since) = asked.or(time_up).into_iter().chain(alone).min() else {
                 continue;
             };
-            kick::kick(worker.thread_id.load(Ordering::Relaxed));
+            interrupt_thread::interrupt(worker.thread_id.load(Ordering::Relaxed));
             let silent = worker.silent_since(since, now);
             let waited = self.scale.load().to_nanos(now.since(silent));
             if at_once || (waited > allowed && worker.is_silent_for_long(waited)) {

@@ -16,7 +16,7 @@ use std::thread::{Builder, Scope};
 use weir_schema::{Announcement, Failure, State};
 
 use super::disks::Disks;
-use super::others::Meetings;
+use super::rank_meetings::RankMeetings;
 use super::running::{EndedJob, JobSetup, RunningJob};
 use super::running_ranks::RunningRanks;
 use super::thread::{Event, panic_text};
@@ -85,7 +85,7 @@ impl<'a> Run<'a> {
         &mut self,
         control: &RunControl<'_>,
         disks: &mut Disks,
-        meetings: &mut Meetings<'_>,
+        meetings: &mut RankMeetings<'_>,
         scope: &'scope Scope<'scope, 'a>,
     ) {
         if self.batch.is_none() && !self.cancelled {
@@ -131,14 +131,14 @@ impl<'a> Run<'a> {
     fn next_batch(
         &mut self,
         control: &RunControl<'_>,
-        meetings: &mut Meetings<'_>,
+        meetings: &mut RankMeetings<'_>,
     ) -> Option<StartBatch> {
         let since = self.timeline.since(self.origin, control.clock.now());
         let due = self.order.due(since);
         if due.is_empty() {
             return None;
         }
-        let meets = meetings.are_for(&due);
+        let meets = meetings.are_due_for(&due);
         if meets {
             meetings.before_making();
         }
@@ -196,7 +196,7 @@ impl<'a> Run<'a> {
             Err(failure) => {
                 self.order.ended(entry.index as usize);
                 self.ended.push(EndedJob::failed(entry.index, failure));
-                self.stop_others(entry, true, control);
+                self.stop_jobs_after(entry, true, control);
             }
             Ok(PreparedJob::Ranks(prepared)) => {
                 let (clock, events) = (control.clock, self.events.0.clone());
@@ -234,7 +234,8 @@ impl<'a> Run<'a> {
         for job in self.running.iter_mut().filter(|job| job.is_held()) {
             job.release(release, unix_ms);
             if let Some(bound) = job.job.load().bounds.steady {
-                self.teams.join(job, bound, release, control.clock.scale());
+                self.steady_groups
+                    .add_job(job, bound, release, control.clock.scale());
             }
             self.first_release.get_or_insert(release);
             // Not before: reading them takes longer than everything else between two steps.

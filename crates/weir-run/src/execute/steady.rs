@@ -3,7 +3,7 @@
 //! In: counts of operations and bytes at instants. Out: the samples of the last window, the
 //! figure that is held against the limit, and whether it was kept. Slopes are those of the line
 //! of least squares. Not here: who is sampled together, and what ends when it is steady
-//! (`execute::team`).
+//! (`execute::steady_groups`).
 
 use std::collections::VecDeque;
 

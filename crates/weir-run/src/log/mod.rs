@@ -3,7 +3,7 @@
 //! In: completed operations from the workers' queues, and the workers' counters and histograms
 //! at the end of each window, both read by the run's thread. Out: records in files. The workers'
 //! path is the one of the trace; windows cost it nothing. Not here: how a record is put into words
-//! (the run is given a [`weir_schema::LogFormat`]), the run's total bandwidth (`execute::total`).
+//! (the run is given a [`weir_schema::LogFormat`]), the run's total bandwidth (`execute::bandwidth_log`).
 
 mod file;
 mod windows;

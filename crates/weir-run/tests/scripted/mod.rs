@@ -352,7 +352,7 @@ impl Stage<'_> {
                 log_format: |_, _, _| (),
                 observer: Some(&mut observer),
                 calibrate: false,
-                others: None,
+                other_ranks: None,
             },
         )
     }

@@ -1,8 +1,8 @@
 //! Who is watched together for a steady rate: a worker alone, or all workers of a group's jobs
 //! that are one entry of the report.
 //!
-//! In: the running jobs, once a second since each team's start. Out: workers that are asked to
-//! end, and what was found, by the team's first worker. Not here: what steady is (`steady`).
+//! In: the running jobs, once a second since each group's start. Out: workers that are asked
+//! to end, and what was found, by the group's first worker. Not here: what steady is (`steady`).
 
 use weir_schema::{State, Steadiness, Steady};
 use weir_sys::clock::{Scale, Tick};
@@ -11,7 +11,7 @@ use weir_units::Nanos;
 use crate::execute::running::{RunningJob, Worker};
 use crate::execute::steady::{Counts, SECOND, SteadyWatch};
 
-/// Workers that are watched together.
+/// Who the workers of a group are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Members {
     /// One worker, by number.
@@ -20,9 +20,9 @@ enum Members {
     Group(usize),
 }
 
-/// A team and its watch.
+/// A group of workers that are watched together.
 #[derive(Debug)]
-struct Team {
+struct SteadyGroup {
     members: Members,
     /// Number of its first worker.
     first: u32,
@@ -32,13 +32,13 @@ struct Team {
     watch: SteadyWatch,
 }
 
-/// All teams of a run.
+/// All such groups of a run.
 #[derive(Debug, Default)]
-pub(super) struct Teams(Vec<Team>);
+pub(super) struct SteadyGroups(Vec<SteadyGroup>);
 
-impl Teams {
+impl SteadyGroups {
     /// A job with a bound on steadiness was released.
-    pub(super) fn join(&mut self, job: &RunningJob, bound: Steady, release: Tick, scale: Scale) {
+    pub(super) fn add_job(&mut self, job: &RunningJob, bound: Steady, release: Tick, scale: Scale) {
         let group = Members::Group(job.group());
         for worker in job.workers() {
             let members = if job.job.report.merge {
@@ -46,10 +46,10 @@ impl Teams {
             } else {
                 Members::Worker(worker.number)
             };
-            if self.0.iter().any(|team| team.members == members) {
+            if self.0.iter().any(|group| group.members == members) {
                 continue;
             }
-            self.0.push(Team {
+            self.0.push(SteadyGroup {
                 members,
                 first: worker.number,
                 origin: release,
@@ -60,22 +60,22 @@ impl Teams {
         }
     }
 
-    /// Takes the samples that are due; ends teams whose rate is steady.
-    pub(super) fn look(&mut self, jobs: &mut [RunningJob], now: Tick) {
-        for team in &mut self.0 {
-            team.look(jobs, now);
+    /// Takes the samples that are due; ends groups whose rate is steady.
+    pub(super) fn sample_if_due(&mut self, jobs: &mut [RunningJob], now: Tick) {
+        for group in &mut self.0 {
+            group.sample_if_due(jobs, now);
         }
     }
 
-    /// What was found of a team, by its first worker.
+    /// What was found of a group, by its first worker.
     pub(super) fn outcome(&self, worker: u32) -> Option<Steadiness> {
-        let team = self.0.iter().find(|team| team.first == worker)?;
-        Some(team.watch.outcome())
+        let group = self.0.iter().find(|group| group.first == worker)?;
+        Some(group.watch.outcome())
     }
 }
 
-impl Team {
-    fn look(&mut self, jobs: &mut [RunningJob], now: Tick) {
+impl SteadyGroup {
+    fn sample_if_due(&mut self, jobs: &mut [RunningJob], now: Tick) {
         let next = SECOND.0.saturating_mul(self.seconds + 1);
         let since = self.scale.to_nanos(now.since(self.origin));
         if since < next || self.watch.is_attained() {

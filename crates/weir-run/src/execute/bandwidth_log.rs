@@ -57,7 +57,7 @@ impl BandwidthLog {
     }
 
     /// Writes a record if one is due.
-    pub(super) fn look(&mut self, now: Tick, bytes: impl FnOnce() -> ByKind<u64>) {
+    pub(super) fn write_if_due(&mut self, now: Tick, bytes: impl FnOnce() -> ByKind<u64>) {
         if now < self.next_tick() {
             return;
         }

@@ -31,7 +31,12 @@ impl Run<'_> {
     }
 
     /// What the end of a job does to others.
-    pub(super) fn stop_others(&mut self, entry: Entry<'_>, failed: bool, control: &RunControl<'_>) {
+    pub(super) fn stop_jobs_after(
+        &mut self,
+        entry: Entry<'_>,
+        failed: bool,
+        control: &RunControl<'_>,
+    ) {
         let stops = |group: usize| match entry.job.end.exit_all {
             None => false,
             Some(ExitAll::Group) => group == entry.group,

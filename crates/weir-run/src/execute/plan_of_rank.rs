@@ -13,7 +13,7 @@ use crate::runner::{RankPart, Runner};
 ///
 /// # Errors
 /// A job that cannot be had per rank.
-pub fn part(
+pub fn reduce_to_rank(
     plan: &mut Plan,
     runners: &[&dyn Runner],
     part: RankPart,

@@ -10,16 +10,16 @@ use weir_schema::Plan;
 /// The other ranks.
 #[derive(Clone, Copy)]
 #[expect(missing_debug_implementations, reason = "holds a function")]
-pub struct Others<'a> {
+pub struct OtherRanks<'a> {
     /// Returns when every rank has called it; an error says who is missing.
     pub meet: &'a dyn Fn() -> Result<(), String>,
     /// Who makes the targets.
-    pub makes: Makes,
+    pub makes: TargetMaker,
 }
 
 /// Who makes the targets of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Makes {
+pub enum TargetMaker {
     /// Every rank has its own.
     Own,
     /// This rank, for all.
@@ -29,60 +29,60 @@ pub enum Makes {
 }
 
 /// The meetings of a run.
-pub(super) struct Meetings<'a> {
-    others: Option<Others<'a>>,
+pub(super) struct RankMeetings<'a> {
+    other_ranks: Option<OtherRanks<'a>>,
     /// Jobs, by number, before whose release all ranks meet; those still to come.
     before: Vec<usize>,
     /// Why nobody is met any more.
     pub(super) broken: Option<String>,
 }
 
-impl<'a> Meetings<'a> {
-    pub(super) fn new(plan: &Plan, others: Option<Others<'a>>) -> Self {
+impl<'a> RankMeetings<'a> {
+    pub(super) fn new(plan: &Plan, other_ranks: Option<OtherRanks<'a>>) -> Self {
         let jobs = plan.jobs().enumerate();
         let openers = jobs.filter(|(number, (_, job))| *number == 0 || job.start.barrier);
         Self {
-            others,
+            other_ranks,
             before: openers.map(|(number, _)| number).collect(),
             broken: None,
         }
     }
 
     /// Whether the ranks meet for a batch of jobs, which then counts as met.
-    pub(super) fn are_for(&mut self, batch: &[usize]) -> bool {
+    pub(super) fn are_due_for(&mut self, batch: &[usize]) -> bool {
         let planned = self.before.len();
         self.before.retain(|job| !batch.contains(job));
-        self.others.is_some() && self.before.len() < planned
+        self.other_ranks.is_some() && self.before.len() < planned
     }
 
     /// Before the targets of a batch are made.
     pub(super) fn before_making(&mut self) {
-        if self.makes() == Some(Makes::After) {
+        if self.makes() == Some(TargetMaker::After) {
             self.meet();
         }
     }
 
     /// After the targets of a batch were made.
     pub(super) fn after_making(&mut self) {
-        if self.makes() == Some(Makes::First) {
+        if self.makes() == Some(TargetMaker::First) {
             self.meet();
         }
     }
 
     pub(super) fn meet(&mut self) {
-        let Some(others) = self.others.filter(|_| self.broken.is_none()) else {
+        let Some(other_ranks) = self.other_ranks.filter(|_| self.broken.is_none()) else {
             return;
         };
-        self.broken = (others.meet)().err();
+        self.broken = (other_ranks.meet)().err();
     }
 
-    fn makes(&self) -> Option<Makes> {
-        self.others.map(|o| o.makes)
+    fn makes(&self) -> Option<TargetMaker> {
+        self.other_ranks.map(|o| o.makes)
     }
 
     /// Comes to the meetings that are left, for the sake of the others.
     pub(super) fn finish(mut self) {
-        if self.others.is_none() {
+        if self.other_ranks.is_none() {
             return;
         }
         for _ in std::mem::take(&mut self.before) {
@@ -101,7 +101,7 @@ mod tests {
 
     /// How often a rank comes to a meeting that carries these batches out, of the jobs 0, 2 and
     /// 3 that all others wait before.
-    fn meetings(makes: Makes, batches: &[&[usize]], fails_at: Option<u32>) -> u32 {
+    fn meetings(makes: TargetMaker, batches: &[&[usize]], fails_at: Option<u32>) -> u32 {
         let met = Cell::new(0);
         let meet = || {
             met.set(met.get() + 1);
@@ -110,13 +110,13 @@ mod tests {
             }
             Ok(())
         };
-        let mut meetings = Meetings {
-            others: Some(Others { meet: &meet, makes }),
+        let mut meetings = RankMeetings {
+            other_ranks: Some(OtherRanks { meet: &meet, makes }),
             before: vec![0, 2, 3],
             broken: None,
         };
         for batch in batches {
-            if meetings.are_for(batch) {
+            if meetings.are_due_for(batch) {
                 meetings.before_making();
                 meetings.after_making();
                 meetings.meet();
@@ -130,19 +130,19 @@ mod tests {
     fn every_rank_comes_equally_often_however_far_it_gets() {
         let whole: &[&[usize]] = &[&[0, 1], &[2], &[], &[3, 4]];
         for batches in [whole, &whole[..1], &[]] {
-            assert_eq!(meetings(Makes::Own, batches, None), 3);
-            assert_eq!(meetings(Makes::First, batches, None), 6);
-            assert_eq!(meetings(Makes::After, batches, None), 6);
+            assert_eq!(meetings(TargetMaker::Own, batches, None), 3);
+            assert_eq!(meetings(TargetMaker::First, batches, None), 6);
+            assert_eq!(meetings(TargetMaker::After, batches, None), 6);
         }
     }
 
     #[test]
     fn a_job_that_waits_for_nothing_has_no_meeting() {
-        assert_eq!(meetings(Makes::Own, &[&[1], &[4], &[1, 4]], None), 3);
+        assert_eq!(meetings(TargetMaker::Own, &[&[1], &[4], &[1, 4]], None), 3);
     }
 
     #[test]
     fn nobody_waits_again_for_ranks_that_are_gone() {
-        assert_eq!(meetings(Makes::Own, &[&[0], &[2]], Some(2)), 2);
+        assert_eq!(meetings(TargetMaker::Own, &[&[0], &[2]], Some(2)), 2);
     }
 }
