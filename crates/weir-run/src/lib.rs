@@ -6,6 +6,7 @@
 #![deny(unsafe_code)]
 
 mod clock;
+mod cpu_use;
 mod engine;
 pub mod execute;
 mod findings;
@@ -14,9 +15,9 @@ mod gate;
 pub mod generate;
 mod live;
 mod log;
+mod loop_plan;
 mod pacer;
 pub mod runner;
-mod shape;
 pub mod sim;
 mod source;
 mod trace;
@@ -27,12 +28,12 @@ pub use clock::RunClock;
 pub use engine::{Completed, Engine, Operation, Submit, Wait};
 pub use findings::{Findings, MOST_KEPT};
 pub use live::{Counter, KINDS, LiveKind, Measured, StageRecorder, WorkerLive};
+pub use loop_plan::measured;
 pub use pacer::{Pacer, PacerPlan, Pause, RecordedStarts};
 pub use runner::{
     Amount, JobContext, OperationWriter, Prepared, PreparedJob, RankControl, RankJob, RankOutcome,
     RankPart, RankPosition, RankProgress, RunMark, Runner, failure,
 };
-pub use shape::measured;
 pub use source::Source;
 pub use trace::Traced;
 pub use worker::{LoopContext, LoopPlan, LoopStop, OpFailure, OpFault, drive};

@@ -8,13 +8,14 @@ use weir_schema::{CpuUse, Job};
 use weir_sys::clock::{Clock, SharedScale, Tick};
 use weir_units::Nanos;
 
+use crate::cpu_use::CpuReading;
 use crate::engine::Engine;
 use crate::execute::Event;
 use crate::flow::{FlowShare, SharedFlow};
 use crate::gate::Gate;
 use crate::live::WorkerLive;
+use crate::loop_plan;
 use crate::pacer::RecordedStarts;
-use crate::shape;
 use crate::source::Source;
 use crate::worker::{LoopContext, LoopPlan, LoopStop, drive};
 
@@ -44,7 +45,7 @@ pub struct WorkerContext<'a> {
     pub(crate) events: Sender<Event>,
     pub(crate) cpu: Option<CpuUse>,
     /// What the thread had used when its first pass began.
-    pub(crate) used_before: Option<shape::Usage>,
+    pub(crate) used_before: Option<CpuReading>,
     /// When the present pass began, where others came before it.
     pub(crate) pass_began: Option<Tick>,
     /// When the worker's time began.
@@ -54,7 +55,7 @@ pub struct WorkerContext<'a> {
 impl WorkerContext<'_> {
     /// The bounds and shape of the loop, for a source of `slots` slots.
     pub fn loop_plan(&self, slots: u32) -> LoopPlan {
-        let plan = shape::loop_plan(self.job, slots);
+        let plan = loop_plan::loop_plan(self.job, slots);
         match self.pass_began.zip(self.released) {
             Some((now, release)) => {
                 plan.later(Nanos(self.scale.load().to_nanos(now.since(release))))
@@ -97,7 +98,7 @@ impl WorkerContext<'_> {
             return LoopStop::Asked;
         };
         let scale = self.scale.load();
-        let mut pacing = shape::pacing(self.job, self.seed, self.number, scale);
+        let mut pacing = loop_plan::pacing(self.job, self.seed, self.number, scale);
         pacing.flow = self
             .job
             .load()
@@ -119,9 +120,9 @@ impl WorkerContext<'_> {
             // is counted all the same.
             let _ = weir_sys::pin::set_timer_slack(Nanos(1));
         }
-        let before = self.used_before.get_or_insert_with(shape::Usage::read);
+        let before = self.used_before.get_or_insert_with(CpuReading::read);
         let stop = drive(engine, source, plan, worker);
-        self.cpu = Some(shape::Usage::read().since(before));
+        self.cpu = Some(CpuReading::read().since(before));
         stop
     }
 }

@@ -13,6 +13,7 @@ use weir_sys::Tree;
 use weir_sys::clock::{Tick, Timeline};
 use weir_units::{Bytes, Nanos, Percent};
 
+use crate::cpu_use;
 use crate::execute::bandwidth_log::BandwidthLog;
 use crate::execute::disks::Disks;
 use crate::execute::judge::{FailedTarget, describe};
@@ -22,8 +23,8 @@ use crate::execute::sampler::{KindSamples, Sampled};
 use crate::execute::search::Search;
 use crate::execute::{Run, RunControl, add_metrics, run_id, warn};
 use crate::live::{LiveKind, WorkerLive};
+use crate::loop_plan::is_open_loop;
 use crate::runner::Prepared;
-use crate::shape::{is_open_loop, usage_of};
 use crate::worker::OpFailure;
 
 /// Instants on the run's clock.
@@ -156,7 +157,7 @@ pub(super) fn so_far(
 }
 
 /// Adds devices that another job has not named yet.
-pub(super) fn note_devices(known: &mut Vec<DeviceFacts>, of_job: Vec<DeviceFacts>) {
+pub(super) fn add_devices(known: &mut Vec<DeviceFacts>, of_job: Vec<DeviceFacts>) {
     for device in of_job {
         if !known.contains(&device) {
             known.push(device);
@@ -255,7 +256,7 @@ fn worker_result(
         cpu: match worker.state {
             State::Hung => CpuUse::default(),
             _ if worker.ended => worker.cpu,
-            _ => usage_of(thread_id),
+            _ => cpu_use::of_thread(thread_id),
         },
         prepare_ns: Some(Nanos(live.prepare_ns.get())).filter(|n| n.0 > 0),
         late_issues: is_open_loop(job).then(|| live.late.get()),

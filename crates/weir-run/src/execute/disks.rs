@@ -18,7 +18,7 @@ pub(super) struct Disks {
 
 impl Disks {
     /// Remembers the counters of disks that were not known yet.
-    pub(super) fn note(&mut self, names: &[String]) {
+    pub(super) fn add(&mut self, names: &[String]) {
         let tree = Tree::real();
         for name in names {
             if let Some(counters) = disk_counters(&tree, name) {

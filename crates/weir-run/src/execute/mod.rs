@@ -74,13 +74,13 @@ pub(crate) use thread::Event;
 pub use weir_sys::Signals;
 
 /// The run looks around at least this often.
-const LONGEST_NAP: Duration = Duration::from_millis(10);
+const LONGEST_WAIT: Duration = Duration::from_millis(10);
 /// Where only ranks are at work, which time themselves.
-const LONGEST_RANKS_NAP: Duration = Duration::from_millis(50);
+const LONGEST_RANKS_WAIT: Duration = Duration::from_millis(50);
 /// While operations are traced it empties their queues this often.
-const TRACE_NAP: Duration = Duration::from_millis(10);
+const TRACE_WAIT: Duration = Duration::from_millis(10);
 /// While something is being ended it looks around this often.
-const ENDING_NAP: Duration = Duration::from_millis(5);
+const ENDING_WAIT: Duration = Duration::from_millis(5);
 
 /// What a run works with.
 #[expect(missing_debug_implementations, reason = "holds functions")]
@@ -278,33 +278,33 @@ impl<'a> Run<'a> {
         if idle && (self.cancelled || self.order.is_done()) {
             return false;
         }
-        self.wait(control);
-        self.look(control);
+        self.wait_for_events(control);
+        self.check_jobs(control);
         true
     }
 
-    fn wait(&mut self, control: &RunControl<'_>) {
-        let nap = self.nap(control);
-        let Ok(event) = self.events.1.recv_timeout(nap) else {
+    fn wait_for_events(&mut self, control: &RunControl<'_>) {
+        let limit = self.time_to_wait(control);
+        let Ok(event) = self.events.1.recv_timeout(limit) else {
             return;
         };
-        self.take(event, control);
+        self.handle(event, control);
         while let Ok(event) = self.events.1.try_recv() {
-            self.take(event, control);
+            self.handle(event, control);
         }
     }
 
-    fn nap(&self, control: &RunControl<'_>) -> Duration {
+    fn time_to_wait(&self, control: &RunControl<'_>) -> Duration {
         if self.running.iter().any(RunningJob::is_ending) {
-            return ENDING_NAP;
+            return ENDING_WAIT;
         }
         if self.running.iter().any(RunningJob::is_traced) {
-            return TRACE_NAP;
+            return TRACE_WAIT;
         }
         let longest = if self.running.is_empty() {
-            LONGEST_RANKS_NAP
+            LONGEST_RANKS_WAIT
         } else {
-            LONGEST_NAP
+            LONGEST_WAIT
         };
         let now = control.clock.now();
         let ticks = self.running.iter().filter_map(RunningJob::next_tick);
@@ -316,25 +316,25 @@ impl<'a> Run<'a> {
             .min(longest)
     }
 
-    fn take(&mut self, event: Event, control: &RunControl<'_>) {
+    fn handle(&mut self, event: Event, control: &RunControl<'_>) {
         match event {
             Event::Announced(announcement) => (control.announce)(&announcement),
-            Event::Made(made) => self.note_made(made),
+            Event::Made(made) => self.set_prepared_job(made),
             Event::RanksEnded(index, outcome) => {
                 if let Some(job) = self.ranks.iter_mut().find(|j| j.index() == index) {
-                    job.take(*outcome, &control.signals);
+                    job.set_outcome(*outcome, &control.signals);
                 }
             }
             Event::Ready(number) | Event::Ended(number, _) => {
                 if let Some(job) = self.running.iter_mut().find(|j| j.has_worker(number)) {
-                    job.take(number, event);
+                    job.handle(number, event);
                 }
             }
         }
     }
 
     /// Samples, ends what has to end, and collects what has ended.
-    fn look(&mut self, control: &RunControl<'_>) {
+    fn check_jobs(&mut self, control: &RunControl<'_>) {
         self.timeline.re_anchor(&control.clock);
         if control.signals.interrupted() {
             self.cancel(control);
@@ -343,10 +343,10 @@ impl<'a> Run<'a> {
         let now = control.clock.now();
         self.stop_companions(now);
         for job in &mut self.running {
-            job.look(now, control.grace, at_once);
+            job.check(now, control.grace, at_once);
         }
         for job in &mut self.ranks {
-            job.look(now, control.grace);
+            job.abandon_if_hung(now, control.grace);
         }
         self.steady_groups.sample_if_due(&mut self.running, now);
         let (running, ended) = (&self.running, &self.ended);
@@ -366,16 +366,16 @@ impl<'a> Run<'a> {
         while let Some(over) = self.ranks.iter().position(RunningRanks::is_over) {
             let job = self.ranks.swap_remove(over);
             let entry = self.entries[job.index()];
-            self.note_end(entry, EndedJob::of_ranks(job, now), control);
+            self.finish_job(entry, EndedJob::of_ranks(job, now), control);
         }
     }
 
     fn collect(&mut self, job: RunningJob, control: &RunControl<'_>) {
         let entry = self.entries[job.index()];
-        self.note_end(entry, job.finish(control.clock.now()), control);
+        self.finish_job(entry, job.finish(control.clock.now()), control);
     }
 
-    fn note_end(&mut self, entry: Entry<'_>, ended: EndedJob, control: &RunControl<'_>) {
+    fn finish_job(&mut self, entry: Entry<'_>, ended: EndedJob, control: &RunControl<'_>) {
         self.order.ended(ended.index);
         let failed = ended.failure.is_some();
         self.ended.push(ended);

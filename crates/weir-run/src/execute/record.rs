@@ -75,7 +75,7 @@ impl Record {
     }
 
     /// Writes what has come and what is due.
-    pub(super) fn look(&mut self, now: Tick) {
+    pub(super) fn write_due(&mut self, now: Tick) {
         let Some((release, scale)) = self.release else {
             return;
         };
@@ -97,7 +97,7 @@ impl Record {
 
     /// The end of every file.
     pub(super) fn finish(mut self, now: Tick, prepared: &dyn Prepared) -> LogsWritten {
-        self.look(now);
+        self.write_due(now);
         let mut written = self.logs.finish(&self.lives, now);
         written.wrong.extend(self.trace.and_then(TraceFile::finish));
         if let (Some(writer), Some((begin, scale))) = (self.writer, self.release) {

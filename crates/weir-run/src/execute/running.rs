@@ -305,8 +305,8 @@ impl RunningJob {
         }
     }
 
-    /// Takes what the worker of this number says.
-    pub(super) fn take(&mut self, number: u32, event: Event) {
+    /// Handles what the worker of this number reports.
+    pub(super) fn handle(&mut self, number: u32, event: Event) {
         let Some(worker) = self.workers.iter_mut().find(|w| w.number == number) else {
             return;
         };
@@ -337,11 +337,11 @@ impl RunningJob {
     }
 
     /// Samples; ends what is too slow, nudges what is asked to end, leaves behind what hangs.
-    pub(super) fn look(&mut self, now: Tick, grace: Duration, at_once: bool) {
+    pub(super) fn check(&mut self, now: Tick, grace: Duration, at_once: bool) {
         if let Some(sampler) = &mut self.sampler {
             sampler.sample(now);
         }
-        self.record.look(now);
+        self.record.write_due(now);
         self.search(now);
         self.check_minimum(now);
         let asked = self.ending.map(|e| e.1);
@@ -364,7 +364,7 @@ impl RunningJob {
         }
     }
 
-    /// Queues of operations fill up fast; they are emptied at every look.
+    /// Queues of operations fill up fast; they are emptied at every check.
     pub(super) fn is_traced(&self) -> bool {
         self.record.is_by_operation()
     }

@@ -148,7 +148,7 @@ impl RunningRanks {
 
     /// Takes what came of it. What ends it as well is known then to the run: a signal to another
     /// rank.
-    pub(super) fn take(&mut self, outcome: RankOutcome, run: &Signals) {
+    pub(super) fn set_outcome(&mut self, outcome: RankOutcome, run: &Signals) {
         if self.signals.interrupted() && self.ending.is_none() {
             run.hear(self.signals.number.load(Relaxed));
         }
@@ -156,7 +156,7 @@ impl RunningRanks {
     }
 
     /// Leaves it behind when it does not end although it was asked to.
-    pub(super) fn look(&mut self, now: Tick, grace: Duration) {
+    pub(super) fn abandon_if_hung(&mut self, now: Tick, grace: Duration) {
         let Some((_, since)) = self.ending.filter(|_| self.release.is_some()) else {
             return;
         };

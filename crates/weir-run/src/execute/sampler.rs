@@ -13,7 +13,7 @@ use weir_units::{Bytes, Nanos};
 
 use crate::execute::collect::last_done;
 use crate::live::WorkerLive;
-use crate::shape::is_open_loop;
+use crate::loop_plan::is_open_loop;
 
 /// What was sampled of a job.
 pub(super) struct Sampled {
@@ -150,7 +150,7 @@ impl JobSampler {
         let is_late = self.tick(self.ticks_seen + 2) <= seen;
         while self.next_tick() <= seen {
             self.ticks_seen += 1;
-            self.take(is_late.then_some(seen));
+            self.take_interval(is_late.then_some(seen));
         }
     }
 
@@ -174,7 +174,7 @@ impl JobSampler {
     }
 
     /// Takes an interval; where it was read late, of what was done until then.
-    fn take(&mut self, late: Option<Tick>) {
+    fn take_interval(&mut self, late: Option<Tick>) {
         let seconds = self.interval.as_secs_f64();
         let ticks = self.ticks_seen;
         // The length of a sample in seconds, where one ends.

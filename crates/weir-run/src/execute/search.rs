@@ -135,7 +135,7 @@ impl Search {
     }
 
     /// Judges the window if it is over.
-    fn look(&mut self, live: &WorkerLive, now: Tick) -> Option<Step> {
+    fn judge_window(&mut self, live: &WorkerLive, now: Tick) -> Option<Step> {
         if self.awaited.is_some() {
             return None;
         }
@@ -180,7 +180,7 @@ impl Worker {
     pub(super) fn search(&mut self, now: Tick) -> Option<Tick> {
         let search = self.search.as_mut()?;
         let renewed = search.renewed(&self.live);
-        match search.look(&self.live, now) {
+        match search.judge_window(&self.live, now) {
             None => {}
             Some(Step::Depth(depth)) => self.live.depth_limit.store(depth, Relaxed),
             Some(Step::Settle(depth)) => {

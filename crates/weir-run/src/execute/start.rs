@@ -175,7 +175,7 @@ impl<'a> Run<'a> {
     }
 
     /// A job was made ready; notes what came of it for the next round.
-    pub(super) fn note_made(&mut self, made: Result<PreparedJob, Failure>) {
+    pub(super) fn set_prepared_job(&mut self, made: Result<PreparedJob, Failure>) {
         if let Some(batch) = &mut self.batch {
             batch.made = Some(made);
         }
@@ -207,7 +207,7 @@ impl<'a> Run<'a> {
                 self.ranks.push(job);
             }
             Ok(PreparedJob::Workers(prepared)) => {
-                disks.note(&prepared.disks());
+                disks.add(&prepared.disks());
                 let setup = JobSetup {
                     entry,
                     prepared,
@@ -239,7 +239,7 @@ impl<'a> Run<'a> {
             }
             self.first_release.get_or_insert(release);
             // Not before: reading them takes longer than everything else between two steps.
-            collect::note_devices(&mut self.devices, job.prepared.devices());
+            collect::add_devices(&mut self.devices, job.prepared.devices());
         }
         for job in self.ranks.iter_mut().filter(|job| job.is_held()) {
             self.first_release.get_or_insert(release);

@@ -1,12 +1,11 @@
-//! The shape of a worker's loop, from its job: bounds, batches, pacing.
+//! A worker's loop as its job plans it: bounds, batches, pacing, what is measured.
+//!
+//! In: a job. Out: the plans of the loop and of its pacer. Not here: the loop itself (`worker`).
 
 use std::num::NonZeroU64;
 
-use weir_schema::{CpuUse, ErrorCode, Job, KindName, Recording, Schedule, Timing};
-use weir_sys::Tree;
+use weir_schema::{ErrorCode, Job, KindName, Recording, Schedule, Timing};
 use weir_sys::clock::Scale;
-use weir_sys::usage::{self, ThreadUsage};
-use weir_units::Nanos;
 
 use crate::generate::Streams;
 use crate::generate::arrivals::{Arrivals, Even, Poisson, Rate};
@@ -143,47 +142,4 @@ pub(crate) fn pacing(job: &Job, seed: u64, worker: u32, scale: Scale) -> PacerPl
 )]
 fn whole(rate: f64) -> Option<NonZeroU64> {
     NonZeroU64::new(rate.round() as u64)
-}
-
-/// What the calling thread had used at an instant.
-#[derive(Debug)]
-pub(crate) struct Usage {
-    used: ThreadUsage,
-    run_delay: Option<Nanos>,
-}
-
-impl Usage {
-    pub(crate) fn read() -> Self {
-        Self {
-            used: ThreadUsage::current(),
-            run_delay: usage::run_delay(),
-        }
-    }
-
-    /// What was used since an earlier reading.
-    pub(crate) fn since(&self, earlier: &Self) -> CpuUse {
-        let delays = self.run_delay.zip(earlier.run_delay);
-        CpuUse {
-            run_delay_ns: delays.map(|(now, then)| Nanos(now.0.saturating_sub(then.0))),
-            ..cpu_use(&self.used.since(&earlier.used))
-        }
-    }
-}
-
-/// What a thread that still runs has used since it began.
-pub(crate) fn usage_of(thread_id: u32) -> CpuUse {
-    let used = ThreadUsage::of_thread(&Tree::real(), thread_id);
-    used.map_or_else(CpuUse::default, |used| cpu_use(&used))
-}
-
-fn cpu_use(used: &ThreadUsage) -> CpuUse {
-    CpuUse {
-        user_ns: used.user,
-        system_ns: used.system,
-        voluntary_switches: used.voluntary_switches,
-        involuntary_switches: used.involuntary_switches,
-        minor_faults: used.minor_faults,
-        major_faults: used.major_faults,
-        run_delay_ns: None,
-    }
 }

@@ -1,0 +1,51 @@
+//! What CPU time a worker's thread has used.
+//!
+//! In: the calling thread, or a thread by its number. Out: [`CpuUse`]. Not here: what it means.
+
+use weir_schema::CpuUse;
+use weir_sys::Tree;
+use weir_sys::usage::{self, ThreadUsage};
+use weir_units::Nanos;
+
+/// What the calling thread had used at an instant.
+#[derive(Debug)]
+pub(crate) struct CpuReading {
+    used: ThreadUsage,
+    run_delay: Option<Nanos>,
+}
+
+impl CpuReading {
+    pub(crate) fn read() -> Self {
+        Self {
+            used: ThreadUsage::current(),
+            run_delay: usage::run_delay(),
+        }
+    }
+
+    /// What was used since an earlier reading.
+    pub(crate) fn since(&self, earlier: &Self) -> CpuUse {
+        let delays = self.run_delay.zip(earlier.run_delay);
+        CpuUse {
+            run_delay_ns: delays.map(|(now, then)| Nanos(now.0.saturating_sub(then.0))),
+            ..cpu_use(&self.used.since(&earlier.used))
+        }
+    }
+}
+
+/// What a thread that still runs has used since it began.
+pub(crate) fn of_thread(thread_id: u32) -> CpuUse {
+    let used = ThreadUsage::of_thread(&Tree::real(), thread_id);
+    used.map_or_else(CpuUse::default, |used| cpu_use(&used))
+}
+
+fn cpu_use(used: &ThreadUsage) -> CpuUse {
+    CpuUse {
+        user_ns: used.user,
+        system_ns: used.system,
+        voluntary_switches: used.voluntary_switches,
+        involuntary_switches: used.involuntary_switches,
+        minor_faults: used.minor_faults,
+        major_faults: used.major_faults,
+        run_delay_ns: None,
+    }
+}
