@@ -15,13 +15,13 @@ use weir_run::{
     RunMark, WorkerContext, failure,
 };
 use weir_schema::catalogue::{ActsOn, NameUse};
-use weir_schema::{BlockWorkload, DeviceFacts, Failure, FileNames, Job};
+use weir_schema::{BlockWorkload, DeviceFacts, Failure, FileNames, Job, Warning};
 use weir_sys::device::PathFacts;
 use weir_units::Bytes;
 
 use crate::engine::dma_emu::{self, EmulatedCards};
 use crate::engine::{
-    EngineEntry, EngineRun, EngineSetup, FileName, Mappings, Note, Notes, OpenTarget, SlotMemory,
+    EngineEntry, EngineRun, EngineSetup, FileName, Mappings, OpenTarget, SlotMemory, Warnings,
     sync_all,
 };
 use crate::kinds::{measured, shares_by_rate};
@@ -50,8 +50,8 @@ pub(crate) struct PreparedBlockJob {
     targets: Vec<Mutex<Option<Vec<OpenTarget>>>>,
     /// By site, once they are laid out.
     facts: Vec<Option<PathFacts>>,
-    spoilers: Vec<Note>,
-    notes: Notes,
+    warnings_beforehand: Vec<Warning>,
+    warnings: Warnings,
     cards: EmulatedCards,
     is_done: bool,
     recorded: Option<Arc<RecordedPattern>>,
@@ -80,7 +80,7 @@ impl PreparedBlockJob {
         found.remarks.iter().for_each(context.announce);
         let mut targets: Vec<Vec<OpenTarget>> = found.parts.iter().map(|_| Vec::new()).collect();
         let only = workload.targets.create.only;
-        let (mut facts, mut notes) = (Vec::new(), Vec::new());
+        let (mut facts, mut warnings) = (Vec::new(), Vec::new());
         if let ActsOn::Names(usage) = acts_on {
             make_names(context, workload, usage, &mut found)?;
         } else if has_sites {
@@ -93,7 +93,7 @@ impl PreparedBlockJob {
                     .map(|site| site.length.min(site.end))
                     .sum();
                 facts = facts_of(&found.list);
-                notes = spoilers(&found.list, &facts, workload, Bytes(touched));
+                warnings = spoilers(&found.list, &facts, workload, Bytes(touched));
             }
             made.note(&found.list);
         }
@@ -112,8 +112,8 @@ impl PreparedBlockJob {
                 .map(|list| Mutex::new(Some(list)))
                 .collect(),
             facts,
-            spoilers: notes,
-            notes: Notes::default(),
+            warnings_beforehand: warnings,
+            warnings: Warnings::default(),
             cards: cards.clone(),
             is_done: only,
             recorded,
@@ -139,15 +139,13 @@ impl PreparedBlockJob {
     }
 
     /// Faults that were asked for and struck nothing: a test of a test that tested nothing.
-    fn idle_faults(&self) -> impl Iterator<Item = Note> {
+    fn idle_faults(&self) -> impl Iterator<Item = Warning> {
         let names: Vec<String> = (0..self.job.clones).flat_map(|c| self.names(c)).collect();
         let idle = dma_emu::idle_faults(&self.job.engine, &names, &self.cards);
         idle.into_iter().map(|fault| {
-            (
-                "fault-idle".to_owned(),
-                format!("The emulated fault {fault} struck no operation."),
-                "Place it where a job writes or reads: 2m is an offset, 2 an operation.".to_owned(),
-            )
+            let cause = format!("The emulated fault {fault} struck no operation.");
+            let remedy = "Place it where a job writes or reads: 2m is an offset, 2 an operation.";
+            Warning::new("fault-idle", None, cause, remedy)
         })
     }
 
@@ -312,7 +310,7 @@ impl PreparedBlockJob {
             depth,
             memory: SlotMemory::of(source.buffers(), depth),
             choice: self.job.engine.clone(),
-            notes: self.notes.clone(),
+            warnings: self.warnings.clone(),
             cards: self.cards.clone(),
             mappings,
             streams: Streams::new(worker.seed, worker.number),
@@ -332,7 +330,7 @@ impl PreparedBlockJob {
         }
         check_unchanged(self.recorded.as_deref())?;
         match self.verified() {
-            Some(verified) => verified.end(stop, streams, &findings, written.get(), &self.notes),
+            Some(verified) => verified.end(stop, streams, &findings, written.get(), &self.warnings),
             None => Ok(stop),
         }
     }
@@ -417,11 +415,11 @@ impl Prepared for PreparedBlockJob {
         }
     }
 
-    fn warnings(&self) -> Vec<Note> {
-        self.spoilers
+    fn warnings(&self) -> Vec<Warning> {
+        self.warnings_beforehand
             .iter()
             .cloned()
-            .chain(self.notes.list())
+            .chain(self.warnings.list())
             .chain(self.idle_faults())
             .collect()
     }

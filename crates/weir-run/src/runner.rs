@@ -292,8 +292,8 @@ pub trait Prepared: Send + Sync {
         Vec::new()
     }
 
-    /// What spoils the numbers, as far as the runner can know: (id, cause, remedy).
-    fn warnings(&self) -> Vec<(String, String, String)> {
+    /// What spoils the numbers, as far as the runner can know; the run adds the job's name.
+    fn warnings(&self) -> Vec<Warning> {
         Vec::new()
     }
 }

@@ -27,7 +27,7 @@ use super::calls::other;
 use super::priority::{self, Priorities};
 use super::pvsync2::call_flags;
 use super::{
-    EngineEntry, EngineSetup, Notes, OpenTarget, Opens, Refused, SlotMemory, number, run_engine,
+    EngineEntry, EngineSetup, OpenTarget, Opens, Refused, SlotMemory, Warnings, number, run_engine,
     switch,
 };
 use crate::op::{BlockOp, Verb};
@@ -205,11 +205,11 @@ fn register(
     choice: &EngineChoice,
     targets: &[OpenTarget],
     memory: SlotMemory,
-    notes: &Notes,
+    warnings: &Warnings,
 ) -> (bool, bool) {
     let missing = |what: &str, error: &io::Error| {
         let cause = format!("The kernel refused to register the {what} ({error}).");
-        notes.add(
+        warnings.add(
             "not-registered",
             cause,
             "Raise the limit of locked memory (`ulimit -l`), or switch the registration off.",
@@ -308,13 +308,13 @@ impl Engine for Ring {
             depth,
             memory,
             choice,
-            notes,
+            warnings,
             ..
         } = setup;
         let entries = depth.clamp(1, MOST_ENTRIES);
         let ring = build(&choice, entries)
             .map_err(|e| Refused::error(&e, &format!("cannot set a ring of {entries} up")))?;
-        let (fixed_buffers, fixed_files) = register(&ring, &choice, &targets, memory, &notes);
+        let (fixed_buffers, fixed_files) = register(&ring, &choice, &targets, memory, &warnings);
         let flags = call_flags(&choice).bits();
         let shape = EntryShape {
             fixed_buffers,

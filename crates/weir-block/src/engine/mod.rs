@@ -31,7 +31,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use weir_run::generate::Streams;
 use weir_run::{Engine, LoopPlan, LoopStop, WorkerContext, failure};
 use weir_schema::catalogue::{Catalogue, EngineInfo, SettingInfo, SettingKind};
-use weir_schema::{EngineChoice, Failure};
+use weir_schema::{EngineChoice, Failure, Warning};
 use weir_sys::Availability;
 
 use crate::op::BlockOp;
@@ -190,24 +190,20 @@ impl SlotMemory {
     }
 }
 
-/// A remark about the numbers: id, cause, remedy.
-pub(crate) type Note = (String, String, String);
-
-/// Remarks of all workers of a job, each once.
+/// Warnings of all workers of a job, each once.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Notes(Arc<Mutex<Vec<Note>>>);
+pub(crate) struct Warnings(Arc<Mutex<Vec<Warning>>>);
 
-impl Notes {
+impl Warnings {
     pub(crate) fn add(&self, id: &str, cause: String, remedy: &str) {
-        debug_assert!(weir_schema::WARNING_IDS.contains(&id), "no warning {id}");
-        let note = (id.to_owned(), cause, remedy.to_owned());
-        let mut notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !notes.contains(&note) {
-            notes.push(note);
+        let warning = Warning::new(id, None, cause, remedy);
+        let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !list.contains(&warning) {
+            list.push(warning);
         }
     }
 
-    pub(crate) fn list(&self) -> Vec<Note> {
+    pub(crate) fn list(&self) -> Vec<Warning> {
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -230,8 +226,8 @@ pub(crate) struct EngineSetup {
     pub(crate) memory: SlotMemory,
     /// Settings in house words.
     pub(crate) choice: EngineChoice,
-    /// Where it notes what it had to do without.
-    pub(crate) notes: Notes,
+    /// Where it warns of what it had to do without.
+    pub(crate) warnings: Warnings,
     /// The emulated cards of the run.
     pub(crate) cards: dma_emu::EmulatedCards,
     /// Where it leaves the mappings that it makes.

@@ -20,7 +20,7 @@ use weir_schema::{EngineChoice, Failure, Job};
 use weir_sys::Availability;
 
 use super::spin::Rounds;
-use super::{EngineEntry, EngineRun, Notes, Opens, number, switch};
+use super::{EngineEntry, EngineRun, Opens, Warnings, number, switch};
 use crate::op::BlockOp;
 
 /// How often a program that runs is looked at.
@@ -87,7 +87,7 @@ fn drive(ride: EngineRun<'_, '_>) -> Result<LoopStop, Failure> {
             .runtime
             .map(|ns| Duration::from_nanos(ns.0 + plan.ramp.0)),
         stop: worker.stop,
-        notes: setup.notes,
+        warnings: setup.warnings,
         failed: None,
     };
     let stop = worker.drive(&mut engine, &mut Rounds { left: 1 }, &plan);
@@ -140,7 +140,7 @@ struct Program<'a> {
     grace: Duration,
     runtime: Option<Duration>,
     stop: &'a AtomicU32,
-    notes: Notes,
+    warnings: Warnings,
     /// Why it could not be run.
     failed: Option<Failure>,
 }
@@ -159,7 +159,7 @@ impl Program<'_> {
         if let Some(status) = wait(&mut child, is_over)? {
             if !status.success() {
                 let cause = format!("The program {} ended with {status}.", self.name());
-                self.notes.add(
+                self.warnings.add(
                     "program-failed",
                     cause,
                     "See what it wrote to its standard error.",

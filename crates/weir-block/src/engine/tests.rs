@@ -103,7 +103,7 @@ struct Bench<E> {
     // Dropped before the memory.
     engine: E,
     buffers: SlotBuffers,
-    notes: Notes,
+    warnings: Warnings,
 }
 
 fn try_bench<E>(file: File, choice: &[(&str, Setting)]) -> std::io::Result<Bench<E>>
@@ -116,7 +116,7 @@ where
         .iter()
         .map(|(k, v)| ((*k).to_owned(), v.clone()))
         .collect();
-    let notes = Notes::default();
+    let warnings = Warnings::default();
     let length = file.metadata().unwrap().len().max(u64::from(BLOCK));
     let target = OpenTarget {
         file: Arc::new(file.into()),
@@ -137,12 +137,12 @@ where
             settings,
             ..EngineChoice::new("test")
         },
-        notes: notes.clone(),
+        warnings: warnings.clone(),
     })?;
     Ok(Bench {
         engine,
         buffers,
-        notes,
+        warnings,
     })
 }
 
@@ -704,7 +704,7 @@ fn io_uring_without_locked_memory_goes_on_with_a_note() {
         base: std::ptr::without_provenance_mut(1 << 12),
         ..SlotMemory::of(&buffers, SLOTS)
     };
-    let notes = Notes::default();
+    let warnings = Warnings::default();
     let target = OpenTarget {
         file: Arc::new(scratch.open(0).into()),
         is_block: false,
@@ -724,17 +724,17 @@ fn io_uring_without_locked_memory_goes_on_with_a_note() {
         depth: SLOTS,
         memory,
         choice: EngineChoice::new("io_uring"),
-        notes: notes.clone(),
+        warnings: warnings.clone(),
     });
     let mut bench = Bench {
         engine: engine.unwrap(),
         buffers,
-        notes,
+        warnings,
     };
     assert_eq!(bench.act(Verb::Read, 0, 4096), i64::from(BLOCK));
-    let noted = bench.notes.list();
-    assert_eq!(noted.len(), 1, "{noted:?}");
-    assert_eq!(noted[0].0, "not-registered");
+    let raised = bench.warnings.list();
+    assert_eq!(raised.len(), 1, "{raised:?}");
+    assert_eq!(raised[0].id, "not-registered");
 }
 
 #[test]
@@ -806,7 +806,7 @@ fn libaio_reserves_more_requests_than_there_are_with_a_message() {
         depth: 1 << 30,
         memory: SlotMemory::of(&bench.buffers, SLOTS),
         choice: EngineChoice::new("libaio"),
-        notes: Notes::default(),
+        warnings: Warnings::default(),
     };
     let error = Aio::attach(setup).unwrap_err();
     assert!(error.to_string().contains("fs.aio-max-nr"), "{error}");

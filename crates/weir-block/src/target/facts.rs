@@ -3,14 +3,13 @@
 //! In: the sites of a job once they are laid out. Out: device facts, disks, remarks with stable
 //! ids. Not here: what only the run shows (hits of the cache, other I/O on the device).
 
-use weir_schema::{BlockWorkload, DeviceFacts, Kind};
+use weir_schema::{BlockWorkload, DeviceFacts, Kind, Warning};
 use weir_sys::Tree;
 use weir_sys::device::{PathFacts, PathKind, disks_behind, driver_facts, extents, path_facts};
 use weir_sys::memory::MemoryFacts;
 use weir_units::Bytes;
 
 use super::Site;
-use crate::engine::Note;
 
 /// Holes below this share of a file are not worth a word.
 const FEW_HOLES: f64 = 0.001;
@@ -69,8 +68,8 @@ pub(crate) fn spoilers(
     facts: &[Option<PathFacts>],
     workload: &BlockWorkload,
     touched: Bytes,
-) -> Vec<Note> {
-    let mut notes = Vec::new();
+) -> Vec<Warning> {
+    let mut warnings = Vec::new();
     let looked: Vec<_> = sites
         .iter()
         .zip(facts)
@@ -86,41 +85,37 @@ pub(crate) fn spoilers(
     };
     let stored = looked.iter().any(|(_, facts)| is_stored(facts));
     if workload.carries_out(Kind::Read) && !workload.targets.open.direct && stored {
-        notes.extend(page_cache(touched));
+        warnings.extend(page_cache(touched));
     }
     if workload.carries_out(Kind::Read) {
-        notes.extend(
+        warnings.extend(
             looked
                 .iter()
                 .filter_map(|(site, facts)| never_written(site, facts)),
         );
     }
     if workload.carries_out(Kind::Write) && workload.content.zero && stored {
-        notes.push((
-            "compressible".to_owned(),
-            "Only zeros are written, which devices and file systems may store without writing."
-                .to_owned(),
-            "Write random bytes instead.".to_owned(),
-        ));
+        let cause =
+            "Only zeros are written, which devices and file systems may store without writing.";
+        let remedy = "Write random bytes instead.";
+        warnings.push(Warning::new("compressible", None, cause, remedy));
     }
-    notes
+    warnings
 }
 
-fn page_cache(touched: Bytes) -> Option<Note> {
+fn page_cache(touched: Bytes) -> Option<Warning> {
     let available = MemoryFacts::read(&Tree::real()).available?;
     (touched < available).then(|| {
-        (
-            "page-cache".to_owned(),
-            format!(
-                "Buffered reads of {touched} may come from the page cache: {available} of memory \
-                 are free for it."
-            ),
-            "Read with direct I/O, or from a region larger than memory.".to_owned(),
-        )
+        let cause = format!(
+            "Buffered reads of {touched} may come from the page cache: {available} of memory are \
+             free for it."
+        );
+        let remedy = "Read with direct I/O, or from a region larger than memory.";
+        Warning::new("page-cache", None, cause, remedy)
     })
 }
 
-fn never_written(site: &Site, facts: &PathFacts) -> Option<Note> {
+fn never_written(site: &Site, facts: &PathFacts) -> Option<Warning> {
     if !site.is_file() {
         return None;
     }
@@ -138,14 +133,12 @@ fn never_written(site: &Site, facts: &PathFacts) -> Option<Note> {
     };
     (share > FEW_HOLES).then(|| {
         let shown = &site.named.shown;
-        (
-            "never-written".to_owned(),
-            format!(
-                "{:.0} % of {shown} was never written: reads of holes reach no device.",
-                (share * 100.0).max(1.0)
-            ),
-            "Write the file first, or let weir make it.".to_owned(),
-        )
+        let cause = format!(
+            "{:.0} % of {shown} was never written: reads of holes reach no device.",
+            (share * 100.0).max(1.0)
+        );
+        let remedy = "Write the file first, or let weir make it.";
+        Warning::new("never-written", None, cause, remedy)
     })
 }
 

@@ -11,7 +11,7 @@ use weir_schema::{
     BlockWorkload, Failure, Finding, Job, Kind, Mismatch, SaveState, Verify, VerifyState,
 };
 
-use crate::engine::Notes;
+use crate::engine::Warnings;
 use crate::source::{EarlierWrites, Verification};
 
 /// A longer file is no state.
@@ -97,13 +97,13 @@ impl VerifiedJob<'_> {
         streams: StreamSeed,
         findings: &Findings,
         written: Option<&EarlierWrites>,
-        notes: &Notes,
+        warnings: &Warnings,
     ) -> Result<LoopStop, Failure> {
         self.save(&stop, streams, written)?;
         if let Some(why) = findings.lost_dump() {
             let cause = format!("A dump of bad data cannot be stored: {why}.");
             let remedy = "Have dumps stored in a directory that exists and has room.";
-            notes.add("dump-lost", cause, remedy);
+            warnings.add("dump-lost", cause, remedy);
         }
         if let Some(first) = findings.list().into_iter().next() {
             return Err(mismatch(first, findings.operations()));
@@ -111,7 +111,7 @@ impl VerifiedJob<'_> {
         if findings.is_unchecked() && stop == LoopStop::TimeUp {
             let cause = "The time was up before everything that was written had been read back: \
                          the rest was not verified.";
-            notes.add(
+            warnings.add(
                 "unverified",
                 cause.to_owned(),
                 "Give the job no time to run for, or verify in a job of its own.",

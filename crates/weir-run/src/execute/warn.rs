@@ -27,8 +27,11 @@ impl MachineBefore {
 /// What is known of a job's targets.
 pub(super) fn of_job_targets(job: &str, prepared: &dyn Prepared) -> Vec<Warning> {
     let all = prepared.warnings().into_iter();
-    all.map(|(id, cause, remedy)| Warning::new(&id, Some(job), cause, &remedy))
-        .collect()
+    all.map(|warning| Warning {
+        job: Some(job.to_owned()),
+        ..warning
+    })
+    .collect()
 }
 
 /// What is missing in traces and logs.

@@ -18,7 +18,7 @@ use weir_run::{
 use weir_schema::sample::{self, JobSample};
 use weir_schema::{
     Announcement, ClockFacts, DeviceFacts, Failure, HostFacts, Job, JobResult, Kind, RunResult,
-    Workload,
+    Warning, Workload,
 };
 use weir_sys::clock::Clock;
 
@@ -260,7 +260,7 @@ impl Prepared for Ready {
         Vec::new()
     }
 
-    fn warnings(&self) -> Vec<(String, String, String)> {
+    fn warnings(&self) -> Vec<Warning> {
         Vec::new()
     }
 }

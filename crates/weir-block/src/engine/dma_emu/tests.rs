@@ -4,7 +4,7 @@ use weir_schema::Setting;
 use weir_sys::buffer::{AlignedBuf, BufferSpec};
 use weir_units::Bytes;
 
-use super::super::{Notes, SlotMemory};
+use super::super::{SlotMemory, Warnings};
 use super::*;
 use crate::op::Buffer;
 use crate::source::SlotBuffers;
@@ -30,7 +30,7 @@ impl Bench {
             depth: SLOTS,
             memory: SlotMemory::of(&buffers, SLOTS),
             choice: EngineChoice::with(NAME, settings),
-            notes: Notes::default(),
+            warnings: Warnings::default(),
             cards: cards.clone(),
             mappings: crate::engine::Mappings::default(),
             streams: weir_run::generate::Streams::new(1, 0),
