@@ -8,7 +8,7 @@ use weir_schema::catalogue::{EngineInfo, SettingInfo, SettingKind};
 use weir_schema::{Setting, Word};
 
 use crate::diagnostic::{Diagnostic, Fault};
-use crate::draft::{Draft, Engine, Sizes};
+use crate::draft::{Draft, EngineDraft, SizesDraft};
 use crate::load::{Entry, Origin};
 use crate::map::Maps;
 use crate::nearest::nearest;
@@ -156,9 +156,9 @@ impl<'a> Applier<'a> {
         if let Origin::Set(_) = entry.origin
             && matches!(record.name, "bs" | "bsrange" | "bssplit")
         {
-            draft.sizes = Sizes {
+            draft.sizes = SizesDraft {
                 unaligned: draft.sizes.unaligned,
-                ..Sizes::default()
+                ..SizesDraft::default()
             };
         }
         self.act(draft, record, text, report)
@@ -255,7 +255,7 @@ impl<'a> Applier<'a> {
 
     fn choose_engine(&self, draft: &mut Draft, name: &str) -> Result<(), Fault> {
         if draft.engine.name != name {
-            draft.engine = Engine {
+            draft.engine = EngineDraft {
                 name: name.to_owned(),
                 settings: std::collections::BTreeMap::new(),
             };

@@ -9,7 +9,7 @@ use weir_units::Bytes;
 
 use crate::busy;
 use crate::diagnostic::Fault;
-use crate::draft::{Direction, Draft, ExitWhat, Rates};
+use crate::draft::{Direction, Draft, ExitWhat, RatesDraft};
 use crate::finish::room_for_each;
 use crate::verified::verify_conflicts;
 
@@ -127,7 +127,7 @@ fn dedupe_conflict(draft: &Draft) -> Option<Conflict> {
     })
 }
 
-fn rate_conflicts(rate: &Rates, found: &mut Vec<Conflict>) {
+fn rate_conflicts(rate: &RatesDraft, found: &mut Vec<Conflict>) {
     let any = |p: &PerKind<Option<u64>>| {
         [p.read, p.write, p.trim]
             .into_iter()

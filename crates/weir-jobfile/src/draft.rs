@@ -40,7 +40,7 @@ pub(crate) struct Draft {
     pub section: String,
     pub description: Option<String>,
     pub kb_base: u64,
-    pub engine: Engine,
+    pub engine: EngineDraft,
     pub filenames: Vec<String>,
     pub directories: Vec<String>,
     pub filename_format: String,
@@ -68,7 +68,7 @@ pub(crate) struct Draft {
     pub zones: StridedZones,
     pub replay: ReplayDraft,
     pub seed: Seed,
-    pub sizes: Sizes,
+    pub sizes: SizesDraft,
     pub content: Content,
     pub scramble: Option<bool>,
     pub dedupe_set: bool,
@@ -83,7 +83,7 @@ pub(crate) struct Draft {
     pub no_overlap: bool,
     pub until_other_jobs_end: bool,
     pub delay: (Nanos, Nanos),
-    pub rate: Rates,
+    pub rate: RatesDraft,
     /// Submission does not wait for completions.
     pub offloaded: bool,
     pub max_latency: Option<Nanos>,
@@ -102,7 +102,7 @@ pub(crate) struct Draft {
     pub fio: FioJob,
     pub logs: Logs,
     pub steer: Steer,
-    pub errors: Errors,
+    pub errors: ErrorsDraft,
     pub verifies: bool,
     /// Whether `verify` was given, so that a pattern alone does not decide.
     pub says_verify: bool,
@@ -114,18 +114,18 @@ pub(crate) struct Draft {
 
 /// The engine as far as it is known.
 #[derive(Clone, Debug)]
-pub(crate) struct Engine {
+pub(crate) struct EngineDraft {
     pub name: String,
     pub settings: BTreeMap<String, Setting>,
 }
 
 /// What happens after errors, by kind.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Errors {
+pub(crate) struct ErrorsDraft {
     pub go_on: PerKind<bool>,
     pub ignore: PerKind<Vec<i32>>,
     pub go_on_mismatch: bool,
-    pub tell: bool,
+    pub report_errors: bool,
 }
 
 /// What `rw` asks for.
@@ -162,7 +162,7 @@ impl Seed {
 
 /// Block sizes in the three forms that they can be given in; the later ones win.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sizes {
+pub(crate) struct SizesDraft {
     pub fixed: PerKind<Option<u64>>,
     pub range: Option<PerKind<(u64, u64)>>,
     pub split: Option<PerKind<Vec<SplitEntry>>>,
@@ -172,7 +172,7 @@ pub(crate) struct Sizes {
 
 /// Rates and their schedule.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rates {
+pub(crate) struct RatesDraft {
     pub bytes: PerKind<Option<u64>>,
     pub min_bytes: PerKind<Option<u64>>,
     pub ops: PerKind<Option<u64>>,
@@ -244,7 +244,7 @@ impl Draft {
             section: String::new(),
             description: None,
             kb_base: 1024,
-            engine: Engine {
+            engine: EngineDraft {
                 name: DEFAULT_ENGINE.to_owned(),
                 settings: BTreeMap::new(),
             },
@@ -283,7 +283,7 @@ impl Draft {
                 repeat_all: false,
                 given: None,
             },
-            sizes: Sizes::default(),
+            sizes: SizesDraft::default(),
             content: Content::default(),
             scramble: None,
             dedupe_set: false,
@@ -298,7 +298,7 @@ impl Draft {
             no_overlap: false,
             until_other_jobs_end: false,
             delay: (Nanos(0), Nanos(0)),
-            rate: Rates::new(),
+            rate: RatesDraft::new(),
             offloaded: false,
             max_latency: None,
             think: Thinktime {
@@ -322,7 +322,7 @@ impl Draft {
             fio: FioJob::default(),
             logs: Logs::default(),
             steer: Steer::default(),
-            errors: Errors::default(),
+            errors: ErrorsDraft::default(),
             verifies: false,
             says_verify: false,
             verify: crate::options::verify::defaults(),
@@ -332,7 +332,7 @@ impl Draft {
     }
 }
 
-impl Rates {
+impl RatesDraft {
     fn new() -> Self {
         Self {
             bytes: PerKind::default(),

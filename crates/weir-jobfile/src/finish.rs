@@ -15,7 +15,7 @@ use weir_schema::{
 use weir_units::{Bytes, BytesPerSec, Iops, QueueDepth};
 
 use crate::conflict::{Conflict, conflicts};
-use crate::draft::{Direction, Draft, Errors, ExitWhat, Rates, ReplayDraft};
+use crate::draft::{Direction, Draft, ErrorsDraft, ExitWhat, RatesDraft, ReplayDraft};
 use crate::report::Report;
 use crate::verified::verified;
 use crate::{Door, busy};
@@ -121,7 +121,7 @@ fn chosen(draft: &Draft, engine: &EngineInfo) -> EngineChoice {
 
 /// Where a job goes on after errors of a kind, it does so after those that are listed, or else
 /// after failed transfers; every other error ends it.
-fn errors(given: &Errors) -> ErrorPolicy {
+fn errors(given: &ErrorsDraft) -> ErrorPolicy {
     let after = |kind: Kind| match (*given.go_on.of(kind), given.ignore.of(kind)) {
         (true, list) if list.is_empty() => Some(vec![EIO.into()]),
         (true, list) => Some(list.iter().copied().map(ErrorCode::from).collect()),
@@ -136,7 +136,7 @@ fn errors(given: &Errors) -> ErrorPolicy {
         ignore,
         go_on: BTreeSet::new(),
         go_on_mismatch: given.go_on_mismatch,
-        tell: given.tell,
+        report_errors: given.report_errors,
     }
 }
 
@@ -383,7 +383,7 @@ fn pacing(draft: &Draft) -> Pacing {
     }
 }
 
-fn minimum_rate(rate: &Rates) -> Option<MinimumRate> {
+fn minimum_rate(rate: &RatesDraft) -> Option<MinimumRate> {
     let bytes = each(&rate.min_bytes, BytesPerSec);
     let ops = each(&rate.min_ops, Iops);
     (bytes.is_some() || ops.is_some()).then(|| MinimumRate {

@@ -48,7 +48,7 @@ pub(crate) fn loop_plan(job: &Job, slots: u32) -> LoopPlan {
         stamp_each: job.load().recording.timing == Timing::EveryOperation && batch > 1,
         go_on: std::array::from_fn(goes_on),
         ignore: std::array::from_fn(|kind| ignored(kind).unwrap_or_default()),
-        tell: errors.tell,
+        tell: errors.report_errors,
         until_full: blocks.is_some_and(|work| work.passes.until_full),
         response: is_open_loop(job),
         no_overlap: blocks.is_some_and(|work| work.no_overlap) && slots > 1,

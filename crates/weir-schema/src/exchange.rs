@@ -33,7 +33,7 @@ pub struct ExchangeWorkload {
     pub seed: u64,
     /// Damage done on purpose.
     #[serde(default)]
-    pub faults: Vec<Fault>,
+    pub faults: Vec<InjectedFault>,
     /// Without progress for this long the run ends.
     pub timeout_ns: Nanos,
     /// What the results are set beside.
@@ -157,7 +157,7 @@ pub enum Validation {
 /// Damage done on purpose, to see that it is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Fault {
+pub struct InjectedFault {
     /// What.
     pub kind: FaultKind,
     /// Where it arrives.

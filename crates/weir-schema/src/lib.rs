@@ -44,8 +44,8 @@ pub use announcement::Announcement;
 pub use device_request::{DeviceRequest, NoSuchDevice};
 pub use error_code::ErrorCode;
 pub use exchange::{
-    ExchangeResult, ExchangeWorkload, Fault, FaultKind, MessageSize, Method, Model, Pairing,
-    RankTimes, SizeResult, Transfer, Validation,
+    ExchangeResult, ExchangeWorkload, FaultKind, InjectedFault, MessageSize, Method, Model,
+    Pairing, RankTimes, SizeResult, Transfer, Validation,
 };
 pub use exchange_figures::{
     SizeFigures, effective_bytes_per_s, exchange_figures, exchange_warnings, size_figures,
@@ -79,7 +79,8 @@ pub use recording::{Recording, Timing, Trace};
 pub use replay::Replay;
 pub use result::{
     Confidence, CpuUse, DepthUse, EndedBy, Failure, Finding, GroupResult, JobResult, KindResult,
-    LatencyPercentile, Moments, Rates, RunResult, Span, Stage, StageHistogram, State, WorkerResult,
+    LatencyPercentile, Rates, RunResult, SampleStatistics, Span, Stage, StageHistogram, State,
+    WorkerResult,
 };
 pub use steady::{
     DepthFound, LatencyTarget, Steadiness, Steady, SteadyMeasure, SteadyRate, SteadySample,

@@ -214,5 +214,5 @@ pub struct ErrorPolicy {
     pub go_on_mismatch: bool,
     /// Results name each failed operation after which the job goes on.
     #[serde(default)]
-    pub tell: bool,
+    pub report_errors: bool,
 }

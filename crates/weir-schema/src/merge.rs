@@ -12,8 +12,8 @@ use crate::metrics::loop_metrics;
 use crate::outcome::{LoopOutcome, Outcome, PhaseResult};
 use crate::rates::{both, total_rate};
 use crate::result::{
-    Confidence, CpuUse, DepthUse, GroupResult, JobResult, KindResult, Moments, RunResult, Span,
-    State, WorkerResult, rated_kinds,
+    Confidence, CpuUse, DepthUse, GroupResult, JobResult, KindResult, RunResult, SampleStatistics,
+    Span, State, WorkerResult, rated_kinds,
 };
 use crate::world::RankSummary;
 
@@ -222,7 +222,7 @@ impl WorkerResult {
         self.prepare_ns = sum(self.prepare_ns, other.prepare_ns, Nanos::saturating_add);
         self.late_issues = sum(self.late_issues, other.late_issues, u64::saturating_add);
         self.mismatches.extend(other.mismatches);
-        self.told.extend(other.told);
+        self.reported_errors.extend(other.reported_errors);
         // They stand for one thread of one rank.
         self.thread_id = None;
         self.steadiness = None;
@@ -277,14 +277,18 @@ impl KindResult {
         self.bandwidth_samples = sum(
             self.bandwidth_samples,
             other.bandwidth_samples,
-            Moments::pooled,
+            SampleStatistics::pooled,
         );
-        self.iops_samples = sum(self.iops_samples, other.iops_samples, Moments::pooled);
+        self.iops_samples = sum(
+            self.iops_samples,
+            other.iops_samples,
+            SampleStatistics::pooled,
+        );
         Ok(())
     }
 }
 
-impl Moments {
+impl SampleStatistics {
     /// The moments of both sets of samples taken together (Chan, Golub and `LeVeque`, 1979).
     #[expect(
         clippy::cast_precision_loss,
@@ -560,7 +564,7 @@ mod tests {
             for sample in samples {
                 moments.push(*sample);
             }
-            Moments {
+            SampleStatistics {
                 count: samples.len() as u64,
                 min: samples.iter().copied().fold(f64::INFINITY, f64::min),
                 max: samples.iter().copied().fold(f64::NEG_INFINITY, f64::max),
@@ -570,11 +574,14 @@ mod tests {
             }
         };
         let (a, b) = ([1.0, 5.0, 4.5], [100.0, 90.0, 95.5, 97.0]);
-        let pooled = Moments::pooled(of(&a), of(&b));
+        let pooled = SampleStatistics::pooled(of(&a), of(&b));
         let whole = of(&[a.as_slice(), b.as_slice()].concat());
         assert!((pooled.mean - whole.mean).abs() < 1e-9);
         assert!((pooled.deviation - whole.deviation).abs() < 1e-9);
         assert_eq!((pooled.count, pooled.max), (7, 100.0));
-        assert_eq!(Moments::pooled(Moments::default(), of(&a)), of(&a));
+        assert_eq!(
+            SampleStatistics::pooled(SampleStatistics::default(), of(&a)),
+            of(&a)
+        );
     }
 }

@@ -43,7 +43,7 @@ pub struct Recording {
     pub logs: Vec<Log>,
     /// File that gets the operations, so that they can be carried out again.
     #[serde(default)]
-    pub pattern: Option<String>,
+    pub record_operations_to: Option<String>,
     /// Completed operations of a worker that may wait to be written down, where it is more than
     /// the room there is anyhow.
     #[serde(default)]
@@ -67,7 +67,7 @@ impl Default for Recording {
             disk_counters: true,
             trace: None,
             logs: Vec::new(),
-            pattern: None,
+            record_operations_to: None,
             waiting_operations: 0,
         }
     }

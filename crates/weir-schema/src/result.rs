@@ -254,10 +254,10 @@ pub struct WorkerResult {
     /// there are very many.
     #[serde(default)]
     pub mismatches: Vec<Mismatch>,
-    /// Operations that failed and were to be told about, where the worker went on; the first
+    /// Operations that failed and were to be reported, where the worker went on; the first
     /// ones only, where there are very many.
     #[serde(default)]
-    pub told: Vec<Failure>,
+    pub reported_errors: Vec<Failure>,
     /// Whether its rate became steady, where that was a bound; of jobs that are one entry of the
     /// report the first worker has it.
     #[serde(default)]
@@ -310,9 +310,9 @@ pub struct KindResult {
     /// Operations and bytes per interval.
     pub series: Series,
     /// Bandwidth over sampling periods, bytes per second.
-    pub bandwidth_samples: Option<Moments>,
+    pub bandwidth_samples: Option<SampleStatistics>,
     /// Operations per second over sampling periods.
-    pub iops_samples: Option<Moments>,
+    pub iops_samples: Option<SampleStatistics>,
 }
 
 impl KindResult {
@@ -354,7 +354,7 @@ pub struct StageHistogram {
 
 /// Minimum, maximum, mean and sample deviation of samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Moments {
+pub struct SampleStatistics {
     /// Samples.
     pub count: u64,
     /// Smallest.

@@ -33,7 +33,7 @@ impl PatternFile {
         job: &Job,
         workload: &BlockWorkload,
     ) -> Result<Option<Box<dyn OperationWriter>>, Failure> {
-        let Some(path) = &job.load().recording.pattern else {
+        let Some(path) = &job.load().recording.record_operations_to else {
             return Ok(None);
         };
         let file = File::create(path).map_err(|error| {

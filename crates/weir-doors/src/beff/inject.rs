@@ -3,7 +3,7 @@
 //! In: the words, the work that they are to damage. Out: faults of the plan.
 
 use weir_schema::catalogue::TransportRecord;
-use weir_schema::{ExchangeWorkload, Fault, FaultKind, Transfer, Validation};
+use weir_schema::{ExchangeWorkload, FaultKind, InjectedFault, Transfer, Validation};
 
 use super::values;
 use super::words::{Given, refuse};
@@ -18,7 +18,7 @@ pub(super) fn faults(
     work: &ExchangeWorkload,
     transport: &TransportRecord,
     ranks: u32,
-) -> Result<Vec<Fault>, Refusal> {
+) -> Result<Vec<InjectedFault>, Refusal> {
     let one = |text| {
         let fault = values::fault(text)?;
         fits(&fault, work, ranks)?;
@@ -29,7 +29,7 @@ pub(super) fn faults(
 }
 
 /// Refuses what is not part of the work.
-fn fits(fault: &Fault, work: &ExchangeWorkload, ranks: u32) -> Result<(), String> {
+fn fits(fault: &InjectedFault, work: &ExchangeWorkload, ranks: u32) -> Result<(), String> {
     if fault.rank >= ranks {
         return Err(format!("the ranks are 0 to {}", ranks - 1));
     }
@@ -51,7 +51,11 @@ fn fits(fault: &Fault, work: &ExchangeWorkload, ranks: u32) -> Result<(), String
 }
 
 /// Why nobody would notice a flipped byte, and what to change.
-fn unseen(fault: &Fault, work: &ExchangeWorkload, transport: &TransportRecord) -> Option<String> {
+fn unseen(
+    fault: &InjectedFault,
+    work: &ExchangeWorkload,
+    transport: &TransportRecord,
+) -> Option<String> {
     let bytes = 1u64 << fault.exponent;
     let is_end = [0, bytes - 1].contains(&(fault.at % bytes));
     match work.validation {

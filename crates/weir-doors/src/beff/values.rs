@@ -2,7 +2,7 @@
 //!
 //! In: the text of a value. Out: what it means, or what was expected instead.
 
-use weir_schema::{Fault, FaultKind, Model};
+use weir_schema::{FaultKind, InjectedFault, Model};
 use weir_units::Nanos;
 
 use super::flags::LARGEST;
@@ -121,7 +121,7 @@ fn channel(text: &str) -> Option<Model> {
 }
 
 /// `flip:rank=1,size=8,byte=3`, `stall:rank=0,size=4,after=2`, `die:…`.
-pub(super) fn fault(text: &str) -> Result<Fault, String> {
+pub(super) fn fault(text: &str) -> Result<InjectedFault, String> {
     let wrong = "it takes flip:rank=R,size=E,byte=B, or stall or die:rank=R,size=E,after=N";
     if let Some(key) = text.split_once(':').and_then(|(_, rest)| repeated(rest)) {
         return Err(format!("`{key}=` stands there twice"));
@@ -129,7 +129,7 @@ pub(super) fn fault(text: &str) -> Result<Fault, String> {
     read_fault(text).ok_or_else(|| wrong.to_owned())
 }
 
-fn read_fault(text: &str) -> Option<Fault> {
+fn read_fault(text: &str) -> Option<InjectedFault> {
     let (word, rest) = text.split_once(':')?;
     let (kind, place) = match word {
         "flip" => (FaultKind::Flip, "byte"),
@@ -142,7 +142,7 @@ fn read_fault(text: &str) -> Option<Fault> {
     if fields.iter().any(|(key, _)| !known.contains(key)) {
         return None;
     }
-    Some(Fault {
+    Some(InjectedFault {
         kind,
         rank: find(&fields, "rank")?.parse().ok()?,
         exponent: find(&fields, "size")?.parse().ok()?,

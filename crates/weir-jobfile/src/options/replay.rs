@@ -37,7 +37,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .tier(2)
         .long("As text of version 3, in the order of issue, written when the job ends; all clones share it.")
         .text(|d, v, _| {
-            d.recording.pattern = Some(v.to_owned());
+            d.recording.record_operations_to = Some(v.to_owned());
             Ok(())
         }),
     option("read_iolog", "Carry out the operations of this file")

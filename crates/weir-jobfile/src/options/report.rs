@@ -227,7 +227,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .of(Category::Report)
         .long("Failed operations after which the job goes on; the first 1000 of each worker.")
         .tier(2)
-        .bool(|d, on| d.errors.tell = on),
+        .bool(|d, on| d.errors.report_errors = on),
     // The unit base is set before any other option is applied.
     option("kb_base", "What k means: 1024 or 1000")
         .of(Category::Report)

@@ -297,7 +297,7 @@ impl<T: Transport> Way<'_, T> {
 
     /// A fault that takes this rank out: some exchanges, then no more.
     fn break_down(&mut self, size: MessageSize, loops: u64) -> Result<(), Halt> {
-        let outage = |fault: &weir_schema::Fault| fault.kind != FaultKind::Flip;
+        let outage = |fault: &weir_schema::InjectedFault| fault.kind != FaultKind::Flip;
         let Some(fault) = self.course.faults(size.exponent).find(outage) else {
             return Ok(());
         };

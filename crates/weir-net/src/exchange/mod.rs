@@ -11,7 +11,8 @@ mod timed;
 use serde::Serialize;
 use weir_run::execute::Signals;
 use weir_schema::{
-    ExchangeResult, ExchangeWorkload, Fault, FaultKind, Job, Method, Pairing, Transfer, Validation,
+    ExchangeResult, ExchangeWorkload, FaultKind, InjectedFault, Job, Method, Pairing, Transfer,
+    Validation,
 };
 use weir_sys::Availability;
 use weir_sys::clock::Clock;
@@ -47,7 +48,7 @@ impl Course<'_> {
     }
 
     /// Damage planned for this rank at this size.
-    pub(crate) fn faults(&self, exponent: u8) -> impl Iterator<Item = Fault> + '_ {
+    pub(crate) fn faults(&self, exponent: u8) -> impl Iterator<Item = InjectedFault> + '_ {
         let rank = self.comm.rank();
         let faults = self.workload.faults.iter().copied();
         faults.filter(move |fault| fault.rank == rank && fault.exponent == exponent)
@@ -99,7 +100,7 @@ pub fn check(
              at them (use `const` or `full`)"
         ));
     }
-    let flips = |fault: &Fault| fault.kind == FaultKind::Flip;
+    let flips = |fault: &InjectedFault| fault.kind == FaultKind::Flip;
     if workload.validation == Validation::None && workload.faults.iter().any(flips) {
         return plan("a byte that is flipped is not noticed with validation `none`".to_owned());
     }

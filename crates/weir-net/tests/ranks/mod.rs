@@ -9,7 +9,8 @@ use std::time::Duration;
 use weir_net::{NetError, exchange};
 use weir_run::execute::Signals;
 use weir_schema::{
-    EngineChoice, ExchangeResult, ExchangeWorkload, Fault, FaultKind, Job, MessageSize, Setting,
+    EngineChoice, ExchangeResult, ExchangeWorkload, FaultKind, InjectedFault, Job, MessageSize,
+    Setting,
 };
 use weir_sys::clock::Clock;
 use weir_units::Nanos;
@@ -36,8 +37,8 @@ pub(crate) fn workload(sizes: Vec<MessageSize>) -> ExchangeWorkload {
     }
 }
 
-pub(crate) fn fault(kind: FaultKind, rank: u32, exponent: u8, at: u64) -> Fault {
-    Fault {
+pub(crate) fn fault(kind: FaultKind, rank: u32, exponent: u8, at: u64) -> InjectedFault {
+    InjectedFault {
         kind,
         rank,
         exponent,

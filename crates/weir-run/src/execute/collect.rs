@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use weir_schema::{
     ClockFacts, Confidence, CpuUse, DepthUse, DeviceFacts, EndedBy, Failure, GroupResult,
     Instrument, Job, JobResult, Kind, KindInfo, KindName, KindResult, LatencyPercentile,
-    LoopOutcome, Moments, Outcome, Plan, RunResult, Span, Stage, StageHistogram, State,
+    LoopOutcome, Outcome, Plan, RunResult, SampleStatistics, Span, Stage, StageHistogram, State,
     WorkerResult, total_rate,
 };
 use weir_stats::{Estimate, Histogram};
@@ -261,14 +261,14 @@ fn worker_result(
         prepare_ns: Some(Nanos(live.prepare_ns.get())).filter(|n| n.0 > 0),
         late_issues: is_open_loop(job).then(|| live.late.get()),
         mismatches: live.findings.list(),
-        told: told(worker, seen),
+        reported_errors: reported_errors(worker, seen),
         depth_found: worker.search.as_ref().map(Search::found),
         ..WorkerResult::default()
     }
 }
 
 /// Failed operations after which the worker went on, in words.
-fn told(worker: &Worker, seen: &JobSnapshot<'_>) -> Vec<Failure> {
+fn reported_errors(worker: &Worker, seen: &JobSnapshot<'_>) -> Vec<Failure> {
     let name = |target| seen.prepared?.target_name(worker.clone, target);
     let failed = worker.live.findings.failed();
     let describe = |at: &OpFailure| {
@@ -332,13 +332,16 @@ fn kind_result(
     add(Stage::Rlat, live.rlat.snapshot());
     add(Stage::Errors, Some(error_latencies));
     let moments = |m: fn(&KindSamples) -> &weir_stats::Moments| {
-        samples.map(m).filter(|m| m.count > 0).map(|m| Moments {
-            count: m.count,
-            min: m.min,
-            max: m.max,
-            mean: m.mean,
-            deviation: m.deviation().unwrap_or(0.0),
-        })
+        samples
+            .map(m)
+            .filter(|m| m.count > 0)
+            .map(|m| SampleStatistics {
+                count: m.count,
+                min: m.min,
+                max: m.max,
+                mean: m.mean,
+                deviation: m.deviation().unwrap_or(0.0),
+            })
     };
     Some(KindResult {
         issued,

@@ -129,7 +129,7 @@ pub(super) fn unwritable(job: &Job, first_worker: u32) -> Vec<Failure> {
             .iter()
             .map(|trace| trace.path.clone()),
     );
-    paths.extend(job.load().recording.pattern.clone());
+    paths.extend(job.load().recording.record_operations_to.clone());
     paths.dedup();
     paths.iter().filter_map(|path| check(path)).collect()
 }

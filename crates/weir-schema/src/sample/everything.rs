@@ -12,7 +12,7 @@ use crate::outcome::{PhaseResult, RankSpan};
 use crate::plan::Plan;
 use crate::result::{
     Confidence, CpuUse, DepthUse, Failure, Finding, JobResult, KindResult, LatencyPercentile,
-    Moments, RunResult, Span, Stage, State, WorkerResult,
+    RunResult, SampleStatistics, Span, Stage, State, WorkerResult,
 };
 use crate::steady::{DepthFound, Steadiness, SteadySample};
 use crate::verify::{BadByte, Damage, FailedCheck, Mismatch, VerifyMethod};
@@ -107,7 +107,7 @@ fn busy_worker(clone: u32, number: u32, time: Span) -> WorkerResult {
         prepare_ns: Some(Nanos(1000)),
         late_issues: Some(3),
         mismatches: vec![mismatch()],
-        told: vec![spoiled()],
+        reported_errors: vec![spoiled()],
         steadiness: Some(Steadiness {
             attained: true,
             criterion: 0.5,
@@ -134,7 +134,7 @@ fn busy_kind(of: Kind, time: Nanos) -> KindResult {
         (stage, histogram)
     };
     let stages = [(Stage::Slat, 9), (Stage::Clat, 70), (Stage::Lat, 79)].map(stage);
-    let moments = Moments {
+    let moments = SampleStatistics {
         count: 3,
         min: 100.0,
         max: 130.9,

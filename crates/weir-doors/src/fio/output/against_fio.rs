@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 use weir_jobfile::{Context, Files};
 use weir_schema::catalogue::{Catalogue, EngineInfo, Surroundings};
-use weir_schema::{Kind, KindResult, Moments, RunResult, Stage, Workload};
+use weir_schema::{Kind, KindResult, RunResult, SampleStatistics, Stage, Workload};
 use weir_stats::Histogram;
 
 use super::sample::{kind, latencies, worker};
@@ -108,7 +108,7 @@ fn kinds(job: &weir_schema::Job) -> Vec<KindResult> {
         stages.push((Stage::Slat, latencies(20, 0, 3000)));
         stages.push((Stage::Clat, latencies(80, 1, 3000)));
     }
-    let samples = Moments {
+    let samples = SampleStatistics {
         count: 3,
         min: 3e6,
         max: 4e6,
@@ -287,7 +287,7 @@ fn told(direction: &Value, what: Kind) -> KindResult {
         whole("runtime"),
         &[(Stage::Clat, histogram)],
     );
-    let samples = |of: &str, deviation: &str, unit: f64| Moments {
+    let samples = |of: &str, deviation: &str, unit: f64| SampleStatistics {
         count: whole(&format!("{of}_samples")),
         min: number(&format!("{of}_min")) * unit,
         max: number(&format!("{of}_max")) * unit,

@@ -87,18 +87,23 @@ pub(crate) fn failed_workers(result: &RunResult) -> usize {
 }
 
 /// Warnings that say that less was done than was asked for; fio has no other place for them.
-const TOLD: &[&str] = &["dump-lost", "fault-idle", "log", "unverified"];
+const PRINTED_WARNINGS: &[&str] = &["dump-lost", "fault-idle", "log", "unverified"];
 
 /// What went wrong with each job that failed, in weir's words and then in fio's; what clones have
-/// in common is said once, what was told before the run (name and message) not again. Then logs
+/// in common is said once, what was printed before the run (name and message) not again. Then logs
 /// that are not whole.
-pub fn complaints(result: &RunResult, told: &[(String, String)]) -> String {
+pub fn complaints(result: &RunResult, printed_before: &[(String, String)]) -> String {
     let mut out = String::new();
     let mut said = HashSet::new();
     for job in result.jobs() {
         for worker in job.workers() {
             out.push_str(&mismatches(worker));
-            out.extend(worker.told.iter().map(|failed| finding(&job.name, failed)));
+            out.extend(
+                worker
+                    .reported_errors
+                    .iter()
+                    .map(|failed| finding(&job.name, failed)),
+            );
         }
     }
     for (name, _, failure) in all_members(result) {
@@ -106,8 +111,8 @@ pub fn complaints(result: &RunResult, told: &[(String, String)]) -> String {
         if !said.insert((name, &failure.message)) {
             continue;
         }
-        let is_told = |(job, why): &(String, String)| job == name && *why == failure.message;
-        if !told.iter().any(is_told) {
+        let is_printed = |(job, why): &(String, String)| job == name && *why == failure.message;
+        if !printed_before.iter().any(is_printed) {
             push!(out, "fio: {name}: {}\n", failure.message);
         }
         match failure.cause.as_str() {
@@ -125,8 +130,8 @@ pub fn complaints(result: &RunResult, told: &[(String, String)]) -> String {
         }
         out.push_str(&finding(name, failure));
     }
-    let told = |id: &str| TOLD.contains(&id);
-    for warning in result.warnings.iter().filter(|w| told(&w.id)) {
+    let is_printed = |id: &str| PRINTED_WARNINGS.contains(&id);
+    for warning in result.warnings.iter().filter(|w| is_printed(&w.id)) {
         let job = warning
             .job
             .as_deref()

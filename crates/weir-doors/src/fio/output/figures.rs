@@ -4,7 +4,7 @@
 //! is the longest, bandwidth and IOPS samples of members that ran side by side add up member by
 //! member. Not here: which workers are members (`entry`).
 
-use weir_schema::{Job, KindResult, Moments, Stage};
+use weir_schema::{Job, KindResult, SampleStatistics, Stage};
 use weir_stats::Histogram;
 
 /// Bandwidth or IOPS over sampling periods.
@@ -19,7 +19,7 @@ pub(super) struct Samples {
 
 #[expect(clippy::cast_precision_loss, reason = "counts of half-second periods")]
 impl Samples {
-    fn of(moments: Option<&Moments>, unit: f64) -> Self {
+    fn of(moments: Option<&SampleStatistics>, unit: f64) -> Self {
         moments
             .filter(|m| m.count > 0)
             .map_or_else(Self::default, |m| {
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn samples_of_members_add_up_member_by_member() {
-        let one = Moments {
+        let one = SampleStatistics {
             count: 3,
             min: 1.0,
             max: 5.0,

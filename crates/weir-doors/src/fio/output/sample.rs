@@ -81,7 +81,7 @@ pub(crate) fn mixed() -> RunResult {
         (Stage::Lat, latencies(50_900, 101, 2000)),
     ];
     let mut read = kind(Kind::Read, 2000, 2001, &stages);
-    let samples = |scale: f64| Moments {
+    let samples = |scale: f64| SampleStatistics {
         count: 3,
         min: 100.0 * scale,
         max: 130.9 * scale,
