@@ -10,9 +10,9 @@ use weir_schema::{Setting, Word};
 use crate::diagnostic::{Diagnostic, Fault};
 use crate::draft::{Draft, EngineDraft, SizesDraft};
 use crate::load::{Entry, Origin};
-use crate::map::Maps;
 use crate::nearest::nearest;
 use crate::options::{Apply, Env, OptionRecord, Scope, Support, find_option, names};
+use crate::path_map::PathMaps;
 use crate::report::{MAX_ERRORS, Report};
 use crate::substitute::{Substituted, substitute};
 use crate::value::number::{Scale, number};
@@ -53,11 +53,11 @@ pub(crate) struct Applier<'a> {
     failed_sets: Vec<usize>,
     /// Faults so far: beyond those that are shown no nearest name is looked for.
     faults: usize,
-    pub maps: Maps,
+    pub maps: PathMaps,
 }
 
 impl<'a> Applier<'a> {
-    pub(crate) fn new(context: &'a Context<'a>, request: &'a Request, maps: Maps) -> Self {
+    pub(crate) fn new(context: &'a Context<'a>, request: &'a Request, maps: PathMaps) -> Self {
         Self {
             context,
             request,

@@ -15,9 +15,9 @@ use crate::draft::{DEFAULT_ENGINE, Draft};
 use crate::extension::{FioJob, FioPlan, WordReach};
 use crate::finish::finish;
 use crate::load::{self, Batch, Entry, Origin, Section};
-use crate::map::Maps;
 use crate::nearest::nearest;
 use crate::options::find_option;
+use crate::path_map::PathMaps;
 use crate::report::Report;
 use crate::show::ShowCommand;
 use crate::{Compiled, Context, Door, Request, Source};
@@ -30,7 +30,7 @@ pub fn compile(request: &Request, context: &Context<'_>) -> Result<Compiled, Vec
     let mut report = Report::default();
     let batches = load::batches(request, context.files, &mut report);
     let sets = sets(&request.sets, &mut report);
-    let maps = Maps::read(&request.maps, &mut report);
+    let maps = PathMaps::read(&request.maps, &mut report);
     if request.sections.iter().any(|s| s == "global") {
         report.push(Diagnostic::general(
             Fault::new("job.section", "`global` cannot be the only section")

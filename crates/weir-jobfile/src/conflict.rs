@@ -7,11 +7,11 @@ use weir_schema::catalogue::{ActsOn, EngineInfo, NameUse};
 use weir_schema::{BlockSizes, Kind, PerKind, Size};
 use weir_units::Bytes;
 
-use crate::busy;
+use crate::cpu_load;
 use crate::diagnostic::Fault;
 use crate::draft::{Direction, Draft, ExitWhat, RatesDraft};
 use crate::finish::room_for_each;
-use crate::verified::verify_conflicts;
+use crate::resolve_verify::verify_conflicts;
 
 /// A conflict and the options that it is about.
 pub(crate) type Conflict = (Fault, &'static [&'static str]);
@@ -47,7 +47,7 @@ pub(crate) fn conflicts(draft: &Draft, engine: &EngineInfo, sizes: &BlockSizes) 
     }
     rate_conflicts(&draft.rate, &mut found);
     verify_conflicts(draft, &mut found);
-    found.extend(draft.steer.conflicts());
+    found.extend(draft.feedback.conflicts());
     size_conflicts(draft, engine, sizes, &mut found);
     if draft.offloaded && engine.synchronous && draft.depth.queue_depth.0 > 1 {
         found.push((
@@ -74,7 +74,7 @@ pub(crate) fn conflicts(draft: &Draft, engine: &EngineInfo, sizes: &BlockSizes) 
         ));
     }
     found.extend(renewal_conflict(draft, engine));
-    found.extend(busy::conflict(draft));
+    found.extend(cpu_load::conflict(draft));
     found.extend(dedupe_conflict(draft));
     found
 }

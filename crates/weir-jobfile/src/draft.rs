@@ -16,8 +16,8 @@ use weir_units::{Nanos, Percent};
 use crate::extension::FioJob;
 
 use crate::Door;
+use crate::feedback::FeedbackDraft;
 use crate::logs::Logs;
-use crate::steer::Steer;
 
 /// Percentiles that fio reports when none are asked for.
 const FIO_PERCENTILES: [f64; 17] = [
@@ -101,7 +101,7 @@ pub(crate) struct Draft {
     pub recording: Recording,
     pub fio: FioJob,
     pub logs: Logs,
-    pub steer: Steer,
+    pub feedback: FeedbackDraft,
     pub errors: ErrorsDraft,
     pub verifies: bool,
     /// Whether `verify` was given, so that a pattern alone does not decide.
@@ -321,7 +321,7 @@ impl Draft {
             recording: recording(door),
             fio: FioJob::default(),
             logs: Logs::default(),
-            steer: Steer::default(),
+            feedback: FeedbackDraft::default(),
             errors: ErrorsDraft::default(),
             verifies: false,
             says_verify: false,

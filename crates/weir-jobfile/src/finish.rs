@@ -17,8 +17,8 @@ use weir_units::{Bytes, BytesPerSec, Iops, QueueDepth};
 use crate::conflict::{Conflict, conflicts};
 use crate::draft::{Direction, Draft, ErrorsDraft, ExitWhat, RatesDraft, ReplayDraft};
 use crate::report::Report;
-use crate::verified::verified;
-use crate::{Door, busy};
+use crate::resolve_verify::resolve_verify;
+use crate::{Door, cpu_load};
 
 /// Block size when none is given.
 const DEFAULT_BLOCK: u64 = 4096;
@@ -43,10 +43,10 @@ pub(crate) fn finish(
     let targets = targets(&draft, engine, read_only);
     let load = load(&draft, engine, report);
     let exit_all = exit_all(&draft);
-    let verify = verified(&draft, (engine, &mix), report);
+    let verify = resolve_verify(&draft, (engine, &mix), report);
     let content = content(&draft);
     let chosen = chosen(&draft, engine);
-    draft.steer.note_idle(&draft.name, report);
+    draft.feedback.note_idle(&draft.name, report);
     let (min_ns, max_ns) = draft.delay;
     let before = command(&draft.name, "prerun", draft.command_before.as_deref());
     let after = command(&draft.name, "postrun", draft.command_after.as_deref());
@@ -94,7 +94,7 @@ fn load(draft: &Draft, engine: &EngineInfo, report: &mut Report) -> Load {
     Load {
         depth: depth(draft, engine, report),
         bounds: Bounds {
-            steady: draft.steer.steady(),
+            steady: draft.feedback.steady(),
             ..draft.bounds
         },
         pacing: pacing(draft),
@@ -376,10 +376,10 @@ fn pacing(draft: &Draft) -> Pacing {
     });
     Pacing {
         schedule,
-        thinktime: busy::pause(draft).or((draft.think.pause_ns.0 > 0).then_some(draft.think)),
+        thinktime: cpu_load::pause(draft).or((draft.think.pause_ns.0 > 0).then_some(draft.think)),
         max_latency_ns: draft.max_latency,
-        latency_target: draft.steer.latency_target(),
-        flow: draft.steer.flow(),
+        latency_target: draft.feedback.latency_target(),
+        flow: draft.feedback.flow(),
     }
 }
 
@@ -398,7 +398,7 @@ fn recording(draft: &Draft, engine: &EngineInfo) -> Recording {
     let r = &draft.recording;
     // fio prints the latency of what is done to whole files as the completion's alone.
     let by_name = matches!(engine.acts_on, ActsOn::Names(_)) && draft.door == Door::Fio;
-    let searches = draft.steer.latency_target().is_some();
+    let searches = draft.feedback.latency_target().is_some();
     let needed = draft.max_latency.is_some() || searches || draft.logs.wants_operations();
     Recording {
         timing: if r.slat || r.clat || r.lat || needed {

@@ -12,25 +12,25 @@
 #![forbid(unsafe_code)]
 
 mod apply;
-mod busy;
 mod compile;
 mod conflict;
+mod cpu_load;
 mod diagnostic;
 mod draft;
 mod extension;
+mod feedback;
 mod finish;
 mod load;
 mod logs;
-mod map;
 mod nearest;
 mod options;
+mod path_map;
 mod report;
+mod resolve_verify;
 mod show;
-mod steer;
 mod substitute;
 mod syntax;
 mod value;
-mod verified;
 
 use weir_schema::Plan;
 use weir_schema::catalogue::{Catalogue, Surroundings};

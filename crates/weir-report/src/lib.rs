@@ -6,16 +6,16 @@
 //! the wording of warnings, which whoever raises them brings along.
 #![forbid(unsafe_code)]
 
+mod color;
 mod entry;
 mod errno;
 mod figures;
-mod ink;
 mod json;
-mod paper;
+mod layout;
+mod phrases;
 pub mod progress;
 mod style;
 mod text;
-mod words;
 
 pub use json::json;
 pub use style::{ColorChoice, Flags, Style, Terminal};

@@ -8,7 +8,7 @@
 use serde_json::json;
 use weir_units::{BytesPerSec, Iops, Nanos};
 
-use crate::ink::{Text, Tone, paint};
+use crate::color::{Text, Tone, paint};
 use crate::style::Style;
 
 /// Cells of the bar at 100 %.

@@ -8,7 +8,7 @@
 use weir_schema::Transfer;
 use weir_schema::catalogue::{TransportCatalogue, TransportRecord};
 
-use super::words::{Given, refuse};
+use super::argv::{Given, refuse};
 use crate::refusal::Refusal;
 
 /// Flags that ask for something, each with what.

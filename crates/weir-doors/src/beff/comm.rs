@@ -6,7 +6,7 @@
 use weir_schema::Job;
 use weir_schema::catalogue::{TransportCatalogue, TransportRecord};
 
-use super::words::refuse;
+use super::argv::refuse;
 use super::{LACKS, USAGE};
 use crate::flags::nearest;
 use crate::refusal::Refusal;

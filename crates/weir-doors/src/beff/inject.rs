@@ -5,8 +5,8 @@
 use weir_schema::catalogue::TransportRecord;
 use weir_schema::{ExchangeWorkload, FaultKind, InjectedFault, Transfer, Validation};
 
+use super::argv::{Given, refuse};
 use super::values;
-use super::words::{Given, refuse};
 use crate::refusal::Refusal;
 
 /// The faults of a run.

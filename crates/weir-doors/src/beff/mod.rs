@@ -4,6 +4,7 @@
 //! a result the texts of [`output`] and the exit code. House words stay out of what is printed
 //! in the peer's formats.
 
+mod argv;
 mod baseline;
 mod card;
 pub(crate) mod comm;
@@ -20,7 +21,6 @@ mod setting_flags;
 #[cfg(test)]
 mod tests;
 pub(crate) mod values;
-mod words;
 
 use weir_schema::{Plan, Warning};
 

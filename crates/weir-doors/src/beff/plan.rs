@@ -10,6 +10,7 @@ use weir_schema::{
 };
 use weir_units::Nanos;
 
+use super::argv::{Given, refuse};
 use super::card;
 use super::comm;
 use super::inject;
@@ -17,7 +18,6 @@ use super::request::{Around, crossed};
 use super::schedule::Schedule;
 use super::setting_flags::settings;
 use super::values;
-use super::words::{Given, refuse};
 use crate::refusal::Refusal;
 
 /// The plan of these words.

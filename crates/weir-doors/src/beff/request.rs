@@ -6,9 +6,9 @@
 use weir_schema::catalogue::{TransportCatalogue, TransportRecord};
 use weir_schema::{Plan, Warning};
 
+use super::argv::{Given, parse, refuse};
 use super::comm;
 use super::device::made_up;
-use super::words::{Given, refuse, take};
 use super::{Action, Format, Mode, Options, Run, help, plan, setting_flags, values};
 use crate::refusal::Refusal;
 
@@ -28,7 +28,7 @@ pub struct Around {
 /// # Errors
 /// Words that are not understood (exit 2), transports that this build or machine lacks (3).
 pub fn read(words: &[String], around: &Around) -> Result<Action, Refusal> {
-    let given = take(words)?;
+    let given = parse(words)?;
     if given.has("help") {
         return Ok(Action::Print(help::page()));
     }

@@ -10,8 +10,8 @@ use weir_schema::Setting;
 use weir_schema::catalogue::{TransportCatalogue, TransportRecord};
 
 use super::Mode;
+use super::argv::{Given, refuse};
 use super::values;
-use super::words::{Given, refuse};
 use crate::flags::Flag;
 use crate::refusal::Refusal;
 

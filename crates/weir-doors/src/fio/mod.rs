@@ -4,6 +4,7 @@
 //! result the texts of [`output`] and the exit code. House words stay out of what is printed.
 
 mod announcement;
+mod echo;
 mod exit;
 mod flags;
 mod help;
@@ -13,7 +14,6 @@ pub mod output;
 mod request;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use crate::door::{Door, Link};
 

@@ -3,14 +3,14 @@
 //! Each option of fio 3.33 has a record here: it acts, or it is accepted without meaning, or it
 //! is refused by name with what comes nearest. To add an option, add a record.
 
-mod beside;
 mod content;
 mod engine;
+mod engine_settings;
 mod files;
 mod ignored;
 mod log;
+mod other_engines;
 mod pattern;
-mod private;
 mod process;
 mod record;
 mod refused;
@@ -35,9 +35,9 @@ static TABLES: &[&[OptionRecord]] = &[
     zones::RECORDS,
     content::RECORDS,
     engine::RECORDS,
-    private::RECORDS,
+    engine_settings::RECORDS,
     process::RECORDS,
-    beside::RECORDS,
+    other_engines::RECORDS,
     time::RECORDS,
     verify::RECORDS,
     steady::RECORDS,

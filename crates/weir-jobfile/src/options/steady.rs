@@ -6,7 +6,7 @@ use super::record::{Applied, Category, OptionRecord, option};
 use super::small;
 use crate::diagnostic::Fault;
 use crate::draft::Draft;
-use crate::steer::Criterion;
+use crate::feedback::Criterion;
 use crate::value::number::{MICROSECONDS, SECONDS, Scale, number};
 
 fn criterion(draft: &mut Draft, word: &str, limit: Option<&str>) -> Applied {
@@ -52,7 +52,7 @@ fn criterion(draft: &mut Draft, word: &str, limit: Option<&str>) -> Applied {
     if !value.is_finite() || value < 0.0 {
         return Err(wrong());
     }
-    draft.steer.criterion = Some(Criterion {
+    draft.feedback.criterion = Some(Criterion {
         rate,
         measure,
         limit: value,
@@ -81,42 +81,42 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .aliases(&["ss_dur"])
         .default("0")
         .long("Seconds without a suffix; one sample a second.")
-        .duration(SECONDS, |d, t| d.steer.window = t),
+        .duration(SECONDS, |d, t| d.feedback.window = t),
     option("steadystate_ramp_time", "Time before samples for steadystate are taken")
         .of(Category::Time)
         .aliases(&["ss_ramp"])
         .default("0")
-        .duration(SECONDS, |d, t| d.steer.ramp = t),
+        .duration(SECONDS, |d, t| d.feedback.ramp = t),
     option("latency_target", "Search for the depth of a latency")
         .of(Category::Time)
         .long("Microseconds without a suffix. The depth starts at 1 and doubles up to iodepth while the latency is kept, then the range is halved; the report is of the last window.")
-        .duration(MICROSECONDS, |d, t| d.steer.target = t),
+        .duration(MICROSECONDS, |d, t| d.feedback.target = t),
     option("latency_window", "Time that a depth is tried")
         .of(Category::Time)
         .default("0")
         .long("Microseconds without a suffix.")
-        .duration(MICROSECONDS, |d, t| d.steer.target_window = t),
+        .duration(MICROSECONDS, |d, t| d.feedback.target_window = t),
     option("latency_percentile", "Share of operations that must keep the latency")
         .of(Category::Time)
         .default("100")
         .numbers(0.0, 100.0, 1, |d, list| {
-            d.steer.target_share = list.first().copied().unwrap_or(100.0);
+            d.feedback.target_share = list.first().copied().unwrap_or(100.0);
         }),
     option("latency_run", "Keep adjusting instead of ending with the depth found")
         .of(Category::Time)
-        .bool(|d, on| d.steer.keep_adjusting = on),
+        .bool(|d, on| d.feedback.keep_adjusting = on),
     option("flow", "Weight of the job in its flow")
         .of(Category::Time)
         .default("0")
         .long("Jobs of a flow do operations in the proportion of their weights; 0 is no flow.")
-        .integer(0, 1000, |d, n| d.steer.flow = small(n)),
+        .integer(0, 1000, |d, n| d.feedback.flow = small(n)),
     option("flow_id", "Which flow")
         .of(Category::Time)
         .default("0")
-        .integer(0, super::MAX_32, |d, n| d.steer.flow_id = small(n)),
+        .integer(0, super::MAX_32, |d, n| d.feedback.flow_id = small(n)),
     option("flow_sleep", "Pause of a job that is ahead in its flow")
         .of(Category::Time)
         .default("0")
         .long("Microseconds without a suffix; 0 only yields the CPU.")
-        .duration(MICROSECONDS, |d, t| d.steer.flow_pause = t),
+        .duration(MICROSECONDS, |d, t| d.feedback.flow_pause = t),
 ];

@@ -5,11 +5,11 @@ use weir_schema::{ErrorCode, Failure, State, Warning};
 use weir_units::Nanos;
 
 use super::Report;
+use crate::color::{Text, Tone};
 use crate::entry::{Entry, KindSum};
 use crate::errno;
 use crate::figures::significant;
-use crate::ink::{Text, Tone};
-use crate::paper::INDENT;
+use crate::layout::INDENT;
 
 /// So many failures are told one by one.
 const FAILURES: usize = 4;

@@ -4,9 +4,9 @@
 use weir_schema::{SteadyMeasure, SteadyRate};
 
 use super::Report;
+use crate::color::Tone;
 use crate::entry::Entry;
 use crate::figures::significant;
-use crate::ink::Tone;
 
 /// So many log files are named.
 const FILES: usize = 4;

@@ -4,9 +4,9 @@
 use weir_units::{Bytes, Nanos};
 
 use super::Report;
+use crate::color::{Text, Tone};
 use crate::entry::{Entry, Overlap};
-use crate::ink::{Text, Tone};
-use crate::paper::{INDENT, Row};
+use crate::layout::{INDENT, Row};
 
 impl Report<'_> {
     /// The group's own lines, where it has several entries that ran together.

@@ -3,8 +3,8 @@
 use weir_schema::{ClockSource, DeviceFacts};
 
 use super::Report;
+use crate::color::{Text, Tone};
 use crate::figures::date;
-use crate::ink::{Text, Tone};
 
 /// Below this width there is only the first line.
 const ONE_LINE_BELOW: usize = 80;

@@ -6,11 +6,11 @@ use weir_stats::NoInterval;
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
 
 use super::Report;
+use crate::color::{Text, Tone};
 use crate::entry::{Entry, KindSum};
 use crate::figures::{brief, significant};
-use crate::ink::{Text, Tone};
-use crate::paper::{INDENT, Item, Row};
-use crate::words::{aspects, title};
+use crate::layout::{INDENT, Item, Row};
+use crate::phrases::{aspects, title};
 
 impl Report<'_> {
     pub(super) fn job(&mut self, entry: &Entry<'_>, takes_warnings: bool) {

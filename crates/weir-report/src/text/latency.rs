@@ -5,9 +5,9 @@ use weir_stats::Histogram;
 use weir_units::Nanos;
 
 use super::Report;
+use crate::color::{Text, Tone};
 use crate::entry::{Entry, KindSum};
-use crate::ink::{Text, Tone};
-use crate::paper::{INDENT, Item, Row};
+use crate::layout::{INDENT, Item, Row};
 
 /// Below this width there is no line for the mean.
 const MEAN_FROM: usize = 80;

@@ -3,10 +3,10 @@
 use weir_schema::Metric;
 
 use super::Report;
+use crate::color::{Text, Tone};
 use crate::entry::Entry;
 use crate::figures::brief;
-use crate::ink::{Text, Tone};
-use crate::paper::{INDENT, Item, Row};
+use crate::layout::{INDENT, Item, Row};
 
 impl Report<'_> {
     /// The figures of an entry whose own lines do not show them.

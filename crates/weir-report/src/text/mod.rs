@@ -3,7 +3,7 @@
 //! In: a result and a style. Out: lines no wider than the style's width, in a fixed order:
 //! header, jobs (in full, or as a table when there are many), warnings about the whole run,
 //! the instrument's own cost. Nothing is cut; what does not fit is continued below. Not here:
-//! how lines are filled (`paper`), how numbers are printed (`figures`).
+//! how lines are filled (`layout`), how numbers are printed (`figures`).
 
 mod ending;
 mod found;
@@ -19,10 +19,10 @@ mod table;
 
 use weir_schema::{RunResult, State};
 
+use crate::color::Tone;
 use crate::entry::{Entry, entries};
 use crate::figures::{Figures, significant};
-use crate::ink::Tone;
-use crate::paper::{INDENT, Paper, Row};
+use crate::layout::{INDENT, Paper, Row};
 use crate::style::Style;
 
 /// So many jobs are shown in full; more become a table.

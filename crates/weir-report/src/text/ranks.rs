@@ -4,7 +4,7 @@ use weir_schema::{RankSummary, RunResult};
 use weir_units::Iops;
 
 use super::Report;
-use crate::ink::Tone;
+use crate::color::Tone;
 
 /// A rank below this share of the median rate is slow.
 const SLOW_BELOW: f64 = 0.9;

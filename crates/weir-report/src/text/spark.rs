@@ -3,9 +3,9 @@
 use weir_units::{Iops, Nanos};
 
 use super::Report;
+use crate::color::{Text, Tone};
 use crate::entry::Entry;
-use crate::ink::{Text, Tone};
-use crate::paper::{Item, Row};
+use crate::layout::{Item, Row};
 
 const CELLS: usize = 20;
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

@@ -1,7 +1,7 @@
 //! Finding the one parameter in which the jobs of a table differ, and its knee.
 
 use crate::entry::{Entry, KindSum};
-use crate::words::{Aspect, aspects, title};
+use crate::phrases::{Aspect, aspects, title};
 
 /// What the entries of a table have in common and in what they differ.
 pub(super) struct Sweep {

@@ -10,10 +10,10 @@ use weir_units::{BytesPerSec, Iops, Nanos};
 use super::Report;
 use super::job::sure;
 use super::sweep::{Knee, Sweep};
+use crate::color::{Text, Tone};
 use crate::entry::{Entry, KindSum};
 use crate::figures::{brief, significant};
-use crate::ink::{Text, Tone};
-use crate::paper::{INDENT, Item, Row};
+use crate::layout::{INDENT, Item, Row};
 
 /// Names longer than this share of the width have a line of their own.
 const LONG_NAME: usize = 3;

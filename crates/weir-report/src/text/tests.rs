@@ -276,7 +276,7 @@ proptest! {
         let squeezed_text = squeezed(&text);
         prop_assert!(squeezed_text.contains(&squeezed(&cause)));
         for name in &names {
-            let name = squeezed(&crate::ink::clean(name, ascii));
+            let name = squeezed(&crate::color::clean(name, ascii));
             prop_assert!(squeezed_text.contains(&name), "{name}\n{text}");
         }
     }

@@ -11,7 +11,7 @@ use super::entry::{Formats, all_members};
 use super::mismatch::mismatches;
 use super::numbers::{Unit, scaled};
 use super::{Options, errno_of, strerror, verror, version_text};
-use crate::fio::words::{asked_depth, word};
+use crate::fio::echo::{asked_depth, word};
 
 /// The banners, the version line and the line about the workers that start.
 pub fn banner(plan: &Plan, options: Options, weir_version: &str) -> String {

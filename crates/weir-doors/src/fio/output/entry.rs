@@ -16,7 +16,7 @@ use weir_stats::Histogram;
 use super::figures::{Figures, merge, per_second};
 use super::numbers::{Base, Unit};
 use super::{EIO, errno_of};
-use crate::fio::words::{asked_depth, word};
+use crate::fio::echo::{asked_depth, word};
 
 /// How an entry's figures are written.
 #[derive(Clone, Copy, Debug)]

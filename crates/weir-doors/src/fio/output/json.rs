@@ -16,7 +16,7 @@ use super::idleness::Idleness;
 use super::latency::{BATCHES, DEPTHS, LIMITS, classes, percentiles, shares};
 use super::{Options, end_ns, version_text, write};
 use crate::date::ctime;
-use crate::fio::words::{global_words, opened_by_word};
+use crate::fio::echo::{global_words, opened_by_word};
 
 /// What fio prints for a time that it cannot estimate.
 const NEVER: u64 = 2_147_483_647;

@@ -11,10 +11,10 @@ use crate::value::list;
 
 /// The maps of a command line, the longest first.
 #[derive(Debug, Default)]
-pub(crate) struct Maps(Vec<Map>);
+pub(crate) struct PathMaps(Vec<PathMap>);
 
 #[derive(Debug)]
-struct Map {
+struct PathMap {
     old: String,
     new: String,
     replaced: u32,
@@ -22,10 +22,10 @@ struct Map {
     example: Option<(String, String)>,
 }
 
-impl Maps {
+impl PathMaps {
     /// Reads the maps; those that are none are reported.
     pub(crate) fn read(texts: &[String], report: &mut Report) -> Self {
-        let mut maps: Vec<Map> = Vec::new();
+        let mut maps: Vec<PathMap> = Vec::new();
         for text in texts {
             let parts = text.split_once('=');
             let Some((old, new)) = parts.filter(|(old, new)| !old.is_empty() && !new.is_empty())
@@ -40,7 +40,7 @@ impl Maps {
                 report.push(Diagnostic::general(fault));
                 continue;
             }
-            maps.push(Map {
+            maps.push(PathMap {
                 old: old.to_owned(),
                 new: new.to_owned(),
                 replaced: 0,
@@ -96,16 +96,16 @@ impl Maps {
 mod tests {
     use super::*;
 
-    fn maps(texts: &[&str]) -> (Maps, Report) {
+    fn maps(texts: &[&str]) -> (PathMaps, Report) {
         let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
         let mut report = Report::default();
-        (Maps::read(&texts, &mut report), report)
+        (PathMaps::read(&texts, &mut report), report)
     }
 
     #[test]
     fn the_longest_beginning_counts() {
         let (mut maps, mut report) = maps(&["/dev/=/tmp/d/", "/dev/xdma0_=/tmp/c/ch_"]);
-        let of = |maps: &mut Maps, text: &str| maps.apply(text).unwrap();
+        let of = |maps: &mut PathMaps, text: &str| maps.apply(text).unwrap();
         assert_eq!(of(&mut maps, "/dev/xdma0_h2c_1"), "/tmp/c/ch_h2c_1");
         assert_eq!(of(&mut maps, "/dev/zero:a\\:b"), "/tmp/d/zero:a\\:b");
         maps.finish(&mut report);

@@ -2,7 +2,7 @@
 //!
 //! In: words of our own and from outside (names, messages). Out: text that moves no cursor and
 //! reorders nothing; in an ASCII style everything beyond ASCII is spelt out. Widths are display
-//! columns. Not here: filling lines (`paper`).
+//! columns. Not here: filling lines (`layout`).
 
 use unicode_width::UnicodeWidthChar;
 

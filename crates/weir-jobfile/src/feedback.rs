@@ -14,7 +14,7 @@ const SECOND: u64 = 1_000_000_000;
 
 /// Everything that these options say.
 #[derive(Clone, Debug)]
-pub(crate) struct Steer {
+pub(crate) struct FeedbackDraft {
     pub criterion: Option<Criterion>,
     pub window: Nanos,
     pub ramp: Nanos,
@@ -36,7 +36,7 @@ pub(crate) struct Criterion {
     pub in_percent: bool,
 }
 
-impl Default for Steer {
+impl Default for FeedbackDraft {
     fn default() -> Self {
         Self {
             criterion: None,
@@ -53,7 +53,7 @@ impl Default for Steer {
     }
 }
 
-impl Steer {
+impl FeedbackDraft {
     /// What does not fit together.
     pub(crate) fn conflicts(&self) -> Option<Conflict> {
         let short = self.window.0 > 0 && self.window.0 < 2 * SECOND;

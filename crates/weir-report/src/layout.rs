@@ -2,9 +2,9 @@
 //! cut, and painted last.
 //!
 //! In: pieces of text ([`Text`]), rows of items ([`Row`]). Out: one string. Widths are display
-//! columns. Not here: what is said, and how a piece of text looks (`ink`).
+//! columns. Not here: what is said, and how a piece of text looks (`color`).
 
-use crate::ink::{Text, Tone, char_width, paint};
+use crate::color::{Text, Tone, char_width, paint};
 use crate::style::Style;
 
 /// Columns before the values of a row.

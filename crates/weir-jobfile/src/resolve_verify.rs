@@ -12,7 +12,7 @@ use crate::draft::{Direction, Draft};
 use crate::report::Report;
 
 /// What is verified; an engine that moves no data has nothing to check.
-pub(crate) fn verified(
+pub(crate) fn resolve_verify(
     draft: &Draft,
     (engine, mix): (&EngineInfo, &Mix),
     report: &mut Report,

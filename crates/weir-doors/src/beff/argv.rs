@@ -25,7 +25,7 @@ pub(super) fn refuse(what: &str) -> Refusal {
 ///
 /// # Errors
 /// Unknown flags, missing or superfluous values, values out of range, stray words.
-pub(super) fn take(words: &[String]) -> Result<Given, Refusal> {
+pub(super) fn parse(words: &[String]) -> Result<Given, Refusal> {
     let mut given = Given::default();
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
