@@ -17,7 +17,7 @@ use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
 const MIXED: &str = "mixed";
 
 /// One entry.
-pub(crate) struct Entry<'a> {
+pub(crate) struct ReportEntry<'a> {
     /// Its jobs, at least one.
     pub(crate) jobs: Vec<&'a JobResult>,
     /// What the first of them was asked to do.
@@ -43,8 +43,8 @@ pub(crate) struct KindSum {
 }
 
 /// Every entry of a result, in plan order. Hidden jobs have none.
-pub(crate) fn entries(result: &RunResult) -> Vec<Entry<'_>> {
-    let mut entries: Vec<Entry<'_>> = Vec::new();
+pub(crate) fn entries(result: &RunResult) -> Vec<ReportEntry<'_>> {
+    let mut entries: Vec<ReportEntry<'_>> = Vec::new();
     for (number, group) in result.groups.iter().enumerate() {
         let planned = result.plan.groups.get(number);
         let mut merged: Option<usize> = None;
@@ -60,7 +60,12 @@ pub(crate) fn entries(result: &RunResult) -> Vec<Entry<'_>> {
                 }
                 merged = Some(entries.len());
             }
-            entries.push(Entry::new(job, plan, number, result.ranks.len().max(1)));
+            entries.push(ReportEntry::new(
+                job,
+                plan,
+                number,
+                result.ranks.len().max(1),
+            ));
         }
     }
     for entry in &mut entries {
@@ -69,7 +74,7 @@ pub(crate) fn entries(result: &RunResult) -> Vec<Entry<'_>> {
     entries
 }
 
-impl<'a> Entry<'a> {
+impl<'a> ReportEntry<'a> {
     fn new(job: &'a JobResult, plan: Option<&'a Job>, group: usize, ranks: usize) -> Self {
         Self {
             jobs: vec![job],

@@ -16,7 +16,7 @@ const KEY_VALUE_BELOW: usize = 60;
 
 /// One value of a row.
 #[derive(Clone, Debug)]
-pub(crate) struct Item {
+pub(crate) struct RowItem {
     /// What it is, shown where the item has a line of its own.
     key: String,
     value: Text,
@@ -26,7 +26,7 @@ pub(crate) struct Item {
     pad: usize,
 }
 
-impl Item {
+impl RowItem {
     /// `p50 74.2 µs`.
     pub(crate) fn keyed(key: impl Into<String>, value: impl Into<Text>) -> Self {
         Self {
@@ -79,13 +79,13 @@ impl Item {
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) label: String,
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Vec<RowItem>,
     /// Columns between items.
     pub(crate) gap: usize,
 }
 
 impl Row {
-    pub(crate) fn new(label: impl Into<String>, items: Vec<Item>) -> Self {
+    pub(crate) fn new(label: impl Into<String>, items: Vec<RowItem>) -> Self {
         Self {
             label: label.into(),
             items,
@@ -94,13 +94,13 @@ impl Row {
     }
 }
 
-/// The lines written so far.
-pub(crate) struct Paper<'a> {
+/// The lines laid out so far.
+pub(crate) struct Layout<'a> {
     style: &'a Style,
     out: String,
 }
 
-impl<'a> Paper<'a> {
+impl<'a> Layout<'a> {
     pub(crate) fn new(style: &'a Style) -> Self {
         Self {
             style,
@@ -215,7 +215,7 @@ impl<'a> Paper<'a> {
 
     fn key_values(&mut self, rows: &[Row]) {
         let items = || rows.iter().flat_map(|row| &row.items);
-        let width = |item: &Item| self.columns(&Text::from(&*item.key));
+        let width = |item: &RowItem| self.columns(&Text::from(&*item.key));
         let indent = INDENT.max(items().map(width).max().unwrap_or(0) + 3);
         for item in items()
             .filter(|item| !item.value.is_empty())

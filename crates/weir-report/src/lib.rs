@@ -9,9 +9,9 @@
 mod color;
 mod entry;
 mod errno;
-mod figures;
 mod json;
 mod layout;
+mod number_format;
 mod phrases;
 pub mod progress;
 mod style;

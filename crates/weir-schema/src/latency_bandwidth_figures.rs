@@ -13,9 +13,9 @@ use crate::latency_bandwidth::{LatencyBandwidthResult, MessageTestResult, PairRe
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LatencyBandwidthFigures {
     /// Seconds that a short message takes between the ranks of a pair.
-    pub pair_latency_s: Spread,
+    pub pair_latency_s: PairRange,
     /// Bytes per second of the long messages of a pair.
-    pub pair_bytes_per_s: Spread,
+    pub pair_bytes_per_s: PairRange,
     /// Seconds that each short message takes in the ring by rank.
     pub natural_latency_s: f64,
     /// The same in random rings, the geometric mean.
@@ -28,7 +28,7 @@ pub struct LatencyBandwidthFigures {
 
 /// Of all pairs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spread {
+pub struct PairRange {
     /// Least.
     pub min: f64,
     /// Arithmetic mean.
@@ -37,7 +37,7 @@ pub struct Spread {
     pub max: f64,
 }
 
-impl Spread {
+impl PairRange {
     /// Nothing of no values.
     fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
         let values: Vec<f64> = values.collect();
@@ -57,8 +57,8 @@ pub fn latency_bandwidth_figures(
     let (short, long) = (&result.latency, &result.bandwidth);
     let bytes = long.bytes.0 as f64;
     Some(LatencyBandwidthFigures {
-        pair_latency_s: Spread::of(pair_latencies(short)?.into_iter())?,
-        pair_bytes_per_s: Spread::of(pair_latencies(long)?.into_iter().map(|s| bytes / s))?,
+        pair_latency_s: PairRange::of(pair_latencies(short)?.into_iter())?,
+        pair_bytes_per_s: PairRange::of(pair_latencies(long)?.into_iter().map(|s| bytes / s))?,
         natural_latency_s: short.natural.as_ref()?.latency_s()?,
         random_latency_s: random(short)?,
         natural_bytes_per_s: bytes / long.natural.as_ref()?.latency_s()?,

@@ -60,7 +60,9 @@ pub use latency_bandwidth::{
     LatencyBandwidthResult, LatencyBandwidthWorkload, Loop, MessageTest, MessageTestResult,
     PairResult, RingResult,
 };
-pub use latency_bandwidth_figures::{LatencyBandwidthFigures, Spread, latency_bandwidth_figures};
+pub use latency_bandwidth_figures::{
+    LatencyBandwidthFigures, PairRange, latency_bandwidth_figures,
+};
 pub use load::{PLAN_SCHEMA, RESULT_SCHEMA, SchemaError, json_schemas};
 pub use load_of_loop::{
     Bounds, Depth, ErrorPolicy, Flow, Load, MinimumRate, Pacing, Schedule, Thinktime,

@@ -12,7 +12,7 @@ use crate::exchange_figures::{
 };
 use crate::kind::KindName;
 use crate::latency_bandwidth::LatencyBandwidthResult;
-use crate::latency_bandwidth_figures::{Spread, latency_bandwidth_figures};
+use crate::latency_bandwidth_figures::{PairRange, latency_bandwidth_figures};
 use crate::outcome::{Interval, LoopOutcome, Metric};
 use crate::rates::total_rate;
 use crate::result::{Confidence, KindResult, Stage, WorkerResult, rated_kinds};
@@ -138,7 +138,7 @@ pub fn latency_bandwidth_metrics(done: &LatencyBandwidthResult) -> Vec<Metric> {
     };
     let low = |name: &str, value| Metric::low(name, Metric::SECONDS, value);
     let high = |name: &str, value| Metric::high(name, Metric::BYTES_PER_S, value);
-    let spread = |Spread { min, mean, max }| [("min", min), ("mean", mean), ("max", max)];
+    let spread = |PairRange { min, mean, max }| [("min", min), ("mean", mean), ("max", max)];
     let latencies = spread(figures.pair_latency_s);
     let bandwidths = spread(figures.pair_bytes_per_s);
     let mut all = Vec::new();

@@ -11,7 +11,7 @@ use crate::bootstrap::Resampler;
 use crate::estimate::{Estimate, MeanError, NoInterval};
 use crate::histogram::{Histogram, HistogramError};
 use crate::series::Series;
-use crate::steady::{self, Steadiness};
+use crate::warmup::{self, WarmupTest};
 
 /// More than this many batches are joined in pairs.
 const MOST_BATCHES: usize = 80;
@@ -216,8 +216,8 @@ impl BatchStore {
     ///
     /// # Errors
     /// If there are too few batches to tell.
-    pub fn steadiness(&self) -> Result<Steadiness, NoInterval> {
-        steady::test(&self.rates(|batch| batch.operations), self.length())
+    pub fn steadiness(&self) -> Result<WarmupTest, NoInterval> {
+        warmup::test(&self.rates(|batch| batch.operations), self.length())
     }
 }
 

@@ -115,7 +115,7 @@ impl Histogram {
 
     /// Builds from counts and from figures that may have been read at slightly different
     /// moments: each is brought within what the buckets allow.
-    pub(crate) fn from_parts(bits: u8, mut counts: Vec<u64>, figures: Figures) -> Self {
+    pub(crate) fn from_parts(bits: u8, mut counts: Vec<u64>, figures: HistogramSums) -> Self {
         while counts.last() == Some(&0) {
             counts.pop();
         }
@@ -229,7 +229,7 @@ impl Histogram {
         for (now, then) in counts.iter_mut().zip(&earlier.counts) {
             *now = now.checked_sub(*then).ok_or(HistogramError::NotEarlier)?;
         }
-        let figures = Figures {
+        let figures = HistogramSums {
             sum: self.sum.saturating_sub(earlier.sum),
             min: if self.min < earlier.min { self.min } else { 0 },
             max: if self.max > earlier.max {
@@ -266,7 +266,7 @@ impl Histogram {
             taken
         });
         let of = |sum: u128| sum / whole * part + sum % whole * part / whole;
-        let figures = Figures {
+        let figures = HistogramSums {
             sum: of(self.sum),
             min: self.min,
             max: self.max,
@@ -402,7 +402,7 @@ impl Histogram {
 
 /// The figures beside the buckets.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Figures {
+pub(crate) struct HistogramSums {
     pub(crate) sum: u128,
     pub(crate) min: u64,
     pub(crate) max: u64,

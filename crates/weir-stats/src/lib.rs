@@ -8,7 +8,7 @@
 //! - While a run goes on: [`Recorder`], one writer, read by anyone at any time.
 //! - Afterwards: [`Histogram`] (merged exactly, percentiles), [`Moments`], [`Series`].
 //! - How sure: [`BatchStore`] collects a run in bounded memory and gives every figure as an
-//!   [`Estimate`] with its 95 % interval, or the reason why there is none; [`steady`] tests
+//!   [`Estimate`] with its 95 % interval, or the reason why there is none; [`warmup`] tests
 //!   the warm-up; [`significance`] compares two runs.
 
 #![forbid(unsafe_code)]
@@ -28,7 +28,7 @@ mod random;
 mod recorder;
 mod series;
 pub mod significance;
-pub mod steady;
+pub mod warmup;
 mod wire;
 
 pub use batch::{Batch, BatchStore};

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::bucket::{DEFAULT_BITS, bucket_count, index_of};
-use crate::histogram::{Figures, Histogram, square};
+use crate::histogram::{Histogram, HistogramSums, square};
 
 /// The next power of two above the 3,776 buckets, so that masking the index proves to the
 /// compiler that it is in range.
@@ -117,7 +117,7 @@ impl<const SQUARES: bool> Recorder<SQUARES> {
     pub fn snapshot(&self) -> Histogram {
         let used = &self.buckets[..bucket_count(DEFAULT_BITS)];
         let counts: Vec<u64> = used.iter().map(|bucket| bucket.load(Relaxed)).collect();
-        let figures = Figures {
+        let figures = HistogramSums {
             sum: self.sum.get(),
             min: self.min.load(Relaxed),
             max: self.max.load(Relaxed),

@@ -12,7 +12,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::bucket::{MAX_BITS, MIN_BITS, bucket_count};
-use crate::histogram::{Figures, Histogram};
+use crate::histogram::{Histogram, HistogramSums};
 
 /// Counts of values in log-linear buckets: bucket i of b bits holds the value i below 2^(b+1);
 /// above, every power of two is cut into 2^b equal buckets.
@@ -83,7 +83,7 @@ fn read(wire: &Wire) -> Result<Histogram, &'static str> {
         text.parse::<u128>()
             .map_err(|_| "a sum is not a decimal number")
     };
-    let figures = Figures {
+    let figures = HistogramSums {
         sum: number(&wire.sum)?,
         min: wire.min.unwrap_or(0),
         max: wire.max.unwrap_or(0),

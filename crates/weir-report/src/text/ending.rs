@@ -6,17 +6,22 @@ use weir_units::Nanos;
 
 use super::Report;
 use crate::color::{Text, Tone};
-use crate::entry::{Entry, KindSum};
+use crate::entry::{KindSum, ReportEntry};
 use crate::errno;
-use crate::figures::significant;
 use crate::layout::INDENT;
+use crate::number_format::significant;
 
 /// So many failures are told one by one.
 const FAILURES: usize = 4;
 
 impl Report<'_> {
     /// `owner`: the job's name, where the lines do not stand below its title.
-    pub(super) fn ending(&mut self, entry: &Entry<'_>, owner: Option<&str>, takes_warnings: bool) {
+    pub(super) fn ending(
+        &mut self,
+        entry: &ReportEntry<'_>,
+        owner: Option<&str>,
+        takes_warnings: bool,
+    ) {
         let mut label = "errors";
         for kind in &entry.kinds {
             for (code, count) in &kind.sum.errors {
@@ -47,13 +52,19 @@ impl Report<'_> {
     pub(super) fn line(&mut self, label: &str, tone: Tone, owner: Option<&str>, text: &str) {
         let lead = format!("  {label:<9} ");
         let text = owner.map_or(text.to_owned(), |name| format!("{name}: {text}"));
-        self.paper.prose(Text::new(tone, lead), INDENT, &text);
+        self.layout.prose(Text::new(tone, lead), INDENT, &text);
     }
 
-    fn error(&self, entry: &Entry<'_>, kind: &KindSum, code: &ErrorCode, count: u64) -> String {
+    fn error(
+        &self,
+        entry: &ReportEntry<'_>,
+        kind: &KindSum,
+        code: &ErrorCode,
+        count: u64,
+    ) -> String {
         let name = errno::name(code);
         let meaning = errno::meaning(code).map_or(String::new(), |m| format!(" ({m})"));
-        let count = self.figures.count(count);
+        let count = self.numbers.count(count);
         let place = entry
             .workers
             .iter()
@@ -77,24 +88,24 @@ impl Report<'_> {
         ]
         .into_iter()
         .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{} × {} {what}", self.figures.count(count), kind.name))
+        .map(|(count, what)| format!("{} × {} {what}", self.numbers.count(count), kind.name))
         .collect();
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
     pub(super) fn warning(&mut self, warning: &Warning, owner: Option<&str>) {
         let lead = format!("  ! {}  ", warning.id);
-        let hang = self.paper.columns(&lead.as_str().into());
+        let hang = self.layout.columns(&lead.as_str().into());
         let hang = if hang > self.style.width / 2 { 4 } else { hang };
         let cause = match owner {
             Some(name) => format!("{name}: {}", warning.cause),
             None => warning.cause.clone(),
         };
-        self.paper.prose(Text::new(Tone::Warn, lead), hang, &cause);
-        self.paper.prose(" ".repeat(hang), hang, &warning.remedy);
+        self.layout.prose(Text::new(Tone::Warn, lead), hang, &cause);
+        self.layout.prose(" ".repeat(hang), hang, &warning.remedy);
     }
 
-    fn failures(&mut self, entry: &Entry<'_>, owner: Option<&str>) {
+    fn failures(&mut self, entry: &ReportEntry<'_>, owner: Option<&str>) {
         let failures = entry.failures();
         for failure in failures.iter().take(FAILURES) {
             self.line("FAILED", Tone::Bad, owner, &failure.message);
@@ -106,7 +117,7 @@ impl Report<'_> {
     }
 
     /// `(signal 2 after 12.4 of 30 s)`.
-    fn incomplete(&self, entry: &Entry<'_>) -> Option<String> {
+    fn incomplete(&self, entry: &ReportEntry<'_>) -> Option<String> {
         let signal = self
             .result
             .ended_by

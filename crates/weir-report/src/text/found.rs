@@ -5,14 +5,14 @@ use weir_schema::{SteadyMeasure, SteadyRate};
 
 use super::Report;
 use crate::color::Tone;
-use crate::entry::Entry;
-use crate::figures::significant;
+use crate::entry::ReportEntry;
+use crate::number_format::significant;
 
 /// So many log files are named.
 const FILES: usize = 4;
 
 impl Report<'_> {
-    pub(super) fn found(&mut self, entry: &Entry<'_>) {
+    pub(super) fn found(&mut self, entry: &ReportEntry<'_>) {
         if let Some(text) = steady(entry) {
             self.line("steady", Tone::Plain, None, &text);
         }
@@ -26,7 +26,7 @@ impl Report<'_> {
 }
 
 /// `yes: the IOPS slope is 0.03 % of the mean over 10 s (limit 0.1 %)`.
-fn steady(entry: &Entry<'_>) -> Option<String> {
+fn steady(entry: &ReportEntry<'_>) -> Option<String> {
     let bound = entry.plan?.load().bounds.steady?;
     let found = entry.workers.iter().find_map(|w| w.steadiness.as_ref())?;
     let rate = match bound.rate {
@@ -58,7 +58,7 @@ fn steady(entry: &Entry<'_>) -> Option<String> {
 }
 
 /// `12 keeps 99 % of operations below 100 µs`.
-fn depth(entry: &Entry<'_>) -> Option<String> {
+fn depth(entry: &ReportEntry<'_>) -> Option<String> {
     let target = entry.plan?.load().pacing.latency_target?;
     let found: Vec<_> = entry.workers.iter().filter_map(|w| w.depth_found).collect();
     let depths: Vec<String> = found.iter().map(|f| f.queue_depth.0.to_string()).collect();
@@ -73,7 +73,7 @@ fn depth(entry: &Entry<'_>) -> Option<String> {
 }
 
 /// The files, the first few by name.
-fn logs(entry: &Entry<'_>) -> Option<String> {
+fn logs(entry: &ReportEntry<'_>) -> Option<String> {
     let paths: Vec<&str> = entry
         .jobs
         .iter()

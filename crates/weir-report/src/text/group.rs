@@ -5,13 +5,13 @@ use weir_units::{Bytes, Nanos};
 
 use super::Report;
 use crate::color::{Text, Tone};
-use crate::entry::{Entry, Overlap};
+use crate::entry::{Overlap, ReportEntry};
 use crate::layout::{INDENT, Row};
 
 impl Report<'_> {
     /// The group's own lines, where it has several entries that ran together.
-    pub(super) fn group(&mut self, entries: &[Entry<'_>], number: usize) {
-        let members: Vec<&Entry<'_>> = entries.iter().filter(|e| e.group == number).collect();
+    pub(super) fn group(&mut self, entries: &[ReportEntry<'_>], number: usize) {
+        let members: Vec<&ReportEntry<'_>> = entries.iter().filter(|e| e.group == number).collect();
         let Some(group) = self.result.groups.get(number).filter(|_| members.len() > 1) else {
             return;
         };
@@ -21,8 +21,8 @@ impl Report<'_> {
         };
         let several = group.rates.len() > 1;
         let name = Text::new(Tone::Strong, format!("all {} jobs", members.len()));
-        self.paper.blank();
-        self.paper.flow(name, INDENT, []);
+        self.layout.blank();
+        self.layout.flow(name, INDENT, []);
         let rows: Vec<Row> = group
             .rates
             .iter()
@@ -31,19 +31,19 @@ impl Report<'_> {
                 let bandwidth = Some(rates.bytes_per_s).filter(|_| rates.bytes > Bytes::ZERO);
                 let done = (rates.operations, rates.bytes);
                 let mut items = self.rate_items(done, Some(rates.ops_per_s), bandwidth);
-                if several && self.paper.is_key_value() {
+                if several && self.layout.is_key_value() {
                     items = items.into_iter().map(|item| item.of(label)).collect();
                 }
                 Row::new(label, items)
             })
             .collect();
-        self.paper.rows(&rows);
+        self.layout.rows(&rows);
         self.overlap(&overlap, &members, "jobs");
     }
 
     /// The rate without stragglers, below the rate of an entry that is a whole group, where the
     /// two differ by more than a percent.
-    pub(super) fn straggling(&mut self, entry: &Entry<'_>) {
+    pub(super) fn straggling(&mut self, entry: &ReportEntry<'_>) {
         let group = self.result.groups.get(entry.group);
         let Some(group) = group.filter(|g| g.jobs.len() == entry.jobs.len()) else {
             return;
@@ -58,20 +58,20 @@ impl Report<'_> {
     }
 
     /// `while all workers ran: 10.5 GB/s (12.6 of 14.0 s)`.
-    fn overlap(&mut self, overlap: &Overlap, members: &[&Entry<'_>], who: &str) {
-        let mut text = format!("while all {who} ran: {}", self.figures.iops(overlap.iops));
+    fn overlap(&mut self, overlap: &Overlap, members: &[&ReportEntry<'_>], who: &str) {
+        let mut text = format!("while all {who} ran: {}", self.numbers.iops(overlap.iops));
         if let Some(rate) = overlap.bandwidth {
-            text = format!("{text}, {}", self.figures.bandwidth(rate));
+            text = format!("{text}, {}", self.numbers.bandwidth(rate));
         }
         if let Some((together, whole)) = times(members) {
             text = format!("{text} ({together} of {whole})");
         }
-        self.paper.prose(" ".repeat(INDENT), INDENT, &text);
+        self.layout.prose(" ".repeat(INDENT), INDENT, &text);
     }
 }
 
 /// The time in which all workers ran, and the time in which any did.
-fn times(members: &[&Entry<'_>]) -> Option<(Nanos, Nanos)> {
+fn times(members: &[&ReportEntry<'_>]) -> Option<(Nanos, Nanos)> {
     let spans = || {
         members
             .iter()

@@ -4,7 +4,7 @@ use weir_schema::{ClockSource, DeviceFacts};
 
 use super::Report;
 use crate::color::{Text, Tone};
-use crate::figures::date;
+use crate::number_format::date;
 
 /// Below this width there is only the first line.
 const ONE_LINE_BELOW: usize = 80;
@@ -28,13 +28,13 @@ impl Report<'_> {
         let name = dim(&result.plan.name);
         let date = dim(&date(result.started_unix_ns));
         let used = [&program, &name, &date]
-            .map(|t| self.paper.columns(t))
+            .map(|t| self.layout.columns(t))
             .iter()
             .sum::<usize>();
         // The date stands at the right edge if all fits into one line.
         let gap = self.style.width.saturating_sub(used + 2).max(2);
         let gap = if used + 4 > self.style.width { 2 } else { gap };
-        self.paper.flow(program, 2, [(2, name), (gap, date)]);
+        self.layout.flow(program, 2, [(2, name), (gap, date)]);
     }
 
     fn machine(&mut self) {
@@ -64,7 +64,7 @@ impl Report<'_> {
             .flatten()
             .map(|t| Text::new(Tone::Dim, t))
             .collect();
-        self.paper
+        self.layout
             .list(Text::new(Tone::Dim, "machine  "), INDENT, &parts);
     }
 
@@ -76,11 +76,12 @@ impl Report<'_> {
                 .into_iter()
                 .map(|t| Text::new(Tone::Dim, t))
                 .collect();
-            self.paper.list(Text::new(Tone::Dim, label), INDENT, &parts);
+            self.layout
+                .list(Text::new(Tone::Dim, label), INDENT, &parts);
         }
         if devices.len() > TARGETS {
             let more = format!("         and {} more", devices.len() - TARGETS);
-            self.paper.flow(Text::new(Tone::Dim, more), INDENT, []);
+            self.layout.flow(Text::new(Tone::Dim, more), INDENT, []);
         }
     }
 }

@@ -7,13 +7,13 @@ use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
 
 use super::Report;
 use crate::color::{Text, Tone};
-use crate::entry::{Entry, KindSum};
-use crate::figures::{brief, significant};
-use crate::layout::{INDENT, Item, Row};
+use crate::entry::{KindSum, ReportEntry};
+use crate::layout::{INDENT, Row, RowItem};
+use crate::number_format::{brief, significant};
 use crate::phrases::{aspects, title};
 
 impl Report<'_> {
-    pub(super) fn job(&mut self, entry: &Entry<'_>, takes_warnings: bool) {
+    pub(super) fn job(&mut self, entry: &ReportEntry<'_>, takes_warnings: bool) {
         self.title(entry);
         self.rates(entry);
         self.metrics(entry);
@@ -27,7 +27,7 @@ impl Report<'_> {
         self.ending(entry, None, takes_warnings);
     }
 
-    fn title(&mut self, entry: &Entry<'_>) {
+    fn title(&mut self, entry: &ReportEntry<'_>) {
         let workers = entry.workers.len();
         let mut parts = match entry.plan {
             Some(plan) if workers > 0 => title(&aspects(plan, workers)),
@@ -43,11 +43,11 @@ impl Report<'_> {
         parts.extend(entry.time().map(|t| t.to_string()));
         let parts: Vec<Text> = parts.into_iter().map(Text::from).collect();
         let name = Text::new(Tone::Strong, entry.name()).and(Tone::Plain, "   ");
-        self.paper.list(name, INDENT, &parts);
+        self.layout.list(name, INDENT, &parts);
     }
 
     /// `rate`, or a row for each kind; then the rate without stragglers.
-    fn rates(&mut self, entry: &Entry<'_>) {
+    fn rates(&mut self, entry: &ReportEntry<'_>) {
         let several = entry.kinds.len() > 1;
         let rows: Vec<Row> = entry
             .kinds
@@ -58,13 +58,13 @@ impl Report<'_> {
                 let done = (kind.sum.operations, kind.sum.bytes);
                 let mut items = self.rate_items(done, entry.iops(kind), entry.bandwidth(kind));
                 if entry.jobs.len() == 1 && kind.sum.operations > 0 {
-                    items.insert(items.len() - 1, Item::keyed("±", sure).pad(11));
+                    items.insert(items.len() - 1, RowItem::keyed("±", sure).pad(11));
                 }
                 self.with_kind(several, kind, Row::new(label, items))
             })
             .filter(|row| !row.items.is_empty())
             .collect();
-        self.paper.rows(&rows);
+        self.layout.rows(&rows);
         self.straggling(entry);
     }
 
@@ -74,23 +74,23 @@ impl Report<'_> {
         (operations, bytes): (u64, Bytes),
         iops: Option<Iops>,
         bandwidth: Option<BytesPerSec>,
-    ) -> Vec<Item> {
+    ) -> Vec<RowItem> {
         let strong = |text| Text::new(Tone::Strong, text);
         let mut items = Vec::new();
-        items.extend(iops.map(|r| Item::bare("rate", strong(self.figures.iops(r))).pad(12)));
-        let bandwidth = bandwidth.map_or(String::new(), |rate| self.figures.bandwidth(rate));
-        items.push(Item::bare("bandwidth", strong(bandwidth)).pad(10));
-        let mut done = format!("{} ops", self.figures.count(operations));
+        items.extend(iops.map(|r| RowItem::bare("rate", strong(self.numbers.iops(r))).pad(12)));
+        let bandwidth = bandwidth.map_or(String::new(), |rate| self.numbers.bandwidth(rate));
+        items.push(RowItem::bare("bandwidth", strong(bandwidth)).pad(10));
+        let mut done = format!("{} ops", self.numbers.count(operations));
         if bytes > Bytes::ZERO {
-            done = format!("{done}, {}", self.figures.size(bytes));
+            done = format!("{done}, {}", self.numbers.size(bytes));
         }
-        items.push(Item::bare("done", done));
+        items.push(RowItem::bare("done", done));
         items
     }
 
     /// The kind goes into the keys where items stand alone.
     pub(super) fn with_kind(&self, several: bool, kind: &KindSum, mut row: Row) -> Row {
-        if several && self.paper.is_key_value() {
+        if several && self.layout.is_key_value() {
             row.items = row
                 .items
                 .into_iter()
@@ -101,14 +101,14 @@ impl Report<'_> {
     }
 
     /// In flight, CPU, errors.
-    fn load(&self, entry: &Entry<'_>) -> Row {
+    fn load(&self, entry: &ReportEntry<'_>) -> Row {
         let mut items = Vec::new();
         let mut label = "in flight";
         if let Some(mean) = entry.in_flight() {
             let limit = entry
                 .depth_limit()
                 .map_or(String::new(), |limit| format!(" of {limit}"));
-            items.push(Item::bare(
+            items.push(RowItem::bare(
                 label,
                 format!("{}{limit}", significant(mean, 3)),
             ));
@@ -118,14 +118,14 @@ impl Report<'_> {
         items.extend(
             entry
                 .cores()
-                .map(|(user, system)| Item::keyed("CPU", cpu(user, system))),
+                .map(|(user, system)| RowItem::keyed("CPU", cpu(user, system))),
         );
         if !entry.workers.is_empty() {
             let errors = entry.errors();
             let tone = if errors > 0 { Tone::Bad } else { Tone::Plain };
-            let count = self.figures.count(errors);
+            let count = self.numbers.count(errors);
             let words = format!("{count} error{}", if errors == 1 { "" } else { "s" });
-            let item = Item::keyed("errors", Text::new(tone, count));
+            let item = RowItem::keyed("errors", Text::new(tone, count));
             items.push(item.among(Text::new(tone, words)));
         }
         Row {
@@ -135,7 +135,7 @@ impl Report<'_> {
     }
 
     /// The slowest, the middle and the fastest worker.
-    fn spread(&self, entry: &Entry<'_>) -> Row {
+    fn spread(&self, entry: &ReportEntry<'_>) -> Row {
         let moved = entry.kinds.iter().any(|k| k.sum.bytes > Bytes::ZERO);
         let number = |worker: &WorkerResult| {
             if entry.jobs.len() > 1 {
@@ -153,7 +153,7 @@ impl Report<'_> {
         let mut items = Vec::new();
         if let [slowest, .., fastest] = rates.as_slice() {
             let unit = self
-                .figures
+                .numbers
                 .rate_unit(fastest.0, if moved { "B/s" } else { "ops/s" });
             let middle = rates.len() / 2;
             let median = if rates.len().is_multiple_of(2) {
@@ -163,9 +163,9 @@ impl Report<'_> {
             };
             let (low, high) = (unit.print(slowest.0), unit.print(fastest.0));
             let slowest = format!("{low} {} (worker {})", unit.name, slowest.1);
-            items.push(Item::keyed("slowest", slowest));
-            items.push(Item::keyed("median", unit.print(median)));
-            items.push(Item::keyed(
+            items.push(RowItem::keyed("slowest", slowest));
+            items.push(RowItem::keyed("median", unit.print(median)));
+            items.push(RowItem::keyed(
                 "fastest",
                 format!("{high} (worker {})", fastest.1),
             ));
@@ -178,7 +178,7 @@ impl Report<'_> {
 }
 
 /// Half the interval of the rate in percent, or why there is none.
-pub(super) fn sure(entry: &Entry<'_>, kind: &KindSum) -> Result<String, &'static str> {
+pub(super) fn sure(entry: &ReportEntry<'_>, kind: &KindSum) -> Result<String, &'static str> {
     let rate = entry.confidence(kind).ok_or("no intervals")?.ops_per_s;
     match (rate.half_width(), rate.absent) {
         (Some(half), _) if rate.value > 0.0 => {

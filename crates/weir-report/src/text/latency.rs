@@ -6,14 +6,14 @@ use weir_units::Nanos;
 
 use super::Report;
 use crate::color::{Text, Tone};
-use crate::entry::{Entry, KindSum};
-use crate::layout::{INDENT, Item, Row};
+use crate::entry::{KindSum, ReportEntry};
+use crate::layout::{INDENT, Row, RowItem};
 
 /// Below this width there is no line for the mean.
 const MEAN_FROM: usize = 80;
 
 impl Report<'_> {
-    pub(super) fn latencies(&mut self, entry: &Entry<'_>) {
+    pub(super) fn latencies(&mut self, entry: &ReportEntry<'_>) {
         let several = entry.kinds.len() > 1;
         let mut rows = Vec::new();
         for (stage, label) in [
@@ -31,14 +31,14 @@ impl Report<'_> {
                     continue;
                 };
                 let mut items = self.percentiles(histogram);
-                if stage == Stage::Rlat && self.paper.is_key_value() {
+                if stage == Stage::Rlat && self.layout.is_key_value() {
                     items = items.into_iter().map(|item| item.of("response")).collect();
                 }
                 rows.push(self.named(several, kind, Row::new(label, items)));
                 label = "";
             }
         }
-        self.paper.rows(&rows);
+        self.layout.rows(&rows);
         if self.style.width >= MEAN_FROM {
             self.means(entry, several);
         }
@@ -48,34 +48,34 @@ impl Report<'_> {
             .any(|k| k.is_unmerged(Stage::Lat) || k.is_unmerged(Stage::Clat))
         {
             let reason = "absent: the jobs recorded it with different precision";
-            self.paper.prose("  latency   ", INDENT, reason);
+            self.layout.prose("  latency   ", INDENT, reason);
         }
     }
 
     /// The kind's name before its items, or in their keys.
     fn named(&self, several: bool, kind: &KindSum, mut row: Row) -> Row {
-        if several && !self.paper.is_key_value() {
-            row.items.insert(0, Item::bare("", &*kind.name));
+        if several && !self.layout.is_key_value() {
+            row.items.insert(0, RowItem::bare("", &*kind.name));
             return row;
         }
         self.with_kind(several, kind, row)
     }
 
-    fn percentiles(&self, histogram: &Histogram) -> Vec<Item> {
+    fn percentiles(&self, histogram: &Histogram) -> Vec<RowItem> {
         let percentiles = self.style.shown_percentiles();
         let shown = percentiles.iter().filter_map(|p| {
             let value = self.percentile(histogram, p.0)?;
-            Some(Item::keyed(format!("p{}", p.0), value))
+            Some(RowItem::keyed(format!("p{}", p.0), value))
         });
         let max = histogram
             .max()
-            .map(|v| Item::keyed("max", self.figures.time(Nanos(v))));
+            .map(|v| RowItem::keyed("max", self.numbers.time(Nanos(v))));
         shown.chain(max).collect()
     }
 
     /// A percentile, marked if few samples lie beyond it.
     pub(super) fn percentile(&self, histogram: &Histogram, percent: f64) -> Option<Text> {
-        let value = self.figures.time(Nanos(histogram.percentile(percent)?));
+        let value = self.numbers.time(Nanos(histogram.percentile(percent)?));
         let few = if histogram.few_samples(percent) {
             "~"
         } else {
@@ -84,7 +84,7 @@ impl Report<'_> {
         Some(Text::from(value).and(Tone::Plain, few))
     }
 
-    fn means(&mut self, entry: &Entry<'_>, several: bool) {
+    fn means(&mut self, entry: &ReportEntry<'_>, several: bool) {
         let mut rows = Vec::new();
         for kind in &entry.kinds {
             let measured = [Stage::Lat, Stage::Clat, Stage::Rlat]
@@ -99,19 +99,19 @@ impl Report<'_> {
                 .and_then(|e| e.half_width());
             let mut items = Vec::new();
             if let Some(mean) = histogram.mean() {
-                items.push(Item::keyed("mean", self.figures.mean(mean, half)));
+                items.push(RowItem::keyed("mean", self.numbers.mean(mean, half)));
             }
             items.extend(
                 histogram
                     .min()
-                    .map(|v| Item::keyed("min", self.figures.time(Nanos(v)))),
+                    .map(|v| RowItem::keyed("min", self.numbers.time(Nanos(v)))),
             );
             let slat = kind
                 .stage(Stage::Slat)
                 .and_then(|h| self.percentile(h, 50.0));
-            items.extend(slat.map(|value| Item::keyed("slat p50", value)));
+            items.extend(slat.map(|value| RowItem::keyed("slat p50", value)));
             rows.push(self.named(several, kind, Row::new("", items)));
         }
-        self.paper.rows(&rows);
+        self.layout.rows(&rows);
     }
 }

@@ -3,7 +3,7 @@
 //! In: a result and a style. Out: lines no wider than the style's width, in a fixed order:
 //! header, jobs (in full, or as a table when there are many), warnings about the whole run,
 //! the instrument's own cost. Nothing is cut; what does not fit is continued below. Not here:
-//! how lines are filled (`layout`), how numbers are printed (`figures`).
+//! how lines are filled (`layout`), how numbers are printed (`number_format`).
 
 mod ending;
 mod found;
@@ -20,9 +20,9 @@ mod table;
 use weir_schema::{RunResult, State};
 
 use crate::color::Tone;
-use crate::entry::{Entry, entries};
-use crate::figures::{Figures, significant};
-use crate::layout::{INDENT, Paper, Row};
+use crate::entry::{ReportEntry, entries};
+use crate::layout::{INDENT, Layout, Row};
+use crate::number_format::{NumberFormat, significant};
 use crate::style::Style;
 
 /// So many jobs are shown in full; more become a table.
@@ -32,8 +32,8 @@ const IN_FULL: usize = 4;
 struct Report<'a> {
     result: &'a RunResult,
     style: &'a Style,
-    figures: Figures,
-    paper: Paper<'a>,
+    numbers: NumberFormat,
+    layout: Layout<'a>,
 }
 
 /// The result as text for people, each line ended.
@@ -41,26 +41,26 @@ pub fn text(result: &RunResult, style: &Style) -> String {
     let mut report = Report {
         result,
         style,
-        figures: Figures { raw: style.raw },
-        paper: Paper::new(style),
+        numbers: NumberFormat { raw: style.raw },
+        layout: Layout::new(style),
     };
     report.header();
     let entries = entries(result);
     if entries.len() > IN_FULL {
-        report.paper.blank();
+        report.layout.blank();
         report.table(&entries);
     } else {
         report.in_full(&entries);
     }
     report.ranks();
     report.foot(&entries);
-    report.paper.finish()
+    report.layout.finish()
 }
 
 impl Report<'_> {
-    fn in_full(&mut self, entries: &[Entry<'_>]) {
+    fn in_full(&mut self, entries: &[ReportEntry<'_>]) {
         for (i, entry) in entries.iter().enumerate() {
-            self.paper.blank();
+            self.layout.blank();
             // Names need not be unique; a warning belongs to the first of its name.
             let first = entries.iter().position(|e| e.name() == entry.name()) == Some(i);
             self.job(entry, first);
@@ -74,9 +74,9 @@ impl Report<'_> {
     }
 
     /// Warnings about the whole run, and what the instrument itself costs.
-    fn foot(&mut self, entries: &[Entry<'_>]) {
+    fn foot(&mut self, entries: &[ReportEntry<'_>]) {
         let result = self.result;
-        self.paper.blank();
+        self.layout.blank();
         for warning in &result.warnings {
             let owner = warning.job.as_deref();
             if owner.is_none_or(|owner| !entries.iter().any(|e| e.has(owner))) {
@@ -104,12 +104,12 @@ impl Report<'_> {
             (None, Some(reason)) => format!("not measured: {reason}"),
             (None, None) => return,
         };
-        self.paper.prose("instrument  ", INDENT, &text);
+        self.layout.prose("instrument  ", INDENT, &text);
     }
 
     fn row(&mut self, row: Row) {
         if !row.items.is_empty() {
-            self.paper.row(row);
+            self.layout.row(row);
         }
     }
 }

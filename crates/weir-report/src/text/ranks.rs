@@ -17,7 +17,7 @@ impl Report<'_> {
         if result.ranks.is_empty() {
             return;
         }
-        self.paper.blank();
+        self.layout.blank();
         let mut rates: Vec<(f64, &RankSummary)> =
             result.ranks.iter().map(|r| (rate(r), r)).collect();
         rates.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -28,7 +28,7 @@ impl Report<'_> {
             self.line("ranks", Tone::Plain, None, &whom(result));
             return self.failed_ranks();
         }
-        let show = |rate: f64| self.figures.iops(Iops(rate));
+        let show = |rate: f64| self.numbers.iops(Iops(rate));
         let spread = format!(
             "{}  least {}  median {}  most {}",
             whom(result),

@@ -4,8 +4,8 @@ use weir_units::{Iops, Nanos};
 
 use super::Report;
 use crate::color::{Text, Tone};
-use crate::entry::Entry;
-use crate::layout::{Item, Row};
+use crate::entry::ReportEntry;
+use crate::layout::{Row, RowItem};
 
 const CELLS: usize = 20;
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -17,7 +17,7 @@ struct Course {
 }
 
 impl Report<'_> {
-    pub(super) fn course(&self, entry: &Entry<'_>) -> Option<Row> {
+    pub(super) fn course(&self, entry: &ReportEntry<'_>) -> Option<Row> {
         let course = course(entry)?;
         let most = course.rates.iter().copied().fold(0.0, f64::max);
         let least = course.rates.iter().copied().fold(most, f64::min);
@@ -30,13 +30,13 @@ impl Report<'_> {
         }
         let range = format!(
             "  {} … {}, {} each, from 0",
-            self.figures.iops_bare(Iops(least)),
-            self.figures.iops(Iops(most)),
-            self.figures.time(course.each),
+            self.numbers.iops_bare(Iops(least)),
+            self.numbers.iops(Iops(most)),
+            self.numbers.time(course.each),
         );
         Some(Row::new(
             "over time",
-            vec![Item::bare("over time", text.and(Tone::Plain, range))],
+            vec![RowItem::bare("over time", text.and(Tone::Plain, range))],
         ))
     }
 }
@@ -54,7 +54,7 @@ fn level(rate: f64, most: f64) -> Option<char> {
 
 /// Spreads the intervals of all workers over the cells; an interval that lies in two cells
 /// counts in both for its share. Nothing with fewer than two intervals or no completion.
-fn course(entry: &Entry<'_>) -> Option<Course> {
+fn course(entry: &ReportEntry<'_>) -> Option<Course> {
     let intervals: Vec<(Nanos, Nanos, u64)> = entry.intervals().collect();
     let end = intervals
         .iter()

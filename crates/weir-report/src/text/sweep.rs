@@ -1,6 +1,6 @@
 //! Finding the one parameter in which the jobs of a table differ, and its knee.
 
-use crate::entry::{Entry, KindSum};
+use crate::entry::{KindSum, ReportEntry};
 use crate::phrases::{Aspect, aspects, title};
 
 /// What the entries of a table have in common and in what they differ.
@@ -23,7 +23,7 @@ pub(super) struct Knee {
 }
 
 impl Sweep {
-    pub(super) fn of(entries: &[Entry<'_>]) -> Self {
+    pub(super) fn of(entries: &[ReportEntry<'_>]) -> Self {
         let all: Option<Vec<Vec<Aspect>>> = entries
             .iter()
             .map(|e| Some(aspects(e.plan?, e.workers.len().max(1))))
@@ -59,9 +59,9 @@ impl Sweep {
 
     /// The smallest parameter with 95 % of the best rate. With different block sizes the rate is
     /// in bytes: operations would always favour the smallest.
-    pub(super) fn knee(&self, entries: &[Entry<'_>]) -> Option<Knee> {
+    pub(super) fn knee(&self, entries: &[ReportEntry<'_>]) -> Option<Knee> {
         let bytes = self.parameter? == "block";
-        let rate = |entry: &Entry<'_>| -> Option<f64> {
+        let rate = |entry: &ReportEntry<'_>| -> Option<f64> {
             let of = |kind: &KindSum| {
                 if bytes {
                     entry.bandwidth(kind).map(|r| r.0)
@@ -89,7 +89,7 @@ impl Sweep {
 }
 
 /// No entry started before an earlier one had ended.
-fn one_after_the_other(entries: &[Entry<'_>]) -> bool {
+fn one_after_the_other(entries: &[ReportEntry<'_>]) -> bool {
     let mut spans: Vec<_> = entries.iter().filter_map(|e| e.span).collect();
     spans.sort_by_key(|s| s.start_ns);
     spans

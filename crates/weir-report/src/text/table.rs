@@ -11,9 +11,9 @@ use super::Report;
 use super::job::sure;
 use super::sweep::{Knee, Sweep};
 use crate::color::{Text, Tone};
-use crate::entry::{Entry, KindSum};
-use crate::figures::{brief, significant};
-use crate::layout::{INDENT, Item, Row};
+use crate::entry::{KindSum, ReportEntry};
+use crate::layout::{INDENT, Row, RowItem};
+use crate::number_format::{brief, significant};
 
 /// Names longer than this share of the width have a line of their own.
 const LONG_NAME: usize = 3;
@@ -43,10 +43,10 @@ impl Column {
 }
 
 /// One row: an entry and one of its kinds; an entry that never ran has a row without kind.
-type Line<'e, 'a> = (usize, &'e Entry<'a>, Option<&'e KindSum>);
+type Line<'e, 'a> = (usize, &'e ReportEntry<'a>, Option<&'e KindSum>);
 
 impl Report<'_> {
-    pub(super) fn table(&mut self, entries: &[Entry<'_>]) {
+    pub(super) fn table(&mut self, entries: &[ReportEntry<'_>]) {
         let sweep = Sweep::of(entries);
         let knee = sweep.knee(entries);
         self.table_title(entries, &sweep);
@@ -76,11 +76,11 @@ impl Report<'_> {
         }
     }
 
-    fn table_title(&mut self, entries: &[Entry<'_>], sweep: &Sweep) {
+    fn table_title(&mut self, entries: &[ReportEntry<'_>], sweep: &Sweep) {
         let mut parts = sweep.common.clone();
         let times: Vec<f64> = entries
             .iter()
-            .filter_map(Entry::time)
+            .filter_map(ReportEntry::time)
             .map(Nanos::as_secs_f64)
             .collect();
         let (least, most) = times
@@ -101,14 +101,14 @@ impl Report<'_> {
         };
         let parts: Vec<Text> = parts.into_iter().map(Text::from).collect();
         let lead = Text::new(Tone::Strong, name).and(Tone::Plain, "   ");
-        self.paper.list(lead, INDENT, &parts);
+        self.layout.list(lead, INDENT, &parts);
     }
 
     fn columns(&self, lines: &[Line<'_, '_>], sweep: &Sweep) -> Vec<Column> {
-        let figures = self.figures;
-        let iops = |l: &Line<'_, '_>| Some(figures.iops_bare(l.1.iops(l.2?)?));
+        let numbers = self.numbers;
+        let iops = |l: &Line<'_, '_>| Some(numbers.iops_bare(l.1.iops(l.2?)?));
         let bandwidth = |l: &Line<'_, '_>| l.1.bandwidth(l.2?).map(|r| r.0);
-        let unit = figures.rate_unit(
+        let unit = numbers.rate_unit(
             lines.iter().filter_map(bandwidth).fold(0.0, f64::max),
             "B/s",
         );
@@ -139,7 +139,7 @@ impl Report<'_> {
                 } else {
                     Tone::Plain
                 };
-                Text::new(tone, figures.count(errors(l)))
+                Text::new(tone, numbers.count(errors(l)))
             }));
         }
         columns.retain(|c| c.cells.iter().any(|cell| !cell.is_empty()));
@@ -191,7 +191,7 @@ impl Report<'_> {
             let mut cells: Vec<Text> = columns.iter().map(|c| c.cells[row].clone()).collect();
             if let Some(name) = cells.first_mut().filter(|c| self.is_long(c)) {
                 let words = std::mem::take(name).words().into_iter().enumerate();
-                self.paper
+                self.layout
                     .flow("  ", 4, words.map(|(i, word)| (usize::from(i > 0), word)));
             }
             self.print_line(&columns, cells, knee.is_some_and(|k| k.entry == line.0));
@@ -200,7 +200,7 @@ impl Report<'_> {
 
     /// A name that has a line of its own, so that it does not widen its column.
     fn is_long(&self, name: &Text) -> bool {
-        self.paper.columns(name) > (self.style.width / LONG_NAME).max(INDENT)
+        self.layout.columns(name) > (self.style.width / LONG_NAME).max(INDENT)
     }
 
     fn column_width(&self, column: &Column) -> usize {
@@ -210,7 +210,7 @@ impl Report<'_> {
             .iter()
             .filter(|c| !self.is_long(c))
             .chain([&title]);
-        cells.map(|c| self.paper.columns(c)).max().unwrap_or(0)
+        cells.map(|c| self.layout.columns(c)).max().unwrap_or(0)
     }
 
     /// The table's width: a mark, the columns, and two blanks between them.
@@ -224,7 +224,7 @@ impl Report<'_> {
         for (column, cell) in columns.iter().zip(cells) {
             let missing = self
                 .column_width(column)
-                .saturating_sub(self.paper.columns(&cell));
+                .saturating_sub(self.layout.columns(&cell));
             let (before, after) = if column.left {
                 (0, missing)
             } else {
@@ -233,13 +233,13 @@ impl Report<'_> {
             line = line.and(Tone::Plain, " ".repeat(gap + before)).join(cell);
             gap = 2 + after;
         }
-        self.paper.flow("", 0, [(0, line)]);
+        self.layout.flow("", 0, [(0, line)]);
     }
 
     /// A block of keys and values for each row.
     fn blocks(&mut self, columns: &[Column], rows: usize) {
         for row in 0..rows {
-            let item = |c: &Column| Item::keyed(&*c.title, c.cells[row].clone());
+            let item = |c: &Column| RowItem::keyed(&*c.title, c.cells[row].clone());
             self.row(Row::new("", columns.iter().map(item).collect()));
         }
     }
@@ -249,15 +249,15 @@ impl Report<'_> {
             return;
         };
         let best = if knee.bytes {
-            self.figures.bandwidth(BytesPerSec(knee.best))
+            self.numbers.bandwidth(BytesPerSec(knee.best))
         } else {
-            self.figures.iops(Iops(knee.best))
+            self.numbers.iops(Iops(knee.best))
         };
         let text = format!(
             "knee: {parameter} {} is the first point with 95 % of the best rate ({best})",
             point.cell
         );
-        self.paper.prose("  ", 4, &text);
+        self.layout.prose("  ", 4, &text);
     }
 }
 

@@ -189,7 +189,7 @@ fn not_steady(job: &JobResult) -> Vec<Warning> {
             .filter_map(|p| p.iops())
             .map(|r| r.0)
             .collect();
-        let Ok(test) = weir_stats::steady::test(&rates, series.interval()) else {
+        let Ok(test) = weir_stats::warmup::test(&rates, series.interval()) else {
             continue;
         };
         if test.is_steady() {

@@ -9,7 +9,7 @@ use weir_schema::{
 
 use super::entry::{Formats, all_members};
 use super::mismatch::mismatches;
-use super::numbers::{Unit, scaled};
+use super::numbers::{FigureUnit, scaled};
 use super::{Options, errno_of, strerror, verror, version_text};
 use crate::fio::echo::{asked_depth, word};
 
@@ -40,7 +40,7 @@ fn job_line(plan: &Plan, group: usize, job: &Job, work: &BlockWorkload) -> Strin
     let Formats { base, digits, .. } = Formats::of(plan, job);
     let size = |kind| {
         let size = work.sizes.size.of(kind);
-        let text = |bytes| scaled(bytes, digits, base, Unit::Byte);
+        let text = |bytes| scaled(bytes, digits, base, FigureUnit::Byte);
         format!("{}-{}", text(size.min().0), text(size.max().0))
     };
     let last = if work.sizes.by_pattern {

@@ -6,11 +6,11 @@
 use serde_json::{Map, Value, json};
 use weir_schema::{Steadiness, Steady, SteadyMeasure, SteadyRate};
 
-use super::entry::{Entry, Formats};
-use super::numbers::{Base, Unit, scaled};
+use super::entry::{FioEntry, Formats};
+use super::numbers::{Base, FigureUnit, scaled};
 
 /// The line of the latency target, which fio always prints.
-pub(super) fn push_latency_target(out: &mut String, entry: &Entry<'_>) {
+pub(super) fn push_latency_target(out: &mut String, entry: &FioEntry<'_>) {
     let (target, window, percent) = target(entry);
     push!(
         out,
@@ -20,7 +20,7 @@ pub(super) fn push_latency_target(out: &mut String, entry: &Entry<'_>) {
 }
 
 /// The same in JSON.
-pub(super) fn put_latency_target(out: &mut Map<String, Value>, entry: &Entry<'_>) {
+pub(super) fn put_latency_target(out: &mut Map<String, Value>, entry: &FioEntry<'_>) {
     let (target, window, percent) = target(entry);
     out.insert("latency_depth".to_owned(), depth(entry).into());
     out.insert("latency_target".to_owned(), target.into());
@@ -29,20 +29,20 @@ pub(super) fn put_latency_target(out: &mut Map<String, Value>, entry: &Entry<'_>
 }
 
 /// Target in nanoseconds, window in microseconds, percentage.
-fn target(entry: &Entry<'_>) -> (u64, u64, f64) {
+fn target(entry: &FioEntry<'_>) -> (u64, u64, f64) {
     match &entry.job.load().pacing.latency_target {
         Some(t) => (t.target_ns.0, t.window_ns.0 / 1000, t.share.0),
         None => (0, 0, 100.0),
     }
 }
 
-fn depth(entry: &Entry<'_>) -> u64 {
+fn depth(entry: &FioEntry<'_>) -> u64 {
     let found = entry.depth_found.map(|f| u64::from(f.queue_depth.0));
     found.unwrap_or(entry.depth_asked)
 }
 
 /// The line of steady state.
-pub(super) fn push_steady(out: &mut String, entry: &Entry<'_>) {
+pub(super) fn push_steady(out: &mut String, entry: &FioEntry<'_>) {
     let (Some(bound), Some(found)) = (entry.job.load().bounds.steady, &entry.steadiness) else {
         return;
     };
@@ -54,7 +54,7 @@ pub(super) fn push_steady(out: &mut String, entry: &Entry<'_>) {
         if found.attained { "yes" } else { "no" },
         scaled(bytes, digits, base, rate),
         scaled(bytes, digits, base.other(), rate),
-        scaled(operations, digits, Base::Decimal, Unit::None),
+        scaled(operations, digits, Base::Decimal, FigureUnit::None),
         word(&bound),
         match bound.measure {
             SteadyMeasure::Slope => " slope",
@@ -66,7 +66,7 @@ pub(super) fn push_steady(out: &mut String, entry: &Entry<'_>) {
 }
 
 /// The same in JSON.
-pub(super) fn put_steady(out: &mut Map<String, Value>, entry: &Entry<'_>) {
+pub(super) fn put_steady(out: &mut Map<String, Value>, entry: &FioEntry<'_>) {
     let (Some(bound), Some(found)) = (entry.job.load().bounds.steady, &entry.steadiness) else {
         return;
     };

@@ -13,8 +13,8 @@ use weir_schema::{
 };
 use weir_stats::Histogram;
 
-use super::figures::{Figures, merge, per_second};
-use super::numbers::{Base, Unit};
+use super::kind_sums::{KindSums, merge, per_second};
+use super::numbers::{Base, FigureUnit};
 use super::{EIO, errno_of};
 use crate::fio::echo::{asked_depth, word};
 
@@ -22,7 +22,7 @@ use crate::fio::echo::{asked_depth, word};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Formats {
     pub(super) base: Base,
-    pub(super) rate: Unit,
+    pub(super) rate: FigureUnit,
     pub(super) digits: usize,
 }
 
@@ -39,9 +39,9 @@ impl Formats {
             rate: if get("unit_base") == Some("1")
                 || (matches!(get("unit_base"), None | Some("0")) && get("ioengine") == Some("net"))
             {
-                Unit::BitPerSec
+                FigureUnit::BitPerSec
             } else {
-                Unit::BytePerSec
+                FigureUnit::BytePerSec
             },
             digits: get("significant_figures")
                 .and_then(|v| v.parse().ok())
@@ -51,7 +51,7 @@ impl Formats {
 }
 
 /// One entry.
-pub(super) struct Entry<'a> {
+pub(super) struct FioEntry<'a> {
     /// The first member's job.
     pub(super) job: &'a Job,
     /// The last member's, whose options fio repeats.
@@ -65,11 +65,11 @@ pub(super) struct Entry<'a> {
     pub(super) pid: u32,
     /// The first failure among the members.
     pub(super) failure: Option<&'a Failure>,
-    pub(super) errors: Errors,
+    pub(super) errors: FioErrors,
     /// By [`Kind::index`]; all data kinds are in the first when they are unified.
-    pub(super) kinds: [Figures; 4],
+    pub(super) kinds: [KindSums; 4],
     /// All data kinds once more as one, where that is asked for.
-    pub(super) together: Option<Figures>,
+    pub(super) together: Option<KindSums>,
     pub(super) cpu: CpuUse,
     pub(super) depth: DepthUse,
     /// The first member's, where the depth was searched for.
@@ -81,14 +81,14 @@ pub(super) struct Entry<'a> {
 
 /// Errors that did not end a job.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Errors {
+pub(super) struct FioErrors {
     pub(super) total: u64,
     /// Of the code that occurred; the most frequent one where there are several.
     pub(super) code: i32,
     count: u64,
 }
 
-impl Errors {
+impl FioErrors {
     fn add(&mut self, code: i32, count: u64) {
         self.total += count;
         if count > self.count {
@@ -97,7 +97,7 @@ impl Errors {
     }
 }
 
-impl<'a> Entry<'a> {
+impl<'a> FioEntry<'a> {
     /// Reads, writes and trims that were issued: what depths are shares of.
     pub(super) fn issued(&self) -> u64 {
         Kind::DATA
@@ -129,7 +129,7 @@ impl<'a> Entry<'a> {
     }
 
     /// The entry's data kinds with their names in reports.
-    pub(super) fn directions(&self) -> impl Iterator<Item = (Kind, &'static str, &Figures)> {
+    pub(super) fn directions(&self) -> impl Iterator<Item = (Kind, &'static str, &KindSums)> {
         let unified = self.job.load().recording.unify_kinds;
         Kind::DATA
             .into_iter()
@@ -176,9 +176,9 @@ impl<'a> Entry<'a> {
             members: 0,
             pid: 0,
             failure: None,
-            errors: Errors::default(),
+            errors: FioErrors::default(),
             kinds: Default::default(),
-            together: FioJob::of(job).unify_too.then(Figures::default),
+            together: FioJob::of(job).unify_too.then(KindSums::default),
             cpu: CpuUse::default(),
             depth: DepthUse::default(),
             depth_found: None,
@@ -206,7 +206,7 @@ impl<'a> Entry<'a> {
             };
             let unified = self.job.load().recording.unify_kinds && name != Kind::Sync;
             let index = if unified { 0 } else { name.index() };
-            let figures = Figures::of(kind, job);
+            let figures = KindSums::of(kind, job);
             self.kinds[index].add(&figures);
             if let Some(together) = self.together.as_mut().filter(|_| name != Kind::Sync) {
                 together.add(&figures);
@@ -222,8 +222,8 @@ impl<'a> Entry<'a> {
 }
 
 /// The entries of a result, in plan order.
-pub(super) fn entries(result: &RunResult) -> Vec<Entry<'_>> {
-    let mut entries: Vec<Entry<'_>> = Vec::new();
+pub(super) fn entries(result: &RunResult) -> Vec<FioEntry<'_>> {
+    let mut entries: Vec<FioEntry<'_>> = Vec::new();
     for (group, (planned, done)) in result.plan.groups.iter().zip(&result.groups).enumerate() {
         let mut open = false;
         let shown = planned
@@ -234,7 +234,7 @@ pub(super) fn entries(result: &RunResult) -> Vec<Entry<'_>> {
         for (job, outcome) in shown {
             for (worker, failure) in members(job, outcome) {
                 if !(job.report.merge && open) {
-                    entries.push(Entry::start(result, group, job));
+                    entries.push(FioEntry::start(result, group, job));
                 }
                 open = true;
                 if let Some(entry) = entries.last_mut() {
@@ -307,13 +307,13 @@ pub(super) type Totals = [Option<Total>; 4];
 pub(super) const TOGETHER: usize = 3;
 
 /// The totals of a group.
-pub(super) fn totals(entries: &[Entry<'_>], group: usize) -> Totals {
-    let of = |figures: fn(&Entry<'_>, usize) -> Option<Figures>, at: usize| {
+pub(super) fn totals(entries: &[FioEntry<'_>], group: usize) -> Totals {
+    let of = |figures: fn(&FioEntry<'_>, usize) -> Option<KindSums>, at: usize| {
         let mine = entries.iter().filter(|e| e.group == group);
         total(mine.filter_map(|e| figures(e, at)))
     };
-    let kind = |entry: &Entry<'_>, at: usize| entry.kinds.get(at).cloned();
-    let together = |entry: &Entry<'_>, _| entry.together.clone();
+    let kind = |entry: &FioEntry<'_>, at: usize| entry.kinds.get(at).cloned();
+    let together = |entry: &FioEntry<'_>, _| entry.together.clone();
     [
         of(kind, 0),
         of(kind, 1),
@@ -322,7 +322,7 @@ pub(super) fn totals(entries: &[Entry<'_>], group: usize) -> Totals {
     ]
 }
 
-fn total(figures: impl Iterator<Item = Figures>) -> Option<Total> {
+fn total(figures: impl Iterator<Item = KindSums>) -> Option<Total> {
     let ran = figures.filter(|f| f.runtime_ns > 0);
     ran.fold(None, |total: Option<Total>, f| {
         let (rate, time) = (f.bytes_per_s(), f.runtime_ns);

@@ -6,7 +6,7 @@
 use weir_schema::{FileNames, Job, Kind, Plan, Schedule, Workload};
 
 use super::entry::Formats;
-use super::numbers::{Base, Unit, scaled, scaled_from_kilo};
+use super::numbers::{Base, FigureUnit, scaled, scaled_from_kilo};
 
 /// fio tells no progress before this time.
 const SILENT_S: u64 = 3;
@@ -222,7 +222,14 @@ fn push_limits<'a>(
     }
     let is_given = |limits: [f64; 2]| limits.iter().any(|l| *l > 0.0);
     if is_given(bytes) {
-        let text = |rate: f64| scaled(whole(rate), formats.digits, formats.base, Unit::BytePerSec);
+        let text = |rate: f64| {
+            scaled(
+                whole(rate),
+                formats.digits,
+                formats.base,
+                FigureUnit::BytePerSec,
+            )
+        };
         push!(out, ", {}-{}", text(bytes[0]), text(bytes[1]));
     } else if is_given(operations) {
         push!(out, ", {:.0}-{:.0} IOPS", operations[0], operations[1]);
@@ -254,7 +261,7 @@ fn push_rates(out: &mut String, rates: &[(u64, u64); 3], formats: Formats) {
         parts.join(",")
     };
     let bytes = joined(&|r| scaled_from_kilo(r.0, 4, formats.base, formats.rate));
-    let operations = joined(&|r| scaled(r.1, 4, Base::Decimal, Unit::None));
+    let operations = joined(&|r| scaled(r.1, 4, Base::Decimal, FigureUnit::None));
     push!(out, "[{bytes}][{operations} IOPS]");
 }
 

@@ -10,9 +10,9 @@ use weir_stats::Histogram;
 
 use super::course::{put_latency_target, put_steady};
 use super::disks::{below, utilisation};
-use super::entry::{Entry, TOGETHER, Total, Totals, entries, totals};
-use super::figures::{Figures, Latency, milliseconds};
+use super::entry::{FioEntry, TOGETHER, Total, Totals, entries, totals};
 use super::idleness::Idleness;
+use super::kind_sums::{KindSums, Latency, milliseconds};
 use super::latency::{BATCHES, DEPTHS, LIMITS, classes, percentiles, shares};
 use super::{Options, end_ns, version_text, write};
 use crate::date::ctime;
@@ -92,7 +92,7 @@ fn job_options(plan: &Plan, job: &Job) -> Map<String, Value> {
 
 fn job(
     plan: &Plan,
-    entry: &Entry<'_>,
+    entry: &FioEntry<'_>,
     totals: &Totals,
     elapsed: u64,
     bins: bool,
@@ -142,8 +142,8 @@ fn job(
     reason = "fio computes the same quotient in a double"
 )]
 fn direction(
-    entry: &Entry<'_>,
-    figures: &Figures,
+    entry: &FioEntry<'_>,
+    figures: &KindSums,
     total: Option<Total>,
     bins: bool,
 ) -> Map<String, Value> {
@@ -218,7 +218,7 @@ fn floor(value: f64) -> u64 {
 }
 
 fn latency(
-    entry: &Entry<'_>,
+    entry: &FioEntry<'_>,
     histogram: Option<&Histogram>,
     wanted: bool,
     bins: bool,
@@ -249,7 +249,7 @@ fn latency(
     out
 }
 
-fn sync(entry: &Entry<'_>, bins: bool) -> Map<String, Value> {
+fn sync(entry: &FioEntry<'_>, bins: bool) -> Map<String, Value> {
     let shown = FioJob::of(entry.last);
     let figures = &entry.kinds[Kind::Sync.index()];
     let wanted = shown.percentiles_of_lat || shown.percentiles_of_clat || shown.percentiles_of_slat;
@@ -263,7 +263,7 @@ fn sync(entry: &Entry<'_>, bins: bool) -> Map<String, Value> {
     out
 }
 
-fn put_usage(out: &mut Map<String, Value>, entry: &Entry<'_>) {
+fn put_usage(out: &mut Map<String, Value>, entry: &FioEntry<'_>) {
     let cpu = &entry.cpu;
     put(out, "job_runtime", milliseconds(entry.wall_ns));
     put(out, "usr_cpu", entry.cpu_percent(cpu.user_ns.0));
@@ -299,7 +299,7 @@ fn table<const N: usize>(names: [&str; N], shares: [f64; N]) -> Map<String, Valu
         .collect()
 }
 
-fn put_classes(out: &mut Map<String, Value>, entry: &Entry<'_>) {
+fn put_classes(out: &mut Map<String, Value>, entry: &FioEntry<'_>) {
     let classes = classes(entry.total_latency().as_ref());
     let names = || LIMITS.iter().map(ToString::to_string);
     let object = |names: &mut dyn Iterator<Item = String>, shares: &[f64]| -> Map<String, Value> {
@@ -350,7 +350,7 @@ fn put_disk(
 }
 
 /// What fio's document has no place for.
-fn own(result: &RunResult, entries: &[Entry<'_>], options: Options) -> Value {
+fn own(result: &RunResult, entries: &[FioEntry<'_>], options: Options) -> Value {
     let groups: Vec<Value> = result
         .groups
         .iter()
@@ -406,7 +406,7 @@ fn own(result: &RunResult, entries: &[Entry<'_>], options: Options) -> Value {
 }
 
 /// Latency from the intended start, of jobs that had a schedule.
-fn responses(entries: &[Entry<'_>]) -> Vec<Value> {
+fn responses(entries: &[FioEntry<'_>]) -> Vec<Value> {
     let mut found = Vec::new();
     for entry in entries {
         for (_, name, figures) in entry.directions().filter(|(.., f)| f.rlat.is_some()) {

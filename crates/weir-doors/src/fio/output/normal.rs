@@ -9,10 +9,12 @@ use weir_stats::Histogram;
 
 use super::course::{push_latency_target, push_steady};
 use super::disks::push_disks;
-use super::entry::{Entry, Formats, TOGETHER, Total, Totals, entries, totals};
-use super::figures::{Figures, Latency, Samples, milliseconds};
+use super::entry::{FioEntry, Formats, TOGETHER, Total, Totals, entries, totals};
+use super::kind_sums::{KindSums, Latency, Samples, milliseconds};
 use super::latency::{BATCHES, DEPTHS, LIMITS, classes, percentiles, precision, shares};
-use super::numbers::{Base, LatencyUnit, Unit, latency_unit, latency_unit_with_deviation, scaled};
+use super::numbers::{
+    Base, FigureUnit, LatencyUnit, latency_unit, latency_unit_with_deviation, scaled,
+};
 use super::{Options, strerror, verror};
 use crate::date::ctime;
 
@@ -38,7 +40,7 @@ pub fn normal(result: &RunResult, options: Options) -> String {
     out
 }
 
-fn push_entry(out: &mut String, entry: &Entry<'_>, totals: &Totals, date: &str) {
+fn push_entry(out: &mut String, entry: &FioEntry<'_>, totals: &Totals, date: &str) {
     let job = entry.job;
     let errno = entry.errno();
     let error = match entry.failure {
@@ -75,17 +77,17 @@ fn push_entry(out: &mut String, entry: &Entry<'_>, totals: &Totals, date: &str) 
     push_rest(out, entry);
 }
 
-fn push_direction(out: &mut String, entry: &Entry<'_>, what: (Kind, &str), figures: &Figures) {
+fn push_direction(out: &mut String, entry: &FioEntry<'_>, what: (Kind, &str), figures: &KindSums) {
     let Formats { base, rate, digits } = entry.formats;
     let (kind, name) = what;
     let speed = figures.bytes_per_s();
     push!(
         out,
         "  {name}: IOPS={}, BW={} ({})({}/{}msec){}\n",
-        scaled(figures.ops_per_s(), digits, Base::Decimal, Unit::None),
+        scaled(figures.ops_per_s(), digits, Base::Decimal, FigureUnit::None),
         scaled(speed, digits, base, rate),
         scaled(speed, digits, base.other(), rate),
-        scaled(figures.bytes, digits, base, Unit::Byte),
+        scaled(figures.bytes, digits, base, FigureUnit::Byte),
         figures.runtime_ms(),
         if kind == Kind::Write {
             "; 0 zone resets"
@@ -115,7 +117,7 @@ fn push_latency(out: &mut String, label: &str, histogram: Option<&Histogram>) {
         return;
     }
     let unit = latency_unit_with_deviation(min, max, deviation);
-    let whole = |ns: u64| scaled(ns / unit.ns, 6, Base::Decimal, Unit::None);
+    let whole = |ns: u64| scaled(ns / unit.ns, 6, Base::Decimal, FigureUnit::None);
     push!(
         out,
         "    {label} ({}): min={}, max={}, avg={:5.2}, stdev={:5.2}\n",
@@ -127,7 +129,7 @@ fn push_latency(out: &mut String, label: &str, histogram: Option<&Histogram>) {
     );
 }
 
-fn push_percentiles_of(out: &mut String, entry: &Entry<'_>, figures: &Figures) {
+fn push_percentiles_of(out: &mut String, entry: &FioEntry<'_>, figures: &KindSums) {
     let (recording, shown) = (&entry.last.load().recording, FioJob::of(entry.last));
     for (wanted, label, histogram) in [
         (
@@ -191,7 +193,7 @@ fn rounded_up(ns: u64, unit: LatencyUnit) -> u64 {
     (0..unit.steps).fold(ns, |value, _| value.div_ceil(1000))
 }
 
-fn push_samples(out: &mut String, figures: &Figures, total: Option<Total>, formats: Formats) {
+fn push_samples(out: &mut String, figures: &KindSums, total: Option<Total>, formats: Formats) {
     if figures.bandwidth.count > 0 {
         push_bandwidth(out, &figures.bandwidth, total, formats);
     }
@@ -210,7 +212,7 @@ fn push_samples(out: &mut String, figures: &Figures, total: Option<Total>, forma
 }
 
 fn push_bandwidth(out: &mut String, s: &Samples, total: Option<Total>, formats: Formats) {
-    let bits = formats.rate == Unit::BitPerSec;
+    let bits = formats.rate == FigureUnit::BitPerSec;
     let step = if formats.base == Base::Binary {
         1024.0
     } else {
@@ -239,7 +241,7 @@ fn push_bandwidth(out: &mut String, s: &Samples, total: Option<Total>, formats: 
     );
 }
 
-fn push_classes(out: &mut String, entry: &Entry<'_>) {
+fn push_classes(out: &mut String, entry: &FioEntry<'_>) {
     let classes = classes(entry.total_latency().as_ref());
     let mut names: Vec<String> = LIMITS.map(|l| l.to_string()).to_vec();
     push_class_lines(out, "nsec", &names, &classes.nsec);
@@ -260,7 +262,7 @@ fn push_class_lines(out: &mut String, unit: &str, names: &[String], shares: &[f6
     }
 }
 
-fn push_sync(out: &mut String, entry: &Entry<'_>) {
+fn push_sync(out: &mut String, entry: &FioEntry<'_>) {
     let figures = &entry.kinds[Kind::Sync.index()];
     if let Some(histogram) = figures.sync_latency() {
         out.push_str("  fsync/fdatasync/sync_file_range:\n");
@@ -269,7 +271,7 @@ fn push_sync(out: &mut String, entry: &Entry<'_>) {
     }
 }
 
-fn push_rest(out: &mut String, entry: &Entry<'_>) {
+fn push_rest(out: &mut String, entry: &FioEntry<'_>) {
     let cpu = &entry.cpu;
     push!(
         out,
@@ -302,7 +304,7 @@ fn push_rest(out: &mut String, entry: &Entry<'_>) {
         &depth.completed,
         depth.completed.iter().sum(),
     );
-    let each = |get: fn(&Figures) -> u64| -> String {
+    let each = |get: fn(&KindSums) -> u64| -> String {
         Kind::DATA
             .map(|k| get(&entry.kinds[k.index()]).to_string())
             .join(",")
@@ -340,7 +342,7 @@ fn push_shares(out: &mut String, label: &str, names: &[&str; 7], counts: &[u64; 
     push!(out, "{label}{}\n", parts.join(", "));
 }
 
-fn push_group(out: &mut String, number: usize, totals: &Totals, last: &Entry<'_>) {
+fn push_group(out: &mut String, number: usize, totals: &Totals, last: &FioEntry<'_>) {
     let Formats { base, rate, digits } = last.formats;
     push!(out, "\nRun status group {number} (all jobs):\n");
     for (label, total) in ["   READ", "  WRITE", "   TRIM", "  MIXED"]
@@ -368,8 +370,8 @@ fn push_group(out: &mut String, number: usize, totals: &Totals, last: &Entry<'_>
             speed(base, fast),
             speed(other, slow),
             speed(other, fast),
-            scaled(total.bytes, digits, base, Unit::Byte),
-            scaled(total.bytes, digits, other, Unit::Byte),
+            scaled(total.bytes, digits, base, FigureUnit::Byte),
+            scaled(total.bytes, digits, other, FigureUnit::Byte),
             milliseconds(total.runtimes_ns.0),
             milliseconds(total.runtimes_ns.1)
         );

@@ -5,7 +5,7 @@
 
 /// What a scaled figure counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(super) enum FigureUnit {
     /// Nothing: `32.0k`.
     None,
     /// Bytes.
@@ -16,7 +16,7 @@ pub(super) enum Unit {
     BitPerSec,
 }
 
-impl Unit {
+impl FigureUnit {
     const fn name(self) -> &'static str {
         match self {
             Self::None => "",
@@ -61,17 +61,17 @@ impl Base {
 
 /// A figure of at most `digits` digits, divided until its integer part fits; what room is left
 /// holds decimals.
-pub(super) fn scaled(figure: u64, digits: usize, base: Base, unit: Unit) -> String {
+pub(super) fn scaled(figure: u64, digits: usize, base: Base, unit: FigureUnit) -> String {
     scaled_from(figure, 0, digits, base, unit)
 }
 
 /// The same for a figure that counts in KiB or kB, and is never printed finer.
-pub(super) fn scaled_from_kilo(figure: u64, digits: usize, base: Base, unit: Unit) -> String {
+pub(super) fn scaled_from_kilo(figure: u64, digits: usize, base: Base, unit: FigureUnit) -> String {
     scaled_from(figure, 1, digits, base, unit)
 }
 
-fn scaled_from(figure: u64, power: usize, digits: usize, base: Base, unit: Unit) -> String {
-    let mut whole = u128::from(figure) * if unit == Unit::BitPerSec { 8 } else { 1 };
+fn scaled_from(figure: u64, power: usize, digits: usize, base: Base, unit: FigureUnit) -> String {
+    let mut whole = u128::from(figure) * if unit == FigureUnit::BitPerSec { 8 } else { 1 };
     let step = u128::from(base.step());
     let mut rest = None;
     let mut power = power;
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     fn bytes(figure: u64) -> String {
-        scaled(figure, 4, Base::Binary, Unit::Byte)
+        scaled(figure, 4, Base::Binary, FigureUnit::Byte)
     }
 
     #[test]
@@ -170,33 +170,36 @@ mod tests {
         ] {
             assert_eq!(bytes(figure), text);
         }
-        let decimal = |n| scaled(n, 4, Base::Decimal, Unit::Byte);
+        let decimal = |n| scaled(n, 4, Base::Decimal, FigureUnit::Byte);
         assert_eq!(decimal(8 << 20), "8389kB");
         assert_eq!(decimal(64 << 30), "68.7GB");
         assert_eq!(
-            scaled(1_048_576_000, 6, Base::Decimal, Unit::BytePerSec),
+            scaled(1_048_576_000, 6, Base::Decimal, FigureUnit::BytePerSec),
             "1048.6MB/s"
         );
         assert_eq!(
-            scaled(1_048_576_000, 6, Base::Binary, Unit::BytePerSec),
+            scaled(1_048_576_000, 6, Base::Binary, FigureUnit::BytePerSec),
             "1000.0MiB/s"
         );
     }
 
     #[test]
     fn counts_and_bits_print_as_fio_prints_them() {
-        let count = |n| scaled(n, 4, Base::Decimal, Unit::None);
+        let count = |n| scaled(n, 4, Base::Decimal, FigureUnit::None);
         assert_eq!(count(533), "533");
         assert_eq!(count(1_441_000), "1441k");
         assert_eq!(count(32_000), "32.0k");
         assert_eq!(count(2_048_000), "2048k");
-        assert_eq!(scaled(2_048_000, 6, Base::Decimal, Unit::None), "2048.0k");
         assert_eq!(
-            scaled(1_048_576_000, 4, Base::Decimal, Unit::BitPerSec),
+            scaled(2_048_000, 6, Base::Decimal, FigureUnit::None),
+            "2048.0k"
+        );
+        assert_eq!(
+            scaled(1_048_576_000, 4, Base::Decimal, FigureUnit::BitPerSec),
             "8389Mbit/s"
         );
         assert_eq!(
-            scaled(1_048_576_000, 4, Base::Binary, Unit::BitPerSec),
+            scaled(1_048_576_000, 4, Base::Binary, FigureUnit::BitPerSec),
             "8000Mibit/s"
         );
     }

@@ -9,8 +9,8 @@ use weir_schema::{DiskCounters, Kind, RunResult};
 use weir_stats::Histogram;
 
 use super::disks::{below, utilisation};
-use super::entry::{Entry, TOGETHER, Total, Totals, entries, totals};
-use super::figures::{Figures, Latency};
+use super::entry::{FioEntry, TOGETHER, Total, Totals, entries, totals};
+use super::kind_sums::{KindSums, Latency};
 use super::latency::{classes, percentiles, shares};
 use super::{Options, version_text};
 
@@ -66,7 +66,7 @@ pub fn terse(result: &RunResult, options: Options) -> String {
 fn push_entry(
     out: &mut String,
     result: &RunResult,
-    entry: &Entry<'_>,
+    entry: &FioEntry<'_>,
     totals: &Totals,
     options: Options,
 ) {
@@ -117,8 +117,8 @@ fn one_line(text: &str) -> String {
 
 fn push_direction(
     out: &mut String,
-    entry: &Entry<'_>,
-    figures: &Figures,
+    entry: &FioEntry<'_>,
+    figures: &KindSums,
     total: Option<Total>,
     version: TerseVersion,
 ) {
@@ -174,7 +174,7 @@ fn push_latency(out: &mut String, histogram: Option<&Histogram>) {
 }
 
 /// Of the total latency where its percentiles were asked for, else of the completion latency.
-fn push_percentiles(out: &mut String, entry: &Entry<'_>, figures: &Figures) {
+fn push_percentiles(out: &mut String, entry: &FioEntry<'_>, figures: &KindSums) {
     let shown = FioJob::of(entry.last);
     let histogram = if shown.percentiles_of_lat {
         figures.lat.as_ref()
@@ -194,7 +194,7 @@ fn push_percentiles(out: &mut String, entry: &Entry<'_>, figures: &Figures) {
     out.push_str(&";0%=0".repeat(PERCENTILES.saturating_sub(values.len())));
 }
 
-fn push_usage(out: &mut String, entry: &Entry<'_>) {
+fn push_usage(out: &mut String, entry: &FioEntry<'_>) {
     let cpu = &entry.cpu;
     push!(
         out,
@@ -211,7 +211,7 @@ fn push_usage(out: &mut String, entry: &Entry<'_>) {
 }
 
 /// Latencies below a microsecond count to the first class of microseconds.
-fn push_classes(out: &mut String, entry: &Entry<'_>) {
+fn push_classes(out: &mut String, entry: &FioEntry<'_>) {
     let mut classes = classes(entry.total_latency().as_ref());
     classes.usec[0] += classes.nsec.iter().sum::<f64>();
     for share in classes.usec.iter().chain(&classes.msec) {

@@ -53,7 +53,7 @@ impl Samples {
 
 /// What the members did of one kind.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Figures {
+pub(super) struct KindSums {
     pub(super) operations: u64,
     pub(super) issued: u64,
     pub(super) bytes: u64,
@@ -70,7 +70,7 @@ pub(super) struct Figures {
     pub(super) iops: Samples,
 }
 
-impl Figures {
+impl KindSums {
     /// Engines that complete inside the call have one latency; fio prints it as clat too.
     pub(super) fn of(kind: &KindResult, job: &Job) -> Self {
         let recording = &job.load().recording;

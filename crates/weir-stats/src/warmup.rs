@@ -11,7 +11,7 @@ use crate::estimate::{LEAST_BATCHES, NoInterval, about_mean, lag1, t95};
 
 /// The first tenth of a run against the remainder.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Steadiness {
+pub struct WarmupTest {
     /// Mean of the first tenth of the batches.
     pub first_tenth: f64,
     /// Mean of the others.
@@ -23,7 +23,7 @@ pub struct Steadiness {
     pub enough_ramp: Option<Nanos>,
 }
 
-impl Steadiness {
+impl WarmupTest {
     /// Whether the two means differ by no more than chance allows.
     pub fn is_steady(&self) -> bool {
         (self.first_tenth - self.remainder).abs() <= self.allowed
@@ -35,7 +35,7 @@ impl Steadiness {
 ///
 /// # Errors
 /// With fewer than 20 batches.
-pub fn test(rates: &[f64], length: Nanos) -> Result<Steadiness, NoInterval> {
+pub fn test(rates: &[f64], length: Nanos) -> Result<WarmupTest, NoInterval> {
     if rates.len() < LEAST_BATCHES {
         return Err(NoInterval::ShortRun);
     }
@@ -48,7 +48,7 @@ pub fn test(rates: &[f64], length: Nanos) -> Result<Steadiness, NoInterval> {
 }
 
 /// At least ten batches are needed, so that both parts have some.
-fn compare(rates: &[f64], length: Nanos) -> Steadiness {
+fn compare(rates: &[f64], length: Nanos) -> WarmupTest {
     let (first, rest) = rates.split_at(rates.len() / 10);
     let (first_tenth, _) = about_mean(first);
     let (remainder, _) = about_mean(rest);
@@ -62,7 +62,7 @@ fn compare(rates: &[f64], length: Nanos) -> Steadiness {
     let freedom = (m * worth - 2.0).max(1.0);
     // One operation more or less falls into the first tenth by chance of where it ends.
     let grain = 1.0 / (n * length.as_secs_f64());
-    Steadiness {
+    WarmupTest {
         first_tenth,
         remainder,
         allowed: variance.sqrt() * t95(freedom) + grain,

@@ -12,7 +12,7 @@ const STEPS: [(f64, &str); 5] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")
 
 /// Prints numbers in the way that was asked for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Figures {
+pub(crate) struct NumberFormat {
     pub(crate) raw: bool,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct RateUnit {
     raw: bool,
 }
 
-impl Figures {
+impl NumberFormat {
     pub(crate) fn iops(self, rate: Iops) -> String {
         if self.raw {
             format!("{} ops/s", rate.raw())
@@ -214,8 +214,8 @@ pub(crate) fn date(unix_ns: u64) -> String {
 mod tests {
     use super::*;
 
-    const PLAIN: Figures = Figures { raw: false };
-    const RAW: Figures = Figures { raw: true };
+    const PLAIN: NumberFormat = NumberFormat { raw: false };
+    const RAW: NumberFormat = NumberFormat { raw: true };
 
     #[test]
     fn an_error_stands_in_the_unit_of_its_value() {
