@@ -1,11 +1,11 @@
-//! Files in memory, engines and surroundings, so that nothing outside is touched.
+//! Files in memory, engines and environment, so that nothing outside is touched.
 
 use std::collections::BTreeMap;
 use std::io;
 
 use weir_jobfile::{Compiled, Context, Diagnostic, Files, Request, compile};
 use weir_schema::catalogue::{
-    ActsOn, Catalogue, EngineInfo, SettingInfo, SettingKind, Surroundings,
+    ActsOn, Catalogue, EngineInfo, SettingInfo, SettingKind, Environment,
 };
 
 /// Files by name.
@@ -91,12 +91,12 @@ pub fn catalogue() -> Catalogue {
     }
 }
 
-fn surroundings() -> Surroundings {
-    Surroundings {
+fn environment() -> Environment {
+    Environment {
         cpus: 8,
         page_bytes: 4096,
         memory_mib: 16384,
-        environment: [("DIR", "/tmp/weir"), ("SZ", "2m"), ("NONE", "")]
+        variables: [("DIR", "/tmp/weir"), ("SZ", "2m"), ("NONE", "")]
             .map(|(k, v)| (k.to_owned(), v.to_owned()))
             .into(),
     }
@@ -107,9 +107,9 @@ fn surroundings() -> Surroundings {
 /// # Errors
 /// What is wrong with it.
 pub fn compile_in(request: &Request, files: &Memory) -> Result<Compiled, Vec<Diagnostic>> {
-    let (catalogue, surroundings) = (catalogue(), surroundings());
+    let (catalogue, environment) = (catalogue(), environment());
     let context = Context {
-        surroundings: &surroundings,
+        environment: &environment,
         catalogue: &catalogue,
         files,
     };

@@ -1,6 +1,6 @@
 //! Command lines of `weir beff` and `weir net`, and the stored results they are set beside.
 //!
-//! The input is a letter for the surroundings, the words, one on each line, and after an empty
+//! The input is a letter for the environment, the words, one on each line, and after an empty
 //! line the text of a stored result. What a door accepts is a plan that reads back from JSON; its
 //! configuration can be shown in every form, the JSON being JSON.
 
@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use weir_doors::beff::output::{dump, stdout};
-use weir_doors::beff::{self, Action, Around, Baseline, Format, Options};
+use weir_doors::beff::{self, Action, BeffEnvironment, Baseline, Format, Options};
 use weir_doors::{Refusal, net};
 use weir_schema::catalogue::TransportCatalogue;
 use weir_schema::{
@@ -41,12 +41,12 @@ fuzz_target!(|data: &[u8]| {
         Ok(net::Action::Print(page)) => assert!(page.ends_with('\n')),
         Err(refusal) => refused(&refusal),
     }
-    let around = Around {
+    let environment = BeffEnvironment {
         launcher,
         memory_bytes: place.is_ascii_lowercase().then_some(1 << 32),
         transports: transports.clone(),
     };
-    match beff::read(&words, &around) {
+    match beff::read(&words, &environment) {
         Ok(Action::Run(run)) => {
             good(&run.plan);
             shown(&run.plan, &run.options, stored);

@@ -1,4 +1,4 @@
-//! The surroundings of workers.
+//! The environment of workers.
 
 use super::stage::{Stage, skip};
 use super::{calls, fio, has_all};

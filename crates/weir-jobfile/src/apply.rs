@@ -126,9 +126,9 @@ impl<'a> Applier<'a> {
         record: Option<&'static OptionRecord>,
         report: &mut Report,
     ) -> Result<Option<Word>, Box<Diagnostic>> {
-        let surroundings = self.context.surroundings;
+        let environment = self.context.environment;
         let raw = entry.value.as_deref();
-        let mut given = raw.map(|v| substitute(v, surroundings));
+        let mut given = raw.map(|v| substitute(v, environment));
         let Some(record) = record else {
             return self.house_setting(draft, entry, given.as_ref(), report);
         };
@@ -231,7 +231,7 @@ impl<'a> Applier<'a> {
 
     fn call(&self, draft: &mut Draft, apply: Apply, value: Value<'_>) -> Result<(), Fault> {
         let env = Env {
-            surroundings: self.context.surroundings,
+            environment: self.context.environment,
             files: self.context.files,
             read_only: self.request.read_only,
         };

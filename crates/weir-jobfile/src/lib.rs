@@ -33,7 +33,7 @@ mod syntax;
 mod value;
 
 use weir_schema::Plan;
-use weir_schema::catalogue::{Catalogue, Surroundings};
+use weir_schema::catalogue::{Catalogue, Environment};
 
 pub use compile::compile;
 pub use diagnostic::{COMMAND_LINE, Diagnostic, MAX_LINE, Severity};
@@ -58,7 +58,7 @@ pub trait Files {
 /// What compiling may look at.
 pub struct Context<'a> {
     /// Facts of the machine and the environment.
-    pub surroundings: &'a Surroundings,
+    pub environment: &'a Environment,
     /// The engines that can be named, and their settings.
     pub catalogue: &'a Catalogue,
     /// Access to files.

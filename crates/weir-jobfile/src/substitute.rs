@@ -1,9 +1,9 @@
 //! Words that stand for other words: `${VAR}`, `$pagesize`, `$ncpus`, `$mb_memory`.
 //!
-//! In: an option's value and the surroundings. Out: the value with these replaced, and what was
+//! In: an option's value and the environment. Out: the value with these replaced, and what was
 //! replaced. Not here: `$jobname`, `$jobnum`, `$filenum`, which stay until the run.
 
-use weir_schema::catalogue::Surroundings;
+use weir_schema::catalogue::Environment;
 
 /// A value after substitution.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,12 +16,12 @@ pub(crate) struct Substituted {
 }
 
 /// Replaces variables and keywords.
-pub(crate) fn substitute(text: &str, surroundings: &Surroundings) -> Substituted {
+pub(crate) fn substitute(text: &str, environment: &Environment) -> Substituted {
     let mut out = Substituted::default();
     let keywords = [
-        ("$pagesize", surroundings.page_bytes),
-        ("$mb_memory", surroundings.memory_mib),
-        ("$ncpus", u64::from(surroundings.cpus)),
+        ("$pagesize", environment.page_bytes),
+        ("$mb_memory", environment.memory_mib),
+        ("$ncpus", u64::from(environment.cpus)),
     ];
     let mut rest = text;
     while let Some(at) = rest.find('$') {
@@ -29,7 +29,7 @@ pub(crate) fn substitute(text: &str, surroundings: &Surroundings) -> Substituted
         rest = &rest[at..];
         let variable = rest.strip_prefix("${").and_then(|r| r.split_once('}'));
         if let Some((name, after)) = variable {
-            match surroundings.environment.get(name) {
+            match environment.variables.get(name) {
                 Some(value) => out.text.push_str(value),
                 None => out.unset.push(name.to_owned()),
             }
@@ -51,18 +51,18 @@ pub(crate) fn substitute(text: &str, surroundings: &Surroundings) -> Substituted
 mod tests {
     use super::*;
 
-    fn surroundings() -> Surroundings {
-        Surroundings {
+    fn environment() -> Environment {
+        Environment {
             cpus: 8,
             page_bytes: 4096,
             memory_mib: 512,
-            environment: [("DIR".to_owned(), "/tmp".to_owned())].into(),
+            variables: [("DIR".to_owned(), "/tmp".to_owned())].into(),
         }
     }
 
     #[test]
     fn variables_and_keywords_are_replaced() {
-        let s = substitute("${DIR}/$ncpus-${SZ}x$jobname", &surroundings());
+        let s = substitute("${DIR}/$ncpus-${SZ}x$jobname", &environment());
         assert_eq!(s.text, "/tmp/8-x$jobname");
         assert_eq!(s.unset, ["SZ"]);
         assert!(s.keyword);
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn an_unclosed_brace_stays() {
-        assert_eq!(substitute("a${DIR", &surroundings()).text, "a${DIR");
-        assert_eq!(substitute("$", &surroundings()).text, "$");
+        assert_eq!(substitute("a${DIR", &environment()).text, "a${DIR");
+        assert_eq!(substitute("$", &environment()).text, "$");
     }
 }

@@ -69,95 +69,102 @@ pub(crate) fn here(place: &Placement, ranks: u32) -> Result<(), String> {
 
 /// Where a rank could run.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Wish {
+struct CpuRequest {
     /// Ranks of different machines do not get in each other's way.
     machine: String,
     /// The first are as good as the last, and taken before them.
-    seats: Vec<Seat>,
+    candidates: Vec<CandidateCpu>,
 }
 
 /// A CPU, for one of several ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Seat {
+struct CandidateCpu {
     cpu: u32,
-    /// Seats of one number are one seat.
+    /// Entries of one number are one place to run.
     number: u32,
-    /// Seats of one core share it.
+    /// Entries of one core share it.
     core: u32,
 }
 
-impl Wish {
+impl CpuRequest {
     /// One of the CPUs of a list, in its order; else one of those that the thread may use.
     fn of(listed: Option<&[u32]>) -> Result<Self, SysError> {
         let tree = Tree::real();
         let machine = tree.word("proc/sys/kernel/random/boot_id");
-        let in_turn = |(number, cpu): (u32, &u32)| Seat {
+        let in_turn = |(number, cpu): (u32, &u32)| CandidateCpu {
             cpu: *cpu,
             number,
             core: number,
         };
-        let seats = match listed {
+        let candidates = match listed {
             Some(listed) => (0..).zip(listed).map(in_turn).collect(),
-            None => seats(&pin::affinity()?, &Topology::read(&tree)),
+            None => candidates(&pin::affinity()?, &Topology::read(&tree)),
         };
         Ok(Self {
             machine: machine.unwrap_or_else(crate::exchange::hostname),
-            seats,
+            candidates,
         })
     }
 }
 
 /// The CPUs of a set, each with its core: the first of the CPUs that share it.
-fn seats(cpus: &CpuList, topology: &Topology) -> Vec<Seat> {
+fn candidates(cpus: &CpuList, topology: &Topology) -> Vec<CandidateCpu> {
     let core = |cpu: u32| {
         let known = topology.cpus.iter().find(|known| known.id == cpu);
         known.and_then(|known| known.siblings.as_slice().first().copied())
     };
-    let seat = |&cpu: &u32| Seat {
+    let candidate = |&cpu: &u32| CandidateCpu {
         cpu,
         number: cpu,
         core: core(cpu).unwrap_or(cpu),
     };
-    cpus.as_slice().iter().map(seat).collect()
+    cpus.as_slice().iter().map(candidate).collect()
 }
 
-/// A seat for each rank, in rank order: of those it could take one with the fewest users, then on
+/// A CPU for each rank, in rank order: of those it could take one with the fewest users, then on
 /// the core with the fewest.
-fn assign(wishes: &[Wish]) -> Vec<Option<u32>> {
+fn assign(requests: &[CpuRequest]) -> Vec<Option<u32>> {
     let mut users: HashMap<(&str, u32), u32> = HashMap::new();
     let mut busy: HashMap<(&str, u32), u32> = HashMap::new();
-    let mut cpus = Vec::with_capacity(wishes.len());
-    for wish in wishes {
-        let machine = wish.machine.as_str();
-        let crowd = |seat: &&Seat| {
+    let mut cpus = Vec::with_capacity(requests.len());
+    for request in requests {
+        let machine = request.machine.as_str();
+        let load = |candidate: &&CandidateCpu| {
             let count = |of: &HashMap<_, u32>, what| of.get(&(machine, what)).copied();
-            (count(&users, seat.number), count(&busy, seat.core))
+            (
+                count(&users, candidate.number),
+                count(&busy, candidate.core),
+            )
         };
-        let seat = wish.seats.iter().min_by_key(crowd);
-        if let Some(seat) = seat {
-            *users.entry((machine, seat.number)).or_default() += 1;
-            *busy.entry((machine, seat.core)).or_default() += 1;
+        let candidate = request.candidates.iter().min_by_key(load);
+        if let Some(candidate) = candidate {
+            *users.entry((machine, candidate.number)).or_default() += 1;
+            *busy.entry((machine, candidate.core)).or_default() += 1;
         }
-        cpus.push(seat.map(|seat| seat.cpu));
+        cpus.push(candidate.map(|candidate| candidate.cpu));
     }
     cpus
 }
 
-/// Rank 0 hears all wishes and tells each rank its CPU.
-fn agree(wish: Wish, comm: &RankComm<'_>, watchdog: &Watchdog) -> Result<Option<u32>, Halt> {
+/// Rank 0 hears all requests and tells each rank its CPU.
+fn agree(
+    request: CpuRequest,
+    comm: &RankComm<'_>,
+    watchdog: &Watchdog,
+) -> Result<Option<u32>, Halt> {
     let garbled = |error: serde_json::Error| Halt::Garbled(format!("a place of a rank: {error}"));
     if comm.rank() != 0 {
-        let wish = serde_json::to_vec(&wish).map_err(garbled)?;
-        comm.send(0, &wish, watchdog)?;
+        let request = serde_json::to_vec(&request).map_err(garbled)?;
+        comm.send(0, &request, watchdog)?;
         let told = comm.receive(0, watchdog)?;
         return serde_json::from_slice(&told).map_err(garbled);
     }
-    let mut wishes = vec![wish];
+    let mut requests = vec![request];
     for rank in 1..comm.size() {
         let said = comm.receive(rank, watchdog)?;
-        wishes.push(serde_json::from_slice(&said).map_err(garbled)?);
+        requests.push(serde_json::from_slice(&said).map_err(garbled)?);
     }
-    let cpus = assign(&wishes);
+    let cpus = assign(&requests);
     for (rank, cpu) in (0..).zip(&cpus).skip(1) {
         let told = serde_json::to_vec(cpu).map_err(garbled)?;
         comm.send(rank, &told, watchdog)?;
@@ -194,12 +201,12 @@ impl Pinned {
             (ShareCpus::Shared, None) => return Ok(Self::default()),
             (ShareCpus::Shared, Some(listed)) => (listed.iter().copied().collect(), None),
             (ShareCpus::Split, listed) => {
-                let (wish, failure) = match Wish::of(listed) {
-                    Ok(wish) => (wish, None),
+                let (request, failure) = match CpuRequest::of(listed) {
+                    Ok(request) => (request, None),
                     // The others wait for a word of this rank all the same.
-                    Err(error) => (Wish::default(), Some(error)),
+                    Err(error) => (CpuRequest::default(), Some(error)),
                 };
-                let cpu = agree(wish, comm, watchdog)?;
+                let cpu = agree(request, comm, watchdog)?;
                 failure.map_or(Ok(()), |error| Err(refused(error)))?;
                 (cpu.into_iter().collect(), cpu)
             }
@@ -243,48 +250,56 @@ mod tests {
         }
     }
 
-    fn wish(machine: &str, cpus: &[u32]) -> Wish {
-        Wish {
+    fn request(machine: &str, cpus: &[u32]) -> CpuRequest {
+        CpuRequest {
             machine: machine.to_owned(),
-            seats: seats(&cpus.iter().copied().collect(), &topology()),
+            candidates: candidates(&cpus.iter().copied().collect(), &topology()),
         }
     }
 
-    fn cpus(wishes: &[Wish]) -> Vec<u32> {
-        assign(wishes).into_iter().map(Option::unwrap).collect()
+    fn cpus(requests: &[CpuRequest]) -> Vec<u32> {
+        assign(requests).into_iter().map(Option::unwrap).collect()
     }
 
     #[test]
     fn cores_are_taken_before_other_threads_of_a_core() {
-        let six: Vec<Wish> = (0..6).map(|_| wish("a", &[0, 1, 2, 3])).collect();
+        let six: Vec<CpuRequest> = (0..6).map(|_| request("a", &[0, 1, 2, 3])).collect();
         assert_eq!(cpus(&six), [0, 1, 2, 3, 0, 1]);
         // Threads of a core that are numbered one after the other.
-        let four: Vec<Wish> = (0..2).map(|_| wish("a", &[0, 2, 3])).collect();
+        let four: Vec<CpuRequest> = (0..2).map(|_| request("a", &[0, 2, 3])).collect();
         assert_eq!(cpus(&four), [0, 3]);
     }
 
     #[test]
     fn a_bound_rank_stays_within_its_own_cpus() {
-        let bound = [wish("a", &[2]), wish("a", &[0, 1]), wish("a", &[0, 1])];
+        let bound = [
+            request("a", &[2]),
+            request("a", &[0, 1]),
+            request("a", &[0, 1]),
+        ];
         assert_eq!(cpus(&bound), [2, 1, 0]);
     }
 
     #[test]
     fn machines_count_for_themselves() {
-        let two = [wish("a", &[0, 1]), wish("b", &[0, 1]), wish("b", &[0, 1])];
+        let two = [
+            request("a", &[0, 1]),
+            request("b", &[0, 1]),
+            request("b", &[0, 1]),
+        ];
         assert_eq!(cpus(&two), [0, 0, 1]);
     }
 
     #[test]
     fn a_list_is_taken_in_its_order_again_and_again() {
-        let listed = || Wish::of(Some(&[3, 3, 0])).unwrap();
-        let five: Vec<Wish> = (0..5).map(|_| listed()).collect();
+        let listed = || CpuRequest::of(Some(&[3, 3, 0])).unwrap();
+        let five: Vec<CpuRequest> = (0..5).map(|_| listed()).collect();
         assert_eq!(cpus(&five), [3, 3, 0, 3, 3]);
     }
 
     #[test]
     fn a_rank_without_a_wish_gets_nothing_and_disturbs_nobody() {
-        let some = [Wish::default(), wish("a", &[1])];
+        let some = [CpuRequest::default(), request("a", &[1])];
         assert_eq!(assign(&some), [None, Some(1)]);
     }
 }

@@ -170,9 +170,9 @@ impl Default for TransportCatalogue {
     }
 }
 
-/// What a parser may know of its surroundings.
+/// What a parser may know of the machine that it runs on.
 #[derive(Clone, Debug, Default)]
-pub struct Surroundings {
+pub struct Environment {
     /// Online CPUs.
     pub cpus: u32,
     /// Bytes of a page.
@@ -180,7 +180,7 @@ pub struct Surroundings {
     /// Memory in MiB.
     pub memory_mib: u64,
     /// Environment variables.
-    pub environment: BTreeMap<String, String>,
+    pub variables: BTreeMap<String, String>,
 }
 
 impl EngineChoice {

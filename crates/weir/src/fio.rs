@@ -18,7 +18,7 @@ use weir_run::execute::LiveView;
 use weir_schema::{Announcement, RunResult, TargetsPerRank};
 
 use crate::measure::{self, Request};
-use crate::{Outcome, output, printed, runners, signals, surroundings};
+use crate::{Outcome, environment, output, printed, runners, signals};
 use report::Report;
 use watch::Watch;
 
@@ -47,11 +47,11 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 }
 
 fn compiled(run: &Run) -> Result<Compiled, Refusal> {
-    let surroundings = surroundings::read();
+    let environment = environment::read();
     let context = Context {
-        surroundings: &surroundings,
+        environment: &environment,
         catalogue: &runners::catalogue(),
-        files: &surroundings::RealFiles,
+        files: &environment::RealFiles,
     };
     let mut compiled = compile(&run.request, &context).map_err(|all| Refusal {
         message: complaint(&all),

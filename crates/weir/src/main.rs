@@ -6,6 +6,7 @@
 
 mod beff;
 mod engines;
+mod environment;
 mod fio;
 mod measure;
 mod mpi;
@@ -19,7 +20,6 @@ mod runners;
 mod session;
 mod show;
 mod signals;
-mod surroundings;
 mod world;
 
 use std::process::ExitCode;

@@ -21,7 +21,7 @@ use weir_stats::Histogram;
 use weir_units::{BytesPerSec, Iops, Nanos};
 
 use crate::measure::Watch;
-use crate::{output, surroundings};
+use crate::{environment, output};
 
 /// The run is looked at this often.
 const LOOK_EVERY: Nanos = Nanos(250_000_000);
@@ -89,10 +89,10 @@ struct Place {
 
 impl Place {
     fn new(mode: Mode) -> Self {
-        let terminal = surroundings::terminal(&io::stderr());
+        let terminal = environment::terminal(&io::stderr());
         Self {
             mode,
-            style: Style::detect(&Flags::default(), &surroundings::environment(), terminal),
+            style: Style::detect(&Flags::default(), &environment::variables(), terminal),
             next_look: Nanos(0),
             last_plain: Nanos(0),
             drawn: false,

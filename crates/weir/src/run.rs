@@ -11,7 +11,7 @@ use weir_units::Percent;
 
 use crate::measure::{self, Request, Silent};
 use crate::progress::{Mode, ProgressWatch};
-use crate::{Outcome, output, printed, runners, session, signals, speaks, surroundings};
+use crate::{Outcome, environment, output, printed, runners, session, signals, speaks};
 
 /// The words after `run`.
 pub(crate) fn run(words: &[String]) -> Outcome {
@@ -140,8 +140,8 @@ fn style(result: &RunResult, options: &Options, on_stdout: bool) -> Style {
         raw: options.raw,
         percentiles: options.percentiles.clone().or_else(|| listed(result)),
     };
-    let terminal = surroundings::terminal(&io::stdout());
-    Style::detect(&flags, &surroundings::environment(), terminal)
+    let terminal = environment::terminal(&io::stdout());
+    Style::detect(&flags, &environment::variables(), terminal)
 }
 
 /// The percentiles that the job file asks for, if it does.
@@ -166,11 +166,11 @@ fn plan_of(input: &Input) -> Result<Plan, Refusal> {
     match input {
         Input::Plan { path, .. } => stored_plan(path),
         Input::Jobs(request) => {
-            let surroundings = surroundings::read();
+            let environment = environment::read();
             let context = Context {
-                surroundings: &surroundings,
+                environment: &environment,
                 catalogue: &runners::catalogue(),
-                files: &surroundings::RealFiles,
+                files: &environment::RealFiles,
             };
             let compiled = compile(request, &context).map_err(|all| refuse(&all))?;
             for note in &compiled.notes {

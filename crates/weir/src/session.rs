@@ -17,7 +17,7 @@ use weir_world::RankHost;
 use crate::measure::{Request, Watch};
 use crate::ranks::RankGroup;
 use crate::runners::Runners;
-use crate::{output, signals, surroundings};
+use crate::{environment, output, signals};
 
 /// A worker that does not come back within this time is left behind.
 const GRACE: Duration = Duration::from_secs(5);
@@ -35,7 +35,7 @@ pub(crate) struct Choices<'a> {
 /// Carries a plan out.
 pub(crate) fn run(plan: &Plan, choices: &Choices<'_>) -> Result<RunResult, Refusal> {
     let detection = Detection::begin();
-    let host = surroundings::host();
+    let host = environment::host();
     let crew = choices.group.and_then(RankGroup::crew);
     let caught = signals::catch(crew, choices.group.and_then(RankGroup::take_first))?;
     if let Some(monitor) = choices.group.and_then(RankGroup::monitor) {
@@ -55,7 +55,7 @@ pub(crate) fn run(plan: &Plan, choices: &Choices<'_>) -> Result<RunResult, Refus
         runners: &runners.list(),
         ranks: choices.ranks.clone(),
         clock,
-        clock_facts: surroundings::clock_facts(facts),
+        clock_facts: environment::clock_facts(facts),
         host,
         version: env!("CARGO_PKG_VERSION"),
         directory: Path::new(""),
@@ -73,7 +73,7 @@ pub(crate) fn run(plan: &Plan, choices: &Choices<'_>) -> Result<RunResult, Refus
         None => fit?,
     }
     let mut result = execute::execute(plan, control);
-    result.program = Some(surroundings::program());
+    result.program = Some(environment::program());
     Ok(result)
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn refuse_work_of_ranks(plan: &Plan, request: &Request<'_>) -> Result
         runners: &runners.list(),
         ranks: RankHost::threads(1),
         clock,
-        clock_facts: surroundings::clock_facts(facts),
+        clock_facts: environment::clock_facts(facts),
         host: HostFacts::default(),
         version: "",
         directory: Path::new(""),

@@ -83,7 +83,7 @@ fn of_fio(result: &RunResult, words: &[String]) -> Result<Printed, Refusal> {
 
 fn of_beff(result: &RunResult, words: &[String]) -> Result<Printed, Refusal> {
     let launcher = result.plan.ranks.filter(|r| r.spawn == Spawn::Launcher);
-    let environment = beff::Around {
+    let environment = beff::BeffEnvironment {
         launcher: launcher.map(|ranks| ranks.count),
         memory_bytes: None,
         // Nothing is measured: no library of a transport has to be there.

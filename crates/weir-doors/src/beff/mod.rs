@@ -30,7 +30,7 @@ pub use baseline::Baseline;
 pub use exit::{complaints, exit_code};
 pub use flags::FLAGS;
 pub use help::HELP;
-pub use request::{Around, read};
+pub use request::{BeffEnvironment, read};
 pub use schedule::Schedule;
 pub use setting_flags::in_flags;
 

@@ -1,6 +1,6 @@
 //! From words to a plan: one job of exchanges over one transport.
 //!
-//! In: checked words, the engine, the surroundings. Out: a [`Plan`] in house words, with the
+//! In: checked words, the engine, the environment. Out: a [`Plan`] in house words, with the
 //! words for the echo beside it. Spec: effective bandwidth, 1 and 2.
 
 use weir_schema::catalogue::TransportRecord;
@@ -14,7 +14,7 @@ use super::argv::{Given, refuse};
 use super::card;
 use super::comm;
 use super::inject;
-use super::request::{Around, crossed};
+use super::request::{BeffEnvironment, crossed};
 use super::schedule::Schedule;
 use super::setting_flags::settings;
 use super::values;
@@ -28,17 +28,17 @@ pub(super) fn of(
     given: &Given,
     words: &[String],
     transport: &TransportRecord,
-    around: &Around,
+    environment: &BeffEnvironment,
     warnings: &mut Vec<Warning>,
 ) -> Result<Plan, Refusal> {
-    let ranks = ranks(given, transport, around)?;
+    let ranks = ranks(given, transport, environment)?;
     let schedule = schedule(given, warnings)?;
     let mut workload = ExchangeWorkload {
-        transfers: card::transfers(given, transport, &around.transports)?,
+        transfers: card::transfers(given, transport, &environment.transports)?,
         ..workload(given, &schedule, ranks.count)?
     };
     workload.faults = inject::faults(given, &workload, transport, ranks.count)?;
-    fits(&workload, ranks.count, around.memory_bytes)?;
+    fits(&workload, ranks.count, environment.memory_bytes)?;
     let choice = EngineChoice {
         settings: settings(given, transport)?,
         ..EngineChoice::new(transport.name)
@@ -56,10 +56,14 @@ pub(super) fn of(
     })
 }
 
-fn ranks(given: &Given, transport: &TransportRecord, around: &Around) -> Result<Ranks, Refusal> {
+fn ranks(
+    given: &Given,
+    transport: &TransportRecord,
+    environment: &BeffEnvironment,
+) -> Result<Ranks, Refusal> {
     let asked: u32 = given.number("ranks");
     let own = given.all("ranks").next().is_some();
-    if let Some(size) = around.launcher {
+    if let Some(size) = environment.launcher {
         if own && asked != size {
             return Err(refuse(&format!(
                 "--ranks {asked}: the launcher started {size}; leave --ranks out"

@@ -1,6 +1,6 @@
 //! What the words ask for: a run with its plan and options, or something printed instead.
 //!
-//! In: the words after `beff`, what surrounds the program. Out: an [`Action`]. Pure: nothing is
+//! In: the words after `beff`, the environment. Out: an [`Action`]. Pure: nothing is
 //! opened or measured here.
 
 use weir_schema::catalogue::{TransportCatalogue, TransportRecord};
@@ -14,7 +14,7 @@ use crate::refusal::Refusal;
 
 /// What a command line is read against.
 #[derive(Clone, Debug, Default)]
-pub struct Around {
+pub struct BeffEnvironment {
     /// Ranks that an MPI launcher started; none without one.
     pub launcher: Option<u32>,
     /// Memory of this machine, where known.
@@ -27,13 +27,13 @@ pub struct Around {
 ///
 /// # Errors
 /// Words that are not understood (exit 2), transports that this build or machine lacks (3).
-pub fn read(words: &[String], around: &Around) -> Result<Action, Refusal> {
+pub fn read(words: &[String], environment: &BeffEnvironment) -> Result<Action, Refusal> {
     let given = parse(words)?;
     if given.has("help") {
         return Ok(Action::Print(help::page()));
     }
     if given.has("list-comm") {
-        return Ok(Action::Print(comm::list(&around.transports)));
+        return Ok(Action::Print(comm::list(&environment.transports)));
     }
     if given.has("selftest") {
         return self_test(&given);
@@ -41,17 +41,17 @@ pub fn read(words: &[String], around: &Around) -> Result<Action, Refusal> {
     let (transport, note) = comm::choose(
         given.text("comm-type").unwrap_or_default(),
         given.text("file"),
-        around.launcher.is_some(),
-        &around.transports,
+        environment.launcher.is_some(),
+        &environment.transports,
     )?;
     let mut warnings = Vec::new();
-    let plan = plan::of(&given, words, &transport, around, &mut warnings)?;
+    let plan = plan::of(&given, words, &transport, environment, &mut warnings)?;
     let options = options(&given)?;
     let mode = mode(&given, &options)?;
-    setting_flags::refuse_unused(&given, &transport, &around.transports)?;
+    setting_flags::refuse_unused(&given, &transport, &environment.transports)?;
     acts(&given, &options, mode)?;
     if mode == Mode::Run {
-        comm::ready(transport.name, &around.transports)?;
+        comm::ready(transport.name, &environment.transports)?;
     }
     let mut notes: Vec<String> = note.into_iter().collect();
     notes.extend(idle(&given, &transport, mode));

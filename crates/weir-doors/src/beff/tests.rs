@@ -10,35 +10,35 @@ use proptest::strategy::Strategy as _;
 use super::*;
 use crate::flags::Standing;
 
-fn around() -> Around {
-    Around {
+fn environment() -> BeffEnvironment {
+    BeffEnvironment {
         launcher: None,
         memory_bytes: Some(1 << 33),
         transports: weir_schema::sample::transports(),
     }
 }
 
-fn under(size: u32) -> Around {
-    Around {
+fn under(size: u32) -> BeffEnvironment {
+    BeffEnvironment {
         launcher: Some(size),
-        ..around()
+        ..environment()
     }
 }
 
-fn words(text: &str, around: &Around) -> Result<Action, crate::Refusal> {
+fn words(text: &str, environment: &BeffEnvironment) -> Result<Action, crate::Refusal> {
     let list: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-    read(&list, around)
+    read(&list, environment)
 }
 
-fn run_in(text: &str, around: &Around) -> Run {
-    match words(text, around) {
+fn run_in(text: &str, environment: &BeffEnvironment) -> Run {
+    match words(text, environment) {
         Ok(Action::Run(run)) => *run,
         other => panic!("{text}: {other:?}"),
     }
 }
 
 fn run(text: &str) -> Run {
-    run_in(text, &around())
+    run_in(text, &environment())
 }
 
 fn work(plan: &Plan) -> &ExchangeWorkload {
@@ -50,7 +50,7 @@ fn work(plan: &Plan) -> &ExchangeWorkload {
 
 #[track_caller]
 fn refused(text: &str, needle: &str) {
-    let refusal = words(text, &around()).unwrap_err();
+    let refusal = words(text, &environment()).unwrap_err();
     assert_eq!(refusal.code, USAGE, "{refusal}");
     assert!(
         refusal.message.contains(needle),
@@ -222,10 +222,10 @@ fn values_with_a_grammar_say_what_it_is() {
 #[test]
 fn the_self_test_takes_no_options_beside_it() {
     assert!(matches!(
-        words("--selftest", &around()),
+        words("--selftest", &environment()),
         Ok(Action::SelfTest(None))
     ));
-    match words("--selftest -f a.aocx", &around()) {
+    match words("--selftest -f a.aocx", &environment()) {
         Ok(Action::SelfTest(Some(note))) => assert!(note.contains("a.aocx is left alone")),
         other => panic!("{other:?}"),
     }
@@ -240,7 +240,7 @@ fn the_self_test_takes_no_options_beside_it() {
 
 #[test]
 fn transports_that_are_not_there_end_with_3_unless_nothing_is_run() {
-    let refusal = words("--comm-type ofi", &around()).unwrap_err();
+    let refusal = words("--comm-type ofi", &environment()).unwrap_err();
     assert_eq!(refusal.code, LACKS);
     assert!(refusal.message.contains("comm-type ofi is not available"));
     assert_eq!(run("--comm-type ofi --test").mode, Mode::Test);
@@ -303,7 +303,7 @@ fn a_launcher_says_how_many_ranks_there_are() {
     });
     let wrong = words("--ranks 2", &under(4)).unwrap_err();
     assert!(wrong.message.contains("the launcher started 4"), "{wrong}");
-    let wrong = words("--comm-type mpi --ranks 2", &around()).unwrap_err();
+    let wrong = words("--comm-type mpi --ranks 2", &environment()).unwrap_err();
     assert!(wrong.message.contains("mpirun -n 2 weir beff"), "{wrong}");
 }
 
@@ -381,7 +381,7 @@ fn an_option_without_anything_to_act_on_is_refused() {
         "--text-compat needs --format text",
     );
     refused("--baseline o.json --test", "--baseline needs a run");
-    let wrong = words("--comm-type mpi --spawn procs", &around()).unwrap_err();
+    let wrong = words("--comm-type mpi --spawn procs", &environment()).unwrap_err();
     assert!(
         wrong
             .message
@@ -398,13 +398,13 @@ fn no_value_is_empty() {
             continue;
         }
         let list = [flag.spelling(), String::new()];
-        let refusal = read(&list, &around()).unwrap_err();
+        let refusal = read(&list, &environment()).unwrap_err();
         let told = format!("{} needs {}", flag.spelling(), flag.value.unwrap());
         assert!(refusal.message.contains(&told), "{refusal}");
         assert_eq!(refusal.code, USAGE);
     }
     let list = ["--platform_str", ""].map(str::to_owned);
-    assert!(read(&list, &around()).is_ok());
+    assert!(read(&list, &environment()).is_ok());
 }
 
 #[test]
@@ -514,7 +514,8 @@ fn transfers_are_refused_by_name_with_what_they_have_nothing_for() {
 
 #[test]
 fn help_lists_every_option_that_works_and_its_examples_are_good() {
-    let Ok(Action::Print(page)) = words("-u 0 -h", &around()).or(words("-h", &around())) else {
+    let Ok(Action::Print(page)) = words("-u 0 -h", &environment()).or(words("-h", &environment()))
+    else {
         panic!("help is printed")
     };
     for flag in FLAGS {
@@ -528,7 +529,7 @@ fn help_lists_every_option_that_works_and_its_examples_are_good() {
         .collect();
     assert!((3..=5).contains(&examples.len()), "{page}");
     for example in examples {
-        assert!(words(example, &around()).is_ok(), "{example}");
+        assert!(words(example, &environment()).is_ok(), "{example}");
     }
 }
 
@@ -546,7 +547,7 @@ proptest::proptest! {
             0..6,
         )
     ) {
-        match read(&words, &around()) {
+        match read(&words, &environment()) {
             Ok(_) => {}
             Err(refusal) => {
                 proptest::prop_assert!([USAGE, LACKS].contains(&refusal.code));

@@ -334,9 +334,9 @@ fn complaints_end_with_the_sentences_of_fio() {
             Err(std::io::ErrorKind::NotFound.into())
         }
     }
-    let surroundings = weir_schema::catalogue::Surroundings::default();
+    let environment = weir_schema::catalogue::Environment::default();
     let context = weir_jobfile::Context {
-        surroundings: &surroundings,
+        environment: &environment,
         catalogue: &catalogue(),
         files: &NoFiles,
     };

@@ -175,7 +175,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .of(Category::Process)
         .long("A list such as 0-3,5.")
         .text(|d, v, env| {
-            d.placement.cpus = Some(list::cpus(v, env.surroundings.cpus)?);
+            d.placement.cpus = Some(list::cpus(v, env.environment.cpus)?);
             Ok(())
         }),
     option("cpumask", "CPUs that the job may use, as bits")

@@ -1,4 +1,4 @@
-//! Options about the surroundings of workers: memory nodes, priorities, commands.
+//! Options about the environment of workers: memory nodes, priorities, commands.
 
 use weir_schema::{IoPriority, MemoryNodes};
 use weir_units::Bytes;

@@ -1,6 +1,6 @@
 //! What an option record holds, and how one is written down.
 
-use weir_schema::catalogue::Surroundings;
+use weir_schema::catalogue::Environment;
 use weir_schema::{PerKind, Size};
 use weir_units::Nanos;
 
@@ -147,7 +147,7 @@ pub enum Support {
 
 /// What an option may look at besides its value.
 pub(crate) struct Env<'a> {
-    pub surroundings: &'a Surroundings,
+    pub environment: &'a Environment,
     pub files: &'a dyn Files,
     pub read_only: bool,
 }

@@ -170,7 +170,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         "Set CPUs allowed for async verify threads",
     )
     .text(|d, v, env| {
-        d.verify.cpus = Some(list::cpus(v, env.surroundings.cpus)?);
+        d.verify.cpus = Some(list::cpus(v, env.environment.cpus)?);
         Ok(())
     }),
     verify(

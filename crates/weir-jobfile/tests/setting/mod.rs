@@ -8,7 +8,7 @@ use weir_jobfile::{
     CommandWord, Compiled, Context, Diagnostic, Door, Files, Request, Source, compile,
 };
 use weir_schema::catalogue::{
-    ActsOn, Catalogue, EngineInfo, SettingInfo, SettingKind, Surroundings,
+    ActsOn, Catalogue, EngineInfo, Environment, SettingInfo, SettingKind,
 };
 use weir_schema::{BlockWorkload, Job, Workload};
 
@@ -144,12 +144,12 @@ pub(crate) fn catalogue() -> Catalogue {
     }
 }
 
-pub(crate) fn surroundings() -> Surroundings {
-    Surroundings {
+pub(crate) fn environment() -> Environment {
+    Environment {
         cpus: 8,
         page_bytes: 4096,
         memory_mib: 16384,
-        environment: [("DIR", "/tmp/weir"), ("SZ", "2m")]
+        variables: [("DIR", "/tmp/weir"), ("SZ", "2m")]
             .map(|(k, v)| (k.to_owned(), v.to_owned()))
             .into(),
     }
@@ -168,9 +168,9 @@ pub(crate) fn request(sources: Vec<Source>) -> Request {
 }
 
 pub(crate) fn compile_in(request: &Request, files: &Memory) -> Result<Compiled, Vec<Diagnostic>> {
-    let (catalogue, surroundings) = (catalogue(), surroundings());
+    let (catalogue, environment) = (catalogue(), environment());
     let context = Context {
-        surroundings: &surroundings,
+        environment: &environment,
         catalogue: &catalogue,
         files,
     };

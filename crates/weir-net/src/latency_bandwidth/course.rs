@@ -4,7 +4,7 @@ use weir_run::generate::rng::Rng;
 use weir_schema::{Loop, MessageTest, MessageTestResult, PairResult, RingResult};
 use weir_units::Nanos;
 
-use super::timed::{Bench, Round};
+use super::timed::{Bench, RingMethod};
 use super::{Course, Outcome, plan};
 use crate::error::{Halt, NetError, Spot};
 use crate::exchange::facts_of;
@@ -245,11 +245,11 @@ impl<T: Messages> Walk<'_, T> {
         self.stand_at(ring.right, ring.left);
         let mut times = [Vec::new(), Vec::new()];
         for _ in 0..measurements {
-            for (round, times) in [Round::Sendrecv, Round::Nonblocking]
+            for (round, times) in [RingMethod::Sendrecv, RingMethod::Nonblocking]
                 .into_iter()
                 .zip(&mut times)
             {
-                let ticks = self.bench.around(round, self.rank, ring, loop_length)?;
+                let ticks = self.bench.time_ring(round, self.rank, ring, loop_length)?;
                 let mine = self.nanos(ticks).raw();
                 let slowest = Nanos(self.course.comm.agree(mine, self.course.watchdog)?);
                 if slowest < self.shortest {

@@ -24,9 +24,9 @@ pub(super) struct Bench<'a, T> {
     pub(super) wrong: u64,
 }
 
-/// How a ring is gone round.
+/// How messages go round a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Round {
+pub(super) enum RingMethod {
     /// A combined call to the right, then one to the left.
     Sendrecv,
     /// Both ways at once.
@@ -92,16 +92,16 @@ impl<T: Messages> Bench<'_, T> {
     }
 
     /// A rank's part of a ring: the ticks that the loop took.
-    pub(super) fn around(
+    pub(super) fn time_ring(
         &mut self,
-        round: Round,
+        round: RingMethod,
         rank: u32,
         ring: Neighbours,
         loops: u64,
     ) -> Result<u64, Halt> {
         match round {
-            Round::Sendrecv => self.one_way_after_the_other(rank, ring, loops),
-            Round::Nonblocking => self.both_ways(rank, ring, loops),
+            RingMethod::Sendrecv => self.one_way_after_the_other(rank, ring, loops),
+            RingMethod::Nonblocking => self.both_ways(rank, ring, loops),
         }
     }
 

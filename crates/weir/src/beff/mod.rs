@@ -8,7 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use weir_doors::Refusal;
 use weir_doors::beff::output::{dump, stdout};
 use weir_doors::beff::{
-    Action, Around, Baseline, Mode as RunMode, Options, Run, USAGE, complaints, exit_code, read,
+    Action, Baseline, BeffEnvironment, Mode as RunMode, Options, Run, USAGE, complaints, exit_code,
+    read,
 };
 use weir_schema::{ExchangeResult, Plan, RankFacts, RunResult, TargetsPerRank};
 use weir_sys::Tree;
@@ -18,7 +19,7 @@ use weir_world::Launcher;
 
 use crate::measure::{self, Request};
 use crate::progress::{Mode, ProgressWatch};
-use crate::{Outcome, output, printed, runners, signals, surroundings};
+use crate::{Outcome, environment, output, printed, runners, signals};
 
 /// The longest result that is read to be compared with.
 const LONGEST_RESULT: u64 = 1 << 28;
@@ -29,13 +30,13 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     let speaks = launcher.is_none_or(|l| l.speaks());
     // Before any library of a transport is opened.
     signals::claim()?;
-    let outcome = read(words, &around(launcher)).and_then(|action| act(action, speaks));
+    let outcome = read(words, &environment(launcher)).and_then(|action| act(action, speaks));
     if speaks { outcome } else { Ok(0) }
 }
 
 /// What command lines are read against on this machine.
-fn around(launcher: Option<Launcher>) -> Around {
-    Around {
+fn environment(launcher: Option<Launcher>) -> BeffEnvironment {
+    BeffEnvironment {
         launcher: launcher.map(|l| l.size),
         memory_bytes: MemoryFacts::read(&Tree::real()).total.map(|b| b.0),
         transports: runners::transports(),
@@ -180,9 +181,9 @@ fn envelope(plan: &Plan) -> RunResult {
         weir_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_unix_ns: started.map_or(0, |t| u64::try_from(t.as_nanos()).unwrap_or(0)),
         complete: true,
-        clock: surroundings::clock_facts(clock),
-        host: surroundings::host(),
-        program: Some(surroundings::program()),
+        clock: environment::clock_facts(clock),
+        host: environment::host(),
+        program: Some(environment::program()),
         ..RunResult::of(plan.clone())
     }
 }

@@ -80,7 +80,7 @@ fn checks() -> Vec<(String, Check)> {
 fn measured(words: &str) -> Result<(RunResult, Run), String> {
     let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
     // No launcher: these are runs of their own.
-    match read(&words, &super::around(None)) {
+    match read(&words, &super::environment(None)) {
         Ok(Action::Run(run)) => {
             let measured = OnceLock::new();
             let code = measure::measure(&Request {

@@ -6,17 +6,17 @@ use weir_schema::{
 };
 use weir_units::Nanos;
 
-use crate::beff::{Action, Around, Options, read};
+use crate::beff::{Action, BeffEnvironment, Options, read};
 
 /// The result of a run with these words, in which every rank of the size at place i took
 /// `times_ns[i]`.
 pub(super) fn result(text: &str, times_ns: &[&[u64]]) -> (RunResult, Options) {
     let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-    let around = Around {
+    let environment = BeffEnvironment {
         transports: sample::transports(),
-        ..Around::default()
+        ..BeffEnvironment::default()
     };
-    let Ok(Action::Run(run)) = read(&words, &around) else {
+    let Ok(Action::Run(run)) = read(&words, &environment) else {
         panic!("{text}")
     };
     let exchange = exchange(&run.plan, times_ns);

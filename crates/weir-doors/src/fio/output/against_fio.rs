@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use weir_jobfile::{Context, Files};
-use weir_schema::catalogue::{Catalogue, EngineInfo, Surroundings};
+use weir_schema::catalogue::{Catalogue, EngineInfo, Environment};
 use weir_schema::{Kind, KindResult, RunResult, SampleStatistics, Stage, Workload};
 use weir_stats::Histogram;
 
@@ -71,14 +71,14 @@ fn imagined(words: &[&str]) -> RunResult {
     let Ok(Action::Run(run)) = read(&words, &catalogue()) else {
         panic!("the words are good")
     };
-    let surroundings = Surroundings {
+    let environment = Environment {
         cpus: 2,
         page_bytes: 4096,
         memory_mib: 1024,
-        ..Surroundings::default()
+        ..Environment::default()
     };
     let context = Context {
-        surroundings: &surroundings,
+        environment: &environment,
         catalogue: &catalogue(),
         files: &NoFiles,
     };

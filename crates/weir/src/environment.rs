@@ -1,11 +1,11 @@
-//! What this process is surrounded by: environment, CPUs, files to read, facts for the result.
+//! The environment of this process: variables, CPUs, files to read, facts for the result.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Read};
 
 use weir_jobfile::Files;
 use weir_report::Terminal;
-use weir_schema::catalogue::Surroundings;
+use weir_schema::catalogue::Environment;
 use weir_schema::{ClockFacts, ClockSource, HostFacts, ProgramFacts};
 use weir_sys::Tree;
 use weir_sys::clock::{self, Source};
@@ -17,23 +17,23 @@ use weir_world::Launcher;
 /// A job file larger than this is none.
 const LARGEST_FILE: u64 = 64 << 20;
 
-/// The environment, as far as it is text.
-pub(crate) fn environment() -> BTreeMap<String, String> {
+/// The environment variables, as far as they are text.
+pub(crate) fn variables() -> BTreeMap<String, String> {
     std::env::vars_os()
         .filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
         .collect()
 }
 
 /// What a parser may know.
-pub(crate) fn read() -> Surroundings {
+pub(crate) fn read() -> Environment {
     let tree = Tree::real();
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let memory = MemoryFacts::read(&tree).total.map_or(0, |b| b.0);
-    Surroundings {
+    Environment {
         cpus: u32::try_from(cpus).unwrap_or(u32::MAX),
         page_bytes: rustix::param::page_size() as u64,
         memory_mib: memory >> 20,
-        environment: environment(),
+        variables: variables(),
     }
 }
 
