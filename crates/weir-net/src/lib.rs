@@ -13,9 +13,9 @@ pub mod latency_bandwidth;
 mod observer;
 mod opencl;
 mod pairing;
-mod part;
 mod pattern;
 mod placement;
+mod rank_context;
 mod runner;
 mod settings;
 pub mod transport;
@@ -25,5 +25,5 @@ pub use observer::{Observer, Position, Seen};
 pub use pairing::{Partners, partners, resolve};
 pub use runner::{ExchangeRunner, LatencyBandwidthRunner};
 pub use transport::{
-    DeviceFacts, Facts, Setup, Transport, TransportInfo, catalogue, find, transports,
+    Facts, RankDevice, Setup, Transport, TransportInfo, catalogue, find, transports,
 };

@@ -4,7 +4,7 @@
 //! In: a job, the world, the clock, signals. Out: at rank 0 the times of all ranks, elsewhere
 //! nothing. An exchange is never timed alone: the clock is read at both ends of a run of them.
 
-mod course;
+mod rank_run;
 mod report;
 mod timed;
 
@@ -21,18 +21,18 @@ use weir_world::World;
 use crate::error::{Ended, NetError};
 use crate::observer::Observer;
 use crate::pairing::{Partners, partners, resolve};
-use crate::part::{Part, PartEnv};
 use crate::placement;
+use crate::rank_context::{RankContext, RankEnvironment};
 use crate::transport::{Asked, TransportInfo, find, transports};
 
-pub(crate) use course::{drive, facts_of, hostname};
-pub use report::Ledger;
-pub(crate) use report::Outcome;
+pub(crate) use rank_run::{drive, facts_of, hostname};
+pub(crate) use report::ExchangeOutcome;
+pub use report::RankReports;
 
 /// What one rank carries out.
-pub type Course<'a> = Part<'a, ExchangeWorkload, Ledger>;
+pub type ExchangeContext<'a> = RankContext<'a, ExchangeWorkload, RankReports>;
 
-impl Course<'_> {
+impl ExchangeContext<'_> {
     /// The rule for these channels, and this rank's partners by replication.
     pub(crate) fn pairs(&self, ring: bool) -> Result<(Pairing, Vec<Partners>), NetError> {
         let (rank, size) = (self.comm.rank(), self.comm.size());
@@ -188,26 +188,26 @@ pub fn run(
     signals: &Signals,
     observer: Option<&Observer<'_, ExchangeResult>>,
 ) -> Ended<ExchangeResult> {
-    let ledger = Ledger::new(world.size());
-    let merged = || Some(ledger.merge(&job.engine.name));
+    let reports = RankReports::new(world.size());
+    let merged = || Some(reports.merge(&job.engine.name));
     let last = |error| {
         let done = merged();
         observer.map_or(1, |o| (o.last)(Ended { done, error }))
     };
-    let env = PartEnv {
+    let env = RankEnvironment {
         world,
         clock,
         signals,
         observer: observer.map(|o| (o.look, &last as _)),
     };
-    let work = (job, workload, &ledger);
-    let ended = env.carry_out(work, workload.timeout_ns, |course, outcome| {
+    let work = (job, workload, &reports);
+    let ended = env.carry_out(work, workload.timeout_ns, |context, outcome| {
         let info = check(job, workload, world.size())?;
-        course.watchdog.expect(runs(workload, info));
-        (info.drive)(course, info, outcome)
+        context.watchdog.expect(runs(workload, info));
+        (info.drive)(context, info, outcome)
     });
-    for (rank, news) in ended.done.into_iter().flatten() {
-        ledger.add(rank, news);
+    for (rank, report) in ended.done.into_iter().flatten() {
+        reports.add(rank, report);
     }
     Ended {
         done: merged().filter(|_| world.rank() == 0),

@@ -9,12 +9,12 @@ use weir_schema::{
 };
 use weir_units::Nanos;
 
-use super::Course;
+use super::ExchangeContext;
 use crate::error::Halt;
 
 /// One rank's part of the result.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Outcome {
+pub(crate) struct ExchangeOutcome {
     pub(super) facts: RankFacts,
     pub(super) mpi: Option<MpiFacts>,
     pub(super) pairing: Pairing,
@@ -39,46 +39,46 @@ pub(super) struct SizeOfRank {
     pub(super) lost: Option<u64>,
 }
 
-impl Outcome {
-    /// The sizes that were not told yet, and everything else as it stands.
-    fn news(&mut self) -> Self {
+impl ExchangeOutcome {
+    /// The sizes that were not reported yet, and everything else as it stands.
+    fn take_unreported(&mut self) -> Self {
         let sizes = std::mem::take(&mut self.sizes);
         let rest = self.clone();
         Self { sizes, ..rest }
     }
 
-    fn add(&mut self, news: Self) {
+    fn add(&mut self, report: Self) {
         let mut sizes = std::mem::take(&mut self.sizes);
-        sizes.extend(news.sizes);
-        *self = Self { sizes, ..news };
+        sizes.extend(report.sizes);
+        *self = Self { sizes, ..report };
     }
 }
 
 /// What rank 0 knows of every rank.
 #[derive(Debug, Default)]
-pub struct Ledger(Mutex<Vec<Option<Outcome>>>);
+pub struct RankReports(Mutex<Vec<Option<ExchangeOutcome>>>);
 
-impl Ledger {
-    /// Of ranks that have told nothing yet.
+impl RankReports {
+    /// Of ranks that have reported nothing yet.
     pub(super) fn new(ranks: u32) -> Self {
         Self(Mutex::new((0..ranks).map(|_| None).collect()))
     }
 
     /// Nobody panics while holding it.
-    fn lock(&self) -> MutexGuard<'_, Vec<Option<Outcome>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Option<ExchangeOutcome>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn add(&self, rank: u32, news: Outcome) {
+    pub(super) fn add(&self, rank: u32, report: ExchangeOutcome) {
         if let Some(known) = self.lock().get_mut(rank as usize) {
-            known.get_or_insert_default().add(news);
+            known.get_or_insert_default().add(report);
         }
     }
 
     /// In rank order; of the sizes, those that every rank has done.
     pub(super) fn merge(&self, transport: &str) -> ExchangeResult {
         let known = self.lock();
-        let done = |known: &Option<Outcome>| known.as_ref().map_or(0, |o| o.sizes.len());
+        let done = |known: &Option<ExchangeOutcome>| known.as_ref().map_or(0, |o| o.sizes.len());
         let common = known.iter().map(done).min().unwrap_or(0);
         let mut result = ExchangeResult {
             transport: transport.to_owned(),
@@ -137,21 +137,24 @@ impl SizeOfRank {
     }
 }
 
-/// Tells rank 0 what has come since the last time.
-pub(super) fn tell(course: &Course<'_>, outcome: &mut Outcome) -> Result<(), Halt> {
-    let (comm, watchdog) = (course.comm, course.watchdog);
-    let news = outcome.news();
+/// Reports to rank 0 what has come since the last time.
+pub(super) fn send_report(
+    context: &ExchangeContext<'_>,
+    outcome: &mut ExchangeOutcome,
+) -> Result<(), Halt> {
+    let (comm, watchdog) = (context.comm, context.watchdog);
+    let report = outcome.take_unreported();
     if comm.rank() != 0 {
         // Plain data has a form in JSON; were it not so, rank 0 would say that it is garbled.
-        let bytes = serde_json::to_vec(&news).unwrap_or_default();
+        let bytes = serde_json::to_vec(&report).unwrap_or_default();
         return Ok(comm.send(0, &bytes, watchdog)?);
     }
-    course.ledger.add(0, news);
+    context.reports.add(0, report);
     for rank in 1..comm.size() {
         let bytes = comm.receive(rank, watchdog)?;
-        let news = serde_json::from_slice(&bytes)
+        let report = serde_json::from_slice(&bytes)
             .map_err(|e| Halt::Garbled(format!("rank {rank}: times garbled: {e}")))?;
-        course.ledger.add(rank, news);
+        context.reports.add(rank, report);
     }
     Ok(())
 }

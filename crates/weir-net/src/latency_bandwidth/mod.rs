@@ -4,8 +4,8 @@
 //! In: a job, the world, the clock, signals. Out: at rank 0 the times of all pairs and rings,
 //! elsewhere nothing. What follows from the times is in `weir-schema`.
 
-mod course;
 mod plan;
+mod rank_run;
 mod timed;
 
 use serde::{Deserialize, Serialize};
@@ -20,23 +20,24 @@ use weir_world::World;
 use crate::error::{Ended, NetError};
 use crate::exchange::available;
 use crate::observer::Observer;
-use crate::part::{Part, PartEnv};
+use crate::rank_context::{RankContext, RankEnvironment};
 use crate::transport::{TransportInfo, transports};
 
-pub(crate) use course::walk;
+pub(crate) use rank_run::measure_rank;
 
 /// The longest message, as for exchanges.
 const LONGEST: u64 = 1 << 40;
 
 /// What one rank carries out.
-pub type Course<'a> = Part<'a, LatencyBandwidthWorkload>;
+pub type LatencyBandwidthContext<'a> = RankContext<'a, LatencyBandwidthWorkload>;
 
 /// How a transport carries the plan out.
-pub(crate) type Walk = fn(&Course<'_>, &mut Outcome) -> Result<(), NetError>;
+pub(crate) type MeasureRank =
+    fn(&LatencyBandwidthContext<'_>, &mut LatencyBandwidthOutcome) -> Result<(), NetError>;
 
 /// One rank's part of the result: the pairs that it was client of, and all rings.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct LatencyBandwidthOutcome {
     facts: RankFacts,
     mpi: Option<MpiFacts>,
     tick_ns: Nanos,
@@ -77,10 +78,10 @@ pub fn check(
 /// The transport of a job, where it carries messages between any two ranks.
 fn find(job: &Job, ranks: u32) -> Result<&'static TransportInfo, NetError> {
     let info = available(job, ranks, 1)?;
-    if info.walk.is_some() {
+    if info.measure_rank.is_some() {
         return Ok(info);
     }
-    let able = transports().iter().filter(|t| t.walk.is_some());
+    let able = transports().iter().filter(|t| t.measure_rank.is_some());
     let names: Vec<_> = able.map(|t| t.name).collect();
     Err(NetError::Plan(format!(
         "transport `{}` carries no messages between any two ranks ({} do)",
@@ -100,16 +101,16 @@ pub fn run(
     observer: Option<&Observer<'_, LatencyBandwidthResult>>,
 ) -> Ended<LatencyBandwidthResult> {
     let last = |error| observer.map_or(1, |o| (o.last)(Ended { done: None, error }));
-    let env = PartEnv {
+    let env = RankEnvironment {
         world,
         clock,
         signals,
         observer: observer.map(|o| (o.look, &last as _)),
     };
     let work = (job, workload, &());
-    let ended = env.carry_out(work, workload.timeout_ns, |course, outcome| {
-        match check(job, workload, world.size())?.walk {
-            Some(walk) => walk(course, outcome),
+    let ended = env.carry_out(work, workload.timeout_ns, |context, outcome| {
+        match check(job, workload, world.size())?.measure_rank {
+            Some(measure_rank) => measure_rank(context, outcome),
             None => Ok(()),
         }
     });
@@ -120,7 +121,7 @@ pub fn run(
 }
 
 /// In rank order. Every rank knows the rings; each pair is known to its client.
-fn merge(transport: &str, outcomes: Vec<(u32, Outcome)>) -> LatencyBandwidthResult {
+fn merge(transport: &str, outcomes: Vec<(u32, LatencyBandwidthOutcome)>) -> LatencyBandwidthResult {
     let mut whole = LatencyBandwidthResult {
         transport: transport.to_owned(),
         ..LatencyBandwidthResult::default()

@@ -7,7 +7,7 @@
 use weir_sys::clock::{Clock, Tick};
 
 use crate::error::Halt;
-use crate::transport::messages::{Messages, Neighbours, Way};
+use crate::transport::messages::{Messages, Neighbours, RingDirection};
 use weir_world::Watchdog;
 
 /// What an answer adds to the bytes of its question.
@@ -65,10 +65,14 @@ impl<T: Messages> Bench<'_, T> {
     pub(super) fn ping(&mut self, rank: u32, server: u32, loops: u64) -> Result<u64, Halt> {
         self.timed(loops, |bench, iteration| {
             let first = base(rank, iteration);
-            stamp(bench.transport.outgoing(Way::Right), first);
-            bench.transport.send(Way::Right, server, bench.watchdog)?;
-            bench.transport.receive(Way::Left, server, bench.watchdog)?;
-            let came = bench.transport.incoming(Way::Left);
+            stamp(bench.transport.outgoing(RingDirection::Right), first);
+            bench
+                .transport
+                .send(RingDirection::Right, server, bench.watchdog)?;
+            bench
+                .transport
+                .receive(RingDirection::Left, server, bench.watchdog)?;
+            let came = bench.transport.incoming(RingDirection::Left);
             bench.wrong += differing(came, first.wrapping_add(PONG));
             Ok(())
         })
@@ -81,13 +85,15 @@ impl<T: Messages> Bench<'_, T> {
             let first = base(client, iteration);
             bench
                 .transport
-                .receive(Way::Right, client, bench.watchdog)?;
-            bench.wrong += differing(bench.transport.incoming(Way::Right), first);
+                .receive(RingDirection::Right, client, bench.watchdog)?;
+            bench.wrong += differing(bench.transport.incoming(RingDirection::Right), first);
             stamp(
-                bench.transport.outgoing(Way::Left),
+                bench.transport.outgoing(RingDirection::Left),
                 first.wrapping_add(PONG),
             );
-            bench.transport.send(Way::Left, client, bench.watchdog)
+            bench
+                .transport
+                .send(RingDirection::Left, client, bench.watchdog)
         })
     }
 
@@ -113,10 +119,10 @@ impl<T: Messages> Bench<'_, T> {
         loops: u64,
     ) -> Result<u64, Halt> {
         self.timed(loops, |bench, iteration| {
-            for way in Way::BOTH {
-                bench.stamp_ring(way, rank, iteration);
-                bench.transport.sendrecv(way, ring, bench.watchdog)?;
-                bench.look_ring(way, ring, iteration);
+            for direction in RingDirection::BOTH {
+                bench.stamp_ring(direction, rank, iteration);
+                bench.transport.sendrecv(direction, ring, bench.watchdog)?;
+                bench.check_ring(direction, ring, iteration);
             }
             Ok(())
         })
@@ -125,27 +131,30 @@ impl<T: Messages> Bench<'_, T> {
     #[inline(never)]
     fn both_ways(&mut self, rank: u32, ring: Neighbours, loops: u64) -> Result<u64, Halt> {
         self.timed(loops, |bench, iteration| {
-            for way in Way::BOTH {
-                bench.stamp_ring(way, rank, iteration);
+            for direction in RingDirection::BOTH {
+                bench.stamp_ring(direction, rank, iteration);
             }
             bench.transport.both_ways(ring, bench.watchdog)?;
-            for way in Way::BOTH {
-                bench.look_ring(way, ring, iteration);
+            for direction in RingDirection::BOTH {
+                bench.check_ring(direction, ring, iteration);
             }
             Ok(())
         })
     }
 
     #[inline]
-    fn stamp_ring(&mut self, way: Way, rank: u32, iteration: u64) {
-        stamp(self.transport.outgoing(way), in_ring(way, rank, iteration));
+    fn stamp_ring(&mut self, direction: RingDirection, rank: u32, iteration: u64) {
+        stamp(
+            self.transport.outgoing(direction),
+            in_ring(direction, rank, iteration),
+        );
     }
 
     #[inline]
-    fn look_ring(&mut self, way: Way, ring: Neighbours, iteration: u64) {
-        let (_, from) = ring.along(way);
-        let wanted = in_ring(way, from, iteration);
-        self.wrong += differing(self.transport.incoming(way), wanted);
+    fn check_ring(&mut self, direction: RingDirection, ring: Neighbours, iteration: u64) {
+        let (_, from) = ring.along(direction);
+        let wanted = in_ring(direction, from, iteration);
+        self.wrong += differing(self.transport.incoming(direction), wanted);
     }
 
     /// Iterations 0 to `loops`, of which the first is not timed.
@@ -169,11 +178,11 @@ impl<T: Messages> Bench<'_, T> {
 }
 
 #[inline]
-fn in_ring(way: Way, sender: u32, iteration: u64) -> u8 {
+fn in_ring(direction: RingDirection, sender: u32, iteration: u64) -> u8 {
     let first = base(sender, iteration);
-    match way {
-        Way::Right => first,
-        Way::Left => first.wrapping_add(TO_LEFT),
+    match direction {
+        RingDirection::Right => first,
+        RingDirection::Left => first.wrapping_add(TO_LEFT),
     }
 }
 
@@ -184,9 +193,9 @@ mod tests {
     #[test]
     fn messages_carry_their_sender_and_iteration_at_both_ends() {
         let mut message = [0; 4];
-        stamp(&mut message, in_ring(Way::Right, 3, 1));
+        stamp(&mut message, in_ring(RingDirection::Right, 3, 1));
         assert_eq!(message, [4, 0, 0, 5]);
-        stamp(&mut message, in_ring(Way::Left, 3, 1));
+        stamp(&mut message, in_ring(RingDirection::Left, 3, 1));
         assert_eq!(message, [6, 0, 0, 7]);
         assert_eq!(base(120, 9), 1);
         assert_eq!(differing(&message, 6), 0);

@@ -1,6 +1,6 @@
 //! A device at work: its queue, its memory, and the copies between it and the host.
 //!
-//! In: a device. Out: a [`Card`], whose copies are done when their call returns, and [`Lane`]s,
+//! In: a device. Out: a [`OpenDevice`], whose copies are done when their call returns, and [`StagedBuffer`]s,
 //! whose copies may go on after it. The queue is in order. Not here: which device (`choice`).
 
 #![expect(unsafe_code, reason = "OpenCL's calls, on memory given by address")]
@@ -29,7 +29,7 @@ pub(crate) enum When {
 
 /// A device with a queue of its own.
 #[derive(Debug)]
-pub(crate) struct Card {
+pub(crate) struct OpenDevice {
     pub(super) calls: Rc<Calls>,
     pub(super) device: Handle,
     pub(super) context: Handle,
@@ -38,13 +38,13 @@ pub(crate) struct Card {
 
 /// Memory on a device.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub(crate) struct DeviceMemory {
     calls: Rc<Calls>,
     handle: Handle,
     len: usize,
 }
 
-impl Card {
+impl OpenDevice {
     pub(super) fn open(opencl: &OpenCl, device: &Device) -> Result<Self, OpenClError> {
         let calls = Rc::clone(&opencl.calls);
         let (none, mut code) = (std::ptr::null(), 0);
@@ -79,7 +79,7 @@ impl Card {
     ///
     /// # Errors
     /// The device has no room for it.
-    pub(crate) fn memory(&self, len: usize) -> Result<Memory, OpenClError> {
+    pub(crate) fn memory(&self, len: usize) -> Result<DeviceMemory, OpenClError> {
         let mut code = 0;
         // SAFETY: a context that lives as long as the card; no host memory is given.
         let handle = unsafe {
@@ -92,7 +92,7 @@ impl Card {
             )
         };
         good("make a buffer of this size on the device", code)?;
-        Ok(Memory {
+        Ok(DeviceMemory {
             calls: Rc::clone(&self.calls),
             handle,
             len,
@@ -104,7 +104,7 @@ impl Card {
     /// # Errors
     /// The device refused, or is lost.
     #[inline]
-    pub(crate) fn read(&self, from: &Memory, into: &mut [u8]) -> Result<(), OpenClError> {
+    pub(crate) fn read(&self, from: &DeviceMemory, into: &mut [u8]) -> Result<(), OpenClError> {
         let len = into.len().min(from.len);
         // SAFETY: `into` is writable for `len` bytes, and nothing uses it after a call that waits.
         unsafe { self.enqueue_read(from, into.as_mut_ptr(), len, When::Now) }
@@ -115,7 +115,7 @@ impl Card {
     /// # Errors
     /// The device refused, or is lost.
     #[inline]
-    pub(crate) fn write(&self, from: &[u8], into: &Memory) -> Result<(), OpenClError> {
+    pub(crate) fn write(&self, from: &[u8], into: &DeviceMemory) -> Result<(), OpenClError> {
         let len = from.len().min(into.len);
         // SAFETY: `from` is readable for `len` bytes, and nothing uses it after a call that waits.
         unsafe { self.enqueue_write(from.as_ptr(), into, len, When::Now) }
@@ -136,7 +136,7 @@ impl Card {
     /// `into` is writable for `len` bytes, not more than `from` has, until the copy is done.
     unsafe fn enqueue_read(
         &self,
-        from: &Memory,
+        from: &DeviceMemory,
         into: *mut u8,
         len: usize,
         when: When,
@@ -165,7 +165,7 @@ impl Card {
     unsafe fn enqueue_write(
         &self,
         from: *const u8,
-        into: &Memory,
+        into: &DeviceMemory,
         len: usize,
         when: When,
     ) -> Result<(), OpenClError> {
@@ -188,7 +188,7 @@ impl Card {
     }
 }
 
-impl Drop for Card {
+impl Drop for OpenDevice {
     fn drop(&mut self) {
         // SAFETY: made by this card; OpenCL keeps what is still in use.
         unsafe { (self.calls.release_queue)(self.queue) };
@@ -197,7 +197,7 @@ impl Drop for Card {
     }
 }
 
-impl Drop for Memory {
+impl Drop for DeviceMemory {
     fn drop(&mut self) {
         // SAFETY: made for this value alone; OpenCL keeps what is still in use.
         unsafe { (self.calls.release_memory)(self.handle) };
@@ -206,22 +206,22 @@ impl Drop for Memory {
 
 /// Memory of the host and of the device, and copies between them that may be under way.
 ///
-/// Nobody reaches the host's part while a copy is under way: [`Lane::host`] is empty then.
+/// Nobody reaches the host's part while a copy is under way: [`StagedBuffer::host`] is empty then.
 #[derive(Debug)]
-pub(crate) struct Lane {
-    card: Rc<Card>,
+pub(crate) struct StagedBuffer {
+    card: Rc<OpenDevice>,
     /// Absent once it was given up.
     host: Option<AlignedBuf>,
-    device: Memory,
+    device: DeviceMemory,
     under_way: bool,
 }
 
-impl Lane {
+impl StagedBuffer {
     /// Of one length.
     ///
     /// # Errors
     /// Host or device have no room.
-    pub(crate) fn new(card: &Rc<Card>, len: Bytes) -> Result<Self, OpenClError> {
+    pub(crate) fn new(card: &Rc<OpenDevice>, len: Bytes) -> Result<Self, OpenClError> {
         let host = AlignedBuf::new(&BufferSpec::private(len));
         let host = host.map_err(|error| OpenClError::Host(error.to_string()))?;
         Ok(Self {
@@ -241,7 +241,7 @@ impl Lane {
     }
 
     /// The device's part.
-    pub(crate) fn device(&self) -> &Memory {
+    pub(crate) fn device(&self) -> &DeviceMemory {
         &self.device
     }
 
@@ -293,7 +293,7 @@ impl Lane {
     }
 }
 
-impl Drop for Lane {
+impl Drop for StagedBuffer {
     /// Memory that a lost device may still write into is never given back.
     fn drop(&mut self) {
         if self.wait().is_err()

@@ -6,7 +6,7 @@
 use weir_schema::{DeviceRequest, EngineChoice, NoSuchDevice};
 use weir_sys::Availability;
 
-use super::card::Card;
+use super::card::OpenDevice;
 use super::error::OpenClError;
 use super::listing::{Class, Device, OpenCl, Platform};
 
@@ -130,8 +130,8 @@ impl Chosen {
     ///
     /// # Errors
     /// The device cannot be opened.
-    pub(crate) fn open(&self) -> Result<Card, OpenClError> {
-        Card::open(&self.opencl, &self.device)
+    pub(crate) fn open(&self) -> Result<OpenDevice, OpenClError> {
+        OpenDevice::open(&self.opencl, &self.device)
     }
 }
 

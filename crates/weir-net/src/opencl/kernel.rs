@@ -9,7 +9,7 @@ use std::ffi::c_char;
 use std::rc::Rc;
 
 use super::calls::{Calls, Handle};
-use super::card::Card;
+use super::card::OpenDevice;
 use super::error::{OpenClError, good};
 use super::listing::{list, text};
 
@@ -22,14 +22,14 @@ const KERNEL_ARGUMENTS: u32 = 0x1191;
 
 /// What a kernel is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum KernelSource {
     /// OpenCL C.
     Text(String),
     /// What a compiler made for this kind of device.
     Binary(Vec<u8>),
 }
 
-impl Source {
+impl KernelSource {
     /// A file's content: text is source, all else is for the device as it is.
     pub(crate) fn of(content: Vec<u8>) -> Self {
         match String::from_utf8(content) {
@@ -64,7 +64,7 @@ impl Kernel {
     ///
     /// # Errors
     /// The compiler's words, or the names of the kernels, which all have arguments.
-    pub(crate) fn new(card: &Card, source: &Source) -> Result<Self, OpenClError> {
+    pub(crate) fn new(card: &OpenDevice, source: &KernelSource) -> Result<Self, OpenClError> {
         let program = Program::new(card, source)?;
         program.build(card)?;
         let calls = Rc::clone(&card.calls);
@@ -100,11 +100,11 @@ impl Kernel {
 }
 
 impl Program {
-    fn new(card: &Card, source: &Source) -> Result<Self, OpenClError> {
+    fn new(card: &OpenDevice, source: &KernelSource) -> Result<Self, OpenClError> {
         let calls = Rc::clone(&card.calls);
         let (mut code, mut status) = (0, 0);
         let handle = match source {
-            Source::Text(text) => {
+            KernelSource::Text(text) => {
                 let (start, len) = (text.as_ptr().cast::<c_char>(), text.len());
                 // SAFETY: one text of `len` bytes, which OpenCL copies.
                 unsafe {
@@ -117,7 +117,7 @@ impl Program {
                     )
                 }
             }
-            Source::Binary(bytes) => {
+            KernelSource::Binary(bytes) => {
                 let (start, len) = (bytes.as_ptr(), bytes.len());
                 // SAFETY: one device of the context, one binary of `len` bytes, which OpenCL
                 // copies.
@@ -138,7 +138,7 @@ impl Program {
         Ok(Self { calls, handle })
     }
 
-    fn build(&self, card: &Card) -> Result<(), OpenClError> {
+    fn build(&self, card: &OpenDevice) -> Result<(), OpenClError> {
         // SAFETY: the program's own device, no options, no callback: it returns when it is done.
         let code = unsafe {
             (self.calls.build_program)(
@@ -190,7 +190,7 @@ fn name(calls: &Calls, kernel: Handle) -> Result<String, OpenClError> {
     })
 }
 
-impl Card {
+impl OpenDevice {
     /// Begins a launch of one work item.
     ///
     /// # Errors
@@ -237,10 +237,10 @@ mod tests {
 
     #[test]
     fn text_is_source_and_all_else_is_for_the_device() {
-        let text = Source::of(b"__kernel void k(void) {}".to_vec());
-        assert!(matches!(text, Source::Text(_)));
+        let text = KernelSource::of(b"__kernel void k(void) {}".to_vec());
+        assert!(matches!(text, KernelSource::Text(_)));
         for bytes in [vec![0x7f, b'E', b'L', b'F', 0], vec![0xff, 0xfe]] {
-            assert_eq!(Source::of(bytes.clone()), Source::Binary(bytes));
+            assert_eq!(KernelSource::of(bytes.clone()), KernelSource::Binary(bytes));
         }
     }
 }

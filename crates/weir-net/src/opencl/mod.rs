@@ -1,6 +1,6 @@
 //! OpenCL, opened at run time: its platforms and devices, memory of a device, kernels.
 //!
-//! In: settings of a transport, a rank's number on its machine. Out: a [`Card`], the device that
+//! In: settings of a transport, a rank's number on its machine. Out: a [`OpenDevice`], the device that
 //! the rank works with. What OpenCL lacks here is told with the packages that bring it. Not here:
 //! messages (`transport::ocl`).
 
@@ -11,7 +11,7 @@ mod error;
 mod kernel;
 mod listing;
 
-pub(crate) use card::{Card, Lane, Memory, When};
+pub(crate) use card::{DeviceMemory, OpenDevice, StagedBuffer, When};
 pub(crate) use choice::{CardRequest, Chosen, DEVICE_MAPS, DEVICE_TYPES, NoDevice, availability};
 pub(crate) use error::OpenClError;
-pub(crate) use kernel::{Kernel, Source};
+pub(crate) use kernel::{Kernel, KernelSource};

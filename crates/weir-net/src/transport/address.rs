@@ -7,7 +7,7 @@ use weir_schema::EngineChoice;
 use weir_schema::catalogue::{SettingInfo, SettingKind};
 
 use super::Setup;
-use super::interface::Place;
+use super::interface::AddressOrInterface;
 use crate::error::Halt;
 
 /// Where sockets are bound.
@@ -23,12 +23,12 @@ fn check(text: &str) -> Result<(), String> {
 }
 
 /// Places by rank; without a rank, of all of them.
-struct Places<'a>(Vec<(Option<u32>, Place<'a>)>);
+struct Places<'a>(Vec<(Option<u32>, AddressOrInterface<'a>)>);
 
 impl<'a> Places<'a> {
     /// `WHERE`, or `RANK=WHERE,...` with every rank once.
     fn read(text: &'a str) -> Result<Self, String> {
-        let mut all: Vec<(Option<u32>, Place<'a>)> = Vec::new();
+        let mut all: Vec<(Option<u32>, AddressOrInterface<'a>)> = Vec::new();
         for part in text.split(',') {
             let (whose, place) = match part.split_once('=') {
                 None => (None, part),
@@ -37,7 +37,7 @@ impl<'a> Places<'a> {
                     Err(_) => return Err(format!("`{whose}` is no rank")),
                 },
             };
-            let place = Place::read(place.trim())?;
+            let place = AddressOrInterface::read(place.trim())?;
             let is_same = |(other, _): &(Option<u32>, _)| *other == whose;
             if let (Some(rank), true) = (whose, all.iter().any(is_same)) {
                 return Err(format!("rank {rank} stands twice in `{text}`"));
@@ -51,7 +51,7 @@ impl<'a> Places<'a> {
         Ok(Self(all))
     }
 
-    fn of(&self, rank: u32) -> Result<Place<'a>, String> {
+    fn of(&self, rank: u32) -> Result<AddressOrInterface<'a>, String> {
         let is_its = |(whose, _): &&(Option<u32>, _)| whose.is_none_or(|whose| whose == rank);
         let found = self.0.iter().find(is_its).map(|(_, place)| *place);
         found.ok_or_else(|| format!("there is no place for rank {rank}"))
@@ -115,7 +115,7 @@ pub(super) fn own(setup: &Setup<'_>, port: &str) -> Result<SocketAddr, Halt> {
         None => IpAddr::V4(Ipv4Addr::LOCALHOST),
         Some(text) => Places::read(text)
             .and_then(|places| places.of(rank))
-            .and_then(Place::address)
+            .and_then(AddressOrInterface::address)
             .map_err(Halt::Garbled)?,
     };
     let first = setup.engine.number(port).unwrap_or(0);
@@ -171,11 +171,14 @@ mod tests {
 
     #[test]
     fn a_rank_finds_its_address() {
-        let address = |text: &str| Place::Address(text.parse().unwrap());
+        let address = |text: &str| AddressOrInterface::Address(text.parse().unwrap());
         let of = |text, rank| Places::read(text).and_then(|places| places.of(rank));
         assert_eq!(of("10.0.0.1", 3), Ok(address("10.0.0.1")));
         assert_eq!(of("0=10.0.0.1,1=::1", 1), Ok(address("::1")));
-        assert_eq!(of("0=eth1, 1=eth0", 1), Ok(Place::Interface("eth0")));
+        assert_eq!(
+            of("0=eth1, 1=eth0", 1),
+            Ok(AddressOrInterface::Interface("eth0"))
+        );
         assert!(of("0=10.0.0.1", 1).unwrap_err().contains("rank 1"));
         assert!(of("x=10.0.0.1", 1).unwrap_err().contains("no rank"));
         assert!(

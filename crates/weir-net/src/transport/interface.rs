@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 /// An address, or a name to look up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place<'a> {
+pub(super) enum AddressOrInterface<'a> {
     Address(IpAddr),
     Interface(&'a str),
 }
@@ -15,7 +15,7 @@ pub(super) enum Place<'a> {
 /// The kernel's limit, its final zero left out.
 const LONGEST_NAME: usize = 15;
 
-impl<'a> Place<'a> {
+impl<'a> AddressOrInterface<'a> {
     /// What a word means. Nothing is looked up: the interface may be another machine's.
     pub(super) fn read(word: &'a str) -> Result<Self, String> {
         if let Ok(address) = word.parse() {
@@ -69,11 +69,14 @@ mod tests {
 
     #[test]
     fn words_are_addresses_or_names() {
-        let lo = Place::Address("127.0.0.1".parse().unwrap());
-        assert_eq!(Place::read("127.0.0.1"), Ok(lo));
-        assert_eq!(Place::read("eth0.5"), Ok(Place::Interface("eth0.5")));
+        let lo = AddressOrInterface::Address("127.0.0.1".parse().unwrap());
+        assert_eq!(AddressOrInterface::read("127.0.0.1"), Ok(lo));
+        assert_eq!(
+            AddressOrInterface::read("eth0.5"),
+            Ok(AddressOrInterface::Interface("eth0.5"))
+        );
         for wrong in ["", "a/b", "a b", "::g", "sixteen-letters-"] {
-            let why = Place::read(wrong).unwrap_err();
+            let why = AddressOrInterface::read(wrong).unwrap_err();
             assert!(why.contains(&format!("`{wrong}` is neither")), "{why}");
         }
     }
@@ -102,7 +105,7 @@ mod tests {
 
     #[test]
     fn this_machine_knows_itself() {
-        let lo = Place::read("lo").unwrap().address();
+        let lo = AddressOrInterface::read("lo").unwrap().address();
         assert!(lo.is_ok_and(|address| address.is_loopback()));
     }
 }

@@ -8,17 +8,17 @@ use crate::error::Halt;
 use weir_world::RankComm;
 use weir_world::Watchdog;
 
-/// Which way round a ring a message travels. A rank has buffers for each.
+/// Which direction a message travels round a ring. A rank has buffers for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum RingDirection {
     /// From left neighbours to right ones.
     Right,
     /// From right neighbours to left ones.
     Left,
 }
 
-impl Way {
-    /// Both, in the order of [`Way::index`].
+impl RingDirection {
+    /// Both, in the order of [`RingDirection::index`].
     pub const BOTH: [Self; 2] = [Self::Right, Self::Left];
 
     /// 0 or 1.
@@ -43,10 +43,10 @@ pub struct Neighbours {
 impl Neighbours {
     /// The rank that a message goes to and the one that a message comes from.
     #[inline]
-    pub const fn along(self, way: Way) -> (u32, u32) {
-        match way {
-            Way::Right => (self.right, self.left),
-            Way::Left => (self.left, self.right),
+    pub const fn along(self, direction: RingDirection) -> (u32, u32) {
+        match direction {
+            RingDirection::Right => (self.right, self.left),
+            RingDirection::Left => (self.left, self.right),
         }
     }
 }
@@ -66,29 +66,39 @@ pub trait Messages: Sized {
     /// Mostly memory.
     fn prepare(&mut self, bytes: usize) -> Result<(), Halt>;
 
-    /// What is sent this way.
-    fn outgoing(&mut self, way: Way) -> &mut [u8];
+    /// What is sent in this direction.
+    fn outgoing(&mut self, direction: RingDirection) -> &mut [u8];
 
-    /// What came this way.
-    fn incoming(&mut self, way: Way) -> &mut [u8];
+    /// What came from this direction.
+    fn incoming(&mut self, direction: RingDirection) -> &mut [u8];
 
     /// Sends one message; then what goes out may be changed.
     ///
     /// # Errors
     /// A rank is gone, or the watchdog ended the wait.
-    fn send(&mut self, way: Way, to: u32, watchdog: &Watchdog) -> Result<(), Halt>;
+    fn send(&mut self, direction: RingDirection, to: u32, watchdog: &Watchdog) -> Result<(), Halt>;
 
     /// Receives one message.
     ///
     /// # Errors
     /// As [`Messages::send`].
-    fn receive(&mut self, way: Way, from: u32, watchdog: &Watchdog) -> Result<(), Halt>;
+    fn receive(
+        &mut self,
+        direction: RingDirection,
+        from: u32,
+        watchdog: &Watchdog,
+    ) -> Result<(), Halt>;
 
     /// Sends one message and receives one that travels the same way.
     ///
     /// # Errors
     /// As [`Messages::send`].
-    fn sendrecv(&mut self, way: Way, ring: Neighbours, watchdog: &Watchdog) -> Result<(), Halt>;
+    fn sendrecv(
+        &mut self,
+        direction: RingDirection,
+        ring: Neighbours,
+        watchdog: &Watchdog,
+    ) -> Result<(), Halt>;
 
     /// Begins to send and to receive both ways, then waits for all four messages.
     ///

@@ -21,8 +21,8 @@ use weir_schema::{EngineChoice, MessageSize, Method, MpiFacts, Transfer};
 use weir_sys::Availability;
 
 use crate::error::{Halt, NetError};
-use crate::exchange::{Course, Outcome, drive};
-use crate::latency_bandwidth::Walk;
+use crate::exchange::{ExchangeContext, ExchangeOutcome, drive};
+use crate::latency_bandwidth::MeasureRank;
 use crate::pairing::Partners;
 use weir_world::RankComm;
 use weir_world::Watchdog;
@@ -85,12 +85,12 @@ pub struct Facts {
     /// The MPI library, where there is one.
     pub mpi: Option<MpiFacts>,
     /// The device this rank used.
-    pub device: Option<DeviceFacts>,
+    pub device: Option<RankDevice>,
 }
 
 /// A rank's device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DeviceFacts {
+pub struct RankDevice {
     /// Among those of its kind.
     pub index: u32,
     /// What it calls itself.
@@ -235,7 +235,7 @@ pub trait Transport: Sized {
     }
 }
 
-type Drive = fn(&Course<'_>, &TransportInfo, &mut Outcome) -> Result<(), NetError>;
+type Drive = fn(&ExchangeContext<'_>, &TransportInfo, &mut ExchangeOutcome) -> Result<(), NetError>;
 
 /// A transport, as data.
 #[derive(Clone, Copy, Debug)]
@@ -268,7 +268,7 @@ pub struct TransportInfo {
     /// Its exchange loop.
     pub(crate) drive: Drive,
     /// Its ping-pongs and rings, where any two ranks can reach each other over it.
-    pub(crate) walk: Option<Walk>,
+    pub(crate) measure_rank: Option<MeasureRank>,
 }
 
 impl TransportInfo {
@@ -282,7 +282,7 @@ impl TransportInfo {
             methods: self.methods,
             transfers: self.transfers,
             moves_data: self.moves_data,
-            connects_any_two: self.walk.is_some(),
+            connects_any_two: self.measure_rank.is_some(),
             needs_launcher: self.needs_launcher,
         }
     }
@@ -369,5 +369,5 @@ const PLAIN: TransportInfo = TransportInfo {
     check: |_| Ok(()),
     here: |_| Ok(()),
     drive: drive::<null::Null>,
-    walk: None,
+    measure_rank: None,
 };

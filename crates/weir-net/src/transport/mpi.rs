@@ -4,7 +4,7 @@
 //! each family of libraries, so that the figures are the library's. A call that does not come
 //! back cannot be ended from here; then the watchdog ends the whole world.
 
-mod directed;
+mod point_to_point;
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -14,12 +14,12 @@ use weir_sys::Availability;
 use weir_world::Launcher;
 use weir_world::mpi::{Abi, Layout, Mpi, MpiError, MpiLibrary, MpiWorld, Peer, Requests, Tag};
 
-use self::directed::Directed;
+use self::point_to_point::MpiPointToPoint;
 use super::{Facts, PLAIN, Setup, Transport, TransportInfo};
 use crate::buffers::Buffers;
 use crate::error::{Halt, NetError};
-use crate::exchange::{Course, Outcome, drive};
-use crate::latency_bandwidth::{self, walk};
+use crate::exchange::{ExchangeContext, ExchangeOutcome, drive};
+use crate::latency_bandwidth::{self, measure_rank};
 use weir_world::RankComm;
 use weir_world::Watchdog;
 
@@ -31,7 +31,7 @@ pub(super) const INFO: TransportInfo = TransportInfo {
     needs_launcher: true,
     availability,
     drive: drive_family,
-    walk: Some(walk_family),
+    measure_rank: Some(measure_with_family),
     ..PLAIN
 };
 
@@ -51,29 +51,33 @@ fn availability() -> Availability {
 
 /// The loop of the family that the world speaks.
 fn drive_family(
-    course: &Course<'_>,
+    context: &ExchangeContext<'_>,
     info: &TransportInfo,
-    outcome: &mut Outcome,
+    outcome: &mut ExchangeOutcome,
 ) -> Result<(), NetError> {
-    match course.comm.mpi() {
+    match context.comm.mpi() {
         Some(MpiWorld::OpenMpi(_)) => {
-            drive::<Calls<weir_world::mpi::OmpiAbi>>(course, info, outcome)
+            drive::<Calls<weir_world::mpi::OmpiAbi>>(context, info, outcome)
         }
         Some(MpiWorld::Mpich(_)) => {
-            drive::<Calls<weir_world::mpi::MpichAbi>>(course, info, outcome)
+            drive::<Calls<weir_world::mpi::MpichAbi>>(context, info, outcome)
         }
         None => Err(no_launcher()),
     }
 }
 
 /// The same for ping-pongs and rings.
-fn walk_family(
-    course: &latency_bandwidth::Course<'_>,
-    outcome: &mut latency_bandwidth::Outcome,
+fn measure_with_family(
+    context: &latency_bandwidth::LatencyBandwidthContext<'_>,
+    outcome: &mut latency_bandwidth::LatencyBandwidthOutcome,
 ) -> Result<(), NetError> {
-    match course.comm.mpi() {
-        Some(MpiWorld::OpenMpi(_)) => walk::<Directed<weir_world::mpi::OmpiAbi>>(course, outcome),
-        Some(MpiWorld::Mpich(_)) => walk::<Directed<weir_world::mpi::MpichAbi>>(course, outcome),
+    match context.comm.mpi() {
+        Some(MpiWorld::OpenMpi(_)) => {
+            measure_rank::<MpiPointToPoint<weir_world::mpi::OmpiAbi>>(context, outcome)
+        }
+        Some(MpiWorld::Mpich(_)) => {
+            measure_rank::<MpiPointToPoint<weir_world::mpi::MpichAbi>>(context, outcome)
+        }
         None => Err(no_launcher()),
     }
 }
@@ -86,14 +90,14 @@ fn no_launcher() -> NetError {
     }
 }
 
-/// A family's own part of the world.
-pub(super) trait Family: Abi {
+/// The library of a binary interface, from a world over it.
+pub(super) trait FromMpiWorld: Abi {
     fn of(world: &MpiWorld) -> Option<Rc<Mpi<Self>>>
     where
         Self: Sized;
 }
 
-impl Family for weir_world::mpi::OmpiAbi {
+impl FromMpiWorld for weir_world::mpi::OmpiAbi {
     fn of(world: &MpiWorld) -> Option<Rc<Mpi<Self>>> {
         match world {
             MpiWorld::OpenMpi(mpi) => Some(Rc::clone(mpi)),
@@ -102,7 +106,7 @@ impl Family for weir_world::mpi::OmpiAbi {
     }
 }
 
-impl Family for weir_world::mpi::MpichAbi {
+impl FromMpiWorld for weir_world::mpi::MpichAbi {
     fn of(world: &MpiWorld) -> Option<Rc<Mpi<Self>>> {
         match world {
             MpiWorld::Mpich(mpi) => Some(Rc::clone(mpi)),
@@ -132,7 +136,7 @@ struct Channel {
     into: Layout,
 }
 
-impl<A: Family> Transport for Calls<A> {
+impl<A: FromMpiWorld> Transport for Calls<A> {
     fn open(setup: &Setup<'_>) -> Result<Self, Halt> {
         let mpi = world_of::<A>(setup.comm, setup.watchdog)?;
         let ranks = setup.partners.iter().flat_map(|p| [p.to, p.from]);
@@ -217,7 +221,7 @@ impl<A: Family> Transport for Calls<A> {
     }
 }
 
-impl<A: Family> Calls<A> {
+impl<A: FromMpiWorld> Calls<A> {
     /// Exchanges with nothing around each call but what comes `after` it.
     #[inline]
     fn exchanges(
@@ -267,7 +271,7 @@ fn again(
 }
 
 /// This family's world, which the watchdog ends when nothing else can.
-fn world_of<A: Family>(comm: &RankComm<'_>, watchdog: &Watchdog) -> Result<Rc<Mpi<A>>, Halt> {
+fn world_of<A: FromMpiWorld>(comm: &RankComm<'_>, watchdog: &Watchdog) -> Result<Rc<Mpi<A>>, Halt> {
     let mpi = comm.mpi().and_then(A::of);
     let mpi = mpi.ok_or_else(|| Halt::Garbled("not a world of this MPI".to_owned()))?;
     let emergency = mpi.emergency();

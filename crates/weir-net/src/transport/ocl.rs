@@ -19,10 +19,10 @@ use weir_world::mpi::{MpiWorld, MpichAbi, OmpiAbi};
 
 use super::mpi::Calls;
 use super::shm::Shm;
-use super::{Asked, DeviceFacts, Facts, PLAIN, Setup, Transport, TransportInfo};
+use super::{Asked, Facts, PLAIN, RankDevice, Setup, Transport, TransportInfo};
 use crate::error::{Halt, NetError};
-use crate::exchange::{Course, Outcome, drive};
-use crate::opencl::{self, Card, CardRequest, Chosen, Memory, NoDevice};
+use crate::exchange::{ExchangeContext, ExchangeOutcome, drive};
+use crate::opencl::{self, CardRequest, Chosen, DeviceMemory, NoDevice, OpenDevice};
 use weir_world::RankComm;
 use weir_world::Watchdog;
 
@@ -120,24 +120,24 @@ fn check(asked: &Asked<'_>) -> Result<(), NetError> {
 
 /// Over what the ranks have in common, or between host and device alone.
 fn drive_over(
-    course: &Course<'_>,
+    context: &ExchangeContext<'_>,
     info: &TransportInfo,
-    outcome: &mut Outcome,
+    outcome: &mut ExchangeOutcome,
 ) -> Result<(), NetError> {
-    if !course.workload.transfers.is_empty() {
-        return transfers::drive_each(course, info, outcome);
+    if !context.workload.transfers.is_empty() {
+        return transfers::drive_each(context, info, outcome);
     }
-    match course.comm.mpi() {
-        Some(MpiWorld::OpenMpi(_)) => drive::<OverHost<Calls<OmpiAbi>>>(course, info, outcome),
-        Some(MpiWorld::Mpich(_)) => drive::<OverHost<Calls<MpichAbi>>>(course, info, outcome),
-        None => drive::<OverHost<Shm>>(course, info, outcome),
+    match context.comm.mpi() {
+        Some(MpiWorld::OpenMpi(_)) => drive::<OverHost<Calls<OmpiAbi>>>(context, info, outcome),
+        Some(MpiWorld::Mpich(_)) => drive::<OverHost<Calls<MpichAbi>>>(context, info, outcome),
+        None => drive::<OverHost<Shm>>(context, info, outcome),
     }
 }
 
 /// A rank's device, and what is known of it.
 struct Own {
-    card: Rc<Card>,
-    facts: DeviceFacts,
+    card: Rc<OpenDevice>,
+    facts: RankDevice,
 }
 
 impl Own {
@@ -160,7 +160,7 @@ impl Own {
         let card = Rc::new(chosen.open()?);
         Ok(Self {
             card,
-            facts: DeviceFacts {
+            facts: RankDevice {
                 index: chosen.index,
                 name: chosen.name,
                 platform: chosen.platform,
@@ -208,8 +208,8 @@ fn spoil(bytes: &mut [u8]) {
 
 /// A replication's memory on the device.
 struct Channel {
-    sends: Memory,
-    receives: Memory,
+    sends: DeviceMemory,
+    receives: DeviceMemory,
 }
 
 /// One rank's end: its device, and the hosts' exchange between two copies.

@@ -9,7 +9,7 @@
 //! A wait spins for about 2 µs (less where there are more ranks than processors), yields for a while, then sleeps on the word, never longer than a
 //! nap: whoever writes the word wakes a sleeper it sees, and one it just missed wakes by itself.
 
-mod directed;
+mod point_to_point;
 mod segment;
 mod wait;
 
@@ -27,7 +27,7 @@ use super::{PLAIN, Setup, Transport, TransportInfo};
 use crate::buffers;
 use crate::error::Halt;
 use crate::exchange::drive;
-use crate::latency_bandwidth::walk;
+use crate::latency_bandwidth::measure_rank;
 use crate::pairing::Partners;
 use weir_world::RankComm;
 use weir_world::Watchdog;
@@ -37,7 +37,7 @@ pub(super) const INFO: TransportInfo = TransportInfo {
     peer: Some("CPU"),
     summary: "rings in shared memory",
     drive: drive::<Shm>,
-    walk: Some(walk::<directed::Directed>),
+    measure_rank: Some(measure_rank::<point_to_point::ShmPointToPoint>),
     ..PLAIN
 };
 

@@ -18,7 +18,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use weir_schema::catalogue::{SettingInfo, SettingKind};
 use weir_schema::{MessageSize, Method};
 
-use self::link::Link;
+use self::link::UdpLink;
 use self::wire::HEADER;
 use super::address::{self, INTERFACE};
 use super::pace::{Pace, RATE};
@@ -86,7 +86,7 @@ const PIECE: Timespec = Timespec {
 
 /// One rank's end.
 pub(super) struct Udp {
-    links: Vec<Link>,
+    links: Vec<UdpLink>,
     buffers: Buffers,
     datagram: Vec<u8>,
     loss: Duration,
@@ -131,7 +131,7 @@ impl Transport for Udp {
         let links = sockets.into_iter().zip(ends).enumerate();
         let links = links.map(|(replication, (socket, (receiver, sender)))| {
             let ends = [address::parse(receiver)?, address::parse(sender)?];
-            Link::new(socket, ends, token, replication, payload, drops)
+            UdpLink::new(socket, ends, token, replication, payload, drops)
         });
         Ok(Self {
             links: links.collect::<Result<_, Halt>>()?,
@@ -178,7 +178,7 @@ impl Transport for Udp {
     }
 
     fn losses(&self) -> Option<u64> {
-        Some(self.links.iter().map(Link::lost).sum())
+        Some(self.links.iter().map(UdpLink::lost).sum())
     }
 }
 

@@ -104,9 +104,9 @@ mod tests {
     use super::*;
 
     /// A directory for one test.
-    struct Place(PathBuf);
+    struct AddressOrInterface(PathBuf);
 
-    impl Place {
+    impl AddressOrInterface {
         fn new(name: &str) -> Self {
             let path = std::env::temp_dir().join(format!("weir-{name}-{}", std::process::id()));
             fs::create_dir_all(&path).unwrap();
@@ -122,7 +122,7 @@ mod tests {
         }
     }
 
-    impl Drop for Place {
+    impl Drop for AddressOrInterface {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn it_vanishes_with_its_run_and_leaves_others_alone() {
-        let place = Place::new("two-runs");
+        let place = AddressOrInterface::new("two-runs");
         let first = Scratch::new(&place.0, 1).unwrap();
         let second = Scratch::new(&place.0, 2).unwrap();
         assert!(first.path().is_dir() && second.path().is_dir());
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn what_a_killed_run_left_is_removed_and_nothing_else() {
-        let place = Place::new("leftovers");
+        let place = AddressOrInterface::new("leftovers");
         fs::create_dir_all(place.0.join("weir-channel-files-dead/rank0")).unwrap();
         fs::write(place.0.join("weir-channel-files-file"), "").unwrap();
         fs::create_dir(place.0.join("other")).unwrap();

@@ -15,22 +15,22 @@ use weir_sys::buffer::AlignedBuf;
 use super::{Own, spoil};
 use crate::buffers;
 use crate::error::{Halt, NetError};
-use crate::exchange::{Course, Outcome, drive};
-use crate::opencl::{Kernel, Lane, OpenClError, Source, When};
+use crate::exchange::{ExchangeContext, ExchangeOutcome, drive};
+use crate::opencl::{Kernel, KernelSource, OpenClError, StagedBuffer, When};
 use crate::transport::{Facts, Setup, Transport, TransportInfo};
 use weir_world::Watchdog;
 
 /// The kinds that were asked for, one after the other.
 pub(super) fn drive_each(
-    course: &Course<'_>,
+    context: &ExchangeContext<'_>,
     info: &TransportInfo,
-    outcome: &mut Outcome,
+    outcome: &mut ExchangeOutcome,
 ) -> Result<(), NetError> {
-    for transfer in &course.workload.transfers {
+    for transfer in &context.workload.transfers {
         match transfer {
-            Transfer::HostToDevice => drive::<Alone<ToDevice>>(course, info, outcome)?,
-            Transfer::KernelLaunch => launches(course, info, outcome)?,
-            Transfer::DeviceToHost => drive::<Alone<FromDevice>>(course, info, outcome)?,
+            Transfer::HostToDevice => drive::<Alone<ToDevice>>(context, info, outcome)?,
+            Transfer::KernelLaunch => launches(context, info, outcome)?,
+            Transfer::DeviceToHost => drive::<Alone<FromDevice>>(context, info, outcome)?,
         }
     }
     Ok(())
@@ -38,24 +38,24 @@ pub(super) fn drive_each(
 
 /// A launch has no size: the first size's loop stands for all.
 fn launches(
-    course: &Course<'_>,
+    context: &ExchangeContext<'_>,
     info: &TransportInfo,
-    outcome: &mut Outcome,
+    outcome: &mut ExchangeOutcome,
 ) -> Result<(), NetError> {
-    let first = course.workload.sizes.first().map(|size| MessageSize {
+    let first = context.workload.sizes.first().map(|size| MessageSize {
         exponent: 0,
         ..*size
     });
     let workload = ExchangeWorkload {
         sizes: first.into_iter().collect(),
         validation: Validation::None,
-        ..course.workload.clone()
+        ..context.workload.clone()
     };
-    let course = Course {
+    let context = ExchangeContext {
         workload: &workload,
-        ..*course
+        ..*context
     };
-    drive::<Alone<Launch>>(&course, info, outcome)
+    drive::<Alone<Launch>>(&context, info, outcome)
 }
 
 /// Longer than what any vendor's compiler makes: the largest cards have some hundred MB.
@@ -103,10 +103,15 @@ trait Step {
 
     fn tool(own: &Own, setup: &Setup<'_>) -> Result<Self::Tool, Halt>;
 
-    fn take(own: &Own, tool: &Self::Tool, lane: &mut Lane, when: When) -> Result<(), OpenClError>;
+    fn take(
+        own: &Own,
+        tool: &Self::Tool,
+        lane: &mut StagedBuffer,
+        when: When,
+    ) -> Result<(), OpenClError>;
 
     /// Waits for the steps that were only begun.
-    fn wait(_: &Own, lane: &mut Lane) -> Result<(), OpenClError> {
+    fn wait(_: &Own, lane: &mut StagedBuffer) -> Result<(), OpenClError> {
         lane.wait()
     }
 }
@@ -123,7 +128,7 @@ impl Step for ToDevice {
     }
 
     #[inline]
-    fn take(_: &Own, (): &(), lane: &mut Lane, when: When) -> Result<(), OpenClError> {
+    fn take(_: &Own, (): &(), lane: &mut StagedBuffer, when: When) -> Result<(), OpenClError> {
         lane.push(when)
     }
 }
@@ -140,7 +145,7 @@ impl Step for FromDevice {
     }
 
     #[inline]
-    fn take(_: &Own, (): &(), lane: &mut Lane, when: When) -> Result<(), OpenClError> {
+    fn take(_: &Own, (): &(), lane: &mut StagedBuffer, when: When) -> Result<(), OpenClError> {
         lane.pull(when)
     }
 }
@@ -154,14 +159,19 @@ impl Step for Launch {
 
     fn tool(own: &Own, setup: &Setup<'_>) -> Result<Kernel, Halt> {
         let source = match setup.engine.text("kernel_file") {
-            Some(path) => Source::of(content(path).map_err(Halt::Garbled)?),
-            None => Source::empty(),
+            Some(path) => KernelSource::of(content(path).map_err(Halt::Garbled)?),
+            None => KernelSource::empty(),
         };
         Ok(Kernel::new(&own.card, &source)?)
     }
 
     #[inline]
-    fn take(own: &Own, kernel: &Kernel, _: &mut Lane, when: When) -> Result<(), OpenClError> {
+    fn take(
+        own: &Own,
+        kernel: &Kernel,
+        _: &mut StagedBuffer,
+        when: When,
+    ) -> Result<(), OpenClError> {
         own.card.launch(kernel)?;
         match when {
             When::Now => own.card.finish(),
@@ -169,7 +179,7 @@ impl Step for Launch {
         }
     }
 
-    fn wait(own: &Own, _: &mut Lane) -> Result<(), OpenClError> {
+    fn wait(own: &Own, _: &mut StagedBuffer) -> Result<(), OpenClError> {
         own.card.finish()
     }
 }
@@ -177,7 +187,7 @@ impl Step for Launch {
 /// A replication: what is copied, and the memory that its other end is filled from or looked at
 /// through.
 struct Channel {
-    lane: Lane,
+    lane: StagedBuffer,
     other: AlignedBuf,
 }
 
@@ -209,7 +219,7 @@ impl<S: Step> Transport for Alone<S> {
     fn prepare(&mut self, size: MessageSize, _: Method, setup: &Setup<'_>) -> Result<(), Halt> {
         self.channels.clear();
         for other in buffers::some(setup.partners.len(), size.bytes())? {
-            let lane = Lane::new(&self.own.card, size.bytes())?;
+            let lane = StagedBuffer::new(&self.own.card, size.bytes())?;
             self.channels.push(Channel { lane, other });
         }
         Ok(())

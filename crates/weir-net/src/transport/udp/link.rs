@@ -5,7 +5,7 @@ use std::net::{SocketAddr, UdpSocket};
 
 use rustix::net::sockopt;
 
-use super::wire::{HEADER, Header, Kind};
+use super::wire::{HEADER, Header, PacketKind};
 use crate::error::Halt;
 
 /// Most datagrams under way.
@@ -14,7 +14,7 @@ const WIDEST: usize = 64;
 const RECEIVE_BYTES: usize = 4 << 20;
 
 /// One channel's end: sends to one rank, receives from one.
-pub(super) struct Link {
+pub(super) struct UdpLink {
     socket: UdpSocket,
     receiver: SocketAddr,
     sender: SocketAddr,
@@ -103,7 +103,7 @@ struct Incoming {
     lost: u64,
 }
 
-impl Link {
+impl UdpLink {
     pub(super) fn new(
         socket: UdpSocket,
         [receiver, sender]: [SocketAddr; 2],
@@ -197,7 +197,7 @@ impl Link {
         start..start + self.len_of(number)
     }
 
-    fn header(&self, kind: Kind, number: u64) -> Header {
+    fn header(&self, kind: PacketKind, number: u64) -> Header {
         Header {
             token: self.token,
             epoch: self.epoch,
@@ -211,7 +211,7 @@ impl Link {
     pub(super) fn send(&mut self, message: &[u8], datagram: &mut [u8]) -> Result<bool, Halt> {
         let number = self.out.next;
         let piece = &message[self.range_of(number)];
-        self.header(Kind::Data, number).write(datagram);
+        self.header(PacketKind::Data, number).write(datagram);
         datagram[HEADER..HEADER + piece.len()].copy_from_slice(piece);
         let dropped = self.drops > 0 && (number + 1).is_multiple_of(self.drops);
         if !dropped && !self.post(&datagram[..HEADER + piece.len()], self.receiver)? {
@@ -264,13 +264,13 @@ impl Link {
             return Ok(Some(false));
         };
         match header.kind {
-            Kind::Credit => self.out.credited = self.out.credited.max(header.number),
-            Kind::Data => self.take(header.number, &datagram[HEADER..len], message),
+            PacketKind::Credit => self.out.credited = self.out.credited.max(header.number),
+            PacketKind::Data => self.take(header.number, &datagram[HEADER..len], message),
         }
         if self.into.seen - self.into.credited > self.window / 4 {
             self.give_credit()?;
         }
-        Ok(Some(matches!(header.kind, Kind::Data)))
+        Ok(Some(matches!(header.kind, PacketKind::Data)))
     }
 
     /// A piece of this message, of one that was given up, or of a later one.
@@ -310,7 +310,7 @@ impl Link {
     /// Tells the sender how far it may go.
     pub(super) fn give_credit(&mut self) -> Result<(), Halt> {
         let mut datagram = [0; HEADER];
-        self.header(Kind::Credit, self.into.seen)
+        self.header(PacketKind::Credit, self.into.seen)
             .write(&mut datagram);
         if self.post(&datagram, self.sender)? {
             self.into.credited = self.into.seen;

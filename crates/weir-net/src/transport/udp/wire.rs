@@ -5,7 +5,7 @@ pub(super) const HEADER: usize = 32;
 
 /// What a datagram is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PacketKind {
     /// A piece of a message.
     Data,
     /// The receiver has seen all before `number`, or does not wait for it any more.
@@ -22,7 +22,7 @@ pub(super) struct Header {
     /// The channel.
     pub(super) replication: u32,
     /// What for.
-    pub(super) kind: Kind,
+    pub(super) kind: PacketKind,
     /// Of the datagram within its size and channel.
     pub(super) number: u64,
 }
@@ -31,8 +31,8 @@ impl Header {
     /// Little-endian, in the order of the fields.
     pub(super) fn write(&self, to: &mut [u8]) {
         let kind: u64 = match self.kind {
-            Kind::Data => 1,
-            Kind::Credit => 2,
+            PacketKind::Data => 1,
+            PacketKind::Credit => 2,
         };
         to[..8].copy_from_slice(&self.token.to_le_bytes());
         to[8..12].copy_from_slice(&self.epoch.to_le_bytes());
@@ -62,8 +62,8 @@ impl Header {
             epoch: half(8)?,
             replication: half(12)?,
             kind: match word(16)? {
-                1 => Kind::Data,
-                2 => Kind::Credit,
+                1 => PacketKind::Data,
+                2 => PacketKind::Credit,
                 _ => return None,
             },
             number: word(24)?,
@@ -82,7 +82,7 @@ mod tests {
         fn what_is_written_is_read(
             token: u64, epoch: u32, replication: u32, credit: bool, number: u64
         ) {
-            let kind = if credit { Kind::Credit } else { Kind::Data };
+            let kind = if credit { PacketKind::Credit } else { PacketKind::Data };
             let header = Header { token, epoch, replication, kind, number };
             let mut bytes = [0; HEADER];
             header.write(&mut bytes);

@@ -1,40 +1,40 @@
-//! One rank's way through both sizes: pairs one after another, then rings.
+//! One rank's run through both sizes: pairs one after another, then rings.
 
 use weir_run::generate::rng::Rng;
 use weir_schema::{Loop, MessageTest, MessageTestResult, PairResult, RingResult};
 use weir_units::Nanos;
 
 use super::timed::{Bench, RingMethod};
-use super::{Course, Outcome, plan};
+use super::{LatencyBandwidthContext, LatencyBandwidthOutcome, plan};
 use crate::error::{Halt, NetError, Spot};
 use crate::exchange::facts_of;
 use crate::placement::Pinned;
-use crate::transport::messages::{Messages, Way};
+use crate::transport::messages::{Messages, RingDirection};
 
 /// What messages are filled with between their first and last byte.
 const FILLING: u8 = 0x5a;
 
 /// Carries the plan out over one transport. What was done before an error stays in the outcome.
-pub(crate) fn walk<T: Messages>(
-    course: &Course<'_>,
-    outcome: &mut Outcome,
+pub(crate) fn measure_rank<T: Messages>(
+    context: &LatencyBandwidthContext<'_>,
+    outcome: &mut LatencyBandwidthOutcome,
 ) -> Result<(), NetError> {
-    let (comm, watchdog, work) = (course.comm, course.watchdog, course.workload);
+    let (comm, watchdog, work) = (context.comm, context.watchdog, context.workload);
     let rank = comm.rank();
-    let early = |halt| course.ended(None, halt);
-    let pinned = Pinned::new(&course.job.placement, comm, watchdog).map_err(early)?;
+    let early = |halt| context.ended(None, halt);
+    let pinned = Pinned::new(&context.job.placement, comm, watchdog).map_err(early)?;
     outcome.facts = facts_of(rank, pinned.cpu);
     let largest = work.latency.bytes.max(work.bandwidth.bytes);
     let largest = length(largest.0).map_err(early)?;
     let transport = T::open(comm, watchdog, largest).map_err(early)?;
     outcome.mpi = transport.facts().mpi;
-    let tick = plan::tick(Nanos(course.clock.scale().to_nanos(1)));
+    let tick = plan::tick(Nanos(context.clock.scale().to_nanos(1)));
     outcome.tick_ns = tick;
-    let mut way = Walk {
-        course,
+    let mut run = LatencyBandwidthRun {
+        context,
         bench: Bench {
             transport,
-            clock: course.clock,
+            clock: context.clock,
             watchdog,
             wrong: 0,
         },
@@ -45,13 +45,13 @@ pub(crate) fn walk<T: Messages>(
         steps: 0,
         expected: 0,
     };
-    way.expect(&[&work.latency, &work.bandwidth]);
+    run.expect(&[&work.latency, &work.bandwidth]);
     let mut rng = Rng::new(work.seed);
-    let walked = way
+    let measured = run
         .test(&work.latency, &mut rng, &mut outcome.latency)
-        .and_then(|()| way.test(&work.bandwidth, &mut rng, &mut outcome.bandwidth));
-    outcome.wrong_bytes = way.bench.wrong;
-    walked.map_err(|halt| course.ended(way.at, halt))
+        .and_then(|()| run.test(&work.bandwidth, &mut rng, &mut outcome.bandwidth));
+    outcome.wrong_bytes = run.bench.wrong;
+    measured.map_err(|halt| context.ended(run.at, halt))
 }
 
 fn length(bytes: u64) -> Result<usize, Halt> {
@@ -59,8 +59,8 @@ fn length(bytes: u64) -> Result<usize, Halt> {
         .map_err(|_| Halt::Garbled("messages beyond the address space".to_owned()))
 }
 
-struct Walk<'a, T> {
-    course: &'a Course<'a>,
+struct LatencyBandwidthRun<'a, T> {
+    context: &'a LatencyBandwidthContext<'a>,
     bench: Bench<'a, T>,
     rank: u32,
     /// A loop that counts is at least this long.
@@ -73,24 +73,24 @@ struct Walk<'a, T> {
     expected: u64,
 }
 
-impl<T: Messages> Walk<'_, T> {
+impl<T: Messages> LatencyBandwidthRun<'_, T> {
     /// Tells the watchdog how much there is to do, as long as all pairs may have to be measured.
     fn expect(&mut self, tests: &[&MessageTest]) {
         let pairs = self.pairs_of(1);
         let rings = tests.iter().map(|test| u64::from(test.random_rings));
         self.expected = rings.map(|random| 1 + pairs + 1 + random).sum();
-        self.course.watchdog.expect(self.expected);
+        self.context.watchdog.expect(self.expected);
     }
 
     /// Pairs of every `stride`-th rank.
     fn pairs_of(&self, stride: u32) -> u64 {
-        let ranks = u64::from(self.course.comm.size().div_ceil(stride));
+        let ranks = u64::from(self.context.comm.size().div_ceil(stride));
         ranks * (ranks - 1)
     }
 
     fn step(&mut self) {
         self.steps += 1;
-        self.course.watchdog.step_to(self.steps);
+        self.context.watchdog.step_to(self.steps);
     }
 
     fn test(
@@ -99,26 +99,28 @@ impl<T: Messages> Walk<'_, T> {
         rng: &mut Rng,
         done: &mut MessageTestResult,
     ) -> Result<(), Halt> {
-        let ranks = self.course.comm.size();
+        let ranks = self.context.comm.size();
         (self.bytes, done.bytes) = (test.bytes.0, test.bytes);
         self.bench.transport.prepare(length(test.bytes.0)?)?;
-        for way in Way::BOTH {
+        for direction in RingDirection::BOTH {
             // Memory that was never written may be one page of zeros, over and over.
-            self.bench.transport.outgoing(way).fill(FILLING);
-            self.bench.transport.incoming(way).fill(!FILLING);
+            self.bench.transport.outgoing(direction).fill(FILLING);
+            self.bench.transport.incoming(direction).fill(!FILLING);
         }
-        self.course.comm.barrier(self.course.watchdog)?;
+        self.context.comm.barrier(self.context.watchdog)?;
         let stride = self.stride(test)?;
         done.stride = Some(stride);
         self.expected -= self.pairs_of(1) - self.pairs_of(stride);
-        self.course.watchdog.expect(self.expected);
+        self.context.watchdog.expect(self.expected);
         self.pairs(
             &plan::pairs(ranks, stride),
             &test.ping_pong,
             &mut done.pairs,
         )?;
         // Whoever is in no pair comes here first.
-        self.course.comm.agree_unhurried(0, self.course.watchdog)?;
+        self.context
+            .comm
+            .agree_unhurried(0, self.context.watchdog)?;
         let natural = self.ring((0..ranks).collect(), &test.ring)?;
         self.step();
         done.natural = Some(natural);
@@ -132,7 +134,7 @@ impl<T: Messages> Walk<'_, T> {
 
     /// From the pair of the first and the last rank: of which ranks there is time for pairs.
     fn stride(&mut self, test: &MessageTest) -> Result<u32, Halt> {
-        let ranks = self.course.comm.size();
+        let ranks = self.context.comm.size();
         let mut trial = Vec::new();
         self.pairs(&[(0, ranks - 1)], &test.ping_pong, &mut trial)?;
         let mine = trial.first().map_or(Nanos(0), |pair| {
@@ -140,9 +142,9 @@ impl<T: Messages> Walk<'_, T> {
             plan::cost(best, pair.loop_length, test.ping_pong.measurements)
         });
         let cost = self
-            .course
+            .context
             .comm
-            .agree_unhurried(mine.raw(), self.course.watchdog)?;
+            .agree_unhurried(mine.raw(), self.context.watchdog)?;
         let pings = plan::pings(test.ping_pong_limit_ns, Nanos(cost));
         Ok(plan::stride(ranks, pings))
     }
@@ -154,7 +156,7 @@ impl<T: Messages> Walk<'_, T> {
         how: &Loop,
         done: &mut Vec<PairResult>,
     ) -> Result<(), Halt> {
-        let (comm, watchdog) = (self.course.comm, self.course.watchdog);
+        let (comm, watchdog) = (self.context.comm, self.context.watchdog);
         let mut before = None;
         for (number, &(client, server)) in pairs.iter().enumerate() {
             if self.rank == client {
@@ -193,7 +195,7 @@ impl<T: Messages> Walk<'_, T> {
             }
             let over = times_ns.len() == how.measurements as usize;
             let next = if over { 0 } else { loop_length };
-            let (comm, watchdog) = (self.course.comm, self.course.watchdog);
+            let (comm, watchdog) = (self.context.comm, self.context.watchdog);
             comm.send(server, &next.to_le_bytes(), watchdog)?;
         }
         Ok(PairResult {
@@ -209,7 +211,7 @@ impl<T: Messages> Walk<'_, T> {
         let mut loop_length = how.loop_length;
         while loop_length > 0 {
             self.bench.pong(client, loop_length)?;
-            let said = self.course.comm.receive(client, self.course.watchdog)?;
+            let said = self.context.comm.receive(client, self.context.watchdog)?;
             let said = <[u8; 8]>::try_from(said.as_slice())
                 .map_err(|_| Halt::Garbled("a loop length of another length".to_owned()))?;
             loop_length = u64::from_le_bytes(said);
@@ -251,7 +253,7 @@ impl<T: Messages> Walk<'_, T> {
             {
                 let ticks = self.bench.time_ring(round, self.rank, ring, loop_length)?;
                 let mine = self.nanos(ticks).raw();
-                let slowest = Nanos(self.course.comm.agree(mine, self.course.watchdog)?);
+                let slowest = Nanos(self.context.comm.agree(mine, self.context.watchdog)?);
                 if slowest < self.shortest {
                     return Ok(None);
                 }
@@ -262,7 +264,7 @@ impl<T: Messages> Walk<'_, T> {
     }
 
     fn nanos(&self, ticks: u64) -> Nanos {
-        Nanos(self.course.clock.scale().to_nanos(ticks))
+        Nanos(self.context.clock.scale().to_nanos(ticks))
     }
 
     fn stand_at(&mut self, to: u32, from: u32) {
@@ -273,7 +275,7 @@ impl<T: Messages> Walk<'_, T> {
             to,
             from,
         };
-        self.course.position.set(spot);
+        self.context.position.set(spot);
         self.at = Some(spot);
     }
 }

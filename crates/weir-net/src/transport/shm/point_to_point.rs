@@ -17,7 +17,7 @@ use super::{
 };
 use crate::buffers;
 use crate::error::Halt;
-use crate::transport::messages::{Messages, Neighbours, Way};
+use crate::transport::messages::{Messages, Neighbours, RingDirection};
 use weir_world::RankComm;
 use weir_world::Watchdog;
 
@@ -55,12 +55,12 @@ impl Layout {
         rank as usize * (self.words + 2 * self.message)
     }
 
-    fn channel(&self, from: u32, to: u32, way: Way) -> usize {
-        self.rank(from) + LINE + (to as usize * 2 + way.index()) * CHANNEL
+    fn channel(&self, from: u32, to: u32, direction: RingDirection) -> usize {
+        self.rank(from) + LINE + (to as usize * 2 + direction.index()) * CHANNEL
     }
 
-    fn message(&self, from: u32, way: Way) -> usize {
-        self.rank(from) + self.words + way.index() * self.message
+    fn message(&self, from: u32, direction: RingDirection) -> usize {
+        self.rank(from) + self.words + direction.index() * self.message
     }
 }
 
@@ -79,11 +79,11 @@ struct End {
 }
 
 /// One rank's ends of all channels.
-pub(super) struct Directed {
+pub(super) struct ShmPointToPoint {
     segment: Segment,
     layout: Layout,
     rank: u32,
-    /// By peer and way.
+    /// By peer and direction.
     out: Vec<[End; 2]>,
     into: Vec<[End; 2]>,
     incoming: Vec<AlignedBuf>,
@@ -91,11 +91,16 @@ pub(super) struct Directed {
     patience: Patience,
 }
 
-impl Directed {
+impl ShmPointToPoint {
     /// Says that a message is there; where it fits into the ring, after putting it there.
     #[inline]
-    fn offer(&mut self, way: Way, to: u32, watchdog: &Watchdog) -> Result<(), Halt> {
-        let end = &mut self.out[to as usize][way.index()];
+    fn offer(
+        &mut self,
+        direction: RingDirection,
+        to: u32,
+        watchdog: &Watchdog,
+    ) -> Result<(), Halt> {
+        let end = &mut self.out[to as usize][direction.index()];
         end.count = end.count.wrapping_add(1);
         let (number, channel) = (end.count, end.channel);
         let word = |at: usize| self.segment.word(channel + at);
@@ -123,8 +128,13 @@ impl Directed {
 
     /// Waits for the next message and copies it.
     #[inline]
-    fn take(&mut self, way: Way, from: u32, watchdog: &Watchdog) -> Result<(), Halt> {
-        let end = &mut self.into[from as usize][way.index()];
+    fn accept(
+        &mut self,
+        direction: RingDirection,
+        from: u32,
+        watchdog: &Watchdog,
+    ) -> Result<(), Halt> {
+        let end = &mut self.into[from as usize][direction.index()];
         end.count = end.count.wrapping_add(1);
         let (number, channel) = (end.count, end.channel);
         let word = |at: usize| self.segment.word(channel + at);
@@ -138,7 +148,7 @@ impl Directed {
         let left = self.segment.word(self.layout.rank(from));
         self.patience
             .wait(mark, here, word(READER_SLEEPS), left, end.peer, watchdog)?;
-        let into = self.incoming[way.index()].as_mut_slice();
+        let into = self.incoming[direction.index()].as_mut_slice();
         self.segment.copy_out(message, into);
         // Pairs with the Acquire of the writer's waits.
         word(TAKEN).store(number, Ordering::Release);
@@ -148,11 +158,16 @@ impl Directed {
 
     /// Waits until what was offered may be changed.
     #[inline]
-    fn settle(&mut self, way: Way, to: u32, watchdog: &Watchdog) -> Result<(), Halt> {
+    fn settle(
+        &mut self,
+        direction: RingDirection,
+        to: u32,
+        watchdog: &Watchdog,
+    ) -> Result<(), Halt> {
         if self.len <= SMALL {
             return Ok(());
         }
-        let end = &mut self.out[to as usize][way.index()];
+        let end = &mut self.out[to as usize][direction.index()];
         let (number, channel) = (end.count, end.channel);
         let word = |at: usize| self.segment.word(channel + at);
         let left = self.segment.word(self.layout.rank(to));
@@ -164,7 +179,7 @@ impl Directed {
     }
 }
 
-impl Messages for Directed {
+impl Messages for ShmPointToPoint {
     fn open(comm: &RankComm<'_>, watchdog: &Watchdog, largest: usize) -> Result<Self, Halt> {
         let too_large = || Halt::Garbled("messages larger than the address space".to_owned());
         let (rank, ranks) = (comm.rank(), comm.size());
@@ -177,10 +192,13 @@ impl Messages for Directed {
             count: 0,
             taken: 0,
         };
-        let out =
-            |to| Way::BOTH.map(|w| end(to, layout.channel(rank, to, w), layout.message(rank, w)));
+        let out = |to| {
+            RingDirection::BOTH
+                .map(|w| end(to, layout.channel(rank, to, w), layout.message(rank, w)))
+        };
         let into = |from| {
-            Way::BOTH.map(|w| end(from, layout.channel(from, rank, w), layout.message(from, w)))
+            RingDirection::BOTH
+                .map(|w| end(from, layout.channel(from, rank, w), layout.message(from, w)))
         };
         Ok(Self {
             out: (0..ranks).map(out).collect(),
@@ -200,50 +218,60 @@ impl Messages for Directed {
         Ok(())
     }
 
-    fn outgoing(&mut self, way: Way) -> &mut [u8] {
-        let message = self.layout.message(self.rank, way);
+    fn outgoing(&mut self, direction: RingDirection) -> &mut [u8] {
+        let message = self.layout.message(self.rank, direction);
         self.segment.slice_mut(message, self.len)
     }
 
-    fn incoming(&mut self, way: Way) -> &mut [u8] {
-        self.incoming[way.index()].as_mut_slice()
+    fn incoming(&mut self, direction: RingDirection) -> &mut [u8] {
+        self.incoming[direction.index()].as_mut_slice()
     }
 
     #[inline]
-    fn send(&mut self, way: Way, to: u32, watchdog: &Watchdog) -> Result<(), Halt> {
-        self.offer(way, to, watchdog)?;
-        self.settle(way, to, watchdog)
+    fn send(&mut self, direction: RingDirection, to: u32, watchdog: &Watchdog) -> Result<(), Halt> {
+        self.offer(direction, to, watchdog)?;
+        self.settle(direction, to, watchdog)
     }
 
     #[inline]
-    fn receive(&mut self, way: Way, from: u32, watchdog: &Watchdog) -> Result<(), Halt> {
-        self.take(way, from, watchdog)
+    fn receive(
+        &mut self,
+        direction: RingDirection,
+        from: u32,
+        watchdog: &Watchdog,
+    ) -> Result<(), Halt> {
+        self.accept(direction, from, watchdog)
     }
 
     #[inline]
-    fn sendrecv(&mut self, way: Way, ring: Neighbours, watchdog: &Watchdog) -> Result<(), Halt> {
-        let (to, from) = ring.along(way);
-        self.offer(way, to, watchdog)?;
-        self.take(way, from, watchdog)?;
-        self.settle(way, to, watchdog)
+    fn sendrecv(
+        &mut self,
+        direction: RingDirection,
+        ring: Neighbours,
+        watchdog: &Watchdog,
+    ) -> Result<(), Halt> {
+        let (to, from) = ring.along(direction);
+        self.offer(direction, to, watchdog)?;
+        self.accept(direction, from, watchdog)?;
+        self.settle(direction, to, watchdog)
     }
 
     #[inline]
     fn both_ways(&mut self, ring: Neighbours, watchdog: &Watchdog) -> Result<(), Halt> {
-        for way in Way::BOTH {
-            self.offer(way, ring.along(way).0, watchdog)?;
+        for direction in RingDirection::BOTH {
+            self.offer(direction, ring.along(direction).0, watchdog)?;
         }
-        for way in Way::BOTH {
-            self.take(way, ring.along(way).1, watchdog)?;
+        for direction in RingDirection::BOTH {
+            self.accept(direction, ring.along(direction).1, watchdog)?;
         }
-        for way in Way::BOTH {
-            self.settle(way, ring.along(way).0, watchdog)?;
+        for direction in RingDirection::BOTH {
+            self.settle(direction, ring.along(direction).0, watchdog)?;
         }
         Ok(())
     }
 }
 
-impl Drop for Directed {
+impl Drop for ShmPointToPoint {
     /// Whoever waits for this rank learns that it has left.
     fn drop(&mut self) {
         let left = self.segment.word(self.layout.rank(self.rank));

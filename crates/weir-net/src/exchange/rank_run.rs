@@ -1,4 +1,4 @@
-//! One rank's way through the sizes: get ready, warm up, run, check.
+//! One rank's run through the sizes: get ready, warm up, run, check.
 
 use weir_schema::{FaultKind, MessageSize, Method, Pairing, RankFacts, Validation};
 use weir_sys::Tree;
@@ -6,8 +6,8 @@ use weir_sys::clock::Tick;
 use weir_sys::topology::Topology;
 use weir_units::Nanos;
 
-use super::Course;
-use super::report::{self, Outcome, SizeOfRank};
+use super::ExchangeContext;
+use super::report::{self, ExchangeOutcome, SizeOfRank};
 use super::timed::{Blind, Sample, exchanges};
 use crate::error::{Halt, NetError, Spot};
 use crate::pattern::Pattern;
@@ -22,26 +22,26 @@ const LONGEST: u64 = 1 << 40;
 
 /// Carries the exchanges out over one transport.
 pub(crate) fn drive<T: Transport>(
-    course: &Course<'_>,
+    context: &ExchangeContext<'_>,
     info: &TransportInfo,
-    outcome: &mut Outcome,
+    outcome: &mut ExchangeOutcome,
 ) -> Result<(), NetError> {
-    let rank = course.comm.rank();
+    let rank = context.comm.rank();
     let (pairing, partners) = match T::TRANSFER {
-        None => course.pairs(T::TOGETHER)?,
-        Some(_) => (Pairing::Auto, course.alone()),
+        None => context.pairs(T::TOGETHER)?,
+        Some(_) => (Pairing::Auto, context.alone()),
     };
     outcome.pairing = pairing;
     let setup = Setup {
-        comm: course.comm,
-        watchdog: course.watchdog,
-        engine: &course.job.engine,
+        comm: context.comm,
+        watchdog: context.watchdog,
+        engine: &context.job.engine,
         partners: &partners,
-        sizes: &course.workload.sizes,
+        sizes: &context.workload.sizes,
     };
-    let early = |halt| course.ended(None, halt);
-    let place = &course.job.placement;
-    let pinned = Pinned::new(place, course.comm, course.watchdog).map_err(early)?;
+    let early = |halt| context.ended(None, halt);
+    let place = &context.job.placement;
+    let pinned = Pinned::new(place, context.comm, context.watchdog).map_err(early)?;
     let transport = T::open(&setup).map_err(early)?;
     let facts = transport.facts();
     outcome.facts = facts_of(rank, pinned.cpu);
@@ -52,21 +52,21 @@ pub(crate) fn drive<T: Transport>(
         outcome.facts.platform_name = Some(device.platform);
         outcome.other_devices = device.others;
     }
-    let mut way = Way {
-        course,
+    let mut run = ExchangeRun {
+        context,
         setup: &setup,
         transport,
         sample: Sample::default(),
         at: None,
-        begun: course.clock.now(),
+        begun: context.clock.now(),
     };
-    let walked = way.walk(info, outcome);
-    let walked = walked.and_then(|()| way.transport.finish());
-    walked.map_err(|halt| course.ended(way.at, halt))
+    let measured = run.measure_sizes(info, outcome);
+    let measured = measured.and_then(|()| run.transport.finish());
+    measured.map_err(|halt| context.ended(run.at, halt))
 }
 
-struct Way<'a, T> {
-    course: &'a Course<'a>,
+struct ExchangeRun<'a, T> {
+    context: &'a ExchangeContext<'a>,
     setup: &'a Setup<'a>,
     transport: T,
     sample: Sample,
@@ -76,17 +76,21 @@ struct Way<'a, T> {
     begun: Tick,
 }
 
-impl<T: Transport> Way<'_, T> {
-    fn walk(&mut self, info: &TransportInfo, outcome: &mut Outcome) -> Result<(), Halt> {
+impl<T: Transport> ExchangeRun<'_, T> {
+    fn measure_sizes(
+        &mut self,
+        info: &TransportInfo,
+        outcome: &mut ExchangeOutcome,
+    ) -> Result<(), Halt> {
         outcome.barrier_ns = Some(self.barrier_cost()?);
-        self.begun = self.course.clock.now();
-        for (index, &size) in self.course.workload.sizes.iter().enumerate() {
+        self.begun = self.context.clock.now();
+        for (index, &size) in self.context.workload.sizes.iter().enumerate() {
             if index > 0 && self.time_left()? == Some(Nanos(0)) {
                 break;
             }
             let best = self.size(size, info, outcome)?;
             outcome.sizes.push(best);
-            report::tell(self.course, outcome)?;
+            report::send_report(self.context, outcome)?;
         }
         Ok(self.setup.comm.barrier(self.setup.watchdog)?)
     }
@@ -94,7 +98,7 @@ impl<T: Transport> Way<'_, T> {
     /// Until nobody begins another size: what the slowest rank has; nothing where there is no
     /// limit.
     fn time_left(&self) -> Result<Option<Nanos>, Halt> {
-        let Some(limit) = self.course.workload.max_time_ns else {
+        let Some(limit) = self.context.workload.max_time_ns else {
             return Ok(None);
         };
         let spent = self.since(self.begun).raw();
@@ -103,15 +107,15 @@ impl<T: Transport> Way<'_, T> {
     }
 
     fn since(&self, begun: Tick) -> Nanos {
-        let ticks = self.course.clock.now().since(begun);
-        Nanos(self.course.clock.scale().to_nanos(ticks))
+        let ticks = self.context.clock.now().since(begun);
+        Nanos(self.context.clock.scale().to_nanos(ticks))
     }
 
     fn barrier_cost(&mut self) -> Result<Nanos, Halt> {
         let mut times = Vec::with_capacity(BARRIERS);
         self.transport.rewind(self.setup)?;
         for _ in 0..BARRIERS {
-            let begun = self.course.clock.now();
+            let begun = self.context.clock.now();
             self.transport.barrier(self.setup)?;
             times.push(self.since(begun));
         }
@@ -124,11 +128,11 @@ impl<T: Transport> Way<'_, T> {
         &mut self,
         size: MessageSize,
         info: &TransportInfo,
-        outcome: &mut Outcome,
+        outcome: &mut ExchangeOutcome,
     ) -> Result<SizeOfRank, Halt> {
         let mut best: Option<(u64, SizeOfRank)> = None;
         let mut wrong_bytes = 0;
-        for &method in info.tried(&self.course.workload.method) {
+        for &method in info.tried(&self.context.workload.method) {
             let this = self.measure(size, method, outcome)?;
             wrong_bytes += this.wrong_bytes;
             let fastest = this.times_ns.iter().min().map_or(0, |time| time.raw());
@@ -149,19 +153,19 @@ impl<T: Transport> Way<'_, T> {
         &mut self,
         size: MessageSize,
         method: Method,
-        outcome: &mut Outcome,
+        outcome: &mut ExchangeOutcome,
     ) -> Result<SizeOfRank, Halt> {
         self.stand_at(size, 0);
-        let begun = self.course.clock.now();
+        let begun = self.context.clock.now();
         self.make_ready(size, method)?;
         outcome.generation_ns = outcome.generation_ns.saturating_add(self.since(begun));
         self.setup.comm.barrier(self.setup.watchdog)?;
 
-        let begun = self.course.clock.now();
+        let begun = self.context.clock.now();
         let warmup = self.warm_up(size)?;
         let loop_length = self.lengthen(size)?;
         self.break_down(size, loop_length)?;
-        let times_ns = (0..self.course.workload.repetitions)
+        let times_ns = (0..self.context.workload.repetitions)
             .map(|_| {
                 let time = self.repetition(size, loop_length)?;
                 self.setup.watchdog.step();
@@ -171,7 +175,7 @@ impl<T: Transport> Way<'_, T> {
         self.setup.comm.barrier(self.setup.watchdog)?;
         outcome.execution_ns = outcome.execution_ns.saturating_add(self.since(begun));
 
-        let begun = self.course.clock.now();
+        let begun = self.context.clock.now();
         self.transport.arrived()?;
         let wrong_bytes = self.wrong_bytes(size);
         outcome.validation_ns = outcome.validation_ns.saturating_add(self.since(begun));
@@ -207,14 +211,14 @@ impl<T: Transport> Way<'_, T> {
     }
 
     fn is_sampled(&self) -> bool {
-        self.course.workload.validation == Validation::Sample
+        self.context.workload.validation == Validation::Sample
     }
 
     fn pattern(&self, size: MessageSize, sender: u32, replication: usize) -> Pattern {
         Pattern {
-            validation: self.course.workload.validation,
+            validation: self.context.workload.validation,
             size,
-            seed: self.course.workload.seed,
+            seed: self.context.workload.seed,
             sender,
             replication: u32::try_from(replication).unwrap_or(u32::MAX),
         }
@@ -229,15 +233,15 @@ impl<T: Transport> Way<'_, T> {
             self.stand_at(size, replication);
             self.transport.rewind(self.setup)?;
             self.transport.barrier(self.setup)?;
-            let begun = self.course.clock.now();
+            let begun = self.context.clock.now();
             if let Err(halt) = self.exchanges(replication, loops) {
                 let waiting = self.transport.waiting_for();
                 self.stand_at(size, waiting.unwrap_or(replication));
                 return Err(halt);
             }
-            ticks += self.course.clock.now().since(begun);
+            ticks += self.context.clock.now().since(begun);
         }
-        Ok(Nanos(self.course.clock.scale().to_nanos(ticks)))
+        Ok(Nanos(self.context.clock.scale().to_nanos(ticks)))
     }
 
     fn exchanges(&mut self, replication: usize, loops: u64) -> Result<(), Halt> {
@@ -253,7 +257,7 @@ impl<T: Transport> Way<'_, T> {
     /// Exchanges that nobody times. Where time is limited they come in pieces, each at most twice as
     /// long as the one before and within what is left, and end with the time. How many they were.
     fn warm_up(&mut self, size: MessageSize) -> Result<u64, Halt> {
-        let wanted = u64::from(self.course.workload.warmup);
+        let wanted = u64::from(self.context.workload.warmup);
         let mut rest = wanted;
         let (mut piece, mut before) = (1, None);
         while rest > 0 {
@@ -277,7 +281,7 @@ impl<T: Transport> Way<'_, T> {
     /// The loop length with which a run takes the least time asked for on the slowest rank.
     fn lengthen(&mut self, size: MessageSize) -> Result<u64, Halt> {
         let mut loops = size.loop_length;
-        let Some(least) = self.course.workload.min_time_ns else {
+        let Some(least) = self.context.workload.min_time_ns else {
             return Ok(loops);
         };
         loop {
@@ -298,7 +302,7 @@ impl<T: Transport> Way<'_, T> {
     /// A fault that takes this rank out: some exchanges, then no more.
     fn break_down(&mut self, size: MessageSize, loops: u64) -> Result<(), Halt> {
         let outage = |fault: &weir_schema::InjectedFault| fault.kind != FaultKind::Flip;
-        let Some(fault) = self.course.faults(size.exponent).find(outage) else {
+        let Some(fault) = self.context.faults(size.exponent).find(outage) else {
             return Ok(());
         };
         let at = fault.at.min(loops);
@@ -321,7 +325,7 @@ impl<T: Transport> Way<'_, T> {
 
     /// Does the planned damage, then counts.
     fn wrong_bytes(&mut self, size: MessageSize) -> u64 {
-        let flips = self.course.faults(size.exponent);
+        let flips = self.context.faults(size.exponent);
         let mut flipped = vec![false; self.setup.partners.len()];
         for fault in flips.filter(|fault| fault.kind == FaultKind::Flip) {
             let at = usize::try_from(fault.at).unwrap_or(usize::MAX);
@@ -358,7 +362,7 @@ impl<T: Transport> Way<'_, T> {
             to: partners.to,
             from: partners.from,
         };
-        self.course.position.set(spot);
+        self.context.position.set(spot);
         self.at = Some(spot);
     }
 }

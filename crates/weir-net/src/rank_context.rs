@@ -23,7 +23,7 @@ use crate::observer::{Position, Seen};
 
 /// What one rank carries out.
 #[expect(missing_debug_implementations, reason = "holds the world")]
-pub struct Part<'a, W, L = ()> {
+pub struct RankContext<'a, W, L = ()> {
     pub(crate) job: &'a Job,
     pub(crate) workload: &'a W,
     pub(crate) comm: &'a RankComm<'a>,
@@ -31,10 +31,10 @@ pub struct Part<'a, W, L = ()> {
     pub(crate) position: &'a Position,
     pub(crate) clock: &'a Clock,
     /// What ranks report on the way.
-    pub(crate) ledger: &'a L,
+    pub(crate) reports: &'a L,
 }
 
-impl<W, L> Part<'_, W, L> {
+impl<W, L> RankContext<'_, W, L> {
     /// Why it ended early: at a message, or before the first one.
     pub(crate) fn ended(&self, at: Option<Spot>, halt: Halt) -> NetError {
         let cause = halt.with_stop_cause(self.watchdog.stop_cause());
@@ -55,7 +55,7 @@ type Look<'a> = &'a (dyn Fn(&Seen) + Sync);
 type Hung<'a> = &'a (dyn Fn(Option<NetError>) -> u8 + Sync);
 
 /// What a rank runs with.
-pub(crate) struct PartEnv<'a> {
+pub(crate) struct RankEnvironment<'a> {
     pub(crate) world: &'a dyn World,
     pub(crate) clock: &'a Clock,
     pub(crate) signals: &'a Signals,
@@ -66,15 +66,15 @@ pub(crate) struct PartEnv<'a> {
 /// The outcomes of all ranks that reported, by rank, at rank 0; none elsewhere.
 pub(crate) type Outcomes<O> = Ended<Vec<(u32, O)>>;
 
-impl PartEnv<'_> {
+impl RankEnvironment<'_> {
     /// Carries one rank's part out, guarded by a watchdog that allows `timeout` without progress.
     /// At rank 0 the outcomes of all that reported, nothing elsewhere; those of an early end hold
     /// what was done.
     pub(crate) fn carry_out<W, L, O: Default + Serialize + DeserializeOwned>(
         &self,
-        (job, workload, ledger): (&Job, &W, &L),
+        (job, workload, reports): (&Job, &W, &L),
         timeout: Nanos,
-        how: impl FnOnce(&Part<'_, W, L>, &mut O) -> Result<(), NetError>,
+        how: impl FnOnce(&RankContext<'_, W, L>, &mut O) -> Result<(), NetError>,
     ) -> Outcomes<O> {
         let rank = self.world.rank();
         let status = Status {
@@ -102,17 +102,17 @@ impl PartEnv<'_> {
             end
         };
         let work = |comm: &RankComm<'_>, watchdog: &Watchdog| {
-            let part = Part {
+            let context = RankContext {
                 job,
                 workload,
                 comm,
                 watchdog,
                 position: &status.position,
                 clock: self.clock,
-                ledger,
+                reports,
             };
             let mut outcome = O::default();
-            let ended = match how(&part, &mut outcome) {
+            let ended = match how(&context, &mut outcome) {
                 Ok(()) => RankEnd::Done,
                 Err(error) if self.signals.interrupted() => end(error.after_signal()),
                 Err(error) => end(error),
