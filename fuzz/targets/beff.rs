@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use weir_doors::beff::output::{dump, stdout};
-use weir_doors::beff::{self, Action, BeffEnvironment, Baseline, Format, Options};
+use weir_doors::beff::{self, Action, BeffEnvironment, Baseline, BeffFormat, BeffOptions};
 use weir_doors::{Refusal, net};
 use weir_schema::catalogue::TransportCatalogue;
 use weir_schema::{
@@ -73,7 +73,7 @@ fn good(plan: &Plan) {
 }
 
 /// A result of this plan, in every form: with nothing done, with all, and cut off.
-fn shown(plan: &Plan, options: &Options, baseline: Option<Baseline>) {
+fn shown(plan: &Plan, options: &BeffOptions, baseline: Option<Baseline>) {
     let Some(measured) = measured(plan) else {
         return;
     };
@@ -93,13 +93,13 @@ fn shown(plan: &Plan, options: &Options, baseline: Option<Baseline>) {
             }
         }
         for format in [
-            Format::Text,
-            Format::Table,
-            Format::Csv,
-            Format::Markdown,
-            Format::Json,
+            BeffFormat::Text,
+            BeffFormat::Table,
+            BeffFormat::Csv,
+            BeffFormat::Markdown,
+            BeffFormat::Json,
         ] {
-            let options = Options {
+            let options = BeffOptions {
                 format,
                 baseline: baseline.clone(),
                 ..options.clone()

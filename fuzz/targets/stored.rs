@@ -145,7 +145,7 @@ fn read_plan(text: &str) {
         Ok(plan) => {
             let stored = plan.to_json().expect("a plan has a stored form");
             assert!(Plan::from_json(&stored).expect("a stored plan") == plan);
-            let _ = fio::output::banner(&plan, fio::output::Options::default(), "1.2.3");
+            let _ = fio::output::banner(&plan, fio::output::FioTextOptions::default(), "1.2.3");
             let words = ["p.json", "--readonly", "--percentiles=50", "--no-latency"];
             if let Ok(run::Action::Run(run)) = run::read(&words.map(str::to_owned)) {
                 let _ = run.adjust(&mut plan.clone());
@@ -252,9 +252,9 @@ fn show(result: &RunResult, look: usize) {
     let looks = [Style::default(), narrow, raw];
     let text = weir_report::text(result, &looks[look % looks.len()]);
     assert!(text.ends_with('\n'));
-    let options = fio::output::Options {
+    let options = fio::output::FioTextOptions {
         bins: true,
-        ..fio::output::Options::default()
+        ..fio::output::FioTextOptions::default()
     };
     let _ = fio::output::normal(result, options);
     let _ = fio::output::terse(result, options);

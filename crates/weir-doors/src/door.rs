@@ -19,14 +19,14 @@ pub struct Door {
     /// What it is for, in a few words.
     pub purpose: &'static str,
     /// Links to the program that are this door.
-    pub links: &'static [Link],
+    pub links: &'static [DoorLink],
     /// From words to a plan and from a result to text, where that needs nothing else.
     pub path: Option<DoorPath>,
 }
 
 /// A link to the program that stands for a door.
 #[derive(Clone, Copy, Debug)]
-pub struct Link {
+pub struct DoorLink {
     /// The name of the link.
     pub name: &'static str,
     /// Words that go before those it is called with.
@@ -35,7 +35,8 @@ pub struct Link {
 
 /// From the words after a verb to what they ask for, for so many ranks of a launcher, over the
 /// transports of this build.
-pub type ReadWords = fn(&[String], Option<u32>, &TransportCatalogue) -> Result<Request, Refusal>;
+pub type ReadWords =
+    fn(&[String], Option<u32>, &TransportCatalogue) -> Result<DoorRequest, Refusal>;
 
 /// From a result, and the words that led to it, to what is printed.
 pub type PrintResult = fn(&RunResult, &[String], &TransportCatalogue) -> Result<Printed, Refusal>;
@@ -51,7 +52,7 @@ pub struct DoorPath {
 
 /// What words ask for.
 #[derive(Clone, Debug)]
-pub enum Request {
+pub enum DoorRequest {
     /// Print this on standard output and exit with 0.
     Print(String),
     /// Carry a plan out.
@@ -91,7 +92,7 @@ impl Door {
     }
 }
 
-impl Link {
+impl DoorLink {
     pub(crate) const fn new(name: &'static str) -> Self {
         Self { name, words: &[] }
     }

@@ -26,7 +26,7 @@ pub mod run;
 pub mod show;
 pub mod top;
 
-pub use door::{Door, DoorPath, Link, PrintResult, Printed, ReadWords, Request};
+pub use door::{Door, DoorLink, DoorPath, DoorRequest, PrintResult, Printed, ReadWords};
 pub use refusal::Refusal;
 
 /// All doors, in the order of the list of verbs.

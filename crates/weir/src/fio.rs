@@ -1,9 +1,9 @@
 //! `weir fio`, or a link named `fio`: the peer's command line, output and exit codes.
 
+mod display;
 mod idle;
 mod report;
 mod self_test;
-mod watch;
 
 use std::cell::RefCell;
 use std::io::Write as _;
@@ -12,15 +12,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_doors::Refusal;
 use weir_doors::fio::output::{Idleness, banner, complaints, failures, signal_notice};
-use weir_doors::fio::{self, Action, LACKS, Options, Run, USAGE, complaint, exit_code, read};
+use weir_doors::fio::{self, Action, FioOptions, FioRun, LACKS, USAGE, complaint, exit_code, read};
 use weir_jobfile::{Compiled, Context, compile};
 use weir_run::execute::LiveView;
 use weir_schema::{Announcement, RunResult, TargetsPerRank};
 
-use crate::measure::{self, Request};
+use crate::measure::{self, MeasureRequest};
 use crate::{Outcome, environment, output, printed, runners, signals};
-use report::Report;
-use watch::Watch;
+use display::FioDisplay;
+use report::FioReport;
 
 /// The words after `fio`.
 pub(crate) fn run(words: &[String]) -> Outcome {
@@ -46,7 +46,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     Ok(0)
 }
 
-fn compiled(run: &Run) -> Result<Compiled, Refusal> {
+fn compiled(run: &FioRun) -> Result<Compiled, Refusal> {
     let environment = environment::read();
     let context = Context {
         environment: &environment,
@@ -73,7 +73,7 @@ fn compiled(run: &Run) -> Result<Compiled, Refusal> {
     Ok(compiled)
 }
 
-fn measure(run: &Run) -> Outcome {
+fn measure(run: &FioRun) -> Outcome {
     let plan = compiled(run)?.plan;
     let options = &run.options;
     if let Some(path) = &options.output {
@@ -84,23 +84,23 @@ fn measure(run: &Run) -> Outcome {
     }
     let texts = options.texts(utc_offset_s());
     let idle = options.idleness.map(idle::Before::read);
-    let report = Report::new(options, texts);
+    let report = FioReport::new(options, texts);
     report.print(&banner(&plan, texts, env!("CARGO_PKG_VERSION")));
     let during = During {
         report,
         idleness: OnceLock::new(),
         forewarned: Mutex::default(),
     };
-    let request = Request {
+    let request = MeasureRequest {
         plan: &|| Ok(plan.clone()),
         ranks: None,
         targets: TargetsPerRank::Own,
         timeout: None,
         store: options.store.as_deref(),
         warnings: &[],
-        watch: &|_| {
-            Box::new(FioWatch {
-                watch: RefCell::new(Watch::new(&plan, options)),
+        observer: &|_| {
+            Box::new(FioRunObserver {
+                display: RefCell::new(FioDisplay::new(&plan, options)),
                 idle: idle.clone(),
                 during: &during,
             })
@@ -115,7 +115,7 @@ fn measure(run: &Run) -> Outcome {
 
 /// What a run leaves for its report.
 struct During<'a> {
-    report: Report<'a>,
+    report: FioReport<'a>,
     idleness: OnceLock<Idleness>,
     /// Jobs that cannot run, and why.
     forewarned: Mutex<Vec<(String, String)>>,
@@ -130,20 +130,20 @@ impl During<'_> {
 }
 
 /// What the door says while its jobs run.
-struct FioWatch<'a> {
-    watch: RefCell<Watch<'a>>,
+struct FioRunObserver<'a> {
+    display: RefCell<FioDisplay<'a>>,
     idle: Option<idle::Before>,
     during: &'a During<'a>,
 }
 
-impl measure::Watch for FioWatch<'_> {
+impl measure::RunObserver for FioRunObserver<'_> {
     fn announce(&self, announcement: &Announcement) {
         let text = fio::announcement(announcement);
         self.during.report.print(&format!("{text}\n"));
     }
 
-    fn look(&self, view: &LiveView<'_>) {
-        if self.watch.borrow_mut().look(view) {
+    fn observe(&self, view: &LiveView<'_>) {
+        if self.display.borrow_mut().observe(view) {
             self.during.report.interim(&view.result());
         }
     }
@@ -162,12 +162,12 @@ impl measure::Watch for FioWatch<'_> {
         if let Some(idle) = &self.idle {
             self.during.idleness.get_or_init(|| idle.idleness());
         }
-        self.watch.borrow().run_trigger();
+        self.display.borrow().run_trigger();
     }
 }
 
 /// Prints what came of it; the exit code.
-fn finish(result: &RunResult, options: &Options, during: &During<'_>) -> Outcome {
+fn finish(result: &RunResult, options: &FioOptions, during: &During<'_>) -> Outcome {
     let report = &during.report;
     signals::release();
     if let Some(end) = result.ended_by {

@@ -1,7 +1,7 @@
 //! The one way from a door's words to its report: the plan, who carries it out, the run, the
 //! report.
 //!
-//! In: a [`Request`], which is what a door knows. Out: the exit code. Rank 0 reads the plan and
+//! In: a [`MeasureRequest`], which is what a door knows. Out: the exit code. Rank 0 reads the plan and
 //! reports; where ranks are processes the others come here too, get the plan from it, and say
 //! nothing. Not here: what a plan is made of, and what a report looks like.
 
@@ -19,7 +19,7 @@ use crate::{Outcome, output, signals};
 
 /// What a door asks for. It may be used on another thread than the one that made it.
 #[derive(Clone, Copy)]
-pub(crate) struct Request<'a> {
+pub(crate) struct MeasureRequest<'a> {
     /// Makes the plan, where rank 0 is; everything that can be refused by words is refused here.
     pub(crate) plan: &'a (dyn Fn() -> Result<Plan, Refusal> + Sync),
     /// Processes on this machine, where the command line says how many.
@@ -33,17 +33,17 @@ pub(crate) struct Request<'a> {
     /// What the words gave rise to.
     pub(crate) warnings: &'a [Warning],
     /// What it says while the plan runs, and how it is refused.
-    pub(crate) watch: &'a (dyn Fn(&Plan) -> Box<dyn Watch + 'a> + Sync),
+    pub(crate) observer: &'a (dyn Fn(&Plan) -> Box<dyn RunObserver + 'a> + Sync),
     /// Prints and stores a result, where rank 0 is; the exit code.
     pub(crate) report: &'a (dyn Fn(&RunResult) -> Outcome + Sync),
 }
 
 /// What a door says while its plan runs.
-pub(crate) trait Watch {
+pub(crate) trait RunObserver {
     /// What is done before and during the run.
     fn announce(&self, announcement: &Announcement);
     /// Sees the running jobs.
-    fn look(&self, view: &LiveView<'_>);
+    fn observe(&self, view: &LiveView<'_>);
     /// Whether the other jobs run where one cannot.
     fn runs_the_rest(&self) -> bool {
         false
@@ -59,7 +59,7 @@ pub(crate) trait Watch {
 }
 
 /// Carries it out; the exit code, on ranks that say nothing 0.
-pub(crate) fn measure(request: &Request<'_>) -> Outcome {
+pub(crate) fn measure(request: &MeasureRequest<'_>) -> Outcome {
     // Before any library is opened that takes signals itself.
     signals::claim()?;
     if let Some(launcher) = Launcher::of_this_process() {
@@ -85,13 +85,13 @@ pub(crate) fn measure(request: &Request<'_>) -> Outcome {
 }
 
 /// Carries it out in this process, whoever started it; the exit code.
-pub(crate) fn measure_alone(request: &Request<'_>) -> Outcome {
+pub(crate) fn measure_alone(request: &MeasureRequest<'_>) -> Outcome {
     check_store(request)?;
     carry_out(request, Party::Threads(1), Some(request.plan))
 }
 
 /// The plan, with the ranks that carry it out; the launcher, the command line and the plan agree on them.
-fn ranked(request: &Request<'_>, launcher: Option<&Launcher>) -> Result<Plan, Refusal> {
+fn ranked(request: &MeasureRequest<'_>, launcher: Option<&Launcher>) -> Result<Plan, Refusal> {
     let mut plan = (request.plan)()?;
     check_store(request)?;
     let asked = request
@@ -135,7 +135,7 @@ fn ranked(request: &Request<'_>, launcher: Option<&Launcher>) -> Result<Plan, Re
     Ok(plan)
 }
 
-fn targets(request: &Request<'_>, plan: &Plan) -> TargetsPerRank {
+fn targets(request: &MeasureRequest<'_>, plan: &Plan) -> TargetsPerRank {
     match request.targets {
         TargetsPerRank::Own => plan.ranks.map(|r| r.targets).unwrap_or_default(),
         asked => asked,
@@ -161,7 +161,7 @@ fn contradiction(one: &str, other: &str, remedy: &str) -> Refusal {
 type MakePlan<'a> = &'a (dyn Fn() -> Result<Plan, Refusal> + Sync);
 
 /// The part of this process. `plan` is there where rank 0 is.
-fn carry_out(request: &Request<'_>, party: Party, plan: Option<MakePlan<'_>>) -> Outcome {
+fn carry_out(request: &MeasureRequest<'_>, party: Party, plan: Option<MakePlan<'_>>) -> Outcome {
     let outcome = party.serve(|host| {
         let outcome = match RankGroup::of(host, request.timeout) {
             None => alone(request, host, plan),
@@ -191,7 +191,7 @@ fn carry_out(request: &Request<'_>, party: Party, plan: Option<MakePlan<'_>>) ->
     outcome
 }
 
-fn alone(request: &Request<'_>, host: &RankHost, plan: Option<MakePlan<'_>>) -> Outcome {
+fn alone(request: &MeasureRequest<'_>, host: &RankHost, plan: Option<MakePlan<'_>>) -> Outcome {
     let plan = plan.map_or_else(|| Err(world::silent()), |plan| plan())?;
     if request.timeout.is_some() && !plan.jobs().any(|(_, job)| waits_for_ranks(job)) {
         let why = "error: --timeout: it is for several ranks, and there is one\n";
@@ -210,7 +210,7 @@ fn waits_for_ranks(job: &Job) -> bool {
 }
 
 fn together(
-    request: &Request<'_>,
+    request: &MeasureRequest<'_>,
     host: &RankHost,
     group: &RankGroup,
     plan: Option<MakePlan<'_>>,
@@ -226,7 +226,7 @@ fn together(
 
 /// Stores the result and has the door report it; first stored, as a launcher that ends the ranks may
 /// not read any more what they print.
-fn report(request: &Request<'_>, mut result: RunResult) -> Outcome {
+fn report(request: &MeasureRequest<'_>, mut result: RunResult) -> Outcome {
     result
         .warnings
         .splice(0..0, request.warnings.iter().cloned());
@@ -246,7 +246,7 @@ fn store(path: &str, result: &RunResult) -> Result<(), String> {
 }
 
 /// Finds out before the run whether the result can be stored.
-fn check_store(request: &Request<'_>) -> Result<(), Refusal> {
+fn check_store(request: &MeasureRequest<'_>) -> Result<(), Refusal> {
     let Some(path) = request.store else {
         return Ok(());
     };
@@ -257,30 +257,30 @@ fn check_store(request: &Request<'_>) -> Result<(), Refusal> {
 }
 
 fn run(
-    request: &Request<'_>,
+    request: &MeasureRequest<'_>,
     plan: &Plan,
     host: &RankHost,
     group: Option<&RankGroup>,
 ) -> Result<RunResult, Refusal> {
-    let watch: Box<dyn Watch + '_> = if host.has_first() {
-        (request.watch)(plan)
+    let observer: Box<dyn RunObserver + '_> = if host.has_first() {
+        (request.observer)(plan)
     } else {
         Box::new(Silent)
     };
     let choices = Choices {
-        watch: watch.as_ref(),
+        observer: observer.as_ref(),
         ranks: host,
         group,
     };
     let result = session::run(plan, &choices)?;
-    watch.done();
+    observer.done();
     Ok(result)
 }
 
 /// What ranks that only do their part say.
 pub(crate) struct Silent;
 
-impl Watch for Silent {
+impl RunObserver for Silent {
     fn announce(&self, _announcement: &Announcement) {}
-    fn look(&self, _view: &LiveView<'_>) {}
+    fn observe(&self, _view: &LiveView<'_>) {}
 }

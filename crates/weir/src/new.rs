@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use weir_doors::Refusal;
-use weir_doors::new::{Action, Files, read};
+use weir_doors::new::{Action, NewFiles, read};
 use weir_doors::run::USAGE;
 
 use crate::{Outcome, output, printed};
@@ -17,7 +17,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     }
 }
 
-fn write(wish: &Files) -> Outcome {
+fn write(wish: &NewFiles) -> Outcome {
     let refuse = |message: String| Refusal {
         message,
         code: USAGE,

@@ -4,12 +4,12 @@
 //! speaks for all.
 
 use weir_doors::run::USAGE;
-use weir_doors::{Door, DoorPath, Refusal, Request as Asked};
+use weir_doors::{Door, DoorPath, DoorRequest, Refusal};
 use weir_schema::{Plan, RunResult, TargetsPerRank};
 use weir_world::Launcher;
 
-use crate::measure::{self, Request};
-use crate::progress::{Mode, ProgressWatch};
+use crate::measure::{self, MeasureRequest};
+use crate::progress::{ProgressMode, ProgressObserver};
 use crate::{Outcome, output, printed, runners, signals};
 
 /// Does what the words ask of the door.
@@ -23,23 +23,23 @@ pub(crate) fn run(door: &Door, words: &[String]) -> Outcome {
     let launcher = Launcher::of_this_process();
     let speaks = launcher.is_none_or(|l| l.speaks());
     let outcome = match (path.read)(words, launcher.map(|l| l.size), &runners::transports()) {
-        Ok(Asked::Print(text)) if speaks => Ok(printed(&text)),
-        Ok(Asked::Print(_)) => Ok(0),
-        Ok(Asked::Measure { plan, store }) => measure(&path, words, &plan, store.as_deref()),
+        Ok(DoorRequest::Print(text)) if speaks => Ok(printed(&text)),
+        Ok(DoorRequest::Print(_)) => Ok(0),
+        Ok(DoorRequest::Measure { plan, store }) => measure(&path, words, &plan, store.as_deref()),
         Err(refusal) => Err(refusal),
     };
     if speaks { outcome } else { Ok(0) }
 }
 
 fn measure(path: &DoorPath, words: &[String], plan: &Plan, store: Option<&str>) -> Outcome {
-    measure::measure(&Request {
+    measure::measure(&MeasureRequest {
         plan: &|| Ok(plan.clone()),
         ranks: None,
         targets: TargetsPerRank::Own,
         timeout: None,
         store,
         warnings: &[],
-        watch: &|_| Box::new(ProgressWatch::of_one_job(Mode::of_terminal())),
+        observer: &|_| Box::new(ProgressObserver::of_one_job(ProgressMode::of_terminal())),
         report: &|result| print(path, words, result),
     })
 }

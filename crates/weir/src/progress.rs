@@ -20,7 +20,7 @@ use weir_schema::{Announcement, Plan};
 use weir_stats::Histogram;
 use weir_units::{BytesPerSec, Iops, Nanos};
 
-use crate::measure::Watch;
+use crate::measure::RunObserver;
 use crate::{environment, output};
 
 /// The run is looked at this often.
@@ -36,7 +36,7 @@ const QUIET: Nanos = Nanos(1_000_000_000);
 
 /// How progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum ProgressMode {
     /// One line, rewritten.
     Line,
     /// A new line every 10 s.
@@ -47,7 +47,7 @@ pub(crate) enum Mode {
     None,
 }
 
-impl Mode {
+impl ProgressMode {
     /// A line on a terminal, else none.
     pub(crate) fn of_terminal() -> Self {
         if io::stderr().is_terminal() {
@@ -80,7 +80,7 @@ struct Sum {
 
 /// Where progress is shown.
 struct Place {
-    mode: Mode,
+    mode: ProgressMode,
     style: Style,
     next_look: Nanos,
     last_plain: Nanos,
@@ -88,7 +88,7 @@ struct Place {
 }
 
 impl Place {
-    fn new(mode: Mode) -> Self {
+    fn new(mode: ProgressMode) -> Self {
         let terminal = environment::terminal(&io::stderr());
         Self {
             mode,
@@ -101,7 +101,7 @@ impl Place {
 
     /// Whether it is time for a look.
     fn is_due(&mut self, elapsed: Nanos) -> bool {
-        let due = self.mode != Mode::None && elapsed >= self.next_look;
+        let due = self.mode != ProgressMode::None && elapsed >= self.next_look;
         if due {
             self.next_look = Nanos(elapsed.0 + LOOK_EVERY.0);
         }
@@ -111,16 +111,16 @@ impl Place {
     fn show(&mut self, snapshot: &Snapshot) {
         let elapsed = snapshot.t_ns;
         match self.mode {
-            Mode::Line if elapsed >= QUIET => {
+            ProgressMode::Line if elapsed >= QUIET => {
                 let text = line(snapshot, self.style.width.saturating_sub(1), &self.style);
                 output::error(&format!("\r\x1b[2K{text}"));
                 self.drawn = true;
             }
-            Mode::Plain if elapsed.0 >= self.last_plain.0 + PLAIN_EVERY.0 => {
+            ProgressMode::Plain if elapsed.0 >= self.last_plain.0 + PLAIN_EVERY.0 => {
                 self.last_plain = elapsed;
                 output::error(&(plain(snapshot, &self.style) + "\n"));
             }
-            Mode::Json => output::error(&(json(snapshot) + "\n")),
+            ProgressMode::Json => output::error(&(json(snapshot) + "\n")),
             _ => {}
         }
     }
@@ -135,15 +135,15 @@ impl Place {
 
 /// What doors without a progress line of their own say while a plan runs: announcements, and the
 /// progress line.
-pub(crate) struct ProgressWatch {
+pub(crate) struct ProgressObserver {
     shown: RefCell<Shown>,
     /// Jobs are named where one cannot run.
     names_jobs: bool,
 }
 
-impl ProgressWatch {
+impl ProgressObserver {
     /// Nothing shown yet.
-    pub(crate) fn new(mode: Mode, plan: &Plan) -> Self {
+    pub(crate) fn new(mode: ProgressMode, plan: &Plan) -> Self {
         Self {
             shown: RefCell::new(Shown::new(mode, plan.jobs().count())),
             names_jobs: true,
@@ -151,7 +151,7 @@ impl ProgressWatch {
     }
 
     /// The same for a door whose plans have one job, of which its user does not know the name.
-    pub(crate) fn of_one_job(mode: Mode) -> Self {
+    pub(crate) fn of_one_job(mode: ProgressMode) -> Self {
         Self {
             shown: RefCell::new(Shown::new(mode, 1)),
             names_jobs: false,
@@ -159,12 +159,12 @@ impl ProgressWatch {
     }
 }
 
-impl Watch for ProgressWatch {
+impl RunObserver for ProgressObserver {
     fn announce(&self, announcement: &Announcement) {
         output::error(&format!("{}\n", fio::announcement(announcement)));
     }
 
-    fn look(&self, view: &LiveView<'_>) {
+    fn observe(&self, view: &LiveView<'_>) {
         self.shown.borrow_mut().show(view);
     }
 
@@ -192,7 +192,7 @@ pub(crate) struct Shown {
 
 impl Shown {
     /// Nothing shown yet, of a plan of so many jobs.
-    pub(crate) fn new(mode: Mode, jobs: usize) -> Self {
+    pub(crate) fn new(mode: ProgressMode, jobs: usize) -> Self {
         Self {
             place: Place::new(mode),
             jobs,

@@ -3,14 +3,16 @@
 use std::io;
 
 use weir_doors::Refusal;
-use weir_doors::run::{Action, Format, Input, Options, Progress, Run, USAGE, exit_code, read};
+use weir_doors::run::{
+    Action, Input, ProgressStyle, Run, RunFormat, RunOptions, USAGE, exit_code, read,
+};
 use weir_jobfile::{Context, Diagnostic, Source, compile};
 use weir_report::{ColorChoice, Flags, Style};
 use weir_schema::{Plan, RunResult, SchemaError, TargetsPerRank, Word};
 use weir_units::Percent;
 
-use crate::measure::{self, Request, Silent};
-use crate::progress::{Mode, ProgressWatch};
+use crate::measure::{self, MeasureRequest, Silent};
+use crate::progress::{ProgressMode, ProgressObserver};
 use crate::{Outcome, environment, output, printed, runners, session, signals, speaks};
 
 /// The words after `run`.
@@ -28,16 +30,16 @@ fn measure(run: &Run) -> Outcome {
     if run.show_plan {
         return if speaks() { show(run) } else { Ok(0) };
     }
-    measure::measure(&Request {
+    measure::measure(&MeasureRequest {
         plan: &|| plan_to_run(run),
         ranks: run.ranks,
         targets: run.targets,
         timeout: run.timeout,
         store: run.store.as_deref(),
         warnings: &[],
-        watch: &|plan| {
+        observer: &|plan| {
             let mode = progress_mode(run.options.progress);
-            Box::new(ProgressWatch::new(mode, plan))
+            Box::new(ProgressObserver::new(mode, plan))
         },
         report: &|result| Ok(report(result, &run.options)),
     })
@@ -94,7 +96,7 @@ fn refuse_own_input(report: &str, input: &Input) -> Result<(), Refusal> {
 }
 
 /// Stores and prints the report; the exit code.
-fn report(result: &RunResult, options: &Options) -> u8 {
+fn report(result: &RunResult, options: &RunOptions) -> u8 {
     signals::release();
     let mut good = true;
     // First, as a launcher that ends the ranks may not read any more what they print.
@@ -107,7 +109,7 @@ fn report(result: &RunResult, options: &Options) -> u8 {
         }
     }
     good &= output::print(&text_of(result, options.format, options, true));
-    if options.format == Format::Json {
+    if options.format == RunFormat::Json {
         session::tell_failures(result);
     }
     let code = exit_code(result, &options.strict);
@@ -116,18 +118,18 @@ fn report(result: &RunResult, options: &Options) -> u8 {
 
 pub(crate) fn text_of(
     result: &RunResult,
-    format: Format,
-    options: &Options,
+    format: RunFormat,
+    options: &RunOptions,
     on_stdout: bool,
 ) -> String {
     match format {
         // Numbers of a result are finite, and everything else has a JSON form.
-        Format::Json => weir_report::json(result, options.pretty).unwrap_or_default(),
-        Format::Text => weir_report::text(result, &style(result, options, on_stdout)),
+        RunFormat::Json => weir_report::json(result, options.pretty).unwrap_or_default(),
+        RunFormat::Text => weir_report::text(result, &style(result, options, on_stdout)),
     }
 }
 
-fn style(result: &RunResult, options: &Options, on_stdout: bool) -> Style {
+fn style(result: &RunResult, options: &RunOptions, on_stdout: bool) -> Style {
     let flags = Flags {
         color: match options.color {
             Some(true) => ColorChoice::Always,
@@ -153,12 +155,12 @@ fn listed(result: &RunResult) -> Option<Vec<Percent>> {
     Some(job.load().recording.percentiles.clone())
 }
 
-fn progress_mode(progress: Progress) -> Mode {
+fn progress_mode(progress: ProgressStyle) -> ProgressMode {
     match progress {
-        Progress::Auto => Mode::detect(),
-        Progress::Plain => Mode::Plain,
-        Progress::None => Mode::None,
-        Progress::Json => Mode::Json,
+        ProgressStyle::Auto => ProgressMode::detect(),
+        ProgressStyle::Plain => ProgressMode::Plain,
+        ProgressStyle::None => ProgressMode::None,
+        ProgressStyle::Json => ProgressMode::Json,
     }
 }
 
@@ -213,14 +215,14 @@ fn calibrate() -> Outcome {
         door: "run".to_owned(),
         ..Plan::default()
     };
-    measure::measure(&Request {
+    measure::measure(&MeasureRequest {
         plan: &|| Ok(plan.clone()),
         ranks: None,
         targets: TargetsPerRank::Own,
         timeout: None,
         store: None,
         warnings: &[],
-        watch: &|_| Box::new(Silent),
+        observer: &|_| Box::new(Silent),
         report: &|result| {
             let clock = &result.clock;
             let loop_cost = result.instrument.ns_per_op.unwrap_or(f64::NAN);

@@ -14,7 +14,7 @@ use weir_schema::{Failure, HostFacts, Plan, RunResult, Workload};
 use weir_sys::clock::Detection;
 use weir_world::RankHost;
 
-use crate::measure::{Request, Watch};
+use crate::measure::{MeasureRequest, RunObserver};
 use crate::ranks::RankGroup;
 use crate::runners::Runners;
 use crate::{environment, output, signals};
@@ -25,7 +25,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// What a run is made with.
 pub(crate) struct Choices<'a> {
     /// What the door says meanwhile.
-    pub(crate) watch: &'a dyn Watch,
+    pub(crate) observer: &'a dyn RunObserver,
     /// Where ranks do what they do together.
     pub(crate) ranks: &'a RankHost,
     /// Other processes that carry the same plan out.
@@ -50,7 +50,7 @@ pub(crate) fn run(plan: &Plan, choices: &Choices<'_>) -> Result<RunResult, Refus
     let (clock, facts) = detection.finish();
     let runners = Runners::default();
     let meet = || choices.group.map_or(Ok(()), RankGroup::meet);
-    let mut observer = |view: &LiveView<'_>| choices.watch.look(view);
+    let mut observer = |view: &LiveView<'_>| choices.observer.observe(view);
     let control = RunControl {
         runners: &runners.list(),
         ranks: choices.ranks.clone(),
@@ -61,13 +61,13 @@ pub(crate) fn run(plan: &Plan, choices: &Choices<'_>) -> Result<RunResult, Refus
         directory: Path::new(""),
         signals: caught,
         grace: GRACE,
-        announce: &|announcement| choices.watch.announce(announcement),
+        announce: &|announcement| choices.observer.announce(announcement),
         log_format: log_line,
         observer: Some(&mut observer),
         calibrate: plan.jobs().next().is_none() || has_loops(plan, &runners),
         other_ranks: choices.group.map(|group| group.other_ranks(&meet)),
     };
-    let fit = refuse_what_cannot_run(plan, &control, choices.watch);
+    let fit = refuse_what_cannot_run(plan, &control, choices.observer);
     match choices.group {
         Some(group) => group.agree(fit)?,
         None => fit?,
@@ -113,7 +113,10 @@ pub(crate) fn add_metrics(result: &mut RunResult) {
 }
 
 /// Refuses what jobs that ranks do together show to be wrong before any rank is started.
-pub(crate) fn refuse_work_of_ranks(plan: &Plan, request: &Request<'_>) -> Result<(), Refusal> {
+pub(crate) fn refuse_work_of_ranks(
+    plan: &Plan,
+    request: &MeasureRequest<'_>,
+) -> Result<(), Refusal> {
     let runners = Runners::default();
     if has_loops(plan, &runners) {
         // Files of ranks have names of their own: each rank looks at its own.
@@ -136,7 +139,7 @@ pub(crate) fn refuse_work_of_ranks(plan: &Plan, request: &Request<'_>) -> Result
         calibrate: false,
         other_ranks: None,
     };
-    refuse_what_cannot_run(plan, &control, (request.watch)(plan).as_ref())
+    refuse_what_cannot_run(plan, &control, (request.observer)(plan).as_ref())
 }
 
 /// Failures of one job that are shown.
@@ -147,14 +150,14 @@ const SHOWN: usize = 3;
 fn refuse_what_cannot_run(
     plan: &Plan,
     control: &RunControl<'_>,
-    watch: &dyn Watch,
+    observer: &dyn RunObserver,
 ) -> Result<(), Refusal> {
     let mut failures = execute::check(plan, control);
     let lacking = failures.iter().any(|(_, f)| f.cause == "missing");
-    if watch.runs_the_rest() {
+    if observer.runs_the_rest() {
         let others = failures.iter().filter(|(_, f)| !ends_every_run(f));
         for (job, message) in brief(others) {
-            watch.forewarn(&job, &message);
+            observer.forewarn(&job, &message);
         }
         failures.retain(|(_, f)| ends_every_run(f));
     }
@@ -163,7 +166,7 @@ fn refuse_what_cannot_run(
     }
     let lines: Vec<String> = brief(failures.iter())
         .into_iter()
-        .map(|(job, why)| watch.refusal(&job, &why))
+        .map(|(job, why)| observer.refusal(&job, &why))
         .collect();
     Err(Refusal {
         message: lines.concat(),

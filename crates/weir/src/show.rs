@@ -76,7 +76,7 @@ fn of_fio(result: &RunResult, words: &[String]) -> Result<Printed, Refusal> {
     let words = [words, &["--name=shown".to_owned()]].concat();
     let options = match fio::read(&words, &runners::catalogue())? {
         fio::Action::Run(run) => run.options,
-        _ => fio::Options::default(),
+        _ => fio::FioOptions::default(),
     };
     Ok(options.printed_again(result, fio_door::utc_offset_s()))
 }
@@ -100,7 +100,7 @@ fn of_beff(result: &RunResult, words: &[String]) -> Result<Printed, Refusal> {
             }
             options
         }
-        _ => beff::Options::of(beff::Format::Text),
+        _ => beff::BeffOptions::of(beff::BeffFormat::Text),
     };
     options.dump_json = None;
     Ok(Printed {

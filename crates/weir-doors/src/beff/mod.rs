@@ -24,24 +24,24 @@ pub(crate) mod values;
 
 use weir_schema::{Plan, Warning};
 
-use crate::door::{Door, Link};
+use crate::door::{Door, DoorLink};
 
 pub use baseline::Baseline;
 pub use exit::{complaints, exit_code};
 pub use flags::FLAGS;
 pub use help::HELP;
 pub use request::{BeffEnvironment, read};
-pub use schedule::Schedule;
+pub use schedule::LoopSchedule;
 pub use setting_flags::in_flags;
 
 /// The door; its links have the names of the benchmark, built for one kind of device or the other,
 /// and of its functional test.
 pub const DOOR: Door = Door {
     links: &[
-        Link::new("Network_intel"),
-        Link::new("Network_xilinx"),
-        Link::new("fnet"),
-        Link {
+        DoorLink::new("Network_intel"),
+        DoorLink::new("Network_xilinx"),
+        DoorLink::new("fnet"),
+        DoorLink {
             name: "Network_test_intel",
             words: &["--selftest"],
         },
@@ -66,31 +66,31 @@ pub enum Action {
     /// Test the door and its transports, after a note where a word has no meaning there.
     SelfTest(Option<String>),
     /// A run, or what stands for it.
-    Run(Box<Run>),
+    Run(Box<BeffRun>),
 }
 
 /// What is run, and how it is shown.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct BeffRun {
     /// Ranks and one job.
     pub plan: Plan,
     /// How it is shown.
-    pub options: Options,
+    pub options: BeffOptions,
     /// What is done with it.
-    pub mode: Mode,
+    pub mode: BeffMode,
     /// Warnings that the words gave rise to.
     pub warnings: Vec<Warning>,
     /// Notes for standard error.
     pub notes: Vec<String>,
     /// Made-up devices by rank, where asked for.
     pub devices: Option<Vec<u32>>,
-    /// File of the result to compare with, which becomes [`Options::baseline`].
+    /// File of the result to compare with, which becomes [`BeffOptions::baseline`].
     pub baseline: Option<String>,
 }
 
 /// What is done with a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum BeffMode {
     /// It is run.
     Run,
     /// Its configuration, and what a model predicts, are shown.
@@ -101,9 +101,9 @@ pub enum Mode {
 
 /// How a result is shown.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Options {
+pub struct BeffOptions {
     /// On standard output.
-    pub format: Format,
+    pub format: BeffFormat,
     /// JSON with the types of `HPCC_FPGA` 1.3, without weir's keys.
     pub hpcc_json: bool,
     /// Headings of version 1.2.
@@ -122,9 +122,9 @@ pub struct Options {
     pub baseline: Option<Baseline>,
 }
 
-impl Options {
+impl BeffOptions {
     /// A form, and nothing else that differs from the default.
-    pub const fn of(format: Format) -> Self {
+    pub const fn of(format: BeffFormat) -> Self {
         Self {
             format,
             hpcc_json: false,
@@ -141,7 +141,7 @@ impl Options {
 
 /// The form of what is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum BeffFormat {
     /// As the peer prints it.
     Text,
     /// weir's own table.

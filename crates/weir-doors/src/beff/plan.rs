@@ -15,7 +15,7 @@ use super::card;
 use super::comm;
 use super::inject;
 use super::request::{BeffEnvironment, crossed};
-use super::schedule::Schedule;
+use super::schedule::LoopSchedule;
 use super::setting_flags::settings;
 use super::values;
 use crate::refusal::Refusal;
@@ -102,7 +102,7 @@ fn ranks(
     })
 }
 
-fn schedule(given: &Given, warnings: &mut Vec<Warning>) -> Result<Schedule, Refusal> {
+fn schedule(given: &Given, warnings: &mut Vec<Warning>) -> Result<LoopSchedule, Refusal> {
     let (upper, mut lower): (u64, u64) = (given.number("upper"), given.number("lower"));
     if lower > upper {
         warnings.push(crossed("Loop Length"));
@@ -112,7 +112,7 @@ fn schedule(given: &Given, warnings: &mut Vec<Warning>) -> Result<Schedule, Refu
         Some(list) => values::exponents(list).map_err(|why| wrong("sizes", list, &why))?,
         None => range(given, warnings),
     };
-    Ok(Schedule {
+    Ok(LoopSchedule {
         exponents,
         upper,
         lower,
@@ -148,7 +148,11 @@ fn validation(given: &Given) -> Result<Validation, Refusal> {
     })
 }
 
-fn workload(given: &Given, schedule: &Schedule, ranks: u32) -> Result<ExchangeWorkload, Refusal> {
+fn workload(
+    given: &Given,
+    schedule: &LoopSchedule,
+    ranks: u32,
+) -> Result<ExchangeWorkload, Refusal> {
     let pairing = match given.text("pairing") {
         Some("pairs") if ranks % 2 == 1 && ranks > 1 => {
             return Err(refuse(&format!(
@@ -214,7 +218,7 @@ fn placement(given: &Given) -> Result<Placement, Refusal> {
 }
 
 /// What the outputs show of the words, whatever has become of it in the plan.
-fn echo(given: &Given, schedule: &Schedule, transport: &TransportRecord) -> Vec<Word> {
+fn echo(given: &Given, schedule: &LoopSchedule, transport: &TransportRecord) -> Vec<Word> {
     let word = |key: &str, value: Option<String>| Word {
         key: key.to_owned(),
         value,

@@ -9,7 +9,9 @@ use weir_schema::{Plan, Warning};
 use super::argv::{Given, parse, refuse};
 use super::comm;
 use super::device::made_up;
-use super::{Action, Format, Mode, Options, Run, help, plan, setting_flags, values};
+use super::{
+    Action, BeffFormat, BeffMode, BeffOptions, BeffRun, help, plan, setting_flags, values,
+};
 use crate::refusal::Refusal;
 
 /// What a command line is read against.
@@ -50,12 +52,12 @@ pub fn read(words: &[String], environment: &BeffEnvironment) -> Result<Action, R
     let mode = mode(&given, &options)?;
     setting_flags::refuse_unused(&given, &transport, &environment.transports)?;
     acts(&given, &options, mode)?;
-    if mode == Mode::Run {
+    if mode == BeffMode::Run {
         comm::ready(transport.name, &environment.transports)?;
     }
     let mut notes: Vec<String> = note.into_iter().collect();
     notes.extend(idle(&given, &transport, mode));
-    Ok(Action::Run(Box::new(Run {
+    Ok(Action::Run(Box::new(BeffRun {
         devices: devices(&given, &plan, mode)?,
         baseline: given.text("baseline").map(str::to_owned),
         plan,
@@ -82,9 +84,9 @@ fn self_test(given: &Given) -> Result<Action, Refusal> {
     }
 }
 
-fn mode(given: &Given, options: &Options) -> Result<Mode, Refusal> {
+fn mode(given: &Given, options: &BeffOptions) -> Result<BeffMode, Refusal> {
     if given.has("show-plan") {
-        return Ok(Mode::ShowPlan);
+        return Ok(BeffMode::ShowPlan);
     }
     let fitted = given.text("model") == Some("fit");
     if options.simulate.is_some() {
@@ -95,7 +97,7 @@ fn mode(given: &Given, options: &Options) -> Result<Mode, Refusal> {
         }
         // A fitted model is fitted to a run first.
         if !fitted {
-            return Ok(Mode::Test);
+            return Ok(BeffMode::Test);
         }
     }
     if given.has("test") {
@@ -104,12 +106,12 @@ fn mode(given: &Given, options: &Options) -> Result<Mode, Refusal> {
                 "--model fit is fitted to a run, and --test does not run",
             ));
         }
-        return Ok(Mode::Test);
+        return Ok(BeffMode::Test);
     }
-    Ok(Mode::Run)
+    Ok(BeffMode::Run)
 }
 
-fn options(given: &Given) -> Result<Options, Refusal> {
+fn options(given: &Given) -> Result<BeffOptions, Refusal> {
     let compat = given.text("json-compat").is_some();
     let dump = given.text("dump-json").map(str::to_owned);
     let asked = given.all("format").last();
@@ -119,17 +121,17 @@ fn options(given: &Given) -> Result<Options, Refusal> {
         )));
     }
     let format = match given.text("format") {
-        Some("table") => Format::Table,
-        Some("json") => Format::Json,
-        Some("csv") => Format::Csv,
-        Some("md") => Format::Markdown,
-        _ if dump.as_deref() == Some("-") => Format::Json,
-        _ => Format::Text,
+        Some("table") => BeffFormat::Table,
+        Some("json") => BeffFormat::Json,
+        Some("csv") => BeffFormat::Csv,
+        Some("md") => BeffFormat::Markdown,
+        _ if dump.as_deref() == Some("-") => BeffFormat::Json,
+        _ => BeffFormat::Text,
     };
     let line_rate = given.text("line-rate").map(|text| {
         values::bits_per_s(text).map_err(|why| refuse(&format!("--line-rate {text}: {why}")))
     });
-    Ok(Options {
+    Ok(BeffOptions {
         format,
         hpcc_json: compat,
         text_1_2: given.text("text-compat") == Some("1.2"),
@@ -142,11 +144,11 @@ fn options(given: &Given) -> Result<Options, Refusal> {
     })
 }
 
-fn devices(given: &Given, plan: &Plan, mode: Mode) -> Result<Option<Vec<u32>>, Refusal> {
+fn devices(given: &Given, plan: &Plan, mode: BeffMode) -> Result<Option<Vec<u32>>, Refusal> {
     if given.text("fake-devices").is_none() {
         return Ok(None);
     }
-    if mode == Mode::Run {
+    if mode == BeffMode::Run {
         return Err(refuse(
             "--fake-devices needs --test: there is nothing to run on",
         ));
@@ -159,19 +161,23 @@ fn devices(given: &Given, plan: &Plan, mode: Mode) -> Result<Option<Vec<u32>>, R
 }
 
 /// Refuses options that nothing else on the command line gives a use.
-fn acts(given: &Given, options: &Options, mode: Mode) -> Result<(), Refusal> {
+fn acts(given: &Given, options: &BeffOptions, mode: BeffMode) -> Result<(), Refusal> {
     let is = |name: &str, value: &str| given.text(name) == Some(value);
-    let json = options.format == Format::Json || options.dump_json.is_some();
+    let json = options.format == BeffFormat::Json || options.dump_json.is_some();
     let needs = [
         ("keep-channels", given.has("channel-dir"), "--channel-dir"),
         ("seed", is("validate", "full"), "--validate full"),
         ("json-compat", json, "--dump-json or --format json"),
         (
             "text-compat",
-            options.format == Format::Text,
+            options.format == BeffFormat::Text,
             "--format text",
         ),
-        ("baseline", mode != Mode::Test, "a run, and this is a test"),
+        (
+            "baseline",
+            mode != BeffMode::Test,
+            "a run, and this is a test",
+        ),
     ];
     match needs
         .iter()
@@ -184,7 +190,7 @@ fn acts(given: &Given, options: &Options, mode: Mode) -> Result<(), Refusal> {
 
 /// Notes about the peer's options that have nothing to act on here: its users' scripts have them
 /// in every call.
-fn idle(given: &Given, transport: &TransportRecord, mode: Mode) -> Vec<String> {
+fn idle(given: &Given, transport: &TransportRecord, mode: BeffMode) -> Vec<String> {
     let mut notes = Vec::new();
     for (flag, _) in given.iter() {
         let why = match flag.name {

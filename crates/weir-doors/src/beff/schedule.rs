@@ -7,7 +7,7 @@ use weir_schema::MessageSize;
 
 /// Bounds of sizes and loops.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Schedule {
+pub struct LoopSchedule {
     /// Exponents in order.
     pub exponents: Vec<u8>,
     /// Longest loop.
@@ -20,7 +20,7 @@ pub struct Schedule {
     pub steps: u64,
 }
 
-impl Schedule {
+impl LoopSchedule {
     /// Sizes with their loops; whole numbers throughout, as the peer counts.
     pub fn sizes(&self) -> Vec<MessageSize> {
         let size = |exponent: u8| MessageSize {
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     fn loops(exponents: impl Iterator<Item = u8>, upper: u64, lower: u64) -> Vec<u64> {
-        let schedule = Schedule {
+        let schedule = LoopSchedule {
             exponents: exponents.collect(),
             upper,
             lower,

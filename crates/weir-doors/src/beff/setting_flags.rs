@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use weir_schema::Setting;
 use weir_schema::catalogue::{TransportCatalogue, TransportRecord};
 
-use super::Mode;
+use super::BeffMode;
 use super::argv::{Given, refuse};
 use super::values;
 use crate::flags::Flag;
@@ -186,10 +186,10 @@ pub fn in_flags(message: &str) -> String {
 }
 
 /// Whether a flag of the peer's has nothing to act on, which is worth a note.
-pub(super) fn is_noted(flag: &Flag, transport: &TransportRecord, mode: Mode) -> bool {
+pub(super) fn is_noted(flag: &Flag, transport: &TransportRecord, mode: BeffMode) -> bool {
     unused(flag, transport).is_some_and(|row| match row.unused {
         Unused::Noted => true,
-        Unused::NotedInRuns => mode == Mode::Run,
+        Unused::NotedInRuns => mode == BeffMode::Run,
         Unused::Refused | Unused::Silent => false,
     })
 }

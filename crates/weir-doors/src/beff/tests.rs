@@ -30,14 +30,14 @@ fn words(text: &str, environment: &BeffEnvironment) -> Result<Action, crate::Ref
     read(&list, environment)
 }
 
-fn run_in(text: &str, environment: &BeffEnvironment) -> Run {
+fn run_in(text: &str, environment: &BeffEnvironment) -> BeffRun {
     match words(text, environment) {
         Ok(Action::Run(run)) => *run,
         other => panic!("{text}: {other:?}"),
     }
 }
 
-fn run(text: &str) -> Run {
+fn run(text: &str) -> BeffRun {
     run_in(text, &environment())
 }
 
@@ -61,10 +61,10 @@ fn refused(text: &str, needle: &str) {
 
 #[test]
 fn standard_output_is_for_one_form_of_the_result() {
-    assert_eq!(run("--dump-json -").options.format, Format::Json);
+    assert_eq!(run("--dump-json -").options.format, BeffFormat::Json);
     assert_eq!(
         run("--dump-json - --format json").options.format,
-        Format::Json
+        BeffFormat::Json
     );
     refused(
         "--dump-json - --format csv",
@@ -94,8 +94,8 @@ fn nothing_given_is_the_peers_default_plan() {
     let ranks = run.plan.ranks.unwrap();
     assert_eq!((ranks.count, ranks.spawn), (1, Spawn::Threads));
     assert_eq!(run.plan.groups[0].jobs[0].engine.name, "shm");
-    assert_eq!(run.options.format, Format::Text);
-    assert_eq!((run.mode, run.devices), (Mode::Run, None));
+    assert_eq!(run.options.format, BeffFormat::Text);
+    assert_eq!((run.mode, run.devices), (BeffMode::Run, None));
     assert!(run.warnings.is_empty());
     assert_eq!(run.notes.len(), 1, "{:?}", run.notes);
 }
@@ -243,7 +243,7 @@ fn transports_that_are_not_there_end_with_3_unless_nothing_is_run() {
     let refusal = words("--comm-type ofi", &environment()).unwrap_err();
     assert_eq!(refusal.code, LACKS);
     assert!(refusal.message.contains("comm-type ofi is not available"));
-    assert_eq!(run("--comm-type ofi --test").mode, Mode::Test);
+    assert_eq!(run("--comm-type ofi --test").mode, BeffMode::Test);
     refused(
         "--comm-type ACCL",
         "it has mpi, shm, tcp, udp, file, ocl-pcie",
@@ -564,8 +564,14 @@ fn output_options_are_kept() {
     assert_eq!(options.dump_json.as_deref(), Some("o.json"));
     assert!(options.hpcc_json && options.text_1_2 && options.quiet);
     let printed = run("--dump-json -").options;
-    assert_eq!((printed.dump_json, printed.format), (None, Format::Json));
-    assert_eq!(run("--model 520n --simulate 8").mode, Mode::Test);
+    assert_eq!(
+        (printed.dump_json, printed.format),
+        (None, BeffFormat::Json)
+    );
+    assert_eq!(run("--model 520n --simulate 8").mode, BeffMode::Test);
     let fitted = run("--model fit --simulate 8");
-    assert_eq!((fitted.mode, fitted.options.simulate), (Mode::Run, Some(8)));
+    assert_eq!(
+        (fitted.mode, fitted.options.simulate),
+        (BeffMode::Run, Some(8))
+    );
 }

@@ -15,19 +15,19 @@ mod request;
 #[cfg(test)]
 mod tests;
 
-use crate::door::{Door, Link};
+use crate::door::{Door, DoorLink};
 
 pub use announcement::announcement;
 pub use exit::{LACKS, USAGE, complaint, exit_code};
 pub use flags::FLAGS;
 pub use help::HELP;
 pub use log::log_line;
-pub use options::{Eta, ExitStyle, Format, IdleScope, Options, Trigger};
-pub use request::{Action, Run, read};
+pub use options::{Eta, ExitStyle, FioFormat, FioOptions, IdleScope, Trigger};
+pub use request::{Action, FioRun, read};
 
 /// The door.
 pub const DOOR: Door = Door {
-    links: &[Link::new("fio")],
+    links: &[DoorLink::new("fio")],
     ..Door::new(
         "fio",
         "…",

@@ -8,9 +8,9 @@ use crate::door::Printed;
 
 /// How a run is reported.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Options {
+pub struct FioOptions {
     /// The formats, in the order in which they are written.
-    pub formats: Vec<Format>,
+    pub formats: Vec<FioFormat>,
     /// The file that gets the report instead of standard output.
     pub output: Option<String>,
     /// The file that gets the whole result.
@@ -43,11 +43,11 @@ pub struct Options {
     pub compat: bool,
 }
 
-impl Options {
+impl FioOptions {
     /// Whether programs alone read the report: then there are no banners, and notes and errors
     /// go to standard error.
     pub fn is_for_programs(&self) -> bool {
-        !self.formats.contains(&Format::Normal)
+        !self.formats.contains(&FioFormat::Normal)
     }
 
     /// The report of a result in every format. `several`: documents follow each other, each on a
@@ -55,18 +55,18 @@ impl Options {
     pub fn document(
         &self,
         result: &RunResult,
-        texts: output::Options,
+        texts: output::FioTextOptions,
         several: bool,
         idleness: Option<&output::Idleness>,
     ) -> String {
-        let texts = output::Options {
+        let texts = output::FioTextOptions {
             one_line: (several || self.status_interval.is_some()) && !self.compat,
             ..texts
         };
-        let text = |format: &Format| match format {
-            Format::Terse => output::terse(result, texts),
-            Format::Json | Format::JsonPlus => output::json(result, texts, idleness),
-            Format::Normal => {
+        let text = |format: &FioFormat| match format {
+            FioFormat::Terse => output::terse(result, texts),
+            FioFormat::Json | FioFormat::JsonPlus => output::json(result, texts, idleness),
+            FioFormat::Normal => {
                 let idle = idleness.map(output::Idleness::text).unwrap_or_default();
                 output::normal(result, texts) + &idle
             }
@@ -93,9 +93,9 @@ impl Options {
     /// Terse lines before whatever else was asked for.
     pub(super) fn append_terse(&mut self) {
         if self.formats.is_empty() {
-            self.formats.push(Format::Normal);
+            self.formats.push(FioFormat::Normal);
         }
-        self.formats.insert(0, Format::Terse);
+        self.formats.insert(0, FioFormat::Terse);
         self.formats.dedup();
     }
 
@@ -109,11 +109,11 @@ impl Options {
     }
 
     /// The same for the texts of [`super::output`].
-    pub fn texts(&self, utc_offset_s: i32) -> output::Options {
-        output::Options {
+    pub fn texts(&self, utc_offset_s: i32) -> output::FioTextOptions {
+        output::FioTextOptions {
             compat_banner: self.compat_banner,
             utc_offset_s,
-            bins: self.formats.contains(&Format::JsonPlus),
+            bins: self.formats.contains(&FioFormat::JsonPlus),
             terse: self.terse,
             one_line: false,
             partial: false,
@@ -123,7 +123,7 @@ impl Options {
 
 /// A format of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Format {
+pub enum FioFormat {
     /// A line of fields per entry.
     Terse,
     /// JSON.

@@ -12,7 +12,7 @@ use weir_units::Nanos;
 
 use super::flags::{FLAGS, OWN};
 use super::help;
-use super::options::{Eta, ExitStyle, Format, IdleScope, Options};
+use super::options::{Eta, ExitStyle, FioFormat, FioOptions, IdleScope};
 use super::output::TerseVersion;
 use crate::flags::{Flag, Standing, find, nearest};
 use crate::refusal::Refusal;
@@ -23,13 +23,13 @@ pub enum Action {
     /// Print this on standard output and exit with 0.
     Print(String),
     /// Compile the jobs, say what is wrong, run nothing.
-    ParseOnly(Run),
+    ParseOnly(FioRun),
     /// Compile the jobs and print them as a command line.
-    ShowCommand(Run),
+    ShowCommand(FioRun),
     /// Compile the jobs and print the plan.
-    ShowPlan(Run),
+    ShowPlan(FioRun),
     /// Run the jobs.
-    Run(Run),
+    Run(FioRun),
     /// Measure how fast these checksums are.
     Checksums(Vec<VerifyMethod>),
     /// See whether the clock runs forward over all CPUs.
@@ -40,11 +40,11 @@ pub enum Action {
 
 /// The jobs, and how they are reported.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct FioRun {
     /// The jobs.
     pub request: Request,
     /// How they are reported.
-    pub options: Options,
+    pub options: FioOptions,
     /// What was accepted without effect, for standard error.
     pub notes: Vec<String>,
 }
@@ -126,7 +126,7 @@ struct Reader<'a> {
     read_only: bool,
     only_files: bool,
     mode: Mode,
-    options: Options,
+    options: FioOptions,
     notes: Vec<String>,
     instead: Option<Action>,
 }
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
             read_only: false,
             only_files: false,
             mode: Mode::Run,
-            options: Options::default(),
+            options: FioOptions::default(),
             notes: Vec::new(),
             instead: None,
         }
@@ -294,7 +294,7 @@ impl<'a> Reader<'a> {
             "trigger" => self.options.trigger.command = text(),
             "store-result" => self.options.store = text(),
             "compat" => self.options.compat = true,
-            "minimal" => self.options.formats = vec![Format::Terse],
+            "minimal" => self.options.formats = vec![FioFormat::Terse],
             "append-terse" => self.options.append_terse(),
             "compat-banner" => self.options.compat_banner = true,
             "exit" if value == "unix" => self.options.exit = ExitStyle::Unix,
@@ -317,14 +317,14 @@ impl<'a> Reader<'a> {
             return Err(refuse(format!("No job(s) defined\n\n{}", help::page())));
         }
         if self.options.formats.is_empty() {
-            self.options.formats.push(Format::Normal);
+            self.options.formats.push(FioFormat::Normal);
         }
         let mut sources = Vec::new();
         if !self.job_words.is_empty() {
             sources.push(Source::Words(self.job_words));
         }
         sources.extend(self.files.into_iter().map(Source::File));
-        let run = Run {
+        let run = FioRun {
             request: Request {
                 door: Door::Fio,
                 command: std::iter::once("fio".to_owned())
@@ -401,14 +401,14 @@ fn status_interval(text: &str) -> Result<Nanos, Refusal> {
 }
 
 /// The formats in the order in which fio writes them to one stream.
-fn formats(list: &str) -> Result<Vec<Format>, Refusal> {
+fn formats(list: &str) -> Result<Vec<FioFormat>, Refusal> {
     let mut formats = Vec::new();
     for word in list.split(',') {
         formats.push(match word.trim() {
-            "normal" => Format::Normal,
-            "json" => Format::Json,
-            "json+" => Format::JsonPlus,
-            "terse" | "minimal" | "csv" => Format::Terse,
+            "normal" => FioFormat::Normal,
+            "json" => FioFormat::Json,
+            "json+" => FioFormat::JsonPlus,
+            "terse" | "minimal" | "csv" => FioFormat::Terse,
             _ => {
                 return Err(refuse(format!(
                     "fio: invalid output format {word}\nfio: failed parsing output-format"
@@ -418,8 +418,8 @@ fn formats(list: &str) -> Result<Vec<Format>, Refusal> {
     }
     formats.sort_unstable();
     formats.dedup();
-    if formats.contains(&Format::JsonPlus) {
-        formats.retain(|f| *f != Format::Json);
+    if formats.contains(&FioFormat::JsonPlus) {
+        formats.retain(|f| *f != FioFormat::Json);
     }
     Ok(formats)
 }

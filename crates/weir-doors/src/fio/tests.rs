@@ -31,7 +31,7 @@ fn words(text: &str) -> Result<Action, Refusal> {
     )
 }
 
-fn run(text: &str) -> Run {
+fn run(text: &str) -> FioRun {
     match words(text) {
         Ok(Action::Run(run)) => run,
         other => panic!("{other:?}"),
@@ -102,7 +102,7 @@ fn flags_of_the_door_are_no_job_options() {
         ),
         (2, 1, 1)
     );
-    assert_eq!(run.options.formats, [Format::Json, Format::Normal]);
+    assert_eq!(run.options.formats, [FioFormat::Json, FioFormat::Normal]);
     assert_eq!(run.options.output.as_deref(), Some("o"));
     assert_eq!(
         run.options.eta_newline,
@@ -126,7 +126,7 @@ fn the_mode_says_what_happens_to_the_jobs() {
 fn json_with_histograms_takes_the_place_of_json() {
     assert_eq!(
         run("--output-format=json,json+ a").options.formats,
-        [Format::JsonPlus]
+        [FioFormat::JsonPlus]
     );
     assert!(run("--output-format=json+ a").options.texts(0).bins);
 }

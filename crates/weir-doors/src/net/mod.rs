@@ -17,9 +17,9 @@ use weir_schema::{Plan, RunResult, Spawn};
 
 pub use exit::{complaints, exit_code};
 pub use flags::FLAGS;
-pub use output::Format;
+pub use output::NetFormat;
 
-use crate::door::{Door, DoorPath, Printed, Request};
+use crate::door::{Door, DoorPath, DoorRequest, Printed};
 use crate::flags::{Flag, command, nearest};
 use crate::refusal::Refusal;
 
@@ -53,16 +53,16 @@ pub enum Action {
     /// Print this on standard output and exit with 0.
     Print(String),
     /// A run.
-    Run(Box<Run>),
+    Run(Box<NetRun>),
 }
 
 /// What is run, and how it is shown.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct NetRun {
     /// Ranks and one job.
     pub plan: Plan,
     /// How it is shown.
-    pub format: Format,
+    pub format: NetFormat,
     /// The file that gets the result.
     pub store: Option<String>,
 }
@@ -104,10 +104,10 @@ fn request(
     words: &[String],
     launcher: Option<u32>,
     transports: &TransportCatalogue,
-) -> Result<Request, Refusal> {
+) -> Result<DoorRequest, Refusal> {
     Ok(match read(words, launcher, transports)? {
-        Action::Print(text) => Request::Print(text),
-        Action::Run(run) => Request::Measure {
+        Action::Print(text) => DoorRequest::Print(text),
+        Action::Run(run) => DoorRequest::Measure {
             plan: Box::new(run.plan),
             store: run.store,
         },
@@ -123,7 +123,7 @@ fn print(
     let launcher = result.plan.ranks.filter(|r| r.spawn == Spawn::Launcher);
     let format = match read(words, launcher.map(|ranks| ranks.count), transports)? {
         Action::Run(run) => run.format,
-        Action::Print(_) => Format::Text,
+        Action::Print(_) => NetFormat::Text,
     };
     Ok(Printed {
         out: output::stdout(result, format).unwrap_or_default(),
@@ -157,8 +157,8 @@ fn lat_bw(
         return Err(refuse(&format!("{name} needs {what}, which is empty")));
     }
     let format = match word(&matches, "format") {
-        Some("json") => Format::Json,
-        _ => Format::Text,
+        Some("json") => NetFormat::Json,
+        _ => NetFormat::Text,
     };
     let plan = plan::of(&matches, words, launcher, transports).map_err(|what| refuse(&what))?;
     if matches.get_flag("show-plan") {
@@ -166,7 +166,7 @@ fn lat_bw(
         return Ok(Action::Print(text + "\n"));
     }
     let store = word(&matches, "store-result").map(str::to_owned);
-    Ok(Action::Run(Box::new(Run {
+    Ok(Action::Run(Box::new(NetRun {
         plan,
         format,
         store,

@@ -11,7 +11,7 @@ use weir_schema::{
 
 /// The form of what is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum NetFormat {
     /// As HPCC prints it.
     Text,
     /// The ten figures of the summary, and the result below `weir`.
@@ -19,11 +19,11 @@ pub enum Format {
 }
 
 /// What standard output gets.
-pub fn stdout(result: &RunResult, format: Format) -> Option<String> {
+pub fn stdout(result: &RunResult, format: NetFormat) -> Option<String> {
     let figures = measured(result).and_then(latency_bandwidth_figures);
     match format {
-        Format::Text => figures.map(|figures| page(&figures)),
-        Format::Json => Some(object(result, figures.as_ref())),
+        NetFormat::Text => figures.map(|figures| page(&figures)),
+        NetFormat::Json => Some(object(result, figures.as_ref())),
     }
 }
 

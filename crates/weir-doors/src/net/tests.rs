@@ -12,7 +12,7 @@ fn list(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-fn run(text: &str, launcher: Option<u32>) -> Run {
+fn run(text: &str, launcher: Option<u32>) -> NetRun {
     match read(&list(text), launcher, &sample::transports()) {
         Ok(Action::Run(run)) => *run,
         other => panic!("{text}: {other:?}"),
@@ -59,7 +59,7 @@ fn words_become_settings_of_the_plan() {
     );
     let ranks = run.plan.ranks.unwrap();
     assert_eq!((ranks.count, ranks.spawn), (5, Spawn::Processes));
-    assert_eq!(run.format, Format::Json);
+    assert_eq!(run.format, NetFormat::Json);
     let Workload::LatencyBandwidth(work) = &run.plan.groups[0].jobs[0].workload else {
         panic!("{:?}", run.plan)
     };
@@ -195,7 +195,7 @@ fn result() -> RunResult {
 
 #[test]
 fn the_lines_are_those_of_hpcc() {
-    let text = output::stdout(&result(), Format::Text).unwrap();
+    let text = output::stdout(&result(), NetFormat::Text).unwrap();
     assert_eq!(
         text,
         "\
@@ -236,7 +236,7 @@ End of LatencyBandwidth section.
 
 #[test]
 fn json_has_the_summary_and_the_result() {
-    let text = output::stdout(&result(), Format::Json).unwrap();
+    let text = output::stdout(&result(), NetFormat::Json).unwrap();
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     let close = |key: &str, wanted: f64| {
         let value = json[key].as_f64().unwrap();
@@ -257,7 +257,7 @@ fn wrong_bytes_and_early_ends_are_told() {
         (
             exit_code(&wrong),
             complaints(&wrong),
-            output::stdout(&wrong, Format::Text),
+            output::stdout(&wrong, NetFormat::Text),
         )
     };
     let (code, told, _) = done(|d| d.wrong_bytes = 3);

@@ -10,7 +10,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Command};
 
 pub use flags::FLAGS;
-use xdma::{Card, Mode, Size};
+use xdma::{XdmaBlockSize, XdmaCard, XdmaMode};
 
 use crate::door::Door;
 use crate::flags::command;
@@ -29,12 +29,12 @@ pub enum Action {
     /// Print this on standard output and exit with 0.
     Print(String),
     /// Write files.
-    Write(Files),
+    Write(NewFiles),
 }
 
 /// Files to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Files {
+pub struct NewFiles {
     /// Where.
     pub directory: String,
     /// Over what is there.
@@ -53,9 +53,9 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         Err(error) if error.use_stderr() => return Err(Refusal::new(USAGE, error.to_string())),
         Err(asked) => return Ok(Action::Print(asked.to_string())),
     };
-    let (card, size, modes) = wish(&matches)
+    let (card, size, modes) = read_matches(&matches)
         .map_err(|what| Refusal::new(USAGE, format!("error: {what}\n\n{}", usage())))?;
-    Ok(Action::Write(Files {
+    Ok(Action::Write(NewFiles {
         directory: word(&matches, "output").to_owned(),
         force: matches.get_flag("force"),
         files: modes
@@ -90,7 +90,7 @@ fn word<'a>(matches: &'a ArgMatches, name: &str) -> &'a str {
     matches.get_one::<String>(name).map_or("", String::as_str)
 }
 
-fn wish(matches: &ArgMatches) -> Result<(Card, Size, Vec<Mode>), String> {
+fn read_matches(matches: &ArgMatches) -> Result<(XdmaCard, XdmaBlockSize, Vec<XdmaMode>), String> {
     let number = |name: &str, max: u64| {
         let text = word(matches, name);
         let number = text.parse().ok().filter(|n| (1..=max).contains(n));
@@ -104,7 +104,7 @@ fn wish(matches: &ArgMatches) -> Result<(Card, Size, Vec<Mode>), String> {
         ));
     }
     let memory = word(matches, "memory");
-    let card = Card {
+    let card = XdmaCard {
         driver: driver.to_owned(),
         channels: number("channels", 64)?,
         workers: number("workers", 256)?,
@@ -114,11 +114,11 @@ fn wish(matches: &ArgMatches) -> Result<(Card, Size, Vec<Mode>), String> {
     };
     let text = word(matches, "size");
     let size = match text {
-        "X" | "x" => Size::Sweep,
-        "var" => Size::Open,
+        "X" | "x" => XdmaBlockSize::Sweep,
+        "var" => XdmaBlockSize::Open,
         _ => bytes(text)
             .filter(|n| (512..=1 << 30).contains(n) && n.is_multiple_of(512))
-            .map(Size::Fixed)
+            .map(XdmaBlockSize::Fixed)
             .ok_or_else(|| {
                 format!("--size {text}: expected X, var, or a multiple of 512 from 512 to 1g")
             })?,
@@ -131,14 +131,14 @@ fn wish(matches: &ArgMatches) -> Result<(Card, Size, Vec<Mode>), String> {
         ));
     }
     let modes = match (word(matches, "mode"), size) {
-        ("verify", Size::Sweep) => {
+        ("verify", XdmaBlockSize::Sweep) => {
             return Err("--mode verify: a sweep is for speed and has no verify file".to_owned());
         }
-        ("verify", _) => vec![Mode::Verify],
-        ("write", _) => vec![Mode::Write],
-        ("read", _) => vec![Mode::Read],
-        (_, Size::Sweep) => vec![Mode::Write, Mode::Read],
-        _ => vec![Mode::Verify, Mode::Write, Mode::Read],
+        ("verify", _) => vec![XdmaMode::Verify],
+        ("write", _) => vec![XdmaMode::Write],
+        ("read", _) => vec![XdmaMode::Read],
+        (_, XdmaBlockSize::Sweep) => vec![XdmaMode::Write, XdmaMode::Read],
+        _ => vec![XdmaMode::Verify, XdmaMode::Write, XdmaMode::Read],
     };
     Ok((card, size, modes))
 }

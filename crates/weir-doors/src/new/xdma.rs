@@ -14,7 +14,7 @@ const COMMON: &str = "allow_file_create=0\nioengine=psync\niomem=mmap\nratemin=1
 
 /// A card, and how its memory is shared out.
 #[derive(Clone, Debug)]
-pub(super) struct Card {
+pub(super) struct XdmaCard {
     pub(super) driver: String,
     pub(super) channels: u64,
     pub(super) workers: u64,
@@ -23,7 +23,7 @@ pub(super) struct Card {
 
 /// Bytes of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Size {
+pub(super) enum XdmaBlockSize {
     Fixed(u64),
     /// One after the other.
     Sweep,
@@ -31,7 +31,7 @@ pub(super) enum Size {
     Open,
 }
 
-impl Size {
+impl XdmaBlockSize {
     pub(super) fn largest(self) -> u64 {
         match self {
             Self::Fixed(size) => size,
@@ -58,13 +58,13 @@ impl Size {
 
 /// What a file does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum XdmaMode {
     Verify,
     Write,
     Read,
 }
 
-impl Mode {
+impl XdmaMode {
     const fn word(self) -> &'static str {
         match self {
             Self::Verify => "verify",
@@ -74,9 +74,9 @@ impl Mode {
     }
 }
 
-impl Card {
+impl XdmaCard {
     /// Bytes of a worker's section: whole blocks.
-    pub(super) fn section(&self, size: Size) -> u64 {
+    pub(super) fn section(&self, size: XdmaBlockSize) -> u64 {
         let section = self.memory / self.workers;
         section - section % size.largest()
     }
@@ -106,11 +106,11 @@ impl Card {
         format!("offset={offset}\nrw={rw}\nfilename={node}\n")
     }
 
-    fn flushes(&self, mode: Mode) -> String {
+    fn flushes(&self, mode: XdmaMode) -> String {
         let every = match mode {
-            Mode::Verify => 16,
-            Mode::Write => 32,
-            Mode::Read => return String::new(),
+            XdmaMode::Verify => 16,
+            XdmaMode::Write => 32,
+            XdmaMode::Read => return String::new(),
         };
         if self.posts_writes() {
             format!("fsync={every}\nend_fsync=1\n")
@@ -121,7 +121,7 @@ impl Card {
 }
 
 /// Name and text of a file.
-pub(super) fn file(card: &Card, size: Size, mode: Mode) -> (String, String) {
+pub(super) fn file(card: &XdmaCard, size: XdmaBlockSize, mode: XdmaMode) -> (String, String) {
     let name = format!(
         "{}_{}-ch_{}{}_{}.fio",
         card.driver,
@@ -131,25 +131,27 @@ pub(super) fn file(card: &Card, size: Size, mode: Mode) -> (String, String) {
         mode.word()
     );
     let body = match (mode, size) {
-        (Mode::Verify, _) => verify(card, size),
-        (_, Size::Sweep) => sweep(card, mode),
+        (XdmaMode::Verify, _) => verify(card, size),
+        (_, XdmaBlockSize::Sweep) => sweep(card, mode),
         _ => plain(card, size, mode),
     };
     (name, head(card, size, mode) + &body)
 }
 
-fn head(card: &Card, size: Size, mode: Mode) -> String {
+fn head(card: &XdmaCard, size: XdmaBlockSize, mode: XdmaMode) -> String {
     let what = match mode {
-        Mode::Verify => {
+        XdmaMode::Verify => {
             "Each worker fills its section of the card's memory, then checks it through the\n# other direction"
         }
-        Mode::Write => "Each worker writes its own section of the card's memory",
-        Mode::Read => "Each worker reads its own section of the card's memory",
+        XdmaMode::Write => "Each worker writes its own section of the card's memory",
+        XdmaMode::Read => "Each worker reads its own section of the card's memory",
     };
     let blocks = match size {
-        Size::Fixed(size) => format!(" {} at a time", short(size).to_ascii_uppercase()),
-        Size::Sweep => "\n# 4 KiB to 2 MiB at a time, one group for each size".to_owned(),
-        Size::Open => "\n# with the block size of the command line: --blocksize=128k".to_owned(),
+        XdmaBlockSize::Fixed(size) => format!(" {} at a time", short(size).to_ascii_uppercase()),
+        XdmaBlockSize::Sweep => "\n# 4 KiB to 2 MiB at a time, one group for each size".to_owned(),
+        XdmaBlockSize::Open => {
+            "\n# with the block size of the command line: --blocksize=128k".to_owned()
+        }
     };
     let (channels, workers) = (card.channels, card.workers);
     let section = short(card.section(size)).to_ascii_uppercase();
@@ -160,19 +162,19 @@ fn head(card: &Card, size: Size, mode: Mode) -> String {
 }
 
 /// All workers at once.
-fn plain(card: &Card, size: Size, mode: Mode) -> String {
+fn plain(card: &XdmaCard, size: XdmaBlockSize, mode: XdmaMode) -> String {
     let section = card.section(size);
     let (memory, block, flushes) = (short(card.memory), size.option(), card.flushes(mode));
     let mut out = format!("[global]\n{COMMON}filesize={memory}\n{block}{flushes}");
     for worker in 0..card.workers {
-        let io = card.io(worker, mode == Mode::Write, section);
+        let io = card.io(worker, mode == XdmaMode::Write, section);
         push!(out, "\n[w{}]\nsize={}\n{io}", worker + 1, short(section));
     }
     out
 }
 
 /// Every worker writes; each is read back as soon as it has ended, in a group of its own.
-fn verify(card: &Card, size: Size) -> String {
+fn verify(card: &XdmaCard, size: XdmaBlockSize) -> String {
     let section = card.section(size);
     let (memory, block) = (short(card.memory), size.option());
     let mut out = format!(
@@ -180,7 +182,7 @@ fn verify(card: &Card, size: Size) -> String {
          verify_dump=1\n",
         short(section)
     );
-    let flushes = card.flushes(Mode::Verify);
+    let flushes = card.flushes(XdmaMode::Verify);
     for worker in 0..card.workers {
         let (down, up) = (
             card.io(worker, true, section),
@@ -196,8 +198,8 @@ fn verify(card: &Card, size: Size) -> String {
 }
 
 /// One size after the other; small blocks move less, so that each takes a like time.
-fn sweep(card: &Card, mode: Mode) -> String {
-    let section = card.section(Size::Sweep);
+fn sweep(card: &XdmaCard, mode: XdmaMode) -> String {
+    let section = card.section(XdmaBlockSize::Sweep);
     let (memory, flushes) = (short(card.memory), card.flushes(mode));
     let mut out = format!("[global]\n{COMMON}filesize={memory}\ngroup_reporting=1\n{flushes}");
     for kib in SWEEP {
@@ -214,7 +216,7 @@ fn sweep(card: &Card, mode: Mode) -> String {
         };
         for worker in 0..card.workers {
             let barrier = if worker == 0 { "stonewall\n" } else { "" };
-            let io = card.io(worker, mode == Mode::Write, section);
+            let io = card.io(worker, mode == XdmaMode::Write, section);
             push!(
                 out,
                 "\n[{name}]\n{barrier}bs={}\nsize={}\n{io}",
@@ -240,8 +242,8 @@ fn short(bytes: u64) -> String {
 mod tests {
     use super::*;
 
-    fn card(driver: &str, workers: u64) -> Card {
-        Card {
+    fn card(driver: &str, workers: u64) -> XdmaCard {
+        XdmaCard {
             driver: driver.to_owned(),
             channels: 4,
             workers,
@@ -251,7 +253,11 @@ mod tests {
 
     #[test]
     fn workers_take_turns_on_the_channels_and_have_sections_of_their_own() {
-        let (_, text) = file(&card("xdma", 8), Size::Fixed(1 << 20), Mode::Write);
+        let (_, text) = file(
+            &card("xdma", 8),
+            XdmaBlockSize::Fixed(1 << 20),
+            XdmaMode::Write,
+        );
         for line in [
             "[w8]\nsize=8g\noffset=56g\nrw=write\nfilename=/dev/xdma0_h2c_3\n",
             "[w1]\nsize=8g\noffset=0\nrw=write\nfilename=/dev/xdma0_h2c_0\n",
@@ -263,25 +269,37 @@ mod tests {
 
     #[test]
     fn sections_hold_whole_blocks() {
-        let section = card("xdma", 3).section(Size::Fixed(1 << 20));
+        let section = card("xdma", 3).section(XdmaBlockSize::Fixed(1 << 20));
         assert!(section.is_multiple_of(1 << 20) && section * 3 <= 64 << 30);
         assert_eq!(short(section), "21845m");
     }
 
     #[test]
     fn a_driver_that_posts_writes_is_flushed_and_has_one_node_for_both_ways() {
-        let (_, write) = file(&card("edma", 4), Size::Fixed(1 << 20), Mode::Write);
+        let (_, write) = file(
+            &card("edma", 4),
+            XdmaBlockSize::Fixed(1 << 20),
+            XdmaMode::Write,
+        );
         assert!(write.contains("fsync=32\nend_fsync=1\n"), "{write}");
-        let (_, verify) = file(&card("edma", 4), Size::Fixed(1 << 20), Mode::Verify);
+        let (_, verify) = file(
+            &card("edma", 4),
+            XdmaBlockSize::Fixed(1 << 20),
+            XdmaMode::Verify,
+        );
         assert_eq!(verify.matches("fsync=16\nend_fsync=1\n").count(), 4);
         assert_eq!(verify.matches("/dev/edma0_queue_2\n").count(), 2);
-        let (_, read) = file(&card("edma", 4), Size::Fixed(1 << 20), Mode::Read);
+        let (_, read) = file(
+            &card("edma", 4),
+            XdmaBlockSize::Fixed(1 << 20),
+            XdmaMode::Read,
+        );
         assert!(!read.contains("fsync"));
     }
 
     #[test]
     fn a_sweep_moves_less_with_small_blocks() {
-        let (_, text) = file(&card("xdma", 4), Size::Sweep, Mode::Read);
+        let (_, text) = file(&card("xdma", 4), XdmaBlockSize::Sweep, XdmaMode::Read);
         assert_eq!(text.matches("stonewall").count(), 8);
         for part in [
             "bs=8k\nsize=4g\n",

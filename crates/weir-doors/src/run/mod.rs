@@ -43,7 +43,7 @@ pub enum Action {
     /// Run something, or show its plan.
     Run(Box<Run>),
     /// Measure the instrument's own cost, then stop.
-    Calibrate(Options),
+    Calibrate(RunOptions),
 }
 
 /// What is run, and how it is shown.
@@ -62,7 +62,7 @@ pub struct Run {
     /// The file that gets the result.
     pub store: Option<String>,
     /// How it is shown.
-    pub options: Options,
+    pub options: RunOptions,
 }
 
 /// Where the plan comes from.
@@ -84,15 +84,15 @@ pub enum Input {
 /// How a run is measured and shown.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
-pub struct Options {
+pub struct RunOptions {
     /// What stands on standard output.
-    pub format: Format,
+    pub format: RunFormat,
     /// Files that get the report as well.
     pub outputs: Vec<Output>,
     /// Percentiles of the report, where the command line names them.
     pub percentiles: Option<Vec<Percent>>,
     /// Progress on standard error.
-    pub progress: Progress,
+    pub progress: ProgressStyle,
     /// Colours; decided by the surroundings when absent.
     pub color: Option<bool>,
     /// Only ASCII.
@@ -111,7 +111,7 @@ pub struct Options {
 
 /// The form of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum RunFormat {
     /// For people.
     Text,
     /// The whole result.
@@ -124,12 +124,12 @@ pub struct Output {
     /// Where.
     pub path: String,
     /// In which form.
-    pub format: Format,
+    pub format: RunFormat,
 }
 
 /// How progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum ProgressStyle {
     /// A line on a terminal, plain in CI, else none.
     Auto,
     /// A new line now and then.
@@ -201,7 +201,7 @@ fn targets_per_rank(matches: &ArgMatches) -> TargetsPerRank {
 ///
 /// # Errors
 /// Words that are not understood.
-pub fn read_options(words: &[String]) -> Result<Options, Refusal> {
+pub fn read_options(words: &[String]) -> Result<RunOptions, Refusal> {
     let matches = builder().try_get_matches_from(words);
     options(&matches.map_err(|error| Refusal::new(USAGE, error.to_string()))?)
 }
@@ -279,7 +279,7 @@ fn usage(what: &str) -> Refusal {
     )
 }
 
-fn options(matches: &ArgMatches) -> Result<Options, Refusal> {
+fn options(matches: &ArgMatches) -> Result<RunOptions, Refusal> {
     let outputs = all(matches, "output")
         .into_iter()
         .map(output)
@@ -290,19 +290,19 @@ fn options(matches: &ArgMatches) -> Result<Options, Refusal> {
         .map(percentiles)
         .transpose()?;
     let width = one(matches, "width").map(width).transpose()?;
-    Ok(Options {
+    Ok(RunOptions {
         format: if one(matches, "format") == Some("json") {
-            Format::Json
+            RunFormat::Json
         } else {
-            Format::Text
+            RunFormat::Text
         },
         outputs,
         percentiles,
         progress: match one(matches, "progress") {
-            Some("plain") => Progress::Plain,
-            Some("none") => Progress::None,
-            Some("json") => Progress::Json,
-            _ => Progress::Auto,
+            Some("plain") => ProgressStyle::Plain,
+            Some("none") => ProgressStyle::None,
+            Some("json") => ProgressStyle::Json,
+            _ => ProgressStyle::Auto,
         },
         color: match one(matches, "color") {
             Some("always") => Some(true),
@@ -343,8 +343,8 @@ fn suffix(path: &str) -> Option<&str> {
 
 fn output(path: String) -> Result<Output, Refusal> {
     let format = match suffix(&path) {
-        Some("txt") => Format::Text,
-        Some("json") => Format::Json,
+        Some("txt") => RunFormat::Text,
+        Some("json") => RunFormat::Json,
         _ => {
             let why =
                 format!("--output {path}: the suffix decides the format; known are .txt and .json");

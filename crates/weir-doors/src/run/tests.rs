@@ -45,11 +45,11 @@ fn what_is_not_given_keeps_its_default() {
     let options = run("a.fio").options;
     assert_eq!(
         options,
-        Options {
-            format: Format::Text,
+        RunOptions {
+            format: RunFormat::Text,
             outputs: Vec::new(),
             percentiles: None,
-            progress: Progress::Auto,
+            progress: ProgressStyle::Auto,
             color: None,
             ascii: false,
             width: None,
@@ -69,16 +69,16 @@ fn flags_set_what_they_name() {
                        --strict=cpu-steal,preempted --no-latency a.fio",
     )
     .options;
-    assert_eq!(options.format, Format::Json);
+    assert_eq!(options.format, RunFormat::Json);
     let formats: Vec<_> = options.outputs.iter().map(|o| o.format).collect();
-    assert_eq!(formats, [Format::Json, Format::Text]);
+    assert_eq!(formats, [RunFormat::Json, RunFormat::Text]);
     assert_eq!(
         options.percentiles,
         Some(vec![Percent(50.0), Percent(99.9)])
     );
     assert_eq!(
         (options.progress, options.color, options.width),
-        (Progress::Plain, Some(false), Some(100))
+        (ProgressStyle::Plain, Some(false), Some(100))
     );
     assert!(options.ascii && options.raw && options.no_latency);
     assert!(options.strict.holds("preempted") && !options.strict.holds("numa-far"));

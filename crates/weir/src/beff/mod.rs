@@ -8,8 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use weir_doors::Refusal;
 use weir_doors::beff::output::{dump, stdout};
 use weir_doors::beff::{
-    Action, Baseline, BeffEnvironment, Mode as RunMode, Options, Run, USAGE, complaints, exit_code,
-    read,
+    Action, Baseline, BeffEnvironment, BeffMode, BeffOptions, BeffRun, USAGE, complaints,
+    exit_code, read,
 };
 use weir_schema::{ExchangeResult, Plan, RankFacts, RunResult, TargetsPerRank};
 use weir_sys::Tree;
@@ -17,8 +17,8 @@ use weir_sys::clock::Detection;
 use weir_sys::memory::MemoryFacts;
 use weir_world::Launcher;
 
-use crate::measure::{self, Request};
-use crate::progress::{Mode, ProgressWatch};
+use crate::measure::{self, MeasureRequest};
+use crate::progress::{ProgressMode, ProgressObserver};
 use crate::{Outcome, environment, output, printed, runners, signals};
 
 /// The longest result that is read to be compared with.
@@ -57,15 +57,15 @@ fn act(action: Action, speaks: bool) -> Outcome {
     }
 }
 
-fn carry_out(run: &Run, speaks: bool) -> Outcome {
-    if run.mode == RunMode::Run {
+fn carry_out(run: &BeffRun, speaks: bool) -> Outcome {
+    if run.mode == BeffMode::Run {
         return measure(run);
     }
     if !speaks {
         return Ok(0);
     }
     tell_notes(run);
-    if run.mode == RunMode::ShowPlan {
+    if run.mode == BeffMode::ShowPlan {
         let text = run.plan.to_json().map_err(|e| Refusal {
             message: format!("error: {e}\n"),
             code: USAGE,
@@ -82,10 +82,10 @@ fn carry_out(run: &Run, speaks: bool) -> Outcome {
     Ok(show(&result, &run.options))
 }
 
-fn measure(run: &Run) -> Outcome {
+fn measure(run: &BeffRun) -> Outcome {
     // What the result is compared with is read before anything is measured.
-    let prepared: OnceLock<Options> = OnceLock::new();
-    measure::measure(&Request {
+    let prepared: OnceLock<BeffOptions> = OnceLock::new();
+    measure::measure(&MeasureRequest {
         plan: &|| {
             let mut options = run.options.clone();
             options.baseline = run.baseline.as_deref().map(baseline).transpose()?;
@@ -105,13 +105,13 @@ fn measure(run: &Run) -> Outcome {
         timeout: None,
         store: run.options.store.as_deref(),
         warnings: &run.warnings,
-        watch: &|_| {
+        observer: &|_| {
             let mode = if run.options.quiet {
-                Mode::None
+                ProgressMode::None
             } else {
-                Mode::of_terminal()
+                ProgressMode::of_terminal()
             };
-            Box::new(ProgressWatch::of_one_job(mode))
+            Box::new(ProgressObserver::of_one_job(mode))
         },
         report: &|result| {
             signals::release();
@@ -120,7 +120,7 @@ fn measure(run: &Run) -> Outcome {
     })
 }
 
-fn tell_notes(run: &Run) {
+fn tell_notes(run: &BeffRun) {
     for note in run.notes.iter().filter(|_| !run.options.quiet) {
         tell_note(note);
     }
@@ -131,7 +131,7 @@ fn tell_note(note: &str) {
 }
 
 /// Finds out before the run whether the result can be stored.
-fn writable(options: &Options) -> Result<(), Refusal> {
+fn writable(options: &BeffOptions) -> Result<(), Refusal> {
     let Some(path) = &options.dump_json else {
         return Ok(());
     };
@@ -155,7 +155,7 @@ pub(crate) fn baseline(file: &str) -> Result<Baseline, Refusal> {
 }
 
 /// Stores and prints; the exit code.
-fn show(result: &RunResult, options: &Options) -> u8 {
+fn show(result: &RunResult, options: &BeffOptions) -> u8 {
     let mut good = true;
     // First, as a launcher that ends the ranks may not read any more what they print.
     if let Some(path) = &options.dump_json {

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use weir_doors::beff::output::stdout;
-use weir_doors::beff::{Action, Run, read};
+use weir_doors::beff::{Action, BeffRun, read};
 use weir_schema::{ExchangeResult, RunResult, TargetsPerRank};
 
-use crate::measure::{self, Request, Silent};
+use crate::measure::{self, MeasureRequest, Silent};
 use crate::{output, printed, runners};
 
 type Checked = Result<(), String>;
@@ -77,20 +77,20 @@ fn checks() -> Vec<(String, Check)> {
     out
 }
 
-fn measured(words: &str) -> Result<(RunResult, Run), String> {
+fn measured(words: &str) -> Result<(RunResult, BeffRun), String> {
     let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
     // No launcher: these are runs of their own.
     match read(&words, &super::environment(None)) {
         Ok(Action::Run(run)) => {
             let measured = OnceLock::new();
-            let code = measure::measure(&Request {
+            let code = measure::measure(&MeasureRequest {
                 plan: &|| Ok(run.plan.clone()),
                 ranks: None,
                 targets: TargetsPerRank::Own,
                 timeout: None,
                 store: None,
                 warnings: &[],
-                watch: &|_| Box::new(Silent),
+                observer: &|_| Box::new(Silent),
                 report: &|result| {
                     measured.get_or_init(|| result.clone());
                     Ok(0)

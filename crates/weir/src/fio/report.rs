@@ -9,15 +9,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weir_doors::Refusal;
 use weir_doors::fio::output::{self as texts, Idleness};
-use weir_doors::fio::{Options, USAGE};
+use weir_doors::fio::{FioOptions, USAGE};
 use weir_schema::RunResult;
 
 use crate::output;
 
 /// The report of a run.
-pub(super) struct Report<'a> {
-    options: &'a Options,
-    texts: texts::Options,
+pub(super) struct FioReport<'a> {
+    options: &'a FioOptions,
+    texts: texts::FioTextOptions,
     /// What the file will hold.
     text: Mutex<String>,
     /// A report of a run that goes on was among it.
@@ -26,8 +26,8 @@ pub(super) struct Report<'a> {
     lost: AtomicBool,
 }
 
-impl<'a> Report<'a> {
-    pub(super) fn new(options: &'a Options, texts: texts::Options) -> Self {
+impl<'a> FioReport<'a> {
+    pub(super) fn new(options: &'a FioOptions, texts: texts::FioTextOptions) -> Self {
         Self {
             options,
             texts,
@@ -56,7 +56,7 @@ impl<'a> Report<'a> {
     /// A full report of a run that goes on.
     pub(super) fn interim(&self, result: &RunResult) {
         self.has_partial.store(true, Ordering::Relaxed);
-        let options = texts::Options {
+        let options = texts::FioTextOptions {
             partial: true,
             ..self.texts
         };
@@ -110,7 +110,7 @@ impl<'a> Report<'a> {
     fn document(
         &self,
         result: &RunResult,
-        texts: texts::Options,
+        texts: texts::FioTextOptions,
         idleness: Option<&Idleness>,
     ) -> String {
         let several = self.has_partial.load(Ordering::Relaxed);

@@ -6,7 +6,7 @@ use weir_schema::{ExchangeResult, Prediction, SizeFigures, SizeResult, Transfer}
 
 use super::number::{indented, one_line};
 use super::text::VERSION;
-use super::transfers::Part;
+use super::transfers::TransferFigures;
 use super::{Comparison, NAME, SCHEMA, Value, View};
 
 /// The whole object: one line in the peer's version, else indented.
@@ -117,14 +117,14 @@ fn timings(
 }
 
 /// The mean of a kind of transfers, by its key.
-fn mean(part: &Part) -> Option<(String, Json)> {
+fn mean(part: &TransferFigures) -> Option<(String, Json)> {
     let (value, unit) = part.mean()?;
     let value = json!({"unit": unit, "value": value});
     Some((part.key().to_owned(), value))
 }
 
 /// A kind of transfers in full.
-fn part(view: &View<'_>, part: &Part) -> (String, Json) {
+fn part(view: &View<'_>, part: &TransferFigures) -> (String, Json) {
     let sizes: Map<String, Json> = part.figures.iter().map(statistics).collect();
     let value = json!({
         "timings": timings(view, Some(part.transfer), &part.figures),

@@ -1,6 +1,6 @@
 //! What the door prints, from a stored result alone: the peer's text and JSON, weir's own table.
 //!
-//! In: a [`RunResult`] of this door, [`Options`]. Out: text. Figures come from `weir-schema`, so
+//! In: a [`RunResult`] of this door, [`BeffOptions`]. Out: text. Figures come from `weir-schema`, so
 //! that every rendering shows the same ones.
 
 mod json;
@@ -18,9 +18,9 @@ use weir_schema::{
     Transfer, Validation, Workload, effective_bytes_per_s, exchange_figures, transfer_figures,
 };
 
-use self::transfers::Part;
+use self::transfers::TransferFigures;
 use super::baseline::Comparison;
-use super::{Format, Options};
+use super::{BeffFormat, BeffOptions};
 
 /// Of weir's key in the JSON.
 pub(super) const SCHEMA: &str = "weir.beff.v1";
@@ -29,28 +29,32 @@ pub(super) const NAME: &str = "effective bandwidth";
 
 /// What standard output gets; nothing for results of other work.
 /// Where nothing was measured, that stands on standard error alone, unless JSON was asked for.
-pub fn stdout(result: &RunResult, options: &Options) -> Option<String> {
+pub fn stdout(result: &RunResult, options: &BeffOptions) -> Option<String> {
     let view = View::of(result, options)?;
     let nothing = view.measured() == 0 && !view.is_test();
     Some(match options.format {
-        Format::Text | Format::Table | Format::Csv | Format::Markdown if nothing => String::new(),
-        Format::Text => text::page(&view),
-        Format::Table if view.has_transfers() => text::page(&view),
-        Format::Table => table::page(&view),
-        Format::Csv => table::csv(&view),
-        Format::Markdown => table::markdown(&view),
-        Format::Json => json::page(&view),
+        BeffFormat::Text | BeffFormat::Table | BeffFormat::Csv | BeffFormat::Markdown
+            if nothing =>
+        {
+            String::new()
+        }
+        BeffFormat::Text => text::page(&view),
+        BeffFormat::Table if view.has_transfers() => text::page(&view),
+        BeffFormat::Table => table::page(&view),
+        BeffFormat::Csv => table::csv(&view),
+        BeffFormat::Markdown => table::markdown(&view),
+        BeffFormat::Json => json::page(&view),
     })
 }
 
 /// What the file of `--dump-json` gets; nothing for results of other work.
-pub fn dump(result: &RunResult, options: &Options) -> Option<String> {
+pub fn dump(result: &RunResult, options: &BeffOptions) -> Option<String> {
     View::of(result, options).map(|view| json::page(&view))
 }
 
 /// A result, and what follows from it.
 struct View<'a> {
-    options: &'a Options,
+    options: &'a BeffOptions,
     result: &'a RunResult,
     job: &'a Job,
     work: &'a ExchangeWorkload,
@@ -59,7 +63,7 @@ struct View<'a> {
     figures: Vec<SizeFigures>,
     effective: Option<f64>,
     /// What was done in place of exchanges.
-    parts: Vec<Part>,
+    parts: Vec<TransferFigures>,
     prediction: Option<Prediction>,
     /// The prediction for other numbers of ranks.
     simulated: Option<Prediction>,
@@ -67,7 +71,7 @@ struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    fn of(result: &'a RunResult, options: &'a Options) -> Option<Self> {
+    fn of(result: &'a RunResult, options: &'a BeffOptions) -> Option<Self> {
         let (_, job) = result.plan.jobs().next()?;
         let Workload::Exchange(work) = &job.workload else {
             return None;
@@ -80,7 +84,7 @@ impl<'a> View<'a> {
         } else {
             figures.iter().map(|f| f.exponent).collect()
         };
-        let part = |transfer: &Transfer| Part {
+        let part = |transfer: &Transfer| TransferFigures {
             transfer: *transfer,
             figures: done.map_or_else(Vec::new, |d| {
                 transfer_figures(d, work.replications, *transfer)

@@ -6,11 +6,11 @@ use weir_schema::{
 };
 use weir_units::Nanos;
 
-use crate::beff::{Action, BeffEnvironment, Options, read};
+use crate::beff::{Action, BeffEnvironment, BeffOptions, read};
 
 /// The result of a run with these words, in which every rank of the size at place i took
 /// `times_ns[i]`.
-pub(super) fn result(text: &str, times_ns: &[&[u64]]) -> (RunResult, Options) {
+pub(super) fn result(text: &str, times_ns: &[&[u64]]) -> (RunResult, BeffOptions) {
     let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
     let environment = BeffEnvironment {
         transports: sample::transports(),

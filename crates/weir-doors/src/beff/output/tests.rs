@@ -145,8 +145,8 @@ fn the_test_mode_prints_the_configuration_and_the_prediction() {
     assert!(text.contains("Message Sizes                           2^0 - 2^20 Bytes\n"));
     assert!(text.contains("Test Mode                               Yes\n"));
     assert!(text.ends_with("SUCCESSFULLY parsed input parameters!\n"));
-    let options = Options {
-        format: Format::Json,
+    let options = BeffOptions {
+        format: BeffFormat::Json,
         ..options
     };
     let json: Json = serde_json::from_str(&stdout(&result, &options).unwrap()).unwrap();
@@ -227,7 +227,7 @@ fn a_failed_run_says_why_in_json() {
 }
 
 /// A result of so many of three sizes, which ended early.
-fn cut(sizes: usize, end: impl Fn(&mut RunResult)) -> (RunResult, Options) {
+fn cut(sizes: usize, end: impl Fn(&mut RunResult)) -> (RunResult, BeffOptions) {
     let (mut cut, options) = result(WORDS, &TABLE[..sizes]);
     cut.complete = false;
     end(&mut cut);
@@ -353,7 +353,7 @@ fn what_differs_from_the_baseline_is_told() {
         ]
     );
     assert!(baseline.differences(&stored.plan).is_empty());
-    let options = Options {
+    let options = BeffOptions {
         hpcc_json: true,
         ..options
     };

@@ -7,12 +7,12 @@ use super::View;
 use super::number::scientific;
 
 /// The figures of one kind.
-pub(super) struct Part {
+pub(super) struct TransferFigures {
     pub(super) transfer: Transfer,
     pub(super) figures: Vec<SizeFigures>,
 }
 
-impl Part {
+impl TransferFigures {
     /// The key in JSON.
     pub(super) fn key(&self) -> &'static str {
         match self.transfer {
@@ -59,7 +59,7 @@ pub(super) fn tables(view: &View<'_>) -> String {
     out
 }
 
-fn table(part: &Part) -> String {
+fn table(part: &TransferFigures) -> String {
     let launches = part.transfer == Transfer::KernelLaunch;
     let (first, last) = if launches {
         (None, "s/launch")

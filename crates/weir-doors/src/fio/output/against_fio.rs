@@ -11,10 +11,10 @@ use weir_schema::{Kind, KindResult, RunResult, SampleStatistics, Stage, Workload
 use weir_stats::Histogram;
 
 use super::sample::{kind, latencies, worker};
-use super::{Options, TerseVersion, banner, json, normal, terse};
+use super::{FioTextOptions, TerseVersion, banner, json, normal, terse};
 use crate::fio::{Action, read};
 
-const COMPAT: Options = Options {
+const COMPAT: FioTextOptions = FioTextOptions {
     compat_banner: true,
     utc_offset_s: 0,
     bins: false,
@@ -377,7 +377,7 @@ fn terse_lines_have_the_fields_of_fio() {
             let Some(theirs) = fio(&with_terse) else {
                 return skip("terse_lines_have_the_fields_of_fio");
             };
-            let options = Options {
+            let options = FioTextOptions {
                 terse: version,
                 ..COMPAT
             };

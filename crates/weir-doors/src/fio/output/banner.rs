@@ -10,11 +10,11 @@ use weir_schema::{
 use super::entry::{Formats, all_members};
 use super::mismatch::mismatches;
 use super::numbers::{FigureUnit, scaled};
-use super::{Options, errno_of, strerror, verror, version_text};
+use super::{FioTextOptions, errno_of, strerror, verror, version_text};
 use crate::fio::echo::{asked_depth, word};
 
 /// The banners, the version line and the line about the workers that start.
-pub fn banner(plan: &Plan, options: Options, weir_version: &str) -> String {
+pub fn banner(plan: &Plan, options: FioTextOptions, weir_version: &str) -> String {
     let mut out = String::new();
     for (group, job) in plan.jobs() {
         let Workload::Block(work) = &job.workload else {

@@ -14,7 +14,7 @@ use super::entry::{FioEntry, TOGETHER, Total, Totals, entries, totals};
 use super::idleness::Idleness;
 use super::kind_sums::{KindSums, Latency, milliseconds};
 use super::latency::{BATCHES, DEPTHS, LIMITS, classes, percentiles, shares};
-use super::{Options, end_ns, version_text, write};
+use super::{FioTextOptions, end_ns, version_text, write};
 use crate::date::ctime;
 use crate::fio::echo::{global_words, opened_by_word};
 
@@ -22,7 +22,7 @@ use crate::fio::echo::{global_words, opened_by_word};
 const NEVER: u64 = 2_147_483_647;
 
 /// The document as fio 3.33 writes it; with the idleness of the CPUs where it was measured.
-pub fn json(result: &RunResult, options: Options, idleness: Option<&Idleness>) -> String {
+pub fn json(result: &RunResult, options: FioTextOptions, idleness: Option<&Idleness>) -> String {
     let entries = entries(result);
     let totals: Vec<_> = (0..result.groups.len())
         .map(|g| totals(&entries, g))
@@ -350,7 +350,7 @@ fn put_disk(
 }
 
 /// What fio's document has no place for.
-fn own(result: &RunResult, entries: &[FioEntry<'_>], options: Options) -> Value {
+fn own(result: &RunResult, entries: &[FioEntry<'_>], options: FioTextOptions) -> Value {
     let groups: Vec<Value> = result
         .groups
         .iter()

@@ -39,7 +39,7 @@ use weir_schema::{Failure, RunResult};
 /// What the texts depend on beside plan and result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
-pub struct Options {
+pub struct FioTextOptions {
     /// Call the program `fio-3.33` where it says its version.
     pub compat_banner: bool,
     /// Local time minus UTC.
@@ -54,7 +54,7 @@ pub struct Options {
     pub terse: TerseVersion,
 }
 
-impl Options {
+impl FioTextOptions {
     fn local_seconds(self, result: &RunResult) -> i64 {
         let seconds = end_ns(result) / 1_000_000_000;
         i64::try_from(seconds)
@@ -71,7 +71,7 @@ fn end_ns(result: &RunResult) -> u64 {
 /// The version of fio that this dialect is checked against.
 pub const FIO_VERSION: &str = "fio-3.33";
 
-fn version_text(options: Options, weir_version: &str, separator: &str) -> String {
+fn version_text(options: FioTextOptions, weir_version: &str, separator: &str) -> String {
     if options.compat_banner {
         FIO_VERSION.to_owned()
     } else {

@@ -15,11 +15,11 @@ use super::latency::{BATCHES, DEPTHS, LIMITS, classes, percentiles, precision, s
 use super::numbers::{
     Base, FigureUnit, LatencyUnit, latency_unit, latency_unit_with_deviation, scaled,
 };
-use super::{Options, strerror, verror};
+use super::{FioTextOptions, strerror, verror};
 use crate::date::ctime;
 
 /// The report as fio 3.33 prints it after the run.
-pub fn normal(result: &RunResult, options: Options) -> String {
+pub fn normal(result: &RunResult, options: FioTextOptions) -> String {
     let entries = entries(result);
     let date = ctime(options.local_seconds(result));
     let mut out = String::from("\n");

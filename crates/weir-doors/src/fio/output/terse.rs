@@ -12,7 +12,7 @@ use super::disks::{below, utilisation};
 use super::entry::{FioEntry, TOGETHER, Total, Totals, entries, totals};
 use super::kind_sums::{KindSums, Latency};
 use super::latency::{classes, percentiles, shares};
-use super::{Options, version_text};
+use super::{FioTextOptions, version_text};
 
 /// Percentiles that a line has room for.
 const PERCENTILES: usize = 20;
@@ -50,7 +50,7 @@ impl TerseVersion {
 }
 
 /// The report as fio 3.33 writes it, a line per entry.
-pub fn terse(result: &RunResult, options: Options) -> String {
+pub fn terse(result: &RunResult, options: FioTextOptions) -> String {
     let entries = entries(result);
     let totals: Vec<_> = (0..result.groups.len())
         .map(|g| totals(&entries, g))
@@ -68,7 +68,7 @@ fn push_entry(
     result: &RunResult,
     entry: &FioEntry<'_>,
     totals: &Totals,
-    options: Options,
+    options: FioTextOptions,
 ) {
     let version = options.terse;
     out.push_str(version.number());
@@ -252,9 +252,9 @@ mod tests {
         let mut result = sample::mixed();
         result.plan.groups[0].jobs[0].description = None;
         change(&mut result);
-        let options = Options {
+        let options = FioTextOptions {
             terse: version,
-            ..Options::default()
+            ..FioTextOptions::default()
         };
         terse(&result, options)
     }

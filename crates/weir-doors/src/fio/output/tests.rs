@@ -5,15 +5,15 @@ use weir_schema::{DiskCounters, EndedBy, Failure, Kind, Mix, RunResult, Stage, W
 use weir_units::Nanos;
 
 use super::sample::{job, kind, latencies, mixed, result, worker};
-use super::{Options, banner, failures, json, normal, signal_notice};
+use super::{FioTextOptions, banner, failures, json, normal, signal_notice};
 use crate::fio::{ExitStyle, exit_code};
 
 fn text(result: &RunResult) -> String {
-    normal(result, Options::default())
+    normal(result, FioTextOptions::default())
 }
 
 fn document(result: &RunResult) -> serde_json::Value {
-    serde_json::from_str(&json(result, Options::default(), None)).unwrap()
+    serde_json::from_str(&json(result, FioTextOptions::default(), None)).unwrap()
 }
 
 fn reader(name: &str, operations: u64, ms: u64) -> (weir_schema::Job, weir_schema::WorkerResult) {
@@ -39,9 +39,9 @@ fn a_run_that_reads_and_writes_gives_every_key() {
     }];
     let text = json(
         &result,
-        Options {
+        FioTextOptions {
             utc_offset_s: 3600,
-            ..Options::default()
+            ..FioTextOptions::default()
         },
         None,
     );
@@ -58,16 +58,16 @@ fn banners_say_what_will_run() {
     let (single, _) = reader("one", 1, 1);
     plan.groups.push(weir_schema::Group { jobs: vec![single] });
     assert_eq!(
-        banner(&plan, Options::default(), "1.2.3"),
+        banner(&plan, FioTextOptions::default(), "1.2.3"),
         "mix: (g=0): rw=randrw, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, \
          ioengine=null, iodepth=16\n...\n\
          one: (g=1): rw=randread, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, \
          ioengine=null, iodepth=16\n\
          weir 1.2.3\nStarting 4 threads\n"
     );
-    let compat = Options {
+    let compat = FioTextOptions {
         compat_banner: true,
-        ..Options::default()
+        ..FioTextOptions::default()
     };
     assert!(banner(&plan, compat, "1.2.3").contains("\nfio-3.33\n"));
 }
@@ -86,7 +86,7 @@ fn a_direction_that_no_word_names_is_read_off_the_mix() {
         ),
     ] {
         let plan = result(vec![vec![(job("a", mix, &[]), Vec::new())]]).plan;
-        let text = banner(&plan, Options::default(), "1");
+        let text = banner(&plan, FioTextOptions::default(), "1");
         assert!(text.contains(&format!("rw={word},")), "{text}");
     }
 }
@@ -330,9 +330,9 @@ fn json_with_histograms_counts_every_operation() {
     let result = result(vec![vec![(job, vec![work])]]);
     let text = json(
         &result,
-        Options {
+        FioTextOptions {
             bins: true,
-            ..Options::default()
+            ..FioTextOptions::default()
         },
         None,
     );

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::consts::SIGUSR1;
 use weir_doors::fio::output::{EtaLine, JobProgress, Phase};
-use weir_doors::fio::{Eta, Options};
+use weir_doors::fio::{Eta, FioOptions};
 use weir_run::execute::{LiveCount, LiveEnd, LiveJob, LiveState, LiveView};
 use weir_schema::{Kind, Plan};
 use weir_units::Nanos;
@@ -25,7 +25,7 @@ const LINE_EVERY: Nanos = Nanos(1_000_000_000);
 const FILE_EVERY: Nanos = Nanos(250_000_000);
 
 /// What is shown of a run, and when next.
-pub(super) struct Watch<'a> {
+pub(super) struct FioDisplay<'a> {
     plan: &'a Plan,
     line: Option<Progress>,
     status: Status,
@@ -75,9 +75,9 @@ impl Due {
     }
 }
 
-impl<'a> Watch<'a> {
+impl<'a> FioDisplay<'a> {
     /// As the command line says; where the signal cannot be caught it shows nothing.
-    pub(super) fn new(plan: &'a Plan, options: &'a Options) -> Self {
+    pub(super) fn new(plan: &'a Plan, options: &'a FioOptions) -> Self {
         let signal = Arc::new(AtomicBool::new(false));
         // Without it there is one way less to ask; the run is not worse for it.
         let _ = signal_hook::flag::register(SIGUSR1, Arc::clone(&signal));
@@ -111,9 +111,9 @@ impl<'a> Watch<'a> {
     }
 
     /// Shows the line if it is time; whether a full report is wanted.
-    pub(super) fn look(&mut self, view: &LiveView<'_>) -> bool {
+    pub(super) fn observe(&mut self, view: &LiveView<'_>) -> bool {
         if let Some(progress) = &mut self.line {
-            progress.look(self.plan, view);
+            progress.observe(self.plan, view);
         }
         if self.trigger.is_pulled(view) {
             view.stop();
@@ -167,7 +167,7 @@ impl Status {
 }
 
 impl Progress {
-    fn look(&mut self, plan: &Plan, view: &LiveView<'_>) {
+    fn observe(&mut self, plan: &Plan, view: &LiveView<'_>) {
         let now = view.elapsed_ns;
         if !self.due.is_now(now) {
             return;
