@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use weir_jobfile::{Compiled, Context, Diagnostic, Files, Request, compile};
+use weir_jobfile::{Compiled, Context, Diagnostic, Files, CompileRequest, compile};
 use weir_schema::catalogue::{
     ActsOn, Catalogue, EngineInfo, SettingInfo, SettingKind, Environment,
 };
@@ -106,7 +106,7 @@ fn environment() -> Environment {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn compile_in(request: &Request, files: &Memory) -> Result<Compiled, Vec<Diagnostic>> {
+pub fn compile_in(request: &CompileRequest, files: &Memory) -> Result<Compiled, Vec<Diagnostic>> {
     let (catalogue, environment) = (catalogue(), environment());
     let context = Context {
         environment: &environment,

@@ -1,6 +1,6 @@
 //! A result with something in each of its places, from which hostile ones are made.
 
-use weir_jobfile::{Door, Request, Source};
+use weir_jobfile::{Dialect, CompileRequest, JobSource};
 use weir_schema::{Plan, RunResult, sample};
 
 use crate::machine::{Memory, compile_in};
@@ -38,10 +38,10 @@ latency_window=10ms
 /// The plan of the sample.
 pub fn plan() -> Plan {
     let files = Memory([("sample.fio".to_owned(), JOBS.into())].into());
-    let request = Request {
-        door: Door::Fio,
+    let request = CompileRequest {
+        dialect: Dialect::Fio,
         command: ["fio", "sample.fio"].map(str::to_owned).into(),
-        sources: vec![Source::File("sample.fio".to_owned())],
+        sources: vec![JobSource::File("sample.fio".to_owned())],
         sets: Vec::new(),
         maps: Vec::new(),
         sections: Vec::new(),

@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use weir_doors::top::{Call, call};
 use weir_doors::{Refusal, fio, run};
 use weir_fuzz::{Memory, catalogue, check, compile_in};
-use weir_jobfile::Request;
+use weir_jobfile::CompileRequest;
 
 fuzz_target!(|data: &[u8]| {
     let text = String::from_utf8_lossy(data);
@@ -61,7 +61,7 @@ fn fio_door(words: &[String]) {
     }
 }
 
-fn compiled(request: &Request) {
+fn compiled(request: &CompileRequest) {
     let files = Memory::default();
     let outcome = compile_in(request, &files);
     check(&outcome, &files);

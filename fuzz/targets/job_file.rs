@@ -13,7 +13,7 @@
 use libfuzzer_sys::{Corpus, fuzz_target};
 use weir_doors::fio::{Action, read};
 use weir_fuzz::{Memory, catalogue, check, compile_in};
-use weir_jobfile::{CommandWord, Compiled, Door, Request, Source, find_option};
+use weir_jobfile::{CommandWord, Compiled, Dialect, CompileRequest, JobSource, find_option};
 use weir_schema::{Group, Plan};
 
 /// Unknown options of an input that is worth the time.
@@ -66,9 +66,9 @@ fn split(data: &[u8]) -> (Vec<String>, Vec<(String, Vec<u8>)>) {
     (words, files)
 }
 
-fn request(lines: &[String], paths: &[String]) -> Request {
-    let mut request = Request {
-        door: Door::Fio,
+fn request(lines: &[String], paths: &[String]) -> CompileRequest {
+    let mut request = CompileRequest {
+        dialect: Dialect::Fio,
         command: vec!["fio".to_owned()],
         sources: Vec::new(),
         sets: Vec::new(),
@@ -80,7 +80,7 @@ fn request(lines: &[String], paths: &[String]) -> Request {
     for line in lines {
         request.command.push(line.clone());
         if line == "run" {
-            request.door = Door::Run;
+            request.dialect = Dialect::Run;
         } else if line == "readonly" {
             request.read_only = true;
         } else if let Some(set) = line.strip_prefix("--set=") {
@@ -92,11 +92,11 @@ fn request(lines: &[String], paths: &[String]) -> Request {
         }
     }
     if !words.is_empty() {
-        request.sources.push(Source::Words(words));
+        request.sources.push(JobSource::Words(words));
     }
     let compiled = |(i, path): &(usize, &String)| *i == 0 || path.contains(".fio");
     let paths = paths.iter().enumerate().filter(compiled);
-    let sources = paths.map(|(_, path)| Source::File(path.clone()));
+    let sources = paths.map(|(_, path)| JobSource::File(path.clone()));
     request.sources.extend(sources);
     request
 }
@@ -115,7 +115,7 @@ fn word(text: &str, argument: usize) -> CommandWord {
 }
 
 /// The command line that a plan is shown as gives the same jobs.
-fn show_and_compile_again(request: &Request, compiled: &Compiled, memory: &Memory) {
+fn show_and_compile_again(request: &CompileRequest, compiled: &Compiled, memory: &Memory) {
     let shown = &compiled.show_command;
     let plan = &compiled.plan;
     // What a command line cannot say: several files; text with a meaning of its own there; a job
@@ -126,7 +126,7 @@ fn show_and_compile_again(request: &Request, compiled: &Compiled, memory: &Memor
             .iter()
             .chain(jobs().flat_map(|j| &j.words))
     };
-    let sayable = request.door == Door::Fio
+    let sayable = request.dialect == Dialect::Fio
         && request.sets.is_empty()
         && !shown.contains('\n')
         && !words().any(|w| w.value.as_ref().is_some_and(|v| v.contains('$')))

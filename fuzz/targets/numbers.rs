@@ -11,7 +11,7 @@ use std::str::FromStr;
 use libfuzzer_sys::fuzz_target;
 use weir_fuzz::{Memory, catalogue, check, compile_in};
 use weir_jobfile::{
-    CommandWord, Compiled, Diagnostic, Door, OptionRecord, Request, Source, find_option,
+    CommandWord, Compiled, Diagnostic, Dialect, OptionRecord, CompileRequest, JobSource, find_option,
     option_records,
 };
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos, Percent, QueueDepth};
@@ -64,18 +64,18 @@ fn from_words(engine: &str, name: &str, value: &str) -> Result<Compiled, Vec<Dia
             argument: i + 1,
             text: format!("--{key}={value}"),
         });
-    outcome(Source::Words(words.collect()), &Memory::default())
+    outcome(JobSource::Words(words.collect()), &Memory::default())
 }
 
 fn from_file(engine: &str, name: &str, value: &str) -> Result<Compiled, Vec<Diagnostic>> {
     let text = format!("[j]\nioengine={engine}\nsize=1m\n{name}={value}\n");
     let files = Memory([("f".to_owned(), text.into_bytes())].into());
-    outcome(Source::File("f".to_owned()), &files)
+    outcome(JobSource::File("f".to_owned()), &files)
 }
 
-fn outcome(source: Source, files: &Memory) -> Result<Compiled, Vec<Diagnostic>> {
-    let request = Request {
-        door: Door::Fio,
+fn outcome(source: JobSource, files: &Memory) -> Result<Compiled, Vec<Diagnostic>> {
+    let request = CompileRequest {
+        dialect: Dialect::Fio,
         command: Vec::new(),
         sources: vec![source],
         sets: Vec::new(),

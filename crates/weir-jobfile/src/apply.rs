@@ -9,15 +9,15 @@ use weir_schema::{Setting, Word};
 
 use crate::diagnostic::{Diagnostic, Fault};
 use crate::draft::{Draft, EngineDraft, SizesDraft};
-use crate::load::{Entry, Origin};
+use crate::load::{OptionEntry, Origin};
 use crate::nearest::nearest;
 use crate::options::{Apply, Env, OptionRecord, Scope, Support, find_option, names};
 use crate::path_map::PathMaps;
-use crate::report::{MAX_ERRORS, Report};
+use crate::report::{CompileReport, MAX_ERRORS};
 use crate::substitute::{Substituted, substitute};
-use crate::value::number::{Scale, number};
+use crate::value::number::{NumberScale, number};
 use crate::value::{self, Value};
-use crate::{Context, Door, Request};
+use crate::{CompileRequest, Context, Dialect};
 
 /// Engines of fio that no build of weir has, and what comes nearest.
 const OTHER_ENGINES: &[(&str, &str)] = &[
@@ -48,7 +48,7 @@ const OTHER_ENGINES: &[(&str, &str)] = &[
 /// What applying needs to know.
 pub(crate) struct Applier<'a> {
     pub context: &'a Context<'a>,
-    pub request: &'a Request,
+    pub request: &'a CompileRequest,
     /// Sets that were reported already: they are applied to each job.
     failed_sets: Vec<usize>,
     /// Faults so far: beyond those that are shown no nearest name is looked for.
@@ -57,7 +57,11 @@ pub(crate) struct Applier<'a> {
 }
 
 impl<'a> Applier<'a> {
-    pub(crate) fn new(context: &'a Context<'a>, request: &'a Request, maps: PathMaps) -> Self {
+    pub(crate) fn new(
+        context: &'a Context<'a>,
+        request: &'a CompileRequest,
+        maps: PathMaps,
+    ) -> Self {
         Self {
             context,
             request,
@@ -71,9 +75,9 @@ impl<'a> Applier<'a> {
     pub(crate) fn section(
         &mut self,
         draft: &mut Draft,
-        entries: &[Entry],
+        entries: &[OptionEntry],
         name: &str,
-        report: &mut Report,
+        report: &mut CompileReport,
     ) -> (Vec<Word>, bool) {
         let mut words = vec![None; entries.len()];
         let mut faults = Vec::new();
@@ -102,7 +106,7 @@ impl<'a> Applier<'a> {
         &mut self,
         faults: Vec<(usize, Origin, Box<Diagnostic>)>,
         name: &str,
-        report: &mut Report,
+        report: &mut CompileReport,
     ) {
         let last = faults.len();
         for (nth, (_, origin, mut fault)) in faults.into_iter().enumerate() {
@@ -122,9 +126,9 @@ impl<'a> Applier<'a> {
     fn entry(
         &mut self,
         draft: &mut Draft,
-        entry: &Entry,
+        entry: &OptionEntry,
         record: Option<&'static OptionRecord>,
-        report: &mut Report,
+        report: &mut CompileReport,
     ) -> Result<Option<Word>, Box<Diagnostic>> {
         let environment = self.context.environment;
         let raw = entry.value.as_deref();
@@ -179,7 +183,7 @@ impl<'a> Applier<'a> {
         draft: &mut Draft,
         record: &OptionRecord,
         text: Option<&str>,
-        report: &mut Report,
+        report: &mut CompileReport,
     ) -> Result<(), Fault> {
         match record.support {
             Support::Refused { nearest } => {
@@ -220,7 +224,7 @@ impl<'a> Applier<'a> {
         if let ("ioengine", Value::Text(name)) = (record.name, &value) {
             return self.choose_engine(draft, name);
         }
-        if matches!(record.apply, Apply::Nothing) && self.request.door == Door::Run {
+        if matches!(record.apply, Apply::Nothing) && self.request.dialect == Dialect::Run {
             report.note(format!(
                 "`{}` has no effect here: it shapes fio's text output",
                 record.name
@@ -286,9 +290,9 @@ impl<'a> Applier<'a> {
     fn house_setting(
         &self,
         draft: &mut Draft,
-        entry: &Entry,
+        entry: &OptionEntry,
         given: Option<&Substituted>,
-        report: &mut Report,
+        report: &mut CompileReport,
     ) -> Result<Option<Word>, Box<Diagnostic>> {
         let engine = self.engine(draft);
         let info = engine
@@ -312,7 +316,7 @@ impl<'a> Applier<'a> {
         }))
     }
 
-    fn unknown(&self, draft: &Draft, entry: &Entry, engines: Option<&[&str]>) -> Diagnostic {
+    fn unknown(&self, draft: &Draft, entry: &OptionEntry, engines: Option<&[&str]>) -> Diagnostic {
         let key = entry.key.as_str();
         let mut fault = match engines {
             None => Fault::new("job.unknown-option", format!("there is no option `{key}`"))
@@ -349,14 +353,14 @@ impl<'a> Applier<'a> {
 }
 
 /// The entry as it was typed, without substitution.
-fn typed(entry: &Entry) -> String {
+fn typed(entry: &OptionEntry) -> String {
     match &entry.value {
         Some(value) => format!("{}={value}", entry.key),
         None => entry.key.clone(),
     }
 }
 
-fn at(entry: &Entry, fault: Fault, record: &OptionRecord) -> Diagnostic {
+fn at(entry: &OptionEntry, fault: Fault, record: &OptionRecord) -> Diagnostic {
     let at_key = fault.code == "job.unsupported" && fault.piece.is_none();
     let mut diagnostic = if at_key {
         entry.place.at_key(fault)
@@ -383,7 +387,7 @@ fn explain(fault: Fault, given: Option<&Substituted>) -> Fault {
     }
 }
 
-fn note_unset(entry: &Entry, given: Option<&Substituted>, report: &mut Report) {
+fn note_unset(entry: &OptionEntry, given: Option<&Substituted>, report: &mut CompileReport) {
     for name in given.iter().flat_map(|g| &g.unset) {
         report.note(format!(
             "environment variable {name} is not set (in `{}`)",
@@ -394,7 +398,7 @@ fn note_unset(entry: &Entry, given: Option<&Substituted>, report: &mut Report) {
 
 /// Gives an engine its setting, in the form that the engine declares.
 fn set(draft: &mut Draft, info: &SettingInfo, key: &str, text: Option<&str>) -> Result<(), Fault> {
-    let scale = Scale::Count {
+    let scale = NumberScale::Count {
         kb_base: draft.kb_base,
     };
     let value = match (info.value, text) {

@@ -10,24 +10,27 @@ use weir_schema::catalogue::EngineInfo;
 use weir_schema::{Group, Job, Plan, Word};
 
 use crate::apply::Applier;
-use crate::diagnostic::{COMMAND_LINE, Diagnostic, Fault, Place, Span};
+use crate::diagnostic::{COMMAND_LINE, ColumnSpan, Diagnostic, Fault, Place};
 use crate::draft::{DEFAULT_ENGINE, Draft};
 use crate::extension::{FioJob, FioPlan, WordReach};
 use crate::finish::finish;
-use crate::load::{self, Batch, Entry, Origin, Section};
+use crate::load::{self, Batch, OptionEntry, Origin, Section};
 use crate::nearest::nearest;
 use crate::options::find_option;
 use crate::path_map::PathMaps;
-use crate::report::Report;
+use crate::report::CompileReport;
 use crate::show::ShowCommand;
-use crate::{Compiled, Context, Door, Request, Source};
+use crate::{CompileRequest, Compiled, Context, Dialect, JobSource};
 
 /// Compiles a request into a plan.
 ///
 /// # Errors
 /// Everything that is wrong, in the order of the sources.
-pub fn compile(request: &Request, context: &Context<'_>) -> Result<Compiled, Vec<Diagnostic>> {
-    let mut report = Report::default();
+pub fn compile(
+    request: &CompileRequest,
+    context: &Context<'_>,
+) -> Result<Compiled, Vec<Diagnostic>> {
+    let mut report = CompileReport::default();
     let batches = load::batches(request, context.files, &mut report);
     let sets = sets(&request.sets, &mut report);
     let maps = PathMaps::read(&request.maps, &mut report);
@@ -61,11 +64,11 @@ pub fn compile(request: &Request, context: &Context<'_>) -> Result<Compiled, Vec
 /// A `--set` with the section it is for.
 struct Set {
     section: Option<String>,
-    entry: Entry,
+    entry: OptionEntry,
     used: bool,
 }
 
-fn sets(texts: &[String], report: &mut Report) -> Vec<Set> {
+fn sets(texts: &[String], report: &mut CompileReport) -> Vec<Set> {
     let mut sets = Vec::new();
     for (index, text) in texts.iter().enumerate() {
         let (head, value) = match text.split_once('=') {
@@ -79,7 +82,7 @@ fn sets(texts: &[String], report: &mut Report) -> Vec<Set> {
         let prefix = "--set ".len();
         let chars = |s: &str| s.chars().count();
         let key_at = prefix + section.map_or(0, |s| chars(s) + 1) + 1;
-        let value_span = value.map(|v| Span {
+        let value_span = value.map(|v| ColumnSpan {
             column: prefix + chars(head) + 2,
             length: chars(v),
         });
@@ -87,7 +90,7 @@ fn sets(texts: &[String], report: &mut Report) -> Vec<Set> {
             source: Arc::from(COMMAND_LINE),
             text: Arc::from(format!("--set {text}")),
             line: 0,
-            key: Span {
+            key: ColumnSpan {
                 column: key_at,
                 length: chars(key),
             },
@@ -100,7 +103,7 @@ fn sets(texts: &[String], report: &mut Report) -> Vec<Set> {
             continue;
         }
         let value = value.map(|v| v.trim().to_owned());
-        let entry = Entry {
+        let entry = OptionEntry {
             key: key.to_owned(),
             value,
             place,
@@ -117,9 +120,9 @@ fn sets(texts: &[String], report: &mut Report) -> Vec<Set> {
 
 struct Assembly<'a> {
     applier: Applier<'a>,
-    request: &'a Request,
+    request: &'a CompileRequest,
     context: &'a Context<'a>,
-    report: Report,
+    report: CompileReport,
     sets: Vec<Set>,
     groups: Vec<Group>,
     /// Jobs so far by displayed name.
@@ -148,8 +151,8 @@ impl Assembly<'_> {
                 reach.until = reach.until.or(until);
             }
         }
-        let mut defaults = Draft::new(self.request.door);
-        let mut global_entries: Vec<Entry> = Vec::new();
+        let mut defaults = Draft::new(self.request.dialect);
+        let mut global_entries: Vec<OptionEntry> = Vec::new();
         for section in batch {
             if section.is_global() {
                 let (words, _) = self.applier.section(
@@ -181,7 +184,7 @@ impl Assembly<'_> {
         }
     }
 
-    fn section(&mut self, mut draft: Draft, mut section: Section, globals: &[Entry]) {
+    fn section(&mut self, mut draft: Draft, mut section: Section, globals: &[OptionEntry]) {
         for set in &mut self.sets {
             if set
                 .section
@@ -225,10 +228,11 @@ impl Assembly<'_> {
         engine: &EngineInfo,
         words: Vec<Word>,
         section: &Section,
-        globals: &[Entry],
+        globals: &[OptionEntry],
     ) -> bool {
         let place = |names: &[&str]| {
-            let of = |e: &&Entry| find_option(&e.key).is_some_and(|r| names.contains(&r.name));
+            let of =
+                |e: &&OptionEntry| find_option(&e.key).is_some_and(|r| names.contains(&r.name));
             let entry = section.entries.iter().rev().find(of);
             entry
                 .or_else(|| globals.iter().rev().find(of))
@@ -335,9 +339,9 @@ impl Assembly<'_> {
         if !self.report.errors.is_empty() {
             return Err(self.report.into_errors());
         }
-        let door = match self.request.door {
-            Door::Run => "run",
-            Door::Fio => "fio",
+        let door = match self.request.dialect {
+            Dialect::Run => "run",
+            Dialect::Fio => "fio",
         };
         let plan = Plan {
             name: plan_name(self.request).unwrap_or(door).to_owned(),
@@ -373,16 +377,16 @@ impl Assembly<'_> {
 }
 
 /// The first file's name without its directory.
-fn plan_name(request: &Request) -> Option<&str> {
+fn plan_name(request: &CompileRequest) -> Option<&str> {
     request.sources.iter().find_map(|s| match s {
-        Source::File(path) if path == "-" => Some("standard input"),
-        Source::File(path) => path.rsplit('/').next(),
-        Source::Words(_) => None,
+        JobSource::File(path) if path == "-" => Some("standard input"),
+        JobSource::File(path) => path.rsplit('/').next(),
+        JobSource::Words(_) => None,
     })
 }
 
 /// Words that `--set` replaces lose their place to the replacement.
-fn last_set_wins(words: Vec<Word>, entries: &[Entry]) -> Vec<Word> {
+fn last_set_wins(words: Vec<Word>, entries: &[OptionEntry]) -> Vec<Word> {
     let sets = entries
         .iter()
         .filter(|e| matches!(e.origin, Origin::Set(_)))

@@ -49,10 +49,10 @@ pub(crate) fn pause(draft: &Draft) -> Option<Thinktime> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Door;
+    use crate::Dialect;
 
     fn draft(load: u64) -> Draft {
-        let mut draft = Draft::new(Door::Fio);
+        let mut draft = Draft::new(Dialect::Fio);
         ENGINE.clone_into(&mut draft.engine.name);
         draft.cpu_load = load;
         draft

@@ -108,7 +108,7 @@ impl Fault {
 
 /// Columns in characters, from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct ColumnSpan {
     pub column: usize,
     pub length: usize,
 }
@@ -119,8 +119,8 @@ pub(crate) struct Place {
     pub source: Arc<str>,
     pub text: Arc<str>,
     pub line: usize,
-    pub key: Span,
-    pub value: Option<Span>,
+    pub key: ColumnSpan,
+    pub value: Option<ColumnSpan>,
 }
 
 impl Place {
@@ -137,7 +137,7 @@ impl Place {
             let shown: String = self.text.chars().skip(start).take(value.length).collect();
             if let Some(at) = shown.find(&**piece).filter(|_| !piece.is_empty()) {
                 let column = value.column + shown[..at].chars().count();
-                span = Span {
+                span = ColumnSpan {
                     column,
                     length: piece.chars().count(),
                 };
@@ -146,7 +146,7 @@ impl Place {
         self.diagnostic(fault, span)
     }
 
-    fn diagnostic(&self, fault: Fault, span: Span) -> Diagnostic {
+    fn diagnostic(&self, fault: Fault, span: ColumnSpan) -> Diagnostic {
         Diagnostic {
             code: fault.code,
             message: fault.message,
@@ -306,7 +306,7 @@ mod tests {
             source: "nightly.fio".into(),
             text: text.into(),
             line: 12,
-            key: Span { column, length },
+            key: ColumnSpan { column, length },
             value: None,
         }
         .at_key(

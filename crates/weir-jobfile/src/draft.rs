@@ -15,7 +15,7 @@ use weir_units::{Nanos, Percent};
 
 use crate::extension::FioJob;
 
-use crate::Door;
+use crate::Dialect;
 use crate::feedback::FeedbackDraft;
 use crate::logs::Logs;
 
@@ -107,7 +107,7 @@ pub(crate) struct Draft {
     /// Whether `verify` was given, so that a pattern alone does not decide.
     pub says_verify: bool,
     pub verify: Verify,
-    pub door: Door,
+    pub dialect: Dialect,
     /// Busy share of the time in percent, of engines that load processors.
     pub cpu_load: u64,
 }
@@ -238,7 +238,7 @@ pub(crate) fn overlay(target: &mut PerKind<Option<u64>>, given: PerKind<Option<u
 impl Draft {
     /// A job to which no option has been applied.
     #[expect(clippy::too_many_lines, reason = "one line for each field")]
-    pub(crate) fn new(door: Door) -> Self {
+    pub(crate) fn new(dialect: Dialect) -> Self {
         Self {
             name: String::new(),
             section: String::new(),
@@ -318,7 +318,7 @@ impl Draft {
             exit_all: false,
             exit_all_on_error: false,
             exit_what: ExitWhat::Group,
-            recording: recording(door),
+            recording: recording(dialect),
             fio: FioJob::default(),
             logs: Logs::default(),
             feedback: FeedbackDraft::default(),
@@ -326,7 +326,7 @@ impl Draft {
             verifies: false,
             says_verify: false,
             verify: crate::options::verify::defaults(),
-            door,
+            dialect,
             cpu_load: 0,
         }
     }
@@ -348,10 +348,10 @@ impl RatesDraft {
 }
 
 /// What a door records when nothing is said.
-fn recording(door: Door) -> Recording {
-    match door {
-        Door::Run => Recording::default(),
-        Door::Fio => Recording {
+fn recording(dialect: Dialect) -> Recording {
+    match dialect {
+        Dialect::Run => Recording::default(),
+        Dialect::Fio => Recording {
             exact_squares: true,
             percentiles: FIO_PERCENTILES.map(Percent).to_vec(),
             iops_sample_ns: Some(Nanos(500_000_000)),

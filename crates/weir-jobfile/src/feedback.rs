@@ -8,7 +8,7 @@ use weir_units::{Nanos, Percent};
 
 use crate::conflict::Conflict;
 use crate::diagnostic::Fault;
-use crate::report::Report;
+use crate::report::CompileReport;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -66,7 +66,7 @@ impl FeedbackDraft {
     }
 
     /// Says what has no effect.
-    pub(crate) fn note_idle(&self, job: &str, report: &mut Report) {
+    pub(crate) fn note_idle(&self, job: &str, report: &mut CompileReport) {
         if self.criterion.is_some() && self.window.0 == 0 {
             report.note(format!(
                 "{job}: steadystate has no effect without steadystate_duration"

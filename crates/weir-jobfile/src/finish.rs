@@ -16,9 +16,9 @@ use weir_units::{Bytes, BytesPerSec, Iops, QueueDepth};
 
 use crate::conflict::{Conflict, conflicts};
 use crate::draft::{Direction, Draft, ErrorsDraft, ExitWhat, RatesDraft, ReplayDraft};
-use crate::report::Report;
+use crate::report::CompileReport;
 use crate::resolve_verify::resolve_verify;
-use crate::{Door, cpu_load};
+use crate::{Dialect, cpu_load};
 
 /// Block size when none is given.
 const DEFAULT_BLOCK: u64 = 4096;
@@ -31,7 +31,7 @@ pub(crate) fn finish(
     engine: &EngineInfo,
     read_only: bool,
     words: Vec<Word>,
-    report: &mut Report,
+    report: &mut CompileReport,
 ) -> Result<Job, Vec<Conflict>> {
     let sizes = block_sizes(&draft);
     let conflicts = conflicts(&draft, engine, &sizes);
@@ -90,7 +90,7 @@ pub(crate) fn finish(
 }
 
 /// The loop over operations.
-fn load(draft: &Draft, engine: &EngineInfo, report: &mut Report) -> Load {
+fn load(draft: &Draft, engine: &EngineInfo, report: &mut CompileReport) -> Load {
     Load {
         depth: depth(draft, engine, report),
         bounds: Bounds {
@@ -196,7 +196,7 @@ fn mix(draft: &Draft) -> Mix {
     }
 }
 
-fn access(draft: &Draft, report: &mut Report) -> Access {
+fn access(draft: &Draft, report: &mut CompileReport) -> Access {
     let percent = |p: Option<u64>| u8::try_from(p.unwrap_or(100)).unwrap_or(100);
     let share = &draft.random_percent;
     let uniform = draft.distribution == Distribution::Uniform;
@@ -318,7 +318,7 @@ fn content(draft: &Draft) -> Content {
     content
 }
 
-fn depth(draft: &Draft, engine: &EngineInfo, report: &mut Report) -> weir_schema::Depth {
+fn depth(draft: &Draft, engine: &EngineInfo, report: &mut CompileReport) -> weir_schema::Depth {
     let mut depth = draft.depth;
     if engine.synchronous && depth.queue_depth.0 > 1 {
         depth.queue_depth = QueueDepth(1);
@@ -397,7 +397,7 @@ fn minimum_rate(rate: &RatesDraft) -> Option<MinimumRate> {
 fn recording(draft: &Draft, engine: &EngineInfo) -> Recording {
     let r = &draft.recording;
     // fio prints the latency of what is done to whole files as the completion's alone.
-    let by_name = matches!(engine.acts_on, ActsOn::Names(_)) && draft.door == Door::Fio;
+    let by_name = matches!(engine.acts_on, ActsOn::Names(_)) && draft.dialect == Dialect::Fio;
     let searches = draft.feedback.latency_target().is_some();
     let needed = draft.max_latency.is_some() || searches || draft.logs.wants_operations();
     Recording {

@@ -1,6 +1,6 @@
 //! The fio job language: text to syntax tree with spans to [`weir_schema::Plan`].
 //!
-//! In: a [`Request`] (words of a command line and names of job files, in their order), and a
+//! In: a [`CompileRequest`] (words of a command line and names of job files, in their order), and a
 //! [`Context`] (facts of the machine, the engines of the build, access to files). Out: a plan
 //! with notes, or every [`Diagnostic`] of every section at once. The options are records
 //! ([`option_records`]): parser, checks and help are made from them. Not here: running a plan,
@@ -43,7 +43,7 @@ pub use options::{Category, OptionRecord, Scope, Support, ValueKind, find_option
 
 /// A whole number as the job language writes it.
 pub fn count(text: &str) -> Option<u64> {
-    value::number::number(text, value::number::Scale::Count { kb_base: 1024 }).ok()
+    value::number::number(text, value::number::NumberScale::Count { kb_base: 1024 }).ok()
 }
 
 /// Access to files, passed in: job files, included files, pattern files.
@@ -67,7 +67,7 @@ pub struct Context<'a> {
 
 /// Words or a file, in the order of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum JobSource {
     /// Options of the command line.
     Words(Vec<CommandWord>),
     /// A job file.
@@ -89,7 +89,7 @@ pub struct CommandWord {
 
 /// Who asks: what is recorded by default depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Door {
+pub enum Dialect {
     /// `weir run`
     Run,
     /// `weir fio`
@@ -98,13 +98,13 @@ pub enum Door {
 
 /// What shall be compiled.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct CompileRequest {
     /// Who asks.
-    pub door: Door,
+    pub dialect: Dialect,
     /// The command line, verbatim.
     pub command: Vec<String>,
     /// Options and files. All options count before the first file, as in fio.
-    pub sources: Vec<Source>,
+    pub sources: Vec<JobSource>,
     /// `[section:]key=value`, which win over the files.
     pub sets: Vec<String>,
     /// `OLD=NEW`, other beginnings for paths.

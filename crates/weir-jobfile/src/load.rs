@@ -8,10 +8,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::diagnostic::{COMMAND_LINE, Diagnostic, Fault, Place, Span};
-use crate::report::Report;
-use crate::syntax::{self, Item, ItemKind};
-use crate::{CommandWord, Files, Request, Source};
+use crate::diagnostic::{COMMAND_LINE, ColumnSpan, Diagnostic, Fault, Place};
+use crate::report::CompileReport;
+use crate::syntax::{self, ItemKind, SyntaxItem};
+use crate::{CommandWord, CompileRequest, Files, JobSource};
 
 /// Includes within includes.
 const MAX_DEPTH: usize = 16;
@@ -20,7 +20,7 @@ const MAX_INCLUDES: usize = 1000;
 
 /// An option as it was written.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct OptionEntry {
     pub key: String,
     pub value: Option<String>,
     pub place: Place,
@@ -41,7 +41,7 @@ pub(crate) enum Origin {
 pub(crate) struct Section {
     pub name: String,
     pub place: Place,
-    pub entries: Vec<Entry>,
+    pub entries: Vec<OptionEntry>,
 }
 
 impl Section {
@@ -55,7 +55,11 @@ impl Section {
 pub(crate) type Batch = Vec<Section>;
 
 /// Reads everything that the request names.
-pub(crate) fn batches(request: &Request, files: &dyn Files, report: &mut Report) -> Vec<Batch> {
+pub(crate) fn batches(
+    request: &CompileRequest,
+    files: &dyn Files,
+    report: &mut CompileReport,
+) -> Vec<Batch> {
     let mut loader = Loader {
         files,
         report,
@@ -64,13 +68,13 @@ pub(crate) fn batches(request: &Request, files: &dyn Files, report: &mut Report)
         seen: HashSet::new(),
     };
     let words = request.sources.iter().filter_map(|s| match s {
-        Source::Words(words) => Some(words),
-        Source::File(_) => None,
+        JobSource::Words(words) => Some(words),
+        JobSource::File(_) => None,
     });
     let mut batches = vec![command_sections(words.flatten())];
     let paths = request.sources.iter().filter_map(|s| match s {
-        Source::File(path) => Some(path.as_str()),
-        Source::Words(_) => None,
+        JobSource::File(path) => Some(path.as_str()),
+        JobSource::Words(_) => None,
     });
     for (index, path) in paths.enumerate() {
         let sections = loader.file(path);
@@ -88,7 +92,7 @@ fn command_place(word: &CommandWord) -> Place {
     let at = shown
         .and_then(|v| word.text.rfind(v))
         .filter(|at| *at > dashes);
-    let value = at.zip(shown).map(|(at, v)| Span {
+    let value = at.zip(shown).map(|(at, v)| ColumnSpan {
         column: word.text[..at].chars().count() + 1,
         length: v.chars().count(),
     });
@@ -98,7 +102,7 @@ fn command_place(word: &CommandWord) -> Place {
         source: Arc::from(COMMAND_LINE),
         text: Arc::from(word.text.as_str()),
         line: word.argument,
-        key: Span {
+        key: ColumnSpan {
             column: dashes + 1,
             length: name.map_or(0, |name| name.chars().count()).max(1),
         },
@@ -106,8 +110,8 @@ fn command_place(word: &CommandWord) -> Place {
     }
 }
 
-fn command_entry(word: &CommandWord) -> Entry {
-    Entry {
+fn command_entry(word: &CommandWord) -> OptionEntry {
+    OptionEntry {
         key: word.key.clone(),
         value: word.value.clone(),
         place: command_place(word),
@@ -151,7 +155,7 @@ fn command_sections<'a>(words: impl Iterator<Item = &'a CommandWord>) -> Batch {
 
 struct Loader<'a> {
     files: &'a dyn Files,
-    report: &'a mut Report,
+    report: &'a mut CompileReport,
     /// Files being read, the outermost first.
     open: Vec<String>,
     includes: usize,
@@ -189,7 +193,7 @@ impl Loader<'_> {
         let document = syntax::parse(name, bytes, &mut |d| self.report.push(d));
         self.open.push(path.to_owned());
         let mut sections = Batch::new();
-        let mut outside: Option<(Item, usize)> = None;
+        let mut outside: Option<(SyntaxItem, usize)> = None;
         for item in document.items {
             if let ItemKind::Section(name) = item.kind {
                 sections.push(Section {
@@ -210,10 +214,10 @@ impl Loader<'_> {
         sections
     }
 
-    fn line(&mut self, item: Item, entries: &mut Vec<Entry>) {
+    fn line(&mut self, item: SyntaxItem, entries: &mut Vec<OptionEntry>) {
         match item.kind {
             ItemKind::Option { key, value } => {
-                entries.push(Entry {
+                entries.push(OptionEntry {
                     key,
                     value,
                     place: item.place,
@@ -231,7 +235,7 @@ impl Loader<'_> {
         }
     }
 
-    fn include(&mut self, path: &str, place: &Place, entries: &mut Vec<Entry>) {
+    fn include(&mut self, path: &str, place: &Place, entries: &mut Vec<OptionEntry>) {
         self.includes += 1;
         let failed = format!("Error 1 while parsing include file {path}");
         let fail = |message: String, label: &str| {
@@ -295,7 +299,7 @@ fn not_found() -> std::io::Error {
     std::io::ErrorKind::NotFound.into()
 }
 
-fn outside_of_sections(first: &Item, more: usize) -> Diagnostic {
+fn outside_of_sections(first: &SyntaxItem, more: usize) -> Diagnostic {
     let text = match &first.kind {
         ItemKind::Option {
             key,

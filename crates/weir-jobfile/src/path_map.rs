@@ -6,7 +6,7 @@
 //! a name begins with counts. Not here: which options hold paths.
 
 use crate::diagnostic::{Diagnostic, Fault};
-use crate::report::Report;
+use crate::report::CompileReport;
 use crate::value::list;
 
 /// The maps of a command line, the longest first.
@@ -24,7 +24,7 @@ struct PathMap {
 
 impl PathMaps {
     /// Reads the maps; those that are none are reported.
-    pub(crate) fn read(texts: &[String], report: &mut Report) -> Self {
+    pub(crate) fn read(texts: &[String], report: &mut CompileReport) -> Self {
         let mut maps: Vec<PathMap> = Vec::new();
         for text in texts {
             let parts = text.split_once('=');
@@ -74,7 +74,7 @@ impl PathMaps {
     }
 
     /// Says what was replaced, and which maps replaced nothing.
-    pub(crate) fn finish(self, report: &mut Report) {
+    pub(crate) fn finish(self, report: &mut CompileReport) {
         let replaced: u32 = self.0.iter().map(|map| map.replaced).sum();
         let example = self.0.iter().find_map(|map| map.example.clone());
         if let Some((old, new)) = example {
@@ -96,9 +96,9 @@ impl PathMaps {
 mod tests {
     use super::*;
 
-    fn maps(texts: &[&str]) -> (PathMaps, Report) {
+    fn maps(texts: &[&str]) -> (PathMaps, CompileReport) {
         let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
-        let mut report = Report::default();
+        let mut report = CompileReport::default();
         (PathMaps::read(&texts, &mut report), report)
     }
 

@@ -9,7 +9,7 @@ pub(crate) const MAX_ERRORS: usize = 500;
 
 /// Errors and notes in the order of their discovery.
 #[derive(Debug, Default)]
-pub(crate) struct Report {
+pub(crate) struct CompileReport {
     pub errors: Vec<Diagnostic>,
     pub notes: Vec<String>,
     known: HashSet<String>,
@@ -18,7 +18,7 @@ pub(crate) struct Report {
     more: usize,
 }
 
-impl Report {
+impl CompileReport {
     pub(crate) fn push(&mut self, error: Diagnostic) {
         if self.errors.len() < MAX_ERRORS {
             self.errors.push(error);

@@ -9,13 +9,13 @@ use weir_schema::{Kind, Mix, Verify, VerifyMethod};
 use crate::conflict::Conflict;
 use crate::diagnostic::Fault;
 use crate::draft::{Direction, Draft};
-use crate::report::Report;
+use crate::report::CompileReport;
 
 /// What is verified; an engine that moves no data has nothing to check.
 pub(crate) fn resolve_verify(
     draft: &Draft,
     (engine, mix): (&EngineInfo, &Mix),
-    report: &mut Report,
+    report: &mut CompileReport,
 ) -> Option<Verify> {
     if draft.verifies && engine.moves_no_data() {
         report.note(format!(

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Fault, MAX_LINE, Place, Span, cut};
+use crate::diagnostic::{ColumnSpan, Diagnostic, Fault, MAX_LINE, Place, cut};
 
 /// Longest name of a section in bytes.
 const MAX_NAME: usize = 255;
@@ -15,12 +15,12 @@ const MAX_NAME: usize = 255;
 /// The lines of a file that say something.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Document {
-    pub items: Vec<Item>,
+    pub items: Vec<SyntaxItem>,
 }
 
 /// One line.
 #[derive(Clone, Debug)]
-pub(crate) struct Item {
+pub(crate) struct SyntaxItem {
     pub kind: ItemKind,
     pub place: Place,
 }
@@ -76,7 +76,7 @@ pub(crate) fn parse(source: &str, bytes: &[u8], report: &mut dyn FnMut(Diagnosti
 }
 
 fn whole_line(source: &Arc<str>, line: usize, text: &str) -> Place {
-    let key = Span {
+    let key = ColumnSpan {
         column: 1,
         length: text.chars().count().max(1),
     };
@@ -89,7 +89,7 @@ fn whole_line(source: &Arc<str>, line: usize, text: &str) -> Place {
     }
 }
 
-fn item(source: &Arc<str>, line: usize, raw: &[u8]) -> Result<Option<Item>, Box<Diagnostic>> {
+fn item(source: &Arc<str>, line: usize, raw: &[u8]) -> Result<Option<SyntaxItem>, Box<Diagnostic>> {
     let end = raw
         .iter()
         .rposition(|b| *b > b' ' && *b != 0x7f)
@@ -111,14 +111,14 @@ fn item(source: &Arc<str>, line: usize, raw: &[u8]) -> Result<Option<Item>, Box<
     if body.starts_with('[') {
         let place = place(body, None);
         let name = section_name(body).map_err(|f| Box::new(place.at_key(f)))?;
-        return Ok(Some(Item {
+        return Ok(Some(SyntaxItem {
             kind: ItemKind::Section(name),
             place,
         }));
     }
     if let Some(path) = include_path(body) {
         let kind = ItemKind::Include(path.to_owned());
-        return Ok(Some(Item {
+        return Ok(Some(SyntaxItem {
             kind,
             place: place(body, Some(path)),
         }));
@@ -131,7 +131,7 @@ fn item(source: &Arc<str>, line: usize, raw: &[u8]) -> Result<Option<Item>, Box<
         key: key.to_owned(),
         value: value.map(str::to_owned),
     };
-    Ok(Some(Item {
+    Ok(Some(SyntaxItem {
         kind,
         place: place(key, value),
     }))
@@ -158,10 +158,10 @@ fn said(raw: &[u8], end: usize) -> Result<&str, Fault> {
 }
 
 /// Columns of a part of a line.
-fn span(line: &str, part: &str) -> Span {
+fn span(line: &str, part: &str) -> ColumnSpan {
     let offset = (part.as_ptr().addr()).wrapping_sub(line.as_ptr().addr());
     let before = line.get(..offset).map_or(0, |s| s.chars().count());
-    Span {
+    ColumnSpan {
         column: before + 1,
         length: part.chars().count(),
     }
@@ -251,14 +251,14 @@ mod tests {
         let place = &document.items[0].place;
         assert_eq!(
             place.key,
-            Span {
+            ColumnSpan {
                 column: 3,
                 length: 2
             }
         );
         assert_eq!(
             place.value,
-            Some(Span {
+            Some(ColumnSpan {
                 column: 8,
                 length: 3
             })

@@ -4,7 +4,7 @@
 mod setting;
 
 use setting::{Memory, catalogue, compile_in, jobs, request};
-use weir_jobfile::Source;
+use weir_jobfile::JobSource;
 
 /// Files that this version refuses, and the options that their refusal names.
 const REFUSED: &[(&str, &[&str])] = &[];
@@ -30,7 +30,7 @@ fn every_example_compiles_or_names_what_is_missing() {
         .collect();
     assert!(names.len() >= 18, "{names:?}");
     for name in names {
-        let result = compile_in(&request(vec![Source::File(name.clone())]), &files);
+        let result = compile_in(&request(vec![JobSource::File(name.clone())]), &files);
         let refused = REFUSED.iter().find(|(n, _)| *n == name);
         match (result, refused) {
             (Ok(compiled), None) => {
@@ -78,7 +78,7 @@ fn the_catalogue_of_these_tests_has_the_engines_of_the_examples() {
 fn the_size_sweep_has_eight_groups_of_four_jobs_with_one_name() {
     let files = examples();
     for name in ["xdma_4-ch_4-X_write.fio", "xdma_4-ch_4-X_read.fio"] {
-        let compiled = compile_in(&request(vec![Source::File(name.into())]), &files).unwrap();
+        let compiled = compile_in(&request(vec![JobSource::File(name.into())]), &files).unwrap();
         let groups: Vec<_> = compiled
             .plan
             .groups
@@ -102,7 +102,7 @@ fn the_size_sweep_has_eight_groups_of_four_jobs_with_one_name() {
 #[test]
 fn show_command_prints_what_fio_prints() {
     let files = examples();
-    let source = Source::File("xdma_4-ch_4-1M_write.fio".into());
+    let source = JobSource::File("xdma_4-ch_4-1M_write.fio".into());
     let compiled = compile_in(&request(vec![source]), &files).unwrap();
     let start = "fio --allow_file_create=0 --ioengine=psync --mem=mmap --filesize=64m --bs=1m \
                  --rate_min=1m --name=w1 --size=16m --offset=0 --rw=write \

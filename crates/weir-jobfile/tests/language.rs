@@ -4,7 +4,7 @@
 mod setting;
 
 use setting::{block, compile_in, faults, file, job, jobs, memory, request, words};
-use weir_jobfile::{Door, Source};
+use weir_jobfile::{Dialect, JobSource};
 use weir_schema::{
     BlockSize, Distribution, ExitAll, FileNames, Kind, MemoryKind, Schedule, Setting, Size, Timing,
 };
@@ -403,7 +403,7 @@ fn words_before_a_file_lie_under_it_and_sets_lie_over_it() {
     )]);
     let mut r = request(vec![
         words(&["--bs=128k", "--iodepth=2"]),
-        Source::File("f".into()),
+        JobSource::File("f".into()),
     ]);
     let read = |r: &_| {
         let compiled = compile_in(r, &files).unwrap();
@@ -479,7 +479,7 @@ fn a_further_file_starts_anew_behind_a_barrier() {
             "[b]\nioengine=null\nsize=2m\n[c]\nioengine=null\nsize=2m\n",
         ),
     ]);
-    let sources = vec![Source::File("f".into()), Source::File("g".into())];
+    let sources = vec![JobSource::File("f".into()), JobSource::File("g".into())];
     let compiled = compile_in(&request(sources), &files).unwrap();
     assert_eq!(compiled.plan.groups.len(), 2);
     let all = jobs(&compiled);
@@ -488,7 +488,7 @@ fn a_further_file_starts_anew_behind_a_barrier() {
         [false, true, false]
     );
     assert_eq!(block(all[1]).sizes.size.read.max(), Bytes(4096));
-    let stdin = vec![Source::File("-".into()), Source::File("-".into())];
+    let stdin = vec![JobSource::File("-".into()), JobSource::File("-".into())];
     let files = memory(&[("-", "[a]\nioengine=null\nsize=1m\n")]);
     assert_eq!(compile_in(&request(stdin), &files).unwrap_err().len(), 1);
 }
@@ -499,7 +499,7 @@ fn sections_are_chosen_by_name() {
         "f",
         "[global]\nioengine=null\nsize=1m\n[a]\nbad=1\n[b]\n[c]\nwait_for=a\n",
     )]);
-    let mut r = request(vec![Source::File("f".into())]);
+    let mut r = request(vec![JobSource::File("f".into())]);
     r.sections = vec!["b".into()];
     assert_eq!(jobs(&compile_in(&r, &files).unwrap()).len(), 1);
     r.sections = vec!["c".into()];
@@ -522,7 +522,7 @@ fn read_only_refuses_writers() {
         "f",
         "[global]\nioengine=null\nsize=1m\n[a]\nrw=write\n[b]\nrw=read\n",
     )]);
-    let mut r = request(vec![Source::File("f".into())]);
+    let mut r = request(vec![JobSource::File("f".into())]);
     r.read_only = true;
     let errors = compile_in(&r, &files).unwrap_err();
     assert_eq!(
@@ -549,9 +549,9 @@ fn includes_are_spliced_from_beside_the_file_too() {
         ("loop", "[a]\ninclude loop2\n"),
         ("loop2", "include loop2\n[b]\n"),
     ]);
-    let compiled = compile_in(&request(vec![Source::File("d/f".into())]), &files).unwrap();
+    let compiled = compile_in(&request(vec![JobSource::File("d/f".into())]), &files).unwrap();
     assert_eq!(jobs(&compiled)[0].load().depth.queue_depth, QueueDepth(3));
-    let errors = compile_in(&request(vec![Source::File("loop".into())]), &files).unwrap_err();
+    let errors = compile_in(&request(vec![JobSource::File("loop".into())]), &files).unwrap_err();
     let text: String = errors
         .iter()
         .map(weir_jobfile::Diagnostic::render)
@@ -560,7 +560,7 @@ fn includes_are_spliced_from_beside_the_file_too() {
         text.contains("includes itself") && text.contains("a section within"),
         "{text}"
     );
-    let errors = compile_in(&request(vec![Source::File("none".into())]), &files).unwrap_err();
+    let errors = compile_in(&request(vec![JobSource::File("none".into())]), &files).unwrap_err();
     assert_eq!(errors[0].peer, ["fio: unable to open 'none' job file"]);
 }
 
@@ -595,8 +595,8 @@ fn words_without_meaning_are_noted_once() {
 fn doors_record_what_their_reports_need() {
     let fio = job("").load().recording.clone();
     assert!(fio.exact_squares && fio.percentiles.len() == 17);
-    let mut r = request(vec![Source::File("f".into())]);
-    r.door = Door::Run;
+    let mut r = request(vec![JobSource::File("f".into())]);
+    r.dialect = Dialect::Run;
     let files = memory(&[(
         "f",
         "[a]\nioengine=null\nsize=1m\n[b]\nioengine=null\nsize=1m\npercentile_list=99:50\n",

@@ -8,11 +8,11 @@ use std::time::Instant;
 
 use proptest::prelude::*;
 use setting::{Memory, compile_in, file, jobs, request};
-use weir_jobfile::{Diagnostic, Source, option_records};
+use weir_jobfile::{Diagnostic, JobSource, option_records};
 
 fn bytes(bytes: Vec<u8>) -> Result<weir_jobfile::Compiled, Vec<Diagnostic>> {
     compile_in(
-        &request(vec![Source::File("f".into())]),
+        &request(vec![JobSource::File("f".into())]),
         &Memory([("f".into(), bytes)].into()),
     )
 }
@@ -70,7 +70,7 @@ fn includes_cannot_multiply_without_end() {
         let line = format!("include i{}\n", i + 1).repeat(50);
         files.0.insert(format!("i{i}"), line.into_bytes());
     }
-    assert!(compile_in(&request(vec![Source::File("f".into())]), &files).is_err());
+    assert!(compile_in(&request(vec![JobSource::File("f".into())]), &files).is_err());
 }
 
 proptest! {

@@ -95,12 +95,12 @@ impl Row {
 }
 
 /// The lines laid out so far.
-pub(crate) struct Layout<'a> {
+pub(crate) struct LineLayout<'a> {
     style: &'a Style,
     out: String,
 }
 
-impl<'a> Layout<'a> {
+impl<'a> LineLayout<'a> {
     pub(crate) fn new(style: &'a Style) -> Self {
         Self {
             style,

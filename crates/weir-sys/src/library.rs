@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 
 /// Who else finds the symbols of a library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum SymbolScope {
     /// Nobody.
     Own,
     /// Every library that is loaded later.
@@ -31,12 +31,12 @@ impl Library {
     ///
     /// # Errors
     /// The loader's own words.
-    pub fn open(name: &str, scope: Scope) -> Result<Self, String> {
+    pub fn open(name: &str, scope: SymbolScope) -> Result<Self, String> {
         let path = CString::new(name).map_err(|_| "its name holds a NUL byte".to_owned())?;
         let flags: c_int = libc::RTLD_NOW
             | match scope {
-                Scope::Own => libc::RTLD_LOCAL,
-                Scope::Everybody => libc::RTLD_GLOBAL,
+                SymbolScope::Own => libc::RTLD_LOCAL,
+                SymbolScope::Everybody => libc::RTLD_GLOBAL,
             };
         // SAFETY: the string ends with NUL and outlives the call; the library's initialisers run
         // here, which is what opening it means.

@@ -133,7 +133,7 @@ impl AsFd for Socket {
 
 /// Where rank 0 of a launcher's world listens, for the others.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Announcement {
+pub(crate) struct ListenAddresses {
     token: u64,
     addresses: Vec<SocketAddr>,
 }
@@ -188,7 +188,7 @@ impl Heartbeat {
         size: u32,
         all_here: bool,
         monitor: &RankMonitor,
-    ) -> io::Result<(Self, Announcement)> {
+    ) -> io::Result<(Self, ListenAddresses)> {
         let (socket, addresses) = if all_here {
             let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
             let own = socket.local_addr()?;
@@ -199,12 +199,12 @@ impl Heartbeat {
         socket.set_nonblocking(true)?;
         let token = new_token();
         let heartbeat = Self::start(Socket::Udp(socket), token, (0, size), Vec::new(), monitor)?;
-        Ok((heartbeat, Announcement { token, addresses }))
+        Ok((heartbeat, ListenAddresses { token, addresses }))
     }
 
     /// Another rank under a launcher.
     pub(crate) fn of_other(
-        first: &Announcement,
+        first: &ListenAddresses,
         (rank, size): (u32, u32),
         monitor: &RankMonitor,
     ) -> io::Result<Self> {

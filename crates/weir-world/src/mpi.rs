@@ -33,10 +33,10 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use weir_sys::library::{Library, Scope};
+use weir_sys::library::{Library, SymbolScope};
 
 use crate::first::here;
-use crate::heartbeat::{Announcement, Heartbeat};
+use crate::heartbeat::{Heartbeat, ListenAddresses};
 use crate::{Collectives as _, Launcher, LauncherKind, RankMonitor, World, WorldError};
 
 /// The variable that names the library to open.
@@ -84,7 +84,7 @@ impl MpiLibrary {
         let mut reason = String::new();
         for name in &names {
             // The components that Open MPI loads later expect its symbols.
-            match Library::open(name, Scope::Everybody) {
+            match Library::open(name, SymbolScope::Everybody) {
                 Ok(library) => {
                     let facts = MpiFacts::of(&library, name)?;
                     return Ok(Self {
@@ -193,7 +193,7 @@ impl MpiWorld {
             heartbeat.map_err(failed)?
         } else {
             let bytes = self.broadcast(0, Vec::new(), SOON)?;
-            let first: Option<Announcement> =
+            let first: Option<ListenAddresses> =
                 serde_json::from_slice(&bytes).map_err(|error| WorldError::Garbled {
                     peer: 0,
                     detail: error.to_string(),

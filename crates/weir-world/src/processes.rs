@@ -8,7 +8,7 @@
 
 mod children;
 pub(crate) mod link;
-mod place;
+mod rank_identity;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ use crate::{RankMonitor, World, WorldError};
 pub use children::{Crew, TOLD};
 
 use link::{Inlet, Outlet, SendError, Taken};
-use place::Place;
+use rank_identity::RankIdentity;
 
 /// Looks for the end of another process.
 const NAP: Duration = Duration::from_millis(10);
@@ -71,7 +71,7 @@ impl ProcessWorld {
     /// # Errors
     /// A process could not be started; this one was started by something else.
     pub fn enter(ranks: u32) -> Result<Self, WorldError> {
-        match Place::of(|name| std::env::var(name).ok()) {
+        match RankIdentity::of(|name| std::env::var(name).ok()) {
             Some(place) => Self::join(place),
             None => Self::start(ranks.max(1)),
         }
@@ -83,7 +83,7 @@ impl ProcessWorld {
         let name = format!("weir-{}-{moment:x}", std::process::id());
         let listener = link::listen(&name, 0, size).map_err(|e| not_started(0, &e))?;
         let monitor = RankMonitor::default();
-        let place = Place {
+        let place = RankIdentity {
             rank: 0,
             size,
             name,
@@ -109,7 +109,7 @@ impl ProcessWorld {
         Ok(world)
     }
 
-    fn join(place: Place) -> Result<Self, WorldError> {
+    fn join(place: RankIdentity) -> Result<Self, WorldError> {
         let failed = |e: io::Error| not_started(place.rank, &e);
         let listener = listener_of(&place).map_err(failed)?;
         // The parent's end is this one's; it may have come before the kernel was told.
@@ -311,11 +311,11 @@ impl World for ProcessWorld {
 
 /// The rank that another process of weir started this one for.
 pub fn started_rank() -> Option<u32> {
-    Place::of(|name| std::env::var(name).ok()).map(|place| place.rank)
+    RankIdentity::of(|name| std::env::var(name).ok()).map(|place| place.rank)
 }
 
 /// The listener that rank 0 left as standard input, whose place an empty one takes.
-fn listener_of(place: &Place) -> io::Result<UnixListener> {
+fn listener_of(place: &RankIdentity) -> io::Result<UnixListener> {
     let input = io::stdin().as_fd().try_clone_to_owned()?;
     let listener = UnixListener::from(input);
     if !link::is_listener(&listener, &place.name, place.rank) {
@@ -329,7 +329,7 @@ fn listener_of(place: &Place) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-fn heartbeat(place: &Place, monitor: &RankMonitor) -> Result<Heartbeat, WorldError> {
+fn heartbeat(place: &RankIdentity, monitor: &RankMonitor) -> Result<Heartbeat, WorldError> {
     let ranks = (place.rank, place.size);
     Heartbeat::of_process(&place.name, place.token, ranks, monitor)
         .map_err(|e| not_started(place.rank, &e))

@@ -8,7 +8,7 @@ use weir_report::Terminal;
 use weir_schema::catalogue::Environment;
 use weir_schema::{ClockFacts, ClockSource, HostFacts, ProgramFacts};
 use weir_sys::Tree;
-use weir_sys::clock::{self, Source};
+use weir_sys::clock::{self, TickSource};
 use weir_sys::host;
 use weir_sys::memory::MemoryFacts;
 use weir_sys::topology::Topology;
@@ -92,9 +92,9 @@ pub(crate) fn program() -> ProgramFacts {
 pub(crate) fn clock_facts(facts: clock::ClockFacts) -> ClockFacts {
     ClockFacts {
         source: match facts.source {
-            Source::Counter if cfg!(target_arch = "aarch64") => ClockSource::Cntvct,
-            Source::Counter => ClockSource::Tsc,
-            Source::Monotonic => ClockSource::Monotonic,
+            TickSource::Counter if cfg!(target_arch = "aarch64") => ClockSource::Cntvct,
+            TickSource::Counter => ClockSource::Tsc,
+            TickSource::Monotonic => ClockSource::Monotonic,
         },
         reason: facts.reason,
         frequency_hz: facts.frequency_hz,

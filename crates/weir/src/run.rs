@@ -6,7 +6,7 @@ use weir_doors::Refusal;
 use weir_doors::run::{
     Action, Input, ProgressStyle, Run, RunFormat, RunOptions, USAGE, exit_code, read,
 };
-use weir_jobfile::{Context, Diagnostic, Source, compile};
+use weir_jobfile::{Context, Diagnostic, JobSource, compile};
 use weir_report::{ColorChoice, Flags, Style};
 use weir_schema::{Plan, RunResult, SchemaError, TargetsPerRank, Word};
 use weir_units::Percent;
@@ -75,8 +75,8 @@ fn refuse_own_input(report: &str, input: &Input) -> Result<(), Refusal> {
             .sources
             .iter()
             .filter_map(|s| match s {
-                Source::File(path) => Some(path.as_str()),
-                Source::Words(_) => None,
+                JobSource::File(path) => Some(path.as_str()),
+                JobSource::Words(_) => None,
             })
             .collect(),
     };

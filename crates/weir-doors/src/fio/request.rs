@@ -5,7 +5,9 @@
 //! `--option=value` where a value is required, and all options count as standing before the
 //! files. Not here: what job options mean (`weir-jobfile`).
 
-use weir_jobfile::{CommandWord, Door, Request, Source, ValueKind, find_option, option_records};
+use weir_jobfile::{
+    CommandWord, CompileRequest, Dialect, JobSource, ValueKind, find_option, option_records,
+};
 use weir_schema::VerifyMethod;
 use weir_schema::catalogue::Catalogue;
 use weir_units::Nanos;
@@ -42,7 +44,7 @@ pub enum Action {
 #[derive(Clone, Debug)]
 pub struct FioRun {
     /// The jobs.
-    pub request: Request,
+    pub request: CompileRequest,
     /// How they are reported.
     pub options: FioOptions,
     /// What was accepted without effect, for standard error.
@@ -321,12 +323,12 @@ impl<'a> Reader<'a> {
         }
         let mut sources = Vec::new();
         if !self.job_words.is_empty() {
-            sources.push(Source::Words(self.job_words));
+            sources.push(JobSource::Words(self.job_words));
         }
-        sources.extend(self.files.into_iter().map(Source::File));
+        sources.extend(self.files.into_iter().map(JobSource::File));
         let run = FioRun {
-            request: Request {
-                door: Door::Fio,
+            request: CompileRequest {
+                dialect: Dialect::Fio,
                 command: std::iter::once("fio".to_owned())
                     .chain(self.words.iter().cloned())
                     .collect(),

@@ -1,6 +1,6 @@
 //! fio's command line.
 
-use weir_jobfile::{CommandWord, Source};
+use weir_jobfile::{CommandWord, JobSource};
 use weir_schema::catalogue::{Catalogue, EngineInfo};
 
 use proptest::prelude::*;
@@ -67,14 +67,14 @@ fn options_count_before_files_wherever_they_stand() {
     assert_eq!(
         run.request.sources,
         [
-            Source::Words(vec![
+            JobSource::Words(vec![
                 word("bs", Some("4k"), 1, "--bs=4k"),
                 word("rw", Some("read"), 3, "-rw read"),
                 word("thread", None, 5, "--thread"),
                 word("name", Some("x"), 7, "--name=x"),
             ]),
-            Source::File("a.fio".to_owned()),
-            Source::File("b.fio".to_owned()),
+            JobSource::File("a.fio".to_owned()),
+            JobSource::File("b.fio".to_owned()),
         ]
     );
 }
@@ -82,7 +82,9 @@ fn options_count_before_files_wherever_they_stand() {
 #[test]
 fn a_dash_is_a_file_and_two_end_the_options() {
     let run = run("- -- --bs=4k");
-    let files: Vec<_> = ["-", "--bs=4k"].map(|f| Source::File(f.to_owned())).into();
+    let files: Vec<_> = ["-", "--bs=4k"]
+        .map(|f| JobSource::File(f.to_owned()))
+        .into();
     assert_eq!(run.request.sources, files);
 }
 

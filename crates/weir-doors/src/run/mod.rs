@@ -10,7 +10,7 @@ mod tests;
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
-use weir_jobfile::{Door, Request, Source};
+use weir_jobfile::{CompileRequest, Dialect, JobSource};
 use weir_schema::{TargetsPerRank, WARNING_IDS};
 use weir_units::{Nanos, Percent};
 
@@ -69,7 +69,7 @@ pub struct Run {
 #[derive(Clone, Debug)]
 pub enum Input {
     /// Job files.
-    Jobs(Request),
+    Jobs(CompileRequest),
     /// A stored plan.
     Plan {
         /// Its file.
@@ -261,10 +261,10 @@ fn input(matches: &ArgMatches, words: &[String]) -> Result<Input, Refusal> {
     if let Some(bad) = sets.iter().find(|s| !s.contains('=')) {
         return Err(usage(&format!("--set {bad}: expected [SECTION:]KEY=VALUE")));
     }
-    Ok(Input::Jobs(Request {
-        door: Door::Run,
+    Ok(Input::Jobs(CompileRequest {
+        dialect: Dialect::Run,
         command,
-        sources: files.into_iter().map(Source::File).collect(),
+        sources: files.into_iter().map(JobSource::File).collect(),
         sets,
         maps,
         sections,

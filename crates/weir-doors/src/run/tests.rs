@@ -32,7 +32,7 @@ fn flags_stand_before_and_after_files() {
     };
     assert_eq!(
         request.sources,
-        ["a.fio", "b.fio"].map(|f| Source::File(f.to_owned()))
+        ["a.fio", "b.fio"].map(|f| JobSource::File(f.to_owned()))
     );
     assert_eq!(request.sets, ["bs=64k", "w:rw=read"]);
     assert_eq!(request.sections, ["w"]);

@@ -8,7 +8,7 @@ use super::{MAX_32, small};
 use crate::diagnostic::Fault;
 use crate::draft::Draft;
 use crate::value::list;
-use crate::value::number::{Scale, number};
+use crate::value::number::{NumberScale, number};
 
 fn memory(draft: &mut Draft, word: &str, tail: Option<&str>, _: &Env<'_>) -> Applied {
     draft.memory.kind = match (word, tail) {
@@ -34,7 +34,7 @@ fn sync_mode(draft: &mut Draft, word: &str) {
 
 /// `wait_before,write,wait_after:N`.
 fn range_flush(draft: &mut Draft, text: &str, _: &Env<'_>) -> Applied {
-    let scale = Scale::Count {
+    let scale = NumberScale::Count {
         kb_base: draft.kb_base,
     };
     let (words, count) = text.split_once(':').unwrap_or((text, "1"));

@@ -7,7 +7,7 @@ use super::small;
 use crate::diagnostic::Fault;
 use crate::draft::Draft;
 use crate::value::list;
-use crate::value::number::{Scale, float, number};
+use crate::value::number::{NumberScale, float, number};
 
 /// Most files that may be open at the same time.
 const MAX_FILES: u64 = 1 << 20;
@@ -65,7 +65,7 @@ fn service(draft: &mut Draft, word: &str, tail: Option<&str>, _: &Env<'_>) -> Ap
 
 /// Operations on a file before the next one is chosen.
 fn run(draft: &Draft, tail: &str) -> Result<u32, Fault> {
-    let scale = Scale::Count {
+    let scale = NumberScale::Count {
         kb_base: draft.kb_base,
     };
     match number(tail, scale)? {

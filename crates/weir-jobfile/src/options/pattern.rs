@@ -6,7 +6,7 @@ use super::record::{Applied, Category, Env, OptionRecord, option};
 use super::small;
 use crate::diagnostic::Fault;
 use crate::draft::{Direction, Draft, Seed, overlay};
-use crate::value::number::{Scale, float, number};
+use crate::value::number::{NumberScale, float, number};
 use crate::value::{list, split};
 
 /// What fio 3.33 prints of `rw` after it refused to write in read-only mode.
@@ -60,7 +60,7 @@ fn direction(draft: &mut Draft, word: &str, tail: Option<&str>, env: &Env<'_>) -
     (draft.direction, draft.random) = (direction, random);
     (draft.steps, draft.skip_bytes) = (1, 0);
     let Some(tail) = tail else { return Ok(()) };
-    let scale = Scale::Count {
+    let scale = NumberScale::Count {
         kb_base: draft.kb_base,
     };
     if random {
@@ -81,7 +81,7 @@ fn direction(draft: &mut Draft, word: &str, tail: Option<&str>, env: &Env<'_>) -
 }
 
 fn spread(draft: &mut Draft, word: &str, tail: Option<&str>, _: &Env<'_>) -> Applied {
-    let scale = Scale::Count {
+    let scale = NumberScale::Count {
         kb_base: draft.kb_base,
     };
     if let "zoned" | "zoned_abs" = word {
@@ -179,7 +179,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .aliases(&["blocksize_range"])
         .long("Up to three ranges for reads, writes, trims; multiples of the smallest unless bs_unaligned.")
         .text(|d, v, _| {
-            let ranges = list::ranges(v, Scale::Count { kb_base: d.kb_base })?;
+            let ranges = list::ranges(v, NumberScale::Count { kb_base: d.kb_base })?;
             for (min, max) in [ranges.read, ranges.write, ranges.trim] {
                 if min == 0 || max > MAX_BLOCK {
                     return Err(Fault::range(format!("`bsrange={v}` is outside 1–{MAX_BLOCK}"))
@@ -192,7 +192,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     option("bssplit", "Weighted block sizes").of(Category::Pattern)
         .long("`size/percent:size/percent[,write list[,trim list]]`; blank percentages share the rest.")
         .text(|d, v, _| {
-            let scale = Scale::Count { kb_base: d.kb_base };
+            let scale = NumberScale::Count { kb_base: d.kb_base };
             d.sizes.split = Some(split::block_sizes(v, scale, MAX_BLOCK)?);
             Ok(())
         }),

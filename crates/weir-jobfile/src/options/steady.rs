@@ -7,7 +7,7 @@ use super::small;
 use crate::diagnostic::Fault;
 use crate::draft::Draft;
 use crate::feedback::Criterion;
-use crate::value::number::{MICROSECONDS, SECONDS, Scale, number};
+use crate::value::number::{MICROSECONDS, NumberScale, SECONDS, number};
 
 fn criterion(draft: &mut Draft, word: &str, limit: Option<&str>) -> Applied {
     let (rate, measure) = match word {
@@ -37,7 +37,7 @@ fn criterion(draft: &mut Draft, word: &str, limit: Option<&str>) -> Applied {
         Some(share) => (share, true),
         None => (limit, false),
     };
-    let scale = Scale::Count {
+    let scale = NumberScale::Count {
         kb_base: draft.kb_base,
     };
     #[expect(

@@ -6,7 +6,7 @@ use weir_units::Bytes;
 use super::record::{OptionRecord, option};
 use super::small;
 use crate::diagnostic::Fault;
-use crate::value::{list, number::Scale};
+use crate::value::{list, number::NumberScale};
 
 /// Longest name that a path or a pattern of names may have.
 const MAX_PATH: usize = 4095;
@@ -66,7 +66,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     option("filesize", "Size of each file")
         .long("Limits the region; the size of missing files and of character devices. `a-b` draws sizes between both.")
         .text(|d, v, _| {
-            let (min, max) = list::range(v, Scale::Count { kb_base: d.kb_base })?;
+            let (min, max) = list::range(v, NumberScale::Count { kb_base: d.kb_base })?;
             if min == 0 {
                 return Err(Fault::range("`filesize=0` is below 1")
                     .peer("filesize: min value out of range: 0 (1 min)"));

@@ -6,7 +6,7 @@ use super::record::{Category, OptionRecord, option};
 use super::{MAX_32, small};
 use crate::draft::overlay;
 use crate::value::list;
-use crate::value::number::{MICROSECONDS, MILLISECONDS, SECONDS, Scale};
+use crate::value::number::{MICROSECONDS, MILLISECONDS, NumberScale, SECONDS};
 
 pub(super) static RECORDS: &[OptionRecord] = &[
     option("runtime", "End after this time")
@@ -27,7 +27,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .default("0")
         .long("Counted from the program's start; `a-b` draws a time between both.")
         .text(|d, v, _| {
-            let (min, max) = list::range(v, Scale::Time { bare_ns: SECONDS })?;
+            let (min, max) = list::range(v, NumberScale::Time { bare_ns: SECONDS })?;
             d.delay = (Nanos(min), Nanos(max));
             Ok(())
         }),

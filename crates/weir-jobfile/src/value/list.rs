@@ -3,7 +3,7 @@
 
 use weir_schema::PerKind;
 
-use super::number::{Scale, float, number};
+use super::number::{NumberScale, float, number};
 use crate::diagnostic::Fault;
 
 /// Splits at separators that stand outside parentheses.
@@ -40,7 +40,7 @@ pub(crate) fn per_kind<T: Clone>(given: &[T], text: &str) -> Result<PerKind<T>, 
 }
 
 /// `read,write,trim`; an empty one keeps its default. `:` and `-` separate too.
-pub(crate) fn triple(text: &str, scale: Scale) -> Result<PerKind<Option<u64>>, Fault> {
+pub(crate) fn triple(text: &str, scale: NumberScale) -> Result<PerKind<Option<u64>>, Fault> {
     let read = |part: &str| {
         let part = part.trim();
         if part.is_empty() {
@@ -65,7 +65,7 @@ pub(crate) fn triple(text: &str, scale: Scale) -> Result<PerKind<Option<u64>>, F
 }
 
 /// One range `a-b` or `a:b`, reversed bounds swapped; a single value is both bounds.
-pub(crate) fn range(text: &str, scale: Scale) -> Result<(u64, u64), Fault> {
+pub(crate) fn range(text: &str, scale: NumberScale) -> Result<(u64, u64), Fault> {
     match split(text, &['-', ':'])[..] {
         [one] => number(one.trim(), scale).map(|n| (n, n)),
         [a, b] => {
@@ -79,7 +79,7 @@ pub(crate) fn range(text: &str, scale: Scale) -> Result<(u64, u64), Fault> {
 }
 
 /// Up to three ranges separated by `,` or `/`.
-pub(crate) fn ranges(text: &str, scale: Scale) -> Result<PerKind<(u64, u64)>, Fault> {
+pub(crate) fn ranges(text: &str, scale: NumberScale) -> Result<PerKind<(u64, u64)>, Fault> {
     let given: Result<Vec<_>, Fault> = split(text, &[',', '/'])
         .into_iter()
         .map(|part| {
@@ -185,7 +185,7 @@ pub(crate) fn floats(text: &str, min: f64, max: f64, most: usize) -> Result<Vec<
 mod tests {
     use super::*;
 
-    const K: Scale = Scale::Count { kb_base: 1024 };
+    const K: NumberScale = NumberScale::Count { kb_base: 1024 };
 
     fn three(text: &str) -> Option<[Option<u64>; 3]> {
         triple(text, K).ok().map(|p| [p.read, p.write, p.trim])

@@ -13,7 +13,7 @@ use weir_units::{Bytes, Nanos};
 
 use crate::diagnostic::Fault;
 use crate::options::{OptionRecord, ValueKind};
-use number::{Scale, expression, number};
+use number::{NumberScale, expression, number};
 
 /// A value that was read.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +45,7 @@ pub(crate) fn read<'a>(
                 .peer(format!("Option {} requires an argument", record.name))),
         };
     };
-    let scale = Scale::Count { kb_base };
+    let scale = NumberScale::Count { kb_base };
     match &record.value {
         ValueKind::Flag | ValueKind::Bool => switch(text).map(Value::Switch),
         ValueKind::Integer { min, max } => {
@@ -65,7 +65,7 @@ pub(crate) fn read<'a>(
         }
         ValueKind::Size { min } => size(record, text, scale, *min).map(Value::Size),
         ValueKind::Duration { bare_ns } => {
-            let scale = Scale::Time { bare_ns: *bare_ns };
+            let scale = NumberScale::Time { bare_ns: *bare_ns };
             number(text, scale).map(|ns| Value::Duration(Nanos(ns)))
         }
         ValueKind::Words { words, tail } => word(record, words, *tail, text),
@@ -181,7 +181,7 @@ fn signed(record: &OptionRecord, text: &str, min: i64, max: i64) -> Result<i64, 
     Ok(value)
 }
 
-fn size(record: &OptionRecord, text: &str, scale: Scale, min: u64) -> Result<Size, Fault> {
+fn size(record: &OptionRecord, text: &str, scale: NumberScale, min: u64) -> Result<Size, Fault> {
     if let Some(percent) = text.strip_suffix('%') {
         let value = number::float(percent.trim())?;
         if !(value > 0.0 && value <= 100.0) {
@@ -249,7 +249,7 @@ pub(crate) fn arithmetic(record: &OptionRecord, text: &str, kb_base: u64) -> Opt
         ValueKind::Integer { .. }
         | ValueKind::Triple { .. }
         | ValueKind::Size { .. }
-        | ValueKind::Duration { .. } => Scale::Count { kb_base },
+        | ValueKind::Duration { .. } => NumberScale::Count { kb_base },
         _ => return None,
     };
     let parts: Option<Vec<String>> = list::split(text, &[','])

@@ -15,7 +15,7 @@ const MAX_NESTING: u32 = 32;
 
 /// What a bare number and its suffixes count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scale {
+pub(crate) enum NumberScale {
     /// Bytes, operations or anything else; the base of `k` (1024 or 1000).
     Count { kb_base: u64 },
     /// Nanoseconds; how many a bare number stands for.
@@ -61,7 +61,7 @@ fn quantity<'s>(input: &mut &'s str) -> Parsed<(Digits, &'s str)> {
     (alt((hexadecimal, decimal)), alpha0).parse_next(input)
 }
 
-impl Scale {
+impl NumberScale {
     /// How much one of a suffix is.
     fn factor(self, suffix: &str) -> Option<u64> {
         let suffix = suffix.to_ascii_lowercase();
@@ -113,7 +113,7 @@ fn too_large(text: &str) -> Fault {
         .piece(text)
 }
 
-fn scaled(digits: &Digits, suffix: &str, scale: Scale, text: &str) -> Result<u64, Fault> {
+fn scaled(digits: &Digits, suffix: &str, scale: NumberScale, text: &str) -> Result<u64, Fault> {
     if suffix.eq_ignore_ascii_case("z") {
         return Err(zones());
     }
@@ -139,21 +139,21 @@ fn zones() -> Fault {
     .peer("'z' suffix isn't applicable")
 }
 
-fn units(scale: Scale) -> &'static str {
+fn units(scale: NumberScale) -> &'static str {
     match scale {
-        Scale::Count { .. } => "expected a number with k, m, g, t, p or none",
-        Scale::Time { .. } | Scale::Microseconds => {
+        NumberScale::Count { .. } => "expected a number with k, m, g, t, p or none",
+        NumberScale::Time { .. } | NumberScale::Microseconds => {
             "expected a time with d, h, m, s, ms, us or none"
         }
     }
 }
 
 /// Reads a number; a value in parentheses is an expression.
-pub(crate) fn number(text: &str, scale: Scale) -> Result<u64, Fault> {
+pub(crate) fn number(text: &str, scale: NumberScale) -> Result<u64, Fault> {
     if text.starts_with('(') {
         return match scale {
             // A bare number in a time expression counts microseconds.
-            Scale::Time { .. } => expression(text, Scale::Microseconds)?
+            NumberScale::Time { .. } => expression(text, NumberScale::Microseconds)?
                 .checked_mul(MICROSECONDS)
                 .ok_or_else(|| too_large(text)),
             count => expression(text, count),
@@ -166,7 +166,7 @@ pub(crate) fn number(text: &str, scale: Scale) -> Result<u64, Fault> {
 }
 
 /// Computes an expression of whole numbers with `+ - * / % ^`, C's precedence, parentheses.
-pub(crate) fn expression(text: &str, scale: Scale) -> Result<u64, Fault> {
+pub(crate) fn expression(text: &str, scale: NumberScale) -> Result<u64, Fault> {
     let mut reader = Reader {
         rest: text,
         text,
@@ -184,7 +184,7 @@ pub(crate) fn expression(text: &str, scale: Scale) -> Result<u64, Fault> {
 struct Reader<'a> {
     rest: &'a str,
     text: &'a str,
-    scale: Scale,
+    scale: NumberScale,
     nesting: u32,
 }
 
@@ -296,8 +296,8 @@ mod tests {
 
     use super::*;
 
-    const K: Scale = Scale::Count { kb_base: 1024 };
-    const T: Scale = Scale::Time { bare_ns: SECONDS };
+    const K: NumberScale = NumberScale::Count { kb_base: 1024 };
+    const T: NumberScale = NumberScale::Time { bare_ns: SECONDS };
 
     fn read(text: &str) -> Option<u64> {
         number(text, K).ok()
@@ -322,11 +322,11 @@ mod tests {
             assert_eq!(read(text), Some(value), "{text}");
         }
         assert_eq!(
-            number("4k", Scale::Count { kb_base: 1000 }).ok(),
+            number("4k", NumberScale::Count { kb_base: 1000 }).ok(),
             Some(4000)
         );
         assert_eq!(
-            number("4kib", Scale::Count { kb_base: 1000 }).ok(),
+            number("4kib", NumberScale::Count { kb_base: 1000 }).ok(),
             Some(4096)
         );
     }

@@ -7,7 +7,7 @@ use weir_schema::{HotZone, PerKind, Size, SplitEntry};
 use weir_units::{Bytes, Percent};
 
 use super::list::{per_kind, split};
-use super::number::{Scale, number};
+use super::number::{NumberScale, number};
 use crate::diagnostic::Fault;
 
 /// Most entries of one list.
@@ -70,7 +70,7 @@ fn entries(text: &str) -> Result<Vec<(&str, &str)>, Fault> {
 /// `size/percent:size/percent[,write list[,trim list]]`
 pub(crate) fn block_sizes(
     text: &str,
-    scale: Scale,
+    scale: NumberScale,
     max: u64,
 ) -> Result<PerKind<Vec<SplitEntry>>, Fault> {
     let list = |text: &str| {
@@ -102,7 +102,7 @@ pub(crate) fn block_sizes(
 /// `access%/length:…` with lengths in percent of the region, or in bytes.
 pub(crate) fn zones(
     text: &str,
-    scale: Scale,
+    scale: NumberScale,
     absolute: bool,
 ) -> Result<PerKind<Vec<HotZone>>, Fault> {
     let list = |text: &str| {
@@ -143,7 +143,7 @@ pub(crate) fn zones(
 mod tests {
     use super::*;
 
-    const K: Scale = Scale::Count { kb_base: 1024 };
+    const K: NumberScale = NumberScale::Count { kb_base: 1024 };
 
     fn shares_of(text: &str) -> Result<Vec<(u64, u8)>, String> {
         block_sizes(text, K, 1 << 30)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use weir_jobfile::{
-    CommandWord, Compiled, Context, Diagnostic, Door, Files, Request, Source, compile,
+    CommandWord, CompileRequest, Compiled, Context, Diagnostic, Dialect, Files, JobSource, compile,
 };
 use weir_schema::catalogue::{
     ActsOn, Catalogue, EngineInfo, Environment, SettingInfo, SettingKind,
@@ -155,9 +155,9 @@ pub(crate) fn environment() -> Environment {
     }
 }
 
-pub(crate) fn request(sources: Vec<Source>) -> Request {
-    Request {
-        door: Door::Fio,
+pub(crate) fn request(sources: Vec<JobSource>) -> CompileRequest {
+    CompileRequest {
+        dialect: Dialect::Fio,
         command: vec!["fio".to_owned()],
         sources,
         sets: Vec::new(),
@@ -167,7 +167,10 @@ pub(crate) fn request(sources: Vec<Source>) -> Request {
     }
 }
 
-pub(crate) fn compile_in(request: &Request, files: &Memory) -> Result<Compiled, Vec<Diagnostic>> {
+pub(crate) fn compile_in(
+    request: &CompileRequest,
+    files: &Memory,
+) -> Result<Compiled, Vec<Diagnostic>> {
     let (catalogue, environment) = (catalogue(), environment());
     let context = Context {
         environment: &environment,
@@ -189,13 +192,13 @@ pub(crate) fn memory(files: &[(&str, &str)]) -> Memory {
 /// Compiles one file.
 pub(crate) fn file(text: &str) -> Result<Compiled, Vec<Diagnostic>> {
     compile_in(
-        &request(vec![Source::File("job.fio".into())]),
+        &request(vec![JobSource::File("job.fio".into())]),
         &memory(&[("job.fio", text)]),
     )
 }
 
 /// The words of a command line, beginning with dashes.
-pub(crate) fn words(arguments: &[&str]) -> Source {
+pub(crate) fn words(arguments: &[&str]) -> JobSource {
     let word = |(index, text): (usize, &&str)| {
         let (key, value) = match text.trim_start_matches('-').split_once('=') {
             Some((key, value)) => (key, Some(value.to_owned())),
@@ -208,7 +211,7 @@ pub(crate) fn words(arguments: &[&str]) -> Source {
             text: (*text).to_owned(),
         }
     };
-    Source::Words(arguments.iter().enumerate().map(word).collect())
+    JobSource::Words(arguments.iter().enumerate().map(word).collect())
 }
 
 pub(crate) fn jobs(compiled: &Compiled) -> Vec<&Job> {

@@ -10,7 +10,7 @@
 use std::ffi::c_void;
 use std::rc::Rc;
 
-use weir_sys::library::{Library, Scope};
+use weir_sys::library::{Library, SymbolScope};
 
 use super::calls::{Calls, Code, Handle};
 use super::error::{DEVICE_NOT_FOUND, OpenClError, PLATFORM_NOT_FOUND, good};
@@ -74,7 +74,7 @@ impl OpenCl {
         };
         let mut reason = String::new();
         for name in names {
-            match Library::open(name, Scope::Own) {
+            match Library::open(name, SymbolScope::Own) {
                 Ok(library) => {
                     let calls = Calls::resolve(&library).map_err(|symbol| {
                         let symbol = symbol.to_string_lossy();

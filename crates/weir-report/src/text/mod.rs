@@ -21,7 +21,7 @@ use weir_schema::{RunResult, State};
 
 use crate::color::Tone;
 use crate::entry::{ReportEntry, entries};
-use crate::layout::{INDENT, Layout, Row};
+use crate::layout::{INDENT, LineLayout, Row};
 use crate::number_format::{NumberFormat, significant};
 use crate::style::Style;
 
@@ -33,7 +33,7 @@ struct Report<'a> {
     result: &'a RunResult,
     style: &'a Style,
     numbers: NumberFormat,
-    layout: Layout<'a>,
+    layout: LineLayout<'a>,
 }
 
 /// The result as text for people, each line ended.
@@ -42,7 +42,7 @@ pub fn text(result: &RunResult, style: &Style) -> String {
         result,
         style,
         numbers: NumberFormat { raw: style.raw },
-        layout: Layout::new(style),
+        layout: LineLayout::new(style),
     };
     report.header();
     let entries = entries(result);

@@ -3,7 +3,7 @@
 //! In: the CPU's flags and the kernel's current clock source. Out: a calibrated [`Clock`] and the
 //! facts for the result. Not here: keeping it right for the length of a run ([`super::timeline`]).
 
-use super::{Anchor, Clock, Scale, Source, Ticks, counter, counter_anchor};
+use super::{Anchor, Clock, Scale, TickSource, Ticks, counter, counter_anchor};
 use crate::tree::Tree;
 use std::time::{Duration, Instant};
 use weir_units::Nanos;
@@ -12,7 +12,7 @@ use weir_units::Nanos;
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClockFacts {
     /// What is read.
-    pub source: Source,
+    pub source: TickSource,
     /// Why this source was chosen.
     pub reason: String,
     /// Ticks per second.
@@ -66,10 +66,10 @@ impl Detection {
             slope(first, counter_anchor())
         });
         let (source, scale) = match scale {
-            Some(scale) => (Source::Counter, scale),
-            None => (Source::Monotonic, Scale::IDENTITY),
+            Some(scale) => (TickSource::Counter, scale),
+            None => (TickSource::Monotonic, Scale::IDENTITY),
         };
-        let reason = if first.is_some() && source == Source::Monotonic {
+        let reason = if first.is_some() && source == TickSource::Monotonic {
             "the counter stood still while it was calibrated".to_owned()
         } else {
             reason
@@ -123,7 +123,7 @@ mod tests {
 
     const CLOCKSOURCE: &str = "sys/devices/system/clocksource/clocksource0/current_clocksource";
 
-    fn reason(cpuinfo: &str, clocksource: &str) -> (Source, String) {
+    fn reason(cpuinfo: &str, clocksource: &str) -> (TickSource, String) {
         let fake = FakeTree::with(&[("proc/cpuinfo", cpuinfo), (CLOCKSOURCE, clocksource)]);
         let (clock, facts) = Detection::begin_in(&fake.tree()).finish();
         assert_eq!(clock.source(), facts.source);
@@ -134,15 +134,15 @@ mod tests {
     #[test]
     fn the_counter_is_refused_unless_constant_nonstop_and_trusted_by_the_kernel() {
         let (source, why) = reason("flags\t\t: fpu tsc constant_tsc\n", "tsc\n");
-        assert_eq!(source, Source::Monotonic);
+        assert_eq!(source, TickSource::Monotonic);
         assert!(why.contains("nonstop_tsc"), "{why}");
 
         let (source, why) = reason("flags\t\t: constant_tsc nonstop_tsc\n", "kvm-clock\n");
-        assert_eq!(source, Source::Monotonic);
+        assert_eq!(source, TickSource::Monotonic);
         assert!(why.contains("kvm-clock"), "{why}");
 
         let (source, why) = reason("flags\t\t: constant_tsc nonstop_tsc\n", "tsc\n");
-        assert_eq!(source, Source::Counter);
+        assert_eq!(source, TickSource::Counter);
         assert!(why.contains("keeps time by it"), "{why}");
     }
 
@@ -150,7 +150,7 @@ mod tests {
     fn a_machine_without_facts_gets_the_kernels_clock() {
         let fake = FakeTree::new();
         let (clock, facts) = Detection::begin_in(&fake.tree()).finish();
-        assert_eq!(clock.source(), Source::Monotonic);
+        assert_eq!(clock.source(), TickSource::Monotonic);
         assert_eq!(Ticks::scale(&clock), Scale::IDENTITY);
         assert_eq!(facts.kernel_clocksource, None);
     }

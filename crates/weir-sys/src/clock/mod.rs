@@ -68,14 +68,14 @@ pub trait Ticks: Clone + Send {
 
 /// What a clock reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum TickSource {
     /// The CPU's invariant counter (TSC, `CNTVCT_EL0`).
     Counter,
     /// The kernel's `CLOCK_MONOTONIC`, in nanoseconds.
     Monotonic,
 }
 
-impl Source {
+impl TickSource {
     /// The name used in results.
     pub fn name(self) -> &'static str {
         match self {
@@ -89,7 +89,7 @@ impl Source {
 /// The machine's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    source: Source,
+    source: TickSource,
     scale: Scale,
 }
 
@@ -100,7 +100,7 @@ impl Clock {
     }
 
     /// What the clock reads.
-    pub fn source(&self) -> Source {
+    pub fn source(&self) -> TickSource {
         self.source
     }
 
@@ -108,8 +108,8 @@ impl Clock {
     #[inline(always)]
     pub fn now(&self) -> Tick {
         match self.source {
-            Source::Counter => Tick(counter::read()),
-            Source::Monotonic => Tick(monotonic().0),
+            TickSource::Counter => Tick(counter::read()),
+            TickSource::Monotonic => Tick(monotonic().0),
         }
     }
 
@@ -150,8 +150,8 @@ impl Ticks for Clock {
 
     fn anchor(&self) -> Anchor {
         match self.source {
-            Source::Counter => counter_anchor(),
-            Source::Monotonic => {
+            TickSource::Counter => counter_anchor(),
+            TickSource::Monotonic => {
                 let mono = monotonic();
                 Anchor {
                     tick: Tick(mono.0),
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn the_fallback_clock_counts_nanoseconds() {
         let clock = Clock {
-            source: Source::Monotonic,
+            source: TickSource::Monotonic,
             scale: Scale::IDENTITY,
         };
         let anchor = clock.anchor();

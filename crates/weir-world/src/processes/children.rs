@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use super::link;
-use super::place::Place;
+use super::rank_identity::RankIdentity;
 use crate::{RankMonitor, WorldError};
 
 /// How often an ended process is asked for.
@@ -57,7 +57,10 @@ impl Crew {
     ///
     /// # Errors
     /// Which rank could not be started, and why.
-    pub(super) fn start(place: &Place, monitor: &RankMonitor) -> Result<Self, (u32, io::Error)> {
+    pub(super) fn start(
+        place: &RankIdentity,
+        monitor: &RankMonitor,
+    ) -> Result<Self, (u32, io::Error)> {
         let (name, size) = (&place.name, place.size);
         let mut listeners = Vec::new();
         // All before the first process, which may turn to the last one at once.
@@ -70,7 +73,7 @@ impl Crew {
             ..Kept::default()
         }));
         for (rank, listener) in listeners {
-            let place = Place {
+            let place = RankIdentity {
                 rank,
                 ..place.clone()
             };
@@ -239,7 +242,7 @@ fn gone(peer: u32, process: u32, status: ExitStatus) -> WorldError {
     WorldError::Gone { peer, detail }
 }
 
-fn start(place: &Place, listener: UnixListener) -> io::Result<Child> {
+fn start(place: &RankIdentity, listener: UnixListener) -> io::Result<Child> {
     let mut words = std::env::args_os();
     let mut command = Command::new("/proc/self/exe");
     if let Some(program) = words.next() {

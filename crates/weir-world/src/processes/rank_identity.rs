@@ -9,7 +9,7 @@ const TOKEN: &str = "WEIR_WORLD_TOKEN";
 
 /// The place of a rank that another process started.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct RankIdentity {
     pub(super) rank: u32,
     pub(super) size: u32,
     /// What the names of all its sockets begin with.
@@ -20,7 +20,7 @@ pub(super) struct Place {
     pub(super) token: u64,
 }
 
-impl Place {
+impl RankIdentity {
     /// Read from variables; `None` for a process that no world started.
     pub(super) fn of(value: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let number = |name| value(name)?.parse::<u32>().ok();
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn a_place_survives_the_environment() {
-        let place = Place {
+        let place = RankIdentity {
             rank: 2,
             size: 3,
             name: "weir-1".to_owned(),
@@ -64,8 +64,12 @@ mod tests {
             let found = told.iter().find(|(name, _)| *name == wanted);
             found.map(|(_, value)| value.clone())
         };
-        assert_eq!(Place::of(value), Some(place));
-        assert_eq!(Place::of(|_| None), None);
-        assert_eq!(Place::of(|_| Some("3".to_owned())), None, "rank = size");
+        assert_eq!(RankIdentity::of(value), Some(place));
+        assert_eq!(RankIdentity::of(|_| None), None);
+        assert_eq!(
+            RankIdentity::of(|_| Some("3".to_owned())),
+            None,
+            "rank = size"
+        );
     }
 }
