@@ -1,5 +1,7 @@
 //! The date line of C's `ctime`.
 
+use weir_units::Date;
+
 const DAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
@@ -8,11 +10,15 @@ const MONTHS: [&str; 12] = [
 /// `Sat Nov 21 06:25:37 2026`, for seconds since 1970 with the offset of local time added.
 pub(crate) fn ctime(seconds: i64) -> String {
     let (day, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let (year, month, date) = civil(day);
+    let Date {
+        year,
+        month,
+        day: date,
+    } = Date::of_unix_day(day);
     format!(
         "{} {} {date:2} {:02}:{:02}:{:02} {year}",
         pick(&DAYS, (day + 4).rem_euclid(7)),
-        pick(&MONTHS, month),
+        pick(&MONTHS, month - 1),
         second / 3600,
         second / 60 % 60,
         second % 60,
@@ -24,24 +30,6 @@ fn pick(names: &[&'static str], index: i64) -> &'static str {
         .ok()
         .and_then(|i| names.get(i).copied())
         .unwrap_or("???")
-}
-
-/// Year, month from 0 and date of a day since 1970, counted in eras of 400 years from March
-/// (Hinnant, "chrono-compatible low-level date algorithms").
-const fn civil(day: i64) -> (i64, i64, i64) {
-    let shifted = day + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let of_era = shifted.rem_euclid(146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let date = of_year - (153 * month + 2) / 5 + 1;
-    let early = month >= 10;
-    (
-        year + era * 400 + early as i64,
-        if early { month - 10 } else { month + 2 },
-        date,
-    )
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! adds: a column that shares one unit, an error beside its value, dates.
 
 use weir_schema::Metric;
-use weir_units::{Bytes, BytesPerSec, Count, Iops, Nanos};
+use weir_units::{Bytes, BytesPerSec, Count, Date, Iops, Nanos};
 
 /// Steps of rates, largest first.
 const STEPS: [(f64, &str); 5] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
@@ -188,25 +188,13 @@ pub(crate) fn brief(value: f64) -> String {
 /// `2026-11-21 05:30:12 UTC`.
 pub(crate) fn date(unix_ns: u64) -> String {
     let seconds = unix_ns / 1_000_000_000;
-    let (mut days, day) = (seconds / 86_400, seconds % 86_400);
-    // Civil date from a day count, in eras of 400 years that begin in March.
-    days += 719_468;
-    let (era, in_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (in_era - in_era / 1_460 + in_era / 36_524 - in_era / 146_096) / 365;
-    let in_year = in_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * in_year + 2) / 153;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    let Date { year, month, day } = Date::of_unix_day(days.cast_signed());
     format!(
-        "{year:04}-{month:02}-{:02} {:02}:{:02}:{:02} UTC",
-        in_year - (153 * shifted + 2) / 5 + 1,
-        day / 3_600,
-        day / 60 % 60,
-        day % 60,
+        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC",
+        second / 3_600,
+        second / 60 % 60,
+        second % 60,
     )
 }
 

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod count;
+mod date;
 mod error;
 mod number;
 mod rate;
@@ -19,6 +20,7 @@ mod size;
 mod time;
 
 pub use count::{Count, QueueDepth};
+pub use date::Date;
 pub use error::ParseError;
 pub use rate::{BinaryRate, BytesPerSec, Iops};
 pub use share::Percent;
