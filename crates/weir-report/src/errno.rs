@@ -1,59 +1,53 @@
-//! Names of Linux error numbers that storage and networks give, for results that may come from
-//! another machine.
+//! What error numbers of Linux mean that storage and networks give, for results that may come
+//! from another machine.
 
-use weir_schema::ErrorCode;
+use weir_schema::{ErrorCode, errno};
 
-/// Number, name, meaning.
-const CODES: &[(i32, &str, &str)] = &[
-    (1, "EPERM", "Operation not permitted"),
-    (2, "ENOENT", "No such file or directory"),
-    (4, "EINTR", "Interrupted system call"),
-    (5, "EIO", "Input/output error"),
-    (6, "ENXIO", "No such device or address"),
-    (9, "EBADF", "Bad file descriptor"),
-    (11, "EAGAIN", "Resource temporarily unavailable"),
-    (12, "ENOMEM", "Cannot allocate memory"),
-    (13, "EACCES", "Permission denied"),
-    (14, "EFAULT", "Bad address"),
-    (16, "EBUSY", "Device or resource busy"),
-    (19, "ENODEV", "No such device"),
-    (22, "EINVAL", "Invalid argument"),
-    (27, "EFBIG", "File too large"),
-    (28, "ENOSPC", "No space left on device"),
-    (30, "EROFS", "Read-only file system"),
-    (32, "EPIPE", "Broken pipe"),
-    (61, "ENODATA", "No data available"),
-    (62, "ETIME", "Timer expired"),
-    (
-        84,
-        "EILSEQ",
-        "Invalid or incomplete data: a checksum does not match",
-    ),
-    (95, "EOPNOTSUPP", "Operation not supported"),
-    (104, "ECONNRESET", "Connection reset by peer"),
-    (110, "ETIMEDOUT", "Connection timed out"),
-    (117, "EUCLEAN", "Structure needs cleaning"),
-    (121, "EREMOTEIO", "Remote I/O error"),
-    (122, "EDQUOT", "Disk quota exceeded"),
-    (125, "ECANCELED", "Operation canceled"),
+/// Number, meaning.
+const MEANINGS: &[(i32, &str)] = &[
+    (1, "Operation not permitted"),
+    (2, "No such file or directory"),
+    (4, "Interrupted system call"),
+    (5, "Input/output error"),
+    (6, "No such device or address"),
+    (9, "Bad file descriptor"),
+    (11, "Resource temporarily unavailable"),
+    (12, "Cannot allocate memory"),
+    (13, "Permission denied"),
+    (14, "Bad address"),
+    (16, "Device or resource busy"),
+    (19, "No such device"),
+    (22, "Invalid argument"),
+    (27, "File too large"),
+    (28, "No space left on device"),
+    (30, "Read-only file system"),
+    (32, "Broken pipe"),
+    (61, "No data available"),
+    (62, "Timer expired"),
+    (84, "Invalid or incomplete data: a checksum does not match"),
+    (95, "Operation not supported"),
+    (104, "Connection reset by peer"),
+    (110, "Connection timed out"),
+    (117, "Structure needs cleaning"),
+    (121, "Remote I/O error"),
+    (122, "Disk quota exceeded"),
+    (125, "Operation canceled"),
 ];
 
-fn find(code: i32) -> Option<&'static (i32, &'static str, &'static str)> {
-    CODES.iter().find(|(number, _, _)| *number == code)
-}
-
-/// `EIO`, or `errno 999`; a code that has a name, by that.
+/// `EIO`, or `errno 999` where it is not known what it means; a code that has a name, by that.
 pub(crate) fn name(code: &ErrorCode) -> String {
     match code {
         ErrorCode::Named(name) => name.clone(),
-        ErrorCode::Errno(errno) => find(*errno).map_or_else(
-            || format!("errno {errno}"),
-            |(_, name, _)| (*name).to_owned(),
-        ),
+        ErrorCode::Errno(number) => {
+            let known = meaning(code).and_then(|_| errno::name(*number));
+            known.map_or_else(|| format!("errno {number}"), str::to_owned)
+        }
     }
 }
 
 /// What it means, if it is known.
 pub(crate) fn meaning(code: &ErrorCode) -> Option<&'static str> {
-    find(code.errno()?).map(|(_, _, meaning)| *meaning)
+    let errno = code.errno()?;
+    let found = MEANINGS.iter().find(|(number, _)| *number == errno);
+    found.map(|(_, meaning)| *meaning)
 }

@@ -10,6 +10,7 @@ mod announcement;
 pub mod catalogue;
 mod constructors;
 mod device_request;
+pub mod errno;
 mod error_code;
 mod exchange;
 mod exchange_figures;

@@ -1,6 +1,6 @@
 //! Options about groups, order, statistics and errors.
 
-use weir_schema::{Kind, PerKind, Trace};
+use weir_schema::{Kind, PerKind, Trace, errno};
 use weir_units::Percent;
 
 use super::record::{Applied, Category, Env, OptionRecord, ValueKind, option};
@@ -8,27 +8,14 @@ use crate::diagnostic::Fault;
 use crate::draft::{Draft, ExitWhat};
 use crate::value::number::MILLISECONDS;
 
-/// Names of the errno values 1 to 34, as on every Linux.
-const ERRNO: [&str; 34] = [
-    "EPERM", "ENOENT", "ESRCH", "EINTR", "EIO", "ENXIO", "E2BIG", "ENOEXEC", "EBADF", "ECHILD",
-    "EAGAIN", "ENOMEM", "EACCES", "EFAULT", "ENOTBLK", "EBUSY", "EEXIST", "EXDEV", "ENODEV",
-    "ENOTDIR", "EISDIR", "EINVAL", "ENFILE", "EMFILE", "ENOTTY", "ETXTBSY", "EFBIG", "ENOSPC",
-    "ESPIPE", "EROFS", "EMLINK", "EPIPE", "EDOM", "ERANGE",
-];
+/// The last of the numbers that fio knows by name, from 1, and those beyond.
+const LAST_NAMED: i32 = 34;
+const ALSO_NAMED: [i32; 4] = [84, 110, 121, 122];
 
-fn errno(text: &str) -> Result<i32, Fault> {
-    let known = ERRNO
-        .iter()
-        .zip(1..)
-        .find(|(n, _)| **n == text)
-        .map(|(_, number)| number);
-    let number = known.or_else(|| match text {
-        "EILSEQ" => Some(84),
-        "EDQUOT" => Some(122),
-        "ETIMEDOUT" => Some(110),
-        "EREMOTEIO" => Some(121),
-        other => other.parse().ok().filter(|n| (1..=4095).contains(n)),
-    });
+fn errno_of(text: &str) -> Result<i32, Fault> {
+    let is_known = |number: &i32| *number <= LAST_NAMED || ALSO_NAMED.contains(number);
+    let named = errno::number(text).filter(is_known);
+    let number = named.or_else(|| text.parse().ok().filter(|n| (1..=4095).contains(n)));
     number.ok_or_else(|| {
         Fault::value(format!("unknown error `{text}`"))
             .label("expected a name such as ENOSPC, or a number")
@@ -41,7 +28,7 @@ fn ignore_errors(draft: &mut Draft, text: &str, _: &Env<'_>) -> Applied {
     let mut lists = Vec::new();
     for list in text.split(',') {
         let words = list.split(':').map(str::trim).filter(|w| !w.is_empty());
-        lists.push(words.map(errno).collect::<Result<Vec<_>, _>>()?);
+        lists.push(words.map(errno_of).collect::<Result<Vec<_>, _>>()?);
     }
     if lists.get(2).is_some_and(|l| !l.is_empty()) || lists.len() > 3 {
         return Err(
