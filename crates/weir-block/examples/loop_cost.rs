@@ -20,8 +20,8 @@ use weir_block::generate::offsets::{Offsets, Uniform, UniformMapped};
 use weir_block::op::BlockOp;
 use weir_run::generate::Streams;
 use weir_run::{
-    Completed, Engine, KINDS, LoopContext, LoopPlan, Measured, Operation, PacerPlan, Source,
-    Submit, Wait, WorkerLive, drive,
+    Completed, Engine, KINDS, LoopContext, LoopPlan, Measured, OpTarget, Operation, PacerPlan,
+    Source, Submit, Wait, WorkerLive, drive,
 };
 use weir_sys::CpuList;
 use weir_sys::clock::{Clock, Scale, SharedScale, Tick};
@@ -158,8 +158,10 @@ fn issue<G: Offsets>(live: &WorkerLive, offsets: &mut G) {
         offsets.restart();
         offsets.next_block()
     });
-    live.at_offset.set(block.unwrap_or(0) << 12);
-    live.at_target.set(0);
+    live.last_issued.set(OpTarget {
+        number: 0,
+        offset: Some(block.unwrap_or(0) << 12),
+    });
     live.kinds[0].issued.add(1);
 }
 

@@ -1,6 +1,6 @@
 //! One block operation: what a source gives and an engine takes.
 
-use weir_run::Operation;
+use weir_run::{OpTarget, Operation};
 use weir_schema::Kind;
 
 /// What an operation does.
@@ -75,22 +75,26 @@ impl Operation for BlockOp {
     }
 
     #[inline]
-    fn offset(&self) -> u64 {
-        self.offset
+    fn acts_on(&self) -> OpTarget {
+        OpTarget {
+            number: self.target,
+            offset: Some(self.offset),
+        }
     }
 
-    #[inline]
-    fn target(&self) -> u32 {
-        self.target
-    }
-
-    fn advanced(&self, done: u32) -> Self {
+    fn rest(&self, done: u32) -> Option<Self> {
         let done = done.min(self.length);
-        Self {
+        Some(Self {
             offset: self.offset + u64::from(done),
             buffer: Buffer(self.buffer.0.wrapping_add(done as usize)),
             length: self.length - done,
             ..*self
-        }
+        })
+    }
+
+    /// Some of their bytes are the same.
+    fn overlaps(&self, other: &Self) -> bool {
+        let end = |op: &Self| op.offset.saturating_add(u64::from(op.length));
+        self.target == other.target && self.offset < end(other) && other.offset < end(self)
     }
 }

@@ -435,7 +435,10 @@ impl Prepared for PreparedBlockJob {
 
     fn explain(&self, clone: u32, at: &OpFailure) -> Option<String> {
         let part = self.found.parts.get(clone as usize)?;
-        let site = &self.found.list.get(part.get(at.target as usize)?.site)?;
+        let site = &self
+            .found
+            .list
+            .get(part.get(at.acts_on.number as usize)?.site)?;
         let errnos: &[i32] = match site.kind {
             Some(SiteKind::Character) => &[libc::EINVAL, libc::EBADF, libc::EIO],
             _ if self.entry.info.name == dma_emu::NAME => &[libc::EINVAL],
@@ -445,7 +448,7 @@ impl Prepared for PreparedBlockJob {
         let OpFault::Errno(errno) = at.fault else {
             return None;
         };
-        let name = &self.names(clone)[at.target as usize];
+        let name = &self.names(clone)[at.acts_on.number as usize];
         errnos
             .contains(&errno)
             .then(|| format!("device {name} does not accept {verb} (wrong direction?)"))

@@ -8,17 +8,37 @@ use std::io;
 
 /// An operation as the loop sees it: everything else is between source and engine.
 pub trait Operation: Copy + Default {
-    /// Index into the kinds of the recorder.
+    /// The place of its kind among those that the workload declares.
     fn kind_index(&self) -> usize;
-    /// Bytes that shall move; 0 for a flush.
+
+    /// Bytes that shall move. An operation whose result is this number is whole.
     fn length(&self) -> u32;
-    /// Where, for messages about a hung or failed operation.
-    fn offset(&self) -> u64;
-    /// Which target, for messages.
-    fn target(&self) -> u32;
-    /// The rest of the operation after `done` bytes moved.
-    #[must_use]
-    fn advanced(&self, done: u32) -> Self;
+
+    /// What it acts on, for messages, traces and logs.
+    #[inline]
+    fn acts_on(&self) -> OpTarget {
+        OpTarget::default()
+    }
+
+    /// The rest of the operation after `done` bytes moved; nothing where it has no parts, so that
+    /// one that moved less has failed.
+    fn rest(&self, done: u32) -> Option<Self> {
+        (done == 0).then_some(*self)
+    }
+
+    /// Whether it touches what another one touches, which a workload may ask to keep apart.
+    fn overlaps(&self, _other: &Self) -> bool {
+        false
+    }
+}
+
+/// What an operation acts on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpTarget {
+    /// Which of the worker's targets.
+    pub number: u32,
+    /// The first byte, where targets have offsets.
+    pub offset: Option<u64>,
 }
 
 /// The answer to [`Engine::submit`].

@@ -25,7 +25,7 @@ mod worker;
 mod worker_context;
 
 pub use clock::RunClock;
-pub use engine::{Completed, Engine, Operation, Submit, Wait};
+pub use engine::{Completed, Engine, OpTarget, Operation, Submit, Wait};
 pub use findings::{Findings, MOST_KEPT};
 pub use live::{Counter, KINDS, LiveKind, Measured, StageRecorder, WorkerLive};
 pub use loop_plan::measured;

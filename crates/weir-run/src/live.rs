@@ -12,6 +12,7 @@ use weir_schema::{KindInfo, KindName, MOST_KINDS};
 use weir_stats::{Histogram, Recorder};
 use weir_sys::clock::Tick;
 
+use crate::engine::OpTarget;
 use crate::findings::Findings;
 use crate::trace::TraceQueue;
 
@@ -222,6 +223,34 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
+/// What the last operation that was issued acts on.
+#[derive(Debug, Default)]
+pub struct LastIssued {
+    number: Counter,
+    /// [`NO_OFFSET`] for none.
+    offset: Counter,
+}
+
+/// No target is that long.
+const NO_OFFSET: u64 = u64::MAX;
+
+impl LastIssued {
+    /// Notes it; the worker's thread only.
+    #[inline]
+    pub fn set(&self, target: OpTarget) {
+        self.offset.set(target.offset.unwrap_or(NO_OFFSET));
+        self.number.set(u64::from(target.number));
+    }
+
+    /// What was noted last.
+    pub fn get(&self) -> OpTarget {
+        OpTarget {
+            number: u32::try_from(self.number.get()).unwrap_or(0),
+            offset: Some(self.offset.get()).filter(|offset| *offset != NO_OFFSET),
+        }
+    }
+}
+
 /// Everything a worker records.
 #[derive(Debug)]
 #[repr(align(128))]
@@ -244,10 +273,8 @@ pub struct WorkerLive {
     pub started: Counter,
     /// Tick of the last completion.
     pub last_done: Counter,
-    /// Offset of the last operation issued.
-    pub at_offset: Counter,
-    /// Target of the last operation issued.
-    pub at_target: Counter,
+    /// What the last operation that was issued acts on.
+    pub last_issued: LastIssued,
     /// Per-operation trace, if it is wanted.
     pub(crate) trace: Option<Arc<TraceQueue>>,
     /// Blocks that do not hold what they should.
@@ -273,8 +300,7 @@ impl WorkerLive {
             late: Counter::default(),
             started: Counter::default(),
             last_done: Counter::default(),
-            at_offset: Counter::default(),
-            at_target: Counter::default(),
+            last_issued: LastIssued::default(),
             resets: Counter::default(),
             depth_limit: AtomicU32::new(u32::MAX),
             anew: AtomicBool::new(false),

@@ -11,7 +11,7 @@ use std::io;
 use weir_sys::clock::{SimClock, Tick, Ticks};
 use weir_units::Nanos;
 
-use crate::engine::{Completed, Engine, Operation, Submit, Wait};
+use crate::engine::{Completed, Engine, OpTarget, Operation, Submit, Wait};
 
 /// An operation on the simulated device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,21 +33,25 @@ impl Operation for SimOp {
         self.length
     }
 
-    fn offset(&self) -> u64 {
-        self.offset
+    fn acts_on(&self) -> OpTarget {
+        OpTarget {
+            number: 0,
+            offset: Some(self.offset),
+        }
     }
 
-    fn target(&self) -> u32 {
-        0
-    }
-
-    fn advanced(&self, done: u32) -> Self {
+    fn rest(&self, done: u32) -> Option<Self> {
         let done = done.min(self.length);
-        Self {
+        Some(Self {
             offset: self.offset + u64::from(done),
             length: self.length - done,
             ..*self
-        }
+        })
+    }
+
+    fn overlaps(&self, other: &Self) -> bool {
+        let end = |op: &Self| op.offset.saturating_add(u64::from(op.length));
+        self.offset < end(other) && other.offset < end(self)
     }
 }
 

@@ -11,6 +11,7 @@ use crossbeam_queue::ArrayQueue;
 use weir_schema::KindInfo;
 use weir_sys::clock::{Scale, Tick};
 
+use crate::engine::OpTarget;
 use crate::live::Counter;
 
 /// Operations that a queue holds at least: a quarter of a second at a million per second.
@@ -27,12 +28,10 @@ pub struct Traced {
     pub lat_ns: u64,
     /// Until it was accepted; 0 where the engine completes inside the call.
     pub slat_ns: u64,
-    /// First byte.
-    pub offset: u64,
+    /// What it acted on.
+    pub acts_on: OpTarget,
     /// Bytes.
     pub length: u32,
-    /// Which target.
-    pub target: u32,
     /// Index of its kind.
     pub kind: u8,
     /// What it failed with; 0 where it did not.
@@ -106,6 +105,10 @@ impl TraceFile {
             return;
         }
         let kind = self.kinds.get(usize::from(op.kind));
+        let offset = op
+            .acts_on
+            .offset
+            .map_or_else(String::new, |o| o.to_string());
         let issued = scale.to_nanos(op.issued.since(begin));
         let error = if op.errno == 0 {
             String::new()
@@ -116,8 +119,8 @@ impl TraceFile {
             self.out,
             "{worker},{},{},{},{},{issued},{},{error}",
             kind.map_or("", |info| info.name),
-            op.target,
-            op.offset,
+            op.acts_on.number,
+            offset,
             op.length,
             op.lat_ns
         );

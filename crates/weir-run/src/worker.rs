@@ -16,7 +16,7 @@ use weir_sys::clock::{SharedScale, Tick};
 use weir_units::Nanos;
 
 use crate::clock::RunClock;
-use crate::engine::Engine;
+use crate::engine::{Engine, OpTarget};
 use crate::live::{KINDS, WorkerLive};
 use crate::pacer::PacerPlan;
 use crate::source::Source;
@@ -132,10 +132,8 @@ pub struct OpFailure {
     pub fault: OpFault,
     /// Index of its kind.
     pub kind: usize,
-    /// Which target.
-    pub target: u32,
-    /// Where.
-    pub offset: u64,
+    /// What it acted on.
+    pub acts_on: OpTarget,
     /// How much was asked for.
     pub length: u32,
     /// How much of it moved before.

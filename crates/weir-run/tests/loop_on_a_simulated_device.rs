@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use weir_run::generate::arrivals::{Arrivals, Even, Rate};
 use weir_run::sim::{Fate, Script, SimInline, SimOp, SimQueued, SimSetup};
 use weir_run::{
-    Completed, Engine, KINDS, LoopContext, LoopPlan, LoopStop, Measured, OpFault, PacerPlan, Pause,
-    Source, Submit, Wait, WorkerLive, drive,
+    Completed, Engine, KINDS, LoopContext, LoopPlan, LoopStop, Measured, OpFault, OpTarget,
+    Operation, PacerPlan, Pause, Source, Submit, Wait, WorkerLive, drive,
 };
 use weir_schema::BLOCK_KINDS;
 use weir_stats::Histogram;
@@ -67,6 +67,15 @@ impl Bench {
     }
 
     fn run_with_stop<E: Engine<Op = SimOp, Setup = SimSetup>>(self, stop: &AtomicU32) -> Outcome {
+        let reads = Reads(self.operations);
+        self.run_source::<E, _>(reads, stop)
+    }
+
+    fn run_source<E, S>(self, mut source: S, stop: &AtomicU32) -> Outcome
+    where
+        E: Engine<Setup = SimSetup>,
+        S: Source<Op = E::Op>,
+    {
         let clock = SimClock::default();
         let m = Measured {
             latency: true,
@@ -91,7 +100,7 @@ impl Bench {
             release: Tick(0),
             pacing: self.pacing,
         };
-        let ended = drive(&mut engine, &mut Reads(self.operations), &self.plan, worker);
+        let ended = drive(&mut engine, &mut source, &self.plan, worker);
         Outcome { live, ended }
     }
 }
@@ -361,7 +370,7 @@ fn a_failed_operation_ends_the_loop_with_its_place() {
         panic!("ended with {:?}", outcome.ended)
     };
     assert_eq!((at.fault, at.kind), (OpFault::Errno(5), 0));
-    assert_eq!(at.offset, 92 * 4096);
+    assert_eq!(at.acts_on.offset, Some(92 * 4096));
     assert_eq!(outcome.completed(), 7);
     assert_eq!(outcome.live.kinds[0].errors().0.get(&5), Some(&1));
 }
@@ -416,6 +425,58 @@ fn short_operations_are_continued_until_they_are_whole() {
         assert_eq!((outcome.completed(), kind.short.get()), (10, 30));
         assert_eq!(kind.bytes.get(), 40_960);
         assert_eq!(outcome.elapsed(), 40 * US, "queued: {queued}");
+    }
+}
+
+/// An operation without parts or place, as a request to a service is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Request;
+
+impl Operation for Request {
+    fn kind_index(&self) -> usize {
+        0
+    }
+
+    fn length(&self) -> u32 {
+        100
+    }
+}
+
+struct Requests(u64);
+
+impl Source for Requests {
+    type Op = Request;
+    fn next(&mut self, _slot: u32) -> Option<Request> {
+        self.0 = self.0.checked_sub(1)?;
+        Some(Request)
+    }
+}
+
+#[test]
+fn an_operation_without_parts_that_moves_less_has_failed() {
+    for queued in [false, true] {
+        // Interrupted ones are carried out again; the sixth result is short.
+        let script = |i, _| Fate {
+            service: Nanos(US),
+            result: [(2, -4), (5, 99)]
+                .into_iter()
+                .find_map(|(n, result)| (i == n).then_some(result)),
+        };
+        let bench = Bench::new(10, script);
+        let requests = Requests(10);
+        let stop = AtomicU32::new(0);
+        let outcome = if queued {
+            bench.run_source::<SimQueued<_>, _>(requests, &stop)
+        } else {
+            bench.run_source::<SimInline<_>, _>(requests, &stop)
+        };
+        let LoopStop::Failed(at) = &outcome.ended else {
+            panic!("ended with {:?}", outcome.ended)
+        };
+        assert_eq!((at.fault, at.moved), (OpFault::EndOfTarget, 99));
+        assert_eq!(at.acts_on, OpTarget::default());
+        assert_eq!(outcome.live.last_issued.get(), OpTarget::default());
+        assert_eq!(outcome.completed(), 4, "queued: {queued}");
     }
 }
 

@@ -211,7 +211,7 @@ where
     assert_eq!(bench.act(Verb::Read, 7, 5 * 4096), block);
     assert!(bench.slot(7).iter().all(|&byte| byte == 0xab));
     // The rest of an operation begins inside the slot.
-    let rest = weir_run::Operation::advanced(&bench.op(Verb::Read, 7, 0), 512);
+    let rest = weir_run::Operation::rest(&bench.op(Verb::Read, 7, 0), 512).unwrap();
     let direct = flags & libc::O_DIRECT != 0;
     assert_eq!(bench.carry_out(7, rest), block - 512);
     assert_eq!(bench.slot(7)[..512], [0xab; 512], "direct: {direct}");

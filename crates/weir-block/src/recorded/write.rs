@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-use weir_run::{OperationWriter, Traced, failure};
+use weir_run::{OpTarget, OperationWriter, Traced, failure};
 use weir_schema::{BlockWorkload, Failure, Job};
 use weir_sys::clock::{Scale, Tick};
 
@@ -63,11 +63,13 @@ impl PatternFile {
         for (clone, op) in &self.operations {
             let at = scale.to_nanos(op.issued.since(begin)) / 1000;
             last = last.max(at);
-            let key = (*clone, op.target);
+            let OpTarget { number, offset } = op.acts_on;
+            let offset = offset.unwrap_or(0);
+            let key = (*clone, number);
             let place = if let Some(place) = places.get(&key) {
                 *place
             } else {
-                let name = name(*clone, op.target).unwrap_or_else(|| op.target.to_string());
+                let name = name(*clone, number).unwrap_or_else(|| number.to_string());
                 let place = numbers.get(&name).copied().unwrap_or(names.len());
                 if place == names.len() {
                     writeln!(out, "{at} {name} add\n{at} {name} open")?;
@@ -79,9 +81,9 @@ impl PatternFile {
             };
             let name = &names[place];
             match op.kind {
-                0 => writeln!(out, "{at} {name} read {} {}", op.offset, op.length)?,
-                1 => writeln!(out, "{at} {name} write {} {}", op.offset, op.length)?,
-                2 => writeln!(out, "{at} {name} trim {} {}", op.offset, op.length)?,
+                0 => writeln!(out, "{at} {name} read {offset} {}", op.length)?,
+                1 => writeln!(out, "{at} {name} write {offset} {}", op.length)?,
+                2 => writeln!(out, "{at} {name} trim {offset} {}", op.length)?,
                 _ => writeln!(out, "{at} {name} {} 0 0", self.flush)?,
             }
         }

@@ -46,35 +46,32 @@ impl Worker {
         }
         let (name, offset) = self.last_place(prepared);
         let place = name.as_deref().unwrap_or("its target");
+        let last = offset.map_or_else(String::new, |o| format!(", last asked at offset {o}"));
         Failure {
-            message: format!(
-                "{}; nothing comes back from {place}, last asked at offset {offset}",
-                failure.message
-            ),
+            message: format!("{}; nothing comes back from {place}{last}", failure.message),
             target: name,
-            offset_bytes: Some(Bytes(offset)),
+            offset_bytes: offset.map(Bytes),
             ..failure
         }
     }
 
     /// Target and offset of the last operation that was issued.
-    fn last_place(&self, prepared: &dyn Prepared) -> (Option<String>, u64) {
-        let target = u32::try_from(self.live.at_target.get()).unwrap_or(0);
-        let name = prepared.target_name(self.clone, target);
-        (name, self.live.at_offset.get())
+    fn last_place(&self, prepared: &dyn Prepared) -> (Option<String>, Option<u64>) {
+        let last = self.live.last_issued.get();
+        let name = prepared.target_name(self.clone, last.number);
+        (name, last.offset)
     }
 
     /// Leaves a worker behind that does not come back.
     pub(super) fn abandon(&mut self, prepared: &dyn Prepared, waited_ns: u64, at_once: bool) {
         let (name, offset) = self.last_place(prepared);
         let place = name.as_deref().unwrap_or("its target");
+        let at = offset.map_or_else(String::new, |o| format!(" at offset {o}"));
         let message = if at_once {
-            format!(
-                "left behind at the second signal, in an operation on {place} at offset {offset}"
-            )
+            format!("left behind at the second signal, in an operation on {place}{at}")
         } else {
             format!(
-                "did not come back from an operation on {place} at offset {offset} for {} s; it was \
+                "did not come back from an operation on {place}{at} for {} s; it was \
                  left behind, and the kernel may keep the process until the device answers",
                 waited_ns / 1_000_000_000
             )
@@ -83,7 +80,7 @@ impl Worker {
         self.state = State::Hung;
         let mut failed = failure("hung", Some(libc::ETIMEDOUT), message);
         failed.target = name;
-        failed.offset_bytes = Some(Bytes(offset));
+        failed.offset_bytes = offset.map(Bytes);
         self.failure.get_or_insert(failed);
     }
 }

@@ -273,7 +273,7 @@ fn reported_errors(worker: &Worker, seen: &JobSnapshot<'_>) -> Vec<Failure> {
     let failed = worker.live.findings.failed();
     let describe = |at: &OpFailure| {
         let target = FailedTarget {
-            name: name(at.target),
+            name: name(at.acts_on.number),
             kind: worker.live.kind_name(at.kind),
             remark: None,
             deed: seen.prepared.and_then(Prepared::deed),

@@ -8,7 +8,7 @@ use weir_schema::{BLOCK_KINDS, Instrument};
 use weir_sys::clock::{SharedScale, Tick};
 use weir_units::Nanos;
 
-use crate::engine::{Engine, Operation, Submit};
+use crate::engine::{Engine, OpTarget, Operation, Submit};
 use crate::execute::RunControl;
 use crate::generate::rng::Rng;
 use crate::live::{KINDS, Measured, WorkerLive};
@@ -37,19 +37,10 @@ impl Operation for Page {
     }
 
     #[inline]
-    fn offset(&self) -> u64 {
-        self.offset
-    }
-
-    #[inline]
-    fn target(&self) -> u32 {
-        0
-    }
-
-    fn advanced(&self, done: u32) -> Self {
-        Self {
-            offset: self.offset + u64::from(done),
-            length: self.length.saturating_sub(done),
+    fn acts_on(&self) -> OpTarget {
+        OpTarget {
+            number: 0,
+            offset: Some(self.offset),
         }
     }
 }

@@ -43,30 +43,23 @@ pub(super) fn describe(at: &OpFailure, target: FailedTarget) -> Failure {
         remark,
         deed,
     } = target;
-    let kind_name = kind.as_ref().map_or("operation", KindName::as_str);
-    let place = target.as_deref().unwrap_or("the target");
     let errno = at.fault.errno();
     let text = std::io::Error::from_raw_os_error(errno).to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);
-    let (offset, length, moved) = (at.offset, at.length, at.moved);
+    let place = target.as_deref().unwrap_or("the target");
+    let operation = in_words(at, kind.as_ref(), target.as_deref());
+    let moved = at.moved;
     let (cause, message) = match at.fault {
         OpFault::Errno(_) if let Some(deed) = deed => ("name", format!("{deed} {place}: {text}")),
-        OpFault::Errno(_) => (
-            "io",
-            format!("{kind_name} of {length} bytes at offset {offset} of {place}: {text}"),
-        ),
+        OpFault::Errno(_) => ("io", format!("{operation}: {text}")),
         OpFault::EndOfTarget => (
             "end",
-            format!(
-                "{kind_name} of {length} bytes at offset {offset} of {place}: no more data after \
-                 {moved} bytes"
-            ),
+            format!("{operation}: no more data after {moved} bytes"),
         ),
         OpFault::TooSlow { took, limit } => (
             "max_latency",
             format!(
-                "{kind_name} of {length} bytes at offset {offset} of {place} took {} ns, more than the \
-                 {} ns allowed",
+                "{operation} took {} ns, more than the {} ns allowed",
                 took.0, limit.0
             ),
         ),
@@ -80,8 +73,8 @@ pub(super) fn describe(at: &OpFailure, target: FailedTarget) -> Failure {
         errno: Some(errno),
         target,
         kind,
-        offset_bytes: Some(Bytes(offset)),
-        length_bytes: Some(Bytes(length.into())),
+        offset_bytes: at.acts_on.offset.map(Bytes),
+        length_bytes: Some(Bytes(at.length.into())),
         finding: match at.fault {
             OpFault::TooSlow { took, limit } => Some(Finding::LatencyAboveMaximum {
                 limit_ns: limit,
@@ -90,5 +83,19 @@ pub(super) fn describe(at: &OpFailure, target: FailedTarget) -> Failure {
             _ => None,
         },
         ..Failure::new(cause, message)
+    }
+}
+
+/// The operation, as far as it has parts to name: `read of 4096 bytes at offset 0 of a file`.
+fn in_words(at: &OpFailure, kind: Option<&KindName>, target: Option<&str>) -> String {
+    let kind = kind.map_or("operation", KindName::as_str);
+    let length = at.length;
+    match (at.acts_on.offset, target) {
+        (Some(offset), target) => {
+            let target = target.unwrap_or("the target");
+            format!("{kind} of {length} bytes at offset {offset} of {target}")
+        }
+        (None, Some(target)) => format!("{kind} of {target}"),
+        (None, None) => kind.to_owned(),
     }
 }

@@ -318,7 +318,7 @@ impl RunningJob {
                 worker.cpu = outcome.cpu.unwrap_or_default();
                 let asked = worker.stopped.or(self.ending).map(|e| e.0);
                 let (state, failure) = judge(outcome.stop, asked, |at| FailedTarget {
-                    name: self.prepared.target_name(worker.clone, at.target),
+                    name: self.prepared.target_name(worker.clone, at.acts_on.number),
                     kind: worker.live.kind_name(at.kind),
                     remark: worker
                         .is_untouched_by(at.kind)

@@ -225,7 +225,7 @@ impl Windows {
         let record = LogRecord {
             at_ms: self.at_ms(&origin, at),
             kind: kind.name,
-            operation: Some((op.offset, length)),
+            operation: Some((op.acts_on.offset.unwrap_or(0), length)),
             measure,
         };
         file.borrow_mut().record(&self.log, &record);

@@ -50,8 +50,7 @@ where
         if paced {
             state.count_lateness(state.nanos(intended.max(free_since), now));
         }
-        live.at_offset.set(op.offset());
-        live.at_target.set(u64::from(op.target()));
+        live.last_issued.set(op.acts_on());
         live.kinds[op.kind_index() & KIND_MASK].issued.add(1);
         let started = now;
         let Submit::Done(result) = engine.submit(0, &op) else {
@@ -160,7 +159,10 @@ fn finish_rest<E: Engine, C: RunClock>(
         let Rest::GoOn(moved) = state.incomplete(op, before, result, (started, lat)) else {
             return (now, false);
         };
-        rest = rest.advanced(moved);
+        let Some(next) = rest.rest(moved) else {
+            return (now, false);
+        };
+        rest = next;
         let Submit::Done(next) = engine.submit(0, &rest) else {
             return (now, false);
         };

@@ -231,8 +231,7 @@ where
         queue.in_flight += 1;
         live.kinds[op.kind_index() & KIND_MASK].issued.add(1);
         live.depth[depth_level(queue.in_flight)].add(1);
-        live.at_offset.set(op.offset());
-        live.at_target.set(u64::from(op.target()));
+        live.last_issued.set(op.acts_on());
         queue.fresh.push(slot);
     }
 
@@ -372,7 +371,10 @@ where
     fn submit_rests(&mut self, queue: &mut Queue<E::Op>) {
         while let Some(slot) = queue.again.pop() {
             let waiting = &queue.slots[slot as usize];
-            let rest = waiting.op.advanced(waiting.moved);
+            // It was looked at before it came to wait here.
+            let Some(rest) = waiting.op.rest(waiting.moved) else {
+                continue;
+            };
             match self.engine.submit(slot, &rest) {
                 Submit::Queued => queue.fresh.push(slot),
                 answer @ (Submit::Done(_) | Submit::Over) => {

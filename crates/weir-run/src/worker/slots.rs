@@ -145,15 +145,11 @@ impl<O: Operation> Queue<O> {
             return false;
         };
         let drawn = &drawn.op;
-        let end = |op: &O| op.offset().saturating_add(u64::from(op.length()));
-        let touches = |op: &O| {
-            op.target() == drawn.target() && op.offset() < end(drawn) && drawn.offset() < end(op)
-        };
         let is_free = |slot: u32| self.free.first(self.free.len()).contains(&slot);
         let others = (0_u32..).zip(&self.slots);
         others
             .filter(|(number, _)| Some(*number) != self.pending)
-            .any(|(number, slot)| touches(&slot.op) && !is_free(number))
+            .any(|(number, slot)| slot.op.overlaps(drawn) && !is_free(number))
     }
 
     /// Operations whose rest the engine had no room for yet.

@@ -236,11 +236,16 @@ impl<'a, C: RunClock> LoopState<'a, C> {
     ) -> Rest {
         let kind = op.kind_index();
         let live = &self.worker.live.kinds[kind];
+        let mut moved = moved;
         if result > 0 {
             live.short.add(1);
-            return Rest::GoOn(u32::try_from(result).unwrap_or(u32::MAX));
+            let more = u32::try_from(result).unwrap_or(u32::MAX);
+            moved = moved.saturating_add(more);
+            if op.rest(moved).is_some() {
+                return Rest::GoOn(more);
+            }
         }
-        let errno = i32::try_from(-result).unwrap_or(EIO);
+        let errno = i32::try_from(-result.min(0)).unwrap_or(EIO);
         if errno == EINTR && !self.stop_asked() {
             return Rest::GoOn(0);
         }
@@ -315,9 +320,8 @@ impl<'a, C: RunClock> LoopState<'a, C> {
                 issued,
                 lat_ns,
                 slat_ns,
-                offset: op.offset(),
+                acts_on: op.acts_on(),
                 length: op.length(),
-                target: op.target(),
                 kind: u8::try_from(op.kind_index()).unwrap_or(u8::MAX),
                 errno,
             });
@@ -344,12 +348,10 @@ impl<'a, C: RunClock> LoopState<'a, C> {
     pub(super) fn engine_failed(&mut self, error: &std::io::Error) {
         let fault = OpFault::Engine(error.raw_os_error().unwrap_or(EIO));
         let live = self.worker.live;
-        let target = u32::try_from(live.at_target.get()).unwrap_or(0);
         let at = OpFailure {
             fault,
             kind: 0,
-            target,
-            offset: live.at_offset.get(),
+            acts_on: live.last_issued.get(),
             length: 0,
             moved: 0,
         };
@@ -383,8 +385,7 @@ fn failure_of<O: Operation>(op: &O, moved: u32, fault: OpFault) -> OpFailure {
     OpFailure {
         fault,
         kind: op.kind_index(),
-        target: op.target(),
-        offset: op.offset(),
+        acts_on: op.acts_on(),
         length: op.length(),
         moved,
     }
