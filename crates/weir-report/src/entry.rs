@@ -139,13 +139,9 @@ impl<'a> ReportEntry<'a> {
         }
     }
 
-    /// Headline figures, where no worker's figures say the same in full.
+    /// Headline figures that its workers' figures do not say in full.
     pub(crate) fn metrics(&self) -> Vec<&'a Metric> {
-        if self.workers.is_empty() {
-            self.jobs.iter().flat_map(|j| &j.metrics).collect()
-        } else {
-            Vec::new()
-        }
+        self.jobs.iter().flat_map(|j| j.own_metrics()).collect()
     }
 
     /// Failed operations.

@@ -4,7 +4,7 @@
 //! what differs between jobs. Not here: how many workers really ran, and for how long.
 
 use weir_schema::{
-    Access, BlockSize, BlockWorkload, Distribution, FileNames, Job, Kind, Mix, Schedule, Workload,
+    Access, BlockSize, BlockWorkload, Distribution, FileNames, Job, Kind, Load, Mix, Schedule,
 };
 
 /// One aspect of a job. Jobs that differ in a single one are a sweep over it.
@@ -33,48 +33,43 @@ pub(crate) fn aspects(job: &Job, workers: usize) -> Vec<Aspect> {
         number: Some(f64::from(cell)),
         ..text(name, cell.to_string())
     };
-    let Workload::Block(work) = &job.workload else {
-        return of_ranks(job).map(|(name, said)| text(name, said)).into();
+    let load = job.workload.load();
+    let depth = |load: &Load| {
+        let depth = load.depth.queue_depth.0;
+        number("depth", format!("depth {depth}"), depth)
     };
-    let depth = job.load().depth.queue_depth.0;
-    let (block, block_number) = block(work);
-    let workers = u32::try_from(workers).unwrap_or(u32::MAX);
-    let plural = if workers == 1 { "" } else { "s" };
+    let workers = |_: &Load| {
+        let workers = u32::try_from(workers).unwrap_or(u32::MAX);
+        let plural = if workers == 1 { "" } else { "s" };
+        number("workers", format!("{workers} worker{plural}"), workers)
+    };
+    let work = job.blocks();
+    let (block, block_number) = work.map(block).unwrap_or_default();
     vec![
-        text("operation", operation(work.mix)),
+        text(
+            "operation",
+            work.map_or_else(|| job.workload.title(), |work| operation(work.mix)),
+        ),
         Aspect {
             number: block_number,
             ..text("block", block)
         },
-        text("access", access(&work.access)),
+        text(
+            "access",
+            work.map(|work| access(&work.access)).unwrap_or_default(),
+        ),
         text("engine", job.engine.name.clone()),
-        number("depth", format!("depth {depth}"), depth),
-        number("workers", format!("{workers} worker{plural}"), workers),
-        text("loop", pacing(job)),
+        load.map_or_else(|| text("depth", String::new()), depth),
+        load.map_or_else(|| text("workers", String::new()), workers),
+        text("loop", load.map(|_| pacing(job)).unwrap_or_default()),
         Aspect {
             title: String::new(),
-            ..text("target", target(&work.targets.files))
+            ..text(
+                "target",
+                work.map(|work| target(&work.targets.files))
+                    .unwrap_or_default(),
+            )
         },
-    ]
-}
-
-/// The same aspects of what ranks do together, most of which it does not have.
-fn of_ranks(job: &Job) -> [(&'static str, String); 8] {
-    let operation = match &job.workload {
-        Workload::Exchange(_) => "exchange",
-        Workload::LatencyBandwidth(_) => "latency and bandwidth",
-        _ => "",
-    };
-    let none = |name| (name, String::new());
-    [
-        ("operation", operation.to_owned()),
-        none("block"),
-        none("access"),
-        ("engine", job.engine.name.clone()),
-        none("depth"),
-        none("workers"),
-        none("loop"),
-        none("target"),
     ]
 }
 
@@ -225,7 +220,7 @@ fn as_f64(bytes: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use weir_schema::{PerKind, SplitEntry};
+    use weir_schema::{PerKind, SplitEntry, Workload};
     use weir_units::{Bytes, Iops};
 
     use weir_schema::sample::JobSample;

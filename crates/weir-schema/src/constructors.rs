@@ -59,16 +59,16 @@ impl Default for Plan {
 impl Job {
     /// Block I/O, and nothing else asked for.
     pub fn of_blocks(name: &str, engine: EngineChoice, workload: BlockWorkload) -> Self {
-        Self::alone(name, engine, Workload::Block(Box::new(workload)))
+        Self::alone(name, engine, workload)
     }
 
     /// Exchanges over a transport, and nothing else asked for.
     pub fn of_exchanges(name: &str, engine: EngineChoice, workload: ExchangeWorkload) -> Self {
-        Self::alone(name, engine, Workload::Exchange(Box::new(workload)))
+        Self::alone(name, engine, workload)
     }
 
     /// This work over an engine, and nothing else asked for.
-    pub fn alone(name: &str, engine: EngineChoice, workload: Workload) -> Self {
+    pub fn alone(name: &str, engine: EngineChoice, workload: impl Into<Workload>) -> Self {
         Self {
             name: name.to_owned(),
             description: None,
@@ -77,7 +77,7 @@ impl Job {
             end: JobEnd::default(),
             placement: Placement::default(),
             engine,
-            workload,
+            workload: workload.into(),
             report: JobReport::default(),
             words: Vec::new(),
             extensions: Extensions::new(),

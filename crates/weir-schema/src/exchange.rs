@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_units::{Bytes, Nanos};
 
+use crate::workload::WorkloadFacts;
 use crate::world::{MpiFacts, RankFacts};
 
 /// Exchanges over one transport, which is the engine of the job.
@@ -57,6 +58,20 @@ impl ExchangeWorkload {
         } else {
             self.transfers.iter().map(of).sum()
         }
+    }
+}
+
+impl WorkloadFacts for ExchangeWorkload {
+    fn title(&self) -> String {
+        "exchange".to_owned()
+    }
+
+    fn timeout_ns(&self) -> Option<Nanos> {
+        Some(self.timeout_ns)
+    }
+
+    fn set_timeout(&mut self, timeout: Nanos) {
+        self.timeout_ns = timeout;
     }
 }
 

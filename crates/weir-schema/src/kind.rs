@@ -11,7 +11,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::workload::Workload;
+use crate::workload::DECLARED_KINDS;
 
 /// A workload has at most so many kinds.
 pub const MOST_KINDS: usize = 16;
@@ -28,6 +28,26 @@ pub struct KindInfo {
     pub is_aside: bool,
 }
 
+impl KindInfo {
+    /// A kind that is part of the rates.
+    pub const fn new(name: &'static str, moves: Moves) -> Self {
+        Self {
+            name,
+            moves,
+            is_aside: false,
+        }
+    }
+
+    /// It only serves the others.
+    #[must_use]
+    pub const fn aside(self) -> Self {
+        Self {
+            is_aside: true,
+            ..self
+        }
+    }
+}
+
 /// Which way a kind moves bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moves {
@@ -41,42 +61,11 @@ pub enum Moves {
 
 /// The kinds of block I/O, in the order of [`Kind`].
 pub const BLOCK_KINDS: &[KindInfo] = &[
-    KindInfo {
-        name: "read",
-        moves: Moves::In,
-        is_aside: false,
-    },
-    KindInfo {
-        name: "write",
-        moves: Moves::Out,
-        is_aside: false,
-    },
-    KindInfo {
-        name: "trim",
-        moves: Moves::None,
-        is_aside: false,
-    },
-    KindInfo {
-        name: "sync",
-        moves: Moves::None,
-        is_aside: true,
-    },
+    KindInfo::new("read", Moves::In),
+    KindInfo::new("write", Moves::Out),
+    KindInfo::new("trim", Moves::None),
+    KindInfo::new("sync", Moves::None).aside(),
 ];
-
-/// Every declaration; kinds are listed in this order.
-const DECLARED: &[&[KindInfo]] = &[BLOCK_KINDS];
-
-const _: () = assert!(BLOCK_KINDS.len() <= MOST_KINDS);
-
-impl Workload {
-    /// The kinds of operation that it counts apart, in the order of reports.
-    pub fn kinds(&self) -> &'static [KindInfo] {
-        match self {
-            Self::Block(_) => BLOCK_KINDS,
-            Self::Exchange(_) | Self::LatencyBandwidth(_) => &[],
-        }
-    }
-}
 
 /// The name of a kind. Names are in the order in which workloads declare them; a name that none
 /// declares, in a result of a newer version, comes last.
@@ -94,12 +83,12 @@ impl KindName {
 
     /// It only serves the others.
     pub fn is_aside(&self) -> bool {
-        let mut declared = DECLARED.iter().copied().flatten();
+        let mut declared = DECLARED_KINDS.iter().copied().flatten();
         declared.any(|info| info.is_aside && info.name == self.0)
     }
 
     fn place(&self) -> usize {
-        let mut declared = DECLARED.iter().copied().flatten();
+        let mut declared = DECLARED_KINDS.iter().copied().flatten();
         let place = declared.position(|info| info.name == self.0);
         place.unwrap_or(usize::MAX)
     }

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_units::{Bytes, Nanos};
 
+use crate::workload::WorkloadFacts;
 use crate::world::{MpiFacts, RankFacts};
 
 /// Short messages for the latency, long ones for the bandwidth, over the engine of the job.
@@ -21,6 +22,20 @@ pub struct LatencyBandwidthWorkload {
     pub min_time_ns: Option<Nanos>,
     /// Without progress for this long the run ends.
     pub timeout_ns: Nanos,
+}
+
+impl WorkloadFacts for LatencyBandwidthWorkload {
+    fn title(&self) -> String {
+        "latency and bandwidth".to_owned()
+    }
+
+    fn timeout_ns(&self) -> Option<Nanos> {
+        Some(self.timeout_ns)
+    }
+
+    fn set_timeout(&mut self, timeout: Nanos) {
+        self.timeout_ns = timeout;
+    }
 }
 
 impl Default for LatencyBandwidthWorkload {

@@ -100,6 +100,7 @@ pub use verify_state::{StateError, VerifyState};
 pub use warning::{WARNING_IDS, Warning};
 pub use workload::{
     Access, BlockSize, BlockSizes, BlockWorkload, Content, Distribution, Flush, Generator, HotZone,
-    Mix, Part, Passes, RangeFlush, Region, SequencerStep, Size, SplitEntry, Workload, Zones,
+    Mix, Part, Passes, RangeFlush, Region, SequencerStep, Size, SplitEntry, Workload,
+    WorkloadFacts, Zones,
 };
 pub use world::{MpiFacts, RankFacts, RankSummary, Ranks, Spawn, TargetsPerRank};

@@ -15,7 +15,7 @@ use crate::kind::{ByKind, KindName};
 use crate::plan::Job;
 use crate::recording::Recording;
 use crate::steady::{LatencyTarget, Steady};
-use crate::workload::{BlockWorkload, Workload};
+use crate::workload::BlockWorkload;
 
 /// The load of a workload that loops over operations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,28 +46,7 @@ impl Job {
 
     /// Its block I/O, where that is its work.
     pub fn blocks(&self) -> Option<&BlockWorkload> {
-        match &self.workload {
-            Workload::Block(work) => Some(work),
-            _ => None,
-        }
-    }
-}
-
-impl Workload {
-    /// The load of its loop, where it has one.
-    pub fn load(&self) -> Option<&Load> {
-        match self {
-            Self::Block(work) => Some(&work.load),
-            Self::Exchange(_) | Self::LatencyBandwidth(_) => None,
-        }
-    }
-
-    /// The same, to be changed.
-    pub fn load_mut(&mut self) -> Option<&mut Load> {
-        match self {
-            Self::Block(work) => Some(&mut work.load),
-            Self::Exchange(_) | Self::LatencyBandwidth(_) => None,
-        }
+        self.workload.blocks()
     }
 }
 

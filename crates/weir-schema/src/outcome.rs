@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::exchange::ExchangeResult;
 use crate::latency_bandwidth::LatencyBandwidthResult;
+use crate::metrics::loop_metrics;
 use crate::result::{Confidence, JobResult, Span, WorkerResult};
 
 /// What came of a job, by its workload.
@@ -85,6 +86,18 @@ impl JobResult {
             Outcome::LatencyBandwidth(done) => Some(done),
             _ => None,
         }
+    }
+}
+
+impl JobResult {
+    /// Its headline figures that do not follow from what its workers counted and timed.
+    pub fn own_metrics(&self) -> Vec<&Metric> {
+        let derived = match &self.outcome {
+            Outcome::Loop(done) => loop_metrics(done),
+            _ => Vec::new(),
+        };
+        let is_own = |metric: &&Metric| derived.iter().all(|d| d.name != metric.name);
+        self.metrics.iter().filter(is_own).collect()
     }
 }
 

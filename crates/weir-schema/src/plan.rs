@@ -44,7 +44,8 @@ impl Plan {
     /// Stores dumps and states of verification in this directory.
     pub fn set_verify_directory(&mut self, directory: &str) {
         for job in self.groups.iter_mut().flat_map(|g| &mut g.jobs) {
-            if let Some(verify) = job.workload.verify_mut() {
+            let blocks = job.workload.blocks_mut();
+            if let Some(verify) = blocks.and_then(|work| work.verify.as_mut()) {
                 verify.directory = Some(directory.to_owned());
             }
         }

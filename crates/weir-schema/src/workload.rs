@@ -1,61 +1,137 @@
-//! What a job does: block I/O on files and devices now; other workloads join the enum later.
+//! What a job does: the list of workloads, and block I/O on files and devices.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_units::{Bytes, Nanos, Percent};
 
-use crate::kind::{Kind, PerKind};
+use crate::kind::{BLOCK_KINDS, Kind, KindInfo, MOST_KINDS, PerKind};
 use crate::load_of_loop::Load;
 use crate::memory::Memory;
 use crate::replay::Replay;
 use crate::target::Targets;
 use crate::verify::Verify;
 
-/// What a job does.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Workload {
-    /// Reads, writes and trims of blocks on files and devices.
-    Block(Box<BlockWorkload>),
-    /// Messages between ranks.
-    Exchange(Box<crate::exchange::ExchangeWorkload>),
-    /// Ping-pongs and rings of messages between ranks.
-    LatencyBandwidth(Box<crate::latency_bandwidth::LatencyBandwidthWorkload>),
+/// What the house asks of a workload, whatever it does.
+pub trait WorkloadFacts {
+    /// What it does, in a few words for the title of a report.
+    fn title(&self) -> String;
+
+    /// The load of its loop, where it has one.
+    fn load(&self) -> Option<&Load> {
+        None
+    }
+
+    /// The same, to be changed.
+    fn load_mut(&mut self) -> Option<&mut Load> {
+        None
+    }
+
+    /// How long its ranks may do nothing, where they do it together.
+    fn timeout_ns(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// Sets that, where there is such a limit.
+    fn set_timeout(&mut self, _timeout: Nanos) {}
 }
 
+/// The enum of all workloads, from a line for each: its variant, its type, the kinds of operation
+/// that it counts apart.
+macro_rules! workloads {
+    ($($(#[$summary:meta])* $name:ident($work:ty) counts $kinds:expr;)*) => {
+        /// What a job does.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(tag = "kind", rename_all = "snake_case")]
+        #[non_exhaustive]
+        pub enum Workload {
+            $($(#[$summary])* $name(Box<$work>),)*
+        }
+
+        /// The kinds of all workloads, in the order in which they are listed.
+        pub(crate) const DECLARED_KINDS: &[&[KindInfo]] = &[$($kinds),*];
+
+        $(const _: () = assert!($kinds.len() <= MOST_KINDS);)*
+
+        impl Workload {
+            /// The kinds of operation that it counts apart, in the order of reports.
+            pub fn kinds(&self) -> &'static [KindInfo] {
+                match self {
+                    $(Self::$name(_) => $kinds,)*
+                }
+            }
+
+            fn facts(&self) -> &dyn WorkloadFacts {
+                match self {
+                    $(Self::$name(work) => work.as_ref(),)*
+                }
+            }
+
+            fn facts_mut(&mut self) -> &mut dyn WorkloadFacts {
+                match self {
+                    $(Self::$name(work) => work.as_mut(),)*
+                }
+            }
+        }
+
+        $(impl From<$work> for Workload {
+            fn from(work: $work) -> Self {
+                Self::$name(Box::new(work))
+            }
+        })*
+    };
+}
+
+workloads! {
+    /// Reads, writes and trims of blocks on files and devices.
+    Block(BlockWorkload) counts BLOCK_KINDS;
+    /// Messages between ranks.
+    Exchange(crate::exchange::ExchangeWorkload) counts NO_KINDS;
+    /// Ping-pongs and rings of messages between ranks.
+    LatencyBandwidth(crate::latency_bandwidth::LatencyBandwidthWorkload) counts NO_KINDS;
+}
+
+/// Of a workload that counts no operations.
+const NO_KINDS: &[KindInfo] = &[];
+
 impl Workload {
+    /// What it does, in a few words for the title of a report.
+    pub fn title(&self) -> String {
+        self.facts().title()
+    }
+
+    /// The load of its loop, where it has one.
+    pub fn load(&self) -> Option<&Load> {
+        self.facts().load()
+    }
+
+    /// The same, to be changed.
+    pub fn load_mut(&mut self) -> Option<&mut Load> {
+        self.facts_mut().load_mut()
+    }
+
     /// How long its ranks may do nothing, where they do it together.
     pub fn timeout_ns(&self) -> Option<Nanos> {
-        match self {
-            Self::Block(_) => None,
-            Self::Exchange(work) => Some(work.timeout_ns),
-            Self::LatencyBandwidth(work) => Some(work.timeout_ns),
-        }
+        self.facts().timeout_ns()
     }
 
     /// Sets that, where there is such a limit.
     pub fn set_timeout(&mut self, timeout: Nanos) {
+        self.facts_mut().set_timeout(timeout);
+    }
+
+    /// Its block I/O, where that is its work.
+    pub fn blocks(&self) -> Option<&BlockWorkload> {
         match self {
-            Self::Block(_) => {}
-            Self::Exchange(work) => work.timeout_ns = timeout,
-            Self::LatencyBandwidth(work) => work.timeout_ns = timeout,
+            Self::Block(work) => Some(work),
+            _ => None,
         }
     }
 
-    /// How data is verified, where it is.
-    pub fn verify(&self) -> Option<&Verify> {
+    /// The same, to be changed.
+    pub fn blocks_mut(&mut self) -> Option<&mut BlockWorkload> {
         match self {
-            Self::Block(workload) => workload.verify.as_ref(),
-            Self::Exchange(_) | Self::LatencyBandwidth(_) => None,
-        }
-    }
-
-    /// How data is verified, to be changed.
-    pub fn verify_mut(&mut self) -> Option<&mut Verify> {
-        match self {
-            Self::Block(workload) => workload.verify.as_mut(),
-            Self::Exchange(_) | Self::LatencyBandwidth(_) => None,
+            Self::Block(work) => Some(work),
+            _ => None,
         }
     }
 }
@@ -90,6 +166,22 @@ pub struct BlockWorkload {
     pub memory: Memory,
     /// The loop over operations.
     pub load: Load,
+}
+
+impl WorkloadFacts for BlockWorkload {
+    fn title(&self) -> String {
+        let kinds = Kind::DATA.into_iter().filter(|kind| self.mix.has(*kind));
+        let kinds: Vec<_> = kinds.map(Kind::name).collect();
+        kinds.join(" and ")
+    }
+
+    fn load(&self) -> Option<&Load> {
+        Some(&self.load)
+    }
+
+    fn load_mut(&mut self) -> Option<&mut Load> {
+        Some(&mut self.load)
+    }
 }
 
 impl BlockWorkload {

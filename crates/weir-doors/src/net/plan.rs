@@ -5,7 +5,7 @@ use clap::parser::ValueSource;
 use weir_schema::catalogue::{TransportCatalogue, TransportRecord};
 use weir_schema::{
     EngineChoice, Job, LatencyBandwidthWorkload, Placement, Plan, Ranks, ShareCpus, Spawn,
-    TargetsPerRank, Workload,
+    TargetsPerRank,
 };
 use weir_units::Nanos;
 
@@ -35,7 +35,6 @@ pub(super) fn of(
         timeout_ns: time(matches, "timeout")?.unwrap_or_default(),
         ..LatencyBandwidthWorkload::default()
     };
-    let work = Workload::LatencyBandwidth(Box::new(work));
     let mut job = Job::alone("lat-bw", EngineChoice::new(transport.name), work);
     job.placement = placement(matches, launcher)?;
     let command = ["weir", "net"].into_iter().map(str::to_owned);

@@ -1,4 +1,4 @@
-//! The headline figures of jobs that have no workers: a line each, whatever the workload.
+//! The headline figures that workers do not say in full: a line each, whatever the workload.
 
 use weir_schema::Metric;
 

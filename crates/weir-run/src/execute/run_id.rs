@@ -13,7 +13,11 @@ pub(super) fn of_run(started_unix_ns: u64) -> u16 {
 
 /// The identity that a job writes, and the one that it requires of what it reads.
 pub(super) fn of_job(plan: &Plan, job: &Job, index: u32, run: u16) -> RunMark {
-    match job.workload.verify().map(|v| v.run_identity) {
+    match job
+        .blocks()
+        .and_then(|work| work.verify.as_ref())
+        .map(|v| v.run_identity)
+    {
         Some(RunIdentity::FromStart) => RunMark {
             written: Some(run),
             required: follows_writer(plan, job, index).then_some(run),
