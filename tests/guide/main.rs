@@ -1,6 +1,7 @@
-//! The guide "Add an engine" is followed to the letter in a copy of the tree.
+//! The guides "Add an engine" and "Add a workload" are followed to the letter in a copy of the tree,
+//! both in the same one.
 //!
-//! In: `docs/book/src/add-an-engine.md`, whose code blocks are marked by comments
+//! In: pages of `docs/book/src`, whose code blocks are marked by comments
 //! `<!-- guide: create PATH -->`, ``<!-- guide: insert PATH after `LINE` -->`` and
 //! `<!-- guide: run -->`. The copy lies in the build's own folder and stays there, with its build,
 //! so that the second time is fast: only files that differ are written.
@@ -10,21 +11,14 @@
     reason = "helpers of tests, outside of test functions"
 )]
 
+mod engine;
+mod workload;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-
-use serde_json::Value;
-use weir_schema::{Kind, RunResult, Stage};
-
-const GUIDE: &str = "docs/book/src/add-an-engine.md";
-const EXAMPLE: &str = "examples/delay.fio";
-/// What the example asks for: 256 operations of 2 ms each.
-const OPERATIONS: u64 = 256;
-/// A little less than 2 ms: two clocks are compared.
-const SHORTEST_NS: u64 = 1_990_000;
 
 /// What a comment of the guide asks for.
 #[derive(Debug, PartialEq, Eq)]
@@ -169,62 +163,35 @@ fn stdout(line: &str) -> String {
     String::from_utf8(shell(line).stdout).unwrap()
 }
 
-/// weir's own result has every operation, none shorter than the engine's delay.
-fn check_house_door() {
-    let text = stdout(&format!("target/debug/weir run --format json {EXAMPLE}"));
-    let result = RunResult::from_json(&text).unwrap();
-    assert!(result.complete);
-    let job = result.jobs().next().unwrap();
-    let reads = job.workers()[0].kind(Kind::Read).unwrap();
-    assert_eq!(reads.operations, OPERATIONS);
-    let fastest = reads.stage(Stage::Lat).unwrap().min().unwrap();
-    assert!(fastest >= SHORTEST_NS, "{fastest} ns");
-    assert_eq!(result.plan.jobs().next().unwrap().1.engine.name, "delay");
+/// The steps of a page, applied to the files; what it runs.
+fn follow(tree: &mut Tree, page: &str) -> Vec<String> {
+    let page = fs::read_to_string(root().join("docs/book/src").join(page)).unwrap();
+    let steps = steps(&page).into_iter();
+    let commands = steps.flat_map(|(step, block)| apply(tree, step, block));
+    commands.collect()
 }
 
-/// fio's JSON says the same.
-fn check_fio_door() {
-    let text = stdout(&format!(
-        "target/debug/weir fio --output-format=json {EXAMPLE}"
-    ));
-    let json: Value = serde_json::from_str(&text).unwrap();
-    let job = &json["jobs"][0];
-    assert_eq!(job["error"], 0);
-    assert_eq!(job["job options"]["ioengine"], "delay");
-    assert_eq!(job["read"]["total_ios"], OPERATIONS);
-    let fastest = job["read"]["lat_ns"]["min"].as_u64().unwrap();
-    assert!(fastest >= SHORTEST_NS, "{fastest} ns");
+/// Runs the lines of a page; what they said.
+fn said(commands: &[String]) -> Vec<String> {
+    assert!(commands.len() > 1, "the guide runs something");
+    commands.iter().map(|line| stdout(line)).collect()
 }
 
 #[test]
-fn the_guide_to_a_new_engine_works_to_the_letter() {
+fn the_guides_work_to_the_letter() {
     let Some(mut tree) = working_tree() else {
-        let reason = "the_guide_to_a_new_engine: this tree is not under git";
+        let reason = "the_guides_work_to_the_letter: this tree is not under git";
         if let Ok(path) = std::env::var("WEIR_SKIP_LOG") {
             let log = fs::OpenOptions::new().append(true).create(true).open(path);
             writeln!(log.unwrap(), "{reason}").unwrap();
         }
         return;
     };
-    let guide = fs::read_to_string(root().join(GUIDE)).unwrap();
-    let mut commands = Vec::new();
-    for (step, block) in steps(&guide) {
-        commands.extend(apply(&mut tree, step, block));
-    }
+    let engine = follow(&mut tree, engine::PAGE);
+    let workload = follow(&mut tree, workload::PAGE);
     write(&tree);
-
-    assert!(commands.len() > 1, "the guide runs something");
-    let said: Vec<String> = commands.iter().map(|line| stdout(line)).collect();
-    assert!(
-        said.iter().any(|text| text.contains("1 passed")),
-        "{said:?}"
-    );
-    assert!(
-        said.iter().any(|text| text.contains("delay_us")),
-        "{said:?}"
-    );
-    check_house_door();
-    check_fio_door();
+    engine::check(&said(&engine));
+    workload::check(&said(&workload));
 }
 
 #[test]

@@ -197,3 +197,18 @@ fn a_setting_that_ranks_together_do_not_heed_is_refused() {
         .code(2)
         .err("error: b_eff: `clones` has no meaning");
 }
+
+#[test]
+fn a_kind_that_the_workload_does_not_have_is_refused_by_name() {
+    let stage = Stage::new();
+    let mut job = writes(&stage, "file", 1);
+    job["workload"]["load"]["errors"]["go_on"] = json!(["write", "redo"]);
+    let file = stage.file("kinds.json", plan(&stage, &[&[job]]).to_string());
+    let refusal = "error: file: `load.errors.go_on` names the kind `redo`; this workload has read, \
+                   write, trim, sync";
+    stage.say(&["run", &file]).code(2).silent().err(refusal);
+    assert!(
+        !std::path::Path::new(&stage.path("file.0.0")).exists(),
+        "a file was made"
+    );
+}

@@ -337,8 +337,8 @@ impl PreparedBlockJob {
 }
 
 impl Prepared for PreparedBlockJob {
-    fn measured(&self) -> [Option<Measured>; KINDS] {
-        measured(&self.job, &self.workload, self.is_inline())
+    fn measured(&self, job: &Job) -> [Option<Measured>; KINDS] {
+        measured(job, &self.workload, self.is_inline())
     }
 
     fn is_inline(&self) -> bool {

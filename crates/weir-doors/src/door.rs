@@ -2,11 +2,14 @@
 //!
 //! In: nothing. Out: the records in [`crate::DOORS`], from which verbs, links, help and `weir show`
 //! are made. A door whose plan needs nothing of this machine has a [`DoorPath`], and the program
-//! carries it out without knowing it. Not here: what is done with a plan.
+//! carries it out without knowing it; one that asks for a job of one workload is a [`WorkloadDoor`]
+//! and has no other code of its own. Not here: what is done with a plan.
 
+use clap::ArgMatches;
 use weir_schema::catalogue::TransportCatalogue;
-use weir_schema::{Plan, RunResult};
+use weir_schema::{Job, Plan, RunResult};
 
+use crate::flags::Flag;
 use crate::refusal::Refusal;
 
 /// A door.
@@ -22,6 +25,20 @@ pub struct Door {
     pub links: &'static [DoorLink],
     /// From words to a plan and from a result to text, where that needs nothing else.
     pub path: Option<DoorPath>,
+    /// Its words ask for a job of one workload; all else is as `weir run` does it.
+    pub workload: Option<WorkloadDoor>,
+}
+
+/// A door whose words ask for one job. Ranks, progress, report and stored results have the flags and
+/// the form of `weir run`.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkloadDoor {
+    /// What its own flags are.
+    pub flags: &'static [Flag],
+    /// The job that they ask for; else what is wrong with a value, and what it takes.
+    pub job: fn(&ArgMatches) -> Result<Job, String>,
+    /// Command lines to begin with, for the help text.
+    pub examples: &'static [&'static str],
 }
 
 /// A link to the program that stands for a door.
@@ -88,7 +105,26 @@ impl Door {
             purpose,
             links: &[],
             path: None,
+            workload: None,
         }
+    }
+
+    /// One of a workload.
+    pub const fn of_workload(
+        verb: &'static str,
+        purpose: &'static str,
+        workload: WorkloadDoor,
+    ) -> Self {
+        Self {
+            workload: Some(workload),
+            ..Self::new(verb, "[OPTIONS]", purpose)
+        }
+    }
+
+    /// Whether it prints results.
+    pub fn prints(&self) -> bool {
+        let own = ["run", "fio", "beff"].contains(&self.verb);
+        own || self.path.is_some() || self.workload.is_some()
     }
 }
 

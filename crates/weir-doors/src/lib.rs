@@ -26,7 +26,9 @@ pub mod run;
 pub mod show;
 pub mod top;
 
-pub use door::{Door, DoorLink, DoorPath, DoorRequest, PrintResult, Printed, ReadWords};
+pub use door::{
+    Door, DoorLink, DoorPath, DoorRequest, PrintResult, Printed, ReadWords, WorkloadDoor,
+};
 pub use refusal::Refusal;
 
 /// All doors, in the order of the list of verbs.

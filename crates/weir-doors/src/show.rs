@@ -20,9 +20,6 @@ pub const DOOR: Door = Door::new(
     "print a result that --store-result stored, as its door or another prints it",
 );
 
-/// Doors that print results.
-const PRINTING: &[&str] = &["run", "fio", "beff", "net"];
-
 /// The page of `weir show --help`.
 pub const HELP: &str = include_str!("show.md");
 
@@ -83,15 +80,15 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
 }
 
 fn printing(name: &str) -> Result<String, Refusal> {
-    let known = DOORS.iter().map(|door| door.verb);
-    let known = known.filter(|verb| PRINTING.contains(verb));
-    if PRINTING.contains(&name) {
+    let printing = DOORS.iter().filter(|door| door.prints());
+    let known: Vec<_> = printing.map(|door| door.verb).collect();
+    if known.contains(&name) {
         return Ok(name.to_owned());
     }
-    let near = nearest(name, known).map_or_else(String::new, |near| {
+    let near = nearest(name, known.iter().copied()).map_or_else(String::new, |near| {
         format!("\n  help: did you mean `--as {near}`?")
     });
-    let list = PRINTING.join(", ");
+    let list = known.join(", ");
     Err(refuse(&format!(
         "--as {name}: no door of this name prints results (these do: {list}){near}"
     )))

@@ -5,6 +5,7 @@
 //! dialect, printing.
 #![deny(unsafe_code)]
 
+mod call;
 mod clock;
 mod cpu_use;
 mod engine;
@@ -24,6 +25,7 @@ mod trace;
 mod worker;
 mod worker_context;
 
+pub use call::{Call, Caller, Calls};
 pub use clock::RunClock;
 pub use engine::{Completed, Engine, OpTarget, Operation, Submit, Wait};
 pub use findings::{Findings, MOST_KEPT};

@@ -83,6 +83,13 @@ pub fn measured(job: &Job, inline: bool) -> Measured {
     }
 }
 
+/// The same of every kind that the job's workload declares.
+pub(crate) fn measured_kinds(job: &Job, inline: bool) -> [Option<Measured>; KINDS] {
+    let declared = job.workload.kinds().len();
+    let measured = measured(job, inline);
+    std::array::from_fn(|kind| (kind < declared).then_some(measured))
+}
+
 /// The pacing of a worker.
 pub(crate) fn pacing(job: &Job, seed: u64, worker: u32, scale: Scale) -> PacerPlan {
     let streams = Streams::new(seed, worker);

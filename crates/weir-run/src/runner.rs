@@ -20,6 +20,7 @@ use weir_world::World;
 
 use crate::execute::Signals;
 use crate::live::{KINDS, Measured};
+use crate::loop_plan::measured_kinds;
 use crate::trace::Traced;
 use crate::worker::{LoopStop, OpFailure};
 use crate::worker_context::WorkerContext;
@@ -228,7 +229,9 @@ pub trait OperationWriter {
 /// A job whose workers are ready to run.
 pub trait Prepared: Send + Sync {
     /// What each kind records; `None` for kinds that do not occur.
-    fn measured(&self) -> [Option<Measured>; KINDS];
+    fn measured(&self, job: &Job) -> [Option<Measured>; KINDS] {
+        measured_kinds(job, self.is_inline())
+    }
 
     /// One operation at a time, completing inside the call.
     fn is_inline(&self) -> bool;

@@ -35,6 +35,38 @@ pub struct Load {
     pub recording: Recording,
 }
 
+impl Load {
+    /// The kinds of operation that its settings name, each with the setting.
+    pub fn named_kinds(&self) -> Vec<(&'static str, &KindName)> {
+        let mut named: Vec<(&'static str, &KindName)> = Vec::new();
+        let mut add = |setting, kinds: Vec<_>| {
+            named.extend(kinds.into_iter().map(|kind| (setting, kind)));
+        };
+        match &self.pacing.schedule {
+            Some(Schedule::OpsPerSecond { limit_per_s, .. }) => {
+                add("pacing.schedule.limit_per_s", limit_per_s.keys().collect());
+            }
+            Some(Schedule::BytesPerSecond {
+                limit_bytes_per_s, ..
+            }) => {
+                let kinds = limit_bytes_per_s.keys().collect();
+                add("pacing.schedule.limit_bytes_per_s", kinds);
+            }
+            None => {}
+        }
+        if let Some(least) = &self.minimum_rate {
+            add(
+                "minimum_rate.bytes_per_s",
+                least.bytes_per_s.keys().collect(),
+            );
+            add("minimum_rate.ops_per_s", least.ops_per_s.keys().collect());
+        }
+        add("errors.go_on", self.errors.go_on.iter().collect());
+        add("errors.ignore", self.errors.ignore.keys().collect());
+        named
+    }
+}
+
 /// What holds for a workload without a loop: nothing was asked for.
 static NO_LOAD: LazyLock<Load> = LazyLock::new(Load::default);
 

@@ -78,7 +78,10 @@ fn dispatch(arguments: &[String]) -> Outcome {
         Call::Print(text) => Ok(printed(&text)),
         Call::Door(door, words) => match OWN_WAYS.iter().find(|(verb, _)| *verb == door.verb) {
             Some((_, carry)) => carry(&words),
-            None => plain_door::run(door, &words),
+            None => match &door.workload {
+                Some(workload) => run::run_workload(door, workload, &words),
+                None => plain_door::run(door, &words),
+            },
         },
     }
 }

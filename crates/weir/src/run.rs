@@ -2,10 +2,10 @@
 
 use std::io;
 
-use weir_doors::Refusal;
 use weir_doors::run::{
-    Action, Input, ProgressStyle, Run, RunFormat, RunOptions, USAGE, exit_code, read,
+    Action, Input, ProgressStyle, Run, RunFormat, RunOptions, USAGE, exit_code, read, read_workload,
 };
+use weir_doors::{Door, Refusal, WorkloadDoor};
 use weir_jobfile::{Context, Diagnostic, JobSource, compile};
 use weir_report::{ColorChoice, Flags, Style};
 use weir_schema::{Plan, RunResult, SchemaError, TargetsPerRank, Word};
@@ -17,7 +17,16 @@ use crate::{Outcome, environment, output, printed, runners, session, signals, sp
 
 /// The words after `run`.
 pub(crate) fn run(words: &[String]) -> Outcome {
-    match read(words) {
+    carry_out(read(words))
+}
+
+/// The words after the verb of a door that asks for one job.
+pub(crate) fn run_workload(door: &Door, workload: &WorkloadDoor, words: &[String]) -> Outcome {
+    carry_out(read_workload(door, workload, words))
+}
+
+fn carry_out(action: Result<Action, Refusal>) -> Outcome {
+    match action {
         Err(_) | Ok(Action::Print(_)) if !speaks() => Ok(0),
         Err(refusal) => Err(refusal),
         Ok(Action::Print(text)) => Ok(printed(&text)),
@@ -70,6 +79,7 @@ fn show(run: &Run) -> Outcome {
 /// A report must not replace what the run was read from.
 fn refuse_own_input(report: &str, input: &Input) -> Result<(), Refusal> {
     let sources: Vec<&str> = match input {
+        Input::Made(_) => Vec::new(),
         Input::Plan { path, .. } => vec![path],
         Input::Jobs(request) => request
             .sources
@@ -166,6 +176,7 @@ fn progress_mode(progress: ProgressStyle) -> ProgressMode {
 
 fn plan_of(input: &Input) -> Result<Plan, Refusal> {
     match input {
+        Input::Made(plan) => Ok(plan.as_ref().clone()),
         Input::Plan { path, .. } => stored_plan(path),
         Input::Jobs(request) => {
             let environment = environment::read();

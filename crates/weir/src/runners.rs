@@ -19,8 +19,13 @@ pub(crate) struct Runners {
 
 impl Runners {
     /// One for each workload.
-    pub(crate) fn list(&self) -> [&dyn Runner; 3] {
-        [&self.block, &self.exchange, &self.latency_bandwidth]
+    pub(crate) fn list(&self) -> Vec<&dyn Runner> {
+        vec![
+            // A line each.
+            &self.block,
+            &self.exchange,
+            &self.latency_bandwidth,
+        ]
     }
 }
 

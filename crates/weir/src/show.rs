@@ -3,6 +3,7 @@
 //! In: the words after `show`. Out: on standard output what its door printed, or what another door
 //! prints of it; the exit code. Not here: what is printed (`weir-doors`, `weir-report`).
 
+use weir_doors::run::RunOptions;
 use weir_doors::show::{Action, Show, USAGE, read};
 use weir_doors::{Printed, Refusal, beff, fio, run, top};
 use weir_schema::catalogue::TransportCatalogue;
@@ -46,18 +47,28 @@ fn print_again(show: &Show) -> Outcome {
     let text = match door {
         "fio" => of_fio(&result, &words)?,
         "beff" => of_beff(&result, &words)?,
-        "run" => of_run(&result, &words)?,
-        other => match top::door(other).and_then(|door| door.path) {
-            Some(path) => {
-                let words = if words.is_empty() {
-                    own_words(&result)
-                } else {
-                    words
-                };
-                (path.print)(&result, &words, &runners::transports())?
+        "run" => of_run(&result, &run::read_options(&words)?),
+        other => {
+            let known = top::door(other);
+            match (
+                known.and_then(|d| d.path),
+                known.and_then(|d| Some((d, d.workload?))),
+            ) {
+                (Some(path), _) => {
+                    let words = if words.is_empty() {
+                        own_words(&result)
+                    } else {
+                        words
+                    };
+                    (path.print)(&result, &words, &runners::transports())?
+                }
+                (None, Some((door, workload))) => of_run(
+                    &result,
+                    &run::read_workload_options(door, &workload, &words)?,
+                ),
+                _ => return Err(refuse(format!("`{other}` is no door that prints results"))),
             }
-            None => return Err(refuse(format!("`{other}` is no door that prints results"))),
-        },
+        }
     };
     output::error(&text.err);
     Ok(u8::from(!output::print(&text.out)))
@@ -110,10 +121,9 @@ fn of_beff(result: &RunResult, words: &[String]) -> Result<Printed, Refusal> {
     })
 }
 
-fn of_run(result: &RunResult, words: &[String]) -> Result<Printed, Refusal> {
-    let options = run::read_options(words)?;
-    Ok(Printed {
-        out: run_door::text_of(result, options.format, &options, true),
+fn of_run(result: &RunResult, options: &RunOptions) -> Printed {
+    Printed {
+        out: run_door::text_of(result, options.format, options, true),
         ..Printed::default()
-    })
+    }
 }

@@ -11,7 +11,7 @@ mod tests;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use weir_jobfile::{CompileRequest, Dialect, JobSource};
-use weir_schema::{TargetsPerRank, WARNING_IDS};
+use weir_schema::{Plan, TargetsPerRank, WARNING_IDS};
 use weir_units::{Nanos, Percent};
 
 use crate::beff::values;
@@ -19,7 +19,8 @@ use crate::beff::values;
 pub use flags::FLAGS;
 pub use plan::{LACKS, USAGE, exit_code};
 
-use crate::flags::{command, nearest};
+use crate::door::WorkloadDoor;
+use crate::flags::{Flag, command, nearest};
 use crate::refusal::Refusal;
 
 /// The house door.
@@ -68,6 +69,8 @@ pub struct Run {
 /// Where the plan comes from.
 #[derive(Clone, Debug)]
 pub enum Input {
+    /// The words themselves.
+    Made(Box<Plan>),
     /// Job files.
     Jobs(CompileRequest),
     /// A stored plan.
@@ -167,24 +170,59 @@ impl Strict {
 /// # Errors
 /// Words that are not understood.
 pub fn read(words: &[String]) -> Result<Action, Refusal> {
-    let matches = match builder().try_get_matches_from(words) {
-        Ok(matches) => matches,
-        Err(error) if error.use_stderr() => return Err(Refusal::new(USAGE, error.to_string())),
-        Err(asked) => return Ok(Action::Print(asked.to_string())),
+    let action = |matches: &ArgMatches| {
+        if matches.get_flag("calibrate") {
+            return Ok(Action::Calibrate(options(matches)?));
+        }
+        run_of(matches, input(matches, words)?)
     };
-    let options = options(&matches)?;
-    if matches.get_flag("calibrate") {
-        return Ok(Action::Calibrate(options));
+    parse(builder(), words, action).map_err(|refusal| with_usage(refusal, &DOOR))
+}
+
+/// The words after the verb of a door that asks for one job.
+///
+/// # Errors
+/// Words that are not understood.
+pub fn read_workload(
+    door: &crate::Door,
+    workload: &WorkloadDoor,
+    words: &[String],
+) -> Result<Action, Refusal> {
+    let action = |matches: &ArgMatches| {
+        let job = (workload.job)(matches).map_err(|what| usage(&what))?;
+        let command = ["weir", door.verb].into_iter().map(str::to_owned);
+        let plan = Plan {
+            command: command.chain(words.iter().cloned()).collect(),
+            ..Plan::new(door.verb, door.verb, vec![job])
+        };
+        run_of(matches, Input::Made(Box::new(plan)))
+    };
+    let builder = workload_builder(door, workload);
+    parse(builder, words, action).map_err(|refusal| with_usage(refusal, door))
+}
+
+/// What words ask for that a command understands.
+fn parse(
+    command: Command,
+    words: &[String],
+    action: impl FnOnce(&ArgMatches) -> Result<Action, Refusal>,
+) -> Result<Action, Refusal> {
+    match command.try_get_matches_from(words) {
+        Ok(matches) => action(&matches),
+        Err(error) if error.use_stderr() => Err(Refusal::new(USAGE, error.to_string())),
+        Err(asked) => Ok(Action::Print(asked.to_string())),
     }
-    let show_plan = matches.get_flag("show-plan");
+}
+
+fn run_of(matches: &ArgMatches, input: Input) -> Result<Action, Refusal> {
     Ok(Action::Run(Box::new(Run {
-        input: input(&matches, words)?,
-        show_plan,
-        ranks: one(&matches, "ranks").map(ranks).transpose()?,
-        targets: targets_per_rank(&matches),
-        timeout: one(&matches, "timeout").map(timeout).transpose()?,
-        store: one(&matches, "store-result").map(str::to_owned),
-        options,
+        input,
+        show_plan: matches.get_flag("show-plan"),
+        ranks: one(matches, "ranks").map(ranks).transpose()?,
+        targets: targets_per_rank(matches),
+        timeout: one(matches, "timeout").map(timeout).transpose()?,
+        store: one(matches, "store-result").map(str::to_owned),
+        options: options(matches)?,
     })))
 }
 
@@ -202,8 +240,61 @@ fn targets_per_rank(matches: &ArgMatches) -> TargetsPerRank {
 /// # Errors
 /// Words that are not understood.
 pub fn read_options(words: &[String]) -> Result<RunOptions, Refusal> {
-    let matches = builder().try_get_matches_from(words);
+    shown_by(builder(), words).map_err(|refusal| with_usage(refusal, &DOOR))
+}
+
+/// The same for the words of a door that asks for one job.
+///
+/// # Errors
+/// Words that are not understood.
+pub fn read_workload_options(
+    door: &crate::Door,
+    workload: &WorkloadDoor,
+    words: &[String],
+) -> Result<RunOptions, Refusal> {
+    let builder = workload_builder(door, workload);
+    shown_by(builder, words).map_err(|refusal| with_usage(refusal, door))
+}
+
+fn shown_by(command: Command, words: &[String]) -> Result<RunOptions, Refusal> {
+    let matches = command.try_get_matches_from(words);
     options(&matches.map_err(|error| Refusal::new(USAGE, error.to_string()))?)
+}
+
+/// The flags of this door that one for a single job has too.
+const OF_EVERY_JOB: &[&str] = &[
+    "ranks",
+    "timeout",
+    "show-plan",
+    "store-result",
+    "format",
+    "output",
+    "percentiles",
+    "progress",
+    "color",
+    "ascii",
+    "width",
+    "pretty",
+    "raw",
+    "strict",
+    "no-latency",
+];
+
+fn workload_builder(door: &crate::Door, workload: &WorkloadDoor) -> Command {
+    let shared = FLAGS.iter().filter(|f| OF_EVERY_JOB.contains(&f.name));
+    let flags: Vec<Flag> = workload.flags.iter().chain(shared).copied().collect();
+    let examples = workload.examples.iter().map(|line| format!("    {line}\n"));
+    let exits = HELP.find("Exit codes").and_then(|at| HELP.get(at..));
+    let help = format!(
+        "Examples:\n{}\n{}",
+        examples.collect::<String>(),
+        exits.unwrap_or_default()
+    );
+    command(door.verb, &flags)
+        .about(door.purpose)
+        .after_help(help)
+        .override_usage(usage_line(door))
+        .no_binary_name(true)
 }
 
 /// The command that parses the words; also the source of man pages and completions.
@@ -211,7 +302,7 @@ pub fn builder() -> Command {
     command("weir run", FLAGS)
         .about("Run job files, or a stored plan, and report what was measured")
         .after_help(HELP)
-        .override_usage("weir run [OPTIONS] FILE…")
+        .override_usage(usage_line(&DOOR))
         .no_binary_name(true)
         .arg(Arg::new("file").value_name("FILE").num_args(0..).help(
             "Job files, or one stored plan (*.json); `-` reads a job file from standard input",
@@ -228,7 +319,9 @@ fn all(matches: &ArgMatches, name: &str) -> Vec<String> {
 }
 
 fn one<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a str> {
-    matches.get_one::<String>(name).map(String::as_str)
+    // Doors for a single job do not have all flags.
+    let given = matches.try_get_one::<String>(name).ok().flatten();
+    given.map(String::as_str)
 }
 
 fn input(matches: &ArgMatches, words: &[String]) -> Result<Input, Refusal> {
@@ -273,10 +366,30 @@ fn input(matches: &ArgMatches, words: &[String]) -> Result<Input, Refusal> {
 }
 
 fn usage(what: &str) -> Refusal {
-    Refusal::new(
-        USAGE,
-        format!("error: {what}\n\nUsage: weir run [OPTIONS] FILE…\n\nFor more, weir run --help"),
-    )
+    Refusal::new(USAGE, format!("error: {what}"))
+}
+
+/// What has no remedy of its own ends with how the door is used.
+fn with_usage(mut refusal: Refusal, door: &crate::Door) -> Refusal {
+    let verb = door.verb;
+    let has_remedy = ["\n  help: ", "Usage: ", "--help"];
+    if !has_remedy.iter().any(|word| refusal.message.contains(word)) {
+        let line = usage_line(door);
+        push!(
+            refusal.message,
+            "\nUsage: {line}\n\nFor more, weir {verb} --help\n"
+        );
+    }
+    refusal
+}
+
+fn usage_line(door: &crate::Door) -> String {
+    let options = if door.workload.is_some() {
+        ""
+    } else {
+        "[OPTIONS] "
+    };
+    format!("weir {} {options}{}", door.verb, door.arguments)
 }
 
 fn options(matches: &ArgMatches) -> Result<RunOptions, Refusal> {

@@ -2,7 +2,7 @@
 //!
 //! In: a plan. Out: failures by job. Touches nothing. Not here: what is done about them.
 
-use weir_schema::{Failure, Plan, Ranks, Spawn};
+use weir_schema::{Failure, Job, KindName, Plan, Ranks, Spawn};
 use weir_sys::Tree;
 
 use crate::execute::{Entry, RunControl, bandwidth_log, numbered, record, runner_of};
@@ -20,7 +20,10 @@ pub fn check(plan: &Plan, control: &RunControl<'_>) -> Vec<(String, Failure)> {
             Err(failure) => vec![failure],
         };
         let unwritable = record::unwritable(entry.job, entry.first_worker);
-        let failures = failures.into_iter().chain(unwritable);
+        let failures = unknown_kinds(entry.job)
+            .into_iter()
+            .chain(failures)
+            .chain(unwritable);
         found.extend(failures.map(|f| (entry.job.name.clone(), f)));
     }
     let total = plan.total_log.iter().flat_map(bandwidth_log::paths);
@@ -43,6 +46,22 @@ pub fn check(plan: &Plan, control: &RunControl<'_>) -> Vec<(String, Failure)> {
     found.extend(world_twice(&entries, control));
     found.extend(threads_apart(&entries, control));
     found
+}
+
+/// Settings for kinds of operation that the job's workload does not have.
+fn unknown_kinds(job: &Job) -> Vec<Failure> {
+    let kinds = job.workload.kinds();
+    let named = job.load().named_kinds().into_iter();
+    let unknown = named.filter(|(_, kind)| kinds.iter().all(|info| info.name != kind.as_str()));
+    let has: Vec<&str> = kinds.iter().map(|info| info.name).collect();
+    let refuse = |(setting, kind): (&str, &KindName)| {
+        let message = format!(
+            "`load.{setting}` names the kind `{kind}`; this workload has {}",
+            has.join(", ")
+        );
+        failure("plan", None, message)
+    };
+    unknown.map(refuse).collect()
 }
 
 /// Jobs that want all ranks while an earlier one may still have them.

@@ -1,83 +1,24 @@
 //! The instrument's own cost: the same loop over an engine that does nothing, for a moment.
 
-use std::io;
+use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
-use weir_schema::{BLOCK_KINDS, Instrument};
+use weir_schema::{Instrument, KindInfo, Moves};
 use weir_sys::clock::{SharedScale, Tick};
 use weir_units::Nanos;
 
-use crate::engine::{Engine, OpTarget, Operation, Submit};
+use crate::call::{Call, Caller, Calls};
 use crate::execute::RunControl;
 use crate::generate::rng::Rng;
 use crate::live::{KINDS, Measured, WorkerLive};
 use crate::pacer::PacerPlan;
-use crate::source::Source;
 use crate::worker::{LoopContext, LoopPlan, drive};
 
 const MOMENT: Nanos = Nanos(2_000_000);
 
-/// An operation of a page.
-#[derive(Clone, Copy, Default)]
-struct Page {
-    offset: u64,
-    length: u32,
-}
-
-impl Operation for Page {
-    #[inline]
-    fn kind_index(&self) -> usize {
-        0
-    }
-
-    #[inline]
-    fn length(&self) -> u32 {
-        self.length
-    }
-
-    #[inline]
-    fn acts_on(&self) -> OpTarget {
-        OpTarget {
-            number: 0,
-            offset: Some(self.offset),
-        }
-    }
-}
-
-/// Completes at once and touches nothing.
-struct Nothing;
-
-impl Engine for Nothing {
-    type Op = Page;
-    type Setup = ();
-    const INLINE: bool = true;
-
-    fn attach((): ()) -> io::Result<Self> {
-        Ok(Self)
-    }
-
-    #[inline]
-    fn submit(&mut self, _slot: u32, op: &Page) -> Submit {
-        Submit::Done(op.length().into())
-    }
-}
-
-/// Random offsets without end.
-struct Anywhere(Rng);
-
-impl Source for Anywhere {
-    type Op = Page;
-
-    #[inline]
-    fn next(&mut self, _slot: u32) -> Option<Page> {
-        let offset = self.0.below(1 << 20) << 12;
-        Some(Page {
-            offset,
-            length: 4096,
-        })
-    }
-}
+/// What is counted.
+const KINDS_OF_CALLS: &[KindInfo] = &[KindInfo::new("call", Moves::In)];
 
 /// Measures the loop's own cost, if it is wanted.
 pub(super) fn measure(control: &RunControl<'_>) -> Instrument {
@@ -93,7 +34,7 @@ pub(super) fn measure(control: &RunControl<'_>) -> Instrument {
     };
     let mut kinds = [None; KINDS];
     kinds[0] = Some(recorded);
-    let live = WorkerLive::new(BLOCK_KINDS, kinds);
+    let live = WorkerLive::new(KINDS_OF_CALLS, kinds);
     let stop = AtomicU32::new(0);
     let release = control.clock.now();
     let worker = LoopContext {
@@ -108,7 +49,21 @@ pub(super) fn measure(control: &RunControl<'_>) -> Instrument {
         runtime: Some(MOMENT),
         ..LoopPlan::default()
     };
-    drive(&mut Nothing, &mut Anywhere(Rng::new(1)), &plan, worker);
+    // Random offsets without end, for a function that touches nothing.
+    let mut rng = Rng::new(1);
+    let mut calls = Calls(std::iter::repeat_with(move || {
+        black_box(rng.below(1 << 20) << 12);
+        Call {
+            kind: 0,
+            length: 4096,
+        }
+    }));
+    drive(
+        &mut Caller(|call: &Call| Ok(call.length)),
+        &mut calls,
+        &plan,
+        worker,
+    );
     let took = control
         .clock
         .scale()

@@ -159,7 +159,7 @@ impl RunningJob {
         let entry = setup.entry;
         let job = Arc::new(entry.job.clone());
         let gate = Arc::new(Gate::default());
-        let measured = setup.prepared.measured();
+        let measured = setup.prepared.measured(setup.entry.job);
         let (record, failure) = match Record::open(&setup, files) {
             Ok(record) => (record, None),
             Err(failure) => (Record::default(), Some(failure)),
@@ -282,7 +282,7 @@ impl RunningJob {
         self.minimum = self.job.load().minimum_rate.clone().map(|m| {
             Minimum::new(
                 m,
-                (self.job.workload.kinds(), self.prepared.measured()),
+                (self.job.workload.kinds(), self.prepared.measured(&self.job)),
                 self.workers.len(),
                 (release, scale),
             )

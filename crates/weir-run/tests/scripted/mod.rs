@@ -220,7 +220,7 @@ struct Ready {
 }
 
 impl Prepared for Ready {
-    fn measured(&self) -> [Option<Measured>; KINDS] {
+    fn measured(&self, _: &Job) -> [Option<Measured>; KINDS] {
         self.measured
     }
 
