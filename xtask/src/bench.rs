@@ -116,7 +116,8 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         .iter()
         .find(|bench| bench.name == name)
         .with_context(|| format!("no bench `{name}`\n{}", list()))?;
-    let (wanted, rounds) = request(bench, rest)?;
+    let (other, rest) = beside(rest)?;
+    let (wanted, rounds) = request(bench, &rest)?;
     packages::ensure("bench");
     prepare_folder()?;
     Cmd::new("cargo build --release -p weir").run()?;
@@ -137,10 +138,22 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let facts = machine::facts(bench, rounds)?;
     let text = format!("{facts}\n{}", table::render(&rows));
     println!("\n{text}");
-    if wanted.is_empty() {
+    if wanted.is_empty() && other.is_none() {
         table::write("bench/README.md", bench.name, &text)?;
     }
     Ok(())
+}
+
+/// `--beside PROGRAM`: the peer is another build of weir. The words without it.
+fn beside(words: &[String]) -> Result<(Option<String>, Vec<String>)> {
+    let Some(at) = words.iter().position(|word| word == "--beside") else {
+        return Ok((None, words.to_vec()));
+    };
+    let other = words.get(at + 1).context("--beside needs another weir")?;
+    Cmd::new(other).arg("--version").read()?;
+    side::set_other(other);
+    let rest = [&words[..at], &words[at + 2..]].concat();
+    Ok((Some(other.clone()), rest))
 }
 
 /// The cases that are asked for (none: all), and the number of rounds.
@@ -185,7 +198,8 @@ fn in_turns(
 }
 
 fn list() -> String {
-    let mut text = String::from("usage: cargo xtask bench NAME [CASE...] [ROUNDS]\n");
+    let mut text =
+        String::from("usage: cargo xtask bench NAME [CASE...] [ROUNDS] [--beside OTHER_WEIR]\n");
     for bench in BENCHES {
         let _ = writeln!(text, "  {:<6} {}", bench.name, bench.what);
         for case in (bench.cases)() {

@@ -9,6 +9,10 @@ use std::collections::BTreeMap;
 use weir_stats::Series;
 use weir_units::{Bytes, Nanos};
 
+use crate::block_workload::{
+    Access, BlockSize, BlockSizes, BlockWorkload, Content, Distribution, Flush, Generator, Mix,
+    Passes, Region, SequencerStep,
+};
 use crate::exchange::ExchangeWorkload;
 use crate::facts::{ClockFacts, HostFacts, Instrument};
 use crate::kind::{Kind, KindName, PerKind};
@@ -22,10 +26,7 @@ use crate::plan::{
 use crate::result::{Failure, GroupResult, JobResult, KindResult, RunResult, State};
 use crate::target::{CreatePolicy, FileNames, FileService, OpenMode, Preallocate, Targets};
 use crate::warning::Warning;
-use crate::workload::{
-    Access, BlockSize, BlockSizes, BlockWorkload, Content, Distribution, Flush, Generator, Mix,
-    Passes, Region, SequencerStep, Workload,
-};
+use crate::workload::Workload;
 
 impl Plan {
     /// A plan of one group of jobs.

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod announcement;
+mod block_workload;
 pub mod catalogue;
 mod constructors;
 mod device_request;
@@ -42,6 +43,10 @@ mod workload;
 mod world;
 
 pub use announcement::Announcement;
+pub use block_workload::{
+    Access, BlockSize, BlockSizes, BlockWorkload, Content, Distribution, Flush, Generator, HotZone,
+    Mix, Part, Passes, RangeFlush, Region, SequencerStep, Size, SplitEntry, Zones,
+};
 pub use device_request::{DeviceRequest, NoSuchDevice};
 pub use error_code::ErrorCode;
 pub use exchange::{
@@ -98,9 +103,5 @@ pub use verify::{
 };
 pub use verify_state::{StateError, VerifyState};
 pub use warning::{WARNING_IDS, Warning};
-pub use workload::{
-    Access, BlockSize, BlockSizes, BlockWorkload, Content, Distribution, Flush, Generator, HotZone,
-    Mix, Part, Passes, RangeFlush, Region, SequencerStep, Size, SplitEntry, Workload,
-    WorkloadFacts, Zones,
-};
+pub use workload::{Workload, WorkloadFacts};
 pub use world::{MpiFacts, RankFacts, RankSummary, Ranks, Spawn, TargetsPerRank};

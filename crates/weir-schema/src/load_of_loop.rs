@@ -10,12 +10,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_units::{BytesPerSec, Iops, Nanos, QueueDepth};
 
+use crate::block_workload::BlockWorkload;
 use crate::error_code::ErrorCode;
 use crate::kind::{ByKind, KindName};
 use crate::plan::Job;
 use crate::recording::Recording;
 use crate::steady::{LatencyTarget, Steady};
-use crate::workload::BlockWorkload;
 
 /// The load of a workload that loops over operations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -12,6 +12,7 @@ use weir_units::{Bytes, BytesPerSec, Iops, Nanos, QueueDepth};
 pub use everything::everything;
 pub use transports::transports;
 
+use crate::block_workload::{BlockSizes, BlockWorkload, Mix};
 use crate::exchange::ExchangeResult;
 use crate::facts::{ClockFacts, ClockSource, DeviceFacts, HostFacts};
 use crate::kind::Kind;
@@ -24,7 +25,7 @@ use crate::result::{
     Confidence, Failure, GroupResult, JobResult, KindResult, Rates, RunResult, Span, Stage,
     StageHistogram, State, WorkerResult,
 };
-use crate::workload::{BlockSizes, BlockWorkload, Mix, Workload};
+use crate::workload::Workload;
 
 /// Bytes of an operation.
 const BLOCK: u64 = 4096;

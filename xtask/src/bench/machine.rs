@@ -4,14 +4,17 @@ use std::fs::read_to_string;
 
 use anyhow::Result;
 
-use super::Bench;
+use super::{Bench, side};
 use crate::cmd::Cmd;
 
 /// The lines above a table.
 pub(super) fn facts(bench: &Bench, rounds: usize) -> Result<String> {
     let date = Cmd::new("date -u +%F").read()?;
     let revision = Cmd::new("git describe --always --dirty").read();
-    let peer = (bench.peer)()?;
+    let peer = match side::other() {
+        Some(other) => format!("{other}, another weir"),
+        None => (bench.peer)()?,
+    };
     let kernel = first_line("/proc/sys/kernel/osrelease");
     let clock = first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     let cpus = std::thread::available_parallelism()?;

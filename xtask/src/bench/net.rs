@@ -147,11 +147,15 @@ fn beside_c(
     let loops = trial(family, ranks, (exponent, longest))?;
     let counts = format!("{exponent} {loops} {REPETITIONS} {REPLICATIONS}");
     let peer = launched(family, ranks, &format!("{program} {counts}"));
-    let words = weir(transport, exponent, loops)?;
-    let mine = match transport {
-        "mpi" => launched(family, ranks, &words),
-        _ => split(&format!("{words} --ranks {ranks}")),
+    let of = |program: &str| {
+        let words = weir(program, transport, exponent, loops);
+        match transport {
+            "mpi" => launched(family, ranks, &words),
+            _ => split(&format!("{words} --ranks {ranks}")),
+        }
     };
+    let mine = of(&text(&side::weir())?);
+    let peer = side::other().map_or(peer, of);
     println!("$ {}\n$ {}", mine.join(" "), peer.join(" "));
     let metric = Metric {
         name: "exchanges of the slowest rank",
@@ -163,7 +167,10 @@ fn beside_c(
         &[metric],
         rounds,
         &mut || Ok(vec![of_weir(&mine, ranks, exponent)?]),
-        &mut || Ok(vec![1e9 / nanos_of_c(&peer)?]),
+        &mut || match side::other() {
+            Some(_) => Ok(vec![of_weir(&peer, ranks, exponent)?]),
+            None => Ok(vec![1e9 / nanos_of_c(&peer)?]),
+        },
     )
 }
 
@@ -188,7 +195,11 @@ fn within(
     let wish = format!(
         "env WEIR_MPI_LIB={library} WEIR_BENCH_LOOP={exponent},{loops},{REPETITIONS},{REPLICATIONS},{found}"
     );
-    let words = launched(family, ranks, &weir("mpi", exponent, loops)?);
+    let words = launched(
+        family,
+        ranks,
+        &weir(&text(&side::weir())?, "mpi", exponent, loops),
+    );
     let words = [split(&wish), words].concat();
     println!("$ {}", words.join(" "));
     let metric = Metric {
@@ -220,12 +231,11 @@ fn trial(family: Family, ranks: u32, (exponent, longest): (u8, u32)) -> Result<u
 }
 
 /// weir's words for the exchanges of one size.
-fn weir(transport: &str, exponent: u8, loops: u32) -> Result<String> {
-    Ok(format!(
-        "{} beff --comm-type {transport} -n {REPETITIONS} -r {REPLICATIONS} \
-         -u {loops} -l {loops} --sizes {exponent} --dump-json - --quiet",
-        text(&side::weir())?
-    ))
+fn weir(program: &str, transport: &str, exponent: u8, loops: u32) -> String {
+    format!(
+        "{program} beff --comm-type {transport} -n {REPETITIONS} -r {REPLICATIONS} \
+         -u {loops} -l {loops} --sizes {exponent} --dump-json - --quiet"
+    )
 }
 
 /// Nanoseconds of an exchange, as the C program prints them.

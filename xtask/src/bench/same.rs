@@ -69,7 +69,7 @@ fn plan() -> Result<Vec<String>> {
     println!("$ {}", words.join(" "));
     let mut plan: Value = serde_json::from_str(&child::run(&words)?.stdout)?;
     let recording = plan
-        .pointer_mut("/groups/0/jobs/0/recording")
+        .pointer_mut("/groups/0/jobs/0/workload/load/recording")
         .context("a plan without recording")?;
     recording["interval_ns"] = json!(INTERVAL_NS);
     let path = format!("{FOLDER}/same.json");
@@ -82,7 +82,7 @@ fn plan() -> Result<Vec<String>> {
 fn run(words: &[String]) -> Result<Result<MeanError, NoInterval>> {
     let result: Value = serde_json::from_str(&child::run(words)?.stdout)?;
     let series = result
-        .pointer("/groups/0/jobs/0/workers/0/kinds/0/series")
+        .pointer("/groups/0/jobs/0/outcome/workers/0/kinds/0/series")
         .context("a result without a series")?;
     let series: Series = serde_json::from_value(series.clone())?;
     let whole = series.len() - usize::from(series.ends_partial());

@@ -5,6 +5,7 @@
 //! Not here: which jobs are measured.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -18,6 +19,19 @@ use crate::{ab, cmd};
 pub(super) enum Side {
     Weir,
     Fio,
+}
+
+static OTHER: OnceLock<String> = OnceLock::new();
+
+/// Puts another build of weir in the place of every peer.
+pub(super) fn set_other(program: &str) {
+    // A process compares with one other program.
+    let _ = OTHER.set(program.to_owned());
+}
+
+/// The other build of weir that is the peer, where it is one.
+pub(super) fn other() -> Option<&'static str> {
+    OTHER.get().map(String::as_str)
 }
 
 /// What the first reporting group did.
@@ -40,7 +54,10 @@ impl Side {
     pub(super) fn words(self, options: &str) -> Result<Vec<String>> {
         let mut words = match self {
             Self::Weir => vec![text(&weir())?, "fio".to_owned()],
-            Self::Fio => vec![text(&cmd::find("fio").context("fio is not installed")?)?],
+            Self::Fio => match other() {
+                Some(other) => vec![other.to_owned(), "fio".to_owned()],
+                None => vec![text(&cmd::find("fio").context("fio is not installed")?)?],
+            },
         };
         words.extend(options.split_whitespace().map(str::to_owned));
         words.push("--output-format=json".to_owned());

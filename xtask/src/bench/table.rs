@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use anyhow::{Context, Result};
 
-use super::{Metric, Target};
+use super::{Metric, Target, side};
 use crate::ab::{Comparison, Spread};
 
 const HEAD: &str = "| case | metric | weir | peer | weir / peer | 95 % interval | target | |\n\
@@ -72,7 +72,7 @@ impl Row {
             peer: none(),
             ratio: none(),
             interval: none(),
-            target: match metric.target {
+            target: match aim(metric.target) {
                 Target::AtLeast(limit) => format!("≥ {limit}"),
                 Target::AtMost(limit) => format!("≤ {limit}"),
                 Target::None => none(),
@@ -85,7 +85,7 @@ impl Row {
         let Some(ratio) = ratio else { return self };
         let verdict = |met| if met { "met" } else { "missed" };
         self.ratio = format!("**{ratio:.3}**");
-        self.verdict = match target {
+        self.verdict = match aim(target) {
             Target::AtLeast(limit) => verdict(ratio >= limit),
             Target::AtMost(limit) => verdict(ratio <= limit),
             Target::None => "",
@@ -104,6 +104,14 @@ impl Row {
             &self.target,
             self.verdict,
         ]
+    }
+}
+
+/// Targets are for peers: another build of weir has none.
+fn aim(target: Target) -> Target {
+    match side::other() {
+        Some(_) => Target::None,
+        None => target,
     }
 }
 

@@ -7,6 +7,7 @@ mod flags;
 mod plan;
 #[cfg(test)]
 mod tests;
+mod workload_door;
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
@@ -18,9 +19,9 @@ use crate::beff::values;
 
 pub use flags::FLAGS;
 pub use plan::{LACKS, USAGE, exit_code};
+pub use workload_door::{read_workload, read_workload_options};
 
-use crate::door::WorkloadDoor;
-use crate::flags::{Flag, command, nearest};
+use crate::flags::{command, nearest};
 use crate::refusal::Refusal;
 
 /// The house door.
@@ -179,28 +180,6 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     parse(builder(), words, action).map_err(|refusal| with_usage(refusal, &DOOR))
 }
 
-/// The words after the verb of a door that asks for one job.
-///
-/// # Errors
-/// Words that are not understood.
-pub fn read_workload(
-    door: &crate::Door,
-    workload: &WorkloadDoor,
-    words: &[String],
-) -> Result<Action, Refusal> {
-    let action = |matches: &ArgMatches| {
-        let job = (workload.job)(matches).map_err(|what| usage(&what))?;
-        let command = ["weir", door.verb].into_iter().map(str::to_owned);
-        let plan = Plan {
-            command: command.chain(words.iter().cloned()).collect(),
-            ..Plan::new(door.verb, door.verb, vec![job])
-        };
-        run_of(matches, Input::Made(Box::new(plan)))
-    };
-    let builder = workload_builder(door, workload);
-    parse(builder, words, action).map_err(|refusal| with_usage(refusal, door))
-}
-
 /// What words ask for that a command understands.
 fn parse(
     command: Command,
@@ -243,58 +222,9 @@ pub fn read_options(words: &[String]) -> Result<RunOptions, Refusal> {
     shown_by(builder(), words).map_err(|refusal| with_usage(refusal, &DOOR))
 }
 
-/// The same for the words of a door that asks for one job.
-///
-/// # Errors
-/// Words that are not understood.
-pub fn read_workload_options(
-    door: &crate::Door,
-    workload: &WorkloadDoor,
-    words: &[String],
-) -> Result<RunOptions, Refusal> {
-    let builder = workload_builder(door, workload);
-    shown_by(builder, words).map_err(|refusal| with_usage(refusal, door))
-}
-
 fn shown_by(command: Command, words: &[String]) -> Result<RunOptions, Refusal> {
     let matches = command.try_get_matches_from(words);
     options(&matches.map_err(|error| Refusal::new(USAGE, error.to_string()))?)
-}
-
-/// The flags of this door that one for a single job has too.
-const OF_EVERY_JOB: &[&str] = &[
-    "ranks",
-    "timeout",
-    "show-plan",
-    "store-result",
-    "format",
-    "output",
-    "percentiles",
-    "progress",
-    "color",
-    "ascii",
-    "width",
-    "pretty",
-    "raw",
-    "strict",
-    "no-latency",
-];
-
-fn workload_builder(door: &crate::Door, workload: &WorkloadDoor) -> Command {
-    let shared = FLAGS.iter().filter(|f| OF_EVERY_JOB.contains(&f.name));
-    let flags: Vec<Flag> = workload.flags.iter().chain(shared).copied().collect();
-    let examples = workload.examples.iter().map(|line| format!("    {line}\n"));
-    let exits = HELP.find("Exit codes").and_then(|at| HELP.get(at..));
-    let help = format!(
-        "Examples:\n{}\n{}",
-        examples.collect::<String>(),
-        exits.unwrap_or_default()
-    );
-    command(door.verb, &flags)
-        .about(door.purpose)
-        .after_help(help)
-        .override_usage(usage_line(door))
-        .no_binary_name(true)
 }
 
 /// The command that parses the words; also the source of man pages and completions.
