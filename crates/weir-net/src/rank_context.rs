@@ -50,9 +50,9 @@ fn placed(rank: u32, at: Option<Spot>, cause: Halt) -> NetError {
 }
 
 /// Shown how far rank 0 has come.
-type Look<'a> = &'a (dyn Fn(&Seen) + Sync);
+type OnProgress<'a> = &'a (dyn Fn(&Seen) + Sync);
 /// Rank 0 hangs in a call and the process has to end: why, unless it was a signal. The exit code.
-type Hung<'a> = &'a (dyn Fn(Option<NetError>) -> u8 + Sync);
+type OnHang<'a> = &'a (dyn Fn(Option<NetError>) -> u8 + Sync);
 
 /// What a rank runs with.
 pub(crate) struct RankEnvironment<'a> {
@@ -60,7 +60,7 @@ pub(crate) struct RankEnvironment<'a> {
     pub(crate) clock: &'a Clock,
     pub(crate) signals: &'a Signals,
     /// Who looks on at rank 0.
-    pub(crate) observer: Option<(Look<'a>, Hung<'a>)>,
+    pub(crate) observer: Option<(OnProgress<'a>, OnHang<'a>)>,
 }
 
 /// The outcomes of all ranks that reported, by rank, at rank 0; none elsewhere.
@@ -83,14 +83,14 @@ impl RankEnvironment<'_> {
             observer: self.observer.filter(|_| rank == 0),
         };
         let is_observed = status.observer.is_some();
-        let look = |progress: &Progress| status.look(progress);
+        let on_progress = |progress: &Progress| status.report_progress(progress);
         let hung = |cause: &StopCause| status.hung(cause);
         let task = RankTask {
             world: self.world,
             signals: self.signals,
             limit: Duration::from(timeout),
             supervisor: Supervisor {
-                look: is_observed.then_some(&look),
+                on_progress: is_observed.then_some(&on_progress),
                 hung: is_observed.then_some(&hung),
                 describe: &|cause| status.describe(cause),
             },
@@ -148,13 +148,13 @@ fn ended<O>(reports: Reports<O>, own: Option<NetError>) -> Outcomes<O> {
 struct Status<'a> {
     rank: u32,
     position: Position,
-    observer: Option<(Look<'a>, Hung<'a>)>,
+    observer: Option<(OnProgress<'a>, OnHang<'a>)>,
 }
 
 impl Status<'_> {
-    fn look(&self, progress: &Progress) {
-        if let Some((look, _)) = self.observer {
-            look(&Seen {
+    fn report_progress(&self, progress: &Progress) {
+        if let Some((on_progress, _)) = self.observer {
+            on_progress(&Seen {
                 elapsed: progress.elapsed,
                 fraction: progress.fraction,
                 place: self.position.get(),

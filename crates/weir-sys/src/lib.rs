@@ -11,6 +11,7 @@
 pub mod buffer;
 pub mod cgroup;
 pub mod clock;
+pub mod closed_stdout;
 pub mod cpu_time;
 pub mod cpulist;
 pub mod device;
@@ -26,7 +27,6 @@ pub mod mounts;
 pub mod pin;
 pub mod priority;
 mod signals;
-pub mod streams;
 pub mod topology;
 pub mod tree;
 pub mod usage;

@@ -71,7 +71,7 @@ pub struct Progress {
 #[expect(missing_debug_implementations, reason = "holds functions")]
 pub struct Supervisor<'a> {
     /// Is shown how far the rank has come, some times per second.
-    pub look: Option<&'a (dyn Fn(&Progress) + Sync)>,
+    pub on_progress: Option<&'a (dyn Fn(&Progress) + Sync)>,
     /// The rank hangs in a call and the process has to end: reports what was done, and answers the
     /// exit code. Without it the cause is printed.
     pub hung: Option<&'a (dyn Fn(&StopCause) -> u8 + Sync)>,
@@ -246,8 +246,8 @@ impl Watchdog {
                 (seen, still) = (notes, Duration::ZERO);
             }
             self.look_outside(external, still);
-            if let Some(look) = supervisor.look {
-                look(&Progress {
+            if let Some(on_progress) = supervisor.on_progress {
+                on_progress(&Progress {
                     elapsed: begun.elapsed(),
                     fraction: self.fraction(),
                     still,

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use weir_sys::streams;
+use weir_sys::closed_stdout;
 
 /// Prints results. A closed or full standard output is told on standard error, except for a
 /// reader that has seen enough.
@@ -15,7 +15,7 @@ pub(crate) fn print(text: &str) -> bool {
     if text.is_empty() {
         return true;
     }
-    if streams::stdout_was_closed() {
+    if closed_stdout::stdout_was_closed() {
         error("error: standard output is closed, and what was to be printed is lost\n");
         return false;
     }

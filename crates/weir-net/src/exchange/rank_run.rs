@@ -8,7 +8,7 @@ use weir_units::Nanos;
 
 use super::ExchangeContext;
 use super::report::{self, ExchangeOutcome, SizeOfRank};
-use super::timed::{Blind, Sample, exchanges};
+use super::timed::{EndsCheck, NoCheck, exchanges};
 use crate::error::{Halt, NetError, Spot};
 use crate::pattern::Pattern;
 use crate::placement::Pinned;
@@ -56,7 +56,7 @@ pub(crate) fn drive<T: Transport>(
         context,
         setup: &setup,
         transport,
-        sample: Sample::default(),
+        sample: EndsCheck::default(),
         at: None,
         begun: context.clock.now(),
     };
@@ -69,7 +69,7 @@ struct ExchangeRun<'a, T> {
     context: &'a ExchangeContext<'a>,
     setup: &'a Setup<'a>,
     transport: T,
-    sample: Sample,
+    sample: EndsCheck,
     /// Where it is, for errors.
     at: Option<Spot>,
     /// When the first size began.
@@ -195,7 +195,7 @@ impl<T: Transport> ExchangeRun<'_, T> {
         let partners = self.setup.partners;
         self.transport.prepare(size, method, self.setup)?;
         let rank = self.setup.comm.rank();
-        self.sample = Sample::new(rank, partners.iter().map(|p| p.from));
+        self.sample = EndsCheck::new(rank, partners.iter().map(|p| p.from));
         for (replication, partner) in partners.iter().enumerate() {
             self.pattern(size, rank, replication)
                 .fill(self.transport.outgoing(replication));
@@ -250,7 +250,7 @@ impl<T: Transport> ExchangeRun<'_, T> {
         if is_sampled {
             exchanges(transport, replication, loops, &mut self.sample, watchdog)
         } else {
-            exchanges(transport, replication, loops, &mut Blind, watchdog)
+            exchanges(transport, replication, loops, &mut NoCheck, watchdog)
         }
     }
 

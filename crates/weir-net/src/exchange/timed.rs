@@ -5,9 +5,9 @@ use crate::transport::Transport;
 use weir_world::Watchdog;
 
 /// What is done to every message inside the loop.
-pub(super) trait Look {
+pub(super) trait MessageCheck {
     /// Whether there is anything to do.
-    const LOOKS: bool;
+    const CHECKS: bool;
 
     /// Whether the next message is another one than before.
     fn is_due(&self, replication: usize) -> bool;
@@ -16,14 +16,14 @@ pub(super) trait Look {
     fn stamp(&self, replication: usize, message: &mut [u8]);
 
     /// After it came in.
-    fn look(&mut self, replication: usize, message: &[u8]);
+    fn check(&mut self, replication: usize, message: &[u8]);
 }
 
 /// Nothing.
-pub(super) struct Blind;
+pub(super) struct NoCheck;
 
-impl Look for Blind {
-    const LOOKS: bool = false;
+impl MessageCheck for NoCheck {
+    const CHECKS: bool = false;
 
     fn is_due(&self, _: usize) -> bool {
         false
@@ -31,7 +31,7 @@ impl Look for Blind {
 
     fn stamp(&self, _: usize, _: &mut [u8]) {}
 
-    fn look(&mut self, _: usize, _: &[u8]) {}
+    fn check(&mut self, _: usize, _: &[u8]) {}
 }
 
 /// First and last byte of each message, looked at where it came in.
@@ -42,7 +42,7 @@ impl Look for Blind {
 /// shared memory. Blotting them out before each message costs as much, since a large copy leaves
 /// its lines outside of the nearest cache.
 #[derive(Debug, Default)]
-pub(super) struct Sample {
+pub(super) struct EndsCheck {
     channels: Vec<Channel>,
     /// Bytes that were not what was to come.
     pub(super) wrong: u64,
@@ -86,7 +86,7 @@ fn ends_other_than(wanted: u8, message: &[u8]) -> u64 {
     }
 }
 
-impl Sample {
+impl EndsCheck {
     /// For channels between this rank and these senders.
     pub(super) fn new(rank: u32, senders: impl Iterator<Item = u32>) -> Self {
         let first = |rank: u32, channel: usize| rank.to_le_bytes()[0] ^ (channel.to_le_bytes()[0]);
@@ -114,8 +114,8 @@ impl Sample {
     }
 }
 
-impl Look for Sample {
-    const LOOKS: bool = true;
+impl MessageCheck for EndsCheck {
+    const CHECKS: bool = true;
 
     #[inline]
     fn is_due(&self, replication: usize) -> bool {
@@ -128,7 +128,7 @@ impl Look for Sample {
     }
 
     #[inline]
-    fn look(&mut self, replication: usize, message: &[u8]) {
+    fn check(&mut self, replication: usize, message: &[u8]) {
         let channel = &mut self.channels[replication];
         let wanted = ends(channel.coming, channel.number);
         self.wrong += ends_other_than(wanted, message);
@@ -139,22 +139,22 @@ impl Look for Sample {
 /// Exchanges on one replication, or on the first `replication + 1` at the same time where the
 /// transport's channels work together.
 #[inline(never)]
-pub(super) fn exchanges<T: Transport, L: Look>(
+pub(super) fn exchanges<T: Transport, L: MessageCheck>(
     transport: &mut T,
     replication: usize,
     loops: u64,
-    look: &mut L,
+    checker: &mut L,
     watchdog: &Watchdog,
 ) -> Result<(), Halt> {
-    if !L::LOOKS && !T::TOGETHER {
+    if !L::CHECKS && !T::TOGETHER {
         transport.exchange_often(replication, loops, watchdog)?;
         return transport.complete(replication);
     }
     let first = if T::TOGETHER { 0 } else { replication };
     for _ in 0..loops {
-        if L::LOOKS {
-            for each in (first..=replication).filter(|each| look.is_due(*each)) {
-                look.stamp(each, transport.outgoing(each));
+        if L::CHECKS {
+            for each in (first..=replication).filter(|each| checker.is_due(*each)) {
+                checker.stamp(each, transport.outgoing(each));
             }
         }
         if T::TOGETHER {
@@ -164,9 +164,9 @@ pub(super) fn exchanges<T: Transport, L: Look>(
         }
         watchdog.progress();
         watchdog.check()?;
-        if L::LOOKS {
+        if L::CHECKS {
             for each in first..=replication {
-                look.look(each, transport.incoming(each));
+                checker.check(each, transport.incoming(each));
             }
         }
     }
@@ -178,8 +178,8 @@ mod tests {
     use super::*;
 
     /// Two ranks' views of one channel.
-    fn two() -> (Sample, Sample) {
-        let of = |rank, other| Sample::new(rank, std::iter::once(other));
+    fn two() -> (EndsCheck, EndsCheck) {
+        let of = |rank, other| EndsCheck::new(rank, std::iter::once(other));
         (of(0, 1), of(1, 0))
     }
 
@@ -191,8 +191,8 @@ mod tests {
             if sender.is_due(0) {
                 sender.stamp(0, &mut message);
             }
-            receiver.look(0, &message);
-            sender.look(0, &message);
+            receiver.check(0, &message);
+            sender.check(0, &message);
             assert_eq!(receiver.wrong, 0, "message {number}");
         }
         assert_eq!(receiver.recheck(0, &message), 0);
@@ -205,19 +205,19 @@ mod tests {
         let (mut sender, mut receiver) = two();
         let mut message = [0; 4];
         receiver.blot(0, &mut message);
-        receiver.look(0, &message);
+        receiver.check(0, &message);
         assert_eq!(receiver.wrong, 2);
         sender.stamp(0, &mut message);
         for _ in 1..SAME {
-            receiver.look(0, &message);
+            receiver.check(0, &message);
         }
         assert_eq!(receiver.wrong, 2);
         // From here on there should be another.
-        receiver.look(0, &message);
+        receiver.check(0, &message);
         assert_eq!(receiver.wrong, 4);
         let mut one = [0];
         sender.blot(0, &mut one);
-        sender.look(0, &one);
+        sender.check(0, &one);
         assert_eq!(sender.wrong, 1);
     }
 
@@ -228,9 +228,9 @@ mod tests {
         sender.stamp(0, &mut message);
         let mut late = message;
         for _ in 0..=SAME {
-            receiver.look(0, &late);
+            receiver.check(0, &late);
             late = message;
-            sender.look(0, &message);
+            sender.check(0, &message);
             if sender.is_due(0) {
                 sender.stamp(0, &mut message);
             }

@@ -21,11 +21,11 @@ pub(super) struct Minimum {
     scale: Scale,
     first: Tick,
     cycle: u64,
-    workers: Vec<Option<JobSnapshot>>,
+    workers: Vec<Option<WorkerCounts>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct JobSnapshot {
+struct WorkerCounts {
     at: Tick,
     issued: [u64; KINDS],
     operations: [u64; KINDS],
@@ -36,7 +36,7 @@ fn counts(live: &WorkerLive, count: fn(&LiveKind) -> u64) -> [u64; KINDS] {
     std::array::from_fn(|kind| count(&live.kinds[kind]))
 }
 
-impl JobSnapshot {
+impl WorkerCounts {
     /// Something of the kind was issued since then, or is still in flight.
     fn has_worked(&self, at: usize, last: &Self) -> bool {
         self.issued[at] > last.issued[at] || self.operations[at] < self.issued[at]
@@ -67,7 +67,7 @@ impl Minimum {
         if now < self.first {
             return None;
         }
-        let seen = JobSnapshot {
+        let seen = WorkerCounts {
             at: now,
             issued: counts(live, |k| k.issued.get()),
             operations: counts(live, |k| k.completed.get()),
@@ -93,8 +93,8 @@ impl Minimum {
     fn judge(
         &self,
         (at, kind): &(usize, KindName),
-        last: &JobSnapshot,
-        seen: &JobSnapshot,
+        last: &WorkerCounts,
+        seen: &WorkerCounts,
         seconds: f64,
     ) -> Option<Failure> {
         let rate = |now: &[u64; KINDS], then: &[u64; KINDS]| {

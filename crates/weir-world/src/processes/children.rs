@@ -117,7 +117,7 @@ impl Crew {
             if !matches!(waitid(WaitId::All, any), Ok(_) | Err(Errno::INTR)) {
                 return;
             }
-            match std::mem::replace(&mut running, self.look()) {
+            match std::mem::replace(&mut running, self.count_running()) {
                 _ if running == 0 => return,
                 // It is the command of a job: who started it waits for it.
                 before if before == running => std::thread::sleep(REST),
@@ -127,7 +127,7 @@ impl Crew {
     }
 
     /// How many run. Of those that have ended the first that did not end well is lost.
-    fn look(&self) -> usize {
+    fn count_running(&self) -> usize {
         let mut running = 0;
         let mut lost = None;
         let mut ended = Vec::new();

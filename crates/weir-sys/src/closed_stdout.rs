@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// Only a system call and a store: nothing of the standard library is set up yet.
-extern "C" fn look() {
+extern "C" fn check_stdout() {
     let flags = rustix::io::fcntl_getfd(rustix::stdio::stdout());
     CLOSED.store(flags.is_err(), Ordering::Relaxed);
 }
@@ -19,7 +19,7 @@ extern "C" fn look() {
 // `main`; that it passes arguments is nothing to a C function that takes none.
 #[unsafe(link_section = ".init_array")]
 #[used]
-static BEFORE_MAIN: extern "C" fn() = look;
+static BEFORE_MAIN: extern "C" fn() = check_stdout;
 
 /// Whether this process began without a standard output.
 pub fn stdout_was_closed() -> bool {
