@@ -28,6 +28,7 @@ mod merge;
 mod metrics;
 mod outcome;
 mod plan;
+mod prune;
 mod rates;
 mod recording;
 mod replay;
@@ -103,5 +104,5 @@ pub use verify::{
 };
 pub use verify_state::{StateError, VerifyState};
 pub use warning::{WARNING_IDS, Warning};
-pub use workload::{Workload, WorkloadFacts};
+pub use workload::{UnknownWorkload, Workload, WorkloadFacts};
 pub use world::{MpiFacts, RankFacts, RankSummary, Ranks, Spawn, TargetsPerRank};

@@ -4,6 +4,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::plan::Plan;
+use crate::prune::prune_result;
 use crate::result::RunResult;
 
 /// Version word of plans.
@@ -161,7 +162,7 @@ impl RunResult {
     /// would fill the memory. Fields that are not known are left out: a result of a newer version is
     /// read as far as it is known, and says so in its `schema`.
     pub fn from_json(text: &str) -> Result<Self, SchemaError> {
-        let document = document_or_newer(text, RESULT_SCHEMA)?;
+        let mut document = document_or_newer(text, RESULT_SCHEMA)?;
         for part in ["groups", "disks"] {
             if document.get(part).map_or(0, total) > u128::from(u64::MAX) {
                 return Err(SchemaError::TooLarge(part));
@@ -170,7 +171,12 @@ impl RunResult {
         if buckets(&document) > MOST_BUCKETS {
             return Err(SchemaError::TooManyBuckets);
         }
-        Ok(serde_json::from_str(text)?)
+        if document.get("schema").and_then(Value::as_str) == Some(RESULT_SCHEMA) {
+            // From the text, whose lines an error names.
+            return Ok(serde_json::from_str(text)?);
+        }
+        prune_result(&mut document);
+        Ok(serde_json::from_value(document)?)
     }
 
     /// The result as JSON without blanks.
@@ -272,6 +278,34 @@ mod tests {
         let older = text.replace(RESULT_SCHEMA, "weir.result.v1");
         let refusal = RunResult::from_json(&older).unwrap_err().to_string();
         assert!(refusal.contains("older weir"), "{refusal}");
+    }
+
+    #[test]
+    fn a_newer_result_of_an_unknown_workload_keeps_its_figures() {
+        let job = crate::sample::block_job("new");
+        let mut result = RunResult::of(Plan::new("p", "run", vec![job]));
+        let done = &mut result.groups[0].jobs[0];
+        done.metrics = vec![crate::Metric::high("answers", "ops/s", 7.0)];
+        let mut json = serde_json::to_value(&result).unwrap();
+        json["schema"] = "weir.result.v9".into();
+        json["plan"]["schema"] = "weir.plan.v9".into();
+        json["plan"]["later"] = 1.into();
+        json["plan"]["groups"][0]["jobs"][0]["workload"] =
+            serde_json::json!({"kind": "oracle", "asks": [1, 2]});
+        json["groups"][0]["jobs"][0]["outcome"] = serde_json::json!({"kind": "oracle", "x": 1});
+        let read = RunResult::from_json(&json.to_string()).unwrap();
+        let (_, planned) = read.plan.jobs().next().unwrap();
+        assert_eq!(planned.workload.title(), "oracle");
+        assert_eq!(
+            read.jobs().next().unwrap().metrics,
+            result.groups[0].jobs[0].metrics
+        );
+        // A plan that asks for it is refused by its name.
+        let mut plan = json["plan"].take();
+        plan["schema"] = PLAN_SCHEMA.into();
+        plan.as_object_mut().unwrap().remove("later");
+        let refusal = Plan::from_json(&plan.to_string()).unwrap_err().to_string();
+        assert!(refusal.contains("`oracle`"), "{refusal}");
     }
 
     #[test]

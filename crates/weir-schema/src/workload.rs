@@ -87,6 +87,22 @@ workloads! {
     Exchange(crate::exchange::ExchangeWorkload) counts NO_KINDS;
     /// Ping-pongs and rings of messages between ranks.
     LatencyBandwidth(crate::latency_bandwidth::LatencyBandwidthWorkload) counts NO_KINDS;
+    /// What a newer weir did, in a result that it made.
+    Unknown(UnknownWorkload) counts NO_KINDS;
+}
+
+/// A workload that this version does not know. Nothing carries it out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UnknownWorkload {
+    /// What the newer version calls it.
+    pub name: String,
+}
+
+impl WorkloadFacts for UnknownWorkload {
+    fn title(&self) -> String {
+        self.name.clone()
+    }
 }
 
 /// Of a workload that counts no operations.

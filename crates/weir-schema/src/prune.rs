@@ -1,0 +1,165 @@
+//! Leaving out of a stored result what this version does not know.
+//!
+//! In: a JSON document of a newer version. Out: the same document without the fields that the JSON
+//! Schema of this version does not have; workloads that are not known have their name alone. Plans
+//! that shall be carried out are never pruned: what a plan asks for and nobody understands would
+//! silently not be done.
+
+use serde_json::{Value, json};
+
+use crate::outcome::Outcome;
+use crate::result::RunResult;
+use crate::workload::Workload;
+
+/// What this version knows of a result of a newer one.
+pub(crate) fn prune_result(document: &mut Value) {
+    let schema = schemars::schema_for!(RunResult).to_value();
+    prune(document, &schema);
+    let is_workload = |value: &Value| serde_json::from_value::<Workload>(value.clone()).is_ok();
+    for job in jobs(document.pointer_mut("/plan/groups")) {
+        if let Some(workload) = job.get_mut("workload").filter(|work| !is_workload(work)) {
+            let name = workload.get("kind").cloned().unwrap_or_default();
+            *workload = json!({"kind": "unknown", "name": name});
+        }
+    }
+    let is_outcome = |value: &Value| serde_json::from_value::<Outcome>(value.clone()).is_ok();
+    for job in jobs(document.pointer_mut("/groups")) {
+        if let Some(outcome) = job
+            .get_mut("outcome")
+            .filter(|outcome| !is_outcome(outcome))
+        {
+            *outcome = json!({"kind": "none"});
+        }
+    }
+}
+
+/// The jobs of groups.
+fn jobs(groups: Option<&mut Value>) -> impl Iterator<Item = &mut Value> {
+    let groups = groups.and_then(Value::as_array_mut).into_iter().flatten();
+    let jobs = groups.filter_map(|group| group.get_mut("jobs")?.as_array_mut());
+    jobs.flatten()
+}
+
+/// Removes unknown fields, however deep.
+fn prune(document: &mut Value, schema: &Value) {
+    Pruner { root: schema }.prune(document, schema);
+}
+
+struct Pruner<'a> {
+    /// Where references begin.
+    root: &'a Value,
+}
+
+impl<'a> Pruner<'a> {
+    fn prune(&self, value: &mut Value, schema: &'a Value) {
+        let schemas = self.parts(value, schema);
+        match value {
+            Value::Array(members) => {
+                for part in &schemas {
+                    let fixed = part.get("prefixItems").and_then(Value::as_array);
+                    for (i, member) in members.iter_mut().enumerate() {
+                        let own = fixed.and_then(|all| all.get(i));
+                        if let Some(schema) = own.or(part.get("items")) {
+                            self.prune(member, schema);
+                        }
+                    }
+                }
+            }
+            Value::Object(members) => {
+                let known = |name: &str| {
+                    let of = |part: &&'a Value| part.get("properties")?.get(name);
+                    let beside = |part: &&'a Value| part.get("additionalProperties");
+                    let own = schemas.iter().find_map(of);
+                    own.or_else(|| schemas.iter().find_map(beside).filter(|s| s.is_object()))
+                };
+                let is_closed = schemas
+                    .iter()
+                    .any(|part| part.get("additionalProperties") == Some(&Value::Bool(false)));
+                members.retain(|name, _| !is_closed || known(name).is_some());
+                for (name, member) in members.iter_mut() {
+                    if let Some(schema) = known(name) {
+                        self.prune(member, schema);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The schemas that hold for a value: references followed, of alternatives those that it may
+    /// be.
+    fn parts(&self, value: &Value, schema: &'a Value) -> Vec<&'a Value> {
+        let mut all = vec![schema];
+        if let Some(target) = schema.get("$ref").and_then(Value::as_str) {
+            let target = self.root.pointer(target.trim_start_matches('#'));
+            all.extend(target.into_iter().flat_map(|t| self.parts(value, t)));
+        }
+        for word in ["oneOf", "anyOf", "allOf"] {
+            let alternatives = schema.get(word).and_then(Value::as_array);
+            for alternative in alternatives.into_iter().flatten() {
+                if may_be(value, alternative) {
+                    all.extend(self.parts(value, alternative));
+                }
+            }
+        }
+        all
+    }
+}
+
+/// The constants that tell alternatives apart say nothing against it.
+fn may_be(value: &Value, schema: &Value) -> bool {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let constants = properties.into_iter().flatten().filter_map(|(name, part)| {
+        let wanted = part.get("const")?;
+        Some((value.get(name)?, wanted))
+    });
+    let is_null = schema.get("type").and_then(Value::as_str) == Some("null");
+    is_null == value.is_null() && constants.into_iter().all(|(found, wanted)| found == wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn unknown_fields_go_and_known_ones_stay() {
+        let schema = json!({
+            "$defs": {
+                "Kind": {
+                    "type": "object",
+                    "properties": {"name": {}, "counts": {"additionalProperties": {"type": "integer"}}},
+                    "additionalProperties": false
+                },
+                "Shape": {"oneOf": [
+                    {"type": "object", "properties": {"kind": {"const": "a"}, "x": {}},
+                     "additionalProperties": false},
+                    {"type": "object", "properties": {"kind": {"const": "b"}, "y": {}},
+                     "additionalProperties": false}
+                ]}
+            },
+            "properties": {
+                "kinds": {"items": {"$ref": "#/$defs/Kind"}},
+                "maybe": {"anyOf": [{"$ref": "#/$defs/Kind"}, {"type": "null"}]},
+                "shape": {"$ref": "#/$defs/Shape"}
+            },
+            "additionalProperties": false
+        });
+        let mut document = json!({
+            "kinds": [{"name": "read", "counts": {"5": 1}, "later": 1}],
+            "maybe": {"name": "x", "later": 2},
+            "shape": {"kind": "b", "y": 1, "x": 3},
+            "later": {}
+        });
+        prune(&mut document, &schema);
+        assert_eq!(
+            document,
+            json!({
+                "kinds": [{"name": "read", "counts": {"5": 1}}],
+                "maybe": {"name": "x"},
+                "shape": {"kind": "b", "y": 1}
+            })
+        );
+    }
+}
