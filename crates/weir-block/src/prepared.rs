@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use rustix::io::Errno;
 use weir_run::generate::Streams;
 use weir_run::{
-    Amount, JobContext, KINDS, LoopStop, Measured, OpFailure, OpFault, OperationWriter, Prepared,
-    RunMark, WorkerContext, failure,
+    Amount, JobContext, KINDS, LoopPlan, LoopStop, Measured, OpFailure, OpFault, OperationWriter,
+    Prepared, WorkerContext, failure,
 };
 use weir_schema::catalogue::{ActsOn, NameUse};
 use weir_schema::{BlockWorkload, DeviceFacts, Failure, FileNames, Job, Warning};
@@ -37,6 +37,7 @@ use crate::target::{
 };
 use crate::thread_placement::place_thread;
 use crate::verify::outcome::{StreamSeed, VerifiedJob};
+use crate::verify::run_mark::{self, RunMark};
 
 /// A job whose targets are open.
 pub(crate) struct PreparedBlockJob {
@@ -105,7 +106,7 @@ impl PreparedBlockJob {
             workload: workload.clone(),
             entry,
             directory: context.directory.to_owned(),
-            mark: context.mark,
+            mark: run_mark::of_job(context, workload),
             found,
             targets: targets
                 .into_iter()
@@ -318,7 +319,11 @@ impl PreparedBlockJob {
         let clone = worker.clone;
         let findings = Arc::clone(&worker.live.findings);
         let streams = StreamSeed::of(worker);
-        let plan = worker.loop_plan(depth);
+        let plan = LoopPlan {
+            until_full: self.workload.passes.until_full,
+            no_overlap: self.workload.no_overlap && depth > 1,
+            ..worker.loop_plan(depth)
+        };
         let stop = (self.entry.drive)(EngineRun {
             worker,
             source,
@@ -413,6 +418,14 @@ impl Prepared for PreparedBlockJob {
         } else {
             disks(&self.facts)
         }
+    }
+
+    fn never_sleeps(&self) -> bool {
+        self.job.engine.name == "null" || self.job.engine.flag("polled", false)
+    }
+
+    fn bypasses_caches(&self) -> bool {
+        self.workload.targets.open.direct && self.job.engine.name != "null"
     }
 
     fn warnings(&self) -> Vec<Warning> {

@@ -34,7 +34,7 @@ pub use loop_plan::measured;
 pub use pacer::{Pacer, PacerPlan, Pause, RecordedStarts};
 pub use runner::{
     Amount, JobContext, OperationWriter, Prepared, PreparedJob, RankControl, RankJob, RankOutcome,
-    RankPart, RankPosition, RankProgress, RunMark, Runner, failure,
+    RankPart, RankPosition, RankProgress, Runner, failure,
 };
 pub use source::Source;
 pub use trace::Traced;

@@ -22,7 +22,6 @@ pub(crate) fn loop_plan(job: &Job, slots: u32) -> LoopPlan {
         depth.submit_batch
     };
     let errors = &job.load().errors;
-    let blocks = job.blocks();
     let kinds = job.workload.kinds();
     let name = |kind: usize| kinds.get(kind).map(KindName::from);
     let goes_on = |kind| name(kind).is_some_and(|name| errors.go_on.contains(&name));
@@ -49,9 +48,8 @@ pub(crate) fn loop_plan(job: &Job, slots: u32) -> LoopPlan {
         go_on: std::array::from_fn(goes_on),
         ignore: std::array::from_fn(|kind| ignored(kind).unwrap_or_default()),
         tell: errors.report_errors,
-        until_full: blocks.is_some_and(|work| work.passes.until_full),
         response: is_open_loop(job),
-        no_overlap: blocks.is_some_and(|work| work.no_overlap) && slots > 1,
+        ..LoopPlan::default()
     }
 }
 

@@ -38,23 +38,14 @@ pub struct JobContext<'a> {
     pub first_worker: u32,
     /// Seed of its streams: the plan's, or drawn at the start of the run where the plan has 0.
     pub seed: u64,
-    /// What marks its data.
-    pub mark: RunMark,
+    /// The number of the run, 1 to 65535.
+    pub run_id: u16,
     /// Where relative paths begin.
     pub directory: &'a Path,
     /// Where announcements go, for example that a file is being laid out.
     pub announce: &'a dyn Fn(&Announcement),
     /// Signals; long preparations look at them now and then and give up.
     pub signals: &'a Signals,
-}
-
-/// Which run data comes from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RunMark {
-    /// What a job that writes puts into its data.
-    pub written: Option<u16>,
-    /// What data has to show that a job reads without having written it.
-    pub required: Option<u16>,
 }
 
 /// Carries out one kind of workload.
@@ -293,6 +284,16 @@ pub trait Prepared: Send + Sync {
     /// Kernel names of the block devices behind the targets.
     fn disks(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Its workers use a CPU all the time.
+    fn never_sleeps(&self) -> bool {
+        false
+    }
+
+    /// All that it moves reaches the disks behind its targets, past every cache.
+    fn bypasses_caches(&self) -> bool {
+        false
     }
 
     /// What spoils the numbers, as far as the runner can know; the run adds the job's name.

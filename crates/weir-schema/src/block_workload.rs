@@ -51,6 +51,10 @@ impl WorkloadFacts for BlockWorkload {
         kinds.join(" and ")
     }
 
+    fn seed(&self) -> Option<u64> {
+        Some(self.access.seed)
+    }
+
     fn load(&self) -> Option<&Load> {
         Some(&self.load)
     }

@@ -25,6 +25,11 @@ pub trait WorkloadFacts {
         None
     }
 
+    /// The seed of what it draws, where it draws anything; 0 asks for another one at each run.
+    fn seed(&self) -> Option<u64> {
+        None
+    }
+
     /// How long its ranks may do nothing, where they do it together.
     fn timeout_ns(&self) -> Option<Nanos> {
         None
@@ -122,6 +127,11 @@ impl Workload {
     /// The same, to be changed.
     pub fn load_mut(&mut self) -> Option<&mut Load> {
         self.facts_mut().load_mut()
+    }
+
+    /// The seed of what it draws, where it draws anything; 0 asks for another one at each run.
+    pub fn seed(&self) -> Option<u64> {
+        self.facts().seed()
     }
 
     /// How long its ranks may do nothing, where they do it together.

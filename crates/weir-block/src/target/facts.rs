@@ -94,10 +94,13 @@ pub(crate) fn spoilers(
                 .filter_map(|(site, facts)| never_written(site, facts)),
         );
     }
-    if workload.carries_out(Kind::Write) && workload.content.zero && stored {
+    let content = &workload.content;
+    let is_plain = content.zero || content.pattern.is_some();
+    if workload.carries_out(Kind::Write) && is_plain && stored {
+        let what = if content.zero { "zeros" } else { "a pattern" };
         let cause =
-            "Only zeros are written, which devices and file systems may store without writing.";
-        let remedy = "Write random bytes instead.";
+            format!("The job writes {what}, which a device or file system may not store at all.");
+        let remedy = "Write random content (the default).";
         warnings.push(Warning::new("compressible", None, cause, remedy));
     }
     warnings

@@ -20,6 +20,7 @@ mod method;
 pub(crate) mod outcome;
 mod pattern;
 mod plan_check;
+pub(crate) mod run_mark;
 
 pub use block_mark::{Expected, Marker, Stamp};
 pub use check::{IntervalFinding, WrongByte};

@@ -6,13 +6,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use weir_run::{Findings, LoopStop, RunMark, WorkerContext, failure};
+use weir_run::{Findings, LoopStop, WorkerContext, failure};
 use weir_schema::{
     BlockWorkload, Failure, Finding, Job, Kind, Mismatch, SaveState, Verify, VerifyState,
 };
 
 use crate::engine::Warnings;
 use crate::source::{EarlierWrites, Verification};
+use crate::verify::run_mark::RunMark;
 
 /// A longer file is no state.
 const LONGEST: u64 = 1 << 30;

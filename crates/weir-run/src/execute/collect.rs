@@ -57,6 +57,20 @@ pub(super) struct JobSnapshot<'a> {
     pub(super) ranks: Option<&'a EndedRanks>,
 }
 
+/// What its prepared jobs say of themselves.
+fn prepared_jobs(run: &Run<'_>, jobs: usize) -> warn::PreparedJobs {
+    let of = |index: usize| {
+        let ended = run.ended.iter().find(|ended| ended.index == index)?;
+        ended.prepared.as_deref()
+    };
+    warn::PreparedJobs {
+        all_bypass_caches: (0..jobs).all(|job| of(job).is_some_and(Prepared::bypasses_caches)),
+        never_sleep: (0..jobs)
+            .filter(|job| of(*job).is_some_and(Prepared::never_sleeps))
+            .collect(),
+    }
+}
+
 /// The result of a run that has ended.
 pub(super) fn result(
     mut run: Run<'_>,
@@ -81,6 +95,7 @@ pub(super) fn result(
             warnings.extend(warn::of_logs(name, &ended.written.wrong));
         }
     }
+    let seen = prepared_jobs(&run, names.len());
     let total = run
         .bandwidth_log
         .take()
@@ -101,7 +116,7 @@ pub(super) fn result(
         ..so_far(&run, plan, &control, disks, end)
     };
     result.instrument.peak_memory_bytes = weir_sys::memory::peak_resident(&Tree::real());
-    let machine = warn::of_run(&result, before);
+    let machine = warn::of_run(&result, before, &seen);
     result.warnings.extend(machine);
     add_metrics(&mut result, control.runners);
     result

@@ -55,7 +55,7 @@ pub use weir_world::RankHost;
 use crate::flow::Flows;
 use crate::generate::rng::mix64;
 use crate::log::LogFiles;
-use crate::runner::{JobContext, RunMark, Runner, failure};
+use crate::runner::{JobContext, Runner, failure};
 
 use bandwidth_log::BandwidthLog;
 pub use check::check;
@@ -124,7 +124,7 @@ struct Entry<'a> {
     index: u32,
     first_worker: u32,
     seed: u64,
-    mark: RunMark,
+    run_id: u16,
 }
 
 impl Entry<'_> {
@@ -135,7 +135,7 @@ impl Entry<'_> {
             index: self.index,
             first_worker: self.first_worker,
             seed: self.seed,
-            mark: self.mark,
+            run_id: self.run_id,
             directory: control.directory,
             announce: control.announce,
             signals: &control.signals,
@@ -144,7 +144,7 @@ impl Entry<'_> {
 }
 
 fn numbered(plan: &Plan, started_unix_ns: u64) -> Vec<Entry<'_>> {
-    let run = run_id::of_run(started_unix_ns);
+    let run_id = run_id::of_run(started_unix_ns);
     let mut first_worker = 0;
     let mut entries = Vec::new();
     for ((group, job), index) in plan.jobs().zip(0..) {
@@ -155,7 +155,7 @@ fn numbered(plan: &Plan, started_unix_ns: u64) -> Vec<Entry<'_>> {
             index,
             first_worker,
             seed: seed_of(job),
-            mark: run_id::of_job(plan, job, index, run),
+            run_id,
         });
         first_worker += job.clones;
     }
@@ -164,11 +164,10 @@ fn numbered(plan: &Plan, started_unix_ns: u64) -> Vec<Entry<'_>> {
 
 /// The seed of a job's streams; 0 asks for another one at each run.
 fn seed_of(job: &Job) -> u64 {
-    let weir_schema::Workload::Block(workload) = &job.workload else {
-        return 1;
-    };
-    if workload.access.seed != 0 {
-        return workload.access.seed;
+    match job.workload.seed() {
+        None => return 1,
+        Some(0) => {}
+        Some(seed) => return seed,
     }
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)

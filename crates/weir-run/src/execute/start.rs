@@ -71,7 +71,7 @@ impl Making<'_> {
             index: self.entry.index,
             first_worker: self.entry.first_worker,
             seed: self.entry.seed,
-            mark: self.entry.mark,
+            run_id: self.entry.run_id,
             directory: self.directory,
             announce: &announce,
             signals: &self.signals,

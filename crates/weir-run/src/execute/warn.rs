@@ -1,7 +1,7 @@
 //! What spoils the numbers, as far as counters and results tell. Each warning has one sentence of
 //! cause and one of remedy.
 
-use weir_schema::{ClockSource, Job, JobResult, Kind, RunResult, Stage, State, Warning, Workload};
+use weir_schema::{ClockSource, Job, JobResult, RunResult, Stage, State, Warning};
 use weir_stats::NoInterval;
 use weir_sys::Tree;
 use weir_sys::cpu_time::{CpuTimes, cpu_times};
@@ -43,15 +43,29 @@ pub(super) fn of_logs(job: Option<&str>, causes: &[String]) -> Vec<Warning> {
         .collect()
 }
 
+/// What the prepared jobs of a run say of themselves.
+#[derive(Debug, Default)]
+pub(super) struct PreparedJobs {
+    /// Every job was prepared, and moves its data past all caches.
+    pub(super) all_bypass_caches: bool,
+    /// Numbers of the jobs whose workers use a CPU all the time.
+    pub(super) never_sleep: Vec<usize>,
+}
+
 /// Everything else.
-pub(super) fn of_run(result: &RunResult, before: &MachineBefore) -> Vec<Warning> {
+pub(super) fn of_run(
+    result: &RunResult,
+    before: &MachineBefore,
+    seen: &PreparedJobs,
+) -> Vec<Warning> {
     let mut found = Vec::new();
     found.extend(clock(result));
     found.extend(machine(result, before));
-    found.extend(device_shared(result));
-    for (_, job) in result.plan.jobs() {
-        found.extend(oversubscribed(result, job));
-        found.extend(compressible(job));
+    found.extend(device_shared(result, seen.all_bypass_caches));
+    for (index, (_, job)) in result.plan.jobs().enumerate() {
+        if seen.never_sleep.contains(&index) {
+            found.extend(oversubscribed(result, job));
+        }
     }
     for job in result.jobs() {
         found.extend(of_job(job));
@@ -281,14 +295,8 @@ fn cpu_shared(job: &JobResult) -> Option<Warning> {
 
 /// Direct I/O reaches the device one to one, so that what its counters show beyond it is
 /// somebody else's.
-fn device_shared(result: &RunResult) -> Option<Warning> {
-    let direct = |job: &Job| {
-        let Workload::Block(workload) = &job.workload else {
-            return false;
-        };
-        workload.targets.open.direct && job.engine.name != "null"
-    };
-    if result.disks.is_empty() || !result.plan.jobs().all(|(_, job)| direct(job)) {
+fn device_shared(result: &RunResult, direct: bool) -> Option<Warning> {
+    if result.disks.is_empty() || !direct {
         return None;
     }
     let ours: u64 = result
@@ -323,34 +331,14 @@ fn device_shared(result: &RunResult) -> Option<Warning> {
 
 /// Threads that never sleep need a CPU each.
 fn oversubscribed(result: &RunResult, job: &Job) -> Option<Warning> {
-    let polls = job.engine.name == "null" || job.engine.flag("polled", false);
     let cpus = result.host.cpus?;
-    (polls && job.clones > cpus).then(|| {
+    (job.clones > cpus).then(|| {
         let cause = format!("{} workers that never sleep share {cpus} CPUs.", job.clones);
         Warning::new(
             "oversubscribed",
             Some(&job.name),
             cause,
             "Use no more workers than CPUs.",
-        )
-    })
-}
-
-fn compressible(job: &Job) -> Option<Warning> {
-    let Workload::Block(workload) = &job.workload else {
-        return None;
-    };
-    let content = &workload.content;
-    let plain = content.zero || content.pattern.is_some();
-    (plain && workload.mix.has(Kind::Write) && job.engine.name != "null").then(|| {
-        let what = if content.zero { "zeros" } else { "a pattern" };
-        let cause =
-            format!("The job writes {what}, which a device or file system may not store at all.");
-        Warning::new(
-            "compressible",
-            Some(&job.name),
-            cause,
-            "Write random content (the default).",
         )
     })
 }

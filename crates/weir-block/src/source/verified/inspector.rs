@@ -8,7 +8,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_run::Findings;
-use weir_run::RunMark;
 use weir_run::generate::Streams;
 use weir_schema::{BadByte, BlockSize, BlockWorkload, Kind, Mismatch, Verify, VerifyMethod};
 use weir_units::Bytes;
@@ -16,6 +15,7 @@ use weir_units::Bytes;
 use crate::op::BlockOp;
 use crate::source::verified::dump::Dumps;
 use crate::source::verified::stamps::{Stamp, Stamps};
+use crate::verify::run_mark::RunMark;
 use crate::verify::{self, Expected, IntervalFinding, Marker, Unfit};
 
 /// What a source of verified data needs besides the workload.
