@@ -194,25 +194,30 @@ impl LiveKind {
 
     /// Forgets what was measured; the writer's thread only. What is in flight stays issued.
     fn reset(&self) {
-        let in_flight = self
-            .issued
-            .get()
-            .saturating_sub(self.completed.get() + self.failed.get());
-        self.issued.set(in_flight);
-        for counter in [
-            &self.completed,
-            &self.bytes,
-            &self.short,
-            &self.failed,
-            &self.first,
-            &self.last,
-        ] {
+        // By name, so that a new one does not compile before it is forgotten here.
+        let Self {
+            issued,
+            completed,
+            bytes,
+            short,
+            failed,
+            slat,
+            clat,
+            lat,
+            rlat,
+            first,
+            last,
+            errors,
+        } = self;
+        let in_flight = issued.get().saturating_sub(completed.get() + failed.get());
+        issued.set(in_flight);
+        for counter in [completed, bytes, short, failed, first, last] {
             counter.set(0);
         }
-        for stage in [&self.slat, &self.clat, &self.lat, &self.rlat] {
+        for stage in [slat, clat, lat, rlat] {
             stage.reset();
         }
-        *lock(&self.errors) = Errors::default();
+        *lock(errors) = Errors::default();
     }
 }
 
@@ -318,15 +323,30 @@ impl WorkerLive {
     /// The end of ramp: forgets everything so far; the writer's thread only.
     #[cold]
     pub fn reset(&self) {
-        self.kinds.iter().for_each(LiveKind::reset);
-        for counters in [&self.depth, &self.submitted, &self.harvested] {
-            for counter in counters {
-                counter.set(0);
-            }
+        let Self {
+            kinds,
+            depth,
+            submitted,
+            harvested,
+            prepare_ns,
+            late,
+            resets,
+            // The worker sets them anew, or they are about the whole run.
+            declared: _,
+            started: _,
+            last_done: _,
+            last_issued: _,
+            trace: _,
+            findings: _,
+            depth_limit: _,
+            anew: _,
+        } = self;
+        kinds.iter().for_each(LiveKind::reset);
+        let counters = [depth, submitted, harvested].into_iter().flatten();
+        for counter in counters.chain([prepare_ns, late]) {
+            counter.set(0);
         }
-        self.prepare_ns.set(0);
-        self.late.set(0);
-        self.resets.add(1);
+        resets.add(1);
     }
 
     /// The kinds that are part of the rates.

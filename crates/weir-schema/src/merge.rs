@@ -3,7 +3,8 @@
 //!
 //! In: the results of the same plan on two sets of ranks, the lower ranks first. Out: one
 //! result, as large as either: worker k of a job stands for worker k on every rank. Each rank
-//! keeps one short line in [`RunResult::ranks`]. Not here: how results travel.
+//! keeps one short line in [`RunResult::ranks`]. What is counted is taken apart by name, so that a
+//! new figure does not compile before it is merged. Not here: how results travel.
 
 use weir_stats::{BatchStore, Estimate, SeriesError};
 use weir_units::{Bytes, Nanos};
@@ -115,17 +116,27 @@ impl JobResult {
             let text = format!("jobs `{}` and `{}`", self.name, other.name);
             return Err(MergeError::OtherPlan(text));
         }
-        self.state = self.state.worse(other.state);
-        self.span = hull_of(self.span, other.span);
-        self.failure = self.failure.take().or(other.failure);
-        self.logs.extend(other.logs);
-        self.outcome.merge(other.outcome)?;
-        for theirs in other.metrics {
+        let Self {
+            name: _,
+            state,
+            span,
+            failure,
+            logs,
+            outcome,
+            metrics,
+            phases,
+        } = other;
+        self.state = self.state.worse(state);
+        self.span = hull_of(self.span, span);
+        self.failure = self.failure.take().or(failure);
+        self.logs.extend(logs);
+        self.outcome.merge(outcome)?;
+        for theirs in metrics {
             if !self.metrics.iter().any(|m| m.name == theirs.name) {
                 self.metrics.push(theirs);
             }
         }
-        for theirs in other.phases {
+        for theirs in phases {
             let same =
                 |p: &&mut PhaseResult| p.name == theirs.name && p.repetition == theirs.repetition;
             match self.phases.iter_mut().find(same) {
@@ -206,27 +217,43 @@ fn confidence(workers: &[WorkerResult]) -> Result<Vec<Confidence>, MergeError> {
 
 impl WorkerResult {
     fn merge(&mut self, other: Self) -> Result<(), MergeError> {
-        self.span = hull_of(self.span, other.span);
-        self.setup_ns = self.setup_ns.max(other.setup_ns);
-        self.state = self.state.worse(other.state);
-        self.failure = self.failure.take().or(other.failure);
-        for theirs in other.kinds {
+        let Self {
+            clone: _,
+            number: _,
+            // They stand for one thread of one rank.
+            thread_id: _,
+            steadiness: _,
+            depth_found: _,
+            span,
+            setup_ns,
+            state,
+            failure,
+            kinds,
+            cpu,
+            depth,
+            prepare_ns,
+            late_issues,
+            mismatches,
+            reported_errors,
+        } = other;
+        (self.thread_id, self.steadiness, self.depth_found) = (None, None, None);
+        self.span = hull_of(self.span, span);
+        self.setup_ns = self.setup_ns.max(setup_ns);
+        self.state = self.state.worse(state);
+        self.failure = self.failure.take().or(failure);
+        for theirs in kinds {
             match self.kinds.iter_mut().find(|k| k.kind == theirs.kind) {
                 Some(mine) => mine.merge(theirs)?,
                 None => self.kinds.push(theirs),
             }
         }
         self.kinds.sort_by(|a, b| a.kind.cmp(&b.kind));
-        self.cpu.add(&other.cpu);
-        self.depth.add(&other.depth);
-        self.prepare_ns = sum(self.prepare_ns, other.prepare_ns, Nanos::saturating_add);
-        self.late_issues = sum(self.late_issues, other.late_issues, u64::saturating_add);
-        self.mismatches.extend(other.mismatches);
-        self.reported_errors.extend(other.reported_errors);
-        // They stand for one thread of one rank.
-        self.thread_id = None;
-        self.steadiness = None;
-        self.depth_found = None;
+        self.cpu.add(&cpu);
+        self.depth.add(&depth);
+        self.prepare_ns = sum(self.prepare_ns, prepare_ns, Nanos::saturating_add);
+        self.late_issues = sum(self.late_issues, late_issues, u64::saturating_add);
+        self.mismatches.extend(mismatches);
+        self.reported_errors.extend(reported_errors);
         Ok(())
     }
 }
@@ -242,16 +269,32 @@ fn sum<T>(a: Option<T>, b: Option<T>, add: impl Fn(T, T) -> T) -> Option<T> {
 impl KindResult {
     /// Adds what is counted; the runtime is the longest.
     pub fn add_counts(&mut self, other: &Self) {
-        self.issued += other.issued;
-        self.operations += other.operations;
-        self.bytes = self.bytes.saturating_add(other.bytes);
-        self.short += other.short;
-        self.dropped += other.dropped;
-        self.lost += other.lost;
-        for (code, count) in &other.errors {
+        let Self {
+            kind: _,
+            issued,
+            operations,
+            bytes,
+            short,
+            dropped,
+            lost,
+            errors,
+            runtime_ns,
+            // Distributions and courses: `merge`.
+            stages: _,
+            series: _,
+            bandwidth_samples: _,
+            iops_samples: _,
+        } = other;
+        self.issued += issued;
+        self.operations += operations;
+        self.bytes = self.bytes.saturating_add(*bytes);
+        self.short += short;
+        self.dropped += dropped;
+        self.lost += lost;
+        for (code, count) in errors {
             *self.errors.entry(code.clone()).or_default() += count;
         }
-        self.runtime_ns = self.runtime_ns.max(other.runtime_ns);
+        self.runtime_ns = self.runtime_ns.max(*runtime_ns);
     }
 
     /// Takes in what others did of this kind: counts, latencies, intervals and samples.
@@ -316,30 +359,45 @@ impl SampleStatistics {
 impl CpuUse {
     /// Adds what another thread used.
     pub fn add(&mut self, other: &Self) {
-        self.user_ns = self.user_ns.saturating_add(other.user_ns);
-        self.system_ns = self.system_ns.saturating_add(other.system_ns);
-        self.voluntary_switches += other.voluntary_switches;
-        self.involuntary_switches += other.involuntary_switches;
-        self.minor_faults += other.minor_faults;
-        self.major_faults += other.major_faults;
-        self.run_delay_ns = sum(self.run_delay_ns, other.run_delay_ns, Nanos::saturating_add);
+        let Self {
+            user_ns,
+            system_ns,
+            voluntary_switches,
+            involuntary_switches,
+            minor_faults,
+            major_faults,
+            run_delay_ns,
+        } = *other;
+        self.user_ns = self.user_ns.saturating_add(user_ns);
+        self.system_ns = self.system_ns.saturating_add(system_ns);
+        self.voluntary_switches += voluntary_switches;
+        self.involuntary_switches += involuntary_switches;
+        self.minor_faults += minor_faults;
+        self.major_faults += major_faults;
+        self.run_delay_ns = sum(self.run_delay_ns, run_delay_ns, Nanos::saturating_add);
     }
 }
 
 impl DepthUse {
     /// Adds what another worker counted; the means of workers at work side by side add up too.
     pub fn add(&mut self, other: &Self) {
+        let Self {
+            in_flight,
+            submitted,
+            completed,
+            mean_in_flight,
+        } = other;
         let tables = [
-            (&mut self.in_flight, &other.in_flight),
-            (&mut self.submitted, &other.submitted),
-            (&mut self.completed, &other.completed),
+            (&mut self.in_flight, in_flight),
+            (&mut self.submitted, submitted),
+            (&mut self.completed, completed),
         ];
         for (mine, theirs) in tables {
             for (mine, theirs) in mine.iter_mut().zip(theirs) {
                 *mine += theirs;
             }
         }
-        self.mean_in_flight = sum(self.mean_in_flight, other.mean_in_flight, |a, b| a + b);
+        self.mean_in_flight = sum(self.mean_in_flight, *mean_in_flight, |a, b| a + b);
     }
 }
 
