@@ -25,7 +25,7 @@ use crate::plan::{
 };
 use crate::result::{Failure, GroupResult, JobResult, KindResult, RunResult, State};
 use crate::target::{CreatePolicy, FileNames, FileService, OpenMode, Preallocate, Targets};
-use crate::warning::Warning;
+use crate::warning::{WARNING_IDS, Warning};
 use crate::workload::Workload;
 
 impl Plan {
@@ -327,13 +327,18 @@ impl Failure {
 }
 
 impl Warning {
-    /// A warning about a job, or about the run as a whole.
+    /// A warning about a job, or about the run as a whole; its id is one of
+    /// [`crate::WARNING_IDS`], or nobody could ask for it or read what it means.
     pub fn new(
         id: &str,
         job: Option<&str>,
         cause: impl Into<String>,
         remedy: impl Into<String>,
     ) -> Self {
+        debug_assert!(
+            WARNING_IDS.contains(&id),
+            "`{id}` is not among WARNING_IDS, nor in the book's table"
+        );
         Self {
             id: id.to_owned(),
             job: job.map(str::to_owned),

@@ -196,7 +196,6 @@ pub(crate) struct Warnings(Arc<Mutex<Vec<Warning>>>);
 
 impl Warnings {
     pub(crate) fn add(&self, id: &str, cause: String, remedy: &str) {
-        debug_assert!(weir_schema::WARNING_IDS.contains(&id), "no warning {id}");
         let warning = Warning::new(id, None, cause, remedy);
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !list.contains(&warning) {
