@@ -20,6 +20,17 @@ use crate::result::{Confidence, KindResult, Stage, WorkerResult, rated_kinds};
 /// Percentiles among the metrics of a loop.
 const PERCENTILES: [f64; 2] = [50.0, 99.0];
 
+/// The metrics of a kind that each report has rows for; any other gets a line of its own.
+const IN_ROWS: [&str; 5] = ["rate", "bandwidth", "p50", "p99", "mean"];
+
+/// The names of all of them.
+pub(crate) fn names_in_rows(workers: &[WorkerResult]) -> Vec<String> {
+    let kinds = rated_kinds(workers.iter()).into_iter();
+    kinds
+        .flat_map(|kind| IN_ROWS.map(|what| format!("{kind} {what}")))
+        .collect()
+}
+
 /// Rate, bandwidth and latencies of each kind, over all workers.
 pub(crate) fn loop_metrics(done: &LoopOutcome) -> Vec<Metric> {
     let known = |kind: &KindName| done.confidence.iter().find(|c| c.kind == *kind);
@@ -160,7 +171,7 @@ mod tests {
     use super::*;
     use crate::exchange::{Method, RankTimes};
     use crate::kind::Kind;
-    use crate::sample::{kind, worker};
+    use crate::sample::{job_result, kind, worker};
 
     fn named(metrics: &[Metric], name: &str) -> Metric {
         let found = metrics.iter().find(|m| m.name == name);
@@ -192,6 +203,17 @@ mod tests {
         assert!((bandwidth.value - 409_600.0).abs() < 1e-6);
         let p99 = named(&metrics, "read p99");
         assert!((p99.value / 2e-6 - 1.0).abs() < 0.01, "{p99:?}");
+    }
+
+    #[test]
+    fn a_metric_that_no_row_shows_is_one_of_the_jobs_own() {
+        let second = Nanos::from_secs(1);
+        let reads = kind(Kind::Read, 100, second, &[]);
+        let mut job = job_result("a", vec![worker(0, second, vec![reads])]);
+        job.conclude();
+        assert_eq!(job.own_metrics(), Vec::<&Metric>::new());
+        job.metrics.push(Metric::high("read share", "", 0.5));
+        assert_eq!(job.own_metrics(), [&job.metrics[2]]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::exchange::ExchangeResult;
 use crate::latency_bandwidth::LatencyBandwidthResult;
-use crate::metrics::loop_metrics;
+use crate::metrics::names_in_rows;
 use crate::result::{Confidence, JobResult, Span, WorkerResult};
 
 /// What came of a job, by its workload.
@@ -90,13 +90,10 @@ impl JobResult {
 }
 
 impl JobResult {
-    /// Its headline figures that do not follow from what its workers counted and timed.
+    /// Its headline figures that the rows of a report about its workers do not show.
     pub fn own_metrics(&self) -> Vec<&Metric> {
-        let derived = match &self.outcome {
-            Outcome::Loop(done) => loop_metrics(done),
-            _ => Vec::new(),
-        };
-        let is_own = |metric: &&Metric| derived.iter().all(|d| d.name != metric.name);
+        let in_rows = names_in_rows(self.workers());
+        let is_own = |metric: &&Metric| !in_rows.contains(&metric.name);
         self.metrics.iter().filter(is_own).collect()
     }
 }

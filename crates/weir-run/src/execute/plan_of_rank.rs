@@ -46,6 +46,9 @@ pub fn add_metrics(result: &mut RunResult, runners: &[&dyn Runner]) {
     for ((_, job), done) in result.plan.jobs().zip(jobs) {
         if let Ok(runner) = runner_of(runners, job) {
             let own = runner.metrics(job, done);
+            // Of several ranks one may have brought its own.
+            done.metrics
+                .retain(|known| own.iter().all(|new| new.name != known.name));
             done.metrics.extend(own);
         }
     }
