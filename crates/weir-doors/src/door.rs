@@ -74,7 +74,7 @@ pub enum DoorRequest {
     Print(String),
     /// Carry a plan out.
     Measure {
-        /// The plan.
+        /// The plan, with the door's verb and its words, by which `weir show` prints the result again.
         plan: Box<Plan>,
         /// The file that gets the result.
         store: Option<String>,

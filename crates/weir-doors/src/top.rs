@@ -127,7 +127,11 @@ fn page() -> String {
 
 #[cfg(test)]
 mod tests {
+    use weir_schema::sample;
+
     use super::*;
+    use crate::door::DoorRequest;
+    use crate::run::{self, read_workload};
 
     fn of(text: &str) -> Result<Call, Refusal> {
         call(&list(&text.split(' ').collect::<Vec<_>>()))
@@ -168,7 +172,19 @@ mod tests {
             let words = list(&["weir", "help", door.verb]);
             match call(&words).unwrap() {
                 Call::Door(same, words) => {
-                    assert_eq!((same.verb, words), (door.verb, list(&["--help"])));
+                    assert_eq!((same.verb, &words), (door.verb, &list(&["--help"])));
+                    let page = match (door.path, door.workload) {
+                        (Some(path), _) => match (path.read)(&words, None, &sample::transports()) {
+                            Ok(DoorRequest::Print(page)) => page,
+                            other => panic!("{}: {other:?}", door.verb),
+                        },
+                        (_, Some(workload)) => match read_workload(door, &workload, &words) {
+                            Ok(run::Action::Print(page)) => page,
+                            other => panic!("{}: {other:?}", door.verb),
+                        },
+                        _ => continue,
+                    };
+                    assert!(page.contains(door.verb) && page.ends_with('\n'), "{page}");
                 }
                 Call::Print(page) => assert!(page.starts_with("weir "), "{page}"),
             }

@@ -25,7 +25,11 @@ pub(crate) fn run(door: &Door, words: &[String]) -> Outcome {
     let outcome = match (path.read)(words, launcher.map(|l| l.size), &runners::transports()) {
         Ok(DoorRequest::Print(text)) if speaks => Ok(printed(&text)),
         Ok(DoorRequest::Print(_)) => Ok(0),
-        Ok(DoorRequest::Measure { plan, store }) => measure(&path, words, &plan, store.as_deref()),
+        Ok(DoorRequest::Measure { plan, store }) => {
+            let is_noted = plan.door == door.verb && plan.command.ends_with(words);
+            debug_assert!(is_noted, "`weir show` finds neither the door nor its words");
+            measure(&path, words, &plan, store.as_deref())
+        }
         Err(refusal) => Err(refusal),
     };
     if speaks { outcome } else { Ok(0) }
