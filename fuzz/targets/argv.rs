@@ -7,18 +7,22 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir_doors::top::{Call, call};
-use weir_doors::{Refusal, fio, run};
+use weir_doors::{Door, DoorPath, DoorRequest, Refusal, fio, run};
 use weir_fuzz::{Memory, catalogue, check, compile_in};
 use weir_jobfile::CompileRequest;
+use weir_schema::sample;
 
 fuzz_target!(|data: &[u8]| {
     let text = String::from_utf8_lossy(data);
     let arguments: Vec<String> = text.split('\n').map(str::to_owned).collect();
     match call(&arguments) {
         Ok(Call::Print(page)) => assert!(page.ends_with('\n')),
-        Ok(Call::Door(door, words)) => match door.verb {
-            "run" => run_door(&words),
-            "fio" => fio_door(&words),
+        Ok(Call::Door(door, words)) => match (door.verb, door.path, door.workload) {
+            ("run", ..) => run_door(run::read(&words)),
+            ("fio", ..) => fio_door(&words),
+            (_, Some(path), _) => path_door(door, path, &words),
+            (_, _, Some(workload)) => run_door(run::read_workload(door, &workload, &words)),
+            // `beff` is a target of its own; the others read a word or two.
             _ => {}
         },
         Err(refusal) => refused(&refusal, run::USAGE),
@@ -31,8 +35,16 @@ fn refused(refusal: &Refusal, code: u8) {
     assert!(refusal.message.ends_with('\n'), "{refusal:?}");
 }
 
-fn run_door(words: &[String]) {
-    match run::read(words) {
+fn path_door(door: &Door, path: DoorPath, words: &[String]) {
+    match (path.read)(words, None, &sample::transports()) {
+        Err(refusal) => refused(&refusal, run::USAGE),
+        Ok(DoorRequest::Print(page)) => assert!(page.ends_with('\n')),
+        Ok(DoorRequest::Measure { plan, .. }) => assert_eq!(plan.door, door.verb),
+    }
+}
+
+fn run_door(action: Result<run::Action, Refusal>) {
+    match action {
         Err(refusal) => refused(&refusal, run::USAGE),
         Ok(run::Action::Print(page)) => assert!(page.ends_with('\n')),
         Ok(run::Action::Run(run)) => {

@@ -20,6 +20,9 @@ const SPEAKERS: &[&str] = &["crates/weir-jobfile/", "crates/weir-doors/", "crate
 /// The table of options that is made from their records.
 const OPTIONS: &str = "docs/book/src/options.md";
 
+/// The doors: a folder for each that has a dialect of its own.
+pub(crate) const DOORS: &str = "crates/weir-doors/src";
+
 /// What `dialect.toml` holds.
 #[derive(Debug, Default)]
 struct Exceptions {
@@ -34,12 +37,8 @@ struct Exceptions {
 /// The gate.
 pub(crate) fn run() -> Result<()> {
     let exceptions = Exceptions::parse(&std::fs::read_to_string("dialect.toml")?)?;
-    let mut words = options(&std::fs::read_to_string(OPTIONS)?);
-    for path in files_under(Path::new("crates/weir-doors/src"), "rs")? {
-        if path.file_name().is_some_and(|name| name == "flags.rs") {
-            words.extend(flags(&std::fs::read_to_string(path)?));
-        }
-    }
+    let mut words = all_options()?;
+    words.extend(flags_in(DOORS, |path| !is_house_door(path))?);
     let mut found = Found::default();
     for path in files_under(Path::new("crates"), "rs")? {
         let path = path.to_string_lossy().into_owned();
@@ -53,6 +52,31 @@ pub(crate) fn run() -> Result<()> {
     }
     println!("{} words of dialects, none below the doors", words.len());
     Ok(())
+}
+
+/// Every option of the job language, and every alias.
+pub(crate) fn all_options() -> Result<BTreeSet<String>> {
+    Ok(options(&std::fs::read_to_string(OPTIONS)?))
+}
+
+/// Every flag of the doors in this folder, in whichever file its record stands.
+pub(crate) fn all_flags(folder: &str) -> Result<BTreeSet<String>> {
+    flags_in(folder, |_| true)
+}
+
+fn flags_in(folder: &str, wanted: impl Fn(&Path) -> bool) -> Result<BTreeSet<String>> {
+    let mut words = BTreeSet::new();
+    for path in files_under(Path::new(folder), "rs")? {
+        if wanted(&path) {
+            words.extend(flags(&std::fs::read_to_string(path)?));
+        }
+    }
+    Ok(words)
+}
+
+/// A door that is one file, for a job of one workload: its words are the house's.
+fn is_house_door(path: &Path) -> bool {
+    path.parent() == Some(Path::new(DOORS)) && !path.ends_with("flags.rs")
 }
 
 /// The code of a crate below the doors, without its tests.

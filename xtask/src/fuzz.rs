@@ -5,8 +5,9 @@
 //! The parsers that are fuzzed are safe code, so the sanitizer that would need
 //! a nightly compiler is left out: coverage feedback, debug assertions and
 //! overflow checks work with the pinned one.
-//! Words that an input is likely to need stand in `fuzz/TARGET.dict`, first
-//! inputs in `fuzz/seeds/TARGET/`; both may be absent.
+//! Words that an input is likely to need are the options and flags there are,
+//! in the form that the target reads, and those of `fuzz/TARGET.dict`; first
+//! inputs stand in `fuzz/seeds/TARGET/`. Both files may be absent.
 //! Not here: the targets.
 
 use std::path::Path;
@@ -14,7 +15,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 
 use crate::cmd::{self, Cmd};
-use crate::packages;
+use crate::{dialect, packages};
 
 /// What makes rustc count the edges that an input reaches, as libFuzzer
 /// expects it.
@@ -58,15 +59,41 @@ fn fuzz(target: &str, host: &str, seconds: u32) -> Result<()> {
     std::fs::create_dir_all(&artifacts)?;
     let seeds = format!("fuzz/seeds/{target}");
     let seeds = Path::new(&seeds).exists().then_some(seeds);
-    let words = format!("fuzz/{target}.dict");
-    let dictionary = Path::new(&words).exists().then(|| format!("-dict={words}"));
+    let words = format!("fuzz/target/{target}.dict");
+    std::fs::write(&words, dictionary(target)?)?;
     Cmd::new(&format!("fuzz/target/{host}/release/{target} {corpus}"))
         .args(seeds)
-        .args(dictionary)
+        .arg(format!("-dict={words}"))
         .arg(format!("-max_total_time={seconds}"))
         .arg(format!("-artifact_prefix={artifacts}"))
         .args(["-timeout=10", "-rss_limit_mb=2048", "-use_value_profile=1"])
         .run()
+}
+
+/// Words for the inputs of a target: those of its own file, with the options and flags there are.
+fn dictionary(target: &str) -> Result<String> {
+    let own = Path::new("fuzz").join(format!("{target}.dict"));
+    let mut out = if own.exists() {
+        std::fs::read_to_string(own)?
+    } else {
+        String::new()
+    };
+    let (before, doors) = match target {
+        "argv" => (Some("--"), Some(dialect::DOORS)),
+        "job_file" => (Some(""), None),
+        "numbers" => (Some(" "), None),
+        "beff" => (None, Some("crates/weir-doors/src/beff")),
+        _ => (None, None),
+    };
+    if let Some(before) = before {
+        let words = dialect::all_options()?.into_iter();
+        out.extend(words.map(|word| format!("\"{before}{word}=\"\n")));
+    }
+    if let Some(doors) = doors {
+        let words = dialect::all_flags(doors)?.into_iter();
+        out.extend(words.map(|word| format!("\"--{word}\"\n")));
+    }
+    Ok(out)
 }
 
 /// The targets of the manifest, or those of them that are wanted.
