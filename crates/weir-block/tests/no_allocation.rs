@@ -179,7 +179,8 @@ where
         ..LoopPlan::default()
     };
     let rate = Rate::Operations(NonZeroU64::new(100_000_000).unwrap());
-    let arrivals = || Arrivals::Poisson(Poisson::new(rate, Streams::new(7, 0).arrivals()));
+    let one = || Arrivals::Poisson(Poisson::new(rate, Streams::new(7, 0).arrivals()));
+    let arrivals = (0..KINDS).map(|_| paced.then(one)).collect();
     let mut engine = E::attach(()).unwrap();
     let before = MADE.get();
     let worker = LoopContext {
@@ -189,7 +190,7 @@ where
         live: &live,
         release: clock.now(),
         pacing: PacerPlan {
-            arrivals: [(); KINDS].map(|()| paced.then(arrivals)),
+            arrivals,
             ..PacerPlan::default()
         },
     };

@@ -98,21 +98,18 @@ pub(crate) fn pacing(job: &Job, seed: u64, worker: u32, scale: Scale) -> PacerPl
             Arrivals::Even(Even::new(rate))
         }
     };
-    let kinds = job.workload.kinds();
-    let name = |kind: usize| kinds.get(kind).map(KindName::from);
-    let none = [const { None }; KINDS];
-    let (rates, poisson, skip_pauses): ([Option<Rate>; KINDS], bool, bool) =
+    let kinds = || job.workload.kinds().iter().map(KindName::from);
+    let (rates, poisson, skip_pauses): (Vec<Option<Rate>>, bool, bool) =
         match &job.load().pacing.schedule {
-            None => (none, false, false),
+            None => (Vec::new(), false, false),
             Some(Schedule::OpsPerSecond {
                 limit_per_s,
                 poisson,
                 ignore_thinktime,
                 ..
             }) => {
-                let limit = |kind| whole(limit_per_s.get(&name(kind)?)?.0);
-                let rate = |kind| limit(kind).map(Rate::Operations);
-                (std::array::from_fn(rate), *poisson, *ignore_thinktime)
+                let rate = |kind| whole(limit_per_s.get(&kind)?.0).map(Rate::Operations);
+                (kinds().map(rate).collect(), *poisson, *ignore_thinktime)
             }
             Some(Schedule::BytesPerSecond {
                 limit_bytes_per_s,
@@ -120,13 +117,15 @@ pub(crate) fn pacing(job: &Job, seed: u64, worker: u32, scale: Scale) -> PacerPl
                 ignore_thinktime,
                 ..
             }) => {
-                let limit = |kind| whole(limit_bytes_per_s.get(&name(kind)?)?.0);
-                let rate = |kind| limit(kind).map(Rate::Bytes);
-                (std::array::from_fn(rate), *poisson, *ignore_thinktime)
+                let rate = |kind| whole(limit_bytes_per_s.get(&kind)?.0).map(Rate::Bytes);
+                (kinds().map(rate).collect(), *poisson, *ignore_thinktime)
             }
         };
     PacerPlan {
-        arrivals: rates.map(|r| r.map(|r| arrivals(r, poisson))),
+        arrivals: rates
+            .into_iter()
+            .map(|r| r.map(|r| arrivals(r, poisson)))
+            .collect(),
         pause: job.load().pacing.thinktime.map(|t| Pause {
             pause: scale.to_ticks(t.pause_ns),
             spin: scale.to_ticks(t.spin_ns),

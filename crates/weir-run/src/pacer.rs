@@ -10,7 +10,6 @@ use weir_units::Nanos;
 
 use crate::flow::FlowShare;
 use crate::generate::arrivals::Arrivals;
-use crate::live::KINDS;
 
 /// Pauses of a job, in ticks.
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +39,8 @@ impl std::fmt::Debug for RecordedStarts {
 /// What a worker's pacing starts from.
 #[derive(Debug, Default)]
 pub struct PacerPlan {
-    /// Intended starts by kind; `None`: free.
-    pub arrivals: [Option<Arrivals>; KINDS],
+    /// Intended starts by kind; `None`, or none at all: free.
+    pub arrivals: Vec<Option<Arrivals>>,
     /// Pauses.
     pub pause: Option<Pause>,
     /// Starts missed during a pause are not made up for.

@@ -133,10 +133,8 @@ impl Outcome {
 
 fn per_second(rate: u64) -> PacerPlan {
     let even = Even::new(Rate::Operations(rate.try_into().expect("not zero")));
-    let mut arrivals = [const { None }; KINDS];
-    arrivals[0] = Some(Arrivals::Even(even));
     PacerPlan {
-        arrivals,
+        arrivals: vec![Some(Arrivals::Even(even))],
         ..PacerPlan::default()
     }
 }

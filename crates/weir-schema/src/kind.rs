@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::workload::DECLARED_KINDS;
 
 /// A workload has at most so many kinds.
-pub const MOST_KINDS: usize = 16;
+pub const MOST_KINDS: usize = 8;
 
 /// A kind of operation that a workload declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,9 +209,10 @@ impl<T> PerKind<T> {
 impl<T> PerKind<Option<T>> {
     /// The values that are given, by name.
     pub fn given_by_name(self) -> ByKind<T> {
-        let values = self.by_name().into_iter();
-        values
-            .filter_map(|(kind, value)| Some((kind, value?)))
+        let values = [self.read, self.write, self.trim];
+        let given = Kind::DATA.into_iter().zip(values);
+        given
+            .filter_map(|(kind, value)| Some((kind.into(), value?)))
             .collect()
     }
 }

@@ -48,30 +48,28 @@ fn print_again(show: &Show) -> Outcome {
         "fio" => of_fio(&result, &words)?,
         "beff" => of_beff(&result, &words)?,
         "run" => of_run(&result, &run::read_options(&words)?),
-        other => {
-            let known = top::door(other);
-            match (
-                known.and_then(|d| d.path),
-                known.and_then(|d| Some((d, d.workload?))),
-            ) {
-                (Some(path), _) => {
-                    let words = if words.is_empty() {
-                        own_words(&result)
-                    } else {
-                        words
-                    };
-                    (path.print)(&result, &words, &runners::transports())?
-                }
-                (None, Some((door, workload))) => of_run(
-                    &result,
-                    &run::read_workload_options(door, &workload, &words)?,
-                ),
-                _ => return Err(refuse(format!("`{other}` is no door that prints results"))),
-            }
-        }
+        other => of_door(other, &result, &words)?
+            .ok_or_else(|| refuse(format!("`{other}` is no door that prints results")))?,
     };
     output::error(&text.err);
     Ok(u8::from(!output::print(&text.out)))
+}
+
+/// What a door without a way of its own prints of it; nothing where it prints no results.
+fn of_door(verb: &str, result: &RunResult, words: &[String]) -> Result<Option<Printed>, Refusal> {
+    let Some(door) = top::door(verb) else {
+        return Ok(None);
+    };
+    if let Some(path) = door.path {
+        let own = own_words(result);
+        let words = if words.is_empty() { &own } else { words };
+        return (path.print)(result, words, &runners::transports()).map(Some);
+    }
+    let Some(workload) = &door.workload else {
+        return Ok(None);
+    };
+    let options = run::read_workload_options(door, workload, words)?;
+    Ok(Some(of_run(result, &options)))
 }
 
 /// The words that the result was measured with, after the door's name.

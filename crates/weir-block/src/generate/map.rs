@@ -87,7 +87,7 @@ impl RandomMap {
 
     /// Takes `wish` (below n), or the next free block behind it, wrapping round.
     /// `None` when the pass is over.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, wish: u64) -> Option<u64> {
         let (word, bit) = place(wish);
         let old = self.leaves[word];
@@ -123,6 +123,7 @@ impl RandomMap {
         taken
     }
 
+    #[inline(never)]
     fn take_next_free(&mut self, wish: u64) -> Option<u64> {
         if self.free == 0 {
             return None;

@@ -34,8 +34,9 @@ where
     let mut now = state.now();
     let mut last_done = now;
     while state.ended.is_none()
-        && let Some(op) = draw(&state, source, &mut now)
+        && let Some(op) = source.next(0)
     {
+        now = after_pause(&state, source, now);
         let (free_since, mut intended) = (now, now);
         if paced {
             (now, intended) = wait_for_start(&mut state, source, &op, now);
@@ -90,18 +91,18 @@ where
     state.stop()
 }
 
-/// The next operation; what the source has done besides is accounted.
+/// What the source has done between two operations is accounted; the instant it is.
 #[inline(always)]
-fn draw<S: Source, C: RunClock>(
+fn after_pause<S: Source, C: RunClock>(
     state: &LoopState<'_, C>,
     source: &mut S,
-    now: &mut Tick,
-) -> Option<S::Op> {
-    let op = source.next(0)?;
+    now: Tick,
+) -> Tick {
     if source.has_paused() {
-        *now = state.account_preparation(*now);
+        state.account_preparation(now)
+    } else {
+        now
     }
-    Some(op)
 }
 
 /// Waits for the intended start of an operation that has one, and for the worker's turn; the
