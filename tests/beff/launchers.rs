@@ -76,7 +76,7 @@ fn a_plan_of_threads_under_a_launcher_is_refused_by_name() {
         let plan = crate::beff(stage, words).code(0).out;
         stage.file("plan.json", plan);
         let said = said(launch(stage, launcher, 3, &["run", "plan.json"])).code(2);
-        let told = "error: the plan says 2 threads, and ";
+        let told = "error: the plan says 2 threads that weir starts itself, and ";
         assert_eq!(said.err.matches(told).count(), 1, "{said}");
         said.err(" started 3\n");
     });

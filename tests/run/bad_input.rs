@@ -352,3 +352,72 @@ fn a_slow_schedule_is_divided_by_the_time_it_took() {
     assert!(worker["kinds"][0]["operations"].as_u64() <= Some(2));
     assert!(worker["kinds"][0]["runtime_ns"].as_u64() >= Some(990_000_000));
 }
+
+#[test]
+fn a_result_is_not_stored_over_what_else_the_words_name() {
+    let stage = Stage::new();
+    let text = "[x]\nioengine=null\nrw=read\nsize=4k\n";
+    let file = stage.file("x.fio", text);
+    let link = stage.path("link");
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    for (words, why) in [
+        (
+            ["run", "--store-result", &file, &file],
+            "is what the plan is made from",
+        ),
+        (
+            ["run", "--store-result", &link, &file],
+            "is what the plan is made from",
+        ),
+        (["fio", "--store-result", &file, &file], "is a job file"),
+    ] {
+        let code = if words[0] == "fio" { 1 } else { 2 };
+        stage.say(&words).code(code).err("--store-result").err(why);
+        assert_eq!(stage.read("x.fio"), text);
+    }
+    stage
+        .say(&[
+            "run",
+            "--store-result",
+            "y.json",
+            "--output",
+            "y.json",
+            "x.fio",
+        ])
+        .code(2)
+        .err("where the report goes");
+    stage
+        .say(&["run", "--store-result=", "x.fio"])
+        .code(2)
+        .err("it has no name");
+    let words = "beff --comm-type shm --ranks 1 -u 2 -l 1 -m 2 --store-result z --dump-json z";
+    let words: Vec<_> = words.split(' ').collect();
+    stage.say(&words).code(2).err("where --dump-json goes");
+}
+
+#[test]
+fn shown_words_replace_those_of_the_run_and_a_door_without_anything_to_print_says_so() {
+    let stage = Stage::new();
+    let file = stage.file("x.fio", "[x]\nioengine=null\nrw=read\nsize=4k\n");
+    stage
+        .say(&["run", "--format=json", "--store-result", "r.json", &file])
+        .code(0);
+    stage
+        .say(&["show", "r.json", "--format", "text"])
+        .code(0)
+        .out("ops/s");
+    stage
+        .say(&["show", "r.json", "--as", "beff"])
+        .code(2)
+        .err("there is nothing in it that `beff` prints");
+    let newer = stage
+        .read("r.json")
+        .replacen("weir.result.v2", "weir.result.v7", 1);
+    let newer = newer.replacen("\"door\":\"run\"", "\"door\":\"zork\"", 1);
+    stage.file("newer.json", newer);
+    stage
+        .say(&["show", "newer.json"])
+        .code(0)
+        .out("ops/s")
+        .err("its own door cannot print it here");
+}

@@ -212,3 +212,88 @@ fn a_kind_that_the_workload_does_not_have_is_refused_by_name() {
         "a file was made"
     );
 }
+
+#[test]
+fn what_no_plan_can_mean_is_refused_by_name() {
+    let stage = Stage::new();
+    let refused = |words: &[&str], change: &dyn Fn(&mut Json), why: &str| {
+        let mut job = writes(&stage, "file", 1);
+        change(&mut job);
+        let file = stage.file("odd.json", plan(&stage, &[&[job]]).to_string());
+        let words = [words, &[&file]].concat();
+        stage.say(&words).code(2).silent().err(why);
+        assert!(
+            !std::path::Path::new(&stage.path("file.0.0")).exists(),
+            "a file was made: {why}"
+        );
+    };
+    let run: &[&str] = &["run"];
+    refused(run, &|j| j["clones"] = json!(0), "file: `clones` is 0");
+    refused(
+        run,
+        &|j| j["start"]["wait_for"] = json!("nobody"),
+        "`start.wait_for` names `nobody`, and no earlier job",
+    );
+    refused(
+        run,
+        &|j| j["workload"]["load"]["recording"]["percentiles"] = json!([-1.0]),
+        "`load.recording.percentiles` has -1",
+    );
+    // The answer does not take as long as going over all of them would.
+    let mut job = writes(&stage, "file", 1);
+    job["clones"] = json!(4_000_000_000_u32);
+    let file = stage.file("many.json", plan(&stage, &[&[job]]).to_string());
+    stage.say(&["run", &file]).code(3).err("workers at a time");
+
+    let mut crowd = plan(&stage, &[&[exchange(&stage)]]);
+    crowd["ranks"] = json!({ "count": 100_000, "spawn": "threads" });
+    let file = stage.file("crowd.json", crowd.to_string());
+    let why = "the plan says `ranks.count` 100000: 1 to 1024 can carry it out";
+    stage.say(&["run", &file]).code(2).err(why);
+
+    let mut wide = exchange(&stage);
+    wide["workload"]["replications"] = json!(4_000_000_000_u32);
+    let file = stage.file("wide.json", plan(&stage, &[&[wide]]).to_string());
+    stage
+        .say(&["run", "--ranks=2", &file])
+        .code(2)
+        .err("at most 65536 channels");
+
+    let empty = stage.file("empty.json", plan(&stage, &[]).to_string());
+    stage
+        .say(&["run", &empty])
+        .code(2)
+        .err("the plan has no job");
+}
+
+#[test]
+fn a_transport_that_needs_a_launcher_is_refused_without_one_before_anything_is_touched() {
+    let stage = Stage::new();
+    let mut job = after(exchange(&stage));
+    job["engine"]["name"] = json!("mpi");
+    let file = stage.file(
+        "mpi.json",
+        plan(&stage, &[&[writes(&stage, "file", 1)], &[job]]).to_string(),
+    );
+    let said = stage.say(&["run", "--ranks=2", &file]).code(3);
+    said.silent();
+    assert!(!std::path::Path::new(&stage.path("file.0.0.0")).exists());
+}
+
+#[test]
+fn groups_do_not_overlap_in_the_times_of_the_result() {
+    let stage = Stage::new();
+    let jobs = ["one", "two", "three"].map(|name| after(writes(&stage, name, 64)));
+    let groups: Vec<&[Json]> = jobs.iter().map(std::slice::from_ref).collect();
+    let file = stage.file("turns.json", plan(&stage, &groups).to_string());
+    for _ in 0..3 {
+        let said = stage
+            .say(&["run", "--ranks=3", "--format=json", &file])
+            .code(0);
+        let result = result(&said);
+        let spans: Vec<_> = result.jobs().map(|job| job.span.unwrap()).collect();
+        for pair in spans.windows(2) {
+            assert!(pair[0].end_ns <= pair[1].start_ns, "{spans:?}");
+        }
+    }
+}

@@ -115,6 +115,16 @@ pub struct CompileRequest {
     pub read_only: bool,
 }
 
+impl CompileRequest {
+    /// The job files that it names.
+    pub fn files(&self) -> impl Iterator<Item = &str> {
+        self.sources.iter().filter_map(|source| match source {
+            JobSource::File(path) => Some(path.as_str()),
+            JobSource::Words(_) => None,
+        })
+    }
+}
+
 /// A plan and what there is to say about it.
 #[derive(Clone, Debug)]
 pub struct Compiled {

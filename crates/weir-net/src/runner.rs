@@ -116,7 +116,8 @@ fn check(job: &Job, ranks: Ranks, words: impl FnOnce() -> Result<(), NetError>) 
     let here = || match ranks.spawn {
         // Each rank may be on a machine of its own.
         Spawn::Launcher => Ok(()),
-        Spawn::Threads | Spawn::Processes => exchange::check_here(job, ranks.count),
+        Spawn::Threads | Spawn::Processes => exchange::check_here(job, ranks.count)
+            .and_then(|()| exchange::check_without_launcher(job)),
     };
     let found = words().and_then(|()| here()).err();
     found.iter().map(failure_of).collect()

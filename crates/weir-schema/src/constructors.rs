@@ -257,6 +257,7 @@ impl RunResult {
             weir_version: String::new(),
             started_unix_ns: 0,
             run_id: 0,
+            zero_ns: Nanos::ZERO,
             duration_ns: Nanos::ZERO,
             complete: false,
             ended_by: None,

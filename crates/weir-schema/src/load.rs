@@ -39,6 +39,9 @@ pub enum SchemaError {
         /// What was expected.
         wanted: &'static str,
     },
+    /// A result of a newer version with values that this one cannot read.
+    #[error("it was made by a newer weir, and this one cannot read all of it: {0}")]
+    Newer(String),
     /// Figures that no run could have counted.
     #[error("the figures under `{0}` add up to more than 64 bits hold")]
     TooLarge(&'static str),
@@ -176,7 +179,7 @@ impl RunResult {
             return Ok(serde_json::from_str(text)?);
         }
         prune_result(&mut document);
-        Ok(serde_json::from_value(document)?)
+        serde_json::from_value(document).map_err(|e| SchemaError::Newer(e.to_string()))
     }
 
     /// The result as JSON without blanks.

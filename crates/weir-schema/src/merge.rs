@@ -40,8 +40,9 @@ impl RunResult {
     ///
     /// # Errors
     /// Plans, histograms or series that differ in form.
-    pub fn merge(&mut self, other: Self) -> Result<(), MergeError> {
+    pub fn merge(&mut self, mut other: Self) -> Result<(), MergeError> {
         same_length("groups", &self.groups, &other.groups)?;
+        self.align(&mut other);
         for (mine, theirs) in self.groups.iter_mut().zip(other.groups) {
             mine.merge(theirs)?;
         }
@@ -56,6 +57,41 @@ impl RunResult {
         }
         self.ranks.extend(other.ranks);
         Ok(())
+    }
+}
+
+impl RunResult {
+    /// Lets the times of both count from the earlier of their zeros, where the two clocks are one: on
+    /// the same host. Elsewhere each rank's times count from its own.
+    fn align(&mut self, other: &mut Self) {
+        let here = &self.host.hostname;
+        if here.is_none() || *here != other.host.hostname {
+            return;
+        }
+        let zero = |result: &Self| result.started_unix_ns.saturating_add(result.zero_ns.0);
+        let (mine, theirs) = (zero(self), zero(other));
+        other.delay(Nanos(theirs.saturating_sub(mine)));
+        if theirs < mine {
+            self.delay(Nanos(mine - theirs));
+            (self.started_unix_ns, self.zero_ns) = (other.started_unix_ns, other.zero_ns);
+        }
+    }
+
+    /// Moves its times away from their zero.
+    fn delay(&mut self, by: Nanos) {
+        self.duration_ns = self.duration_ns.saturating_add(by);
+        let move_span = |span: &mut Span| {
+            span.start_ns = span.start_ns.saturating_add(by);
+            span.end_ns = span.end_ns.saturating_add(by);
+        };
+        for group in &mut self.groups {
+            group.together.iter_mut().for_each(move_span);
+            for job in &mut group.jobs {
+                job.span.iter_mut().for_each(move_span);
+                let workers = job.workers_mut().iter_mut();
+                workers.filter_map(|w| w.span.as_mut()).for_each(move_span);
+            }
+        }
     }
 }
 
@@ -458,6 +494,30 @@ mod tests {
             span: worker.span,
             ..sample::job_result(name, vec![worker])
         }
+    }
+
+    #[test]
+    fn times_of_ranks_on_one_host_count_from_the_first_start() {
+        let of = |host: &str, started: u64| {
+            let mut result =
+                RunResult::of(crate::Plan::new("p", "run", vec![sample::block_job("a")]));
+            result.host.hostname = Some(host.to_owned());
+            (result.started_unix_ns, result.zero_ns) = (started - 100, Nanos(100));
+            result.groups[0].jobs[0].span = Some(Span {
+                start_ns: Nanos(10),
+                end_ns: Nanos(20),
+            });
+            result
+        };
+        let span = |first: RunResult, second: RunResult| {
+            let mut both = first;
+            both.merge(second).unwrap();
+            let span = both.groups[0].jobs[0].span.unwrap();
+            (both.started_unix_ns + 100, span.start_ns.0, span.end_ns.0)
+        };
+        assert_eq!(span(of("h", 1000), of("h", 1005)), (1000, 10, 25));
+        assert_eq!(span(of("h", 1005), of("h", 1000)), (1000, 10, 25));
+        assert_eq!(span(of("h", 1000), of("other", 1005)), (1000, 10, 20));
     }
 
     #[test]

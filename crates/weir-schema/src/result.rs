@@ -29,6 +29,9 @@ pub struct RunResult {
     /// Marks the verified data of this run; drawn from its start.
     #[serde(default)]
     pub run_id: u16,
+    /// From the start to the release of the first job, which is the zero of all times.
+    #[serde(default)]
+    pub zero_ns: Nanos,
     /// From the start of the first job to the end of the last.
     pub duration_ns: Nanos,
     /// The plan was carried out to its end.

@@ -97,6 +97,7 @@ fn measure(run: &FioRun) -> Outcome {
         targets: TargetsPerRank::Own,
         timeout: None,
         store: options.store.as_deref(),
+        other_files: &other_files(run),
         warnings: &[],
         observer: &|_| {
             Box::new(FioRunObserver {
@@ -111,6 +112,15 @@ fn measure(run: &FioRun) -> Outcome {
         code: if refusal.code == LACKS { LACKS } else { USAGE },
         ..refusal
     })
+}
+
+/// What is read and written besides the result.
+fn other_files(run: &FioRun) -> Vec<(&'static str, String)> {
+    let read = run.request.files();
+    let read = read.map(|path| ("a job file", path.to_owned()));
+    let written = run.options.output.iter();
+    let written = written.map(|path| ("where the report goes (--output)", path.clone()));
+    read.chain(written).collect()
 }
 
 /// What a run leaves for its report.

@@ -30,6 +30,9 @@ pub(crate) struct MeasureRequest<'a> {
     pub(crate) timeout: Option<Nanos>,
     /// The file that gets the whole result.
     pub(crate) store: Option<&'a str>,
+    /// Files that the words name for something else: what they are, and their paths. The result must
+    /// not replace one of them.
+    pub(crate) other_files: &'a [(&'static str, String)],
     /// What the words gave rise to.
     pub(crate) warnings: &'a [Warning],
     /// What it says while the plan runs, and how it is refused.
@@ -63,7 +66,7 @@ pub(crate) fn measure(request: &MeasureRequest<'_>) -> Outcome {
     // Before any library is opened that takes signals itself.
     signals::claim()?;
     if let Some(launcher) = Launcher::of_this_process() {
-        let party = world::join(launcher)?;
+        let party = world::join(launcher, request.timeout)?;
         let plan = || ranked(request, Some(&launcher));
         let outcome = carry_out(request, party, launcher.speaks().then_some(&plan));
         return if launcher.speaks() { outcome } else { Ok(0) };
@@ -94,6 +97,19 @@ pub(crate) fn measure_alone(request: &MeasureRequest<'_>) -> Outcome {
 fn ranked(request: &MeasureRequest<'_>, launcher: Option<&Launcher>) -> Result<Plan, Refusal> {
     let mut plan = (request.plan)()?;
     check_store(request)?;
+    let is_odd = |ranks: &Ranks| {
+        ranks.count == 0 || (ranks.spawn != Spawn::Launcher && ranks.count > MOST_RANKS)
+    };
+    if let Some(ranks) = plan.ranks.filter(is_odd) {
+        let why = format!(
+            "error: the plan says `ranks.count` {}: 1 to {MOST_RANKS} can carry it out\n",
+            ranks.count
+        );
+        return Err(Refusal {
+            message: why,
+            code: USAGE,
+        });
+    }
     let asked = request
         .ranks
         .map(|count| (count, format!("--ranks {count}")));
@@ -108,6 +124,12 @@ fn ranked(request: &MeasureRequest<'_>, launcher: Option<&Launcher>) -> Result<P
             return Err(contradiction(asked, &started, "leave --ranks out"));
         }
         let fits = |ranks: &Ranks| ranks.spawn == Spawn::Launcher && ranks.count == launcher.size;
+        let own = plan.ranks.filter(|ranks| ranks.spawn != Spawn::Launcher);
+        if let Some(ranks) = own {
+            let planned = format!("the plan says {} that weir starts itself", words(ranks));
+            let remedy = "run the plan without a launcher, or take `ranks` out of it";
+            return Err(contradiction(&planned, &started, remedy));
+        }
         if let Some((_, planned)) = planned.filter(|_| !plan.ranks.as_ref().is_some_and(fits)) {
             let remedy = "run the plan without a launcher, or with as many ranks as it says";
             return Err(contradiction(&planned, &started, remedy));
@@ -157,6 +179,9 @@ fn contradiction(one: &str, other: &str, remedy: &str) -> Refusal {
         code: USAGE,
     }
 }
+
+/// Most ranks that weir starts itself.
+const MOST_RANKS: u32 = 1024;
 
 type MakePlan<'a> = &'a (dyn Fn() -> Result<Plan, Refusal> + Sync);
 
@@ -250,6 +275,13 @@ fn check_store(request: &MeasureRequest<'_>) -> Result<(), Refusal> {
     let Some(path) = request.store else {
         return Ok(());
     };
+    let mut others = request.other_files.iter();
+    if let Some((what, _)) = others.find(|(_, other)| output::are_same(path, other)) {
+        return Err(Refusal {
+            message: format!("error: --store-result {path}: this file is {what}\n"),
+            code: USAGE,
+        });
+    }
     output::check_writable(path).map_err(|message| Refusal {
         message: message.replace("the report ", "--store-result: "),
         code: USAGE,

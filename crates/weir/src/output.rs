@@ -69,6 +69,19 @@ pub(crate) fn read_text(path: &str, longest: u64) -> Result<String, String> {
     Ok(text)
 }
 
+/// Whether two paths are those of one file, be it there or not.
+pub(crate) fn are_same(one: &str, other: &str) -> bool {
+    // Where nothing is yet, a name in a folder.
+    let planned = |path: &str| {
+        let path = std::path::absolute(path).ok()?;
+        let folder = fs::canonicalize(path.parent()?).ok()?;
+        Some(folder.join(path.file_name()?))
+    };
+    let whole = |path: &str| fs::canonicalize(path).ok().or_else(|| planned(path));
+    let one = whole(one);
+    one.is_some() && one == whole(other)
+}
+
 /// Finds out before the run whether a report file can be written at all.
 pub(crate) fn check_writable(path: &str) -> Result<(), String> {
     let target = Path::new(path);
@@ -77,6 +90,9 @@ pub(crate) fn check_writable(path: &str) -> Result<(), String> {
             "error: the report {path} cannot be written: {why}\n"
         ))
     };
+    if path.is_empty() {
+        return refuse(&"it has no name");
+    }
     if target.is_dir() || path.ends_with('/') {
         return refuse(&"it is a directory");
     }

@@ -42,6 +42,7 @@ fn measure(path: &DoorPath, words: &[String], plan: &Plan, store: Option<&str>) 
         targets: TargetsPerRank::Own,
         timeout: None,
         store,
+        other_files: &[],
         warnings: &[],
         observer: &|_| Box::new(ProgressObserver::of_one_job(ProgressMode::of_terminal())),
         report: &|result| print(path, words, result),

@@ -6,7 +6,7 @@ use weir_doors::run::{
     Action, Input, ProgressStyle, Run, RunFormat, RunOptions, USAGE, exit_code, read, read_workload,
 };
 use weir_doors::{Door, Refusal, WorkloadDoor};
-use weir_jobfile::{Context, Diagnostic, JobSource, compile};
+use weir_jobfile::{Context, Diagnostic, compile};
 use weir_report::{ColorChoice, Flags, Style};
 use weir_schema::{Plan, RunResult, SchemaError, TargetsPerRank, Word};
 use weir_units::Percent;
@@ -45,6 +45,7 @@ fn measure(run: &Run) -> Outcome {
         targets: run.targets,
         timeout: run.timeout,
         store: run.store.as_deref(),
+        other_files: &other_files(run),
         warnings: &[],
         observer: &|plan| {
             let mode = progress_mode(run.options.progress);
@@ -52,6 +53,24 @@ fn measure(run: &Run) -> Outcome {
         },
         report: &|result| Ok(report(result, &run.options)),
     })
+}
+
+/// What is read and written besides the result.
+fn other_files(run: &Run) -> Vec<(&'static str, String)> {
+    let read = inputs(&run.input).into_iter();
+    let read = read.map(|path| ("what the plan is made from", path.to_owned()));
+    let written = run.options.outputs.iter();
+    let written = written.map(|file| ("where the report goes (--output)", file.path.clone()));
+    read.chain(written).collect()
+}
+
+/// The files that a plan is made from.
+fn inputs(input: &Input) -> Vec<&str> {
+    match input {
+        Input::Made(_) => Vec::new(),
+        Input::Plan { path, .. } => vec![path],
+        Input::Jobs(request) => request.files().collect(),
+    }
 }
 
 /// The plan that the words ask for; everything that can be refused is refused here.
@@ -78,23 +97,10 @@ fn show(run: &Run) -> Outcome {
 
 /// A report must not replace what the run was read from.
 fn refuse_own_input(report: &str, input: &Input) -> Result<(), Refusal> {
-    let sources: Vec<&str> = match input {
-        Input::Made(_) => Vec::new(),
-        Input::Plan { path, .. } => vec![path],
-        Input::Jobs(request) => request
-            .sources
-            .iter()
-            .filter_map(|s| match s {
-                JobSource::File(path) => Some(path.as_str()),
-                JobSource::Words(_) => None,
-            })
-            .collect(),
-    };
-    let same = |a: &str, b: &str| {
-        let (a, b) = (std::fs::canonicalize(a), std::fs::canonicalize(b));
-        a.is_ok() && a.ok() == b.ok()
-    };
-    if sources.iter().any(|source| same(report, source)) {
+    if inputs(input)
+        .iter()
+        .any(|source| output::are_same(report, source))
+    {
         let message =
             format!("error: the report {report} would replace the file it is made from\n");
         return Err(Refusal {
@@ -209,14 +215,18 @@ fn stored_plan(path: &str) -> Result<Plan, Refusal> {
     };
     let text =
         std::fs::read_to_string(path).map_err(|e| refuse(format!("error: {path}: {e}\n")))?;
-    Plan::from_json(&text).map_err(|e| {
+    let plan = Plan::from_json(&text).map_err(|e| {
         let gap = if matches!(e, SchemaError::Version { .. }) {
             " "
         } else {
             ""
         };
         refuse(format!("error: {path}:{gap}{e}\n"))
-    })
+    })?;
+    if plan.jobs().next().is_none() {
+        return Err(refuse(format!("error: {path}: the plan has no job\n")));
+    }
+    Ok(plan)
 }
 
 /// Measures the loop's own cost and nothing else.
@@ -232,6 +242,7 @@ fn calibrate() -> Outcome {
         targets: TargetsPerRank::Own,
         timeout: None,
         store: None,
+        other_files: &[],
         warnings: &[],
         observer: &|_| Box::new(Silent),
         report: &|result| {

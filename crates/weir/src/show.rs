@@ -44,14 +44,22 @@ fn print_again(show: &Show) -> Outcome {
         Vec::new()
     };
     words.extend(show.words.iter().cloned());
-    let text = match door {
-        "fio" => of_fio(&result, &words)?,
-        "beff" => of_beff(&result, &words)?,
-        "run" => of_run(&result, &run::read_options(&words)?),
-        other => of_door(other, &result, &words)?
-            .ok_or_else(|| refuse(format!("`{other}` is no door that prints results")))?,
+    let text = match printed_by(door, &result, &words) {
+        // Its door, or its words, may be of the newer weir.
+        Err(_) | Ok(None) if result.is_newer() && show.door.is_none() => {
+            output::error("note: its own door cannot print it here: this is weir's report\n");
+            of_run(&result, &run::read_options(&[])?)
+        }
+        Err(why) => return Err(why),
+        Ok(Some(text)) => text,
+        Ok(None) => return Err(refuse(format!("`{door}` is no door that prints results"))),
     };
     output::error(&text.err);
+    if text.out.is_empty() && (show.door.is_some() || result.is_newer()) {
+        return Err(refuse(format!(
+            "there is nothing in it that `{door}` prints (`--as run` prints everything)"
+        )));
+    }
     Ok(u8::from(!output::print(&text.out)))
 }
 
@@ -61,8 +69,6 @@ fn of_door(verb: &str, result: &RunResult, words: &[String]) -> Result<Option<Pr
         return Ok(None);
     };
     if let Some(path) = door.path {
-        let own = own_words(result);
-        let words = if words.is_empty() { &own } else { words };
         return (path.print)(result, words, &runners::transports()).map(Some);
     }
     let Some(workload) = &door.workload else {
@@ -70,6 +76,20 @@ fn of_door(verb: &str, result: &RunResult, words: &[String]) -> Result<Option<Pr
     };
     let options = run::read_workload_options(door, workload, words)?;
     Ok(Some(of_run(result, &options)))
+}
+
+/// What a door prints of it; nothing where it prints no results.
+fn printed_by(
+    door: &str,
+    result: &RunResult,
+    words: &[String],
+) -> Result<Option<Printed>, Refusal> {
+    Ok(Some(match door {
+        "fio" => of_fio(result, words)?,
+        "beff" => of_beff(result, words)?,
+        "run" => of_run(result, &run::read_options(words)?),
+        other => return of_door(other, result, words),
+    }))
 }
 
 /// The words that the result was measured with, after the door's name.

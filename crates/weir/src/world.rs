@@ -1,13 +1,15 @@
 //! Who takes part: threads of this process, what an MPI launcher started, or processes of our own.
 
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use weir_doors::Refusal;
 use weir_doors::run::LACKS;
+use weir_units::Nanos;
 use weir_world::mpi::{LIBRARY_VARIABLE, MpiError, MpiLibrary, MpiWorld};
 use weir_world::{Launcher, ProcessWorld, RankHost, World, WorldError};
 
-use crate::signals;
+use crate::{output, signals};
 
 /// Ranks that have told everything end within this time.
 const FAREWELL: Duration = Duration::from_secs(10);
@@ -40,16 +42,52 @@ pub(crate) fn not_launched() -> Refusal {
 }
 
 /// MPI as the launcher speaks it. What goes wrong for all is told once.
-pub(crate) fn join(launcher: Launcher) -> Result<Party, Refusal> {
+pub(crate) fn join(launcher: Launcher, timeout: Option<Nanos>) -> Result<Party, Refusal> {
     // MPICH looks for devices of OpenCL, with whatever their drivers bring.
     signals::claim()?;
     let wish = std::env::var(LIBRARY_VARIABLE).ok();
     let library = MpiLibrary::open(Some(launcher), wish.as_deref());
-    let world = library.and_then(MpiLibrary::start);
+    let limit = timeout.map_or(START_LIMIT, Duration::from);
+    let world = library.and_then(|library| started_within(limit, &launcher, library));
     let world = world.map_err(|error| of_speaker(&launcher, mpi_refused(&error)))?;
     let watched = world.watch_ranks();
     watched.map_err(|error| of_speaker(&launcher, came_apart(&error)))?;
     Ok(Party::Mpi(Box::new(world)))
+}
+
+/// How long MPI may take to start where nothing else is said: as long as a rank may be silent.
+const START_LIMIT: Duration = Duration::from_secs(60);
+/// The others leave the word to the first for so long.
+const PRECEDENCE: Duration = Duration::from_millis(500);
+
+/// Starts MPI, which waits for every rank without a limit of its own: where one does not come, this
+/// process ends.
+#[expect(
+    clippy::exit,
+    reason = "another thread hangs in the library, which nothing ends"
+)]
+fn started_within(
+    limit: Duration,
+    launcher: &Launcher,
+    library: MpiLibrary,
+) -> Result<MpiWorld, MpiError> {
+    let speaks = launcher.speaks();
+    let limit = if speaks { limit } else { limit + PRECEDENCE };
+    let (started, wait) = mpsc::channel::<()>();
+    std::thread::spawn(move || {
+        if wait.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+            output::error(&format!(
+                "error: MPI has not started for {:.0} s: not every rank came\n  help: a process \
+                 that is stopped, or a host that cannot be reached\n",
+                limit.as_secs_f64()
+            ));
+            std::process::exit(1);
+        }
+    });
+    let world = library.start();
+    // The thread may have ended this process; else it ends now.
+    drop(started);
+    world
 }
 
 fn mpi_refused(error: &MpiError) -> Refusal {

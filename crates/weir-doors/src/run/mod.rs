@@ -173,6 +173,11 @@ impl Strict {
 pub fn read(words: &[String]) -> Result<Action, Refusal> {
     let action = |matches: &ArgMatches| {
         if matches.get_flag("calibrate") {
+            if one(matches, "store-result").is_some() {
+                return Err(usage(
+                    "--store-result: --calibrate has no result; leave it out",
+                ));
+            }
             return Ok(Action::Calibrate(options(matches)?));
         }
         run_of(matches, input(matches, words)?)
@@ -223,7 +228,8 @@ pub fn read_options(words: &[String]) -> Result<RunOptions, Refusal> {
 }
 
 fn shown_by(command: Command, words: &[String]) -> Result<RunOptions, Refusal> {
-    let matches = command.try_get_matches_from(words);
+    // Of words that follow others the last ones hold.
+    let matches = command.args_override_self(true).try_get_matches_from(words);
     options(&matches.map_err(|error| Refusal::new(USAGE, error.to_string()))?)
 }
 

@@ -29,6 +29,9 @@ pub(crate) use rank_run::{drive, facts_of, hostname};
 pub(crate) use report::ExchangeOutcome;
 pub use report::RankReports;
 
+/// Channels that a rank has buffers and partners for.
+const MOST_CHANNELS: u32 = 1 << 16;
+
 /// What one rank carries out.
 pub type ExchangeContext<'a> = RankContext<'a, ExchangeWorkload, RankReports>;
 
@@ -115,6 +118,12 @@ pub fn check(
     if workload.sizes.is_empty() || workload.repetitions == 0 || workload.replications == 0 {
         return plan("exchanges need a size, a repetition and a replication".to_owned());
     }
+    if workload.replications > MOST_CHANNELS {
+        return plan(format!(
+            "{} replications: at most {MOST_CHANNELS} channels",
+            workload.replications
+        ));
+    }
     match workload
         .sizes
         .iter()
@@ -175,6 +184,22 @@ pub fn check_here(job: &Job, ranks: u32) -> Result<(), NetError> {
     match find(&job.engine.name) {
         Some(info) => (info.here)(&asked).map_err(|why| asked.wrong(&why)),
         None => Ok(()),
+    }
+}
+
+/// The transport needs no launcher, where there is none.
+///
+/// # Errors
+/// It does.
+pub fn check_without_launcher(job: &Job) -> Result<(), NetError> {
+    let name = &job.engine.name;
+    match find(name) {
+        Some(info) if info.needs_launcher => Err(NetError::Missing {
+            transport: name.clone(),
+            what: "a launcher of MPI that has started the ranks".to_owned(),
+            remedy: "start weir with mpirun or srun".to_owned(),
+        }),
+        _ => Ok(()),
     }
 }
 

@@ -64,6 +64,9 @@ pub fn check(
         if !(1..=LONGEST).contains(&test.bytes.0) {
             return plan("messages have 1 byte to 2^40");
         }
+        if test.random_rings == 0 {
+            return plan("`random_rings` is 0: the figures need at least one random ring");
+        }
         let loops = [test.ping_pong, test.ring];
         if loops
             .iter()

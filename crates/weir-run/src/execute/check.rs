@@ -11,7 +11,12 @@ use crate::runner::{Runner, failure};
 /// Everything about a plan that can be known to fail before the run, by job name. Touches
 /// nothing.
 pub fn check(plan: &Plan, control: &RunControl<'_>) -> Vec<(String, Failure)> {
-    let mut found = Vec::new();
+    let mut found = senseless(plan);
+    found.extend(too_many_workers(plan));
+    if !found.is_empty() {
+        // What follows goes over every worker.
+        return found;
+    }
     let entries = numbered(plan, 0);
     let contexts: Vec<_> = entries.iter().map(|e| e.context(control)).collect();
     for (entry, context) in entries.iter().zip(&contexts) {
@@ -42,7 +47,6 @@ pub fn check(plan: &Plan, control: &RunControl<'_>) -> Vec<(String, Failure)> {
         };
         found.extend(runner.check_together(&contexts).into_iter().map(of_job));
     }
-    found.extend(too_many_workers(plan));
     found.extend(world_twice(&entries, control));
     found.extend(threads_apart(&entries, control));
     found
@@ -62,6 +66,42 @@ fn unknown_kinds(job: &Job) -> Vec<Failure> {
         failure("plan", None, message)
     };
     unknown.map(refuse).collect()
+}
+
+/// What no job can mean: nobody to do it, waiting for what never comes.
+fn senseless(plan: &Plan) -> Vec<(String, Failure)> {
+    let mut found = Vec::new();
+    let mut earlier: Vec<&str> = Vec::new();
+    for (_, job) in plan.jobs() {
+        let mut refuse = |why: String| found.push((job.name.clone(), failure("plan", None, why)));
+        if job.clones == 0 {
+            refuse("`clones` is 0: a job has at least one worker".to_owned());
+        }
+        let load = job.load();
+        if load.depth.queue_depth.0 == 0 {
+            refuse("`load.depth.queue_depth` is 0: nothing could be in flight".to_owned());
+        }
+        if load.recording.interval_ns.0 == 0 {
+            refuse("`load.recording.interval_ns` is 0: an interval has a length".to_owned());
+        }
+        let percentiles = load.recording.percentiles.iter();
+        if let Some(odd) = percentiles
+            .map(|p| p.0)
+            .find(|p| !(0.0..=100.0).contains(p))
+        {
+            refuse(format!(
+                "`load.recording.percentiles` has {odd}, which is not from 0 to 100"
+            ));
+        }
+        let awaited = job.start.wait_for.as_deref();
+        if let Some(name) = awaited.filter(|name| !earlier.contains(name)) {
+            refuse(format!(
+                "`start.wait_for` names `{name}`, and no earlier job has this name"
+            ));
+        }
+        earlier.push(&job.name);
+    }
+    found
 }
 
 /// Jobs that want all ranks while an earlier one may still have them.

@@ -162,6 +162,7 @@ pub(super) fn so_far(
         weir_version: control.version.to_owned(),
         started_unix_ns: run.started_unix_ns,
         run_id: run_id::of_run(run.started_unix_ns),
+        zero_ns: run.timeline.since(run.origin, zero),
         duration_ns: times.at(now),
         groups,
         disks: disks.since(),

@@ -230,11 +230,12 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new<'c: 'a>(plan: &'a Plan, control: &RunControl<'c>) -> Self {
+        let timeline = Timeline::start(&control.clock);
+        // At one instant: where ranks share a clock, their times are compared by the wall's.
+        let origin = control.clock.now();
         let wall = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
-        let timeline = Timeline::start(&control.clock);
-        let origin = control.clock.now();
         let started_unix_ns = u64::try_from(wall.as_nanos()).unwrap_or(0);
         let entries = numbered(plan, started_unix_ns);
         Self {

@@ -1,8 +1,8 @@
 //! Other ranks that carry the same plan out: where they wait for each other.
 //!
-//! All ranks come together before the first release and before the release of each job that
-//! waits for everything before it, so that the steps of a sweep do not overlap. Where they share
-//! files, the first rank makes them before the others look at them. Every rank comes to the same
+//! All ranks come together twice for the first job and for each job that waits for everything before
+//! it, so that the steps of a sweep do not overlap: when what comes before has ended, and before the
+//! release. Where they share files, the first rank makes them before the others look at them. Every rank comes to the same
 //! number of meetings, whatever happened on it, so that nobody waits in vain.
 
 use weir_schema::Plan;
@@ -55,8 +55,9 @@ impl<'a> RankMeetings<'a> {
         self.other_ranks.is_some() && self.before.len() < planned
     }
 
-    /// Before the targets of a batch are made.
+    /// Before the targets of a batch are made: nothing of an earlier one goes on anywhere.
     pub(super) fn before_making(&mut self) {
+        self.meet();
         if self.makes() == Some(TargetMaker::After) {
             self.meet();
         }
@@ -130,15 +131,15 @@ mod tests {
     fn every_rank_comes_equally_often_however_far_it_gets() {
         let whole: &[&[usize]] = &[&[0, 1], &[2], &[], &[3, 4]];
         for batches in [whole, &whole[..1], &[]] {
-            assert_eq!(meetings(TargetMaker::Own, batches, None), 3);
-            assert_eq!(meetings(TargetMaker::First, batches, None), 6);
-            assert_eq!(meetings(TargetMaker::After, batches, None), 6);
+            assert_eq!(meetings(TargetMaker::Own, batches, None), 6);
+            assert_eq!(meetings(TargetMaker::First, batches, None), 9);
+            assert_eq!(meetings(TargetMaker::After, batches, None), 9);
         }
     }
 
     #[test]
     fn a_job_that_waits_for_nothing_has_no_meeting() {
-        assert_eq!(meetings(TargetMaker::Own, &[&[1], &[4], &[1, 4]], None), 3);
+        assert_eq!(meetings(TargetMaker::Own, &[&[1], &[4], &[1, 4]], None), 6);
     }
 
     #[test]

@@ -65,6 +65,14 @@ fn carry_out(run: &BeffRun, speaks: bool) -> Outcome {
         return Ok(0);
     }
     tell_notes(run);
+    if let Some(path) = &run.options.store {
+        return Err(Refusal {
+            message: format!(
+                "error: --store-result {path}: nothing is measured by these words; leave it out\n"
+            ),
+            code: USAGE,
+        });
+    }
     if run.mode == BeffMode::ShowPlan {
         let text = run.plan.to_json().map_err(|e| Refusal {
             message: format!("error: {e}\n"),
@@ -104,6 +112,7 @@ fn measure(run: &BeffRun) -> Outcome {
         targets: TargetsPerRank::Own,
         timeout: None,
         store: run.options.store.as_deref(),
+        other_files: &other_files(run),
         warnings: &run.warnings,
         observer: &|_| {
             let mode = if run.options.quiet {
@@ -118,6 +127,15 @@ fn measure(run: &BeffRun) -> Outcome {
             Ok(show(result, prepared.get().unwrap_or(&run.options)))
         },
     })
+}
+
+/// What is read and written besides the result.
+fn other_files(run: &BeffRun) -> Vec<(&'static str, String)> {
+    let read = run.baseline.iter();
+    let read = read.map(|path| ("the --baseline", path.clone()));
+    let written = run.options.dump_json.iter();
+    let written = written.map(|path| ("where --dump-json goes", path.clone()));
+    read.chain(written).collect()
 }
 
 fn tell_notes(run: &BeffRun) {

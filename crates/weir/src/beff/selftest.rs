@@ -89,6 +89,7 @@ fn measured(words: &str) -> Result<(RunResult, BeffRun), String> {
                 targets: TargetsPerRank::Own,
                 timeout: None,
                 store: None,
+                other_files: &[],
                 warnings: &[],
                 observer: &|_| Box::new(Silent),
                 report: &|result| {
