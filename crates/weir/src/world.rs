@@ -58,7 +58,7 @@ pub(crate) fn join(launcher: Launcher, timeout: Option<Nanos>) -> Result<Party, 
 /// How long MPI may take to start where nothing else is said: as long as a rank may be silent.
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// The others leave the word to the first for so long.
-const PRECEDENCE: Duration = Duration::from_millis(500);
+const PRECEDENCE: Duration = Duration::from_millis(1500);
 
 /// Starts MPI, which waits for every rank without a limit of its own: where one does not come, this
 /// process ends.
@@ -72,10 +72,10 @@ fn started_within(
     library: MpiLibrary,
 ) -> Result<MpiWorld, MpiError> {
     let speaks = launcher.speaks();
-    let limit = if speaks { limit } else { limit + PRECEDENCE };
+    let patience = if speaks { limit } else { limit + PRECEDENCE };
     let (started, wait) = mpsc::channel::<()>();
     std::thread::spawn(move || {
-        if wait.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+        if wait.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
             output::error(&format!(
                 "error: MPI has not started for {:.0} s: not every rank came\n  help: a process \
                  that is stopped, or a host that cannot be reached\n",
