@@ -179,7 +179,7 @@ impl RunResult {
             return Ok(serde_json::from_str(text)?);
         }
         prune_result(&mut document);
-        serde_json::from_value(document).map_err(|e| SchemaError::Newer(e.to_string()))
+        serde_json::from_str(&document.to_string()).map_err(|e| SchemaError::Newer(e.to_string()))
     }
 
     /// The result as JSON without blanks.

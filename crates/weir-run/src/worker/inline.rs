@@ -6,7 +6,7 @@
     reason = "parts of one loop, split for the reader only"
 )]
 
-use crate::live::KIND_MASK;
+use crate::live::{KIND_MASK, WorkerLive};
 use weir_sys::clock::Tick;
 
 use crate::clock::RunClock;
@@ -29,14 +29,15 @@ where
 {
     let mut state = LoopState::new(plan, worker);
     let live = state.live();
-    let paced = !state.pacer.is_free();
-    let timed_prepare = source.prepare_is_timed();
+    let (paced, timed_prepare) = (!state.pacer.is_free(), source.prepare_is_timed());
     let mut now = state.now();
     let mut last_done = now;
     while state.ended.is_none()
         && let Some(op) = source.next(0)
     {
-        now = after_pause(&state, source, now);
+        if source.has_paused() {
+            now = state.account_preparation(now);
+        }
         let (free_since, mut intended) = (now, now);
         if paced {
             (now, intended) = wait_for_start(&mut state, source, &op, now);
@@ -51,8 +52,7 @@ where
         if paced {
             state.count_lateness(state.nanos(intended.max(free_since), now));
         }
-        live.last_issued.set(op.acts_on());
-        live.kinds[op.kind_index() & KIND_MASK].issued.add(1);
+        count_issue(live, &op);
         let started = now;
         let Submit::Done(result) = engine.submit(0, &op) else {
             live.kinds[op.kind_index() & KIND_MASK].issued.take_back();
@@ -91,18 +91,11 @@ where
     state.stop()
 }
 
-/// What the source has done between two operations is accounted; the instant it is.
+/// Notes what is handed over.
 #[inline(always)]
-fn after_pause<S: Source, C: RunClock>(
-    state: &LoopState<'_, C>,
-    source: &mut S,
-    now: Tick,
-) -> Tick {
-    if source.has_paused() {
-        state.account_preparation(now)
-    } else {
-        now
-    }
+fn count_issue<O: Operation>(live: &WorkerLive, op: &O) {
+    live.last_issued.set(op.acts_on());
+    live.kinds[op.kind_index() & KIND_MASK].issued.add(1);
 }
 
 /// Waits for the intended start of an operation that has one, and for the worker's turn; the
