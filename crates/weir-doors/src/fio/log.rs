@@ -47,6 +47,7 @@ pub fn log_line(log: &Log, record: &LogRecord<'_>, out: &mut String) {
 
 /// The number of a kind: reads 0, writes 1, trims 2.
 fn number(kind: &str) -> usize {
+    // Jobs with this door's logs have no other kinds.
     let place = BLOCK_KINDS.iter().position(|info| info.name == kind);
     place.unwrap_or_default()
 }

@@ -2,8 +2,8 @@
 //!
 //! All ranks come together twice for the first job and for each job that waits for everything before
 //! it, so that the steps of a sweep do not overlap: when what comes before has ended, and before the
-//! release. Where they share files, the first rank makes them before the others look at them. Every rank comes to the same
-//! number of meetings, whatever happened on it, so that nobody waits in vain.
+//! release. Where they share files, the first rank makes them before the others look at them. Every
+//! rank comes to the same number of meetings, whatever happened on it, so that nobody waits in vain.
 
 use weir_schema::Plan;
 
