@@ -151,6 +151,10 @@ impl Assembly<'_> {
                 reach.until = reach.until.or(until);
             }
         }
+        if let Some(group) = self.groups.last_mut() {
+            // Most files are one group: what is moved once is not moved again while it grows.
+            group.jobs.reserve(batch.len());
+        }
         let mut defaults = Draft::new(self.request.dialect);
         let mut global_entries: Vec<OptionEntry> = Vec::new();
         for section in batch {
@@ -179,12 +183,12 @@ impl Assembly<'_> {
                 draft.section.clone_from(&section.name);
                 draft.stonewall |= barrier;
                 barrier = false;
-                self.section(draft, section, &global_entries);
+                self.section(&mut draft, section, &global_entries);
             }
         }
     }
 
-    fn section(&mut self, mut draft: Draft, mut section: Section, globals: &[OptionEntry]) {
+    fn section(&mut self, draft: &mut Draft, mut section: Section, globals: &[OptionEntry]) {
         for set in &mut self.sets {
             if set
                 .section
@@ -199,15 +203,13 @@ impl Assembly<'_> {
             self.report
                 .push(section.place.at_value(Fault::value("a job without a name")));
         }
-        let (words, mut right) = self.applier.section(
-            &mut draft,
-            &section.entries,
-            &section.name,
-            &mut self.report,
-        );
+        let (words, mut right) =
+            self.applier
+                .section(draft, &section.entries, &section.name, &mut self.report);
         let words = last_set_wins(words, &section.entries);
         self.show.job(&draft.name, &words);
-        let engine = self.context.catalogue.find(&draft.engine.name).copied();
+        let context = self.context;
+        let engine = context.catalogue.find(&draft.engine.name);
         if engine.is_none() && draft.engine.name == DEFAULT_ENGINE {
             let message = format!("engine {DEFAULT_ENGINE} is not built in");
             let fault = Fault::new("job.engine", message).help("name another with ioengine=");
@@ -215,7 +217,7 @@ impl Assembly<'_> {
         }
         let name = draft.name.clone();
         if let Some(engine) = engine.filter(|_| right) {
-            right = self.job(draft, &engine, words, &section, globals);
+            right = self.job(draft, engine, words, &section, globals);
         }
         self.dropped |= !right;
         *self.names.entry(name).or_default() += 1;
@@ -224,7 +226,7 @@ impl Assembly<'_> {
     /// Adds the section's job to its group; tells whether its options fit together.
     fn job(
         &mut self,
-        draft: Draft,
+        draft: &mut Draft,
         engine: &EngineInfo,
         words: Vec<Word>,
         section: &Section,

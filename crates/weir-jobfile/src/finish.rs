@@ -4,6 +4,7 @@
 //! contradict each other ([`crate::conflict`]), groups and the order of jobs.
 
 use std::collections::BTreeSet;
+use std::mem::take;
 
 use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_schema::{
@@ -25,27 +26,26 @@ const DEFAULT_BLOCK: u64 = 4096;
 /// The error of a failed transfer.
 const EIO: i32 = 5;
 
-/// Makes the plan's job.
+/// Makes the plan's job, with what is large taken out of the draft: job files have thousands.
 pub(crate) fn finish(
-    draft: Draft,
+    draft: &mut Draft,
     engine: &EngineInfo,
     read_only: bool,
     words: Vec<Word>,
     report: &mut CompileReport,
 ) -> Result<Job, Vec<Conflict>> {
-    let sizes = block_sizes(&draft);
-    let conflicts = conflicts(&draft, engine, &sizes);
+    let sizes = block_sizes(draft);
+    let conflicts = conflicts(draft, engine, &sizes);
     if !conflicts.is_empty() {
         return Err(conflicts);
     }
-    let access = access(&draft, report);
-    let mix = mix(&draft);
-    let targets = targets(&draft, engine, read_only);
-    let load = load(&draft, engine, report);
-    let exit_all = exit_all(&draft);
-    let verify = resolve_verify(&draft, (engine, &mix), report);
-    let content = content(&draft);
-    let chosen = chosen(&draft, engine);
+    let access = access(draft, report);
+    let mix = mix(draft);
+    let load = load(draft, engine, report);
+    let verify = resolve_verify(draft, (engine, &mix), report);
+    let content = content(draft);
+    let chosen = chosen(draft, engine);
+    let targets = targets(draft, engine, read_only);
     draft.feedback.note_idle(&draft.name, report);
     let (min_ns, max_ns) = draft.delay;
     let before = command(&draft.name, "prerun", draft.command_before.as_deref());
@@ -55,42 +55,44 @@ pub(crate) fn finish(
         access,
         sizes,
         targets,
-        region: draft.region,
+        region: take(&mut draft.region),
         content,
         flush: draft.flush,
         verify,
         passes: draft.passes,
         no_overlap: draft.no_overlap,
-        memory: draft.memory,
+        memory: take(&mut draft.memory),
         load,
     };
     Ok(Job {
-        description: draft.description,
+        name: take(&mut draft.name),
+        description: take(&mut draft.description),
         clones: draft.clones,
         start: Start {
             barrier: draft.stonewall,
-            wait_for: draft.wait_for,
+            wait_for: take(&mut draft.wait_for),
             delay: (max_ns.0 > 0).then_some(StartDelay { min_ns, max_ns }),
             before,
             after,
         },
         end: JobEnd {
-            exit_all,
+            exit_all: exit_all(draft),
             until_other_jobs_end: draft.until_other_jobs_end,
         },
-        placement: draft.placement,
+        placement: take(&mut draft.placement),
+        engine: chosen,
+        workload: work.into(),
         report: JobReport {
             merge: draft.merge,
             hidden: draft.hidden,
         },
         words,
         extensions: draft.fio.extensions(),
-        ..Job::of_blocks(&draft.name, chosen, work)
     })
 }
 
 /// The loop over operations.
-fn load(draft: &Draft, engine: &EngineInfo, report: &mut CompileReport) -> Load {
+fn load(draft: &mut Draft, engine: &EngineInfo, report: &mut CompileReport) -> Load {
     Load {
         depth: depth(draft, engine, report),
         bounds: Bounds {
@@ -105,16 +107,16 @@ fn load(draft: &Draft, engine: &EngineInfo, report: &mut CompileReport) -> Load 
 }
 
 /// The engine with its settings. A peer on the network may be named like a file.
-fn chosen(draft: &Draft, engine: &EngineInfo) -> EngineChoice {
+fn chosen(draft: &mut Draft, engine: &EngineInfo) -> EngineChoice {
     const PEER: &str = "host";
-    let mut settings = draft.engine.settings.clone();
+    let mut settings = take(&mut draft.engine.settings);
     let takes_peer = engine.settings.iter().any(|known| known.name == PEER);
     if let Some(name) = draft.filenames.first().filter(|_| takes_peer) {
         let named = || Setting::Text(name.clone());
         settings.entry(PEER.to_owned()).or_insert_with(named);
     }
     EngineChoice {
-        name: draft.engine.name.clone(),
+        name: take(&mut draft.engine.name),
         settings,
     }
 }
@@ -264,22 +266,22 @@ fn replay(given: &ReplayDraft) -> Option<Replay> {
 }
 
 /// Names of generated files; `name=` renames the job and not its files.
-fn pattern(draft: &Draft) -> String {
+fn pattern(draft: &mut Draft) -> String {
     if draft.name == draft.section {
-        draft.filename_format.clone()
+        take(&mut draft.filename_format)
     } else {
         draft.filename_format.replace("$jobname", &draft.section)
     }
 }
 
-fn targets(draft: &Draft, engine: &EngineInfo, read_only: bool) -> Targets {
-    let directories = draft.directories.clone();
+fn targets(draft: &mut Draft, engine: &EngineInfo, read_only: bool) -> Targets {
+    let directories = take(&mut draft.directories);
     let files = if engine.no_target() && draft.filenames.is_empty() {
         FileNames::None
     } else if !draft.opened_below.is_empty() {
         FileNames::Below {
-            directories: draft.opened_below.clone(),
-            paths: draft.filenames.clone(),
+            directories: take(&mut draft.opened_below),
+            paths: take(&mut draft.filenames),
         }
     } else if draft.filenames.is_empty() {
         FileNames::Generated {
@@ -289,7 +291,7 @@ fn targets(draft: &Draft, engine: &EngineInfo, read_only: bool) -> Targets {
         }
     } else {
         FileNames::Listed {
-            paths: draft.filenames.clone(),
+            paths: take(&mut draft.filenames),
             directories,
         }
     };
@@ -353,7 +355,9 @@ fn float(n: u64) -> f64 {
 
 fn each<T>(given: &PerKind<Option<u64>>, unit: fn(f64) -> T) -> Option<ByKind<T>> {
     let one = |kind: Kind| given.of(kind).filter(|n| *n > 0).map(|n| unit(float(n)));
-    Some(PerKind::from_fn(one).given_by_name()).filter(|given| !given.is_empty())
+    let limits = PerKind::from_fn(one);
+    let is_any = Kind::DATA.iter().any(|kind| limits.of(*kind).is_some());
+    is_any.then(|| limits.given_by_name())
 }
 
 fn pacing(draft: &Draft) -> Pacing {
@@ -394,7 +398,8 @@ fn minimum_rate(rate: &RatesDraft) -> Option<MinimumRate> {
 }
 
 /// Without latencies the clock is read at the ends only, unless something needs each one.
-fn recording(draft: &Draft, engine: &EngineInfo) -> Recording {
+fn recording(draft: &mut Draft, engine: &EngineInfo) -> Recording {
+    let percentiles = take(&mut draft.recording.percentiles);
     let r = &draft.recording;
     // fio prints the latency of what is done to whole files as the completion's alone.
     let by_name = matches!(engine.acts_on, ActsOn::Names(_)) && draft.dialect == Dialect::Fio;
@@ -408,6 +413,7 @@ fn recording(draft: &Draft, engine: &EngineInfo) -> Recording {
         },
         lat: (r.lat && !by_name) || searches,
         logs: draft.logs.plan(&draft.name, [r.slat, r.clat, r.lat]),
+        percentiles,
         ..r.clone()
     }
 }

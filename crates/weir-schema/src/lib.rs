@@ -17,6 +17,7 @@ mod exchange;
 mod exchange_figures;
 mod exchange_model;
 mod facts;
+pub mod json;
 mod kind;
 mod latency_bandwidth;
 mod latency_bandwidth_figures;

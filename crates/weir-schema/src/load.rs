@@ -3,6 +3,7 @@
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::json;
 use crate::plan::Plan;
 use crate::prune::prune_result;
 use crate::result::RunResult;
@@ -83,7 +84,7 @@ impl From<serde_json::Error> for SchemaError {
 
 /// Reads any JSON of a version.
 fn document(text: &str, wanted: &'static str) -> Result<Value, SchemaError> {
-    let value: Value = serde_json::from_str(text)?;
+    let value: Value = json::read(text)?;
     let found = value
         .get("schema")
         .and_then(Value::as_str)
@@ -108,7 +109,7 @@ fn document_or_newer(text: &str, wanted: &'static str) -> Result<Value, SchemaEr
         None => false,
     };
     if is_newer {
-        Ok(serde_json::from_str(text)?)
+        Ok(json::read(text)?)
     } else {
         Err(SchemaError::Version { found, wanted })
     }
@@ -144,7 +145,7 @@ impl Plan {
     /// Not JSON, another shape, another version.
     pub fn from_json(text: &str) -> Result<Self, SchemaError> {
         document(text, PLAN_SCHEMA)?;
-        Ok(serde_json::from_str(text)?)
+        Ok(json::read(text)?)
     }
 
     /// The plan as indented JSON.
@@ -152,7 +153,7 @@ impl Plan {
     /// # Errors
     /// A number without JSON form (not finite).
     pub fn to_json(&self) -> Result<String, SchemaError> {
-        Ok(serde_json::to_string_pretty(self)?)
+        Ok(json::indented(&serde_json::to_string(self)?))
     }
 }
 
@@ -176,10 +177,19 @@ impl RunResult {
         }
         if document.get("schema").and_then(Value::as_str) == Some(RESULT_SCHEMA) {
             // From the text, whose lines an error names.
-            return Ok(serde_json::from_str(text)?);
+            return Ok(json::read(text)?);
         }
         prune_result(&mut document);
-        serde_json::from_str(&document.to_string()).map_err(|e| SchemaError::Newer(e.to_string()))
+        json::read(&document.to_string()).map_err(|e| SchemaError::Newer(e.to_string()))
+    }
+
+    /// Reads what another rank of the same run has written: nobody else can have made it, so its
+    /// figures need not be looked at.
+    ///
+    /// # Errors
+    /// Not JSON, another shape.
+    pub fn from_rank(text: &[u8]) -> Result<Self, SchemaError> {
+        Ok(serde_json::from_slice(text)?)
     }
 
     /// The result as JSON without blanks.
@@ -195,7 +205,7 @@ impl RunResult {
     /// # Errors
     /// A number without JSON form (not finite).
     pub fn to_pretty_json(&self) -> Result<String, SchemaError> {
-        Ok(serde_json::to_string_pretty(self)?)
+        Ok(json::indented(&serde_json::to_string(self)?))
     }
 
     /// Whether a newer weir has made it: what this one does not know of it is left out.

@@ -5,8 +5,9 @@
 //! that shall be carried out are never pruned: what a plan asks for and nobody understands would
 //! silently not be done.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use crate::json;
 use crate::outcome::Outcome;
 use crate::workload::Workload;
 
@@ -16,23 +17,23 @@ const SCHEMA: &str = include_str!("../../../schemas/result.v2.schema.json");
 /// What this version knows of a result of a newer one.
 pub(crate) fn prune_result(document: &mut Value) {
     // The gate `schemas` holds the file to the types.
-    let schema: Value = serde_json::from_str(SCHEMA).unwrap_or_default();
+    let schema: Value = json::read(SCHEMA).unwrap_or_default();
     prune(document, &schema);
     // From text, as all reading is: other ways would be compiled beside it.
-    let is_workload = |value: &Value| serde_json::from_str::<Workload>(&value.to_string()).is_ok();
+    let is_workload = |value: &Value| json::read::<Workload>(&value.to_string()).is_ok();
     for job in jobs(document.pointer_mut("/plan/groups")) {
         if let Some(workload) = job.get_mut("workload").filter(|work| !is_workload(work)) {
             let name = workload.get("kind").cloned().unwrap_or_default();
-            *workload = json!({"kind": "unknown", "name": name});
+            *workload = serde_json::json!({"kind": "unknown", "name": name});
         }
     }
-    let is_outcome = |value: &Value| serde_json::from_str::<Outcome>(&value.to_string()).is_ok();
+    let is_outcome = |value: &Value| json::read::<Outcome>(&value.to_string()).is_ok();
     for job in jobs(document.pointer_mut("/groups")) {
         if let Some(outcome) = job
             .get_mut("outcome")
             .filter(|outcome| !is_outcome(outcome))
         {
-            *outcome = json!({"kind": "none"});
+            *outcome = serde_json::json!({"kind": "none"});
         }
     }
 }

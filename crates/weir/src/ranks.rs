@@ -195,7 +195,7 @@ impl RankGroup {
         mine.ranks = vec![RankSummary::of(rank, &mine)];
         // What all have alike stays here.
         let plan = std::mem::take(&mut mine.plan);
-        let bytes = serde_json::to_vec(&mine).map_err(|e| self.apart(&e))?;
+        let bytes = mine.to_json().map_err(|e| self.apart(&e))?.into_bytes();
         let patience = patience_with(&mine);
         let whole = self.merge_all(bytes.clone(), patience);
         if rank != 0 {
@@ -222,7 +222,7 @@ impl RankGroup {
     fn merge_all(&self, bytes: Vec<u8>, patience: Duration) -> Option<RunResult> {
         let mut both = |mine: Vec<u8>, theirs: Vec<u8>| merged(&mine, &theirs);
         let merged = self.results.reduce(bytes, &mut both, patience).ok()??;
-        let all: RunResult = serde_json::from_slice(&merged).ok()?;
+        let all = RunResult::from_rank(&merged).ok()?;
         (all.ranks.len() == self.results.size() as usize).then_some(all)
     }
 
@@ -254,7 +254,7 @@ impl RankGroup {
             let Ok(bytes) = self.direct.receive(rank, until) else {
                 continue;
             };
-            let theirs = serde_json::from_slice(&bytes).map_err(|e| self.apart(&e))?;
+            let theirs = RunResult::from_rank(&bytes).map_err(|e| self.apart(&e))?;
             all.merge(theirs).map_err(|e| self.apart(&e))?;
         }
         Ok(all)
@@ -320,10 +320,8 @@ fn fail(all: &mut RunResult, why: &str) {
 }
 
 fn merged(mine: &[u8], theirs: &[u8]) -> Result<Vec<u8>, String> {
-    let read = |bytes: &[u8]| -> Result<RunResult, String> {
-        serde_json::from_slice(bytes).map_err(|e| e.to_string())
-    };
+    let read = |bytes: &[u8]| RunResult::from_rank(bytes).map_err(|e| e.to_string());
     let mut all = read(mine)?;
     all.merge(read(theirs)?).map_err(|e| e.to_string())?;
-    serde_json::to_vec(&all).map_err(|e| e.to_string())
+    Ok(all.to_json().map_err(|e| e.to_string())?.into_bytes())
 }

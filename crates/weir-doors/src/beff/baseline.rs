@@ -36,7 +36,8 @@ impl Baseline {
     /// # Errors
     /// What is wrong with it.
     pub fn read(file: &str, text: &str) -> Result<Self, String> {
-        let json: Json = serde_json::from_str(text).map_err(|e| format!("it is not JSON: {e}"))?;
+        let json: Json =
+            weir_schema::json::read(text).map_err(|e| format!("it is not JSON: {e}"))?;
         let own = &json["weir"];
         if !own.is_null() && own["schema"] != SCHEMA {
             let schema = own["schema"].as_str().unwrap_or("none");
@@ -177,7 +178,7 @@ fn of_plan(plan: &Plan) -> Vec<(&'static str, String)> {
         return Vec::new();
     };
     let ranks = plan.ranks.map_or(1, |r| r.count);
-    let method = serde_json::to_value(work.method).unwrap_or_default();
+    let method = weir_schema::json::value(&work.method).unwrap_or_default();
     vec![
         ("transport", job.engine.name.clone()),
         ("comm-type", spelling_of(job)),

@@ -149,7 +149,7 @@ fn object(result: &RunResult, figures: Option<&LatencyBandwidthFigures>) -> Stri
         object.insert(key.to_owned(), json!(value));
     }
     // Numbers of a result are finite, and everything else has a JSON form.
-    let weir = serde_json::to_value(result).unwrap_or_default();
+    let weir = weir_schema::json::value(result).unwrap_or_default();
     object.insert("weir".to_owned(), weir);
     let text = serde_json::to_string_pretty(&Value::Object(object)).unwrap_or_default();
     text + "\n"

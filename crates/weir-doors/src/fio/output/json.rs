@@ -390,10 +390,10 @@ fn own(result: &RunResult, entries: &[FioEntry<'_>], options: FioTextOptions) ->
         put(&mut out, "rlat_ns", responses);
     }
     // Reports of a run that goes on come in numbers; the last one has the plan.
-    let plan = (!options.partial).then(|| ("plan", serde_json::to_value(&result.plan)));
+    let plan = (!options.partial).then(|| ("plan", weir_schema::json::value(&result.plan)));
     for (key, value) in plan.into_iter().chain([
-        ("warnings", serde_json::to_value(&result.warnings)),
-        ("environment", serde_json::to_value(&result.host)),
+        ("warnings", weir_schema::json::value(&result.warnings)),
+        ("environment", weir_schema::json::value(&result.host)),
     ]) {
         if let Ok(mut value) = value {
             if let Some(facts) = value.as_object_mut() {
