@@ -23,10 +23,12 @@ use crate::memory;
 use crate::prepared::PreparedBlockJob;
 use crate::rank_part;
 use crate::recorded::{ReplayedJob, replayed_job};
+use crate::source;
 use crate::target::{
     FileLayout, Made, Site, SiteKind, Sites, look, may_create, names, needs_write_access, survey,
     writes,
 };
+use crate::thread_placement;
 use crate::verify;
 
 /// Files, block devices and character devices, and what their jobs share over a run.
@@ -164,6 +166,15 @@ fn check_words(
             job.name
         )));
     }
+    if workload.passes.loops == 0 {
+        failures.push(plan_failure(format!(
+            "{}: `passes.loops` is 0: nothing would be done",
+            job.name
+        )));
+    }
+    let drawn = source::check(workload).map_err(|e| plan_failure(format!("{}: {e}", job.name)));
+    failures.extend(drawn.err());
+    failures.extend(thread_placement::check(&job.placement));
     failures.extend(memory::check(workload).err());
     let mut ignored = workload.load.errors.ignore.values().flatten();
     if let Some(code) = ignored.find(|code| code.errno().is_none()) {

@@ -17,6 +17,29 @@ fn refused(error: &SysError) -> Failure {
     failure("placement", None, error.to_string())
 }
 
+/// What no thread of this machine could be given.
+pub(crate) fn check(placement: &Placement) -> Option<Failure> {
+    if let Some(nodes) = &placement.nodes {
+        return cpus_of(nodes).err();
+    }
+    let online = Topology::read(&Tree::real()).cpus;
+    let cpus = placement.cpus.as_ref().filter(|_| !online.is_empty())?;
+    let is_online = |cpu: &u32| online.iter().any(|known| known.id == *cpu);
+    let absent = cpus.iter().find(|cpu| !is_online(cpu));
+    let is_possible = match placement.share {
+        ShareCpus::Shared => cpus.iter().any(is_online),
+        ShareCpus::Split => !cpus.is_empty() && absent.is_none(),
+    };
+    if is_possible {
+        return None;
+    }
+    let message = absent.map_or_else(
+        || "`placement.cpus` names no CPU".to_owned(),
+        |cpu| format!("this machine has no CPU {cpu}"),
+    );
+    Some(failure("missing", Some(libc::EINVAL), message))
+}
+
 /// Puts the calling thread where the plan wants it; memory that is to be locked stays so until
 /// the result is dropped.
 ///

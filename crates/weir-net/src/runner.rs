@@ -130,6 +130,7 @@ fn idle_setting(job: &Job) -> Option<&'static str> {
         ("start.before", job.start.before.is_some()),
         ("start.after", job.start.after.is_some()),
         ("end.until_other_jobs_end", job.end.until_other_jobs_end),
+        ("report.merge", job.report.merge),
     ];
     let idle = settings.iter().find(|(_, is_set)| *is_set);
     idle.map(|(name, _)| *name)

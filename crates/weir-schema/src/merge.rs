@@ -261,7 +261,6 @@ impl WorkerResult {
             steadiness: _,
             depth_found: _,
             span,
-            setup_ns,
             state,
             failure,
             kinds,
@@ -274,7 +273,6 @@ impl WorkerResult {
         } = other;
         (self.thread_id, self.steadiness, self.depth_found) = (None, None, None);
         self.span = hull_of(self.span, span);
-        self.setup_ns = self.setup_ns.max(setup_ns);
         self.state = self.state.worse(state);
         self.failure = self.failure.take().or(failure);
         for theirs in kinds {

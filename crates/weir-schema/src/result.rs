@@ -235,8 +235,6 @@ pub struct WorkerResult {
     pub thread_id: Option<u32>,
     /// From release (or the end of ramp) to the last completion.
     pub span: Option<Span>,
-    /// Time from program start to release.
-    pub setup_ns: Option<Nanos>,
     /// How it ended.
     pub state: State,
     /// Why it failed.

@@ -182,7 +182,7 @@ pub fn payload_rule(content: &Content, unit: u64, size: u64) -> PayloadRule {
     }
 }
 
-fn size_rules(workload: &BlockWorkload) -> Result<[SizeRule; 3], BuildError> {
+pub(super) fn size_rules(workload: &BlockWorkload) -> Result<[SizeRule; 3], BuildError> {
     let sizes = &workload.sizes;
     let rule = |size: &BlockSize| match size {
         BlockSize::Fixed { bytes } => SizeRule::Fixed { bytes: bytes.0 },
@@ -372,7 +372,7 @@ pub(super) fn drawn(
 }
 
 /// The walk over a target, zone by zone if it has zones.
-fn walk(
+pub(super) fn walk(
     workload: &BlockWorkload,
     rules: &[SizeRule; 3],
     extent: Extent,

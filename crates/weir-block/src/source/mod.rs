@@ -6,6 +6,7 @@
 mod block_order;
 mod buffers;
 mod build;
+mod check;
 mod fixed;
 mod flushes;
 mod general;
@@ -17,6 +18,7 @@ mod verified;
 
 pub use buffers::SlotBuffers;
 pub use build::{AnySource, BuildError, Recipe, WorkLimits, build, payload_rule};
+pub(crate) use check::check;
 pub use fixed::FixedSource;
 pub use general::GeneralSource;
 pub use passes::BetweenPasses;

@@ -104,6 +104,9 @@ pub(crate) fn look(named: NamedTarget) -> Result<Site, Failure> {
         is_new: false,
         is_ours: false,
     };
+    if site.named.shown.is_empty() {
+        return Err(failure("plan", Some(libc::EINVAL), "a file has no name"));
+    }
     let stat = match rustix::fs::stat(&site.named.path) {
         Ok(stat) => stat,
         Err(Errno::NOENT) => return Ok(site),

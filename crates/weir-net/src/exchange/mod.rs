@@ -8,6 +8,8 @@ mod rank_run;
 mod report;
 mod timed;
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use weir_run::execute::Signals;
 use weir_schema::{
@@ -124,17 +126,26 @@ pub fn check(
             workload.replications
         ));
     }
-    match workload
-        .sizes
-        .iter()
-        .find(|size| size.exponent > 40 || size.loop_length == 0)
-    {
-        Some(size) => plan(format!(
-            "messages of 2^{} B in loops of {}: the exponent is at most 40, the loop at least 1",
-            size.exponent, size.loop_length
-        )),
+    match wrong_sizes(workload) {
+        Some(why) => plan(why),
         None => Ok(info),
     }
+}
+
+/// Sizes that no message has, and those that would have two results.
+fn wrong_sizes(workload: &ExchangeWorkload) -> Option<String> {
+    let mut seen = BTreeSet::new();
+    workload.sizes.iter().find_map(|size| {
+        let (exponent, length) = (size.exponent, size.loop_length);
+        if exponent > 40 || length == 0 {
+            return Some(format!(
+                "messages of 2^{exponent} B in loops of {length}: the exponent is at most 40, the \
+                 loop at least 1"
+            ));
+        }
+        let why = "are listed twice: each size has one result";
+        (!seen.insert(exponent)).then(|| format!("messages of 2^{exponent} B {why}"))
+    })
 }
 
 /// The transport of a job, where this machine can use it as the job says.

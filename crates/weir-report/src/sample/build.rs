@@ -148,7 +148,6 @@ impl Shape {
             clone,
             thread_id: Some(4242 + clone),
             span: Some(span),
-            setup_ns: Some(Nanos(1_200_000)),
             cpu: CpuUse {
                 user_ns: Nanos(time.0 / 100 * 22),
                 system_ns: Nanos(time.0 / 100 * 49),

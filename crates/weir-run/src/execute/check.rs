@@ -77,7 +77,16 @@ fn senseless(plan: &Plan) -> Vec<(String, Failure)> {
         if job.clones == 0 {
             refuse("`clones` is 0: a job has at least one worker".to_owned());
         }
+        let nice = job.placement.nice;
+        if !(-20..=19).contains(&nice) {
+            refuse(format!(
+                "`placement.nice` is {nice}; niceness goes from -20 to 19"
+            ));
+        }
         let load = job.load();
+        if load.bounds.operations == Some(0) {
+            refuse("`load.bounds.operations` is 0: nothing would be done".to_owned());
+        }
         if load.depth.queue_depth.0 == 0 {
             refuse("`load.depth.queue_depth` is 0: nothing could be in flight".to_owned());
         }

@@ -90,7 +90,6 @@ fn busy_worker(clone: u32, number: u32, time: Span) -> WorkerResult {
     WorkerResult {
         clone,
         span: Some(time),
-        setup_ns: Some(Nanos(1_000_000)),
         failure: Some(spoiled()),
         cpu: CpuUse {
             user_ns: Nanos(375_000_000),
