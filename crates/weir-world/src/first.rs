@@ -5,6 +5,7 @@
 
 use std::os::fd::OwnedFd;
 
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 /// Rank 0's process. Its number may be another's once it has ended; this is its own for ever.
@@ -29,11 +30,10 @@ impl First {
         pidfd_open(process, PidfdFlags::empty()).map(Self).ok()
     }
 
-    /// Passes a signal on. Where it has ended, nobody needs it.
-    pub fn pass_on(&self, number: i32) {
-        if let Some(signal) = Signal::from_named_raw(number) {
-            let _ = pidfd_send_signal(&self.0, signal);
-        }
+    /// Passes a signal on. False where it has ended.
+    pub fn pass_on(&self, number: i32) -> bool {
+        let signal = Signal::from_named_raw(number);
+        signal.is_none_or(|signal| pidfd_send_signal(&self.0, signal) != Err(Errno::SRCH))
     }
 }
 

@@ -18,6 +18,9 @@ use weir_world::{Crew, First, TOLD};
 /// whole process group.
 const ECHO: Duration = Duration::from_millis(100);
 
+/// Until a rank whose first rank is gone ends at a signal: it may be about to say who is lost.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+
 const CAUGHT: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
 /// Whether signals still do what they do to every program, where [`claim`] has taken them.
@@ -84,8 +87,12 @@ pub(crate) fn catch(crew: Option<&Crew>, first: Option<First>) -> Result<Arc<Sig
                 let arrived: Vec<i32> = arrivals.wait().collect();
                 let before = counted.interruptions.load(Ordering::Relaxed);
                 let new = count(&arrived, &counted, &mut last, crew.as_ref());
-                if let (Some(first), Some(number)) = (&first, new) {
-                    first.pass_on(number);
+                if let (Some(first), Some(number)) = (&first, new)
+                    && !first.pass_on(number)
+                {
+                    // Nobody is left who would tell this rank how to go on.
+                    thread::sleep(LAST_WORDS);
+                    low_level::exit(128 + number);
                 }
                 let is_news = counted.interruptions.load(Ordering::Relaxed) > before;
                 if is_news && RELEASED.load(Ordering::Relaxed) {
