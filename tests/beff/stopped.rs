@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::early::{LONG, at_the_second_size, has_one_of_two};
 use crate::launchers::under;
 use crate::stage::ranks::{RankProcesses, TIMEOUT, silence_of};
-use crate::stage::{Running, Said, Stage, each_launcher, said, skip};
+use crate::stage::{Running, Said, Stage, each_launcher, launch, said, skip};
 use crate::{beff, has};
 
 const RANKS: usize = 3;
@@ -70,6 +70,21 @@ fn a_rank_of_a_launcher_that_stops_is_named_whatever_the_transport() {
                 assert_ne!(said.code, Some(0), "{said}");
             }
         }
+    });
+}
+
+#[test]
+fn a_rank_that_never_comes_is_told_while_mpi_starts() {
+    each_launcher("a rank that never comes", |stage, launcher| {
+        let ours = format!("beff --comm-type mpi --timeout {TIMEOUT}");
+        // The other one does not know of MPI.
+        let other = ": -n 1 sleep 60";
+        let words: Vec<_> = ours.split(' ').chain(other.split(' ')).collect();
+        let running = Running::start(launch(stage, launcher, 1, &words));
+        let (said, has_ended) = running.end_within(Duration::from_secs(20));
+        assert!(has_ended, "it goes on: {said}");
+        let said = said.err("error: MPI has not started for 2 s: not every rank came");
+        assert_ne!(said.code, Some(0), "{said}");
     });
 }
 

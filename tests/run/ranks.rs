@@ -257,3 +257,18 @@ fn a_signal_to_one_rank_ends_all() {
         assert_eq!(numbers(&result), [0, 1, 2, 3], "{said}");
     }
 }
+
+#[test]
+fn data_that_arrived_wrong_is_told_with_its_place() {
+    let stage = Stage::new();
+    let words = "beff --comm-type shm --ranks 2 -n 2 -u 4 -l 4 -m 4 --show-plan \
+                 --inject flip:rank=0,size=3,byte=0";
+    let words: Vec<_> = words.split_whitespace().collect();
+    let plan = stage.file("flip.json", stage.say(&words).code(0).out);
+    let said = stage.say(&["run", &plan]).code(1);
+    let said = said.out("1 wrong bytes in messages of 8 B at rank ");
+    let json = stage.say(&["run", "--format=json", &plan]).code(1);
+    let result = crate::result(&json);
+    let ids: Vec<_> = result.warnings.iter().map(|w| w.id.as_str()).collect();
+    assert!(ids.contains(&"wrong-data"), "{said} {ids:?}");
+}

@@ -3,6 +3,8 @@
 use std::process::Command;
 use std::time::Duration;
 
+use rustix::process::{Signal, kill_process};
+
 use crate::ranks::{LONG, numbers, stored, writes};
 use crate::result;
 use crate::stage::ranks::{RankProcesses, TIMEOUT, silence_of};
@@ -68,6 +70,22 @@ fn processes_that_were_stopped_together_go_on() {
     let result = result(&said);
     assert!(result.complete, "{said}");
     assert_eq!(numbers(&result), [0, 1, 2]);
+}
+
+#[test]
+fn a_process_that_stops_before_it_has_said_a_word_is_missed() {
+    let stage = Stage::in_memory();
+    let file = stage.file("j.fio", LONG);
+    let words = ["run", "--ranks=3", "--timeout", TIMEOUT, &file];
+    let running = Running::start(stage.weir(&words));
+    until("all processes are started", || {
+        running.children().len() == 2
+    });
+    let last = *running.children().last().unwrap();
+    kill_process(last, Signal::STOP).unwrap();
+    let (said, has_ended) = running.end_within(Duration::from_secs(12));
+    assert!(has_ended, "it goes on: {said}");
+    said.code(1).err(&silence_of(2));
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod rank_context;
 mod runner;
 mod settings;
 pub mod transport;
+mod wrong_data;
 
 pub use error::{Ended, Halt, NetError, Spot};
 pub use observer::{Observer, Position, Seen};

@@ -19,7 +19,7 @@ use weir_schema::{
 
 use crate::error::{Ended, NetError};
 use crate::observer::{Observer, Seen};
-use crate::{exchange, latency_bandwidth};
+use crate::{exchange, latency_bandwidth, wrong_data};
 
 /// Carries exchanges of growing size out.
 #[derive(Clone, Copy, Debug, Default)]
@@ -177,6 +177,7 @@ impl ExchangeJob {
         if let Some(done) = &ended.done {
             let name = &self.job.name;
             warnings = exchange_warnings(done, self.work.replications, name);
+            warnings.extend(wrong_data::of_exchange(name, done));
             let (have, all) = (done.sizes.len(), self.work.measurements());
             is_whole = have == all;
             if have < all && ended.error.is_none() && !signals.interrupted() {
@@ -232,14 +233,16 @@ impl LatencyBandwidthJob {
         signals: &Signals,
     ) -> RankOutcome {
         let done = ended.done.as_ref();
-        let warning = done.and_then(|done| crowded(&self.job.name, self.ranks, &done.ranks));
+        let name = &self.job.name;
+        let wrong = done.and_then(|done| wrong_data::of_latency_bandwidth(name, done));
+        let crowded = done.and_then(|done| crowded(name, self.ranks, &done.ranks));
         RankOutcome {
             is_whole: match done {
                 Some(done) => latency_bandwidth_figures(done).is_some(),
                 None => did_its_part(&ended, rank, signals),
             },
             failure: ended.error.as_ref().map(failure_of),
-            warnings: warning.into_iter().collect(),
+            warnings: wrong.into_iter().chain(crowded).collect(),
             metrics: done.map(latency_bandwidth_metrics).unwrap_or_default(),
             outcome: match ended.done {
                 Some(done) => Outcome::LatencyBandwidth(Box::new(done)),

@@ -47,6 +47,7 @@ pub const WARNING_IDS: &[&str] = &[
     "program-failed",
     "short-run",
     "unverified",
+    "wrong-data",
 ];
 
 #[cfg(test)]

@@ -182,7 +182,12 @@ impl MpiWorld {
             Self::Mpich(mpi) => &mpi.monitor,
         };
         let heartbeat = if let Some(place) = place {
-            let started = Heartbeat::of_first(size, !place.is_empty(), monitor);
+            let is_one_host = !place.is_empty();
+            if is_one_host {
+                // One that stops before it has said a word is missed as well.
+                monitor.expect(1..size);
+            }
+            let started = Heartbeat::of_first(size, is_one_host, monitor);
             let (heartbeat, announcement) = match started {
                 Ok((heartbeat, announcement)) => (Ok(heartbeat), Some(announcement)),
                 Err(error) => (Err(error), None),

@@ -93,6 +93,8 @@ impl ProcessWorld {
         // Before the others, which speak to it at once.
         let heartbeat = heartbeat(&place, &monitor)?;
         let crew = Crew::start(&place, &monitor).map_err(|(rank, e)| not_started(rank, &e))?;
+        // One that stops before it has said a word is missed as well.
+        monitor.expect(1..size);
         let world = Self {
             rank: 0,
             size,

@@ -7,6 +7,7 @@
 //! ran: where all were stopped together nobody is lost. Not here: how heartbeats travel.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -163,6 +164,14 @@ impl RankMonitor {
         if state == RankState::Vanished {
             let detail = "it ended without a report".to_owned();
             self.report_loss(rank, &WorldError::Gone { peer: rank, detail });
+        }
+    }
+
+    /// These ranks will be heard of: their silence counts from here on.
+    pub(crate) fn expect(&self, ranks: Range<u32>) {
+        let mut state = self.lock();
+        for rank in ranks {
+            state.peers.entry(rank).or_default();
         }
     }
 

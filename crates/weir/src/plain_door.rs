@@ -10,6 +10,7 @@ use weir_world::Launcher;
 
 use crate::measure::{self, MeasureRequest};
 use crate::progress::{ProgressMode, ProgressObserver};
+use crate::ranks::timeout_of;
 use crate::{Outcome, output, printed, runners, signals};
 
 /// Does what the words ask of the door.
@@ -40,7 +41,7 @@ fn measure(path: &DoorPath, words: &[String], plan: &Plan, store: Option<&str>) 
         plan: &|| Ok(plan.clone()),
         ranks: None,
         targets: TargetsPerRank::Own,
-        timeout: None,
+        timeout: timeout_of(plan),
         store,
         other_files: &[],
         warnings: &[],

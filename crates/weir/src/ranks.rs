@@ -304,7 +304,7 @@ fn patience_with(mine: &RunResult) -> Duration {
 }
 
 /// How long ranks may be silent, where jobs of the plan say so.
-fn timeout_of(plan: &Plan) -> Option<Nanos> {
+pub(crate) fn timeout_of(plan: &Plan) -> Option<Nanos> {
     let of_jobs = plan.jobs().filter_map(|(_, job)| job.workload.timeout_ns());
     of_jobs.max()
 }

@@ -48,10 +48,13 @@ pub(crate) fn join(launcher: Launcher, timeout: Option<Nanos>) -> Result<Party, 
     let wish = std::env::var(LIBRARY_VARIABLE).ok();
     let library = MpiLibrary::open(Some(launcher), wish.as_deref());
     let limit = timeout.map_or(START_LIMIT, Duration::from);
-    let world = library.and_then(|library| started_within(limit, &launcher, library));
+    let started = end_unless_started(limit, &launcher);
+    let world = library.and_then(MpiLibrary::start);
     let world = world.map_err(|error| of_speaker(&launcher, mpi_refused(&error)))?;
     let watched = world.watch_ranks();
     watched.map_err(|error| of_speaker(&launcher, came_apart(&error)))?;
+    // The thread may have ended this process; else it ends now.
+    drop(started);
     Ok(Party::Mpi(Box::new(world)))
 }
 
@@ -60,17 +63,13 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 /// The others leave the word to the first for so long.
 const PRECEDENCE: Duration = Duration::from_millis(1500);
 
-/// Starts MPI, which waits for every rank without a limit of its own: where one does not come, this
-/// process ends.
+/// MPI waits for every rank without a limit of its own: where it has not started by then, this process
+/// ends, unless what is returned was dropped.
 #[expect(
     clippy::exit,
     reason = "another thread hangs in the library, which nothing ends"
 )]
-fn started_within(
-    limit: Duration,
-    launcher: &Launcher,
-    library: MpiLibrary,
-) -> Result<MpiWorld, MpiError> {
+fn end_unless_started(limit: Duration, launcher: &Launcher) -> mpsc::Sender<()> {
     let speaks = launcher.speaks();
     let patience = if speaks { limit } else { limit + PRECEDENCE };
     let (started, wait) = mpsc::channel::<()>();
@@ -84,10 +83,7 @@ fn started_within(
             std::process::exit(1);
         }
     });
-    let world = library.start();
-    // The thread may have ended this process; else it ends now.
-    drop(started);
-    world
+    started
 }
 
 fn mpi_refused(error: &MpiError) -> Refusal {

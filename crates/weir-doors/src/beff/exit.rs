@@ -1,6 +1,6 @@
 //! How the door ends: exit codes, and what is said about data that is wrong.
 
-use weir_schema::{ExchangeResult, RunResult, Workload};
+use weir_schema::{ExchangeResult, RunResult, Warning, Workload};
 
 /// Causes that lie in the plan, found before anything was exchanged.
 const PLAN_CAUSES: &[&str] = &["plan"];
@@ -32,7 +32,9 @@ pub fn exit_code(result: &RunResult) -> u8 {
 /// arrived at, losses, warnings.
 pub fn complaints(result: &RunResult) -> String {
     let mut out = String::new();
-    for warning in &result.warnings {
+    // Wrong data is told below in the peer's words.
+    let told = |warning: &&Warning| warning.id != "wrong-data";
+    for warning in result.warnings.iter().filter(told) {
         if warning.id == "exchange-bounds" {
             push!(out, "WARNING: {}\n", warning.cause);
         } else {

@@ -19,6 +19,7 @@ use weir_world::Launcher;
 
 use crate::measure::{self, MeasureRequest};
 use crate::progress::{ProgressMode, ProgressObserver};
+use crate::ranks::timeout_of;
 use crate::{Outcome, environment, output, printed, runners, signals};
 
 /// The longest result that is read to be compared with.
@@ -110,7 +111,7 @@ fn measure(run: &BeffRun) -> Outcome {
         },
         ranks: None,
         targets: TargetsPerRank::Own,
-        timeout: None,
+        timeout: timeout_of(&run.plan),
         store: run.options.store.as_deref(),
         other_files: &other_files(run),
         warnings: &run.warnings,
