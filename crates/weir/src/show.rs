@@ -44,22 +44,25 @@ fn print_again(show: &Show) -> Outcome {
         Vec::new()
     };
     words.extend(show.words.iter().cloned());
+    // A run that was cut short may have printed nothing.
+    let may_be_empty = show.door.is_none() && !result.is_newer();
     let text = match printed_by(door, &result, &words) {
-        // Its door, or its words, may be of the newer weir.
-        Err(_) | Ok(None) if result.is_newer() && show.door.is_none() => {
+        Ok(Some(text)) if may_be_empty || !text.out.is_empty() => text,
+        // Its door, its words or its jobs may be of the newer weir.
+        _ if result.is_newer() && show.door.is_none() && show.words.is_empty() => {
             output::error("note: its own door cannot print it here: this is weir's report\n");
             of_run(&result, &run::read_options(&[])?)
         }
         Err(why) => return Err(why),
-        Ok(Some(text)) => text,
-        Ok(None) => return Err(refuse(format!("`{door}` is no door that prints results"))),
+        Ok(printed) => {
+            let what = match printed {
+                Some(_) => format!("there is nothing in it that `{door}` prints"),
+                None => format!("`{door}` is no door that prints results"),
+            };
+            return Err(refuse(format!("{what} (`--as run` prints everything)")));
+        }
     };
     output::error(&text.err);
-    if text.out.is_empty() && (show.door.is_some() || result.is_newer()) {
-        return Err(refuse(format!(
-            "there is nothing in it that `{door}` prints (`--as run` prints everything)"
-        )));
-    }
     Ok(u8::from(!output::print(&text.out)))
 }
 
