@@ -89,6 +89,28 @@ fn another_door_prints_a_result_as_well() {
 }
 
 #[test]
+fn an_exchange_is_found_wherever_it_stands_among_the_jobs() {
+    let stage = Stage::new();
+    let plan_of = |words: &str| -> Json {
+        let said = stage.say(&words.split(' ').collect::<Vec<_>>()).code(0);
+        serde_json::from_str(&said.out).unwrap()
+    };
+    stage.file("j.fio", "[before]\nioengine=null\nsize=64k\n");
+    let mut plan = plan_of("run --show-plan j.fio");
+    let exchange = plan_of("beff --comm-type shm --ranks 1 -n 2 -u 8 -l 8 -m 4 --show-plan");
+    let groups = plan["groups"].as_array_mut().unwrap();
+    groups.push(exchange["groups"][0].clone());
+    groups[1]["jobs"][0]["start"]["barrier"] = true.into();
+    stage.file("p.json", plan.to_string());
+    twice(&stage, &["run", "p.json"]);
+    stage
+        .say(&["show", "r.json", "--as", "beff"])
+        .code(0)
+        .out("b_eff = ")
+        .out("Validation: SUCCESS!");
+}
+
+#[test]
 fn what_is_no_result_is_refused_by_name() {
     let stage = Stage::new();
     stage.file("no.json", "{}");
