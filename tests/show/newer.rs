@@ -66,3 +66,38 @@ fn a_door_that_is_asked_for_and_has_nothing_to_print_is_refused() {
         }
     }
 }
+
+#[test]
+fn unknown_fields_are_left_out_of_a_result_and_refused_in_a_plan() {
+    let stage = Stage::new();
+    let mut result = measured(&stage, DOORS[0]);
+    let own = stage.say(&["show", "r.json"]).code(0).out;
+    let kind = &mut result["groups"][0]["jobs"][0]["outcome"]["workers"][0]["kinds"][0];
+    kind["stages"][0]["histogram"]["later"] = 1.into();
+    kind["series"]["later"] = 1.into();
+    result["plan"]["groups"][0]["jobs"][0]["later"] = 1.into();
+    stage.file("more.json", result.to_string());
+    let said = stage.say(&["show", "more.json"]).code(0).calm();
+    assert_eq!(said.out, own);
+    let plan = stage.file("plan.json", result["plan"].to_string());
+    let said = stage.say(&["run", &plan]).code(2).silent();
+    said.err("unknown field `later`");
+}
+
+#[test]
+fn an_unknown_word_of_a_newer_result_is_left_out_where_it_may_be_absent() {
+    let stage = Stage::new();
+    let mut result = measured(&stage, DOORS[0]);
+    result["plan"]["groups"][0]["jobs"][0]["end"]["exit_all"] = "asleep".into();
+    stage.file("same.json", result.to_string());
+    let said = stage.say(&["show", "same.json"]).code(2).silent();
+    said.err("unknown variant `asleep`");
+    result["schema"] = "weir.result.v3".into();
+    stage.file("newer.json", result.to_string());
+    stage.say(&["show", "newer.json"]).code(0).out("Run status");
+    result["groups"][0]["jobs"][0]["state"] = "asleep".into();
+    stage.file("newer.json", result.to_string());
+    let said = stage.say(&["show", "newer.json"]).code(2).silent();
+    said.err("made by a newer weir")
+        .err("unknown variant `asleep`");
+}
