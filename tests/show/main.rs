@@ -4,6 +4,7 @@
 mod newer;
 #[path = "../stage/mod.rs"]
 mod stage;
+mod words;
 
 use serde_json::Value as Json;
 use stage::{Said, Stage};

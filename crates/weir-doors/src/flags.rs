@@ -26,6 +26,8 @@ pub struct Flag {
     pub optional: bool,
     /// It may be given several times.
     pub repeats: bool,
+    /// It chooses how a result is printed, so that `weir show` takes it.
+    pub prints: bool,
     /// What holds when it is not given, as text.
     pub default: Option<&'static str>,
     /// One line.
@@ -74,6 +76,7 @@ impl Flag {
             choices: &[],
             optional: false,
             repeats: false,
+            prints: false,
             default: None,
             short,
             long: "",
@@ -123,6 +126,13 @@ impl Flag {
     pub(crate) const fn repeats(self) -> Self {
         Self {
             repeats: true,
+            ..self
+        }
+    }
+
+    pub(crate) const fn prints(self) -> Self {
+        Self {
+            prints: true,
             ..self
         }
     }

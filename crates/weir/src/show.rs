@@ -4,7 +4,7 @@
 //! prints of it; the exit code. Not here: what is printed (`weir-doors`, `weir-report`).
 
 use weir_doors::run::RunOptions;
-use weir_doors::show::{Action, Show, USAGE, read};
+use weir_doors::show::{Action, Show, USAGE, check_words, read};
 use weir_doors::{Printed, Refusal, beff, fio, run, top};
 use weir_schema::catalogue::TransportCatalogue;
 use weir_schema::{RunResult, Spawn};
@@ -38,6 +38,9 @@ fn print_again(show: &Show) -> Outcome {
     }
     let own = result.plan.door.clone();
     let door = show.door.as_deref().unwrap_or(&own);
+    if let Some(door) = top::door(door) {
+        check_words(door, &show.words)?;
+    }
     let mut words = if show.door.is_none() {
         own_words(&result)
     } else {
@@ -106,7 +109,11 @@ fn own_words(result: &RunResult) -> Vec<String> {
 fn of_fio(result: &RunResult, words: &[String]) -> Result<Printed, Refusal> {
     // A command line without jobs would be refused.
     let words = [words, &["--name=shown".to_owned()]].concat();
-    let options = match fio::read(&words, &runners::catalogue())? {
+    let action = fio::read(&words, &runners::catalogue()).map_err(|refusal| Refusal {
+        code: USAGE,
+        ..refusal
+    })?;
+    let options = match action {
         fio::Action::Run(run) => run.options,
         _ => fio::FioOptions::default(),
     };

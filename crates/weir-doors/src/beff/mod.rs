@@ -46,6 +46,7 @@ pub const DOOR: Door = Door {
             words: &["--selftest"],
         },
     ],
+    printing: FLAGS,
     ..Door::new(
         "beff",
         "…",

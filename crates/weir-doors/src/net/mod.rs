@@ -29,6 +29,7 @@ pub const DOOR: Door = Door {
         read: request,
         print,
     }),
+    printing: FLAGS,
     ..Door::new(
         "net",
         "TEST",
@@ -114,7 +115,7 @@ fn request(
     })
 }
 
-/// What is printed of a result; words that lead to none ask for the text.
+/// What is printed of a result. Words that `weir show` is given name no test.
 fn print(
     result: &RunResult,
     words: &[String],
@@ -122,8 +123,10 @@ fn print(
 ) -> Result<Printed, Refusal> {
     let launcher = result.plan.ranks.filter(|r| r.spawn == Spawn::Launcher);
     let test = [TESTS[0].to_owned()];
-    let words = if words.is_empty() { &test } else { words };
-    let format = match read(words, launcher.map(|ranks| ranks.count), transports)? {
+    let names_none = words.first().is_none_or(|word| word.starts_with('-'));
+    let test: &[String] = if names_none { &test } else { &[] };
+    let words = [test, words].concat();
+    let format = match read(&words, launcher.map(|ranks| ranks.count), transports)? {
         Action::Run(run) => run.format,
         Action::Print(_) => NetFormat::Text,
     };

@@ -25,11 +25,14 @@ use crate::flags::{command, nearest};
 use crate::refusal::Refusal;
 
 /// The house door.
-pub const DOOR: crate::Door = crate::Door::new(
-    "run",
-    "FILE…",
-    "run job files or a stored plan, report what was measured",
-);
+pub const DOOR: crate::Door = crate::Door {
+    printing: FLAGS,
+    ..crate::Door::new(
+        "run",
+        "FILE…",
+        "run job files or a stored plan, report what was measured",
+    )
+};
 
 /// The end of the help text: examples, exit codes.
 pub const HELP: &str = include_str!("help.md");
