@@ -112,6 +112,36 @@ fn an_exchange_is_found_wherever_it_stands_among_the_jobs() {
 }
 
 #[test]
+fn a_result_is_refused_a_place_where_words_measure_nothing_or_name_no_file() {
+    let stage = Stage::new();
+    stage.file("j.fio", JOBS);
+    let beff = "beff --comm-type shm --ranks 1 -n 2 -u 8 -l 8 -m 4";
+    let refused = |words: &str, file: &str, why: &str| {
+        let words = format!("{words} --store-result {file}");
+        let words: Vec<_> = words.split(' ').collect();
+        let code = if words[0] == "fio" { 1 } else { 2 };
+        let said = stage.say(&words).code(code).silent();
+        said.err(&format!("--store-result {file}: {why}"));
+        assert_eq!(stage.list(), ["j.fio"], "{words:?}");
+    };
+    let why = "nothing is measured by these words";
+    for mode in ["--showcmd", "--parse-only", "--show-plan"] {
+        refused(&format!("fio {mode} j.fio"), "x", why);
+    }
+    refused("run --show-plan j.fio", "x", why);
+    refused(&format!("{beff} --test"), "x", why);
+    refused("net lat-bw --show-plan", "x", why);
+    for words in [
+        "run j.fio",
+        "fio j.fio",
+        beff,
+        "net lat-bw --min-time 0.0001",
+    ] {
+        refused(words, "-", "a result is stored in a file");
+    }
+}
+
+#[test]
 fn what_is_no_result_is_refused_by_name() {
     let stage = Stage::new();
     stage.file("no.json", "{}");

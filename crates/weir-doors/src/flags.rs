@@ -61,6 +61,11 @@ pub(crate) const fn store_result(category: &'static str) -> Flag {
     )
 }
 
+/// Why that is refused by words that measure nothing.
+pub fn nothing_to_store(file: &str) -> String {
+    format!("--store-result {file}: nothing is measured by these words; leave it out")
+}
+
 impl Flag {
     /// A switch that works.
     pub(crate) const fn switch(

@@ -20,7 +20,7 @@ pub use flags::FLAGS;
 pub use output::NetFormat;
 
 use crate::door::{Door, DoorPath, DoorRequest, Printed};
-use crate::flags::{Flag, command, nearest};
+use crate::flags::{Flag, command, nearest, nothing_to_store};
 use crate::refusal::Refusal;
 
 /// The door.
@@ -168,11 +168,14 @@ fn lat_bw(
         _ => NetFormat::Text,
     };
     let plan = plan::of(&matches, words, launcher, transports).map_err(|what| refuse(&what))?;
+    let store = word(&matches, "store-result").map(str::to_owned);
     if matches.get_flag("show-plan") {
+        if let Some(file) = &store {
+            return Err(refuse(&nothing_to_store(file)));
+        }
         let text = plan.to_json().map_err(|e| refuse(&e.to_string()))?;
         return Ok(Action::Print(text + "\n"));
     }
-    let store = word(&matches, "store-result").map(str::to_owned);
     Ok(Action::Run(Box::new(NetRun {
         plan,
         format,
