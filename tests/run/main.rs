@@ -54,6 +54,18 @@ fn totals(result: &RunResult) -> Vec<(String, State, Vec<Total>)> {
 }
 
 #[test]
+fn names_of_a_plan_move_no_cursor_where_they_are_announced() {
+    let stage = Stage::new();
+    let file = stage.file("j.fio", "[one]\nfilename=data\nrw=read\nsize=64k\n");
+    let plan = stage.say(&["run", "--show-plan", &file]).code(0).out;
+    let plan = plan.replacen("\"one\"", "\"one\\u001b[2J\"", 1);
+    assert!(plan.contains("u001b"), "{plan}");
+    let file = stage.file("p.json", plan);
+    let said = stage.say(&["run", &file]).code(0);
+    said.err("one\\u{1b}[2J: Laying out IO file").out("one");
+}
+
+#[test]
 fn the_first_job_shows_a_report_and_leaves_nothing_behind() {
     let stage = Stage::new();
     let example = root().join("examples/first.fio");

@@ -1,8 +1,10 @@
 //! `weir show`: what was printed live and what a stored result prints are the same bytes.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+mod newer;
 #[path = "../stage/mod.rs"]
 mod stage;
+mod words;
 
 use serde_json::Value as Json;
 use stage::{Said, Stage};
@@ -85,6 +87,58 @@ fn another_door_prints_a_result_as_well() {
     let words = ["show", "r.json", "--as", "run", "--format", "json"];
     let own: Json = serde_json::from_str(&stage.say(&words).code(0).out).unwrap();
     assert_eq!(own["complete"], true);
+}
+
+#[test]
+fn an_exchange_is_found_wherever_it_stands_among_the_jobs() {
+    let stage = Stage::new();
+    let plan_of = |words: &str| -> Json {
+        let said = stage.say(&words.split(' ').collect::<Vec<_>>()).code(0);
+        serde_json::from_str(&said.out).unwrap()
+    };
+    stage.file("j.fio", "[before]\nioengine=null\nsize=64k\n");
+    let mut plan = plan_of("run --show-plan j.fio");
+    let exchange = plan_of("beff --comm-type shm --ranks 1 -n 2 -u 8 -l 8 -m 4 --show-plan");
+    let groups = plan["groups"].as_array_mut().unwrap();
+    groups.push(exchange["groups"][0].clone());
+    groups[1]["jobs"][0]["start"]["barrier"] = true.into();
+    stage.file("p.json", plan.to_string());
+    twice(&stage, &["run", "p.json"]);
+    stage
+        .say(&["show", "r.json", "--as", "beff"])
+        .code(0)
+        .out("b_eff = ")
+        .out("Validation: SUCCESS!");
+}
+
+#[test]
+fn a_result_is_refused_a_place_where_words_measure_nothing_or_name_no_file() {
+    let stage = Stage::new();
+    stage.file("j.fio", JOBS);
+    let beff = "beff --comm-type shm --ranks 1 -n 2 -u 8 -l 8 -m 4";
+    let refused = |words: &str, file: &str, why: &str| {
+        let words = format!("{words} --store-result {file}");
+        let words: Vec<_> = words.split(' ').collect();
+        let code = if words[0] == "fio" { 1 } else { 2 };
+        let said = stage.say(&words).code(code).silent();
+        said.err(&format!("--store-result {file}: {why}"));
+        assert_eq!(stage.list(), ["j.fio"], "{words:?}");
+    };
+    let why = "nothing is measured by these words";
+    for mode in ["--showcmd", "--parse-only", "--show-plan"] {
+        refused(&format!("fio {mode} j.fio"), "x", why);
+    }
+    refused("run --show-plan j.fio", "x", why);
+    refused(&format!("{beff} --test"), "x", why);
+    refused("net lat-bw --show-plan", "x", why);
+    for words in [
+        "run j.fio",
+        "fio j.fio",
+        beff,
+        "net lat-bw --min-time 0.0001",
+    ] {
+        refused(words, "-", "a result is stored in a file");
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ use weir_schema::{Job, Plan, RunResult};
 
 use crate::flags::Flag;
 use crate::refusal::Refusal;
+use crate::run;
 
 /// A door.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +24,9 @@ pub struct Door {
     pub purpose: &'static str,
     /// Links to the program that are this door.
     pub links: &'static [DoorLink],
+    /// Its flags, where it prints results: `weir show` takes those that choose how
+    /// ([`Flag::prints`]).
+    pub printing: &'static [Flag],
     /// From words to a plan and from a result to text, where that needs nothing else.
     pub path: Option<DoorPath>,
     /// Its words ask for a job of one workload; all else is as `weir run` does it.
@@ -104,6 +108,7 @@ impl Door {
             arguments,
             purpose,
             links: &[],
+            printing: &[],
             path: None,
             workload: None,
         }
@@ -117,14 +122,14 @@ impl Door {
     ) -> Self {
         Self {
             workload: Some(workload),
+            printing: run::FLAGS,
             ..Self::new(verb, "[OPTIONS]", purpose)
         }
     }
 
     /// Whether it prints results.
     pub fn prints(&self) -> bool {
-        let own = ["run", "fio", "beff"].contains(&self.verb);
-        own || self.path.is_some() || self.workload.is_some()
+        !self.printing.is_empty()
     }
 }
 

@@ -26,6 +26,8 @@ pub struct Flag {
     pub optional: bool,
     /// It may be given several times.
     pub repeats: bool,
+    /// It chooses how a result is printed, so that `weir show` takes it.
+    pub prints: bool,
     /// What holds when it is not given, as text.
     pub default: Option<&'static str>,
     /// One line.
@@ -59,6 +61,11 @@ pub(crate) const fn store_result(category: &'static str) -> Flag {
     )
 }
 
+/// Why that is refused by words that measure nothing.
+pub fn nothing_to_store(file: &str) -> String {
+    format!("--store-result {file}: nothing is measured by these words; leave it out")
+}
+
 impl Flag {
     /// A switch that works.
     pub(crate) const fn switch(
@@ -74,6 +81,7 @@ impl Flag {
             choices: &[],
             optional: false,
             repeats: false,
+            prints: false,
             default: None,
             short,
             long: "",
@@ -123,6 +131,13 @@ impl Flag {
     pub(crate) const fn repeats(self) -> Self {
         Self {
             repeats: true,
+            ..self
+        }
+    }
+
+    pub(crate) const fn prints(self) -> Self {
+        Self {
+            prints: true,
             ..self
         }
     }

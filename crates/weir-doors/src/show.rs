@@ -2,12 +2,12 @@
 //! or as another would.
 //!
 //! In: the words after `show`. Out: an [`Action`]. What further words mean is the door's matter:
-//! they follow those that the result was measured with, or stand alone with `--as`. Not here:
-//! reading the file, printing.
+//! they follow those that the result was measured with, or stand alone with `--as`, and choose how
+//! the result is printed; all others are refused. Not here: reading the file, printing.
 
 use crate::DOORS;
 use crate::door::Door;
-use crate::flags::nearest;
+use crate::flags::{Flag, nearest};
 use crate::refusal::Refusal;
 
 /// Usage errors.
@@ -20,8 +20,8 @@ pub const DOOR: Door = Door::new(
     "print a result that --store-result stored, as its door or another prints it",
 );
 
-/// The page of `weir show --help`.
-pub const HELP: &str = include_str!("show.md");
+/// The page of `weir show --help`, without the words of each door.
+const HELP: &str = include_str!("show.md");
 
 /// What the words ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match word.as_str() {
-            "--help" | "-h" if file.is_none() => return Ok(Action::Print(HELP.to_owned())),
+            "--help" | "-h" => return Ok(Action::Print(page())),
             "--as" if door.is_none() => {
                 let name = words.next().ok_or_else(|| refuse("--as needs a door"))?;
                 door = Some(printing(name)?);
@@ -77,6 +77,53 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         door,
         words: rest,
     }))
+}
+
+/// Refuses words that do not choose how this door prints a result.
+///
+/// # Errors
+/// The first such word, by its name: exit 2.
+pub fn check_words(door: &Door, words: &[String]) -> Result<(), Refusal> {
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let (name, value) = word
+            .split_once('=')
+            .map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
+        let bare = name.trim_start_matches('-');
+        let mut flags = printing_flags(door);
+        let Some(flag) = flags.find(|flag| name.starts_with('-') && flag.name == bare) else {
+            let near = nearest(bare, printing_flags(door).map(|flag| flag.name));
+            let help = near.map_or_else(
+                || "`weir show --help` lists the words that have".to_owned(),
+                |near| format!("did you mean `--{near}`?"),
+            );
+            return Err(refuse(&format!(
+                "`{name}` has no meaning for a stored result\n  help: {help}"
+            )));
+        };
+        if flag.value.is_some() && !flag.optional && value.is_none() {
+            words.next();
+        }
+    }
+    Ok(())
+}
+
+fn printing_flags(door: &Door) -> impl Iterator<Item = &'static Flag> {
+    door.printing.iter().filter(|flag| flag.prints)
+}
+
+/// The page of `weir show --help`, with the words of each door.
+fn page() -> String {
+    let mut list = String::new();
+    for door in DOORS.iter().filter(|door| door.prints()) {
+        let mut verb = door.verb;
+        let names: Vec<_> = printing_flags(door).map(Flag::spelling).collect();
+        for few in names.chunks(4) {
+            push!(list, "  {verb:9} {}\n", few.join(" "));
+            verb = "";
+        }
+    }
+    HELP.replace("WORDS by door.\n", &format!("WORDS by door:\n{list}"))
 }
 
 fn printing(name: &str) -> Result<String, Refusal> {

@@ -154,7 +154,7 @@ pub(crate) fn paint(line: &Text, color: bool, out: &mut String) {
 }
 
 /// Text fit for a terminal: nothing that moves the cursor or reorders, ASCII if asked for.
-pub(crate) fn clean(text: &str, ascii: bool) -> String {
+pub fn clean(text: &str, ascii: bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

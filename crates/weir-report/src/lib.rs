@@ -17,6 +17,7 @@ pub mod progress;
 mod style;
 mod text;
 
+pub use color::clean;
 pub use json::json;
 pub use style::{ColorChoice, Flags, Style, Terminal};
 pub use text::text;

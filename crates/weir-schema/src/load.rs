@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use crate::json;
 use crate::plan::Plan;
-use crate::prune::prune_result;
+use crate::prune::{prune_fields, prune_newer};
 use crate::result::RunResult;
 
 /// Version word of plans.
@@ -163,8 +163,8 @@ impl RunResult {
     /// # Errors
     /// Not JSON, another shape, another version, figures that cannot be added up: whoever
     /// reads a result need not expect a sum of its counts or times to overflow. Histograms that
-    /// would fill the memory. Fields that are not known are left out: a result of a newer version is
-    /// read as far as it is known, and says so in its `schema`.
+    /// would fill the memory. Fields that are not known are left out, also of the plan in it; a result
+    /// of a newer version is read as far as it is known, and says so in its `schema`.
     pub fn from_json(text: &str) -> Result<Self, SchemaError> {
         let mut document = document_or_newer(text, RESULT_SCHEMA)?;
         for part in ["groups", "disks"] {
@@ -177,9 +177,12 @@ impl RunResult {
         }
         if document.get("schema").and_then(Value::as_str) == Some(RESULT_SCHEMA) {
             // From the text, whose lines an error names.
-            return Ok(json::read(text)?);
+            return json::read(text).or_else(|wrong| {
+                prune_fields(&mut document);
+                json::read(&document.to_string()).map_err(|_| wrong.into())
+            });
         }
-        prune_result(&mut document);
+        prune_newer(&mut document);
         json::read(&document.to_string()).map_err(|e| SchemaError::Newer(e.to_string()))
     }
 
@@ -291,6 +294,50 @@ mod tests {
         let older = text.replace(RESULT_SCHEMA, "weir.result.v1");
         let refusal = RunResult::from_json(&older).unwrap_err().to_string();
         assert!(refusal.contains("older weir"), "{refusal}");
+    }
+
+    /// Adds a field to every object that has one of these names.
+    fn extend(value: &mut Value, names: &[&str]) {
+        match value {
+            Value::Array(members) => members.iter_mut().for_each(|m| extend(m, names)),
+            Value::Object(members) => {
+                for (name, member) in members {
+                    extend(member, names);
+                    if let (true, Some(object)) = (names.contains(&&**name), member.as_object_mut())
+                    {
+                        object.insert(format!("later_{name}"), 1.into());
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn unknown_fields_of_a_result_are_left_out_however_deep() {
+        let job = crate::sample::block_job("a");
+        let result = crate::sample::everything(Plan::new("p", "run", vec![job]));
+        let mut json = serde_json::to_value(&result).unwrap();
+        let names = [
+            "histogram",
+            "series",
+            "ops_per_s",
+            "value_ns",
+            "plan",
+            "load",
+        ];
+        extend(&mut json, &names);
+        let more = json.to_string();
+        for name in names {
+            assert!(more.contains(&format!("later_{name}")), "{name}");
+        }
+        assert_eq!(RunResult::from_json(&more).unwrap(), result);
+        // What else is wrong is told with the place of the first fault.
+        json["complete"] = 7.into();
+        let refusal = RunResult::from_json(&json.to_string()).unwrap_err();
+        assert!(matches!(refusal, SchemaError::Shape { .. }), "{refusal}");
+        let refusal = Plan::from_json(&json["plan"].to_string()).unwrap_err();
+        assert!(refusal.to_string().contains("`later_"), "{refusal}");
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Leaving out of a stored result what this version does not know.
 //!
-//! In: a JSON document of a newer version. Out: the same document without the fields that the JSON
-//! Schema of this version does not have; workloads that are not known have their name alone. Plans
-//! that shall be carried out are never pruned: what a plan asks for and nobody understands would
-//! silently not be done.
+//! In: a JSON document. Out: the same document without the fields that the JSON Schema of this
+//! version does not have. Of a newer version also without words that it does not have, where a field
+//! may be absent; workloads that are not known have their name alone. Plans that shall be carried out
+//! are never pruned: what a plan asks for and nobody understands would silently not be done.
 
 use serde_json::Value;
 
@@ -14,11 +14,19 @@ use crate::workload::Workload;
 /// The JSON Schema of results.
 const SCHEMA: &str = include_str!("../../../schemas/result.v2.schema.json");
 
+/// Removes fields that this version does not know from a result.
+pub(crate) fn prune_fields(document: &mut Value) {
+    prune(document, &schema(), false);
+}
+
+/// The gate `schemas` holds the file to the types.
+fn schema() -> Value {
+    json::read(SCHEMA).unwrap_or_default()
+}
+
 /// What this version knows of a result of a newer one.
-pub(crate) fn prune_result(document: &mut Value) {
-    // The gate `schemas` holds the file to the types.
-    let schema: Value = json::read(SCHEMA).unwrap_or_default();
-    prune(document, &schema);
+pub(crate) fn prune_newer(document: &mut Value) {
+    prune(document, &schema(), true);
     // From text, as all reading is: other ways would be compiled beside it.
     let is_workload = |value: &Value| json::read::<Workload>(&value.to_string()).is_ok();
     for job in jobs(document.pointer_mut("/plan/groups")) {
@@ -45,14 +53,17 @@ fn jobs(groups: Option<&mut Value>) -> impl Iterator<Item = &mut Value> {
     jobs.flatten()
 }
 
-/// Removes unknown fields, however deep.
-fn prune(document: &mut Value, schema: &Value) {
-    Pruner { root: schema }.prune(document, schema);
+/// Removes unknown fields, however deep, and with `words` fields that hold unknown words.
+fn prune(document: &mut Value, schema: &Value, words: bool) {
+    let root = schema;
+    Pruner { root, words }.prune(document, schema);
 }
 
 struct Pruner<'a> {
     /// Where references begin.
     root: &'a Value,
+    /// Fields that may be absent go where they hold an unknown word.
+    words: bool,
 }
 
 impl<'a> Pruner<'a> {
@@ -80,7 +91,19 @@ impl<'a> Pruner<'a> {
                 let is_closed = schemas
                     .iter()
                     .any(|part| part.get("additionalProperties") == Some(&Value::Bool(false)));
-                members.retain(|name, _| !is_closed || known(name).is_some());
+                let is_needed = |name: &str| {
+                    let mut required = schemas.iter().filter_map(|part| part.get("required"));
+                    required.any(|names| {
+                        names
+                            .as_array()
+                            .is_some_and(|n| n.iter().any(|n| n == name))
+                    })
+                };
+                members.retain(|name, member| match known(name) {
+                    Some(part) if self.words && !is_needed(name) => self.knows_word(member, part),
+                    Some(_) => true,
+                    None => !is_closed,
+                });
                 for (name, member) in members.iter_mut() {
                     if let Some(schema) = known(name) {
                         self.prune(member, schema);
@@ -89,6 +112,29 @@ impl<'a> Pruner<'a> {
             }
             _ => {}
         }
+    }
+
+    /// Whether a value is no word, or one of those that the schema lists.
+    fn knows_word(&self, value: &Value, schema: &'a Value) -> bool {
+        let listed = value.as_str().zip(self.listed(schema));
+        listed.is_none_or(|(word, words)| words.contains(&word))
+    }
+
+    /// The words of a schema that allows nothing but these, or null.
+    fn listed(&self, schema: &'a Value) -> Option<Vec<&'a str>> {
+        if let Some(word) = schema.get("const") {
+            return Some(vec![word.as_str()?]);
+        }
+        if let Some(words) = schema.get("enum").and_then(Value::as_array) {
+            return words.iter().map(Value::as_str).collect();
+        }
+        if let Some(target) = schema.get("$ref").and_then(Value::as_str) {
+            return self.listed(self.root.pointer(target.trim_start_matches('#'))?);
+        }
+        let alternatives = schema.get("oneOf").or(schema.get("anyOf"))?.as_array()?;
+        let alternatives = alternatives.iter().filter(|part| !is_null(part));
+        let words: Option<Vec<_>> = alternatives.map(|part| self.listed(part)).collect();
+        Some(words?.concat())
     }
 
     /// The schemas that hold for a value: references followed, of alternatives those that it may
@@ -118,8 +164,12 @@ fn may_be(value: &Value, schema: &Value) -> bool {
         let wanted = part.get("const")?;
         Some((value.get(name)?, wanted))
     });
-    let is_null = schema.get("type").and_then(Value::as_str) == Some("null");
-    is_null == value.is_null() && constants.into_iter().all(|(found, wanted)| found == wanted)
+    is_null(schema) == value.is_null()
+        && constants.into_iter().all(|(found, wanted)| found == wanted)
+}
+
+fn is_null(schema: &Value) -> bool {
+    schema.get("type").and_then(Value::as_str) == Some("null")
 }
 
 #[cfg(test)]
@@ -157,7 +207,7 @@ mod tests {
             "shape": {"kind": "b", "y": 1, "x": 3},
             "later": {}
         });
-        prune(&mut document, &schema);
+        prune(&mut document, &schema, true);
         assert_eq!(
             document,
             json!({
@@ -166,5 +216,32 @@ mod tests {
                 "shape": {"kind": "b", "y": 1}
             })
         );
+    }
+    #[test]
+    fn unknown_words_go_where_a_field_may_be_absent() {
+        let schema = json!({
+            "$defs": {"State": {"oneOf": [
+                {"type": "string", "const": "done"},
+                {"type": "string", "enum": ["failed", "hung"]}
+            ]}},
+            "properties": {
+                "state": {"$ref": "#/$defs/State"},
+                "last": {"anyOf": [{"$ref": "#/$defs/State"}, {"type": "null"}]},
+                "next": {"anyOf": [{"$ref": "#/$defs/State"}, {"type": "integer"}]},
+                "note": {"type": "string"}
+            },
+            "required": ["state"]
+        });
+        let newer = json!({"state": "asleep", "last": "asleep", "next": "x", "note": "asleep"});
+        let mut document = newer.clone();
+        prune(&mut document, &schema, false);
+        assert_eq!(document, newer);
+        prune(&mut document, &schema, true);
+        let left = json!({"state": "asleep", "next": "x", "note": "asleep"});
+        assert_eq!(document, left);
+        let known = json!({"state": "done", "last": "hung", "next": 7, "note": ""});
+        let mut document = known.clone();
+        prune(&mut document, &schema, true);
+        assert_eq!(document, known);
     }
 }

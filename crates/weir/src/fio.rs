@@ -83,10 +83,8 @@ fn measure(run: &FioRun) -> Outcome {
     }
     let texts = options.texts(utc_offset_s());
     let idle = options.idleness.map(idle::Before::read);
-    let report = FioReport::new(options, texts);
-    report.print(&banner(&plan, texts, env!("CARGO_PKG_VERSION")));
     let during = During {
-        report,
+        report: FioReport::new(options, texts),
         idleness: OnceLock::new(),
         forewarned: Mutex::default(),
     };
@@ -99,6 +97,8 @@ fn measure(run: &FioRun) -> Outcome {
         other_files: &other_files(run),
         warnings: &[],
         observer: &|_| {
+            let banner = banner(&plan, texts, env!("CARGO_PKG_VERSION"));
+            during.report.print(&banner);
             Box::new(FioRunObserver {
                 display: RefCell::new(FioDisplay::new(&plan, options)),
                 idle: idle.clone(),

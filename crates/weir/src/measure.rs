@@ -275,6 +275,12 @@ fn check_store(request: &MeasureRequest<'_>) -> Result<(), Refusal> {
     let Some(path) = request.store else {
         return Ok(());
     };
+    if path == "-" {
+        return Err(Refusal {
+            message: "error: --store-result -: a result is stored in a file\n".to_owned(),
+            code: USAGE,
+        });
+    }
     let mut others = request.other_files.iter();
     if let Some((what, _)) = others.find(|(_, other)| output::are_same(path, other)) {
         return Err(Refusal {

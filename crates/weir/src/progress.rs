@@ -13,7 +13,7 @@ use std::io::{self, IsTerminal};
 use weir_doors::beff::in_flags;
 use weir_doors::fio;
 use weir_report::progress::{Activity, Snapshot, json, line, plain};
-use weir_report::{Flags, Style};
+use weir_report::{Flags, Style, clean};
 use weir_run::RankPosition;
 use weir_run::execute::{LiveJob, LiveState, LiveView};
 use weir_schema::{Announcement, Plan};
@@ -161,7 +161,9 @@ impl ProgressObserver {
 
 impl RunObserver for ProgressObserver {
     fn announce(&self, announcement: &Announcement) {
-        output::error(&format!("{}\n", fio::announcement(announcement)));
+        // Names are those of a plan, which may hold anything.
+        let text = clean(&fio::announcement(announcement), false);
+        output::error(&format!("{text}\n"));
     }
 
     fn observe(&self, view: &LiveView<'_>) {
@@ -174,7 +176,7 @@ impl RunObserver for ProgressObserver {
 
     fn refusal(&self, job: &str, why: &str) -> String {
         if self.names_jobs {
-            format!("error: {job}: {why}\n")
+            format!("error: {}: {why}\n", clean(job, false))
         } else {
             format!("error: {}\n", in_flags(why))
         }

@@ -4,7 +4,7 @@
 //! prints of it; the exit code. Not here: what is printed (`weir-doors`, `weir-report`).
 
 use weir_doors::run::RunOptions;
-use weir_doors::show::{Action, Show, USAGE, read};
+use weir_doors::show::{Action, Show, USAGE, check_words, read};
 use weir_doors::{Printed, Refusal, beff, fio, run, top};
 use weir_schema::catalogue::TransportCatalogue;
 use weir_schema::{RunResult, Spawn};
@@ -38,28 +38,34 @@ fn print_again(show: &Show) -> Outcome {
     }
     let own = result.plan.door.clone();
     let door = show.door.as_deref().unwrap_or(&own);
+    if let Some(door) = top::door(door) {
+        check_words(door, &show.words)?;
+    }
     let mut words = if show.door.is_none() {
         own_words(&result)
     } else {
         Vec::new()
     };
     words.extend(show.words.iter().cloned());
+    // A run that was cut short may have printed nothing.
+    let may_be_empty = show.door.is_none() && !result.is_newer();
     let text = match printed_by(door, &result, &words) {
-        // Its door, or its words, may be of the newer weir.
-        Err(_) | Ok(None) if result.is_newer() && show.door.is_none() => {
+        Ok(Some(text)) if may_be_empty || !text.out.is_empty() => text,
+        // Its door, its words or its jobs may be of the newer weir.
+        _ if result.is_newer() && show.door.is_none() && show.words.is_empty() => {
             output::error("note: its own door cannot print it here: this is weir's report\n");
             of_run(&result, &run::read_options(&[])?)
         }
         Err(why) => return Err(why),
-        Ok(Some(text)) => text,
-        Ok(None) => return Err(refuse(format!("`{door}` is no door that prints results"))),
+        Ok(printed) => {
+            let what = match printed {
+                Some(_) => format!("there is nothing in it that `{door}` prints"),
+                None => format!("`{door}` is no door that prints results"),
+            };
+            return Err(refuse(format!("{what} (`--as run` prints everything)")));
+        }
     };
     output::error(&text.err);
-    if text.out.is_empty() && (show.door.is_some() || result.is_newer()) {
-        return Err(refuse(format!(
-            "there is nothing in it that `{door}` prints (`--as run` prints everything)"
-        )));
-    }
     Ok(u8::from(!output::print(&text.out)))
 }
 
@@ -103,7 +109,11 @@ fn own_words(result: &RunResult) -> Vec<String> {
 fn of_fio(result: &RunResult, words: &[String]) -> Result<Printed, Refusal> {
     // A command line without jobs would be refused.
     let words = [words, &["--name=shown".to_owned()]].concat();
-    let options = match fio::read(&words, &runners::catalogue())? {
+    let action = fio::read(&words, &runners::catalogue()).map_err(|refusal| Refusal {
+        code: USAGE,
+        ..refusal
+    })?;
+    let options = match action {
         fio::Action::Run(run) => run.options,
         _ => fio::FioOptions::default(),
     };

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use serde_json::{Map, Value as Json};
-use weir_schema::{Plan, SizeFigures, Workload};
+use weir_schema::{Plan, SizeFigures};
 
 use super::comm::spelling_of;
+use super::first_exchange;
 use super::output::{NAME, SCHEMA};
 
 /// No message is longer than two to this power.
@@ -171,10 +172,7 @@ fn settings(json: &Json) -> Vec<(&'static str, String)> {
 }
 
 fn of_plan(plan: &Plan) -> Vec<(&'static str, String)> {
-    let Some((_, job)) = plan.jobs().next() else {
-        return Vec::new();
-    };
-    let Workload::Exchange(work) = &job.workload else {
+    let Some((_, job, work)) = first_exchange(plan) else {
         return Vec::new();
     };
     let ranks = plan.ranks.map_or(1, |r| r.count);

@@ -1,6 +1,8 @@
 //! How the door ends: exit codes, and what is said about data that is wrong.
 
-use weir_schema::{ExchangeResult, RunResult, Warning, Workload};
+use weir_schema::{ExchangeResult, RunResult, Warning};
+
+use super::first_exchange;
 
 /// Causes that lie in the plan, found before anything was exchanged.
 const PLAN_CAUSES: &[&str] = &["plan"];
@@ -77,11 +79,7 @@ fn interruption(result: &RunResult) -> String {
         15 => "SIGTERM".to_owned(),
         other => format!("signal {other}"),
     };
-    let planned = result.plan.jobs().next();
-    let planned = planned.and_then(|(_, job)| match &job.workload {
-        Workload::Exchange(work) => Some(work.measurements()),
-        _ => None,
-    });
+    let planned = first_exchange(&result.plan).map(|(_, _, work)| work.measurements());
     let done = result.jobs().find_map(|job| job.exchange());
     let what = match (done.map_or(0, |done| done.sizes.len()), planned) {
         (0, Some(_)) => " before any size was measured".to_owned(),

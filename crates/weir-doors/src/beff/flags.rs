@@ -239,13 +239,15 @@ pub const FLAGS: &[Flag] = &[
     .long("Or c=2,w=32,f=156.25e6,lat=520e-9[,dup=1|2]."),
     Flag::with_value("simulate", "N", MEASURE, "With --model: predict N ranks")
         .range(1, 1_000_000)
-        .long("Every rank is as fast as one alone: no link is shared."),
+        .long("Every rank is as fast as one alone: no link is shared.")
+        .prints(),
     Flag::with_value(
         "baseline",
         "FILE",
         MEASURE,
         "Compare with a result that --dump-json stored",
-    ),
+    )
+    .prints(),
     Flag::with_value(
         "dump-json",
         "FILE",
@@ -260,14 +262,16 @@ pub const FLAGS: &[Flag] = &[
         "What is printed on standard output",
     )
     .choices(&["text", "table", "json", "csv", "md"])
-    .default("text"),
+    .default("text")
+    .prints(),
     Flag::with_value(
         "json-compat",
         "VERSION",
         OUTPUT,
         "JSON with the types of this version alone",
     )
-    .choices(&["hpcc-1.3"]),
+    .choices(&["hpcc-1.3"])
+    .prints(),
     Flag::with_value(
         "text-compat",
         "VERSION",
@@ -275,14 +279,16 @@ pub const FLAGS: &[Flag] = &[
         "Text with the headings of this version",
     )
     .choices(&["1.2", "1.3"])
-    .default("1.3"),
+    .default("1.3")
+    .prints(),
     Flag::with_value(
         "line-rate",
         "BITS",
         OUTPUT,
         "Print percentages of this rate, such as 100G",
-    ),
-    Flag::switch("quiet", OUTPUT, "Only the table, b_eff and the verdict"),
+    )
+    .prints(),
+    Flag::switch("quiet", OUTPUT, "Only the table, b_eff and the verdict").prints(),
     Flag::switch(
         "pcie-read",
         CARD,

@@ -22,7 +22,7 @@ mod setting_flags;
 mod tests;
 pub(crate) mod values;
 
-use weir_schema::{Plan, Warning};
+use weir_schema::{ExchangeWorkload, Job, Plan, Warning, Workload};
 
 use crate::door::{Door, DoorLink};
 
@@ -46,6 +46,7 @@ pub const DOOR: Door = Door {
             words: &["--selftest"],
         },
     ],
+    printing: FLAGS,
     ..Door::new(
         "beff",
         "…",
@@ -152,4 +153,14 @@ pub enum BeffFormat {
     Csv,
     /// A table in Markdown.
     Markdown,
+}
+
+/// The exchange that the door speaks of: the first one of a plan, and its place among the jobs.
+fn first_exchange(plan: &Plan) -> Option<(usize, &Job, &ExchangeWorkload)> {
+    let jobs = plan.jobs().map(|(_, job)| job).enumerate();
+    let mut exchanges = jobs.filter_map(|(place, job)| match &job.workload {
+        Workload::Exchange(work) => Some((place, job, work.as_ref())),
+        _ => None,
+    });
+    exchanges.next()
 }

@@ -63,16 +63,18 @@ pub const FLAGS: &[Flag] = &[
         OUTPUT,
         "Any of normal,terse,json,json+",
     )
-    .default("normal"),
-    Flag::switch("minimal", OUTPUT, "The terse report alone"),
-    Flag::switch("append-terse", OUTPUT, "The terse report as well"),
+    .default("normal")
+    .prints(),
+    Flag::switch("minimal", OUTPUT, "The terse report alone").prints(),
+    Flag::switch("append-terse", OUTPUT, "The terse report as well").prints(),
     Flag::with_value(
         "terse-version",
         "N",
         OUTPUT,
         "Layout of the terse report: 2 to 5",
     )
-    .default("3"),
+    .default("3")
+    .prints(),
     Flag::with_value("eta", "WHEN", OUTPUT, "Progress while it runs")
         .choices(&["always", "never", "auto"])
         .default("auto"),
@@ -117,12 +119,14 @@ pub const FLAGS: &[Flag] = &[
         "compat-banner",
         OWN,
         "Say fio-3.33 where the version is printed",
-    ),
+    )
+    .prints(),
     Flag::switch(
         "compat",
         OWN,
         "JSON while it runs as documents, not as lines",
-    ),
+    )
+    .prints(),
     Flag::with_value("exit", "STYLE", OWN, "Exit codes of fio, or unix ones")
         .choices(&["fio", "unix"])
         .default("fio"),

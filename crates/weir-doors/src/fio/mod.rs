@@ -28,6 +28,7 @@ pub use request::{Action, FioRun, read};
 /// The door.
 pub const DOOR: Door = Door {
     links: &[DoorLink::new("fio")],
+    printing: FLAGS,
     ..Door::new(
         "fio",
         "…",

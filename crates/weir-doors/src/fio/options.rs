@@ -74,8 +74,13 @@ impl FioOptions {
         self.formats.iter().map(text).collect()
     }
 
-    /// What standard output got of a run that is stored; local time is so much ahead of UTC.
+    /// What standard output got of a run that is stored; local time is so much ahead of UTC. Nothing
+    /// where no job reads or writes blocks.
     pub fn printed_again(&self, result: &RunResult, utc_offset_s: i32) -> Printed {
+        let mut jobs = result.plan.jobs();
+        if !jobs.any(|(_, job)| job.workload.blocks().is_some()) {
+            return Printed::default();
+        }
         let texts = self.texts(utc_offset_s);
         let notice = result.ended_by.map(|end| output::signal_notice(end.signal));
         let wrong = notice.unwrap_or_default() + &output::failures(result);

@@ -16,7 +16,7 @@ use super::flags::{FLAGS, OWN};
 use super::help;
 use super::options::{Eta, ExitStyle, FioFormat, FioOptions, IdleScope};
 use super::output::TerseVersion;
-use crate::flags::{Flag, Standing, find, nearest};
+use crate::flags::{Flag, Standing, find, nearest, nothing_to_store};
 use crate::refusal::Refusal;
 
 /// What the words ask for.
@@ -317,6 +317,9 @@ impl<'a> Reader<'a> {
         let names_a_job = self.job_words.iter().any(|w| w.key == "name");
         if self.files.is_empty() && !names_a_job {
             return Err(refuse(format!("No job(s) defined\n\n{}", help::page())));
+        }
+        if let (Some(file), false) = (&self.options.store, matches!(self.mode, Mode::Run)) {
+            return Err(refuse(format!("fio: {}", nothing_to_store(file))));
         }
         if self.options.formats.is_empty() {
             self.options.formats.push(FioFormat::Normal);

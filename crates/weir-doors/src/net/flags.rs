@@ -52,7 +52,8 @@ pub const FLAGS: &[Flag] = &[
     .default("60"),
     Flag::with_value("format", "FORMAT", OUTPUT, "What is printed")
         .choices(&["text", "json"])
-        .default("text"),
+        .default("text")
+        .prints(),
     store_result(OUTPUT),
     Flag::switch(
         "show-plan",

@@ -20,7 +20,7 @@ pub use flags::FLAGS;
 pub use output::NetFormat;
 
 use crate::door::{Door, DoorPath, DoorRequest, Printed};
-use crate::flags::{Flag, command, nearest};
+use crate::flags::{Flag, command, nearest, nothing_to_store};
 use crate::refusal::Refusal;
 
 /// The door.
@@ -29,6 +29,7 @@ pub const DOOR: Door = Door {
         read: request,
         print,
     }),
+    printing: FLAGS,
     ..Door::new(
         "net",
         "TEST",
@@ -114,7 +115,7 @@ fn request(
     })
 }
 
-/// What is printed of a result; words that lead to none ask for the text.
+/// What is printed of a result. Words that `weir show` is given name no test.
 fn print(
     result: &RunResult,
     words: &[String],
@@ -122,8 +123,10 @@ fn print(
 ) -> Result<Printed, Refusal> {
     let launcher = result.plan.ranks.filter(|r| r.spawn == Spawn::Launcher);
     let test = [TESTS[0].to_owned()];
-    let words = if words.is_empty() { &test } else { words };
-    let format = match read(words, launcher.map(|ranks| ranks.count), transports)? {
+    let names_none = words.first().is_none_or(|word| word.starts_with('-'));
+    let test: &[String] = if names_none { &test } else { &[] };
+    let words = [test, words].concat();
+    let format = match read(&words, launcher.map(|ranks| ranks.count), transports)? {
         Action::Run(run) => run.format,
         Action::Print(_) => NetFormat::Text,
     };
@@ -165,11 +168,14 @@ fn lat_bw(
         _ => NetFormat::Text,
     };
     let plan = plan::of(&matches, words, launcher, transports).map_err(|what| refuse(&what))?;
+    let store = word(&matches, "store-result").map(str::to_owned);
     if matches.get_flag("show-plan") {
+        if let Some(file) = &store {
+            return Err(refuse(&nothing_to_store(file)));
+        }
         let text = plan.to_json().map_err(|e| refuse(&e.to_string()))?;
         return Ok(Action::Print(text + "\n"));
     }
-    let store = word(&matches, "store-result").map(str::to_owned);
     Ok(Action::Run(Box::new(NetRun {
         plan,
         format,

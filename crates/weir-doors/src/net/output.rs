@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 use weir_schema::{
-    JobResult, LatencyBandwidthFigures, LatencyBandwidthResult, RunResult,
+    JobResult, LatencyBandwidthFigures, LatencyBandwidthResult, RunResult, Workload,
     latency_bandwidth_figures,
 };
 
@@ -18,8 +18,12 @@ pub enum NetFormat {
     Json,
 }
 
-/// What standard output gets.
+/// What standard output gets; nothing for results of other work.
 pub fn stdout(result: &RunResult, format: NetFormat) -> Option<String> {
+    let is_own = |work: &Workload| matches!(work, Workload::LatencyBandwidth(_));
+    if !result.plan.jobs().any(|(_, job)| is_own(&job.workload)) {
+        return None;
+    }
     let figures = measured(result).and_then(latency_bandwidth_figures);
     match format {
         NetFormat::Text => figures.map(|figures| page(&figures)),

@@ -68,7 +68,8 @@ pub const FLAGS: &[Flag] = &[
         "What is printed on standard output",
     )
     .choices(&["text", "json"])
-    .default("text"),
+    .default("text")
+    .prints(),
     Flag::with_value(
         "output",
         "FILE",
@@ -83,26 +84,30 @@ pub const FLAGS: &[Flag] = &[
         OUTPUT,
         "Percentiles of latency, comma-separated",
     )
-    .default("50,90,99,99.9"),
+    .default("50,90,99,99.9")
+    .prints(),
     Flag::with_value("progress", "WHEN", OUTPUT, "Progress on standard error")
         .choices(&["auto", "plain", "none", "json"])
         .default("auto"),
     Flag::with_value("color", "WHEN", OUTPUT, "Colours in the report")
         .choices(&["auto", "always", "never"])
-        .default("auto"),
-    Flag::switch("ascii", OUTPUT, "Only ASCII characters"),
+        .default("auto")
+        .prints(),
+    Flag::switch("ascii", OUTPUT, "Only ASCII characters").prints(),
     Flag::with_value(
         "width",
         "COLUMNS",
         OUTPUT,
         "Width of the report instead of the terminal's",
-    ),
-    Flag::switch("pretty", OUTPUT, "Indent JSON"),
+    )
+    .prints(),
+    Flag::switch("pretty", OUTPUT, "Indent JSON").prints(),
     Flag::switch(
         "raw",
         OUTPUT,
         "Integers in ns, bytes and operations instead of scaled numbers",
-    ),
+    )
+    .prints(),
     Flag::with_value("strict", "IDS", MEASURE, "Warnings make the exit code 1")
         .optional()
         .long("With a comma-separated list only the warnings with these ids do."),

@@ -21,15 +21,18 @@ pub use flags::FLAGS;
 pub use plan::{LACKS, USAGE, exit_code};
 pub use workload_door::{read_workload, read_workload_options};
 
-use crate::flags::{command, nearest};
+use crate::flags::{command, nearest, nothing_to_store};
 use crate::refusal::Refusal;
 
 /// The house door.
-pub const DOOR: crate::Door = crate::Door::new(
-    "run",
-    "FILE…",
-    "run job files or a stored plan, report what was measured",
-);
+pub const DOOR: crate::Door = crate::Door {
+    printing: FLAGS,
+    ..crate::Door::new(
+        "run",
+        "FILE…",
+        "run job files or a stored plan, report what was measured",
+    )
+};
 
 /// The end of the help text: examples, exit codes.
 pub const HELP: &str = include_str!("help.md");
@@ -199,9 +202,13 @@ fn parse(
 }
 
 fn run_of(matches: &ArgMatches, input: Input) -> Result<Action, Refusal> {
+    let show_plan = matches.get_flag("show-plan");
+    if let Some(file) = one(matches, "store-result").filter(|_| show_plan) {
+        return Err(usage(&nothing_to_store(file)));
+    }
     Ok(Action::Run(Box::new(Run {
         input,
-        show_plan: matches.get_flag("show-plan"),
+        show_plan,
         ranks: one(matches, "ranks").map(ranks).transpose()?,
         targets: targets_per_rank(matches),
         timeout: one(matches, "timeout").map(timeout).transpose()?,

@@ -11,6 +11,7 @@ use weir_doors::beff::{
     Action, Baseline, BeffEnvironment, BeffMode, BeffOptions, BeffRun, USAGE, complaints,
     exit_code, read,
 };
+use weir_doors::flags::nothing_to_store;
 use weir_schema::{ExchangeResult, Plan, RankFacts, RunResult, TargetsPerRank};
 use weir_sys::Tree;
 use weir_sys::clock::Detection;
@@ -68,9 +69,7 @@ fn carry_out(run: &BeffRun, speaks: bool) -> Outcome {
     tell_notes(run);
     if let Some(path) = &run.options.store {
         return Err(Refusal {
-            message: format!(
-                "error: --store-result {path}: nothing is measured by these words; leave it out\n"
-            ),
+            message: format!("error: {}\n", nothing_to_store(path)),
             code: USAGE,
         });
     }

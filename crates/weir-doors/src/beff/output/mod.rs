@@ -15,12 +15,12 @@ mod transfers;
 
 use weir_schema::{
     ExchangeResult, ExchangeWorkload, Job, JobResult, Prediction, RunResult, SizeFigures, State,
-    Transfer, Validation, Workload, effective_bytes_per_s, exchange_figures, transfer_figures,
+    Transfer, Validation, effective_bytes_per_s, exchange_figures, transfer_figures,
 };
 
 use self::transfers::TransferFigures;
 use super::baseline::Comparison;
-use super::{BeffFormat, BeffOptions};
+use super::{BeffFormat, BeffOptions, first_exchange};
 
 /// Of weir's key in the JSON.
 pub(super) const SCHEMA: &str = "weir.beff.v1";
@@ -72,11 +72,8 @@ struct View<'a> {
 
 impl<'a> View<'a> {
     fn of(result: &'a RunResult, options: &'a BeffOptions) -> Option<Self> {
-        let (_, job) = result.plan.jobs().next()?;
-        let Workload::Exchange(work) = &job.workload else {
-            return None;
-        };
-        let done: Option<&ExchangeResult> = result.jobs().next().and_then(JobResult::exchange);
+        let (place, job, work) = first_exchange(&result.plan)?;
+        let done: Option<&ExchangeResult> = result.jobs().nth(place).and_then(JobResult::exchange);
         let ranks = result.plan.ranks.map_or(1, |r| r.count);
         let figures = done.map_or_else(Vec::new, |d| exchange_figures(d, work.replications));
         let exponents: Vec<u8> = if figures.is_empty() {
