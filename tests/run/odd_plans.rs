@@ -117,13 +117,34 @@ fn what_no_plan_can_mean_is_refused_by_name() {
 #[test]
 fn numbers_that_no_block_has_are_refused_before_a_file_is_made() {
     let stage = &Stage::new();
+    let range = json!({"every": 0, "wait_before": true, "write": true, "wait_after": true});
+    for (place, value, why) in [
+        ("passes/loops", json!(0), "is 0: nothing would be done"),
+        (
+            "passes/time_based",
+            json!(true),
+            "starts over until a runtime is reached",
+        ),
+        ("access/steps", json!(0), "is 0: a position has"),
+        ("flush/fsync_every", json!(0), "is 0: leave it out"),
+        ("flush/fdatasync_every", json!(0), "is 0: leave it out"),
+    ] {
+        let why = format!("error: file: `{}` {why}", place.replace('/', "."));
+        refused(stage, work(&format!("/{place}"), value), &why);
+    }
+    let why = "error: file: `flush.range.every` is 0";
+    refused(stage, work("/flush/range", range), why);
+    let chunk = |job: &mut Json| {
+        work("/content/compress_percent", json!(50))(job);
+        work("/content/compress_chunk_bytes", json!(0))(job);
+    };
     refused(
         stage,
-        work("/passes/loops", json!(0)),
-        "`passes.loops` is 0",
+        chunk,
+        "error: file: `content.compress_chunk_bytes` is 0",
     );
     let all = work("/content/compress_percent", json!(200));
-    let why = "compressible share must be at most 100 percent (got 200)";
+    let why = "error: file: compressible share must be at most 100 percent (got 200)";
     refused(stage, all, why);
     let all = work("/content/dedupe_percent", json!(101));
     refused(stage, all, "repeated share must be at most 100 percent");
@@ -141,10 +162,57 @@ fn numbers_that_no_block_has_are_refused_before_a_file_is_made() {
 }
 
 #[test]
-fn a_cpu_that_is_not_there_is_refused_before_a_file_is_made() {
+fn shares_of_a_mix_add_up_to_the_whole() {
+    let stage = &Stage::new();
+    for (read, write) in [(0, 50), (0, 200), (60, 60), (0, 0)] {
+        let mix = |job: &mut Json| {
+            work("/mix/read_percent", json!(read))(job);
+            work("/mix/write_percent", json!(write))(job);
+        };
+        let why = "error: file: `mix` has shares that do not add up to 100\n";
+        refused(stage, mix, why);
+    }
+}
+
+#[test]
+fn lengths_beyond_what_there_can_be_are_refused_with_their_own_reason() {
+    let stage = &Stage::new();
+    let far = json!({"bytes": 1_u64 << 63});
+    let why =
+        "error: file: file.0.0: the region ends at byte 9223372036854775808, and no file is longer";
+    refused(stage, work("/region/size", far.clone()), why);
+    refused(
+        stage,
+        work("/region/offset", far.clone()),
+        "no file is longer",
+    );
+    let second = |job: &mut Json| {
+        work("/region/offset_step", far.clone())(job);
+        job["clones"] = json!(2);
+    };
+    refused(stage, second, "no file is longer");
+    let wide = work("/memory/align_bytes", json!(1_u64 << 60));
+    let why = "error: file: a buffer alignment of 1152921504606846976 bytes is more than 2 GiB";
+    refused(stage, wide, why);
+    let wide = json!({"read": 1_u64 << 60, "write": 1_u64 << 60, "trim": 1_u64 << 60});
+    let why = "error: file: `access.align_bytes` is longer than an operation can be";
+    refused(stage, work("/access/align_bytes", wide), why);
+}
+
+#[test]
+fn what_the_machine_does_not_have_is_refused_before_a_file_is_made() {
     let stage = &Stage::new();
     let cpu = put("/placement/cpus", json!([99_999]));
     refused_with(stage, 3, cpu, "this machine has no CPU 99999");
+    for bytes in [1 << 60, u64::MAX] {
+        let lock = put("/placement/lock_bytes", json!(bytes));
+        refused_with(
+            stage,
+            3,
+            lock,
+            "error: file: `placement.lock_bytes`: its workers",
+        );
+    }
 }
 
 #[test]
