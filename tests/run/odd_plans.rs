@@ -296,3 +296,41 @@ fn faults_that_would_not_be_done_or_seen_are_refused() {
         refused_exchange(stage, change, &why);
     }
 }
+
+#[test]
+fn what_no_door_has_written_is_refused_by_name() {
+    let stage = &Stage::new();
+    let whole = || plan(stage, &[&[writes(stage, "file", 1)]]);
+    let refused = |change: &dyn Fn(&mut Json), why: &str| {
+        let mut plan = whole();
+        change(&mut plan);
+        refused_plan(stage, &plan, &[], 2, why);
+    };
+    let door = put("/door", json!("windows"));
+    let why = "odd.json: `door` is `windows`, and no door of this name makes plans (these do: run, fio, beff,";
+    refused(&door, why);
+    let of_job = |value: Json| {
+        move |plan: &mut Json| plan["groups"][0]["jobs"][0]["extensions"] = value.clone()
+    };
+    let of_plan = |value: Json| move |plan: &mut Json| plan["extensions"] = value.clone();
+    let (other, wrong) = (json!({"vdbench": {}}), json!({"fio": {"colour": 1}}));
+    let why = "odd.json: `extensions` has `vdbench`, which nothing reads (there is `fio`)";
+    refused(&of_plan(other.clone()), why);
+    refused(&of_job(other), "odd.json: file: `extensions` has `vdbench`");
+    let why = "odd.json: `extensions.fio`: unknown field `colour`, expected `global_words`";
+    refused(&of_plan(wrong.clone()), why);
+    let why = "odd.json: file: `extensions.fio`: unknown field `colour`, expected one of";
+    refused(&of_job(wrong), why);
+    for workload in [
+        json!({"kind": "unknown"}),
+        json!({"kind": "unknown", "name": "oracle"}),
+        json!({"kind": "oracle"}),
+    ] {
+        let kind = workload["kind"].as_str().unwrap();
+        let why = format!(
+            "odd.json: file: nothing carries out a workload `{kind}` (there are block, exchange, \
+             latency_bandwidth)"
+        );
+        refused(&put("/groups/0/jobs/0/workload", workload.clone()), &why);
+    }
+}

@@ -5,7 +5,6 @@
 //! they follow those that the result was measured with, or stand alone with `--as`. Not here:
 //! reading the file, printing.
 
-use crate::DOORS;
 use crate::door::Door;
 use crate::flags::nearest;
 use crate::refusal::Refusal;
@@ -80,8 +79,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
 }
 
 fn printing(name: &str) -> Result<String, Refusal> {
-    let printing = DOORS.iter().filter(|door| door.prints());
-    let known: Vec<_> = printing.map(|door| door.verb).collect();
+    let known = Door::printing();
     if known.contains(&name) {
         return Ok(name.to_owned());
     }
