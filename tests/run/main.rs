@@ -9,6 +9,7 @@
 
 mod bad_input;
 mod mixed;
+mod odd_plans;
 mod ranks;
 #[path = "../stage/mod.rs"]
 mod stage;

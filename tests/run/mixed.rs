@@ -21,7 +21,7 @@ fn first_job(plan: &Json) -> Json {
 }
 
 /// A job that writes a file of its own, in blocks of 4 KiB.
-fn writes(stage: &Stage, name: &str, blocks: u32) -> Json {
+pub(crate) fn writes(stage: &Stage, name: &str, blocks: u32) -> Json {
     let bytes = 4 * blocks;
     let text = format!("[{name}]\nioengine=psync\nrw=write\nbs=4k\nsize={bytes}k\n");
     let file = stage.file(&format!("{name}.fio"), text);
@@ -29,25 +29,25 @@ fn writes(stage: &Stage, name: &str, blocks: u32) -> Json {
 }
 
 /// One that waits for everything before it.
-fn after(mut job: Json) -> Json {
+pub(crate) fn after(mut job: Json) -> Json {
     job["start"]["barrier"] = json!(true);
     job
 }
 
 /// Jobs by group, with the words around them from a plan of one.
-fn plan(stage: &Stage, groups: &[&[Json]]) -> Json {
+pub(crate) fn plan(stage: &Stage, groups: &[&[Json]]) -> Json {
     let file = stage.file("around.fio", "[x]\nioengine=null\nsize=4k\n");
     let mut plan = shown(stage, &format!("run --show-plan {file}"));
     plan["groups"] = groups.iter().map(|jobs| json!({ "jobs": jobs })).collect();
     plan
 }
 
-fn exchange(stage: &Stage) -> Json {
+pub(crate) fn exchange(stage: &Stage) -> Json {
     let words = "beff --comm-type shm --ranks 2 -n 2 -u 8 -l 8 -m 4 --show-plan";
     first_job(&shown(stage, words))
 }
 
-fn latency_bandwidth(stage: &Stage) -> Json {
+pub(crate) fn latency_bandwidth(stage: &Stage) -> Json {
     let words = "net lat-bw --comm-type shm --ranks 2 --min-time 0.0001 --show-plan";
     first_job(&shown(stage, words))
 }
@@ -211,118 +211,6 @@ fn a_kind_that_the_workload_does_not_have_is_refused_by_name() {
         !std::path::Path::new(&stage.path("file.0.0")).exists(),
         "a file was made"
     );
-}
-
-/// A plan of one job that writes, changed: refused for this reason, and no file is made.
-fn refused(stage: &Stage, change: impl Fn(&mut Json), why: &str) {
-    let mut job = writes(stage, "file", 1);
-    change(&mut job);
-    let file = stage.file("odd.json", plan(stage, &[&[job]]).to_string());
-    stage.say(&["run", &file]).code(2).silent().err(why);
-    assert!(
-        !std::path::Path::new(&stage.path("file.0.0")).exists(),
-        "a file was made: {why}"
-    );
-}
-
-/// The same, of a plan of one exchange.
-fn refused_exchange(stage: &Stage, change: impl Fn(&mut Json), why: &str) {
-    let mut job = exchange(stage);
-    change(&mut job);
-    let file = stage.file("odd.json", plan(stage, &[&[job]]).to_string());
-    stage.say(&["run", "--ranks=2", &file]).code(2).err(why);
-}
-
-/// Another value at this place of the workload.
-fn work(path: &str, value: Json) -> impl Fn(&mut Json) {
-    let path = format!("/workload{path}");
-    move |job| *job.pointer_mut(&path).unwrap() = value.clone()
-}
-
-#[test]
-fn what_no_plan_can_mean_is_refused_by_name() {
-    let stage = &Stage::new();
-    let clones = |job: &mut Json| job["clones"] = json!(0);
-    refused(stage, clones, "file: `clones` is 0");
-    let waits = |job: &mut Json| job["start"]["wait_for"] = json!("nobody");
-    let why = "`start.wait_for` names `nobody`, and no earlier job";
-    refused(stage, waits, why);
-    let nice = |job: &mut Json| job["placement"]["nice"] = json!(5000);
-    refused(stage, nice, "`placement.nice` is 5000");
-    let odd = work("/load/recording/percentiles", json!([-1.0]));
-    refused(stage, odd, "`load.recording.percentiles` has -1");
-    let none = work("/load/bounds/operations", json!(0));
-    refused(stage, none, "`load.bounds.operations` is 0");
-
-    // The answer does not take as long as going over all of them would.
-    let mut job = writes(stage, "file", 1);
-    job["clones"] = json!(4_000_000_000_u32);
-    let file = stage.file("many.json", plan(stage, &[&[job]]).to_string());
-    stage.say(&["run", &file]).code(3).err("workers at a time");
-
-    let mut crowd = plan(stage, &[&[exchange(stage)]]);
-    crowd["ranks"] = json!({ "count": 100_000, "spawn": "threads" });
-    let file = stage.file("crowd.json", crowd.to_string());
-    let why = "the plan says `ranks.count` 100000: 1 to 1024 can carry it out";
-    stage.say(&["run", &file]).code(2).err(why);
-
-    let empty = stage.file("empty.json", plan(stage, &[]).to_string());
-    stage
-        .say(&["run", &empty])
-        .code(2)
-        .err("the plan has no job");
-}
-
-#[test]
-fn numbers_that_no_block_has_are_refused_before_a_file_is_made() {
-    let stage = &Stage::new();
-    refused(
-        stage,
-        work("/passes/loops", json!(0)),
-        "`passes.loops` is 0",
-    );
-    let all = work("/content/compress_percent", json!(200));
-    let why = "compressible share must be at most 100 percent (got 200)";
-    refused(stage, all, why);
-    let all = work("/content/dedupe_percent", json!(101));
-    refused(stage, all, "repeated share must be at most 100 percent");
-    let skewed = |job: &mut Json| {
-        let access = &mut job["workload"]["access"];
-        access["random"] = json!(true);
-        access["distribution"] = json!({"name": "zipf", "theta": 1.0, "center": null});
-    };
-    refused(stage, skewed, "zipf theta must be positive");
-    let nameless = work(
-        "/targets/files",
-        json!({"name": "listed", "paths": [""], "directories": []}),
-    );
-    refused(stage, nameless, "a file has no name");
-}
-
-#[test]
-fn exchanges_that_no_ranks_can_do_are_refused() {
-    let stage = &Stage::new();
-    let wide = work("/replications", json!(4_000_000_000_u32));
-    refused_exchange(stage, wide, "at most 65536 channels");
-    let twice = |job: &mut Json| {
-        let sizes = job["workload"]["sizes"].as_array_mut().unwrap();
-        sizes.push(sizes[0].clone());
-    };
-    let why = "are listed twice: each size has one result";
-    refused_exchange(stage, twice, why);
-    let merged = |job: &mut Json| job["report"]["merge"] = json!(true);
-    refused_exchange(stage, merged, "b_eff: `report.merge` has no meaning");
-}
-
-#[test]
-fn a_cpu_that_is_not_there_is_refused_before_anything_is_touched() {
-    let stage = Stage::new();
-    let mut job = writes(&stage, "file", 1);
-    job["placement"]["cpus"] = json!([99_999]);
-    let file = stage.file("far.json", plan(&stage, &[&[job]]).to_string());
-    let said = stage.say(&["run", &file]).code(3);
-    said.silent().err("this machine has no CPU 99999");
-    assert!(!std::path::Path::new(&stage.path("file.0.0")).exists());
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod kinds;
 mod make;
 mod memory;
 pub mod op;
+mod plan_settings;
 mod prepared;
 mod rank_part;
 pub mod recorded;

@@ -14,6 +14,9 @@ use weir_units::Bytes;
 use crate::generate::payload::Payload;
 use crate::source::{SlotBuffers, payload_rule};
 
+/// The widest alignment of a buffer: the next one is longer than an operation can be.
+const WIDEST_ALIGNMENT: u64 = 1 << 31;
+
 /// The largest block of any kind that occurs.
 pub(crate) fn largest_block(workload: &BlockWorkload) -> u64 {
     let sizes = &workload.sizes.size;
@@ -56,9 +59,13 @@ pub(crate) fn alignment(memory: &Memory) -> u64 {
 /// Checks the words that need no memory to be wrong.
 pub(crate) fn check(workload: &BlockWorkload) -> Result<(), Failure> {
     let memory = &workload.memory;
-    if !alignment(memory).is_power_of_two() {
-        let align = alignment(memory);
-        let message = format!("a buffer alignment of {align} bytes is no power of two");
+    let align = alignment(memory);
+    let odd = [
+        (!align.is_power_of_two(), "no power of two"),
+        (align > WIDEST_ALIGNMENT, "more than 2 GiB"),
+    ];
+    if let Some((_, why)) = odd.iter().find(|(is_odd, _)| *is_odd) {
+        let message = format!("a buffer alignment of {align} bytes is {why}");
         return Err(failure("memory", Some(libc::EINVAL), message));
     }
     if matches!(memory.kind, MemoryKind::Huge | MemoryKind::SharedHuge) {

@@ -20,6 +20,7 @@ use crate::engine::dma_emu::EmulatedCards;
 use crate::engine::net;
 use crate::engine::{self, EngineEntry, Opens};
 use crate::memory;
+use crate::plan_settings::senseless_settings;
 use crate::prepared::PreparedBlockJob;
 use crate::rank_part;
 use crate::recorded::{ReplayedJob, replayed_job};
@@ -148,39 +149,31 @@ fn check_words(
         failures.push(failure(
             "plan",
             Some(libc::EROFS),
-            format!(
-                "{}: it writes, discards, makes or removes, and nothing may be written",
-                job.name
-            ),
+            "it writes, discards, makes or removes, and nothing may be written",
         ));
     }
     if job.engine.flag("polled", false) && !targets.open.direct {
-        failures.push(plan_failure(format!(
-            "{}: polled I/O passes the page cache by and needs direct I/O",
-            job.name
-        )));
+        failures.push(plan_failure(
+            "polled I/O passes the page cache by and needs direct I/O",
+        ));
+    }
+    let senseless = senseless_settings(workload);
+    if !senseless.is_empty() {
+        // What follows makes use of them.
+        failures.extend(senseless.into_iter().map(plan_failure));
+        return failures;
     }
     if memory::smallest_block(workload) == 0 {
-        failures.push(plan_failure(format!(
-            "{}: a block of 0 bytes moves nothing",
-            job.name
-        )));
+        failures.push(plan_failure("a block of 0 bytes moves nothing"));
     }
-    if workload.passes.loops == 0 {
-        failures.push(plan_failure(format!(
-            "{}: `passes.loops` is 0: nothing would be done",
-            job.name
-        )));
-    }
-    let drawn = source::check(workload).map_err(|e| plan_failure(format!("{}: {e}", job.name)));
+    let drawn = source::check(workload).map_err(|e| plan_failure(e.to_string()));
     failures.extend(drawn.err());
-    failures.extend(thread_placement::check(&job.placement));
+    failures.extend(thread_placement::check(&job.placement, job.clones));
     failures.extend(memory::check(workload).err());
     let mut ignored = workload.load.errors.ignore.values().flatten();
     if let Some(code) = ignored.find(|code| code.errno().is_none()) {
         failures.push(plan_failure(format!(
-            "{}: block I/O fails with numbers of errors: there is no error `{code}`",
-            job.name
+            "block I/O fails with numbers of errors: there is no error `{code}`"
         )));
     }
     if job.engine.name == net::NAME && failures.is_empty() {
@@ -250,6 +243,7 @@ fn check_targets(context: &JobContext<'_>, workload: &BlockWorkload) -> Vec<Fail
     if failures.is_empty()
         && let Err(failure) = survey(context, workload, true, &Made::default())
         && (is_empty
+            || failure.cause == "plan"
             || failure.target.as_deref().is_some_and(|shown| {
                 is_device(context, shown)
                     || !is_made_earlier(context, &context.directory.join(shown))

@@ -6,6 +6,7 @@
 use weir_run::failure;
 use weir_schema::{Failure, MemoryNodes, Placement, ShareCpus};
 use weir_sys::buffer::{AlignedBuf, Backing, BufferSpec};
+use weir_sys::memory::MemoryFacts;
 use weir_sys::mempolicy::MemoryPolicy;
 use weir_sys::pin::{nice, set_affinity, set_nice};
 use weir_sys::priority::set_io_priority;
@@ -17,8 +18,25 @@ fn refused(error: &SysError) -> Failure {
     failure("placement", None, error.to_string())
 }
 
-/// What no thread of this machine could be given.
-pub(crate) fn check(placement: &Placement) -> Option<Failure> {
+/// What no threads of this machine could be given.
+pub(crate) fn check(placement: &Placement, threads: u32) -> Option<Failure> {
+    too_much_memory(placement.lock_bytes, threads).or_else(|| absent_cpu(placement))
+}
+
+/// More memory than there is.
+fn too_much_memory(each: Bytes, threads: u32) -> Option<Failure> {
+    let total = MemoryFacts::read(&Tree::real()).total?;
+    let all = Bytes(each.0.saturating_mul(threads.into()));
+    let message = || {
+        format!(
+            "`placement.lock_bytes`: its workers keep {all} together, and this machine has {total}"
+        )
+    };
+    (all > total).then(|| failure("missing", Some(libc::ENOMEM), message()))
+}
+
+/// A CPU that is not there.
+fn absent_cpu(placement: &Placement) -> Option<Failure> {
     if let Some(nodes) = &placement.nodes {
         return cpus_of(nodes).err();
     }
@@ -28,15 +46,10 @@ pub(crate) fn check(placement: &Placement) -> Option<Failure> {
     let absent = cpus.iter().find(|cpu| !is_online(cpu));
     let is_possible = match placement.share {
         ShareCpus::Shared => cpus.iter().any(is_online),
-        ShareCpus::Split => !cpus.is_empty() && absent.is_none(),
+        ShareCpus::Split => absent.is_none(),
     };
-    if is_possible {
-        return None;
-    }
-    let message = absent.map_or_else(
-        || "`placement.cpus` names no CPU".to_owned(),
-        |cpu| format!("this machine has no CPU {cpu}"),
-    );
+    let cpu = absent.filter(|_| !is_possible)?;
+    let message = format!("this machine has no CPU {cpu}");
     Some(failure("missing", Some(libc::EINVAL), message))
 }
 

@@ -9,6 +9,7 @@ use clap::ArgMatches;
 use weir_schema::catalogue::TransportCatalogue;
 use weir_schema::{Job, Plan, RunResult};
 
+use crate::DOORS;
 use crate::flags::Flag;
 use crate::refusal::Refusal;
 use crate::run;
@@ -125,6 +126,12 @@ impl Door {
             printing: run::FLAGS,
             ..Self::new(verb, "[OPTIONS]", purpose)
         }
+    }
+
+    /// The doors that print results, which are those that write plans.
+    pub fn printing() -> Vec<&'static str> {
+        let printing = DOORS.iter().filter(|door| door.prints());
+        printing.map(|door| door.verb).collect()
     }
 
     /// Whether it prints results.

@@ -127,8 +127,7 @@ fn page() -> String {
 }
 
 fn printing(name: &str) -> Result<String, Refusal> {
-    let printing = DOORS.iter().filter(|door| door.prints());
-    let known: Vec<_> = printing.map(|door| door.verb).collect();
+    let known = Door::printing();
     if known.contains(&name) {
         return Ok(name.to_owned());
     }

@@ -86,6 +86,28 @@ impl FioJob {
     }
 }
 
+/// Refuses what nothing reads of the extensions of a plan that shall be carried out.
+///
+/// # Errors
+/// Where it stands, and why.
+pub fn check_extensions(plan: &Plan) -> Result<(), String> {
+    check::<FioPlan>(&plan.extensions)?;
+    let of_job = |job: &Job| check::<FioJob>(&job.extensions);
+    plan.jobs()
+        .try_for_each(|(_, job)| of_job(job).map_err(|why| format!("{}: {why}", job.name)))
+}
+
+fn check<T: DeserializeOwned>(extensions: &Extensions) -> Result<(), String> {
+    if let Some(other) = extensions.keys().find(|name| *name != DOOR) {
+        return Err(format!(
+            "`extensions` has `{other}`, which nothing reads (there is `{DOOR}`)"
+        ));
+    }
+    let read = extensions.get(DOOR).map(T::deserialize).transpose();
+    read.map(|_| ())
+        .map_err(|error| format!("`extensions.{DOOR}`: {error}"))
+}
+
 /// What is not there, or not of this form, is as when nothing is said.
 fn read<T: Default + DeserializeOwned>(extensions: &Extensions) -> T {
     let found = extensions.get(DOOR).map(T::deserialize);
@@ -116,6 +138,9 @@ mod tests {
         assert_eq!(read::<FioJob>(&said.extensions()), said);
         let other = [(DOOR.to_owned(), serde_json::json!({"unknown": 1}))].into();
         assert_eq!(read::<FioJob>(&other), FioJob::default());
+        let refusal = check::<FioJob>(&other).unwrap_err();
+        assert!(refusal.starts_with("`extensions.fio`: unknown field `unknown`"));
+        assert_eq!(check::<FioJob>(&said.extensions()), Ok(()));
         let reach = WordReach {
             below: 1,
             until: Some(3),

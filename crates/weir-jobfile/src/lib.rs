@@ -37,7 +37,7 @@ use weir_schema::catalogue::{Catalogue, Environment};
 
 pub use compile::compile;
 pub use diagnostic::{COMMAND_LINE, Diagnostic, MAX_LINE, Severity};
-pub use extension::{FioJob, FioPlan, WordReach};
+pub use extension::{FioJob, FioPlan, WordReach, check_extensions};
 pub use nearest::nearest;
 pub use options::{Category, OptionRecord, Scope, Support, ValueKind, find_option, option_records};
 

@@ -22,11 +22,11 @@ pub struct Partners {
 /// # Errors
 /// Pairs of an odd number of ranks, which would wait for each other for ever.
 pub fn resolve(rule: Pairing, ranks: u32, ring: bool) -> Result<Pairing, NetError> {
+    if let Some(why) = rule.misfit(ranks) {
+        return Err(NetError::Plan(format!("pairing `pairs`: {why}")));
+    }
     let odd = ranks > 1 && !ranks.is_multiple_of(2);
     match rule {
-        Pairing::Pairs if odd => Err(NetError::Plan(format!(
-            "pairing `pairs`: {ranks} ranks do not form pairs (use `ring`, or an even number)"
-        ))),
         Pairing::Auto if odd || ring => Ok(Pairing::Ring),
         Pairing::Auto => Ok(Pairing::Pairs),
         given => Ok(given),

@@ -16,6 +16,7 @@ use weir_schema::{
     LatencyBandwidthWorkload, Outcome, RankFacts, Ranks, SizeResult, Spawn, Warning, Workload,
     exchange_metrics, exchange_warnings, latency_bandwidth_figures, latency_bandwidth_metrics,
 };
+use weir_units::Nanos;
 
 use crate::error::{Ended, NetError};
 use crate::observer::{Observer, Seen};
@@ -111,6 +112,10 @@ fn ranks_of(context: &JobContext<'_>) -> Ranks {
 fn check(job: &Job, ranks: Ranks, words: impl FnOnce() -> Result<(), NetError>) -> Vec<Failure> {
     if let Some(setting) = idle_setting(job) {
         let message = format!("`{setting}` has no meaning for what ranks do together");
+        return vec![failure("plan", None, message)];
+    }
+    if job.workload.timeout_ns() == Some(Nanos(0)) {
+        let message = "`timeout_ns` is 0: the ranks would have no time to answer each other";
         return vec![failure("plan", None, message)];
     }
     let here = || match ranks.spawn {

@@ -8,6 +8,9 @@ use weir_units::{Bytes, Nanos};
 use crate::workload::WorkloadFacts;
 use crate::world::{MpiFacts, RankFacts};
 
+/// Largest exponent of a message that is sent.
+pub const LARGEST_EXPONENT: u8 = 34;
+
 /// Exchanges over one transport, which is the engine of the job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -57,6 +60,29 @@ impl ExchangeWorkload {
             self.sizes.len()
         } else {
             self.transfers.iter().map(of).sum()
+        }
+    }
+
+    /// Why a fault is no part of this work of so many ranks.
+    pub fn misfit(&self, fault: &InjectedFault, ranks: u32) -> Option<String> {
+        if fault.rank >= ranks {
+            return Some(format!("the ranks are 0 to {}", ranks.saturating_sub(1)));
+        }
+        if self.transfers == [Transfer::KernelLaunch] {
+            return Some("launches of a kernel have no messages".to_owned());
+        }
+        let Some(size) = self.sizes.iter().find(|s| s.exponent == fault.exponent) else {
+            return Some("no messages of this size are exchanged".to_owned());
+        };
+        let (length, replications) = (size.loop_length, u64::from(self.replications));
+        match fault.kind {
+            FaultKind::Flip => {
+                let last = size.bytes().0.saturating_mul(replications) - 1;
+                (fault.at > last).then(|| format!("a rank receives bytes 0 to {last}"))
+            }
+            // With a shortest time the loop may become longer.
+            FaultKind::Stall | FaultKind::Die => (fault.at > length && self.min_time_ns.is_none())
+                .then(|| format!("the loop has {length} exchanges of this size")),
         }
     }
 }
@@ -139,6 +165,14 @@ pub enum Pairing {
     Ring,
 }
 
+impl Pairing {
+    /// Why so many ranks cannot be paired like this.
+    pub fn misfit(self, ranks: u32) -> Option<String> {
+        let is_odd = self == Self::Pairs && ranks > 1 && !ranks.is_multiple_of(2);
+        is_odd.then(|| format!("{ranks} ranks have no pairs; use ring, or an even number"))
+    }
+}
+
 /// How a message goes there and back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -181,6 +215,14 @@ pub struct InjectedFault {
     pub exponent: u8,
     /// At this byte, or at this exchange of the loop.
     pub at: u64,
+}
+
+impl InjectedFault {
+    /// The byte stands first or last in its message, where [`Validation::Sample`] looks.
+    pub fn is_at_an_end(&self) -> bool {
+        let bytes = 1 << self.exponent;
+        [0, bytes - 1].contains(&(self.at % bytes))
+    }
 }
 
 /// Kinds of damage.

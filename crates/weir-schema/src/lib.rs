@@ -52,8 +52,8 @@ pub use block_workload::{
 pub use device_request::{DeviceRequest, NoSuchDevice};
 pub use error_code::ErrorCode;
 pub use exchange::{
-    ExchangeResult, ExchangeWorkload, FaultKind, InjectedFault, MessageSize, Method, Model,
-    Pairing, RankTimes, SizeResult, Transfer, Validation,
+    ExchangeResult, ExchangeWorkload, FaultKind, InjectedFault, LARGEST_EXPONENT, MessageSize,
+    Method, Model, Pairing, RankTimes, SizeResult, Transfer, Validation,
 };
 pub use exchange_figures::{
     SizeFigures, effective_bytes_per_s, exchange_figures, exchange_warnings, size_figures,

@@ -4,9 +4,10 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::json;
-use crate::plan::Plan;
-use crate::prune::{prune_fields, prune_newer};
+use crate::plan::{Job, Plan};
+use crate::prune::{jobs, prune_fields, prune_newer, workload_kinds};
 use crate::result::RunResult;
+use crate::workload::Workload;
 
 /// Version word of plans.
 pub const PLAN_SCHEMA: &str = "weir.plan.v2";
@@ -46,6 +47,17 @@ pub enum SchemaError {
     /// Figures that no run could have counted.
     #[error("the figures under `{0}` add up to more than 64 bits hold")]
     TooLarge(&'static str),
+    /// A job that nothing carries out.
+    #[error(
+        "{job}: nothing carries out a workload `{kind}` (there are {})",
+        workload_kinds().join(", ")
+    )]
+    Workload {
+        /// Its name.
+        job: String,
+        /// What it shall do.
+        kind: String,
+    },
     /// Histograms that would fill the memory.
     #[error("the histograms span more than {MOST_BUCKETS} buckets")]
     TooManyBuckets,
@@ -138,14 +150,31 @@ fn buckets(value: &Value) -> u128 {
     }
 }
 
+/// The first job of a plan whose workload is none that can be asked for.
+fn unknown_workload(plan: &mut Value) -> Option<SchemaError> {
+    let known = workload_kinds();
+    let text = |value: Option<&Value>| value?.as_str().map(str::to_owned);
+    jobs(plan.get_mut("groups")).find_map(|job| {
+        let kind = text(job.pointer("/workload/kind"))?;
+        let job = text(job.get("name")).unwrap_or_default();
+        (!known.contains(&kind)).then_some(SchemaError::Workload { job, kind })
+    })
+}
+
 impl Plan {
     /// Reads a stored plan.
     ///
     /// # Errors
-    /// Not JSON, another shape, another version.
+    /// Not JSON, another shape, another version, a workload that nothing carries out.
     pub fn from_json(text: &str) -> Result<Self, SchemaError> {
-        document(text, PLAN_SCHEMA)?;
-        Ok(json::read(text)?)
+        let mut document = document(text, PLAN_SCHEMA)?;
+        let read = json::read::<Self>(text);
+        let is_known = |job: &Job| !matches!(job.workload, Workload::Unknown(_));
+        match &read {
+            Ok(plan) if plan.jobs().all(|(_, job)| is_known(job)) => {}
+            _ => unknown_workload(&mut document).map_or(Ok(()), Err)?,
+        }
+        Ok(read?)
     }
 
     /// The plan as indented JSON.

@@ -3,7 +3,8 @@
 use std::io;
 
 use weir_doors::run::{
-    Action, Input, ProgressStyle, Run, RunFormat, RunOptions, USAGE, exit_code, read, read_workload,
+    Action, Input, ProgressStyle, Run, RunFormat, RunOptions, USAGE, check_stored, exit_code, read,
+    read_workload,
 };
 use weir_doors::{Door, Refusal, WorkloadDoor};
 use weir_jobfile::{Context, Diagnostic, compile};
@@ -216,16 +217,14 @@ fn stored_plan(path: &str) -> Result<Plan, Refusal> {
     let text =
         std::fs::read_to_string(path).map_err(|e| refuse(format!("error: {path}: {e}\n")))?;
     let plan = Plan::from_json(&text).map_err(|e| {
-        let gap = if matches!(e, SchemaError::Version { .. }) {
-            " "
-        } else {
-            ""
-        };
+        let has_place = matches!(e, SchemaError::Shape { .. });
+        let gap = if has_place { "" } else { " " };
         refuse(format!("error: {path}:{gap}{e}\n"))
     })?;
     if plan.jobs().next().is_none() {
         return Err(refuse(format!("error: {path}: the plan has no job\n")));
     }
+    check_stored(&plan).map_err(|why| refuse(format!("error: {path}: {why}\n")))?;
     Ok(plan)
 }
 

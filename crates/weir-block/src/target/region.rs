@@ -12,6 +12,8 @@ use crate::source::Extent;
 const ENDLESS: u64 = 1 << 40;
 /// The region of a file that is written until there is no more room.
 const UNTIL_FULL: u64 = 1 << 60;
+/// No file is longer: the system counts offsets with a sign.
+const LONGEST_FILE: u64 = i64::MAX as u64;
 
 /// What is known of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +64,8 @@ pub(crate) enum Misplaced {
     TooSmall { start: u64, length: u64, block: u64 },
     #[error("offset and size are too large to add up")]
     TooLarge,
+    #[error("the region ends at byte {end}, and no file is longer than 2^63 - 1 bytes")]
+    BeyondFiles { end: u64 },
 }
 
 impl Misplaced {
@@ -71,7 +75,7 @@ impl Misplaced {
             Self::NoSize => "no_size",
             Self::BehindTheEnd { .. } => "bad_offset",
             Self::TooSmall { .. } => "too_small",
-            Self::BeyondDevice { .. } | Self::TooLarge => "plan",
+            Self::BeyondDevice { .. } | Self::BeyondFiles { .. } | Self::TooLarge => "plan",
         }
     }
 }
@@ -124,7 +128,11 @@ pub(crate) fn place(request: &RegionRequest<'_>, ground: Ground) -> Result<Exten
     if start >= limit {
         return Err(Misplaced::BehindTheEnd { start, end: limit });
     }
-    let length = end.min(limit) - start;
+    let end = end.min(limit);
+    if matches!(ground, Ground::File { .. }) && end > LONGEST_FILE {
+        return Err(Misplaced::BeyondFiles { end });
+    }
+    let length = end - start;
     if length < request.block.max(1) {
         return Err(Misplaced::TooSmall {
             start,

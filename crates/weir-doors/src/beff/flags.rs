@@ -11,7 +11,7 @@ const OUTPUT: &str = "Output";
 const CARD: &str = "Transfers to and from a card";
 
 /// Largest exponent of a message.
-pub(super) const LARGEST: i64 = 34;
+pub(super) const LARGEST: i64 = weir_schema::LARGEST_EXPONENT as i64;
 const MANY: i64 = u32::MAX as i64;
 const NO_PROMPT: &str = "weir never asks; --device and --platform choose";
 const NO_OFI: &str = "comm-type ofi, which uses it, is not in this build";

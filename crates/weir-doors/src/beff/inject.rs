@@ -30,24 +30,16 @@ pub(super) fn faults(
 
 /// Refuses what is not part of the work.
 fn fits(fault: &InjectedFault, work: &ExchangeWorkload, ranks: u32) -> Result<(), String> {
-    if fault.rank >= ranks {
-        return Err(format!("the ranks are 0 to {}", ranks - 1));
-    }
-    if work.transfers == [Transfer::KernelLaunch] {
-        return Err("launches of a kernel have no messages; add --pcie-read".to_owned());
-    }
-    let size = work.sizes.iter().find(|s| s.exponent == fault.exponent);
-    let size = size.ok_or("no messages of this size are exchanged")?;
-    let received = size.bytes().0 * u64::from(work.replications);
-    if fault.kind == FaultKind::Flip && fault.at >= received {
-        return Err(format!("a rank receives bytes 0 to {}", received - 1));
-    }
-    // With a shortest time the loop may become longer.
-    let length = size.loop_length;
-    if fault.kind != FaultKind::Flip && fault.at > length && work.min_time_ns.is_none() {
-        return Err(format!("the loop has {length} exchanges of this size"));
-    }
-    Ok(())
+    let Some(why) = work.misfit(fault, ranks) else {
+        return Ok(());
+    };
+    let launches_alone = fault.rank < ranks && work.transfers == [Transfer::KernelLaunch];
+    let remedy = if launches_alone {
+        "; add --pcie-read"
+    } else {
+        ""
+    };
+    Err(why + remedy)
 }
 
 /// Why nobody would notice a flipped byte, and what to change.
@@ -57,7 +49,6 @@ fn unseen(
     transport: &TransportRecord,
 ) -> Option<String> {
     let bytes = 1u64 << fault.exponent;
-    let is_end = [0, bytes - 1].contains(&(fault.at % bytes));
     match work.validation {
         _ if fault.kind != FaultKind::Flip => None,
         _ if !transport.moves_data => Some(format!(
@@ -69,7 +60,7 @@ fn unseen(
              --validate none out"
                 .to_owned(),
         ),
-        Validation::Sample if !is_end => Some(format!(
+        Validation::Sample if !fault.is_at_an_end() => Some(format!(
             "--validate sample looks at the ends of a message, bytes 0 and {}; name one of them, \
              or use --validate const",
             bytes - 1

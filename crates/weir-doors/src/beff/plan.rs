@@ -154,15 +154,13 @@ fn workload(
     ranks: u32,
 ) -> Result<ExchangeWorkload, Refusal> {
     let pairing = match given.text("pairing") {
-        Some("pairs") if ranks % 2 == 1 && ranks > 1 => {
-            return Err(refuse(&format!(
-                "--pairing pairs: {ranks} ranks have no pairs; use ring, or an even number"
-            )));
-        }
         Some("pairs") => Pairing::Pairs,
         Some("ring") => Pairing::Ring,
         _ => Pairing::Auto,
     };
+    if let Some(why) = pairing.misfit(ranks) {
+        return Err(wrong("pairing", "pairs", &why));
+    }
     Ok(ExchangeWorkload {
         sizes: schedule.sizes(),
         repetitions: given.number("n"),

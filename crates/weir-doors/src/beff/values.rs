@@ -2,10 +2,8 @@
 //!
 //! In: the text of a value. Out: what it means, or what was expected instead.
 
-use weir_schema::{FaultKind, InjectedFault, Model};
+use weir_schema::{FaultKind, InjectedFault, LARGEST_EXPONENT, Model};
 use weir_units::Nanos;
-
-use super::flags::LARGEST;
 
 /// Seconds with decimals.
 pub(crate) fn seconds(text: &str) -> Result<Nanos, String> {
@@ -33,7 +31,7 @@ pub(super) fn bits_per_s(text: &str) -> Result<f64, String> {
 
 /// Exponents, `0,1,2,8`.
 pub(super) fn exponents(text: &str) -> Result<Vec<u8>, String> {
-    let largest = u8::try_from(LARGEST).unwrap_or(u8::MAX);
+    let largest = LARGEST_EXPONENT;
     let one = |word: &str| word.parse::<u8>().ok().filter(|e| *e <= largest);
     let all: Option<Vec<u8>> = text.split(',').map(|w| one(w.trim())).collect();
     let all =

@@ -5,6 +5,7 @@
 
 mod flags;
 mod plan;
+mod stored_plan;
 #[cfg(test)]
 mod tests;
 mod workload_door;
@@ -19,6 +20,7 @@ use crate::beff::values;
 
 pub use flags::FLAGS;
 pub use plan::{LACKS, USAGE, exit_code};
+pub use stored_plan::check_stored;
 pub use workload_door::{read_workload, read_workload_options};
 
 use crate::flags::{command, nearest, nothing_to_store};

@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use weir_run::execute::Signals;
 use weir_schema::{
-    ExchangeResult, ExchangeWorkload, FaultKind, InjectedFault, Job, Method, Pairing, Transfer,
-    Validation,
+    ExchangeResult, ExchangeWorkload, FaultKind, InjectedFault, Job, LARGEST_EXPONENT, Method,
+    Pairing, Transfer, Validation,
 };
 use weir_sys::Availability;
 use weir_sys::clock::Clock;
@@ -105,8 +105,7 @@ pub fn check(
              at them (use `const` or `full`)"
         ));
     }
-    let flips = |fault: &InjectedFault| fault.kind == FaultKind::Flip;
-    if workload.validation == Validation::None && workload.faults.iter().any(flips) {
+    if workload.validation == Validation::None && workload.faults.iter().any(is_flip) {
         return plan("a byte that is flipped is not noticed with validation `none`".to_owned());
     }
     let other = |t: &&Transfer| !info.transfers.contains(t);
@@ -126,10 +125,28 @@ pub fn check(
             workload.replications
         ));
     }
-    match wrong_sizes(workload) {
-        Some(why) => plan(why),
-        None => Ok(info),
-    }
+    resolve(workload.pairing, ranks, false)?;
+    let wrong = wrong_sizes(workload).or_else(|| wrong_fault(workload, ranks));
+    wrong.map_or(Ok(info), plan)
+}
+
+fn is_flip(fault: &InjectedFault) -> bool {
+    fault.kind == FaultKind::Flip
+}
+
+/// A fault that would not be done, or not be seen, and why.
+fn wrong_fault(workload: &ExchangeWorkload, ranks: u32) -> Option<String> {
+    (0..)
+        .zip(&workload.faults)
+        .find_map(|(at, fault): (u32, _)| {
+            let is_sampled = workload.validation == Validation::Sample && is_flip(fault);
+            let unseen = || {
+                let why = "validation `sample` looks at the ends of a message";
+                (is_sampled && !fault.is_at_an_end()).then(|| why.to_owned())
+            };
+            let why = workload.misfit(fault, ranks).or_else(unseen)?;
+            Some(format!("`faults[{at}]`: {why}"))
+        })
 }
 
 /// Sizes that no message has, and those that would have two results.
@@ -137,10 +154,10 @@ fn wrong_sizes(workload: &ExchangeWorkload) -> Option<String> {
     let mut seen = BTreeSet::new();
     workload.sizes.iter().find_map(|size| {
         let (exponent, length) = (size.exponent, size.loop_length);
-        if exponent > 40 || length == 0 {
+        if exponent > LARGEST_EXPONENT || length == 0 {
             return Some(format!(
-                "messages of 2^{exponent} B in loops of {length}: the exponent is at most 40, the \
-                 loop at least 1"
+                "messages of 2^{exponent} B in loops of {length}: the exponent is at most \
+                 {LARGEST_EXPONENT}, the loop at least 1"
             ));
         }
         let why = "are listed twice: each size has one result";

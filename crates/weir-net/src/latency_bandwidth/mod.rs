@@ -11,7 +11,8 @@ mod timed;
 use serde::{Deserialize, Serialize};
 use weir_run::execute::Signals;
 use weir_schema::{
-    Job, LatencyBandwidthResult, LatencyBandwidthWorkload, MessageTestResult, MpiFacts, RankFacts,
+    Job, LARGEST_EXPONENT, LatencyBandwidthResult, LatencyBandwidthWorkload, MessageTestResult,
+    MpiFacts, RankFacts,
 };
 use weir_sys::clock::Clock;
 use weir_units::Nanos;
@@ -26,7 +27,7 @@ use crate::transport::{TransportInfo, transports};
 pub(crate) use rank_run::measure_rank;
 
 /// The longest message, as for exchanges.
-const LONGEST: u64 = 1 << 40;
+const LONGEST: u64 = 1 << LARGEST_EXPONENT;
 
 /// What one rank carries out.
 pub type LatencyBandwidthContext<'a> = RankContext<'a, LatencyBandwidthWorkload>;
@@ -62,7 +63,7 @@ pub fn check(
     }
     for test in [&workload.latency, &workload.bandwidth] {
         if !(1..=LONGEST).contains(&test.bytes.0) {
-            return plan("messages have 1 byte to 2^40");
+            return plan(&format!("messages have 1 byte to 2^{LARGEST_EXPONENT}"));
         }
         if test.random_rings == 0 {
             return plan("`random_rings` is 0: the figures need at least one random ring");

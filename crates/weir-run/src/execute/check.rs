@@ -4,6 +4,7 @@
 
 use weir_schema::{Failure, Job, KindName, Plan, Ranks, Spawn};
 use weir_sys::Tree;
+use weir_units::Nanos;
 
 use crate::execute::{Entry, RunControl, bandwidth_log, numbered, record, runner_of};
 use crate::runner::{Runner, failure};
@@ -74,8 +75,10 @@ fn senseless(plan: &Plan) -> Vec<(String, Failure)> {
     let mut earlier: Vec<&str> = Vec::new();
     for (_, job) in plan.jobs() {
         let mut refuse = |why: String| found.push((job.name.clone(), failure("plan", None, why)));
-        if job.clones == 0 {
-            refuse("`clones` is 0: a job has at least one worker".to_owned());
+        for (setting, is_senseless, why) in senseless_settings(job) {
+            if is_senseless {
+                refuse(format!("`{setting}` {why}"));
+            }
         }
         let nice = job.placement.nice;
         if !(-20..=19).contains(&nice) {
@@ -83,17 +86,7 @@ fn senseless(plan: &Plan) -> Vec<(String, Failure)> {
                 "`placement.nice` is {nice}; niceness goes from -20 to 19"
             ));
         }
-        let load = job.load();
-        if load.bounds.operations == Some(0) {
-            refuse("`load.bounds.operations` is 0: nothing would be done".to_owned());
-        }
-        if load.depth.queue_depth.0 == 0 {
-            refuse("`load.depth.queue_depth` is 0: nothing could be in flight".to_owned());
-        }
-        if load.recording.interval_ns.0 == 0 {
-            refuse("`load.recording.interval_ns` is 0: an interval has a length".to_owned());
-        }
-        let percentiles = load.recording.percentiles.iter();
+        let percentiles = job.load().recording.percentiles.iter();
         if let Some(odd) = percentiles
             .map(|p| p.0)
             .find(|p| !(0.0..=100.0).contains(p))
@@ -111,6 +104,69 @@ fn senseless(plan: &Plan) -> Vec<(String, Failure)> {
         earlier.push(&job.name);
     }
     found
+}
+
+/// Settings that every job has, each with whether it says nothing sensible here, and why.
+fn senseless_settings(job: &Job) -> [(&'static str, bool, &'static str); 10] {
+    let load = job.load();
+    let (bounds, depth) = (&load.bounds, &load.depth);
+    let is_empty = |list: &Option<Vec<u32>>| list.as_ref().is_some_and(Vec::is_empty);
+    let is_high = depth
+        .refill_below
+        .is_some_and(|low| low >= depth.queue_depth.0);
+    let pause = load.pacing.thinktime;
+    [
+        (
+            "clones",
+            job.clones == 0,
+            "is 0: a job has at least one worker",
+        ),
+        (
+            "placement.cpus",
+            is_empty(&job.placement.cpus),
+            "names no CPU",
+        ),
+        (
+            "placement.nodes",
+            is_empty(&job.placement.nodes),
+            "names no memory node",
+        ),
+        (
+            "load.bounds.operations",
+            bounds.operations == Some(0),
+            "is 0: nothing would be done",
+        ),
+        (
+            "load.bounds.runtime_ns",
+            bounds.runtime_ns == Some(Nanos(0)),
+            "is 0: nothing would be done",
+        ),
+        (
+            "load.depth.queue_depth",
+            depth.queue_depth.0 == 0,
+            "is 0: nothing could be in flight",
+        ),
+        (
+            "load.depth.submit_batch",
+            depth.submit_batch == 0,
+            "is 0: nothing could be handed over",
+        ),
+        (
+            "load.depth.refill_below",
+            is_high,
+            "is not below the queue depth",
+        ),
+        (
+            "load.pacing.thinktime.every",
+            pause.is_some_and(|pause| pause.every == 0),
+            "is 0: operations stand between pauses",
+        ),
+        (
+            "load.recording.interval_ns",
+            load.recording.interval_ns.0 == 0,
+            "is 0: an interval has a length",
+        ),
+    ]
 }
 
 /// Jobs that want all ranks while an earlier one may still have them.

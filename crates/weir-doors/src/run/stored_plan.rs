@@ -1,0 +1,25 @@
+//! What only doors know of a stored plan.
+//!
+//! In: a plan that was read. Out: the door or the extension that it names and nobody has. Not here:
+//! everything else of a plan, which the run looks at.
+
+use weir_jobfile::check_extensions;
+use weir_schema::Plan;
+
+use crate::Door;
+
+/// Refuses a door that there is not, and extensions that nothing reads.
+///
+/// # Errors
+/// What stands there, and what could.
+pub fn check_stored(plan: &Plan) -> Result<(), String> {
+    let doors = Door::printing();
+    if !doors.contains(&plan.door.as_str()) {
+        let list = doors.join(", ");
+        return Err(format!(
+            "`door` is `{}`, and no door of this name makes plans (these do: {list})",
+            plan.door
+        ));
+    }
+    check_extensions(plan)
+}
