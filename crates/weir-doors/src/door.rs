@@ -25,8 +25,7 @@ pub struct Door {
     pub purpose: &'static str,
     /// Links to the program that are this door.
     pub links: &'static [DoorLink],
-    /// Its flags, where it prints results: `weir show` takes those that choose how
-    /// ([`Flag::prints`]).
+    /// Its flags, where it prints results: `weir show` takes those that choose how.
     pub printing: &'static [Flag],
     /// From words to a plan and from a result to text, where that needs nothing else.
     pub path: Option<DoorPath>,

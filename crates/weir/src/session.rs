@@ -207,7 +207,8 @@ fn ends_every_run(failure: &Failure) -> bool {
 pub(crate) fn tell_failures(result: &RunResult) {
     for job in result.jobs() {
         if let Some(failure) = &job.failure {
-            output::error(&format!("error: {}: {}\n", job.name, failure.message));
+            let job = weir_report::clean(&job.name, false);
+            output::error(&format!("error: {job}: {}\n", failure.message));
         }
     }
 }
