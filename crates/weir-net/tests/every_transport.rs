@@ -74,7 +74,6 @@ fn a_flipped_byte_is_counted_at_its_rank_and_size() {
             (Validation::Const, 3, 1),
             (Validation::Full, 3, 1),
             (Validation::Sample, 255, 1),
-            (Validation::Sample, 3, 0),
         ];
         for (validation, at, found) in cases {
             if !checks(name).any(|v| v == validation) {
@@ -205,7 +204,7 @@ fn what_a_transport_does_not_know_is_refused_by_name() {
     let mut pairs = plan.clone();
     pairs.pairing = Pairing::Pairs;
     let error = run("shm", 3, &pairs).unwrap_err().to_string();
-    assert!(error.contains("use `ring`"), "{error}");
+    assert!(error.contains("use ring"), "{error}");
     let mut calls = plan.clone();
     calls.method = weir_schema::Method::Alltoallv;
     assert!(refused("shm", &calls).contains("no method `alltoallv` (it has sendrecv)"));

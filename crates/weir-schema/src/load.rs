@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use crate::json;
 use crate::plan::{Job, Plan};
-use crate::prune::{jobs, prune_fields, prune_newer, workload_kinds};
+use crate::prune::{jobs, prune_fields, prune_newer};
 use crate::result::RunResult;
 use crate::workload::Workload;
 
@@ -50,7 +50,7 @@ pub enum SchemaError {
     /// A job that nothing carries out.
     #[error(
         "{job}: nothing carries out a workload `{kind}` (there are {})",
-        workload_kinds().join(", ")
+        Workload::names().join(", ")
     )]
     Workload {
         /// Its name.
@@ -152,7 +152,7 @@ fn buckets(value: &Value) -> u128 {
 
 /// The first job of a plan whose workload is none that can be asked for.
 fn unknown_workload(plan: &mut Value) -> Option<SchemaError> {
-    let known = workload_kinds();
+    let known = Workload::names();
     let text = |value: Option<&Value>| value?.as_str().map(str::to_owned);
     jobs(plan.get_mut("groups")).find_map(|job| {
         let kind = text(job.pointer("/workload/kind"))?;

@@ -14,9 +14,6 @@ use crate::workload::Workload;
 /// The JSON Schema of results.
 const SCHEMA: &str = include_str!("../../../schemas/result.v2.schema.json");
 
-/// What stands for the workload of a newer version.
-const UNKNOWN: &str = "unknown";
-
 /// Removes fields that this version does not know from a result.
 pub(crate) fn prune_fields(document: &mut Value) {
     prune(document, &schema(), false);
@@ -35,7 +32,7 @@ pub(crate) fn prune_newer(document: &mut Value) {
     for job in jobs(document.pointer_mut("/plan/groups")) {
         if let Some(workload) = job.get_mut("workload").filter(|work| !is_workload(work)) {
             let name = workload.get("kind").cloned().unwrap_or_default();
-            *workload = serde_json::json!({"kind": UNKNOWN, "name": name});
+            *workload = serde_json::json!({"kind": "unknown", "name": name});
         }
     }
     let is_outcome = |value: &Value| json::read::<Outcome>(&value.to_string()).is_ok();
@@ -47,16 +44,6 @@ pub(crate) fn prune_newer(document: &mut Value) {
             *outcome = serde_json::json!({"kind": "none"});
         }
     }
-}
-
-/// What plans call the workloads that can be carried out.
-pub(crate) fn workload_kinds() -> Vec<String> {
-    let schema = schema();
-    let all = schema.pointer("/$defs/Workload/oneOf");
-    let all = all.and_then(Value::as_array).into_iter().flatten();
-    let kinds = all.filter_map(|one| one.pointer("/properties/kind/const")?.as_str());
-    let kinds = kinds.filter(|kind| *kind != UNKNOWN);
-    kinds.map(str::to_owned).collect()
 }
 
 /// The jobs of groups.

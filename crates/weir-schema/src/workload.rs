@@ -51,6 +51,9 @@ macro_rules! workloads {
             $($(#[$summary])* $name(Box<$work>),)*
         }
 
+        /// The names of the variants.
+        const VARIANTS: &[&str] = &[$(stringify!($name)),*];
+
         /// The kinds of all workloads, in the order in which they are listed.
         pub(crate) const DECLARED_KINDS: &[&[KindInfo]] = &[$($kinds),*];
 
@@ -114,6 +117,12 @@ impl WorkloadFacts for UnknownWorkload {
 const NO_KINDS: &[KindInfo] = &[];
 
 impl Workload {
+    /// What plans call those that can be asked for.
+    pub(crate) fn names() -> Vec<String> {
+        let known = VARIANTS.iter().filter(|name| **name != "Unknown");
+        known.map(|name| in_snake_case(name)).collect()
+    }
+
     /// What it does, in a few words for the title of a report.
     pub fn title(&self) -> String {
         self.facts().title()
@@ -158,5 +167,38 @@ impl Workload {
             Self::Block(work) => Some(work),
             _ => None,
         }
+    }
+}
+
+/// As serde writes the name of a variant.
+fn in_snake_case(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars() {
+        if c.is_uppercase() && !out.is_empty() {
+            out.push('_');
+        }
+        out.extend(c.to_lowercase());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_by_which_plans_are_read() {
+        let schema = serde_json::to_value(schemars::schema_for!(Workload)).unwrap();
+        let all = schema["oneOf"].as_array().unwrap().iter();
+        let mut read: Vec<_> = all
+            .map(|one| {
+                one["properties"]["kind"]["const"]
+                    .as_str()
+                    .unwrap()
+                    .to_owned()
+            })
+            .collect();
+        read.retain(|name| name != "unknown");
+        assert_eq!(Workload::names(), read);
     }
 }
