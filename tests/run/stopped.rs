@@ -7,7 +7,7 @@ use rustix::process::{Signal, kill_process};
 
 use crate::ranks::{LONG, numbers, stored, writes};
 use crate::result;
-use crate::stage::ranks::{RankProcesses, TIMEOUT, silence_of};
+use crate::stage::ranks::{RankProcesses, TIMEOUT, rank_of, silence_of};
 use crate::stage::{Running, Stage, each_launcher, launch, until};
 
 const RANKS: usize = 4;
@@ -78,11 +78,13 @@ fn a_process_that_stops_before_it_has_said_a_word_is_missed() {
     let file = stage.file("j.fio", LONG);
     let words = ["run", "--ranks=3", "--timeout", TIMEOUT, &file];
     let running = Running::start(stage.weir(&words));
-    until("all processes are started", || {
-        running.children().len() == 2
-    });
-    let last = *running.children().last().unwrap();
-    kill_process(last, Signal::STOP).unwrap();
+    // Before it runs the program the first rank waits for it in the kernel.
+    let last = || {
+        let mut children = running.children().into_iter();
+        children.find(|process| rank_of(*process) == Some(2))
+    };
+    until("the last process runs", || last().is_some());
+    kill_process(last().unwrap(), Signal::STOP).unwrap();
     let (said, has_ended) = running.end_within(Duration::from_secs(12));
     assert!(has_ended, "it goes on: {said}");
     said.code(1).err(&silence_of(2));
