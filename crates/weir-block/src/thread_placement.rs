@@ -25,6 +25,9 @@ pub(crate) fn check(placement: &Placement, threads: u32) -> Option<Failure> {
 
 /// More memory than there is.
 fn too_much_memory(each: Bytes, threads: u32) -> Option<Failure> {
+    if each.0 == 0 {
+        return None;
+    }
     let total = MemoryFacts::read(&Tree::real()).total?;
     let all = Bytes(each.0.saturating_mul(threads.into()));
     let message = || {
@@ -40,8 +43,11 @@ fn absent_cpu(placement: &Placement) -> Option<Failure> {
     if let Some(nodes) = &placement.nodes {
         return cpus_of(nodes).err();
     }
+    let cpus = placement.cpus.as_ref()?;
     let online = Topology::read(&Tree::real()).cpus;
-    let cpus = placement.cpus.as_ref().filter(|_| !online.is_empty())?;
+    if online.is_empty() {
+        return None;
+    }
     let is_online = |cpu: &u32| online.iter().any(|known| known.id == *cpu);
     let absent = cpus.iter().find(|cpu| !is_online(cpu));
     let is_possible = match placement.share {
