@@ -127,10 +127,14 @@ fn sockets_that_cannot_be_here_are_refused_before_a_rank_starts() {
 fn a_port_that_is_taken_is_named() {
     let stage = Stage::new();
     for transport in ["tcp", "udp"] {
-        // Rank 1's port, for either kind of sockets.
-        let stream = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = stream.local_addr().unwrap().port();
-        let _datagrams = std::net::UdpSocket::bind(("127.0.0.1", port)).unwrap();
+        // Rank 1's port, for either kind of sockets; below those that the kernel hands out, so
+        // that nobody has rank 0's.
+        let taken = (20_001..30_000).find_map(|port| {
+            let stream = std::net::TcpListener::bind(("127.0.0.1", port)).ok()?;
+            let datagrams = std::net::UdpSocket::bind(("127.0.0.1", port)).ok()?;
+            Some((port, stream, datagrams))
+        });
+        let (port, _stream, _datagrams) = taken.unwrap();
         let words = format!("--comm-type {transport} --ranks 2 -m 2 --port {}", port - 1);
         beff(&stage, &words)
             .code(1)

@@ -176,6 +176,7 @@ fn of_plan(plan: &Plan) -> Vec<(&'static str, String)> {
         return Vec::new();
     };
     let ranks = plan.ranks.map_or(1, |r| r.count);
+    // A word of the schema always has a JSON form.
     let method = weir_schema::json::value(&work.method).unwrap_or_default();
     vec![
         ("transport", job.engine.name.clone()),
