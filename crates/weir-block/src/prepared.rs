@@ -30,7 +30,7 @@ use crate::memory::{self, buffers};
 use crate::recorded::RecordedPattern;
 use crate::recorded::{PatternFile, PatternReader, check_unchanged, tape};
 use crate::runner::is_removable;
-use crate::source::{AnySource, BetweenPasses, EarlierWrites, Extent, Recipe, build};
+use crate::source::{BetweenPasses, EarlierWrites, Extent, Recipe};
 use crate::target::{
     FileLayout, Made, SiteKind, SitePart, Sites, between_passes, devices, disks, facts_of,
     no_sites, open_all, spoilers, survey, warm, writes,
@@ -221,12 +221,14 @@ impl PreparedBlockJob {
         Ok(())
     }
 
-    fn source(
-        &self,
+    /// What a worker's source is made of, on these grounds.
+    fn recipe<'a>(
+        &'a self,
         worker: &WorkerContext<'_>,
+        grounds: &'a [Extent],
         passes: BetweenPasses,
         written: &Arc<OnceLock<EarlierWrites>>,
-    ) -> Result<AnySource, Failure> {
+    ) -> Result<Recipe<'a>, Failure> {
         let extents = self.extents(worker.clone);
         let buffers = buffers(
             &self.workload,
@@ -242,9 +244,9 @@ impl PreparedBlockJob {
             seed,
             worker: number,
         } = begun.unwrap_or(StreamSeed::of(worker));
-        build(Recipe {
+        Ok(Recipe {
             workload: &self.workload,
-            extents: &self.grounds(worker.clone),
+            extents: grounds,
             seed,
             worker: number,
             shares: shares_by_rate(&self.job, &self.workload),
@@ -257,7 +259,6 @@ impl PreparedBlockJob {
             verification: verified.map(|v| v.1),
             recorded: tape(self.recorded.as_ref())?,
         })
-        .map_err(|error| failure("plan", Some(libc::EINVAL), error.to_string()))
     }
 
     /// The part of verification; an engine that moves no data has none.
@@ -303,13 +304,14 @@ impl PreparedBlockJob {
         let own = (parts, &targets[..], &mappings);
         let passes = between_passes(&self.found.list, own, &self.workload);
         let written = Arc::default();
-        let source = self.source(worker, passes, &written)?;
+        let grounds = self.grounds(worker.clone);
+        let recipe = self.recipe(worker, &grounds, passes, &written)?;
         let setup = EngineSetup {
             targets,
             names: self.names(worker.clone),
             files: self.files(worker.clone),
             depth,
-            memory: SlotMemory::of(source.buffers(), depth),
+            memory: SlotMemory::of(&recipe.buffers, depth),
             choice: self.job.engine.clone(),
             warnings: self.warnings.clone(),
             cards: self.cards.clone(),
@@ -326,7 +328,7 @@ impl PreparedBlockJob {
         };
         let stop = (self.entry.drive)(EngineRun {
             worker,
-            source,
+            recipe,
             plan,
             setup,
         })?;

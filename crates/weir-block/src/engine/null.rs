@@ -43,6 +43,7 @@ impl Engine for NullInline {
     type Op = BlockOp;
     type Setup = EngineSetup;
     const INLINE: bool = true;
+    const QUICK: bool = true;
 
     fn attach(_setup: EngineSetup) -> io::Result<Self> {
         Ok(Self)
@@ -65,6 +66,7 @@ pub(super) struct NullQueued {
 impl Engine for NullQueued {
     type Op = BlockOp;
     type Setup = EngineSetup;
+    const QUICK: bool = true;
 
     fn attach(setup: EngineSetup) -> io::Result<Self> {
         Ok(Self {

@@ -68,16 +68,12 @@ where
         if done >= state.event_at || state.stop_asked() {
             state.event(done);
         }
-        let lat = state.nanos(now, done);
         let mut whole = result == i64::from(op.length());
         if whole {
-            state.record_whole(&op, now, intended, done, lat);
+            state.record_whole(&op, now, intended, done);
             now = done;
         } else {
             (now, whole) = finish_rest(&mut state, engine, &op, result, now, intended);
-        }
-        if lat >= state.slowest_ns {
-            state.too_slow(&op, lat);
         }
         last_done = now;
         if S::CHECKS {
@@ -144,11 +140,11 @@ fn finish_rest<E: Engine, C: RunClock>(
     let mut rest = *op;
     loop {
         let now = state.now();
-        let lat = state.nanos(started, now);
         if result == i64::from(rest.length()) {
-            state.record_whole(op, started, intended, now, lat);
+            state.record_whole(op, started, intended, now);
             return (now, true);
         }
+        let lat = state.nanos(started, now);
         let before = op.length() - rest.length();
         let Rest::GoOn(moved) = state.incomplete(op, before, result, (started, lat)) else {
             return (now, false);

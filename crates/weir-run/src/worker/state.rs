@@ -286,13 +286,13 @@ impl<'a, C: RunClock> LoopState<'a, C> {
     /// Records an operation that an inline engine carried out as a whole.
     #[inline(always)]
     pub(super) fn record_whole<O: Operation>(
-        &self,
+        &mut self,
         op: &O,
         started: Tick,
         intended: Tick,
         done: Tick,
-        lat_ns: u64,
     ) {
+        let lat_ns = self.nanos(started, done);
         let kind = &self.worker.live.kinds[op.kind_index() & KIND_MASK];
         kind.completed.add(1);
         kind.bytes.add(u64::from(op.length()));
@@ -302,6 +302,9 @@ impl<'a, C: RunClock> LoopState<'a, C> {
         }
         if self.traced {
             self.trace(op, started, (0, lat_ns), 0);
+        }
+        if lat_ns >= self.slowest_ns {
+            self.too_slow(op, lat_ns);
         }
     }
 
