@@ -91,6 +91,11 @@ impl Priorities {
         })
     }
 
+    /// No operation has one.
+    pub(super) fn are_none(&self) -> bool {
+        self.is_idle
+    }
+
     /// The priority of the next operation; 0: that of the thread.
     #[inline]
     pub(super) fn next(&mut self, op: &BlockOp) -> u16 {
