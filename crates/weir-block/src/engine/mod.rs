@@ -22,6 +22,7 @@ mod pvsync2;
 mod spin;
 mod splice;
 mod sync;
+mod transfer_calls;
 mod vsync;
 
 use std::os::fd::OwnedFd;
