@@ -35,6 +35,8 @@ pub struct Recorder<const SQUARES: bool = false> {
     squares: Wide,
     min: AtomicU64,
     max: AtomicU64,
+    /// The distance of the two, by which one comparison tells whether a value lies between them.
+    reach: AtomicU64,
 }
 
 /// A 128-bit sum in two words.
@@ -91,6 +93,7 @@ impl<const SQUARES: bool> Default for Recorder<SQUARES> {
             squares: Wide::default(),
             min: AtomicU64::new(u64::MAX),
             max: AtomicU64::new(0),
+            reach: AtomicU64::new(0),
         }
     }
 }
@@ -130,12 +133,19 @@ impl<const SQUARES: bool> Recorder<SQUARES> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a part of the hot path")]
     fn widen(&self, value: u64) {
-        if value < self.min.load(Relaxed) {
-            self.min.store(value, Relaxed);
+        if value.wrapping_sub(self.min.load(Relaxed)) > self.reach.load(Relaxed) {
+            self.widen_to(value);
         }
-        if value > self.max.load(Relaxed) {
-            self.max.store(value, Relaxed);
-        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn widen_to(&self, value: u64) {
+        let min = value.min(self.min.load(Relaxed));
+        let max = value.max(self.max.load(Relaxed));
+        self.min.store(min, Relaxed);
+        self.max.store(max, Relaxed);
+        self.reach.store(max - min, Relaxed);
     }
 
     /// What has been counted so far, read from any thread at any time.
@@ -154,13 +164,14 @@ impl<const SQUARES: bool> Recorder<SQUARES> {
     /// Forgets everything, at the end of the ramp. The writer's to call; a snapshot taken
     /// meanwhile may hold a part of the old counts.
     pub fn reset(&self) {
-        for bucket in self.buckets.iter() {
+        for bucket in &self.buckets {
             bucket.store(0, Relaxed);
         }
         self.sum.clear();
         self.squares.clear();
         self.min.store(u64::MAX, Relaxed);
         self.max.store(0, Relaxed);
+        self.reach.store(0, Relaxed);
     }
 }
 

@@ -287,8 +287,8 @@ impl Ring {
             Some(nanos) => self.rings.wait_for(at_least, nanos),
         };
         match waited {
-            Ok(_) | Err(Errno::INTR | Errno::TIME) => Ok(()),
-            Err(errno) => Err(errno.into()),
+            Ok(_) => Ok(()),
+            Err(errno) => not_waited(errno),
         }
     }
 }
@@ -385,9 +385,7 @@ impl Engine for Ring {
         };
         match taken {
             Ok(taken) => Ok(taken),
-            // The kernel could not take entries at the moment.
-            Err(Errno::INTR | Errno::AGAIN | Errno::BUSY) => Ok(0),
-            Err(errno) => Err(errno.into()),
+            Err(errno) => not_taken(errno),
         }
     }
 
@@ -419,6 +417,27 @@ impl Engine for Ring {
         }
         self.rings.take_events(taken);
         Ok(taken)
+    }
+}
+
+/// The answer to a hand-over that the kernel refused.
+#[cold]
+#[inline(never)]
+fn not_taken(errno: Errno) -> io::Result<u32> {
+    match errno {
+        // It could not take entries at the moment.
+        Errno::INTR | Errno::AGAIN | Errno::BUSY => Ok(0),
+        errno => Err(errno.into()),
+    }
+}
+
+/// The answer to a wait that ended early.
+#[cold]
+#[inline(never)]
+fn not_waited(errno: Errno) -> io::Result<()> {
+    match errno {
+        Errno::INTR | Errno::TIME => Ok(()),
+        errno => Err(errno.into()),
     }
 }
 

@@ -1,16 +1,11 @@
 //! The loop of engines that complete inside the call: no slots, no reaping, one clock read per
 //! operation. The end of one operation is the start of the next.
 
-#![expect(
-    clippy::inline_always,
-    reason = "parts of one loop, split for the reader only"
-)]
-
-use crate::live::{KIND_MASK, WorkerLive};
 use weir_sys::clock::Tick;
 
 use crate::clock::RunClock;
 use crate::engine::{Engine, Operation, Submit};
+use crate::live::{LiveKind, WorkerLive};
 use crate::source::Source;
 use crate::worker::state::{LoopState, Rest};
 use crate::worker::{LoopContext, LoopPlan, LoopStop};
@@ -29,6 +24,7 @@ where
 {
     let mut state = LoopState::new(plan, worker);
     let live = state.live();
+    let only = live.kind(source.only_kind());
     let (paced, timed_prepare) = (!state.pacer.is_free(), source.prepare_is_timed());
     let mut now = state.now();
     let mut last_done = now;
@@ -40,7 +36,7 @@ where
         }
         let (free_since, mut intended) = (now, now);
         if paced {
-            (now, intended) = wait_for_start(&mut state, source, &op, now);
+            (now, intended) = wait_for_start(&mut state, source, op, now);
             if state.is_over(now) {
                 break;
             }
@@ -52,10 +48,12 @@ where
         if paced {
             state.count_lateness(state.nanos(intended.max(free_since), now));
         }
-        count_issue(live, &op);
+        let kind = kind_of::<S>(live, only, &op);
+        live.last_issued.set(op.acts_on());
+        kind.issued.add(1);
         let started = now;
         let Submit::Done(result) = engine.submit(0, &op) else {
-            live.kinds[op.kind_index() & KIND_MASK].issued.take_back();
+            kind.issued.take_back();
             break;
         };
         let done = if plan.timed {
@@ -70,10 +68,10 @@ where
         }
         let mut whole = result == i64::from(op.length());
         if whole {
-            state.record_whole(&op, now, intended, done);
+            state.record_whole(kind, &op, now, intended, done);
             now = done;
         } else {
-            (now, whole) = finish_rest(&mut state, engine, &op, result, now, intended);
+            (now, whole) = finish_rest(&mut state, engine, op, result, (now, intended));
         }
         last_done = now;
         if S::CHECKS {
@@ -87,11 +85,14 @@ where
     state.stop()
 }
 
-/// Notes what is handed over.
-#[inline(always)]
-fn count_issue<O: Operation>(live: &WorkerLive, op: &O) {
-    live.last_issued.set(op.acts_on());
-    live.kinds[op.kind_index() & KIND_MASK].issued.add(1);
+/// The kind of an operation, `only` where the source has one.
+#[inline]
+fn kind_of<'a, S: Source>(live: &'a WorkerLive, only: &'a LiveKind, op: &S::Op) -> &'a LiveKind {
+    if S::ONE_KIND {
+        only
+    } else {
+        live.kind(op.kind_index())
+    }
 }
 
 /// Waits for the intended start of an operation that has one, and for the worker's turn; the
@@ -101,7 +102,7 @@ fn count_issue<O: Operation>(live: &WorkerLive, op: &O) {
 fn wait_for_start<C: RunClock, S: Source>(
     state: &mut LoopState<'_, C>,
     source: &S,
-    op: &S::Op,
+    op: S::Op,
     now: Tick,
 ) -> (Tick, Tick) {
     let mut intended = if S::CHECKS && source.is_unscheduled() {
@@ -132,21 +133,21 @@ fn wait_for_start<C: RunClock, S: Source>(
 fn finish_rest<E: Engine, C: RunClock>(
     state: &mut LoopState<'_, C>,
     engine: &mut E,
-    op: &E::Op,
+    op: E::Op,
     mut result: i64,
-    started: Tick,
-    intended: Tick,
+    (started, intended): (Tick, Tick),
 ) -> (Tick, bool) {
-    let mut rest = *op;
+    let kind = state.live().kind(op.kind_index());
+    let mut rest = op;
     loop {
         let now = state.now();
         if result == i64::from(rest.length()) {
-            state.record_whole(op, started, intended, now);
+            state.record_whole(kind, &op, started, intended, now);
             return (now, true);
         }
         let lat = state.nanos(started, now);
         let before = op.length() - rest.length();
-        let Rest::GoOn(moved) = state.incomplete(op, before, result, (started, lat)) else {
+        let Rest::GoOn(moved) = state.incomplete(&op, before, result, (started, lat)) else {
             return (now, false);
         };
         let Some(next) = rest.rest(moved) else {

@@ -209,6 +209,9 @@ fn fill<E, S, C, const BATCHED: bool>(
             if !issue::<E, S, C, BATCHED>(engine, source, parts, hot) {
                 top = 0;
             }
+            if !BATCHED {
+                break;
+            }
         }
         if hot.fresh == 0 {
             return;
@@ -294,12 +297,13 @@ where
     };
     read_clock(parts, hot);
     parts.live.submitted[batch_level(taken)].add(1);
-    for _ in 0..taken {
-        let Some(slot) = parts.slots.get_mut(hot.first as usize) else {
-            break;
-        };
+    let mut left = taken;
+    while left > 0
+        && let Some(slot) = parts.slots.get_mut(hot.first as usize)
+    {
         slot.accepted = hot.now;
         hot.first = slot.next;
+        left -= 1;
     }
     hot.fresh -= taken;
     if hot.now >= hot.event_at {

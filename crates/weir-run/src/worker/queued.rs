@@ -435,11 +435,10 @@ fn complete<S: Source, C: RunClock>(
             kind.rlat.record(state.nanos(slot.intended, now));
         }
         if state.is_traced() {
-            state.trace(&slot.op, slot.started, (slat, lat), 0);
+            state.trace(slot.op, slot.started, (slat, lat), 0);
         }
         if lat >= state.slowest_ns {
-            let op = slot.op;
-            state.too_slow(&op, lat);
+            state.too_slow(slot.op, lat);
         }
         if S::CHECKS {
             kind.note_active(slot.started, now);

@@ -177,6 +177,10 @@ fn done_inside<O: Operation, C: RunClock>(
 /// An operation came back that moved less than it should, or the rest of one.
 #[cold]
 #[inline(never)]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the address of the loop's own would keep it in memory"
+)]
 pub(super) fn incomplete<O: Operation, C: RunClock>(
     parts: Parts<'_, '_, O, C>,
     mut hot: Hot,

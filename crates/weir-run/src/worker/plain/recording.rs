@@ -67,15 +67,12 @@ impl<'a> Stages<'a> {
 pub(super) fn record<O: Operation>(sink: KindSink<'_>, slot: &Slot<O>, hot: &Hot) {
     sink.live.completed.add(1);
     sink.live.bytes.add(u64::from(slot.op.length()));
-    if let Stages::Off = sink.stages {
-        return;
-    }
-    let slat = hot.scale.to_nanos(slot.accepted.since(slot.started));
-    let clat = hot.scale.to_nanos(hot.now.since(slot.accepted));
+    let slat = || hot.scale.to_nanos(slot.accepted.since(slot.started));
+    let clat = || hot.scale.to_nanos(hot.now.since(slot.accepted));
     match sink.stages {
+        Stages::Squares(stages) => record_all(stages, slat(), clat()),
+        Stages::Plain(stages) => record_all(stages, slat(), clat()),
         Stages::Off => {}
-        Stages::Plain(stages) => record_all(stages, slat, clat),
-        Stages::Squares(stages) => record_all(stages, slat, clat),
     }
 }
 
