@@ -284,7 +284,7 @@ impl Ring {
             None => self.rings.wait(at_least),
             // A polled ring cannot wait for a time: look once, the loop comes again.
             Some(_) if self.shape.polled => self.rings.wait(0),
-            Some(nanos) => self.rings.wait_for(at_least, nanos),
+            Some(nanos) => self.rings.wait_timed(at_least, nanos),
         };
         match waited {
             Ok(_) => Ok(()),

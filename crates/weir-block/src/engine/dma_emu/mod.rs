@@ -347,7 +347,7 @@ impl DmaEmu {
     }
 
     /// Waits for operations that are due, a signal or the end of the time.
-    fn wait_for(&mut self, wait: Wait) {
+    fn wait_until_due(&mut self, wait: Wait) {
         let mut now = Instant::now();
         let patience = wait
             .timeout_ns
@@ -433,7 +433,7 @@ impl Engine for DmaEmu {
 
     fn reap(&mut self, wait: Wait, mut done: impl FnMut(Completed)) -> io::Result<u32> {
         self.move_given();
-        self.wait_for(wait);
+        self.wait_until_due(wait);
         let count = u32::try_from(self.over.len()).unwrap_or(u32::MAX);
         self.over.drain(..).for_each(&mut done);
         Ok(count)

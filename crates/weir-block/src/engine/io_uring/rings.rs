@@ -269,7 +269,7 @@ impl Rings {
 
     /// Waits until so many events are ready, a signal, or the end of the time.
     #[cold]
-    pub(super) fn wait_for(&self, at_least: u32, nanos: u64) -> Result<u32, Errno> {
+    pub(super) fn wait_timed(&self, at_least: u32, nanos: u64) -> Result<u32, Errno> {
         let mut time = [nanos / 1_000_000_000, nanos % 1_000_000_000];
         let argument = io_uring_getevents_arg {
             ts: io_uring_ptr::new((&raw mut time).cast()),
