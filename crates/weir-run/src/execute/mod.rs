@@ -50,6 +50,7 @@ use weir_schema::{
 };
 use weir_sys::Tree;
 use weir_sys::clock::{Clock, Tick, Timeline};
+use weir_units::Nanos;
 pub use weir_world::RankHost;
 
 use crate::flow::Flows;
@@ -211,11 +212,14 @@ struct Run<'a> {
     order: Order,
     /// Jobs that are on their way to their release.
     batch: Option<StartBatch>,
-    running: Vec<RunningJob>,
+    /// Boxed: each is large, and they leave from among the others.
+    running: Vec<Box<RunningJob>>,
     /// What all ranks do together: one job at a time.
     ranks: Vec<RunningRanks>,
     ended: Vec<EndedJob>,
     events: (Sender<Event>, Receiver<Event>),
+    /// When every job is looked at again; at once where what an event says may end one.
+    check_at: Option<Tick>,
     timeline: Timeline,
     origin: Tick,
     started_unix_ns: u64,
@@ -248,6 +252,7 @@ impl<'a> Run<'a> {
             ranks: Vec::new(),
             ended: Vec::new(),
             events: mpsc::channel(),
+            check_at: None,
             timeline,
             origin,
             started_unix_ns,
@@ -284,8 +289,17 @@ impl<'a> Run<'a> {
     }
 
     fn wait_for_events(&mut self, control: &RunControl<'_>) {
-        let limit = self.time_to_wait(control);
-        let Ok(event) = self.events.1.recv_timeout(limit) else {
+        let now = control.clock.now();
+        // Many jobs get ready one after the other: not every word from one is a reason to look at
+        // all of them.
+        let check_at = self.check_at.unwrap_or_else(|| {
+            let wait = self.time_to_wait(now, control);
+            let nanos = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
+            now.after(control.clock.scale().to_ticks(Nanos(nanos)))
+        });
+        self.check_at = Some(check_at);
+        let left = control.clock.scale().to_nanos(check_at.since(now));
+        let Ok(event) = self.events.1.recv_timeout(Duration::from_nanos(left)) else {
             return;
         };
         self.handle(event, control);
@@ -294,11 +308,11 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn time_to_wait(&self, control: &RunControl<'_>) -> Duration {
-        if self.running.iter().any(RunningJob::is_ending) {
+    fn time_to_wait(&self, now: Tick, control: &RunControl<'_>) -> Duration {
+        if self.running.iter().any(|job| job.is_ending()) {
             return ENDING_WAIT;
         }
-        if self.running.iter().any(RunningJob::is_traced) {
+        if self.running.iter().any(|job| job.is_traced()) {
             return TRACE_WAIT;
         }
         let longest = if self.running.is_empty() {
@@ -306,8 +320,7 @@ impl<'a> Run<'a> {
         } else {
             LONGEST_WAIT
         };
-        let now = control.clock.now();
-        let ticks = self.running.iter().filter_map(RunningJob::next_tick);
+        let ticks = self.running.iter().filter_map(|job| job.next_tick());
         let due = ticks.min().map_or(longest, |tick| {
             Duration::from_nanos(control.clock.scale().to_nanos(tick.since(now)))
         });
@@ -321,11 +334,15 @@ impl<'a> Run<'a> {
             Event::Announced(announcement) => (control.announce)(&announcement),
             Event::Made(made) => self.set_prepared_job(made),
             Event::RanksEnded(index, outcome) => {
+                self.check_at = None;
                 if let Some(job) = self.ranks.iter_mut().find(|j| j.index() == index) {
                     job.set_outcome(*outcome, &control.signals);
                 }
             }
             Event::Ready(number) | Event::Ended(number, _) => {
+                if matches!(event, Event::Ended(..)) {
+                    self.check_at = None;
+                }
                 if let Some(job) = self.running.iter_mut().find(|j| j.has_worker(number)) {
                     job.handle(number, event);
                 }
@@ -335,12 +352,16 @@ impl<'a> Run<'a> {
 
     /// Samples, ends what has to end, and collects what has ended.
     fn check_jobs(&mut self, control: &RunControl<'_>) {
+        let now = control.clock.now();
+        if self.check_at.is_some_and(|at| now < at) {
+            return;
+        }
+        self.check_at = None;
         self.timeline.re_anchor(&control.clock);
         if control.signals.interrupted() {
             self.cancel(control);
         }
         let at_once = control.signals.interruptions.load(Ordering::Relaxed) > 1;
-        let now = control.clock.now();
         self.stop_companions(now);
         for job in &mut self.running {
             job.check(now, control.grace, at_once);
@@ -358,7 +379,7 @@ impl<'a> Run<'a> {
             if self.running[index].is_over() {
                 // The jobs of a batch keep their order.
                 let job = self.running.remove(index);
-                self.collect(job, control);
+                self.collect(*job, control);
             } else {
                 index += 1;
             }
