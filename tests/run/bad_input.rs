@@ -336,8 +336,10 @@ fn a_plan_that_cannot_be_printed_is_a_failure() {
         .open("/dev/full")
         .unwrap();
     let mut command = stage.weir(&["run", "--show-plan", "j.fio"]);
-    let status = command.stdout(full).status().unwrap();
-    assert_eq!(status.code(), Some(1));
+    let output = command.stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("No space left on device"), "{said}");
 }
 
 #[test]

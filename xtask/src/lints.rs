@@ -100,7 +100,7 @@ fn file_lints(file: &File) -> Vec<String> {
     wrong
 }
 
-/// S3: files stay small enough to be read in one go. Files of tests are free.
+/// Files stay small enough to be read in one go. Files of tests are free.
 fn length_lint(file: &File) -> Option<String> {
     let is_tests = file.path.contains("/tests/") || file.path.ends_with("tests.rs");
     let tests: usize = source::test_modules(&file.code)
@@ -116,7 +116,7 @@ fn length_lint(file: &File) -> Option<String> {
     })
 }
 
-/// S2: crates, folders, files and inline modules have a name that says what
+/// Crates, folders, files and inline modules have a name that says what
 /// they are.
 fn name_lints(file: &File) -> Vec<String> {
     let stem = file.path.trim_end_matches(".rs");
@@ -136,7 +136,7 @@ fn name_lints(file: &File) -> Vec<String> {
         .collect()
 }
 
-/// S20: a test's name is a sentence.
+/// A test's name is a sentence.
 fn test_name_lints(file: &File) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut is_test = false;
@@ -160,7 +160,7 @@ fn test_name_lints(file: &File) -> Vec<String> {
     wrong
 }
 
-/// S17: `unsafe` lives on the listed islands; a crate without one forbids it.
+/// `unsafe` lives on the listed islands; a crate without one forbids it.
 fn unsafe_lints(files: &[File], islands: &BTreeMap<String, String>) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut used = BTreeSet::new();

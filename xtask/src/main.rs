@@ -19,6 +19,7 @@ mod check;
 mod cmd;
 mod dialect;
 mod fuzz;
+mod lines;
 mod lints;
 mod packages;
 mod source;
@@ -65,6 +66,12 @@ const VERBS: &[Verb] = &[
         run: arrows::run,
     },
     Verb {
+        name: "lines",
+        arguments: "",
+        what: "count the lines of code of each crate, without tests and comments",
+        run: lines::run,
+    },
+    Verb {
         name: "bench",
         arguments: "[NAME [CASE...] [ROUNDS]]",
         what: "measure side by side with a peer; a whole run's table goes to bench/README.md",
@@ -80,7 +87,12 @@ const VERBS: &[Verb] = &[
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    match dispatch(&args) {
+    let done = match args.split_first() {
+        // Where cargo wants the test program to run.
+        Some((word, program)) if word == test::HARNESS => test::harness(program),
+        _ => dispatch(&args),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("xtask: {error:#}");

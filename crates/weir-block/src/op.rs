@@ -36,7 +36,7 @@ impl Verb {
 /// The address of a slot's memory. The buffers it points into outlive every operation, because
 /// worker and engine end before them (or leak them).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Buffer(pub *mut u8);
+pub struct Buffer(pub(crate) *mut u8);
 
 impl Default for Buffer {
     fn default() -> Self {

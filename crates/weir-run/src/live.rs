@@ -284,8 +284,8 @@ pub struct WorkerLive {
     pub(crate) trace: Option<Arc<TraceQueue>>,
     /// Blocks that do not hold what they should.
     pub findings: Arc<Findings>,
-    /// Number of times the measurement was reset: at the end of ramp, and when the run asked.
-    pub resets: Counter,
+    /// Number of times the measurement was reset.
+    resets: AtomicU64,
     /// No more than this are to be in flight; the run may change it.
     pub depth_limit: AtomicU32,
     /// The run asks for another reset; the worker looks now and then.
@@ -306,7 +306,7 @@ impl WorkerLive {
             started: Counter::default(),
             last_done: Counter::default(),
             last_issued: LastIssued::default(),
-            resets: Counter::default(),
+            resets: AtomicU64::new(0),
             depth_limit: AtomicU32::new(u32::MAX),
             anew: AtomicBool::new(false),
             trace: None,
@@ -346,7 +346,15 @@ impl WorkerLive {
         for counter in counters.chain([prepare_ns, late]) {
             counter.set(0);
         }
-        resets.add(1);
+        // Pairs with the load in `resets`: who sees the number sees no count of before.
+        resets.fetch_add(1, Ordering::Release);
+    }
+
+    /// How often the measurement was reset: at the end of ramp, and when the run asked. Counters
+    /// that are read after it hold nothing of before that reset.
+    pub fn resets(&self) -> u64 {
+        // Pairs with the addition in `reset`.
+        self.resets.load(Ordering::Acquire)
     }
 
     /// The kinds that are part of the rates.

@@ -33,10 +33,10 @@ pub(crate) fn loop_plan(job: &Job, slots: u32) -> LoopPlan {
         depth: slots,
         batch: batch.clamp(1, slots),
         reap_min: depth.reap_min.min(slots),
-        reap_max: if depth.reap_max == 0 {
-            u32::MAX
-        } else {
-            depth.reap_max
+        // Never fewer than are waited for: the kernel was asked for these.
+        reap_max: match depth.reap_max {
+            0 => u32::MAX,
+            most => most.max(depth.reap_min.min(slots)),
         },
         refill_below: depth.refill_below.unwrap_or(u32::MAX),
         runtime: job.load().bounds.runtime_ns,
@@ -146,4 +146,26 @@ pub(crate) fn pacing(job: &Job, seed: u64, worker: u32, scale: Scale) -> PacerPl
 )]
 fn whole(rate: f64) -> Option<NonZeroU64> {
     NonZeroU64::new(rate.round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_schema::sample::{JobSample, block_job};
+
+    use super::*;
+
+    #[test]
+    fn a_reap_may_take_as_many_as_it_waits_for() {
+        let plan = |min, max| {
+            let mut job = block_job("a").deep(16);
+            job.load_mut().depth.reap_min = min;
+            job.load_mut().depth.reap_max = max;
+            let plan = loop_plan(&job, 16);
+            (plan.reap_min, plan.reap_max)
+        };
+        assert_eq!(plan(4, 0), (4, u32::MAX));
+        assert_eq!(plan(4, 8), (4, 8));
+        assert_eq!(plan(4, 2), (4, 4));
+        assert_eq!(plan(40, 2), (16, 16));
+    }
 }

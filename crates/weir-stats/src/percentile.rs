@@ -4,7 +4,7 @@
 //! In: a histogram and p. Out: the value, the edges of its bucket, whether too few samples lie
 //! beyond it. Not here: how sure a percentile is (`bootstrap`).
 
-use crate::bucket::{high_of, index_of, low_of, middle_of};
+use crate::bucket::{high_of, low_of, middle_of};
 use crate::histogram::Histogram;
 
 /// A percentile with fewer samples than this beyond it is marked.
@@ -52,18 +52,6 @@ impl Histogram {
             self.count() - rank
         };
         beyond < FEW
-    }
-
-    /// The share of values up to and including the bucket of `value`, 0 to 1; nothing when
-    /// empty.
-    pub fn share_up_to(&self, value: u64) -> Option<f64> {
-        let last = index_of(self.bits(), value);
-        let reached: u64 = self
-            .indexed()
-            .take_while(|(i, _)| *i <= last)
-            .map(|(_, c)| c)
-            .sum();
-        (!self.is_empty()).then(|| reached as f64 / self.count() as f64)
     }
 
     fn percentile_index(&self, p: f64) -> Option<usize> {
@@ -157,13 +145,6 @@ mod tests {
         assert!(!histogram.few_samples(1.1));
         assert!(histogram.few_samples(1.0));
         assert!(Histogram::new().few_samples(50.0));
-    }
-
-    #[test]
-    fn the_share_up_to_a_value_counts_its_bucket() {
-        let share = of([1, 2, 1000, 1001]).share_up_to(1000);
-        assert_eq!(share, Some(1.0));
-        assert_eq!(of([1, 2, 1000, 1001]).share_up_to(999), Some(0.5));
     }
 
     proptest! {

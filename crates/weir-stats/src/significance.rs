@@ -1,14 +1,9 @@
 //! Comparing two runs, or many rounds of two: is the difference more than chance?
 //!
-//! In: figures of paired rounds, means of batches, or two merged histograms. Out: a ratio or
-//! a difference with its 95 % interval, the largest gap of two distributions. Not here: the
-//! verdict in words, and how many rounds to run.
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+//! In: figures of paired rounds, or means of batches. Out: a ratio or a difference with its 95 %
+//! interval. Not here: the verdict in words, and how many rounds to run.
 
 use crate::estimate::{Estimate, MeanError, t95};
-use crate::histogram::Histogram;
 use crate::random::Random;
 
 const RESAMPLES: usize = 10_000;
@@ -69,60 +64,9 @@ pub fn difference(a: &MeanError, b: &MeanError) -> Estimate {
     Estimate::within(value, value - half, value + half)
 }
 
-/// Where two distributions are furthest apart.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Gap {
-    /// The largest difference of the shares up to a value, 0 to 1.
-    pub gap: f64,
-    /// The value.
-    pub at: u64,
-    /// Whether the first distribution is ahead there: it has more values up to `at`.
-    pub first_is_lower: bool,
-}
-
-/// The largest gap of two distribution functions, over the edges of their buckets. Nothing if
-/// one is empty or their precision differs.
-pub fn largest_gap(a: &Histogram, b: &Histogram) -> Option<Gap> {
-    if a.is_empty() || b.is_empty() || a.bits() != b.bits() {
-        return None;
-    }
-    let mut steps: Vec<(u64, u64, u64)> = a.buckets().map(|s| (s.high, s.count, 0)).collect();
-    steps.extend(b.buckets().map(|s| (s.high, 0, s.count)));
-    steps.sort_unstable();
-    let (mut in_a, mut in_b) = (0, 0);
-    let mut largest = Gap {
-        gap: 0.0,
-        at: steps.first()?.0,
-        first_is_lower: false,
-    };
-    for (i, (high, more_a, more_b)) in steps.iter().enumerate() {
-        in_a += more_a;
-        in_b += more_b;
-        let more_follow = steps.get(i + 1).is_some_and(|next| next.0 == *high);
-        let apart = in_a as f64 / a.count() as f64 - in_b as f64 / b.count() as f64;
-        if !more_follow && apart.abs() > largest.gap {
-            largest = Gap {
-                gap: apart.abs(),
-                at: *high,
-                first_is_lower: apart > 0.0,
-            };
-        }
-    }
-    Some(largest)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn histogram(values: &[u64]) -> Histogram {
-        let mut histogram = Histogram::new();
-        for value in values {
-            histogram.record(*value);
-        }
-        histogram
-    }
 
     #[test]
     fn equal_ratios_in_every_round_give_a_narrow_interval() {
@@ -173,21 +117,5 @@ mod tests {
             freedom: 19.0,
         };
         assert_eq!(super::difference(&exact, &exact).half_width(), Some(0.0));
-    }
-
-    #[test]
-    fn the_largest_gap_is_found_with_its_place() {
-        let gap = largest_gap(&histogram(&[1, 2, 3, 4]), &histogram(&[3, 4, 5, 6])).unwrap();
-        assert_eq!(
-            gap,
-            Gap {
-                gap: 0.5,
-                at: 2,
-                first_is_lower: true
-            }
-        );
-        let same = histogram(&[5, 5, 9]);
-        assert!(largest_gap(&same, &same).unwrap().gap < 1e-12);
-        assert_eq!(largest_gap(&same, &Histogram::new()), None);
     }
 }

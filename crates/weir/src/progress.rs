@@ -206,10 +206,14 @@ impl Shown {
 
     /// Shows a view.
     pub(crate) fn show(&mut self, view: &LiveView<'_>) {
+        // The run comes by at every round, and what its jobs show is dear where there are many.
+        if view.measured_ns == Nanos(0) || !self.place.is_due(view.elapsed_ns) {
+            return;
+        }
         let mut jobs = view.jobs();
         // One that gets ready has nothing to show, and does not stall.
         jobs.retain(|job| job.released);
-        if !jobs.is_empty() && self.place.is_due(view.elapsed_ns) {
+        if !jobs.is_empty() {
             let snapshot = self.snapshot(view.elapsed_ns, &jobs);
             self.place.show(&snapshot);
         }

@@ -10,6 +10,7 @@ mod falloc;
 mod files;
 mod io_uring;
 mod libaio;
+mod missing_pages;
 mod mmap;
 pub(crate) mod net;
 mod null;

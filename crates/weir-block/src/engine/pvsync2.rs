@@ -74,14 +74,19 @@ pub(super) struct Pvsync2 {
 }
 
 impl Pvsync2 {
+    /// Whether the next operation is polled for.
     #[inline]
-    fn flags(&mut self) -> ReadWriteFlags {
-        let polled = match self.polled_percent {
+    pub(super) fn is_next_polled(&mut self) -> bool {
+        match self.polled_percent {
             0 => false,
             100 => true,
             share => self.rng.below(100) < share,
-        };
-        if polled {
+        }
+    }
+
+    #[inline]
+    fn flags(&mut self) -> ReadWriteFlags {
+        if self.is_next_polled() {
             self.flags | ReadWriteFlags::HIPRI
         } else {
             self.flags
@@ -104,7 +109,7 @@ impl Engine for Pvsync2 {
             } else {
                 0
             },
-            rng: Rng::new(u64::from(setup.depth)),
+            rng: setup.streams.polls(),
             targets: setup.targets,
         })
     }

@@ -519,6 +519,22 @@ fn pvsync2_moves_data() {
 }
 
 #[test]
+fn pvsync2_polls_for_other_operations_on_each_worker() {
+    let polled = |worker: u32| {
+        let mut rng = Streams::new(1, worker).polls();
+        (0..64).map(|_| rng.below(100) < 50).collect::<Vec<_>>()
+    };
+    assert_ne!(polled(0), polled(1));
+    let bench = try_bench::<Pvsync2>(
+        Scratch::new().open(0),
+        &[yes("polled"), ("polled_percent", Setting::Number(50))],
+    );
+    let mut engine = bench.unwrap().engine;
+    let flags: Vec<bool> = (0..64).map(|_| engine.is_next_polled()).collect();
+    assert_eq!(flags, polled(0));
+}
+
+#[test]
 fn pvsync2_without_waiting_refuses_what_would_wait() {
     let scratch = Scratch::new();
     let file = scratch.open(0);
@@ -534,6 +550,26 @@ fn pvsync2_without_waiting_refuses_what_would_wait() {
 fn mmap_moves_data() {
     moves_data::<Mmap>(&[], 0);
     moves_data::<Mmap>(&[yes("transparent_huge_pages")], 0);
+}
+
+#[test]
+fn mmap_answers_for_a_page_that_cannot_be_had_and_goes_on() {
+    let scratch = Scratch::new();
+    let file = scratch.open(0);
+    let mut bench = try_bench::<Mmap>(scratch.open(0), &[]).unwrap();
+    let (block, error) = (i64::from(BLOCK), -i64::from(libc::EIO));
+    file.set_len(8 * 4096).unwrap();
+    for verb in [Verb::Read, Verb::Write] {
+        for _ in 0..2 {
+            assert_eq!(bench.act(verb, 0, 8 * 4096), error, "{verb:?}");
+            assert_eq!(bench.act(verb, 1, 7 * 4096), block, "{verb:?}");
+        }
+    }
+    // The pages are the file's again.
+    file.set_len(16 * 4096).unwrap();
+    bench.slot(2).fill(0xab);
+    assert_eq!(bench.act(Verb::Write, 2, 8 * 4096), block);
+    assert_eq!(scratch.content()[8 * 4096..9 * 4096], [0xab; 4096]);
 }
 
 #[test]

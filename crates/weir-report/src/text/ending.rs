@@ -16,12 +16,7 @@ const FAILURES: usize = 4;
 
 impl Report<'_> {
     /// `owner`: the job's name, where the lines do not stand below its title.
-    pub(super) fn ending(
-        &mut self,
-        entry: &ReportEntry<'_>,
-        owner: Option<&str>,
-        takes_warnings: bool,
-    ) {
+    pub(super) fn ending(&mut self, entry: &ReportEntry<'_>, owner: Option<&str>) {
         let mut label = "errors";
         for kind in &entry.kinds {
             for (code, count) in &kind.sum.errors {
@@ -35,12 +30,9 @@ impl Report<'_> {
                 self.line("besides", Tone::Plain, owner, &text);
             }
         }
-        if takes_warnings {
-            let result = self.result;
-            for warning in &result.warnings {
-                if warning.job.as_ref().is_some_and(|job| entry.has(job)) {
-                    self.warning(warning, owner);
-                }
+        for job in &entry.jobs {
+            for warning in self.warnings.remove(job.name.as_str()).unwrap_or_default() {
+                self.warning(warning, owner);
             }
         }
         self.failures(entry, owner);

@@ -17,7 +17,9 @@ mod spark;
 mod sweep;
 mod table;
 
-use weir_schema::{RunResult, State};
+use std::collections::HashMap;
+
+use weir_schema::{RunResult, State, Warning};
 
 use crate::color::Tone;
 use crate::entry::{ReportEntry, entries};
@@ -34,6 +36,9 @@ struct Report<'a> {
     style: &'a Style,
     numbers: NumberFormat,
     layout: LineLayout<'a>,
+    /// Warnings that no line tells yet, by the name of their job. Names need not be unique: the
+    /// first job of a name takes them.
+    warnings: HashMap<&'a str, Vec<&'a Warning>>,
 }
 
 /// The result as text for people, each line ended.
@@ -43,7 +48,13 @@ pub fn text(result: &RunResult, style: &Style) -> String {
         style,
         numbers: NumberFormat { raw: style.raw },
         layout: LineLayout::new(style),
+        warnings: HashMap::new(),
     };
+    for warning in &result.warnings {
+        if let Some(job) = warning.job.as_deref() {
+            report.warnings.entry(job).or_default().push(warning);
+        }
+    }
     report.header();
     let entries = entries(result);
     if entries.len() > IN_FULL {
@@ -61,9 +72,7 @@ impl Report<'_> {
     fn in_full(&mut self, entries: &[ReportEntry<'_>]) {
         for (i, entry) in entries.iter().enumerate() {
             self.layout.blank();
-            // Names need not be unique; a warning belongs to the first of its name.
-            let first = entries.iter().position(|e| e.name() == entry.name()) == Some(i);
-            self.job(entry, first);
+            self.job(entry);
             if entries
                 .get(i + 1)
                 .is_none_or(|next| next.group != entry.group)
@@ -73,13 +82,13 @@ impl Report<'_> {
         }
     }
 
-    /// Warnings about the whole run, and what the instrument itself costs.
+    /// Warnings about the whole run or a job that has no entry, and what the instrument itself costs.
     fn foot(&mut self, entries: &[ReportEntry<'_>]) {
         let result = self.result;
         self.layout.blank();
         for warning in &result.warnings {
             let owner = warning.job.as_deref();
-            if owner.is_none_or(|owner| !entries.iter().any(|e| e.has(owner))) {
+            if owner.is_none_or(|owner| self.warnings.contains_key(owner)) {
                 self.warning(warning, owner);
             }
         }

@@ -107,8 +107,8 @@ fn columns() -> Log {
 }
 
 /// Bytes that every worker so far has moved, by kind.
-pub(super) fn bytes(running: &[RunningJob], ended: &[EndedJob]) -> ByKind<u64> {
-    let live = running.iter().flat_map(RunningJob::workers);
+pub(super) fn bytes(running: &[Box<RunningJob>], ended: &[EndedJob]) -> ByKind<u64> {
+    let live = running.iter().flat_map(|job| job.workers());
     let gone = ended.iter().flat_map(|job| &job.workers);
     let mut sums = ByKind::new();
     for worker in live.chain(gone) {

@@ -57,16 +57,17 @@ pub(super) struct JobSnapshot<'a> {
     pub(super) ranks: Option<&'a EndedRanks>,
 }
 
-/// What its prepared jobs say of themselves.
+/// What its prepared jobs say of themselves, of so many jobs in all.
 fn prepared_jobs(run: &Run<'_>, jobs: usize) -> warn::PreparedJobs {
-    let of = |index: usize| {
-        let ended = run.ended.iter().find(|ended| ended.index == index)?;
-        ended.prepared.as_deref()
+    let of_jobs = || {
+        let ended = run.ended.iter();
+        ended.filter_map(|ended| Some((ended.index, ended.prepared.as_deref()?)))
     };
     warn::PreparedJobs {
-        all_bypass_caches: (0..jobs).all(|job| of(job).is_some_and(Prepared::bypasses_caches)),
-        never_sleep: (0..jobs)
-            .filter(|job| of(*job).is_some_and(Prepared::never_sleeps))
+        all_bypass_caches: of_jobs().filter(|(_, job)| job.bypasses_caches()).count() == jobs,
+        never_sleep: of_jobs()
+            .filter(|(_, job)| job.never_sleeps())
+            .map(|(index, _)| index)
             .collect(),
     }
 }

@@ -250,7 +250,7 @@ impl RunningJob {
     }
 
     pub(super) fn next_tick(&self) -> Option<Tick> {
-        let sample = self.sampler.as_ref().map(JobSampler::next_tick);
+        let sample = self.sampler.as_ref().and_then(JobSampler::next_tick);
         sample.into_iter().chain(self.record.next_tick()).min()
     }
 
@@ -354,6 +354,7 @@ impl RunningJob {
             let Some(since) = asked.or(time_up).into_iter().chain(alone).min() else {
                 continue;
             };
+            worker.live.findings.set_end_due();
             interrupt_thread::interrupt(worker.thread_id.load(Ordering::Relaxed));
             let silent = worker.silent_since(since, now);
             let waited = self.scale.load().to_nanos(now.since(silent));

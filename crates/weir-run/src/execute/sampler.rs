@@ -132,9 +132,11 @@ impl JobSampler {
         }
     }
 
-    /// The instant of the next sample.
-    pub(super) fn next_tick(&self) -> Tick {
-        self.tick(self.ticks_seen + 1)
+    /// The instant of the next sample; none once all workers are done, though their threads may
+    /// take a while to say so.
+    pub(super) fn next_tick(&self) -> Option<Tick> {
+        let next = self.tick(self.ticks_seen + 1);
+        (next <= self.end()).then_some(next)
     }
 
     /// The end of an interval, by its number from 1.
@@ -148,7 +150,7 @@ impl JobSampler {
     pub(super) fn sample(&mut self, now: Tick) {
         let seen = now.min(self.end());
         let is_late = self.tick(self.ticks_seen + 2) <= seen;
-        while self.next_tick() <= seen {
+        while self.tick(self.ticks_seen + 1) <= seen {
             self.ticks_seen += 1;
             self.take_interval(is_late.then_some(seen));
         }
@@ -189,7 +191,7 @@ impl JobSampler {
         let mut sums = vec![Counts::default(); self.merged.len()];
         let workers = self.lives.iter().zip(&mut self.sampled.workers);
         for ((live, samples), part) in workers.zip(parts) {
-            let ramping = live.resets.get() < self.after_resets;
+            let ramping = live.resets() < self.after_resets;
             for &kind in &self.rated {
                 // Until the worker has seen the end of ramp, what it did is not measured.
                 let now = if ramping {
@@ -218,7 +220,7 @@ impl JobSampler {
     /// Latencies of this kind since the last sample, over all workers; so many of them.
     fn latencies_since_last(&mut self, kind: usize, most: Option<u64>) -> Histogram {
         let mut merged = Histogram::new();
-        let measured = |live: &&Arc<WorkerLive>| live.resets.get() >= self.after_resets;
+        let measured = |live: &&Arc<WorkerLive>| live.resets() >= self.after_resets;
         for live in self.lives.iter().filter(measured) {
             let stage = if self.open_loop {
                 &live.kinds[kind].rlat
@@ -405,6 +407,20 @@ mod tests {
         };
         assert_eq!(operations(&sampled, 0), [100, 100, 50]);
         assert_eq!(operations(&sampled, 1), [100, 100, 100, 50]);
+    }
+
+    #[test]
+    fn nothing_is_due_once_all_workers_are_done() {
+        let lives = [live(), live()];
+        let mut sampler = sampler(&lives);
+        lives[0].last_done.set(150 * MS);
+        sampler.sample(Tick(170 * MS));
+        assert_eq!(sampler.next_tick(), Some(Tick(200 * MS)));
+        lives[1].last_done.set(250 * MS);
+        for now in [250, 320, 900] {
+            sampler.sample(Tick(now * MS));
+            assert_eq!(sampler.next_tick(), None, "{now}");
+        }
     }
 
     #[test]

@@ -164,7 +164,7 @@ impl Windows {
         let (Some(origin), Some(file)) = (self.origin, self.files.get(clone)) else {
             return;
         };
-        if origin.ramps && live.resets.get() == 0 {
+        if origin.ramps && live.resets() == 0 {
             return;
         }
         // Rates are per whole millisecond, like the time of a line.
