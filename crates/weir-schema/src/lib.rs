@@ -69,7 +69,7 @@ pub use latency_bandwidth::{
     PairResult, RingResult,
 };
 pub use latency_bandwidth_figures::{
-    LatencyBandwidthFigures, PairRange, latency_bandwidth_figures,
+    LatencyBandwidthFigures, PairRange, latency_bandwidth_figures, latency_bandwidth_warnings,
 };
 pub use load::{PLAN_SCHEMA, RESULT_SCHEMA, SchemaError, json_schemas};
 pub use load_of_loop::{
