@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_doors::Refusal;
 use weir_doors::fio::output::{Idleness, banner, complaints, failures, signal_notice};
-use weir_doors::fio::{self, Action, FioOptions, FioRun, LACKS, USAGE, complaint, exit_code, read};
+use weir_doors::fio::{self, Action, FioOptions, FioRun, USAGE, complaint, exit_code, read};
 use weir_jobfile::{Compiled, Context, FioPlan, compile};
 use weir_run::execute::LiveView;
 use weir_schema::{Announcement, RunResult, TargetsPerRank};
@@ -118,7 +118,8 @@ fn measure(run: &FioRun) -> Outcome {
         report: &|result| finish(result, options, &during),
     };
     measure::measure_alone(&request).map_err(|refusal| Refusal {
-        code: if refusal.code == LACKS { LACKS } else { USAGE },
+        // 3 are three failed jobs.
+        code: USAGE,
         ..refusal
     })
 }
