@@ -13,6 +13,7 @@ mod dma;
 mod engines;
 mod line;
 mod logs;
+mod notes;
 mod reports;
 #[path = "../stage/mod.rs"]
 mod stage;

@@ -18,11 +18,11 @@ fn the_null_engine_says_that_nothing_is_verified() {
         "--rw=write",
         "--verify=md5",
     ];
-    let said = stage
-        .say(&words)
+    assert_eq!(issued(&stage.say(&words).code(0)), ["0,16,0,0"]);
+    stage
+        .say(&[&words[..], &["--output-format=json"]].concat())
         .code(0)
-        .err("engine null moves no data: nothing is verified");
-    assert_eq!(issued(&said), ["0,16,0,0"]);
+        .out("engine null moves no data: nothing is verified");
 }
 
 #[test]
@@ -268,11 +268,12 @@ fn what_cannot_be_verified_is_said_in_few_words() {
         "--rw=trim",
         "--size=32k",
         "--verify=md5",
+        "--output-format=json",
     ];
     stage
         .say(&trim)
         .code(0)
-        .err("a job that only trims brings no data: nothing is verified");
+        .out("a job that only trims brings no data: nothing is verified");
     stage
         .say(&[WRITE, &["--verify_interval=1k"]].concat())
         .code(0);

@@ -17,7 +17,7 @@ use crate::report::{CompileReport, MAX_ERRORS};
 use crate::substitute::{Substituted, substitute};
 use crate::value::number::{NumberScale, number};
 use crate::value::{self, Value};
-use crate::{CompileRequest, Context, Dialect};
+use crate::{CompileRequest, Context};
 
 /// Engines of fio that no build of weir has, and what comes nearest.
 const OTHER_ENGINES: &[(&str, &str)] = &[
@@ -199,7 +199,7 @@ impl<'a> Applier<'a> {
             }
             Support::Meaningless(why) => {
                 value::read(record, text, draft.kb_base)?;
-                report.idle(format!("`{}` has no effect: {why}", record.name));
+                report.note(format!("`{}` has no effect: {why}", record.name));
                 return Ok(());
             }
             Support::Supported => {}
@@ -223,12 +223,6 @@ impl<'a> Applier<'a> {
         let value = value::read(record, text, draft.kb_base)?;
         if let ("ioengine", Value::Text(name)) = (record.name, &value) {
             return self.choose_engine(draft, name);
-        }
-        if matches!(record.apply, Apply::Nothing) && self.request.dialect == Dialect::Run {
-            report.note(format!(
-                "`{}` has no effect here: it shapes fio's text output",
-                record.name
-            ));
         }
         self.call(draft, record.apply, value)
     }

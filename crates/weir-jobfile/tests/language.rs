@@ -208,11 +208,13 @@ fn files_engines_and_memory_reach_the_plan() {
         }
     );
     assert_eq!(b.load().depth.queue_depth, QueueDepth(1));
-    assert!(
-        compiled
-            .notes
-            .iter()
-            .any(|n| n.contains("queue depth will be capped at 1"))
+    assert_eq!(
+        compiled.notes,
+        [
+            "`iodepth` has no effect in b: it acts only with an engine that has several operations \
+             in flight",
+            "`sqthread_poll_cpu` has no effect in a: it acts only with `sqthread_poll`",
+        ]
     );
     assert_eq!(block(&job("")).targets.files, FileNames::None);
 }
@@ -579,6 +581,18 @@ fn what_does_not_exist_yet_is_refused_with_what_comes_nearest() {
     }
     // Values that ask for nothing are no reason to refuse.
     job("verify=0\nzonemode=none\nio_submit_mode=inline\nserialize_overlap=0\ndo_verify=0");
+}
+
+#[test]
+fn a_file_without_jobs_is_told_in_the_words_of_its_door() {
+    let help = |dialect| {
+        let mut r = request(vec![JobSource::File("f".into())]);
+        r.dialect = dialect;
+        let wrong = compile_in(&r, &memory(&[("f", "\n")])).unwrap_err();
+        wrong[0].help.clone().unwrap()
+    };
+    assert!(help(Dialect::Run).contains("a section such as `[a]`"));
+    assert!(help(Dialect::Fio).contains("--name=JOB"));
 }
 
 #[test]

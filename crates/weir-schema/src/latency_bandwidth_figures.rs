@@ -8,6 +8,10 @@
 use weir_units::Nanos;
 
 use crate::latency_bandwidth::{LatencyBandwidthResult, MessageTestResult, PairResult, RingResult};
+use crate::warning::Warning;
+
+/// Two measurements of the same are alike where the longer is at most so many times the shorter.
+const ALIKE: f64 = 1.1;
 
 /// Of the short messages' latencies and the long messages' bandwidths.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,6 +89,54 @@ fn random(test: &MessageTestResult) -> Option<f64> {
 fn per_message<'a>(times: impl IntoIterator<Item = &'a Nanos>, loop_length: u64) -> Option<f64> {
     let best = times.into_iter().map(|time| time.raw()).min()?;
     (best > 0 && loop_length > 0).then(|| best as f64 / 1e9 / (2.0 * loop_length as f64))
+}
+
+/// Whether the best measurement, which counts, stands alone: no other is like it.
+fn is_lone(mut times: Vec<Nanos>) -> bool {
+    times.sort_unstable();
+    match times[..] {
+        [best, second, ..] => second.raw() as f64 > best.raw() as f64 * ALIKE,
+        _ => false,
+    }
+}
+
+/// Whether that is so for more than half of the pairs or rings.
+fn is_noisy(measured: impl Iterator<Item = Vec<Nanos>>) -> bool {
+    let lone: Vec<bool> = measured.map(is_lone).collect();
+    lone.iter().filter(|lone| **lone).count() * 2 > lone.len()
+}
+
+/// What spoils the figures.
+pub fn latency_bandwidth_warnings(result: &LatencyBandwidthResult, job: &str) -> Vec<Warning> {
+    let of_ring = |ring: &RingResult| [ring.sendrecv_ns.clone(), ring.nonblocking_ns.clone()];
+    let of_test = |test: &MessageTestResult, what: &str| {
+        let pairs = test.pairs.iter().map(|pair| pair.times_ns.clone());
+        let natural = test.natural.iter().flat_map(of_ring);
+        let random = test.random.iter().flat_map(of_ring);
+        let noisy = [
+            ("pairs", is_noisy(pairs)),
+            ("the natural ring", is_noisy(natural)),
+            ("random rings", is_noisy(random)),
+        ];
+        let noisy = noisy.iter().filter(|(_, noisy)| *noisy);
+        noisy
+            .map(|(where_to, _)| format!("{what} of {where_to}"))
+            .collect::<Vec<_>>()
+    };
+    let mut noisy = of_test(&result.latency, "latency");
+    noisy.extend(of_test(&result.bandwidth, "bandwidth"));
+    if noisy.is_empty() {
+        return Vec::new();
+    }
+    vec![Warning::new(
+        "exchange-noisy",
+        Some(job),
+        format!(
+            "the best measurement stands alone, no other within 10 %: {}",
+            noisy.join(", ")
+        ),
+        "pin the ranks, leave CPUs to them, ask for a minimum time of loops",
+    )]
 }
 
 impl PairResult {

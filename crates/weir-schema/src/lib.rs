@@ -69,13 +69,13 @@ pub use latency_bandwidth::{
     PairResult, RingResult,
 };
 pub use latency_bandwidth_figures::{
-    LatencyBandwidthFigures, PairRange, latency_bandwidth_figures,
+    LatencyBandwidthFigures, PairRange, latency_bandwidth_figures, latency_bandwidth_warnings,
 };
 pub use load::{PLAN_SCHEMA, RESULT_SCHEMA, SchemaError, json_schemas};
 pub use load_of_loop::{
     Bounds, Depth, ErrorPolicy, Flow, Load, MinimumRate, Pacing, Schedule, Thinktime,
 };
-pub use log::{Log, LogFormat, LogMeasure, LogRecord, Logged, TotalLog};
+pub use log::{Log, LogFormat, LogMeasure, LogOperation, LogRecord, Logged, TotalLog};
 pub use memory::{Memory, MemoryKind};
 pub use merge::MergeError;
 pub use metrics::{exchange_metrics, latency_bandwidth_metrics};

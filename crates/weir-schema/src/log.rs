@@ -68,10 +68,22 @@ pub struct LogRecord<'a> {
     pub at_ms: u64,
     /// The name of the kind of operation.
     pub kind: &'a str,
-    /// First byte and bytes of one operation; nothing where the record is of a window.
-    pub operation: Option<(u64, Bytes)>,
+    /// The one operation that it is of; nothing where it is of a window.
+    pub operation: Option<LogOperation>,
     /// What was measured.
     pub measure: LogMeasure<'a>,
+}
+
+/// The operation that a record of a log is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogOperation {
+    /// Its first byte.
+    pub offset: u64,
+    /// Its length.
+    pub length: Bytes,
+    /// Class and level of its I/O priority as one number, in the form of system calls; 0 where none was
+    /// asked for.
+    pub priority: u16,
 }
 
 /// What a record of a log says.

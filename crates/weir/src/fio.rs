@@ -6,14 +6,14 @@ mod report;
 mod self_test;
 
 use std::cell::RefCell;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_doors::Refusal;
 use weir_doors::fio::output::{Idleness, banner, complaints, failures, signal_notice};
-use weir_doors::fio::{self, Action, FioOptions, FioRun, LACKS, USAGE, complaint, exit_code, read};
-use weir_jobfile::{Compiled, Context, compile};
+use weir_doors::fio::{self, Action, FioOptions, FioRun, USAGE, complaint, exit_code, read};
+use weir_jobfile::{Compiled, Context, FioPlan, compile};
 use weir_run::execute::LiveView;
 use weir_schema::{Announcement, RunResult, TargetsPerRank};
 
@@ -56,16 +56,23 @@ fn compiled(run: &FioRun) -> Result<Compiled, Refusal> {
         message: complaint(&all),
         code: USAGE,
     })?;
-    for note in run.notes.iter().chain(&compiled.notes) {
-        output::error(&format!("note: {note}\n"));
-    }
-    compiled.plan.total_log = run.options.total_log();
-    if run.options.warnings_fatal && !compiled.notes.is_empty() {
+    let is_fatal = run.options.warnings_fatal && !compiled.notes.is_empty();
+    compiled.notes.splice(0..0, run.notes.iter().cloned());
+    let notes = compiled.notes.iter();
+    let notes: Vec<String> = notes.map(|note| format!("note: {note}\n")).collect();
+    let notes = notes.concat();
+    if is_fatal {
         return Err(Refusal {
-            message: String::new(),
+            message: notes,
             code: USAGE,
         });
     }
+    // Programs that start fio take a line on standard error for a failure; they find the notes in
+    // the JSON document.
+    if std::io::stderr().is_terminal() {
+        output::error(&notes);
+    }
+    compiled.plan.total_log = run.options.total_log();
     if let Some(directory) = &run.options.aux_path {
         compiled.plan.set_verify_directory(directory);
     }
@@ -73,7 +80,10 @@ fn compiled(run: &FioRun) -> Result<Compiled, Refusal> {
 }
 
 fn measure(run: &FioRun) -> Outcome {
-    let plan = compiled(run)?.plan;
+    let Compiled {
+        mut plan, notes, ..
+    } = compiled(run)?;
+    FioPlan::keep_notes(&mut plan, notes);
     let options = &run.options;
     if let Some(path) = &options.output {
         output::check_writable(path).map_err(|message| Refusal {
@@ -108,7 +118,8 @@ fn measure(run: &FioRun) -> Outcome {
         report: &|result| finish(result, options, &during),
     };
     measure::measure_alone(&request).map_err(|refusal| Refusal {
-        code: if refusal.code == LACKS { LACKS } else { USAGE },
+        // 3 are three failed jobs.
+        code: USAGE,
         ..refusal
     })
 }

@@ -218,6 +218,13 @@ fn carry_out(request: &MeasureRequest<'_>, party: Party, plan: Option<MakePlan<'
 
 fn alone(request: &MeasureRequest<'_>, host: &RankHost, plan: Option<MakePlan<'_>>) -> Outcome {
     let plan = plan.map_or_else(|| Err(world::silent()), |plan| plan())?;
+    if request.targets != TargetsPerRank::Own {
+        let why = "error: --per-rank: it is for several ranks, and there is one\n";
+        return Err(Refusal {
+            message: why.to_owned(),
+            code: USAGE,
+        });
+    }
     if request.timeout.is_some() && !plan.jobs().any(|(_, job)| waits_for_ranks(job)) {
         let why = "error: --timeout: it is for several ranks, and there is one\n";
         return Err(Refusal {

@@ -32,7 +32,7 @@ fn carry_out(action: Result<Action, Refusal>) -> Outcome {
         Err(refusal) => Err(refusal),
         Ok(Action::Print(text)) => Ok(printed(&text)),
         Ok(Action::Run(run)) => measure(&run),
-        Ok(Action::Calibrate(_)) => calibrate(),
+        Ok(Action::Calibrate) => calibrate(),
     }
 }
 

@@ -38,14 +38,14 @@ fn print_again(show: &Show) -> Outcome {
     }
     let own = result.plan.door.clone();
     let door = show.door.as_deref().unwrap_or(&own);
-    if let Some(door) = top::door(door) {
-        check_words(door, &show.words)?;
-    }
     let mut words = if show.door.is_none() {
         own_words(&result)
     } else {
         Vec::new()
     };
+    if let Some(door) = top::door(door) {
+        check_words(door, &words, &show.words)?;
+    }
     words.extend(show.words.iter().cloned());
     // A run that was cut short may have printed nothing.
     let may_be_empty = show.door.is_none() && !result.is_newer();

@@ -1,6 +1,7 @@
 //! The flags of fio's command line that are not options of jobs, and weir's own beside them.
 
 use crate::flags::{Flag, store_result};
+use crate::given::{FlagNeed, GivenFlags};
 
 const HELP: &str = "Help";
 const PARSE: &str = "Reading jobs";
@@ -14,10 +15,27 @@ const DEBUG: &str = "there are no debug messages; --show-plan prints what was un
      operation, error_dump=1 each error";
 const PLAN: &str = "--show-plan prints what was understood";
 
+fn prints_terse(given: &GivenFlags) -> bool {
+    let formats = given.text("output-format").unwrap_or_default();
+    let is_terse = |word: &str| ["terse", "minimal", "csv"].contains(&word.trim());
+    given.has("minimal") || given.has("append-terse") || formats.split(',').any(is_terse)
+}
+
+const TERSE: FlagNeed = FlagNeed::new(
+    "with `--output-format=terse`, `--minimal` or `--append-terse`",
+    prints_terse,
+);
+const PROGRESS: FlagNeed = FlagNeed::new("without `--eta=never`", |g| !g.is("eta", "never"));
+const TRIGGER: FlagNeed = FlagNeed::new("with `--trigger-file` or `--trigger-timeout`", |g| {
+    g.has("trigger-file") || g.has("trigger-timeout")
+});
+const SEVERAL_REPORTS: FlagNeed =
+    FlagNeed::new("with `--status-interval`", |g| g.has("status-interval"));
+
 /// All of them, in the order of the help text.
 pub const FLAGS: &[Flag] = &[
-    Flag::switch("help", HELP, "Print this page"),
-    Flag::switch("version", HELP, "Print the version and exit"),
+    Flag::switch("help", HELP, "Print this page").letter('h'),
+    Flag::switch("version", HELP, "Print the version and exit").letter('v'),
     Flag::with_value(
         "cmdhelp",
         "OPTION",
@@ -74,6 +92,7 @@ pub const FLAGS: &[Flag] = &[
         "Layout of the terse report: 2 to 5",
     )
     .default("3")
+    .needs(TERSE)
     .prints(),
     Flag::with_value("eta", "WHEN", OUTPUT, "Progress while it runs")
         .choices(&["always", "never", "auto"])
@@ -83,14 +102,16 @@ pub const FLAGS: &[Flag] = &[
         "TIME",
         OUTPUT,
         "A new progress line after each such time",
-    ),
+    )
+    .needs(PROGRESS),
     Flag::with_value(
         "eta-interval",
         "TIME",
         OUTPUT,
         "Time between progress lines",
     )
-    .default("1s"),
+    .default("1s")
+    .needs(PROGRESS),
     Flag::with_value(
         "bandwidth-log",
         "PREFIX",
@@ -126,6 +147,7 @@ pub const FLAGS: &[Flag] = &[
         OWN,
         "JSON while it runs as documents, not as lines",
     )
+    .needs(SEVERAL_REPORTS)
     .prints(),
     Flag::with_value("exit", "STYLE", OWN, "Exit codes of fio, or unix ones")
         .choices(&["fio", "unix"])
@@ -159,7 +181,8 @@ pub const FLAGS: &[Flag] = &[
         "COMMAND",
         REST,
         "Run this once a trigger has ended the run",
-    ),
+    )
+    .needs(TRIGGER),
     Flag::with_value(
         "trigger-remote",
         "COMMAND",

@@ -18,7 +18,7 @@ mod tests;
 use crate::door::{Door, DoorLink};
 
 pub use announcement::announcement;
-pub use exit::{LACKS, USAGE, complaint, exit_code};
+pub use exit::{USAGE, complaint, exit_code};
 pub use flags::FLAGS;
 pub use help::HELP;
 pub use log::log_line;

@@ -17,6 +17,7 @@ use super::help;
 use super::options::{Eta, ExitStyle, FioFormat, FioOptions, IdleScope};
 use super::output::TerseVersion;
 use crate::flags::{Flag, Standing, find, nearest, nothing_to_store};
+use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
 /// What the words ask for.
@@ -93,6 +94,10 @@ fn whole_name(name: &str) -> Result<&str, Vec<&'static str>> {
     if find(FLAGS, name).is_some() || find_option(name).is_some() {
         return Ok(name);
     }
+    let of_letter = |flag: &&Flag| flag.letter.is_some_and(|letter| name == letter.to_string());
+    if let Some(flag) = FLAGS.iter().find(of_letter) {
+        return Ok(flag.name);
+    }
     let flags = FLAGS.iter().filter(|flag| flag.category != OWN);
     let flags = flags.map(|flag| (flag.name, flag.name));
     let options = option_records().flat_map(|record| {
@@ -129,6 +134,7 @@ struct Reader<'a> {
     only_files: bool,
     mode: Mode,
     options: FioOptions,
+    flags: GivenFlags,
     notes: Vec<String>,
     instead: Option<Action>,
 }
@@ -147,6 +153,7 @@ impl<'a> Reader<'a> {
             only_files: false,
             mode: Mode::Run,
             options: FioOptions::default(),
+            flags: GivenFlags::new(FLAGS),
             notes: Vec::new(),
             instead: None,
         }
@@ -214,6 +221,7 @@ impl<'a> Reader<'a> {
     }
 
     fn flag(&mut self, flag: &'static Flag, value: &str) -> Result<(), Refusal> {
+        self.flags.add(flag, value);
         match flag.standing {
             Standing::Works => {}
             Standing::WithoutEffect(why) => {
@@ -324,6 +332,10 @@ impl<'a> Reader<'a> {
         if self.options.formats.is_empty() {
             self.options.formats.push(FioFormat::Normal);
         }
+        let idle = self.flags.idle();
+        let idle =
+            idle.map(|(flag, when)| format!("--{} has no effect: it acts only {when}", flag.name));
+        self.notes.extend(idle);
         let mut sources = Vec::new();
         if !self.job_words.is_empty() {
             sources.push(JobSource::Words(self.job_words));

@@ -119,7 +119,10 @@ fn wrong_words_are_refused_with_what_is_right() {
             "lat-bw --timeout x",
             "--timeout x: it takes seconds above 0",
         ),
-        ("lat-bw --format xml", "[possible values: text, json]"),
+        (
+            "lat-bw --format xml",
+            "--format xml: it takes one of text, json",
+        ),
         ("lat-bw --comm-type mpi", "mpirun -n 2 weir net lat-bw"),
         (
             "lat-bw --comm-type IEC",

@@ -1,10 +1,23 @@
 //! The flags of `weir run`.
 
 use crate::flags::{Flag, store_result};
+use crate::given::{FlagNeed, GivenFlags};
 
 const PLAN: &str = "What is run";
 const OUTPUT: &str = "Output";
 const MEASURE: &str = "Measuring";
+
+fn writes(given: &GivenFlags, suffix: &str) -> bool {
+    given.all("output").any(|file| file.ends_with(suffix))
+}
+
+const TEXT: FlagNeed = FlagNeed::new("with `--format text` or `--output FILE.txt`", |g| {
+    g.is("format", "text") || writes(g, ".txt")
+});
+const TEXT_ON_STDOUT: FlagNeed = FlagNeed::new("with `--format text`", |g| g.is("format", "text"));
+const JSON: FlagNeed = FlagNeed::new("with `--format json` or `--output FILE.json`", |g| {
+    g.is("format", "json") || writes(g, ".json")
+});
 
 /// All of them, in the order of the help text.
 pub const FLAGS: &[Flag] = &[
@@ -92,21 +105,28 @@ pub const FLAGS: &[Flag] = &[
     Flag::with_value("color", "WHEN", OUTPUT, "Colours in the report")
         .choices(&["auto", "always", "never"])
         .default("auto")
+        .needs(TEXT_ON_STDOUT)
         .prints(),
-    Flag::switch("ascii", OUTPUT, "Only ASCII characters").prints(),
+    Flag::switch("ascii", OUTPUT, "Only ASCII characters")
+        .needs(TEXT)
+        .prints(),
     Flag::with_value(
         "width",
         "COLUMNS",
         OUTPUT,
         "Width of the report instead of the terminal's",
     )
+    .needs(TEXT)
     .prints(),
-    Flag::switch("pretty", OUTPUT, "Indent JSON").prints(),
+    Flag::switch("pretty", OUTPUT, "Indent JSON")
+        .needs(JSON)
+        .prints(),
     Flag::switch(
         "raw",
         OUTPUT,
         "Integers in ns, bytes and operations instead of scaled numbers",
     )
+    .needs(TEXT)
     .prints(),
     Flag::with_value("strict", "IDS", MEASURE, "Warnings make the exit code 1")
         .optional()

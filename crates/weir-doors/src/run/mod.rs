@@ -24,6 +24,8 @@ pub use stored_plan::check_stored;
 pub use workload_door::{read_workload, read_workload_options};
 
 use crate::flags::{command, nearest, nothing_to_store};
+use crate::given::GivenFlags;
+use crate::house_words::{self, Parsed};
 use crate::refusal::Refusal;
 
 /// The house door.
@@ -50,7 +52,7 @@ pub enum Action {
     /// Run something, or show its plan.
     Run(Box<Run>),
     /// Measure the instrument's own cost, then stop.
-    Calibrate(RunOptions),
+    Calibrate,
 }
 
 /// What is run, and how it is shown.
@@ -178,12 +180,7 @@ impl Strict {
 pub fn read(words: &[String]) -> Result<Action, Refusal> {
     let action = |matches: &ArgMatches| {
         if matches.get_flag("calibrate") {
-            if one(matches, "store-result").is_some() {
-                return Err(usage(
-                    "--store-result: --calibrate has no result; leave it out",
-                ));
-            }
-            return Ok(Action::Calibrate(options(matches)?));
+            return calibrate(matches);
         }
         run_of(matches, input(matches, words)?)
     };
@@ -196,14 +193,29 @@ fn parse(
     words: &[String],
     action: impl FnOnce(&ArgMatches) -> Result<Action, Refusal>,
 ) -> Result<Action, Refusal> {
-    match command.try_get_matches_from(words) {
-        Ok(matches) => action(&matches),
-        Err(error) if error.use_stderr() => Err(Refusal::new(USAGE, error.to_string())),
-        Err(asked) => Ok(Action::Print(asked.to_string())),
+    match house_words::parse(command, words)? {
+        Parsed::Given(matches) => action(&matches),
+        Parsed::Print(page) => Ok(Action::Print(page)),
+    }
+}
+
+/// It measures the instrument alone, and prints that.
+fn calibrate(matches: &ArgMatches) -> Result<Action, Refusal> {
+    let given = GivenFlags::of_matches(FLAGS, matches);
+    let other = given.iter().find(|(flag, _)| flag.name != "calibrate");
+    let other = other.map(|(flag, _)| flag.spelling());
+    match other.or_else(|| all(matches, "file").into_iter().next()) {
+        None => Ok(Action::Calibrate),
+        Some(other) => Err(usage(&format!(
+            "--calibrate measures the instrument and nothing else; leave `{other}` out"
+        ))),
     }
 }
 
 fn run_of(matches: &ArgMatches, input: Input) -> Result<Action, Refusal> {
+    if let Some(why) = GivenFlags::of_matches(FLAGS, matches).refusal() {
+        return Err(usage(&why));
+    }
     let show_plan = matches.get_flag("show-plan");
     if let Some(file) = one(matches, "store-result").filter(|_| show_plan) {
         return Err(usage(&nothing_to_store(file)));
@@ -238,8 +250,10 @@ pub fn read_options(words: &[String]) -> Result<RunOptions, Refusal> {
 
 fn shown_by(command: Command, words: &[String]) -> Result<RunOptions, Refusal> {
     // Of words that follow others the last ones hold.
-    let matches = command.args_override_self(true).try_get_matches_from(words);
-    options(&matches.map_err(|error| Refusal::new(USAGE, error.to_string()))?)
+    match house_words::parse(command.args_override_self(true), words)? {
+        Parsed::Given(matches) => options(&matches),
+        Parsed::Print(_) => Err(usage("help is of no use for a stored result")),
+    }
 }
 
 /// The command that parses the words; also the source of man pages and completions.
@@ -317,12 +331,11 @@ fn usage(what: &str) -> Refusal {
 /// What has no remedy of its own ends with how the door is used.
 fn with_usage(mut refusal: Refusal, door: &crate::Door) -> Refusal {
     let verb = door.verb;
-    let has_remedy = ["\n  help: ", "Usage: ", "--help"];
-    if !has_remedy.iter().any(|word| refusal.message.contains(word)) {
+    if !refusal.message.contains("\n  help: ") {
         let line = usage_line(door);
         push!(
             refusal.message,
-            "\nUsage: {line}\n\nFor more, weir {verb} --help\n"
+            "  help: {line}; `weir {verb} --help` says more\n"
         );
     }
     refusal

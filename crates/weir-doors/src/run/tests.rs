@@ -65,7 +65,7 @@ fn what_is_not_given_keeps_its_default() {
 fn flags_set_what_they_name() {
     let options = run(
         "--format json --output r.json --output=r.txt --percentiles 50,99.9 \
-                       --progress=plain --color never --ascii --width 100 --raw \
+                       --progress=plain --ascii --width 100 --raw \
                        --strict=cpu-steal,preempted --no-latency a.fio",
     )
     .options;
@@ -77,9 +77,10 @@ fn flags_set_what_they_name() {
         Some(vec![Percent(50.0), Percent(99.9)])
     );
     assert_eq!(
-        (options.progress, options.color, options.width),
-        (ProgressStyle::Plain, Some(false), Some(100))
+        (options.progress, options.width),
+        (ProgressStyle::Plain, Some(100))
     );
+    assert_eq!(run("--color never a.fio").options.color, Some(false));
     assert!(options.ascii && options.raw && options.no_latency);
     assert!(options.strict.holds("preempted") && !options.strict.holds("numa-far"));
     assert!(run("a.fio --strict").options.strict.holds("numa-far"));
@@ -98,7 +99,7 @@ fn a_stored_plan_is_run_alone() {
 fn bad_words_are_named_with_what_was_expected() {
     assert!(refused("").contains("no job file given"));
     assert!(refused("--formt json a.fio").contains("--format"));
-    assert!(refused("--format yaml a.fio").contains("possible values: text, json"));
+    assert!(refused("--format yaml a.fio").contains("--format yaml: it takes one of text, json"));
     assert!(refused("--set bs a.fio").contains("[SECTION:]KEY=VALUE"));
     assert!(refused("--output r.pdf a.fio").contains(".txt and .json"));
     assert!(refused("--percentiles 50,101 a.fio").contains("`101` is no number from 0 to 100"));
@@ -126,5 +127,5 @@ fn help_ends_with_examples_that_are_good_words() {
 
 #[test]
 fn calibration_needs_no_file() {
-    assert!(matches!(words("--calibrate"), Ok(Action::Calibrate(_))));
+    assert!(matches!(words("--calibrate"), Ok(Action::Calibrate)));
 }

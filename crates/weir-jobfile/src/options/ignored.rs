@@ -33,16 +33,14 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         "CPU of a thread that reads the clock",
         "each worker reads the clock itself",
     )
-    .of(Category::Time)
-    .tier(2),
+    .of(Category::Time),
     meaningless(
         "unique_filename",
         ValueKind::Bool,
         "Prefix names with the client's address",
         "there are no network clients",
     )
-    .default("1")
-    .tier(3),
+    .default("1"),
     meaningless(
         "create_serialize",
         ValueKind::Bool,
@@ -51,11 +49,27 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     )
     .default("1"),
     meaningless(
+        "verifysort",
+        ValueKind::Bool,
+        "Sort blocks before they are verified",
+        "fio 3.33 has dropped it too",
+    )
+    .of(Category::Verify),
+    meaningless(
+        "verifysort_nr",
+        ValueKind::Integer {
+            min: 0,
+            max: u64::MAX,
+        },
+        "Blocks that are sorted at once",
+        "fio 3.33 has dropped it too",
+    )
+    .of(Category::Verify),
+    meaningless(
         "softrandommap",
         ValueKind::Bool,
         "Go on when the random map cannot be had",
         "the map is small enough to be had",
     )
-    .of(Category::Pattern)
-    .tier(2),
+    .of(Category::Pattern),
 ];

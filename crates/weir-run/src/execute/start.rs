@@ -208,7 +208,9 @@ impl<'a> Run<'a> {
                 self.ranks.push(job);
             }
             Ok(PreparedJob::Workers(prepared)) => {
-                disks.add(&prepared.disks());
+                if entry.job.load().recording.disk_counters {
+                    disks.add(&prepared.disks());
+                }
                 let setup = JobSetup {
                     entry,
                     prepared,

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use weir_schema::{Job, Log, Logged, Recording};
 use weir_sys::clock::{Scale, Tick};
+use weir_sys::priority::io_priority;
 
 use crate::live::WorkerLive;
 use crate::trace::Traced;
@@ -70,6 +71,8 @@ impl JobLogs {
         inline: bool,
         files: &mut LogFiles,
     ) -> Result<Self, (String, io::Error)> {
+        let priority = job.placement.io_priority;
+        let priority = priority.map_or(0, |given| io_priority(given.class, given.level));
         let mut logs = Vec::new();
         for log in &job.load().recording.logs {
             let mut of_workers = Vec::new();
@@ -77,7 +80,7 @@ impl JobLogs {
                 let path = path(log, first_worker + clone);
                 of_workers.push(files.open(&path).map_err(|error| (path, error))?);
             }
-            logs.push(Windows::new(log, of_workers));
+            logs.push(Windows::new(log, priority, of_workers));
         }
         Ok(Self {
             logs,

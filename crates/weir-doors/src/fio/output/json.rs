@@ -4,7 +4,7 @@
 //! one extra key, `weir`, at the end; strict readers of fio's output are not disturbed.
 
 use serde_json::{Map, Value, json};
-use weir_jobfile::FioJob;
+use weir_jobfile::{FioJob, FioPlan};
 use weir_schema::{DiskCounters, Job, Kind, Plan, RunResult, Word};
 use weir_stats::Histogram;
 
@@ -388,6 +388,10 @@ fn own(result: &RunResult, entries: &[FioEntry<'_>], options: FioTextOptions) ->
     let responses = responses(entries);
     if !responses.is_empty() {
         put(&mut out, "rlat_ns", responses);
+    }
+    let notes = FioPlan::of(&result.plan).notes;
+    if !notes.is_empty() {
+        put(&mut out, "notes", notes);
     }
     // Reports of a run that goes on come in numbers; the last one has the plan.
     let plan = (!options.partial).then(|| ("plan", weir_schema::json::value(&result.plan)));
