@@ -50,6 +50,6 @@ pub const DOORS: &[Door] = &[
     Door::new(
         "mpi",
         "info",
-        "tell which MPI library and launcher weir works with here",
+        "show which MPI library and launcher weir works with here",
     ),
 ];

@@ -132,7 +132,7 @@ fn unknown(word: &str, program: &str) -> Refusal {
 
 fn page() -> String {
     let mut out = String::from(
-        "weir measures how fast data really moves: files, devices, queues, networks.\n\nUsage: weir VERB …\n\n",
+        "weir measures how fast data moves: files, devices, queues, networks.\n\nUsage: weir VERB …\n\n",
     );
     let doors = DOORS.iter().map(|d| (d.verb, d.arguments, d.purpose));
     let help = ("help", "[VERB]", "this page, or the page of a verb");
