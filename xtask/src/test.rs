@@ -66,11 +66,10 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         let begin = Instant::now();
         let this = std::env::current_exe().context("where this program lies")?;
         cargo_test(
-            Cmd::new(&format!("cargo test --no-fail-fast {programs} --config"))
-                .arg(format!(
-                    "target.'cfg(unix)'.runner=['{}', '{HARNESS}']",
-                    this.display()
-                )),
+            Cmd::new(&format!("cargo test --no-fail-fast {programs} --config")).arg(format!(
+                "target.'cfg(unix)'.runner=['{}', '{HARNESS}']",
+                this.display()
+            )),
         )?;
         // Those in comments are programs of another harness.
         cargo_test(Cmd::new(

@@ -65,8 +65,10 @@ fn set(action: Option<&sigaction>) -> io::Result<sigaction> {
 
 /// Runs in the thread that touched the page. Calls nothing but the kernel.
 extern "C" fn on_missing_page(_signal: c_int, info: *mut siginfo_t, _context: *mut c_void) {
-    // SAFETY: the kernel passes the signal's facts, of which SIGBUS has an address.
-    let address = unsafe { (*info).si_addr() }.addr();
+    // SAFETY: the kernel passes the signal's facts, which are there while the handler runs.
+    let facts = unsafe { &*info };
+    // SAFETY: of SIGBUS they hold an address.
+    let address = unsafe { facts.si_addr() }.addr();
     let (start, end) = MAPPED.get();
     if (start..end).contains(&address) && put_empty_page(address) {
         MISSED.set(true);
