@@ -353,6 +353,7 @@ impl Assembly<'_> {
             groups: self.groups,
             extensions: FioPlan {
                 global_words: self.reach,
+                ..FioPlan::default()
             }
             .extensions(),
             ..Plan::default()

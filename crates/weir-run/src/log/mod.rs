@@ -17,6 +17,7 @@ use weir_sys::clock::{Scale, Tick};
 use crate::live::WorkerLive;
 use crate::trace::Traced;
 
+pub use file::inflate_log;
 pub(crate) use file::{LogFile, LogFiles, check_writable};
 use windows::{Stages, Windows};
 
@@ -75,7 +76,11 @@ impl JobLogs {
             let mut of_workers = Vec::new();
             for clone in 0..job.clones {
                 let path = path(log, first_worker + clone);
-                of_workers.push(files.open(&path).map_err(|error| (path, error))?);
+                of_workers.push(
+                    files
+                        .open(&path, log.compressed)
+                        .map_err(|error| (path, error))?,
+                );
             }
             logs.push(Windows::new(log, of_workers));
         }
