@@ -51,6 +51,33 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     )
     .default("1"),
     meaningless(
+        "threads",
+        ValueKind::Integer {
+            min: 0,
+            max: u64::MAX,
+        },
+        "No option of fio's manual, and taken by it",
+        "numjobs=N asks for so many workers",
+    )
+    .of(Category::Process)
+    .tier(3),
+    meaningless(
+        "experimental_verify",
+        ValueKind::Bool,
+        "Draw the writes again to verify them",
+        "they are drawn again wherever no block is written twice",
+    )
+    .of(Category::Verify)
+    .tier(3),
+    meaningless(
+        "block_error_percentiles",
+        ValueKind::Bool,
+        "Histogram of trim errors",
+        "errors are counted by code",
+    )
+    .of(Category::Report)
+    .tier(3),
+    meaningless(
         "softrandommap",
         ValueKind::Bool,
         "Go on when the random map cannot be had",

@@ -212,7 +212,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .integer(0, 100, |d, n| d.read_percent = 100 - u8::try_from(n).unwrap_or(100)),
     option("random_distribution", "Spread of random offsets").of(Category::Pattern)
         .default("random")
-        .long("`zipf:theta`, `pareto:h`, `normal:deviation%`, each with an optional `:centre`; `zoned:access%/range%:…`; `zoned_abs:access%/bytes:…`. Anything but random turns the map off.")
+        .long("`zipf:theta`, `pareto:h`, `normal:deviation%`, each with an optional `:centre`; `zoned:access%/range%:…`, where the last range may be left out; `zoned_abs:access%/bytes:…`. Anything but random turns the map off.")
         .words_with_tail(
             &[
                 ("random", "Completely random"),
