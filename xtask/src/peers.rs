@@ -6,7 +6,8 @@
 //! is among the tests (`tests/peers`).
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::symlink;
+use std::fs::Permissions;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -39,12 +40,11 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let source = source(&folder)?;
     Cmd::new("cargo build --release -p weir").run()?;
     let weir = std::env::current_dir()?.join("target/release/weir");
+    let fio = crate::cmd::find("fio").context("fio is not installed")?;
+    let weir = link(&folder, "link", "fio", &weir)?;
     let programs = [
-        (
-            "fio",
-            crate::cmd::find("fio").context("fio is not installed")?,
-        ),
-        ("weir", link(&folder, "bin", "fio", &weir)?),
+        ("fio", bounded(&folder, "fio", &fio)?),
+        ("weir", bounded(&folder, "weir", &weir)?),
     ];
     let path = path_with_python(&folder)?;
     let mut outcomes = Vec::new();
@@ -130,6 +130,19 @@ fn link(folder: &Path, inside: &str, name: &str, to: &Path) -> Result<PathBuf> {
     }
     symlink(to, &link)?;
     Ok(link)
+}
+
+/// A script named fio that ends a program which does not end by itself: the suite asks once, and
+/// then waits for ever.
+fn bounded(folder: &Path, name: &str, program: &Path) -> Result<PathBuf> {
+    let inside = folder.join(name);
+    std::fs::create_dir_all(&inside)?;
+    let script = inside.join("fio");
+    let program = program.display();
+    let text = format!("#!/bin/sh\nexec timeout --kill-after=10 900 '{program}' \"$@\"\n");
+    std::fs::write(&script, text)?;
+    std::fs::set_permissions(&script, Permissions::from_mode(0o755))?;
+    Ok(script)
 }
 
 /// The PATH, with the system's Python first: the one that Debian's packages are for.

@@ -160,6 +160,7 @@ impl<E: Engine<Op = BlockOp, Setup = EngineSetup>> Bench<E> {
             range: 0,
             range_flags: 0,
             verb,
+            priority: 0,
         }
     }
 
