@@ -181,3 +181,12 @@ fn a_latency_that_is_not_recorded_has_no_log_and_a_prefix_holds_until_the_next()
     stage.say(&["fio", "j.fio"]).code(0);
     assert_eq!(stage.list(), ["j.fio", "x_clat.1.log", "x_slat.1.log"]);
 }
+
+#[test]
+fn a_log_of_each_operation_is_whole_however_fast_they_come() {
+    let stage = Stage::new();
+    let words = "fio --name=a --ioengine=null --size=4g --rw=read --bs=4k --write_iops_log=x";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    stage.say(&words).code(0).calm();
+    assert_eq!(stage.read("x_iops.1.log").lines().count(), 1 << 20);
+}

@@ -22,6 +22,7 @@ mod fuzz;
 mod lines;
 mod lints;
 mod packages;
+mod peers;
 mod source;
 mod test;
 mod tools;
@@ -76,6 +77,12 @@ const VERBS: &[Verb] = &[
         arguments: "[NAME [CASE...] [ROUNDS]]",
         what: "measure side by side with a peer; a whole run's table goes to bench/README.md",
         run: bench::run,
+    },
+    Verb {
+        name: "peers",
+        arguments: "fio",
+        what: "run the peer's own test suite with weir in its place, and with itself",
+        run: peers::run,
     },
     Verb {
         name: "fuzz",

@@ -30,7 +30,8 @@ pub use clock::RunClock;
 pub use engine::{Completed, Engine, OpTarget, Operation, Submit, Wait};
 pub use findings::{Findings, MOST_KEPT};
 pub use live::{Counter, KINDS, LiveKind, Measured, StageRecorder, WorkerLive};
-pub use loop_plan::measured;
+pub use log::inflate_log;
+pub use loop_plan::{measured, rates};
 pub use pacer::{Pacer, PacerPlan, Pause, RecordedStarts};
 pub use runner::{
     Amount, JobContext, OperationWriter, Prepared, PreparedJob, RankControl, RankJob, RankOutcome,

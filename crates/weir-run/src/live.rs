@@ -130,6 +130,17 @@ pub struct LiveKind {
     pub last: Counter,
     /// Failed operations by errno, and their latencies.
     errors: Mutex<Errors>,
+    /// Latencies of the classes that the operations are of, where these are told apart.
+    classes: Option<Mutex<BTreeMap<u16, ClassLatencies>>>,
+}
+
+/// Completion and total latencies of the operations of one class.
+#[derive(Clone, Debug)]
+pub struct ClassLatencies {
+    /// Acceptance to completion.
+    pub clat: Histogram,
+    /// Issue to completion.
+    pub lat: Histogram,
 }
 
 #[derive(Debug, Default)]
@@ -150,6 +161,8 @@ pub struct Measured {
     pub response: bool,
     /// Exact squares.
     pub squares: bool,
+    /// Latencies by class too.
+    pub classes: bool,
 }
 
 impl LiveKind {
@@ -160,6 +173,7 @@ impl LiveKind {
             clat: stage(m.latency && m.split),
             lat: stage(m.latency),
             rlat: stage(m.response),
+            classes: (m.latency && m.classes).then(Mutex::default),
             ..Self::default()
         }
     }
@@ -186,6 +200,25 @@ impl LiveKind {
         errors.latencies.record(lat_ns);
     }
 
+    /// Counts completion and total latency of an operation of a class, where classes are told
+    /// apart.
+    pub(crate) fn record_class(&self, class: u16, (clat_ns, lat_ns): (u64, u64)) {
+        let Some(classes) = &self.classes else { return };
+        let mut classes = lock(classes);
+        let of_class = classes.entry(class).or_insert_with(|| ClassLatencies {
+            clat: Histogram::new().with_squares(),
+            lat: Histogram::new().with_squares(),
+        });
+        of_class.clat.record(clat_ns);
+        of_class.lat.record(lat_ns);
+    }
+
+    /// Latencies by class; none where classes are not told apart.
+    pub fn classes(&self) -> BTreeMap<u16, ClassLatencies> {
+        let classes = self.classes.as_ref().map(lock);
+        classes.map(|classes| classes.clone()).unwrap_or_default()
+    }
+
     /// Failed operations by errno, with the histogram of their latencies.
     pub fn errors(&self) -> (BTreeMap<i32, u64>, Histogram) {
         let errors = lock(&self.errors);
@@ -208,6 +241,7 @@ impl LiveKind {
             first,
             last,
             errors,
+            classes,
         } = self;
         let in_flight = issued.get().saturating_sub(completed.get() + failed.get());
         issued.set(in_flight);
@@ -218,6 +252,9 @@ impl LiveKind {
             stage.reset();
         }
         *lock(errors) = Errors::default();
+        if let Some(classes) = classes {
+            lock(classes).clear();
+        }
     }
 }
 
@@ -320,6 +357,11 @@ impl WorkerLive {
         self
     }
 
+    /// Each operation is looked at when it has come back, for the trace or for its class.
+    pub(crate) fn is_seen_alone(&self) -> bool {
+        self.trace.is_some() || self.kinds.iter().any(|kind| kind.classes.is_some())
+    }
+
     /// The end of ramp: forgets everything so far; the writer's thread only.
     #[cold]
     pub fn reset(&self) {
@@ -412,6 +454,30 @@ mod tests {
             .map(batch_level)
             .to_vec();
         assert_eq!(batches, [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6]);
+    }
+
+    #[test]
+    fn latencies_of_classes_are_kept_apart_and_forgotten_at_the_end_of_ramp() {
+        let measured = |classes| {
+            [Some(Measured {
+                latency: true,
+                classes,
+                ..Measured::default()
+            }); KINDS]
+        };
+        let live = WorkerLive::new(BLOCK_KINDS, measured(true));
+        for (class, clat) in [(0, 10), (7, 20), (7, 30)] {
+            live.kinds[0].record_class(class, (clat, clat + 1));
+        }
+        let classes = live.kinds[0].classes();
+        let sums = |class| (classes[&class].clat.sum(), classes[&class].lat.sum());
+        assert_eq!((sums(0), sums(7)), ((10, 11), (50, 52)));
+        assert!(live.is_seen_alone());
+        live.reset();
+        assert!(live.kinds[0].classes().is_empty());
+        let without = WorkerLive::new(BLOCK_KINDS, measured(false));
+        without.kinds[0].record_class(7, (1, 1));
+        assert!(without.kinds[0].classes().is_empty() && !without.is_seen_alone());
     }
 
     #[test]

@@ -78,6 +78,7 @@ pub fn measured(job: &Job, inline: bool) -> Measured {
         latency: timing != Timing::EndsOnly && (slat || clat || lat),
         response: is_open_loop(job) && timing != Timing::EndsOnly,
         squares: exact_squares,
+        classes: false,
     }
 }
 
@@ -98,31 +99,23 @@ pub(crate) fn pacing(job: &Job, seed: u64, worker: u32, scale: Scale) -> PacerPl
             Arrivals::Even(Even::new(rate))
         }
     };
-    let kinds = || job.workload.kinds().iter().map(KindName::from);
-    let (rates, poisson, skip_pauses): (Vec<Option<Rate>>, bool, bool) =
-        match &job.load().pacing.schedule {
-            None => (Vec::new(), false, false),
-            Some(Schedule::OpsPerSecond {
-                limit_per_s,
+    let (poisson, skip_pauses) = match job.load().pacing.schedule {
+        None => (false, false),
+        Some(
+            Schedule::OpsPerSecond {
                 poisson,
                 ignore_thinktime,
                 ..
-            }) => {
-                let rate = |kind| whole(limit_per_s.get(&kind)?.0).map(Rate::Operations);
-                (kinds().map(rate).collect(), *poisson, *ignore_thinktime)
             }
-            Some(Schedule::BytesPerSecond {
-                limit_bytes_per_s,
+            | Schedule::BytesPerSecond {
                 poisson,
                 ignore_thinktime,
                 ..
-            }) => {
-                let rate = |kind| whole(limit_bytes_per_s.get(&kind)?.0).map(Rate::Bytes);
-                (kinds().map(rate).collect(), *poisson, *ignore_thinktime)
-            }
-        };
+            },
+        ) => (poisson, ignore_thinktime),
+    };
     PacerPlan {
-        arrivals: rates
+        arrivals: rates(job)
             .into_iter()
             .map(|r| r.map(|r| arrivals(r, poisson)))
             .collect(),
@@ -136,6 +129,24 @@ pub(crate) fn pacing(job: &Job, seed: u64, worker: u32, scale: Scale) -> PacerPl
         skip_pauses,
         flow: None,
         recorded: None,
+    }
+}
+
+/// The rate of each kind that the workload declares; none at all without a schedule.
+pub fn rates(job: &Job) -> Vec<Option<Rate>> {
+    let kinds = job.workload.kinds().iter().map(KindName::from);
+    match &job.load().pacing.schedule {
+        None => Vec::new(),
+        Some(Schedule::OpsPerSecond { limit_per_s, .. }) => {
+            let rate = |kind| whole(limit_per_s.get(&kind)?.0).map(Rate::Operations);
+            kinds.map(rate).collect()
+        }
+        Some(Schedule::BytesPerSecond {
+            limit_bytes_per_s, ..
+        }) => {
+            let rate = |kind| whole(limit_bytes_per_s.get(&kind)?.0).map(Rate::Bytes);
+            kinds.map(rate).collect()
+        }
     }
 }
 

@@ -82,6 +82,7 @@ impl Bench {
             split: !E::INLINE,
             response: true,
             squares: true,
+            classes: false,
         };
         let live = WorkerLive::new(BLOCK_KINDS, [Some(m); KINDS]);
         live.depth_limit.store(self.limit, Ordering::Relaxed);

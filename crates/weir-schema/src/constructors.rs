@@ -240,6 +240,7 @@ impl Default for Content {
             compress_chunk_bytes: Bytes(512),
             dedupe_percent: 0,
             dedupe_set_percent: None,
+            dedupe_set_is_shared: false,
         }
     }
 }
@@ -304,6 +305,7 @@ impl KindResult {
             errors: BTreeMap::new(),
             runtime_ns: Nanos::ZERO,
             stages: Vec::new(),
+            classes: Vec::new(),
             series: Series::new(Nanos::from_millis(100)),
             bandwidth_samples: None,
             iops_samples: None,

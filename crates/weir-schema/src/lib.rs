@@ -88,9 +88,9 @@ pub use rates::total_rate;
 pub use recording::{Recording, Timing, Trace};
 pub use replay::Replay;
 pub use result::{
-    Confidence, CpuUse, DepthUse, EndedBy, Failure, Finding, GroupResult, JobResult, KindResult,
-    LatencyPercentile, Rates, RunResult, SampleStatistics, Span, Stage, StageHistogram, State,
-    WorkerResult,
+    ClassResult, Confidence, CpuUse, DepthUse, EndedBy, Failure, Finding, GroupResult, JobResult,
+    KindResult, LatencyPercentile, Rates, RunResult, SampleStatistics, Span, Stage, StageHistogram,
+    State, WorkerResult,
 };
 pub use steady::{
     DepthFound, LatencyTarget, Steadiness, Steady, SteadyMeasure, SteadyRate, SteadySample,

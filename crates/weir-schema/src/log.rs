@@ -30,6 +30,9 @@ pub struct Log {
     pub hex_priority: bool,
     /// Times count from 1970 instead of from the job's start.
     pub since_1970: bool,
+    /// The file is a zlib stream.
+    #[serde(default)]
+    pub compressed: bool,
 }
 
 /// What a log is a log of.

@@ -14,7 +14,7 @@ use crate::outcome::{LoopOutcome, Outcome, PhaseResult};
 use crate::rates::{both, total_rate};
 use crate::result::{
     Confidence, CpuUse, DepthUse, GroupResult, JobResult, KindResult, RunResult, SampleStatistics,
-    Span, State, WorkerResult, rated_kinds,
+    Span, StageHistogram, State, WorkerResult, rated_kinds,
 };
 use crate::world::RankSummary;
 
@@ -300,6 +300,23 @@ fn sum<T>(a: Option<T>, b: Option<T>, add: impl Fn(T, T) -> T) -> Option<T> {
     }
 }
 
+/// Adds histograms stage by stage.
+fn merge_stages(
+    into: &mut Vec<StageHistogram>,
+    stages: Vec<StageHistogram>,
+) -> Result<(), MergeError> {
+    for theirs in stages {
+        match into.iter_mut().find(|s| s.stage == theirs.stage) {
+            Some(mine) => {
+                let merged = mine.histogram.merge(&theirs.histogram);
+                merged.map_err(|e| MergeError::OtherForm(e.to_string()))?;
+            }
+            None => into.push(theirs),
+        }
+    }
+    Ok(())
+}
+
 impl KindResult {
     /// Adds what is counted; the runtime is the longest.
     pub fn add_counts(&mut self, other: &Self) {
@@ -315,6 +332,7 @@ impl KindResult {
             runtime_ns,
             // Distributions and courses: `merge`.
             stages: _,
+            classes: _,
             series: _,
             bandwidth_samples: _,
             iops_samples: _,
@@ -337,13 +355,11 @@ impl KindResult {
     /// Histograms or series that differ in form.
     pub fn merge(&mut self, other: Self) -> Result<(), MergeError> {
         self.add_counts(&other);
-        for theirs in other.stages {
-            match self.stages.iter_mut().find(|s| s.stage == theirs.stage) {
-                Some(mine) => {
-                    let merged = mine.histogram.merge(&theirs.histogram);
-                    merged.map_err(|e| MergeError::OtherForm(e.to_string()))?;
-                }
-                None => self.stages.push(theirs),
+        merge_stages(&mut self.stages, other.stages)?;
+        for theirs in other.classes {
+            match self.classes.iter_mut().find(|c| c.class == theirs.class) {
+                Some(mine) => merge_stages(&mut mine.stages, theirs.stages)?,
+                None => self.classes.push(theirs),
             }
         }
         if self.series.is_empty() {
@@ -465,7 +481,7 @@ mod tests {
     use crate::exchange::ExchangeResult;
     use crate::kind::Kind;
     use crate::outcome::{Metric, RankSpan};
-    use crate::result::Stage;
+    use crate::result::{ClassResult, Stage};
     use crate::sample::{self, series};
 
     const INTERVAL: Nanos = Nanos(100);
@@ -551,6 +567,25 @@ mod tests {
         };
         group.conclude();
         group
+    }
+
+    #[test]
+    fn latencies_of_classes_add_up_class_by_class() {
+        let of = |class, count| {
+            let mut histogram = Histogram::new();
+            histogram.record_n(100, count);
+            let stages = vec![StageHistogram {
+                stage: Stage::Clat,
+                histogram,
+            }];
+            ClassResult { class, stages }
+        };
+        let mut one = KindResult::new(Kind::Read);
+        one.classes = vec![of(0, 2)];
+        let mut other = KindResult::new(Kind::Read);
+        other.classes = vec![of(0, 3), of(7, 5)];
+        one.merge(other).unwrap();
+        assert_eq!(one.classes, [of(0, 5), of(7, 5)]);
     }
 
     #[test]

@@ -308,6 +308,9 @@ pub struct KindResult {
     pub runtime_ns: Nanos,
     /// Latency histograms that were recorded.
     pub stages: Vec<StageHistogram>,
+    /// The same by class, where something sets operations of one kind apart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<ClassResult>,
     /// Operations and bytes per interval.
     pub series: Series,
     /// Bandwidth over sampling periods, bytes per second.
@@ -351,6 +354,16 @@ pub struct StageHistogram {
     pub stage: Stage,
     /// In nanoseconds.
     pub histogram: Histogram,
+}
+
+/// Latencies of the operations of one class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClassResult {
+    /// What sets them apart: of block operations the I/O priority, class << 13 | level, 0 for that
+    /// of the thread.
+    pub class: u16,
+    /// Latency histograms that were recorded.
+    pub stages: Vec<StageHistogram>,
 }
 
 /// Minimum, maximum, mean and sample deviation of samples.

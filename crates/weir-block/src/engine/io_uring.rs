@@ -24,7 +24,7 @@ use weir_sys::limits::{IoUringAccess, Limits};
 use weir_sys::{Availability, Tree};
 
 use super::calls::other;
-use super::priority::{self, Priorities};
+use super::priority;
 use super::pvsync2::call_flags;
 use super::{
     EngineEntry, EngineSetup, OpenTarget, Opens, Refused, SlotMemory, Warnings, number, run_engine,
@@ -142,7 +142,6 @@ pub(super) struct Ring {
     in_flight: u32,
     /// Each n-th operation goes to a worker of the kernel.
     force_async: u64,
-    priorities: Priorities,
     issued: u64,
     /// For vectored operations: one list of one per slot.
     vectors: Vec<libc::iovec>,
@@ -302,7 +301,6 @@ impl Engine for Ring {
     type Setup = EngineSetup;
 
     fn attach(setup: EngineSetup) -> io::Result<Self> {
-        let priorities = Priorities::of(&setup)?;
         let EngineSetup {
             targets,
             depth,
@@ -333,7 +331,6 @@ impl Engine for Ring {
             shape,
             has_poll_thread: choice.flag("kernel_poll_thread", false),
             targets,
-            priorities,
             force_async: choice.number("force_async").map_or(0, i64::unsigned_abs),
             queued: 0,
             in_flight: 0,
@@ -348,8 +345,7 @@ impl Engine for Ring {
             return Submit::Done(-i64::from(libc::EBADF));
         };
         let vector = self.vectors.get_mut(slot as usize);
-        let priority = self.priorities.next(op);
-        let Some(mut entry) = self.shape.entry(slot, op, target, (vector, priority)) else {
+        let Some(mut entry) = self.shape.entry(slot, op, target, vector) else {
             return Submit::Done(other(target, op));
         };
         if self.force_async > 0 {

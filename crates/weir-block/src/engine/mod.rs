@@ -15,7 +15,7 @@ mod mmap;
 pub(crate) mod net;
 mod null;
 mod posixaio;
-mod priority;
+pub(crate) mod priority;
 mod program;
 mod psync;
 mod pvsync;
@@ -29,7 +29,6 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use weir_run::generate::Streams;
 use weir_run::{Engine, LoopPlan, LoopStop, WorkerContext, failure};
 use weir_schema::catalogue::{Catalogue, EngineInfo, SettingInfo, SettingKind};
 use weir_schema::{EngineChoice, Failure, Warning};
@@ -233,8 +232,6 @@ pub(crate) struct EngineSetup {
     pub(crate) cards: dma_emu::EmulatedCards,
     /// Where it leaves the mappings that it makes.
     pub(crate) mappings: Mappings,
-    /// The worker's random numbers.
-    pub(crate) streams: Streams,
 }
 
 /// A refusal with its errno and a sentence that helps, inside an [`std::io::Error`].

@@ -129,7 +129,6 @@ where
         names: vec!["target".to_owned()],
         cards: dma_emu::EmulatedCards::default(),
         mappings: Mappings::default(),
-        streams: Streams::new(1, 0),
         files: Vec::new(),
         depth: SLOTS,
         memory: SlotMemory::of(&buffers, SLOTS),
@@ -161,6 +160,7 @@ impl<E: Engine<Op = BlockOp, Setup = EngineSetup>> Bench<E> {
             range: 0,
             range_flags: 0,
             verb,
+            priority: 0,
         }
     }
 
@@ -755,7 +755,6 @@ fn io_uring_without_locked_memory_goes_on_with_a_note() {
         names: vec!["target".to_owned()],
         cards: dma_emu::EmulatedCards::default(),
         mappings: Mappings::default(),
-        streams: Streams::new(1, 0),
         files: Vec::new(),
         depth: SLOTS,
         memory,
@@ -838,7 +837,6 @@ fn libaio_reserves_more_requests_than_there_are_with_a_message() {
         names: Vec::new(),
         cards: dma_emu::EmulatedCards::default(),
         mappings: Mappings::default(),
-        streams: Streams::new(1, 0),
         depth: 1 << 30,
         memory: SlotMemory::of(&bench.buffers, SLOTS),
         choice: EngineChoice::new("libaio"),

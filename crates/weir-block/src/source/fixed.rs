@@ -62,6 +62,7 @@ impl<G: Offsets> Source for FixedSource<G> {
             range: 0,
             range_flags: 0,
             verb: self.verb,
+            priority: 0,
         })
     }
 

@@ -71,18 +71,12 @@ impl VerifiedJob<'_> {
             });
         }
         let passes_asked = &self.workload.passes;
-        let renews = self.workload.targets.renew_each_pass;
-        let passes = if self.workload.reads_back() && !renews {
-            passes_asked.loops
-        } else {
-            1
-        };
         let verification = Verification {
             mark,
             findings: Arc::clone(&worker.live.findings),
             names,
             directory: store(self.verify, self.directory),
-            passes,
+            passes: 1,
             goes_on: self.job.load().errors.go_on_mismatch,
             is_endless: passes_asked.time_based,
             earlier,

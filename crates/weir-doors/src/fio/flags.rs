@@ -11,8 +11,6 @@ const REST: &str = "Other";
 
 const RANKS: &str =
     "weir has no client and server of its own; start it on every host with mpirun or srun";
-const DEBUG: &str = "there are no debug messages; --show-plan prints what was understood, trace=FILE each \
-     operation, error_dump=1 each error";
 const PLAN: &str = "--show-plan prints what was understood";
 
 fn prints_terse(given: &GivenFlags) -> bool {
@@ -156,7 +154,7 @@ pub const FLAGS: &[Flag] = &[
         .without_effect("the number of jobs is not limited"),
     Flag::with_value("alloc-size", "KIB", REST, "Accepted")
         .without_effect("memory is allocated as needed"),
-    Flag::with_value("debug", "LIST", REST, "Messages about the program itself").refused(DEBUG),
+    Flag::with_value("debug", "LIST", REST, "parse: print how options were read"),
     Flag::with_value(
         "idle-prof",
         "KIND",
@@ -199,8 +197,12 @@ pub const FLAGS: &[Flag] = &[
     Flag::switch("explain", REST, "The plan with reasons").refused(PLAN),
     Flag::switch("cpuclock-test", REST, "See whether the clock runs forward"),
     Flag::with_value("crctest", "LIST", REST, "Measure how fast checksums are").optional(),
-    Flag::with_value("inflate-log", "FILE", REST, "Expand a log")
-        .refused("logs are not compressed; log_store_compressed is not there either"),
+    Flag::with_value(
+        "inflate-log",
+        "FILE",
+        REST,
+        "Print a log of log_store_compressed=1",
+    ),
     Flag::with_value("profile", "NAME", REST, "Profiles").refused("profiles are not supported"),
     Flag::switch("merge-blktrace-only", REST, "Merge traces")
         .refused("block traces are not supported"),

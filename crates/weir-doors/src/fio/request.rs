@@ -12,6 +12,7 @@ use weir_schema::VerifyMethod;
 use weir_schema::catalogue::Catalogue;
 use weir_units::Nanos;
 
+use super::debug::{self, DebugWords};
 use super::flags::{FLAGS, OWN};
 use super::help;
 use super::options::{Eta, ExitStyle, FioFormat, FioOptions, IdleScope};
@@ -37,6 +38,8 @@ pub enum Action {
     Checksums(Vec<VerifyMethod>),
     /// See whether the clock runs forward over all CPUs.
     ClockTest,
+    /// Print the text of a compressed log.
+    InflateLog(String),
     /// Measure the unit of work that idleness is reported with.
     IdleUnit,
 }
@@ -247,6 +250,8 @@ impl<'a> Reader<'a> {
             "help" | "version" | "cmdhelp" | "enghelp" => {
                 self.instead = Some(Action::Print(self.help(flag, value)?));
             }
+            "debug" => self.debug(value),
+            "inflate-log" => self.instead = Some(Action::InflateLog(value.to_owned())),
             "crctest" => self.instead = Some(Action::Checksums(checksums(value)?)),
             "trigger-timeout" => self.options.trigger.after = Some(time(flag.name, value)?),
             "output-format" => self.options.formats = formats(value)?,
@@ -312,6 +317,16 @@ impl<'a> Reader<'a> {
         }
     }
 
+    fn debug(&mut self, list: &str) {
+        match debug::read(list) {
+            DebugWords::List => self.instead = Some(Action::Print(debug::list())),
+            DebugWords::Chosen { parse, notes } => {
+                self.options.shows_parsing |= parse;
+                self.notes.extend(notes);
+            }
+        }
+    }
+
     fn help(&self, flag: &Flag, value: &str) -> Result<String, Refusal> {
         match flag.name {
             "help" => Ok(help::page()),
@@ -323,7 +338,9 @@ impl<'a> Reader<'a> {
 
     fn finish(mut self) -> Result<Action, Refusal> {
         let names_a_job = self.job_words.iter().any(|w| w.key == "name");
-        if self.files.is_empty() && !names_a_job {
+        if !names_a_job && self.files.is_empty() && matches!(self.mode, Mode::ParseOnly) {
+            self.job_words.insert(0, nameless_job());
+        } else if self.files.is_empty() && !names_a_job {
             return Err(refuse(format!("No job(s) defined\n\n{}", help::page())));
         }
         if let (Some(file), false) = (&self.options.store, matches!(self.mode, Mode::Run)) {
@@ -362,6 +379,16 @@ impl<'a> Reader<'a> {
             Mode::ShowCommand => Action::ShowCommand(run),
             Mode::ShowPlan => Action::ShowPlan(run),
         })
+    }
+}
+
+/// Options alone are looked at as those of a job.
+fn nameless_job() -> CommandWord {
+    CommandWord {
+        key: "name".to_owned(),
+        value: Some("options".to_owned()),
+        argument: 0,
+        text: String::new(),
     }
 }
 

@@ -77,4 +77,10 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     .integer(0, 100, |d, n| {
         d.dedupe_set_percent = u8::try_from(n).unwrap_or(100);
     }),
+    option("dedupe_global", "Jobs share their working set")
+        .of(Category::Content)
+        .long(
+            "All jobs with it have one set of blocks that come again, for dedupe_mode=working_set.",
+        )
+        .bool(|d, on| d.content.dedupe_set_is_shared = on),
 ];

@@ -66,6 +66,30 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     )
     .of(Category::Verify),
     meaningless(
+        "threads",
+        ValueKind::Integer {
+            min: 0,
+            max: u64::MAX,
+        },
+        "No option of fio's manual, and taken by it",
+        "numjobs=N asks for so many workers",
+    )
+    .of(Category::Process),
+    meaningless(
+        "experimental_verify",
+        ValueKind::Bool,
+        "Draw the writes again to verify them",
+        "they are drawn again wherever no block is written twice",
+    )
+    .of(Category::Verify),
+    meaningless(
+        "block_error_percentiles",
+        ValueKind::Bool,
+        "Histogram of trim errors",
+        "errors are counted by code",
+    )
+    .of(Category::Report),
+    meaningless(
         "softrandommap",
         ValueKind::Bool,
         "Go on when the random map cannot be had",

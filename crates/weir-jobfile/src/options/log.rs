@@ -1,10 +1,10 @@
 //! Options about logs.
 
 use super::needs;
-use super::record::{Category, OptionRecord, option, refused};
+use super::record::{Category, OptionRecord, ValueKind, meaningless, option, refused};
 use crate::value::number::MILLISECONDS;
 
-const PLAIN: &str = "logs are written as plain text; compress the files afterwards";
+const AS_IT_RUNS: &str = "logs are written while the job runs, and wait nowhere";
 
 const fn of_log(name: &'static str, short: &'static str) -> OptionRecord {
     option(name, short).of(Category::Log)
@@ -72,11 +72,26 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     of_log("log_entries", "Operations that may wait to be written to logs")
         .needs(needs::EACH_OPERATION)
         .default("1024")
-        .long("Of each worker. Logs are written as the job runs, and there is room for 262144 in any case; what finds no room is missing in the log, and a warning says how many.")
+        .long("Of each worker. Logs are written as the job runs, and there is room for 262144 in any case; a worker that is faster waits, which counts as preparation of its operations.")
         .integer(1024, 1 << 20, |d, n| d.recording.waiting_operations = super::small(n)),
-    refused("log_compression", "Compressed logs", PLAIN).of(Category::Log),
-    refused("log_compression_cpus", "CPUs that compress logs", PLAIN).of(Category::Log),
-    refused("log_store_compressed", "Store logs compressed", PLAIN)
-        .of(Category::Log)
-        .neutral(&["0"]),
+    meaningless(
+        "log_compression",
+        ValueKind::Integer {
+            min: 1024,
+            max: 512 << 20,
+        },
+        "Compress logs in memory from this size on",
+        AS_IT_RUNS,
+    )
+    .of(Category::Log),
+    meaningless(
+        "log_compression_cpus",
+        ValueKind::Text,
+        "CPUs that compress logs",
+        AS_IT_RUNS,
+    )
+    .of(Category::Log),
+    of_log("log_store_compressed", "Logs are stored compressed")
+        .long("As a zlib stream of their lines in PREFIX_bw.N.log.fz and so on; `--inflate-log=FILE` prints them.")
+        .bool(|d, on| d.logs.compressed = on),
 ];

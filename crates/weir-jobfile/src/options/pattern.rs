@@ -221,7 +221,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .needs(needs::RANDOM)
         .of(Category::Pattern)
         .default("random")
-        .long("`zipf:theta`, `pareto:h`, `normal:deviation%`, each with an optional `:centre`; `zoned:access%/range%:…`; `zoned_abs:access%/bytes:…`. Anything but random turns the map off.")
+        .long("`zipf:theta`, `pareto:h`, `normal:deviation%`, each with an optional `:centre`; `zoned:access%/range%:…`, where the last range may be left out; `zoned_abs:access%/bytes:…`. Anything but random turns the map off.")
         .words_with_tail(
             &[
                 ("random", "Completely random"),

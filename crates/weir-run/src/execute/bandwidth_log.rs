@@ -38,8 +38,9 @@ impl BandwidthLog {
         scale: Scale,
         format: LogFormat,
     ) -> io::Result<Self> {
-        let file =
-            |(kind, path): (&KindName, &String)| Ok((kind.clone(), LogFile::create(path, format)?));
+        let file = |(kind, path): (&KindName, &String)| {
+            Ok((kind.clone(), LogFile::create(path, false, format)?))
+        };
         let files: io::Result<_> = log.paths.iter().map(file).collect();
         Ok(Self {
             files: files?,
@@ -103,6 +104,7 @@ fn columns() -> Log {
         offset: false,
         hex_priority: false,
         since_1970: false,
+        compressed: false,
     }
 }
 

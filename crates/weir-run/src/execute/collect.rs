@@ -3,10 +3,10 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use weir_schema::{
-    ClockFacts, Confidence, CpuUse, DepthUse, DeviceFacts, EndedBy, Failure, GroupResult,
-    Instrument, Job, JobResult, Kind, KindInfo, KindName, KindResult, LatencyPercentile,
-    LoopOutcome, Outcome, Plan, RunResult, SampleStatistics, Span, Stage, StageHistogram, State,
-    WorkerResult, total_rate,
+    ClassResult, ClockFacts, Confidence, CpuUse, DepthUse, DeviceFacts, EndedBy, Failure,
+    GroupResult, Instrument, Job, JobResult, Kind, KindInfo, KindName, KindResult,
+    LatencyPercentile, LoopOutcome, Outcome, Plan, Recording, RunResult, SampleStatistics, Span,
+    Stage, StageHistogram, State, WorkerResult, total_rate,
 };
 use weir_stats::{Estimate, Histogram};
 use weir_sys::Tree;
@@ -22,7 +22,7 @@ use crate::execute::running_ranks::EndedRanks;
 use crate::execute::sampler::{KindSamples, Sampled};
 use crate::execute::search::Search;
 use crate::execute::{Run, RunControl, add_metrics, run_id, warn};
-use crate::live::{LiveKind, WorkerLive};
+use crate::live::{ClassLatencies, LiveKind, WorkerLive};
 use crate::loop_plan::is_open_loop;
 use crate::runner::Prepared;
 use crate::worker::OpFailure;
@@ -315,6 +315,23 @@ pub(crate) fn last_done(live: &WorkerLive) -> Option<Tick> {
     Some(Tick(live.last_done.get())).filter(|&tick| tick > Tick(0))
 }
 
+/// Latencies by class, of the stages that are wanted.
+fn classes(live: &LiveKind, wanted: &Recording) -> Vec<ClassResult> {
+    let class = |(class, latencies): (u16, ClassLatencies)| {
+        let stages = [
+            (Stage::Clat, wanted.clat, latencies.clat),
+            (Stage::Lat, wanted.lat, latencies.lat),
+        ];
+        let stages = stages.into_iter().filter(|(_, wanted, _)| *wanted);
+        let stages = stages.map(|(stage, _, histogram)| StageHistogram { stage, histogram });
+        ClassResult {
+            class,
+            stages: stages.collect(),
+        }
+    };
+    live.classes().into_iter().map(class).collect()
+}
+
 fn kind_result(
     job: &Job,
     kind: &KindInfo,
@@ -361,6 +378,7 @@ fn kind_result(
             })
     };
     Some(KindResult {
+        classes: classes(live, wanted),
         issued,
         operations,
         bytes: Bytes(live.bytes.get()),

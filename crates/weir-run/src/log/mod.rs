@@ -18,6 +18,7 @@ use weir_sys::priority::io_priority;
 use crate::live::WorkerLive;
 use crate::trace::Traced;
 
+pub use file::inflate_log;
 pub(crate) use file::{LogFile, LogFiles, check_writable};
 use windows::{Stages, Windows};
 
@@ -78,7 +79,11 @@ impl JobLogs {
             let mut of_workers = Vec::new();
             for clone in 0..job.clones {
                 let path = path(log, first_worker + clone);
-                of_workers.push(files.open(&path).map_err(|error| (path, error))?);
+                of_workers.push(
+                    files
+                        .open(&path, log.compressed)
+                        .map_err(|error| (path, error))?,
+                );
             }
             logs.push(Windows::new(log, priority, of_workers));
         }

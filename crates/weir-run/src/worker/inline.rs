@@ -45,10 +45,7 @@ where
                 break;
             }
         }
-        source.prepare(0, &op);
-        if timed_prepare {
-            now = state.account_preparation(now);
-        }
+        now = make_ready(&state, source, &op, (now, timed_prepare));
         if paced {
             state.count_lateness(state.nanos(intended.max(free_since), now));
         }
@@ -83,12 +80,31 @@ where
         if S::CHECKS {
             now = state.look_at(source, &op, (started, now), whole);
         }
+        if state.is_traced() {
+            now = state.await_room(now);
+        }
         if paced {
             state.pacer.count(now, 0);
         }
     }
     live.last_done.set(state.end_of(last_done, now).0);
     state.stop()
+}
+
+/// Fills the operation's buffer; the instant it is then.
+#[inline(always)]
+fn make_ready<C: RunClock, S: Source>(
+    state: &LoopState<'_, C>,
+    source: &mut S,
+    op: &S::Op,
+    (now, is_timed): (Tick, bool),
+) -> Tick {
+    source.prepare(0, op);
+    if is_timed {
+        state.account_preparation(now)
+    } else {
+        now
+    }
 }
 
 /// Notes what is handed over.

@@ -11,8 +11,9 @@ use crate::kind::Kind;
 use crate::outcome::{PhaseResult, RankSpan};
 use crate::plan::Plan;
 use crate::result::{
-    Confidence, CpuUse, DepthUse, Failure, Finding, JobResult, KindResult, LatencyPercentile,
-    RunResult, SampleStatistics, Span, Stage, State, WorkerResult,
+    ClassResult, Confidence, CpuUse, DepthUse, Failure, Finding, JobResult, KindResult,
+    LatencyPercentile, RunResult, SampleStatistics, Span, Stage, StageHistogram, State,
+    WorkerResult,
 };
 use crate::steady::{DepthFound, Steadiness, SteadySample};
 use crate::verify::{BadByte, Damage, FailedCheck, Mismatch, VerifyMethod};
@@ -150,6 +151,13 @@ fn busy_kind(of: Kind, time: Nanos) -> KindResult {
         dropped: 1,
         lost: 1,
         errors: [(5.into(), 1)].into(),
+        classes: vec![ClassResult {
+            class: 0x4003,
+            stages: vec![StageHistogram {
+                stage: Stage::Clat,
+                histogram: stage((Stage::Clat, 70)).1,
+            }],
+        }],
         series: course,
         bandwidth_samples: Some(moments),
         iops_samples: Some(moments),

@@ -33,7 +33,6 @@ impl Bench {
             warnings: Warnings::default(),
             cards: cards.clone(),
             mappings: crate::engine::Mappings::default(),
-            streams: weir_run::generate::Streams::new(1, 0),
         });
         Self {
             engine: engine.unwrap(),
@@ -60,6 +59,7 @@ impl Bench {
             range: 0,
             range_flags: 0,
             verb,
+            priority: 0,
         }
     }
 

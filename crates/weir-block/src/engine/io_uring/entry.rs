@@ -27,14 +27,14 @@ pub(super) struct EntryShape {
 
 impl EntryShape {
     /// The entry for an operation; `None` for what the ring cannot do. `vector`: the list of one
-    /// that a vectored operation names; the operation's priority, 0 for the thread's.
+    /// that a vectored operation names.
     #[inline]
     pub(super) fn entry(
         self,
         slot: u32,
         op: &BlockOp,
         target: &OpenTarget,
-        (vector, priority): (Option<&mut libc::iovec>, u16),
+        vector: Option<&mut libc::iovec>,
     ) -> Option<Entry> {
         let file = if self.fixed_files {
             Fd(i32::try_from(op.target).unwrap_or(i32::MAX))
@@ -42,10 +42,10 @@ impl EntryShape {
             Fd(target.file.as_raw_fd())
         };
         let entry = match op.verb {
-            Verb::Read | Verb::Write if self.fixed_buffers => self.fixed(slot, op, file, priority),
+            Verb::Read | Verb::Write if self.fixed_buffers => self.fixed(slot, op, file),
             Verb::Read | Verb::Write => match vector {
-                Some(vector) => self.vectored(op, file, vector, priority),
-                None => self.plain(op, file, priority),
+                Some(vector) => self.vectored(op, file, vector),
+                None => self.plain(op, file),
             },
             _ => self.other(op, target, file)?,
         };
@@ -58,44 +58,44 @@ impl EntryShape {
     }
 
     #[inline]
-    fn fixed(self, slot: u32, op: &BlockOp, file: Fd, priority: u16) -> Entry {
+    fn fixed(self, slot: u32, op: &BlockOp, file: Fd) -> Entry {
         let (memory, length, flags) = (op.buffer.0, op.length, self.rw_flags);
         let index = u16::try_from(slot).unwrap_or(u16::MAX);
         if op.verb == Verb::Read {
             let read = opcode::ReadFixed::new(file, memory, length, index);
             read.offset(op.offset)
                 .rw_flags(flags)
-                .ioprio(priority)
+                .ioprio(op.priority)
                 .build()
         } else {
             let write = opcode::WriteFixed::new(file, memory, length, index);
             write
                 .offset(op.offset)
                 .rw_flags(flags)
-                .ioprio(priority)
+                .ioprio(op.priority)
                 .build()
         }
     }
 
-    fn plain(self, op: &BlockOp, file: Fd, priority: u16) -> Entry {
+    fn plain(self, op: &BlockOp, file: Fd) -> Entry {
         let (memory, length, flags) = (op.buffer.0, op.length, self.rw_flags);
         if op.verb == Verb::Read {
             let read = opcode::Read::new(file, memory, length);
             read.offset(op.offset)
                 .rw_flags(flags)
-                .ioprio(priority)
+                .ioprio(op.priority)
                 .build()
         } else {
             let write = opcode::Write::new(file, memory, length);
             write
                 .offset(op.offset)
                 .rw_flags(flags)
-                .ioprio(priority)
+                .ioprio(op.priority)
                 .build()
         }
     }
 
-    fn vectored(self, op: &BlockOp, file: Fd, vector: &mut libc::iovec, priority: u16) -> Entry {
+    fn vectored(self, op: &BlockOp, file: Fd, vector: &mut libc::iovec) -> Entry {
         *vector = libc::iovec {
             iov_base: op.buffer.0.cast(),
             iov_len: op.length as usize,
@@ -105,13 +105,13 @@ impl EntryShape {
             opcode::Readv::new(file, vector, 1)
                 .offset(op.offset)
                 .rw_flags(flags)
-                .ioprio(priority)
+                .ioprio(op.priority)
                 .build()
         } else {
             opcode::Writev::new(file, vector, 1)
                 .offset(op.offset)
                 .rw_flags(flags)
-                .ioprio(priority)
+                .ioprio(op.priority)
                 .build()
         }
     }

@@ -220,11 +220,12 @@ impl VerifiedSource {
     /// The next read that checks.
     fn check_operation(&mut self, slot: u32) -> Option<(BlockOp, Stamp)> {
         let (place, stamp) = self.history.next()?;
-        let op = BlockOp {
+        let mut op = BlockOp {
             verb: Verb::Read,
             buffer: self.own.buffers().at(slot),
             ..place
         };
+        self.own.prioritise(&mut op);
         Some((op, stamp))
     }
 
