@@ -10,7 +10,7 @@ use std::fs;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use weir_stats::significance::difference;
-use weir_stats::{MeanError, NoInterval, Series};
+use weir_stats::{NoInterval, Series, SeriesMean};
 
 use super::side;
 use super::table::Row;
@@ -78,8 +78,8 @@ fn plan() -> Result<Vec<String>> {
     Ok([weir].into_iter().chain(run.map(str::to_owned)).collect())
 }
 
-/// The mean rate of a run with its error, or why there is none.
-fn run(words: &[String]) -> Result<Result<MeanError, NoInterval>> {
+/// The mean rate of a run with its interval, or why there is none.
+fn run(words: &[String]) -> Result<Result<SeriesMean, NoInterval>> {
     let result: Value = serde_json::from_str(&child::run(words)?.stdout)?;
     let series = result
         .pointer("/groups/0/jobs/0/outcome/workers/0/kinds/0/series")
@@ -91,5 +91,5 @@ fn run(words: &[String]) -> Result<Result<MeanError, NoInterval>> {
         .take(whole)
         .map(|point| point.operations as f64 / (point.length.0 as f64 / 1e9))
         .collect();
-    Ok(MeanError::of_batches(&rates))
+    Ok(SeriesMean::of(&rates))
 }
