@@ -222,10 +222,8 @@ mod tests {
         let over_time = (Stage::Lat, &batches);
         let sure = Confidence::of(&Kind::Read.into(), job.workers(), over_time, &WANTED);
         let (rate, bytes) = (sure.ops_per_s, sure.bytes_per_s.unwrap());
-        assert!(
-            (rate.value - whole.count() as f64 * 2.0 / 0.4).abs() < 1e-6,
-            "{rate:?}"
-        );
+        let twice = f64::from(u32::try_from(whole.count() * 2).unwrap());
+        assert!((rate.value - twice / 0.4).abs() < 1e-6, "{rate:?}");
         for e in [rate, bytes, sure.mean_latency_ns.unwrap()] {
             assert!(e.low <= Some(e.value) && Some(e.value) <= e.high, "{e:?}");
         }

@@ -252,7 +252,7 @@ impl RunningJob {
     }
 
     pub(super) fn next_tick(&self) -> Option<Tick> {
-        let sample = self.sampler.as_ref().map(JobSampler::next_tick);
+        let sample = self.sampler.as_ref().and_then(JobSampler::next_tick);
         sample.into_iter().chain(self.record.next_tick()).min()
     }
 

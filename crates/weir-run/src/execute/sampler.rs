@@ -117,11 +117,12 @@ impl JobSampler {
         anew
     }
 
-    /// The instant of the next sample.
-    pub(super) fn next_tick(&self) -> Tick {
+    /// The instant of the next sample; none once all workers are done, though their threads may
+    /// take a while to say so.
+    pub(super) fn next_tick(&self) -> Option<Tick> {
         let stretch = self.sampled.stretches.next_tick(&self.workers);
-        let interval = self.tick(self.ticks_seen + 1);
-        stretch.map_or(interval, |stretch| stretch.min(interval))
+        let ticks = stretch.into_iter().chain([self.tick(self.ticks_seen + 1)]);
+        ticks.min().filter(|next| *next <= self.workers.end())
     }
 
     /// The end of an interval, by its number from 1.
@@ -314,6 +315,20 @@ pub(super) mod tests {
         };
         assert_eq!(operations(&sampled, 0), [100, 100, 50]);
         assert_eq!(operations(&sampled, 1), [100, 100, 100, 50]);
+    }
+
+    #[test]
+    fn nothing_is_due_once_all_workers_are_done() {
+        let lives = [live(), live()];
+        let mut sampler = sampler(&lives);
+        lives[0].last_done.set(150 * MS);
+        sampler.sample(Tick(170 * MS));
+        assert_eq!(sampler.next_tick(), Some(Tick(180 * MS)));
+        lives[1].last_done.set(185 * MS);
+        for now in [185, 320, 900] {
+            sampler.sample(Tick(now * MS));
+            assert_eq!(sampler.next_tick(), None, "{now}");
+        }
     }
 
     #[test]
