@@ -15,6 +15,7 @@ mod ranks;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod stopped;
+mod sure;
 mod trouble;
 
 use std::collections::BTreeMap;

@@ -322,6 +322,7 @@ impl PreparedBlockJob {
             warnings: self.warnings.clone(),
             cards: self.cards.clone(),
             mappings,
+            streams: Streams::new(worker.seed, worker.number),
         };
         let clone = worker.clone;
         let findings = Arc::clone(&worker.live.findings);

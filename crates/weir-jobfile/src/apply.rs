@@ -17,7 +17,7 @@ use crate::report::{CompileReport, MAX_ERRORS};
 use crate::substitute::{Substituted, substitute};
 use crate::value::number::{NumberScale, number};
 use crate::value::{self, Value};
-use crate::{CompileRequest, Context};
+use crate::{CompileRequest, Context, Dialect};
 
 /// Engines of fio that no build of weir has, and what comes nearest.
 const OTHER_ENGINES: &[(&str, &str)] = &[

@@ -9,6 +9,7 @@
 mod announcement;
 mod block_workload;
 pub mod catalogue;
+mod confidence;
 mod constructors;
 mod device_request;
 pub mod errno;
@@ -49,6 +50,7 @@ pub use block_workload::{
     Access, BlockSize, BlockSizes, BlockWorkload, Content, Distribution, Flush, Generator, HotZone,
     Mix, Part, Passes, RangeFlush, Region, SequencerStep, Size, SplitEntry, Zones,
 };
+pub use confidence::KindBatches;
 pub use device_request::{DeviceRequest, NoSuchDevice};
 pub use error_code::ErrorCode;
 pub use exchange::{

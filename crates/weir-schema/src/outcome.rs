@@ -7,6 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::confidence::KindBatches;
 use crate::exchange::ExchangeResult;
 use crate::latency_bandwidth::LatencyBandwidthResult;
 use crate::metrics::names_in_rows;
@@ -35,6 +36,9 @@ pub struct LoopOutcome {
     pub workers: Vec<WorkerResult>,
     /// How sure the figures are, per kind, over all workers.
     pub confidence: Vec<Confidence>,
+    /// How each kind went over time, on its way from a rank to the first one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub batches: Vec<KindBatches>,
 }
 
 impl Outcome {
@@ -42,7 +46,7 @@ impl Outcome {
     pub fn of_workers(workers: Vec<WorkerResult>) -> Self {
         Self::Loop(LoopOutcome {
             workers,
-            confidence: Vec::new(),
+            ..LoopOutcome::default()
         })
     }
 }

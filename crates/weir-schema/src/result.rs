@@ -422,9 +422,18 @@ pub struct Confidence {
     pub kind: KindName,
     /// Operations per second.
     pub ops_per_s: Estimate,
-    /// Mean total latency in nanoseconds.
+    /// Bytes per second, where any were moved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_s: Option<Estimate>,
+    /// The rate changes so slowly that its interval holds for this run only.
+    #[serde(default)]
+    pub slow: bool,
+    /// The stage of the mean and the percentiles: the response, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_stage: Option<Stage>,
+    /// Mean latency in nanoseconds.
     pub mean_latency_ns: Option<Estimate>,
-    /// Percentiles of the stage that the report shows.
+    /// Percentiles of the same stage.
     pub percentiles: Vec<LatencyPercentile>,
 }
 

@@ -22,7 +22,6 @@ pub const WARNING_IDS: &[&str] = &[
     "clock-fallback",
     "clock-residual",
     "compressible",
-    "correlated",
     "cpu-frequency",
     "cpu-shared",
     "cpu-steal",
@@ -45,7 +44,9 @@ pub const WARNING_IDS: &[&str] = &[
     "page-cache",
     "preempted",
     "program-failed",
+    "ramp",
     "short-run",
+    "slow",
     "unverified",
     "wrong-data",
 ];

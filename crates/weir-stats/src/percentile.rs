@@ -2,7 +2,8 @@
 //! all, its middle reported, within the exact minimum and maximum.
 //!
 //! In: a histogram and p. Out: the value, the edges of its bucket, whether too few samples lie
-//! beyond it. Not here: how sure a percentile is (`bootstrap`).
+//! beyond it. Not here: how sure a percentile is
+//! (`percentile_interval`).
 
 use crate::bucket::{high_of, low_of, middle_of};
 use crate::histogram::Histogram;
@@ -54,6 +55,11 @@ impl Histogram {
         beyond < FEW
     }
 
+    /// How many values there are up to and including this bucket.
+    pub(crate) fn count_up_to(&self, index: usize) -> u64 {
+        self.counts().iter().take(index + 1).sum()
+    }
+
     fn percentile_index(&self, p: f64) -> Option<usize> {
         self.index_of_rank(rank(p, self.count())?)
     }
@@ -92,6 +98,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::bucket::index_of;
 
     fn of(values: impl IntoIterator<Item = u64>) -> Histogram {
         let mut histogram = Histogram::new();
@@ -145,6 +152,13 @@ mod tests {
         assert!(!histogram.few_samples(1.1));
         assert!(histogram.few_samples(1.0));
         assert!(Histogram::new().few_samples(50.0));
+    }
+
+    #[test]
+    fn the_count_up_to_a_bucket_has_the_bucket_itself() {
+        let histogram = of([1, 2, 1000, 1001]);
+        let up_to = |value| histogram.count_up_to(index_of(histogram.bits(), value));
+        assert_eq!([0, 1, 999, 1000, u64::MAX].map(up_to), [0, 1, 2, 4, 4]);
     }
 
     proptest! {

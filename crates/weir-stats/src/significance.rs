@@ -1,10 +1,11 @@
 //! Comparing two runs, or many rounds of two: is the difference more than chance?
 //!
-//! In: figures of paired rounds, or means of batches. Out: a ratio or a difference with its 95 %
+//! In: figures of paired rounds, or means of two runs. Out: a ratio or a difference with its 95 %
 //! interval. Not here: the verdict in words, and how many rounds to run.
 
-use crate::estimate::{Estimate, MeanError, t95};
+use crate::estimate::Estimate;
 use crate::random::Random;
+use crate::series_mean::SeriesMean;
 
 const RESAMPLES: usize = 10_000;
 const SEED: u64 = 0x5EED;
@@ -50,17 +51,10 @@ fn median(rounds: &mut [(f64, f64)], of: impl Fn(&(f64, f64)) -> f64) -> f64 {
     }
 }
 
-/// b − a of two single runs, from their batch means (Welch). Chance within the runs only: what
-/// differs from run to run is not in it.
-pub fn difference(a: &MeanError, b: &MeanError) -> Estimate {
-    let value = b.mean - a.mean;
-    let (var_a, var_b) = (a.error * a.error, b.error * b.error);
-    let spread = var_a * var_a / a.freedom + var_b * var_b / b.freedom;
-    if spread <= 0.0 {
-        return Estimate::within(value, value, value);
-    }
-    let variance = var_a + var_b;
-    let half = variance.sqrt() * t95(variance * variance / spread);
+/// b − a of the means of two single runs. Chance within the runs only: what differs from run to
+/// run is not in it.
+pub fn difference(a: &SeriesMean, b: &SeriesMean) -> Estimate {
+    let (value, half) = (b.mean - a.mean, a.half_width.hypot(b.half_width));
     Estimate::within(value, value - half, value + half)
 }
 
@@ -96,26 +90,14 @@ mod tests {
     }
 
     #[test]
-    fn the_welch_interval_is_as_by_hand() {
-        let a = MeanError {
-            mean: 100.0,
-            error: 3.0,
-            freedom: 19.0,
+    fn the_errors_of_two_means_add_up_as_the_sides_of_a_right_angle() {
+        let of = |mean, half_width| SeriesMean {
+            mean,
+            half_width,
+            correlation: 0.0,
+            count: 80,
         };
-        let b = MeanError {
-            mean: 110.0,
-            error: 4.0,
-            freedom: 19.0,
-        };
-        // Error 5; freedom 625 / (81/19 + 256/19) = 35.24; t = 2.0296.
-        let difference = difference(&a, &b);
-        assert!((difference.value - 10.0).abs() < 1e-12);
-        assert!((difference.half_width().unwrap() - 5.0 * 2.0296).abs() < 1e-3);
-        let exact = MeanError {
-            mean: 1.0,
-            error: 0.0,
-            freedom: 19.0,
-        };
-        assert_eq!(super::difference(&exact, &exact).half_width(), Some(0.0));
+        let apart = difference(&of(100.0, 3.0), &of(110.0, 4.0));
+        assert_eq!(apart, Estimate::within(10.0, 5.0, 15.0));
     }
 }

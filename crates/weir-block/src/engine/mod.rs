@@ -29,6 +29,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use weir_run::generate::Streams;
 use weir_run::{Engine, LoopPlan, LoopStop, WorkerContext, failure};
 use weir_schema::catalogue::{Catalogue, EngineInfo, SettingInfo, SettingKind};
 use weir_schema::{EngineChoice, Failure, Warning};
@@ -232,6 +233,8 @@ pub(crate) struct EngineSetup {
     pub(crate) cards: dma_emu::EmulatedCards,
     /// Where it leaves the mappings that it makes.
     pub(crate) mappings: Mappings,
+    /// The worker's random numbers.
+    pub(crate) streams: Streams,
 }
 
 /// A refusal with its errno and a sentence that helps, inside an [`std::io::Error`].

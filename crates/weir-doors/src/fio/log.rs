@@ -100,6 +100,7 @@ mod tests {
     fn the_class_that_goes_first_is_told_by_itself_or_within_the_priority() {
         let line = |hex_priority, priority| {
             let log = Log {
+                compressed: false,
                 what: weir_schema::Logged::Lat,
                 path: String::new(),
                 window_ns: Nanos(0),

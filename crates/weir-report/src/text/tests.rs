@@ -147,7 +147,7 @@ fn the_percentiles_asked_for_are_shown() {
 fn a_percentile_with_few_samples_beyond_it_is_marked() {
     let text = text(&sample::short(), &style(80));
     assert!(text.contains("µs~"), "{text}");
-    assert!(text.contains("± ? (short run)"), "{text}");
+    assert!(text.contains("± unknown (short run)"), "{text}");
 }
 
 #[test]

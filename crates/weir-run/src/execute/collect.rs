@@ -4,14 +4,14 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use weir_schema::{
     ClassResult, ClockFacts, Confidence, CpuUse, DepthUse, DeviceFacts, EndedBy, Failure,
-    GroupResult, Instrument, Job, JobResult, Kind, KindInfo, KindName, KindResult,
-    LatencyPercentile, LoopOutcome, Outcome, Plan, Recording, RunResult, SampleStatistics, Span,
-    Stage, StageHistogram, State, WorkerResult, total_rate,
+    GroupResult, Instrument, Job, JobResult, Kind, KindBatches, KindInfo, KindName, KindResult,
+    LoopOutcome, Outcome, Plan, Recording, RunResult, SampleStatistics, Span, Stage,
+    StageHistogram, State, WorkerResult,
 };
-use weir_stats::{Estimate, Histogram};
+use weir_stats::Histogram;
 use weir_sys::Tree;
 use weir_sys::clock::{Tick, Timeline};
-use weir_units::{Bytes, Nanos, Percent};
+use weir_units::{Bytes, Nanos};
 
 use crate::cpu_use;
 use crate::execute::bandwidth_log::BandwidthLog;
@@ -85,7 +85,8 @@ pub(super) fn result(
     run.timeline.re_anchor(&control.clock);
     let mut warnings = Vec::new();
     run.ended.sort_by_key(|e| e.index);
-    let names: Vec<&str> = plan.jobs().map(|(_, job)| job.name.as_str()).collect();
+    let jobs: Vec<&Job> = plan.jobs().map(|(_, job)| job).collect();
+    let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
     for ended in &run.ended {
         if let Some(ranks) = &ended.ranks {
             warnings.extend(ranks.outcome.warnings.iter().cloned());
@@ -93,6 +94,7 @@ pub(super) fn result(
         if let Some(prepared) = &ended.prepared {
             warnings.extend(warn::of_job_targets(names[ended.index], prepared.as_ref()));
             let name = Some(names[ended.index]);
+            warnings.extend(warn::of_ramp(jobs[ended.index], &ended.workers));
             warnings.extend(warn::of_logs(name, &ended.written.wrong));
         }
     }
@@ -145,10 +147,11 @@ pub(super) fn so_far(
         .collect();
     seen.sort_by_key(|s| s.index);
     let mut seen = seen.into_iter().peekable();
+    let has_further_ranks = control.other_ranks.is_some();
     let mut groups = vec![GroupResult::default(); plan.groups.len()];
     for ((group, job), index) in plan.jobs().zip(0..) {
         let result = match seen.next_if(|s| s.index == index) {
-            Some(seen) => job_result(job, &seen, &times),
+            Some(seen) => job_result(job, &seen, &times, has_further_ranks),
             None => JobResult::not_started(&job.name),
         };
         groups[group].jobs.push(result);
@@ -189,7 +192,12 @@ fn clock_facts(mut facts: ClockFacts, timeline: &Timeline) -> ClockFacts {
     facts
 }
 
-fn job_result(job: &Job, seen: &JobSnapshot<'_>, times: &Times<'_>) -> JobResult {
+fn job_result(
+    job: &Job,
+    seen: &JobSnapshot<'_>,
+    times: &Times<'_>,
+    has_further_ranks: bool,
+) -> JobResult {
     let workers: Vec<WorkerResult> = seen
         .workers
         .iter()
@@ -216,11 +224,8 @@ fn job_result(job: &Job, seen: &JobSnapshot<'_>, times: &Times<'_>) -> JobResult
         result.outcome = ranks.outcome.outcome.clone();
         result.metrics.clone_from(&ranks.outcome.metrics);
     } else if seen.state != State::NotStarted {
-        let confidence = seen.sampled.map(|s| confidence(job, &workers, s));
-        result.outcome = Outcome::Loop(LoopOutcome {
-            workers,
-            confidence: confidence.unwrap_or_default(),
-        });
+        let done = loop_outcome(job, workers, seen.sampled, has_further_ranks);
+        result.outcome = Outcome::Loop(done);
     }
     result.conclude();
     result
@@ -423,54 +428,33 @@ fn depth_use(worker: &Worker, kinds: &[KindResult], inline: bool, runtime: Nanos
     depth
 }
 
-/// How sure the figures of each kind are, over all workers.
-fn confidence(job: &Job, workers: &[WorkerResult], sampled: &Sampled) -> Vec<Confidence> {
-    let stage = if is_open_loop(job) {
-        Stage::Rlat
-    } else {
-        Stage::Lat
+/// How sure the figures of each kind are, over all workers; where the job has further ranks, also
+/// what they need to judge it together.
+fn loop_outcome(
+    job: &Job,
+    workers: Vec<WorkerResult>,
+    sampled: Option<&Sampled>,
+    has_further_ranks: bool,
+) -> LoopOutcome {
+    let occurs = |kind: &KindName| {
+        let of_kind = workers.iter().filter_map(|w| w.kind(kind));
+        of_kind.map(|k| k.operations).sum::<u64>() > 0
     };
-    let all = || workers.iter().flat_map(|w| &w.kinds);
-    let declared = job.workload.kinds().iter().map(KindName::from).enumerate();
-    declared
-        .filter(|(_, kind)| !kind.is_aside())
-        .filter(|(_, kind)| all().any(|k| k.kind == *kind && k.operations > 0))
-        .map(|(number, kind)| {
-            let of_kind = || all().filter(|k| k.kind == kind);
-            let operations: u64 = of_kind().map(|k| k.operations).sum();
-            let batches = &sampled.batches[number];
-            let mut whole = Histogram::new();
-            for histogram in of_kind().filter_map(|k| k.stage(stage)) {
-                // Recorders have one precision, so merging cannot fail.
-                let _ = whole.merge(histogram);
+    let mut outcome = LoopOutcome::default();
+    if let Some(Sampled { stretches, .. }) = sampled {
+        for (kind, batches) in stretches.kinds().filter(|(kind, _)| occurs(kind)) {
+            let over_time = (stretches.stage(), batches);
+            let percentiles = &job.load().recording.percentiles;
+            let confidence = Confidence::of(kind, &workers, over_time, percentiles);
+            outcome.confidence.push(confidence);
+            if has_further_ranks {
+                outcome.batches.push(KindBatches {
+                    kind: kind.clone(),
+                    stage: stretches.stage(),
+                    batches: batches.clone(),
+                });
             }
-            let wanted: Vec<f64> = job
-                .load()
-                .recording
-                .percentiles
-                .iter()
-                .map(|p| p.0)
-                .collect();
-            let percentiles = batches.percentiles(&whole, &wanted);
-            let percentile = |(p, value_ns): (f64, Estimate)| LatencyPercentile {
-                stage,
-                percent: Percent(p),
-                value_ns,
-                few_samples: whole.few_samples(p),
-            };
-            let rate = total_rate(operations, workers.iter().filter_map(|w| w.span));
-            Confidence {
-                ops_per_s: Estimate {
-                    value: rate.0,
-                    ..batches.operations_per_second()
-                },
-                mean_latency_ns: batches
-                    .mean()
-                    .zip(whole.mean())
-                    .map(|(e, mean)| Estimate { value: mean, ..e }),
-                percentiles: percentiles.into_iter().map(percentile).collect(),
-                kind,
-            }
-        })
-        .collect()
+        }
+    }
+    LoopOutcome { workers, ..outcome }
 }

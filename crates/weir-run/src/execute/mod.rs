@@ -34,6 +34,7 @@ mod search;
 mod start;
 mod steady;
 mod steady_groups;
+mod stretches;
 mod thread;
 mod warn;
 
@@ -129,6 +130,12 @@ struct Entry<'a> {
 }
 
 impl Entry<'_> {
+    /// Workers of all jobs of the run.
+    fn workers_of_run(&self) -> u32 {
+        let clones = self.plan.jobs().map(|(_, job)| job.clones);
+        clones.fold(0, u32::saturating_add)
+    }
+
     fn context<'b>(&'b self, control: &'b RunControl<'_>) -> JobContext<'b> {
         JobContext {
             plan: self.plan,

@@ -68,6 +68,7 @@ pub(super) struct Worker {
 pub(super) struct RunningJob {
     group: usize,
     index: usize,
+    workers_of_run: u32,
     pub(super) job: Arc<Job>,
     pub(super) prepared: Arc<dyn Prepared>,
     clock: Clock,
@@ -195,6 +196,7 @@ impl RunningJob {
         Self {
             group: entry.group,
             index: entry.index as usize,
+            workers_of_run: entry.workers_of_run(),
             workers: workers.collect(),
             job,
             prepared: setup.prepared,
@@ -278,7 +280,8 @@ impl RunningJob {
             unix_ms: unix_ms + bounds.ramp_ns.0 / 1_000_000,
         };
         self.record.begin(lives.clone(), release, origin);
-        self.sampler = Some(JobSampler::new(&self.job, lives, begin, scale));
+        let sampler = JobSampler::new(&self.job, self.workers_of_run, lives, (begin, scale));
+        self.sampler = Some(sampler);
         self.minimum = self.job.load().minimum_rate.clone().map(|m| {
             Minimum::new(
                 m,
@@ -339,7 +342,8 @@ impl RunningJob {
     /// Samples; ends what is too slow, nudges what is asked to end, leaves behind what hangs.
     pub(super) fn check(&mut self, now: Tick, grace: Duration, at_once: bool) {
         if let Some(sampler) = &mut self.sampler {
-            sampler.sample(now);
+            // Not the instant at which all jobs are looked at: those before this one took time.
+            sampler.sample(self.clock.now());
         }
         self.record.write_due(now);
         self.search(now);
@@ -385,8 +389,7 @@ impl RunningJob {
             renewed = renewed.or(worker.search(now));
         }
         if let Some(begin) = renewed {
-            let lives = self.lives();
-            let renew = |old: JobSampler| old.anew(&self.job, lives, begin);
+            let renew = |old: JobSampler| old.anew(&self.job, self.workers_of_run, begin);
             self.sampler = self.sampler.take().map(renew);
         }
     }

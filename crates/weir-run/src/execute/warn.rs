@@ -5,7 +5,9 @@ use weir_schema::{ClockSource, Job, JobResult, RunResult, Stage, State, Warning}
 use weir_stats::NoInterval;
 use weir_sys::Tree;
 use weir_sys::cpu_time::{CpuTimes, cpu_times};
+use weir_units::Nanos;
 
+use crate::execute::running::Worker;
 use crate::runner::Prepared;
 
 /// Counters of the machine at the start of the run.
@@ -43,6 +45,20 @@ pub(super) fn of_logs(job: Option<&str>, causes: &[String]) -> Vec<Warning> {
         .collect()
 }
 
+/// Whether a job came to its end before its ramp did, so that nothing was forgotten.
+pub(super) fn of_ramp(job: &Job, workers: &[Worker]) -> Option<Warning> {
+    let ramp = job.load().bounds.ramp_ns;
+    let in_ramp = |w: &Worker| w.live.started.get() > 0 && w.live.resets() == 0;
+    (ramp > Nanos::ZERO && workers.iter().any(in_ramp)).then(|| {
+        Warning::new(
+            "ramp",
+            Some(&job.name),
+            format!("It ended within its ramp of {ramp}: the figures are those of the ramp."),
+            "Use a shorter ramp, or let it run longer.",
+        )
+    })
+}
+
 /// What the prepared jobs of a run say of themselves.
 #[derive(Debug, Default)]
 pub(super) struct PreparedJobs {
@@ -67,8 +83,9 @@ pub(super) fn of_run(
             found.extend(oversubscribed(result, job));
         }
     }
-    for job in result.jobs() {
+    for (job, (_, planned)) in result.jobs().zip(result.plan.jobs()) {
         found.extend(of_job(job));
+        found.extend(not_steady(job, planned.load().bounds.ramp_ns));
         found.extend(instrument_cost(result, job));
     }
     found
@@ -148,20 +165,21 @@ fn of_job(job: &JobResult) -> Vec<Warning> {
     found.extend(generator_limited(job));
     for confidence in job.confidence() {
         let kind = &confidence.kind;
-        match confidence.ops_per_s.absent {
-            Some(NoInterval::ShortRun) => found.push(Warning::new(
+        if confidence.ops_per_s.absent == Some(NoInterval::ShortRun) {
+            found.push(Warning::new(
                 "short-run",
                 name,
-                format!("The {kind} run was too short for an interval (under 20 intervals of the series)."),
-                "Run for at least 2 s, better 30 s.",
-            )),
-            Some(NoInterval::Correlated) => found.push(Warning::new(
-                "correlated",
+                format!("The {kind} run was too short for an interval (fewer than 10 stretches)."),
+                "Run for at least 0.2 s, better 30 s.",
+            ));
+        }
+        if confidence.slow {
+            found.push(Warning::new(
+                "slow",
                 name,
-                format!("Neighbouring stretches of the {kind} rate depend on each other, so no interval is printed."),
-                "Run longer, or remove what changes slowly (a cache that fills, a throttled device).",
-            )),
-            _ => {}
+                format!("The {kind} rate changes slowly: its ± holds for this run only."),
+                "Use --repeat to see how runs differ.",
+            ));
         }
         if confidence.percentiles.iter().any(|p| p.few_samples) {
             found.push(Warning::new(
@@ -174,12 +192,11 @@ fn of_job(job: &JobResult) -> Vec<Warning> {
             ));
         }
     }
-    found.extend(not_steady(job));
     found
 }
 
 /// The first tenth against the remainder, on the series that is in the result.
-fn not_steady(job: &JobResult) -> Vec<Warning> {
+fn not_steady(job: &JobResult, ramp: Nanos) -> Vec<Warning> {
     let mut found = Vec::new();
     for kind in job.confidence().iter().map(|c| &c.kind) {
         let mut whole: Option<weir_stats::Series> = None;
@@ -210,7 +227,10 @@ fn not_steady(job: &JobResult) -> Vec<Warning> {
             continue;
         }
         let remedy = match test.enough_ramp {
-            Some(ramp) => format!("Use a ramp of {:.1} s.", ramp.0 as f64 / 1e9),
+            Some(more) => {
+                let enough = ramp.saturating_add(more).as_secs_f64();
+                format!("Use a ramp of {enough:.1} s.")
+            }
             None => "Run longer: it had not settled by half time.".to_owned(),
         };
         let change = (test.first_tenth / test.remainder - 1.0) * 100.0;

@@ -33,6 +33,7 @@ impl Bench {
             warnings: Warnings::default(),
             cards: cards.clone(),
             mappings: crate::engine::Mappings::default(),
+            streams: weir_run::generate::Streams::new(1, 0),
         });
         Self {
             engine: engine.unwrap(),
