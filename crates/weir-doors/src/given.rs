@@ -112,3 +112,113 @@ impl GivenFlags {
         Some(format!("{name} acts only {when}; leave it out"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{beff, fio, run};
+
+    /// What meets the needs of a table's flags: flags with their values.
+    type Partners = &'static [(&'static str, &'static [(&'static str, &'static str)])];
+
+    const OF_FIO: Partners = &[
+        (
+            "with `--output-format=terse`, `--minimal` or `--append-terse`",
+            &[("output-format", "normal, terse")],
+        ),
+        ("without `--eta=never`", &[("eta", "always")]),
+        (
+            "with `--trigger-file` or `--trigger-timeout`",
+            &[("trigger-file", "f")],
+        ),
+        ("with `--status-interval`", &[("status-interval", "1")]),
+    ];
+    const OF_RUN: Partners = &[
+        (
+            "with `--format text` or `--output FILE.txt`",
+            &[("format", "json"), ("output", "r.txt")],
+        ),
+        ("with `--format text`", &[("format", "text")]),
+        (
+            "with `--format json` or `--output FILE.json`",
+            &[("output", "r.json")],
+        ),
+    ];
+    const OF_BEFF: Partners = &[
+        ("with `--channel-dir`", &[("channel-dir", "d")]),
+        ("with `--validate full`", &[("validate", "full")]),
+        ("with `--model`", &[("model", "fit")]),
+        (
+            "where something is measured, not with `--test`",
+            &[("simulate", "8"), ("model", "fit")],
+        ),
+        ("with `--test`", &[("test", "")]),
+        ("with `--device -1`", &[("device", "-1")]),
+        (
+            "with `--dump-json` or `--format json`",
+            &[("format", "json")],
+        ),
+        (
+            "with `--pcie-read`, `--pcie-write`, `--pcie-reverse` or `--kernel-latency`",
+            &[("kernel-latency", "")],
+        ),
+        ("with `--format text`", &[("dump-json", "r.json")]),
+    ];
+    /// What stands in the way of what is met where nothing is said.
+    const OBSTACLES: &[(&str, (&str, &str))] = &[
+        ("without `--eta=never`", ("eta", "never")),
+        (
+            "with `--format text` or `--output FILE.txt`",
+            ("format", "json"),
+        ),
+        ("with `--format text`", ("format", "json")),
+        (
+            "where something is measured, not with `--test`",
+            ("test", ""),
+        ),
+        ("with `--device -1`", ("device", "0")),
+    ];
+
+    fn given(table: &'static [Flag], flag: &'static Flag, others: &[(&str, &str)]) -> GivenFlags {
+        let mut given = GivenFlags::new(table);
+        for (name, value) in others {
+            given.add(find(table, name).unwrap(), value);
+        }
+        given.add(flag, "other");
+        given
+    }
+
+    #[test]
+    fn a_flag_without_its_partner_is_idle_and_with_it_is_not() {
+        for (table, partners) in [
+            (fio::FLAGS, OF_FIO),
+            (run::FLAGS, OF_RUN),
+            (beff::FLAGS, OF_BEFF),
+        ] {
+            let needing = table.iter().filter_map(|f| f.needs.map(|need| (f, need)));
+            for (flag, need) in needing {
+                let obstacle = OBSTACLES.iter().find(|(when, _)| *when == need.when);
+                let obstacle = obstacle.map(|(_, flag)| *flag);
+                let alone = given(table, flag, obstacle.as_slice());
+                assert_eq!(alone.idle().count(), 1, "{}", flag.name);
+                let refusal = alone.refusal().unwrap();
+                let start = format!("{} acts only {}", flag.spelling(), need.when);
+                assert!(refusal.starts_with(&start), "{refusal}");
+                let partner = partners.iter().find(|(when, _)| *when == need.when);
+                let (_, partner) =
+                    partner.unwrap_or_else(|| panic!("{}: {}", flag.name, need.when));
+                let both = given(table, flag, partner);
+                assert_eq!(both.refusal(), None, "{} with {partner:?}", flag.name);
+            }
+        }
+    }
+
+    #[test]
+    fn what_holds_anyway_may_be_asked_for() {
+        let mut given = GivenFlags::new(fio::FLAGS);
+        given.add(find(fio::FLAGS, "terse-version").unwrap(), "3");
+        assert_eq!(given.refusal(), None);
+        given.add(find(fio::FLAGS, "terse-version").unwrap(), "4");
+        assert!(given.refusal().is_some());
+    }
+}

@@ -178,6 +178,34 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_best_measurement_that_stands_alone_is_told() {
+        let noisy = |result: &LatencyBandwidthResult| {
+            let told = latency_bandwidth_warnings(result, "j");
+            let cause = told.first().map(|warning| warning.cause.clone());
+            cause.unwrap_or_default()
+        };
+        let mut result = whole();
+        for test in [&mut result.latency, &mut result.bandwidth] {
+            test.pairs = vec![pair(0, &[1000, 1100, 9000]), pair(1, &[2000, 2000])];
+        }
+        assert_eq!(noisy(&result), "");
+        // One of two is not most of them.
+        result.latency.pairs[0].times_ns[1] = Nanos(1101);
+        assert_eq!(noisy(&result), "");
+        result.latency.pairs[1].times_ns[1] = Nanos(3000);
+        assert!(noisy(&result).ends_with("10 %: latency of pairs"));
+        for ring in &mut result.bandwidth.random {
+            ring.sendrecv_ns[1] = Nanos(u64::MAX);
+            ring.nonblocking_ns[0] = Nanos(u64::MAX);
+        }
+        let told = noisy(&result);
+        assert!(
+            told.ends_with("latency of pairs, bandwidth of random rings"),
+            "{told}"
+        );
+    }
+
     fn whole() -> LatencyBandwidthResult {
         let test = |bytes, pairs, rings: [RingResult; 3]| {
             let [natural, a, b] = rings;

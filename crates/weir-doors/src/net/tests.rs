@@ -54,7 +54,7 @@ fn without_words_two_threads_measure_what_hpcc_measures() {
 #[test]
 fn words_become_settings_of_the_plan() {
     let run = run(
-        "lat-bw --ranks 5 --spawn=procs --seed 9 --min-time 0.5 --timeout 3s --format json",
+        "lat-bw --ranks 5 --spawn=procs --seed 9 --min-time 0.5 --max-time 60 --timeout 3s --format json",
         None,
     );
     let ranks = run.plan.ranks.unwrap();
@@ -65,6 +65,7 @@ fn words_become_settings_of_the_plan() {
     };
     assert_eq!(work.seed, 9);
     assert_eq!(work.min_time_ns, Some(Nanos::from_millis(500)));
+    assert_eq!(work.max_time_ns, Some(Nanos::from_secs(60)));
     assert_eq!(work.timeout_ns, Nanos::from_secs(3));
 }
 

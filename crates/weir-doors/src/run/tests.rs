@@ -126,6 +126,22 @@ fn help_ends_with_examples_that_are_good_words() {
 }
 
 #[test]
-fn calibration_needs_no_file() {
+fn calibration_takes_no_other_word() {
     assert!(matches!(words("--calibrate"), Ok(Action::Calibrate)));
+    assert!(refused("--calibrate a.fio").contains("leave `a.fio` out"));
+    assert!(refused("--calibrate --format json").contains("leave `--format` out"));
+    assert!(refused("--store-result r.json --calibrate").contains("`--store-result`"));
+}
+
+#[test]
+fn a_flag_that_cannot_act_is_refused_with_what_it_needs() {
+    let told = refused("--pretty a.fio");
+    assert!(
+        told.starts_with("error: --pretty acts only with `--format json`"),
+        "{told}"
+    );
+    assert!(told.contains("leave it out"), "{told}");
+    assert!(refused("--raw --format json a.fio").contains("--raw acts only with"));
+    run("--raw --format json --output r.txt a.fio");
+    run("--width 40 a.fio");
 }
