@@ -698,19 +698,17 @@ fn io_uring_hands_everything_over_although_the_kernel_refuses_it() {
         return skip(name, "this kernel is older than 5.18");
     }
     let scratch = Scratch::new();
-    let text = |value: &str| Setting::Text(value.to_owned());
-    let choice = [
-        ("priority_percent", text("100")),
-        ("priority_class", text("1")),
-    ];
     let mut results = Vec::new();
     let refused_all = || {
-        let mut bench = try_bench::<Ring>(scratch.open(0), &choice).unwrap();
+        let mut bench = try_bench::<Ring>(scratch.open(0), &[]).unwrap();
         // The real-time class is for the privileged; who is not root is none already.
         let nobody = rustix::process::Uid::from_raw(65_534);
         let _ = rustix::thread::set_thread_res_uid(None, nobody, None);
         for slot in 0..SLOTS {
-            let op = bench.op(Verb::Read, slot, u64::from(slot) * 4096);
+            let op = BlockOp {
+                priority: 0x2000,
+                ..bench.op(Verb::Read, slot, u64::from(slot) * 4096)
+            };
             assert_eq!(bench.engine.submit(slot, &op), Submit::Queued);
         }
         assert_eq!(bench.engine.commit().unwrap(), SLOTS);
@@ -805,20 +803,14 @@ fn libaio_reports_what_the_kernel_does_not_take_as_a_completion() {
 #[test]
 fn operations_with_a_priority_carry_it_to_the_kernel() {
     let name = "operations_with_a_priority_carry_it_to_the_kernel";
-    let text = |text: &str| Setting::Text(text.to_owned());
-    let choice = [
-        ("priority_percent", text("100,0")),
-        ("priority_class", text("2")),
-        ("priority_level", text("6")),
-    ];
-    if is_ready("io_uring", name) {
-        moves_data::<Ring>(&choice, 0);
-    }
     if is_ready("libaio", name) {
-        moves_data::<Aio>(&choice, 0);
         let scratch = Scratch::new();
-        let mut bench = try_bench::<Aio>(scratch.open(0), &choice).unwrap();
-        bench.act(Verb::Read, 0, 0);
+        let mut bench = try_bench::<Aio>(scratch.open(0), &[]).unwrap();
+        let op = BlockOp {
+            priority: 0x4006,
+            ..bench.op(Verb::Read, 0, 0)
+        };
+        bench.carry_out(0, op);
         bench.act(Verb::Write, 1, 0);
         assert_eq!(bench.engine.priority(0), Some(0x4006));
         assert_eq!(bench.engine.priority(1), None);
