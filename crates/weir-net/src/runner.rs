@@ -272,28 +272,21 @@ fn show(progress: &RankProgress, seen: &Seen) {
 
 /// The time was over before the sizes were.
 fn cut_short(job: &str, have: usize, all: usize) -> Warning {
-    Warning {
-        id: "max-time".to_owned(),
-        job: Some(job.to_owned()),
-        cause: format!("{have} of {all} sizes were measured in the time allowed"),
-        remedy: "allow more time, or ask for fewer sizes".to_owned(),
-    }
+    let cause = format!("{have} of {all} sizes were measured in the time allowed");
+    Warning::new("max-time", Some(job), cause)
 }
 
 /// The time was over before the warm-up was.
 fn still_cold(job: &str, done: &ExchangeResult, wanted: u32) -> Option<Warning> {
     let cold = |size: &&SizeResult| size.warmup < u64::from(wanted);
     let size = done.sizes.iter().find(cold)?;
-    Some(Warning {
-        id: "max-time".to_owned(),
-        job: Some(job.to_owned()),
-        cause: format!(
-            "{} of {wanted} exchanges warmed up for messages of {} B in the time allowed",
-            size.warmup,
-            1u64 << size.exponent
-        ),
-        remedy: "ask for a shorter warm-up, or allow more time".to_owned(),
-    })
+    let cause = format!(
+        "{} of {wanted} exchanges warmed up for messages of {} B in the time allowed",
+        size.warmup,
+        1u64 << size.exponent
+    );
+    let warning = Warning::new("max-time", Some(job), cause);
+    Some(warning.with_remedy("ask for a shorter warm-up, or allow more time"))
 }
 
 /// Ranks of this machine that share CPUs.
@@ -312,10 +305,9 @@ fn crowded(job: &str, ranks: Ranks, facts: &[RankFacts]) -> Option<Warning> {
             u32::try_from(facts.iter().filter(here).count()).unwrap_or(u32::MAX)
         }
     };
-    (here > cpus).then(|| Warning {
-        id: "oversubscribed".to_owned(),
-        job: Some(job.to_owned()),
-        cause: format!("{here} ranks share {cpus} CPUs"),
-        remedy: "ask for as many ranks as there are CPUs".to_owned(),
+    (here > cpus).then(|| {
+        let cause = format!("{here} ranks share {cpus} CPUs");
+        let warning = Warning::new("oversubscribed", Some(job), cause);
+        warning.with_remedy("ask for as many ranks as there are CPUs")
     })
 }

@@ -104,7 +104,7 @@ pub struct ClockFacts {
 /// The instrument's own cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Instrument {
-    /// The same loop with the null engine.
+    /// The dearest of the jobs' loops, with the null engine.
     pub ns_per_op: Option<f64>,
     /// Why the cost is absent.
     pub absent: Option<String>,

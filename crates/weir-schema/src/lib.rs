@@ -104,6 +104,6 @@ pub use verify::{
     VerifyPattern,
 };
 pub use verify_state::{StateError, VerifyState};
-pub use warning::{WARNING_IDS, Warning};
+pub use warning::{Gravity, WARNINGS, Warning, WarningKind};
 pub use workload::{UnknownWorkload, Workload, WorkloadFacts};
 pub use world::{MpiFacts, RankFacts, RankSummary, Ranks, Spawn, TargetsPerRank};

@@ -247,7 +247,7 @@ impl RunResult {
 }
 
 /// File name and JSON Schema of each document.
-pub fn json_schemas() -> [(&'static str, Value); 2] {
+pub fn json_schemas() -> [(&'static str, Value); 3] {
     [
         (
             "plan.v2.schema.json",

@@ -194,7 +194,7 @@ mod tests {
         let syncs = kind(Kind::Sync, 5, second, &[]);
         let done = LoopOutcome {
             workers: vec![worker(0, second, vec![reads, syncs])],
-            confidence: Vec::new(),
+            ..LoopOutcome::default()
         };
         let metrics = loop_metrics(&done);
         assert_eq!(metrics.len(), 5);

@@ -35,6 +35,10 @@ pub struct LoopOutcome {
     pub workers: Vec<WorkerResult>,
     /// How sure the figures are, per kind, over all workers.
     pub confidence: Vec<Confidence>,
+    /// What a loop of this form costs itself: nanoseconds per operation with an engine that does
+    /// nothing.
+    #[serde(default)]
+    pub loop_ns_per_op: Option<f64>,
 }
 
 impl Outcome {
@@ -42,7 +46,7 @@ impl Outcome {
     pub fn of_workers(workers: Vec<WorkerResult>) -> Self {
         Self::Loop(LoopOutcome {
             workers,
-            confidence: Vec::new(),
+            ..LoopOutcome::default()
         })
     }
 }
@@ -69,6 +73,14 @@ impl JobResult {
         match &self.outcome {
             Outcome::Loop(done) => &done.confidence,
             _ => &[],
+        }
+    }
+
+    /// What its loop costs itself, where that was measured: nanoseconds per operation.
+    pub fn loop_ns_per_op(&self) -> Option<f64> {
+        match &self.outcome {
+            Outcome::Loop(done) => done.loop_ns_per_op,
+            _ => None,
         }
     }
 

@@ -271,13 +271,17 @@ impl Shown {
     }
 
     fn name(&self, jobs: &[LiveJob]) -> String {
-        match jobs {
+        let name = match jobs {
             [job] => job.name.clone(),
             jobs => format!("{} of {} jobs", jobs.len(), self.jobs),
         }
     }
 }
 
+        };
+        match &self.run {
+            Some(run) => format!("{run}, {name}"),
+            None => name,
 /// A job that ranks do together: nothing is counted before its end, but how far it has come.
 fn of_ranks(elapsed: Nanos, job: &LiveJob, position: &RankPosition) -> Snapshot {
     let still = nanos(position.still);

@@ -204,6 +204,7 @@ fn plan_of(input: &Input) -> Result<Plan, Refusal> {
 fn refuse(all: &[Diagnostic]) -> Refusal {
     let text: Vec<String> = all.iter().map(Diagnostic::render).collect();
     Refusal {
+        all_warnings: options.all_warnings,
         message: text.join("\n"),
         code: USAGE,
     }

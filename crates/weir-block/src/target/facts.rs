@@ -100,8 +100,7 @@ pub(crate) fn spoilers(
         let what = if content.zero { "zeros" } else { "a pattern" };
         let cause =
             format!("The job writes {what}, which a device or file system may not store at all.");
-        let remedy = "Write random content (the default).";
-        warnings.push(Warning::new("compressible", None, cause, remedy));
+        warnings.push(Warning::new("compressible", None, cause));
     }
     warnings
 }
@@ -113,8 +112,7 @@ fn page_cache(touched: Bytes) -> Option<Warning> {
             "Buffered reads of {touched} may come from the page cache: {available} of memory are \
              free for it."
         );
-        let remedy = "Read with direct I/O, or from a region larger than memory.";
-        Warning::new("page-cache", None, cause, remedy)
+        Warning::new("page-cache", None, cause)
     })
 }
 
@@ -140,8 +138,7 @@ fn never_written(site: &Site, facts: &PathFacts) -> Option<Warning> {
             "{:.0} % of {shown} was never written: reads of holes reach no device.",
             (share * 100.0).max(1.0)
         );
-        let remedy = "Write the file first, or let weir make it.";
-        Warning::new("never-written", None, cause, remedy)
+        Warning::new("never-written", None, cause)
     })
 }
 

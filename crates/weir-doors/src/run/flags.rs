@@ -108,6 +108,16 @@ pub const FLAGS: &[Flag] = &[
         "Integers in ns, bytes and operations instead of scaled numbers",
     )
     .prints(),
+    Flag::with_value(
+        "warnings",
+        "WHICH",
+        OUTPUT,
+        "Warnings that the text report prints",
+    )
+    .choices(&["gravest", "all"])
+    .default("gravest")
+    .prints()
+    .long("gravest: the three gravest of each job. JSON has all of them."),
     Flag::with_value("strict", "IDS", MEASURE, "Warnings make the exit code 1")
         .optional()
         .long("With a comma-separated list only the warnings with these ids do."),

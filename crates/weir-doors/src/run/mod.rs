@@ -13,7 +13,7 @@ mod workload_door;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use weir_jobfile::{CompileRequest, Dialect, JobSource};
-use weir_schema::{Plan, TargetsPerRank, WARNING_IDS};
+use weir_schema::{Plan, TargetsPerRank, WarningKind};
 use weir_units::{Nanos, Percent};
 
 use crate::beff::values;
@@ -143,6 +143,8 @@ pub enum ProgressStyle {
     Auto,
     /// A new line now and then.
     Plain,
+    /// The text report prints every warning.
+    pub all_warnings: bool,
     /// Not at all.
     None,
     /// A JSON line per interval.
@@ -383,10 +385,15 @@ fn strict(list: Option<&str>) -> Result<Strict, Refusal> {
         Some(list) => list,
     };
     let ids: Vec<&str> = list.split(',').map(str::trim).collect();
-    if let Some(odd) = ids.iter().find(|id| !WARNING_IDS.contains(id)) {
-        let near = nearest(odd, WARNING_IDS.iter().copied());
+    if let Some(odd) = ids.iter().find(|id| WarningKind::of(id).is_none()) {
+        let near = nearest(odd, WarningKind::ids());
         let hint = near.map_or_else(
-            || format!("the ids are {}", WARNING_IDS.join(", ")),
+            || {
+                format!(
+                    "the ids are {}",
+                    WarningKind::ids().collect::<Vec<_>>().join(", ")
+                )
+            },
             |near| format!("did you mean `{near}`?"),
         );
         let message = format!("error: --strict: no warning `{odd}`\n  help: {hint}");
@@ -405,6 +412,7 @@ fn output(path: String) -> Result<Output, Refusal> {
         Some("json") => RunFormat::Json,
         _ => {
             let why =
+        all_warnings: one(matches, "warnings") == Some("all"),
                 format!("--output {path}: the suffix decides the format; known are .txt and .json");
             return Err(usage(&why));
         }

@@ -27,6 +27,7 @@ const OF_EVERY_JOB: &[&str] = &[
     "width",
     "pretty",
     "raw",
+    "warnings",
     "strict",
     "no-latency",
 ];

@@ -13,7 +13,7 @@ use crate::number_format::{brief, significant};
 use crate::phrases::{aspects, title};
 
 impl Report<'_> {
-    pub(super) fn job(&mut self, entry: &ReportEntry<'_>, takes_warnings: bool) {
+    pub(super) fn job(&mut self, entry: &ReportEntry<'_>, number: usize) {
         self.title(entry);
         self.rates(entry);
         self.metrics(entry);
@@ -24,7 +24,7 @@ impl Report<'_> {
         self.row(self.load(entry));
         self.row(self.spread(entry));
         self.found(entry);
-        self.ending(entry, None, takes_warnings);
+        self.ending(entry, number, None);
     }
 
     fn title(&mut self, entry: &ReportEntry<'_>) {

@@ -17,7 +17,8 @@ mod spark;
 mod sweep;
 mod table;
 
-use weir_schema::{RunResult, State};
+mod warnings;
+use weir_schema::{JobResult, RunResult, State};
 
 use crate::color::Tone;
 use crate::entry::{ReportEntry, entries};
@@ -37,15 +38,17 @@ struct Report<'a> {
 }
 
 /// The result as text for people, each line ended.
+    warnings: PlacedWarnings<'a>,
 pub fn text(result: &RunResult, style: &Style) -> String {
     let mut report = Report {
         result,
         style,
+    let entries = entries(result);
         numbers: NumberFormat { raw: style.raw },
         layout: LineLayout::new(style),
     };
     report.header();
-    let entries = entries(result);
+        warnings: PlacedWarnings::of(result, &entries, style.all_warnings),
     if entries.len() > IN_FULL {
         report.layout.blank();
         report.table(&entries);
@@ -61,9 +64,7 @@ impl Report<'_> {
     fn in_full(&mut self, entries: &[ReportEntry<'_>]) {
         for (i, entry) in entries.iter().enumerate() {
             self.layout.blank();
-            // Names need not be unique; a warning belongs to the first of its name.
-            let first = entries.iter().position(|e| e.name() == entry.name()) == Some(i);
-            self.job(entry, first);
+            self.job(entry, i);
             if entries
                 .get(i + 1)
                 .is_none_or(|next| next.group != entry.group)
@@ -77,12 +78,7 @@ impl Report<'_> {
     fn foot(&mut self, entries: &[ReportEntry<'_>]) {
         let result = self.result;
         self.layout.blank();
-        for warning in &result.warnings {
-            let owner = warning.job.as_deref();
-            if owner.is_none_or(|owner| !entries.iter().any(|e| e.has(owner))) {
-                self.warning(warning, owner);
-            }
-        }
+        self.shared_warnings();
         if !result.complete && entries.iter().all(|e| e.state() == State::Done) {
             let cause = result
                 .ended_by
@@ -99,8 +95,13 @@ impl Report<'_> {
             (Some(ns), _) => {
                 let own = significant(ns, 3);
                 let read = significant(self.result.clock.read_ns, 2);
-                format!("{own} ns per operation (clock read {read} ns)")
+                format!("{least}{own} ns per operation (clock read {read} ns)")
             }
+                let jobs = self.result.jobs().filter_map(JobResult::loop_ns_per_op);
+                let least = jobs
+                    .min_by(f64::total_cmp)
+                    .filter(|least| *least < 0.8 * ns);
+                let least = least.map_or(String::new(), |ns| significant(ns, 3) + " to ");
             (None, Some(reason)) => format!("not measured: {reason}"),
             (None, None) => return,
         };

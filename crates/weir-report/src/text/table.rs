@@ -64,9 +64,8 @@ impl Report<'_> {
             self.knee(knee, &sweep);
         }
         for (i, entry) in entries.iter().enumerate() {
-            let first = entries.iter().position(|e| e.name() == entry.name()) == Some(i);
             self.named_metrics(entry);
-            self.ending(entry, Some(entry.name()), first);
+            self.ending(entry, i, Some(entry.name()));
             if entries
                 .get(i + 1)
                 .is_none_or(|next| next.group != entry.group)

@@ -165,14 +165,96 @@ fn jobs_reported_as_one_add_up() {
     for job in &mut result.plan.groups[0].jobs {
         job.report.merge = true;
     }
-    let (cause, remedy) = ("3.1 % steal.", "Use another host.");
-    let warning = Warning::new("cpu-steal", Some("writer"), cause, remedy);
+    let warning = Warning::new("cpu-steal", Some("writer"), "3.1 % steal.");
     result.warnings.push(warning);
     let text = text(&result, &style(80));
     assert!(text.contains("2 jobs as one"), "{text}");
     assert!(!text.contains("writer"), "{text}");
     assert!(text.contains("  ! cpu-steal  3.1 % steal."), "{text}");
     assert!(text.contains("while all workers ran"), "{text}");
+}
+
+#[test]
+fn the_three_gravest_warnings_of_a_job_are_said_and_the_others_named() {
+    let mut result = sample::single();
+    result.warnings.clear();
+    let ids = [
+        "short-run",
+        "cpu-shared",
+        "instrument-cost",
+        "few-samples",
+        "never-written",
+    ];
+    for id in ids {
+        let warning = Warning::new(id, Some("rand-read"), format!("{id} here."));
+        result.warnings.push(warning);
+    }
+    let again = Warning::new("cpu-shared", Some("rand-read"), "cpu-shared there.");
+    result.warnings.push(again);
+    let few = text(&result, &style(100));
+    let said: Vec<&str> = few
+        .lines()
+        .filter(|line| line.starts_with("  ! "))
+        .collect();
+    let starts = [
+        "  ! never-written  never-written here. Write the file first",
+        "  ! cpu-shared  cpu-shared here. And 1 more of this kind. Stop",
+        "  ! instrument-cost  instrument-cost here. ",
+        "  ! 2 more  short-run, few-samples (--warnings all)",
+    ];
+    assert_eq!(said.len(), starts.len(), "{few}");
+    for (line, start) in said.iter().zip(starts) {
+        assert!(line.starts_with(start), "{few}");
+    }
+    let style = Style {
+        all_warnings: true,
+        ..style(100)
+    };
+    let all = text(&result, &style);
+    let said = all.lines().filter(|line| line.starts_with("  ! "));
+    assert_eq!(said.count(), 6, "{all}");
+    assert!(!all.contains("more"), "{all}");
+}
+
+#[test]
+fn what_several_jobs_share_is_said_once() {
+    let mut result = sample::together();
+    let warn = |job, cause| Warning::new("page-cache", Some(job), cause);
+    result.warnings = vec![warn("reader", "So it is."), warn("writer", "So it is.")];
+    let alike = text(&result, &style(80));
+    assert_eq!(alike.matches("page-cache").count(), 1, "{alike}");
+    assert!(
+        alike.contains("\n  ! page-cache  reader, writer: So it is. Read with"),
+        "{alike}"
+    );
+    result.warnings[1].cause = "So is this.".to_owned();
+    let unlike = text(&result, &style(80));
+    let words = unlike.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("! page-cache reader: So it is. Likewise writer. Read with"),
+        "{unlike}"
+    );
+    // Jobs of one name are as one: the first of them says it.
+    for group in &mut result.groups {
+        group
+            .jobs
+            .iter_mut()
+            .for_each(|job| job.name = "reader".to_owned());
+    }
+    result
+        .warnings
+        .iter_mut()
+        .for_each(|w| w.job = Some("reader".to_owned()));
+    let named_alike = text(&result, &style(80));
+    assert_eq!(
+        named_alike.matches("page-cache").count(),
+        1,
+        "{named_alike}"
+    );
+    assert!(
+        named_alike.contains("And 1 more of this kind."),
+        "{named_alike}"
+    );
 }
 
 #[test]
@@ -265,7 +347,7 @@ proptest! {
         }).collect();
         let mut result = sample::run(&shapes);
         let job = Some(names[0].as_str());
-        result.warnings.push(Warning::new("cpu-steal", job, &cause, "Do something"));
+        result.warnings.push(Warning::new("cpu-steal", job, &cause));
         let style = Style { width, ascii, raw, ..Style::default() };
         let text = text(&result, &style);
         for line in text.lines() {

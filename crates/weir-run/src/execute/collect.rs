@@ -3,10 +3,9 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use weir_schema::{
-    ClockFacts, Confidence, CpuUse, DepthUse, DeviceFacts, EndedBy, Failure, GroupResult,
-    Instrument, Job, JobResult, Kind, KindInfo, KindName, KindResult, LatencyPercentile,
-    LoopOutcome, Outcome, Plan, RunResult, SampleStatistics, Span, Stage, StageHistogram, State,
-    WorkerResult, total_rate,
+    ClockFacts, Confidence, CpuUse, DepthUse, DeviceFacts, EndedBy, Failure, GroupResult, Job,
+    JobResult, Kind, KindInfo, KindName, KindResult, LatencyPercentile, LoopOutcome, Outcome, Plan,
+    RunResult, SampleStatistics, Span, Stage, StageHistogram, State, WorkerResult, total_rate,
 };
 use weir_stats::{Estimate, Histogram};
 use weir_sys::Tree;
@@ -76,8 +75,7 @@ pub(super) fn result(
     mut run: Run<'_>,
     plan: &Plan,
     mut control: RunControl<'_>,
-    instrument: Instrument,
-    before: &warn::MachineBefore,
+    before: &warn::MachineCounters,
     disks: &Disks,
 ) -> RunResult {
     let end = control.clock.now();
@@ -111,12 +109,13 @@ pub(super) fn result(
     let mut result = RunResult {
         complete: !interrupted && !is_partial,
         ended_by: (interrupted && signal != 0).then_some(EndedBy { signal }),
-        instrument,
+        instrument: run.loop_costs.instrument(),
         warnings,
         ..so_far(&run, plan, &control, disks, end)
     };
     result.instrument.peak_memory_bytes = weir_sys::memory::peak_resident(&Tree::real());
-    let machine = warn::of_run(&result, before, &seen);
+    let after = warn::MachineCounters::read(&Tree::real());
+    let machine = warn::of_run(&result, before, &after, &seen);
     result.warnings.extend(machine);
     add_metrics(&mut result, control.runners);
     result
@@ -146,10 +145,13 @@ pub(super) fn so_far(
     let mut seen = seen.into_iter().peekable();
     let mut groups = vec![GroupResult::default(); plan.groups.len()];
     for ((group, job), index) in plan.jobs().zip(0..) {
-        let result = match seen.next_if(|s| s.index == index) {
+        let mut result = match seen.next_if(|s| s.index == index) {
             Some(seen) => job_result(job, &seen, &times),
             None => JobResult::not_started(&job.name),
         };
+        if let Outcome::Loop(done) = &mut result.outcome {
+            done.loop_ns_per_op = run.loop_costs.of(index);
+        }
         groups[group].jobs.push(result);
     }
     for group in &mut groups {
@@ -219,6 +221,7 @@ fn job_result(job: &Job, seen: &JobSnapshot<'_>, times: &Times<'_>) -> JobResult
         result.outcome = Outcome::Loop(LoopOutcome {
             workers,
             confidence: confidence.unwrap_or_default(),
+            loop_ns_per_op: None,
         });
     }
     result.conclude();
