@@ -84,7 +84,9 @@ pub(crate) fn spoilers(
         _ => false,
     };
     let stored = looked.iter().any(|(_, facts)| is_stored(facts));
-    if workload.carries_out(Kind::Read) && !workload.targets.open.direct && stored {
+    let open = &workload.targets.open;
+    // Who reads the region through first means the cache.
+    if workload.carries_out(Kind::Read) && !open.direct && !open.read_first && stored {
         warnings.extend(page_cache(touched));
     }
     if workload.carries_out(Kind::Read) {
