@@ -11,6 +11,7 @@ mod bad_input;
 mod mixed;
 mod odd_plans;
 mod ranks;
+mod repeat;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod stopped;

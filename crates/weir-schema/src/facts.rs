@@ -59,6 +59,9 @@ pub struct DeviceFacts {
     pub logical_block_bytes: Option<Bytes>,
     /// Its NUMA node.
     pub numa_node: Option<u32>,
+    /// A file that this run has made.
+    #[serde(default)]
+    pub made: bool,
     /// Driver of a character device.
     #[serde(default)]
     pub driver: Option<String>,

@@ -34,6 +34,7 @@ mod rates;
 mod recording;
 mod replay;
 mod result;
+mod runs;
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
 mod steady;
@@ -71,7 +72,7 @@ pub use latency_bandwidth::{
 pub use latency_bandwidth_figures::{
     LatencyBandwidthFigures, PairRange, latency_bandwidth_figures,
 };
-pub use load::{PLAN_SCHEMA, RESULT_SCHEMA, SchemaError, json_schemas};
+pub use load::{PLAN_SCHEMA, RESULT_SCHEMA, RUNS_SCHEMA, SchemaError, json_schemas};
 pub use load_of_loop::{
     Bounds, Depth, ErrorPolicy, Flow, Load, MinimumRate, Pacing, Schedule, Thinktime,
 };
@@ -92,6 +93,7 @@ pub use result::{
     LatencyPercentile, Rates, RunResult, SampleStatistics, Span, Stage, StageHistogram, State,
     WorkerResult,
 };
+pub use runs::{FigureBetweenRuns, JobBetweenRuns, RunSeries, Runs};
 pub use steady::{
     DepthFound, LatencyTarget, Steadiness, Steady, SteadyMeasure, SteadyRate, SteadySample,
 };

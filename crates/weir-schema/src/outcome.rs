@@ -149,6 +149,12 @@ impl Metric {
         }
     }
 
+    /// Half the width of its interval, where it has one.
+    pub fn half_width(&self) -> Option<f64> {
+        let interval = self.interval?;
+        Some((interval.high - interval.low) / 2.0)
+    }
+
     /// A time or cost: the lower, the better.
     pub fn low(name: impl Into<String>, unit: &str, value: f64) -> Self {
         Self {

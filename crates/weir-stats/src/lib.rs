@@ -9,7 +9,7 @@
 //! - Afterwards: [`Histogram`] (merged exactly, percentiles), [`Moments`], [`Series`].
 //! - How sure: [`BatchStore`] collects a run in bounded memory and gives every figure as an
 //!   [`Estimate`] with its 95 % interval, or the reason why there is none; [`warmup`] tests
-//!   the warm-up; [`significance`] compares two runs.
+//!   the warm-up; [`BetweenRuns`] adds up equal runs, [`significance`] compares two.
 
 #![forbid(unsafe_code)]
 #![allow(
@@ -18,6 +18,7 @@
 )]
 
 mod batch;
+mod between;
 mod bootstrap;
 mod bucket;
 mod estimate;
@@ -32,6 +33,7 @@ pub mod warmup;
 mod wire;
 
 pub use batch::{Batch, BatchStore};
+pub use between::BetweenRuns;
 pub use bucket::{DEFAULT_BITS, MAX_BITS, MIN_BITS};
 pub use estimate::{Estimate, MeanError, NoInterval};
 pub use histogram::{Bucket, Histogram, HistogramError, Spread};

@@ -30,6 +30,7 @@ pub(crate) fn devices(sites: &[Site], facts: &[Option<PathFacts>]) -> Vec<Device
         let (driver, poll_mode) = driver.map_or((None, None), |d| (Some(d.name), d.poll_mode));
         Some(DeviceFacts {
             target: site.named.shown.clone(),
+            made: site.is_file() && (site.is_new || site.kind.is_none()),
             kind: match facts.kind {
                 PathKind::Block => "block device",
                 PathKind::Character => "character device",

@@ -5,6 +5,7 @@
 
 mod flags;
 mod plan;
+mod repeat;
 mod stored_plan;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use crate::beff::values;
 
 pub use flags::FLAGS;
 pub use plan::{LACKS, USAGE, exit_code};
+pub use repeat::Repeat;
 pub use stored_plan::check_stored;
 pub use workload_door::{read_workload, read_workload_options};
 
@@ -66,6 +68,8 @@ pub struct Run {
     pub targets: TargetsPerRank,
     /// How long a rank may be silent, where the command line says so.
     pub timeout: Option<Nanos>,
+    /// Several runs of each plan.
+    pub repeat: Option<Repeat>,
     /// The file that gets the result.
     pub store: Option<String>,
     /// How it is shown.
@@ -90,6 +94,33 @@ pub enum Input {
     },
 }
 
+impl Input {
+    /// An input for each file, which several job files make one plan of together.
+    pub fn each_file(&self) -> Vec<Self> {
+        let Self::Jobs(request) = self else {
+            return vec![self.clone()];
+        };
+        let alone = |source: &JobSource| {
+            Self::Jobs(CompileRequest {
+                sources: vec![source.clone()],
+                ..request.clone()
+            })
+        };
+        request.sources.iter().map(alone).collect()
+    }
+}
+
+impl Run {
+    /// The words that ask for it.
+    pub fn command(&self) -> &[String] {
+        match &self.input {
+            Input::Made(plan) => &plan.command,
+            Input::Jobs(request) => &request.command,
+            Input::Plan { command, .. } => command,
+        }
+    }
+}
+
 /// How a run is measured and shown.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
@@ -112,6 +143,8 @@ pub struct RunOptions {
     pub raw: bool,
     /// JSON is indented.
     pub pretty: bool,
+    /// The text report prints every warning.
+    pub all_warnings: bool,
     /// Warnings that fail the run.
     pub strict: Strict,
     /// No latencies.
@@ -143,8 +176,6 @@ pub enum ProgressStyle {
     Auto,
     /// A new line now and then.
     Plain,
-    /// The text report prints every warning.
-    pub all_warnings: bool,
     /// Not at all.
     None,
     /// A JSON line per interval.
@@ -179,6 +210,7 @@ impl Strict {
 /// Words that are not understood.
 pub fn read(words: &[String]) -> Result<Action, Refusal> {
     let action = |matches: &ArgMatches| {
+        repeat::read(matches)?;
         if matches.get_flag("calibrate") {
             if one(matches, "store-result").is_some() {
                 return Err(usage(
@@ -189,6 +221,7 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         }
         run_of(matches, input(matches, words)?)
     };
+    let words = &repeat::joined(words);
     parse(builder(), words, action).map_err(|refusal| with_usage(refusal, &DOOR))
 }
 
@@ -216,6 +249,7 @@ fn run_of(matches: &ArgMatches, input: Input) -> Result<Action, Refusal> {
         ranks: one(matches, "ranks").map(ranks).transpose()?,
         targets: targets_per_rank(matches),
         timeout: one(matches, "timeout").map(timeout).transpose()?,
+        repeat: repeat::read(matches)?,
         store: one(matches, "store-result").map(str::to_owned),
         options: options(matches)?,
     })))
@@ -235,7 +269,7 @@ fn targets_per_rank(matches: &ArgMatches) -> TargetsPerRank {
 /// # Errors
 /// Words that are not understood.
 pub fn read_options(words: &[String]) -> Result<RunOptions, Refusal> {
-    shown_by(builder(), words).map_err(|refusal| with_usage(refusal, &DOOR))
+    shown_by(builder(), &repeat::joined(words)).map_err(|refusal| with_usage(refusal, &DOOR))
 }
 
 fn shown_by(command: Command, words: &[String]) -> Result<RunOptions, Refusal> {
@@ -373,6 +407,7 @@ fn options(matches: &ArgMatches) -> Result<RunOptions, Refusal> {
         width,
         raw: matches.get_flag("raw"),
         pretty: matches.get_flag("pretty"),
+        all_warnings: one(matches, "warnings") == Some("all"),
         strict: strict(one(matches, "strict"))?,
         no_latency: matches.get_flag("no-latency"),
     })
@@ -412,7 +447,6 @@ fn output(path: String) -> Result<Output, Refusal> {
         Some("json") => RunFormat::Json,
         _ => {
             let why =
-        all_warnings: one(matches, "warnings") == Some("all"),
                 format!("--output {path}: the suffix decides the format; known are .txt and .json");
             return Err(usage(&why));
         }

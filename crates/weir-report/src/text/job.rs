@@ -27,7 +27,7 @@ impl Report<'_> {
         self.ending(entry, number, None);
     }
 
-    fn title(&mut self, entry: &ReportEntry<'_>) {
+    pub(super) fn title(&mut self, entry: &ReportEntry<'_>) {
         let workers = entry.workers.len();
         let mut parts = match entry.plan {
             Some(plan) if workers > 0 => title(&aspects(plan, workers)),

@@ -13,11 +13,12 @@ mod job;
 mod latency;
 mod metrics;
 mod ranks;
+mod runs;
 mod spark;
 mod sweep;
 mod table;
-
 mod warnings;
+
 use weir_schema::{JobResult, RunResult, State};
 
 use crate::color::Tone;
@@ -25,6 +26,8 @@ use crate::entry::{ReportEntry, entries};
 use crate::layout::{INDENT, LineLayout, Row};
 use crate::number_format::{NumberFormat, significant};
 use crate::style::Style;
+pub use runs::runs_text;
+use warnings::PlacedWarnings;
 
 /// So many jobs are shown in full; more become a table.
 const IN_FULL: usize = 4;
@@ -35,20 +38,20 @@ struct Report<'a> {
     style: &'a Style,
     numbers: NumberFormat,
     layout: LineLayout<'a>,
+    warnings: PlacedWarnings<'a>,
 }
 
 /// The result as text for people, each line ended.
-    warnings: PlacedWarnings<'a>,
 pub fn text(result: &RunResult, style: &Style) -> String {
+    let entries = entries(result);
     let mut report = Report {
         result,
         style,
-    let entries = entries(result);
         numbers: NumberFormat { raw: style.raw },
         layout: LineLayout::new(style),
+        warnings: PlacedWarnings::of(result, &entries, style.all_warnings),
     };
     report.header();
-        warnings: PlacedWarnings::of(result, &entries, style.all_warnings),
     if entries.len() > IN_FULL {
         report.layout.blank();
         report.table(&entries);
@@ -94,14 +97,14 @@ impl Report<'_> {
         let text = match (facts.ns_per_op, &facts.absent) {
             (Some(ns), _) => {
                 let own = significant(ns, 3);
-                let read = significant(self.result.clock.read_ns, 2);
-                format!("{least}{own} ns per operation (clock read {read} ns)")
-            }
                 let jobs = self.result.jobs().filter_map(JobResult::loop_ns_per_op);
                 let least = jobs
                     .min_by(f64::total_cmp)
                     .filter(|least| *least < 0.8 * ns);
                 let least = least.map_or(String::new(), |ns| significant(ns, 3) + " to ");
+                let read = significant(self.result.clock.read_ns, 2);
+                format!("{least}{own} ns per operation (clock read {read} ns)")
+            }
             (None, Some(reason)) => format!("not measured: {reason}"),
             (None, None) => return,
         };

@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
-use weir_schema::{Kind, RankSummary, RunResult, Warning};
+use weir_schema::{Kind, RUNS_SCHEMA, RankSummary, RunResult, RunSeries, Runs, Warning};
 use weir_units::Percent;
 
-use super::text;
+use super::{runs_text, text};
 use crate::entry::entries;
 use crate::sample::{self, Shape};
 use crate::style::Style;
@@ -255,6 +255,46 @@ fn what_several_jobs_share_is_said_once() {
         named_alike.contains("And 1 more of this kind."),
         "{named_alike}"
     );
+}
+
+#[test]
+fn several_runs_say_how_much_they_differ() {
+    let rated = |rate| {
+        let mut run = sample::run(&[Shape {
+            kinds: vec![(Kind::Read, rate)],
+            tenths: 20,
+            ..Shape::default()
+        }]);
+        run.groups[0].jobs[0].conclude();
+        run
+    };
+    let mut runs = Runs {
+        schema: RUNS_SCHEMA.to_owned(),
+        weir_version: "1.2.3".to_owned(),
+        command: Vec::new(),
+        asked: 3,
+        pause_ns: weir_units::Nanos::ZERO,
+        complete: true,
+        series: vec![RunSeries::new(
+            "p",
+            [100_000, 200_000, 400_000].map(rated).to_vec(),
+        )],
+    };
+    let page = runs_text(&runs, &style(100));
+    assert_fits(&page, 100);
+    let rate = "  rate      200 k ops/s ± 172 % between 3 runs (99.9 k … 400 k), within a run ± ";
+    assert!(page.contains(rate), "{page}");
+    assert!(
+        page.contains("  latency   p50 ") && page.contains("  pooled    p50 "),
+        "{page}"
+    );
+    assert!(page.contains("  ! runs-differ  "), "{page}");
+    runs.asked = 5;
+    let cut = runs_text(&runs, &style(100));
+    assert!(cut.contains("  INCOMPLETE (3 of 5 runs)"), "{cut}");
+    for width in [20, 40, 60, 80] {
+        assert_fits(&runs_text(&runs, &style(width)), width);
+    }
 }
 
 #[test]

@@ -177,7 +177,7 @@ pub(super) fn so_far(
 /// Adds devices that another job has not named yet.
 pub(super) fn add_devices(known: &mut Vec<DeviceFacts>, of_job: Vec<DeviceFacts>) {
     for device in of_job {
-        if !known.contains(&device) {
+        if known.iter().all(|known| known.target != device.target) {
             known.push(device);
         }
     }
