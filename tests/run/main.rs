@@ -12,6 +12,7 @@ mod many_jobs;
 mod mixed;
 mod odd_plans;
 mod ranks;
+mod repeat;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod stopped;

@@ -146,8 +146,7 @@ impl PreparedBlockJob {
         let idle = dma_emu::idle_faults(&self.job.engine, &names, &self.cards);
         idle.into_iter().map(|fault| {
             let cause = format!("The emulated fault {fault} struck no operation.");
-            let remedy = "Place it where a job writes or reads: 2m is an offset, 2 an operation.";
-            Warning::new("fault-idle", None, cause, remedy)
+            Warning::new("fault-idle", None, cause)
         })
     }
 

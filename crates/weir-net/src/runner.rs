@@ -279,12 +279,8 @@ fn show(progress: &RankProgress, seen: &Seen) {
 
 /// The time was over before the sizes were.
 fn cut_short(job: &str, have: usize, all: usize) -> Warning {
-    Warning {
-        id: "max-time".to_owned(),
-        job: Some(job.to_owned()),
-        cause: format!("{have} of {all} sizes were measured in the time allowed"),
-        remedy: "allow more time, or ask for fewer sizes".to_owned(),
-    }
+    let cause = format!("{have} of {all} sizes were measured in the time allowed");
+    Warning::new("max-time", Some(job), cause)
 }
 
 /// The time was over before all random rings were measured.
@@ -304,11 +300,10 @@ fn fewer_rings(
             .then(|| format!("{have} of {all} random rings of the {what} messages"))
     });
     let cut: Vec<_> = cut.collect();
-    (!cut.is_empty()).then(|| Warning {
-        id: "max-time".to_owned(),
-        job: Some(job.to_owned()),
-        cause: format!("{} were measured in the time allowed", cut.join(" and ")),
-        remedy: "allow more time, or take the figures of random rings as those of few".to_owned(),
+    (!cut.is_empty()).then(|| {
+        let cause = format!("{} were measured in the time allowed", cut.join(" and "));
+        let remedy = "allow more time, or take the figures of random rings as those of few";
+        Warning::new("max-time", Some(job), cause).with_remedy(remedy)
     })
 }
 
@@ -316,16 +311,13 @@ fn fewer_rings(
 fn still_cold(job: &str, done: &ExchangeResult, wanted: u32) -> Option<Warning> {
     let cold = |size: &&SizeResult| size.warmup < u64::from(wanted);
     let size = done.sizes.iter().find(cold)?;
-    Some(Warning {
-        id: "max-time".to_owned(),
-        job: Some(job.to_owned()),
-        cause: format!(
-            "{} of {wanted} exchanges warmed up for messages of {} B in the time allowed",
-            size.warmup,
-            1u64 << size.exponent
-        ),
-        remedy: "ask for a shorter warm-up, or allow more time".to_owned(),
-    })
+    let cause = format!(
+        "{} of {wanted} exchanges warmed up for messages of {} B in the time allowed",
+        size.warmup,
+        1u64 << size.exponent
+    );
+    let warning = Warning::new("max-time", Some(job), cause);
+    Some(warning.with_remedy("ask for a shorter warm-up, or allow more time"))
 }
 
 /// Ranks of this machine that share CPUs.
@@ -345,11 +337,9 @@ fn crowded(job: &str, ranks: Ranks, facts: &[RankFacts]) -> Option<Warning> {
         }
     };
     let all = (here > cpus).then(|| format!("{here} ranks share {cpus} CPUs"));
-    all.or_else(|| sharing(facts)).map(|cause| Warning {
-        id: "oversubscribed".to_owned(),
-        job: Some(job.to_owned()),
-        cause,
-        remedy: "give each rank a CPU of its own".to_owned(),
+    all.or_else(|| sharing(facts)).map(|cause| {
+        let warning = Warning::new("oversubscribed", Some(job), cause);
+        warning.with_remedy("give each rank a CPU of its own")
     })
 }
 

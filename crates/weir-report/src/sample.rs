@@ -15,10 +15,9 @@ pub(crate) use build::{Shape, run};
 pub(crate) fn single() -> RunResult {
     let mut result = run(&[Shape::default()]);
     result.warnings.push(Warning::new(
-        "preempted",
+        "cpu-shared",
         Some("rand-read"),
-        "14 involuntary switches per second on worker 0.",
-        "Pin the worker (cpus_allowed=3) or stop the other load.",
+        "Worker 0 was switched out 14 times per second.",
     ));
     result
 }
@@ -50,7 +49,6 @@ pub(crate) fn open_loop() -> RunResult {
         "slow",
         None,
         "The read rate changes slowly: its ± holds for this run only.",
-        "Use --repeat to see how runs differ.",
     ));
     result
 }

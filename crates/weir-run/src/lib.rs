@@ -17,6 +17,7 @@ pub mod generate;
 mod live;
 mod log;
 mod loop_plan;
+pub mod null;
 mod pacer;
 pub mod runner;
 pub mod sim;

@@ -150,7 +150,7 @@ struct Errors {
 }
 
 /// What a kind shall record.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct Measured {
     /// Submission and completion latency apart (queued engines).

@@ -162,6 +162,7 @@ mod tests {
             workers,
             confidence: vec![confidence],
             batches: vec![batches],
+            loop_ns_per_op: None,
         });
         job
     }

@@ -128,15 +128,12 @@ pub fn latency_bandwidth_warnings(result: &LatencyBandwidthResult, job: &str) ->
     if noisy.is_empty() {
         return Vec::new();
     }
-    vec![Warning::new(
-        "exchange-noisy",
-        Some(job),
-        format!(
-            "the best measurement stands alone, no other within 10 %: {}",
-            noisy.join(", ")
-        ),
-        "pin the ranks, leave CPUs to them, ask for a minimum time of loops",
-    )]
+    let cause = format!(
+        "the best measurement stands alone, no other within 10 %: {}",
+        noisy.join(", ")
+    );
+    let remedy = "pin the ranks, leave CPUs to them, ask for a minimum time of loops";
+    vec![Warning::new("exchange-noisy", Some(job), cause).with_remedy(remedy)]
 }
 
 impl PairResult {

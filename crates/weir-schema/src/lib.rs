@@ -35,6 +35,7 @@ mod rates;
 mod recording;
 mod replay;
 mod result;
+mod runs;
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
 mod steady;
@@ -73,7 +74,7 @@ pub use latency_bandwidth::{
 pub use latency_bandwidth_figures::{
     LatencyBandwidthFigures, PairRange, latency_bandwidth_figures, latency_bandwidth_warnings,
 };
-pub use load::{PLAN_SCHEMA, RESULT_SCHEMA, SchemaError, json_schemas};
+pub use load::{PLAN_SCHEMA, RESULT_SCHEMA, RUNS_SCHEMA, SchemaError, json_schemas};
 pub use load_of_loop::{
     Bounds, Depth, ErrorPolicy, Flow, Load, MinimumRate, Pacing, Schedule, Thinktime,
 };
@@ -94,6 +95,7 @@ pub use result::{
     KindResult, LatencyPercentile, Rates, RunResult, SampleStatistics, Span, Stage, StageHistogram,
     State, WorkerResult,
 };
+pub use runs::{FigureBetweenRuns, JobBetweenRuns, RunSeries, Runs};
 pub use steady::{
     DepthFound, LatencyTarget, Steadiness, Steady, SteadyMeasure, SteadyRate, SteadySample,
 };
@@ -106,6 +108,6 @@ pub use verify::{
     VerifyPattern,
 };
 pub use verify_state::{StateError, VerifyState};
-pub use warning::{WARNING_IDS, Warning};
+pub use warning::{Gravity, WARNINGS, Warning, WarningKind};
 pub use workload::{UnknownWorkload, Workload, WorkloadFacts};
 pub use world::{MpiFacts, RankFacts, RankSummary, Ranks, Spawn, TargetsPerRank};

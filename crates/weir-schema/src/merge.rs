@@ -235,6 +235,8 @@ impl LoopOutcome {
             mine.merge(theirs)?;
         }
         self.workers.extend(theirs);
+        let costs = self.loop_ns_per_op.into_iter().chain(other.loop_ns_per_op);
+        self.loop_ns_per_op = costs.max_by(f64::total_cmp);
         self.merge_batches(other.batches, other.confidence)
     }
 }
@@ -405,6 +407,9 @@ impl CpuUse {
             minor_faults,
             major_faults,
             run_delay_ns,
+            // Where threads ran does not add up.
+            first_cpu: _,
+            last_cpu: _,
         } = *other;
         self.user_ns = self.user_ns.saturating_add(user_ns);
         self.system_ns = self.system_ns.saturating_add(system_ns);

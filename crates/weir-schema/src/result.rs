@@ -399,6 +399,12 @@ pub struct CpuUse {
     /// Time it could have run but another thread had the CPU.
     #[serde(default)]
     pub run_delay_ns: Option<Nanos>,
+    /// The CPU it began on.
+    #[serde(default)]
+    pub first_cpu: Option<u32>,
+    /// The CPU it ended on.
+    #[serde(default)]
+    pub last_cpu: Option<u32>,
 }
 
 /// Depth and batch distributions of a worker.

@@ -8,8 +8,8 @@
 //! - While a run goes on: [`Recorder`], one writer, read by anyone at any time.
 //! - Afterwards: [`Histogram`] (merged exactly, percentiles), [`Moments`], [`Series`].
 //! - How sure: [`BatchStore`] collects a run in bounded memory and gives every figure as an
-//!   [`Estimate`] with its 95 % interval; [`warmup`] tests the warm-up; [`significance`] compares
-//!   two runs.
+//!   [`Estimate`] with its 95 % interval; [`warmup`] tests the warm-up; [`BetweenRuns`] adds up
+//!   equal runs, [`significance`] compares two.
 
 #![forbid(unsafe_code)]
 #![allow(
@@ -18,6 +18,7 @@
 )]
 
 mod batch;
+mod between;
 mod bucket;
 mod estimate;
 mod histogram;
@@ -33,6 +34,7 @@ pub mod warmup;
 mod wire;
 
 pub use batch::{Batch, BatchError, BatchStore};
+pub use between::BetweenRuns;
 pub use bucket::{DEFAULT_BITS, MAX_BITS, MIN_BITS};
 pub use estimate::{Estimate, NoInterval};
 pub use histogram::{Bucket, Histogram, HistogramError, Spread};

@@ -15,6 +15,7 @@ mod output;
 mod plain_door;
 mod progress;
 mod ranks;
+mod repeat;
 mod run;
 mod runners;
 mod session;

@@ -21,6 +21,7 @@ use weir_stats::Histogram;
 use weir_units::{BytesPerSec, Iops, Nanos};
 
 use crate::measure::RunObserver;
+use crate::repeat::WHICH_RUN;
 use crate::{environment, output};
 
 /// The run is looked at this often.
@@ -187,6 +188,8 @@ impl RunObserver for ProgressObserver {
 pub(crate) struct Shown {
     place: Place,
     jobs: usize,
+    /// Of several runs: which this is.
+    run: Option<String>,
     sums: VecDeque<Sum>,
     running: Vec<usize>,
     last_change: Nanos,
@@ -198,6 +201,7 @@ impl Shown {
         Self {
             place: Place::new(mode),
             jobs,
+            run: std::env::var(WHICH_RUN).ok(),
             sums: VecDeque::new(),
             running: Vec::new(),
             last_change: Nanos(0),
@@ -275,9 +279,13 @@ impl Shown {
     }
 
     fn name(&self, jobs: &[LiveJob]) -> String {
-        match jobs {
+        let name = match jobs {
             [job] => job.name.clone(),
             jobs => format!("{} of {} jobs", jobs.len(), self.jobs),
+        };
+        match &self.run {
+            Some(run) => format!("{run}, {name}"),
+            None => name,
         }
     }
 }

@@ -208,11 +208,7 @@ fn register(
 ) -> (bool, bool) {
     let missing = |what: &str, error: &io::Error| {
         let cause = format!("The kernel refused to register the {what} ({error}).");
-        warnings.add(
-            "not-registered",
-            cause,
-            "Raise the limit of locked memory (`ulimit -l`), or switch the registration off.",
-        );
+        warnings.add("not-registered", cause);
     };
     let buffers = choice.flag("registered_buffers", true) && memory.slots <= MOST_BUFFERS && {
         let slot = |n: u32| libc::iovec {

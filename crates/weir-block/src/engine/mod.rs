@@ -196,8 +196,8 @@ impl SlotMemory {
 pub(crate) struct Warnings(Arc<Mutex<Vec<Warning>>>);
 
 impl Warnings {
-    pub(crate) fn add(&self, id: &str, cause: String, remedy: &str) {
-        let warning = Warning::new(id, None, cause, remedy);
+    pub(crate) fn add(&self, id: &str, cause: String) {
+        let warning = Warning::new(id, None, cause);
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !list.contains(&warning) {
             list.push(warning);

@@ -180,6 +180,5 @@ pub(super) fn crossed(what: &str) -> Warning {
         "exchange-bounds",
         None,
         format!("{what}: Minimum is bigger than maximum. Setting minimum to value of maximum."),
-        "give a minimum that is not above the maximum",
     )
 }

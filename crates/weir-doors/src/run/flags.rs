@@ -128,9 +128,38 @@ pub const FLAGS: &[Flag] = &[
     )
     .needs(TEXT)
     .prints(),
+    Flag::with_value(
+        "warnings",
+        "WHICH",
+        OUTPUT,
+        "Warnings that the text report prints",
+    )
+    .choices(&["gravest", "all"])
+    .default("gravest")
+    .prints()
+    .long("gravest: the three gravest of each job. JSON has all of them."),
     Flag::with_value("strict", "IDS", MEASURE, "Warnings make the exit code 1")
         .optional()
         .long("With a comma-separated list only the warnings with these ids do."),
+    Flag::with_value(
+        "repeat",
+        "N",
+        MEASURE,
+        "Run N times (bare: 5), and say how much runs differ",
+    )
+    .optional()
+    .long(
+        "Each run is a process of its own. The headline is the \
+         geometric mean, with the 95 % interval between runs. Files that weir lays out are made \
+         again where the plan changes them; else the page cache of them is dropped. Several job \
+         files are plans of their own and take turns: A B B A. Ctrl-C reports the runs done.",
+    ),
+    Flag::with_value(
+        "pause",
+        "S",
+        MEASURE,
+        "Wait S seconds between the runs of --repeat",
+    ),
     Flag::switch(
         "no-latency",
         MEASURE,

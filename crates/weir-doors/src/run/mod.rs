@@ -5,6 +5,7 @@
 
 mod flags;
 mod plan;
+mod repeat;
 mod stored_plan;
 #[cfg(test)]
 mod tests;
@@ -13,13 +14,14 @@ mod workload_door;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use weir_jobfile::{CompileRequest, Dialect, JobSource};
-use weir_schema::{Plan, TargetsPerRank, WARNING_IDS};
+use weir_schema::{Plan, TargetsPerRank, WarningKind};
 use weir_units::{Nanos, Percent};
 
 use crate::beff::values;
 
 pub use flags::FLAGS;
 pub use plan::{LACKS, USAGE, exit_code};
+pub use repeat::Repeat;
 pub use stored_plan::check_stored;
 pub use workload_door::{read_workload, read_workload_options};
 
@@ -68,6 +70,8 @@ pub struct Run {
     pub targets: TargetsPerRank,
     /// How long a rank may be silent, where the command line says so.
     pub timeout: Option<Nanos>,
+    /// Several runs of each plan.
+    pub repeat: Option<Repeat>,
     /// The file that gets the result.
     pub store: Option<String>,
     /// How it is shown.
@@ -92,6 +96,33 @@ pub enum Input {
     },
 }
 
+impl Input {
+    /// An input for each file, which several job files make one plan of together.
+    pub fn each_file(&self) -> Vec<Self> {
+        let Self::Jobs(request) = self else {
+            return vec![self.clone()];
+        };
+        let alone = |source: &JobSource| {
+            Self::Jobs(CompileRequest {
+                sources: vec![source.clone()],
+                ..request.clone()
+            })
+        };
+        request.sources.iter().map(alone).collect()
+    }
+}
+
+impl Run {
+    /// The words that ask for it.
+    pub fn command(&self) -> &[String] {
+        match &self.input {
+            Input::Made(plan) => &plan.command,
+            Input::Jobs(request) => &request.command,
+            Input::Plan { command, .. } => command,
+        }
+    }
+}
+
 /// How a run is measured and shown.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
@@ -114,6 +145,8 @@ pub struct RunOptions {
     pub raw: bool,
     /// JSON is indented.
     pub pretty: bool,
+    /// The text report prints every warning.
+    pub all_warnings: bool,
     /// Warnings that fail the run.
     pub strict: Strict,
     /// No latencies.
@@ -179,11 +212,13 @@ impl Strict {
 /// Words that are not understood.
 pub fn read(words: &[String]) -> Result<Action, Refusal> {
     let action = |matches: &ArgMatches| {
+        repeat::read(matches)?;
         if matches.get_flag("calibrate") {
             return calibrate(matches);
         }
         run_of(matches, input(matches, words)?)
     };
+    let words = &repeat::joined(words);
     parse(builder(), words, action).map_err(|refusal| with_usage(refusal, &DOOR))
 }
 
@@ -226,6 +261,7 @@ fn run_of(matches: &ArgMatches, input: Input) -> Result<Action, Refusal> {
         ranks: one(matches, "ranks").map(ranks).transpose()?,
         targets: targets_per_rank(matches),
         timeout: one(matches, "timeout").map(timeout).transpose()?,
+        repeat: repeat::read(matches)?,
         store: one(matches, "store-result").map(str::to_owned),
         options: options(matches)?,
     })))
@@ -245,7 +281,7 @@ fn targets_per_rank(matches: &ArgMatches) -> TargetsPerRank {
 /// # Errors
 /// Words that are not understood.
 pub fn read_options(words: &[String]) -> Result<RunOptions, Refusal> {
-    shown_by(builder(), words).map_err(|refusal| with_usage(refusal, &DOOR))
+    shown_by(builder(), &repeat::joined(words)).map_err(|refusal| with_usage(refusal, &DOOR))
 }
 
 fn shown_by(command: Command, words: &[String]) -> Result<RunOptions, Refusal> {
@@ -384,6 +420,7 @@ fn options(matches: &ArgMatches) -> Result<RunOptions, Refusal> {
         width,
         raw: matches.get_flag("raw"),
         pretty: matches.get_flag("pretty"),
+        all_warnings: one(matches, "warnings") == Some("all"),
         strict: strict(one(matches, "strict"))?,
         no_latency: matches.get_flag("no-latency"),
     })
@@ -396,10 +433,15 @@ fn strict(list: Option<&str>) -> Result<Strict, Refusal> {
         Some(list) => list,
     };
     let ids: Vec<&str> = list.split(',').map(str::trim).collect();
-    if let Some(odd) = ids.iter().find(|id| !WARNING_IDS.contains(id)) {
-        let near = nearest(odd, WARNING_IDS.iter().copied());
+    if let Some(odd) = ids.iter().find(|id| WarningKind::of(id).is_none()) {
+        let near = nearest(odd, WarningKind::ids());
         let hint = near.map_or_else(
-            || format!("the ids are {}", WARNING_IDS.join(", ")),
+            || {
+                format!(
+                    "the ids are {}",
+                    WarningKind::ids().collect::<Vec<_>>().join(", ")
+                )
+            },
             |near| format!("did you mean `{near}`?"),
         );
         let message = format!("error: --strict: no warning `{odd}`\n  help: {hint}");

@@ -237,9 +237,7 @@ mod tests {
     fn the_exit_code_tells_good_failed_strict_and_interrupted_apart() {
         let mut result = sample::mixed();
         assert_eq!(exit_code(&result, &Strict::All), 0);
-        result
-            .warnings
-            .push(Warning::new("cpu-steal", None, "", ""));
+        result.warnings.push(Warning::new("cpu-steal", None, ""));
         assert_eq!(exit_code(&result, &Strict::No), 0);
         assert_eq!(exit_code(&result, &Strict::All), 1);
         assert_eq!(

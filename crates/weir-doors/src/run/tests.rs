@@ -55,6 +55,7 @@ fn what_is_not_given_keeps_its_default() {
             width: None,
             raw: false,
             pretty: false,
+            all_warnings: false,
             strict: Strict::No,
             no_latency: false,
         }
@@ -66,7 +67,7 @@ fn flags_set_what_they_name() {
     let options = run(
         "--format json --output r.json --output=r.txt --percentiles 50,99.9 \
                        --progress=plain --ascii --width 100 --raw \
-                       --strict=cpu-steal,preempted --no-latency a.fio",
+                       --strict=cpu-steal,cpu-shared --no-latency a.fio",
     )
     .options;
     assert_eq!(options.format, RunFormat::Json);
@@ -82,7 +83,7 @@ fn flags_set_what_they_name() {
     );
     assert_eq!(run("--color never a.fio").options.color, Some(false));
     assert!(options.ascii && options.raw && options.no_latency);
-    assert!(options.strict.holds("preempted") && !options.strict.holds("numa-far"));
+    assert!(options.strict.holds("cpu-shared") && !options.strict.holds("numa-far"));
     assert!(run("a.fio --strict").options.strict.holds("numa-far"));
 }
 

@@ -28,6 +28,7 @@ const OF_EVERY_JOB: &[&str] = &[
     "width",
     "pretty",
     "raw",
+    "warnings",
     "strict",
     "no-latency",
 ];

@@ -13,7 +13,7 @@ use crate::number_format::{brief, significant};
 use crate::phrases::{aspects, title};
 
 impl Report<'_> {
-    pub(super) fn job(&mut self, entry: &ReportEntry<'_>) {
+    pub(super) fn job(&mut self, entry: &ReportEntry<'_>, number: usize) {
         self.title(entry);
         self.rates(entry);
         self.metrics(entry);
@@ -24,10 +24,10 @@ impl Report<'_> {
         self.row(self.load(entry));
         self.row(self.spread(entry));
         self.found(entry);
-        self.ending(entry, None);
+        self.ending(entry, number, None);
     }
 
-    fn title(&mut self, entry: &ReportEntry<'_>) {
+    pub(super) fn title(&mut self, entry: &ReportEntry<'_>) {
         let workers = entry.workers.len();
         let mut parts = match entry.plan {
             Some(plan) if workers > 0 => title(&aspects(plan, workers)),

@@ -50,7 +50,7 @@ impl Report<'_> {
         self.with_kind(several, kind, row)
     }
 
-    fn percentiles(&self, histogram: &Histogram) -> Vec<RowItem> {
+    pub(super) fn percentiles(&self, histogram: &Histogram) -> Vec<RowItem> {
         let percentiles = self.style.shown_percentiles();
         let shown = percentiles.iter().filter_map(|p| {
             let value = self.percentile(histogram, p.0)?;

@@ -13,19 +13,21 @@ mod job;
 mod latency;
 mod metrics;
 mod ranks;
+mod runs;
 mod spark;
 mod sweep;
 mod table;
+mod warnings;
 
-use std::collections::HashMap;
-
-use weir_schema::{RunResult, State, Warning};
+use weir_schema::{JobResult, RunResult, State};
 
 use crate::color::Tone;
 use crate::entry::{ReportEntry, entries};
 use crate::layout::{INDENT, LineLayout, Row};
 use crate::number_format::{NumberFormat, significant};
 use crate::style::Style;
+pub use runs::runs_text;
+use warnings::PlacedWarnings;
 
 /// So many jobs are shown in full; more become a table.
 const IN_FULL: usize = 4;
@@ -36,27 +38,20 @@ struct Report<'a> {
     style: &'a Style,
     numbers: NumberFormat,
     layout: LineLayout<'a>,
-    /// Warnings that no line tells yet, by the name of their job. Names need not be unique: the
-    /// first job of a name takes them.
-    warnings: HashMap<&'a str, Vec<&'a Warning>>,
+    warnings: PlacedWarnings<'a>,
 }
 
 /// The result as text for people, each line ended.
 pub fn text(result: &RunResult, style: &Style) -> String {
+    let entries = entries(result);
     let mut report = Report {
         result,
         style,
         numbers: NumberFormat { raw: style.raw },
         layout: LineLayout::new(style),
-        warnings: HashMap::new(),
+        warnings: PlacedWarnings::of(result, &entries, style.all_warnings),
     };
-    for warning in &result.warnings {
-        if let Some(job) = warning.job.as_deref() {
-            report.warnings.entry(job).or_default().push(warning);
-        }
-    }
     report.header();
-    let entries = entries(result);
     if entries.len() > IN_FULL {
         report.layout.blank();
         report.table(&entries);
@@ -72,7 +67,7 @@ impl Report<'_> {
     fn in_full(&mut self, entries: &[ReportEntry<'_>]) {
         for (i, entry) in entries.iter().enumerate() {
             self.layout.blank();
-            self.job(entry);
+            self.job(entry, i);
             if entries
                 .get(i + 1)
                 .is_none_or(|next| next.group != entry.group)
@@ -86,12 +81,7 @@ impl Report<'_> {
     fn foot(&mut self, entries: &[ReportEntry<'_>]) {
         let result = self.result;
         self.layout.blank();
-        for warning in &result.warnings {
-            let owner = warning.job.as_deref();
-            if owner.is_none_or(|owner| self.warnings.contains_key(owner)) {
-                self.warning(warning, owner);
-            }
-        }
+        self.shared_warnings();
         if !result.complete && entries.iter().all(|e| e.state() == State::Done) {
             let cause = result
                 .ended_by
@@ -107,8 +97,13 @@ impl Report<'_> {
         let text = match (facts.ns_per_op, &facts.absent) {
             (Some(ns), _) => {
                 let own = significant(ns, 3);
+                let jobs = self.result.jobs().filter_map(JobResult::loop_ns_per_op);
+                let least = jobs
+                    .min_by(f64::total_cmp)
+                    .filter(|least| *least < 0.8 * ns);
+                let least = least.map_or(String::new(), |ns| significant(ns, 3) + " to ");
                 let read = significant(self.result.clock.read_ns, 2);
-                format!("{own} ns per operation (clock read {read} ns)")
+                format!("{least}{own} ns per operation (clock read {read} ns)")
             }
             (None, Some(reason)) => format!("not measured: {reason}"),
             (None, None) => return,

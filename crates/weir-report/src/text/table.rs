@@ -68,7 +68,7 @@ impl Report<'_> {
         }
         for (i, entry) in entries.iter().enumerate() {
             self.named_metrics(entry);
-            self.ending(entry, Some(entry.name()));
+            self.ending(entry, i, Some(entry.name()));
             if entries
                 .get(i + 1)
                 .is_none_or(|next| next.group != entry.group)

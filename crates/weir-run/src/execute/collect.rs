@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use weir_schema::{
     ClassResult, ClockFacts, Confidence, CpuUse, DepthUse, DeviceFacts, EndedBy, Failure,
-    GroupResult, Instrument, Job, JobResult, Kind, KindBatches, KindInfo, KindName, KindResult,
-    LoopOutcome, Outcome, Plan, Recording, RunResult, SampleStatistics, Span, Stage,
-    StageHistogram, State, WorkerResult,
+    GroupResult, Job, JobResult, Kind, KindBatches, KindInfo, KindName, KindResult, LoopOutcome,
+    Outcome, Plan, Recording, RunResult, SampleStatistics, Span, Stage, StageHistogram, State,
+    WorkerResult,
 };
 use weir_stats::Histogram;
 use weir_sys::Tree;
@@ -77,8 +77,7 @@ pub(super) fn result(
     mut run: Run<'_>,
     plan: &Plan,
     mut control: RunControl<'_>,
-    instrument: Instrument,
-    before: &warn::MachineBefore,
+    before: &warn::MachineCounters,
     disks: &Disks,
 ) -> RunResult {
     let end = control.clock.now();
@@ -114,12 +113,13 @@ pub(super) fn result(
     let mut result = RunResult {
         complete: !interrupted && !is_partial,
         ended_by: (interrupted && signal != 0).then_some(EndedBy { signal }),
-        instrument,
+        instrument: run.loop_costs.instrument(),
         warnings,
         ..so_far(&run, plan, &control, disks, end)
     };
     result.instrument.peak_memory_bytes = weir_sys::memory::peak_resident(&Tree::real());
-    let machine = warn::of_run(&result, before, &seen);
+    let after = warn::MachineCounters::read(&Tree::real());
+    let machine = warn::of_run(&result, before, &after, &seen);
     result.warnings.extend(machine);
     add_metrics(&mut result, control.runners);
     result
@@ -150,10 +150,13 @@ pub(super) fn so_far(
     let has_further_ranks = control.other_ranks.is_some();
     let mut groups = vec![GroupResult::default(); plan.groups.len()];
     for ((group, job), index) in plan.jobs().zip(0..) {
-        let result = match seen.next_if(|s| s.index == index) {
+        let mut result = match seen.next_if(|s| s.index == index) {
             Some(seen) => job_result(job, &seen, &times, has_further_ranks),
             None => JobResult::not_started(&job.name),
         };
+        if let Outcome::Loop(done) = &mut result.outcome {
+            done.loop_ns_per_op = run.loop_costs.of(index);
+        }
         groups[group].jobs.push(result);
     }
     for group in &mut groups {
@@ -179,7 +182,7 @@ pub(super) fn so_far(
 /// Adds devices that another job has not named yet.
 pub(super) fn add_devices(known: &mut Vec<DeviceFacts>, of_job: Vec<DeviceFacts>) {
     for device in of_job {
-        if !known.contains(&device) {
+        if known.iter().all(|known| known.target != device.target) {
             known.push(device);
         }
     }

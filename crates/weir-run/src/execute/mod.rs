@@ -63,6 +63,7 @@ use bandwidth_log::BandwidthLog;
 pub use check::check;
 pub(crate) use collect::last_done;
 use disks::Disks;
+use instrument::LoopCosts;
 pub use observe::{LiveCount, LiveEnd, LiveJob, LiveState, LiveView};
 use order::Order;
 pub use plan_of_rank::{add_metrics, reduce_to_rank};
@@ -111,7 +112,7 @@ pub struct RunControl<'a> {
     pub log_format: LogFormat,
     /// Is shown the run at every round, at least every 10 ms.
     pub observer: Option<&'a mut dyn FnMut(&LiveView<'_>)>,
-    /// Measure the loop's own cost before the run.
+    /// Measure what loops cost themselves, before they run.
     pub calibrate: bool,
     /// Other ranks that carry the same plan out.
     pub other_ranks: Option<OtherRanks<'a>>,
@@ -194,9 +195,11 @@ fn runner_of<'a>(runners: &[&'a dyn Runner], job: &Job) -> Result<&'a dyn Runner
 
 /// Carries the plan out.
 pub fn execute(plan: &Plan, mut control: RunControl<'_>) -> RunResult {
-    let instrument = instrument::measure(&control);
     let mut run = Run::new(plan, &control);
-    let before = warn::MachineBefore::read(&Tree::real());
+    if control.calibrate && run.entries.is_empty() {
+        run.loop_costs.measure_plain(&control.clock);
+    }
+    let before = warn::MachineCounters::read(&Tree::real());
     let mut disks = Disks::default();
     let mut observer = control.observer.take();
     let mut meetings = RankMeetings::new(plan, control.other_ranks);
@@ -208,7 +211,7 @@ pub fn execute(plan: &Plan, mut control: RunControl<'_>) -> RunResult {
         }
     });
     meetings.finish();
-    collect::result(run, plan, control, instrument, &before, &disks)
+    collect::result(run, plan, control, &before, &disks)
 }
 
 /// The state of a run.
@@ -244,6 +247,7 @@ struct Run<'a> {
     bandwidth_log: Option<BandwidthLog>,
     steady_groups: SteadyGroups,
     flows: Flows,
+    loop_costs: LoopCosts,
 }
 
 impl<'a> Run<'a> {
@@ -278,6 +282,7 @@ impl<'a> Run<'a> {
             log_files: LogFiles::new(control.log_format),
             steady_groups: SteadyGroups::default(),
             flows: Flows::default(),
+            loop_costs: LoopCosts::default(),
             bandwidth_log: plan.total_log.as_ref().and_then(|log| {
                 // Beforehand it could be written; a run goes on without it.
                 BandwidthLog::open(log, origin, control.clock.scale(), control.log_format).ok()

@@ -208,6 +208,11 @@ impl<'a> Run<'a> {
                 self.ranks.push(job);
             }
             Ok(PreparedJob::Workers(prepared)) => {
+                if control.calibrate {
+                    let (index, is_inline) = (entry.index as usize, prepared.is_inline());
+                    let costs = &mut self.loop_costs;
+                    costs.measure(index, entry.job, is_inline, &control.clock);
+                }
                 if entry.job.load().recording.disk_counters {
                     disks.add(&prepared.disks());
                 }

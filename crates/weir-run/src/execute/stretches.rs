@@ -293,7 +293,6 @@ mod tests {
         done(&live, 100);
         read.read_if_due(&ramping, Tick(10 * MS));
         live.reset();
-        live.resets.add(1);
         done(&live, 7);
         read.read_if_due(&ramping, Tick(20 * MS));
         assert_eq!(batches(&read), [(1, 10, 0), (1, 10, 7)]);

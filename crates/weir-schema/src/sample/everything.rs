@@ -28,7 +28,6 @@ pub fn everything(plan: Plan) -> RunResult {
             "cpu-steal",
             first.as_deref(),
             "The hypervisor took 5 % of the time.",
-            "Run on an idle machine.",
         )],
         disks: vec![disk(vec![disk(Vec::new())])],
         clock: clock(),

@@ -37,8 +37,10 @@ fn source(only: bool) -> (Box<VerifiedSource>, std::sync::Arc<OnceLock<EarlierWr
         limits: WorkLimits {
             bytes: REGION,
             operations: u64::MAX,
+            pass_bytes: None,
         },
-        shares: None,
+        rates: None,
+        priorities: None,
         buffers: SlotBuffers::new(memory, 4096, None, false),
         passes: BetweenPasses::default(),
         verification: Some(Verification {
