@@ -1,3 +1,5 @@
+//! Batches and their figures, with values computed by hand or by an independent implementation.
+
 use super::*;
 
 const STRETCH: Nanos = Nanos(100_000_000);
