@@ -7,6 +7,7 @@ mod flags;
 mod plan;
 mod repeat;
 mod stored_plan;
+mod strict;
 #[cfg(test)]
 mod tests;
 mod workload_door;
@@ -14,7 +15,7 @@ mod workload_door;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use weir_jobfile::{CompileRequest, Dialect, JobSource};
-use weir_schema::{Plan, TargetsPerRank, WarningKind};
+use weir_schema::{Plan, TargetsPerRank};
 use weir_units::{Nanos, Percent};
 
 use crate::beff::values;
@@ -23,9 +24,10 @@ pub use flags::FLAGS;
 pub use plan::{LACKS, USAGE, exit_code};
 pub use repeat::Repeat;
 pub use stored_plan::check_stored;
+pub use strict::Strict;
 pub use workload_door::{read_workload, read_workload_options};
 
-use crate::flags::{command, nearest, nothing_to_store};
+use crate::flags::{command, nothing_to_store};
 use crate::given::GivenFlags;
 use crate::house_words::{self, Parsed};
 use crate::refusal::Refusal;
@@ -182,28 +184,6 @@ pub enum ProgressStyle {
     None,
     /// A JSON line per interval.
     Json,
-}
-
-/// Which warnings fail the run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Strict {
-    /// None.
-    No,
-    /// All.
-    All,
-    /// Those with these ids.
-    Ids(Vec<String>),
-}
-
-impl Strict {
-    /// Whether the warning of this id fails the run.
-    pub fn holds(&self, id: &str) -> bool {
-        match self {
-            Self::No => false,
-            Self::All => true,
-            Self::Ids(ids) => ids.iter().any(|i| i == id),
-        }
-    }
 }
 
 /// The words after `run`.
@@ -421,33 +401,9 @@ fn options(matches: &ArgMatches) -> Result<RunOptions, Refusal> {
         raw: matches.get_flag("raw"),
         pretty: matches.get_flag("pretty"),
         all_warnings: one(matches, "warnings") == Some("all"),
-        strict: strict(one(matches, "strict"))?,
+        strict: strict::strict(one(matches, "strict"))?,
         no_latency: matches.get_flag("no-latency"),
     })
-}
-
-fn strict(list: Option<&str>) -> Result<Strict, Refusal> {
-    let list = match list {
-        None => return Ok(Strict::No),
-        Some("") => return Ok(Strict::All),
-        Some(list) => list,
-    };
-    let ids: Vec<&str> = list.split(',').map(str::trim).collect();
-    if let Some(odd) = ids.iter().find(|id| WarningKind::of(id).is_none()) {
-        let near = nearest(odd, WarningKind::ids());
-        let hint = near.map_or_else(
-            || {
-                format!(
-                    "the ids are {}",
-                    WarningKind::ids().collect::<Vec<_>>().join(", ")
-                )
-            },
-            |near| format!("did you mean `{near}`?"),
-        );
-        let message = format!("error: --strict: no warning `{odd}`\n  help: {hint}");
-        return Err(Refusal::new(USAGE, message));
-    }
-    Ok(Strict::Ids(ids.into_iter().map(str::to_owned).collect()))
 }
 
 fn suffix(path: &str) -> Option<&str> {
