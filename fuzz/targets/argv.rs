@@ -60,7 +60,12 @@ fn fio_door(words: &[String]) {
     match fio::read(words, &catalogue()) {
         Err(refusal) => refused(&refusal, fio::USAGE),
         Ok(fio::Action::Print(page)) => assert!(page.ends_with('\n')),
-        Ok(fio::Action::Checksums(_) | fio::Action::ClockTest | fio::Action::IdleUnit) => {}
+        Ok(
+            fio::Action::Checksums(_)
+            | fio::Action::ClockTest
+            | fio::Action::IdleUnit
+            | fio::Action::InflateLog(_),
+        ) => {}
         Ok(
             fio::Action::Run(run)
             | fio::Action::ParseOnly(run)

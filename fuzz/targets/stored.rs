@@ -234,7 +234,6 @@ fn figures(histogram: &Histogram) {
         let _ = histogram.few_samples(p);
     }
     let _ = (histogram.mean(), histogram.spread());
-    let _ = histogram.share_up_to(1_000_000);
 }
 
 /// Shows a result in every way; weir's own text in one of its looks.

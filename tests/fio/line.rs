@@ -37,11 +37,37 @@ fn a_switch_takes_no_value() {
 }
 
 #[test]
-fn debug_messages_are_refused_with_what_comes_nearest() {
-    said(&["--debug=process,file"])
-        .code(1)
-        .err("option '--debug' is not supported")
-        .err("--show-plan");
+fn debug_words_are_taken_and_those_without_messages_noted_in_json() {
+    said(&["--debug=process,file"]).code(0).calm();
+    let noted = said(&["--debug=process,nothing", "--output-format=json"])
+        .code(0)
+        .calm();
+    let notes = json(&noted)["weir"]["notes"].to_string();
+    assert!(notes.contains("--debug=process has no effect"), "{notes}");
+    assert!(notes.contains("there is no word `nothing`"), "{notes}");
+    said(&["--debug=parse"])
+        .code(0)
+        .out("handle_option=size, ptr=");
+    said(&["--debug=help"]).code(0).out("zbd,all\n");
+    let options = [
+        "fio",
+        "--parse-only",
+        "--debug=parse",
+        "--ss=iops:10",
+        "--ss_dur=10s",
+    ];
+    crate::stage::Stage::new()
+        .say(&options)
+        .code(0)
+        .out("set steady state IOPS threshold to 10.000000\n");
+}
+
+#[test]
+fn notes_go_to_standard_error_on_a_terminal_alone_and_into_json() {
+    let noted = said(&["--thread", "--output-format=json"]).code(0).calm();
+    let why = "`thread` has no effect: workers are always threads";
+    assert_eq!(json(&noted)["weir"]["notes"], serde_json::json!([why]));
+    said(&["--thread", "--warnings-fatal"]).code(1).err(why);
 }
 
 #[test]

@@ -76,6 +76,46 @@ fn without_a_window_every_operation_has_a_line_in_the_log_of_its_worker() {
 }
 
 #[test]
+fn operations_are_logged_with_their_priority_and_windows_have_none() {
+    let stage = Stage::new();
+    let logged = |words: &str| {
+        let all = format!(
+            "fio --name=a --filename=f --size=16k --bs=4k --write_bw_log=p --write_lat_log=p {words}"
+        );
+        stage
+            .say(&all.split_whitespace().collect::<Vec<_>>())
+            .code(0);
+        let columns = ["p_bw.1.log", "p_clat.1.log", "p_lat.1.log"].map(|name| {
+            let text = stage.read(name);
+            let last = |line: &str| line.rsplit(", ").next().unwrap().to_owned();
+            let mut columns: Vec<String> = text.lines().map(last).collect();
+            columns.dedup();
+            columns
+        });
+        columns.concat()
+    };
+    // As in fio 3.33: the class is in the upper bits.
+    let best_effort = "--prioclass=2 --prio=3";
+    assert_eq!(
+        logged(&format!("{best_effort} --log_prio=1")),
+        ["0x4003"; 3]
+    );
+    assert_eq!(logged("--prio=3 --log_prio=1"), ["0x4003"; 3]);
+    assert_eq!(logged("--prioclass=3 --log_prio=1"), ["0x6000"; 3]);
+    assert_eq!(logged("--log_prio=1"), ["0x0000"; 3]);
+    // Without it the column tells the class that goes first.
+    assert_eq!(logged(best_effort), ["0"; 3]);
+    let averaged = logged(&format!("{best_effort} --log_prio=1 --log_avg_msec=1"));
+    assert!(
+        averaged.iter().all(|priority| priority == "0x0000"),
+        "{averaged:?}"
+    );
+    if crate::stage::is_root() {
+        assert_eq!(logged("--prioclass=1 --prio=4"), ["1"; 3]);
+    }
+}
+
+#[test]
 fn workers_whose_logs_have_one_name_share_it() {
     let stage = Stage::new();
     let words = "fio --name=a --ioengine=null --size=16k --bs=4k --numjobs=3 --write_iops_log=p \
@@ -140,4 +180,13 @@ fn a_latency_that_is_not_recorded_has_no_log_and_a_prefix_holds_until_the_next()
     );
     stage.say(&["fio", "j.fio"]).code(0);
     assert_eq!(stage.list(), ["j.fio", "x_clat.1.log", "x_slat.1.log"]);
+}
+
+#[test]
+fn a_log_of_each_operation_is_whole_however_fast_they_come() {
+    let stage = Stage::new();
+    let words = "fio --name=a --ioengine=null --size=4g --rw=read --bs=4k --write_iops_log=x";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    stage.say(&words).code(0).calm();
+    assert_eq!(stage.read("x_iops.1.log").lines().count(), 1 << 20);
 }

@@ -13,6 +13,7 @@ mod dma;
 mod engines;
 mod line;
 mod logs;
+mod notes;
 mod reports;
 #[path = "../stage/mod.rs"]
 mod stage;
@@ -106,8 +107,13 @@ const MIB: u64 = 1 << 20;
 fn groups_waits_and_barriers_come_out_as_entries_in_file_order() {
     let stage = Stage::new();
     stage.file("j.fio", GROUPS);
-    let said = stage.say(&["fio", "--output-format=json", "j.fio"]).code(0);
-    let report = json(&said);
+    let words = [
+        "fio",
+        "--output-format=json",
+        "--store-result=r.json",
+        "j.fio",
+    ];
+    let report = json(&stage.say(&words).code(0));
     let entries = entries(&report);
     let names: Vec<_> = entries.iter().map(|e| (e.0.as_str(), e.1)).collect();
     assert_eq!(
@@ -119,16 +125,18 @@ fn groups_waits_and_barriers_come_out_as_entries_in_file_order() {
     let [read, write, trim] = entries[3].3;
     assert_eq!((read + write, trim), (MIB, 0));
     // `check` began when both of `load` had ended, `after` when `check` had.
-    let spans: Vec<(u64, u64)> = report["weir"]["groups"]
-        .as_array()
-        .map(|groups| groups.iter().filter_map(span_of).collect())
-        .unwrap_or_default();
+    let stored: Value = serde_json::from_str(&stage.read("r.json")).unwrap();
+    let groups = stored["groups"].as_array().unwrap().iter();
+    let jobs: Vec<&Value> = groups.flat_map(|g| g["jobs"].as_array().unwrap()).collect();
+    let spans: Vec<_> = jobs.iter().map(|job| span_of(job)).collect();
+    assert_eq!(spans.len(), 3, "{stored:#}");
     assert!(spans.windows(2).all(|p| p[0].1 <= p[1].0), "{spans:?}");
 }
 
-fn span_of(group: &Value) -> Option<(u64, u64)> {
-    let span = group.get("span")?;
-    Some((span["start_ns"].as_u64()?, span["end_ns"].as_u64()?))
+/// When a job began and ended.
+fn span_of(job: &Value) -> (u64, u64) {
+    let at = |end: &str| job["span"][end].as_u64().unwrap();
+    (at("start_ns"), at("end_ns"))
 }
 
 #[test]

@@ -299,8 +299,9 @@ fn a_report_that_standard_output_does_not_take_is_told_once_and_fails_the_run() 
 #[test]
 fn thousands_of_files_that_lack_the_same_are_told_in_a_few_lines() {
     let stage = Stage::new();
-    let words = "fio --name=a --ioengine=filecreate --nrfiles=5000 --filesize=4k --directory=none";
-    let words: Vec<&str> = words.split(' ').collect();
+    let words = "fio --name=a --ioengine=filecreate --nrfiles=5000 --filesize=4k \
+                 --filename_format=none/$filenum";
+    let words: Vec<&str> = words.split_whitespace().collect();
     let told = stage
         .say(&words)
         .code(1)

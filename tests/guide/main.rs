@@ -150,6 +150,8 @@ fn shell(line: &str) -> Output {
         .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0")
         .env("CARGO_PROFILE_DEV_DEBUG", "0")
         .env("CARGO_PROFILE_TEST_OPT_LEVEL", "0")
+        // Set for this test's own harness; what is built would depend on it.
+        .env_remove("RUSTC_BOOTSTRAP")
         .env_remove("CARGO_TARGET_DIR")
         .env_remove("CARGO_BUILD_TARGET_DIR")
         .output()

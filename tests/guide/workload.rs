@@ -99,7 +99,7 @@ fn is_refused_by_name() {
         assert!(output.stdout.is_empty(), "{line}");
     };
     refused("memory --block 0", "error: memory: a block has");
-    refused("memory --blocks 1", "'--block'");
+    refused("memory --blocks 1", "`--block`");
     let plan = stdout(&format!("{WEIR} memory --show-plan"));
     let path = copy().join("target/plan.json");
     fs::write(

@@ -97,3 +97,14 @@ fn jobs_go_on_after_the_errors_after_which_fio_goes_on() {
         );
     }
 }
+
+#[test]
+fn a_file_that_may_not_grow_further_is_an_error_of_the_write() {
+    let stage = Stage::new();
+    let mut command = stage.command("prlimit");
+    command.args(["--fsize=16384", WEIR, "fio", "--name=a", "--filename=f"]);
+    command.args(["--rw=write", "--bs=4k", "--size=64k", "--fallocate=none"]);
+    // What was written before counts, and so does the report.
+    let said = said(command).code(1).out("err=27 (").out("File too large");
+    assert!(said.out.contains("io=16.0KiB"), "{said}");
+}

@@ -7,6 +7,7 @@
     reason = "tests"
 )]
 
+mod amounts;
 mod errors;
 mod files;
 mod flushes;

@@ -66,7 +66,7 @@ fn a_preloaded_library_sees_each_operation_of_the_synchronous_engines() {
     let mut cc = stage.command("cc");
     cc.args(["-shared", "-fPIC", "-O", "-o", "shim.so", "shim.c", "-ldl"]);
     said(cc).code(0);
-    stage.file("f", [1_u8; 65_536]);
+    stage.file("f", vec![1_u8; 65_536]);
     let counts = |words: &[&str]| {
         let mut weir = stage.command(WEIR);
         weir.env("LD_PRELOAD", stage.path("shim.so"));

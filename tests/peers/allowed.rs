@@ -363,11 +363,14 @@ fn quoted(error: &str) -> &str {
     numbered.map_or("", |(_, line)| line.trim())
 }
 
-/// First cells of the table of differences.
+/// First cells of the tables of differences, which all have the same head.
 fn rows(book: &str) -> Vec<&str> {
-    let table = book.split("## Differences").nth(1).unwrap_or_default();
-    let rows = table.lines().filter(|l| l.starts_with('|')).skip(2);
-    rows.map(|l| l.split('|').nth(1).unwrap_or_default().trim())
+    let (_, section) = book.split_once("\n## Differences\n").unwrap_or_default();
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let lines = section.lines().filter(|line| line.starts_with('|'));
+    let cells = lines.map(|line| line.split('|').nth(1).unwrap_or_default().trim());
+    cells
+        .filter(|cell| *cell != "option or behaviour" && !cell.starts_with("---"))
         .collect()
 }
 

@@ -16,6 +16,7 @@ mod generated;
 mod grammar;
 mod left;
 mod logs;
+mod missed;
 mod random;
 mod reasons;
 mod sections;

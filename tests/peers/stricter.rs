@@ -9,7 +9,7 @@ pub(crate) const STRICTER: &[(&str, IsStricter)] = &[
         |key, value| key == "ioengine" && value == "null",
     ),
     (
-        "numbers with more behind them (`bs=1x`, `rwmixread=50%`)",
+        "no plain number behind a number (`rwmixread=50%`, `rw=randread:x`, `runtime=10x`)",
         |key, value| {
             matches!(
                 (key, value),
@@ -39,9 +39,6 @@ pub(crate) const STRICTER: &[(&str, IsStricter)] = &[
         "a range of block sizes from 0 (`bsrange=0-4k`)",
         |_, value| value.starts_with("0-"),
     ),
-    ("`trim_percentage`, `experimental_verify`", |key, value| {
-        key == "experimental_verify" && value != "0"
-    }),
     ("`bssplit=4k/50:8k/40`", |key, value| {
         key == "bssplit" && value == "4k/101"
     }),

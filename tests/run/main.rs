@@ -8,12 +8,15 @@
 )]
 
 mod bad_input;
+mod many_jobs;
 mod mixed;
 mod odd_plans;
 mod ranks;
+mod repeat;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod stopped;
+mod sure;
 mod trouble;
 
 use std::collections::BTreeMap;

@@ -120,6 +120,10 @@ fn wrong_words_about_ranks_are_refused() {
         (["--ranks", "0"], "expected a number from 1 to 1024"),
         (["--ranks", "many"], "expected a number from 1 to 1024"),
         (["--per-rank", "mine"], "own, split, shared"),
+        (
+            ["--per-rank", "split"],
+            "--per-rank: it is for several ranks",
+        ),
     ] {
         let words = [&["run"], &words[..], &[&file]].concat();
         stage.say(&words).code(2).silent().err(text);

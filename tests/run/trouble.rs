@@ -356,3 +356,28 @@ fn ctrl_c_twice_leaves_a_job_behind_that_hangs_in_the_kernel() {
     assert!(job.workers()[0].kinds[0].operations >= 256);
     assert_eq!(job.workers()[0].kinds[0].lost, 1);
 }
+
+#[test]
+fn a_file_that_is_cut_under_a_mapping_fails_its_job_alone() {
+    let stage = Stage::new();
+    let file = stage.file("data", vec![1; 1 << 20]);
+    let mapped = "[a]\nioengine=mmap\nfilename=data\nrw=randread\nruntime=50\ntime_based\n";
+    stage.file("j.fio", format!("{mapped}[b]\nioengine=null\nsize=1m\n"));
+    let running = Running::start(stage.weir(&["run", "--format", "json", "j.fio"]));
+    let maps = format!("/proc/{}/maps", running.process().as_raw_pid());
+    until("the file is mapped", || {
+        fs::read_to_string(&maps).is_ok_and(|maps| maps.contains("/data"))
+    });
+    fs::File::options()
+        .write(true)
+        .open(file)
+        .unwrap()
+        .set_len(0)
+        .unwrap();
+    let result = result(&running.end().code(1));
+    let jobs: Vec<_> = result.jobs().collect();
+    let failure = jobs[0].failure.as_ref().unwrap();
+    assert_eq!((jobs[0].state, failure.errno), (State::Failed, Some(5)));
+    assert_eq!(jobs[1].state, State::Done);
+    assert!(!jobs[1].workers()[0].kinds.is_empty());
+}

@@ -53,6 +53,32 @@ fn words_without_a_meaning_for_a_stored_result_are_refused_by_name() {
 }
 
 #[test]
+fn words_that_cannot_act_are_refused_with_what_they_need() {
+    let stage = stored();
+    for (words, why) in [
+        (
+            "run.json --pretty",
+            "--pretty acts only with `--format json`",
+        ),
+        (
+            "run.json --format json --raw",
+            "--raw acts only with `--format text`",
+        ),
+        (
+            "fio.json --terse-version 4",
+            "--terse-version acts only with",
+        ),
+        (
+            "beff.json --json-compat hpcc-1.3",
+            "--json-compat acts only with",
+        ),
+    ] {
+        let words: Vec<_> = std::iter::once("show").chain(words.split(' ')).collect();
+        stage.say(&words).code(2).silent().err(why);
+    }
+}
+
+#[test]
 fn words_that_choose_how_a_result_is_printed_are_taken() {
     let stage = stored();
     for (words, says) in [

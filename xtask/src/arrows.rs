@@ -12,6 +12,11 @@ use serde_json::Value;
 
 use crate::cmd::Cmd;
 
+/// What an edge breaks that is not listed, and what to do.
+const RULE: &str = "not in arrows.toml, where arrows point to lower layers alone and families of \
+                    engines never use each other: move what both need to a layer below both \
+                    (ARCHITECTURE.md, Rooms), or list an edge that points down";
+
 /// For each crate, the crates it may use or does use.
 type Edges = BTreeMap<String, BTreeSet<String>>;
 
@@ -52,11 +57,13 @@ fn violations(used: &Edges, allowed: &Edges) -> Vec<String> {
     let mut wrong = Vec::new();
     for (from, targets) in used {
         let Some(listed) = allowed.get(from) else {
-            wrong.push(format!("{from}: this crate is not in arrows.toml"));
+            wrong.push(format!(
+                "{from}: this crate is not in arrows.toml: give it a line in its layer"
+            ));
             continue;
         };
         for to in targets.difference(listed) {
-            wrong.push(format!("{from} -> {to}: this edge is not in arrows.toml"));
+            wrong.push(format!("{from} -> {to}: {RULE}"));
         }
     }
     for gone in allowed.keys().filter(|name| !used.contains_key(*name)) {
@@ -100,7 +107,7 @@ mod tests {
         let table = "weir-units = []\nweir-net = ['weir-units']\nweir-block = ['weir-units']";
         assert_eq!(
             violations(&used, &allowed(table)),
-            ["weir-block -> weir-net: this edge is not in arrows.toml"]
+            [format!("weir-block -> weir-net: {RULE}")]
         );
     }
 

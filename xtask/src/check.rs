@@ -85,7 +85,8 @@ fn fuzz_targets() -> Result<()> {
         .run()
 }
 
-/// The lock file is committed and fits the manifests.
+/// The lock file is committed and fits the manifests. Cargo would have mended it on the way here, if
+/// the alias did not forbid that.
 fn lock() -> Result<()> {
     Cmd::new("cargo metadata --locked --format-version 1")
         .read()
@@ -137,6 +138,14 @@ fn crate_count() -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_alias_leaves_the_lock_file_alone() {
+        let config = include_str!("../../.cargo/config.toml");
+        let config: toml::Table = toml::from_str(config).unwrap();
+        let alias = config["alias"]["xtask"].as_str().unwrap();
+        assert!(alias.split(' ').any(|word| word == "--locked"), "{alias}");
+    }
 
     #[test]
     fn an_unknown_gate_is_refused_before_anything_runs() {

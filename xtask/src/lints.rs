@@ -3,7 +3,7 @@
 //! In: every Rust file of the tree, `unsafe.toml`, the Markdown files. Out:
 //! one line per violation, `path:line: what is wrong`.
 //! Checked: a header in every module; names that say nothing; file length;
-//! names of tests; where `unsafe` may be; links between the texts.
+//! names of tests; where `unsafe` may be; links between the texts; the book's lists of its pages.
 //! Not here: SAFETY comments and function length (clippy has those).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +20,9 @@ const FILE_LINES: usize = 500;
 const EMPTY_NAMES: &[&str] = &[
     "common", "core", "helper", "helpers", "misc", "util", "utils",
 ];
+
+/// Pages of the book that list the others.
+const BOOK_LISTS: &[&str] = &["SUMMARY.md", "index.md"];
 
 /// A Rust file: its path, its text, and the text without comments and literals.
 struct File {
@@ -46,6 +49,7 @@ pub(crate) fn run() -> Result<()> {
     let mut wrong: Vec<String> = files.iter().flat_map(file_lints).collect();
     wrong.extend(unsafe_lints(&files, &islands));
     wrong.extend(link_lints()?);
+    wrong.extend(book_lints()?);
     if !wrong.is_empty() {
         bail!("{} violations\n{}", wrong.len(), wrong.join("\n"));
     }
@@ -100,7 +104,7 @@ fn file_lints(file: &File) -> Vec<String> {
     wrong
 }
 
-/// S3: files stay small enough to be read in one go. Files of tests are free.
+/// Files stay small enough to be read in one go. Files of tests are free.
 fn length_lint(file: &File) -> Option<String> {
     let is_tests = file.path.contains("/tests/") || file.path.ends_with("tests.rs");
     let tests: usize = source::test_modules(&file.code)
@@ -116,7 +120,7 @@ fn length_lint(file: &File) -> Option<String> {
     })
 }
 
-/// S2: crates, folders, files and inline modules have a name that says what
+/// Crates, folders, files and inline modules have a name that says what
 /// they are.
 fn name_lints(file: &File) -> Vec<String> {
     let stem = file.path.trim_end_matches(".rs");
@@ -136,7 +140,7 @@ fn name_lints(file: &File) -> Vec<String> {
         .collect()
 }
 
-/// S20: a test's name is a sentence.
+/// A test's name is a sentence.
 fn test_name_lints(file: &File) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut is_test = false;
@@ -160,7 +164,7 @@ fn test_name_lints(file: &File) -> Vec<String> {
     wrong
 }
 
-/// S17: `unsafe` lives on the listed islands; a crate without one forbids it.
+/// `unsafe` lives on the listed islands; a crate without one forbids it.
 fn unsafe_lints(files: &[File], islands: &BTreeMap<String, String>) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut used = BTreeSet::new();
@@ -225,6 +229,32 @@ fn link_lints() -> Result<Vec<String>> {
         }
     }
     Ok(wrong)
+}
+
+/// The book's contents and its first page list all other pages.
+fn book_lints() -> Result<Vec<String>> {
+    let book = Path::new("docs/book/src");
+    let pages = files_under(book, "md")?;
+    let pages = pages.iter().filter_map(|page| page.file_name()?.to_str());
+    let pages: Vec<&str> = pages.collect();
+    let mut wrong = Vec::new();
+    for list in BOOK_LISTS {
+        let list = book.join(list);
+        let text = std::fs::read_to_string(&list)?;
+        let missing = missing_pages(&text, &pages).into_iter();
+        wrong.extend(missing.map(|page| format!("{}:1: no link to {page}", list.display())));
+    }
+    Ok(wrong)
+}
+
+/// Pages that a list does not link to, but for the two lists.
+fn missing_pages<'a>(list: &str, pages: &[&'a str]) -> Vec<&'a str> {
+    let listed: BTreeSet<&str> = links(list).into_iter().map(|(_, target)| target).collect();
+    let others = pages.iter().filter(|page| !BOOK_LISTS.contains(page));
+    others
+        .filter(|page| !listed.contains(*page))
+        .copied()
+        .collect()
 }
 
 /// The targets of `[text](target)` that are files of this tree, with lines.
@@ -328,5 +358,12 @@ mod tests {
     fn links_to_files_are_found_and_addresses_are_not() {
         let text = "see [a](b.md#c) and\n[d](https://e.org) [f](#g) [h](../i/j.md)";
         assert_eq!(links(text), [(1, "b.md"), (2, "../i/j.md")]);
+    }
+
+    #[test]
+    fn a_page_that_a_list_of_the_book_lacks_is_named() {
+        let pages = ["SUMMARY.md", "a.md", "b.md", "index.md"];
+        let list = "- [A](a.md): first\n";
+        assert_eq!(missing_pages(list, &pages), ["b.md"]);
     }
 }

@@ -19,8 +19,10 @@ mod check;
 mod cmd;
 mod dialect;
 mod fuzz;
+mod lines;
 mod lints;
 mod packages;
+mod peers;
 mod source;
 mod test;
 mod tools;
@@ -65,10 +67,22 @@ const VERBS: &[Verb] = &[
         run: arrows::run,
     },
     Verb {
+        name: "lines",
+        arguments: "",
+        what: "count the lines of code of each crate, without tests and comments",
+        run: lines::run,
+    },
+    Verb {
         name: "bench",
         arguments: "[NAME [CASE...] [ROUNDS]]",
         what: "measure side by side with a peer; a whole run's table goes to bench/README.md",
         run: bench::run,
+    },
+    Verb {
+        name: "peers",
+        arguments: "fio",
+        what: "run the peer's own test suite with weir in its place, and with itself",
+        run: peers::run,
     },
     Verb {
         name: "fuzz",
@@ -80,7 +94,12 @@ const VERBS: &[Verb] = &[
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    match dispatch(&args) {
+    let done = match args.split_first() {
+        // Where cargo wants the test program to run.
+        Some((word, program)) if word == test::HARNESS => test::harness(program),
+        _ => dispatch(&args),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("xtask: {error:#}");

@@ -25,7 +25,7 @@ const PACKAGES: &[Package] = &[
     Package {
         name: "fio",
         sign: "fio",
-        verbs: &["test", "bench"],
+        verbs: &["test", "bench", "peers"],
         why: "the oracle of job files and outputs, the peer of the benches",
     },
     Package {
@@ -99,6 +99,24 @@ const PACKAGES: &[Package] = &[
         sign: "losetup",
         verbs: &["test"],
         why: "loop devices and mounts for the tests of devices and of full disks",
+    },
+    Package {
+        name: "python3",
+        sign: "/usr/bin/python3",
+        verbs: &["peers"],
+        why: "fio's own test suite is written in it",
+    },
+    Package {
+        name: "python3-scipy",
+        sign: "/usr/lib/python3/dist-packages/scipy/__init__.py",
+        verbs: &["peers"],
+        why: "fio's tests of steady states compute slopes with it",
+    },
+    Package {
+        name: "curl",
+        sign: "curl",
+        verbs: &["peers"],
+        why: "fetches a peer's source package",
     },
     Package {
         name: "g++",

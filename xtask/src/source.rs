@@ -12,9 +12,14 @@ pub(crate) fn code_only(text: &str) -> String {
     blanked(text, |_| true)
 }
 
+/// The text with comments turned into spaces.
+pub(crate) fn without_comments(text: &str) -> String {
+    blanked(text, |gone| gone.starts_with('/'))
+}
+
 /// The literals of the text alone; all else is turned into spaces.
 pub(crate) fn literals_only(text: &str) -> String {
-    let with_literals = blanked(text, |gone| gone.starts_with('/'));
+    let with_literals = without_comments(text);
     let code = code_only(text);
     let both = with_literals.chars().zip(code.chars());
     both.map(|(c, code)| if code.is_whitespace() { c } else { ' ' })

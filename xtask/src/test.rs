@@ -1,8 +1,8 @@
 //! Test: runs every test that this machine can run and lists what it cannot.
 //!
-//! In: arguments for `cargo test` (default `--workspace`). Out: cargo's own
-//! output, every skipped test with its reason, and one last line
-//! `N passed, N failed, N skipped`.
+//! In: arguments for `cargo test` (default: the whole workspace). Out: cargo's own
+//! output, every skipped test with its reason, the slowest tests with the budget
+//! that each has, and one last line `N passed, N failed, N skipped`.
 //!
 //! A test that lacks something (a device, a right, a program) returns early
 //! after it has appended one line `name: reason` to the file that the
@@ -10,21 +10,35 @@
 //! swallows what a passing test prints.
 
 use std::collections::BTreeSet;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::cmd::Cmd;
 use crate::packages;
 
 const SKIP_LOG: &str = "target/skipped.log";
 
+/// So many of the slowest tests are listed.
+const SLOWEST: usize = 10;
+/// What a test may take, in seconds, and all of them on two cores after the build. A test over it is
+/// marked, and no more: no timing decides a test.
+const BUDGET: f64 = 20.0;
+const BUDGET_OF_ALL: f64 = 12.0 * 60.0;
+/// The word with which cargo starts this program in front of each test program.
+pub(crate) const HARNESS: &str = "harness";
+
 /// What the test harnesses said, all of them together.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 struct Tally {
     passed: usize,
     failed: usize,
     skipped: BTreeSet<String>,
+    /// Seconds that each test took.
+    times: Vec<(f64, String)>,
 }
 
 /// The verb.
@@ -36,17 +50,42 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     std::fs::create_dir_all("target")?;
     std::fs::write(&log, "")?;
     let mut tally = Tally::default();
-    let all = ["--workspace".to_owned()];
-    let good = Cmd::new("cargo test --no-fail-fast")
-        .args(if args.is_empty() { &all } else { args })
-        .env("WEIR_SKIP_LOG", log.to_string_lossy())
-        .each_line(|line| {
+    let mut good = true;
+    let mut cargo_test = |command: Cmd| -> Result<()> {
+        let command = command.env("WEIR_SKIP_LOG", log.to_string_lossy());
+        good &= command.each_line(|line| {
             println!("{line}");
             tally.read(line);
         })?;
+        Ok(())
+    };
+    let mut took = None;
+    if args.is_empty() {
+        let programs = "--workspace --lib --bins --tests --examples";
+        Cmd::new(&format!("cargo test --no-run {programs}")).run()?;
+        let begin = Instant::now();
+        let this = std::env::current_exe().context("where this program lies")?;
+        cargo_test(
+            Cmd::new(&format!("cargo test --no-fail-fast {programs} --config")).arg(format!(
+                "target.'cfg(unix)'.runner=['{}', '{HARNESS}']",
+                this.display()
+            )),
+        )?;
+        // Those in comments are programs of another harness.
+        cargo_test(Cmd::new(
+            "cargo test --no-fail-fast --workspace --doc --quiet",
+        ))?;
+        took = Some(begin.elapsed().as_secs_f64());
+    } else {
+        cargo_test(Cmd::new("cargo test --no-fail-fast").args(args))?;
+    }
     tally.add_skips(&read_lossy(&log)?);
 
     println!();
+    print!("{}", tally.slowest());
+    if let Some(seconds) = took {
+        println!("all tests: {seconds:.0} s (budget {BUDGET_OF_ALL} s on two cores)");
+    }
     for skipped in &tally.skipped {
         println!("SKIPPED: {skipped}");
     }
@@ -55,6 +94,18 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         bail!("cargo test failed");
     }
     Ok(())
+}
+
+/// Starts a test program so that it prints how long each test took. Its harness offers that to
+/// nightly compilers, or to whoever sets this variable: for the program alone, since what cargo
+/// builds depends on it.
+pub(crate) fn harness(words: &[String]) -> Result<()> {
+    let (program, args) = words.split_first().context("a test program")?;
+    let mut command = Command::new(program);
+    command
+        .args(args)
+        .args(["-Zunstable-options", "--report-time"]);
+    Err(command.env("RUSTC_BOOTSTRAP", "1").exec()).with_context(|| program.clone())
 }
 
 fn read_lossy(path: &Path) -> Result<String> {
@@ -69,7 +120,24 @@ impl Tally {
             self.failed += number_before(counts, "failed");
         } else if let Some((name, reason)) = ignored(line) {
             self.skipped.insert(format!("{name}: {reason}"));
+        } else if let Some((name, seconds)) = timed(line) {
+            self.times.push((seconds, name.to_owned()));
         }
+    }
+
+    /// The tests that took longest, one a line.
+    fn slowest(&self) -> String {
+        let mut times: Vec<&(f64, String)> = self.times.iter().collect();
+        times.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let lines = times.iter().take(SLOWEST).map(|(seconds, name)| {
+            let mark = if *seconds > BUDGET {
+                format!("  over the budget of {BUDGET} s")
+            } else {
+                String::new()
+            };
+            format!("{seconds:6.1} s  {name}{mark}\n")
+        });
+        lines.collect()
     }
 
     /// Adds the tests that skipped themselves: their harness says "passed".
@@ -99,6 +167,13 @@ fn ignored(line: &str) -> Option<(&str, &str)> {
     Some((name, if reason.is_empty() { "ignored" } else { reason }))
 }
 
+/// `test NAME ... ok <0.123s>`.
+fn timed(line: &str) -> Option<(&str, f64)> {
+    let (name, state) = line.strip_prefix("test ")?.split_once(" ... ")?;
+    let (_, time) = state.split_once('<')?;
+    Some((name, time.strip_suffix("s>")?.parse().ok()?))
+}
+
 fn number_before(text: &str, word: &str) -> usize {
     let words: Vec<&str> = text.split([' ', ';', '.']).collect();
     words
@@ -126,6 +201,25 @@ mod tests {
         }
         assert_eq!(tally.summary(), "15 passed, 2 failed, 1 skipped");
         assert!(tally.skipped.contains("lab::a_ring: needs an NVMe device"));
+    }
+
+    #[test]
+    fn the_slowest_tests_come_first_and_those_over_the_budget_are_marked() {
+        let mut tally = Tally::default();
+        for line in [
+            "test a::quick ... ok <0.001s>",
+            "test b::slow ... FAILED <31.500s>",
+            "test c::ignored ... ignored, needs a card",
+            "test d::other ... ok",
+        ] {
+            tally.read(line);
+        }
+        assert_eq!(
+            tally.slowest(),
+            "  31.5 s  b::slow  over the budget of 20 s\n   0.0 s  a::quick\n"
+        );
+        tally.times = (0..20).map(|n| (f64::from(n), n.to_string())).collect();
+        assert_eq!(tally.slowest().lines().count(), SLOWEST);
     }
 
     #[test]

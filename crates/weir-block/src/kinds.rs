@@ -3,8 +3,11 @@
 //! In: a job and its block workload. Out: what the loop is told of each kind. Not here: which kind
 //! comes next ([`crate::generate::mix`]).
 
+use weir_run::generate::arrivals::Rate;
 use weir_run::{KINDS, Measured};
-use weir_schema::{BlockWorkload, Job, Kind, Schedule};
+use weir_schema::{BlockWorkload, Job, Kind};
+
+use crate::engine::priority::Priorities;
 
 /// What each kind records; `None` for kinds that do not occur.
 pub(crate) fn measured(
@@ -12,7 +15,10 @@ pub(crate) fn measured(
     workload: &BlockWorkload,
     inline: bool,
 ) -> [Option<Measured>; KINDS] {
-    let measured = weir_run::measured(job, inline);
+    let measured = Measured {
+        classes: Priorities::are_asked_for(&job.engine),
+        ..weir_run::measured(job, inline)
+    };
     let mut kinds = [None; KINDS];
     for kind in Kind::DATA {
         kinds[kind.index()] = workload.carries_out(kind).then_some(measured);
@@ -26,35 +32,18 @@ fn flushes(workload: &BlockWorkload) -> bool {
     flush.fsync_every.is_some() || flush.fdatasync_every.is_some() || flush.range.is_some()
 }
 
-/// Shares of the kinds of a mix in which each has a rate of its own: in the proportion of their
-/// rates no kind waits for another. `None` where the mix is the plan's.
-pub(crate) fn shares_by_rate(job: &Job, workload: &BlockWorkload) -> Option<[u32; 3]> {
-    /// Fine enough for any proportion of rates.
-    const WHOLE: f64 = 1e6;
+/// Rates of the kinds of a mix in which each has one of its own: in the order of their schedules
+/// no kind waits for another. `None` where the mix is the plan's.
+pub(crate) fn rates_of_mix(job: &Job, workload: &BlockWorkload) -> Option<[Option<Rate>; 3]> {
     let mix = &workload.mix;
-    let per_s = |kind: Kind| match job.load().pacing.schedule.as_ref()? {
-        Schedule::OpsPerSecond { limit_per_s, .. } => limit_per_s.get(&kind.into()).map(|r| r.0),
-        Schedule::BytesPerSecond {
-            limit_bytes_per_s, ..
-        } => {
-            let size = workload.sizes.size.of(kind).mean_bytes();
-            limit_bytes_per_s.get(&kind.into()).map(|r| r.0 / size)
-        }
-    };
-    let mixed = Kind::DATA.into_iter().filter(|kind| mix.has(*kind)).count();
-    if mixed < 2 || mix.trim_then_write {
+    let occurring = || Kind::DATA.into_iter().filter(|kind| mix.has(*kind));
+    if occurring().count() < 2 || mix.trim_then_write {
         return None;
     }
-    let mut rates = [0.0; 3];
-    for kind in Kind::DATA.into_iter().filter(|kind| mix.has(*kind)) {
-        rates[kind.index()] = per_s(kind).filter(|rate| *rate > 0.0)?;
+    let given = weir_run::rates(job);
+    let mut rates = [None; 3];
+    for kind in occurring() {
+        rates[kind.index()] = Some((*given.get(kind.index())?)?);
     }
-    let total: f64 = rates.iter().sum();
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "positive, and at most the whole"
-    )]
-    let share = |rate: f64| (rate / total * WHOLE).round() as u32;
-    Some(rates.map(share))
+    Some(rates)
 }

@@ -36,7 +36,7 @@ impl Verb {
 /// The address of a slot's memory. The buffers it points into outlive every operation, because
 /// worker and engine end before them (or leak them).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Buffer(pub *mut u8);
+pub struct Buffer(pub(crate) *mut u8);
 
 impl Default for Buffer {
     fn default() -> Self {
@@ -61,6 +61,8 @@ pub struct BlockOp {
     pub range_flags: u8,
     /// What to do.
     pub verb: Verb,
+    /// The I/O priority that goes along with it; 0: that of the thread.
+    pub priority: u16,
 }
 
 impl Operation for BlockOp {
@@ -72,6 +74,12 @@ impl Operation for BlockOp {
     #[inline]
     fn length(&self) -> u32 {
         self.length
+    }
+
+    /// Operations of one priority are told apart from the others.
+    #[inline]
+    fn class(&self) -> u16 {
+        self.priority
     }
 
     #[inline]

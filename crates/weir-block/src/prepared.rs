@@ -20,11 +20,12 @@ use weir_sys::device::PathFacts;
 use weir_units::Bytes;
 
 use crate::engine::dma_emu::{self, EmulatedCards};
+use crate::engine::priority::Priorities;
 use crate::engine::{
     EngineEntry, EngineRun, EngineSetup, FileName, Mappings, OpenTarget, SlotMemory, Warnings,
     sync_all,
 };
-use crate::kinds::{measured, shares_by_rate};
+use crate::kinds::{measured, rates_of_mix};
 use crate::make::{make, make_names, open};
 use crate::memory::{self, buffers};
 use crate::recorded::RecordedPattern;
@@ -145,8 +146,7 @@ impl PreparedBlockJob {
         let idle = dma_emu::idle_faults(&self.job.engine, &names, &self.cards);
         idle.into_iter().map(|fault| {
             let cause = format!("The emulated fault {fault} struck no operation.");
-            let remedy = "Place it where a job writes or reads: 2m is an offset, 2 an operation.";
-            Warning::new("fault-idle", None, cause, remedy)
+            Warning::new("fault-idle", None, cause)
         })
     }
 
@@ -238,7 +238,12 @@ impl PreparedBlockJob {
             extents.iter().map(|e| e.length).sum(),
         )?;
         let begin = |v: VerifiedJob<'_>| v.begin(worker, self.names(worker.clone), written);
-        let verified = self.verified().map(begin).transpose()?;
+        let mut verified = self.verified().map(begin).transpose()?;
+        if let Some((_, verification)) = &mut verified
+            && self.workload.reads_back()
+        {
+            verification.passes = self.checked_passes(&extents);
+        }
         let begun = verified.as_ref().map(|(streams, _)| *streams);
         let StreamSeed {
             seed,
@@ -249,7 +254,7 @@ impl PreparedBlockJob {
             extents: grounds,
             seed,
             worker: number,
-            shares: shares_by_rate(&self.job, &self.workload),
+            rates: rates_of_mix(&self.job, &self.workload),
             limits: self.limits(
                 &extents,
                 self.workload.passes.loops.max(1) / self.renewals(),
@@ -258,6 +263,8 @@ impl PreparedBlockJob {
             passes,
             verification: verified.map(|v| v.1),
             recorded: tape(self.recorded.as_ref())?,
+            priorities: Priorities::of(&self.job.engine, Streams::new(seed, number))
+                .map_err(|wrong| failure("plan", Some(libc::EINVAL), wrong))?,
         })
     }
 
@@ -362,7 +369,7 @@ impl Prepared for PreparedBlockJob {
         // What is read back counts as done work too, and each pass is a round of both.
         let (rounds, both) = match &self.workload.verify {
             Some(verify) if self.workload.reads_back() => (
-                self.workload.passes.loops.max(1),
+                self.checked_passes(&self.extents(clone)),
                 1 + u64::from(!verify.only),
             ),
             _ => (1, 1),

@@ -579,8 +579,13 @@ fn the_sources_of_the_commonest_workloads_draw_what_the_general_one_draws() {
                     extents: &extents,
                     seed: 3,
                     worker: 1,
-                    limits: WorkLimits { bytes, operations },
-                    shares: None,
+                    limits: WorkLimits {
+                        bytes,
+                        operations,
+                        pass_bytes: None,
+                    },
+                    rates: None,
+                    priorities: None,
                     buffers: SlotBuffers::new(
                         AlignedBuf::new(&BufferSpec::private(Bytes(4096))).unwrap(),
                         4096,

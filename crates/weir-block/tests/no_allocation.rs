@@ -125,7 +125,7 @@ fn source(workload: &BlockWorkload, operations: u64) -> AnySource {
     let rule = payload_rule(&workload.content, u64::from(stride), 1 << 20);
     let payload = Payload::new(rule, Streams::new(7, 0).payload()).unwrap();
     build(Recipe {
-        shares: None,
+        rates: None,
         workload,
         extents: &[Extent {
             start: 0,
@@ -135,12 +135,14 @@ fn source(workload: &BlockWorkload, operations: u64) -> AnySource {
         worker: 0,
         limits: WorkLimits {
             bytes: u64::MAX,
+            pass_bytes: None,
             operations,
         },
         buffers: SlotBuffers::new(memory, stride, Some(payload), workload.content.refill),
         passes: BetweenPasses::default(),
         verification: None,
         recorded: None,
+        priorities: None,
     })
     .unwrap()
 }
@@ -171,6 +173,7 @@ where
         split: !E::INLINE,
         response: paced,
         squares: true,
+        classes: false,
     };
     let live = WorkerLive::new(BLOCK_KINDS, [Some(m); KINDS]);
     let stop = AtomicU32::new(0);

@@ -9,6 +9,8 @@ use clap::{Arg, ArgAction, Command};
 
 pub(crate) use weir_jobfile::nearest;
 
+use crate::given::FlagNeed;
+
 /// One flag of a door.
 #[derive(Clone, Copy, Debug)]
 pub struct Flag {
@@ -36,6 +38,8 @@ pub struct Flag {
     pub long: &'static str,
     /// Heading in help texts.
     pub category: &'static str,
+    /// What other flags have to say for it to act.
+    pub needs: Option<FlagNeed>,
     /// Whether it works.
     pub standing: Standing,
 }
@@ -86,6 +90,7 @@ impl Flag {
             short,
             long: "",
             category,
+            needs: None,
             standing: Standing::Works,
         }
     }
@@ -149,6 +154,14 @@ impl Flag {
         }
     }
 
+    /// It acts only where others say so.
+    pub(crate) const fn needs(self, need: FlagNeed) -> Self {
+        Self {
+            needs: Some(need),
+            ..self
+        }
+    }
+
     pub(crate) const fn long(self, long: &'static str) -> Self {
         Self { long, ..self }
     }
@@ -192,10 +205,15 @@ impl Flag {
             .long(self.name)
             .help(self.short)
             .help_heading(self.category);
-        let arg = if self.long.is_empty() {
+        let mut long = self.long.to_owned();
+        if let Some(need) = self.needs {
+            let gap = if long.is_empty() { "" } else { " " };
+            push!(long, "{gap}Acts only {}.", need.when);
+        }
+        let arg = if long.is_empty() {
             arg
         } else {
-            arg.long_help(format!("{}\n{}", self.short, self.long))
+            arg.long_help(format!("{}\n{long}", self.short))
         };
         let Some(value) = self.value else {
             return arg.action(ArgAction::SetTrue);
@@ -223,8 +241,8 @@ impl Flag {
 }
 
 /// A clap command with these flags.
-pub(crate) fn command(name: &'static str, flags: &[Flag]) -> Command {
-    Command::new(name)
+pub(crate) fn command(name: &str, flags: &[Flag]) -> Command {
+    Command::new(name.to_owned())
         .args(flags.iter().map(|f| f.to_arg()))
         .term_width(80)
 }
@@ -234,10 +252,23 @@ pub(crate) fn find(flags: &'static [Flag], name: &str) -> Option<&'static Flag> 
     flags.iter().find(|f| f.name == name)
 }
 
+/// Lines of whole words, of at most this width where the words allow it.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.len() + 1 + word.len() <= width => push!(line, " {word}"),
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 /// The listing of a help text: headings in order of first appearance, flags that are refused
 /// left out.
 pub(crate) fn listing(flags: &[Flag]) -> String {
     const COLUMN: usize = 27;
+    const WIDTH: usize = 80;
     let mut headings: Vec<&str> = Vec::new();
     for flag in flags {
         if !headings.contains(&flag.category) {
@@ -259,6 +290,11 @@ pub(crate) fn listing(flags: &[Flag]) -> String {
                 push!(out, "  {usage:COLUMN$}");
             }
             push!(out, "{}{default}\n", flag.short);
+            if let Some(need) = flag.needs {
+                for line in wrapped(&format!("acts only {}", need.when), WIDTH - COLUMN - 2) {
+                    push!(out, "  {:COLUMN$}{line}\n", "");
+                }
+            }
         }
     }
     out

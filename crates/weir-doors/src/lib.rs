@@ -18,6 +18,8 @@ mod date;
 mod door;
 pub mod fio;
 pub mod flags;
+mod given;
+mod house_words;
 mod mpi;
 pub mod net;
 pub mod new;
@@ -29,6 +31,7 @@ pub mod top;
 pub use door::{
     Door, DoorLink, DoorPath, DoorRequest, PrintResult, Printed, ReadWords, WorkloadDoor,
 };
+pub use given::{FlagNeed, GivenFlags};
 pub use refusal::Refusal;
 
 /// All doors, in the order of the list of verbs.
@@ -47,6 +50,6 @@ pub const DOORS: &[Door] = &[
     Door::new(
         "mpi",
         "info",
-        "tell which MPI library and launcher weir works with here",
+        "show which MPI library and launcher weir works with here",
     ),
 ];

@@ -7,7 +7,8 @@
 
 use crate::DOORS;
 use crate::door::Door;
-use crate::flags::{Flag, nearest};
+use crate::flags::{Flag, find, nearest};
+use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
 /// Usage errors.
@@ -79,16 +80,50 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     }))
 }
 
-/// Refuses words that do not choose how this door prints a result.
+/// Refuses words that do not choose how this door prints a result, and those that cannot act among
+/// them and the words that the result was measured with.
 ///
 /// # Errors
 /// The first such word, by its name: exit 2.
-pub fn check_words(door: &Door, words: &[String]) -> Result<(), Refusal> {
+pub fn check_words(door: &Door, own: &[String], words: &[String]) -> Result<(), Refusal> {
+    refuse_others(door, words)?;
+    let new = flags_among(door, words);
+    let all = flags_among(door, &[own, words].concat());
+    let mut idle = all.idle().filter(|(flag, _)| new.has(flag.name));
+    idle.next().map_or(Ok(()), |(flag, when)| {
+        let name = flag.spelling();
+        Err(refuse(&format!(
+            "{name} acts only {when}\n  help: leave it out"
+        )))
+    })
+}
+
+/// A word's name, and the value that stands in it.
+fn parts(word: &str) -> (&str, Option<&str>) {
+    word.split_once('=')
+        .map_or((word, None), |(name, value)| (name, Some(value)))
+}
+
+/// The door's flags among words; all else is passed over.
+fn flags_among(door: &Door, words: &[String]) -> GivenFlags {
+    let mut given = GivenFlags::new(door.printing);
     let mut words = words.iter();
     while let Some(word) = words.next() {
-        let (name, value) = word
-            .split_once('=')
-            .map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
+        let (name, value) = parts(word);
+        let bare = name.trim_start_matches('-');
+        if let Some(flag) = find(door.printing, bare).filter(|_| name.starts_with('-')) {
+            let needed = flag.value.is_some() && !flag.optional && value.is_none();
+            let next = if needed { words.next() } else { None };
+            given.add(flag, value.or(next.map(String::as_str)).unwrap_or_default());
+        }
+    }
+    given
+}
+
+fn refuse_others(door: &Door, words: &[String]) -> Result<(), Refusal> {
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let (name, value) = parts(word);
         let bare = name.trim_start_matches('-');
         let mut flags = printing_flags(door);
         let Some(flag) = flags.find(|flag| name.starts_with('-') && flag.name == bare) else {

@@ -75,7 +75,7 @@ pub fn call(arguments: &[String]) -> Result<Call, Refusal> {
         "help" => help_of(rest),
         verb => match door(verb) {
             Some(door) => of_door(door, rest),
-            None => Err(unknown(verb)),
+            None => Err(unknown(verb, program)),
         },
     }
 }
@@ -98,12 +98,30 @@ fn help_of(rest: &[String]) -> Result<Call, Refusal> {
         None | Some("help") => Ok(Call::Print(page())),
         Some(verb) => match door(verb) {
             Some(door) => of_door(door, &["--help".to_owned()]),
-            None => Err(unknown(verb)),
+            None => Err(unknown(verb, PROGRAM)),
         },
     }
 }
 
-fn unknown(word: &str) -> Refusal {
+/// The program's own name.
+const PROGRAM: &str = "weir";
+
+/// A first word that is no verb. A program of another name was called through a link, and its words may
+/// be those of a peer.
+fn unknown(word: &str, program: &str) -> Refusal {
+    let name = program.rsplit('/').next().unwrap_or(program);
+    if !name.starts_with(PROGRAM) {
+        let links = DOORS.iter().flat_map(|door| door.links);
+        let links: Vec<_> = links.map(|link| link.name).collect();
+        return Refusal::new(
+            2,
+            format!(
+                "error: weir was called as `{name}`, which is no door's name\n  help: links to it \
+                 that are have the names {}; by any other name it takes a verb, and `{word}` is none",
+                links.join(", ")
+            ),
+        );
+    }
     let verbs = DOORS.iter().map(|door| door.verb).chain(["help"]);
     let hint = nearest(word, verbs).map_or_else(
         || "`weir --help` lists the verbs".to_owned(),
@@ -114,7 +132,7 @@ fn unknown(word: &str) -> Refusal {
 
 fn page() -> String {
     let mut out = String::from(
-        "weir measures how fast data really moves: files, devices, queues, networks.\n\nUsage: weir VERB …\n\n",
+        "weir measures how fast data moves: files, devices, queues, networks.\n\nUsage: weir VERB …\n\n",
     );
     let doors = DOORS.iter().map(|d| (d.verb, d.arguments, d.purpose));
     let help = ("help", "[VERB]", "this page, or the page of a verb");
@@ -200,6 +218,20 @@ mod tests {
             is_door(&format!("{name} -n3"), "beff", &["-n3"]);
         }
         is_door("Network_test_intel -n3", "beff", &["--selftest", "-n3"]);
+    }
+
+    #[test]
+    fn a_link_with_another_name_is_told_which_there_are() {
+        let message = of("/opt/osu_bw -m 8").unwrap_err().message;
+        assert!(message.contains("called as `osu_bw`, which is no door's name"));
+        assert!(message.contains("fio, Network_intel"), "{message}");
+        is_door("/opt/osu_bw run a.fio", "run", &["a.fio"]);
+        assert!(
+            of("/opt/weir-0.1 rnu")
+                .unwrap_err()
+                .message
+                .contains("did you mean")
+        );
     }
 
     #[test]

@@ -145,6 +145,10 @@ fn meaning(record: &OptionRecord) -> String {
     if !record.long.is_empty() {
         let _ = write!(out, ". {}", record.long);
     }
+    if let Some(need) = record.needs {
+        let end = if out.ends_with('.') { "" } else { "." };
+        let _ = write!(out, "{end} Acts only {}.", need.when);
+    }
     if let Scope::Engines(engines) = record.scope {
         let _ = write!(out, " (engines {})", engines.join(", "));
     }

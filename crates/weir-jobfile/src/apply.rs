@@ -43,6 +43,10 @@ const OTHER_ENGINES: &[(&str, &str)] = &[
     ("libblkio", "io_uring"),
     ("libiscsi", ""),
     ("external", ""),
+    ("cpp_null", "null"),
+    ("ime_psync", "psync"),
+    ("ime_psyncv", "pvsync"),
+    ("ime_aio", "libaio"),
 ];
 
 /// What applying needs to know.
@@ -166,6 +170,7 @@ impl<'a> Applier<'a> {
             };
         }
         self.act(draft, record, text, report)
+            .or_else(|fault| self.act_on_the_rest(draft, record, entry, fault, text, report))
             .map_err(|fault| Box::new(at(entry, explain(fault, given.as_ref()), record)))?;
         note_unset(entry, given.as_ref(), report);
         Ok(Some(Word {
@@ -199,7 +204,7 @@ impl<'a> Applier<'a> {
             }
             Support::Meaningless(why) => {
                 value::read(record, text, draft.kb_base)?;
-                report.idle(format!("`{}` has no effect: {why}", record.name));
+                report.note(format!("`{}` has no effect: {why}", record.name));
                 return Ok(());
             }
             Support::Supported => {}
@@ -224,13 +229,29 @@ impl<'a> Applier<'a> {
         if let ("ioengine", Value::Text(name)) = (record.name, &value) {
             return self.choose_engine(draft, name);
         }
-        if matches!(record.apply, Apply::Nothing) && self.request.dialect == Dialect::Run {
-            report.note(format!(
-                "`{}` has no effect here: it shapes fio's text output",
-                record.name
-            ));
-        }
         self.call(draft, record.apply, value)
+    }
+
+    /// At fio's door a number counts without what stands behind it, and a note says so.
+    fn act_on_the_rest(
+        &self,
+        draft: &mut Draft,
+        record: &OptionRecord,
+        entry: &OptionEntry,
+        fault: Fault,
+        text: Option<&str>,
+        report: &mut CompileReport,
+    ) -> Result<(), Fault> {
+        let is_fio = self.request.dialect == Dialect::Fio && fault.code == "job.value";
+        let read = text.filter(|_| is_fio);
+        let Some(read) = read.and_then(|text| value::as_fio_reads(record, text)) else {
+            return Err(fault);
+        };
+        if self.act(draft, record, Some(&read), report).is_err() {
+            return Err(fault);
+        }
+        report.note(format!("`{}` is read as {read}", typed(entry)));
+        Ok(())
     }
 
     fn call(&self, draft: &mut Draft, apply: Apply, value: Value<'_>) -> Result<(), Fault> {

@@ -14,6 +14,7 @@ use crate::diagnostic::{COMMAND_LINE, ColumnSpan, Diagnostic, Fault, Place};
 use crate::draft::{DEFAULT_ENGINE, Draft};
 use crate::extension::{FioJob, FioPlan, WordReach};
 use crate::finish::finish;
+use crate::idle_options::IdleOptions;
 use crate::load::{self, Batch, OptionEntry, Origin, Section};
 use crate::nearest::nearest;
 use crate::options::find_option;
@@ -49,6 +50,7 @@ pub fn compile(
         sets,
         groups: vec![Group::default()],
         names: HashMap::new(),
+        idle: IdleOptions::default(),
         global_words: Vec::new(),
         reach: Vec::new(),
         show: ShowCommand::new(),
@@ -127,6 +129,7 @@ struct Assembly<'a> {
     groups: Vec<Group>,
     /// Jobs so far by displayed name.
     names: HashMap<String, u32>,
+    idle: IdleOptions,
     global_words: Vec<Word>,
     /// The jobs that each of them is for.
     reach: Vec<WordReach>,
@@ -146,6 +149,7 @@ impl Assembly<'_> {
     fn batch(&mut self, batch: Batch, mut barrier: bool) {
         if barrier {
             self.show.next_file();
+            self.idle.next_file();
             let until = Some(self.jobs());
             for reach in &mut self.reach {
                 reach.until = reach.until.or(until);
@@ -166,6 +170,7 @@ impl Assembly<'_> {
                     &mut self.report,
                 );
                 self.show.defaults(&words);
+                self.idle.for_all(&words);
                 let reach = WordReach {
                     below: self.jobs(),
                     until: None,
@@ -217,6 +222,7 @@ impl Assembly<'_> {
         }
         let name = draft.name.clone();
         if let Some(engine) = engine.filter(|_| right) {
+            self.idle.job(draft, engine, &words);
             right = self.job(draft, engine, words, &section, globals);
         }
         self.dropped |= !right;
@@ -353,13 +359,17 @@ impl Assembly<'_> {
             groups: self.groups,
             extensions: FioPlan {
                 global_words: self.reach,
+                ..FioPlan::default()
             }
             .extensions(),
             ..Plan::default()
         };
+        for sentence in self.idle.sentences() {
+            self.report.note(sentence);
+        }
         Ok(Compiled {
             plan,
-            notes: self.report.into_notes(),
+            notes: self.report.notes,
             show_command: self.show.finish(),
         })
     }
@@ -373,7 +383,10 @@ impl Assembly<'_> {
                 "no section is called `{name}`; did you mean `{near}`?"
             )),
             (Some(name), None) => fault.help(format!("no section is called `{name}`")),
-            (None, _) => fault.help("give a job file, or --name=JOB with its options"),
+            (None, _) => fault.help(match self.request.dialect {
+                Dialect::Run => "a job is a section such as `[a]`, with its options below it",
+                Dialect::Fio => "give a job file, or --name=JOB with its options",
+            }),
         })
     }
 }

@@ -65,14 +65,7 @@ pub(crate) fn conflicts(draft: &Draft, engine: &EngineInfo, sizes: &BlockSizes) 
             &["loops", "time_based"],
         ));
     }
-    if draft.zones.on && draft.zones.bytes == 0 {
-        found.push((
-            conflict("`zonemode=strided` needs a zonesize")
-                .label("how much of each zone?")
-                .peer("fio: --zonesize must be specified when using --zonemode=strided."),
-            &["zonemode"],
-        ));
-    }
+    found.extend(zone_conflict(draft));
     found.extend(renewal_conflict(draft, engine));
     found.extend(cpu_load::conflict(draft));
     found.extend(dedupe_conflict(draft));
@@ -108,6 +101,26 @@ fn renewal_conflict(draft: &Draft, engine: &EngineInfo) -> Option<Conflict> {
 }
 
 /// Each block of the working set is there once before it comes again.
+fn zone_conflict(draft: &Draft) -> Option<Conflict> {
+    let conflict = match (draft.zones.on, draft.zones.bytes) {
+        (true, 0) => {
+            let fault = Fault::new("job.conflict", "`zonemode=strided` needs a zonesize")
+                .label("how much of each zone?")
+                .peer("fio: --zonesize must be specified when using --zonemode=strided.");
+            (fault, &["zonemode"][..])
+        }
+        (false, 1..) => {
+            let fault = Fault::new("job.conflict", "`zonesize` without a zonemode")
+                .label("there are no zones")
+                .help("add zonemode=strided")
+                .peer("fio: --zonemode=none and --zonesize are not compatible.");
+            (fault, &["zonesize", "zonemode"][..])
+        }
+        _ => return None,
+    };
+    Some(conflict)
+}
+
 fn dedupe_conflict(draft: &Draft) -> Option<Conflict> {
     let (again, set) = (draft.content.dedupe_percent, draft.dedupe_set_percent);
     (draft.dedupe_set && again + set > 100).then(|| {

@@ -7,13 +7,6 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// How grave a diagnostic is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Severity {
-    /// Nothing can run.
-    Error,
-}
-
 /// One fault of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
@@ -37,8 +30,6 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// The sentences that fio prints for this fault, in its order.
     pub peer: Vec<String>,
-    /// How grave it is.
-    pub severity: Severity,
 }
 
 /// The source name of words that were typed as arguments.
@@ -158,7 +149,6 @@ impl Place {
             label: fault.label.into_string(),
             help: fault.help,
             peer: fault.peer,
-            severity: Severity::Error,
         }
     }
 }
@@ -186,16 +176,12 @@ impl Diagnostic {
             label: fault.label.into_string(),
             help: fault.help,
             peer: fault.peer,
-            severity: Severity::Error,
         }
     }
 
     /// The message as text of several lines, ending in a newline.
     pub fn render(&self) -> String {
-        let word = match self.severity {
-            Severity::Error => "error",
-        };
-        let mut out = format!("{word}[{}]: {}\n", self.code, printable(&self.message));
+        let mut out = format!("error[{}]: {}\n", self.code, printable(&self.message));
         if let Some(source) = &self.source {
             self.render_place(source, &mut out);
         }
@@ -253,7 +239,7 @@ fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
 }
 
 /// Text without control characters, not longer than a screen.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let shown = cut(text, MAX_TEXT);
     let end = if shown.len() < text.len() { "…" } else { "" };
     let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };

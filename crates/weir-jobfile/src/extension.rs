@@ -16,6 +16,8 @@ const DOOR: &str = "fio";
 pub struct FioPlan {
     /// For each of the plan's global words, the jobs that it is for.
     pub global_words: Vec<WordReach>,
+    /// What was said about the words that made it.
+    pub notes: Vec<String>,
 }
 
 /// The jobs that a word is for which is given for all.
@@ -66,6 +68,12 @@ impl FioPlan {
     /// That of a plan.
     pub fn of(plan: &Plan) -> Self {
         read(&plan.extensions)
+    }
+
+    /// Keeps in a plan what was said about the words that made it.
+    pub fn keep_notes(plan: &mut Plan, notes: Vec<String>) {
+        let of_plan = Self::of(plan);
+        plan.extensions = Self { notes, ..of_plan }.extensions();
     }
 
     /// As part of a plan.

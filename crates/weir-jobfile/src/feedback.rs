@@ -8,7 +8,6 @@ use weir_units::{Nanos, Percent};
 
 use crate::conflict::Conflict;
 use crate::diagnostic::Fault;
-use crate::report::CompileReport;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -63,15 +62,6 @@ impl FeedbackDraft {
                 .help("give steadystate_duration=10, for example");
             (fault, &["steadystate_duration"][..])
         })
-    }
-
-    /// Says what has no effect.
-    pub(crate) fn note_idle(&self, job: &str, report: &mut CompileReport) {
-        if self.criterion.is_some() && self.window.0 == 0 {
-            report.note(format!(
-                "{job}: steadystate has no effect without steadystate_duration"
-            ));
-        }
     }
 
     pub(crate) fn steady(&self) -> Option<Steady> {

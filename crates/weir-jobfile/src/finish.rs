@@ -41,12 +41,11 @@ pub(crate) fn finish(
     }
     let access = access(draft, report);
     let mix = mix(draft);
-    let load = load(draft, engine, report);
+    let load = load(draft, engine);
     let verify = resolve_verify(draft, (engine, &mix), report);
     let content = content(draft);
     let chosen = chosen(draft, engine);
     let targets = targets(draft, engine, read_only);
-    draft.feedback.note_idle(&draft.name, report);
     let (min_ns, max_ns) = draft.delay;
     let before = command(&draft.name, "prerun", draft.command_before.as_deref());
     let after = command(&draft.name, "postrun", draft.command_after.as_deref());
@@ -92,9 +91,9 @@ pub(crate) fn finish(
 }
 
 /// The loop over operations.
-fn load(draft: &mut Draft, engine: &EngineInfo, report: &mut CompileReport) -> Load {
+fn load(draft: &mut Draft, engine: &EngineInfo) -> Load {
     Load {
-        depth: depth(draft, engine, report),
+        depth: depth(draft, engine),
         bounds: Bounds {
             steady: draft.feedback.steady(),
             ..draft.bounds
@@ -320,15 +319,10 @@ fn content(draft: &Draft) -> Content {
     content
 }
 
-fn depth(draft: &Draft, engine: &EngineInfo, report: &mut CompileReport) -> weir_schema::Depth {
+fn depth(draft: &Draft, engine: &EngineInfo) -> weir_schema::Depth {
     let mut depth = draft.depth;
-    if engine.synchronous && depth.queue_depth.0 > 1 {
+    if engine.synchronous {
         depth.queue_depth = QueueDepth(1);
-        report.note(
-            "both iodepth >= 1 and synchronous I/O engine are selected, queue depth will be \
-             capped at 1"
-                .to_owned(),
-        );
     }
     let most = depth.queue_depth.0;
     depth.submit_batch = if depth.submit_batch == 0 {

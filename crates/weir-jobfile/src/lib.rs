@@ -20,6 +20,7 @@ mod draft;
 mod extension;
 mod feedback;
 mod finish;
+mod idle_options;
 mod load;
 mod logs;
 mod nearest;
@@ -36,10 +37,12 @@ use weir_schema::Plan;
 use weir_schema::catalogue::{Catalogue, Environment};
 
 pub use compile::compile;
-pub use diagnostic::{COMMAND_LINE, Diagnostic, MAX_LINE, Severity};
+pub use diagnostic::{COMMAND_LINE, Diagnostic, MAX_LINE};
 pub use extension::{FioJob, FioPlan, WordReach, check_extensions};
 pub use nearest::nearest;
-pub use options::{Category, OptionRecord, Scope, Support, ValueKind, find_option, option_records};
+pub use options::{
+    Category, Need, OptionRecord, Scope, Support, ValueKind, find_option, option_records,
+};
 
 /// A whole number as the job language writes it.
 pub fn count(text: &str) -> Option<u64> {

@@ -25,6 +25,7 @@ pub(crate) struct Logs {
     pub offset: bool,
     pub hex_priority: bool,
     pub since_1970: bool,
+    pub compressed: bool,
 }
 
 /// Whether a log is wanted, and its prefix.
@@ -62,6 +63,7 @@ impl Default for Logs {
             offset: false,
             hex_priority: false,
             since_1970: false,
+            compressed: false,
         }
     }
 }
@@ -93,10 +95,11 @@ impl Logs {
                 Named::ByJob => job,
                 Named::Prefix(prefix) => prefix,
             };
+            let end = if self.compressed { ".fz" } else { "" };
             let number = if self.numbered { ".$worker" } else { "" };
             Some(Log {
                 what,
-                path: format!("{prefix}_{suffix}{number}.log"),
+                path: format!("{prefix}_{suffix}{number}.log{end}"),
                 window_ns: match what {
                     Logged::Buckets { .. } => self.bucket_window,
                     _ => self.window,
@@ -105,6 +108,7 @@ impl Logs {
                 offset: self.offset,
                 hex_priority: self.hex_priority,
                 since_1970: self.since_1970,
+                compressed: self.compressed,
             })
         };
         wanted.into_iter().filter_map(log).collect()

@@ -13,8 +13,6 @@ pub(crate) struct CompileReport {
     pub errors: Vec<Diagnostic>,
     pub notes: Vec<String>,
     known: HashSet<String>,
-    /// What was accepted without meaning.
-    idle: Vec<String>,
     more: usize,
 }
 
@@ -32,21 +30,6 @@ impl CompileReport {
         if self.known.insert(note.clone()) {
             self.notes.push(note);
         }
-    }
-
-    /// Adds a word without meaning unless it is there already.
-    pub(crate) fn idle(&mut self, note: String) {
-        if self.known.insert(note.clone()) {
-            self.idle.push(note);
-        }
-    }
-
-    /// All notes; words without meaning are one of them.
-    pub(crate) fn into_notes(mut self) -> Vec<String> {
-        if !self.idle.is_empty() {
-            self.notes.push(self.idle.join("; "));
-        }
-        self.notes
     }
 
     /// All errors, each source's in the order of its lines; the last one says how many were left out.

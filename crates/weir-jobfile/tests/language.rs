@@ -46,9 +46,38 @@ fn sizes_swap_their_suffixes_and_refuse_leftovers() {
     assert_eq!(size("40kib"), Some(Size::Bytes(Bytes(40_000))));
     assert_eq!(size("40ki"), Some(Size::Bytes(Bytes(40 << 10))));
     assert_eq!(size("10%"), Some(Size::Percent(10.0)));
-    assert!(faults("size=1x")[0].message.contains("bad number \"1x\""));
+    assert!(faults("size=x")[0].message.contains("bad number \"x\""));
     assert_eq!(faults("size=0")[0].code, "job.range");
     assert_eq!(faults("size=101%")[0].code, "job.range");
+}
+
+#[test]
+fn a_number_with_more_behind_it_counts_at_fios_door_alone_and_is_noted() {
+    let text = "[a]\nioengine=null\nsize=65536)\nbsrange=512/25:1k:25:2k:25:4k/25\n";
+    let compiled = file(text).unwrap();
+    let job = &jobs(&compiled)[0];
+    assert_eq!(block(job).region.size, Some(Size::Bytes(Bytes(65536))));
+    let read = (Bytes(512), Bytes(1024));
+    assert!(matches!(
+        &block(job).sizes.size.read,
+        BlockSize::Range { min_bytes, max_bytes, .. } if (*min_bytes, *max_bytes) == read
+    ));
+    assert_eq!(
+        compiled.notes,
+        [
+            "`size=65536)` is read as 65536",
+            "`bsrange=512/25:1k:25:2k:25:4k/25` is read as 512-1k"
+        ]
+    );
+    // As given, for the echo.
+    assert_eq!(job.words[1].value.as_deref(), Some("65536)"));
+    let mut request = request(vec![JobSource::File("f".into())]);
+    request.dialect = Dialect::Run;
+    let errors = compile_in(&request, &memory(&[("f", text)])).unwrap_err();
+    assert!(errors[0].message.contains("bad number \"65536)\""));
+    for other in ["rwmixread=50%", "runtime=10x", "size=x"] {
+        assert!(!faults(other).is_empty(), "{other}");
+    }
 }
 
 #[test]
@@ -208,11 +237,13 @@ fn files_engines_and_memory_reach_the_plan() {
         }
     );
     assert_eq!(b.load().depth.queue_depth, QueueDepth(1));
-    assert!(
-        compiled
-            .notes
-            .iter()
-            .any(|n| n.contains("queue depth will be capped at 1"))
+    assert_eq!(
+        compiled.notes,
+        [
+            "`iodepth` has no effect in b: it acts only with an engine that has several operations \
+             in flight",
+            "`sqthread_poll_cpu` has no effect in a: it acts only with `sqthread_poll`",
+        ]
     );
     assert_eq!(block(&job("")).targets.files, FileNames::None);
 }
@@ -339,13 +370,13 @@ fn every_error_of_every_section_is_reported_at_once() {
 
 #[test]
 fn errors_come_in_the_order_of_lines() {
-    let errors = file("[a]\nbad=1\n[broken\n[b]\nbs=1x\n").unwrap_err();
+    let errors = file("[a]\nbad=1\n[broken\n[b]\nbs=x1\n").unwrap_err();
     assert_eq!(errors.iter().map(|d| d.line).collect::<Vec<_>>(), [2, 3, 5]);
 }
 
 #[test]
 fn the_wrong_part_of_a_list_is_underlined() {
-    let error = &faults("bs=4k,8x")[0];
+    let error = &faults("bs=4k,x8")[0];
     assert_eq!((error.column, error.length), (7, 2));
     let error = &faults("rw = raed:8")[0];
     assert_eq!((error.column, error.length), (6, 4));
@@ -425,11 +456,11 @@ fn words_before_a_file_lie_under_it_and_sets_lie_over_it() {
         [2, 7]
     );
     assert_eq!(jobs(&compiled)[0].words.len(), 1);
-    r.sets = vec!["bs=8x".into(), "c:bs=8k".into(), "=1".into()];
+    r.sets = vec!["bs=x8".into(), "c:bs=8k".into(), "=1".into()];
     let errors = compile_in(&r, &files).unwrap_err();
     let messages: Vec<_> = errors.iter().map(|d| d.message.as_str()).collect();
     assert_eq!(messages.len(), 3, "{messages:#?}");
-    let error = errors.iter().find(|d| d.message.contains("8x")).unwrap();
+    let error = errors.iter().find(|d| d.message.contains("x8")).unwrap();
     assert_eq!((error.line, error.column), (0, "--set bs=".len() + 1));
     assert!(
         error.render().contains("--> command line\n"),
@@ -579,6 +610,18 @@ fn what_does_not_exist_yet_is_refused_with_what_comes_nearest() {
     }
     // Values that ask for nothing are no reason to refuse.
     job("verify=0\nzonemode=none\nio_submit_mode=inline\nserialize_overlap=0\ndo_verify=0");
+}
+
+#[test]
+fn a_file_without_jobs_is_told_in_the_words_of_its_door() {
+    let help = |dialect| {
+        let mut r = request(vec![JobSource::File("f".into())]);
+        r.dialect = dialect;
+        let wrong = compile_in(&r, &memory(&[("f", "\n")])).unwrap_err();
+        wrong[0].help.clone().unwrap()
+    };
+    assert!(help(Dialect::Run).contains("a section such as `[a]`"));
+    assert!(help(Dialect::Fio).contains("--name=JOB"));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! outcome says what was measured, whether that is all, and what spoils it. Not here: how messages
 //! are exchanged and timed ([`crate::exchange`], [`crate::latency_bandwidth`]).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use weir_run::execute::Signals;
@@ -15,6 +16,7 @@ use weir_schema::{
     ExchangeResult, ExchangeWorkload, Failure, Job, LatencyBandwidthResult,
     LatencyBandwidthWorkload, Outcome, RankFacts, Ranks, SizeResult, Spawn, Warning, Workload,
     exchange_metrics, exchange_warnings, latency_bandwidth_figures, latency_bandwidth_metrics,
+    latency_bandwidth_warnings,
 };
 use weir_units::Nanos;
 
@@ -241,13 +243,18 @@ impl LatencyBandwidthJob {
         let name = &self.job.name;
         let wrong = done.and_then(|done| wrong_data::of_latency_bandwidth(name, done));
         let crowded = done.and_then(|done| crowded(name, self.ranks, &done.ranks));
+        let mut warnings: Vec<_> = wrong.into_iter().chain(crowded).collect();
+        if let Some(done) = done {
+            warnings.extend(latency_bandwidth_warnings(done, name));
+            warnings.extend(fewer_rings(name, &self.work, done));
+        }
         RankOutcome {
             is_whole: match done {
                 Some(done) => latency_bandwidth_figures(done).is_some(),
                 None => did_its_part(&ended, rank, signals),
             },
             failure: ended.error.as_ref().map(failure_of),
-            warnings: wrong.into_iter().chain(crowded).collect(),
+            warnings,
             metrics: done.map(latency_bandwidth_metrics).unwrap_or_default(),
             outcome: match ended.done {
                 Some(done) => Outcome::LatencyBandwidth(Box::new(done)),
@@ -272,28 +279,45 @@ fn show(progress: &RankProgress, seen: &Seen) {
 
 /// The time was over before the sizes were.
 fn cut_short(job: &str, have: usize, all: usize) -> Warning {
-    Warning {
-        id: "max-time".to_owned(),
-        job: Some(job.to_owned()),
-        cause: format!("{have} of {all} sizes were measured in the time allowed"),
-        remedy: "allow more time, or ask for fewer sizes".to_owned(),
-    }
+    let cause = format!("{have} of {all} sizes were measured in the time allowed");
+    Warning::new("max-time", Some(job), cause)
+}
+
+/// The time was over before all random rings were measured.
+fn fewer_rings(
+    job: &str,
+    wanted: &LatencyBandwidthWorkload,
+    done: &LatencyBandwidthResult,
+) -> Option<Warning> {
+    wanted.max_time_ns?;
+    let tests = [
+        ("short", &wanted.latency, &done.latency),
+        ("long", &wanted.bandwidth, &done.bandwidth),
+    ];
+    let cut = tests.iter().filter_map(|(what, wanted, done)| {
+        let (have, all) = (done.random.len(), wanted.random_rings);
+        (have > 0 && have < all as usize)
+            .then(|| format!("{have} of {all} random rings of the {what} messages"))
+    });
+    let cut: Vec<_> = cut.collect();
+    (!cut.is_empty()).then(|| {
+        let cause = format!("{} were measured in the time allowed", cut.join(" and "));
+        let remedy = "allow more time, or take the figures of random rings as those of few";
+        Warning::new("max-time", Some(job), cause).with_remedy(remedy)
+    })
 }
 
 /// The time was over before the warm-up was.
 fn still_cold(job: &str, done: &ExchangeResult, wanted: u32) -> Option<Warning> {
     let cold = |size: &&SizeResult| size.warmup < u64::from(wanted);
     let size = done.sizes.iter().find(cold)?;
-    Some(Warning {
-        id: "max-time".to_owned(),
-        job: Some(job.to_owned()),
-        cause: format!(
-            "{} of {wanted} exchanges warmed up for messages of {} B in the time allowed",
-            size.warmup,
-            1u64 << size.exponent
-        ),
-        remedy: "ask for a shorter warm-up, or allow more time".to_owned(),
-    })
+    let cause = format!(
+        "{} of {wanted} exchanges warmed up for messages of {} B in the time allowed",
+        size.warmup,
+        1u64 << size.exponent
+    );
+    let warning = Warning::new("max-time", Some(job), cause);
+    Some(warning.with_remedy("ask for a shorter warm-up, or allow more time"))
 }
 
 /// Ranks of this machine that share CPUs.
@@ -312,10 +336,47 @@ fn crowded(job: &str, ranks: Ranks, facts: &[RankFacts]) -> Option<Warning> {
             u32::try_from(facts.iter().filter(here).count()).unwrap_or(u32::MAX)
         }
     };
-    (here > cpus).then(|| Warning {
-        id: "oversubscribed".to_owned(),
-        job: Some(job.to_owned()),
-        cause: format!("{here} ranks share {cpus} CPUs"),
-        remedy: "ask for as many ranks as there are CPUs".to_owned(),
+    let all = (here > cpus).then(|| format!("{here} ranks share {cpus} CPUs"));
+    all.or_else(|| sharing(facts)).map(|cause| {
+        let warning = Warning::new("oversubscribed", Some(job), cause);
+        warning.with_remedy("give each rank a CPU of its own")
     })
+}
+
+/// Ranks of one machine that are kept on one CPU.
+fn sharing(facts: &[RankFacts]) -> Option<String> {
+    let mut users: BTreeMap<_, Vec<String>> = BTreeMap::new();
+    for rank in facts.iter().filter(|rank| rank.cpu.is_some()) {
+        let place = (rank.hostname.as_deref(), rank.cpu);
+        users.entry(place).or_default().push(rank.rank.to_string());
+    }
+    let (place, ranks) = users.iter().find(|(_, ranks)| ranks.len() > 1)?;
+    let cpu = place.1.unwrap_or_default();
+    Some(format!("ranks {} share CPU {cpu}", ranks.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_on_one_cpu_of_one_machine_share_it() {
+        let rank = |rank, hostname: &str, cpu| RankFacts {
+            rank,
+            hostname: Some(hostname.to_owned()),
+            cpu,
+            ..RankFacts::default()
+        };
+        let apart = [
+            rank(0, "a", Some(0)),
+            rank(1, "a", Some(1)),
+            rank(2, "b", Some(0)),
+            rank(3, "a", None),
+            rank(4, "a", None),
+        ];
+        assert_eq!(sharing(&apart), None);
+        let mut together = apart.to_vec();
+        together.push(rank(5, "a", Some(1)));
+        assert_eq!(sharing(&together).unwrap(), "ranks 1, 5 share CPU 1");
+    }
 }

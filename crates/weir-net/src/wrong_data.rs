@@ -7,7 +7,6 @@ use weir_schema::{ExchangeResult, LatencyBandwidthResult, Warning};
 
 /// What spoils every figure.
 const ID: &str = "wrong-data";
-const REMEDY: &str = "do not use these figures: look for what damages messages on their way";
 
 /// Of exchanges: every size and rank at which something was wrong.
 pub(crate) fn of_exchange(job: &str, done: &ExchangeResult) -> Option<Warning> {
@@ -33,5 +32,5 @@ pub(crate) fn of_latency_bandwidth(job: &str, done: &LatencyBandwidthResult) -> 
 }
 
 fn warning(job: &str, cause: String) -> Warning {
-    Warning::new(ID, Some(job), cause, REMEDY)
+    Warning::new(ID, Some(job), cause)
 }

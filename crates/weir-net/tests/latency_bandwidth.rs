@@ -136,6 +136,19 @@ fn where_time_is_short_pairs_of_some_ranks_are_measured() {
 }
 
 #[test]
+fn when_the_time_allowed_is_over_one_random_ring_of_each_size_is_left() {
+    let mut work = small();
+    work.max_time_ns = Some(Nanos(1));
+    let result = run("shm", 3, &work).unwrap();
+    is_whole(&result.latency, 3, 1, 5);
+    is_whole(&result.bandwidth, 3, 1, 2);
+    assert!(latency_bandwidth_figures(&result).is_some());
+    work.max_time_ns = Some(Nanos::from_secs(3600));
+    let result = run("shm", 3, &work).unwrap();
+    is_whole(&result.latency, 3, 4, 5);
+}
+
+#[test]
 fn a_minimum_time_makes_every_loop_longer() {
     let mut work = small();
     work.min_time_ns = Some(Nanos::from_micros(500));

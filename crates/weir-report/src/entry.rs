@@ -111,11 +111,6 @@ impl<'a> ReportEntry<'a> {
         self.jobs.first().map_or("", |j| &j.name)
     }
 
-    /// Whether a job of this name is part of it.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.jobs.iter().any(|job| job.name == name)
-    }
-
     /// How long it ran.
     pub(crate) fn time(&self) -> Option<Nanos> {
         self.span.map(Span::length).filter(|t| *t > Nanos::ZERO)

@@ -20,7 +20,7 @@ mod text;
 pub use color::clean;
 pub use json::json;
 pub use style::{ColorChoice, Flags, Style, Terminal};
-pub use text::text;
+pub use text::{runs_text, text};
 
 #[cfg(test)]
 mod sample;

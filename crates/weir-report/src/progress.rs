@@ -1,7 +1,7 @@
 //! The progress line: what a run does right now, in one line.
 //!
 //! In: a [`Snapshot`], plain data that the run's sampler fills a few times per second. Out: a
-//! line for a terminal (cut from the right so that it never wraps), a plain line for logs, or a
+//! line for a terminal (with as many fields as fit, so that it never wraps), a plain line for logs, or a
 //! JSON object; none ends with a newline. Not here: when lines are printed and how the last one
 //! is erased.
 
@@ -13,6 +13,8 @@ use crate::style::Style;
 
 /// Cells of the bar at 100 %.
 const BAR: f64 = 10.0;
+/// The bar says what the percentage says: it goes first.
+const BAR_RANK: u8 = 7;
 
 /// What a run does at one instant. Absent: not known (yet).
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -70,51 +72,80 @@ impl Activity {
     }
 }
 
-/// The line for a terminal, at most `width` columns; what does not fit is cut from the right.
+/// A part of the line.
+struct LineField {
+    text: Text,
+    /// What separates it from the one before.
+    gap: &'static str,
+    /// Where there is no room for all, the highest rank goes first; rank 0 stays.
+    rank: u8,
+}
+
+impl LineField {
+    fn new(rank: u8, text: impl Into<Text>) -> Self {
+        Self {
+            text: text.into(),
+            gap: "  ",
+            rank,
+        }
+    }
+
+    /// One that belongs to the field before it.
+    fn beside(rank: u8, text: impl Into<Text>) -> Self {
+        Self {
+            gap: " ",
+            ..Self::new(rank, text)
+        }
+    }
+}
+
+/// The line for a terminal, at most `width` columns. Where they are not enough it has fewer fields, and
+/// is cut only where the last of them does not fit.
 pub fn line(snapshot: &Snapshot, width: usize, style: &Style) -> String {
-    let mut fields = fields(snapshot);
+    let mut fields = fields(snapshot, style);
     // A long name would push out everything that changes.
     let room = (width / 3).max(12);
-    let mut name = fields[0].clean(style.ascii);
-    if name.width() > room {
+    if let Some(name) = fields.first_mut().map(|field| &mut field.text)
+        && name.width() > room
+    {
         let rest = Text::from("…").clean(style.ascii);
-        name = name.cut(room.saturating_sub(rest.width())).join(rest);
+        *name = name.cut(room.saturating_sub(rest.width())).join(rest);
     }
-    fields[0] = name;
-    if let (Some(done), Some(field)) = (snapshot.done_fraction, fields.get_mut(1)) {
-        *field = field.clone().and(Tone::Plain, bar(done, style.ascii));
-    }
-    let mut line = Text::default();
-    for (i, field) in fields.into_iter().enumerate() {
-        let gap = if i == 0 { "" } else { "  " };
-        // The name is clean already and must not be cleaned twice.
-        let field = if i == 0 {
-            field
-        } else {
-            field.clean(style.ascii)
+    let whole = |fields: &[LineField]| {
+        let widths = fields
+            .iter()
+            .map(|field| field.gap.len() + field.text.width());
+        // The first has no gap.
+        widths.sum::<usize>().saturating_sub(2)
+    };
+    while whole(&fields) > width {
+        let least = (0..fields.len()).max_by_key(|at| fields[*at].rank);
+        let Some(least) = least.filter(|at| fields[*at].rank > 0) else {
+            break;
         };
-        line = line.and(Tone::Plain, gap).join(field);
+        fields.remove(least);
     }
     let mut out = String::new();
-    paint(&line.cut(width), style.color, &mut out);
+    paint(&joined(fields).cut(width), style.color, &mut out);
     out
 }
 
 /// The line for a log: everything, without bar.
 pub fn plain(snapshot: &Snapshot, style: &Style) -> String {
-    let fields: Vec<Text> = fields(snapshot)
-        .iter()
-        .map(|f| f.clean(style.ascii))
-        .collect();
+    let fields = fields(snapshot, style).into_iter();
+    let fields = fields.filter(|field| field.rank != BAR_RANK).collect();
+    let mut out = String::new();
+    paint(&joined(fields), style.color, &mut out);
+    out
+}
+
+fn joined(fields: Vec<LineField>) -> Text {
     let mut line = Text::default();
     for (i, field) in fields.into_iter().enumerate() {
-        line = line
-            .and(Tone::Plain, if i == 0 { "" } else { "  " })
-            .join(field);
+        let gap = if i == 0 { "" } else { field.gap };
+        line = line.and(Tone::Plain, gap).join(field.text);
     }
-    let mut out = String::new();
-    paint(&line, style.color, &mut out);
-    out
+    line
 }
 
 /// The snapshot as one JSON object on one line; what is not known is null.
@@ -132,37 +163,66 @@ pub fn json(snapshot: &Snapshot) -> String {
     .to_string()
 }
 
-fn fields(snapshot: &Snapshot) -> Vec<Text> {
-    let mut fields = vec![Text::new(Tone::Strong, snapshot.job.as_str())];
+/// The parts in their order, clean.
+fn fields(snapshot: &Snapshot, style: &Style) -> Vec<LineField> {
+    let mut fields = vec![LineField::new(
+        0,
+        Text::new(Tone::Strong, snapshot.job.as_str()),
+    )];
     if let Some(done) = snapshot.done_fraction {
-        fields.push(format!("{:.0} %", (done.clamp(0.0, 1.0) * 100.0).floor()).into());
+        let percent = (done.clamp(0.0, 1.0) * 100.0).floor();
+        fields.push(LineField::new(1, format!("{percent:.0} %")));
+        fields.push(LineField::beside(BAR_RANK, bar(done, style.ascii)));
     }
-    fields.extend(snapshot.state.word().map(Text::from));
+    fields.extend(snapshot.state.word().map(|word| LineField::new(0, word)));
     if let Some(stall) = snapshot.stall_ns {
-        fields.push(Text::new(
-            Tone::Bad,
-            format!("STALL {} s", stall.0 / 1_000_000_000),
+        let text = format!("STALL {} s", stall.0 / 1_000_000_000);
+        fields.push(LineField::new(0, Text::new(Tone::Bad, text)));
+    }
+    if let Some(rate) = snapshot.ops_per_s {
+        let text = rate.to_string().replace(" ops/s", "/s");
+        fields.push(LineField::new(0, Text::new(Tone::Strong, text)));
+    }
+    if let Some(rate) = snapshot.bytes_per_s {
+        let text = Text::new(Tone::Strong, rate.to_string());
+        fields.push(match snapshot.ops_per_s {
+            Some(_) => LineField::beside(3, text),
+            None => LineField::new(0, text),
+        });
+    }
+    fields.extend(
+        snapshot
+            .p99_ns
+            .map(|t| LineField::new(4, format!("p99 {t}"))),
+    );
+    fields.extend(
+        snapshot
+            .in_flight
+            .map(|n| LineField::new(5, format!("in fl. {n}"))),
+    );
+    if let Some(errors) = snapshot.errors {
+        let (rank, tone) = if errors > 0 {
+            (0, Tone::Bad)
+        } else {
+            (6, Tone::Plain)
+        };
+        fields.push(LineField::new(
+            rank,
+            Text::new(tone, format!("{errors} err")),
         ));
     }
-    let ops = snapshot
-        .ops_per_s
-        .map(|r| r.to_string().replace(" ops/s", "/s"));
-    let bytes = snapshot.bytes_per_s.map(|r| r.to_string());
-    let rates: Vec<String> = ops.into_iter().chain(bytes).collect();
-    if !rates.is_empty() {
-        fields.push(Text::new(Tone::Strong, rates.join(" ")));
+    fields.extend(
+        snapshot
+            .eta_ns
+            .map(|t| LineField::new(2, format!("eta {}", clock(t)))),
+    );
+    for field in &mut fields {
+        field.text = field.text.clean(style.ascii);
     }
-    fields.extend(snapshot.p99_ns.map(|t| format!("p99 {t}").into()));
-    fields.extend(snapshot.in_flight.map(|n| format!("in fl. {n}").into()));
-    if let Some(errors) = snapshot.errors {
-        let tone = if errors > 0 { Tone::Bad } else { Tone::Plain };
-        fields.push(Text::new(tone, format!("{errors} err")));
-    }
-    fields.extend(snapshot.eta_ns.map(|t| format!("eta {}", clock(t)).into()));
     fields
 }
 
-/// ` ████▏`: ten cells are the whole.
+/// `████▏`: ten cells are the whole.
 fn bar(done: f64, ascii: bool) -> String {
     let cells = done.clamp(0.0, 1.0) * BAR;
     let full = (1..=10_u8).take_while(|n| f64::from(*n) <= cells).count();
@@ -177,9 +237,7 @@ fn bar(done: f64, ascii: bool) -> String {
         .take_while(|n| f64::from(*n) / steps <= rest)
         .count();
     let part = level.checked_sub(1).and_then(|i| parts.chars().nth(i));
-    let mut text: String = std::iter::once(' ')
-        .chain(std::iter::repeat_n(block, full))
-        .collect();
+    let mut text: String = std::iter::repeat_n(block, full).collect();
     text.extend(part);
     text
 }
@@ -236,15 +294,30 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_line_is_cut_from_the_right() {
-        let text = line(&snapshot(), 40, &Style::default());
-        assert_eq!(text, "rand-read  41 % ████▏  413 k/s 1.69 GB/s");
+    fn a_narrow_line_has_fewer_fields_and_none_in_part() {
+        let of = |width| line(&snapshot(), width, &Style::default());
+        for (width, text) in [
+            (
+                79,
+                "rand-read  41 %  413 k/s 1.69 GB/s  p99 131 µs  in fl. 32  0 err  eta 0:18",
+            ),
+            (
+                59,
+                "rand-read  41 %  413 k/s 1.69 GB/s  p99 131 µs  eta 0:18",
+            ),
+            (46, "rand-read  41 %  413 k/s 1.69 GB/s  eta 0:18"),
+            (40, "rand-read  41 %  413 k/s  eta 0:18"),
+            (20, "rand-read  413 k/s"),
+            (12, "rand-read  4"),
+        ] {
+            assert_eq!(of(width), text, "{width}");
+        }
         let long = Snapshot {
             job: "a-job-with-a-name-without-end".into(),
             ..snapshot()
         };
         let text = line(&long, 40, &Style::default());
-        assert_eq!(text, "a-job-with-a…  41 % ████▏  413 k/s 1.69");
+        assert_eq!(text, "a-job-with-a…  41 %  413 k/s  eta 0:18");
     }
 
     #[test]
@@ -301,11 +374,11 @@ mod tests {
 
     #[test]
     fn a_full_bar_has_ten_cells_and_hours_their_own_field() {
-        assert_eq!(bar(1.0, false), " ██████████");
-        assert_eq!(bar(0.0, false), " ");
-        assert_eq!(bar(0.459, false), " ████▌");
-        assert_eq!(bar(0.459, true), " ####-");
-        assert_eq!(bar(f64::NAN, false), " ");
+        assert_eq!(bar(1.0, false), "██████████");
+        assert_eq!(bar(0.0, false), "");
+        assert_eq!(bar(0.459, false), "████▌");
+        assert_eq!(bar(0.459, true), "####-");
+        assert_eq!(bar(f64::NAN, false), "");
         assert_eq!(clock(Nanos::from_secs(3_723)), "1:02:03");
     }
 

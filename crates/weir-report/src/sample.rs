@@ -5,7 +5,7 @@ mod build;
 use weir_schema::sample::{confidence_of, exchange_result, failure};
 use weir_schema::{
     EndedBy, EngineChoice, ExchangeResult, ExchangeWorkload, HostFacts, Instrument, Interval, Job,
-    Kind, Metric, RunResult, State, Warning,
+    Kind, Metric, RunResult, Stage, State, Warning,
 };
 use weir_stats::{Estimate, NoInterval};
 
@@ -15,10 +15,9 @@ pub(crate) use build::{Shape, run};
 pub(crate) fn single() -> RunResult {
     let mut result = run(&[Shape::default()]);
     result.warnings.push(Warning::new(
-        "preempted",
+        "cpu-shared",
         Some("rand-read"),
-        "14 involuntary switches per second on worker 0.",
-        "Pin the worker (cpus_allowed=3) or stop the other load.",
+        "Worker 0 was switched out 14 times per second.",
     ));
     result
 }
@@ -42,13 +41,14 @@ pub(crate) fn open_loop() -> RunResult {
         ..Shape::default()
     }]);
     let confidence = &mut confidence_of(&mut result.groups[0].jobs[0])[0];
-    confidence.ops_per_s = Estimate::without(50_000.0, NoInterval::Correlated);
-    confidence.mean_latency_ns = None;
+    confidence.ops_per_s = Estimate::within(50_000.0, 30_000.0, 70_000.0);
+    confidence.slow = true;
+    confidence.latency_stage = Some(Stage::Rlat);
+    confidence.mean_latency_ns = Some(Estimate::within(236_000.0, 231_000.0, 241_000.0));
     result.warnings.push(Warning::new(
-        "correlated",
+        "slow",
         None,
-        "Neighbouring intervals depend on each other.",
-        "Run longer.",
+        "The read rate changes slowly: its ± holds for this run only.",
     ));
     result
 }

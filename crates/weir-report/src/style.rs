@@ -12,6 +12,7 @@ const NARROWEST: usize = 20;
 
 /// How a rendering looks.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct Style {
     /// Display columns of a line.
     pub width: usize,
@@ -21,6 +22,8 @@ pub struct Style {
     pub color: bool,
     /// Whole numbers in nanoseconds, bytes and operations.
     pub raw: bool,
+    /// Every warning, not the gravest ones alone.
+    pub all_warnings: bool,
     /// Percentiles to show; absent: 50, 90, 99, 99.9, and 99.99 where there is room.
     pub percentiles: Option<Vec<Percent>>,
 }
@@ -32,6 +35,7 @@ impl Default for Style {
             ascii: false,
             color: false,
             raw: false,
+            all_warnings: false,
             percentiles: None,
         }
     }
@@ -60,6 +64,8 @@ pub struct Flags {
     pub ascii: bool,
     /// `--raw`.
     pub raw: bool,
+    /// `--warnings all`.
+    pub all_warnings: bool,
     /// `--percentiles`.
     pub percentiles: Option<Vec<Percent>>,
 }
@@ -117,6 +123,7 @@ impl Style {
             ascii: flags.ascii || !utf8,
             color,
             raw: flags.raw,
+            all_warnings: flags.all_warnings,
             percentiles: flags.percentiles.clone(),
         }
     }

@@ -12,6 +12,7 @@ use weir_units::Nanos;
 pub(crate) struct CpuReading {
     used: ThreadUsage,
     run_delay: Option<Nanos>,
+    cpu: Option<u32>,
 }
 
 impl CpuReading {
@@ -19,6 +20,7 @@ impl CpuReading {
         Self {
             used: ThreadUsage::current(),
             run_delay: usage::run_delay(),
+            cpu: u32::try_from(rustix::thread::sched_getcpu()).ok(),
         }
     }
 
@@ -27,6 +29,8 @@ impl CpuReading {
         let delays = self.run_delay.zip(earlier.run_delay);
         CpuUse {
             run_delay_ns: delays.map(|(now, then)| Nanos(now.0.saturating_sub(then.0))),
+            first_cpu: earlier.cpu,
+            last_cpu: self.cpu,
             ..cpu_use(&self.used.since(&earlier.used))
         }
     }
@@ -46,6 +50,6 @@ fn cpu_use(used: &ThreadUsage) -> CpuUse {
         involuntary_switches: used.involuntary_switches,
         minor_faults: used.minor_faults,
         major_faults: used.major_faults,
-        run_delay_ns: None,
+        ..CpuUse::default()
     }
 }

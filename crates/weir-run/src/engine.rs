@@ -14,6 +14,13 @@ pub trait Operation: Copy + Default {
     /// Bytes that shall move. An operation whose result is this number is whole.
     fn length(&self) -> u32;
 
+    /// What sets it apart from others of its kind, as a priority does; 0 for nothing. Latencies are
+    /// kept by class where that is asked for.
+    #[inline]
+    fn class(&self) -> u16 {
+        0
+    }
+
     /// What it acts on, for messages, traces and logs.
     #[inline]
     fn acts_on(&self) -> OpTarget {

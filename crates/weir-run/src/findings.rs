@@ -17,6 +17,8 @@ pub const MOST_KEPT: usize = 1000;
 pub struct Findings {
     /// Nothing more is to be done.
     ended: AtomicBool,
+    /// The worker was asked to end, or its time is up.
+    end_due: AtomicBool,
     /// Something was written that has not been checked.
     unchecked: AtomicBool,
     found: Mutex<Found>,
@@ -81,6 +83,17 @@ impl Findings {
     #[inline]
     pub fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
+    }
+
+    /// The worker was asked to end, or its time is up: its loop sees that at the next operation, and
+    /// who is busy before that looks here.
+    pub fn set_end_due(&self) {
+        self.end_due.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the worker's loop will end at its next operation.
+    pub fn is_end_due(&self) -> bool {
+        self.end_due.load(Ordering::Relaxed)
     }
 
     /// Notes whether there is something that still has to be checked.

@@ -17,6 +17,7 @@ pub mod generate;
 mod live;
 mod log;
 mod loop_plan;
+pub mod null;
 mod pacer;
 pub mod runner;
 pub mod sim;
@@ -30,7 +31,8 @@ pub use clock::RunClock;
 pub use engine::{Completed, Engine, OpTarget, Operation, Submit, Wait};
 pub use findings::{Findings, MOST_KEPT};
 pub use live::{Counter, KINDS, LiveKind, Measured, StageRecorder, WorkerLive};
-pub use loop_plan::measured;
+pub use log::inflate_log;
+pub use loop_plan::{measured, rates};
 pub use pacer::{Pacer, PacerPlan, Pause, RecordedStarts};
 pub use runner::{
     Amount, JobContext, OperationWriter, Prepared, PreparedJob, RankControl, RankJob, RankOutcome,

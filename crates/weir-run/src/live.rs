@@ -146,6 +146,17 @@ pub struct LiveKind {
     pub last: Counter,
     /// Failed operations by errno, and their latencies.
     errors: Mutex<Errors>,
+    /// Latencies of the classes that the operations are of, where these are told apart.
+    classes: Option<Mutex<BTreeMap<u16, ClassLatencies>>>,
+}
+
+/// Completion and total latencies of the operations of one class.
+#[derive(Clone, Debug)]
+pub struct ClassLatencies {
+    /// Acceptance to completion.
+    pub clat: Histogram,
+    /// Issue to completion.
+    pub lat: Histogram,
 }
 
 #[derive(Debug, Default)]
@@ -155,7 +166,7 @@ struct Errors {
 }
 
 /// What a kind shall record.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct Measured {
     /// Submission and completion latency apart (queued engines).
@@ -166,6 +177,8 @@ pub struct Measured {
     pub response: bool,
     /// Exact squares.
     pub squares: bool,
+    /// Latencies by class too.
+    pub classes: bool,
 }
 
 impl LiveKind {
@@ -176,6 +189,7 @@ impl LiveKind {
             clat: stage(m.latency && m.split),
             lat: stage(m.latency),
             rlat: stage(m.response),
+            classes: (m.latency && m.classes).then(Mutex::default),
             ..Self::default()
         }
     }
@@ -202,6 +216,25 @@ impl LiveKind {
         errors.latencies.record(lat_ns);
     }
 
+    /// Counts completion and total latency of an operation of a class, where classes are told
+    /// apart.
+    pub(crate) fn record_class(&self, class: u16, (clat_ns, lat_ns): (u64, u64)) {
+        let Some(classes) = &self.classes else { return };
+        let mut classes = lock(classes);
+        let of_class = classes.entry(class).or_insert_with(|| ClassLatencies {
+            clat: Histogram::new().with_squares(),
+            lat: Histogram::new().with_squares(),
+        });
+        of_class.clat.record(clat_ns);
+        of_class.lat.record(lat_ns);
+    }
+
+    /// Latencies by class; none where classes are not told apart.
+    pub fn classes(&self) -> BTreeMap<u16, ClassLatencies> {
+        let classes = self.classes.as_ref().map(lock);
+        classes.map(|classes| classes.clone()).unwrap_or_default()
+    }
+
     /// Failed operations by errno, with the histogram of their latencies.
     pub fn errors(&self) -> (BTreeMap<i32, u64>, Histogram) {
         let errors = lock(&self.errors);
@@ -224,6 +257,7 @@ impl LiveKind {
             first,
             last,
             errors,
+            classes,
         } = self;
         let in_flight = issued.get().saturating_sub(completed.get() + failed.get());
         issued.set(in_flight);
@@ -234,6 +268,9 @@ impl LiveKind {
             stage.reset();
         }
         *lock(errors) = Errors::default();
+        if let Some(classes) = classes {
+            lock(classes).clear();
+        }
     }
 }
 
@@ -300,8 +337,8 @@ pub struct WorkerLive {
     pub(crate) trace: Option<Arc<TraceQueue>>,
     /// Blocks that do not hold what they should.
     pub findings: Arc<Findings>,
-    /// Number of times the measurement was reset: at the end of ramp, and when the run asked.
-    pub resets: Counter,
+    /// Number of times the measurement was reset.
+    resets: AtomicU64,
     /// No more than this are to be in flight; the run may change it.
     pub depth_limit: AtomicU32,
     /// The run asks for another reset; the worker looks now and then.
@@ -322,7 +359,7 @@ impl WorkerLive {
             started: Counter::default(),
             last_done: Counter::default(),
             last_issued: LastIssued::default(),
-            resets: Counter::default(),
+            resets: AtomicU64::new(0),
             depth_limit: AtomicU32::new(u32::MAX),
             anew: AtomicBool::new(false),
             trace: None,
@@ -334,6 +371,11 @@ impl WorkerLive {
     pub(crate) fn traced(mut self, room: u32) -> Self {
         self.trace = Some(Arc::new(TraceQueue::new(room)));
         self
+    }
+
+    /// Each operation is looked at when it has come back, for the trace or for its class.
+    pub(crate) fn is_seen_alone(&self) -> bool {
+        self.trace.is_some() || self.kinds.iter().any(|kind| kind.classes.is_some())
     }
 
     /// The end of ramp: forgets everything so far; the writer's thread only.
@@ -362,7 +404,15 @@ impl WorkerLive {
         for counter in counters.chain([prepare_ns, late]) {
             counter.set(0);
         }
-        resets.add(1);
+        // Pairs with the load in `resets`: who sees the number sees no count of before.
+        resets.fetch_add(1, Ordering::Release);
+    }
+
+    /// How often the measurement was reset: at the end of ramp, and when the run asked. Counters
+    /// that are read after it hold nothing of before that reset.
+    pub fn resets(&self) -> u64 {
+        // Pairs with the addition in `reset`.
+        self.resets.load(Ordering::Acquire)
     }
 
     /// The kind with this index.
@@ -426,6 +476,30 @@ mod tests {
             .map(batch_level)
             .to_vec();
         assert_eq!(batches, [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6]);
+    }
+
+    #[test]
+    fn latencies_of_classes_are_kept_apart_and_forgotten_at_the_end_of_ramp() {
+        let measured = |classes| {
+            [Some(Measured {
+                latency: true,
+                classes,
+                ..Measured::default()
+            }); KINDS]
+        };
+        let live = WorkerLive::new(BLOCK_KINDS, measured(true));
+        for (class, clat) in [(0, 10), (7, 20), (7, 30)] {
+            live.kinds[0].record_class(class, (clat, clat + 1));
+        }
+        let classes = live.kinds[0].classes();
+        let sums = |class| (classes[&class].clat.sum(), classes[&class].lat.sum());
+        assert_eq!((sums(0), sums(7)), ((10, 11), (50, 52)));
+        assert!(live.is_seen_alone());
+        live.reset();
+        assert!(live.kinds[0].classes().is_empty());
+        let without = WorkerLive::new(BLOCK_KINDS, measured(false));
+        without.kinds[0].record_class(7, (1, 1));
+        assert!(without.kinds[0].classes().is_empty() && !without.is_seen_alone());
     }
 
     #[test]

@@ -33,10 +33,10 @@ pub(crate) fn loop_plan(job: &Job, slots: u32) -> LoopPlan {
         depth: slots,
         batch: batch.clamp(1, slots),
         reap_min: depth.reap_min.min(slots),
-        reap_max: if depth.reap_max == 0 {
-            u32::MAX
-        } else {
-            depth.reap_max
+        // Never fewer than are waited for: the kernel was asked for these.
+        reap_max: match depth.reap_max {
+            0 => u32::MAX,
+            most => most.max(depth.reap_min.min(slots)),
         },
         refill_below: depth.refill_below.unwrap_or(u32::MAX),
         runtime: job.load().bounds.runtime_ns,
@@ -78,6 +78,7 @@ pub fn measured(job: &Job, inline: bool) -> Measured {
         latency: timing != Timing::EndsOnly && (slat || clat || lat),
         response: is_open_loop(job) && timing != Timing::EndsOnly,
         squares: exact_squares,
+        classes: false,
     }
 }
 
@@ -98,31 +99,23 @@ pub(crate) fn pacing(job: &Job, seed: u64, worker: u32, scale: Scale) -> PacerPl
             Arrivals::Even(Even::new(rate))
         }
     };
-    let kinds = || job.workload.kinds().iter().map(KindName::from);
-    let (rates, poisson, skip_pauses): (Vec<Option<Rate>>, bool, bool) =
-        match &job.load().pacing.schedule {
-            None => (Vec::new(), false, false),
-            Some(Schedule::OpsPerSecond {
-                limit_per_s,
+    let (poisson, skip_pauses) = match job.load().pacing.schedule {
+        None => (false, false),
+        Some(
+            Schedule::OpsPerSecond {
                 poisson,
                 ignore_thinktime,
                 ..
-            }) => {
-                let rate = |kind| whole(limit_per_s.get(&kind)?.0).map(Rate::Operations);
-                (kinds().map(rate).collect(), *poisson, *ignore_thinktime)
             }
-            Some(Schedule::BytesPerSecond {
-                limit_bytes_per_s,
+            | Schedule::BytesPerSecond {
                 poisson,
                 ignore_thinktime,
                 ..
-            }) => {
-                let rate = |kind| whole(limit_bytes_per_s.get(&kind)?.0).map(Rate::Bytes);
-                (kinds().map(rate).collect(), *poisson, *ignore_thinktime)
-            }
-        };
+            },
+        ) => (poisson, ignore_thinktime),
+    };
     PacerPlan {
-        arrivals: rates
+        arrivals: rates(job)
             .into_iter()
             .map(|r| r.map(|r| arrivals(r, poisson)))
             .collect(),
@@ -139,6 +132,24 @@ pub(crate) fn pacing(job: &Job, seed: u64, worker: u32, scale: Scale) -> PacerPl
     }
 }
 
+/// The rate of each kind that the workload declares; none at all without a schedule.
+pub fn rates(job: &Job) -> Vec<Option<Rate>> {
+    let kinds = job.workload.kinds().iter().map(KindName::from);
+    match &job.load().pacing.schedule {
+        None => Vec::new(),
+        Some(Schedule::OpsPerSecond { limit_per_s, .. }) => {
+            let rate = |kind| whole(limit_per_s.get(&kind)?.0).map(Rate::Operations);
+            kinds.map(rate).collect()
+        }
+        Some(Schedule::BytesPerSecond {
+            limit_bytes_per_s, ..
+        }) => {
+            let rate = |kind| whole(limit_bytes_per_s.get(&kind)?.0).map(Rate::Bytes);
+            kinds.map(rate).collect()
+        }
+    }
+}
+
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -146,4 +157,26 @@ pub(crate) fn pacing(job: &Job, seed: u64, worker: u32, scale: Scale) -> PacerPl
 )]
 fn whole(rate: f64) -> Option<NonZeroU64> {
     NonZeroU64::new(rate.round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_schema::sample::{JobSample, block_job};
+
+    use super::*;
+
+    #[test]
+    fn a_reap_may_take_as_many_as_it_waits_for() {
+        let plan = |min, max| {
+            let mut job = block_job("a").deep(16);
+            job.load_mut().depth.reap_min = min;
+            job.load_mut().depth.reap_max = max;
+            let plan = loop_plan(&job, 16);
+            (plan.reap_min, plan.reap_max)
+        };
+        assert_eq!(plan(4, 0), (4, u32::MAX));
+        assert_eq!(plan(4, 8), (4, 8));
+        assert_eq!(plan(4, 2), (4, 4));
+        assert_eq!(plan(40, 2), (16, 16));
+    }
 }

@@ -1,8 +1,9 @@
 //! Per-operation traces: a preallocated queue per worker that the run drains into a file and
 //! into logs.
 //!
-//! In: completions, from the worker. Out: a CSV line each. A queue that is full drops operations
-//! and counts them; the worker never waits. Not here: formats of peers' logs.
+//! In: completions, from the worker. Out: a CSV line each. A worker that is faster than they are
+//! written waits before its queue is full; once it is to end it waits no more, and what finds no
+//! room then is counted. Not here: formats of peers' logs.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -34,6 +35,8 @@ pub struct Traced {
     pub length: u32,
     /// Index of its kind.
     pub kind: u8,
+    /// What sets it apart from others of its kind.
+    pub class: u16,
     /// What it failed with; 0 where it did not.
     pub errno: i32,
 }
@@ -60,6 +63,16 @@ impl TraceQueue {
         if self.queue.push(traced).is_err() {
             self.dropped.add(1);
         }
+    }
+
+    /// It is more than half full; the worker's thread only.
+    pub(crate) fn is_filling(&self) -> bool {
+        self.queue.len() > self.queue.capacity() / 2
+    }
+
+    /// Operations in it.
+    pub(crate) fn len(&self) -> usize {
+        self.queue.len()
     }
 
     /// Takes an operation out; the run's thread only.

@@ -86,6 +86,7 @@ impl Bench {
             split: !E::INLINE,
             response: true,
             squares: true,
+            classes: false,
         };
         let live = WorkerLive::new(BLOCK_KINDS, [Some(m); KINDS]);
         live.depth_limit.store(self.limit, Ordering::Relaxed);
@@ -238,7 +239,7 @@ fn a_loop_that_is_asked_to_measure_anew_forgets_what_came_before() {
     let outcome = bench.run::<SimInline<_>>();
     // It looks after a tenth of a second.
     assert_eq!(outcome.live.started.get(), 100 * MS);
-    assert_eq!(outcome.live.resets.get(), 1);
+    assert_eq!(outcome.live.resets(), 1);
     assert_eq!(outcome.completed(), 201);
     assert_eq!(outcome.elapsed(), 200 * MS);
 }

@@ -393,6 +393,7 @@ pub struct Part {
 /// What buffers hold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct Content {
     /// All zeros.
     pub zero: bool,
@@ -412,6 +413,9 @@ pub struct Content {
     /// from those written last.
     #[serde(default)]
     pub dedupe_set_percent: Option<u8>,
+    /// Every job that says so has the same set.
+    #[serde(default)]
+    pub dedupe_set_is_shared: bool,
 }
 
 /// Flushes.

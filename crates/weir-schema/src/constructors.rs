@@ -25,7 +25,6 @@ use crate::plan::{
 };
 use crate::result::{Failure, GroupResult, JobResult, KindResult, RunResult, State};
 use crate::target::{CreatePolicy, FileNames, FileService, OpenMode, Preallocate, Targets};
-use crate::warning::{WARNING_IDS, Warning};
 use crate::workload::Workload;
 
 impl Plan {
@@ -240,6 +239,7 @@ impl Default for Content {
             compress_chunk_bytes: Bytes(512),
             dedupe_percent: 0,
             dedupe_set_percent: None,
+            dedupe_set_is_shared: false,
         }
     }
 }
@@ -304,6 +304,7 @@ impl KindResult {
             errors: BTreeMap::new(),
             runtime_ns: Nanos::ZERO,
             stages: Vec::new(),
+            classes: Vec::new(),
             series: Series::new(Nanos::from_millis(100)),
             bandwidth_samples: None,
             iops_samples: None,
@@ -323,28 +324,6 @@ impl Failure {
             offset_bytes: None,
             length_bytes: None,
             finding: None,
-        }
-    }
-}
-
-impl Warning {
-    /// A warning about a job, or about the run as a whole; its id is one of
-    /// [`crate::WARNING_IDS`], or nobody could ask for it or read what it means.
-    pub fn new(
-        id: &str,
-        job: Option<&str>,
-        cause: impl Into<String>,
-        remedy: impl Into<String>,
-    ) -> Self {
-        debug_assert!(
-            WARNING_IDS.contains(&id),
-            "`{id}` is not among WARNING_IDS, nor in the book's table"
-        );
-        Self {
-            id: id.to_owned(),
-            job: job.map(str::to_owned),
-            cause: cause.into(),
-            remedy: remedy.into(),
         }
     }
 }

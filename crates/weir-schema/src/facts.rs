@@ -59,6 +59,9 @@ pub struct DeviceFacts {
     pub logical_block_bytes: Option<Bytes>,
     /// Its NUMA node.
     pub numa_node: Option<u32>,
+    /// A file that this run has made.
+    #[serde(default)]
+    pub made: bool,
     /// Driver of a character device.
     #[serde(default)]
     pub driver: Option<String>,
@@ -104,7 +107,7 @@ pub struct ClockFacts {
 /// The instrument's own cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Instrument {
-    /// The same loop with the null engine.
+    /// The dearest of the jobs' loops, with the null engine.
     pub ns_per_op: Option<f64>,
     /// Why the cost is absent.
     pub absent: Option<String>,

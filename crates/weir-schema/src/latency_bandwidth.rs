@@ -20,6 +20,9 @@ pub struct LatencyBandwidthWorkload {
     pub seed: u64,
     /// Loops are made longer until one takes this long.
     pub min_time_ns: Option<Nanos>,
+    /// When half of this is over, no further random ring of the short messages is begun, and none of the
+    /// long ones when all of it is; one of each is always measured.
+    pub max_time_ns: Option<Nanos>,
     /// Without progress for this long the run ends.
     pub timeout_ns: Nanos,
 }
@@ -58,6 +61,7 @@ impl Default for LatencyBandwidthWorkload {
             },
             seed: 1,
             min_time_ns: None,
+            max_time_ns: None,
             timeout_ns: Nanos::from_secs(60),
         }
     }

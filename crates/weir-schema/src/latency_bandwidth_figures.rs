@@ -8,6 +8,10 @@
 use weir_units::Nanos;
 
 use crate::latency_bandwidth::{LatencyBandwidthResult, MessageTestResult, PairResult, RingResult};
+use crate::warning::Warning;
+
+/// Two measurements of the same are alike where the longer is at most so many times the shorter.
+const ALIKE: f64 = 1.1;
 
 /// Of the short messages' latencies and the long messages' bandwidths.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -87,6 +91,51 @@ fn per_message<'a>(times: impl IntoIterator<Item = &'a Nanos>, loop_length: u64)
     (best > 0 && loop_length > 0).then(|| best as f64 / 1e9 / (2.0 * loop_length as f64))
 }
 
+/// Whether the best measurement, which counts, stands alone: no other is like it.
+fn is_lone(mut times: Vec<Nanos>) -> bool {
+    times.sort_unstable();
+    match times[..] {
+        [best, second, ..] => second.raw() as f64 > best.raw() as f64 * ALIKE,
+        _ => false,
+    }
+}
+
+/// Whether that is so for more than half of the pairs or rings.
+fn is_noisy(measured: impl Iterator<Item = Vec<Nanos>>) -> bool {
+    let lone: Vec<bool> = measured.map(is_lone).collect();
+    lone.iter().filter(|lone| **lone).count() * 2 > lone.len()
+}
+
+/// What spoils the figures.
+pub fn latency_bandwidth_warnings(result: &LatencyBandwidthResult, job: &str) -> Vec<Warning> {
+    let of_ring = |ring: &RingResult| [ring.sendrecv_ns.clone(), ring.nonblocking_ns.clone()];
+    let of_test = |test: &MessageTestResult, what: &str| {
+        let pairs = test.pairs.iter().map(|pair| pair.times_ns.clone());
+        let natural = test.natural.iter().flat_map(of_ring);
+        let random = test.random.iter().flat_map(of_ring);
+        let noisy = [
+            ("pairs", is_noisy(pairs)),
+            ("the natural ring", is_noisy(natural)),
+            ("random rings", is_noisy(random)),
+        ];
+        let noisy = noisy.iter().filter(|(_, noisy)| *noisy);
+        noisy
+            .map(|(where_to, _)| format!("{what} of {where_to}"))
+            .collect::<Vec<_>>()
+    };
+    let mut noisy = of_test(&result.latency, "latency");
+    noisy.extend(of_test(&result.bandwidth, "bandwidth"));
+    if noisy.is_empty() {
+        return Vec::new();
+    }
+    let cause = format!(
+        "the best measurement stands alone, no other within 10 %: {}",
+        noisy.join(", ")
+    );
+    let remedy = "pin the ranks, leave CPUs to them, ask for a minimum time of loops";
+    vec![Warning::new("exchange-noisy", Some(job), cause).with_remedy(remedy)]
+}
+
 impl PairResult {
     /// Seconds that a message takes from one rank to the other, in the best measurement.
     pub fn latency_s(&self) -> Option<f64> {
@@ -124,6 +173,34 @@ mod tests {
             sendrecv_ns: vec![Nanos(sendrecv), Nanos(sendrecv + 7)],
             nonblocking_ns: vec![Nanos(nonblocking + 9), Nanos(nonblocking)],
         }
+    }
+
+    #[test]
+    fn a_best_measurement_that_stands_alone_is_told() {
+        let noisy = |result: &LatencyBandwidthResult| {
+            let told = latency_bandwidth_warnings(result, "j");
+            let cause = told.first().map(|warning| warning.cause.clone());
+            cause.unwrap_or_default()
+        };
+        let mut result = whole();
+        for test in [&mut result.latency, &mut result.bandwidth] {
+            test.pairs = vec![pair(0, &[1000, 1100, 9000]), pair(1, &[2000, 2000])];
+        }
+        assert_eq!(noisy(&result), "");
+        // One of two is not most of them.
+        result.latency.pairs[0].times_ns[1] = Nanos(1101);
+        assert_eq!(noisy(&result), "");
+        result.latency.pairs[1].times_ns[1] = Nanos(3000);
+        assert!(noisy(&result).ends_with("10 %: latency of pairs"));
+        for ring in &mut result.bandwidth.random {
+            ring.sendrecv_ns[1] = Nanos(u64::MAX);
+            ring.nonblocking_ns[0] = Nanos(u64::MAX);
+        }
+        let told = noisy(&result);
+        assert!(
+            told.ends_with("latency of pairs, bandwidth of random rings"),
+            "{told}"
+        );
     }
 
     fn whole() -> LatencyBandwidthResult {

@@ -9,6 +9,7 @@
 mod announcement;
 mod block_workload;
 pub mod catalogue;
+mod confidence;
 mod constructors;
 mod device_request;
 pub mod errno;
@@ -34,6 +35,7 @@ mod rates;
 mod recording;
 mod replay;
 mod result;
+mod runs;
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
 mod steady;
@@ -49,6 +51,7 @@ pub use block_workload::{
     Access, BlockSize, BlockSizes, BlockWorkload, Content, Distribution, Flush, Generator, HotZone,
     Mix, Part, Passes, RangeFlush, Region, SequencerStep, Size, SplitEntry, Zones,
 };
+pub use confidence::KindBatches;
 pub use device_request::{DeviceRequest, NoSuchDevice};
 pub use error_code::ErrorCode;
 pub use exchange::{
@@ -69,13 +72,13 @@ pub use latency_bandwidth::{
     PairResult, RingResult,
 };
 pub use latency_bandwidth_figures::{
-    LatencyBandwidthFigures, PairRange, latency_bandwidth_figures,
+    LatencyBandwidthFigures, PairRange, latency_bandwidth_figures, latency_bandwidth_warnings,
 };
-pub use load::{PLAN_SCHEMA, RESULT_SCHEMA, SchemaError, json_schemas};
+pub use load::{PLAN_SCHEMA, RESULT_SCHEMA, RUNS_SCHEMA, SchemaError, json_schemas};
 pub use load_of_loop::{
     Bounds, Depth, ErrorPolicy, Flow, Load, MinimumRate, Pacing, Schedule, Thinktime,
 };
-pub use log::{Log, LogFormat, LogMeasure, LogRecord, Logged, TotalLog};
+pub use log::{Log, LogFormat, LogMeasure, LogOperation, LogRecord, Logged, TotalLog};
 pub use memory::{Memory, MemoryKind};
 pub use merge::MergeError;
 pub use metrics::{exchange_metrics, latency_bandwidth_metrics};
@@ -88,10 +91,11 @@ pub use rates::total_rate;
 pub use recording::{Recording, Timing, Trace};
 pub use replay::Replay;
 pub use result::{
-    Confidence, CpuUse, DepthUse, EndedBy, Failure, Finding, GroupResult, JobResult, KindResult,
-    LatencyPercentile, Rates, RunResult, SampleStatistics, Span, Stage, StageHistogram, State,
-    WorkerResult,
+    ClassResult, Confidence, CpuUse, DepthUse, EndedBy, Failure, Finding, GroupResult, JobResult,
+    KindResult, LatencyPercentile, Rates, RunResult, SampleStatistics, Span, Stage, StageHistogram,
+    State, WorkerResult,
 };
+pub use runs::{FigureBetweenRuns, JobBetweenRuns, RunSeries, Runs};
 pub use steady::{
     DepthFound, LatencyTarget, Steadiness, Steady, SteadyMeasure, SteadyRate, SteadySample,
 };
@@ -104,6 +108,6 @@ pub use verify::{
     VerifyPattern,
 };
 pub use verify_state::{StateError, VerifyState};
-pub use warning::{WARNING_IDS, Warning};
+pub use warning::{Gravity, WARNINGS, Warning, WarningKind};
 pub use workload::{UnknownWorkload, Workload, WorkloadFacts};
 pub use world::{MpiFacts, RankFacts, RankSummary, Ranks, Spawn, TargetsPerRank};

@@ -7,12 +7,15 @@ use crate::json;
 use crate::plan::{Job, Plan};
 use crate::prune::{jobs, prune_fields, prune_newer};
 use crate::result::RunResult;
+use crate::runs::Runs;
 use crate::workload::Workload;
 
 /// Version word of plans.
 pub const PLAN_SCHEMA: &str = "weir.plan.v2";
 /// Version word of results.
 pub const RESULT_SCHEMA: &str = "weir.result.v2";
+/// Version word of the results of several runs.
+pub const RUNS_SCHEMA: &str = "weir.runs.v2";
 
 /// Buckets that all histograms of a result may span: 1 GiB of memory.
 const MOST_BUCKETS: u128 = 1 << 27;
@@ -247,7 +250,7 @@ impl RunResult {
 }
 
 /// File name and JSON Schema of each document.
-pub fn json_schemas() -> [(&'static str, Value); 2] {
+pub fn json_schemas() -> [(&'static str, Value); 3] {
     [
         (
             "plan.v2.schema.json",
@@ -256,6 +259,10 @@ pub fn json_schemas() -> [(&'static str, Value); 2] {
         (
             "result.v2.schema.json",
             schemars::schema_for!(RunResult).to_value(),
+        ),
+        (
+            "runs.v2.schema.json",
+            schemars::schema_for!(Runs).to_value(),
         ),
     ]
 }

@@ -30,6 +30,9 @@ pub struct Log {
     pub hex_priority: bool,
     /// Times count from 1970 instead of from the job's start.
     pub since_1970: bool,
+    /// The file is a zlib stream.
+    #[serde(default)]
+    pub compressed: bool,
 }
 
 /// What a log is a log of.
@@ -68,10 +71,22 @@ pub struct LogRecord<'a> {
     pub at_ms: u64,
     /// The name of the kind of operation.
     pub kind: &'a str,
-    /// First byte and bytes of one operation; nothing where the record is of a window.
-    pub operation: Option<(u64, Bytes)>,
+    /// The one operation that it is of; nothing where it is of a window.
+    pub operation: Option<LogOperation>,
     /// What was measured.
     pub measure: LogMeasure<'a>,
+}
+
+/// The operation that a record of a log is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogOperation {
+    /// Its first byte.
+    pub offset: u64,
+    /// Its length.
+    pub length: Bytes,
+    /// Class and level of its I/O priority as one number, in the form of system calls; 0 where none was
+    /// asked for.
+    pub priority: u16,
 }
 
 /// What a record of a log says.

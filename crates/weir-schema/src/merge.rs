@@ -6,15 +6,15 @@
 //! keeps one short line in [`RunResult::ranks`]. What is counted is taken apart by name, so that a
 //! new figure does not compile before it is merged. Not here: how results travel.
 
-use weir_stats::{BatchStore, Estimate, SeriesError};
+use weir_stats::{BatchError, SeriesError};
 use weir_units::{Bytes, Nanos};
 
 use crate::metrics::loop_metrics;
 use crate::outcome::{LoopOutcome, Outcome, PhaseResult};
-use crate::rates::{both, total_rate};
+use crate::rates::both;
 use crate::result::{
-    Confidence, CpuUse, DepthUse, GroupResult, JobResult, KindResult, RunResult, SampleStatistics,
-    Span, State, WorkerResult, rated_kinds,
+    CpuUse, DepthUse, GroupResult, JobResult, KindResult, RunResult, SampleStatistics, Span,
+    StageHistogram, State, WorkerResult,
 };
 use crate::world::RankSummary;
 
@@ -31,6 +31,12 @@ pub enum MergeError {
 
 impl From<SeriesError> for MergeError {
     fn from(error: SeriesError) -> Self {
+        Self::OtherForm(error.to_string())
+    }
+}
+
+impl From<BatchError> for MergeError {
+    fn from(error: BatchError) -> Self {
         Self::OtherForm(error.to_string())
     }
 }
@@ -57,6 +63,15 @@ impl RunResult {
         }
         self.ranks.extend(other.ranks);
         Ok(())
+    }
+
+    /// Forgets what only further ranks would need: all of them are in.
+    pub fn forget_batches(&mut self) {
+        for job in self.groups.iter_mut().flat_map(|group| &mut group.jobs) {
+            if let Outcome::Loop(done) = &mut job.outcome {
+                done.batches.clear();
+            }
+        }
     }
 }
 
@@ -104,7 +119,7 @@ fn same_length<T>(what: &str, mine: &[T], theirs: &[T]) -> Result<(), MergeError
 }
 
 impl GroupResult {
-    fn merge(&mut self, other: Self) -> Result<(), MergeError> {
+    pub(crate) fn merge(&mut self, other: Self) -> Result<(), MergeError> {
         same_length("jobs", &self.jobs, &other.jobs)?;
         for (mine, theirs) in self.jobs.iter_mut().zip(other.jobs) {
             mine.merge(theirs)?;
@@ -220,35 +235,10 @@ impl LoopOutcome {
             mine.merge(theirs)?;
         }
         self.workers.extend(theirs);
-        self.confidence = confidence(&self.workers)?;
-        Ok(())
+        let costs = self.loop_ns_per_op.into_iter().chain(other.loop_ns_per_op);
+        self.loop_ns_per_op = costs.max_by(f64::total_cmp);
+        self.merge_batches(other.batches, other.confidence)
     }
-}
-
-/// How sure the rates of each kind are, from what all ranks did in the same intervals. Latencies
-/// get no interval: that takes the histogram of each interval, which no result holds, and the
-/// interval that was found on one rank says nothing about all.
-fn confidence(workers: &[WorkerResult]) -> Result<Vec<Confidence>, MergeError> {
-    let spans = workers.iter().filter_map(|worker| worker.span);
-    let mut all = Vec::new();
-    for kind in rated_kinds(workers.iter()) {
-        let of_kind: Vec<&KindResult> = workers.iter().filter_map(|w| w.kind(&kind)).collect();
-        let operations: u64 = of_kind.iter().map(|k| k.operations).sum();
-        let mut series = of_kind[0].series.clone();
-        for further in &of_kind[1..] {
-            series.add(&further.series)?;
-        }
-        all.push(Confidence {
-            kind,
-            ops_per_s: Estimate {
-                value: total_rate(operations, spans.clone()).0,
-                ..BatchStore::of_series(&series).operations_per_second()
-            },
-            mean_latency_ns: None,
-            percentiles: Vec::new(),
-        });
-    }
-    Ok(all)
 }
 
 impl WorkerResult {
@@ -300,6 +290,23 @@ fn sum<T>(a: Option<T>, b: Option<T>, add: impl Fn(T, T) -> T) -> Option<T> {
     }
 }
 
+/// Adds histograms stage by stage.
+fn merge_stages(
+    into: &mut Vec<StageHistogram>,
+    stages: Vec<StageHistogram>,
+) -> Result<(), MergeError> {
+    for theirs in stages {
+        match into.iter_mut().find(|s| s.stage == theirs.stage) {
+            Some(mine) => {
+                let merged = mine.histogram.merge(&theirs.histogram);
+                merged.map_err(|e| MergeError::OtherForm(e.to_string()))?;
+            }
+            None => into.push(theirs),
+        }
+    }
+    Ok(())
+}
+
 impl KindResult {
     /// Adds what is counted; the runtime is the longest.
     pub fn add_counts(&mut self, other: &Self) {
@@ -315,6 +322,7 @@ impl KindResult {
             runtime_ns,
             // Distributions and courses: `merge`.
             stages: _,
+            classes: _,
             series: _,
             bandwidth_samples: _,
             iops_samples: _,
@@ -337,13 +345,11 @@ impl KindResult {
     /// Histograms or series that differ in form.
     pub fn merge(&mut self, other: Self) -> Result<(), MergeError> {
         self.add_counts(&other);
-        for theirs in other.stages {
-            match self.stages.iter_mut().find(|s| s.stage == theirs.stage) {
-                Some(mine) => {
-                    let merged = mine.histogram.merge(&theirs.histogram);
-                    merged.map_err(|e| MergeError::OtherForm(e.to_string()))?;
-                }
-                None => self.stages.push(theirs),
+        merge_stages(&mut self.stages, other.stages)?;
+        for theirs in other.classes {
+            match self.classes.iter_mut().find(|c| c.class == theirs.class) {
+                Some(mine) => merge_stages(&mut mine.stages, theirs.stages)?,
+                None => self.classes.push(theirs),
             }
         }
         if self.series.is_empty() {
@@ -401,6 +407,9 @@ impl CpuUse {
             minor_faults,
             major_faults,
             run_delay_ns,
+            // Where threads ran does not add up.
+            first_cpu: _,
+            last_cpu: _,
         } = *other;
         self.user_ns = self.user_ns.saturating_add(user_ns);
         self.system_ns = self.system_ns.saturating_add(system_ns);
@@ -465,7 +474,7 @@ mod tests {
     use crate::exchange::ExchangeResult;
     use crate::kind::Kind;
     use crate::outcome::{Metric, RankSpan};
-    use crate::result::Stage;
+    use crate::result::{ClassResult, Stage};
     use crate::sample::{self, series};
 
     const INTERVAL: Nanos = Nanos(100);
@@ -554,6 +563,25 @@ mod tests {
     }
 
     #[test]
+    fn latencies_of_classes_add_up_class_by_class() {
+        let of = |class, count| {
+            let mut histogram = Histogram::new();
+            histogram.record_n(100, count);
+            let stages = vec![StageHistogram {
+                stage: Stage::Clat,
+                histogram,
+            }];
+            ClassResult { class, stages }
+        };
+        let mut one = KindResult::new(Kind::Read);
+        one.classes = vec![of(0, 2)];
+        let mut other = KindResult::new(Kind::Read);
+        other.classes = vec![of(0, 3), of(7, 5)];
+        one.merge(other).unwrap();
+        assert_eq!(one.classes, [of(0, 5), of(7, 5)]);
+    }
+
+    #[test]
     fn rates_while_all_ranks_ran_leave_the_stragglers_out() {
         let ranks = [
             group(0, &[10, 10, 10]),
@@ -579,23 +607,6 @@ mod tests {
         // Nor has a third one changed that.
         merged.merge(group(0, &[10, 10, 10])).unwrap();
         assert_eq!(merged.rates[0].overlap_ops_per_s, None);
-    }
-
-    #[test]
-    fn a_rate_of_all_ranks_has_the_interval_of_their_sums() {
-        let counts = |seed: u64| (0..40).map(|i| 100 + (i * seed) % 7).collect::<Vec<u64>>();
-        let (a, b) = (counts(3), counts(5));
-        let sums: Vec<u64> = a.iter().zip(&b).map(|(a, b)| a + b).collect();
-        let mut merged = group(0, &a);
-        merged.merge(group(0, &b)).unwrap();
-        let expected = BatchStore::of_series(&series(INTERVAL, &sums, 0)).operations_per_second();
-        let found = merged.jobs[0].confidence()[0].ops_per_s;
-        assert_eq!(found.half_width(), expected.half_width());
-        assert!(
-            found.half_width().is_some_and(|half| half > 0.0),
-            "{found:?}"
-        );
-        assert!((found.value / expected.value - 1.0).abs() < 1e-12);
     }
 
     #[test]

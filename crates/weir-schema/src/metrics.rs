@@ -59,7 +59,10 @@ fn kind_metrics(
     }];
     if bytes > 0 {
         let BytesPerSec(rate) = BytesPerSec(total_rate(bytes, spans).0);
-        all.push(Metric::high(name("bandwidth"), Metric::BYTES_PER_S, rate));
+        all.push(Metric {
+            interval: sure.and_then(|c| interval(c.bytes_per_s?, 1.0)),
+            ..Metric::high(name("bandwidth"), Metric::BYTES_PER_S, rate)
+        });
     }
     let Some((stage, latency)) = latency(&parts) else {
         return all;
@@ -74,8 +77,9 @@ fn kind_metrics(
             ..Metric::low(name(&format!("p{percent}")), Metric::SECONDS, seconds(ns))
         }));
     }
+    let mean = sure.filter(|c| c.latency_stage == Some(stage));
     all.extend(latency.mean().map(|ns| Metric {
-        interval: sure.and_then(|c| interval(c.mean_latency_ns?, 1e-9)),
+        interval: mean.and_then(|c| interval(c.mean_latency_ns?, 1e-9)),
         ..Metric::low(name("mean"), Metric::SECONDS, ns / 1e9)
     }));
     all
@@ -194,7 +198,7 @@ mod tests {
         let syncs = kind(Kind::Sync, 5, second, &[]);
         let done = LoopOutcome {
             workers: vec![worker(0, second, vec![reads, syncs])],
-            confidence: Vec::new(),
+            ..LoopOutcome::default()
         };
         let metrics = loop_metrics(&done);
         assert_eq!(metrics.len(), 5);

@@ -7,6 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::confidence::KindBatches;
 use crate::exchange::ExchangeResult;
 use crate::latency_bandwidth::LatencyBandwidthResult;
 use crate::metrics::names_in_rows;
@@ -35,6 +36,13 @@ pub struct LoopOutcome {
     pub workers: Vec<WorkerResult>,
     /// How sure the figures are, per kind, over all workers.
     pub confidence: Vec<Confidence>,
+    /// How each kind went over time, on its way from a rank to the first one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub batches: Vec<KindBatches>,
+    /// What a loop of this form costs itself: nanoseconds per operation with an engine that does
+    /// nothing.
+    #[serde(default)]
+    pub loop_ns_per_op: Option<f64>,
 }
 
 impl Outcome {
@@ -42,7 +50,7 @@ impl Outcome {
     pub fn of_workers(workers: Vec<WorkerResult>) -> Self {
         Self::Loop(LoopOutcome {
             workers,
-            confidence: Vec::new(),
+            ..LoopOutcome::default()
         })
     }
 }
@@ -69,6 +77,14 @@ impl JobResult {
         match &self.outcome {
             Outcome::Loop(done) => &done.confidence,
             _ => &[],
+        }
+    }
+
+    /// What its loop costs itself, where that was measured: nanoseconds per operation.
+    pub fn loop_ns_per_op(&self) -> Option<f64> {
+        match &self.outcome {
+            Outcome::Loop(done) => done.loop_ns_per_op,
+            _ => None,
         }
     }
 
@@ -135,6 +151,12 @@ impl Metric {
             samples: Vec::new(),
             interval: None,
         }
+    }
+
+    /// Half the width of its interval, where it has one.
+    pub fn half_width(&self) -> Option<f64> {
+        let interval = self.interval?;
+        Some((interval.high - interval.low) / 2.0)
     }
 
     /// A time or cost: the lower, the better.

@@ -308,6 +308,9 @@ pub struct KindResult {
     pub runtime_ns: Nanos,
     /// Latency histograms that were recorded.
     pub stages: Vec<StageHistogram>,
+    /// The same by class, where something sets operations of one kind apart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<ClassResult>,
     /// Operations and bytes per interval.
     pub series: Series,
     /// Bandwidth over sampling periods, bytes per second.
@@ -353,6 +356,16 @@ pub struct StageHistogram {
     pub histogram: Histogram,
 }
 
+/// Latencies of the operations of one class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClassResult {
+    /// What sets them apart: of block operations the I/O priority, class << 13 | level, 0 for that
+    /// of the thread.
+    pub class: u16,
+    /// Latency histograms that were recorded.
+    pub stages: Vec<StageHistogram>,
+}
+
 /// Minimum, maximum, mean and sample deviation of samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SampleStatistics {
@@ -386,6 +399,12 @@ pub struct CpuUse {
     /// Time it could have run but another thread had the CPU.
     #[serde(default)]
     pub run_delay_ns: Option<Nanos>,
+    /// The CPU it began on.
+    #[serde(default)]
+    pub first_cpu: Option<u32>,
+    /// The CPU it ended on.
+    #[serde(default)]
+    pub last_cpu: Option<u32>,
 }
 
 /// Depth and batch distributions of a worker.
@@ -409,9 +428,18 @@ pub struct Confidence {
     pub kind: KindName,
     /// Operations per second.
     pub ops_per_s: Estimate,
-    /// Mean total latency in nanoseconds.
+    /// Bytes per second, where any were moved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_s: Option<Estimate>,
+    /// The rate changes so slowly that its interval holds for this run only.
+    #[serde(default)]
+    pub slow: bool,
+    /// The stage of the mean and the percentiles: the response, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_stage: Option<Stage>,
+    /// Mean latency in nanoseconds.
     pub mean_latency_ns: Option<Estimate>,
-    /// Percentiles of the stage that the report shows.
+    /// Percentiles of the same stage.
     pub percentiles: Vec<LatencyPercentile>,
 }
 

@@ -339,6 +339,9 @@ pub fn confidence(kind: Kind, ops_per_s: Estimate, mean_latency_ns: Estimate) ->
     Confidence {
         kind: kind.into(),
         ops_per_s,
+        bytes_per_s: None,
+        slow: false,
+        latency_stage: Some(Stage::Lat),
         mean_latency_ns: Some(mean_latency_ns),
         percentiles: Vec::new(),
     }

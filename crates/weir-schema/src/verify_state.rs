@@ -35,7 +35,7 @@ pub struct VerifyState {
 #[derive(Debug, Error)]
 pub enum StateError {
     /// It is no JSON of this form.
-    #[error("it is no state of weir: {0}")]
+    #[error("weir has not stored it: have the data written again, or verify it without ({0})")]
     Form(#[from] serde_json::Error),
     /// Another version's.
     #[error("it has the form `{0}`, and this version reads `{SCHEMA}`")]

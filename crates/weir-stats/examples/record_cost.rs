@@ -33,11 +33,13 @@ fn record_one(recorder: &Recorder, value: u64) {
 }
 
 fn analysis_cost(snapshot: &Histogram) -> Result<f64, Box<dyn std::error::Error>> {
-    let mut store = BatchStore::new(Nanos::from_millis(100));
+    let mut store = BatchStore::new(Nanos::from_millis(100), 1);
     let mut whole = Histogram::new();
     for _ in 0..40 {
         whole.merge(snapshot)?;
         store.push(Batch {
+            stretches: 1,
+            length_ns: Nanos::from_millis(100),
             operations: snapshot.count(),
             bytes: Bytes(0),
             histogram: snapshot.clone(),

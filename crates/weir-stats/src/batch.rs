@@ -1,24 +1,30 @@
 //! Batches: a run of unknown length in bounded memory, and its figures with intervals.
 //!
-//! In: what was done in each interval of the run (after the ramp), with the interval's
-//! histogram. Out: throughput, mean and percentiles as [`Estimate`]s. Whenever more than 80
-//! batches are held, neighbours are joined and the batches are twice as long from then on: any
-//! run past the first 80 intervals keeps between 40 and 80.
+//! In: what was done in each stretch of the run (after the ramp), with the stretch's histogram
+//! and its length by the clock. Out: how sure throughput, mean and percentiles are, as
+//! [`Estimate`]s. Whenever more than 80 batches are held, neighbours are joined and the batches are
+//! twice as long from then on: any run past the first 80 stretches keeps between 40 and 80. What
+//! several ranks did in the same stretches adds up, from the stored form as well.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 
 use weir_units::{Bytes, Nanos};
 
-use crate::bootstrap::Resampler;
-use crate::estimate::{Estimate, MeanError, NoInterval};
+use crate::estimate::{Estimate, NoInterval};
 use crate::histogram::{Histogram, HistogramError};
-use crate::series::Series;
-use crate::warmup::{self, WarmupTest};
-
-/// More than this many batches are joined in pairs.
-const MOST_BATCHES: usize = 80;
+use crate::percentile_interval::{PercentileIntervals, excess};
+use crate::series_mean::{MOST, SeriesMean};
 
 /// What was done in a stretch of time.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Batch {
+    /// Stretches that it holds: more than one where they were joined, or seen at once.
+    pub stretches: u64,
+    /// How long it was, by the clock.
+    pub length_ns: Nanos,
     /// Completed.
     pub operations: u64,
     /// Moved.
@@ -28,92 +34,107 @@ pub struct Batch {
 }
 
 impl Batch {
-    fn join(&mut self, next: &Self) -> Result<(), HistogramError> {
-        self.histogram.merge(&next.histogram)?;
-        self.operations = self.operations.saturating_add(next.operations);
-        self.bytes = self.bytes.saturating_add(next.bytes);
+    /// Adds what came next.
+    fn join(&mut self, next: Self) -> Result<(), HistogramError> {
+        if self.stretches == 0 {
+            *self = next;
+            return Ok(());
+        }
+        self.stretches = self.stretches.saturating_add(next.stretches);
+        self.length_ns = self.length_ns.saturating_add(next.length_ns);
+        self.add(&next)
+    }
+
+    /// Adds what was done by others at the same time.
+    fn add(&mut self, other: &Self) -> Result<(), HistogramError> {
+        self.histogram.merge(&other.histogram)?;
+        self.operations = self.operations.saturating_add(other.operations);
+        self.bytes = self.bytes.saturating_add(other.bytes);
         Ok(())
+    }
+
+    /// Takes its first stretches off, with their part by time of everything.
+    fn take(&mut self, stretches: u64) -> Self {
+        if stretches >= self.stretches {
+            return std::mem::take(self);
+        }
+        let whole = u128::from(self.stretches);
+        let part = |of: u64| {
+            let part = u128::from(of) * u128::from(stretches) / whole;
+            u64::try_from(part).unwrap_or(of)
+        };
+        let histogram = self.histogram.share(part(self.histogram.count()));
+        let first = Self {
+            stretches,
+            length_ns: Nanos(part(self.length_ns.0)),
+            operations: part(self.operations),
+            bytes: Bytes(part(self.bytes.0)),
+            histogram: histogram.clone(),
+        };
+        // A histogram without a part of itself is one.
+        self.histogram = self.histogram.since(&histogram).unwrap_or_default();
+        self.stretches -= first.stretches;
+        self.length_ns = Nanos(self.length_ns.0 - first.length_ns.0);
+        self.operations -= first.operations;
+        self.bytes = Bytes(self.bytes.0 - first.bytes.0);
+        first
     }
 }
 
 /// The batches of one kind of operation, over all its workers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "Wire", into = "Wire")]
 pub struct BatchStore {
-    interval: Nanos,
-    /// Intervals in a whole batch.
+    stretch: Nanos,
+    /// Stretches in a whole batch, or more where several were seen at once.
     per_batch: u64,
+    /// Ranks whose batches these are together.
+    members: u32,
     batches: Vec<Batch>,
-    /// The batch that is being filled, and its intervals so far.
+    /// The batch that is being filled.
     current: Batch,
-    filled: u64,
 }
 
 impl BatchStore {
-    /// For intervals of this length.
-    pub fn new(interval: Nanos) -> Self {
+    /// For stretches of about this length, so many to a batch at first.
+    pub fn new(stretch: Nanos, per_batch: u64) -> Self {
         Self {
-            interval,
-            per_batch: 1,
+            stretch: stretch.max(Nanos(1)),
+            per_batch: per_batch.max(1),
+            members: 1,
             batches: Vec::new(),
             current: Batch::default(),
-            filled: 0,
         }
     }
 
-    /// Adds the next whole interval. Leave out a partial one: its rate counts as much as any
-    /// other's.
+    /// Adds the next whole stretches. Leave out a part of one at the end: its rate counts as much
+    /// as any other's.
     ///
     /// # Errors
     /// If its histogram's precision is not that of the others.
-    pub fn push(&mut self, interval: Batch) -> Result<(), HistogramError> {
-        if self.filled == 0 {
-            self.current = interval;
-        } else {
-            self.current.join(&interval)?;
+    pub fn push(&mut self, next: Batch) -> Result<(), HistogramError> {
+        self.current.join(next)?;
+        if self.current.stretches >= self.per_batch {
+            self.batches.push(std::mem::take(&mut self.current));
         }
-        self.filled += 1;
-        if self.filled < self.per_batch {
-            return Ok(());
-        }
-        self.batches.push(std::mem::take(&mut self.current));
-        self.filled = 0;
-        if self.batches.len() > MOST_BATCHES {
-            self.join_neighbours()?;
+        if self.batches.len() > MOST {
+            self.lengthen(self.per_batch.saturating_mul(2))?;
         }
         Ok(())
     }
 
-    fn join_neighbours(&mut self) -> Result<(), HistogramError> {
-        let mut joined: Vec<Batch> = Vec::with_capacity(MOST_BATCHES);
-        for (i, batch) in self.batches.drain(..).enumerate() {
-            match joined.last_mut() {
-                Some(first) if i % 2 == 1 => first.join(&batch)?,
-                _ => joined.push(batch),
+    /// Joins neighbours until each batch has so many stretches.
+    fn lengthen(&mut self, per_batch: u64) -> Result<(), HistogramError> {
+        self.per_batch = per_batch;
+        let mut held = std::mem::take(&mut self.batches);
+        held.push(std::mem::take(&mut self.current));
+        for batch in held {
+            self.current.join(batch)?;
+            if self.current.stretches >= per_batch {
+                self.batches.push(std::mem::take(&mut self.current));
             }
         }
-        // The odd one out is the first half of the next batch.
-        if let Some(odd) = joined.pop() {
-            self.current = odd;
-            self.filled = self.per_batch;
-        }
-        self.batches = joined;
-        self.per_batch = self.per_batch.saturating_mul(2);
         Ok(())
-    }
-
-    /// From the whole intervals of a series, without latencies: for rates alone.
-    pub fn of_series(series: &Series) -> Self {
-        let mut store = Self::new(series.interval());
-        let whole = series.len() - usize::from(series.ends_partial());
-        for point in series.points().take(whole) {
-            // Histograms that hold nothing have one precision, so adding cannot fail.
-            let _ = store.push(Batch {
-                operations: point.operations,
-                bytes: point.bytes,
-                histogram: Histogram::default(),
-            });
-        }
-        store
     }
 
     /// The whole batches, in order.
@@ -121,240 +142,228 @@ impl BatchStore {
         &self.batches
     }
 
-    /// How long each of them is.
-    pub fn length(&self) -> Nanos {
-        self.interval.saturating_mul(self.per_batch)
+    /// How many stretches from the begin of the run make the present batch whole.
+    pub fn next_end(&self) -> u64 {
+        let missing = self.per_batch.saturating_sub(self.current.stretches);
+        self.seen().saturating_add(missing)
     }
 
-    /// Operations per second.
-    pub fn operations_per_second(&self) -> Estimate {
-        self.rate(|batch| batch.operations)
+    /// Stretches so far.
+    pub fn seen(&self) -> u64 {
+        let all = self.batches.iter().chain([&self.current]);
+        all.map(|batch| batch.stretches)
+            .fold(0, u64::saturating_add)
     }
 
-    /// Bytes per second.
-    pub fn bytes_per_second(&self) -> Estimate {
-        self.rate(|batch| batch.bytes.0)
-    }
-
-    /// The mean rate of operations with its standard error, for comparing two runs.
+    /// Takes in what another rank did in the same stretches. One that ended by more than a batch
+    /// earlier did nothing more; less is the chance of where a run ends, and left out.
     ///
     /// # Errors
-    /// Why there is no standard error.
-    pub fn rate_error(&self) -> Result<MeanError, NoInterval> {
-        MeanError::of_batches(&self.rates(|batch| batch.operations))
-    }
-
-    fn rates(&self, count: impl Fn(&Batch) -> u64) -> Vec<f64> {
-        let seconds = self.length().as_secs_f64();
-        self.batches
-            .iter()
-            .map(|batch| count(batch) as f64 / seconds)
-            .collect()
-    }
-
-    fn rate(&self, count: impl Fn(&Batch) -> u64) -> Estimate {
-        let rates = self.rates(&count);
-        let seconds = self.length().as_secs_f64() * rates.len() as f64;
-        let total: u64 = self.batches.iter().map(&count).fold(0, u64::saturating_add);
-        let value = if rates.is_empty() {
-            0.0
+    /// If stretches or histograms differ in form.
+    pub fn merge(&mut self, other: &Self) -> Result<(), BatchError> {
+        if self.stretch != other.stretch {
+            return Err(BatchError::StretchDiffers(self.stretch, other.stretch));
+        }
+        let per_batch = self.per_batch.max(other.per_batch);
+        let mut sides = [self.clone(), other.clone()];
+        for side in &mut sides {
+            side.lengthen(per_batch)?;
+        }
+        let mut left = sides.map(|mut side| {
+            let last = std::mem::take(&mut side.current);
+            let all = side
+                .batches
+                .into_iter()
+                .chain((last.stretches > 0).then_some(last));
+            all.collect::<VecDeque<Batch>>()
+        });
+        let (seen, members) = ([self.seen(), other.seen()], [self.members, other.members]);
+        let end = if seen[0].abs_diff(seen[1]) <= per_batch {
+            seen[0].min(seen[1])
         } else {
-            total as f64 / seconds
+            seen[0].max(seen[1])
         };
-        let operations = self
-            .batches
-            .iter()
-            .map(|b| b.operations)
-            .fold(0, u64::saturating_add);
+        let mut sum = Self {
+            members: members[0].saturating_add(members[1]),
+            ..Self::new(self.stretch, per_batch)
+        };
+        let mut at = 0;
+        while at < end {
+            let fronts = left.iter().filter_map(|side| side.front());
+            let step = fronts.map(|batch| batch.stretches).min().unwrap_or(1);
+            let step = step.clamp(1, end - at);
+            let parts = left
+                .each_mut()
+                .map(|side| take_front(side, step, self.stretch));
+            sum.push(beside(parts, members)?)?;
+            at += step;
+        }
+        *self = sum;
+        Ok(())
+    }
+
+    /// Operations per second, whose interval lies about the rate of the whole run.
+    pub fn operations_per_second(&self, of_run: f64) -> Estimate {
         // One operation more or less falls inside by chance of where the ends lie.
-        let grain = if operations == 0 {
-            0.0
-        } else {
-            value / operations as f64
-        };
-        match MeanError::of_batches(&rates) {
-            Ok(mean) => {
-                let half = mean.half_width() + grain;
-                Estimate::within(value, (value - half).max(0.0), value + half)
-            }
-            Err(absent) => Estimate::without(value, absent),
-        }
+        let half = self
+            .rate()
+            .map(|rate| rate.half_width + 1.0 / self.seconds());
+        Estimate::about(of_run, half)
     }
 
-    /// The mean of the recorded values. Batches with more operations weigh more; nothing when
-    /// nothing was recorded.
-    pub fn mean(&self) -> Option<Estimate> {
-        let count: u64 = self.batches.iter().map(|b| b.histogram.count()).sum();
-        let sum: u128 = self.batches.iter().map(|b| b.histogram.sum()).sum();
-        if count == 0 {
-            return None;
-        }
-        let value = sum as f64 / count as f64;
-        // A ratio of two sums: its error is that of sum − value · count over the mean count.
-        let per_batch = count as f64 / self.batches.len() as f64;
-        let excess = |h: &Histogram| (h.sum() as f64 - value * h.count() as f64) / per_batch;
-        let values: Vec<f64> = self.batches.iter().map(|b| excess(&b.histogram)).collect();
-        Some(match MeanError::of_batches(&values) {
-            Ok(mean) => {
-                let half = mean.half_width();
-                Estimate::within(value, (value - half).max(0.0), value + half)
-            }
-            Err(absent) => Estimate::without(value, absent),
-        })
+    /// Bytes per second, in the same way.
+    pub fn bytes_per_second(&self, of_run: f64) -> Estimate {
+        let [bytes, operations] = [of_bytes, of_operations].map(|count| self.total(count));
+        let grain = bytes / operations.max(1.0) / self.seconds();
+        let half = SeriesMean::of(&self.rates(of_bytes)).map(|rate| rate.half_width + grain);
+        Estimate::about(of_run, half)
+    }
+
+    /// The mean rate of operations over the batches.
+    ///
+    /// # Errors
+    /// With fewer than 10 batches.
+    pub fn rate(&self) -> Result<SeriesMean, NoInterval> {
+        SeriesMean::of(&self.rates(of_operations))
+    }
+
+    fn rates(&self, count: fn(&Batch) -> u64) -> Vec<f64> {
+        let rate = |batch: &Batch| count(batch) as f64 / batch.length_ns.as_secs_f64();
+        self.batches.iter().map(rate).collect()
+    }
+
+    fn seconds(&self) -> f64 {
+        self.batches.iter().map(|b| b.length_ns.as_secs_f64()).sum()
+    }
+
+    fn total(&self, count: fn(&Batch) -> u64) -> f64 {
+        self.batches.iter().map(|batch| count(batch) as f64).sum()
+    }
+
+    /// The mean of the recorded values of the whole run. Batches with more operations weigh more.
+    pub fn mean(&self, of_run: f64) -> Estimate {
+        let histograms = self.histograms();
+        let count: u64 = histograms
+            .iter()
+            .map(|h| h.count())
+            .fold(0, u64::saturating_add);
+        let per_batch = count as f64 / histograms.len().max(1) as f64;
+        let values = excess(of_run, &histograms, per_batch);
+        Estimate::about(of_run, SeriesMean::of(&values).map(|mean| mean.half_width))
     }
 
     /// Percentiles of `whole`, the histogram of everything that was recorded, with intervals
     /// from the batches. A percentile that `whole` does not have is left out.
     pub fn percentiles(&self, whole: &Histogram, wanted: &[f64]) -> Vec<(f64, Estimate)> {
-        let histograms: Vec<&Histogram> = self.batches.iter().map(|b| &b.histogram).collect();
-        let resampler = Resampler::new(whole, &histograms);
-        let estimates = wanted.iter().map(|p| Some((*p, resampler.percentile(*p)?)));
+        let intervals = PercentileIntervals::new(whole, self.histograms());
+        let estimates = wanted.iter().map(|p| Some((*p, intervals.percentile(*p)?)));
         estimates.flatten().collect()
     }
 
-    /// Whether the start of the run fits the rest.
-    ///
-    /// # Errors
-    /// If there are too few batches to tell.
-    pub fn steadiness(&self) -> Result<WarmupTest, NoInterval> {
-        warmup::test(&self.rates(|batch| batch.operations), self.length())
+    fn histograms(&self) -> Vec<&Histogram> {
+        self.batches.iter().map(|batch| &batch.histogram).collect()
+    }
+}
+
+fn of_operations(batch: &Batch) -> u64 {
+    batch.operations
+}
+
+fn of_bytes(batch: &Batch) -> u64 {
+    batch.bytes.0
+}
+
+/// The next stretches of a rank; nothing was done in those after its end.
+fn take_front(side: &mut VecDeque<Batch>, stretches: u64, stretch: Nanos) -> Batch {
+    let Some(front) = side.front_mut() else {
+        return Batch {
+            stretches,
+            length_ns: stretch.saturating_mul(stretches),
+            ..Batch::default()
+        };
+    };
+    let first = front.take(stretches);
+    if front.stretches == 0 {
+        side.pop_front();
+    }
+    first
+}
+
+/// The same stretches of so many ranks each, as one: as long as they were on average.
+fn beside(parts: [Batch; 2], members: [u32; 2]) -> Result<Batch, HistogramError> {
+    let [mut sum, other] = parts;
+    let [mine, theirs] = members.map(u128::from);
+    let length = u128::from(sum.length_ns.0) * mine + u128::from(other.length_ns.0) * theirs;
+    let length = length / (mine + theirs).max(1);
+    sum.length_ns = Nanos(u64::try_from(length).unwrap_or(u64::MAX).max(1));
+    sum.add(&other)?;
+    Ok(sum)
+}
+
+/// Why the batches of two ranks cannot be one, or stored ones are none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BatchError {
+    /// Stretches of two lengths.
+    #[error("batches of different stretches, {} and {}, cannot be added", .0.exact(), .1.exact())]
+    StretchDiffers(Nanos, Nanos),
+    /// Histograms of two forms.
+    #[error(transparent)]
+    Histogram(#[from] HistogramError),
+    /// Stored batches that no run could have produced.
+    #[error("not batches: {0}")]
+    Invalid(&'static str),
+}
+
+/// What was done in each batch of a run, in order.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "BatchStore")]
+struct Wire {
+    /// The least length of a stretch.
+    stretch_ns: Nanos,
+    /// Stretches in a whole batch.
+    per_batch: u64,
+    /// Ranks whose batches these are together.
+    members: u32,
+    /// The last need not be whole.
+    batches: Vec<Batch>,
+}
+
+impl From<BatchStore> for Wire {
+    fn from(store: BatchStore) -> Self {
+        let last = Some(store.current).filter(|batch| batch.stretches > 0);
+        Self {
+            stretch_ns: store.stretch,
+            per_batch: store.per_batch,
+            members: store.members,
+            batches: store.batches.into_iter().chain(last).collect(),
+        }
+    }
+}
+
+impl TryFrom<Wire> for BatchStore {
+    type Error = BatchError;
+
+    fn try_from(wire: Wire) -> Result<Self, BatchError> {
+        if wire.stretch_ns == Nanos::ZERO || wire.per_batch == 0 || wire.members == 0 {
+            return Err(BatchError::Invalid("a length or a number is 0"));
+        }
+        if wire.batches.len() > MOST + 1 {
+            return Err(BatchError::Invalid("there are more than 81"));
+        }
+        let mut store = Self {
+            members: wire.members,
+            ..Self::new(wire.stretch_ns, wire.per_batch)
+        };
+        for batch in wire.batches {
+            if batch.stretches == 0 || batch.length_ns == Nanos::ZERO {
+                return Err(BatchError::Invalid("a batch has no length"));
+            }
+            store.push(batch)?;
+        }
+        Ok(store)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn interval(operations: u64) -> Batch {
-        let mut histogram = Histogram::new();
-        histogram.record_n(1000 + operations, operations);
-        Batch {
-            operations,
-            bytes: Bytes(operations * 4096),
-            histogram,
-        }
-    }
-
-    fn store(intervals: impl IntoIterator<Item = u64>) -> BatchStore {
-        let mut store = BatchStore::new(Nanos::from_millis(100));
-        for operations in intervals {
-            store.push(interval(operations)).unwrap();
-        }
-        store
-    }
-
-    #[test]
-    fn memory_is_bounded_and_nothing_is_lost() {
-        for (count, batches, intervals_each) in [
-            (80, 80, 1),
-            (81, 40, 2),
-            (160, 80, 2),
-            (162, 40, 4),
-            (1000, 62, 16),
-        ] {
-            let store = store((0..count).map(|i| i + 1));
-            assert_eq!(store.batches().len(), batches, "{count}");
-            assert_eq!(store.length(), Nanos::from_millis(100 * intervals_each));
-            let whole = batches as u64 * intervals_each;
-            let operations: u64 = store.batches().iter().map(|b| b.operations).sum();
-            assert_eq!(operations, whole * (whole + 1) / 2);
-            let held: u64 = store.batches().iter().map(|b| b.histogram.count()).sum();
-            assert_eq!(held, operations);
-            let left: u64 = (whole + 1..=count).sum();
-            assert_eq!(store.current.operations, left);
-        }
-    }
-
-    #[test]
-    fn rates_are_counts_over_time() {
-        let store = store((0..40).map(|i| 99 + 2 * (i % 2)));
-        let rate = store.operations_per_second();
-        assert!((rate.value - 1000.0).abs() < 1e-9);
-        // Batches of 990 and 1010 alternate: error √(4000 / 39 / 40), t(39) = 2.0227, and one
-        // operation in 4 s.
-        let half = 2.0227 * (4000.0_f64 / 39.0 / 40.0).sqrt() + 0.25;
-        assert!((rate.half_width().unwrap() - half).abs() < 1e-3);
-        assert!((store.bytes_per_second().value - 4_096_000.0).abs() < 1e-6);
-        assert!((store.rate_error().unwrap().mean - 1000.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn the_mean_weighs_operations_and_holds_its_value() {
-        let mean = store((0..40).map(|i| 100 + 10 * (i % 2))).mean().unwrap();
-        let exact = (100.0 * 1100.0 + 110.0 * 1110.0) / 210.0;
-        assert!((mean.value - exact).abs() < 1e-9);
-        assert!(mean.low.unwrap() < exact && mean.high.unwrap() > exact);
-        assert_eq!(store([]).mean(), None);
-        assert_eq!(store([0; 30]).mean(), None);
-    }
-
-    #[test]
-    fn a_series_gives_the_rates_that_its_intervals_gave() {
-        let counts = || (0..200).map(|i| 99 + 2 * (i % 2));
-        let mut series = Series::new(Nanos::from_millis(100));
-        for operations in counts() {
-            series.push(operations, Bytes(operations * 4096)).unwrap();
-        }
-        series
-            .finish(Nanos::from_millis(7), 1, Bytes(4096))
-            .unwrap();
-        let (direct, through) = (store(counts()), BatchStore::of_series(&series));
-        assert_eq!(
-            direct.operations_per_second(),
-            through.operations_per_second()
-        );
-        assert_eq!(direct.bytes_per_second(), through.bytes_per_second());
-        assert_eq!(through.mean(), None);
-    }
-
-    #[test]
-    fn a_short_run_prints_its_figures_without_intervals() {
-        let store = store([100; 19]);
-        let rate = store.operations_per_second();
-        assert_eq!(
-            (rate.value.round(), rate.absent),
-            (1000.0, Some(NoInterval::ShortRun))
-        );
-        let mut whole = Histogram::new();
-        whole.record_n(1100, 1900);
-        let percentiles = store.percentiles(&whole, &[50.0, 99.9, 101.0]);
-        assert_eq!(percentiles.len(), 2);
-        assert_eq!(
-            percentiles[0].1,
-            Estimate::without(1100.0, NoInterval::ShortRun)
-        );
-        assert_eq!(
-            percentiles[1].1,
-            Estimate::without(1100.0, NoInterval::FewSamples)
-        );
-    }
-
-    #[test]
-    fn a_run_without_any_operation_is_no_panic() {
-        let rate = store([0; 40]).operations_per_second();
-        assert_eq!(rate, Estimate::within(0.0, 0.0, 0.0));
-        assert_eq!(
-            store([]).operations_per_second().absent,
-            Some(NoInterval::ShortRun)
-        );
-        let mut whole = Histogram::new();
-        whole.record_n(5, 100);
-        for intervals in [vec![], vec![0; 40], [vec![0; 39], vec![7]].concat()] {
-            let percentiles = store(intervals).percentiles(&whole, &[50.0]);
-            assert!(percentiles[0].1.value > 0.0);
-        }
-    }
-
-    #[test]
-    fn the_same_run_gives_the_same_interval() {
-        let store = store((0..60_u64).map(|i| 100 + i * 7 % 13));
-        let mut whole = Histogram::new();
-        for batch in store.batches() {
-            whole.merge(&batch.histogram).unwrap();
-        }
-        let twice = [0, 1].map(|_| store.percentiles(&whole, &[50.0, 90.0]));
-        assert_eq!(twice[0], twice[1]);
-        let p50 = twice[0][0].1;
-        assert!(p50.low.unwrap() <= p50.value && p50.value <= p50.high.unwrap());
-    }
-}
+mod tests;

@@ -391,6 +391,11 @@ impl Histogram {
         all.filter(|(_, count)| *count > 0)
     }
 
+    /// The count of each bucket, up to the last that holds something.
+    pub(crate) fn counts(&self) -> &[u64] {
+        &self.counts
+    }
+
     fn first_index(&self) -> Option<usize> {
         self.counts.iter().position(|count| *count > 0)
     }

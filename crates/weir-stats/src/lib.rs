@@ -8,8 +8,8 @@
 //! - While a run goes on: [`Recorder`], one writer, read by anyone at any time.
 //! - Afterwards: [`Histogram`] (merged exactly, percentiles), [`Moments`], [`Series`].
 //! - How sure: [`BatchStore`] collects a run in bounded memory and gives every figure as an
-//!   [`Estimate`] with its 95 % interval, or the reason why there is none; [`warmup`] tests
-//!   the warm-up; [`significance`] compares two runs.
+//!   [`Estimate`] with its 95 % interval; [`warmup`] tests the warm-up; [`BetweenRuns`] adds up
+//!   equal runs, [`significance`] compares two.
 
 #![forbid(unsafe_code)]
 #![allow(
@@ -18,23 +18,27 @@
 )]
 
 mod batch;
-mod bootstrap;
+mod between;
 mod bucket;
 mod estimate;
 mod histogram;
 mod moments;
 mod percentile;
+mod percentile_interval;
 mod random;
 mod recorder;
 mod series;
+mod series_mean;
 pub mod significance;
 pub mod warmup;
 mod wire;
 
-pub use batch::{Batch, BatchStore};
+pub use batch::{Batch, BatchError, BatchStore};
+pub use between::BetweenRuns;
 pub use bucket::{DEFAULT_BITS, MAX_BITS, MIN_BITS};
-pub use estimate::{Estimate, MeanError, NoInterval};
+pub use estimate::{Estimate, NoInterval};
 pub use histogram::{Bucket, Histogram, HistogramError, Spread};
 pub use moments::Moments;
 pub use recorder::Recorder;
 pub use series::{Point, Series, SeriesError};
+pub use series_mean::SeriesMean;

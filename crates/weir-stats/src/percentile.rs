@@ -2,9 +2,10 @@
 //! all, its middle reported, within the exact minimum and maximum.
 //!
 //! In: a histogram and p. Out: the value, the edges of its bucket, whether too few samples lie
-//! beyond it. Not here: how sure a percentile is (`bootstrap`).
+//! beyond it. Not here: how sure a percentile is
+//! (`percentile_interval`).
 
-use crate::bucket::{high_of, index_of, low_of, middle_of};
+use crate::bucket::{high_of, low_of, middle_of};
 use crate::histogram::Histogram;
 
 /// A percentile with fewer samples than this beyond it is marked.
@@ -54,16 +55,9 @@ impl Histogram {
         beyond < FEW
     }
 
-    /// The share of values up to and including the bucket of `value`, 0 to 1; nothing when
-    /// empty.
-    pub fn share_up_to(&self, value: u64) -> Option<f64> {
-        let last = index_of(self.bits(), value);
-        let reached: u64 = self
-            .indexed()
-            .take_while(|(i, _)| *i <= last)
-            .map(|(_, c)| c)
-            .sum();
-        (!self.is_empty()).then(|| reached as f64 / self.count() as f64)
+    /// How many values there are up to and including this bucket.
+    pub(crate) fn count_up_to(&self, index: usize) -> u64 {
+        self.counts().iter().take(index + 1).sum()
     }
 
     fn percentile_index(&self, p: f64) -> Option<usize> {
@@ -104,6 +98,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::bucket::index_of;
 
     fn of(values: impl IntoIterator<Item = u64>) -> Histogram {
         let mut histogram = Histogram::new();
@@ -160,10 +155,10 @@ mod tests {
     }
 
     #[test]
-    fn the_share_up_to_a_value_counts_its_bucket() {
-        let share = of([1, 2, 1000, 1001]).share_up_to(1000);
-        assert_eq!(share, Some(1.0));
-        assert_eq!(of([1, 2, 1000, 1001]).share_up_to(999), Some(0.5));
+    fn the_count_up_to_a_bucket_has_the_bucket_itself() {
+        let histogram = of([1, 2, 1000, 1001]);
+        let up_to = |value| histogram.count_up_to(index_of(histogram.bits(), value));
+        assert_eq!([0, 1, 999, 1000, u64::MAX].map(up_to), [0, 1, 2, 4, 4]);
     }
 
     proptest! {

@@ -35,8 +35,6 @@ pub struct Recorder<const SQUARES: bool = false> {
     squares: Wide,
     min: AtomicU64,
     max: AtomicU64,
-    /// The distance of the two, by which one comparison tells whether a value lies between them.
-    reach: AtomicU64,
 }
 
 /// A 128-bit sum in two words.
@@ -93,7 +91,6 @@ impl<const SQUARES: bool> Default for Recorder<SQUARES> {
             squares: Wide::default(),
             min: AtomicU64::new(u64::MAX),
             max: AtomicU64::new(0),
-            reach: AtomicU64::new(0),
         }
     }
 }
@@ -133,19 +130,12 @@ impl<const SQUARES: bool> Recorder<SQUARES> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "a part of the hot path")]
     fn widen(&self, value: u64) {
-        if value.wrapping_sub(self.min.load(Relaxed)) > self.reach.load(Relaxed) {
-            self.widen_to(value);
+        if value < self.min.load(Relaxed) {
+            self.min.store(value, Relaxed);
         }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn widen_to(&self, value: u64) {
-        let min = value.min(self.min.load(Relaxed));
-        let max = value.max(self.max.load(Relaxed));
-        self.min.store(min, Relaxed);
-        self.max.store(max, Relaxed);
-        self.reach.store(max - min, Relaxed);
+        if value > self.max.load(Relaxed) {
+            self.max.store(value, Relaxed);
+        }
     }
 
     /// What has been counted so far, read from any thread at any time.
@@ -171,7 +161,6 @@ impl<const SQUARES: bool> Recorder<SQUARES> {
         self.squares.clear();
         self.min.store(u64::MAX, Relaxed);
         self.max.store(0, Relaxed);
-        self.reach.store(0, Relaxed);
     }
 }
 

@@ -1,15 +1,11 @@
 //! Comparing two runs, or many rounds of two: is the difference more than chance?
 //!
-//! In: figures of paired rounds, means of batches, or two merged histograms. Out: a ratio or
-//! a difference with its 95 % interval, the largest gap of two distributions. Not here: the
-//! verdict in words, and how many rounds to run.
+//! In: figures of paired rounds, or means of two runs. Out: a ratio or a difference with its 95 %
+//! interval. Not here: the verdict in words, and how many rounds to run.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use crate::estimate::{Estimate, MeanError, t95};
-use crate::histogram::Histogram;
+use crate::estimate::Estimate;
 use crate::random::Random;
+use crate::series_mean::SeriesMean;
 
 const RESAMPLES: usize = 10_000;
 const SEED: u64 = 0x5EED;
@@ -55,74 +51,16 @@ fn median(rounds: &mut [(f64, f64)], of: impl Fn(&(f64, f64)) -> f64) -> f64 {
     }
 }
 
-/// b − a of two single runs, from their batch means (Welch). Chance within the runs only: what
-/// differs from run to run is not in it.
-pub fn difference(a: &MeanError, b: &MeanError) -> Estimate {
-    let value = b.mean - a.mean;
-    let (var_a, var_b) = (a.error * a.error, b.error * b.error);
-    let spread = var_a * var_a / a.freedom + var_b * var_b / b.freedom;
-    if spread <= 0.0 {
-        return Estimate::within(value, value, value);
-    }
-    let variance = var_a + var_b;
-    let half = variance.sqrt() * t95(variance * variance / spread);
+/// b − a of the means of two single runs. Chance within the runs only: what differs from run to
+/// run is not in it.
+pub fn difference(a: &SeriesMean, b: &SeriesMean) -> Estimate {
+    let (value, half) = (b.mean - a.mean, a.half_width.hypot(b.half_width));
     Estimate::within(value, value - half, value + half)
-}
-
-/// Where two distributions are furthest apart.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Gap {
-    /// The largest difference of the shares up to a value, 0 to 1.
-    pub gap: f64,
-    /// The value.
-    pub at: u64,
-    /// Whether the first distribution is ahead there: it has more values up to `at`.
-    pub first_is_lower: bool,
-}
-
-/// The largest gap of two distribution functions, over the edges of their buckets. Nothing if
-/// one is empty or their precision differs.
-pub fn largest_gap(a: &Histogram, b: &Histogram) -> Option<Gap> {
-    if a.is_empty() || b.is_empty() || a.bits() != b.bits() {
-        return None;
-    }
-    let mut steps: Vec<(u64, u64, u64)> = a.buckets().map(|s| (s.high, s.count, 0)).collect();
-    steps.extend(b.buckets().map(|s| (s.high, 0, s.count)));
-    steps.sort_unstable();
-    let (mut in_a, mut in_b) = (0, 0);
-    let mut largest = Gap {
-        gap: 0.0,
-        at: steps.first()?.0,
-        first_is_lower: false,
-    };
-    for (i, (high, more_a, more_b)) in steps.iter().enumerate() {
-        in_a += more_a;
-        in_b += more_b;
-        let more_follow = steps.get(i + 1).is_some_and(|next| next.0 == *high);
-        let apart = in_a as f64 / a.count() as f64 - in_b as f64 / b.count() as f64;
-        if !more_follow && apart.abs() > largest.gap {
-            largest = Gap {
-                gap: apart.abs(),
-                at: *high,
-                first_is_lower: apart > 0.0,
-            };
-        }
-    }
-    Some(largest)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn histogram(values: &[u64]) -> Histogram {
-        let mut histogram = Histogram::new();
-        for value in values {
-            histogram.record(*value);
-        }
-        histogram
-    }
 
     #[test]
     fn equal_ratios_in_every_round_give_a_narrow_interval() {
@@ -152,42 +90,14 @@ mod tests {
     }
 
     #[test]
-    fn the_welch_interval_is_as_by_hand() {
-        let a = MeanError {
-            mean: 100.0,
-            error: 3.0,
-            freedom: 19.0,
+    fn the_errors_of_two_means_add_up_as_the_sides_of_a_right_angle() {
+        let of = |mean, half_width| SeriesMean {
+            mean,
+            half_width,
+            correlation: 0.0,
+            count: 80,
         };
-        let b = MeanError {
-            mean: 110.0,
-            error: 4.0,
-            freedom: 19.0,
-        };
-        // Error 5; freedom 625 / (81/19 + 256/19) = 35.24; t = 2.0296.
-        let difference = difference(&a, &b);
-        assert!((difference.value - 10.0).abs() < 1e-12);
-        assert!((difference.half_width().unwrap() - 5.0 * 2.0296).abs() < 1e-3);
-        let exact = MeanError {
-            mean: 1.0,
-            error: 0.0,
-            freedom: 19.0,
-        };
-        assert_eq!(super::difference(&exact, &exact).half_width(), Some(0.0));
-    }
-
-    #[test]
-    fn the_largest_gap_is_found_with_its_place() {
-        let gap = largest_gap(&histogram(&[1, 2, 3, 4]), &histogram(&[3, 4, 5, 6])).unwrap();
-        assert_eq!(
-            gap,
-            Gap {
-                gap: 0.5,
-                at: 2,
-                first_is_lower: true
-            }
-        );
-        let same = histogram(&[5, 5, 9]);
-        assert!(largest_gap(&same, &same).unwrap().gap < 1e-12);
-        assert_eq!(largest_gap(&same, &Histogram::new()), None);
+        let apart = difference(&of(100.0, 3.0), &of(110.0, 4.0));
+        assert_eq!(apart, Estimate::within(10.0, 5.0, 15.0));
     }
 }

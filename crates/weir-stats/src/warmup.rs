@@ -1,22 +1,26 @@
 //! Was the run warm when measuring began? The first tenth against the remainder.
 //!
-//! In: operations per second of each batch of equal length, in order of time. Out: both means,
+//! In: operations per second of stretches of equal length, in order of time. Out: both means,
 //! whether they differ by more than chance allows, and the ramp that would have been enough.
-//! Chance is judged by how the remainder scatters about its own trend: a steady decline is a
-//! difference, not chance.
+//! Chance is judged by how sure the mean of the remainder is (`series_mean`), so that a rate that
+//! wanders slowly raises no alarm. A steady decline is such a rate, not a cold start.
 
 use weir_units::Nanos;
 
-use crate::estimate::{LEAST_BATCHES, NoInterval, about_mean, lag1, t95};
+use crate::estimate::NoInterval;
+use crate::series_mean::{SeriesMean, fold, mean};
+
+/// With fewer, a tenth is hardly one.
+const LEAST: usize = 20;
 
 /// The first tenth of a run against the remainder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WarmupTest {
-    /// Mean of the first tenth of the batches.
+    /// Mean of the first tenth.
     pub first_tenth: f64,
     /// Mean of the others.
     pub remainder: f64,
-    /// By how much the two may differ by chance (95 %), from how the remainder scatters.
+    /// By how much the two may differ by chance (95 %).
     pub allowed: f64,
     /// The ramp after which the rest of the run would have been steady; nothing if no ramp up
     /// to half the run would do.
@@ -30,60 +34,44 @@ impl WarmupTest {
     }
 }
 
-/// Compares the first tenth of the batches, each `length` long, with the remainder; `rates` are
+/// Compares the first tenth of the stretches, each `length` long, with the remainder; `rates` are
 /// operations per second.
 ///
 /// # Errors
-/// With fewer than 20 batches.
+/// With fewer than 20 stretches.
 pub fn test(rates: &[f64], length: Nanos) -> Result<WarmupTest, NoInterval> {
-    if rates.len() < LEAST_BATCHES {
+    if rates.len() < LEAST {
         return Err(NoInterval::ShortRun);
     }
-    let mut result = compare(rates, length);
-    let half = rates.len() / 2;
-    result.enough_ramp = (0..=half)
-        .find(|dropped| compare(&rates[*dropped..], length).is_steady())
-        .map(|dropped| length.saturating_mul(dropped as u64));
+    let (rates, each) = fold(rates);
+    let length = length.saturating_mul(each as u64);
+    let mut result = compare(&rates, length)?;
+    for dropped in 0..=rates.len() / 2 {
+        // Less than this cannot be judged any more.
+        let Ok(rest) = compare(&rates[dropped..], length) else {
+            break;
+        };
+        if rest.is_steady() {
+            result.enough_ramp = Some(length.saturating_mul(dropped as u64));
+            break;
+        }
+    }
     Ok(result)
 }
 
-/// At least ten batches are needed, so that both parts have some.
-fn compare(rates: &[f64], length: Nanos) -> WarmupTest {
+fn compare(rates: &[f64], length: Nanos) -> Result<WarmupTest, NoInterval> {
     let (first, rest) = rates.split_at(rates.len() / 10);
-    let (first_tenth, _) = about_mean(first);
-    let (remainder, _) = about_mean(rest);
-    let (n, m) = (first.len() as f64, rest.len() as f64);
-    let scatter = about_line(rest);
-    // Batches that depend on each other are worth fewer independent ones.
-    let correlation = lag1(&scatter).clamp(0.0, 0.9);
-    let worth = (1.0 - correlation) / (1.0 + correlation);
-    let squares: f64 = scatter.iter().map(|s| s * s).sum();
-    let variance = squares / (m - 2.0) * (1.0 / n + 1.0 / m) / worth;
-    let freedom = (m * worth - 2.0).max(1.0);
+    let remainder = SeriesMean::of(rest)?;
+    // The error of a mean shrinks with the root of how long it is taken over.
+    let widening = (rest.len() as f64 / first.len() as f64 + 1.0).sqrt();
     // One operation more or less falls into the first tenth by chance of where it ends.
-    let grain = 1.0 / (n * length.as_secs_f64());
-    WarmupTest {
-        first_tenth,
-        remainder,
-        allowed: variance.sqrt() * t95(freedom) + grain,
+    let grain = 1.0 / (first.len() as f64 * length.as_secs_f64());
+    Ok(WarmupTest {
+        first_tenth: mean(first),
+        remainder: remainder.mean,
+        allowed: remainder.half_width * widening + grain,
         enough_ramp: None,
-    }
-}
-
-/// What is left of the values after the straight line that fits them best.
-fn about_line(values: &[f64]) -> Vec<f64> {
-    let (mean, _) = about_mean(values);
-    let middle = (values.len() as f64 - 1.0) / 2.0;
-    let places = || (0..values.len()).map(|i| i as f64 - middle);
-    let along: f64 = places()
-        .zip(values)
-        .map(|(place, v)| place * (v - mean))
-        .sum();
-    let slope = along / places().map(|place| place * place).sum::<f64>();
-    let rest = places()
-        .zip(values)
-        .map(|(place, v)| v - mean - slope * place);
-    rest.collect()
+    })
 }
 
 #[cfg(test)]
@@ -116,11 +104,19 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_decline_has_no_ramp_that_would_do() {
+    fn the_ramp_of_a_long_run_counts_in_its_own_time() {
+        // 300 intervals are judged as 75 of four; the start is 8 of them.
+        let mut rates = run(300.0, 8);
+        (0..4).for_each(|_| rates.extend(run(0.0, 0)));
+        let cold = test(&rates, Nanos::from_millis(100)).unwrap();
+        assert!(!cold.is_steady());
+        assert_eq!(cold.enough_ramp, Some(Nanos::from_millis(800)));
+    }
+
+    #[test]
+    fn a_steady_decline_is_slow_and_no_cold_start() {
         let decline: Vec<f64> = (0..60).map(|i| 1000.0 - 10.0 * f64::from(i)).collect();
-        let result = test(&decline, Nanos::from_millis(100)).unwrap();
-        assert!(!result.is_steady());
-        assert_eq!(result.enough_ramp, None);
+        assert!(test(&decline, Nanos::from_millis(100)).unwrap().is_steady());
         assert_eq!(test(&[1.0; 19], Nanos::SECOND), Err(NoInterval::ShortRun));
     }
 }

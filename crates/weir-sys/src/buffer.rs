@@ -168,16 +168,33 @@ impl AlignedBuf {
         unsafe { std::slice::from_raw_parts_mut(self.as_ptr(), self.len) }
     }
 
-    /// A part of it. Panics beyond the end, as slices do.
+    /// A part of it. Panics beyond the end, as slices do. Nothing refers to the bytes around it:
+    /// the kernel or a device may be writing those.
     #[inline]
     pub fn slot(&self, offset: usize, len: usize) -> &[u8] {
-        &self.as_slice()[offset..][..len]
+        let at = self.part(offset, len);
+        // SAFETY: `part` gives so many bytes of the mapping, always initialised, and they are
+        // borrowed through `self`.
+        unsafe { std::slice::from_raw_parts(at, len) }
     }
 
-    /// A part of it, to write. Panics beyond the end, as slices do.
+    /// A part of it, to write. Panics beyond the end, as slices do. Of the bytes around it the same
+    /// holds.
     #[inline]
     pub fn slot_mut(&mut self, offset: usize, len: usize) -> &mut [u8] {
-        &mut self.as_mut_slice()[offset..][..len]
+        let at = self.part(offset, len);
+        // SAFETY: as in `slot`; mapped writable, and `&mut self` keeps other slices away.
+        unsafe { std::slice::from_raw_parts_mut(at, len) }
+    }
+
+    /// The first of so many bytes. Panics where they are not all in use.
+    #[inline]
+    fn part(&self, offset: usize, len: usize) -> *mut u8 {
+        assert!(
+            len <= self.len && offset <= self.len - len,
+            "a slot lies within its buffer"
+        );
+        self.as_ptr().wrapping_add(offset)
     }
 
     /// Gives the memory up without unmapping it: for a worker that hangs in the kernel, whose
@@ -390,6 +407,20 @@ mod tests {
                 7 * 512
             );
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "within its buffer")]
+    fn a_slot_that_ends_behind_the_buffer_is_refused() {
+        let buffer = AlignedBuf::new(&spec(Backing::Private)).unwrap();
+        let _ = buffer.slot(9_999, 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "within its buffer")]
+    fn a_slot_whose_end_no_number_holds_is_refused() {
+        let mut buffer = AlignedBuf::new(&spec(Backing::Private)).unwrap();
+        let _ = buffer.slot_mut(1, usize::MAX);
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! In: a path about to be written. Out: nothing, or the reason why it must not be: it, one of its
 //! partitions, the disk it is part of or anything built on these is mounted, swapped to, held or
-//! opened exclusively. Not here: files (their file system guards them), and opening the device.
+//! opened exclusively. A character device that passes commands to disks (NVMe, SCSI) is guarded as
+//! these are. Not here: files (their file system guards them), and opening the device.
 //!
 //! The exclusive open is tried and given back, so that several workers or ranks may write to one
 //! device; the kernel does not take part in the promise afterwards.
@@ -70,7 +71,8 @@ pub struct Overrides {
     pub mounted: bool,
 }
 
-/// Checks a path before its first write. Anything but a block device passes.
+/// Checks a path before its first write. Anything passes that is no block device and has none behind
+/// it.
 ///
 /// # Errors
 /// [`GuardError`] naming what is in use, or why that cannot be known.
@@ -80,10 +82,22 @@ pub fn check_write(tree: &Tree, path: &Path, overrides: Overrides) -> Result<(),
         source: source.into(),
     };
     let stat = rustix::fs::stat(path).map_err(unchecked)?;
-    if path_kind(&stat) != PathKind::Block {
-        return Ok(());
+    let dev = DevId::from_raw(stat.st_rdev);
+    match path_kind(&stat) {
+        PathKind::Block => {
+            check_use(tree, path, dev, overrides)?;
+            check_open(path, path, overrides)
+        }
+        PathKind::Character => disks_behind(tree, dev).iter().try_for_each(|disk| {
+            check_disk(tree, path, disk, overrides)?;
+            check_open(path, &Path::new("/dev").join(disk.name()), overrides)
+        }),
+        _ => Ok(()),
     }
-    check_use(tree, path, DevId::from_raw(stat.st_rdev), overrides)?;
+}
+
+/// The part of the check that opening the device answers.
+fn check_open(path: &Path, device: &Path, overrides: Overrides) -> Result<(), GuardError> {
     // A mount opens its device exclusively, so that this would only say the same again.
     if overrides.mounted {
         return Ok(());
@@ -91,7 +105,7 @@ pub fn check_write(tree: &Tree, path: &Path, overrides: Overrides) -> Result<(),
     // Opening for reading is enough to be refused, and closing a device that was open for
     // writing would make udev probe it.
     let flags = OFlags::EXCL | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let open = |access| rustix::fs::open(path, access | flags, Mode::empty());
+    let open = |access| rustix::fs::open(device, access | flags, Mode::empty());
     let opened = open(OFlags::RDONLY).or_else(|error| match error {
         Errno::ACCESS => open(OFlags::WRONLY),
         other => Err(other),
@@ -101,8 +115,38 @@ pub fn check_write(tree: &Tree, path: &Path, overrides: Overrides) -> Result<(),
         Err(Errno::BUSY) => Err(GuardError::Exclusive {
             path: path.to_owned(),
         }),
-        Err(error) => Err(unchecked(error)),
+        Err(source) => Err(GuardError::Unchecked {
+            path: path.to_owned(),
+            source: source.into(),
+        }),
     }
+}
+
+/// The disks that commands reach through a character device: an NVMe namespace's generic device
+/// (`ng0n1`), an NVMe controller (`nvme0`), which takes commands for each of its namespaces, and a
+/// SCSI disk's (`sg0`, `bsg/0:0:0:0`).
+fn disks_behind(tree: &Tree, dev: DevId) -> Vec<Tree> {
+    let Some(own) = tree.dir(format!("sys/dev/char/{dev}")) else {
+        return Vec::new();
+    };
+    let name = own.name();
+    let disks = if let Some(namespace) = name.strip_prefix("ng") {
+        vec![format!("nvme{namespace}")]
+    } else if name.starts_with("nvme") {
+        own.names("").iter().filter_map(|n| namespace(n)).collect()
+    } else {
+        own.names("device/block")
+    };
+    let of_name = |disk: String| tree.dir(format!("sys/class/block/{disk}"));
+    disks.into_iter().filter_map(of_name).collect()
+}
+
+/// The disk of one of a controller's namespaces: `nvme0n1`; where several paths lead to it the
+/// controller's own name for it is `nvme0c2n1`.
+fn namespace(name: &str) -> Option<String> {
+    let (subsystem, rest) = name.strip_prefix("nvme")?.split_once(['c', 'n'])?;
+    let number = rest.rsplit_once('n').map_or(rest, |(_, number)| number);
+    Some(format!("nvme{subsystem}n{number}"))
 }
 
 /// The part of the check that the kernel's files answer.
@@ -117,7 +161,17 @@ fn check_use(tree: &Tree, path: &Path, dev: DevId, overrides: Overrides) -> Resu
             source,
         });
     };
-    let family = Family::of(tree, &own);
+    check_disk(tree, path, &own, overrides)
+}
+
+/// The same for a device that `/sys` knows.
+fn check_disk(
+    tree: &Tree,
+    path: &Path,
+    own: &Tree,
+    overrides: Overrides,
+) -> Result<(), GuardError> {
+    let family = Family::of(tree, own);
     if !overrides.mounted {
         check_mounts(tree, path, &family)?;
     }
@@ -351,6 +405,62 @@ mod tests {
             check(&fake, "9:9", NO)
                 .unwrap_err()
                 .contains("knows no device 9:9")
+        );
+    }
+
+    /// The fake machine with character devices that lead to its disk.
+    fn with_characters() -> FakeTree {
+        let fake = idle();
+        let controller = "sys/devices/pci0000:00/0000:00:01.0/0000:3b:00.0/nvme/nvme0";
+        let scsi = "sys/devices/pci0000:00/host0/0:0:0:0";
+        fake.dir(&format!("{controller}/ng0n1"));
+        fake.dir(&format!("{controller}/nvme0c1n7"));
+        fake.dir(&format!("{scsi}/scsi_generic/sg3/device/block/nvme0n1"));
+        fake.dir("sys/devices/virtual/mem/null");
+        for (dev, at) in [
+            ("240:0", format!("{controller}/ng0n1")),
+            ("241:0", controller.to_owned()),
+            ("21:3", format!("{scsi}/scsi_generic/sg3")),
+            ("1:3", "sys/devices/virtual/mem/null".to_owned()),
+        ] {
+            fake.link(&format!("sys/dev/char/{dev}"), &at);
+        }
+        fake
+    }
+
+    fn behind(fake: &FakeTree, dev: &str) -> Result<usize, String> {
+        let (tree, dev) = (fake.tree(), dev.parse().unwrap());
+        let disks = disks_behind(&tree, dev);
+        for disk in &disks {
+            check_disk(&tree, Path::new("/dev/target"), disk, NO).map_err(|e| e.to_string())?;
+        }
+        Ok(disks.len())
+    }
+
+    #[test]
+    fn a_character_device_is_guarded_as_the_disk_behind_it() {
+        let fake = with_characters();
+        let of_disk = ["240:0", "241:0", "21:3"];
+        for dev in of_disk {
+            assert_eq!(behind(&fake, dev), Ok(1), "{dev}");
+        }
+        mount(&fake, "259:1", "/dev/nvme0n1p1");
+        for dev in of_disk {
+            let message = behind(&fake, dev).unwrap_err();
+            assert!(
+                message.contains("`/dev/target`: /dev/nvme0n1p1 is mounted on `/data`"),
+                "{dev}: {message}"
+            );
+        }
+        assert_eq!((behind(&fake, "1:3"), behind(&fake, "9:9")), (Ok(0), Ok(0)));
+    }
+
+    #[test]
+    fn a_namespace_has_the_name_of_its_disk_on_every_path() {
+        let names = ["nvme0n1", "nvme2c11n3", "hwmon0", "power"];
+        assert_eq!(
+            names.map(namespace),
+            [Some("nvme0n1"), Some("nvme2n3"), None, None].map(|n| n.map(str::to_owned))
         );
     }
 

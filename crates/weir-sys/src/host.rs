@@ -70,18 +70,6 @@ impl HostFacts {
     }
 }
 
-/// The frequency of each CPU at this moment in Hz, by its number; empty if the kernel does not
-/// say.
-pub fn cpu_frequencies_hz(tree: &Tree) -> Vec<(u32, f64)> {
-    let top = "sys/devices/system/cpu";
-    let khz = |cpu| {
-        let current = tree.number::<f64>(format!("{top}/cpu{cpu}/cpufreq/scaling_cur_freq"))?;
-        Some((cpu, current * 1e3))
-    };
-    let cpus = tree.numbered(top, "cpu").into_iter();
-    cpus.filter_map(khz).collect()
-}
-
 fn cpuinfo_field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
     let mut fields = cpuinfo.lines().filter_map(|line| line.split_once(':'));
     let (_, value) = fields.find(|(key, _)| key.trim() == name)?;
@@ -171,7 +159,6 @@ mod tests {
         assert_eq!(facts.governors, ["powersave"]);
         assert_eq!(facts.boost, Some(false));
         assert_eq!(facts.memory, Some(Bytes(1 << 20)));
-        assert_eq!(cpu_frequencies_hz(&tree), [(1, 2.5e9)]);
     }
 
     #[test]

@@ -5,7 +5,6 @@
 
 use crate::cpulist::CpuList;
 use crate::error::SysError;
-use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::process::{getpriority_process, setpriority_process};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::io;
@@ -80,15 +79,6 @@ pub fn set_nice(nice: i32) -> Result<(), SysError> {
 /// [`SysError::Refused`], in theory.
 pub fn nice() -> Result<i32, SysError> {
     getpriority_process(None).map_err(|e| refused("read the niceness", e, None))
-}
-
-/// Locks all memory of the process, present and future.
-///
-/// # Errors
-/// [`SysError::Refused`] beyond the limit of locked memory.
-pub fn lock_all_memory() -> Result<(), SysError> {
-    mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE)
-        .map_err(|e| refused("lock all memory", e, Some(MEMLOCK_REMEDY)))
 }
 
 /// How late the kernel may let a sleep of the calling thread end, to batch timers.

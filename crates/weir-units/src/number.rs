@@ -6,6 +6,58 @@
 
 use crate::ParseError;
 
+/// The arithmetic of a quantity that is a whole number of something.
+macro_rules! whole_quantity {
+    ($name:ident, $of:literal) => {
+        impl $name {
+            #[doc = concat!("The bare number of ", $of, ".")]
+            pub const fn raw(self) -> u64 {
+                self.0
+            }
+
+            /// The sum, unless it does not fit.
+            pub fn checked_add(self, other: Self) -> Option<Self> {
+                self.0.checked_add(other.0).map(Self)
+            }
+
+            /// The difference, unless it is negative.
+            pub fn checked_sub(self, other: Self) -> Option<Self> {
+                self.0.checked_sub(other.0).map(Self)
+            }
+
+            /// `times` as much, unless it does not fit.
+            pub fn checked_mul(self, times: u64) -> Option<Self> {
+                self.0.checked_mul(times).map(Self)
+            }
+
+            /// The sum, at most what fits.
+            #[must_use]
+            pub const fn saturating_add(self, other: Self) -> Self {
+                Self(self.0.saturating_add(other.0))
+            }
+
+            /// The difference, at least zero.
+            #[must_use]
+            pub const fn saturating_sub(self, other: Self) -> Self {
+                Self(self.0.saturating_sub(other.0))
+            }
+
+            /// `times` as much, at most what fits.
+            #[must_use]
+            pub const fn saturating_mul(self, times: u64) -> Self {
+                Self(self.0.saturating_mul(times))
+            }
+        }
+
+        impl std::iter::Sum for $name {
+            fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
+                items.fold(Self::ZERO, Self::saturating_add)
+            }
+        }
+    };
+}
+pub(crate) use whole_quantity;
+
 /// One unit: its spelling and how many of the smallest part it holds.
 pub(crate) struct Unit {
     pub(crate) name: &'static str,

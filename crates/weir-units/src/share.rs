@@ -34,16 +34,6 @@ impl Percent {
         (whole > 0).then(|| Self(100.0 * real(part) / real(whole)))
     }
 
-    /// From a fraction: 1 is the whole.
-    pub fn from_fraction(fraction: f64) -> Self {
-        Self(fraction * 100.0)
-    }
-
-    /// As a fraction: 1 is the whole.
-    pub fn as_fraction(self) -> f64 {
-        self.0 / 100.0
-    }
-
     /// Text that parses back to the same value, for every finite value from zero up.
     pub fn exact(self) -> String {
         format!("{} %", self.0)

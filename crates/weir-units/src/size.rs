@@ -1,14 +1,13 @@
 //! Sizes in bytes: printed with binary units, read in both bases.
 
 use std::fmt;
-use std::iter::Sum;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ParseError;
-use crate::number::{Grammar, Unit, real, scaled};
+use crate::number::{Grammar, Unit, real, scaled, whole_quantity};
 
 /// A number of bytes: a size, a length or an offset.
 ///
@@ -96,6 +95,8 @@ const DECIMAL: [(f64, &str); 7] = [
     (1e18, "EB"),
 ];
 
+whole_quantity!(Bytes, "bytes");
+
 impl Bytes {
     /// No bytes.
     pub const ZERO: Self = Self(0);
@@ -117,44 +118,6 @@ impl Bytes {
         BYTES.exact(self.0, BYTES.units[..7].iter())
     }
 
-    /// The bare number of bytes.
-    pub const fn raw(self) -> u64 {
-        self.0
-    }
-
-    /// The sum, unless it does not fit.
-    pub fn checked_add(self, other: Self) -> Option<Self> {
-        self.0.checked_add(other.0).map(Self)
-    }
-
-    /// The difference, unless it is negative.
-    pub fn checked_sub(self, other: Self) -> Option<Self> {
-        self.0.checked_sub(other.0).map(Self)
-    }
-
-    /// `times` as much, unless it does not fit.
-    pub fn checked_mul(self, times: u64) -> Option<Self> {
-        self.0.checked_mul(times).map(Self)
-    }
-
-    /// The sum, at most `u64::MAX` bytes.
-    #[must_use]
-    pub const fn saturating_add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
-    }
-
-    /// The difference, at least zero.
-    #[must_use]
-    pub const fn saturating_sub(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
-    }
-
-    /// `times` as much, at most `u64::MAX` bytes.
-    #[must_use]
-    pub const fn saturating_mul(self, times: u64) -> Self {
-        Self(self.0.saturating_mul(times))
-    }
-
     /// Whether it is a whole number of `blocks`; no multiple of zero but zero.
     pub const fn is_multiple_of(self, block: Self) -> bool {
         self.0.is_multiple_of(block.0)
@@ -172,12 +135,6 @@ impl FromStr for Bytes {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         BYTES.whole(text).map(Self)
-    }
-}
-
-impl Sum for Bytes {
-    fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
-        items.fold(Self::ZERO, Self::saturating_add)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Spans of time in nanoseconds, `ns` to `d`.
 
 use std::fmt;
-use std::iter::Sum;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ParseError;
-use crate::number::{Grammar, Unit, nearest, real, scaled};
+use crate::number::{Grammar, Unit, nearest, real, scaled, whole_quantity};
 
 /// A span of time in nanoseconds.
 ///
@@ -75,6 +74,8 @@ const STEPS: [(f64, &str); 7] = [
     (86_400e9, "d"),
 ];
 
+whole_quantity!(Nanos, "nanoseconds");
+
 impl Nanos {
     /// No time.
     pub const ZERO: Self = Self(0);
@@ -117,44 +118,6 @@ impl Nanos {
     pub fn exact(self) -> String {
         TIME.exact(self.0, TIME.units.iter())
     }
-
-    /// The bare number of nanoseconds.
-    pub const fn raw(self) -> u64 {
-        self.0
-    }
-
-    /// The sum, unless it does not fit.
-    pub fn checked_add(self, other: Self) -> Option<Self> {
-        self.0.checked_add(other.0).map(Self)
-    }
-
-    /// The difference, unless it is negative.
-    pub fn checked_sub(self, other: Self) -> Option<Self> {
-        self.0.checked_sub(other.0).map(Self)
-    }
-
-    /// `times` as long, unless it does not fit.
-    pub fn checked_mul(self, times: u64) -> Option<Self> {
-        self.0.checked_mul(times).map(Self)
-    }
-
-    /// The sum, at most `u64::MAX` nanoseconds.
-    #[must_use]
-    pub const fn saturating_add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
-    }
-
-    /// The difference, at least zero.
-    #[must_use]
-    pub const fn saturating_sub(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
-    }
-
-    /// `times` as long, at most `u64::MAX` nanoseconds.
-    #[must_use]
-    pub const fn saturating_mul(self, times: u64) -> Self {
-        Self(self.0.saturating_mul(times))
-    }
 }
 
 impl fmt::Display for Nanos {
@@ -186,12 +149,6 @@ impl From<Duration> for Nanos {
 impl From<Nanos> for Duration {
     fn from(span: Nanos) -> Self {
         Self::from_nanos(span.0)
-    }
-}
-
-impl Sum for Nanos {
-    fn sum<I: Iterator<Item = Self>>(items: I) -> Self {
-        items.fold(Self::ZERO, Self::saturating_add)
     }
 }
 

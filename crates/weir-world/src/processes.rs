@@ -189,12 +189,20 @@ impl ProcessWorld {
     }
 
     /// Makes sure that there is a connection to a rank; whether that rank is there.
-    fn reach(&self, links: &mut Links, to: u32) -> bool {
+    fn reach(
+        &self,
+        links: &mut Links,
+        to: u32,
+        wait: &mut Deadline<'_>,
+    ) -> Result<bool, WorldError> {
         if links.outlets.contains_key(&to) {
-            return true;
+            return Ok(true);
         }
-        let outlet = Outlet::connect(&self.name, self.rank, to);
-        outlet.is_ok_and(|outlet| links.outlets.insert(to, outlet).is_none())
+        match Outlet::connect(&self.name, self.rank, to, wait) {
+            Ok(outlet) => Ok(links.outlets.insert(to, outlet).is_none()),
+            Err(SendError::Wait(error)) => Err(error),
+            Err(SendError::Broken) => Ok(false),
+        }
     }
 
     /// Takes all connections that wait, and all introductions that have come.
@@ -219,7 +227,10 @@ impl ProcessWorld {
         from: u32,
         until: Instant,
     ) -> Result<bool, WorldError> {
-        let is_there = self.reach(links, from) && !links.outlets[&from].is_closed();
+        let mut wait = Deadline::new(from, until, Some(&self.monitor));
+        // Who has no room for a connection yet is there.
+        let is_there = self.reach(links, from, &mut wait).unwrap_or(true)
+            && !links.outlets.get(&from).is_some_and(Outlet::is_closed);
         // What it sent before its end counts: look once more after the end was seen.
         self.accept(links);
         if links.inlets.contains_key(&from) {
@@ -231,7 +242,8 @@ impl ProcessWorld {
                 .chain(streams)
                 .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
                 .collect();
-            waited.push(PollFd::new(&links.outlets[&from], PollFlags::empty()));
+            let outlet = links.outlets.get(&from);
+            waited.extend(outlet.map(|outlet| PollFd::new(outlet, PollFlags::empty())));
             link::wait(&mut waited, until).map_err(|e| broken(from, &e))?;
         }
         Ok(is_there)
@@ -265,7 +277,7 @@ impl World for ProcessWorld {
         self.known(to)?;
         let mut wait = Deadline::new(to, until, Some(&self.monitor));
         let mut links = self.links.borrow_mut();
-        if !self.reach(&mut links, to) {
+        if !self.reach(&mut links, to, &mut wait)? {
             return Err(self.gone(to, until));
         }
         let Err(error) = links.outlets[&to].send(bytes, &mut wait) else {
@@ -275,7 +287,7 @@ impl World for ProcessWorld {
         links.outlets.remove(&to);
         match error {
             SendError::Wait(error) => Err(error),
-            SendError::Broken(_) => Err(self.gone(to, until)),
+            SendError::Broken => Err(self.gone(to, until)),
         }
     }
 

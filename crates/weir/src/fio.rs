@@ -6,16 +6,19 @@ mod report;
 mod self_test;
 
 use std::cell::RefCell;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_doors::Refusal;
-use weir_doors::fio::output::{Idleness, banner, complaints, failures, signal_notice};
-use weir_doors::fio::{self, Action, FioOptions, FioRun, LACKS, USAGE, complaint, exit_code, read};
-use weir_jobfile::{Compiled, Context, compile};
+use weir_doors::fio::output::{
+    Idleness, banner, complaints, failures, reservations, signal_notice,
+};
+use weir_doors::fio::{self, Action, FioOptions, FioRun, USAGE, complaint, exit_code, read};
+use weir_jobfile::{Compiled, Context, FioPlan, compile};
 use weir_run::execute::LiveView;
-use weir_schema::{Announcement, RunResult, TargetsPerRank};
+use weir_schema::{Announcement, FileNames, Plan, RunResult, TargetsPerRank};
 
 use crate::measure::{self, MeasureRequest};
 use crate::{Outcome, environment, output, printed, runners, signals};
@@ -39,6 +42,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
         }
         Action::Checksums(methods) => return Ok(self_test::checksums(&methods)),
         Action::ClockTest => return self_test::clock(),
+        Action::InflateLog(path) => return inflate(&path),
         Action::IdleUnit => return Ok(printed(&idle::unit().text())),
         Action::Run(run) => return measure(&run),
     }
@@ -56,24 +60,57 @@ fn compiled(run: &FioRun) -> Result<Compiled, Refusal> {
         message: complaint(&all),
         code: USAGE,
     })?;
-    for note in run.notes.iter().chain(&compiled.notes) {
-        output::error(&format!("note: {note}\n"));
-    }
-    compiled.plan.total_log = run.options.total_log();
-    if run.options.warnings_fatal && !compiled.notes.is_empty() {
+    let is_fatal = run.options.warnings_fatal && !compiled.notes.is_empty();
+    compiled.notes.splice(0..0, run.notes.iter().cloned());
+    let notes = compiled.notes.iter();
+    let notes: String = notes
+        .flat_map(|note| ["note: ", note.as_str(), "\n"])
+        .collect();
+    if is_fatal {
         return Err(Refusal {
-            message: String::new(),
+            message: notes,
             code: USAGE,
         });
     }
+    note(&notes);
+    if run.options.shows_parsing {
+        output::print(&fio::parsing(&compiled.plan));
+    }
+    compiled.plan.total_log = run.options.total_log();
     if let Some(directory) = &run.options.aux_path {
         compiled.plan.set_verify_directory(directory);
     }
     Ok(compiled)
 }
 
+/// Prints what people should know. Programs that start fio take a line on standard error for a
+/// failure: they find it in the JSON document.
+fn note(text: &str) {
+    if std::io::stderr().is_terminal() {
+        output::error(text);
+    }
+}
+
+/// Prints the text of a compressed log.
+fn inflate(path: &str) -> Outcome {
+    let refusal = |error: std::io::Error| Refusal {
+        message: format!("fio: {path}: {error}\n"),
+        code: USAGE,
+    };
+    let file = std::fs::File::open(path).map_err(refusal)?;
+    let print = |piece: &[u8]| {
+        output::print(&String::from_utf8_lossy(piece));
+    };
+    weir_run::inflate_log(file, print).map_err(refusal)?;
+    Ok(0)
+}
+
 fn measure(run: &FioRun) -> Outcome {
-    let plan = compiled(run)?.plan;
+    let Compiled {
+        mut plan, notes, ..
+    } = compiled(run)?;
+    FioPlan::keep_notes(&mut plan, notes);
+    refuse_absent_directories(&plan)?;
     let options = &run.options;
     if let Some(path) = &options.output {
         output::check_writable(path).map_err(|message| Refusal {
@@ -108,9 +145,30 @@ fn measure(run: &FioRun) -> Outcome {
         report: &|result| finish(result, options, &during),
     };
     measure::measure_alone(&request).map_err(|refusal| Refusal {
-        code: if refusal.code == LACKS { LACKS } else { USAGE },
+        // 3 are three failed jobs.
+        code: USAGE,
         ..refusal
     })
+}
+
+/// A directory for files that is not there ends everything, as in fio: it is no matter of one job.
+fn refuse_absent_directories(plan: &Plan) -> Result<(), Refusal> {
+    let files = plan.jobs().filter_map(|(_, job)| job.workload.blocks());
+    let mut named = files.flat_map(|work| match &work.targets.files {
+        FileNames::Listed { directories, .. } | FileNames::Generated { directories, .. } => {
+            &directories[..]
+        }
+        _ => &[],
+    });
+    match named.find(|name| !Path::new(name).is_dir()) {
+        None => Ok(()),
+        Some(name) => Err(Refusal {
+            message: format!(
+                "fio: {name} is not a directory\nfio: failed parsing directory={name}\n"
+            ),
+            code: USAGE,
+        }),
+    }
 }
 
 /// What is read and written besides the result.
@@ -183,6 +241,7 @@ fn finish(result: &RunResult, options: &FioOptions, during: &During<'_>) -> Outc
         report.say(&signal_notice(end.signal));
     }
     output::error(&complaints(result, &during.forewarned()));
+    note(&reservations(result));
     report.say(&failures(result));
     report.finish(result, during.idleness.get())?;
     // Threads of a hung job are left behind; what they printed has to be out first.

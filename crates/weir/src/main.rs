@@ -15,6 +15,7 @@ mod output;
 mod plain_door;
 mod progress;
 mod ranks;
+mod repeat;
 mod run;
 mod runners;
 mod session;
@@ -33,6 +34,7 @@ use weir_world::Launcher;
 pub(crate) type Outcome = Result<u8, Refusal>;
 
 fn main() -> ExitCode {
+    signals::outlive_file_limits();
     let arguments: Result<Vec<String>, _> = std::env::args_os()
         .map(std::ffi::OsString::into_string)
         .collect();

@@ -89,14 +89,14 @@ pub(crate) fn measure(request: &MeasureRequest<'_>) -> Outcome {
 
 /// Carries it out in this process, whoever started it; the exit code.
 pub(crate) fn measure_alone(request: &MeasureRequest<'_>) -> Outcome {
-    check_store(request)?;
+    check_store(request.store, request.other_files)?;
     carry_out(request, Party::Threads(1), Some(request.plan))
 }
 
 /// The plan, with the ranks that carry it out; the launcher, the command line and the plan agree on them.
 fn ranked(request: &MeasureRequest<'_>, launcher: Option<&Launcher>) -> Result<Plan, Refusal> {
     let mut plan = (request.plan)()?;
-    check_store(request)?;
+    check_store(request.store, request.other_files)?;
     let is_odd = |ranks: &Ranks| {
         ranks.count == 0 || (ranks.spawn != Spawn::Launcher && ranks.count > MOST_RANKS)
     };
@@ -218,6 +218,13 @@ fn carry_out(request: &MeasureRequest<'_>, party: Party, plan: Option<MakePlan<'
 
 fn alone(request: &MeasureRequest<'_>, host: &RankHost, plan: Option<MakePlan<'_>>) -> Outcome {
     let plan = plan.map_or_else(|| Err(world::silent()), |plan| plan())?;
+    if request.targets != TargetsPerRank::Own {
+        let why = "error: --per-rank: it is for several ranks, and there is one\n";
+        return Err(Refusal {
+            message: why.to_owned(),
+            code: USAGE,
+        });
+    }
     if request.timeout.is_some() && !plan.jobs().any(|(_, job)| waits_for_ranks(job)) {
         let why = "error: --timeout: it is for several ranks, and there is one\n";
         return Err(Refusal {
@@ -271,8 +278,11 @@ fn store(path: &str, result: &RunResult) -> Result<(), String> {
 }
 
 /// Finds out before the run whether the result can be stored.
-fn check_store(request: &MeasureRequest<'_>) -> Result<(), Refusal> {
-    let Some(path) = request.store else {
+pub(crate) fn check_store(
+    store: Option<&str>,
+    others: &[(&'static str, String)],
+) -> Result<(), Refusal> {
+    let Some(path) = store else {
         return Ok(());
     };
     if path == "-" {
@@ -281,8 +291,10 @@ fn check_store(request: &MeasureRequest<'_>) -> Result<(), Refusal> {
             code: USAGE,
         });
     }
-    let mut others = request.other_files.iter();
-    if let Some((what, _)) = others.find(|(_, other)| output::are_same(path, other)) {
+    if let Some((what, _)) = others
+        .iter()
+        .find(|(_, other)| output::are_same(path, other))
+    {
         return Err(Refusal {
             message: format!("error: --store-result {path}: this file is {what}\n"),
             code: USAGE,

@@ -21,6 +21,7 @@ use weir_stats::Histogram;
 use weir_units::{BytesPerSec, Iops, Nanos};
 
 use crate::measure::RunObserver;
+use crate::repeat::WHICH_RUN;
 use crate::{environment, output};
 
 /// The run is looked at this often.
@@ -187,6 +188,8 @@ impl RunObserver for ProgressObserver {
 pub(crate) struct Shown {
     place: Place,
     jobs: usize,
+    /// Of several runs: which this is.
+    run: Option<String>,
     sums: VecDeque<Sum>,
     running: Vec<usize>,
     last_change: Nanos,
@@ -198,6 +201,7 @@ impl Shown {
         Self {
             place: Place::new(mode),
             jobs,
+            run: std::env::var(WHICH_RUN).ok(),
             sums: VecDeque::new(),
             running: Vec::new(),
             last_change: Nanos(0),
@@ -206,10 +210,14 @@ impl Shown {
 
     /// Shows a view.
     pub(crate) fn show(&mut self, view: &LiveView<'_>) {
+        // The run comes by at every round, and what its jobs show is dear where there are many.
+        if view.measured_ns == Nanos(0) || !self.place.is_due(view.elapsed_ns) {
+            return;
+        }
         let mut jobs = view.jobs();
         // One that gets ready has nothing to show, and does not stall.
         jobs.retain(|job| job.released);
-        if !jobs.is_empty() && self.place.is_due(view.elapsed_ns) {
+        if !jobs.is_empty() {
             let snapshot = self.snapshot(view.elapsed_ns, &jobs);
             self.place.show(&snapshot);
         }
@@ -271,9 +279,13 @@ impl Shown {
     }
 
     fn name(&self, jobs: &[LiveJob]) -> String {
-        match jobs {
+        let name = match jobs {
             [job] => job.name.clone(),
             jobs => format!("{} of {} jobs", jobs.len(), self.jobs),
+        };
+        match &self.run {
+            Some(run) => format!("{run}, {name}"),
+            None => name,
         }
     }
 }

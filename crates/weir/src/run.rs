@@ -9,12 +9,12 @@ use weir_doors::run::{
 use weir_doors::{Door, Refusal, WorkloadDoor};
 use weir_jobfile::{Context, Diagnostic, compile};
 use weir_report::{ColorChoice, Flags, Style};
-use weir_schema::{Plan, RunResult, SchemaError, TargetsPerRank, Word};
+use weir_schema::{Plan, RunResult, Runs, SchemaError, TargetsPerRank, Word};
 use weir_units::Percent;
 
 use crate::measure::{self, MeasureRequest, Silent};
 use crate::progress::{ProgressMode, ProgressObserver};
-use crate::{Outcome, environment, output, printed, runners, session, signals, speaks};
+use crate::{Outcome, environment, output, printed, repeat, runners, session, signals, speaks};
 
 /// The words after `run`.
 pub(crate) fn run(words: &[String]) -> Outcome {
@@ -32,7 +32,7 @@ fn carry_out(action: Result<Action, Refusal>) -> Outcome {
         Err(refusal) => Err(refusal),
         Ok(Action::Print(text)) => Ok(printed(&text)),
         Ok(Action::Run(run)) => measure(&run),
-        Ok(Action::Calibrate(_)) => calibrate(),
+        Ok(Action::Calibrate) => calibrate(),
     }
 }
 
@@ -40,8 +40,11 @@ fn measure(run: &Run) -> Outcome {
     if run.show_plan {
         return if speaks() { show(run) } else { Ok(0) };
     }
+    if let Some(repeat) = run.repeat {
+        return repeat::run(run, repeat);
+    }
     measure::measure(&MeasureRequest {
-        plan: &|| plan_to_run(run),
+        plan: &|| plan_to_run(run, &run.input),
         ranks: run.ranks,
         targets: run.targets,
         timeout: run.timeout,
@@ -57,7 +60,7 @@ fn measure(run: &Run) -> Outcome {
 }
 
 /// What is read and written besides the result.
-fn other_files(run: &Run) -> Vec<(&'static str, String)> {
+pub(crate) fn other_files(run: &Run) -> Vec<(&'static str, String)> {
     let read = inputs(&run.input).into_iter();
     let read = read.map(|path| ("what the plan is made from", path.to_owned()));
     let written = run.options.outputs.iter();
@@ -75,8 +78,8 @@ fn inputs(input: &Input) -> Vec<&str> {
 }
 
 /// The plan that the words ask for; everything that can be refused is refused here.
-fn plan_to_run(run: &Run) -> Result<Plan, Refusal> {
-    let mut plan = plan_of(&run.input)?;
+pub(crate) fn plan_to_run(run: &Run, input: &Input) -> Result<Plan, Refusal> {
+    let mut plan = plan_of(input)?;
     run.adjust(&mut plan)?;
     for file in &run.options.outputs {
         refuse_own_input(&file.path, &run.input)?;
@@ -89,10 +92,12 @@ fn plan_to_run(run: &Run) -> Result<Plan, Refusal> {
 }
 
 fn show(run: &Run) -> Outcome {
-    let text = plan_to_run(run)?.to_json().map_err(|e| Refusal {
-        message: format!("error: {e}\n"),
-        code: USAGE,
-    })?;
+    let text = plan_to_run(run, &run.input)?
+        .to_json()
+        .map_err(|e| Refusal {
+            message: format!("error: {e}\n"),
+            code: USAGE,
+        })?;
     Ok(printed(&(text + "\n")))
 }
 
@@ -146,6 +151,48 @@ pub(crate) fn text_of(
     }
 }
 
+/// Stores and prints what several runs say; 1 where that failed.
+pub(crate) fn report_runs(run: &Run, runs: &Runs) -> u8 {
+    signals::release();
+    let options = &run.options;
+    let text = |format, on_stdout| text_of_runs(runs, format, options, on_stdout);
+    let stored = run.store.iter().map(|path| {
+        let text = runs
+            .to_json(false)
+            .map_err(|e| format!("error: {path}: {e}\n"));
+        text.and_then(|text| output::write_file(path, &text))
+    });
+    let files = options.outputs.iter();
+    let files = files.map(|file| output::write_file(&file.path, &text(file.format, false)));
+    let mut good = true;
+    for message in stored.chain(files).filter_map(Result::err) {
+        output::error(&message);
+        good = false;
+    }
+    good &= output::print(&text(options.format, true));
+    u8::from(!good)
+}
+
+pub(crate) fn text_of_runs(
+    runs: &Runs,
+    format: RunFormat,
+    options: &RunOptions,
+    on_stdout: bool,
+) -> String {
+    let first = runs.series.iter().find_map(|series| series.runs.first());
+    match (format, first) {
+        (RunFormat::Text, Some(first)) => {
+            weir_report::runs_text(runs, &style(first, options, on_stdout))
+        }
+        (RunFormat::Text, None) => String::new(),
+        (RunFormat::Json, _) => {
+            // Numbers of a result are finite, and everything else has a JSON form.
+            runs.to_json(options.pretty)
+                .map_or_else(|_| String::new(), |text| text + "\n")
+        }
+    }
+}
+
 fn style(result: &RunResult, options: &RunOptions, on_stdout: bool) -> Style {
     let flags = Flags {
         color: match options.color {
@@ -157,6 +204,7 @@ fn style(result: &RunResult, options: &RunOptions, on_stdout: bool) -> Style {
         width: options.width.map(usize::from),
         ascii: options.ascii,
         raw: options.raw,
+        all_warnings: options.all_warnings,
         percentiles: options.percentiles.clone().or_else(|| listed(result)),
     };
     let terminal = environment::terminal(&io::stdout());

@@ -7,7 +7,7 @@ use weir_doors::run::RunOptions;
 use weir_doors::show::{Action, Show, USAGE, check_words, read};
 use weir_doors::{Printed, Refusal, beff, fio, run, top};
 use weir_schema::catalogue::TransportCatalogue;
-use weir_schema::{RunResult, Spawn};
+use weir_schema::{RunResult, Runs, Spawn};
 
 use crate::{Outcome, fio as fio_door, output, printed, run as run_door, runners};
 
@@ -28,6 +28,9 @@ fn print_again(show: &Show) -> Outcome {
         code: USAGE,
     };
     let text = output::read_text(&show.file, LONGEST_RESULT).map_err(refuse)?;
+    if Runs::is_in(&text) {
+        return runs_again(show, &text);
+    }
     let result = RunResult::from_json(&text).map_err(|e| refuse(e.to_string()))?;
     if result.is_newer() {
         let note = format!(
@@ -38,14 +41,14 @@ fn print_again(show: &Show) -> Outcome {
     }
     let own = result.plan.door.clone();
     let door = show.door.as_deref().unwrap_or(&own);
-    if let Some(door) = top::door(door) {
-        check_words(door, &show.words)?;
-    }
     let mut words = if show.door.is_none() {
         own_words(&result)
     } else {
         Vec::new()
     };
+    if let Some(door) = top::door(door) {
+        check_words(door, &words, &show.words)?;
+    }
     words.extend(show.words.iter().cloned());
     // A run that was cut short may have printed nothing.
     let may_be_empty = show.door.is_none() && !result.is_newer();
@@ -67,6 +70,28 @@ fn print_again(show: &Show) -> Outcome {
     };
     output::error(&text.err);
     Ok(u8::from(!output::print(&text.out)))
+}
+
+/// Prints what several runs said; other doors know one run alone.
+fn runs_again(show: &Show, text: &str) -> Outcome {
+    let refuse = |why: String| Refusal {
+        message: format!("error: {}: {why}\n", show.file),
+        code: USAGE,
+    };
+    let runs = Runs::from_json(text).map_err(|e| refuse(e.to_string()))?;
+    if let Some(door) = show.door.as_deref().filter(|door| *door != "run") {
+        let why = format!("it has several runs, which `{door}` does not print (`--as run` does)");
+        return Err(refuse(why));
+    }
+    let own = runs.command.iter().skip(2).filter(|_| show.door.is_none());
+    let own: Vec<String> = own.cloned().collect();
+    if let Some(door) = top::door("run") {
+        check_words(door, &own, &show.words)?;
+    }
+    let words = [own, show.words.clone()].concat();
+    let options = run::read_options(&words)?;
+    let text = run_door::text_of_runs(&runs, options.format, &options, true);
+    Ok(u8::from(!output::print(&text)))
 }
 
 /// What a door without a way of its own prints of it; nothing where it prints no results.

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals as Arrivals;
 use signal_hook::{flag, low_level};
 use weir_doors::Refusal;
@@ -28,6 +28,13 @@ static UNTOUCHED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// Whether all is measured, see [`release`].
 static RELEASED: AtomicBool = AtomicBool::new(false);
+
+/// From here on a file that may not grow further is an error of its write, not the end of
+/// everything.
+pub(crate) fn outlive_file_limits() {
+    // Where it cannot be caught, it ends this program as it ends others.
+    let _ = flag::register(SIGXFSZ, Arc::default());
+}
 
 /// Takes signals before libraries are opened that would take them themselves: the compiler in a
 /// driver of OpenCL does, and ends the process. Until [`catch`] they do what they always do.

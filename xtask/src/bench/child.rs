@@ -8,8 +8,7 @@
     reason = "wait4 has no safe wrapper among our dependencies"
 )]
 
-use std::fs::File;
-use std::io::Read as _;
+use std::io::Read;
 use std::mem::MaybeUninit;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, ExitStatus, Stdio};
@@ -33,26 +32,24 @@ pub(super) struct Ended {
 /// Runs `words`; what it says on standard error is shown only if it fails.
 pub(super) fn run(words: &[String]) -> Result<Ended> {
     let shown = words.join(" ");
-    let errors = format!("{}/stderr.txt", super::FOLDER);
     let (program, args) = words.split_first().context("a command has a program")?;
     let begin = Instant::now();
     let mut child = Command::new(program)
         .args(args)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(File::create(&errors)?)
+        .stderr(Stdio::piped())
         .spawn()
         .with_context(|| shown.clone())?;
-    let mut stdout = String::new();
-    if let Some(mut out) = child.stdout.take() {
-        out.read_to_string(&mut stdout)?;
-    }
+    let errors = child.stderr.take();
+    let errors = std::thread::spawn(move || text_of(errors));
+    let stdout = text_of(child.stdout.take())?;
+    let errors = errors.join().unwrap_or_else(|_| Ok(String::new()))?;
     let (status, usage) = wait(child.id())?;
     let wall = begin.elapsed();
     ensure!(
         status.success(),
-        "`{shown}` failed ({status})\n{stdout}{}",
-        std::fs::read_to_string(&errors)?
+        "`{shown}` failed ({status})\n{stdout}{errors}"
     );
     Ok(Ended {
         stdout,
@@ -61,6 +58,15 @@ pub(super) fn run(words: &[String]) -> Result<Ended> {
         user: duration(usage.ru_utime),
         resident_kib: u64::try_from(usage.ru_maxrss)?,
     })
+}
+
+/// All that comes out of a stream of the child.
+fn text_of(stream: Option<impl Read>) -> std::io::Result<String> {
+    let mut text = String::new();
+    if let Some(mut stream) = stream {
+        stream.read_to_string(&mut text)?;
+    }
+    Ok(text)
 }
 
 fn wait(pid: u32) -> Result<(ExitStatus, libc::rusage)> {
@@ -91,7 +97,6 @@ mod tests {
 
     #[test]
     fn a_child_is_charged_for_its_own_time() {
-        super::super::prepare_folder().unwrap();
         let busy = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo done";
         let ended = run(&words(&["sh", "-c", busy])).unwrap();
         assert_eq!(ended.stdout, "done\n");
@@ -101,7 +106,6 @@ mod tests {
 
     #[test]
     fn a_failing_child_is_an_error_with_what_it_said() {
-        super::super::prepare_folder().unwrap();
         let error = run(&words(&["sh", "-c", "echo no such thing >&2; exit 3"]));
         let text = error.err().unwrap().to_string();
         assert!(text.contains("no such thing"), "{text}");

@@ -24,7 +24,7 @@ use weir_sys::limits::{IoUringAccess, Limits};
 use weir_sys::{Availability, Tree};
 
 use super::calls::other;
-use super::priority::{self, Priorities};
+use super::priority;
 use super::pvsync2::call_flags;
 use super::{
     EngineEntry, EngineSetup, OpenTarget, Opens, Refused, SlotMemory, Warnings, number, run_engine,
@@ -137,7 +137,7 @@ fn availability() -> Availability {
 /// Rings, and what their entries are made of.
 ///
 /// A slot has an entry of its own, in the place of its number. As long as all operations are reads
-/// and writes without priorities, what does not change from one to the next stays in the entry.
+/// and writes, what does not change from one to the next stays in the entry.
 pub(super) struct Ring {
     rings: Rings,
     shape: EntryShape,
@@ -151,7 +151,6 @@ pub(super) struct Ring {
     takes_turns: bool,
     /// Each n-th operation goes to a worker of the kernel.
     force_async: u64,
-    priorities: Priorities,
     issued: u64,
     /// For vectored operations: one list of one per slot.
     vectors: Vec<libc::iovec>,
@@ -213,11 +212,7 @@ fn register(
     let missing = |what: &str, errno: Errno| {
         let error = io::Error::from(errno);
         let cause = format!("The kernel refused to register the {what} ({error}).");
-        warnings.add(
-            "not-registered",
-            cause,
-            "Raise the limit of locked memory (`ulimit -l`), or switch the registration off.",
-        );
+        warnings.add("not-registered", cause);
     };
     let buffers = choice.flag("registered_buffers", true) && memory.slots <= MOST_BUFFERS && {
         let slot = |n: u32| libc::iovec {
@@ -245,11 +240,9 @@ impl Ring {
             return Submit::Done(-i64::from(libc::EBADF));
         };
         let vector = self.vectors.get_mut(slot as usize);
-        let priority = self.priorities.next(op);
         let Some(mut entry) = self.shape.entry(slot, op, target, vector) else {
             return Submit::Done(other(target, op));
         };
-        entry.head.priority = priority;
         if self.force_async > 0 {
             self.issued += 1;
             if self.issued.is_multiple_of(self.force_async) {
@@ -307,7 +300,6 @@ impl Engine for Ring {
     const QUICK: bool = true;
 
     fn attach(setup: EngineSetup) -> io::Result<Self> {
-        let priorities = Priorities::of(&setup)?;
         let EngineSetup {
             targets,
             depth,
@@ -346,10 +338,9 @@ impl Engine for Ring {
             shape,
             has_poll_thread: choice.flag("kernel_poll_thread", false),
             heads: heads.collect(),
-            is_plain: !takes_turns && !vectored && force_async == 0 && priorities.are_none(),
+            is_plain: !takes_turns && !vectored && force_async == 0,
             takes_turns,
             targets,
-            priorities,
             force_async,
             issued: 0,
             vectors: vec![none; vectors],
@@ -365,6 +356,7 @@ impl Engine for Ring {
             // The slot's own entry, whose last operation is over: there is room for it.
             let entry = self.rings.entry(slot);
             entry.head = heads[usize::from(op.verb == Verb::Write)];
+            entry.head.priority = op.priority;
             entry.offset = op.offset;
             // The slot's memory outlives the ring (see `run_engine`), and the slot is not used
             // again before its completion.

@@ -19,7 +19,7 @@ use weir_sys::limits::Limits;
 use weir_sys::{Availability, Tree};
 
 use super::calls::other;
-use super::priority::{self, Priorities};
+use super::priority;
 use super::pvsync2::call_flags;
 use super::{EngineEntry, EngineSetup, OpenTarget, Opens, Refused, run_engine, switch};
 use crate::op::{BlockOp, Verb};
@@ -170,7 +170,6 @@ pub(super) struct Aio {
     context: Context,
     reaps_in_user_space: bool,
     rw_flags: u32,
-    priorities: Priorities,
     targets: Vec<OpenTarget>,
     /// By slot.
     blocks: Box<[ControlBlock]>,
@@ -311,7 +310,6 @@ impl Engine for Aio {
             context,
             reaps_in_user_space,
             rw_flags: call_flags(&setup.choice).bits(),
-            priorities: Priorities::of(&setup)?,
             targets: setup.targets,
             blocks: vec![ControlBlock::default(); room].into(),
             queued: Vec::with_capacity(room),
@@ -336,13 +334,12 @@ impl Engine for Aio {
             return Submit::Full;
         };
         let moves = matches!(op.verb, Verb::Read | Verb::Write);
-        let priority = self.priorities.next(op);
         *block = ControlBlock {
             data: u64::from(slot),
             rw_flags: if moves { self.rw_flags } else { 0 },
             opcode,
-            priority: priority.cast_signed(),
-            flags: if priority == 0 { 0 } else { HAS_PRIORITY },
+            priority: op.priority.cast_signed(),
+            flags: if op.priority == 0 { 0 } else { HAS_PRIORITY },
             file: target.file.as_raw_fd(),
             // A flush names nothing, or is refused.
             memory: if moves {

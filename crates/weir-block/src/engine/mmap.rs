@@ -1,8 +1,8 @@
 //! Copies from and to a mapping of the target; a flush is `msync`.
 //!
-//! In: operations within the region that was mapped. Out: bytes copied. A page that the kernel
-//! cannot provide ends the process (SIGBUS): therefore blocks of files are allocated before the
-//! run, and a file must not be cut while it is mapped.
+//! In: operations within the region that was mapped. Out: bytes copied; a page that the kernel
+//! cannot provide is an I/O error of its operation (`missing_pages`). So that a full file system
+//! is found before the run, blocks of files are allocated then.
 
 #![expect(
     unsafe_code,
@@ -11,8 +11,10 @@
 
 use std::cell::RefCell;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::ptr::{self, NonNull};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
@@ -22,6 +24,7 @@ use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
 
 use super::calls::{answer, memory, other};
+use super::missing_pages;
 use super::{EngineEntry, EngineSetup, OpenTarget, Opens, Refused, run_engine, switch};
 use crate::op::{BlockOp, Verb};
 
@@ -50,6 +53,10 @@ pub(crate) struct Mapping {
     length: usize,
     /// The target's byte at `start`.
     offset: u64,
+    file: Arc<OwnedFd>,
+    /// The file's byte at `start`.
+    origin: u64,
+    access: ProtFlags,
 }
 
 impl Mapping {
@@ -65,7 +72,9 @@ impl Mapping {
         let mut access = ProtFlags::READ;
         access.set(ProtFlags::WRITE, target.is_writable);
         // SAFETY: without MAP_FIXED a new mapping replaces nothing; the memory is only copied
-        // from and to by address, so that other writers to the target break no reference.
+        // from and to by address, so that other writers to the target break no reference. Workers
+        // on one file have mappings of their own: what two copies to the same bytes leave there is
+        // the hardware's matter, as with any other process that maps the file.
         let mapped = unsafe {
             mmap(
                 ptr::null_mut(),
@@ -81,6 +90,9 @@ impl Mapping {
             start,
             length,
             offset,
+            file: Arc::clone(&target.file),
+            origin,
+            access,
         };
         if huge {
             // SAFETY: the range is this value's own mapping; the advice changes no contents.
@@ -89,12 +101,54 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// The address of an operation's first byte, if all of it is mapped.
+    /// Where an operation's first byte is, counted from the mapping's, if all of it is mapped.
     #[inline]
-    fn at(&self, op: &BlockOp) -> Option<*mut u8> {
+    fn at(&self, op: &BlockOp) -> Option<usize> {
         let from = usize::try_from(op.offset.checked_sub(self.offset)?).ok()?;
         let fits = from.checked_add(op.length as usize)? <= self.length;
-        fits.then(|| self.start.as_ptr().wrapping_add(from))
+        fits.then_some(from)
+    }
+
+    /// Copies an operation's data, whose first byte is there; the answer to the operation.
+    #[inline]
+    fn copy(&self, from: usize, op: &BlockOp) -> i64 {
+        let (at, memory) = (self.start.as_ptr().wrapping_add(from), memory(*op));
+        let (source, to) = match op.verb {
+            Verb::Read => (at.cast_const(), memory.as_mut_ptr()),
+            _ => (memory.as_ptr(), at),
+        };
+        let begin = self.start.addr().get();
+        // SAFETY: `at` has as many mapped bytes as the operation, writable where they are written
+        // to; the slot's memory is another mapping; and a mapping belongs to one worker.
+        let is_whole =
+            unsafe { missing_pages::copy(source, to, memory.len(), (begin, begin + self.length)) };
+        if is_whole {
+            return i64::from(op.length);
+        }
+        self.put_back(from, memory.len());
+        -i64::from(libc::EIO)
+    }
+
+    /// Maps the file's pages again where others had to take their places. If that fails, the
+    /// worker has its error already.
+    #[cold]
+    fn put_back(&self, from: usize, length: usize) {
+        let page = rustix::param::page_size();
+        let first = from / page * page;
+        let start = self.start.as_ptr().wrapping_add(first).cast();
+        let flags = MapFlags::SHARED | MapFlags::FIXED;
+        let origin = self.origin + first as u64;
+        // SAFETY: the range is a part of this value's own mapping, in which nothing else is mapped.
+        let _ = unsafe {
+            mmap(
+                start,
+                from + length - first,
+                self.access,
+                flags,
+                &*self.file,
+                origin,
+            )
+        };
     }
 
     /// Has its pages mapped anew when they are needed: those that are mapped stay in the page
@@ -154,7 +208,7 @@ pub(super) struct Mmap {
     parts: Vec<(Rc<Mapping>, OpenTarget)>,
 }
 
-/// Allocates the blocks behind a file's mapping: without it a full file system is a SIGBUS.
+/// Allocates the blocks behind a file's mapping: without it a full file system is found in the run.
 fn allocate(target: &OpenTarget) -> Result<(), Errno> {
     if target.is_block || !target.is_writable {
         return Ok(());
@@ -175,6 +229,7 @@ impl Engine for Mmap {
 
     fn attach(setup: EngineSetup) -> io::Result<Self> {
         let huge = setup.choice.flag("transparent_huge_pages", false);
+        missing_pages::expect()?;
         let map = |target: OpenTarget| {
             allocate(&target)
                 .map_err(|e| Refused::error(&e.into(), "cannot allocate blocks to map"))?;
@@ -215,15 +270,6 @@ impl Engine for Mmap {
         if op.verb == Verb::Write && !target.is_writable {
             return Submit::Done(-i64::from(libc::EBADF));
         }
-        let memory = memory(*op);
-        if op.verb == Verb::Read {
-            // SAFETY: `at` has as many mapped, readable bytes as the operation; the slot's memory
-            // is another mapping.
-            unsafe { ptr::copy_nonoverlapping(at, memory.as_mut_ptr(), memory.len()) };
-        } else {
-            // SAFETY: as above, and the mapping is writable.
-            unsafe { ptr::copy_nonoverlapping(memory.as_ptr(), at, memory.len()) };
-        }
-        Submit::Done(i64::from(op.length))
+        Submit::Done(mapping.copy(at, op))
     }
 }

@@ -10,11 +10,12 @@ mod falloc;
 mod files;
 mod io_uring;
 mod libaio;
+mod missing_pages;
 mod mmap;
 pub(crate) mod net;
 mod null;
 mod posixaio;
-mod priority;
+pub(crate) mod priority;
 mod program;
 mod psync;
 mod pvsync;
@@ -198,8 +199,8 @@ impl SlotMemory {
 pub(crate) struct Warnings(Arc<Mutex<Vec<Warning>>>);
 
 impl Warnings {
-    pub(crate) fn add(&self, id: &str, cause: String, remedy: &str) {
-        let warning = Warning::new(id, None, cause, remedy);
+    pub(crate) fn add(&self, id: &str, cause: String) {
+        let warning = Warning::new(id, None, cause);
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !list.contains(&warning) {
             list.push(warning);

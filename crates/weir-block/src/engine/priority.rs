@@ -3,15 +3,13 @@
 //! In: an engine's settings, and each operation. Out: the number that goes along with it, 0 for
 //! the thread's own. Not here: the priority of the whole thread ([`crate::place`]).
 
-use std::io;
-
+use weir_run::generate::Streams;
 use weir_run::generate::rng::Rng;
 use weir_schema::EngineChoice;
 use weir_schema::catalogue::{SettingInfo, SettingKind};
 use weir_sys::priority::io_priority;
 
 use super::dma_emu::bytes;
-use super::{EngineSetup, Refused};
 use crate::op::{BlockOp, Verb};
 
 /// Class of operations whose class is not told: real time.
@@ -70,42 +68,32 @@ type Shares = [Vec<Share>; 2];
 
 /// Which operations get a priority.
 #[derive(Debug)]
-pub(super) struct Priorities {
+pub struct Priorities {
     shares: Shares,
-    /// No operation gets one.
-    is_idle: bool,
     rng: Rng,
 }
 
 impl Priorities {
-    /// By the settings of the engine.
-    pub(super) fn of(setup: &EngineSetup) -> io::Result<Self> {
-        let shares = shares(&setup.choice).map_err(|message| {
-            let errno = libc::EINVAL;
-            io::Error::other(Refused { errno, message })
-        })?;
-        Ok(Self {
-            is_idle: shares.iter().all(Vec::is_empty),
+    /// By the settings of an engine; none where no operation gets one.
+    ///
+    /// # Errors
+    /// What is wrong with them, in words.
+    pub(crate) fn of(choice: &EngineChoice, streams: Streams) -> Result<Option<Self>, String> {
+        let shares = shares(choice)?;
+        let is_idle = shares.iter().all(Vec::is_empty);
+        Ok((!is_idle).then(|| Self {
             shares,
-            rng: setup.streams.priorities(),
-        })
+            rng: streams.priorities(),
+        }))
     }
 
-    /// No operation has one.
-    pub(super) fn are_none(&self) -> bool {
-        self.is_idle
+    /// Whether settings ask for any.
+    pub(crate) fn are_asked_for(choice: &EngineChoice) -> bool {
+        shares(choice).is_ok_and(|shares| !shares.iter().all(Vec::is_empty))
     }
 
     /// The priority of the next operation; 0: that of the thread.
-    #[inline]
-    pub(super) fn next(&mut self, op: &BlockOp) -> u16 {
-        if self.is_idle { 0 } else { self.draw(op) }
-    }
-
-    /// Apart, so that the loops of jobs without priorities stay short.
-    #[cold]
-    #[inline(never)]
-    fn draw(&mut self, op: &BlockOp) -> u16 {
+    pub(crate) fn next(&mut self, op: &BlockOp) -> u16 {
         let shares = match op.verb {
             Verb::Read => &self.shares[0],
             Verb::Write => &self.shares[1],
@@ -209,7 +197,6 @@ fn share(text: &str, priority: u16) -> Result<Share, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weir_run::generate::Streams;
     use weir_schema::Setting;
 
     fn told(settings: &[(&'static str, &str)]) -> Result<Shares, String> {
@@ -222,7 +209,6 @@ mod tests {
     fn counts(shares: &Shares, verb: Verb, length: u32) -> Vec<(u16, u32)> {
         let mut priorities = Priorities {
             shares: shares.clone(),
-            is_idle: false,
             rng: Streams::new(1, 0).priorities(),
         };
         let op = BlockOp {
@@ -233,6 +219,7 @@ mod tests {
             range: 0,
             range_flags: 0,
             verb,
+            priority: 0,
         };
         let mut counts = std::collections::BTreeMap::new();
         for _ in 0..10_000 {

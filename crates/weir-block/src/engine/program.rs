@@ -159,11 +159,7 @@ impl Program<'_> {
         if let Some(status) = wait(&mut child, is_over)? {
             if !status.success() {
                 let cause = format!("The program {} ended with {status}.", self.name());
-                self.warnings.add(
-                    "program-failed",
-                    cause,
-                    "See what it wrote to its standard error.",
-                );
+                self.warnings.add("program-failed", cause);
             }
             return Ok(status);
         }

@@ -75,14 +75,19 @@ pub(super) struct Pvsync2 {
 }
 
 impl Pvsync2 {
+    /// Whether the next operation is polled for.
     #[inline]
-    fn flags(&mut self) -> libc::c_int {
-        let polled = match self.polled_percent {
+    pub(super) fn is_next_polled(&mut self) -> bool {
+        match self.polled_percent {
             0 => false,
             100 => true,
             share => self.rng.below(100) < share,
-        };
-        let polling = if polled {
+        }
+    }
+
+    #[inline]
+    fn flags(&mut self) -> libc::c_int {
+        let polling = if self.is_next_polled() {
             ReadWriteFlags::HIPRI
         } else {
             ReadWriteFlags::empty()
@@ -107,7 +112,7 @@ impl Engine for Pvsync2 {
             } else {
                 0
             },
-            rng: Rng::new(u64::from(setup.depth)),
+            rng: setup.streams.polls(),
             targets: setup.targets,
         })
     }

@@ -161,6 +161,7 @@ impl<E: Engine<Op = BlockOp, Setup = EngineSetup>> Bench<E> {
             range: 0,
             range_flags: 0,
             verb,
+            priority: 0,
         }
     }
 
@@ -519,6 +520,22 @@ fn pvsync2_moves_data() {
 }
 
 #[test]
+fn pvsync2_polls_for_other_operations_on_each_worker() {
+    let polled = |worker: u32| {
+        let mut rng = Streams::new(1, worker).polls();
+        (0..64).map(|_| rng.below(100) < 50).collect::<Vec<_>>()
+    };
+    assert_ne!(polled(0), polled(1));
+    let bench = try_bench::<Pvsync2>(
+        Scratch::new().open(0),
+        &[yes("polled"), ("polled_percent", Setting::Number(50))],
+    );
+    let mut engine = bench.unwrap().engine;
+    let flags: Vec<bool> = (0..64).map(|_| engine.is_next_polled()).collect();
+    assert_eq!(flags, polled(0));
+}
+
+#[test]
 fn pvsync2_without_waiting_refuses_what_would_wait() {
     let scratch = Scratch::new();
     let file = scratch.open(0);
@@ -534,6 +551,26 @@ fn pvsync2_without_waiting_refuses_what_would_wait() {
 fn mmap_moves_data() {
     moves_data::<Mmap>(&[], 0);
     moves_data::<Mmap>(&[yes("transparent_huge_pages")], 0);
+}
+
+#[test]
+fn mmap_answers_for_a_page_that_cannot_be_had_and_goes_on() {
+    let scratch = Scratch::new();
+    let file = scratch.open(0);
+    let mut bench = try_bench::<Mmap>(scratch.open(0), &[]).unwrap();
+    let (block, error) = (i64::from(BLOCK), -i64::from(libc::EIO));
+    file.set_len(8 * 4096).unwrap();
+    for verb in [Verb::Read, Verb::Write] {
+        for _ in 0..2 {
+            assert_eq!(bench.act(verb, 0, 8 * 4096), error, "{verb:?}");
+            assert_eq!(bench.act(verb, 1, 7 * 4096), block, "{verb:?}");
+        }
+    }
+    // The pages are the file's again.
+    file.set_len(16 * 4096).unwrap();
+    bench.slot(2).fill(0xab);
+    assert_eq!(bench.act(Verb::Write, 2, 8 * 4096), block);
+    assert_eq!(scratch.content()[8 * 4096..9 * 4096], [0xab; 4096]);
 }
 
 #[test]
@@ -692,19 +729,17 @@ fn io_uring_hands_everything_over_although_the_kernel_refuses_it() {
         return skip(name, "this kernel is older than 5.18");
     }
     let scratch = Scratch::new();
-    let text = |value: &str| Setting::Text(value.to_owned());
-    let choice = [
-        ("priority_percent", text("100")),
-        ("priority_class", text("1")),
-    ];
     let mut results = Vec::new();
     let refused_all = || {
-        let mut bench = try_bench::<Ring>(scratch.open(0), &choice).unwrap();
+        let mut bench = try_bench::<Ring>(scratch.open(0), &[]).unwrap();
         // The real-time class is for the privileged; who is not root is none already.
         let nobody = rustix::process::Uid::from_raw(65_534);
         let _ = rustix::thread::set_thread_res_uid(None, nobody, None);
         for slot in 0..SLOTS {
-            let op = bench.op(Verb::Read, slot, u64::from(slot) * 4096);
+            let op = BlockOp {
+                priority: 0x2000,
+                ..bench.op(Verb::Read, slot, u64::from(slot) * 4096)
+            };
             assert_eq!(bench.engine.submit(slot, &op), Submit::Queued);
         }
         assert_eq!(bench.engine.commit().unwrap(), SLOTS);
@@ -799,20 +834,14 @@ fn libaio_reports_what_the_kernel_does_not_take_as_a_completion() {
 #[test]
 fn operations_with_a_priority_carry_it_to_the_kernel() {
     let name = "operations_with_a_priority_carry_it_to_the_kernel";
-    let text = |text: &str| Setting::Text(text.to_owned());
-    let choice = [
-        ("priority_percent", text("100,0")),
-        ("priority_class", text("2")),
-        ("priority_level", text("6")),
-    ];
-    if is_ready("io_uring", name) {
-        moves_data::<Ring>(&choice, 0);
-    }
     if is_ready("libaio", name) {
-        moves_data::<Aio>(&choice, 0);
         let scratch = Scratch::new();
-        let mut bench = try_bench::<Aio>(scratch.open(0), &choice).unwrap();
-        bench.act(Verb::Read, 0, 0);
+        let mut bench = try_bench::<Aio>(scratch.open(0), &[]).unwrap();
+        let op = BlockOp {
+            priority: 0x4006,
+            ..bench.op(Verb::Read, 0, 0)
+        };
+        bench.carry_out(0, op);
         bench.act(Verb::Write, 1, 0);
         assert_eq!(bench.engine.priority(0), Some(0x4006));
         assert_eq!(bench.engine.priority(1), None);

@@ -14,6 +14,8 @@ use super::GenerateError;
 /// How far back a repeated unit may lie, in fresh units: near enough that the
 /// original is still stored.
 const RECENT: u64 = 1024;
+/// Where the units of sets begin that payloads share.
+const SHARED_SET: u64 = 0x5eed_0f5e_75a2_e5ed;
 /// Scrambling touches every piece of this size.
 const SECTOR: usize = 512;
 
@@ -49,6 +51,8 @@ pub struct PayloadRule {
     /// Repeated units come from a set of so many that no fresh one belongs to; 0: from the last
     /// fresh ones.
     pub dedupe_set_units: u64,
+    /// The set is that of every payload which shares it.
+    pub dedupe_set_is_shared: bool,
     /// Size of a unit of content, normally the block; 0 is the whole buffer.
     pub unit_bytes: usize,
 }
@@ -64,6 +68,7 @@ impl Default for PayloadRule {
             compress_chunk_bytes: SECTOR,
             dedupe_percent: 0,
             dedupe_set_units: 0,
+            dedupe_set_is_shared: false,
             unit_bytes: 0,
         }
     }
@@ -173,7 +178,9 @@ impl Payload {
         } else {
             self.fresh_units += 1;
         }
-        let start = self.unit_key.wrapping_add(number.wrapping_mul(GOLDEN));
+        let is_shared = self.rule.dedupe_set_is_shared && number < self.rule.dedupe_set_units;
+        let key = if is_shared { SHARED_SET } else { self.unit_key };
+        let start = key.wrapping_add(number.wrapping_mul(GOLDEN));
         let mut words = Words::new(mix64(start));
         let chunk = whole_if_zero(self.rule.compress_chunk_bytes, unit.len());
         if percent == 0 {
@@ -396,6 +403,31 @@ mod tests {
         }
         let share = f64::from(repeats) / 16_000.0;
         assert!((share - 0.4).abs() < 0.02, "{share}");
+    }
+
+    #[test]
+    fn payloads_that_share_their_set_repeat_the_same_units() {
+        let units = |is_shared, seed| {
+            let rule = PayloadRule {
+                dedupe_percent: 50,
+                dedupe_set_units: 10,
+                dedupe_set_is_shared: is_shared,
+                unit_bytes: 512,
+                ..PayloadRule::default()
+            };
+            let mut payload = Payload::new(rule, Rng::new(seed)).unwrap();
+            let mut buffer = vec![0_u8; 200 * 512];
+            payload.fill(&mut buffer);
+            buffer
+                .chunks(512)
+                .map(<[u8]>::to_vec)
+                .collect::<HashSet<_>>()
+        };
+        let common = |is_shared| {
+            let (one, other) = (units(is_shared, 1), units(is_shared, 2));
+            one.intersection(&other).count()
+        };
+        assert_eq!((common(true), common(false)), (10, 0));
     }
 
     #[test]

@@ -147,18 +147,6 @@ impl SizeDraw {
         rule.cut(bytes, room_bytes)
     }
 
-    /// The one size, if every kind always has it: the loop then needs no choice.
-    pub fn fixed_bytes(&self) -> Option<u64> {
-        match self.rules {
-            [
-                SizeRule::Fixed { bytes: read },
-                SizeRule::Fixed { bytes: write },
-                SizeRule::Fixed { bytes: trim },
-            ] if read == write && write == trim => Some(read),
-            _ => None,
-        }
-    }
-
     /// The rule of a kind.
     pub const fn rule(&self, kind: DataKind) -> &SizeRule {
         &self.rules[kind.index()]

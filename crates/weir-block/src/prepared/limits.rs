@@ -41,18 +41,50 @@ impl PreparedBlockJob {
         };
         let verify = self.workload.verify.as_ref();
         let endless = self.workload.is_endless() && verify.is_none_or(|v| !v.only);
+        // Each byte, and each block, is trimmed and then written.
+        let twice = 1 + u64::from(self.workload.mix.trim_then_write);
+        let operations = self.workload.load.bounds.operations.unwrap_or(u64::MAX);
+        let pass = once.min(region).saturating_mul(twice);
+        let is_checked = verify.is_some() && self.workload.reads_back();
+        let bytes = if is_checked && self.is_checked_at_its_end() {
+            once
+        } else if is_checked {
+            // Each pass over the region is checked before the next begins.
+            pass
+        } else {
+            // `loops` are passes over the region; `io_size` may ask for more of them.
+            pass.saturating_mul(passes).max(once)
+        };
+        let skips = !self.workload.access.random && self.workload.access.skip_bytes > 0;
+        let may_move_less = skips && !endless && self.workload.passes.io_size.is_none();
         WorkLimits {
-            bytes: if endless {
-                u64::MAX
-            } else if verify.is_some() && self.workload.reads_back() {
-                // Each pass over the region is checked before the next begins.
-                once.min(region)
-            } else {
-                // `loops` are passes over the region; `io_size` may ask for more of them.
-                once.min(region).saturating_mul(passes).max(once)
-            },
-            operations: self.workload.load.bounds.operations.unwrap_or(u64::MAX),
+            bytes: if endless { u64::MAX } else { bytes },
+            pass_bytes: may_move_less.then_some(pass),
+            operations: operations.saturating_mul(twice),
         }
+    }
+
+    /// Passes that are checked one by one: as many as `loops` says, or until `io_size` is moved; what
+    /// is read back counts, as in fio.
+    pub(super) fn checked_passes(&self, extents: &[Extent]) -> u64 {
+        let passes = &self.workload.passes;
+        let region = extents
+            .iter()
+            .map(|e| e.length)
+            .fold(0, u64::saturating_add);
+        let wanted = match passes.io_size {
+            Some(Size::Bytes(bytes)) if !self.is_checked_at_its_end() => bytes.0,
+            _ => 0,
+        };
+        let until = wanted.div_ceil(region.saturating_mul(2).max(1));
+        (passes.loops / self.renewals()).max(until).max(1)
+    }
+
+    /// Random writes without a map have no passes: all that they write is checked at once, as far
+    /// as `io_size` goes.
+    fn is_checked_at_its_end(&self) -> bool {
+        let access = &self.workload.access;
+        access.random && !access.map && self.workload.passes.io_size.is_some()
     }
 
     /// What is moved of so many bytes in passes over a region: the last block whole, but no

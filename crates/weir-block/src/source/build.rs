@@ -4,9 +4,11 @@ use std::num::NonZeroU64;
 
 use thiserror::Error;
 use weir_run::generate::Streams;
+use weir_run::generate::arrivals::Rate;
 use weir_schema::{BlockSize, BlockWorkload, Content, Distribution, Generator, Kind, PerKind};
 use weir_sys::SysError;
 
+use crate::engine::priority::Priorities;
 use crate::generate::GenerateError;
 use crate::generate::mix::KindMix;
 use crate::generate::offsets::{Cursor, Sequential, Uniform, UniformMapped};
@@ -59,6 +61,8 @@ pub enum BuildError {
 pub struct WorkLimits {
     /// Bytes to move; `u64::MAX`: until the time is up.
     pub bytes: u64,
+    /// What of these a pass counts for where a skip lets it move less.
+    pub pass_bytes: Option<u64>,
     /// Operations to carry out.
     pub operations: u64,
 }
@@ -76,8 +80,8 @@ pub struct Recipe<'a> {
     pub worker: u32,
     /// Bounds.
     pub limits: WorkLimits,
-    /// Shares of reads, writes and trims where they are not those of the mix.
-    pub shares: Option<[u32; 3]>,
+    /// Rates of reads, writes and trims where each kind of the mix has one.
+    pub rates: Option<[Option<Rate>; 3]>,
     /// Memory of the slots.
     pub buffers: SlotBuffers,
     /// What is done besides when a target is begun again.
@@ -86,6 +90,8 @@ pub struct Recipe<'a> {
     pub verification: Option<Verification>,
     /// Operations that are carried out instead of drawn ones.
     pub recorded: Option<PatternReader>,
+    /// Which operations get a priority, if any do.
+    pub priorities: Option<Priorities>,
 }
 
 /// What a source is drawn from.
@@ -96,7 +102,7 @@ pub(super) struct SourceRules<'a> {
     pub(super) seed: u64,
     pub(super) worker: u32,
     pub(super) limits: WorkLimits,
-    pub(super) shares: Option<[u32; 3]>,
+    pub(super) rates: Option<[Option<Rate>; 3]>,
 }
 
 /// A source of block operations: one of its own for the commonest workloads.
@@ -126,7 +132,8 @@ pub enum VariedSource {
 /// # Errors
 /// [`BuildError`].
 pub fn build(recipe: Recipe<'_>) -> Result<AnySource, BuildError> {
-    if recipe.recorded.is_none() && recipe.verification.is_none() {
+    let is_common = recipe.recorded.is_none() && recipe.verification.is_none();
+    if is_common && recipe.priorities.is_none() {
         let rules = size_rules(recipe.workload)?;
         if let Some((verb, length)) = fixed_length(recipe.workload, &rules, recipe.extents) {
             return fixed(recipe, verb, length);
@@ -149,6 +156,8 @@ pub fn build_varied(recipe: Recipe<'_>) -> Result<VariedSource, BuildError> {
             targets: Vec::new(),
             service: Service::new(&recipe.workload.targets.service, 0, streams)?,
             bytes_left: 0,
+            pass_bytes: None,
+            behind_pass: 0,
             operations_left: 0,
             smallest: 0,
             flushes: Flushes::default(),
@@ -156,6 +165,7 @@ pub fn build_varied(recipe: Recipe<'_>) -> Result<VariedSource, BuildError> {
             rewrite: None,
             buffers: recipe.buffers,
             passes: recipe.passes,
+            priorities: recipe.priorities,
             script: Some(Script {
                 reader,
                 left: recipe.limits.operations,
@@ -183,6 +193,7 @@ pub fn payload_rule(content: &Content, unit: u64, size: u64) -> PayloadRule {
         compress_chunk_bytes: usize::try_from(content.compress_chunk_bytes.0).unwrap_or(0),
         dedupe_percent: content.dedupe_percent,
         dedupe_set_units: content.dedupe_set_percent.map_or(0, set),
+        dedupe_set_is_shared: content.dedupe_set_is_shared,
         unit_bytes: usize::try_from(unit).unwrap_or(0),
     }
 }
@@ -312,6 +323,7 @@ pub(super) fn general(
 ) -> Result<VariedSource, BuildError> {
     let mut source = drawn(SourceRules::of(&recipe), rules, recipe.buffers)?;
     source.passes = recipe.passes;
+    source.priorities = recipe.priorities;
     Ok(VariedSource::General(Box::new(source)))
 }
 
@@ -323,7 +335,7 @@ impl<'a> SourceRules<'a> {
             seed: recipe.seed,
             worker: recipe.worker,
             limits: recipe.limits,
-            shares: recipe.shares,
+            rates: recipe.rates,
         }
     }
 }
@@ -360,21 +372,28 @@ pub(super) fn drawn(
         });
     }
     let of_mix = [mix.read_percent, mix.write_percent, mix.trim_percent].map(u32::from);
-    let shares = recipe.shares.unwrap_or(of_mix);
     let count = targets.len();
+    let kinds = match recipe.rates {
+        Some(rates) => KindMix::by_rates(rates)?,
+        None => KindMix::new(of_mix, streams.mix())?,
+    };
+    let limits = recipe.limits;
     Ok(GeneralSource {
-        mix: KindMix::new(shares, streams.mix())?,
+        mix: kinds,
         sizes: SizeDraw::new(rules, streams.sizes())?,
         targets,
         service: Service::new(&workload.targets.service, count, streams)?,
-        bytes_left: recipe.limits.bytes,
-        operations_left: recipe.limits.operations,
+        bytes_left: limits.bytes,
+        pass_bytes: limits.pass_bytes,
+        behind_pass: limits.bytes.saturating_sub(limits.pass_bytes.unwrap_or(0)),
+        operations_left: limits.operations,
         smallest,
         flushes: Flushes::new(&workload.flush, count),
         rewrite_trimmed: mix.trim_then_write,
         rewrite: None,
         buffers,
         passes: BetweenPasses::default(),
+        priorities: None,
         script: None,
     })
 }

@@ -51,12 +51,7 @@ impl<G: Offsets> Source for FixedSource<G> {
 
     #[inline(always)]
     fn next(&mut self, slot: u32) -> Option<BlockOp> {
-        // One subtraction in memory, whose flags say whether any was left.
-        self.left = self.left.wrapping_sub(1);
-        if self.left == u64::MAX {
-            self.left = 0;
-            return None;
-        }
+        self.left = self.left.checked_sub(1)?;
         let block = self.next_block();
         Some(BlockOp {
             offset: self.start + block * u64::from(self.length),
@@ -66,6 +61,7 @@ impl<G: Offsets> Source for FixedSource<G> {
             range: 0,
             range_flags: 0,
             verb: self.verb,
+            priority: 0,
         })
     }
 

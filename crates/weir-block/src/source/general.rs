@@ -2,6 +2,7 @@
 
 use weir_run::Source;
 
+use crate::engine::priority::Priorities;
 use crate::generate::mix::{DataKind, KindMix};
 use crate::generate::sizes::SizeDraw;
 use crate::op::{BlockOp, Buffer, Verb};
@@ -29,6 +30,9 @@ pub struct GeneralSource {
     pub(super) targets: Vec<SourceTarget>,
     pub(super) service: Service,
     pub(super) bytes_left: u64,
+    /// What a pass counts for where a skip lets it move less, and what is left behind this one.
+    pub(super) pass_bytes: Option<u64>,
+    pub(super) behind_pass: u64,
     pub(super) operations_left: u64,
     pub(super) smallest: u64,
     pub(super) flushes: Flushes,
@@ -37,6 +41,8 @@ pub struct GeneralSource {
     pub(super) rewrite: Option<BlockOp>,
     pub(super) buffers: SlotBuffers,
     pub(super) passes: BetweenPasses,
+    /// Which operations get a priority, if any do.
+    pub(super) priorities: Option<Priorities>,
     /// Operations that are carried out instead of drawn ones.
     pub(super) script: Option<Script>,
 }
@@ -60,6 +66,7 @@ impl Script {
             range: 0,
             range_flags: 0,
             verb: op.verb,
+            priority: 0,
         })
     }
 }
@@ -70,6 +77,13 @@ impl GeneralSource {
         &self.buffers
     }
 
+    /// Gives an operation its priority, where some have one.
+    pub(super) fn prioritise(&mut self, op: &mut BlockOp) {
+        if let Some(priorities) = &mut self.priorities {
+            op.priority = priorities.next(op);
+        }
+    }
+
     /// What was written is read back: for the targets another pass.
     pub(super) fn turn_back(&mut self) {
         self.passes.at_all(self.targets.len());
@@ -78,6 +92,7 @@ impl GeneralSource {
     /// Gives the operations of another pass.
     pub(super) fn renew(&mut self, bytes: u64) {
         self.bytes_left = bytes;
+        self.behind_pass = 0;
     }
 
     /// Offset and length on the next target in turn that has something left in this pass.
@@ -107,6 +122,23 @@ impl GeneralSource {
         }
         self.service.restart();
         self.passes.at_all(self.targets.len());
+        if let Some(bytes) = self.pass_bytes {
+            self.bytes_left = self.behind_pass;
+            self.behind_pass = self.behind_pass.saturating_sub(bytes);
+        }
+    }
+
+    /// The kind of the next operation and its place, in a further pass where this one is over.
+    fn next_operation(&mut self) -> Option<(DataKind, (usize, u64, u64))> {
+        let kind = self.mix.next_kind();
+        if let Some(place) = self.next_place(kind) {
+            return Some((kind, place));
+        }
+        self.restart();
+        if self.bytes_left < self.smallest {
+            return None;
+        }
+        Some((kind, self.next_place(kind)?))
     }
 
     fn data(&mut self, slot: u32) -> Option<BlockOp> {
@@ -118,13 +150,10 @@ impl GeneralSource {
             op.buffer = self.buffers.at(slot);
             return Some(op);
         }
-        let kind = self.mix.next_kind();
-        let (at, offset, length) = self.next_place(kind).or_else(|| {
-            self.restart();
-            self.next_place(kind)
-        })?;
+        let (kind, (at, offset, length)) = self.next_operation()?;
+        self.mix.took(kind, length);
         let target = &self.targets[at];
-        let op = BlockOp {
+        let mut op = BlockOp {
             offset: target.extent.start + offset,
             buffer: self.buffers.at(slot),
             length: u32::try_from(length).unwrap_or(u32::MAX),
@@ -136,12 +165,16 @@ impl GeneralSource {
                 DataKind::Write => Verb::Write,
                 DataKind::Trim => Verb::Trim,
             },
+            priority: 0,
         };
+        self.prioritise(&mut op);
         if self.rewrite_trimmed && op.verb == Verb::Trim {
-            self.rewrite = Some(BlockOp {
+            let mut rewrite = BlockOp {
                 verb: Verb::Write,
                 ..op
-            });
+            };
+            self.prioritise(&mut rewrite);
+            self.rewrite = Some(rewrite);
         }
         Some(op)
     }
@@ -152,7 +185,9 @@ impl Source for GeneralSource {
 
     fn next(&mut self, slot: u32) -> Option<BlockOp> {
         if let Some(script) = &mut self.script {
-            return script.next(self.buffers.at(slot));
+            let mut op = script.next(self.buffers.at(slot))?;
+            self.prioritise(&mut op);
+            return Some(op);
         }
         // What was written is flushed before the next operation: after the last one only an end
         // of the job that asks for it flushes.

@@ -30,6 +30,7 @@ pub(crate) fn devices(sites: &[Site], facts: &[Option<PathFacts>]) -> Vec<Device
         let (driver, poll_mode) = driver.map_or((None, None), |d| (Some(d.name), d.poll_mode));
         Some(DeviceFacts {
             target: site.named.shown.clone(),
+            made: site.is_file() && (site.is_new || site.kind.is_none()),
             kind: match facts.kind {
                 PathKind::Block => "block device",
                 PathKind::Character => "character device",
@@ -84,7 +85,9 @@ pub(crate) fn spoilers(
         _ => false,
     };
     let stored = looked.iter().any(|(_, facts)| is_stored(facts));
-    if workload.carries_out(Kind::Read) && !workload.targets.open.direct && stored {
+    let open = &workload.targets.open;
+    // Who reads the region through first means the cache.
+    if workload.carries_out(Kind::Read) && !open.direct && !open.read_first && stored {
         warnings.extend(page_cache(touched));
     }
     if workload.carries_out(Kind::Read) {
@@ -100,8 +103,7 @@ pub(crate) fn spoilers(
         let what = if content.zero { "zeros" } else { "a pattern" };
         let cause =
             format!("The job writes {what}, which a device or file system may not store at all.");
-        let remedy = "Write random content (the default).";
-        warnings.push(Warning::new("compressible", None, cause, remedy));
+        warnings.push(Warning::new("compressible", None, cause));
     }
     warnings
 }
@@ -113,8 +115,7 @@ fn page_cache(touched: Bytes) -> Option<Warning> {
             "Buffered reads of {touched} may come from the page cache: {available} of memory are \
              free for it."
         );
-        let remedy = "Read with direct I/O, or from a region larger than memory.";
-        Warning::new("page-cache", None, cause, remedy)
+        Warning::new("page-cache", None, cause)
     })
 }
 
@@ -140,8 +141,7 @@ fn never_written(site: &Site, facts: &PathFacts) -> Option<Warning> {
             "{:.0} % of {shown} was never written: reads of holes reach no device.",
             (share * 100.0).max(1.0)
         );
-        let remedy = "Write the file first, or let weir make it.";
-        Warning::new("never-written", None, cause, remedy)
+        Warning::new("never-written", None, cause)
     })
 }
 

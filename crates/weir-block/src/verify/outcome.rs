@@ -71,18 +71,12 @@ impl VerifiedJob<'_> {
             });
         }
         let passes_asked = &self.workload.passes;
-        let renews = self.workload.targets.renew_each_pass;
-        let passes = if self.workload.reads_back() && !renews {
-            passes_asked.loops
-        } else {
-            1
-        };
         let verification = Verification {
             mark,
             findings: Arc::clone(&worker.live.findings),
             names,
             directory: store(self.verify, self.directory),
-            passes,
+            passes: 1,
             goes_on: self.job.load().errors.go_on_mismatch,
             is_endless: passes_asked.time_based,
             earlier,
@@ -103,8 +97,7 @@ impl VerifiedJob<'_> {
         self.save(&stop, streams, written)?;
         if let Some(why) = findings.lost_dump() {
             let cause = format!("A dump of bad data cannot be stored: {why}.");
-            let remedy = "Have dumps stored in a directory that exists and has room.";
-            warnings.add("dump-lost", cause, remedy);
+            warnings.add("dump-lost", cause);
         }
         if let Some(first) = findings.list().into_iter().next() {
             return Err(mismatch(first, findings.operations()));
@@ -112,11 +105,7 @@ impl VerifiedJob<'_> {
         if findings.is_unchecked() && stop == LoopStop::TimeUp {
             let cause = "The time was up before everything that was written had been read back: \
                          the rest was not verified.";
-            warnings.add(
-                "unverified",
-                cause.to_owned(),
-                "Give the job no time to run for, or verify in a job of its own.",
-            );
+            warnings.add("unverified", cause.to_owned());
         }
         Ok(stop)
     }

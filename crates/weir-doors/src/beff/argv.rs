@@ -1,17 +1,14 @@
 //! The words of the command line, before they mean anything: `-x V`, `-xV`, `--long V`,
 //! `--long=V`.
 //!
-//! In: words, the table of flags. Out: [`Given`], where every value is inside the range and among
+//! In: words, the table of flags. Out: [`GivenFlags`], where every value is inside the range and among
 //! the choices that its flag states. Not here: what a value asks for.
 
 use super::USAGE;
 use super::flags::FLAGS;
 use crate::flags::{Flag, Standing, find, nearest};
+use crate::given::GivenFlags;
 use crate::refusal::Refusal;
-
-/// Flags with their values, in order.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Given(Vec<(&'static Flag, String)>);
 
 /// A refusal in the peer's words for parameters that cannot be read.
 pub(super) fn refuse(what: &str) -> Refusal {
@@ -25,8 +22,8 @@ pub(super) fn refuse(what: &str) -> Refusal {
 ///
 /// # Errors
 /// Unknown flags, missing or superfluous values, values out of range, stray words.
-pub(super) fn parse(words: &[String]) -> Result<Given, Refusal> {
-    let mut given = Given::default();
+pub(super) fn parse(words: &[String]) -> Result<GivenFlags, Refusal> {
+    let mut given = GivenFlags::new(FLAGS);
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
         let (flag, inline) = flag_of(word)?;
@@ -47,7 +44,7 @@ pub(super) fn parse(words: &[String]) -> Result<Given, Refusal> {
             }
         };
         check(flag, &value)?;
-        given.0.push((flag, value));
+        given.add(flag, &value);
     }
     Ok(given)
 }
@@ -136,36 +133,4 @@ fn check(flag: &Flag, value: &str) -> Result<(), Refusal> {
         }
     }
     Ok(())
-}
-
-impl Given {
-    /// Whether this flag stands there.
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|(f, _)| f.name == name)
-    }
-
-    /// The value that counts, which is the last one; the default of the table where there is
-    /// none.
-    pub(super) fn text(&self, name: &str) -> Option<&str> {
-        let last = self.0.iter().rev().find(|(f, _)| f.name == name);
-        last.map(|(_, value)| value.as_str())
-            .or_else(|| find(FLAGS, name).and_then(|f| f.default))
-    }
-
-    /// A number of a flag that states its range and default.
-    pub(super) fn number<N: TryFrom<i64> + Default>(&self, name: &str) -> N {
-        let number = self.text(name).and_then(|text| text.parse::<i64>().ok());
-        number.and_then(|n| N::try_from(n).ok()).unwrap_or_default()
-    }
-
-    /// All values of a flag.
-    pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
-        let mine = self.0.iter().filter(move |(f, _)| f.name == name);
-        mine.map(|(_, value)| value.as_str())
-    }
-
-    /// Every flag that stands there.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&'static Flag, &str)> {
-        self.0.iter().map(|(f, value)| (*f, value.as_str()))
-    }
 }

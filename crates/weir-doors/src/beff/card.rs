@@ -8,7 +8,8 @@
 use weir_schema::Transfer;
 use weir_schema::catalogue::{TransportCatalogue, TransportRecord};
 
-use super::argv::{Given, refuse};
+use super::argv::refuse;
+use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
 /// Flags that ask for something, each with what.
@@ -50,17 +51,12 @@ const LONGEST_BATCH: u64 = 1_000_000;
 /// # Errors
 /// Flags that do not go together.
 pub(super) fn transfers(
-    given: &Given,
+    given: &GivenFlags,
     transport: &TransportRecord,
     all: &TransportCatalogue,
 ) -> Result<Vec<Transfer>, Refusal> {
     let asking = ASKING.iter().filter(|(flag, _)| given.has(flag));
     let Some((flag, wanted)) = asking.clone().next() else {
-        if given.has("pcie-batch") {
-            return Err(refuse(
-                "--pcie-batch: of what? It needs --pcie-read, --pcie-write or --kernel-latency",
-            ));
-        }
         return Ok(Vec::new());
     };
     let can = |t: &TransportRecord| wanted.iter().all(|w| t.transfers.contains(w));
@@ -97,7 +93,7 @@ pub(super) fn transfers(
 }
 
 /// All steps of a batch lie in the queue at once, so that their number is bounded.
-fn batch(given: &Given) -> Result<(), Refusal> {
+fn batch(given: &GivenFlags) -> Result<(), Refusal> {
     if given.has("min-time") {
         return Err(refuse(
             "--min-time with --pcie-batch: loops that grow do not fit in a queue; use --upper",

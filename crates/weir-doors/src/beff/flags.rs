@@ -1,6 +1,7 @@
 //! The flags of the effective bandwidth door: the peer's, then weir's own.
 
 use crate::flags::{Flag, store_result};
+use crate::given::{FlagNeed, GivenFlags};
 
 const GENERAL: &str = "General";
 const SIZES: &str = "Messages";
@@ -15,6 +16,33 @@ pub(super) const LARGEST: i64 = weir_schema::LARGEST_EXPONENT as i64;
 const MANY: i64 = u32::MAX as i64;
 const NO_PROMPT: &str = "weir never asks; --device and --platform choose";
 const NO_OFI: &str = "comm-type ofi, which uses it, is not in this build";
+
+/// A model alone answers, or the words are only shown.
+fn is_test(given: &GivenFlags) -> bool {
+    given.has("test") || (given.has("simulate") && !given.is("model", "fit"))
+}
+
+const CHANNEL_DIR: FlagNeed = FlagNeed::new("with `--channel-dir`", |g| g.has("channel-dir"));
+const FULL: FlagNeed = FlagNeed::new("with `--validate full`", |g| g.is("validate", "full"));
+const MODEL: FlagNeed = FlagNeed::new("with `--model`", |g| g.has("model"));
+const RUN: FlagNeed = FlagNeed::new("where something is measured, not with `--test`", |g| {
+    !is_test(g)
+});
+const TEST: FlagNeed = FlagNeed::new("with `--test`", |g| is_test(g) || g.has("show-plan"));
+const ANY_DEVICE: FlagNeed = FlagNeed::new("with `--device -1`", |g| g.is("device", "-1"));
+const JSON: FlagNeed = FlagNeed::new("with `--dump-json` or `--format json`", |g| {
+    g.has("dump-json") || g.is("format", "json")
+});
+const TRANSFERS: FlagNeed = FlagNeed::new(
+    "with `--pcie-read`, `--pcie-write`, `--pcie-reverse` or `--kernel-latency`",
+    |g| {
+        let transfers = ["pcie-read", "pcie-write", "pcie-reverse", "kernel-latency"];
+        transfers.iter().any(|name| g.has(name))
+    },
+);
+const TEXT: FlagNeed = FlagNeed::new("with `--format text`", |g| {
+    g.is("format", "text") && !g.is("dump-json", "-")
+});
 
 /// All of them, in the order of the help text.
 pub const FLAGS: &[Flag] = &[
@@ -128,7 +156,7 @@ pub const FLAGS: &[Flag] = &[
         WORLD,
         "file: a directory for the channel files",
     ),
-    Flag::switch("keep-channels", WORLD, "file: leave the channel files"),
+    Flag::switch("keep-channels", WORLD, "file: leave the channel files").needs(CHANNEL_DIR),
     Flag::with_value("payload-size", "E", WORLD, "udp: datagrams of 64*2^E bytes")
         .range(0, 7)
         .default("4"),
@@ -177,14 +205,11 @@ pub const FLAGS: &[Flag] = &[
         "Ranks that --device -1 counts: of each machine, or all",
     )
     .choices(&["local", "global"])
-    .default("local"),
-    Flag::with_value(
-        "fake-devices",
-        "N",
-        DEVICE,
-        "With --test: as if there were N devices",
-    )
-    .range(1, 1024),
+    .default("local")
+    .needs(ANY_DEVICE),
+    Flag::with_value("fake-devices", "N", DEVICE, "As if there were N devices")
+        .range(1, 1024)
+        .needs(TEST),
     Flag::switch("ask", DEVICE, "Ask for the device").refused(NO_PROMPT),
     Flag::with_value("device-type", "TYPE", DEVICE, "Devices of this kind alone")
         .choices(&["accelerator", "gpu", "cpu", "all"])
@@ -221,7 +246,8 @@ pub const FLAGS: &[Flag] = &[
         .default("const"),
     Flag::with_value("seed", "N", MEASURE, "Of the pattern of --validate=full")
         .range(0, i64::MAX)
-        .default("1"),
+        .default("1")
+        .needs(FULL),
     Flag::with_value(
         "inject",
         "FAULT",
@@ -237,8 +263,9 @@ pub const FLAGS: &[Flag] = &[
         "Set a prediction beside: 520n, 520n-parallel, fit",
     )
     .long("Or c=2,w=32,f=156.25e6,lat=520e-9[,dup=1|2]."),
-    Flag::with_value("simulate", "N", MEASURE, "With --model: predict N ranks")
+    Flag::with_value("simulate", "N", MEASURE, "Predict N ranks")
         .range(1, 1_000_000)
+        .needs(MODEL)
         .long("Every rank is as fast as one alone: no link is shared.")
         .prints(),
     Flag::with_value(
@@ -247,6 +274,7 @@ pub const FLAGS: &[Flag] = &[
         MEASURE,
         "Compare with a result that --dump-json stored",
     )
+    .needs(RUN)
     .prints(),
     Flag::with_value(
         "dump-json",
@@ -271,6 +299,7 @@ pub const FLAGS: &[Flag] = &[
         "JSON with the types of this version alone",
     )
     .choices(&["hpcc-1.3"])
+    .needs(JSON)
     .prints(),
     Flag::with_value(
         "text-compat",
@@ -280,6 +309,7 @@ pub const FLAGS: &[Flag] = &[
     )
     .choices(&["1.2", "1.3"])
     .default("1.3")
+    .needs(TEXT)
     .prints(),
     Flag::with_value(
         "line-rate",
@@ -309,5 +339,6 @@ pub const FLAGS: &[Flag] = &[
         "pcie-batch",
         CARD,
         "Begin all steps of a loop, then wait for them",
-    ),
+    )
+    .needs(TRANSFERS),
 ];

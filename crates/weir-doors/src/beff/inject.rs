@@ -5,8 +5,9 @@
 use weir_schema::catalogue::TransportRecord;
 use weir_schema::{ExchangeWorkload, FaultKind, InjectedFault, Transfer, Validation};
 
-use super::argv::{Given, refuse};
+use super::argv::refuse;
 use super::values;
+use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
 /// The faults of a run.
@@ -14,7 +15,7 @@ use crate::refusal::Refusal;
 /// # Errors
 /// A word that is wrong, or that nothing would come of.
 pub(super) fn faults(
-    given: &Given,
+    given: &GivenFlags,
     work: &ExchangeWorkload,
     transport: &TransportRecord,
     ranks: u32,

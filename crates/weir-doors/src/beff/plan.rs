@@ -10,7 +10,7 @@ use weir_schema::{
 };
 use weir_units::Nanos;
 
-use super::argv::{Given, refuse};
+use super::argv::refuse;
 use super::card;
 use super::comm;
 use super::inject;
@@ -18,6 +18,7 @@ use super::request::{BeffEnvironment, crossed};
 use super::schedule::LoopSchedule;
 use super::setting_flags::settings;
 use super::values;
+use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
 /// The plan of these words.
@@ -25,7 +26,7 @@ use crate::refusal::Refusal;
 /// # Errors
 /// Values that are wrong together, more memory than there is.
 pub(super) fn of(
-    given: &Given,
+    given: &GivenFlags,
     words: &[String],
     transport: &TransportRecord,
     environment: &BeffEnvironment,
@@ -57,7 +58,7 @@ pub(super) fn of(
 }
 
 fn ranks(
-    given: &Given,
+    given: &GivenFlags,
     transport: &TransportRecord,
     environment: &BeffEnvironment,
 ) -> Result<Ranks, Refusal> {
@@ -102,7 +103,7 @@ fn ranks(
     })
 }
 
-fn schedule(given: &Given, warnings: &mut Vec<Warning>) -> Result<LoopSchedule, Refusal> {
+fn schedule(given: &GivenFlags, warnings: &mut Vec<Warning>) -> Result<LoopSchedule, Refusal> {
     let (upper, mut lower): (u64, u64) = (given.number("upper"), given.number("lower"));
     if lower > upper {
         warnings.push(crossed("Loop Length"));
@@ -121,7 +122,7 @@ fn schedule(given: &Given, warnings: &mut Vec<Warning>) -> Result<LoopSchedule, 
     })
 }
 
-fn range(given: &Given, warnings: &mut Vec<Warning>) -> Vec<u8> {
+fn range(given: &GivenFlags, warnings: &mut Vec<Warning>) -> Vec<u8> {
     let (mut min, max): (u8, u8) = (given.number("min-size"), given.number("m"));
     if min > max {
         warnings.push(crossed("Message Sizes"));
@@ -130,7 +131,7 @@ fn range(given: &Given, warnings: &mut Vec<Warning>) -> Vec<u8> {
     (min..=max).step_by(given.number("step-size")).collect()
 }
 
-fn validation(given: &Given) -> Result<Validation, Refusal> {
+fn validation(given: &GivenFlags) -> Result<Validation, Refusal> {
     let asked = given.all("validate").last();
     if let (true, Some(asked)) = (given.has("skip-validation"), asked)
         && asked != "none"
@@ -149,7 +150,7 @@ fn validation(given: &Given) -> Result<Validation, Refusal> {
 }
 
 fn workload(
-    given: &Given,
+    given: &GivenFlags,
     schedule: &LoopSchedule,
     ranks: u32,
 ) -> Result<ExchangeWorkload, Refusal> {
@@ -202,7 +203,7 @@ fn fits(work: &ExchangeWorkload, ranks: u32, memory: Option<u64>) -> Result<(), 
     }
 }
 
-fn placement(given: &Given) -> Result<Placement, Refusal> {
+fn placement(given: &GivenFlags) -> Result<Placement, Refusal> {
     let cpus = match given.text("pin") {
         Some("none") | None => return Ok(Placement::default()),
         Some("auto") => None,
@@ -216,7 +217,7 @@ fn placement(given: &Given) -> Result<Placement, Refusal> {
 }
 
 /// What the outputs show of the words, whatever has become of it in the plan.
-fn echo(given: &Given, schedule: &LoopSchedule, transport: &TransportRecord) -> Vec<Word> {
+fn echo(given: &GivenFlags, schedule: &LoopSchedule, transport: &TransportRecord) -> Vec<Word> {
     let word = |key: &str, value: Option<String>| Word {
         key: key.to_owned(),
         value,
@@ -239,7 +240,7 @@ fn echo(given: &Given, schedule: &LoopSchedule, transport: &TransportRecord) -> 
     out
 }
 
-fn time(given: &Given, name: &str) -> Result<Option<Nanos>, Refusal> {
+fn time(given: &GivenFlags, name: &str) -> Result<Option<Nanos>, Refusal> {
     given
         .text(name)
         .map(|text| values::seconds(text).map_err(|why| wrong(name, text, &why)))

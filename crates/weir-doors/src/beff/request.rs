@@ -6,12 +6,13 @@
 use weir_schema::catalogue::{TransportCatalogue, TransportRecord};
 use weir_schema::{Plan, Warning};
 
-use super::argv::{Given, parse, refuse};
+use super::argv::{parse, refuse};
 use super::comm;
 use super::device::made_up;
 use super::{
     Action, BeffFormat, BeffMode, BeffOptions, BeffRun, help, plan, setting_flags, values,
 };
+use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
 /// What a command line is read against.
@@ -51,14 +52,16 @@ pub fn read(words: &[String], environment: &BeffEnvironment) -> Result<Action, R
     let options = options(&given)?;
     let mode = mode(&given, &options)?;
     setting_flags::refuse_unused(&given, &transport, &environment.transports)?;
-    acts(&given, &options, mode)?;
+    if let Some(why) = given.refusal() {
+        return Err(refuse(&why));
+    }
     if mode == BeffMode::Run {
         comm::ready(transport.name, &environment.transports)?;
     }
     let mut notes: Vec<String> = note.into_iter().collect();
     notes.extend(idle(&given, &transport, mode));
     Ok(Action::Run(Box::new(BeffRun {
-        devices: devices(&given, &plan, mode)?,
+        devices: devices(&given, &plan)?,
         baseline: given.text("baseline").map(str::to_owned),
         plan,
         options,
@@ -70,7 +73,7 @@ pub fn read(words: &[String], environment: &BeffEnvironment) -> Result<Action, R
 
 /// The self test chooses all options of its runs itself. The peer's needs a kernel file, which
 /// scripts give it.
-fn self_test(given: &Given) -> Result<Action, Refusal> {
+fn self_test(given: &GivenFlags) -> Result<Action, Refusal> {
     let foreign = given
         .iter()
         .find(|(flag, _)| !["selftest", "file"].contains(&flag.name));
@@ -84,21 +87,14 @@ fn self_test(given: &Given) -> Result<Action, Refusal> {
     }
 }
 
-fn mode(given: &Given, options: &BeffOptions) -> Result<BeffMode, Refusal> {
+fn mode(given: &GivenFlags, options: &BeffOptions) -> Result<BeffMode, Refusal> {
     if given.has("show-plan") {
         return Ok(BeffMode::ShowPlan);
     }
     let fitted = given.text("model") == Some("fit");
-    if options.simulate.is_some() {
-        if given.text("model").is_none() {
-            return Err(refuse(
-                "--simulate needs --model: 520n, 520n-parallel, c=…, or fit",
-            ));
-        }
-        // A fitted model is fitted to a run first.
-        if !fitted {
-            return Ok(BeffMode::Test);
-        }
+    // A fitted model is fitted to a run first.
+    if options.simulate.is_some() && !fitted {
+        return Ok(BeffMode::Test);
     }
     if given.has("test") {
         if fitted {
@@ -111,7 +107,7 @@ fn mode(given: &Given, options: &BeffOptions) -> Result<BeffMode, Refusal> {
     Ok(BeffMode::Run)
 }
 
-fn options(given: &Given) -> Result<BeffOptions, Refusal> {
+fn options(given: &GivenFlags) -> Result<BeffOptions, Refusal> {
     let compat = given.text("json-compat").is_some();
     let dump = given.text("dump-json").map(str::to_owned);
     let asked = given.all("format").last();
@@ -144,14 +140,9 @@ fn options(given: &Given) -> Result<BeffOptions, Refusal> {
     })
 }
 
-fn devices(given: &Given, plan: &Plan, mode: BeffMode) -> Result<Option<Vec<u32>>, Refusal> {
+fn devices(given: &GivenFlags, plan: &Plan) -> Result<Option<Vec<u32>>, Refusal> {
     if given.text("fake-devices").is_none() {
         return Ok(None);
-    }
-    if mode == BeffMode::Run {
-        return Err(refuse(
-            "--fake-devices needs --test: there is nothing to run on",
-        ));
     }
     let Some((_, job)) = plan.jobs().next() else {
         return Ok(None);
@@ -160,37 +151,9 @@ fn devices(given: &Given, plan: &Plan, mode: BeffMode) -> Result<Option<Vec<u32>
     made_up(&job.engine, given.number("fake-devices"), ranks).map(Some)
 }
 
-/// Refuses options that nothing else on the command line gives a use.
-fn acts(given: &Given, options: &BeffOptions, mode: BeffMode) -> Result<(), Refusal> {
-    let is = |name: &str, value: &str| given.text(name) == Some(value);
-    let json = options.format == BeffFormat::Json || options.dump_json.is_some();
-    let needs = [
-        ("keep-channels", given.has("channel-dir"), "--channel-dir"),
-        ("seed", is("validate", "full"), "--validate full"),
-        ("json-compat", json, "--dump-json or --format json"),
-        (
-            "text-compat",
-            options.format == BeffFormat::Text,
-            "--format text",
-        ),
-        (
-            "baseline",
-            mode != BeffMode::Test,
-            "a run, and this is a test",
-        ),
-    ];
-    match needs
-        .iter()
-        .find(|(name, there, _)| given.has(name) && !there)
-    {
-        Some((name, _, needed)) => Err(refuse(&format!("--{name} needs {needed}"))),
-        None => Ok(()),
-    }
-}
-
 /// Notes about the peer's options that have nothing to act on here: its users' scripts have them
 /// in every call.
-fn idle(given: &Given, transport: &TransportRecord, mode: BeffMode) -> Vec<String> {
+fn idle(given: &GivenFlags, transport: &TransportRecord, mode: BeffMode) -> Vec<String> {
     let mut notes = Vec::new();
     for (flag, _) in given.iter() {
         let why = match flag.name {
@@ -217,6 +180,5 @@ pub(super) fn crossed(what: &str) -> Warning {
         "exchange-bounds",
         None,
         format!("{what}: Minimum is bigger than maximum. Setting minimum to value of maximum."),
-        "give a minimum that is not above the maximum",
     )
 }

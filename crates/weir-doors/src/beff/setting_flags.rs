@@ -10,9 +10,10 @@ use weir_schema::Setting;
 use weir_schema::catalogue::{TransportCatalogue, TransportRecord};
 
 use super::BeffMode;
-use super::argv::{Given, refuse};
+use super::argv::refuse;
 use super::values;
 use crate::flags::Flag;
+use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
 /// A flag of the door, and the setting that it gives.
@@ -104,7 +105,7 @@ const SETTING_FLAGS: &[SettingFlag] = &[
 /// # Errors
 /// A value that is wrong.
 pub(super) fn settings(
-    given: &Given,
+    given: &GivenFlags,
     transport: &TransportRecord,
 ) -> Result<BTreeMap<String, Setting>, Refusal> {
     let mut out = BTreeMap::new();
@@ -119,7 +120,7 @@ pub(super) fn settings(
 }
 
 impl SettingFlag {
-    fn value(&self, given: &Given) -> Result<Option<Setting>, Refusal> {
+    fn value(&self, given: &GivenFlags) -> Result<Option<Setting>, Refusal> {
         let named = given.all(self.flag).last().filter(|text| !text.is_empty());
         let number: i64 = given.number(self.flag);
         Ok(match self.form {
@@ -152,7 +153,7 @@ fn unused(flag: &Flag, transport: &TransportRecord) -> Option<&'static SettingFl
 /// # Errors
 /// The first such flag, with the transports that have the setting.
 pub(super) fn refuse_unused(
-    given: &Given,
+    given: &GivenFlags,
     transport: &TransportRecord,
     all: &TransportCatalogue,
 ) -> Result<(), Refusal> {

@@ -213,9 +213,9 @@ fn values_with_a_grammar_say_what_it_is() {
         "--timeout 1e300",
         "--timeout 1e300: it takes seconds above 0 and up to 1.8e10",
     );
-    refused("--simulate 8", "--simulate needs --model");
+    refused("--simulate 8", "--simulate acts only with `--model`");
     refused("--model fit --test", "--test does not run");
-    refused("--fake-devices 2", "--fake-devices needs --test");
+    refused("--fake-devices 2", "--fake-devices acts only with `--test`");
     refused("--ranks 3 --pairing pairs", "3 ranks have no pairs");
 }
 
@@ -369,18 +369,25 @@ fn an_option_of_another_transport_is_refused_with_those_it_is_for() {
 
 #[test]
 fn an_option_without_anything_to_act_on_is_refused() {
-    refused("--seed 3", "--seed needs --validate full");
-    refused("--seed 3 --validate sample", "--seed needs --validate full");
+    let full = "--seed acts only with `--validate full`; leave it out";
+    refused("--seed 3", full);
+    refused("--seed 3 --validate sample", full);
     refused(
         "--comm-type file --keep-channels",
-        "--keep-channels needs --channel-dir",
+        "--keep-channels acts only with `--channel-dir`",
     );
-    refused("--json-compat hpcc-1.3", "--json-compat needs --dump-json");
+    refused(
+        "--json-compat hpcc-1.3",
+        "--json-compat acts only with `--dump-json`",
+    );
     refused(
         "--text-compat 1.2 --format csv",
-        "--text-compat needs --format text",
+        "--text-compat acts only with `--format text`",
     );
-    refused("--baseline o.json --test", "--baseline needs a run");
+    refused(
+        "--baseline o.json --test",
+        "--baseline acts only where something is measured",
+    );
     let wrong = words("--comm-type mpi --spawn procs", &environment()).unwrap_err();
     assert!(
         wrong
@@ -449,7 +456,7 @@ fn devices_go_by_rank_unless_one_is_named() {
 #[test]
 fn a_devices_words_become_settings() {
     let words = "--comm-type pcie --platform_str P --platform 1 --device 2 --device-type cpu \
-                 --device-map global -f k.cl";
+                 -f k.cl";
     let run = run(words);
     let settings = &run.plan.groups[0].jobs[0].engine.settings;
     let text = |text: &str| Setting::Text(text.to_owned());
@@ -457,9 +464,15 @@ fn a_devices_words_become_settings() {
     assert_eq!(settings["platform"], Setting::Number(1));
     assert_eq!(settings["device"], Setting::Number(2));
     assert_eq!(settings["device_type"], text("cpu"));
-    assert_eq!(settings["device_map"], text("global"));
     assert_eq!(settings["kernel_file"], text("k.cl"));
     assert!(run.notes.is_empty(), "{:?}", run.notes);
+    let map = self::run("--comm-type pcie --device-map global");
+    let settings = &map.plan.groups[0].jobs[0].engine.settings;
+    assert_eq!(settings["device_map"], text("global"));
+    refused(
+        "--comm-type pcie --device 2 --device-map global",
+        "--device-map acts only with `--device -1`",
+    );
     let plain = self::run("--comm-type ocl-pcie --device -1 --platform_str=");
     assert!(plain.plan.groups[0].jobs[0].engine.settings.is_empty());
     let auto = self::run("-f b_eff_PCIE.cl");
@@ -498,7 +511,7 @@ fn transfers_are_refused_by_name_with_what_they_have_nothing_for() {
     );
     refused(
         "--comm-type ocl-pcie --pcie-batch",
-        "--pcie-batch: of what?",
+        "--pcie-batch acts only with `--pcie-read`",
     );
     for (words, told) in [
         ("--model 520n", "--model with --pcie-write"),

@@ -6,10 +6,9 @@ use weir_schema::RunResult;
 use super::ExitStyle;
 use super::output::failed_workers;
 
-/// Usage and parse errors; nothing was touched.
+/// Usage and parse errors, and a machine that lacks something without which nothing runs; nothing was
+/// touched. Other codes are numbers of failed jobs.
 pub const USAGE: u8 = 1;
-/// The machine lacks something that was asked for.
-pub const LACKS: u8 = 3;
 /// A signal ended the run.
 const SIGNALLED: u8 = 128;
 /// Larger numbers of failed jobs are not told apart.

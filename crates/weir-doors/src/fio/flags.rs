@@ -1,6 +1,7 @@
 //! The flags of fio's command line that are not options of jobs, and weir's own beside them.
 
 use crate::flags::{Flag, store_result};
+use crate::given::{FlagNeed, GivenFlags};
 
 const HELP: &str = "Help";
 const PARSE: &str = "Reading jobs";
@@ -10,14 +11,29 @@ const REST: &str = "Other";
 
 const RANKS: &str =
     "weir has no client and server of its own; start it on every host with mpirun or srun";
-const DEBUG: &str = "there are no debug messages; --show-plan prints what was understood, trace=FILE each \
-     operation, error_dump=1 each error";
 const PLAN: &str = "--show-plan prints what was understood";
+
+fn prints_terse(given: &GivenFlags) -> bool {
+    let formats = given.text("output-format").unwrap_or_default();
+    let is_terse = |word: &str| ["terse", "minimal", "csv"].contains(&word.trim());
+    given.has("minimal") || given.has("append-terse") || formats.split(',').any(is_terse)
+}
+
+const TERSE: FlagNeed = FlagNeed::new(
+    "with `--output-format=terse`, `--minimal` or `--append-terse`",
+    prints_terse,
+);
+const PROGRESS: FlagNeed = FlagNeed::new("without `--eta=never`", |g| !g.is("eta", "never"));
+const TRIGGER: FlagNeed = FlagNeed::new("with `--trigger-file` or `--trigger-timeout`", |g| {
+    g.has("trigger-file") || g.has("trigger-timeout")
+});
+const SEVERAL_REPORTS: FlagNeed =
+    FlagNeed::new("with `--status-interval`", |g| g.has("status-interval"));
 
 /// All of them, in the order of the help text.
 pub const FLAGS: &[Flag] = &[
-    Flag::switch("help", HELP, "Print this page"),
-    Flag::switch("version", HELP, "Print the version and exit"),
+    Flag::switch("help", HELP, "Print this page").letter('h'),
+    Flag::switch("version", HELP, "Print the version and exit").letter('v'),
     Flag::with_value(
         "cmdhelp",
         "OPTION",
@@ -74,6 +90,7 @@ pub const FLAGS: &[Flag] = &[
         "Layout of the terse report: 2 to 5",
     )
     .default("3")
+    .needs(TERSE)
     .prints(),
     Flag::with_value("eta", "WHEN", OUTPUT, "Progress while it runs")
         .choices(&["always", "never", "auto"])
@@ -83,14 +100,16 @@ pub const FLAGS: &[Flag] = &[
         "TIME",
         OUTPUT,
         "A new progress line after each such time",
-    ),
+    )
+    .needs(PROGRESS),
     Flag::with_value(
         "eta-interval",
         "TIME",
         OUTPUT,
         "Time between progress lines",
     )
-    .default("1s"),
+    .default("1s")
+    .needs(PROGRESS),
     Flag::with_value(
         "bandwidth-log",
         "PREFIX",
@@ -126,6 +145,7 @@ pub const FLAGS: &[Flag] = &[
         OWN,
         "JSON while it runs as documents, not as lines",
     )
+    .needs(SEVERAL_REPORTS)
     .prints(),
     Flag::with_value("exit", "STYLE", OWN, "Exit codes of fio, or unix ones")
         .choices(&["fio", "unix"])
@@ -134,7 +154,7 @@ pub const FLAGS: &[Flag] = &[
         .without_effect("the number of jobs is not limited"),
     Flag::with_value("alloc-size", "KIB", REST, "Accepted")
         .without_effect("memory is allocated as needed"),
-    Flag::with_value("debug", "LIST", REST, "Messages about the program itself").refused(DEBUG),
+    Flag::with_value("debug", "LIST", REST, "parse: print how options were read"),
     Flag::with_value(
         "idle-prof",
         "KIND",
@@ -159,7 +179,8 @@ pub const FLAGS: &[Flag] = &[
         "COMMAND",
         REST,
         "Run this once a trigger has ended the run",
-    ),
+    )
+    .needs(TRIGGER),
     Flag::with_value(
         "trigger-remote",
         "COMMAND",
@@ -176,8 +197,12 @@ pub const FLAGS: &[Flag] = &[
     Flag::switch("explain", REST, "The plan with reasons").refused(PLAN),
     Flag::switch("cpuclock-test", REST, "See whether the clock runs forward"),
     Flag::with_value("crctest", "LIST", REST, "Measure how fast checksums are").optional(),
-    Flag::with_value("inflate-log", "FILE", REST, "Expand a log")
-        .refused("logs are not compressed; log_store_compressed is not there either"),
+    Flag::with_value(
+        "inflate-log",
+        "FILE",
+        REST,
+        "Print a log of log_store_compressed=1",
+    ),
     Flag::with_value("profile", "NAME", REST, "Profiles").refused("profiles are not supported"),
     Flag::switch("merge-blktrace-only", REST, "Merge traces")
         .refused("block traces are not supported"),

@@ -88,6 +88,9 @@ fn describe(record: &OptionRecord) -> String {
     if !record.long.is_empty() {
         line(&mut out, "details", record.long);
     }
+    if let Some(need) = record.needs {
+        line(&mut out, "acts only", need.when);
+    }
     match record.support {
         Support::Supported => {}
         Support::Meaningless(why) => line(&mut out, "no effect", why),

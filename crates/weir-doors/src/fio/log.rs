@@ -13,6 +13,11 @@ use weir_units::{Bytes, Nanos};
 /// last.
 const BUCKETS: usize = 1856;
 
+/// Where the class of a priority stands in its number.
+const CLASS_AT: u16 = 13;
+/// The class whose operations go first.
+const REAL_TIME: u16 = 1;
+
 /// Writes the line of a record.
 pub fn log_line(log: &Log, record: &LogRecord<'_>, out: &mut String) {
     let is_operation = record.operation.is_some();
@@ -32,17 +37,18 @@ pub fn log_line(log: &Log, record: &LogRecord<'_>, out: &mut String) {
         } => return buckets(record, latencies, mean, coarseness, out),
     };
     let (at_ms, kind) = (record.at_ms, number(record.kind));
-    let (offset, length) = record.operation.unwrap_or_default();
+    let operation = record.operation.unwrap_or_default();
     // Writing to a string cannot fail.
-    let _ = write!(out, "{at_ms}, {value}, {kind}, {}", length.0);
+    let _ = write!(out, "{at_ms}, {value}, {kind}, {}", operation.length.0);
     if log.offset {
-        let _ = write!(out, ", {offset}");
+        let _ = write!(out, ", {}", operation.offset);
     }
-    out.push_str(if log.hex_priority {
-        ", 0x0000\n"
+    let priority = operation.priority;
+    let _ = if log.hex_priority {
+        writeln!(out, ", 0x{priority:04x}")
     } else {
-        ", 0\n"
-    });
+        writeln!(out, ", {}", u8::from(priority >> CLASS_AT == REAL_TIME))
+    };
 }
 
 /// The number of a kind: reads 0, writes 1, trims 2.
@@ -89,6 +95,39 @@ fn per_second(amount: u64, over: Nanos) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_class_that_goes_first_is_told_by_itself_or_within_the_priority() {
+        let line = |hex_priority, priority| {
+            let log = Log {
+                compressed: false,
+                what: weir_schema::Logged::Lat,
+                path: String::new(),
+                window_ns: Nanos(0),
+                maximum: false,
+                offset: true,
+                hex_priority,
+                since_1970: false,
+            };
+            let record = LogRecord {
+                at_ms: 7,
+                kind: "write",
+                operation: Some(weir_schema::LogOperation {
+                    offset: 4096,
+                    length: Bytes(512),
+                    priority,
+                }),
+                measure: LogMeasure::Latency(Nanos(9)),
+            };
+            let mut out = String::new();
+            log_line(&log, &record, &mut out);
+            out
+        };
+        assert_eq!(line(false, 0x2004), "7, 9, 1, 512, 4096, 1\n");
+        assert_eq!(line(false, 0x4003), "7, 9, 1, 512, 4096, 0\n");
+        assert_eq!(line(true, 0x2004), "7, 9, 1, 512, 4096, 0x2004\n");
+        assert_eq!(line(true, 0), "7, 9, 1, 512, 4096, 0x0000\n");
+    }
 
     #[test]
     fn buckets_are_exact_below_128_and_end_at_17_seconds() {

@@ -4,6 +4,7 @@
 //! result the texts of [`output`] and the exit code. House words stay out of what is printed.
 
 mod announcement;
+mod debug;
 mod echo;
 mod exit;
 mod flags;
@@ -18,7 +19,8 @@ mod tests;
 use crate::door::{Door, DoorLink};
 
 pub use announcement::announcement;
-pub use exit::{LACKS, USAGE, complaint, exit_code};
+pub use debug::parsing;
+pub use exit::{USAGE, complaint, exit_code};
 pub use flags::FLAGS;
 pub use help::HELP;
 pub use log::log_line;

@@ -8,6 +8,7 @@ use crate::door::Printed;
 
 /// How a run is reported.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct FioOptions {
     /// The formats, in the order in which they are written.
     pub formats: Vec<FioFormat>,
@@ -39,6 +40,8 @@ pub struct FioOptions {
     pub idleness: Option<IdleScope>,
     /// What ends the run early, and what is run then.
     pub trigger: Trigger,
+    /// What was understood of the jobs' options is printed.
+    pub shows_parsing: bool,
     /// Such reports in JSON are documents one after the other, as fio prints them.
     pub compat: bool,
 }

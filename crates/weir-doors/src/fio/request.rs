@@ -12,11 +12,13 @@ use weir_schema::VerifyMethod;
 use weir_schema::catalogue::Catalogue;
 use weir_units::Nanos;
 
+use super::debug::{self, DebugWords};
 use super::flags::{FLAGS, OWN};
 use super::help;
 use super::options::{Eta, ExitStyle, FioFormat, FioOptions, IdleScope};
 use super::output::TerseVersion;
 use crate::flags::{Flag, Standing, find, nearest, nothing_to_store};
+use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
 /// What the words ask for.
@@ -36,6 +38,8 @@ pub enum Action {
     Checksums(Vec<VerifyMethod>),
     /// See whether the clock runs forward over all CPUs.
     ClockTest,
+    /// Print the text of a compressed log.
+    InflateLog(String),
     /// Measure the unit of work that idleness is reported with.
     IdleUnit,
 }
@@ -93,6 +97,10 @@ fn whole_name(name: &str) -> Result<&str, Vec<&'static str>> {
     if find(FLAGS, name).is_some() || find_option(name).is_some() {
         return Ok(name);
     }
+    let of_letter = |flag: &&Flag| flag.letter.is_some_and(|letter| name == letter.to_string());
+    if let Some(flag) = FLAGS.iter().find(of_letter) {
+        return Ok(flag.name);
+    }
     let flags = FLAGS.iter().filter(|flag| flag.category != OWN);
     let flags = flags.map(|flag| (flag.name, flag.name));
     let options = option_records().flat_map(|record| {
@@ -129,6 +137,7 @@ struct Reader<'a> {
     only_files: bool,
     mode: Mode,
     options: FioOptions,
+    flags: GivenFlags,
     notes: Vec<String>,
     instead: Option<Action>,
 }
@@ -147,6 +156,7 @@ impl<'a> Reader<'a> {
             only_files: false,
             mode: Mode::Run,
             options: FioOptions::default(),
+            flags: GivenFlags::new(FLAGS),
             notes: Vec::new(),
             instead: None,
         }
@@ -214,6 +224,7 @@ impl<'a> Reader<'a> {
     }
 
     fn flag(&mut self, flag: &'static Flag, value: &str) -> Result<(), Refusal> {
+        self.flags.add(flag, value);
         match flag.standing {
             Standing::Works => {}
             Standing::WithoutEffect(why) => {
@@ -239,6 +250,8 @@ impl<'a> Reader<'a> {
             "help" | "version" | "cmdhelp" | "enghelp" => {
                 self.instead = Some(Action::Print(self.help(flag, value)?));
             }
+            "debug" => self.debug(value),
+            "inflate-log" => self.instead = Some(Action::InflateLog(value.to_owned())),
             "crctest" => self.instead = Some(Action::Checksums(checksums(value)?)),
             "trigger-timeout" => self.options.trigger.after = Some(time(flag.name, value)?),
             "output-format" => self.options.formats = formats(value)?,
@@ -304,6 +317,16 @@ impl<'a> Reader<'a> {
         }
     }
 
+    fn debug(&mut self, list: &str) {
+        match debug::read(list) {
+            DebugWords::List => self.instead = Some(Action::Print(debug::list())),
+            DebugWords::Chosen { parse, notes } => {
+                self.options.shows_parsing |= parse;
+                self.notes.extend(notes);
+            }
+        }
+    }
+
     fn help(&self, flag: &Flag, value: &str) -> Result<String, Refusal> {
         match flag.name {
             "help" => Ok(help::page()),
@@ -315,7 +338,9 @@ impl<'a> Reader<'a> {
 
     fn finish(mut self) -> Result<Action, Refusal> {
         let names_a_job = self.job_words.iter().any(|w| w.key == "name");
-        if self.files.is_empty() && !names_a_job {
+        if !names_a_job && self.files.is_empty() && matches!(self.mode, Mode::ParseOnly) {
+            self.job_words.insert(0, nameless_job());
+        } else if self.files.is_empty() && !names_a_job {
             return Err(refuse(format!("No job(s) defined\n\n{}", help::page())));
         }
         if let (Some(file), false) = (&self.options.store, matches!(self.mode, Mode::Run)) {
@@ -324,6 +349,10 @@ impl<'a> Reader<'a> {
         if self.options.formats.is_empty() {
             self.options.formats.push(FioFormat::Normal);
         }
+        let idle = self.flags.idle();
+        let idle =
+            idle.map(|(flag, when)| format!("--{} has no effect: it acts only {when}", flag.name));
+        self.notes.extend(idle);
         let mut sources = Vec::new();
         if !self.job_words.is_empty() {
             sources.push(JobSource::Words(self.job_words));
@@ -350,6 +379,16 @@ impl<'a> Reader<'a> {
             Mode::ShowCommand => Action::ShowCommand(run),
             Mode::ShowPlan => Action::ShowPlan(run),
         })
+    }
+}
+
+/// Options alone are looked at as those of a job.
+fn nameless_job() -> CommandWord {
+    CommandWord {
+        key: "name".to_owned(),
+        value: Some("options".to_owned()),
+        argument: 0,
+        text: String::new(),
     }
 }
 

@@ -44,6 +44,13 @@ pub const FLAGS: &[Flag] = &[
         "Make loops longer until each takes S seconds",
     ),
     Flag::with_value(
+        "max-time",
+        "S",
+        MEASURE,
+        "Begin no further random ring after S seconds",
+    )
+    .long("Half of it is for the short messages. One ring of each size is always measured."),
+    Flag::with_value(
         "timeout",
         "S",
         MEASURE,

@@ -21,6 +21,7 @@ pub use output::NetFormat;
 
 use crate::door::{Door, DoorPath, DoorRequest, Printed};
 use crate::flags::{Flag, command, nearest, nothing_to_store};
+use crate::house_words::{Parsed, parse};
 use crate::refusal::Refusal;
 
 /// The door.
@@ -153,10 +154,9 @@ fn lat_bw(
 ) -> Result<Action, Refusal> {
     // `weir show` lets further words follow those of the run: the last ones hold.
     let builder = builder().args_override_self(true);
-    let matches = match builder.try_get_matches_from(rest) {
-        Ok(matches) => matches,
-        Err(error) if error.use_stderr() => return Err(Refusal::new(USAGE, error.to_string())),
-        Err(asked) => return Ok(Action::Print(asked.to_string())),
+    let matches = match parse(builder, rest)? {
+        Parsed::Given(matches) => matches,
+        Parsed::Print(page) => return Ok(Action::Print(page)),
     };
     let empty = |flag: &&Flag| flag.value.is_some() && word(&matches, flag.name) == Some("");
     if let Some(flag) = FLAGS.iter().find(empty) {

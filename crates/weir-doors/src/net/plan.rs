@@ -32,6 +32,7 @@ pub(super) fn of(
             .parse()
             .map_err(|_| format!("--seed {seed}: expected a whole number from 0"))?,
         min_time_ns: time(matches, "min-time")?,
+        max_time_ns: time(matches, "max-time")?,
         timeout_ns: time(matches, "timeout")?.unwrap_or_default(),
         ..LatencyBandwidthWorkload::default()
     };

@@ -54,7 +54,7 @@ fn without_words_two_threads_measure_what_hpcc_measures() {
 #[test]
 fn words_become_settings_of_the_plan() {
     let run = run(
-        "lat-bw --ranks 5 --spawn=procs --seed 9 --min-time 0.5 --timeout 3s --format json",
+        "lat-bw --ranks 5 --spawn=procs --seed 9 --min-time 0.5 --max-time 60 --timeout 3s --format json",
         None,
     );
     let ranks = run.plan.ranks.unwrap();
@@ -65,6 +65,7 @@ fn words_become_settings_of_the_plan() {
     };
     assert_eq!(work.seed, 9);
     assert_eq!(work.min_time_ns, Some(Nanos::from_millis(500)));
+    assert_eq!(work.max_time_ns, Some(Nanos::from_secs(60)));
     assert_eq!(work.timeout_ns, Nanos::from_secs(3));
 }
 
@@ -119,7 +120,10 @@ fn wrong_words_are_refused_with_what_is_right() {
             "lat-bw --timeout x",
             "--timeout x: it takes seconds above 0",
         ),
-        ("lat-bw --format xml", "[possible values: text, json]"),
+        (
+            "lat-bw --format xml",
+            "--format xml: it takes one of text, json",
+        ),
         ("lat-bw --comm-type mpi", "mpirun -n 2 weir net lat-bw"),
         (
             "lat-bw --comm-type IEC",

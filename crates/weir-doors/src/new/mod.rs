@@ -14,6 +14,7 @@ use xdma::{XdmaBlockSize, XdmaCard, XdmaMode};
 
 use crate::door::Door;
 use crate::flags::command;
+use crate::house_words::{Parsed, parse};
 use crate::refusal::Refusal;
 use crate::run::USAGE;
 
@@ -48,13 +49,14 @@ pub struct NewFiles {
 /// # Errors
 /// Words that are not understood, numbers out of their range.
 pub fn read(words: &[String]) -> Result<Action, Refusal> {
-    let matches = match builder().try_get_matches_from(words) {
-        Ok(matches) => matches,
-        Err(error) if error.use_stderr() => return Err(Refusal::new(USAGE, error.to_string())),
-        Err(asked) => return Ok(Action::Print(asked.to_string())),
+    let matches = match parse(builder(), words)? {
+        Parsed::Given(matches) => matches,
+        Parsed::Print(page) => return Ok(Action::Print(page)),
     };
-    let (card, size, modes) = read_matches(&matches)
-        .map_err(|what| Refusal::new(USAGE, format!("error: {what}\n\n{}", usage())))?;
+    let (card, size, modes) = read_matches(&matches).map_err(|what| {
+        let message = format!("error: {what}\n  help: `weir new --help` says more");
+        Refusal::new(USAGE, message)
+    })?;
     Ok(Action::Write(NewFiles {
         directory: word(&matches, "output").to_owned(),
         force: matches.get_flag("force"),
@@ -63,10 +65,6 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
             .map(|mode| xdma::file(&card, size, mode))
             .collect(),
     }))
-}
-
-fn usage() -> &'static str {
-    "Usage: weir new xdma [OPTIONS]\n\nFor more, weir new --help"
 }
 
 /// The command that parses the words.

@@ -1,10 +1,23 @@
 //! The flags of `weir run`.
 
 use crate::flags::{Flag, store_result};
+use crate::given::{FlagNeed, GivenFlags};
 
 const PLAN: &str = "What is run";
 const OUTPUT: &str = "Output";
 const MEASURE: &str = "Measuring";
+
+fn writes(given: &GivenFlags, suffix: &str) -> bool {
+    given.all("output").any(|file| file.ends_with(suffix))
+}
+
+const TEXT: FlagNeed = FlagNeed::new("with `--format text` or `--output FILE.txt`", |g| {
+    g.is("format", "text") || writes(g, ".txt")
+});
+const TEXT_ON_STDOUT: FlagNeed = FlagNeed::new("with `--format text`", |g| g.is("format", "text"));
+const JSON: FlagNeed = FlagNeed::new("with `--format json` or `--output FILE.json`", |g| {
+    g.is("format", "json") || writes(g, ".json")
+});
 
 /// All of them, in the order of the help text.
 pub const FLAGS: &[Flag] = &[
@@ -92,25 +105,61 @@ pub const FLAGS: &[Flag] = &[
     Flag::with_value("color", "WHEN", OUTPUT, "Colours in the report")
         .choices(&["auto", "always", "never"])
         .default("auto")
+        .needs(TEXT_ON_STDOUT)
         .prints(),
-    Flag::switch("ascii", OUTPUT, "Only ASCII characters").prints(),
+    Flag::switch("ascii", OUTPUT, "Only ASCII characters")
+        .needs(TEXT)
+        .prints(),
     Flag::with_value(
         "width",
         "COLUMNS",
         OUTPUT,
         "Width of the report instead of the terminal's",
     )
+    .needs(TEXT)
     .prints(),
-    Flag::switch("pretty", OUTPUT, "Indent JSON").prints(),
+    Flag::switch("pretty", OUTPUT, "Indent JSON")
+        .needs(JSON)
+        .prints(),
     Flag::switch(
         "raw",
         OUTPUT,
         "Integers in ns, bytes and operations instead of scaled numbers",
     )
+    .needs(TEXT)
     .prints(),
+    Flag::with_value(
+        "warnings",
+        "WHICH",
+        OUTPUT,
+        "Warnings that the text report prints",
+    )
+    .choices(&["gravest", "all"])
+    .default("gravest")
+    .prints()
+    .long("gravest: the three gravest of each job. JSON has all of them."),
     Flag::with_value("strict", "IDS", MEASURE, "Warnings make the exit code 1")
         .optional()
         .long("With a comma-separated list only the warnings with these ids do."),
+    Flag::with_value(
+        "repeat",
+        "N",
+        MEASURE,
+        "Run N times (bare: 5), and say how much runs differ",
+    )
+    .optional()
+    .long(
+        "Each run is a process of its own. The headline is the \
+         geometric mean, with the 95 % interval between runs. Files that weir lays out are made \
+         again where the plan changes them; else the page cache of them is dropped. Several job \
+         files are plans of their own and take turns: A B B A. Ctrl-C reports the runs done.",
+    ),
+    Flag::with_value(
+        "pause",
+        "S",
+        MEASURE,
+        "Wait S seconds between the runs of --repeat",
+    ),
     Flag::switch(
         "no-latency",
         MEASURE,

@@ -5,7 +5,9 @@
 
 mod flags;
 mod plan;
+mod repeat;
 mod stored_plan;
+mod strict;
 #[cfg(test)]
 mod tests;
 mod workload_door;
@@ -13,17 +15,21 @@ mod workload_door;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use weir_jobfile::{CompileRequest, Dialect, JobSource};
-use weir_schema::{Plan, TargetsPerRank, WARNING_IDS};
+use weir_schema::{Plan, TargetsPerRank};
 use weir_units::{Nanos, Percent};
 
 use crate::beff::values;
 
 pub use flags::FLAGS;
 pub use plan::{LACKS, USAGE, exit_code};
+pub use repeat::Repeat;
 pub use stored_plan::check_stored;
+pub use strict::Strict;
 pub use workload_door::{read_workload, read_workload_options};
 
-use crate::flags::{command, nearest, nothing_to_store};
+use crate::flags::{command, nothing_to_store};
+use crate::given::GivenFlags;
+use crate::house_words::{self, Parsed};
 use crate::refusal::Refusal;
 
 /// The house door.
@@ -50,7 +56,7 @@ pub enum Action {
     /// Run something, or show its plan.
     Run(Box<Run>),
     /// Measure the instrument's own cost, then stop.
-    Calibrate(RunOptions),
+    Calibrate,
 }
 
 /// What is run, and how it is shown.
@@ -66,6 +72,8 @@ pub struct Run {
     pub targets: TargetsPerRank,
     /// How long a rank may be silent, where the command line says so.
     pub timeout: Option<Nanos>,
+    /// Several runs of each plan.
+    pub repeat: Option<Repeat>,
     /// The file that gets the result.
     pub store: Option<String>,
     /// How it is shown.
@@ -90,6 +98,33 @@ pub enum Input {
     },
 }
 
+impl Input {
+    /// An input for each file, which several job files make one plan of together.
+    pub fn each_file(&self) -> Vec<Self> {
+        let Self::Jobs(request) = self else {
+            return vec![self.clone()];
+        };
+        let alone = |source: &JobSource| {
+            Self::Jobs(CompileRequest {
+                sources: vec![source.clone()],
+                ..request.clone()
+            })
+        };
+        request.sources.iter().map(alone).collect()
+    }
+}
+
+impl Run {
+    /// The words that ask for it.
+    pub fn command(&self) -> &[String] {
+        match &self.input {
+            Input::Made(plan) => &plan.command,
+            Input::Jobs(request) => &request.command,
+            Input::Plan { command, .. } => command,
+        }
+    }
+}
+
 /// How a run is measured and shown.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
@@ -112,6 +147,8 @@ pub struct RunOptions {
     pub raw: bool,
     /// JSON is indented.
     pub pretty: bool,
+    /// The text report prints every warning.
+    pub all_warnings: bool,
     /// Warnings that fail the run.
     pub strict: Strict,
     /// No latencies.
@@ -149,44 +186,19 @@ pub enum ProgressStyle {
     Json,
 }
 
-/// Which warnings fail the run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Strict {
-    /// None.
-    No,
-    /// All.
-    All,
-    /// Those with these ids.
-    Ids(Vec<String>),
-}
-
-impl Strict {
-    /// Whether the warning of this id fails the run.
-    pub fn holds(&self, id: &str) -> bool {
-        match self {
-            Self::No => false,
-            Self::All => true,
-            Self::Ids(ids) => ids.iter().any(|i| i == id),
-        }
-    }
-}
-
 /// The words after `run`.
 ///
 /// # Errors
 /// Words that are not understood.
 pub fn read(words: &[String]) -> Result<Action, Refusal> {
     let action = |matches: &ArgMatches| {
+        repeat::read(matches)?;
         if matches.get_flag("calibrate") {
-            if one(matches, "store-result").is_some() {
-                return Err(usage(
-                    "--store-result: --calibrate has no result; leave it out",
-                ));
-            }
-            return Ok(Action::Calibrate(options(matches)?));
+            return calibrate(matches);
         }
         run_of(matches, input(matches, words)?)
     };
+    let words = &repeat::joined(words);
     parse(builder(), words, action).map_err(|refusal| with_usage(refusal, &DOOR))
 }
 
@@ -196,14 +208,29 @@ fn parse(
     words: &[String],
     action: impl FnOnce(&ArgMatches) -> Result<Action, Refusal>,
 ) -> Result<Action, Refusal> {
-    match command.try_get_matches_from(words) {
-        Ok(matches) => action(&matches),
-        Err(error) if error.use_stderr() => Err(Refusal::new(USAGE, error.to_string())),
-        Err(asked) => Ok(Action::Print(asked.to_string())),
+    match house_words::parse(command, words)? {
+        Parsed::Given(matches) => action(&matches),
+        Parsed::Print(page) => Ok(Action::Print(page)),
+    }
+}
+
+/// It measures the instrument alone, and prints that.
+fn calibrate(matches: &ArgMatches) -> Result<Action, Refusal> {
+    let given = GivenFlags::of_matches(FLAGS, matches);
+    let other = given.iter().find(|(flag, _)| flag.name != "calibrate");
+    let other = other.map(|(flag, _)| flag.spelling());
+    match other.or_else(|| all(matches, "file").into_iter().next()) {
+        None => Ok(Action::Calibrate),
+        Some(other) => Err(usage(&format!(
+            "--calibrate measures the instrument and nothing else; leave `{other}` out"
+        ))),
     }
 }
 
 fn run_of(matches: &ArgMatches, input: Input) -> Result<Action, Refusal> {
+    if let Some(why) = GivenFlags::of_matches(FLAGS, matches).refusal() {
+        return Err(usage(&why));
+    }
     let show_plan = matches.get_flag("show-plan");
     if let Some(file) = one(matches, "store-result").filter(|_| show_plan) {
         return Err(usage(&nothing_to_store(file)));
@@ -214,6 +241,7 @@ fn run_of(matches: &ArgMatches, input: Input) -> Result<Action, Refusal> {
         ranks: one(matches, "ranks").map(ranks).transpose()?,
         targets: targets_per_rank(matches),
         timeout: one(matches, "timeout").map(timeout).transpose()?,
+        repeat: repeat::read(matches)?,
         store: one(matches, "store-result").map(str::to_owned),
         options: options(matches)?,
     })))
@@ -233,13 +261,15 @@ fn targets_per_rank(matches: &ArgMatches) -> TargetsPerRank {
 /// # Errors
 /// Words that are not understood.
 pub fn read_options(words: &[String]) -> Result<RunOptions, Refusal> {
-    shown_by(builder(), words).map_err(|refusal| with_usage(refusal, &DOOR))
+    shown_by(builder(), &repeat::joined(words)).map_err(|refusal| with_usage(refusal, &DOOR))
 }
 
 fn shown_by(command: Command, words: &[String]) -> Result<RunOptions, Refusal> {
     // Of words that follow others the last ones hold.
-    let matches = command.args_override_self(true).try_get_matches_from(words);
-    options(&matches.map_err(|error| Refusal::new(USAGE, error.to_string()))?)
+    match house_words::parse(command.args_override_self(true), words)? {
+        Parsed::Given(matches) => options(&matches),
+        Parsed::Print(_) => Err(usage("help is of no use for a stored result")),
+    }
 }
 
 /// The command that parses the words; also the source of man pages and completions.
@@ -317,12 +347,11 @@ fn usage(what: &str) -> Refusal {
 /// What has no remedy of its own ends with how the door is used.
 fn with_usage(mut refusal: Refusal, door: &crate::Door) -> Refusal {
     let verb = door.verb;
-    let has_remedy = ["\n  help: ", "Usage: ", "--help"];
-    if !has_remedy.iter().any(|word| refusal.message.contains(word)) {
+    if !refusal.message.contains("\n  help: ") {
         let line = usage_line(door);
         push!(
             refusal.message,
-            "\nUsage: {line}\n\nFor more, weir {verb} --help\n"
+            "  help: {line}; `weir {verb} --help` says more\n"
         );
     }
     refusal
@@ -371,28 +400,10 @@ fn options(matches: &ArgMatches) -> Result<RunOptions, Refusal> {
         width,
         raw: matches.get_flag("raw"),
         pretty: matches.get_flag("pretty"),
-        strict: strict(one(matches, "strict"))?,
+        all_warnings: one(matches, "warnings") == Some("all"),
+        strict: strict::strict(one(matches, "strict"))?,
         no_latency: matches.get_flag("no-latency"),
     })
-}
-
-fn strict(list: Option<&str>) -> Result<Strict, Refusal> {
-    let list = match list {
-        None => return Ok(Strict::No),
-        Some("") => return Ok(Strict::All),
-        Some(list) => list,
-    };
-    let ids: Vec<&str> = list.split(',').map(str::trim).collect();
-    if let Some(odd) = ids.iter().find(|id| !WARNING_IDS.contains(id)) {
-        let near = nearest(odd, WARNING_IDS.iter().copied());
-        let hint = near.map_or_else(
-            || format!("the ids are {}", WARNING_IDS.join(", ")),
-            |near| format!("did you mean `{near}`?"),
-        );
-        let message = format!("error: --strict: no warning `{odd}`\n  help: {hint}");
-        return Err(Refusal::new(USAGE, message));
-    }
-    Ok(Strict::Ids(ids.into_iter().map(str::to_owned).collect()))
 }
 
 fn suffix(path: &str) -> Option<&str> {

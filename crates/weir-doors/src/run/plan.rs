@@ -3,7 +3,9 @@
 //! In: a plan from job files or from a file of its own. Out: the same plan with what the
 //! command line asks for; the exit code of a result.
 
-use weir_schema::{ExitAll, Job, JobResult, Kind, Load, Plan, RunResult, State, Timing, Workload};
+use weir_schema::{
+    ExitAll, Job, JobResult, Kind, Load, Plan, RunResult, State, TargetsPerRank, Timing, Workload,
+};
 
 use super::{Input, Run, Strict};
 use crate::refusal::Refusal;
@@ -55,18 +57,27 @@ impl Run {
 }
 
 impl Run {
-    /// Flags about latencies have no meaning for a plan that has none.
+    /// Flags about loops over operations have no meaning for a plan that has none.
     fn refuse_idle_flags(&self, plan: &Plan) -> Result<(), Refusal> {
+        const LATENCIES: &str = "measures the latency of operations";
         let given = [
-            ("--percentiles", self.options.percentiles.is_some()),
-            ("--no-latency", self.options.no_latency),
+            (
+                "--percentiles",
+                self.options.percentiles.is_some(),
+                LATENCIES,
+            ),
+            ("--no-latency", self.options.no_latency, LATENCIES),
+            (
+                "--per-rank",
+                self.targets != TargetsPerRank::Own,
+                "has targets",
+            ),
         ];
-        let mut given = given.iter().filter(|(_, given)| *given);
+        let mut given = given.iter().filter(|(_, given, _)| *given);
         match given.next() {
-            Some((flag, _)) if plan.jobs().all(|(_, job)| job.workload.load().is_none()) => {
+            Some((flag, _, what)) if plan.jobs().all(|(_, job)| job.workload.load().is_none()) => {
                 let message = format!(
-                    "error: {flag} has no effect: no job of {} measures the latency of \
-                     operations; leave it out\n",
+                    "error: {flag} has no effect: no job of {} {what}; leave it out\n",
                     plan.name
                 );
                 Err(Refusal::new(USAGE, message))
@@ -191,7 +202,7 @@ mod tests {
         let exchange =
             Job::of_exchanges("e", EngineChoice::new("null"), ExchangeWorkload::default());
         let mut plan = Plan::new("e.json", "run", vec![exchange]);
-        for flag in ["--percentiles=50", "--no-latency"] {
+        for flag in ["--percentiles=50", "--no-latency", "--per-rank=split"] {
             let refusal = run(&[flag, "e.json"]).adjust(&mut plan).unwrap_err();
             assert_eq!(refusal.code, USAGE);
             let name = flag.split('=').next().unwrap();
@@ -226,9 +237,7 @@ mod tests {
     fn the_exit_code_tells_good_failed_strict_and_interrupted_apart() {
         let mut result = sample::mixed();
         assert_eq!(exit_code(&result, &Strict::All), 0);
-        result
-            .warnings
-            .push(Warning::new("cpu-steal", None, "", ""));
+        result.warnings.push(Warning::new("cpu-steal", None, ""));
         assert_eq!(exit_code(&result, &Strict::No), 0);
         assert_eq!(exit_code(&result, &Strict::All), 1);
         assert_eq!(

@@ -55,6 +55,7 @@ fn what_is_not_given_keeps_its_default() {
             width: None,
             raw: false,
             pretty: false,
+            all_warnings: false,
             strict: Strict::No,
             no_latency: false,
         }
@@ -65,8 +66,8 @@ fn what_is_not_given_keeps_its_default() {
 fn flags_set_what_they_name() {
     let options = run(
         "--format json --output r.json --output=r.txt --percentiles 50,99.9 \
-                       --progress=plain --color never --ascii --width 100 --raw \
-                       --strict=cpu-steal,preempted --no-latency a.fio",
+                       --progress=plain --ascii --width 100 --raw \
+                       --strict=cpu-steal,cpu-shared --no-latency a.fio",
     )
     .options;
     assert_eq!(options.format, RunFormat::Json);
@@ -77,11 +78,12 @@ fn flags_set_what_they_name() {
         Some(vec![Percent(50.0), Percent(99.9)])
     );
     assert_eq!(
-        (options.progress, options.color, options.width),
-        (ProgressStyle::Plain, Some(false), Some(100))
+        (options.progress, options.width),
+        (ProgressStyle::Plain, Some(100))
     );
+    assert_eq!(run("--color never a.fio").options.color, Some(false));
     assert!(options.ascii && options.raw && options.no_latency);
-    assert!(options.strict.holds("preempted") && !options.strict.holds("numa-far"));
+    assert!(options.strict.holds("cpu-shared") && !options.strict.holds("numa-far"));
     assert!(run("a.fio --strict").options.strict.holds("numa-far"));
 }
 
@@ -98,7 +100,7 @@ fn a_stored_plan_is_run_alone() {
 fn bad_words_are_named_with_what_was_expected() {
     assert!(refused("").contains("no job file given"));
     assert!(refused("--formt json a.fio").contains("--format"));
-    assert!(refused("--format yaml a.fio").contains("possible values: text, json"));
+    assert!(refused("--format yaml a.fio").contains("--format yaml: it takes one of text, json"));
     assert!(refused("--set bs a.fio").contains("[SECTION:]KEY=VALUE"));
     assert!(refused("--output r.pdf a.fio").contains(".txt and .json"));
     assert!(refused("--percentiles 50,101 a.fio").contains("`101` is no number from 0 to 100"));
@@ -125,6 +127,22 @@ fn help_ends_with_examples_that_are_good_words() {
 }
 
 #[test]
-fn calibration_needs_no_file() {
-    assert!(matches!(words("--calibrate"), Ok(Action::Calibrate(_))));
+fn calibration_takes_no_other_word() {
+    assert!(matches!(words("--calibrate"), Ok(Action::Calibrate)));
+    assert!(refused("--calibrate a.fio").contains("leave `a.fio` out"));
+    assert!(refused("--calibrate --format json").contains("leave `--format` out"));
+    assert!(refused("--store-result r.json --calibrate").contains("`--store-result`"));
+}
+
+#[test]
+fn a_flag_that_cannot_act_is_refused_with_what_it_needs() {
+    let told = refused("--pretty a.fio");
+    assert!(
+        told.starts_with("error: --pretty acts only with `--format json`"),
+        "{told}"
+    );
+    assert!(told.contains("leave it out"), "{told}");
+    assert!(refused("--raw --format json a.fio").contains("--raw acts only with"));
+    run("--raw --format json --output r.txt a.fio");
+    run("--width 40 a.fio");
 }

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::door::{Door, WorkloadDoor};
 use crate::flags::{Flag, command};
+use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
 /// The flags of this door that one for a single job has too.
@@ -27,6 +28,7 @@ const OF_EVERY_JOB: &[&str] = &[
     "width",
     "pretty",
     "raw",
+    "warnings",
     "strict",
     "no-latency",
 ];
@@ -41,7 +43,7 @@ fn workload_builder(door: &crate::Door, workload: &WorkloadDoor) -> Command {
         examples.collect::<String>(),
         exits.unwrap_or_default()
     );
-    command(door.verb, &flags)
+    command(&format!("weir {}", door.verb), &flags)
         .about(door.purpose)
         .after_help(help)
         .override_usage(usage_line(door))
@@ -58,6 +60,9 @@ pub fn read_workload(
     words: &[String],
 ) -> Result<Action, Refusal> {
     let action = |matches: &ArgMatches| {
+        if let Some(why) = GivenFlags::of_matches(workload.flags, matches).refusal() {
+            return Err(usage(&why));
+        }
         let job = (workload.job)(matches).map_err(|what| usage(&what))?;
         let command = ["weir", door.verb].into_iter().map(str::to_owned);
         let plan = Plan {

@@ -2,6 +2,7 @@
 
 use weir_units::Bytes;
 
+use super::needs;
 use super::record::{Category, OptionRecord, option};
 use crate::value::pattern::pattern;
 
@@ -29,7 +30,6 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         }),
     option("buffer_compress_percentage", "How compressible buffers are")
         .of(Category::Content)
-        .tier(2)
         .integer(0, 100, |d, n| {
             d.content.compress_percent = u8::try_from(n).unwrap_or(100);
         }),
@@ -37,9 +37,9 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         "buffer_compress_chunk",
         "Length over which the compressible share is kept",
     )
+    .needs(needs::COMPRESSION)
     .of(Category::Content)
     .default("512")
-    .tier(2)
     .integer(1, super::MAX_32, |d, n| {
         d.content.compress_chunk_bytes = Bytes(n);
     }),
@@ -48,13 +48,12 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         "Share of blocks that repeat an earlier one",
     )
     .of(Category::Content)
-    .tier(2)
     .integer(0, 100, |d, n| {
         d.content.dedupe_percent = u8::try_from(n).unwrap_or(100);
     }),
     option("dedupe_mode", "Which blocks come again")
+        .needs(needs::DEDUPE)
         .of(Category::Content)
-        .tier(2)
         .default("repeat")
         .words(
             &[
@@ -71,11 +70,17 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         "dedupe_working_set_percentage",
         "Size of the working set, as a share of size",
     )
+    .needs(needs::WORKING_SET)
     .of(Category::Content)
     .long("As many blocks as this share of the job's region has, for dedupe_mode=working_set.")
-    .tier(2)
     .default("5")
     .integer(0, 100, |d, n| {
         d.dedupe_set_percent = u8::try_from(n).unwrap_or(100);
     }),
+    option("dedupe_global", "Jobs share their working set")
+        .of(Category::Content)
+        .long(
+            "All jobs with it have one set of blocks that come again, for dedupe_mode=working_set.",
+        )
+        .bool(|d, on| d.content.dedupe_set_is_shared = on),
 ];

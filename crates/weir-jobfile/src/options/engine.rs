@@ -3,6 +3,7 @@
 use weir_schema::{MemoryKind, RangeFlush, ShareCpus};
 use weir_units::{Bytes, QueueDepth};
 
+use super::needs;
 use super::record::{Applied, Category, Env, OptionRecord, option};
 use super::{MAX_32, small};
 use crate::diagnostic::Fault;
@@ -76,33 +77,37 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .long("`weir engines` lists those of this build. Which engine runs is part of the output.")
         .text(|_, _, _| Ok(())),
     option("iodepth", "Operations in flight")
+        .needs(needs::QUEUE)
         .of(Category::Engine)
         .default("1")
-        .long("Synchronous engines stay at 1.")
         .integer(1, MAX_32, |d, n| d.depth.queue_depth = QueueDepth(small(n))),
     option("iodepth_batch", "Operations handed over at once")
+        .needs(needs::DEPTH)
         .of(Category::Engine)
         .aliases(&["iodepth_batch_submit"])
         .default("1")
         .long("0: as many as iodepth.")
         .integer(0, MAX_32, |d, n| d.depth.submit_batch = small(n)),
     option("iodepth_batch_complete_min", "Completions waited for at once")
+        .needs(needs::DEPTH)
         .of(Category::Engine)
         .aliases(&["iodepth_batch_complete"])
         .default("1")
         .long("0: look, do not wait.")
         .integer(0, MAX_32, |d, n| d.depth.reap_min = small(n)),
     option("iodepth_batch_complete_max", "Completions taken at once")
+        .needs(needs::DEPTH)
         .of(Category::Engine)
         .long("Default: all that are there.")
         .integer(0, MAX_32, |d, n| d.depth.reap_max = small(n)),
     option("iodepth_low", "New operations are issued when no more than this are in flight")
+        .needs(needs::DEPTH_ABOVE)
         .of(Category::Engine)
         .long("Default: iodepth.")
         .integer(0, MAX_32, |d, n| d.depth.refill_below = Some(small(n)).filter(|n| *n > 0)),
     option("io_submit_mode", "Whether operations keep to their schedule while others are slow")
+        .needs(needs::RATE)
         .of(Category::Engine)
-        .tier(2)
         .default("inline")
         .long("`offload`: latency counts from intended starts, as with open_loop=1; weir needs no threads of its own for that. A synchronous engine with iodepth above 1 is refused then: it carries out one operation at a time.")
         .words(
@@ -113,8 +118,8 @@ pub(super) static RECORDS: &[OptionRecord] = &[
             |d, word| d.offloaded = word == "offload",
         ),
     option("serialize_overlap", "Wait for operations in flight that touch the same bytes")
+        .needs(needs::DEPTH)
         .of(Category::Engine)
-        .tier(2)
         .bool(|d, on| d.no_overlap = on),
     option("direct", "Bypass the page cache (O_DIRECT)")
         .of(Category::Engine)
@@ -128,22 +133,26 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .default("none")
         .words(&[("none", ""), ("0", ""), ("sync", ""), ("1", ""), ("dsync", "")], sync_mode),
     option("fsync", "fsync after so many writes")
+        .needs(needs::WRITES)
         .of(Category::Engine)
         .default("0")
         .integer(0, MAX_32, |d, n| d.flush.fsync_every = Some(small(n)).filter(|n| *n > 0)),
     option("fdatasync", "fdatasync after so many writes")
+        .needs(needs::WRITES)
         .of(Category::Engine)
         .default("0")
         .integer(0, MAX_32, |d, n| d.flush.fdatasync_every = Some(small(n)).filter(|n| *n > 0)),
     option("sync_file_range", "sync_file_range over what was written, after so many writes")
+        .needs(needs::WRITES)
         .of(Category::Engine)
-        .tier(2)
         .long("`wait_before,write,wait_after:N`; any of the three words.")
         .text(range_flush),
     option("end_fsync", "fsync when the job ends")
+        .needs(needs::WRITES)
         .of(Category::Engine)
         .bool(|d, on| d.flush.fsync_at_end = on),
     option("fsync_on_close", "fsync at each close")
+        .needs(needs::WRITES)
         .of(Category::Engine)
         .bool(|d, on| d.flush.fsync_on_close = on),
     option("mem", "Where buffers come from")
@@ -168,6 +177,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .default("0")
         .integer(0, MAX_32, |d, n| d.memory.align_bytes = Some(Bytes(n)).filter(|b| b.0 > 0)),
     option("hugepage-size", "Size of huge pages")
+        .needs(needs::HUGE_PAGES)
         .of(Category::Engine)
         .default("2097152")
         .integer(1, u64::MAX, |d, n| d.memory.huge_page_bytes = Some(Bytes(n))),
@@ -182,6 +192,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .of(Category::Process)
         .integer(1, u64::MAX, mask),
     option("cpus_allowed_policy", "How clones share the allowed CPUs")
+        .needs(needs::CPUS)
         .of(Category::Process)
         .default("shared")
         .words(
@@ -194,7 +205,6 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     option("nice", "Added to the worker's nice value")
         .of(Category::Process)
         .default("0")
-        .tier(2)
         .signed(-20, 19, |d, n| d.placement.nice = i32::try_from(n).unwrap_or(0)),
     option("numjobs", "Workers that do the same")
         .of(Category::Process)

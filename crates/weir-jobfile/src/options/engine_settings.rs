@@ -3,6 +3,7 @@
 //! A setting acts only where the catalogue's engine declares it. Words of engines that no build
 //! has are here too, so that a job of theirs is refused for its engine, not for each word.
 
+use super::needs;
 use super::record::{Category, OptionRecord, Scope, Support, option, setting};
 
 const URING: &[&str] = &["io_uring"];
@@ -38,6 +39,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         &["pvsync2"],
         "Share of polled operations",
     )
+    .needs(needs::POLLED)
     .default("100"),
     setting(
         "fixedbufs",
@@ -65,7 +67,8 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         "kernel_poll_cpu",
         URING_CMD,
         "CPU of the kernel thread",
-    ),
+    )
+    .needs(needs::KERNEL_THREAD),
     setting(
         "nonvectored",
         "nonvectored",
@@ -155,13 +158,15 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         "priority_class",
         PRIORITIES,
         "Class of high-priority I/O",
-    ),
+    )
+    .needs(needs::PRIORITIES),
     setting(
         "cmdprio",
         "priority_level",
         PRIORITIES,
         "Level of high-priority I/O",
-    ),
+    )
+    .needs(needs::PRIORITIES),
     setting(
         "cmdprio_bssplit",
         "priority_by_size",

@@ -2,6 +2,7 @@
 
 use weir_schema::{Advice, FileOrder, Lifetime};
 
+use super::needs;
 use super::record::{Applied, Env, OptionRecord, option, refused};
 use super::small;
 use crate::diagnostic::Fault;
@@ -78,7 +79,7 @@ fn run(draft: &Draft, tail: &str) -> Result<u32, Fault> {
 
 pub(super) static RECORDS: &[OptionRecord] = &[
     option("file_service_type", "In which order files are served")
-        .tier(2)
+        .needs(needs::FILES)
         .default("roundrobin")
         .long("`:N` after random, roundrobin or sequential: N operations on a file before the next one. `zipf:theta`, `pareto:h` and `normal:deviation%` prefer some files.")
         .words_with_tail(
@@ -94,21 +95,19 @@ pub(super) static RECORDS: &[OptionRecord] = &[
             service,
         ),
     option("openfiles", "Files in use at the same time")
+        .needs(needs::FILES)
         .long("Default: all. When one is done the next one comes into use. Descriptors of the others stay open.")
         .integer(0, MAX_FILES, |d, n| d.service.at_once = Some(small(n)).filter(|n| *n > 0)),
     option("opendir", "All files in this directory and below")
-        .tier(2)
         .long("Several directories are separated by `:`. They are looked through when the run is checked.")
         .text(|d, v, _| {
             d.opened_below.extend(list::names(v));
             Ok(())
         }),
     option("file_append", "Begin at the end of the file")
-        .tier(2)
         .long("As offset= with the file's size. Without effect on devices.")
         .bool(|d, on| d.append = on),
     option("fadvise_hint", "What the kernel is told about the order of offsets")
-        .tier(2)
         .default("1")
         .words(
             &[
@@ -127,7 +126,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
             },
         ),
     option("write_hint", "How long written data will stay")
-        .tier(2)
+        .needs(needs::WRITES)
         .words(
             &[("none", ""), ("short", ""), ("medium", ""), ("long", ""), ("extreme", "")],
             |d, word| {
@@ -142,7 +141,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         ),
     refused("lockfile", "Lock around each operation", "leave it out").neutral(&["none"]),
     option("unlink_each_loop", "Remove the job's files between loops")
+        .needs(needs::LOOPS)
         .long("Each loop makes them anew by writing; for jobs that write.")
-        .tier(2)
         .bool(|d, on| d.renew_each_pass = on),
 ];

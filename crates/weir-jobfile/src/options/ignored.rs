@@ -33,16 +33,14 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         "CPU of a thread that reads the clock",
         "each worker reads the clock itself",
     )
-    .of(Category::Time)
-    .tier(2),
+    .of(Category::Time),
     meaningless(
         "unique_filename",
         ValueKind::Bool,
         "Prefix names with the client's address",
         "there are no network clients",
     )
-    .default("1")
-    .tier(3),
+    .default("1"),
     meaningless(
         "create_serialize",
         ValueKind::Bool,
@@ -51,11 +49,51 @@ pub(super) static RECORDS: &[OptionRecord] = &[
     )
     .default("1"),
     meaningless(
+        "verifysort",
+        ValueKind::Bool,
+        "Sort blocks before they are verified",
+        "fio 3.33 has dropped it too",
+    )
+    .of(Category::Verify),
+    meaningless(
+        "verifysort_nr",
+        ValueKind::Integer {
+            min: 0,
+            max: u64::MAX,
+        },
+        "Blocks that are sorted at once",
+        "fio 3.33 has dropped it too",
+    )
+    .of(Category::Verify),
+    meaningless(
+        "threads",
+        ValueKind::Integer {
+            min: 0,
+            max: u64::MAX,
+        },
+        "No option of fio's manual, and taken by it",
+        "numjobs=N asks for so many workers",
+    )
+    .of(Category::Process),
+    meaningless(
+        "experimental_verify",
+        ValueKind::Bool,
+        "Draw the writes again to verify them",
+        "they are drawn again wherever no block is written twice",
+    )
+    .of(Category::Verify),
+    meaningless(
+        "block_error_percentiles",
+        ValueKind::Bool,
+        "Histogram of trim errors",
+        "errors are counted by code",
+    )
+    .of(Category::Report),
+    meaningless(
         "softrandommap",
         ValueKind::Bool,
         "Go on when the random map cannot be had",
         "the map is small enough to be had",
     )
-    .of(Category::Pattern)
-    .tier(2),
+    .of(Category::Pattern),
 ];

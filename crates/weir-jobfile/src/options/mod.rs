@@ -9,6 +9,7 @@ mod engine_settings;
 mod files;
 mod ignored;
 mod log;
+mod needs;
 mod other_engines;
 mod pattern;
 mod process;
@@ -25,6 +26,7 @@ mod zones;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+pub use needs::Need;
 pub(crate) use record::{Apply, Env};
 pub use record::{Category, OptionRecord, Scope, Support, ValueKind};
 

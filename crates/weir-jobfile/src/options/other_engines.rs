@@ -1,6 +1,7 @@
 //! Options of the engines that touch no file: the network, the processors, other programs.
 
 use super::MAX_32;
+use super::needs;
 use super::record::{Category, OptionRecord, Scope, option, setting};
 
 const NET: &[&str] = &["net", "netsplice"];
@@ -45,7 +46,8 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         "no_delay",
         NET,
         "Send small TCP segments at once",
-    ),
+    )
+    .needs(needs::TCP),
     setting(
         "pingpong",
         "ping_pong",
@@ -58,10 +60,13 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         "interface",
         NET,
         "Address of the interface for multicast",
-    ),
-    setting("ttl", "ttl", NET, "Hops that a multicast datagram may take").default("1"),
+    )
+    .needs(needs::UDP),
+    setting("ttl", "ttl", NET, "Hops that a multicast datagram may take")
+        .needs(needs::UDP)
+        .default("1"),
     setting("window_size", "window_bytes", NET, "Buffers of the socket"),
-    setting("mss", "segment_bytes", NET, "Largest TCP segment"),
+    setting("mss", "segment_bytes", NET, "Largest TCP segment").needs(needs::TCP),
     of_cpu("cpuload", "Busy share of the time in percent")
         .long("Required. A round of cpuchunks is followed by a pause that makes it this share.")
         .integer(0, MAX_32, |d, n| d.cpu_load = n.min(100)),

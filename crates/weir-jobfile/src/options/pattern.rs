@@ -2,6 +2,7 @@
 
 use weir_schema::{Distribution, Generator, SequencerStep};
 
+use super::needs;
 use super::record::{Applied, Category, Env, OptionRecord, option};
 use super::small;
 use crate::diagnostic::Fault;
@@ -171,7 +172,9 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .default("4096")
         .long("`read,write,trim`; use bsrange for ranges.")
         .triple(1, MAX_BLOCK, |d, sizes| overlay(&mut d.sizes.fixed, sizes)),
-    option("ba", "Alignment of random offsets").of(Category::Pattern)
+    option("ba", "Alignment of random offsets")
+        .needs(needs::RANDOM)
+        .of(Category::Pattern)
         .aliases(&["blockalign"])
         .long("Default: the smallest block. Turns the random map off.")
         .triple(1, MAX_BLOCK, |d, align| d.align = Some(align)),
@@ -196,23 +199,29 @@ pub(super) static RECORDS: &[OptionRecord] = &[
             d.sizes.split = Some(split::block_sizes(v, scale, MAX_BLOCK)?);
             Ok(())
         }),
-    option("bs_unaligned", "Random sizes of any number of bytes").of(Category::Pattern)
+    option("bs_unaligned", "Random sizes of any number of bytes")
+        .needs(needs::SIZE_RANGE)
+        .of(Category::Pattern)
         .aliases(&["blocksize_unaligned"])
-        .tier(2)
         .flag(|d, on| d.sizes.unaligned = on),
     option("bs_is_seq_rand", "Block sizes are `sequential,random`").of(Category::Pattern)
-        .tier(2)
         .bool(|d, on| d.sizes.by_pattern = on),
-    option("rwmixread", "Percentage of reads in a mix").of(Category::Pattern)
+    option("rwmixread", "Percentage of reads in a mix")
+        .needs(needs::MIX)
+        .of(Category::Pattern)
         .default("50")
         .long("The last one given of rwmixread and rwmixwrite counts.")
         .integer(0, 100, |d, n| d.read_percent = u8::try_from(n).unwrap_or(100)),
-    option("rwmixwrite", "Percentage of writes in a mix").of(Category::Pattern)
+    option("rwmixwrite", "Percentage of writes in a mix")
+        .needs(needs::MIX)
+        .of(Category::Pattern)
         .default("50")
         .integer(0, 100, |d, n| d.read_percent = 100 - u8::try_from(n).unwrap_or(100)),
-    option("random_distribution", "Spread of random offsets").of(Category::Pattern)
+    option("random_distribution", "Spread of random offsets")
+        .needs(needs::RANDOM)
+        .of(Category::Pattern)
         .default("random")
-        .long("`zipf:theta`, `pareto:h`, `normal:deviation%`, each with an optional `:centre`; `zoned:access%/range%:…`; `zoned_abs:access%/bytes:…`. Anything but random turns the map off.")
+        .long("`zipf:theta`, `pareto:h`, `normal:deviation%`, each with an optional `:centre`; `zoned:access%/range%:…`, where the last range may be left out; `zoned_abs:access%/bytes:…`. Anything but random turns the map off.")
         .words_with_tail(
             &[
                 ("random", "Completely random"),
@@ -224,12 +233,18 @@ pub(super) static RECORDS: &[OptionRecord] = &[
             ],
             spread,
         ),
-    option("percentage_random", "Share of operations at random offsets").of(Category::Pattern)
+    option("percentage_random", "Share of operations at random offsets")
+        .needs(needs::RANDOM)
+        .of(Category::Pattern)
         .default("100,100,100")
         .triple(0, 100, |d, p| overlay(&mut d.random_percent, p)),
-    option("norandommap", "Random offsets may repeat within a pass").of(Category::Pattern)
+    option("norandommap", "Random offsets may repeat within a pass")
+        .needs(needs::RANDOM)
+        .of(Category::Pattern)
         .flag(|d, on| d.map = !on),
-    option("random_generator", "Generator of random offsets").of(Category::Pattern)
+    option("random_generator", "Generator of random offsets")
+        .needs(needs::RANDOM)
+        .of(Category::Pattern)
         .default("tausworthe")
         .long("`lfsr` visits each block once without a map; the other two both mean weir's own 64-bit generator.")
         .words(
@@ -253,7 +268,9 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .default("0x89")
         .long("Overrides randrepeat.")
         .integer(0, u64::MAX, |d, n| d.seed.given = Some(if n == 0 { Seed::FOR_ZERO } else { n })),
-    option("rw_sequencer", "What `:N` after a random word does").of(Category::Pattern)
+    option("rw_sequencer", "What `:N` after a random word does")
+        .needs(needs::STEPS)
+        .of(Category::Pattern)
         .default("sequential")
         .words(
             &[

@@ -79,7 +79,6 @@ const fn process(name: &'static str, short: &'static str, nearest: &'static str)
 pub(super) static RECORDS: &[OptionRecord] = &[
     option("numa_cpu_nodes", "The job may use the CPUs of these memory nodes")
         .of(Category::Process)
-        .tier(2)
         .long("A list such as 0-1,3. cpus_allowed wins over it.")
         .text(|d, v, _| {
             d.placement.nodes = Some(nodes(v)?);
@@ -87,7 +86,6 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         }),
     option("numa_mem_policy", "Memory nodes that memory comes from")
         .of(Category::Process)
-        .tier(2)
         .default("default")
         .long("`default`, `local`, `prefer:N`, `bind:LIST`, `interleave:LIST`.")
         .words_with_tail(
@@ -102,22 +100,18 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         ),
     option("prio", "Level of the worker's I/O priority")
         .of(Category::Process)
-        .tier(2)
         .long("0 is the highest. Without prioclass it is one of best effort.")
         .integer(0, 7, |d, n| priority(d).level = u8::try_from(n).unwrap_or(7)),
     option("prioclass", "Class of the worker's I/O priority")
         .of(Category::Process)
-        .tier(2)
         .long("1: real time (needs privilege), 2: best effort, 3: idle.")
         .integer(0, 3, |d, n| priority(d).class = u8::try_from(n).unwrap_or(3)),
     option("lockmem", "Memory that each worker keeps from everybody else")
         .of(Category::Process)
-        .tier(2)
         .default("0")
         .integer(0, u64::MAX, |d, n| d.placement.lock_bytes = Bytes(n)),
     option("exec_prerun", "Shell command before the job")
         .of(Category::Process)
-        .tier(2)
         .long("Each worker runs it; what it says goes into NAME.prerun.txt. A failure fails the job.")
         .text(|d, v, _| {
             d.command_before = Some(v.to_owned());
@@ -125,7 +119,6 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         }),
     option("exec_postrun", "Shell command after the job")
         .of(Category::Process)
-        .tier(2)
         .long("Each worker runs it; what it says goes into NAME.postrun.txt. A failure fails the job.")
         .text(|d, v, _| {
             d.command_after = Some(v.to_owned());

@@ -7,6 +7,7 @@ use weir_units::Nanos;
 use crate::Files;
 use crate::diagnostic::Fault;
 use crate::draft::Draft;
+use crate::options::needs::Need;
 
 /// One option of the job language: the only place where its facts stand. Parser, checks, help
 /// and tables are made from it.
@@ -26,16 +27,14 @@ pub struct OptionRecord {
     pub short: &'static str,
     /// The whole story, where there is more to say than `short`.
     pub long: &'static str,
-    /// 1: everyday; 2: seldom; 3: rare.
-    pub tier: u8,
-    /// The weir version that first knew it.
-    pub since: &'static str,
     /// Where it may stand.
     pub scope: Scope,
     /// Whether it does something.
     pub support: Support,
     /// Values of a refused option that ask for nothing, and so are accepted.
     pub neutral: &'static [&'static str],
+    /// What other options have to say for it to act.
+    pub needs: Option<Need>,
     pub(crate) apply: Apply,
 }
 
@@ -187,11 +186,10 @@ pub(super) const fn option(name: &'static str, short: &'static str) -> OptionRec
         default: "",
         short,
         long: "",
-        tier: 1,
-        since: "0.1.0",
         scope: Scope::Job,
         support: Support::Supported,
         neutral: &[],
+        needs: None,
         apply: Apply::Nothing,
     }
 }
@@ -220,7 +218,6 @@ pub(super) const fn refused(
     let record = option(name, short);
     OptionRecord {
         support: Support::Refused { nearest },
-        tier: 3,
         ..record
     }
 }
@@ -259,12 +256,16 @@ impl OptionRecord {
         Self { long, ..self }
     }
 
-    pub(super) const fn tier(self, tier: u8) -> Self {
-        Self { tier, ..self }
-    }
-
     pub(super) const fn neutral(self, neutral: &'static [&'static str]) -> Self {
         Self { neutral, ..self }
+    }
+
+    /// It acts only where others say so.
+    pub(super) const fn needs(self, need: Need) -> Self {
+        Self {
+            needs: Some(need),
+            ..self
+        }
     }
 
     /// A setting that may stand without a value.

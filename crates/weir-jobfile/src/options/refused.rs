@@ -10,18 +10,10 @@ const fn verify(name: &'static str, short: &'static str) -> OptionRecord {
 }
 
 pub(super) static RECORDS: &[OptionRecord] = &[
-    verify("experimental_verify", "Another verification").neutral(&["0"]),
     verify("trim_percentage", "Share of verified blocks to trim").neutral(&["0"]),
     verify("trim_verify_zero", "Trimmed blocks must read as zeros"),
     verify("trim_backlog", "Trim after so many writes"),
     verify("trim_backlog_batch", "Blocks trimmed at once"),
-    refused(
-        "block_error_percentiles",
-        "Histogram of trim errors",
-        "errors are counted by code",
-    )
-    .of(Category::Report)
-    .neutral(&["0"]),
     refused("atomic", "Atomic writes", "the nearest is direct=1")
         .of(Category::Engine)
         .neutral(&["0"]),
@@ -31,12 +23,5 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         "the nearest is fdatasync=N",
     )
     .of(Category::Engine)
-    .neutral(&["0"]),
-    refused(
-        "dedupe_global",
-        "Repeat blocks across jobs",
-        "each job repeats its own blocks",
-    )
-    .of(Category::Content)
     .neutral(&["0"]),
 ];

@@ -2,6 +2,7 @@
 
 use weir_schema::Kind;
 
+use super::needs;
 use super::record::{Applied, Category, Env, OptionRecord, option, refused};
 use super::{MAX_32, small};
 use crate::diagnostic::Fault;
@@ -34,7 +35,6 @@ fn leave_out(draft: &mut Draft, text: &str, _: &Env<'_>) -> Applied {
 pub(super) static RECORDS: &[OptionRecord] = &[
     option("write_iolog", "File that gets the operations")
         .of(Category::Pattern)
-        .tier(2)
         .long("As text of version 3, in the order of issue, written when the job ends; all clones share it.")
         .text(|d, v, _| {
             d.recording.record_operations_to = Some(v.to_owned());
@@ -42,47 +42,46 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         }),
     option("read_iolog", "Carry out the operations of this file")
         .of(Category::Pattern)
-        .tier(2)
         .long("Text of version 2 or 3, as write_iolog makes it. It sets files, kinds, offsets, sizes and times; rw, bs, size and filename have no effect. In version 2, `wait N` waits until N ms after the start.")
         .text(|d, v, _| {
             d.replay.path = Some(v.to_owned());
             Ok(())
         }),
     option("replay_no_stall", "Carry recorded operations out without pauses")
+        .needs(needs::RECORDED)
         .of(Category::Pattern)
-        .tier(2)
         .bool(|d, on| d.replay.no_pauses = on),
     option("replay_redirect", "Carry recorded operations out on this file or device")
+        .needs(needs::RECORDED)
         .of(Category::Pattern)
-        .tier(2)
         .text(|d, v, _| {
             d.replay.onto = Some(v.to_owned());
             Ok(())
         }),
     option("replay_scale", "Recorded offsets are divided by this")
+        .needs(needs::RECORDED)
         .of(Category::Pattern)
         .long("0 leaves them as they are, like 1.")
-        .tier(2)
         .default("1")
         .integer(0, MAX_32, |d, n| d.replay.divide_offsets = small(n).max(1)),
     option("replay_align", "Recorded offsets are rounded down to this")
+        .needs(needs::RECORDED)
         .of(Category::Pattern)
-        .tier(2)
         .default("0")
         .integer(0, u64::MAX, |d, n| d.replay.align = n),
     option("replay_time_scale", "Rate in percent of the recorded one")
+        .needs(needs::RECORDED)
         .of(Category::Pattern)
-        .tier(2)
         .default("100")
         .integer(1, MAX_32, |d, n| d.replay.rate_percent = small(n)),
     option("replay_skip", "Recorded kinds that are left out")
+        .needs(needs::RECORDED)
         .of(Category::Pattern)
-        .tier(2)
         .long("Of read, write, trim, flush.")
         .text(leave_out),
     option("read_iolog_chunked", "Read the pattern piece by piece while it is carried out")
+        .needs(needs::RECORDED)
         .of(Category::Pattern)
-        .tier(2)
         .long("For patterns that do not fit into memory, where an operation takes 32 bytes. They are gone through once before the start; reading a piece counts as preparation.")
         .bool(|d, on| d.replay.in_pieces = on),
     trace("merge_blktrace_file", "Merged trace"),

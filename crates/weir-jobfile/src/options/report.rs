@@ -3,6 +3,7 @@
 use weir_schema::{Kind, PerKind, Trace, errno};
 use weir_units::Percent;
 
+use super::needs;
 use super::record::{Applied, Category, Env, OptionRecord, ValueKind, option};
 use crate::diagnostic::Fault;
 use crate::draft::{Draft, ExitWhat};
@@ -101,7 +102,9 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .bool(|d, on| d.hidden = !on)
         .default("1"),
     option("exitall", "The job's end stops others").of(Category::Report).flag(|d, on| d.exit_all = on),
-    option("exit_what", "What exitall stops").of(Category::Report).default("group").words(
+    option("exit_what", "What exitall stops")
+        .needs(needs::EXIT_ALL)
+        .of(Category::Report).default("group").words(
         &[
             ("group", "exit_all=1 default behaviour"),
             ("stonewall", "quit all currently running jobs; continue with next stonewall"),
@@ -119,13 +122,16 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .of(Category::Report)
         .flag(|d, on| d.exit_all_on_error = on),
     option("clat_percentiles", "Percentiles of completion latency")
+        .needs(needs::FIO_OUTPUT)
         .of(Category::Report)
         .bool(|d, on| d.fio.percentiles_of_clat = on)
         .default("1"),
     option("lat_percentiles", "Percentiles of total latency")
+        .needs(needs::FIO_OUTPUT)
         .of(Category::Report)
         .bool(|d, on| d.fio.percentiles_of_lat = on),
     option("slat_percentiles", "Percentiles of submission latency")
+        .needs(needs::FIO_OUTPUT)
         .of(Category::Report)
         .bool(|d, on| d.fio.percentiles_of_slat = on),
     option("percentile_list", "Which percentiles are reported")
@@ -211,9 +217,9 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .long("`read list,write list`; names or numbers separated by `:`.")
         .text(ignore_errors),
     option("error_dump", "Print each error")
+        .needs(needs::ERRORS)
         .of(Category::Report)
         .long("Failed operations after which the job goes on; the first 1000 of each worker.")
-        .tier(2)
         .bool(|d, on| d.errors.report_errors = on),
     // The unit base is set before any other option is applied.
     option("kb_base", "What k means: 1024 or 1000")
@@ -227,6 +233,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
             unit_prefix,
         ),
     option("unit_base", "Bits or bytes in fio's text")
+        .needs(needs::FIO_OUTPUT)
         .of(Category::Report)
         .default("0")
         .long("Used by fio's text output alone.")
@@ -239,6 +246,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
             tail: false,
         }),
     option("significant_figures", "Digits in fio's text")
+        .needs(needs::FIO_OUTPUT)
         .of(Category::Report)
         .default("4")
         .long("Used by fio's text output alone.")

@@ -2,6 +2,7 @@
 
 use weir_schema::{SteadyMeasure, SteadyRate};
 
+use super::needs;
 use super::record::{Applied, Category, OptionRecord, option};
 use super::small;
 use crate::diagnostic::Fault;
@@ -63,10 +64,11 @@ fn criterion(draft: &mut Draft, word: &str, limit: Option<&str>) -> Applied {
 
 pub(super) static RECORDS: &[OptionRecord] = &[
     option("steadystate", "End when the rate is steady")
+        .needs(needs::STEADY)
         .of(Category::Time)
         .aliases(&["ss"])
         .default("iops_slope:0.01%")
-        .long("`criterion:limit`, the limit in operations or bytes per second or in percent of the mean; acts with steadystate_duration.")
+        .long("`criterion:limit`, the limit in operations or bytes per second or in percent of the mean.")
         .words_with_tail(
             &[
                 ("iops", "maximum mean deviation of IOPS measurements"),
@@ -83,6 +85,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .long("Seconds without a suffix; one sample a second.")
         .duration(SECONDS, |d, t| d.feedback.window = t),
     option("steadystate_ramp_time", "Time before samples for steadystate are taken")
+        .needs(needs::STEADY)
         .of(Category::Time)
         .aliases(&["ss_ramp"])
         .default("0")
@@ -92,17 +95,20 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .long("Microseconds without a suffix. The depth starts at 1 and doubles up to iodepth while the latency is kept, then the range is halved; the report is of the last window.")
         .duration(MICROSECONDS, |d, t| d.feedback.target = t),
     option("latency_window", "Time that a depth is tried")
+        .needs(needs::TARGET)
         .of(Category::Time)
         .default("0")
         .long("Microseconds without a suffix.")
         .duration(MICROSECONDS, |d, t| d.feedback.target_window = t),
     option("latency_percentile", "Share of operations that must keep the latency")
+        .needs(needs::TARGET)
         .of(Category::Time)
         .default("100")
         .numbers(0.0, 100.0, 1, |d, list| {
             d.feedback.target_share = list.first().copied().unwrap_or(100.0);
         }),
     option("latency_run", "Keep adjusting instead of ending with the depth found")
+        .needs(needs::TARGET)
         .of(Category::Time)
         .bool(|d, on| d.feedback.keep_adjusting = on),
     option("flow", "Weight of the job in its flow")
@@ -111,10 +117,12 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .long("Jobs of a flow do operations in the proportion of their weights; 0 is no flow.")
         .integer(0, 1000, |d, n| d.feedback.flow = small(n)),
     option("flow_id", "Which flow")
+        .needs(needs::FLOW)
         .of(Category::Time)
         .default("0")
         .integer(0, super::MAX_32, |d, n| d.feedback.flow_id = small(n)),
     option("flow_sleep", "Pause of a job that is ahead in its flow")
+        .needs(needs::FLOW)
         .of(Category::Time)
         .default("0")
         .long("Microseconds without a suffix; 0 only yields the CPU.")

@@ -3,6 +3,7 @@
 use weir_schema::{Preallocate, Size};
 use weir_units::Bytes;
 
+use super::needs;
 use super::record::{OptionRecord, option};
 use super::small;
 use crate::diagnostic::Fault;
@@ -46,12 +47,14 @@ pub(super) static RECORDS: &[OptionRecord] = &[
             Ok(())
         }),
     option("filename_format", "How generated file names are made")
+        .needs(needs::OWN_FILES)
         .default("$jobname.$jobnum.$filenum")
         .text(|d, v, _| {
             v.clone_into(&mut d.filename_format);
             Ok(())
         }),
     option("nrfiles", "Files per job")
+        .needs(needs::OWN_FILES)
         .aliases(&["nr_files"])
         .default("1")
         .long("The size is split evenly over them unless filesize is given.")
@@ -78,22 +81,23 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .aliases(&["fileoffset"])
         .default("0")
         .long("In bytes, or in percent rounded down to offset_align (or the block size).")
-        .size(0, |d, s| d.region.offset = Some(s)),
+        .size(0, |d, s| d.region.offset = Some(s).filter(|s| *s != Size::Bytes(Bytes(0)))),
     option("offset_increment", "Added to the start for each further clone")
+        .needs(needs::CLONES)
         .default("0")
-        .size(0, |d, s| d.region.offset_step = Some(s)),
-    option("offset_align", "Rounding of a start in percent").default("0").tier(2).integer(
-        0,
-        u64::MAX,
-        |d, n| d.region.offset_align_bytes = Some(Bytes(n)).filter(|b| b.0 > 0),
-    ),
+        .size(0, |d, s| d.region.offset_step = Some(s).filter(|s| *s != Size::Bytes(Bytes(0)))),
+    option("offset_align", "Rounding of a start in percent")
+        .needs(needs::PERCENT_OFFSET)
+        .default("0")
+        .integer(0, u64::MAX, |d, n| {
+            d.region.offset_align_bytes = Some(Bytes(n)).filter(|b| b.0 > 0);
+        }),
     option("number_ios", "Stop after so many operations")
         .default("0")
         .long("Ignored with time_based.")
         .integer(0, u64::MAX, |d, n| d.bounds.operations = Some(n).filter(|n| *n > 0)),
     option("fill_device", "Write until the device or file system is full")
         .aliases(&["fill_fs"])
-        .tier(2)
         .bool(|d, on| d.passes.until_full = on),
     option("allow_file_create", "Missing files may be made")
         .long("Default: yes, except below /dev, where a mistyped device must not become a file.")

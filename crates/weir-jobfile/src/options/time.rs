@@ -2,6 +2,7 @@
 
 use weir_units::Nanos;
 
+use super::needs;
 use super::record::{Category, OptionRecord, option};
 use super::{MAX_32, small};
 use crate::draft::overlay;
@@ -46,6 +47,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .of(Category::Time)
         .triple(0, MAX_32, |d, r| overlay(&mut d.rate.min_ops, r)),
     option("rate_process", "Gaps between paced operations")
+        .needs(needs::RATE)
         .of(Category::Time)
         .default("linear")
         .long("`poisson`: exponential gaps, and latency from intended starts (open loop).")
@@ -56,16 +58,19 @@ pub(super) static RECORDS: &[OptionRecord] = &[
             },
         ),
     option("open_loop", "Latency counts from intended starts")
+        .needs(needs::RATE)
         .of(Category::Time)
         .long("weir's own: the schedule of rate or rate_iops does not wait for a busy target. Always so with rate_process=poisson.")
         .bool(|d, on| d.rate.open_loop = on),
     option("rate_cycle", "Time between checks of the minimum rate")
+        .needs(needs::LEAST_RATE)
         .of(Category::Time)
         .aliases(&["ratecycle"])
         .default("1000")
         .long("Milliseconds without a suffix.")
         .duration(MILLISECONDS, |d, t| d.rate.cycle = t),
     option("rate_ignore_thinktime", "Slots missed during think time are not made up for")
+        .needs(needs::RATE_AND_PAUSE)
         .of(Category::Time)
         .bool(|d, on| d.rate.ignore_thinktime = on),
     option("max_latency", "An operation slower than this ends the job")
@@ -79,14 +84,17 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .long("Microseconds without a suffix.")
         .duration(MICROSECONDS, |d, t| d.think.pause_ns = t),
     option("thinktime_spin", "First part of the pause, spent on the CPU")
+        .needs(needs::PAUSE)
         .of(Category::Time)
         .default("0")
         .duration(MICROSECONDS, |d, t| d.think.spin_ns = t),
     option("thinktime_blocks", "Operations between pauses")
+        .needs(needs::PAUSE)
         .of(Category::Time)
         .default("1")
         .integer(1, MAX_32, |d, n| d.think.every = small(n)),
     option("thinktime_blocks_type", "Which operations are counted for pauses")
+        .needs(needs::PAUSE)
         .of(Category::Time)
         .default("complete")
         .long("With one operation at a time they are the same.")

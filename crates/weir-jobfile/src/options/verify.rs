@@ -3,6 +3,7 @@
 use weir_schema::{RunIdentity, SaveState, Verify, VerifyMethod, VerifyPattern};
 use weir_units::Bytes;
 
+use super::needs;
 use super::record::{Applied, Category, Env, OptionRecord, option};
 use super::small;
 use crate::draft::Draft;
@@ -126,26 +127,29 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .long("sha256 and sha512 are true digests, which fio 3.33 cannot check; see verify_compat.")
         .words(METHODS, method),
     verify("do_verify", "Run verification stage after write")
+        .needs(needs::VERIFY)
         .bool(|d, on| d.verify.read_back = on)
         .default("1"),
     verify(
         "verify_only",
         "Verifies previously written data is still valid",
     )
+    .needs(needs::VERIFY)
     .flag(|d, on| d.verify.only = on),
     verify(
         "verify_interval",
         "Store verify buffer header every N bytes",
     )
+    .needs(needs::VERIFY)
     .long("The block size when absent; cut down to a divisor of all block sizes.")
     .integer(SHORTEST, super::MAX_32, |d, n| {
         d.verify.interval_bytes = Some(Bytes(n));
     }),
-    verify("verify_offset", "Offset verify header location by N bytes").integer(
-        40,
-        super::MAX_32,
-        |d, n| d.verify.header_at_bytes = Bytes(n),
-    ),
+    verify("verify_offset", "Offset verify header location by N bytes")
+        .needs(needs::VERIFY)
+        .integer(40, super::MAX_32, |d, n| {
+            d.verify.header_at_bytes = Bytes(n);
+        }),
     verify("verify_pattern", "Fill pattern for IO buffers")
         .long(
             "As buffer_pattern; `%o` is the block's offset in 8 bytes. Without verify, blocks are \
@@ -156,19 +160,23 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         "verify_fatal",
         "Exit on a single verify failure, don't continue",
     )
+    .needs(needs::VERIFY)
     .bool(|d, on| d.verify.fatal = on),
     verify(
         "verify_dump",
         "Dump contents of good and bad blocks on failure",
     )
+    .needs(needs::VERIFY)
     .bool(|d, on| d.verify.dump = on),
     verify("verify_async", "Number of async verifier threads to use")
+        .needs(needs::VERIFY)
         .default("0")
         .integer(0, super::MAX_32, |d, n| d.verify.threads = small(n)),
     verify(
         "verify_async_cpus",
         "Set CPUs allowed for async verify threads",
     )
+    .needs(needs::VERIFY_THREADS)
     .text(|d, v, env| {
         d.verify.cpus = Some(list::cpus(v, env.environment.cpus)?);
         Ok(())
@@ -177,22 +185,26 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         "verify_backlog",
         "Verify after this number of blocks are written",
     )
+    .needs(needs::VERIFY)
     .default("0")
     .integer(0, u64::MAX, |d, n| d.verify.backlog = n),
     verify("verify_backlog_batch", "Verify this number of IO blocks")
+        .needs(needs::BACKLOG)
         .long("The whole backlog when 0.")
         .default("0")
         .integer(0, u64::MAX, |d, n| d.verify.backlog_batch = n),
     verify("verify_state_load", "Load verify termination state")
+        .needs(needs::VERIFY)
         .bool(|d, on| d.verify.load_state = on),
     verify("verify_state_save", "Save verify state on termination")
+        .needs(needs::VERIFY)
         .long("Without it the state is saved when the job is interrupted.")
         .bool(save_state)
         .default("1"),
     verify("verify_compat", "Whose rules sha256 and sha512 follow")
+        .needs(needs::TRUE_DIGEST)
         .long("fio 3.33 keeps to private rules for both; that for sha512 misses damage.")
         .default("none")
-        .tier(2)
         .words(
             &[
                 ("none", "The true digests"),
@@ -201,10 +213,10 @@ pub(super) static RECORDS: &[OptionRecord] = &[
             |d, word| d.verify.peer_rules = word == "fio-3.33",
         ),
     verify("verify_run_id", "Marks the data of one run")
+        .needs(needs::VERIFY)
         .long(
             "Readers that wait for a writer of the same run take no other run's data. A number \
              replays that run's; 0 takes any run's.",
         )
-        .tier(2)
         .integer(0, 65535, run_identity),
 ];

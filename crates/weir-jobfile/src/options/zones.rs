@@ -1,5 +1,6 @@
 //! Options about zones of the region.
 
+use super::needs;
 use super::record::{Applied, Category, Env, OptionRecord, option, refused};
 use crate::diagnostic::Fault;
 use crate::draft::Draft;
@@ -28,7 +29,6 @@ fn mode(draft: &mut Draft, word: &str, _: Option<&str>, _: &Env<'_>) -> Applied 
 pub(super) static RECORDS: &[OptionRecord] = &[
     option("zonemode", "How the region is divided into zones")
         .of(Category::Pattern)
-        .tier(2)
         .default("none")
         .long("`strided`: zonesize bytes are moved in a zone of zonerange bytes, then zoneskip bytes are passed over; around at the end of the file.")
         .checked_words(
@@ -41,18 +41,17 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         ),
     option("zonesize", "Bytes moved in a zone before the next one")
         .of(Category::Pattern)
-        .tier(2)
         .default("0")
         .integer(0, u64::MAX, |d, n| d.zones.bytes = n),
     option("zonerange", "Length of a zone")
+        .needs(needs::ZONES)
         .of(Category::Pattern)
-        .tier(2)
         .default("0")
         .long("Default: zonesize.")
         .integer(0, u64::MAX, |d, n| d.zones.range = n),
     option("zoneskip", "Bytes between zones")
+        .needs(needs::ZONES)
         .of(Category::Pattern)
-        .tier(2)
         .default("0")
         .integer(0, u64::MAX, |d, n| d.zones.skip = n),
     device("zonecapacity", "Capacity of a zone"),

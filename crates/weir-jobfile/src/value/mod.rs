@@ -242,6 +242,48 @@ fn word<'a>(
     Err(fault)
 }
 
+/// The value without what fio drops of it: whatever stands behind a number that it could read.
+/// None where nothing is dropped, or where fio would read something else.
+pub(crate) fn as_fio_reads(record: &OptionRecord, text: &str) -> Option<String> {
+    let read = match record.value {
+        ValueKind::Integer { .. } | ValueKind::Size { .. } => number::without_rest(text)?,
+        ValueKind::Triple { .. } => {
+            let parts = text.split(',').map(|part| {
+                let blank = part.trim().is_empty();
+                if blank {
+                    Some(String::new())
+                } else {
+                    number::without_rest(part)
+                }
+            });
+            parts.collect::<Option<Vec<_>>>()?.join(",")
+        }
+        ValueKind::Duration { .. } => {
+            let (digits, rest) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
+            // An unknown unit counts microseconds there, which nobody means.
+            let is_unit = |c: char| c.is_alphabetic() || c == '.';
+            if digits.is_empty() || rest.starts_with(is_unit) {
+                return None;
+            }
+            digits.to_owned()
+        }
+        _ if record.name == "filesize" => {
+            let sizes = text.split('-').map(number::without_rest);
+            sizes.collect::<Option<Vec<_>>>()?.join("-")
+        }
+        _ if record.name == "bsrange" => {
+            let ranges = text.split(',').map(|range| {
+                let (least, most) = range.split_once('-').or_else(|| range.split_once(':'))?;
+                let (least, most) = (number::without_rest(least)?, number::without_rest(most)?);
+                Some(format!("{least}-{most}"))
+            });
+            ranges.collect::<Option<Vec<_>>>()?.join(",")
+        }
+        _ => return None,
+    };
+    (read != text).then_some(read)
+}
+
 /// Computes the arithmetic that a keyword made possible: each `,`-separated part of the value of
 /// a numeric option. Text that is no arithmetic stays as it is.
 pub(crate) fn arithmetic(record: &OptionRecord, text: &str, kb_base: u64) -> Option<String> {

@@ -284,6 +284,34 @@ impl Reader<'_> {
     }
 }
 
+/// What fio reads of a count with more behind it: digits, and a unit that begins as one of its own.
+/// None where it would read something else than stands there: a share, zones, a fraction.
+pub(crate) fn without_rest(text: &str) -> Option<String> {
+    let text = text.trim();
+    let (whole, rest) = match text.get(..2).filter(|head| head.eq_ignore_ascii_case("0x")) {
+        Some(head) => {
+            let digits = text[2..].find(|c: char| !c.is_ascii_hexdigit());
+            let end = digits.map_or(text.len(), |at| at + head.len());
+            return (end > head.len()).then(|| text[..end].to_owned());
+        }
+        None => text.split_at(
+            text.find(|c: char| !c.is_ascii_digit())
+                .unwrap_or(text.len()),
+        ),
+    };
+    let lower = rest.to_ascii_lowercase();
+    let is_other = ['%', 'z', '.'].iter().any(|c| lower.starts_with(*c));
+    if whole.is_empty() || is_other || lower.ends_with('z') {
+        return None;
+    }
+    let unit = match lower.find(['k', 'm', 'g', 't', 'p']) {
+        Some(0) if lower[1..].starts_with("ib") => &lower[..3],
+        Some(0) => &lower[..1],
+        _ => "",
+    };
+    Some(format!("{whole}{unit}"))
+}
+
 /// Reads a fraction such as `99.95`.
 pub(crate) fn float(text: &str) -> Result<f64, Fault> {
     let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
@@ -351,6 +379,23 @@ mod tests {
     }
 
     #[test]
+    fn of_a_number_with_more_behind_it_that_is_left_which_fio_reads() {
+        for (text, left) in [
+            ("65536)", "65536"),
+            ("1x", "1"),
+            ("4kx", "4k"),
+            ("4KiBx", "4kib"),
+            ("512/25", "512"),
+            ("0x10)", "0x10"),
+        ] {
+            assert_eq!(without_rest(text).as_deref(), Some(left), "{text}");
+        }
+        for text in ["", "x", "50%", "4z", "1.5", "0x", "-1", "4kz", "é"] {
+            assert_eq!(without_rest(text), None, "{text}");
+        }
+    }
+
+    #[test]
     fn times_keep_their_fractions() {
         for (text, ns) in [
             ("0.5", 500_000_000),
@@ -407,6 +452,7 @@ mod tests {
             let _ = number(&text, K);
             let _ = number(&text, T);
             let _ = expression(&text, K);
+            let _ = without_rest(&text);
         }
     }
 }

@@ -107,6 +107,8 @@ pub(crate) fn zones(
 ) -> Result<PerKind<Vec<HotZone>>, Fault> {
     let list = |text: &str| {
         let mut zones = Vec::new();
+        // One that has no length, as the last one may, has what is left.
+        let mut lengths = 0_u8;
         for (access, length) in entries(text)? {
             let access = percent(access)?.ok_or_else(|| {
                 Fault::value("a zone without its share of the accesses").piece(text)
@@ -114,9 +116,9 @@ pub(crate) fn zones(
             let length = if absolute {
                 Size::Bytes(Bytes(number(length.trim(), scale)?))
             } else {
-                let share = percent(length)?
-                    .ok_or_else(|| Fault::value("a zone without its length").piece(text))?;
-                Size::Percent(f64::from(share))
+                let given = percent(length)?.unwrap_or(100_u8.saturating_sub(lengths));
+                lengths = lengths.saturating_add(given);
+                Size::Percent(f64::from(given))
             };
             zones.push(HotZone {
                 access_percent: Percent(f64::from(access)),
@@ -188,6 +190,8 @@ mod tests {
     fn zones_must_add_up() {
         assert!(zones("60/10:30/20:8/30:2/40", K, false).is_ok());
         assert!(zones("60/1g:40/2g", K, true).is_ok());
+        let rest = zones("50/5:30/15:20/", K, false).unwrap();
+        assert_eq!(rest.read[2].length, Size::Percent(80.0));
         let fault = zones("60/10:30/20", K, false).unwrap_err();
         assert!(fault.peer[0].ends_with("(got=90)"), "{fault:?}");
     }

@@ -108,6 +108,10 @@ pub(crate) fn catalogue() -> Catalogue {
         number("port", 1, 65_535),
         text("protocol"),
         switch("listen"),
+        switch("no_delay"),
+        text("segment_bytes"),
+        text("interface"),
+        number("ttl", 1, 255),
     ];
     const EXEC: &[SettingInfo] = &[text("program"), text("arguments"), switch("redirect")];
     const CPU: &[SettingInfo] = &[number("round_us", 1, 3_600_000_000), text("work")];

@@ -27,9 +27,16 @@ pub(super) fn shortest(tick: Nanos, asked: Option<Nanos>) -> Nanos {
     Nanos(tick.raw() * TICKS).max(asked.unwrap_or_default())
 }
 
-/// The next loop length after one that was too short.
-pub(super) fn longer(loop_length: u64) -> u64 {
-    loop_length.saturating_add((loop_length / 2).max(1))
+/// The next loop length after one that took less than it has to. Where a time is asked for that is far
+/// away, one that comes near it.
+pub(super) fn longer(loop_length: u64, took: Nanos, asked: Option<Nanos>) -> u64 {
+    let half_more = loop_length.saturating_add((loop_length / 2).max(1));
+    let tenths = |asked: Nanos| u128::from(asked.raw()) * 11 * u128::from(loop_length);
+    let needed = asked.map_or(0, |asked| {
+        tenths(asked) / 10 / u128::from(took.raw().max(1))
+    });
+    // A first loop is slower than those that follow: the way there is gone in two steps or three.
+    half_more.max(u64::try_from(needed).unwrap_or(half_more))
 }
 
 /// How many ranks may be clients, and as many servers, within a time, where one pair takes `pair`.
@@ -108,7 +115,12 @@ mod tests {
 
     #[test]
     fn loops_that_the_clock_is_too_coarse_for_grow_by_half() {
-        assert_eq!([1, 2, 3, 8, 12].map(longer), [2, 3, 4, 12, 18]);
+        let grown = [1, 2, 3, 8, 12].map(|length| longer(length, Nanos(1), None));
+        assert_eq!(grown, [2, 3, 4, 12, 18]);
+        let asked = Some(Nanos(1_000_000));
+        assert_eq!(longer(8, Nanos(4_000), asked), 2_200);
+        assert_eq!(longer(8, Nanos(999_999), asked), 12);
+        assert_eq!(longer(8, Nanos(0), Some(Nanos(u64::MAX))), 12);
         assert_eq!(tick(Nanos(1)), Nanos(1_000));
         assert_eq!(tick(Nanos(5_000)), Nanos(5_000));
         assert_eq!(tick(Nanos::from_secs(1)), Nanos(10_000_000));

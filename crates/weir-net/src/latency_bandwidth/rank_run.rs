@@ -2,6 +2,7 @@
 
 use weir_run::generate::rng::Rng;
 use weir_schema::{Loop, MessageTest, MessageTestResult, PairResult, RingResult};
+use weir_sys::clock::Tick;
 use weir_units::Nanos;
 
 use super::timed::{Bench, RingMethod};
@@ -39,6 +40,7 @@ pub(crate) fn measure_rank<T: Messages>(
             wrong: 0,
         },
         rank,
+        begun: context.clock.now(),
         shortest: plan::shortest(tick, work.min_time_ns),
         bytes: 0,
         at: None,
@@ -48,8 +50,8 @@ pub(crate) fn measure_rank<T: Messages>(
     run.expect(&[&work.latency, &work.bandwidth]);
     let mut rng = Rng::new(work.seed);
     let measured = run
-        .test(&work.latency, &mut rng, &mut outcome.latency)
-        .and_then(|()| run.test(&work.bandwidth, &mut rng, &mut outcome.bandwidth));
+        .test((&work.latency, 1), &mut rng, &mut outcome.latency)
+        .and_then(|()| run.test((&work.bandwidth, 2), &mut rng, &mut outcome.bandwidth));
     outcome.wrong_bytes = run.bench.wrong;
     measured.map_err(|halt| context.ended(run.at, halt))
 }
@@ -63,6 +65,7 @@ struct LatencyBandwidthRun<'a, T> {
     context: &'a LatencyBandwidthContext<'a>,
     bench: Bench<'a, T>,
     rank: u32,
+    begun: Tick,
     /// A loop that counts is at least this long.
     shortest: Nanos,
     bytes: u64,
@@ -93,9 +96,21 @@ impl<T: Messages> LatencyBandwidthRun<'_, T> {
         self.context.watchdog.step_to(self.steps);
     }
 
+    /// Whether so many halves of the time allowed are over on the slowest rank.
+    fn is_over(&self, halves: u64) -> Result<bool, Halt> {
+        let Some(limit) = self.context.workload.max_time_ns else {
+            return Ok(false);
+        };
+        let spent = self.nanos(self.context.clock.now().since(self.begun)).raw();
+        let (comm, watchdog) = (self.context.comm, self.context.watchdog);
+        let spent = comm.agree(spent, watchdog)?;
+        Ok(spent >= (limit.raw() / 2).saturating_mul(halves))
+    }
+
+    /// Of the time allowed, so many halves are over when it ends.
     fn test(
         &mut self,
-        test: &MessageTest,
+        (test, share): (&MessageTest, u64),
         rng: &mut Rng,
         done: &mut MessageTestResult,
     ) -> Result<(), Halt> {
@@ -124,7 +139,11 @@ impl<T: Messages> LatencyBandwidthRun<'_, T> {
         let natural = self.ring((0..ranks).collect(), &test.ring)?;
         self.step();
         done.natural = Some(natural);
-        for _ in 0..test.random_rings {
+        for number in 0..test.random_rings {
+            if number > 0 && self.is_over(share)? {
+                self.steps += u64::from(test.random_rings - number);
+                break;
+            }
             let ring = self.ring(plan::shuffled(ranks, rng), &test.ring)?;
             self.step();
             done.random.push(ring);
@@ -188,7 +207,7 @@ impl<T: Messages> LatencyBandwidthRun<'_, T> {
             let ticks = self.bench.ping(self.rank, server, loop_length)?;
             let took = self.nanos(ticks);
             if took < self.shortest {
-                loop_length = plan::longer(loop_length);
+                loop_length = self.longer(loop_length, took);
                 times_ns.clear();
             } else {
                 times_ns.push(took);
@@ -223,26 +242,31 @@ impl<T: Messages> LatencyBandwidthRun<'_, T> {
     fn ring(&mut self, order: Vec<u32>, how: &Loop) -> Result<RingResult, Halt> {
         let mut loop_length = how.loop_length;
         loop {
-            let times = self.rounds(&order, loop_length, how.measurements)?;
-            if let Some([sendrecv_ns, nonblocking_ns]) = times {
-                return Ok(RingResult {
-                    order,
-                    loop_length,
-                    sendrecv_ns,
-                    nonblocking_ns,
-                });
+            match self.rounds(&order, loop_length, how.measurements)? {
+                Ok([sendrecv_ns, nonblocking_ns]) => {
+                    return Ok(RingResult {
+                        order,
+                        loop_length,
+                        sendrecv_ns,
+                        nonblocking_ns,
+                    });
+                }
+                Err(took) => loop_length = self.longer(loop_length, took),
             }
-            loop_length = plan::longer(loop_length);
         }
     }
 
-    /// Of each measurement the slowest rank's time; nothing where a loop was too short.
+    fn longer(&self, loop_length: u64, took: Nanos) -> u64 {
+        plan::longer(loop_length, took, self.context.workload.min_time_ns)
+    }
+
+    /// Of each measurement the slowest rank's time; that of the first loop that was too short.
     fn rounds(
         &mut self,
         order: &[u32],
         loop_length: u64,
         measurements: u32,
-    ) -> Result<Option<[Vec<Nanos>; 2]>, Halt> {
+    ) -> Result<Result<[Vec<Nanos>; 2], Nanos>, Halt> {
         let ring = plan::beside(order, self.rank);
         self.stand_at(ring.right, ring.left);
         let mut times = [Vec::new(), Vec::new()];
@@ -255,12 +279,12 @@ impl<T: Messages> LatencyBandwidthRun<'_, T> {
                 let mine = self.nanos(ticks).raw();
                 let slowest = Nanos(self.context.comm.agree(mine, self.context.watchdog)?);
                 if slowest < self.shortest {
-                    return Ok(None);
+                    return Ok(Err(slowest));
                 }
                 times.push(slowest);
             }
         }
-        Ok(Some(times))
+        Ok(Ok(times))
     }
 
     fn nanos(&self, ticks: u64) -> Nanos {

@@ -1,7 +1,7 @@
 //! How a job ended: errors by code with their place, what else went wrong, warnings, failures,
 //! and why it is not complete.
 
-use weir_schema::{ErrorCode, Failure, State, Warning};
+use weir_schema::{ErrorCode, Failure, State};
 use weir_units::Nanos;
 
 use super::Report;
@@ -16,12 +16,7 @@ const FAILURES: usize = 4;
 
 impl Report<'_> {
     /// `owner`: the job's name, where the lines do not stand below its title.
-    pub(super) fn ending(
-        &mut self,
-        entry: &ReportEntry<'_>,
-        owner: Option<&str>,
-        takes_warnings: bool,
-    ) {
+    pub(super) fn ending(&mut self, entry: &ReportEntry<'_>, number: usize, owner: Option<&str>) {
         let mut label = "errors";
         for kind in &entry.kinds {
             for (code, count) in &kind.sum.errors {
@@ -35,14 +30,7 @@ impl Report<'_> {
                 self.line("besides", Tone::Plain, owner, &text);
             }
         }
-        if takes_warnings {
-            let result = self.result;
-            for warning in &result.warnings {
-                if warning.job.as_ref().is_some_and(|job| entry.has(job)) {
-                    self.warning(warning, owner);
-                }
-            }
-        }
+        self.warnings_of(number, owner);
         self.failures(entry, owner);
         if let Some(text) = self.incomplete(entry) {
             self.line("INCOMPLETE", Tone::Bad, owner, &text);
@@ -91,18 +79,6 @@ impl Report<'_> {
         .map(|(count, what)| format!("{} × {} {what}", self.numbers.count(count), kind.name))
         .collect();
         (!parts.is_empty()).then(|| parts.join(", "))
-    }
-
-    pub(super) fn warning(&mut self, warning: &Warning, owner: Option<&str>) {
-        let lead = format!("  ! {}  ", warning.id);
-        let hang = self.layout.columns(&lead.as_str().into());
-        let hang = if hang > self.style.width / 2 { 4 } else { hang };
-        let cause = match owner {
-            Some(name) => format!("{name}: {}", warning.cause),
-            None => warning.cause.clone(),
-        };
-        self.layout.prose(Text::new(Tone::Warn, lead), hang, &cause);
-        self.layout.prose(" ".repeat(hang), hang, &warning.remedy);
     }
 
     fn failures(&mut self, entry: &ReportEntry<'_>, owner: Option<&str>) {

@@ -13,7 +13,7 @@ use crate::number_format::{brief, significant};
 use crate::phrases::{aspects, title};
 
 impl Report<'_> {
-    pub(super) fn job(&mut self, entry: &ReportEntry<'_>, takes_warnings: bool) {
+    pub(super) fn job(&mut self, entry: &ReportEntry<'_>, number: usize) {
         self.title(entry);
         self.rates(entry);
         self.metrics(entry);
@@ -24,10 +24,10 @@ impl Report<'_> {
         self.row(self.load(entry));
         self.row(self.spread(entry));
         self.found(entry);
-        self.ending(entry, None, takes_warnings);
+        self.ending(entry, number, None);
     }
 
-    fn title(&mut self, entry: &ReportEntry<'_>) {
+    pub(super) fn title(&mut self, entry: &ReportEntry<'_>) {
         let workers = entry.workers.len();
         let mut parts = match entry.plan {
             Some(plan) if workers > 0 => title(&aspects(plan, workers)),
@@ -54,11 +54,13 @@ impl Report<'_> {
             .iter()
             .map(|kind| {
                 let label = if several { &kind.name } else { "rate" };
-                let sure = sure(entry, kind).unwrap_or_else(|reason| format!("? ({reason})"));
                 let done = (kind.sum.operations, kind.sum.bytes);
                 let mut items = self.rate_items(done, entry.iops(kind), entry.bandwidth(kind));
-                if entry.jobs.len() == 1 && kind.sum.operations > 0 {
-                    items.insert(items.len() - 1, RowItem::keyed("±", sure).pad(11));
+                let sure = sure(entry, kind).filter(|_| kind.sum.operations > 0);
+                if let Some(sure) = sure {
+                    let half = sure.map(|half| format!("{half} in this run"));
+                    let text = half.unwrap_or_else(|reason| format!("unknown ({reason})"));
+                    items.insert(items.len() - 1, RowItem::keyed("±", text).pad(17));
                 }
                 self.with_kind(several, kind, Row::new(label, items))
             })
@@ -177,17 +179,19 @@ impl Report<'_> {
     }
 }
 
-/// Half the interval of the rate in percent, or why there is none.
-pub(super) fn sure(entry: &ReportEntry<'_>, kind: &KindSum) -> Result<String, &'static str> {
-    let rate = entry.confidence(kind).ok_or("no intervals")?.ops_per_s;
-    match (rate.half_width(), rate.absent) {
+/// Half the interval of the rate in percent, or why there is none; nothing where none was looked for.
+pub(super) fn sure(
+    entry: &ReportEntry<'_>,
+    kind: &KindSum,
+) -> Option<Result<String, &'static str>> {
+    let rate = entry.confidence(kind)?.ops_per_s;
+    Some(match (rate.half_width(), rate.absent) {
+        (_, Some(NoInterval::ShortRun)) => Err("short run"),
         (Some(half), _) if rate.value > 0.0 => {
             Ok(format!("{} %", brief(100.0 * half / rate.value)))
         }
-        (_, Some(NoInterval::Correlated)) => Err("correlated"),
-        (_, Some(NoInterval::FewSamples)) => Err("few samples"),
-        _ => Err("short run"),
-    }
+        _ => Err("no rate"),
+    })
 }
 
 /// Bytes or operations per second of one worker.

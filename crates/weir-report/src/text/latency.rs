@@ -12,35 +12,24 @@ use crate::layout::{INDENT, Row, RowItem};
 /// Below this width there is no line for the mean.
 const MEAN_FROM: usize = 80;
 
+/// A kind with what was measured of a stage.
+type Measured<'a> = (&'a KindSum, &'a Histogram);
+
 impl Report<'_> {
     pub(super) fn latencies(&mut self, entry: &ReportEntry<'_>) {
-        let several = entry.kinds.len() > 1;
-        let mut rows = Vec::new();
         for (stage, label) in [
             (Stage::Rlat, "response"),
             (Stage::Lat, "latency"),
             (Stage::Clat, "clat"),
         ] {
-            let mut label = label;
-            for kind in &entry.kinds {
-                // The total says more than its last part.
-                if stage == Stage::Clat && kind.stage(Stage::Lat).is_some() {
-                    continue;
-                }
-                let Some(histogram) = kind.stage(stage) else {
-                    continue;
-                };
-                let mut items = self.percentiles(histogram);
-                if stage == Stage::Rlat && self.layout.is_key_value() {
-                    items = items.into_iter().map(|item| item.of("response")).collect();
-                }
-                rows.push(self.named(several, kind, Row::new(label, items)));
-                label = "";
+            // The total says more than its last part.
+            let is_part = |k: &&KindSum| stage == Stage::Clat && k.stage(Stage::Lat).is_some();
+            let kinds = entry.kinds.iter().filter(|kind| !is_part(kind));
+            let measured: Vec<_> = kinds.filter_map(|k| Some((k, k.stage(stage)?))).collect();
+            self.percentile_rows(entry, label, &measured);
+            if self.style.width >= MEAN_FROM {
+                self.means(entry, stage, &measured);
             }
-        }
-        self.layout.rows(&rows);
-        if self.style.width >= MEAN_FROM {
-            self.means(entry, several);
         }
         if entry
             .kinds
@@ -61,7 +50,7 @@ impl Report<'_> {
         self.with_kind(several, kind, row)
     }
 
-    fn percentiles(&self, histogram: &Histogram) -> Vec<RowItem> {
+    pub(super) fn percentiles(&self, histogram: &Histogram) -> Vec<RowItem> {
         let percentiles = self.style.shown_percentiles();
         let shown = percentiles.iter().filter_map(|p| {
             let value = self.percentile(histogram, p.0)?;
@@ -84,31 +73,38 @@ impl Report<'_> {
         Some(Text::from(value).and(Tone::Plain, few))
     }
 
-    fn means(&mut self, entry: &ReportEntry<'_>, several: bool) {
+    /// A row of percentiles for each kind; the label stands before the first.
+    fn percentile_rows(&mut self, entry: &ReportEntry<'_>, label: &str, measured: &[Measured<'_>]) {
+        let several = entry.kinds.len() > 1;
         let mut rows = Vec::new();
-        for kind in &entry.kinds {
-            let measured = [Stage::Lat, Stage::Clat, Stage::Rlat]
-                .into_iter()
-                .find_map(|stage| Some((stage, kind.stage(stage)?)));
-            let Some((stage, histogram)) = measured else {
-                continue;
-            };
-            let estimate = entry.confidence(kind).and_then(|c| c.mean_latency_ns);
-            let half = estimate
-                .filter(|_| stage == Stage::Lat)
-                .and_then(|e| e.half_width());
+        for (number, (kind, histogram)) in measured.iter().enumerate() {
+            let mut items = self.percentiles(histogram);
+            if label == "response" && self.layout.is_key_value() {
+                items = items.into_iter().map(|item| item.of(label)).collect();
+            }
+            let label = if number == 0 { label } else { "" };
+            rows.push(self.named(several, kind, Row::new(label, items)));
+        }
+        self.layout.rows(&rows);
+    }
+
+    /// The mean of each kind, with its interval where it is of this stage.
+    fn means(&mut self, entry: &ReportEntry<'_>, stage: Stage, measured: &[Measured<'_>]) {
+        let several = entry.kinds.len() > 1;
+        let mut rows = Vec::new();
+        for (kind, histogram) in measured {
+            let sure = entry.confidence(kind);
+            let sure = sure.filter(|c| c.latency_stage == Some(stage));
+            let half = sure.and_then(|c| c.mean_latency_ns?.half_width());
             let mut items = Vec::new();
             if let Some(mean) = histogram.mean() {
                 items.push(RowItem::keyed("mean", self.numbers.mean(mean, half)));
             }
-            items.extend(
-                histogram
-                    .min()
-                    .map(|v| RowItem::keyed("min", self.numbers.time(Nanos(v)))),
-            );
-            let slat = kind
-                .stage(Stage::Slat)
-                .and_then(|h| self.percentile(h, 50.0));
+            let min = histogram.min().map(|v| self.numbers.time(Nanos(v)));
+            items.extend(min.map(|value| RowItem::keyed("min", value)));
+            // From the issue on, as the latency above it, and not from the intended start.
+            let slat = kind.stage(Stage::Slat).filter(|_| stage != Stage::Rlat);
+            let slat = slat.and_then(|h| self.percentile(h, 50.0));
             items.extend(slat.map(|value| RowItem::keyed("slat p50", value)));
             rows.push(self.named(several, kind, Row::new("", items)));
         }

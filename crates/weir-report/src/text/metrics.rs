@@ -43,7 +43,6 @@ impl Report<'_> {
 
 /// Half the interval in percent of the value.
 fn sure(metric: &Metric) -> Option<String> {
-    let interval = metric.interval.filter(|_| metric.value > 0.0)?;
-    let half = (interval.high - interval.low) / 2.0;
+    let half = metric.half_width().filter(|_| metric.value > 0.0)?;
     Some(format!("± {} %", brief(100.0 * half / metric.value)))
 }

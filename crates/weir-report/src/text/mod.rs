@@ -13,17 +13,21 @@ mod job;
 mod latency;
 mod metrics;
 mod ranks;
+mod runs;
 mod spark;
 mod sweep;
 mod table;
+mod warnings;
 
-use weir_schema::{RunResult, State};
+use weir_schema::{JobResult, RunResult, State};
 
 use crate::color::Tone;
 use crate::entry::{ReportEntry, entries};
 use crate::layout::{INDENT, LineLayout, Row};
 use crate::number_format::{NumberFormat, significant};
 use crate::style::Style;
+pub use runs::runs_text;
+use warnings::PlacedWarnings;
 
 /// So many jobs are shown in full; more become a table.
 const IN_FULL: usize = 4;
@@ -34,18 +38,20 @@ struct Report<'a> {
     style: &'a Style,
     numbers: NumberFormat,
     layout: LineLayout<'a>,
+    warnings: PlacedWarnings<'a>,
 }
 
 /// The result as text for people, each line ended.
 pub fn text(result: &RunResult, style: &Style) -> String {
+    let entries = entries(result);
     let mut report = Report {
         result,
         style,
         numbers: NumberFormat { raw: style.raw },
         layout: LineLayout::new(style),
+        warnings: PlacedWarnings::of(result, &entries, style.all_warnings),
     };
     report.header();
-    let entries = entries(result);
     if entries.len() > IN_FULL {
         report.layout.blank();
         report.table(&entries);
@@ -61,9 +67,7 @@ impl Report<'_> {
     fn in_full(&mut self, entries: &[ReportEntry<'_>]) {
         for (i, entry) in entries.iter().enumerate() {
             self.layout.blank();
-            // Names need not be unique; a warning belongs to the first of its name.
-            let first = entries.iter().position(|e| e.name() == entry.name()) == Some(i);
-            self.job(entry, first);
+            self.job(entry, i);
             if entries
                 .get(i + 1)
                 .is_none_or(|next| next.group != entry.group)
@@ -73,16 +77,11 @@ impl Report<'_> {
         }
     }
 
-    /// Warnings about the whole run, and what the instrument itself costs.
+    /// Warnings about the whole run or a job that has no entry, and what the instrument itself costs.
     fn foot(&mut self, entries: &[ReportEntry<'_>]) {
         let result = self.result;
         self.layout.blank();
-        for warning in &result.warnings {
-            let owner = warning.job.as_deref();
-            if owner.is_none_or(|owner| !entries.iter().any(|e| e.has(owner))) {
-                self.warning(warning, owner);
-            }
-        }
+        self.shared_warnings();
         if !result.complete && entries.iter().all(|e| e.state() == State::Done) {
             let cause = result
                 .ended_by
@@ -98,8 +97,13 @@ impl Report<'_> {
         let text = match (facts.ns_per_op, &facts.absent) {
             (Some(ns), _) => {
                 let own = significant(ns, 3);
+                let jobs = self.result.jobs().filter_map(JobResult::loop_ns_per_op);
+                let least = jobs
+                    .min_by(f64::total_cmp)
+                    .filter(|least| *least < 0.8 * ns);
+                let least = least.map_or(String::new(), |ns| significant(ns, 3) + " to ");
                 let read = significant(self.result.clock.read_ns, 2);
-                format!("{own} ns per operation (clock read {read} ns)")
+                format!("{least}{own} ns per operation (clock read {read} ns)")
             }
             (None, Some(reason)) => format!("not measured: {reason}"),
             (None, None) => return,

@@ -22,6 +22,8 @@ struct Column {
     title: String,
     cells: Vec<Text>,
     left: bool,
+    /// Columns of the screen, once all cells are known.
+    width: usize,
     /// Columns with the highest number leave first; 0 stays.
     leaves: usize,
 }
@@ -37,6 +39,7 @@ impl Column {
             title: title.to_owned(),
             cells: lines.iter().map(cell).collect(),
             left: false,
+            width: 0,
             leaves,
         }
     }
@@ -64,9 +67,8 @@ impl Report<'_> {
             self.knee(knee, &sweep);
         }
         for (i, entry) in entries.iter().enumerate() {
-            let first = entries.iter().position(|e| e.name() == entry.name()) == Some(i);
             self.named_metrics(entry);
-            self.ending(entry, Some(entry.name()), first);
+            self.ending(entry, i, Some(entry.name()));
             if entries
                 .get(i + 1)
                 .is_none_or(|next| next.group != entry.group)
@@ -121,7 +123,7 @@ impl Report<'_> {
             bandwidth(l).map(|r| unit.print(r)).into()
         }));
         columns.push(Column::new("±", 3, lines, |l| {
-            l.2.map(|k| sure(l.1, k).unwrap_or("?".into())).into()
+            l.2.and_then(|k| sure(l.1, k)?.ok()).into()
         }));
         columns.extend(self.percentile_columns(lines));
         columns.push(Column::new("in fl.", 6, lines, |l| {
@@ -143,6 +145,9 @@ impl Report<'_> {
             }));
         }
         columns.retain(|c| c.cells.iter().any(|cell| !cell.is_empty()));
+        for column in &mut columns {
+            column.width = self.column_width(column);
+        }
         columns
     }
 
@@ -178,7 +183,8 @@ impl Report<'_> {
     }
 
     fn print(&mut self, lines: &[Line<'_, '_>], mut columns: Vec<Column>, knee: Option<&Knee>) {
-        while self.width(&columns) > self.style.width {
+        // A mark, the columns, and two blanks between them.
+        while columns.iter().map(|c| c.width + 2).sum::<usize>() > self.style.width {
             let widest = columns.iter().enumerate().max_by_key(|(_, c)| c.leaves);
             match widest.filter(|(_, c)| c.leaves > 0).map(|(i, _)| i) {
                 Some(i) => drop(columns.remove(i)),
@@ -213,18 +219,11 @@ impl Report<'_> {
         cells.map(|c| self.layout.columns(c)).max().unwrap_or(0)
     }
 
-    /// The table's width: a mark, the columns, and two blanks between them.
-    fn width(&self, columns: &[Column]) -> usize {
-        columns.iter().map(|c| self.column_width(c) + 2).sum()
-    }
-
     fn print_line(&mut self, columns: &[Column], cells: Vec<Text>, is_knee: bool) {
         let mut line = Text::new(Tone::Strong, if is_knee { ">" } else { " " });
         let mut gap = 1;
         for (column, cell) in columns.iter().zip(cells) {
-            let missing = self
-                .column_width(column)
-                .saturating_sub(self.layout.columns(&cell));
+            let missing = column.width.saturating_sub(self.layout.columns(&cell));
             let (before, after) = if column.left {
                 (0, missing)
             } else {

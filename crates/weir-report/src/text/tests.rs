@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
-use weir_schema::{Kind, RankSummary, RunResult, Warning};
+use weir_schema::{Kind, RUNS_SCHEMA, RankSummary, RunResult, RunSeries, Runs, Warning};
 use weir_units::Percent;
 
-use super::text;
+use super::{runs_text, text};
 use crate::entry::entries;
 use crate::sample::{self, Shape};
 use crate::style::Style;
@@ -147,7 +147,7 @@ fn the_percentiles_asked_for_are_shown() {
 fn a_percentile_with_few_samples_beyond_it_is_marked() {
     let text = text(&sample::short(), &style(80));
     assert!(text.contains("µs~"), "{text}");
-    assert!(text.contains("± ? (short run)"), "{text}");
+    assert!(text.contains("± unknown (short run)"), "{text}");
 }
 
 #[test]
@@ -165,14 +165,136 @@ fn jobs_reported_as_one_add_up() {
     for job in &mut result.plan.groups[0].jobs {
         job.report.merge = true;
     }
-    let (cause, remedy) = ("3.1 % steal.", "Use another host.");
-    let warning = Warning::new("cpu-steal", Some("writer"), cause, remedy);
+    let warning = Warning::new("cpu-steal", Some("writer"), "3.1 % steal.");
     result.warnings.push(warning);
     let text = text(&result, &style(80));
     assert!(text.contains("2 jobs as one"), "{text}");
     assert!(!text.contains("writer"), "{text}");
     assert!(text.contains("  ! cpu-steal  3.1 % steal."), "{text}");
     assert!(text.contains("while all workers ran"), "{text}");
+}
+
+#[test]
+fn the_three_gravest_warnings_of_a_job_are_said_and_the_others_named() {
+    let mut result = sample::single();
+    result.warnings.clear();
+    let ids = [
+        "short-run",
+        "cpu-shared",
+        "instrument-cost",
+        "few-samples",
+        "never-written",
+    ];
+    for id in ids {
+        let warning = Warning::new(id, Some("rand-read"), format!("{id} here."));
+        result.warnings.push(warning);
+    }
+    let again = Warning::new("cpu-shared", Some("rand-read"), "cpu-shared there.");
+    result.warnings.push(again);
+    let few = text(&result, &style(100));
+    let said: Vec<&str> = few
+        .lines()
+        .filter(|line| line.starts_with("  ! "))
+        .collect();
+    let starts = [
+        "  ! never-written  never-written here. Write the file first",
+        "  ! cpu-shared  cpu-shared here. And 1 more of this kind. Stop",
+        "  ! instrument-cost  instrument-cost here. ",
+        "  ! 2 more  short-run, few-samples (--warnings all)",
+    ];
+    assert_eq!(said.len(), starts.len(), "{few}");
+    for (line, start) in said.iter().zip(starts) {
+        assert!(line.starts_with(start), "{few}");
+    }
+    let style = Style {
+        all_warnings: true,
+        ..style(100)
+    };
+    let all = text(&result, &style);
+    let said = all.lines().filter(|line| line.starts_with("  ! "));
+    assert_eq!(said.count(), 6, "{all}");
+    assert!(!all.contains("more"), "{all}");
+}
+
+#[test]
+fn what_several_jobs_share_is_said_once() {
+    let mut result = sample::together();
+    let warn = |job, cause| Warning::new("page-cache", Some(job), cause);
+    result.warnings = vec![warn("reader", "So it is."), warn("writer", "So it is.")];
+    let alike = text(&result, &style(80));
+    assert_eq!(alike.matches("page-cache").count(), 1, "{alike}");
+    assert!(
+        alike.contains("\n  ! page-cache  reader, writer: So it is. Read with"),
+        "{alike}"
+    );
+    result.warnings[1].cause = "So is this.".to_owned();
+    let unlike = text(&result, &style(80));
+    let words = unlike.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("! page-cache reader: So it is. Likewise writer. Read with"),
+        "{unlike}"
+    );
+    // Jobs of one name are as one: the first of them says it.
+    for group in &mut result.groups {
+        group
+            .jobs
+            .iter_mut()
+            .for_each(|job| job.name = "reader".to_owned());
+    }
+    result
+        .warnings
+        .iter_mut()
+        .for_each(|w| w.job = Some("reader".to_owned()));
+    let named_alike = text(&result, &style(80));
+    assert_eq!(
+        named_alike.matches("page-cache").count(),
+        1,
+        "{named_alike}"
+    );
+    assert!(
+        named_alike.contains("And 1 more of this kind."),
+        "{named_alike}"
+    );
+}
+
+#[test]
+fn several_runs_say_how_much_they_differ() {
+    let rated = |rate| {
+        let mut run = sample::run(&[Shape {
+            kinds: vec![(Kind::Read, rate)],
+            tenths: 20,
+            ..Shape::default()
+        }]);
+        run.groups[0].jobs[0].conclude();
+        run
+    };
+    let mut runs = Runs {
+        schema: RUNS_SCHEMA.to_owned(),
+        weir_version: "1.2.3".to_owned(),
+        command: Vec::new(),
+        asked: 3,
+        pause_ns: weir_units::Nanos::ZERO,
+        complete: true,
+        series: vec![RunSeries::new(
+            "p",
+            [100_000, 200_000, 400_000].map(rated).to_vec(),
+        )],
+    };
+    let page = runs_text(&runs, &style(100));
+    assert_fits(&page, 100);
+    let rate = "  rate      200 k ops/s ± 172 % between 3 runs (99.9 k … 400 k), within a run ± ";
+    assert!(page.contains(rate), "{page}");
+    assert!(
+        page.contains("  latency   p50 ") && page.contains("  pooled    p50 "),
+        "{page}"
+    );
+    assert!(page.contains("  ! runs-differ  "), "{page}");
+    runs.asked = 5;
+    let cut = runs_text(&runs, &style(100));
+    assert!(cut.contains("  INCOMPLETE (3 of 5 runs)"), "{cut}");
+    for width in [20, 40, 60, 80] {
+        assert_fits(&runs_text(&runs, &style(width)), width);
+    }
 }
 
 #[test]
@@ -265,7 +387,7 @@ proptest! {
         }).collect();
         let mut result = sample::run(&shapes);
         let job = Some(names[0].as_str());
-        result.warnings.push(Warning::new("cpu-steal", job, &cause, "Do something"));
+        result.warnings.push(Warning::new("cpu-steal", job, &cause));
         let style = Style { width, ascii, raw, ..Style::default() };
         let text = text(&result, &style);
         for line in text.lines() {

@@ -38,8 +38,9 @@ impl BandwidthLog {
         scale: Scale,
         format: LogFormat,
     ) -> io::Result<Self> {
-        let file =
-            |(kind, path): (&KindName, &String)| Ok((kind.clone(), LogFile::create(path, format)?));
+        let file = |(kind, path): (&KindName, &String)| {
+            Ok((kind.clone(), LogFile::create(path, false, format)?))
+        };
         let files: io::Result<_> = log.paths.iter().map(file).collect();
         Ok(Self {
             files: files?,
@@ -103,12 +104,13 @@ fn columns() -> Log {
         offset: false,
         hex_priority: false,
         since_1970: false,
+        compressed: false,
     }
 }
 
 /// Bytes that every worker so far has moved, by kind.
-pub(super) fn bytes(running: &[RunningJob], ended: &[EndedJob]) -> ByKind<u64> {
-    let live = running.iter().flat_map(RunningJob::workers);
+pub(super) fn bytes(running: &[Box<RunningJob>], ended: &[EndedJob]) -> ByKind<u64> {
+    let live = running.iter().flat_map(|job| job.workers());
     let gone = ended.iter().flat_map(|job| &job.workers);
     let mut sums = ByKind::new();
     for worker in live.chain(gone) {

@@ -3,15 +3,15 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use weir_schema::{
-    ClockFacts, Confidence, CpuUse, DepthUse, DeviceFacts, EndedBy, Failure, GroupResult,
-    Instrument, Job, JobResult, Kind, KindInfo, KindName, KindResult, LatencyPercentile,
-    LoopOutcome, Outcome, Plan, RunResult, SampleStatistics, Span, Stage, StageHistogram, State,
-    WorkerResult, total_rate,
+    ClassResult, ClockFacts, Confidence, CpuUse, DepthUse, DeviceFacts, EndedBy, Failure,
+    GroupResult, Job, JobResult, Kind, KindBatches, KindInfo, KindName, KindResult, LoopOutcome,
+    Outcome, Plan, Recording, RunResult, SampleStatistics, Span, Stage, StageHistogram, State,
+    WorkerResult,
 };
-use weir_stats::{Estimate, Histogram};
+use weir_stats::Histogram;
 use weir_sys::Tree;
 use weir_sys::clock::{Tick, Timeline};
-use weir_units::{Bytes, Nanos, Percent};
+use weir_units::{Bytes, Nanos};
 
 use crate::cpu_use;
 use crate::execute::bandwidth_log::BandwidthLog;
@@ -22,7 +22,7 @@ use crate::execute::running_ranks::EndedRanks;
 use crate::execute::sampler::{KindSamples, Sampled};
 use crate::execute::search::Search;
 use crate::execute::{Run, RunControl, add_metrics, run_id, warn};
-use crate::live::{LiveKind, WorkerLive};
+use crate::live::{ClassLatencies, LiveKind, WorkerLive};
 use crate::loop_plan::is_open_loop;
 use crate::runner::Prepared;
 use crate::worker::OpFailure;
@@ -57,16 +57,17 @@ pub(super) struct JobSnapshot<'a> {
     pub(super) ranks: Option<&'a EndedRanks>,
 }
 
-/// What its prepared jobs say of themselves.
+/// What its prepared jobs say of themselves, of so many jobs in all.
 fn prepared_jobs(run: &Run<'_>, jobs: usize) -> warn::PreparedJobs {
-    let of = |index: usize| {
-        let ended = run.ended.iter().find(|ended| ended.index == index)?;
-        ended.prepared.as_deref()
+    let of_jobs = || {
+        let ended = run.ended.iter();
+        ended.filter_map(|ended| Some((ended.index, ended.prepared.as_deref()?)))
     };
     warn::PreparedJobs {
-        all_bypass_caches: (0..jobs).all(|job| of(job).is_some_and(Prepared::bypasses_caches)),
-        never_sleep: (0..jobs)
-            .filter(|job| of(*job).is_some_and(Prepared::never_sleeps))
+        all_bypass_caches: of_jobs().filter(|(_, job)| job.bypasses_caches()).count() == jobs,
+        never_sleep: of_jobs()
+            .filter(|(_, job)| job.never_sleeps())
+            .map(|(index, _)| index)
             .collect(),
     }
 }
@@ -76,15 +77,15 @@ pub(super) fn result(
     mut run: Run<'_>,
     plan: &Plan,
     mut control: RunControl<'_>,
-    instrument: Instrument,
-    before: &warn::MachineBefore,
+    before: &warn::MachineCounters,
     disks: &Disks,
 ) -> RunResult {
     let end = control.clock.now();
     run.timeline.re_anchor(&control.clock);
     let mut warnings = Vec::new();
     run.ended.sort_by_key(|e| e.index);
-    let names: Vec<&str> = plan.jobs().map(|(_, job)| job.name.as_str()).collect();
+    let jobs: Vec<&Job> = plan.jobs().map(|(_, job)| job).collect();
+    let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
     for ended in &run.ended {
         if let Some(ranks) = &ended.ranks {
             warnings.extend(ranks.outcome.warnings.iter().cloned());
@@ -92,6 +93,7 @@ pub(super) fn result(
         if let Some(prepared) = &ended.prepared {
             warnings.extend(warn::of_job_targets(names[ended.index], prepared.as_ref()));
             let name = Some(names[ended.index]);
+            warnings.extend(warn::of_ramp(jobs[ended.index], &ended.workers));
             warnings.extend(warn::of_logs(name, &ended.written.wrong));
         }
     }
@@ -111,12 +113,13 @@ pub(super) fn result(
     let mut result = RunResult {
         complete: !interrupted && !is_partial,
         ended_by: (interrupted && signal != 0).then_some(EndedBy { signal }),
-        instrument,
+        instrument: run.loop_costs.instrument(),
         warnings,
         ..so_far(&run, plan, &control, disks, end)
     };
     result.instrument.peak_memory_bytes = weir_sys::memory::peak_resident(&Tree::real());
-    let machine = warn::of_run(&result, before, &seen);
+    let after = warn::MachineCounters::read(&Tree::real());
+    let machine = warn::of_run(&result, before, &after, &seen);
     result.warnings.extend(machine);
     add_metrics(&mut result, control.runners);
     result
@@ -144,12 +147,16 @@ pub(super) fn so_far(
         .collect();
     seen.sort_by_key(|s| s.index);
     let mut seen = seen.into_iter().peekable();
+    let has_further_ranks = control.other_ranks.is_some();
     let mut groups = vec![GroupResult::default(); plan.groups.len()];
     for ((group, job), index) in plan.jobs().zip(0..) {
-        let result = match seen.next_if(|s| s.index == index) {
-            Some(seen) => job_result(job, &seen, &times),
+        let mut result = match seen.next_if(|s| s.index == index) {
+            Some(seen) => job_result(job, &seen, &times, has_further_ranks),
             None => JobResult::not_started(&job.name),
         };
+        if let Outcome::Loop(done) = &mut result.outcome {
+            done.loop_ns_per_op = run.loop_costs.of(index);
+        }
         groups[group].jobs.push(result);
     }
     for group in &mut groups {
@@ -175,7 +182,7 @@ pub(super) fn so_far(
 /// Adds devices that another job has not named yet.
 pub(super) fn add_devices(known: &mut Vec<DeviceFacts>, of_job: Vec<DeviceFacts>) {
     for device in of_job {
-        if !known.contains(&device) {
+        if known.iter().all(|known| known.target != device.target) {
             known.push(device);
         }
     }
@@ -188,7 +195,12 @@ fn clock_facts(mut facts: ClockFacts, timeline: &Timeline) -> ClockFacts {
     facts
 }
 
-fn job_result(job: &Job, seen: &JobSnapshot<'_>, times: &Times<'_>) -> JobResult {
+fn job_result(
+    job: &Job,
+    seen: &JobSnapshot<'_>,
+    times: &Times<'_>,
+    has_further_ranks: bool,
+) -> JobResult {
     let workers: Vec<WorkerResult> = seen
         .workers
         .iter()
@@ -215,11 +227,8 @@ fn job_result(job: &Job, seen: &JobSnapshot<'_>, times: &Times<'_>) -> JobResult
         result.outcome = ranks.outcome.outcome.clone();
         result.metrics.clone_from(&ranks.outcome.metrics);
     } else if seen.state != State::NotStarted {
-        let confidence = seen.sampled.map(|s| confidence(job, &workers, s));
-        result.outcome = Outcome::Loop(LoopOutcome {
-            workers,
-            confidence: confidence.unwrap_or_default(),
-        });
+        let done = loop_outcome(job, workers, seen.sampled, has_further_ranks);
+        result.outcome = Outcome::Loop(done);
     }
     result.conclude();
     result
@@ -314,6 +323,23 @@ pub(crate) fn last_done(live: &WorkerLive) -> Option<Tick> {
     Some(Tick(live.last_done.get())).filter(|&tick| tick > Tick(0))
 }
 
+/// Latencies by class, of the stages that are wanted.
+fn classes(live: &LiveKind, wanted: &Recording) -> Vec<ClassResult> {
+    let class = |(class, latencies): (u16, ClassLatencies)| {
+        let stages = [
+            (Stage::Clat, wanted.clat, latencies.clat),
+            (Stage::Lat, wanted.lat, latencies.lat),
+        ];
+        let stages = stages.into_iter().filter(|(_, wanted, _)| *wanted);
+        let stages = stages.map(|(stage, _, histogram)| StageHistogram { stage, histogram });
+        ClassResult {
+            class,
+            stages: stages.collect(),
+        }
+    };
+    live.classes().into_iter().map(class).collect()
+}
+
 fn kind_result(
     job: &Job,
     kind: &KindInfo,
@@ -360,6 +386,7 @@ fn kind_result(
             })
     };
     Some(KindResult {
+        classes: classes(live, wanted),
         issued,
         operations,
         bytes: Bytes(live.bytes.get()),
@@ -404,54 +431,33 @@ fn depth_use(worker: &Worker, kinds: &[KindResult], inline: bool, runtime: Nanos
     depth
 }
 
-/// How sure the figures of each kind are, over all workers.
-fn confidence(job: &Job, workers: &[WorkerResult], sampled: &Sampled) -> Vec<Confidence> {
-    let stage = if is_open_loop(job) {
-        Stage::Rlat
-    } else {
-        Stage::Lat
+/// How sure the figures of each kind are, over all workers; where the job has further ranks, also
+/// what they need to judge it together.
+fn loop_outcome(
+    job: &Job,
+    workers: Vec<WorkerResult>,
+    sampled: Option<&Sampled>,
+    has_further_ranks: bool,
+) -> LoopOutcome {
+    let occurs = |kind: &KindName| {
+        let of_kind = workers.iter().filter_map(|w| w.kind(kind));
+        of_kind.map(|k| k.operations).sum::<u64>() > 0
     };
-    let all = || workers.iter().flat_map(|w| &w.kinds);
-    let declared = job.workload.kinds().iter().map(KindName::from).enumerate();
-    declared
-        .filter(|(_, kind)| !kind.is_aside())
-        .filter(|(_, kind)| all().any(|k| k.kind == *kind && k.operations > 0))
-        .map(|(number, kind)| {
-            let of_kind = || all().filter(|k| k.kind == kind);
-            let operations: u64 = of_kind().map(|k| k.operations).sum();
-            let batches = &sampled.batches[number];
-            let mut whole = Histogram::new();
-            for histogram in of_kind().filter_map(|k| k.stage(stage)) {
-                // Recorders have one precision, so merging cannot fail.
-                let _ = whole.merge(histogram);
+    let mut outcome = LoopOutcome::default();
+    if let Some(Sampled { stretches, .. }) = sampled {
+        for (kind, batches) in stretches.kinds().filter(|(kind, _)| occurs(kind)) {
+            let over_time = (stretches.stage(), batches);
+            let percentiles = &job.load().recording.percentiles;
+            let confidence = Confidence::of(kind, &workers, over_time, percentiles);
+            outcome.confidence.push(confidence);
+            if has_further_ranks {
+                outcome.batches.push(KindBatches {
+                    kind: kind.clone(),
+                    stage: stretches.stage(),
+                    batches: batches.clone(),
+                });
             }
-            let wanted: Vec<f64> = job
-                .load()
-                .recording
-                .percentiles
-                .iter()
-                .map(|p| p.0)
-                .collect();
-            let percentiles = batches.percentiles(&whole, &wanted);
-            let percentile = |(p, value_ns): (f64, Estimate)| LatencyPercentile {
-                stage,
-                percent: Percent(p),
-                value_ns,
-                few_samples: whole.few_samples(p),
-            };
-            let rate = total_rate(operations, workers.iter().filter_map(|w| w.span));
-            Confidence {
-                ops_per_s: Estimate {
-                    value: rate.0,
-                    ..batches.operations_per_second()
-                },
-                mean_latency_ns: batches
-                    .mean()
-                    .zip(whole.mean())
-                    .map(|(e, mean)| Estimate { value: mean, ..e }),
-                percentiles: percentiles.into_iter().map(percentile).collect(),
-                kind,
-            }
-        })
-        .collect()
+        }
+    }
+    LoopOutcome { workers, ..outcome }
 }

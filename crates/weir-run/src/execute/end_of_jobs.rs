@@ -37,11 +37,13 @@ impl Run<'_> {
         failed: bool,
         control: &RunControl<'_>,
     ) {
-        let stops = |group: usize| match entry.job.end.exit_all {
-            None => false,
-            Some(ExitAll::Group) => group == entry.group,
-            Some(ExitAll::GroupOnError) => failed && group == entry.group,
-            Some(ExitAll::Running | ExitAll::Everything) => true,
+        let Some(exit_all) = entry.job.end.exit_all else {
+            return;
+        };
+        let stops = |group: usize| match exit_all {
+            ExitAll::Group => group == entry.group,
+            ExitAll::GroupOnError => failed && group == entry.group,
+            ExitAll::Running | ExitAll::Everything => true,
         };
         let now = control.clock.now();
         self.running
@@ -53,7 +55,7 @@ impl Run<'_> {
             .filter(|j| stops(j.group()))
             .for_each(|j| j.stop(now, State::Stopped, 0));
         self.stop_batch(stops);
-        if entry.job.end.exit_all == Some(ExitAll::Everything) {
+        if exit_all == ExitAll::Everything {
             self.cancelled = true;
         }
     }

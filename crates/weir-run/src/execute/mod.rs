@@ -34,6 +34,7 @@ mod search;
 mod start;
 mod steady;
 mod steady_groups;
+mod stretches;
 mod thread;
 mod warn;
 
@@ -50,6 +51,7 @@ use weir_schema::{
 };
 use weir_sys::Tree;
 use weir_sys::clock::{Clock, Tick, Timeline};
+use weir_units::Nanos;
 pub use weir_world::RankHost;
 
 use crate::flow::Flows;
@@ -61,6 +63,7 @@ use bandwidth_log::BandwidthLog;
 pub use check::check;
 pub(crate) use collect::last_done;
 use disks::Disks;
+use instrument::LoopCosts;
 pub use observe::{LiveCount, LiveEnd, LiveJob, LiveState, LiveView};
 use order::Order;
 pub use plan_of_rank::{add_metrics, reduce_to_rank};
@@ -74,13 +77,13 @@ pub(crate) use thread::Event;
 pub use weir_sys::Signals;
 
 /// The run looks around at least this often.
-const LONGEST_WAIT: Duration = Duration::from_millis(10);
+const LONGEST_WAIT: Nanos = Nanos(10_000_000);
 /// Where only ranks are at work, which time themselves.
-const LONGEST_RANKS_WAIT: Duration = Duration::from_millis(50);
+const LONGEST_RANKS_WAIT: Nanos = Nanos(50_000_000);
 /// While operations are traced it empties their queues this often.
-const TRACE_WAIT: Duration = Duration::from_millis(10);
+const TRACE_WAIT: Nanos = Nanos(10_000_000);
 /// While something is being ended it looks around this often.
-const ENDING_WAIT: Duration = Duration::from_millis(5);
+const ENDING_WAIT: Nanos = Nanos(5_000_000);
 
 /// What a run works with.
 #[expect(missing_debug_implementations, reason = "holds functions")]
@@ -109,7 +112,7 @@ pub struct RunControl<'a> {
     pub log_format: LogFormat,
     /// Is shown the run at every round, at least every 10 ms.
     pub observer: Option<&'a mut dyn FnMut(&LiveView<'_>)>,
-    /// Measure the loop's own cost before the run.
+    /// Measure what loops cost themselves, before they run.
     pub calibrate: bool,
     /// Other ranks that carry the same plan out.
     pub other_ranks: Option<OtherRanks<'a>>,
@@ -128,6 +131,12 @@ struct Entry<'a> {
 }
 
 impl Entry<'_> {
+    /// Workers of all jobs of the run.
+    fn workers_of_run(&self) -> u32 {
+        let clones = self.plan.jobs().map(|(_, job)| job.clones);
+        clones.fold(0, u32::saturating_add)
+    }
+
     fn context<'b>(&'b self, control: &'b RunControl<'_>) -> JobContext<'b> {
         JobContext {
             plan: self.plan,
@@ -186,9 +195,11 @@ fn runner_of<'a>(runners: &[&'a dyn Runner], job: &Job) -> Result<&'a dyn Runner
 
 /// Carries the plan out.
 pub fn execute(plan: &Plan, mut control: RunControl<'_>) -> RunResult {
-    let instrument = instrument::measure(&control);
     let mut run = Run::new(plan, &control);
-    let before = warn::MachineBefore::read(&Tree::real());
+    if control.calibrate && run.entries.is_empty() {
+        run.loop_costs.measure_plain(&control.clock);
+    }
+    let before = warn::MachineCounters::read(&Tree::real());
     let mut disks = Disks::default();
     let mut observer = control.observer.take();
     let mut meetings = RankMeetings::new(plan, control.other_ranks);
@@ -200,7 +211,7 @@ pub fn execute(plan: &Plan, mut control: RunControl<'_>) -> RunResult {
         }
     });
     meetings.finish();
-    collect::result(run, plan, control, instrument, &before, &disks)
+    collect::result(run, plan, control, &before, &disks)
 }
 
 /// The state of a run.
@@ -211,11 +222,21 @@ struct Run<'a> {
     order: Order,
     /// Jobs that are on their way to their release.
     batch: Option<StartBatch>,
-    running: Vec<RunningJob>,
+    #[expect(
+        clippy::vec_box,
+        reason = "each is large, and they leave from among the others"
+    )]
+    running: Vec<Box<RunningJob>>,
     /// What all ranks do together: one job at a time.
     ranks: Vec<RunningRanks>,
     ended: Vec<EndedJob>,
     events: (Sender<Event>, Receiver<Event>),
+    /// When every job is looked at again; none: in this round.
+    check_at: Option<Tick>,
+    /// Some worker, or what ranks did together, has ended since the last round.
+    has_ended: bool,
+    /// Where the job was found whose worker spoke last: workers mostly speak in their order.
+    last_spoke: usize,
     timeline: Timeline,
     origin: Tick,
     started_unix_ns: u64,
@@ -226,6 +247,7 @@ struct Run<'a> {
     bandwidth_log: Option<BandwidthLog>,
     steady_groups: SteadyGroups,
     flows: Flows,
+    loop_costs: LoopCosts,
 }
 
 impl<'a> Run<'a> {
@@ -248,6 +270,9 @@ impl<'a> Run<'a> {
             ranks: Vec::new(),
             ended: Vec::new(),
             events: mpsc::channel(),
+            check_at: None,
+            has_ended: false,
+            last_spoke: 0,
             timeline,
             origin,
             started_unix_ns,
@@ -257,6 +282,7 @@ impl<'a> Run<'a> {
             log_files: LogFiles::new(control.log_format),
             steady_groups: SteadyGroups::default(),
             flows: Flows::default(),
+            loop_costs: LoopCosts::default(),
             bandwidth_log: plan.total_log.as_ref().and_then(|log| {
                 // Beforehand it could be written; a run goes on without it.
                 BandwidthLog::open(log, origin, control.clock.scale(), control.log_format).ok()
@@ -284,8 +310,16 @@ impl<'a> Run<'a> {
     }
 
     fn wait_for_events(&mut self, control: &RunControl<'_>) {
-        let limit = self.time_to_wait(control);
-        let Ok(event) = self.events.1.recv_timeout(limit) else {
+        let now = control.clock.now();
+        // Many jobs get ready one after the other: not every word from one is a reason to look at
+        // all of them.
+        let check_at = self.check_at.unwrap_or_else(|| {
+            let wait = self.time_to_wait(now, control);
+            now.after(control.clock.scale().to_ticks(wait))
+        });
+        self.check_at = Some(check_at);
+        let left = control.clock.scale().to_nanos(check_at.since(now));
+        let Ok(event) = self.events.1.recv_timeout(Duration::from_nanos(left)) else {
             return;
         };
         self.handle(event, control);
@@ -294,11 +328,11 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn time_to_wait(&self, control: &RunControl<'_>) -> Duration {
-        if self.running.iter().any(RunningJob::is_ending) {
+    fn time_to_wait(&self, now: Tick, control: &RunControl<'_>) -> Nanos {
+        if self.running.iter().any(|job| job.is_ending()) {
             return ENDING_WAIT;
         }
-        if self.running.iter().any(RunningJob::is_traced) {
+        if self.running.iter().any(|job| job.is_traced()) {
             return TRACE_WAIT;
         }
         let longest = if self.running.is_empty() {
@@ -306,14 +340,12 @@ impl<'a> Run<'a> {
         } else {
             LONGEST_WAIT
         };
-        let now = control.clock.now();
-        let ticks = self.running.iter().filter_map(RunningJob::next_tick);
+        let ticks = self.running.iter().filter_map(|job| job.next_tick());
         let due = ticks.min().map_or(longest, |tick| {
-            Duration::from_nanos(control.clock.scale().to_nanos(tick.since(now)))
+            Nanos(control.clock.scale().to_nanos(tick.since(now)))
         });
         let start = self.order.next_delay(self.timeline.since(self.origin, now));
-        due.min(start.map_or(longest, |n| Duration::from_nanos(n.0)))
-            .min(longest)
+        due.min(start.unwrap_or(longest)).min(longest)
     }
 
     fn handle(&mut self, event: Event, control: &RunControl<'_>) {
@@ -321,27 +353,44 @@ impl<'a> Run<'a> {
             Event::Announced(announcement) => (control.announce)(&announcement),
             Event::Made(made) => self.set_prepared_job(made),
             Event::RanksEnded(index, outcome) => {
+                self.has_ended = true;
                 if let Some(job) = self.ranks.iter_mut().find(|j| j.index() == index) {
                     job.set_outcome(*outcome, &control.signals);
                 }
             }
             Event::Ready(number) | Event::Ended(number, _) => {
-                if let Some(job) = self.running.iter_mut().find(|j| j.has_worker(number)) {
-                    job.handle(number, event);
+                self.has_ended |= matches!(event, Event::Ended(..));
+                let jobs = self.running.len();
+                let mut places = (0..jobs).map(|step| (self.last_spoke + step) % jobs);
+                if let Some(at) = places.find(|at| self.running[*at].has_worker(number)) {
+                    self.last_spoke = at;
+                    self.running[at].handle(number, event);
                 }
             }
         }
     }
 
-    /// Samples, ends what has to end, and collects what has ended.
+    /// Looks at every job when that is due, and collects what has ended.
     fn check_jobs(&mut self, control: &RunControl<'_>) {
+        let now = control.clock.now();
+        let is_due = self.check_at.is_none_or(|at| now >= at);
+        if is_due {
+            self.check_at = None;
+            self.check_all(now, control);
+        }
+        if std::mem::take(&mut self.has_ended) || is_due {
+            self.collect_ended(now, control);
+            self.stop_companions(now);
+        }
+    }
+
+    /// Samples, and ends what has to end.
+    fn check_all(&mut self, now: Tick, control: &RunControl<'_>) {
         self.timeline.re_anchor(&control.clock);
         if control.signals.interrupted() {
             self.cancel(control);
         }
         let at_once = control.signals.interruptions.load(Ordering::Relaxed) > 1;
-        let now = control.clock.now();
-        self.stop_companions(now);
         for job in &mut self.running {
             job.check(now, control.grace, at_once);
         }
@@ -353,12 +402,15 @@ impl<'a> Run<'a> {
         if let Some(log) = &mut self.bandwidth_log {
             log.write_if_due(now, || bandwidth_log::bytes(running, ended));
         }
+    }
+
+    fn collect_ended(&mut self, now: Tick, control: &RunControl<'_>) {
         let mut index = 0;
         while index < self.running.len() {
             if self.running[index].is_over() {
                 // The jobs of a batch keep their order.
                 let job = self.running.remove(index);
-                self.collect(job, control);
+                self.collect(*job, control);
             } else {
                 index += 1;
             }
@@ -367,6 +419,11 @@ impl<'a> Run<'a> {
             let job = self.ranks.swap_remove(over);
             let entry = self.entries[job.index()];
             self.finish_job(entry, EndedJob::of_ranks(job, now), control);
+        }
+        if self.running.iter().any(|job| job.is_ending()) {
+            // Who ends is looked at more often.
+            let soon = now.after(control.clock.scale().to_ticks(ENDING_WAIT));
+            self.check_at = self.check_at.map(|at| at.min(soon));
         }
     }
 

@@ -82,7 +82,9 @@ impl Record {
         for (clone, live) in self.lives.iter().enumerate() {
             let Some(queue) = &live.trace else { continue };
             let number = self.first_worker + u32::try_from(clone).unwrap_or(u32::MAX);
-            while let Some(op) = queue.pop() {
+            // What comes meanwhile is for the next time: others wait for the run's thread too.
+            for _ in 0..queue.len() {
+                let Some(op) = queue.pop() else { break };
                 if let Some(trace) = &mut self.trace {
                     trace.write(number, &op, release, scale);
                 }

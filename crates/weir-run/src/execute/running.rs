@@ -68,6 +68,7 @@ pub(super) struct Worker {
 pub(super) struct RunningJob {
     group: usize,
     index: usize,
+    workers_of_run: u32,
     pub(super) job: Arc<Job>,
     pub(super) prepared: Arc<dyn Prepared>,
     clock: Clock,
@@ -195,6 +196,7 @@ impl RunningJob {
         Self {
             group: entry.group,
             index: entry.index as usize,
+            workers_of_run: entry.workers_of_run(),
             workers: workers.collect(),
             job,
             prepared: setup.prepared,
@@ -250,7 +252,7 @@ impl RunningJob {
     }
 
     pub(super) fn next_tick(&self) -> Option<Tick> {
-        let sample = self.sampler.as_ref().map(JobSampler::next_tick);
+        let sample = self.sampler.as_ref().and_then(JobSampler::next_tick);
         sample.into_iter().chain(self.record.next_tick()).min()
     }
 
@@ -278,7 +280,8 @@ impl RunningJob {
             unix_ms: unix_ms + bounds.ramp_ns.0 / 1_000_000,
         };
         self.record.begin(lives.clone(), release, origin);
-        self.sampler = Some(JobSampler::new(&self.job, lives, begin, scale));
+        let sampler = JobSampler::new(&self.job, self.workers_of_run, lives, (begin, scale));
+        self.sampler = Some(sampler);
         self.minimum = self.job.load().minimum_rate.clone().map(|m| {
             Minimum::new(
                 m,
@@ -339,7 +342,8 @@ impl RunningJob {
     /// Samples; ends what is too slow, nudges what is asked to end, leaves behind what hangs.
     pub(super) fn check(&mut self, now: Tick, grace: Duration, at_once: bool) {
         if let Some(sampler) = &mut self.sampler {
-            sampler.sample(now);
+            // Not the instant at which all jobs are looked at: those before this one took time.
+            sampler.sample(self.clock.now());
         }
         self.record.write_due(now);
         self.search(now);
@@ -354,6 +358,7 @@ impl RunningJob {
             let Some(since) = asked.or(time_up).into_iter().chain(alone).min() else {
                 continue;
             };
+            worker.live.findings.set_end_due();
             interrupt_thread::interrupt(worker.thread_id.load(Ordering::Relaxed));
             let silent = worker.silent_since(since, now);
             let waited = self.scale.load().to_nanos(now.since(silent));
@@ -384,8 +389,7 @@ impl RunningJob {
             renewed = renewed.or(worker.search(now));
         }
         if let Some(begin) = renewed {
-            let lives = self.lives();
-            let renew = |old: JobSampler| old.anew(&self.job, lives, begin);
+            let renew = |old: JobSampler| old.anew(&self.job, self.workers_of_run, begin);
             self.sampler = self.sampler.take().map(renew);
         }
     }

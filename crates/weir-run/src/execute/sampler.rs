@@ -1,5 +1,5 @@
 //! The sampler of one job: reads the workers' counters at common instants and turns differences
-//! into interval series, batches for confidence intervals, and bandwidth samples.
+//! into interval series and bandwidth samples; the stretches (`stretches`) it reads in between.
 //!
 //! In: live counters, the tick of the end of ramp. Out: [`Sampled`]. Instants are aligned to the
 //! end of ramp, the same for every worker. Not here: reading more often than asked, results.
@@ -7,20 +7,20 @@
 use std::sync::Arc;
 
 use weir_schema::{Job, Recording};
-use weir_stats::{Batch, BatchStore, Histogram, Moments, Series};
+use weir_stats::{Moments, Series};
 use weir_sys::clock::{Scale, Tick};
 use weir_units::{Bytes, Nanos};
 
 use crate::execute::collect::last_done;
+use crate::execute::stretches::{Counts, MeasuredWorkers, Stretches};
 use crate::live::WorkerLive;
-use crate::loop_plan::is_open_loop;
 
 /// What was sampled of a job.
 pub(super) struct Sampled {
     /// By worker, by kind.
     pub(super) workers: Vec<Vec<KindSamples>>,
-    /// By kind, over all workers.
-    pub(super) batches: Vec<BatchStore>,
+    /// Over all workers.
+    pub(super) stretches: Stretches,
 }
 
 /// What was sampled of one kind of one worker.
@@ -32,12 +32,6 @@ pub(super) struct KindSamples {
     last: Counts,
     bytes_in_sample: u64,
     operations_in_sample: u64,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    operations: u64,
-    bytes: u64,
 }
 
 /// A part of something, by time.
@@ -63,33 +57,24 @@ impl Part {
 
 /// The sampler of one job.
 pub(super) struct JobSampler {
-    lives: Vec<Arc<WorkerLive>>,
-    begin: Tick,
-    scale: Scale,
+    workers: MeasuredWorkers,
     interval: Nanos,
-    /// A worker is measured once it has been reset so often.
-    after_resets: u64,
-    open_loop: bool,
     ticks_seen: u64,
     /// Intervals per bandwidth and per IOPS sample.
     per_sample: [u64; 2],
     sampled: Sampled,
-    merged: Vec<Histogram>,
     /// Numbers of the kinds that are part of the rates.
     rated: Vec<usize>,
 }
 
 impl JobSampler {
-    pub(super) fn new(job: &Job, lives: Vec<Arc<WorkerLive>>, begin: Tick, scale: Scale) -> Self {
-        Self {
-            after_resets: u64::from(job.load().bounds.ramp_ns.0 > 0),
-            open_loop: is_open_loop(job),
-            ..Self::of(job, lives, begin, scale)
-        }
-    }
-
-    /// Of a closed loop without a ramp.
-    fn of(job: &Job, lives: Vec<Arc<WorkerLive>>, begin: Tick, scale: Scale) -> Self {
+    /// Of a job in a run with so many workers.
+    pub(super) fn new(
+        job: &Job,
+        workers_of_run: u32,
+        lives: Vec<Arc<WorkerLive>>,
+        (begin, scale): (Tick, Scale),
+    ) -> Self {
         let (recording, kinds) = (&job.load().recording, job.workload.kinds());
         let rated = (0..kinds.len()).filter(|kind| !kinds[*kind].is_aside);
         let interval = Nanos(recording.interval_ns.0.max(1_000_000));
@@ -105,50 +90,53 @@ impl JobSampler {
         Self {
             sampled: Sampled {
                 workers: vec![per_kind; lives.len()],
-                batches: kinds.iter().map(|_| BatchStore::new(interval)).collect(),
+                stretches: Stretches::new(job, workers_of_run, begin),
             },
-            lives,
-            begin,
-            scale,
+            workers: MeasuredWorkers {
+                lives,
+                begin,
+                scale,
+                after_resets: u64::from(job.load().bounds.ramp_ns.0 > 0),
+            },
             interval,
-            after_resets: 0,
-            open_loop: false,
             ticks_seen: 0,
             per_sample: samples_of(recording).map(|length| (length.0 / interval.0).max(1)),
-            merged: vec![Histogram::new(); kinds.len()],
             rated: rated.collect(),
         }
     }
 
     /// A sampler of what comes after another reset.
-    pub(super) fn anew(self, job: &Job, lives: Vec<Arc<WorkerLive>>, begin: Tick) -> Self {
+    pub(super) fn anew(self, job: &Job, workers_of_run: u32, begin: Tick) -> Self {
         let after_resets = 1 + u64::from(job.load().bounds.ramp_ns.0 > 0);
-        if self.after_resets == after_resets {
+        if self.workers.after_resets == after_resets {
             return self;
         }
-        Self {
-            after_resets,
-            ..Self::new(job, lives, begin, self.scale)
-        }
+        let MeasuredWorkers { lives, scale, .. } = self.workers;
+        let mut anew = Self::new(job, workers_of_run, lives, (begin, scale));
+        anew.workers.after_resets = after_resets;
+        anew
     }
 
-    /// The instant of the next sample.
-    pub(super) fn next_tick(&self) -> Tick {
-        self.tick(self.ticks_seen + 1)
+    /// The instant of the next sample; none once all workers are done, though their threads may
+    /// take a while to say so.
+    pub(super) fn next_tick(&self) -> Option<Tick> {
+        let stretch = self.sampled.stretches.next_tick(&self.workers);
+        let ticks = stretch.into_iter().chain([self.tick(self.ticks_seen + 1)]);
+        ticks.min().filter(|next| *next <= self.workers.end())
     }
 
     /// The end of an interval, by its number from 1.
     fn tick(&self, number: u64) -> Tick {
-        let nanos = self.interval.0.saturating_mul(number);
-        self.begin.after(self.scale.to_ticks(Nanos(nanos)))
+        self.workers.after(self.interval.saturating_mul(number))
     }
 
     /// Takes the samples that are due. Several that are due at once are one read: nobody saw when
     /// what was done since the last was done, so that each has its share by time.
     pub(super) fn sample(&mut self, now: Tick) {
-        let seen = now.min(self.end());
+        let seen = now.min(self.workers.end());
+        self.sampled.stretches.read_if_due(&self.workers, seen);
         let is_late = self.tick(self.ticks_seen + 2) <= seen;
-        while self.next_tick() <= seen {
+        while self.tick(self.ticks_seen + 1) <= seen {
             self.ticks_seen += 1;
             self.take_interval(is_late.then_some(seen));
         }
@@ -157,20 +145,12 @@ impl JobSampler {
     /// How much of what a worker did until then, and no interval has, is of the present one.
     fn part(&self, live: &WorkerLive, seen: Tick) -> Part {
         let until = last_done(live).map_or(seen, |end| end.min(seen));
-        let until = self.scale.to_nanos(until.since(self.begin));
+        let until = self.workers.scale.to_nanos(until.since(self.workers.begin));
         let from = self.interval.0.saturating_mul(self.ticks_seen - 1);
         Part {
             of: self.interval.0,
             whole: until.saturating_sub(from),
         }
-    }
-
-    /// When the last worker was done, once all are: intervals after it are not the job's.
-    fn end(&self) -> Tick {
-        let ends = self.lives.iter().map(|live| last_done(live));
-        let all: Option<Vec<Tick>> = ends.collect();
-        all.and_then(|all| all.into_iter().max())
-            .unwrap_or(Tick(u64::MAX))
     }
 
     /// Takes an interval; where it was read late, of what was done until then.
@@ -181,70 +161,16 @@ impl JobSampler {
         let ends = self
             .per_sample
             .map(|n| ticks.is_multiple_of(n).then_some(seconds * n as f64));
-        let parts = self.lives.iter().map(|live| match late {
+        let parts = self.workers.lives.iter().map(|live| match late {
             Some(seen) => self.part(live, seen),
             None => Part::ALL,
         });
         let parts: Vec<Part> = parts.collect();
-        let mut sums = vec![Counts::default(); self.merged.len()];
-        let workers = self.lives.iter().zip(&mut self.sampled.workers);
-        for ((live, samples), part) in workers.zip(parts) {
-            let ramping = live.resets.get() < self.after_resets;
+        let lives = self.workers.lives.iter();
+        for ((live, samples), part) in lives.zip(&mut self.sampled.workers).zip(parts) {
             for &kind in &self.rated {
-                // Until the worker has seen the end of ramp, what it did is not measured.
-                let now = if ramping {
-                    Counts::default()
-                } else {
-                    counts(live, kind)
-                };
-                let done = samples[kind].advance(now, part, ends);
-                sums[kind].operations += done.operations;
-                sums[kind].bytes += done.bytes;
-            }
-        }
-        for kind in self.rated.clone() {
-            let most = late.map(|_| sums[kind].operations);
-            let histogram = self.latencies_since_last(kind, most);
-            let batch = Batch {
-                operations: sums[kind].operations,
-                bytes: Bytes(sums[kind].bytes),
-                histogram,
-            };
-            // Precision is the same throughout, so joining batches cannot fail.
-            let _ = self.sampled.batches[kind].push(batch);
-        }
-    }
-
-    /// Latencies of this kind since the last sample, over all workers; so many of them.
-    fn latencies_since_last(&mut self, kind: usize, most: Option<u64>) -> Histogram {
-        let mut merged = Histogram::new();
-        let measured = |live: &&Arc<WorkerLive>| live.resets.get() >= self.after_resets;
-        for live in self.lives.iter().filter(measured) {
-            let stage = if self.open_loop {
-                &live.kinds[kind].rlat
-            } else {
-                &live.kinds[kind].lat
-            };
-            if let Some(histogram) = stage.snapshot() {
-                // As above.
-                let _ = merged.merge(&histogram);
-            }
-        }
-        // After the end of ramp the counts start anew; then everything is since the last.
-        let since = merged.since(&self.merged[kind]).unwrap_or_else(|_| {
-            self.merged[kind] = Histogram::new();
-            merged.clone()
-        });
-        match most {
-            None => {
-                self.merged[kind] = merged;
-                since
-            }
-            Some(most) => {
-                let share = since.share(most);
-                // As above.
-                let _ = self.merged[kind].merge(&share);
-                share
+                let now = self.workers.counts(live, kind);
+                samples[kind].advance(now, part, ends);
             }
         }
     }
@@ -257,13 +183,15 @@ impl JobSampler {
     /// The last, partial interval, and everything.
     pub(super) fn finish(mut self, now: Tick) -> Sampled {
         self.sample(now);
-        for (live, samples) in self.lives.iter().zip(&mut self.sampled.workers) {
-            let end = last_done(live).unwrap_or(now).max(self.begin);
-            let length = self.scale.to_nanos(end.since(self.begin));
+        let workers = &self.workers;
+        self.sampled.stretches.read(workers, now.min(workers.end()));
+        for (live, samples) in workers.lives.iter().zip(&mut self.sampled.workers) {
+            let end = last_done(live).unwrap_or(now).max(workers.begin);
+            let length = workers.scale.to_nanos(end.since(workers.begin));
             let whole = self.interval.0.saturating_mul(self.ticks_seen);
             let rest = Nanos(length.saturating_sub(whole).clamp(1, self.interval.0 - 1));
             for &kind in &self.rated {
-                let now = counts(live, kind);
+                let now = workers.counts(live, kind);
                 let last = samples[kind].last;
                 let operations = now.operations.saturating_sub(last.operations);
                 let bytes = Bytes(now.bytes.saturating_sub(last.bytes));
@@ -277,18 +205,10 @@ impl JobSampler {
     }
 }
 
-fn counts(live: &WorkerLive, kind: usize) -> Counts {
-    let kind = &live.kinds[kind];
-    Counts {
-        operations: kind.completed.get(),
-        bytes: kind.bytes.get(),
-    }
-}
-
 impl KindSamples {
     /// Takes an interval: appends its part of what was done since the last one, and the bandwidth and IOPS
     /// samples that end with it.
-    fn advance(&mut self, now: Counts, part: Part, ends: [Option<f64>; 2]) -> Counts {
+    fn advance(&mut self, now: Counts, part: Part, ends: [Option<f64>; 2]) {
         let open = Counts {
             operations: now.operations.saturating_sub(self.last.operations),
             bytes: now.bytes.saturating_sub(self.last.bytes),
@@ -313,7 +233,6 @@ impl KindSamples {
             self.iops.push(self.operations_in_sample as f64 / seconds);
             self.operations_in_sample = 0;
         }
-        done
     }
 }
 
@@ -324,16 +243,16 @@ fn samples_of(recording: &Recording) -> [Nanos; 2] {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use weir_schema::sample::{JobSample, block_job};
     use weir_schema::{BLOCK_KINDS, Recording};
 
     use super::*;
     use crate::live::{KINDS, Measured};
 
-    const MS: u64 = 1_000_000;
+    pub(in crate::execute) const MS: u64 = 1_000_000;
 
-    fn live() -> Arc<WorkerLive> {
+    pub(in crate::execute) fn live() -> Arc<WorkerLive> {
         let measured = Measured {
             latency: true,
             ..Measured::default()
@@ -350,10 +269,10 @@ mod tests {
             ..Recording::default()
         };
         let job = block_job("a").recorded(|r| *r = recording);
-        JobSampler::of(&job, lives.to_vec(), Tick(0), Scale::IDENTITY)
+        JobSampler::new(&job, 1, lives.to_vec(), (Tick(0), Scale::IDENTITY))
     }
 
-    fn done(live: &WorkerLive, reads: u64) {
+    pub(in crate::execute) fn done(live: &WorkerLive, reads: u64) {
         let kind = &live.kinds[0];
         kind.completed.add(reads);
         kind.bytes.add(reads * 4096);
@@ -380,15 +299,6 @@ mod tests {
         let reads = &sampled.workers[0][0];
         assert!(reads.series.points().all(|p| p.bytes == Bytes(409_600)));
         assert_eq!((reads.iops.min, reads.iops.max), (1000.0, 1000.0));
-        for batch in sampled.batches[0].batches() {
-            assert_eq!((batch.operations, batch.histogram.count()), (100, 100));
-        }
-        let latencies = sampled.batches[0]
-            .batches()
-            .iter()
-            .map(|b| b.histogram.sum());
-        let recorded = live.kinds[0].lat.snapshot().map(|h| h.sum());
-        assert_eq!(Some(latencies.sum::<u128>()), recorded);
     }
 
     #[test]
@@ -405,6 +315,20 @@ mod tests {
         };
         assert_eq!(operations(&sampled, 0), [100, 100, 50]);
         assert_eq!(operations(&sampled, 1), [100, 100, 100, 50]);
+    }
+
+    #[test]
+    fn nothing_is_due_once_all_workers_are_done() {
+        let lives = [live(), live()];
+        let mut sampler = sampler(&lives);
+        lives[0].last_done.set(150 * MS);
+        sampler.sample(Tick(170 * MS));
+        assert_eq!(sampler.next_tick(), Some(Tick(180 * MS)));
+        lives[1].last_done.set(185 * MS);
+        for now in [185, 320, 900] {
+            sampler.sample(Tick(now * MS));
+            assert_eq!(sampler.next_tick(), None, "{now}");
+        }
     }
 
     #[test]

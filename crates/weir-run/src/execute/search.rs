@@ -166,8 +166,7 @@ impl Search {
 
     /// When the worker began to measure anew, if that was awaited and has come.
     fn renewed(&mut self, live: &WorkerLive) -> Option<Tick> {
-        self.awaited
-            .take_if(|resets| live.resets.get() >= *resets)?;
+        self.awaited.take_if(|resets| live.resets() >= *resets)?;
         self.window_began = Tick(live.started.get());
         self.seen = Histogram::new();
         Some(self.window_began)
@@ -185,7 +184,7 @@ impl Worker {
             Some(Step::Depth(depth)) => self.live.depth_limit.store(depth, Relaxed),
             Some(Step::Settle(depth)) => {
                 self.live.depth_limit.store(depth, Relaxed);
-                search.awaited = Some(self.live.resets.get() + 1);
+                search.awaited = Some(self.live.resets() + 1);
                 self.live.anew.store(true, Relaxed);
             }
             Some(Step::End) => self.stop(now, State::Done),

@@ -115,7 +115,7 @@ impl<'a> Run<'a> {
                 meetings.after_making();
             }
         }
-        if !batch.all_made || self.running.iter().any(RunningJob::is_getting_ready) {
+        if !batch.all_made || self.running.iter().any(|job| job.is_getting_ready()) {
             self.batch = Some(batch);
             return;
         }
@@ -194,6 +194,7 @@ impl<'a> Run<'a> {
             // It was given up for the signal: this job counts as not started.
             Err(_) if control.signals.interrupted() => self.cancel(control),
             Err(failure) => {
+                self.check_at = None;
                 self.order.ended(entry.index as usize);
                 self.ended.push(EndedJob::failed(entry.index, failure));
                 self.stop_jobs_after(entry, true, control);
@@ -207,7 +208,14 @@ impl<'a> Run<'a> {
                 self.ranks.push(job);
             }
             Ok(PreparedJob::Workers(prepared)) => {
-                disks.add(&prepared.disks());
+                if control.calibrate {
+                    let (index, is_inline) = (entry.index as usize, prepared.is_inline());
+                    let costs = &mut self.loop_costs;
+                    costs.measure(index, entry.job, is_inline, &control.clock);
+                }
+                if entry.job.load().recording.disk_counters {
+                    disks.add(&prepared.disks());
+                }
                 let setup = JobSetup {
                     entry,
                     prepared,
@@ -221,13 +229,15 @@ impl<'a> Run<'a> {
                 if stopped || self.cancelled {
                     job.stop(control.clock.now(), State::Stopped);
                 }
-                self.running.push(job);
+                self.running.push(Box::new(job));
             }
         }
     }
 
     /// Releases the workers of the batch, all at one instant.
     fn release(&mut self, control: &RunControl<'_>) {
+        // From now on there is something to sample.
+        self.check_at = None;
         let release = control.clock.now();
         let since = self.timeline.since(self.origin, release);
         let unix_ms = self.started_unix_ns.saturating_add(since.0) / 1_000_000;

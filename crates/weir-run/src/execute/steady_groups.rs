@@ -61,7 +61,7 @@ impl SteadyGroups {
     }
 
     /// Takes the samples that are due; ends groups whose rate is steady.
-    pub(super) fn sample_if_due(&mut self, jobs: &mut [RunningJob], now: Tick) {
+    pub(super) fn sample_if_due(&mut self, jobs: &mut [Box<RunningJob>], now: Tick) {
         for group in &mut self.0 {
             group.sample_if_due(jobs, now);
         }
@@ -75,7 +75,7 @@ impl SteadyGroups {
 }
 
 impl SteadyGroup {
-    fn sample_if_due(&mut self, jobs: &mut [RunningJob], now: Tick) {
+    fn sample_if_due(&mut self, jobs: &mut [Box<RunningJob>], now: Tick) {
         let next = SECOND.0.saturating_mul(self.seconds + 1);
         let since = self.scale.to_nanos(now.since(self.origin));
         if since < next || self.watch.is_attained() {
@@ -100,7 +100,7 @@ impl SteadyGroup {
         }
     }
 
-    fn each(&self, jobs: &mut [RunningJob], mut act: impl FnMut(&mut Worker)) {
+    fn each(&self, jobs: &mut [Box<RunningJob>], mut act: impl FnMut(&mut Worker)) {
         for job in jobs {
             let whole = self.members == Members::Group(job.group()) && job.job.report.merge;
             let watched = job.job.load().bounds.steady.is_some();

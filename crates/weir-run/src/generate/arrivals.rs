@@ -65,6 +65,11 @@ impl Even {
         }
     }
 
+    /// The intended start of the next operation.
+    pub const fn due_ns(&self) -> u64 {
+        self.next_ns
+    }
+
     /// The intended start of the next operation, of `bytes`.
     #[inline]
     pub fn next_start_ns(&mut self, bytes: u64) -> u64 {

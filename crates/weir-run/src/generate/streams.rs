@@ -53,6 +53,11 @@ impl Streams {
         Rng::new(self.key(*b"payload_"))
     }
 
+    /// Which operations are polled for, where a share is.
+    pub const fn polls(&self) -> Rng {
+        Rng::new(self.key(*b"polls___"))
+    }
+
     /// When.
     pub const fn arrivals(&self) -> Rng {
         Rng::new(self.key(*b"arrivals"))
@@ -90,6 +95,7 @@ mod tests {
                     s.mix(),
                     s.sizes(),
                     s.payload(),
+                    s.polls(),
                     s.arrivals(),
                     s.targets(),
                     s.priorities(),
@@ -99,6 +105,6 @@ mod tests {
                 }
             }
         }
-        assert_eq!(first_words.len(), 50 * 50 * 9);
+        assert_eq!(first_words.len(), 50 * 50 * 10);
     }
 }

@@ -13,10 +13,12 @@ use std::sync::Arc;
 
 use weir_schema::{Job, Log, Logged, Recording};
 use weir_sys::clock::{Scale, Tick};
+use weir_sys::priority::io_priority;
 
 use crate::live::WorkerLive;
 use crate::trace::Traced;
 
+pub use file::inflate_log;
 pub(crate) use file::{LogFile, LogFiles, check_writable};
 use windows::{Stages, Windows};
 
@@ -70,14 +72,20 @@ impl JobLogs {
         inline: bool,
         files: &mut LogFiles,
     ) -> Result<Self, (String, io::Error)> {
+        let priority = job.placement.io_priority;
+        let priority = priority.map_or(0, |given| io_priority(given.class, given.level));
         let mut logs = Vec::new();
         for log in &job.load().recording.logs {
             let mut of_workers = Vec::new();
             for clone in 0..job.clones {
                 let path = path(log, first_worker + clone);
-                of_workers.push(files.open(&path).map_err(|error| (path, error))?);
+                of_workers.push(
+                    files
+                        .open(&path, log.compressed)
+                        .map_err(|error| (path, error))?,
+                );
             }
-            logs.push(Windows::new(log, of_workers));
+            logs.push(Windows::new(log, priority, of_workers));
         }
         Ok(Self {
             logs,

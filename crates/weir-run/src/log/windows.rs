@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use weir_schema::{Log, LogMeasure, LogRecord, Logged, Recording};
+use weir_schema::{Log, LogMeasure, LogOperation, LogRecord, Logged, Recording};
 use weir_stats::Histogram;
 use weir_sys::clock::Tick;
 use weir_units::{Bytes, Nanos};
@@ -62,6 +62,8 @@ impl Stages {
 #[derive(Debug)]
 pub(super) struct Windows {
     log: Log,
+    /// Of each worker's I/O.
+    priority: u16,
     files: Vec<SharedFile>,
     origin: Option<LogOrigin>,
     passed: u64,
@@ -79,9 +81,10 @@ struct Seen {
 }
 
 impl Windows {
-    pub(super) fn new(log: &Log, files: Vec<SharedFile>) -> Self {
+    pub(super) fn new(log: &Log, priority: u16, files: Vec<SharedFile>) -> Self {
         Self {
             log: log.clone(),
+            priority,
             seen: vec![Default::default(); files.len()],
             files,
             origin: None,
@@ -164,7 +167,7 @@ impl Windows {
         let (Some(origin), Some(file)) = (self.origin, self.files.get(clone)) else {
             return;
         };
-        if origin.ramps && live.resets.get() == 0 {
+        if origin.ramps && live.resets() == 0 {
             return;
         }
         // Rates are per whole millisecond, like the time of a line.
@@ -225,7 +228,11 @@ impl Windows {
         let record = LogRecord {
             at_ms: self.at_ms(&origin, at),
             kind: kind.name,
-            operation: Some((op.acts_on.offset.unwrap_or(0), length)),
+            operation: Some(LogOperation {
+                offset: op.acts_on.offset.unwrap_or(0),
+                length,
+                priority: self.priority,
+            }),
             measure,
         };
         file.borrow_mut().record(&self.log, &record);

@@ -1,6 +1,11 @@
 //! The loop of engines that complete inside the call: no slots, no reaping, one clock read per
 //! operation. The end of one operation is the start of the next.
 
+#![expect(
+    clippy::inline_always,
+    reason = "parts of one loop, split for the reader only"
+)]
+
 use weir_sys::clock::Tick;
 
 use crate::clock::RunClock;
@@ -41,10 +46,7 @@ where
                 break;
             }
         }
-        source.prepare(0, &op);
-        if timed_prepare {
-            now = state.account_preparation(now);
-        }
+        now = make_ready(&state, source, &op, (now, timed_prepare));
         if paced {
             state.count_lateness(state.nanos(intended.max(free_since), now));
         }
@@ -77,6 +79,9 @@ where
         if S::CHECKS {
             now = state.look_at(source, &op, (started, now), whole);
         }
+        if state.is_traced() {
+            now = state.await_room(now);
+        }
         if paced {
             state.pacer.count(now, 0);
         }
@@ -92,6 +97,22 @@ fn kind_of<'a, S: Source>(live: &'a WorkerLive, only: &'a LiveKind, op: &S::Op) 
         only
     } else {
         live.kind(op.kind_index())
+    }
+}
+
+/// Fills the operation's buffer; the instant it is then.
+#[inline(always)]
+fn make_ready<C: RunClock, S: Source>(
+    state: &LoopState<'_, C>,
+    source: &mut S,
+    op: &S::Op,
+    (now, is_timed): (Tick, bool),
+) -> Tick {
+    source.prepare(0, op);
+    if is_timed {
+        state.account_preparation(now)
+    } else {
+        now
     }
 }
 

@@ -1,6 +1,6 @@
 //! The queued loop of jobs without rare features, for engines whose calls cost so little that the
 //! loop itself shows: the same steps as the general one ([`super::queued`]), without pacing, kept
-//! order, refill mark, trace and limits of latency.
+//! order, refill mark, trace, classes and limits of latency.
 //!
 //! In: what [`fits`] accepts. Out: the same counters and histograms as from the general loop. What
 //! every operation changes ([`Hot`]) stays in registers: it goes into functions that are not
@@ -102,7 +102,7 @@ pub(super) fn fits<'a, S: Source, C>(
     worker: &LoopContext<'a, C>,
 ) -> Option<Sinks<'a>> {
     let keeps_order = plan.no_overlap || plan.refill_below < plan.depth;
-    let looks_closer = plan.response || plan.max_latency.is_some() || worker.live.trace.is_some();
+    let looks_closer = plan.response || plan.max_latency.is_some() || worker.live.is_seen_alone();
     let waits = worker.pacing.is_paced() || source.prepare_is_timed();
     if S::CHECKS || keeps_order || looks_closer || waits {
         return None;
@@ -209,9 +209,6 @@ fn fill<E, S, C, const BATCHED: bool>(
             if !issue::<E, S, C, BATCHED>(engine, source, parts, hot) {
                 top = 0;
             }
-            if !BATCHED {
-                break;
-            }
         }
         if hot.fresh == 0 {
             return;
@@ -297,13 +294,12 @@ where
     };
     read_clock(parts, hot);
     parts.live.submitted[batch_level(taken)].add(1);
-    let mut left = taken;
-    while left > 0
-        && let Some(slot) = parts.slots.get_mut(hot.first as usize)
-    {
+    for _ in 0..taken {
+        let Some(slot) = parts.slots.get_mut(hot.first as usize) else {
+            break;
+        };
         slot.accepted = hot.now;
         hot.first = slot.next;
-        left -= 1;
     }
     hot.fresh -= taken;
     if hot.now >= hot.event_at {

@@ -321,6 +321,9 @@ where
             if S::CHECKS {
                 now = state.account_preparation(now);
             }
+            if state.is_traced() {
+                now = state.await_room(now);
+            }
         } else {
             now = state.now();
             if now >= state.event_at {

@@ -27,6 +27,8 @@ const ENOSPC: i32 = 28;
 const ETIMEDOUT: i32 = 110;
 /// An issue later than this after its intended start, with a slot free, is the generator's fault.
 const LATE_NS: u64 = 10_000;
+/// A worker whose operations wait to be written down looks for room this often.
+const ROOM_CHECK: Nanos = Nanos(50_000);
 /// A worker takes over the scale of the last anchor this often.
 const RESCALE: Nanos = Nanos(100_000_000);
 
@@ -70,7 +72,7 @@ impl<'a, C: RunClock> LoopState<'a, C> {
             slowest_ns: plan.max_latency.map_or(u64::MAX, |n| n.0),
             ended: None,
             untimed: 0,
-            traced: worker.live.trace.is_some(),
+            traced: worker.live.is_seen_alone(),
             scale,
             plan,
             worker,
@@ -211,6 +213,23 @@ impl<'a, C: RunClock> LoopState<'a, C> {
         }
     }
 
+    /// Waits while operations are noted faster than they are written down; the instant it is then.
+    /// The time counts as preparation.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn await_room(&mut self, now: Tick) -> Tick {
+        let live = self.worker.live;
+        let is_filling = || live.trace.as_ref().is_some_and(|queue| queue.is_filling());
+        if !is_filling() {
+            return now;
+        }
+        let mut at = now;
+        while is_filling() && !self.is_over(at) {
+            at = self.wait_until(at.after(self.scale.to_ticks(ROOM_CHECK)));
+        }
+        self.account_preparation(now)
+    }
+
     /// Notes how late an operation was issued although a slot was free.
     pub(super) fn count_lateness(&self, lag_ns: u64) {
         if lag_ns > LATE_NS {
@@ -309,7 +328,7 @@ impl<'a, C: RunClock> LoopState<'a, C> {
         }
     }
 
-    /// Notes an operation in the trace, with its submission and total latency.
+    /// Notes an operation in the trace and in its class, with its submission and total latency.
     #[cold]
     #[inline(never)]
     pub(super) fn trace<O: Operation>(
@@ -319,6 +338,10 @@ impl<'a, C: RunClock> LoopState<'a, C> {
         (slat_ns, lat_ns): (u64, u64),
         errno: i32,
     ) {
+        let kind = &self.worker.live.kinds[op.kind_index() & KIND_MASK];
+        if errno == 0 {
+            kind.record_class(op.class(), (lat_ns - slat_ns, lat_ns));
+        }
         if let Some(queue) = &self.worker.live.trace {
             queue.push(Traced {
                 issued,
@@ -327,6 +350,7 @@ impl<'a, C: RunClock> LoopState<'a, C> {
                 acts_on: op.acts_on(),
                 length: op.length(),
                 kind: u8::try_from(op.kind_index()).unwrap_or(u8::MAX),
+                class: op.class(),
                 errno,
             });
         }

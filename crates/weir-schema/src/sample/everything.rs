@@ -1,18 +1,20 @@
 //! A result with something in each of its places, for what reads or changes any part of one.
 
-use weir_stats::{Estimate, Histogram};
+use weir_stats::{Batch, BatchStore, Estimate, Histogram};
 use weir_units::{Bytes, Nanos, Percent, QueueDepth};
 
 use super::{
     BLOCK, clock, confidence, failure, host, job_result, kind, rates, series, span, sure, worker,
 };
+use crate::confidence::KindBatches;
 use crate::facts::{DiskCounters, Instrument};
 use crate::kind::Kind;
-use crate::outcome::{PhaseResult, RankSpan};
+use crate::outcome::{Outcome, PhaseResult, RankSpan};
 use crate::plan::Plan;
 use crate::result::{
-    Confidence, CpuUse, DepthUse, Failure, Finding, JobResult, KindResult, LatencyPercentile,
-    RunResult, SampleStatistics, Span, Stage, State, WorkerResult,
+    ClassResult, Confidence, CpuUse, DepthUse, Failure, Finding, JobResult, KindResult,
+    LatencyPercentile, RunResult, SampleStatistics, Span, Stage, StageHistogram, State,
+    WorkerResult,
 };
 use crate::steady::{DepthFound, Steadiness, SteadySample};
 use crate::verify::{BadByte, Damage, FailedCheck, Mismatch, VerifyMethod};
@@ -26,7 +28,6 @@ pub fn everything(plan: Plan) -> RunResult {
             "cpu-steal",
             first.as_deref(),
             "The hypervisor took 5 % of the time.",
-            "Run on an idle machine.",
         )],
         disks: vec![disk(vec![disk(Vec::new())])],
         clock: clock(),
@@ -62,6 +63,8 @@ fn broken_job(name: &str, workers: Vec<WorkerResult>, time: Span) -> JobResult {
         few_samples: false,
     };
     let confidence = Confidence {
+        bytes_per_s: Some(about(4_096_000.0)),
+        latency_stage: Some(Stage::Clat),
         percentiles: vec![percentile],
         ..confidence(Kind::Read, about(1000.0), about(80_000.0))
     };
@@ -81,8 +84,31 @@ fn broken_job(name: &str, workers: Vec<WorkerResult>, time: Span) -> JobResult {
         }],
         ..sure(job_result(name, workers), vec![confidence])
     };
+    if let Outcome::Loop(done) = &mut job.outcome {
+        done.batches = vec![KindBatches {
+            kind: Kind::Read.into(),
+            stage: Stage::Clat,
+            batches: one_batch(),
+        }];
+    }
     job.conclude();
     job
+}
+
+#[expect(clippy::expect_used, reason = "the first batch fits")]
+fn one_batch() -> BatchStore {
+    let mut batches = BatchStore::new(Nanos::from_millis(10), 1);
+    let mut histogram = Histogram::new();
+    histogram.record_n(100_000, 10);
+    let batch = Batch {
+        stretches: 1,
+        length_ns: Nanos::from_millis(10),
+        operations: 10,
+        bytes: Bytes(10 * BLOCK),
+        histogram,
+    };
+    batches.push(batch).expect("invariant: of one precision");
+    batches
 }
 
 fn busy_worker(clone: u32, number: u32, time: Span) -> WorkerResult {
@@ -150,6 +176,13 @@ fn busy_kind(of: Kind, time: Nanos) -> KindResult {
         dropped: 1,
         lost: 1,
         errors: [(5.into(), 1)].into(),
+        classes: vec![ClassResult {
+            class: 0x4003,
+            stages: vec![StageHistogram {
+                stage: Stage::Clat,
+                histogram: stage((Stage::Clat, 70)).1,
+            }],
+        }],
         series: course,
         bandwidth_samples: Some(moments),
         iops_samples: Some(moments),

@@ -10,17 +10,21 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{SendFlags, send};
+use rustix::net::{
+    AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, send, socket_with,
+};
 
 use crate::WorldError;
 use crate::deadline::Deadline;
 
 /// Memory taken at once for a message.
 const PIECE: usize = 1 << 20;
+/// Pause before another look whether a listener has room.
+const NAP: Duration = Duration::from_millis(1);
 
 /// Where a rank listens: a name that is no file.
 fn address(world: &str, rank: u32) -> io::Result<SocketAddr> {
@@ -72,13 +76,34 @@ fn is_early(error: &io::Error) -> bool {
 pub(super) enum SendError {
     /// The wait was over.
     Wait(WorldError),
-    /// The stream is broken.
-    Broken(io::Error),
+    /// The stream is broken, or never came to be.
+    Broken,
 }
 
 impl From<io::Error> for SendError {
-    fn from(error: io::Error) -> Self {
-        Self::Broken(error)
+    fn from(_: io::Error) -> Self {
+        Self::Broken
+    }
+}
+
+/// A stream to the listener of a rank, from which nothing ever waits.
+fn connect(world: &str, to: u32, deadline: &mut Deadline<'_>) -> Result<UnixStream, SendError> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
+    let stream = stream.map_err(io::Error::from)?;
+    let name = format!("{world}/{to}");
+    let address = SocketAddrUnix::new_abstract_name(name.as_bytes()).map_err(io::Error::from)?;
+    loop {
+        match rustix::net::connect(&stream, &address) {
+            Ok(()) => return Ok(stream.into()),
+            Err(Errno::INTR) => {}
+            // As many wait as it has room for. Nothing tells when there is room again.
+            Err(Errno::AGAIN) => {
+                let left = deadline.left().map_err(SendError::Wait)?;
+                std::thread::sleep(left.min(NAP));
+            }
+            Err(errno) => return Err(io::Error::from(errno).into()),
+        }
     }
 }
 
@@ -89,21 +114,24 @@ pub(super) struct Outlet {
 }
 
 impl Outlet {
-    /// Connects rank `from` to rank `to`; refused when that one has ended.
-    pub(super) fn connect(world: &str, from: u32, to: u32) -> io::Result<Self> {
-        let stream = UnixStream::connect_addr(&address(world, to)?)?;
+    /// Connects rank `from` to rank `to`.
+    ///
+    /// # Errors
+    /// The wait was over before that one had room for a connection; or it is refused, because it has
+    /// ended.
+    pub(super) fn connect(
+        world: &str,
+        from: u32,
+        to: u32,
+        deadline: &mut Deadline<'_>,
+    ) -> Result<Self, SendError> {
+        let stream = connect(world, to, deadline)?;
         if !is_same_user(&stream) {
-            return Err(io::ErrorKind::PermissionDenied.into());
+            return Err(io::Error::from(io::ErrorKind::PermissionDenied).into());
         }
-        stream.set_nonblocking(true)?;
         let outlet = Self { stream };
-        // The buffer of a new stream is empty: this never waits.
-        let mut at_once = Deadline::new(to, Instant::now(), None);
-        match outlet.write(&from.to_le_bytes(), &mut at_once) {
-            Ok(()) => Ok(outlet),
-            Err(SendError::Broken(error)) => Err(error),
-            Err(SendError::Wait(_)) => Err(io::ErrorKind::TimedOut.into()),
-        }
+        outlet.write(&from.to_le_bytes(), deadline)?;
+        Ok(outlet)
     }
 
     /// Sends a message. After an error the stream is of no use any more.
@@ -332,15 +360,37 @@ mod tests {
         let listener = listen(&world, 1, 2).unwrap();
         assert!(is_listener(&listener, &world, 1));
         assert!(!is_listener(&listener, &world, 0));
-        let outlet = Outlet::connect(&world, 0, 1).unwrap();
-        let soon = Instant::now() + Duration::from_millis(20);
-        let mut soon = Deadline::new(1, soon, None);
-        let late = outlet.send(&vec![0; 8 * PIECE], &mut soon).unwrap_err();
+        let soon = || Deadline::new(1, Instant::now() + Duration::from_millis(20), None);
+        let outlet = Outlet::connect(&world, 0, 1, &mut soon()).unwrap();
+        let mut soon_late = soon();
+        let late = outlet
+            .send(&vec![0; 8 * PIECE], &mut soon_late)
+            .unwrap_err();
         assert!(matches!(late, SendError::Wait(WorldError::Late { .. })));
         assert!(!outlet.is_closed());
         drop(listener);
         assert!(outlet.is_closed());
-        let refused = Outlet::connect(&world, 0, 1).unwrap_err();
-        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+        let refused = Outlet::connect(&world, 0, 1, &mut soon()).unwrap_err();
+        assert!(matches!(refused, SendError::Broken), "{refused:?}");
+    }
+
+    #[test]
+    fn a_connection_for_which_there_is_no_room_is_late() {
+        let world = format!("weir-full-{}", std::process::id());
+        let _listener = listen(&world, 1, 2).unwrap();
+        let connect = || {
+            let soon = Instant::now() + Duration::from_millis(20);
+            Outlet::connect(&world, 0, 1, &mut Deadline::new(1, soon, None))
+        };
+        let (connected, refused): (Vec<_>, Vec<_>) =
+            (0..6).map(|_| connect()).partition(Result::is_ok);
+        assert!(!connected.is_empty() && !refused.is_empty());
+        for error in refused {
+            let error = error.unwrap_err();
+            assert!(
+                matches!(error, SendError::Wait(WorldError::Late { .. })),
+                "{error:?}"
+            );
+        }
     }
 }

@@ -60,6 +60,7 @@ impl Bench {
             range: 0,
             range_flags: 0,
             verb,
+            priority: 0,
         }
     }
 

@@ -102,7 +102,10 @@ impl EntryShape {
         vector: Option<&mut libc::iovec>,
     ) -> Entry {
         let mut entry = Entry {
-            head: self.head(op.verb, op.target, target, vector.is_some()),
+            head: EntryHead {
+                priority: op.priority,
+                ..self.head(op.verb, op.target, target, vector.is_some())
+            },
             offset: op.offset,
             memory: op.buffer.0.expose_provenance() as u64,
             length: op.length,

@@ -1,10 +1,11 @@
 //! Sequential offsets: forwards, with a gap, or backwards.
 //!
 //! In: the region and a signed skip that is added after each operation. Out:
-//! positions. A forward walk that leaves the region begins again at its start,
-//! a backward walk at its end. A pass is as many operations as the region has
-//! blocks (with a skip some blocks come several times and others never, as in
-//! fio); without a skip, or backwards by one, each block comes once.
+//! positions. A backward walk that leaves the region begins again at its end. A
+//! forward walk is over with its last block; only where the skip behind it leads
+//! out of the region does it begin again at the start, as in fio. In any case a
+//! pass is over after as many bytes as the region has; without a skip, or
+//! backwards by one, each block comes once.
 //!
 //! One deliberate difference: fio begins a backward walk at offset 0, wraps to
 //! the end less the skip, and never reaches the last block; here it begins at
@@ -112,13 +113,21 @@ impl Cursor {
     pub const fn advance(&mut self, bytes: u64) -> u64 {
         let offset = self.at;
         self.left = self.left.saturating_sub(bytes);
-        let next = match offset.checked_add(bytes) {
-            Some(end) => end.checked_add_signed(self.skip_bytes),
-            None => None,
-        };
-        self.at = match next {
-            Some(next) if next <= self.region_bytes.saturating_sub(self.smallest_bytes) => next,
-            _ => self.start(),
+        let end = offset.saturating_add(bytes);
+        let last = self.region_bytes.saturating_sub(self.smallest_bytes);
+        self.at = match end.checked_add_signed(self.skip_bytes) {
+            Some(next) if next <= last => next,
+            next => {
+                // Behind the last block, or before a rest that is shorter than one.
+                let is_behind = match next {
+                    Some(next) => end >= self.region_bytes || next < self.region_bytes,
+                    None => false,
+                };
+                if self.skip_bytes > 0 && is_behind {
+                    self.left = 0;
+                }
+                self.start()
+            }
         };
         offset
     }
@@ -173,18 +182,34 @@ mod tests {
         assert_eq!(pass(3, i64::MIN), [2, 2, 2]);
     }
 
+    fn walked(blocks: u64, skip: i64) -> Vec<u64> {
+        let mut cursor = Cursor::new(blocks * 4096, skip * 4096, NonZeroU64::new(4096).unwrap());
+        let mut offsets = Vec::new();
+        while cursor.room_bytes() >= 4096 {
+            offsets.push(cursor.advance(4096) / 4096);
+        }
+        offsets
+    }
+
     #[test]
     fn a_cursor_gives_the_offsets_of_the_blocks_for_a_fixed_size() {
-        for skip in [0_i64, 1, 2, -1, -2, -3] {
-            let blocks = pass(8, skip);
-            let smallest = NonZeroU64::new(4096).unwrap();
-            let mut cursor = Cursor::new(8 * 4096, skip * 4096, smallest);
-            let mut offsets = Vec::new();
-            while cursor.room_bytes() >= 4096 {
-                offsets.push(cursor.advance(4096) / 4096);
-            }
-            assert_eq!(offsets, blocks, "skip {skip}");
+        for skip in [0_i64, 1, -1, -2, -3] {
+            assert_eq!(walked(8, skip), pass(8, skip), "skip {skip}");
         }
+    }
+
+    #[test]
+    fn a_skip_that_leads_to_the_last_block_ends_the_walk_there() {
+        assert_eq!(walked(16, 2), [0, 3, 6, 9, 12, 15]);
+        assert_eq!(walked(7, 1), [0, 2, 4, 6]);
+        // Out of the region from the block before the last.
+        assert_eq!(walked(8, 2), [0, 3, 6, 0, 3, 6, 0, 3]);
+        // A block of two does not fit into what is left behind the skip.
+        let mut cursor = Cursor::new(128, 0, NonZeroU64::new(1).unwrap());
+        assert_eq!((cursor.advance(128), cursor.room_bytes()), (0, 0));
+        let mut cursor = Cursor::new(5 * 4096, 2048, NonZeroU64::new(4096).unwrap());
+        let starts = [(); 3].map(|()| cursor.advance(4096));
+        assert_eq!((starts, cursor.room_bytes()), ([0, 6144, 12288], 0));
     }
 
     #[test]

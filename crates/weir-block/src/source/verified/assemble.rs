@@ -36,6 +36,7 @@ pub(in crate::source) fn verified(
     };
     let mut own = drawn(draw, rules, recipe.buffers)?;
     own.passes = recipe.passes;
+    own.priorities = recipe.priorities;
     let inspector = Inspector::new(
         verify,
         workload,

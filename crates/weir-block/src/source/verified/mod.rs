@@ -35,6 +35,9 @@ enum Phase {
     Back(u64),
 }
 
+/// Operations are drawn only, in so many at once, before somebody looks whether that is to end.
+const DRAWN_AT_ONCE: u64 = 1 << 16;
+
 /// The job's own operations, with marks, and reads that check.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
@@ -72,6 +75,8 @@ pub struct VerifiedSource {
 struct Flying {
     op: BlockOp,
     stamp: Stamp,
+    /// Writes of the worker before it: unlike stamps, these never start over.
+    writes_before: u64,
 }
 
 impl VerifiedSource {
@@ -111,12 +116,19 @@ impl VerifiedSource {
         }
     }
 
-    /// Draws the job's own operations without carrying them out, so that they can be checked.
+    /// Draws the job's own operations without carrying them out, so that they can be checked; where
+    /// the worker is to end meanwhile, those that were drawn until then.
     fn draw_only(&mut self) {
         let most = self.earlier.as_ref().map_or(u64::MAX, |e| e.writes);
+        let mut drawn = 0;
         while self.writes < most
             && let Some(op) = self.own.next(0)
         {
+            drawn += 1;
+            if drawn % DRAWN_AT_ONCE == 0 && self.checkers.findings().is_end_due() {
+                self.checkers.findings().set_unchecked(true);
+                break;
+            }
             if op.verb == Verb::Write {
                 let whole = !self.was_lost(self.writes);
                 self.history.written(&op, self.next_stamp, whole);
@@ -202,11 +214,12 @@ impl VerifiedSource {
     /// The next read that checks.
     fn check_operation(&mut self, slot: u32) -> Option<(BlockOp, Stamp)> {
         let (place, stamp) = self.history.next()?;
-        let op = BlockOp {
+        let mut op = BlockOp {
             verb: Verb::Read,
             buffer: self.own.buffers().at(slot),
             ..place
         };
+        self.own.prioritise(&mut op);
         Some((op, stamp))
     }
 
@@ -223,17 +236,27 @@ impl VerifiedSource {
         }
     }
 
-    fn take_off(&mut self, slot: u32, op: BlockOp, stamp: Stamp) -> BlockOp {
+    fn take_off(&mut self, slot: u32, flying: Flying) -> BlockOp {
         let at = slot as usize;
         if self.flying.len() <= at {
             self.flying.resize(at + 1, None);
         }
-        self.flying[at] = Some(Flying { op, stamp });
+        self.flying[at] = Some(flying);
         self.in_flight += 1;
-        op
+        flying.op
     }
 
     /// Numbers a write, or a read that stands for one of an earlier run.
+    fn numbered(&mut self, op: BlockOp) -> Flying {
+        let writes_before = self.writes;
+        let stamp = self.note_write(&op);
+        Flying {
+            op,
+            stamp,
+            writes_before,
+        }
+    }
+
     fn note_write(&mut self, op: &BlockOp) -> Stamp {
         if op.verb != Verb::Write && !self.checks_own {
             return Stamp::NONE;
@@ -264,8 +287,8 @@ impl Source for VerifiedSource {
             match self.phase {
                 Phase::Own => match self.own_operation(slot) {
                     Some(op) => {
-                        let stamp = self.note_write(&op);
-                        return Some(self.take_off(slot, op, stamp));
+                        let flying = self.numbered(op);
+                        return Some(self.take_off(slot, flying));
                     }
                     None if self.phase == Phase::Own => return None,
                     None => {}
@@ -275,7 +298,12 @@ impl Source for VerifiedSource {
                         && let Some((op, stamp)) = self.check_operation(slot)
                     {
                         self.phase = Phase::Back(left - 1);
-                        return Some(self.take_off(slot, op, stamp));
+                        let flying = Flying {
+                            op,
+                            stamp,
+                            writes_before: self.writes,
+                        };
+                        return Some(self.take_off(slot, flying));
                     }
                     if self.in_flight > 0 {
                         return None;
@@ -316,11 +344,18 @@ impl Source for VerifiedSource {
     fn completed(&mut self, slot: u32, op: &BlockOp, whole: bool) {
         self.in_flight = self.in_flight.saturating_sub(1);
         let flying = self.flying.get_mut(slot as usize).and_then(Option::take);
-        let stamp = flying.map_or(Stamp::NONE, |f| f.stamp);
+        let Some(Flying {
+            stamp,
+            writes_before,
+            ..
+        }) = flying
+        else {
+            return;
+        };
         match op.verb {
             Verb::Write => {
                 if !whole {
-                    self.lost.insert(stamp.number());
+                    self.lost.insert(writes_before);
                 }
                 self.history.written(op, stamp, whole);
             }
@@ -330,7 +365,7 @@ impl Source for VerifiedSource {
                 let buffer = self.own.buffers.slot(slot, op.length);
                 self.checkers.check(op, buffer, stamps);
             }
-            Verb::Read if whole && self.checks_own && !self.was_lost(stamp.number()) => {
+            Verb::Read if whole && self.checks_own && !self.was_lost(writes_before) => {
                 let buffer = self.own.buffers.slot(slot, op.length);
                 self.checkers.check(op, buffer, Stamps::Unknown);
             }
@@ -352,10 +387,13 @@ impl Drop for VerifiedSource {
     fn drop(&mut self) {
         let flying = self.flying.iter().flatten();
         let writes = flying.filter(|f| f.op.verb == Verb::Write);
-        self.lost.extend(writes.map(|f| f.stamp.number()));
+        self.lost.extend(writes.map(|f| f.writes_before));
         self.checkers.leave_word(EarlierWrites {
             writes: self.writes,
             lost: self.lost.iter().copied().collect(),
         });
     }
 }
+
+#[cfg(test)]
+mod tests;

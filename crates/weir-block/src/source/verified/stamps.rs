@@ -21,11 +21,6 @@ impl Stamp {
         }
     }
 
-    /// The write's number, from 0.
-    pub(super) const fn number(self) -> u64 {
-        (self.0 as u64).wrapping_sub(1)
-    }
-
     /// What the data is made from.
     pub(super) const fn seed(self, key: u64) -> u64 {
         mix64(key ^ self.0 as u64)

@@ -187,6 +187,19 @@ fn template(text: &str) -> Vec<String> {
         .collect()
 }
 
+/// The same lines; of those that differ the first is shown, for there may be hundreds.
+fn assert_same(ours: &[String], theirs: &[String], words: &[&str]) {
+    let differ = (0..ours.len().max(theirs.len())).find(|at| ours.get(*at) != theirs.get(*at));
+    if let Some(at) = differ {
+        panic!(
+            "{words:?}\n  line {}\n  ours:  {:?}\n  fio's: {:?}",
+            at + 1,
+            ours.get(at),
+            theirs.get(at)
+        );
+    }
+}
+
 const RUN: [&str; 5] = [
     "--ioengine=null",
     "--size=64m",
@@ -232,10 +245,10 @@ fn the_json_has_the_keys_and_types_of_fio() {
         }
         let ours = json(&result, COMPAT, None);
         let (body, _) = ours.split_once(",\n  \"weir\"").unwrap();
-        assert_eq!(
-            skeleton(&format!("{body}\n}}\n")),
-            skeleton(&theirs),
-            "{words:?}"
+        assert_same(
+            &skeleton(&format!("{body}\n}}\n")),
+            &skeleton(&theirs),
+            &words,
         );
     }
 }
@@ -269,7 +282,7 @@ fn the_text_has_the_lines_of_fio() {
         };
         let result = imagined(&words);
         let ours = banner(&result.plan, COMPAT, "0") + &normal(&result, COMPAT);
-        assert_eq!(template(&ours), template(&theirs), "{words:?}");
+        assert_same(&template(&ours), &template(&theirs), &words);
     }
 }
 
@@ -335,7 +348,7 @@ fn the_figures_of_fio_are_printed_as_fio_prints_them() {
             .filter(|l| starts.iter().any(|s| l.starts_with(s)));
         chosen.map(str::to_owned).collect()
     };
-    assert_eq!(compared(&ours), compared(text));
+    assert_same(&compared(&ours), &compared(text), &words);
     assert!(compared(text).len() > 15, "{text}");
 }
 
@@ -383,7 +396,7 @@ fn terse_lines_have_the_fields_of_fio() {
             };
             let ours = terse(&imagined(&words), options);
             let lines = |text: &str| text.lines().flat_map(shapes).collect::<Vec<_>>();
-            assert_eq!(lines(&ours), lines(&theirs), "{with_terse:?}");
+            assert_same(&lines(&ours), &lines(&theirs), &with_terse);
         }
     }
 }

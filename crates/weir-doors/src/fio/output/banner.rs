@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use weir_schema::{
-    BlockWorkload, Failure, Finding, Job, Kind, KindName, Plan, RunResult, Workload,
+    BlockWorkload, Failure, Finding, Job, Kind, KindName, Plan, RunResult, Warning, Workload,
 };
 
 use super::entry::{Formats, all_members};
@@ -86,8 +86,8 @@ pub(crate) fn failed_workers(result: &RunResult) -> usize {
     members.iter().filter(|(.., f)| f.is_some()).count()
 }
 
-/// Warnings that say that less was done than was asked for; fio has no other place for them.
-const PRINTED_WARNINGS: &[&str] = &["dump-lost", "fault-idle", "log", "unverified"];
+/// Warnings that say that something was lost; fio has no other place for them.
+const LOSSES: &[&str] = &["dump-lost", "fault-idle", "log"];
 
 /// What went wrong with each job that failed, in weir's words and then in fio's; what clones have
 /// in common is said once, what was printed before the run (name and message) not again. Then logs
@@ -130,15 +130,24 @@ pub fn complaints(result: &RunResult, printed_before: &[(String, String)]) -> St
         }
         out.push_str(&finding(name, failure));
     }
-    let is_printed = |id: &str| PRINTED_WARNINGS.contains(&id);
-    for warning in result.warnings.iter().filter(|w| is_printed(&w.id)) {
-        let job = warning
-            .job
-            .as_deref()
-            .map_or(String::new(), |job| format!("{job}: "));
-        push!(out, "fio: {job}{}\n", warning.cause);
-    }
+    let losses = result.warnings.iter();
+    out.extend(losses.filter(|w| LOSSES.contains(&w.id.as_str())).map(line));
     out
+}
+
+/// That less was verified than was asked for: nothing went wrong, but people should know.
+pub fn reservations(result: &RunResult) -> String {
+    let warnings = result.warnings.iter();
+    warnings
+        .filter(|w| w.id == "unverified")
+        .map(line)
+        .collect()
+}
+
+fn line(warning: &Warning) -> String {
+    let job = warning.job.as_deref();
+    let job = job.map_or(String::new(), |job| format!("{job}: "));
+    format!("fio: {job}{}\n", warning.cause)
 }
 
 /// What fio says about figures that a failure has, and about operations that failed.

@@ -156,7 +156,8 @@ impl<'a> FioEntry<'a> {
     /// The total latency of all data kinds together.
     pub(super) fn total_latency(&self) -> Option<Histogram> {
         let mut all = None;
-        for (.., figures) in self.directions() {
+        // As in fio, only of what has a completion latency.
+        for (.., figures) in self.directions().filter(|(.., f)| f.clat.is_some()) {
             merge(&mut all, figures.lat.as_ref());
         }
         all

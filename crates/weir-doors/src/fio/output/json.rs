@@ -4,7 +4,7 @@
 //! one extra key, `weir`, at the end; strict readers of fio's output are not disturbed.
 
 use serde_json::{Map, Value, json};
-use weir_jobfile::FioJob;
+use weir_jobfile::{FioJob, FioPlan};
 use weir_schema::{DiskCounters, Job, Kind, Plan, RunResult, Word};
 use weir_stats::Histogram;
 
@@ -190,6 +190,7 @@ fn direction(
             latency(entry, histogram.as_ref(), wanted, bins),
         );
     }
+    put_priorities(&mut out, entry, figures, bins);
     let (bw, iops) = (&figures.bandwidth, &figures.iops);
     let share = total
         .filter(|_| bw.count > 0)
@@ -206,6 +207,34 @@ fn direction(
     put(&mut out, "iops_stddev", iops.deviation());
     put(&mut out, "iops_samples", iops.count);
     out
+}
+
+/// Latencies of each I/O priority, where several occur.
+fn put_priorities(
+    out: &mut Map<String, Value>,
+    entry: &FioEntry<'_>,
+    figures: &KindSums,
+    bins: bool,
+) {
+    let shown = FioJob::of(entry.last);
+    let key = if shown.percentiles_of_lat {
+        "lat_ns"
+    } else {
+        "clat_ns"
+    };
+    let wanted = shown.percentiles_of_clat || shown.percentiles_of_lat;
+    let of_priorities = figures.of_priorities(shown.percentiles_of_lat);
+    let one = |(class, level, histogram): (u16, u16, &Histogram)| {
+        let mut one = Map::new();
+        put(&mut one, "prioclass", class);
+        put(&mut one, "prio", level);
+        put(&mut one, key, latency(entry, Some(histogram), wanted, bins));
+        Value::Object(one)
+    };
+    let list: Vec<Value> = of_priorities.into_iter().map(one).collect();
+    if !list.is_empty() {
+        put(out, "prios", list);
+    }
 }
 
 #[expect(
@@ -388,6 +417,10 @@ fn own(result: &RunResult, entries: &[FioEntry<'_>], options: FioTextOptions) ->
     let responses = responses(entries);
     if !responses.is_empty() {
         put(&mut out, "rlat_ns", responses);
+    }
+    let notes = FioPlan::of(&result.plan).notes;
+    if !notes.is_empty() {
+        put(&mut out, "notes", notes);
     }
     // Reports of a run that goes on come in numbers; the last one has the plan.
     let plan = (!options.partial).then(|| ("plan", weir_schema::json::value(&result.plan)));

@@ -4,7 +4,9 @@
 //! is the longest, bandwidth and IOPS samples of members that ran side by side add up member by
 //! member. Not here: which workers are members (`entry`).
 
-use weir_schema::{Job, KindResult, SampleStatistics, Stage};
+use std::collections::BTreeMap;
+
+use weir_schema::{ClassResult, Job, KindResult, SampleStatistics, Stage};
 use weir_stats::Histogram;
 
 /// Bandwidth or IOPS over sampling periods.
@@ -51,6 +53,9 @@ impl Samples {
     }
 }
 
+/// Completion and total latencies by I/O priority.
+type ByPriority = BTreeMap<u16, [Option<Histogram>; 2]>;
+
 /// What the members did of one kind.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KindSums {
@@ -65,6 +70,10 @@ pub(super) struct KindSums {
     pub(super) lat: Option<Histogram>,
     /// From the intended start.
     pub(super) rlat: Option<Histogram>,
+    /// The I/O priority of those that have none of their own.
+    priority: u16,
+    /// Completion and total latencies by I/O priority, where there are several.
+    by_priority: ByPriority,
     /// KiB per second.
     pub(super) bandwidth: Samples,
     pub(super) iops: Samples,
@@ -94,12 +103,15 @@ impl KindSums {
                 .filter(|_| recording.clat),
             lat: lat.filter(|_| recording.lat),
             rlat: stage(Stage::Rlat),
+            priority: priority_of(job),
+            by_priority: by_priority(kind, job),
             bandwidth: Samples::of(kind.bandwidth_samples.as_ref(), 1024.0),
             iops: Samples::of(kind.iops_samples.as_ref(), 1.0),
         }
     }
 
     pub(super) fn add(&mut self, other: &Self) {
+        self.add_priorities(other);
         self.operations += other.operations;
         self.issued += other.issued;
         self.bytes += other.bytes;
@@ -112,6 +124,44 @@ impl KindSums {
         merge(&mut self.rlat, other.rlat.as_ref());
         self.bandwidth.add(&other.bandwidth);
         self.iops.add(&other.iops);
+    }
+
+    /// Before anything else is added: what was done so far may have been of one priority.
+    fn add_priorities(&mut self, other: &Self) {
+        if self.issued == 0 {
+            self.priority = other.priority;
+        }
+        let is_one = self.by_priority.is_empty() && other.by_priority.is_empty();
+        if is_one && self.priority == other.priority {
+            return;
+        }
+        self.by_priority = self.priorities();
+        for (priority, [clat, lat]) in other.priorities() {
+            let mine = self.by_priority.entry(priority).or_default();
+            merge(&mut mine[0], clat.as_ref());
+            merge(&mut mine[1], lat.as_ref());
+        }
+    }
+
+    /// Latencies by I/O priority, be it one.
+    fn priorities(&self) -> ByPriority {
+        if !self.by_priority.is_empty() || self.issued == 0 {
+            return self.by_priority.clone();
+        }
+        [(self.priority, [self.clat.clone(), self.lat.clone()])].into()
+    }
+
+    /// Class, level and latency of each I/O priority: the total one if that is wanted, else the
+    /// completion latency. Nothing where fewer than two occur.
+    pub(super) fn of_priorities(&self, total: bool) -> Vec<(u16, u16, &Histogram)> {
+        let by_priority = self.by_priority.iter();
+        let found: Vec<_> = by_priority
+            .filter_map(|(priority, [clat, lat])| {
+                let latency = if total { lat } else { clat }.as_ref()?;
+                (!latency.is_empty()).then_some((priority >> 13, priority & 7, latency))
+            })
+            .collect();
+        if found.len() < 2 { Vec::new() } else { found }
     }
 
     /// Whole milliseconds, at least one where anything happened.
@@ -131,6 +181,33 @@ impl KindSums {
     pub(super) fn ops_per_s(&self) -> u64 {
         per_second(self.operations, self.runtime_ns)
     }
+}
+
+/// The priority of a job's threads, as the kernel has it in one number; 0 where none is set.
+fn priority_of(job: &Job) -> u16 {
+    const BEST_EFFORT: u8 = 2;
+    job.placement.io_priority.as_ref().map_or(0, |priority| {
+        let class = if priority.class == 0 {
+            BEST_EFFORT
+        } else {
+            priority.class
+        };
+        u16::from(class) << 13 | u16::from(priority.level)
+    })
+}
+
+fn by_priority(kind: &KindResult, job: &Job) -> ByPriority {
+    let of_class = |of: &ClassResult| {
+        let stage = |wanted| of.stages.iter().find(|s| s.stage == wanted);
+        let histogram = |wanted| stage(wanted).map(|s| s.histogram.clone());
+        let priority = if of.class == 0 {
+            priority_of(job)
+        } else {
+            of.class
+        };
+        (priority, [Stage::Clat, Stage::Lat].map(histogram))
+    };
+    kind.classes.iter().map(of_class).collect()
 }
 
 /// A figure that two precisions contribute to has no histogram any more.

@@ -27,7 +27,7 @@ mod tests;
 mod write;
 
 pub(crate) use banner::failed_workers;
-pub use banner::{banner, complaints, failures, signal_notice};
+pub use banner::{banner, complaints, failures, reservations, signal_notice};
 pub use eta::{EtaLine, JobProgress, Phase};
 pub use idleness::Idleness;
 pub use json::json;

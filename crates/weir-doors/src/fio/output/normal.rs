@@ -102,6 +102,24 @@ fn push_direction(out: &mut String, entry: &FioEntry<'_>, what: (Kind, &str), fi
     ] {
         push_latency(out, label, histogram.as_ref());
     }
+    let (label, priorities) = of_priorities(entry, figures);
+    for (class, level, histogram) in priorities {
+        push_latency(
+            out,
+            &format!("{label} prio {class}/{level}"),
+            Some(histogram),
+        );
+    }
+}
+
+/// Latencies by I/O priority, and which they are.
+fn of_priorities<'a>(
+    entry: &FioEntry<'_>,
+    figures: &'a KindSums,
+) -> (&'static str, Vec<(u16, u16, &'a Histogram)>) {
+    let total = FioJob::of(entry.last).percentiles_of_lat;
+    let label = if total { "lat" } else { "clat" };
+    (label, figures.of_priorities(total))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a power of 1000")]
@@ -151,6 +169,20 @@ fn push_percentiles_of(out: &mut String, entry: &FioEntry<'_>, figures: &KindSum
         if let Some(histogram) = histogram.as_ref().filter(|_| wanted) {
             push_percentiles(out, label, histogram, &entry.percentile_list());
         }
+    }
+    if !(shown.percentiles_of_clat || shown.percentiles_of_lat) {
+        return;
+    }
+    let (label, priorities) = of_priorities(entry, figures);
+    let all: u64 = priorities
+        .iter()
+        .map(|(.., histogram)| histogram.count())
+        .sum();
+    for (class, level, histogram) in priorities {
+        #[expect(clippy::cast_precision_loss, reason = "printed with two decimals")]
+        let share = 100.0 * histogram.count() as f64 / all as f64;
+        let label = format!("{label} prio {class}/{level} ({share:.2}% of IOs)");
+        push_percentiles(out, &label, histogram, &entry.percentile_list());
     }
 }
 

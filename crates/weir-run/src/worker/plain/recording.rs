@@ -67,12 +67,15 @@ impl<'a> Stages<'a> {
 pub(super) fn record<O: Operation>(sink: KindSink<'_>, slot: &Slot<O>, hot: &Hot) {
     sink.live.completed.add(1);
     sink.live.bytes.add(u64::from(slot.op.length()));
-    let slat = || hot.scale.to_nanos(slot.accepted.since(slot.started));
-    let clat = || hot.scale.to_nanos(hot.now.since(slot.accepted));
+    if let Stages::Off = sink.stages {
+        return;
+    }
+    let slat = hot.scale.to_nanos(slot.accepted.since(slot.started));
+    let clat = hot.scale.to_nanos(hot.now.since(slot.accepted));
     match sink.stages {
-        Stages::Squares(stages) => record_all(stages, slat(), clat()),
-        Stages::Plain(stages) => record_all(stages, slat(), clat()),
         Stages::Off => {}
+        Stages::Plain(stages) => record_all(stages, slat, clat),
+        Stages::Squares(stages) => record_all(stages, slat, clat),
     }
 }
 

@@ -1,0 +1,224 @@
+//! The flags that a command line gives, and whether each of them can act among the others.
+//!
+//! In: flags with their values, from any parser. Out: the value that counts; the flags that
+//! have no effect, and when they would. Not here: whether such a flag is refused, as weir's own doors do,
+//! or noted, as those of peers do.
+
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+
+use crate::flags::{Flag, find};
+
+/// What the other flags have to say for one to act.
+#[derive(Clone, Copy, Debug)]
+pub struct FlagNeed {
+    /// When it is met; "acts only" goes before it.
+    pub when: &'static str,
+    is_met: fn(&GivenFlags) -> bool,
+}
+
+impl FlagNeed {
+    pub(crate) const fn new(when: &'static str, is_met: fn(&GivenFlags) -> bool) -> Self {
+        Self { when, is_met }
+    }
+}
+
+/// Flags with their values, in order.
+#[derive(Clone, Debug)]
+pub struct GivenFlags {
+    table: &'static [Flag],
+    given: Vec<(&'static Flag, String)>,
+}
+
+impl GivenFlags {
+    /// None of these so far.
+    pub(crate) fn new(table: &'static [Flag]) -> Self {
+        Self {
+            table,
+            given: Vec::new(),
+        }
+    }
+
+    /// Those of these that words gave to clap.
+    pub(crate) fn of_matches(table: &'static [Flag], matches: &ArgMatches) -> Self {
+        let mut all = Self::new(table);
+        for id in matches.ids() {
+            let is_given = matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
+            if let Some(flag) = find(table, id.as_str()).filter(|_| is_given) {
+                let values = matches.get_raw(id.as_str()).into_iter().flatten();
+                for value in values {
+                    all.add(flag, &value.to_string_lossy());
+                }
+            }
+        }
+        all
+    }
+
+    pub(crate) fn add(&mut self, flag: &'static Flag, value: &str) {
+        self.given.push((flag, value.to_owned()));
+    }
+
+    /// Whether this flag stands there.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.given.iter().any(|(flag, _)| flag.name == name)
+    }
+
+    /// The value that counts, which is the last one; the default of the table where there is
+    /// none.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        let last = self.given.iter().rev().find(|(flag, _)| flag.name == name);
+        last.map(|(_, value)| value.as_str())
+            .or_else(|| find(self.table, name).and_then(|flag| flag.default))
+    }
+
+    /// Whether that value is this one.
+    pub(crate) fn is(&self, name: &str, value: &str) -> bool {
+        self.text(name) == Some(value)
+    }
+
+    /// A number of a flag that states its range and default.
+    pub(crate) fn number<N: TryFrom<i64> + Default>(&self, name: &str) -> N {
+        let number = self.text(name).and_then(|text| text.parse::<i64>().ok());
+        number.and_then(|n| N::try_from(n).ok()).unwrap_or_default()
+    }
+
+    /// All values of a flag.
+    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        let mine = self.given.iter().filter(move |(flag, _)| flag.name == name);
+        mine.map(|(_, value)| value.as_str())
+    }
+
+    /// Every flag that stands there.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static Flag, &str)> {
+        self.given
+            .iter()
+            .map(|(flag, value)| (*flag, value.as_str()))
+    }
+
+    /// Every flag that cannot act, and when it would. One that asks for what holds anyway needs
+    /// nothing.
+    pub(crate) fn idle(&self) -> impl Iterator<Item = (&'static Flag, &'static str)> {
+        let asks = self.iter().filter(|(f, value)| f.default != Some(value));
+        asks.filter_map(|(flag, _)| {
+            let need = flag.needs.filter(|need| !(need.is_met)(self))?;
+            Some((flag, need.when))
+        })
+    }
+
+    /// The refusal of the first flag that cannot act, without what goes before it.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        let (flag, when) = self.idle().next()?;
+        let name = flag.spelling();
+        Some(format!("{name} acts only {when}; leave it out"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{beff, fio, run};
+
+    /// What meets the needs of a table's flags: flags with their values.
+    type Partners = &'static [(&'static str, &'static [(&'static str, &'static str)])];
+
+    const OF_FIO: Partners = &[
+        (
+            "with `--output-format=terse`, `--minimal` or `--append-terse`",
+            &[("output-format", "normal, terse")],
+        ),
+        ("without `--eta=never`", &[("eta", "always")]),
+        (
+            "with `--trigger-file` or `--trigger-timeout`",
+            &[("trigger-file", "f")],
+        ),
+        ("with `--status-interval`", &[("status-interval", "1")]),
+    ];
+    const OF_RUN: Partners = &[
+        (
+            "with `--format text` or `--output FILE.txt`",
+            &[("format", "json"), ("output", "r.txt")],
+        ),
+        ("with `--format text`", &[("format", "text")]),
+        (
+            "with `--format json` or `--output FILE.json`",
+            &[("output", "r.json")],
+        ),
+    ];
+    const OF_BEFF: Partners = &[
+        ("with `--channel-dir`", &[("channel-dir", "d")]),
+        ("with `--validate full`", &[("validate", "full")]),
+        ("with `--model`", &[("model", "fit")]),
+        (
+            "where something is measured, not with `--test`",
+            &[("simulate", "8"), ("model", "fit")],
+        ),
+        ("with `--test`", &[("test", "")]),
+        ("with `--device -1`", &[("device", "-1")]),
+        (
+            "with `--dump-json` or `--format json`",
+            &[("format", "json")],
+        ),
+        (
+            "with `--pcie-read`, `--pcie-write`, `--pcie-reverse` or `--kernel-latency`",
+            &[("kernel-latency", "")],
+        ),
+        ("with `--format text`", &[("dump-json", "r.json")]),
+    ];
+    /// What stands in the way of what is met where nothing is said.
+    const OBSTACLES: &[(&str, (&str, &str))] = &[
+        ("without `--eta=never`", ("eta", "never")),
+        (
+            "with `--format text` or `--output FILE.txt`",
+            ("format", "json"),
+        ),
+        ("with `--format text`", ("format", "json")),
+        (
+            "where something is measured, not with `--test`",
+            ("test", ""),
+        ),
+        ("with `--device -1`", ("device", "0")),
+    ];
+
+    fn given(table: &'static [Flag], flag: &'static Flag, others: &[(&str, &str)]) -> GivenFlags {
+        let mut given = GivenFlags::new(table);
+        for (name, value) in others {
+            given.add(find(table, name).unwrap(), value);
+        }
+        given.add(flag, "other");
+        given
+    }
+
+    #[test]
+    fn a_flag_without_its_partner_is_idle_and_with_it_is_not() {
+        for (table, partners) in [
+            (fio::FLAGS, OF_FIO),
+            (run::FLAGS, OF_RUN),
+            (beff::FLAGS, OF_BEFF),
+        ] {
+            let needing = table.iter().filter_map(|f| f.needs.map(|need| (f, need)));
+            for (flag, need) in needing {
+                let obstacle = OBSTACLES.iter().find(|(when, _)| *when == need.when);
+                let obstacle = obstacle.map(|(_, flag)| *flag);
+                let alone = given(table, flag, obstacle.as_slice());
+                assert_eq!(alone.idle().count(), 1, "{}", flag.name);
+                let refusal = alone.refusal().unwrap();
+                let start = format!("{} acts only {}", flag.spelling(), need.when);
+                assert!(refusal.starts_with(&start), "{refusal}");
+                let partner = partners.iter().find(|(when, _)| *when == need.when);
+                let (_, partner) =
+                    partner.unwrap_or_else(|| panic!("{}: {}", flag.name, need.when));
+                let both = given(table, flag, partner);
+                assert_eq!(both.refusal(), None, "{} with {partner:?}", flag.name);
+            }
+        }
+    }
+
+    #[test]
+    fn what_holds_anyway_may_be_asked_for() {
+        let mut given = GivenFlags::new(fio::FLAGS);
+        given.add(find(fio::FLAGS, "terse-version").unwrap(), "3");
+        assert_eq!(given.refusal(), None);
+        given.add(find(fio::FLAGS, "terse-version").unwrap(), "4");
+        assert!(given.refusal().is_some());
+    }
+}

@@ -1,0 +1,129 @@
+//! The words of weir's own doors, taken apart by clap.
+//!
+//! In: a command made of flags, words. Out: what was given, or the help that was asked for; a refusal in
+//! the form of every refusal of weir: what is wrong, and a line of help. Not here: what values mean.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgMatches, Command};
+
+use crate::flags::nearest;
+use crate::refusal::Refusal;
+use crate::run::USAGE;
+
+/// What words come to.
+#[derive(Debug)]
+pub(crate) enum Parsed {
+    /// They are understood.
+    Given(ArgMatches),
+    /// They ask for this text.
+    Print(String),
+}
+
+/// Takes the words apart.
+///
+/// # Errors
+/// Words that are not understood: exit code 2.
+pub(crate) fn parse(command: Command, words: &[String]) -> Result<Parsed, Refusal> {
+    let name = command.get_name().to_owned();
+    let flags = command.get_arguments().filter_map(Arg::get_long);
+    let flags: Vec<String> = flags.map(str::to_owned).collect();
+    match command.try_get_matches_from(words) {
+        Ok(given) => Ok(Parsed::Given(given)),
+        Err(asked) if !asked.use_stderr() => Ok(Parsed::Print(asked.to_string())),
+        Err(error) => {
+            let (what, near) = wrong(&error, &flags);
+            let help = near.map_or_else(
+                || format!("`{name} --help` says more"),
+                |near| format!("did you mean `{near}`?"),
+            );
+            let message = format!("error: {what}\n  help: {help}");
+            Err(Refusal::new(USAGE, message))
+        }
+    }
+}
+
+/// What is wrong, and the word that may be meant.
+fn wrong(error: &clap::Error, flags: &[String]) -> (String, Option<String>) {
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => text.as_str(),
+        _ => "",
+    };
+    let word = context(ContextKind::InvalidArg);
+    match (error.kind(), context(ContextKind::InvalidValue)) {
+        (ErrorKind::UnknownArgument, _) if word.starts_with('-') => {
+            let name = word.trim_start_matches('-');
+            let near = nearest(name, flags.iter().map(String::as_str));
+            let near = near.map(|near| format!("--{near}"));
+            (format!("no option `{word}`"), near)
+        }
+        (ErrorKind::UnknownArgument, _) => (format!("stray word `{word}`"), None),
+        (ErrorKind::MissingRequiredArgument, _) => {
+            let missing = match error.get(ContextKind::InvalidArg) {
+                Some(ContextValue::Strings(missing)) => missing.join(", "),
+                _ => String::new(),
+            };
+            (format!("{missing} is missing"), None)
+        }
+        (ErrorKind::InvalidValue, value) if !value.is_empty() => {
+            let choices = match error.get(ContextKind::ValidValue) {
+                Some(ContextValue::Strings(choices)) => choices.as_slice(),
+                _ => &[],
+            };
+            let near = nearest(value, choices.iter().map(String::as_str));
+            // `--format <FORMAT>`
+            let flag = word.split(' ').next().unwrap_or(word);
+            let list = choices.join(", ");
+            let what = format!("{flag} {value}: it takes one of {list}");
+            (what, near.map(str::to_owned))
+        }
+        _ => {
+            let all = error.to_string();
+            let first = all.lines().next().unwrap_or_default();
+            let first = first.strip_prefix("error: ").unwrap_or(first);
+            (first.to_owned(), None)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flags::command;
+    use crate::run::FLAGS;
+
+    fn told(words: &str) -> String {
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        let command = command("weir run", FLAGS).no_binary_name(true);
+        parse(command, &words).unwrap_err().message
+    }
+
+    #[test]
+    fn every_refusal_says_what_is_wrong_and_what_to_do() {
+        for (words, what, help) in [
+            (
+                "--formt json",
+                "no option `--formt`",
+                "did you mean `--format`?",
+            ),
+            ("--foo", "no option `--foo`", "`weir run --help` says more"),
+            ("x", "stray word `x`", "`weir run --help` says more"),
+            (
+                "--format jsn",
+                "--format jsn: it takes one of text, json",
+                "did you mean `json`?",
+            ),
+            (
+                "--format",
+                "a value is required for '--format <FORMAT>' but none was supplied",
+                "`weir run --help` says more",
+            ),
+            (
+                "--raw --raw",
+                "the argument '--raw' cannot be used multiple times",
+                "`weir run --help` says more",
+            ),
+        ] {
+            assert_eq!(told(words), format!("error: {what}\n  help: {help}\n"));
+        }
+    }
+}

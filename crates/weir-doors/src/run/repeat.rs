@@ -1,0 +1,174 @@
+//! `--repeat`: several runs of each plan, so that what differs from run to run is measured.
+//!
+//! In: the words, a plan. Out: how many runs and the pause between them; the plan as each of them
+//! carries it out. Not here: carrying runs out.
+
+use clap::ArgMatches;
+use weir_schema::{BlockWorkload, Kind, Plan};
+use weir_units::Nanos;
+
+use super::{one, usage};
+use crate::beff::values;
+use crate::refusal::Refusal;
+
+/// Runs where their number is not given.
+const USUAL: u32 = 5;
+/// Two have an interval; beyond a thousand nobody waits.
+const RUNS: std::ops::RangeInclusive<u32> = 2..=1000;
+
+/// Several runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repeat {
+    /// Runs of each plan.
+    pub runs: u32,
+    /// Pause between two runs.
+    pub pause: Nanos,
+}
+
+/// What the words ask for.
+pub(super) fn read(matches: &ArgMatches) -> Result<Option<Repeat>, Refusal> {
+    let pause = one(matches, "pause");
+    let Some(runs) = one(matches, "repeat") else {
+        return match pause {
+            None => Ok(None),
+            Some(pause) => Err(usage(&format!(
+                "--pause {pause}: it is between the runs of --repeat, which is not given"
+            ))),
+        };
+    };
+    for (flag, what) in [
+        ("show-plan", "prints the plan"),
+        ("calibrate", "measures the instrument alone"),
+    ] {
+        if matches.get_flag(flag) {
+            let why = format!("--repeat: --{flag} {what} and runs nothing; leave one of them out");
+            return Err(usage(&why));
+        }
+    }
+    let number = match runs {
+        "" => Some(USUAL),
+        given => given.parse().ok().filter(|runs| RUNS.contains(runs)),
+    };
+    let (least, most) = (RUNS.start(), RUNS.end());
+    let runs = number.ok_or_else(|| {
+        usage(&format!(
+            "--repeat {runs}: expected a number from {least} to {most}"
+        ))
+    })?;
+    let pause = pause.map_or(Ok(Nanos(0)), |text| {
+        values::seconds(text).map_err(|why| usage(&format!("--pause {text}: {why}")))
+    })?;
+    Ok(Some(Repeat { runs, pause }))
+}
+
+/// Words in which the number of runs belongs to its flag: `--repeat 10` as `--repeat=10`, since the
+/// flag may stand alone before a file.
+pub(super) fn joined(words: &[String]) -> Vec<String> {
+    let is_number = |word: &String| !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
+    let mut joined: Vec<String> = Vec::with_capacity(words.len());
+    for word in words {
+        match joined.last_mut() {
+            Some(last) if last == "--repeat" && is_number(word) => {
+                *last = format!("--repeat={word}");
+            }
+            _ => joined.push(word.clone()),
+        }
+    }
+    joined
+}
+
+impl Repeat {
+    /// Makes a plan that every run meets as the first one did: caches are dropped. Whether the
+    /// files that weir lays out have to be made again, since the plan changes them.
+    ///
+    /// # Errors
+    /// Files that other ranks write.
+    pub fn adjust(self, plan: &mut Plan, ranks: Option<u32>) -> Result<bool, Refusal> {
+        let changes = |work: &BlockWorkload| [Kind::Write, Kind::Trim].map(|k| work.carries_out(k));
+        let blocks = || plan.jobs().filter_map(|(_, job)| job.workload.blocks());
+        let writes = blocks().any(|work| changes(work).contains(&true));
+        let ranks = ranks.or(plan.ranks.map(|ranks| ranks.count)).unwrap_or(1);
+        if writes && ranks > 1 {
+            let why = "--repeat: the files that ranks write are not made again between runs; run \
+                       the plan on one rank, with more clones of its jobs";
+            return Err(usage(why));
+        }
+        for job in plan.groups.iter_mut().flat_map(|g| &mut g.jobs) {
+            if let weir_schema::Workload::Block(work) = &mut job.workload {
+                work.targets.open.drop_cache = true;
+            }
+        }
+        Ok(writes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::{Action, read};
+    use weir_schema::sample::{self, JobSample};
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    fn repeat(text: &str) -> Option<Repeat> {
+        match read(&words(text)) {
+            Ok(Action::Run(run)) => run.repeat,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn bare_it_means_five_runs_and_a_number_is_its_own() {
+        let of = |runs, seconds| {
+            Some(Repeat {
+                runs,
+                pause: Nanos::from_secs(seconds),
+            })
+        };
+        assert_eq!(repeat("a.fio"), None);
+        assert_eq!(repeat("--repeat a.fio"), of(5, 0));
+        assert_eq!(repeat("--repeat 10 a.fio"), of(10, 0));
+        assert_eq!(repeat("a.fio b.fio --repeat=3 --pause 2"), of(3, 2));
+    }
+
+    #[test]
+    fn what_has_no_effect_is_refused_by_name() {
+        for (text, named) in [
+            ("--repeat=1 a.fio", "from 2 to 1000"),
+            ("--repeat=x a.fio", "--repeat x"),
+            ("--pause 3 a.fio", "--pause 3"),
+            ("--repeat --pause x a.fio", "--pause x"),
+            ("--repeat --show-plan a.fio", "--show-plan"),
+            ("--repeat --calibrate", "--calibrate"),
+        ] {
+            let refusal = read(&words(text)).unwrap_err();
+            assert!(refusal.message.contains(named), "{text}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn each_run_finds_caches_empty_and_what_was_written_is_made_again() {
+        let five = Repeat {
+            runs: 5,
+            pause: Nanos(0),
+        };
+        let of = |kind| {
+            let job = sample::random_job("a", &[kind], 4096);
+            sample::plan(vec![vec![
+                job.blocks(|work| work.targets.open.drop_cache = false),
+            ]])
+        };
+        let (mut reads, mut writes) = (of(Kind::Read), of(Kind::Write));
+        assert!(!five.adjust(&mut reads, Some(4)).unwrap());
+        assert!(
+            reads
+                .jobs()
+                .all(|(_, j)| j.blocks().unwrap().targets.open.drop_cache)
+        );
+        assert!(five.adjust(&mut writes, None).unwrap());
+        let refusal = five.adjust(&mut writes, Some(4)).unwrap_err();
+        assert!(refusal.message.contains("--repeat"), "{refusal}");
+    }
+}

@@ -1,0 +1,143 @@
+//! What workers lacked of their CPUs: others had them, the hypervisor took them, or there are more
+//! workers than CPUs.
+//!
+//! In: a result, and the counters of the CPUs at both ends of the run. Out: at most one warning of
+//! each kind per job. Not here: limits of control groups.
+
+use weir_schema::{Job, JobResult, RunResult, Span, Warning, WorkerResult};
+use weir_sys::cpu_time::CpuTimes;
+
+/// A fraction of a second says little about a rate per second.
+const LEAST_SECONDS: f64 = 0.5;
+/// Share of its time that a worker may wait for a CPU.
+const MOST_WAITING: f64 = 0.05;
+/// Times per second that it may be switched out.
+const MOST_SWITCHES: f64 = 10.0;
+/// Share of a CPU's time that the hypervisor may take.
+const MOST_STEAL: f64 = 0.01;
+
+/// CPUs that others had, or that too many workers share.
+pub(super) fn shared(
+    result: &RunResult,
+    planned: &Job,
+    job: &JobResult,
+    never_sleeps: bool,
+) -> Option<Warning> {
+    let workers = job.workers().iter();
+    let worst = workers.filter_map(Shortage::of).max_by(Shortage::cmp);
+    if worst.is_none() && !never_sleeps {
+        return None;
+    }
+    let pinned = planned.placement.cpus.as_ref();
+    let cpus = match pinned {
+        Some(list) => u32::try_from(list.len()).ok(),
+        None => result.host.cpus,
+    };
+    let name = Some(job.name.as_str());
+    let beside = workers_beside(result, planned, job);
+    if let Some(cpus) = cpus.filter(|cpus| beside > *cpus as usize) {
+        let plural = if cpus == 1 { "" } else { "s" };
+        let cause = match &worst {
+            Some(worst) => format!(
+                "{beside} workers share {cpus} CPU{plural}: worker {} {worst}.",
+                worst.clone
+            ),
+            None => format!("{beside} workers that never sleep share {cpus} CPU{plural}."),
+        };
+        return Some(Warning::new("oversubscribed", name, cause));
+    }
+    let worst = worst?;
+    let cause = format!("Worker {} {worst}.", worst.clone);
+    let warning = Warning::new("cpu-shared", name, cause);
+    Some(if pinned.is_some() || planned.placement.nodes.is_some() {
+        warning.with_remedy("Keep other load off the CPUs that it is pinned to.")
+    } else {
+        warning
+    })
+}
+
+/// Workers that ran while this job did, on CPUs that may be its own: its own among them.
+fn workers_beside(result: &RunResult, planned: &Job, job: &JobResult) -> usize {
+    let meets = |other: &Job| match (&planned.placement.cpus, &other.placement.cpus) {
+        (Some(mine), Some(theirs)) => mine.iter().any(|cpu| theirs.contains(cpu)),
+        // Those that may go elsewhere do.
+        (Some(_), None) => false,
+        (None, _) => true,
+    };
+    let overlap = |a: Span, b: Span| a.start_ns < b.end_ns && b.start_ns < a.end_ns;
+    let jobs = result.jobs().zip(result.plan.jobs());
+    let workers = jobs.filter(|(other, (_, plan))| other.name == job.name || meets(plan));
+    let spans = workers.flat_map(|(other, _)| other.workers().iter().filter_map(|w| w.span));
+    spans
+        .filter(|span| job.span.is_some_and(|mine| overlap(mine, *span)))
+        .count()
+}
+
+/// What a worker lacked of a CPU.
+struct Shortage {
+    clone: u32,
+    /// Share of its time that it waited, where that is much.
+    waited: Option<f64>,
+    /// Switches that it suffered per second, where they are many.
+    switches: Option<f64>,
+}
+
+impl Shortage {
+    fn of(worker: &WorkerResult) -> Option<Self> {
+        let seconds = worker.span?.length().as_secs_f64();
+        let waited = worker.cpu.run_delay_ns.map(|t| t.as_secs_f64() / seconds);
+        let switches = worker.cpu.involuntary_switches as f64 / seconds;
+        let shortage = Self {
+            clone: worker.clone,
+            waited: waited.filter(|share| *share > MOST_WAITING),
+            switches: Some(switches).filter(|rate| *rate > MOST_SWITCHES),
+        };
+        let is_any = shortage.waited.is_some() || shortage.switches.is_some();
+        (seconds >= LEAST_SECONDS && is_any).then_some(shortage)
+    }
+
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        let key = |of: &Self| (of.waited.unwrap_or(0.0), of.switches.unwrap_or(0.0));
+        let ((waited, switches), (others, theirs)) = (key(self), key(other));
+        waited.total_cmp(&others).then(switches.total_cmp(&theirs))
+    }
+}
+
+/// `waited 12 % of its time for a CPU and was switched out 30 times per second`.
+impl std::fmt::Display for Shortage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(share) = self.waited {
+            write!(f, "waited {:.0} % of its time for a CPU", share * 100.0)?;
+        }
+        if self.waited.is_some() && self.switches.is_some() {
+            f.write_str(" and ")?;
+        }
+        if let Some(rate) = self.switches {
+            write!(f, "was switched out {rate:.0} times per second")?;
+        }
+        Ok(())
+    }
+}
+
+/// CPUs of its workers that the hypervisor took.
+pub(super) fn stolen(
+    job: &JobResult,
+    before: &[(u32, CpuTimes)],
+    after: &[(u32, CpuTimes)],
+) -> Option<Warning> {
+    let share = |cpu: u32| {
+        let at = |list: &[(u32, CpuTimes)]| Some(list.iter().find(|(id, _)| *id == cpu)?.1);
+        let spent = at(after)?.since(&at(before)?);
+        let total = spent.total().as_secs_f64();
+        (total > 0.0).then(|| spent.steal.as_secs_f64() / total)
+    };
+    let workers = job.workers().iter();
+    let cpus = workers.flat_map(|w| [w.cpu.first_cpu, w.cpu.last_cpu].into_iter().flatten());
+    let shares = cpus.filter_map(|cpu| Some((share(cpu)?, cpu)));
+    let (share, cpu) = shares.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (share > MOST_STEAL).then(|| {
+        let share = share * 100.0;
+        let cause = format!("The hypervisor took {share:.1} % of the time of CPU {cpu}.");
+        Warning::new("cpu-steal", Some(&job.name), cause)
+    })
+}

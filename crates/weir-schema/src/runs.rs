@@ -1,0 +1,255 @@
+//! Several runs of one plan, or of several in turns, and what they say together.
+//!
+//! In: the results of all runs. Out: headline figures over them. Not here: carrying runs out.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use weir_stats::BetweenRuns;
+use weir_units::Nanos;
+
+use crate::json;
+use crate::load::{RUNS_SCHEMA, SchemaError};
+use crate::outcome::{Better, Interval, Metric};
+use crate::result::{JobResult, RunResult};
+use crate::warning::Warning;
+
+/// The results of several runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Runs {
+    /// Always `weir.runs.v2`.
+    pub schema: String,
+    /// Version of the program.
+    pub weir_version: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// Runs of each plan that were asked for.
+    pub asked: u32,
+    /// Pause between two runs.
+    pub pause_ns: Nanos,
+    /// All runs came to their end.
+    pub complete: bool,
+    /// One for each plan; their runs took turns.
+    pub series: Vec<RunSeries>,
+}
+
+/// The runs of one plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunSeries {
+    /// The plan's name.
+    pub name: String,
+    /// Headline figures over the complete runs, by job in plan order.
+    pub jobs: Vec<JobBetweenRuns>,
+    /// What spoils them.
+    pub warnings: Vec<Warning>,
+    /// Every run, in the order in which they were carried out; those that were cut short too.
+    pub runs: Vec<RunResult>,
+}
+
+/// A job over several runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JobBetweenRuns {
+    /// As in the plan.
+    pub name: String,
+    /// Its headline figures.
+    pub figures: Vec<FigureBetweenRuns>,
+}
+
+/// A headline figure over several runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FigureBetweenRuns {
+    /// What it is, unique in its job: `read rate`, `read p99`.
+    pub name: String,
+    /// Its unit without prefix.
+    pub unit: String,
+    /// Which of two values is the better one.
+    pub better: Better,
+    /// The figure.
+    pub between: BetweenRuns,
+}
+
+impl Runs {
+    /// Reads what was stored.
+    ///
+    /// # Errors
+    /// Not JSON, another shape, another version.
+    pub fn from_json(text: &str) -> Result<Self, SchemaError> {
+        let runs: Self = json::read(text)?;
+        for run in runs.series.iter().flat_map(|series| &series.runs) {
+            RunResult::from_json(&run.to_json()?)?;
+        }
+        Ok(runs)
+    }
+
+    /// Whether a document says that it is one.
+    pub fn is_in(text: &str) -> bool {
+        let head: String = text.chars().take(200).filter(|c| *c != ' ').collect();
+        head.contains(&format!("\"schema\":\"{RUNS_SCHEMA}\""))
+    }
+
+    /// As JSON: on one line, or indented for people.
+    ///
+    /// # Errors
+    /// A number without JSON form (not finite).
+    pub fn to_json(&self, is_indented: bool) -> Result<String, SchemaError> {
+        let text = serde_json::to_string(self)?;
+        Ok(if is_indented {
+            json::indented(&text)
+        } else {
+            text
+        })
+    }
+}
+
+impl RunSeries {
+    /// Adds up what was done.
+    pub fn new(name: &str, runs: Vec<RunResult>) -> Self {
+        let whole: Vec<&RunResult> = runs.iter().filter(|run| run.complete).collect();
+        let of_first = whole.first().into_iter().flat_map(|run| run.jobs());
+        let jobs = of_first.enumerate().map(|(index, job)| {
+            let all: Vec<&JobResult> = whole.iter().filter_map(|r| r.jobs().nth(index)).collect();
+            JobBetweenRuns {
+                name: job.name.clone(),
+                figures: figures(&all),
+            }
+        });
+        let jobs: Vec<JobBetweenRuns> = jobs.collect();
+        Self {
+            name: name.to_owned(),
+            warnings: jobs.iter().filter_map(differs).collect(),
+            jobs,
+            runs,
+        }
+    }
+
+    /// The runs that say something about the plan as a whole.
+    pub fn whole(&self) -> impl Iterator<Item = &RunResult> {
+        self.runs.iter().filter(|run| run.complete)
+    }
+}
+
+/// Figures of one job in each of its runs; each figure is of the runs that have it.
+fn figures(runs: &[&JobResult]) -> Vec<FigureBetweenRuns> {
+    let of_runs: Vec<Vec<Metric>> = runs.iter().map(|job| metrics(job)).collect();
+    let mut found: Vec<FigureBetweenRuns> = Vec::new();
+    for metric in of_runs.iter().flatten() {
+        if found.iter().any(|f| f.name == metric.name) {
+            continue;
+        }
+        let same = of_runs
+            .iter()
+            .filter_map(|m| m.iter().find(|m| m.name == metric.name));
+        let values: Vec<_> = same.map(|m| (m.value, m.half_width())).collect();
+        found.extend(BetweenRuns::of(&values).map(|between| FigureBetweenRuns {
+            name: metric.name.clone(),
+            unit: metric.unit.clone(),
+            better: metric.better,
+            between,
+        }));
+    }
+    found
+}
+
+/// The headline figures of a job, and all percentiles that it was to have.
+fn metrics(job: &JobResult) -> Vec<Metric> {
+    let mut all = job.metrics.clone();
+    for sure in job.confidence() {
+        for percentile in &sure.percentiles {
+            let name = format!("{} p{}", sure.kind, percentile.percent.0);
+            if all.iter().any(|m| m.name == name) {
+                continue;
+            }
+            let value = percentile.value_ns;
+            let interval = value.low.zip(value.high).map(|(low, high)| Interval {
+                low: low / 1e9,
+                high: high / 1e9,
+            });
+            all.push(Metric {
+                interval,
+                ..Metric::low(name, Metric::SECONDS, value.value / 1e9)
+            });
+        }
+    }
+    all
+}
+
+/// A job whose runs lie further apart than the interval of one of them would have it.
+fn differs(job: &JobBetweenRuns) -> Option<Warning> {
+    let figure = job.figures.iter().find(|f| f.between.differ())?;
+    let between = &figure.between;
+    let cause = format!(
+        "The {} of equal runs has a deviation of {:.0} %; the interval within a run is ± {:.0} %.",
+        figure.name,
+        between.deviation? * 100.0,
+        between.within? * 100.0
+    );
+    Some(Warning::new("runs-differ", Some(&job.name), cause))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::Kind;
+    use crate::sample::{self, JobSample};
+
+    fn run(rate: u64, complete: bool) -> RunResult {
+        let second = Nanos::from_secs(1);
+        let reads = sample::kind(Kind::Read, rate, second, &[]);
+        let mut job = sample::job_result("a", vec![sample::worker(0, second, vec![reads])]);
+        let about = |v: f64| weir_stats::Estimate::within(v, v * 0.99, v * 1.01);
+        let rate = f64::from(u32::try_from(rate).unwrap());
+        job = sample::sure(
+            job,
+            vec![sample::confidence(Kind::Read, about(rate), about(1.0))],
+        );
+        job.conclude();
+        let mut result = sample::run(vec![vec![(sample::block_job("a").over("null"), job)]]);
+        result.complete = complete;
+        result
+    }
+
+    #[test]
+    fn the_headline_is_of_complete_runs_and_every_run_is_kept() {
+        let runs = vec![
+            run(100, true),
+            run(1, false),
+            run(200, true),
+            run(400, true),
+        ];
+        let series = RunSeries::new("p", runs);
+        assert_eq!((series.runs.len(), series.whole().count()), (4, 3));
+        let rate = &series.jobs[0].figures[0];
+        assert_eq!((rate.name.as_str(), rate.between.runs), ("read rate", 3));
+        assert!((rate.between.mean - 200.0).abs() < 1e-9);
+        assert!((rate.between.within.unwrap() - 0.01).abs() < 1e-9);
+        assert_eq!(series.warnings[0].id, "runs-differ");
+        assert!(
+            series.warnings[0].cause.contains("deviation of 69 %"),
+            "{series:?}"
+        );
+    }
+
+    #[test]
+    fn runs_of_one_rate_do_not_differ() {
+        let series = RunSeries::new("p", vec![run(1000, true), run(1001, true), run(999, true)]);
+        assert_eq!(series.warnings, []);
+    }
+
+    #[test]
+    fn what_is_stored_is_read_again() {
+        let runs = Runs {
+            schema: RUNS_SCHEMA.to_owned(),
+            weir_version: "1".to_owned(),
+            command: vec!["weir".to_owned()],
+            asked: 2,
+            pause_ns: Nanos(0),
+            complete: true,
+            series: vec![RunSeries::new("p", vec![run(100, true), run(110, true)])],
+        };
+        for is_indented in [false, true] {
+            let text = runs.to_json(is_indented).unwrap();
+            assert!(Runs::is_in(&text));
+            assert_eq!(Runs::from_json(&text).unwrap(), runs);
+        }
+        assert!(!Runs::is_in(&run(1, true).to_json().unwrap()));
+    }
+}

@@ -1,0 +1,129 @@
+//! How sure a run is of its figures, as a user sees it: on real engines, in an open loop, on several
+//! ranks, and where nothing was measured.
+
+use weir_schema::{Confidence, JobResult, RunResult, Stage as LatencyStage};
+use weir_stats::Estimate;
+
+use crate::stage::{Said, Stage};
+use crate::{SMALL, result};
+
+/// Every interval that a confidence has.
+fn intervals(sure: &Confidence) -> Vec<Estimate> {
+    let rates = [Some(sure.ops_per_s), sure.bytes_per_s, sure.mean_latency_ns];
+    let percentiles = sure.percentiles.iter().map(|p| p.value_ns);
+    rates.into_iter().flatten().chain(percentiles).collect()
+}
+
+/// Every figure has an interval that holds it; how many.
+#[track_caller]
+fn is_sure(said: &Said, result: &RunResult) -> usize {
+    let all: Vec<Estimate> = result
+        .jobs()
+        .flat_map(JobResult::confidence)
+        .flat_map(intervals)
+        .collect();
+    for estimate in &all {
+        let (Some(low), Some(high)) = (estimate.low, estimate.high) else {
+            panic!("{estimate:?} {said}");
+        };
+        let holds = low <= estimate.value && estimate.value <= high;
+        assert!(
+            holds && high.is_finite() && estimate.absent.is_none(),
+            "{estimate:?}"
+        );
+    }
+    all.len()
+}
+
+#[test]
+fn every_figure_of_a_real_run_lies_in_an_interval_of_its_own() {
+    let stage = Stage::in_memory();
+    let file = stage.file(
+        "j.fio",
+        "[global]\nbs=4k\ntime_based\nruntime=1s\nstonewall\nsize=8m\n\
+         [null]\nioengine=null\nrw=randrw\n\
+         [psync]\nioengine=psync\nrw=randread\nfilename=data\n\
+         [slow]\nioengine=null\nrw=read\nrate_iops=200\n",
+    );
+    let said = stage.say(&["run", "--format=json", &file]).code(0);
+    let result = result(&said);
+    // Rate, bandwidth, mean and four percentiles of each of four kinds.
+    assert_eq!(is_sure(&said, &result), 4 * 7, "{said}");
+    for job in result.jobs() {
+        let metrics = job.metrics.iter().filter(|m| m.interval.is_none());
+        assert_eq!(metrics.count(), 0, "{said}");
+    }
+    let said = stage.say(&["run", "--width=120", &file]).code(0);
+    assert_eq!(said.out.matches(" % in this run").count(), 4, "{said}");
+}
+
+#[test]
+fn a_fifth_of_a_second_is_enough() {
+    let stage = Stage::new();
+    let job = "[a]\nioengine=null\nsize=1m\nrw=read\ntime_based\nruntime=SPAN\n";
+    // A machine that lends the run no processor for most of the time sees fewer stretches.
+    let is_enough = |span: &str| {
+        let file = stage.file("j.fio", job.replace("SPAN", span));
+        let said = stage.say(&["run", "--format=json", &file]).code(0);
+        result(&said)
+            .jobs()
+            .all(|j| j.confidence()[0].ops_per_s.low.is_some())
+    };
+    assert!((0..20).any(|_| is_enough("200ms")));
+    assert!(!is_enough("90ms"));
+}
+
+#[test]
+fn the_mean_of_an_open_loop_has_the_interval_of_its_own_stage() {
+    let stage = Stage::new();
+    let file = stage.file(
+        "j.fio",
+        "[a]\nioengine=null\nsize=1m\nrw=read\ntime_based\nruntime=1s\nopen_loop=1\nrate_iops=2000\n",
+    );
+    let said = stage.say(&["run", "--format=json", &file]).code(0);
+    let result = result(&said);
+    assert!(is_sure(&said, &result) > 0);
+    let job = result.jobs().next().unwrap();
+    let (sure, kind) = (&job.confidence()[0], &job.workers()[0].kinds[0]);
+    assert_eq!(sure.latency_stage, Some(LatencyStage::Rlat));
+    let response = kind.stage(LatencyStage::Rlat).unwrap().mean();
+    assert_eq!(sure.mean_latency_ns.map(|e| e.value), response);
+    // The mean below the response has it, that below the latency has none.
+    let text = stage.say(&["run", &file]).code(0).out;
+    let means: Vec<&str> = text
+        .lines()
+        .filter(|l| l.trim_start().starts_with("mean"))
+        .collect();
+    assert_eq!(means.len(), 2, "{text}");
+    assert!(means[0].contains('±') && !means[1].contains('±'), "{text}");
+}
+
+#[test]
+fn four_ranks_are_sure_of_what_they_did_together() {
+    let stage = Stage::new();
+    let file = stage.file(
+        "j.fio",
+        "[a]\nioengine=null\nsize=1m\nrw=read\ntime_based\nruntime=1s\n",
+    );
+    let said = stage
+        .say(&["run", "--ranks=4", "--format=json", &file])
+        .code(0);
+    let result = result(&said);
+    assert_eq!(result.ranks.len(), 4);
+    assert_eq!(is_sure(&said, &result), 7, "{said}");
+    assert!(
+        !said.out.contains("\"batches\""),
+        "what ranks send each other is no result"
+    );
+}
+
+#[test]
+fn a_job_that_ends_within_its_ramp_says_so() {
+    let stage = Stage::new();
+    let ramp = "[a]\nioengine=null\nsize=1m\nrw=read\nramp_time=10\n";
+    let said = stage.say(&["run", &stage.file("j.fio", ramp)]).code(0);
+    said.out("! ramp ")
+        .out("It ended within its ramp of 10.0 s");
+    let said = stage.say(&["run", &stage.file("small.fio", SMALL)]).code(0);
+    assert!(!said.out.contains("! ramp"), "{said}");
+}
