@@ -46,8 +46,8 @@ impl<O: Operation, S: Slots> Engine for NullInline<O, S> {
 pub struct NullQueued<O, S> {
     /// First those handed over, then those submitted since.
     queue: Box<[Completed]>,
-    queued: usize,
-    handed_over: usize,
+    queued: u32,
+    handed_over: u32,
     of: PhantomData<fn(O, S)>,
 }
 
@@ -68,7 +68,7 @@ impl<O: Operation, S: Slots> Engine for NullQueued<O, S> {
 
     #[inline]
     fn submit(&mut self, slot: u32, op: &O) -> Submit {
-        let Some(place) = self.queue.get_mut(self.queued) else {
+        let Some(place) = self.queue.get_mut(self.queued as usize) else {
             return Submit::Full;
         };
         *place = Completed {
@@ -83,17 +83,18 @@ impl<O: Operation, S: Slots> Engine for NullQueued<O, S> {
     fn commit(&mut self) -> io::Result<u32> {
         let taken = self.queued - self.handed_over;
         self.handed_over = self.queued;
-        Ok(u32::try_from(taken).unwrap_or(u32::MAX))
+        Ok(taken)
     }
 
     #[inline]
     fn reap(&mut self, wait: Wait, done: impl FnMut(Completed)) -> io::Result<u32> {
-        let count = self.handed_over.min(wait.at_most as usize);
-        let (over, left) = (self.queue.iter().take(count), count..self.queued);
+        let count = self.handed_over.min(wait.at_most);
+        let over = self.queue.iter().take(count as usize);
         over.copied().for_each(done);
+        let left = count as usize..self.queued as usize;
         self.queue.copy_within(left, 0);
         self.queued -= count;
         self.handed_over -= count;
-        Ok(u32::try_from(count).unwrap_or(u32::MAX))
+        Ok(count)
     }
 }

@@ -39,6 +39,6 @@ pub use bucket::{DEFAULT_BITS, MAX_BITS, MIN_BITS};
 pub use estimate::{Estimate, NoInterval};
 pub use histogram::{Bucket, Histogram, HistogramError, Spread};
 pub use moments::Moments;
-pub use recorder::Recorder;
+pub use recorder::{Recorder, Tally};
 pub use series::{Point, Series, SeriesError};
 pub use series_mean::SeriesMean;

@@ -42,14 +42,15 @@ pub(super) fn memory<'a>(op: BlockOp) -> &'a mut [u8] {
     unsafe { std::slice::from_raw_parts_mut(start, length) }
 }
 
-/// Carries out what is neither read nor write, inside the call.
+/// Carries out what is neither read nor write, inside the call. The operation comes by value: the
+/// address of the loop's own would keep it in memory.
 #[cold]
 #[inline(never)]
-pub(super) fn other(target: &OpenTarget, op: &BlockOp) -> i64 {
+pub(super) fn other(target: &OpenTarget, op: BlockOp) -> i64 {
     let (done, length) = match op.verb {
         Verb::Sync => (flush(target), 0),
         Verb::DataSync => (flush_data(target), 0),
-        Verb::RangeSync => (sync_range(target, op), 0),
+        Verb::RangeSync => (sync_range(target, &op), 0),
         Verb::Trim => (discard(target, op.offset, u64::from(op.length)), op.length),
         Verb::Read | Verb::Write => (Err(Errno::INVAL), 0),
     };

@@ -67,7 +67,7 @@ impl Engine for Falloc {
         let flags = match op.verb {
             Verb::Read => FallocateFlags::KEEP_SIZE,
             Verb::Write => FallocateFlags::empty(),
-            _ => return Submit::Done(other(target, op)),
+            _ => return Submit::Done(other(target, *op)),
         };
         let reserved = fallocate(&target.file, flags, op.offset, op.length.into());
         Submit::Done(answer(reserved.map(|()| op.length as usize)))
@@ -98,7 +98,7 @@ impl Engine for Truncate {
             (Some(target), Verb::Write) => {
                 answer(ftruncate(&target.file, op.offset).map(|()| op.length as usize))
             }
-            (Some(target), Verb::Sync | Verb::DataSync) => other(target, op),
+            (Some(target), Verb::Sync | Verb::DataSync) => other(target, *op),
             (Some(_), Verb::Read | Verb::Trim | Verb::RangeSync) => -i64::from(libc::EINVAL),
         })
     }

@@ -143,10 +143,9 @@ pub(super) struct Ring {
     shape: EntryShape,
     has_poll_thread: bool,
     targets: Vec<OpenTarget>,
-    /// By target: the first words of reads and of writes.
+    /// By target: the first words of reads and of writes. As long as there are any, the entries of
+    /// all slots hold what reads and writes have in common.
     heads: Box<[[EntryHead; 2]]>,
-    /// The entries of all slots hold what reads and writes have in common.
-    is_plain: bool,
     /// There are more slots than entries: places are used in turn.
     takes_turns: bool,
     /// Each n-th operation goes to a worker of the kernel.
@@ -241,7 +240,7 @@ impl Ring {
         };
         let vector = self.vectors.get_mut(slot as usize);
         let Some(mut entry) = self.shape.entry(slot, op, target, vector) else {
-            return Submit::Done(other(target, op));
+            return Submit::Done(other(target, *op));
         };
         if self.force_async > 0 {
             self.issued += 1;
@@ -259,7 +258,7 @@ impl Ring {
         if !self.rings.has_room() {
             return Submit::Full;
         }
-        self.is_plain = false;
+        self.heads = Box::default();
         let place = if self.takes_turns {
             self.rings.next_place()
         } else {
@@ -279,10 +278,10 @@ impl Ring {
             Some(_) if self.shape.polled => self.rings.wait(0),
             Some(nanos) => self.rings.wait_timed(at_least, nanos),
         };
-        match waited {
-            Ok(_) => Ok(()),
-            Err(errno) => not_waited(errno),
+        if waited < 0 {
+            return not_waited(waited);
         }
+        Ok(())
     }
 }
 
@@ -325,9 +324,9 @@ impl Engine for Ring {
             iov_len: 0,
         };
         let vectors = if vectored { depth as usize } else { 0 };
-        let heads = (0..).zip(&targets).map(|(number, target)| {
+        let head_of = |(number, target)| {
             [Verb::Read, Verb::Write].map(|verb| shape.head(verb, number, target, false))
-        });
+        };
         let force_async = choice.number("force_async").map_or(0, i64::unsigned_abs);
         let takes_turns = depth > rings.places();
         if !takes_turns {
@@ -337,8 +336,11 @@ impl Engine for Ring {
             rings,
             shape,
             has_poll_thread: choice.flag("kernel_poll_thread", false),
-            heads: heads.collect(),
-            is_plain: !takes_turns && !vectored && force_async == 0,
+            heads: if takes_turns || vectored || force_async > 0 {
+                Box::default()
+            } else {
+                (0..).zip(&targets).map(head_of).collect()
+            },
             takes_turns,
             targets,
             force_async,
@@ -351,7 +353,6 @@ impl Engine for Ring {
     fn submit(&mut self, slot: u32, op: &BlockOp) -> Submit {
         if let Some(heads) = self.heads.get(op.target as usize)
             && let Verb::Read | Verb::Write = op.verb
-            && self.is_plain
         {
             // The slot's own entry, whose last operation is over: there is room for it.
             let entry = self.rings.entry(slot);
@@ -375,10 +376,7 @@ impl Engine for Ring {
         } else {
             self.rings.hand_over()
         };
-        match taken {
-            Ok(taken) => Ok(taken),
-            Err(errno) => not_taken(errno),
-        }
+        u32::try_from(taken).or_else(|_| not_taken(taken))
     }
 
     #[inline]
@@ -412,25 +410,29 @@ impl Engine for Ring {
     }
 }
 
-/// The answer to a hand-over that the kernel refused.
+/// A hand-over that the kernel refused with this negative errno.
 #[cold]
 #[inline(never)]
-fn not_taken(errno: Errno) -> io::Result<u32> {
-    match errno {
+fn not_taken(answer: i64) -> io::Result<u32> {
+    match errno_of(answer) {
         // It could not take entries at the moment.
         Errno::INTR | Errno::AGAIN | Errno::BUSY => Ok(0),
         errno => Err(errno.into()),
     }
 }
 
-/// The answer to a wait that ended early.
+/// A wait that ended early with this negative errno.
 #[cold]
 #[inline(never)]
-fn not_waited(errno: Errno) -> io::Result<()> {
-    match errno {
+fn not_waited(answer: i64) -> io::Result<()> {
+    match errno_of(answer) {
         Errno::INTR | Errno::TIME => Ok(()),
         errno => Err(errno.into()),
     }
+}
+
+fn errno_of(answer: i64) -> Errno {
+    i32::try_from(-answer).map_or(Errno::IO, Errno::from_raw_os_error)
 }
 
 impl Drop for Ring {

@@ -266,6 +266,29 @@ impl Aio {
         count
     }
 
+    /// Offers a flush, and carries out what the kernel has no request for.
+    #[cold]
+    fn submit_other(&mut self, slot: u32, op: &BlockOp) -> Submit {
+        let (at, place) = (op.target as usize, slot as usize);
+        let (Some(target), Some(block)) = (self.targets.get(at), self.blocks.get_mut(place)) else {
+            return Submit::Full;
+        };
+        let opcode = match op.verb {
+            Verb::Sync => FSYNC,
+            Verb::DataSync => FDSYNC,
+            _ => return Submit::Done(other(target, *op)),
+        };
+        // A flush names nothing, or is refused.
+        *block = ControlBlock {
+            data: u64::from(slot),
+            opcode,
+            file: target.file.as_raw_fd(),
+            ..ControlBlock::default()
+        };
+        self.queued.push(block);
+        Submit::Queued
+    }
+
     /// The priority in the slot's control block, where its flag says that there is one.
     #[cfg(test)]
     pub(super) fn priority(&self, slot: u32) -> Option<i16> {
@@ -326,29 +349,21 @@ impl Engine for Aio {
         let opcode = match op.verb {
             Verb::Read => PREAD,
             Verb::Write => PWRITE,
-            Verb::Sync => FSYNC,
-            Verb::DataSync => FDSYNC,
-            Verb::Trim | Verb::RangeSync => return Submit::Done(other(target, op)),
+            _ => return self.submit_other(slot, op),
         };
         let Some(block) = self.blocks.get_mut(slot as usize) else {
             return Submit::Full;
         };
-        let moves = matches!(op.verb, Verb::Read | Verb::Write);
         *block = ControlBlock {
             data: u64::from(slot),
-            rw_flags: if moves { self.rw_flags } else { 0 },
+            rw_flags: self.rw_flags,
             opcode,
             priority: op.priority.cast_signed(),
             flags: if op.priority == 0 { 0 } else { HAS_PRIORITY },
             file: target.file.as_raw_fd(),
-            // A flush names nothing, or is refused.
-            memory: if moves {
-                op.buffer.0.expose_provenance() as u64
-            } else {
-                0
-            },
+            memory: op.buffer.0.expose_provenance() as u64,
             length: u64::from(op.length),
-            offset: if moves { op.offset } else { 0 },
+            offset: op.offset,
             ..ControlBlock::default()
         };
         self.queued.push(block);

@@ -260,7 +260,7 @@ impl Engine for Mmap {
         };
         if !matches!(op.verb, Verb::Read | Verb::Write) {
             return Submit::Done(match op.verb {
-                Verb::Trim => other(target, op),
+                Verb::Trim => other(target, *op),
                 _ => answer(mapping.flush().map(|()| 0)),
             });
         }

@@ -183,7 +183,7 @@ impl Engine for PosixAio {
             return Submit::Done(-i64::from(libc::EBADF));
         };
         if matches!(op.verb, Verb::Trim | Verb::RangeSync) {
-            return Submit::Done(other(target, op));
+            return Submit::Done(other(target, *op));
         }
         let Some(block) = self.blocks.get_mut(slot as usize) else {
             return Submit::Full;

@@ -52,7 +52,7 @@ impl Engine for Psync {
         Submit::Done(match op.verb {
             Verb::Read => pread(target, op),
             Verb::Write => pwrite(target, op),
-            _ => other(target, op),
+            _ => other(target, *op),
         })
     }
 }

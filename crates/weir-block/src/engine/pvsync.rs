@@ -51,7 +51,7 @@ impl Engine for Pvsync {
         Submit::Done(match op.verb {
             Verb::Read => preadv(target, op),
             Verb::Write => pwritev(target, op),
-            _ => other(target, op),
+            _ => other(target, *op),
         })
     }
 }

@@ -126,7 +126,7 @@ impl Engine for Pvsync2 {
         Submit::Done(match op.verb {
             Verb::Read => preadv2(target, op, flags),
             Verb::Write => pwritev2(target, op, flags),
-            _ => other(target, op),
+            _ => other(target, *op),
         })
     }
 }

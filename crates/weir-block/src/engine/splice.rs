@@ -126,7 +126,7 @@ impl Engine for Splice {
         let done = match op.verb {
             Verb::Read => self.read(target, *op),
             Verb::Write => self.write(target, *op),
-            _ => return Submit::Done(other(target, op)),
+            _ => return Submit::Done(other(target, *op)),
         };
         if done.is_err() {
             // What a failed call left in the pipe must not come out with the next operation.

@@ -89,7 +89,7 @@ impl Engine for Sync {
         Submit::Done(match op.verb {
             Verb::Read => seeker.at(op.offset, |target| read(target, op)),
             Verb::Write => seeker.at(op.offset, |target| write(target, op)),
-            _ => other(&seeker.target, op),
+            _ => other(&seeker.target, *op),
         })
     }
 }

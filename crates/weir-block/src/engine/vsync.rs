@@ -133,7 +133,7 @@ impl Engine for Vsync {
             return Submit::Queued;
         }
         let target = self.seekers.get(op.target as usize).map(|s| &s.target);
-        Submit::Done(target.map_or(-i64::from(libc::EBADF), |target| other(target, op)))
+        Submit::Done(target.map_or(-i64::from(libc::EBADF), |target| other(target, *op)))
     }
 
     fn commit(&mut self) -> io::Result<u32> {

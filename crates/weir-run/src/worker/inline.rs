@@ -30,7 +30,10 @@ where
     let mut state = LoopState::new(plan, worker);
     let live = state.live();
     let only = live.kind(source.only_kind());
-    let (paced, timed_prepare) = (!state.pacer.is_free(), source.prepare_is_timed());
+    let (is_held, is_watched) = (
+        state.is_paced() || source.prepare_is_timed(),
+        state.is_watched(),
+    );
     let mut now = state.now();
     let mut last_done = now;
     while state.ended.is_none()
@@ -39,16 +42,14 @@ where
         if source.has_paused() {
             now = state.account_preparation(now);
         }
-        let (free_since, mut intended) = (now, now);
-        if paced {
-            (now, intended) = wait_for_start(&mut state, source, op, now);
-            if state.is_over(now) {
+        let mut intended = now;
+        if is_held {
+            let Some(ready) = make_ready_when_due(&mut state, source, op, now) else {
                 break;
-            }
-        }
-        now = make_ready(&state, source, &op, (now, timed_prepare));
-        if paced {
-            state.count_lateness(state.nanos(intended.max(free_since), now));
+            };
+            (now, intended) = ready;
+        } else {
+            source.prepare(0, &op);
         }
         let kind = kind_of::<S>(live, only, &op);
         live.last_issued.set(op.acts_on());
@@ -70,7 +71,7 @@ where
         }
         let mut whole = result == i64::from(op.length());
         if whole {
-            state.record_whole(kind, &op, now, intended, done);
+            record(&mut state, (kind, is_watched), &op, (now, intended, done));
             now = done;
         } else {
             (now, whole) = finish_rest(&mut state, engine, op, result, (now, intended));
@@ -79,11 +80,8 @@ where
         if S::CHECKS {
             now = state.look_at(source, &op, (started, now), whole);
         }
-        if state.is_traced() {
-            now = state.await_room(now);
-        }
-        if paced {
-            state.pacer.count(now, 0);
+        if is_watched {
+            now = state.settle(now);
         }
     }
     live.last_done.set(state.end_of(last_done, now).0);
@@ -100,26 +98,53 @@ fn kind_of<'a, S: Source>(live: &'a WorkerLive, only: &'a LiveKind, op: &S::Op) 
     }
 }
 
-/// Fills the operation's buffer; the instant it is then.
+/// Counts an operation that moved everything.
 #[inline(always)]
-fn make_ready<C: RunClock, S: Source>(
-    state: &LoopState<'_, C>,
-    source: &mut S,
-    op: &S::Op,
-    (now, is_timed): (Tick, bool),
-) -> Tick {
-    source.prepare(0, op);
-    if is_timed {
-        state.account_preparation(now)
-    } else {
-        now
+fn record<O: Operation, C: RunClock>(
+    state: &mut LoopState<'_, C>,
+    (kind, is_watched): (&LiveKind, bool),
+    op: &O,
+    (started, intended, done): (Tick, Tick, Tick),
+) {
+    let lat_ns = state.nanos(started, done);
+    kind.completed.add(1);
+    kind.bytes.add(u64::from(op.length()));
+    kind.lat.record(lat_ns);
+    if is_watched {
+        // By value: an operation whose address is taken would lie in memory.
+        state.watch(kind, *op, (started, intended, done), lat_ns);
     }
+}
+
+/// Waits until the operation is due, and fills its buffer; the instant it is then, and the
+/// intended one. Nothing where the time is up before.
+#[cold]
+#[inline(never)]
+fn make_ready_when_due<C: RunClock, S: Source>(
+    state: &mut LoopState<'_, C>,
+    source: &mut S,
+    op: S::Op,
+    free_since: Tick,
+) -> Option<(Tick, Tick)> {
+    let (mut now, mut intended) = (free_since, free_since);
+    if state.is_paced() {
+        (now, intended) = wait_for_start(state, source, op, now);
+        if state.is_over(now) {
+            return None;
+        }
+    }
+    source.prepare(0, &op);
+    if source.prepare_is_timed() {
+        now = state.account_preparation(now);
+    }
+    if state.is_paced() {
+        state.count_lateness(state.nanos(intended.max(free_since), now));
+    }
+    Some((now, intended))
 }
 
 /// Waits for the intended start of an operation that has one, and for the worker's turn; the
 /// instant it is then, and the intended one.
-#[cold]
-#[inline(never)]
 fn wait_for_start<C: RunClock, S: Source>(
     state: &mut LoopState<'_, C>,
     source: &S,
@@ -163,7 +188,8 @@ fn finish_rest<E: Engine, C: RunClock>(
     loop {
         let now = state.now();
         if result == i64::from(rest.length()) {
-            state.record_whole(kind, &op, started, intended, now);
+            let times = (started, intended, now);
+            record(state, (kind, state.is_watched()), &op, times);
             return (now, true);
         }
         let lat = state.nanos(started, now);

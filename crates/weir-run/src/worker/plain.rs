@@ -26,7 +26,7 @@ use crate::source::Source;
 use crate::worker::state::LoopState;
 use crate::worker::{LoopContext, LoopPlan, LoopStop};
 use rare::Rests;
-use recording::{KindSink, Run, Sinks};
+use recording::{Harvested, KindSink, Run, Sinks};
 
 /// An operation in flight, in a line of memory of its own.
 #[derive(Clone, Copy, Default)]
@@ -74,7 +74,7 @@ struct Parts<'r, 'a, O, C> {
     rests: &'r mut Rests,
     sinks: &'r Sinks<'a>,
     /// Of the only kind, where the source has one.
-    only: KindSink<'a>,
+    only: &'r KindSink<'a>,
     live: &'a WorkerLive,
     plan: &'a LoopPlan,
 }
@@ -137,6 +137,7 @@ where
         live,
         plan,
     };
+    let mut harvested = Harvested::new(parts.only, live.resets());
     loop {
         if stop.load(Relaxed) != 0 && !hot.is_ended {
             hot = rare::event(parts.state, hot);
@@ -148,7 +149,7 @@ where
             }
             continue;
         }
-        if !harvest::<E, S, C, BATCHED>(engine, &mut parts, &mut hot) {
+        if !harvest::<E, S, C, BATCHED>(engine, &mut parts, &mut harvested, &mut hot) {
             break;
         }
     }
@@ -205,10 +206,18 @@ fn fill<E, S, C, const BATCHED: bool>(
         top = 0;
     }
     loop {
-        while hot.fresh < parts.plan.batch && hot.in_flight < top {
-            if !issue::<E, S, C, BATCHED>(engine, source, parts, hot) {
-                top = 0;
+        // One after the other is no loop: the compiler need not ask a second time.
+        if BATCHED {
+            while hot.fresh < parts.plan.batch && hot.in_flight < top {
+                if !issue::<E, S, C, BATCHED>(engine, source, parts, hot) {
+                    top = 0;
+                }
             }
+        } else if hot.fresh == 0
+            && hot.in_flight < top
+            && !issue::<E, S, C, BATCHED>(engine, source, parts, hot)
+        {
+            top = 0;
         }
         if hot.fresh == 0 {
             return;
@@ -321,6 +330,7 @@ fn read_clock<O, C: RunClock>(parts: &mut Parts<'_, '_, O, C>, hot: &mut Hot) {
 fn harvest<E, S, C, const BATCHED: bool>(
     engine: &mut E,
     parts: &mut Parts<'_, '_, E::Op, C>,
+    harvested: &mut Harvested<'_, '_>,
     hot: &mut Hot,
 ) -> bool
 where
@@ -337,12 +347,14 @@ where
     };
     let mut taken = 0;
     let mut run = Run::new(parts.only, parts.plan.stamp_each);
+    let adds_up = S::ONE_KIND && parts.plan.depth > 1;
     let outcome = engine.reap(wait, |completed: Completed| {
         if taken == 0 {
             read_clock(parts, hot);
             if hot.now >= hot.event_at {
                 *hot = rare::event(parts.state, *hot);
             }
+            harvested.begin(parts.live.resets());
         }
         taken += 1;
         let Some(slot) = parts.slots.get_mut(completed.slot as usize) else {
@@ -359,16 +371,17 @@ where
         };
         if BATCHED {
             run.count(sink, slot, hot);
+        } else if adds_up {
+            harvested.record(slot, hot.now, hot.scale);
         } else {
-            recording::record(sink, slot, hot);
+            recording::record(sink, slot, hot.now, hot.scale);
         }
         slot.next = hot.free;
         hot.free = completed.slot;
         hot.in_flight -= 1;
     });
-    if BATCHED {
-        run.end();
-    }
+    run.end();
+    harvested.end();
     end_harvest(parts, hot, taken);
     if let Err(error) = &outcome {
         parts.state.engine_failed(error);

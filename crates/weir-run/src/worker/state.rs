@@ -2,11 +2,6 @@
 //!
 //! Everything here that is not inlined is off the hot path.
 
-#![expect(
-    clippy::inline_always,
-    reason = "parts of one loop, split for the reader only"
-)]
-
 use crate::live::KIND_MASK;
 use std::sync::atomic::Ordering;
 
@@ -302,30 +297,48 @@ impl<'a, C: RunClock> LoopState<'a, C> {
         self.traced
     }
 
-    /// Records an operation that an inline engine carried out as a whole.
-    #[inline(always)]
-    pub(super) fn record_whole<O: Operation>(
+    /// Whether operations have times to start at.
+    pub(super) fn is_paced(&self) -> bool {
+        !self.pacer.is_free()
+    }
+
+    /// Whether more is done about each operation of an inline engine than to count it.
+    pub(super) fn is_watched(&self) -> bool {
+        self.traced || self.plan.response || self.plan.max_latency.is_some() || self.is_paced()
+    }
+
+    /// Notes an operation that an inline engine carried out as a whole, where that is asked for.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn watch<O: Operation>(
         &mut self,
         kind: &LiveKind,
-        op: &O,
-        started: Tick,
-        intended: Tick,
-        done: Tick,
+        op: O,
+        (started, intended, done): (Tick, Tick, Tick),
+        lat_ns: u64,
     ) {
-        let lat_ns = self.nanos(started, done);
-        kind.completed.add(1);
-        kind.bytes.add(u64::from(op.length()));
-        kind.lat.record(lat_ns);
         if self.plan.response {
             kind.rlat.record(self.nanos(intended, done));
         }
-        // By value: an operation whose address is taken would lie in memory.
         if self.traced {
-            self.trace(*op, started, (0, lat_ns), 0);
+            self.trace(op, started, (0, lat_ns), 0);
         }
         if lat_ns >= self.slowest_ns {
-            self.too_slow(*op, lat_ns);
+            self.too_slow(op, lat_ns);
         }
+    }
+
+    /// What follows an operation of an inline engine before the next one; the instant it is then.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn settle(&mut self, mut now: Tick) -> Tick {
+        if self.traced {
+            now = self.await_room(now);
+        }
+        if self.is_paced() {
+            self.pacer.count(now, 0);
+        }
+        now
     }
 
     /// Notes an operation in the trace and in its class, with its submission and total latency.

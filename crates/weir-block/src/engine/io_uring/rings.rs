@@ -120,6 +120,21 @@ pub(super) struct Rings {
     _mappings: [Option<Mapping>; 3],
 }
 
+/// An answer of the kernel in the form in which it came, which is tested by one comparison.
+#[inline]
+fn answer(result: Result<u32, Errno>) -> i64 {
+    match result {
+        Ok(number) => i64::from(number),
+        Err(errno) => refused(errno),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn refused(errno: Errno) -> i64 {
+    -i64::from(errno.raw_os_error())
+}
+
 impl Rings {
     /// Sets rings up, of at least so many entries unless the parameters let the kernel clamp them.
     pub(super) fn new(entries: u32, mut params: io_uring_params) -> Result<Self, Errno> {
@@ -208,17 +223,20 @@ impl Rings {
         self.sent.wrapping_sub(self.seen)
     }
 
-    /// Hands over what was offered; how much was taken.
+    /// Hands over what was offered; how much was taken, or a negative errno.
     #[inline]
-    pub(super) fn hand_over(&mut self) -> Result<u32, Errno> {
+    pub(super) fn hand_over(&mut self) -> i64 {
         self.publish();
-        let taken = self.enter(self.offered(), 0, IoringEnterFlags::empty())?;
-        self.sent = self.sent.wrapping_add(taken);
-        Ok(taken)
+        let answer = self.enter(self.offered(), 0, IoringEnterFlags::empty());
+        if let Ok(taken) = u32::try_from(answer) {
+            self.sent = self.sent.wrapping_add(taken);
+        }
+        answer
     }
 
     /// The same with a kernel thread that takes by itself, but sleeps after a while without any.
-    pub(super) fn hand_over_to_thread(&mut self) -> Result<u32, Errno> {
+    #[cold]
+    pub(super) fn hand_over_to_thread(&mut self) -> i64 {
         self.publish();
         // The thread sets the flag and then looks at the tail; here it is the other way round.
         fence(Ordering::SeqCst);
@@ -226,16 +244,17 @@ impl Rings {
         // atomic.
         let flags = unsafe { self.kernel_flags.as_ref() }.load(Ordering::Relaxed);
         let offered = self.offered();
-        if flags & IoringSqFlags::NEED_WAKEUP.bits() != 0
-            && let Err(errno) = self.enter(offered, 0, IoringEnterFlags::SQ_WAKEUP)
-        {
-            // Entries that it has taken will come back.
-            let taken = self.taken_by_kernel().wrapping_sub(self.sent);
-            self.sent = self.sent.wrapping_add(taken);
-            return if taken == 0 { Err(errno) } else { Ok(taken) };
+        if flags & IoringSqFlags::NEED_WAKEUP.bits() != 0 {
+            let answer = self.enter(offered, 0, IoringEnterFlags::SQ_WAKEUP);
+            if answer < 0 {
+                // Entries that it has taken will come back.
+                let taken = self.taken_by_kernel().wrapping_sub(self.sent);
+                self.sent = self.sent.wrapping_add(taken);
+                return if taken == 0 { answer } else { taken.into() };
+            }
         }
         self.sent = self.tail;
-        Ok(offered)
+        offered.into()
     }
 
     #[inline]
@@ -255,21 +274,21 @@ impl Rings {
     }
 
     #[inline]
-    fn enter(&self, offered: u32, at_least: u32, flags: IoringEnterFlags) -> Result<u32, Errno> {
+    fn enter(&self, offered: u32, at_least: u32, flags: IoringEnterFlags) -> i64 {
         // SAFETY: whoever wrote the entries that the kernel takes vouched for the memory that they
         // name.
-        unsafe { io_uring_enter(&self.fd, offered, at_least, flags) }
+        answer(unsafe { io_uring_enter(&self.fd, offered, at_least, flags) })
     }
 
-    /// Waits until so many events are ready, or a signal.
+    /// Waits until so many events are ready, or a signal; a negative errno where it could not.
     #[inline]
-    pub(super) fn wait(&self, at_least: u32) -> Result<u32, Errno> {
+    pub(super) fn wait(&self, at_least: u32) -> i64 {
         self.enter(0, at_least, IoringEnterFlags::GETEVENTS)
     }
 
     /// Waits until so many events are ready, a signal, or the end of the time.
     #[cold]
-    pub(super) fn wait_timed(&self, at_least: u32, nanos: u64) -> Result<u32, Errno> {
+    pub(super) fn wait_timed(&self, at_least: u32, nanos: u64) -> i64 {
         let mut time = [nanos / 1_000_000_000, nanos % 1_000_000_000];
         let argument = io_uring_getevents_arg {
             ts: io_uring_ptr::new((&raw mut time).cast()),
@@ -277,7 +296,7 @@ impl Rings {
         };
         let flags = IoringEnterFlags::GETEVENTS | IoringEnterFlags::EXT_ARG;
         // SAFETY: nothing is handed over, and the kernel reads argument and time during the call.
-        unsafe { io_uring_enter_arg(&self.fd, 0, at_least, flags, Some(&argument)) }
+        answer(unsafe { io_uring_enter_arg(&self.fd, 0, at_least, flags, Some(&argument)) })
     }
 
     /// Events that are ready.

@@ -163,7 +163,12 @@ fn done_inside<O: Operation, C: RunClock>(
     let slot = &mut parts.slots[number as usize];
     slot.accepted = hot.now;
     if slot.whole == result {
-        record(parts.sinks.of_kind(slot.op.kind_index()), slot, &hot);
+        record(
+            parts.sinks.of_kind(slot.op.kind_index()),
+            slot,
+            hot.now,
+            hot.scale,
+        );
         hot.in_flight -= 1;
         return free(parts.slots, hot, number);
     }
@@ -200,7 +205,12 @@ pub(super) fn incomplete<O: Operation, C: RunClock>(
     hot.in_flight -= 1;
     let op = slot.op;
     if completed.result == i64::from(op.length() - rest.moved) {
-        record(parts.sinks.of_kind(op.kind_index()), slot, &hot);
+        record(
+            parts.sinks.of_kind(op.kind_index()),
+            slot,
+            hot.now,
+            hot.scale,
+        );
         return free(parts.slots, hot, number);
     }
     let slat = hot.scale.to_nanos(slot.accepted.since(slot.started));

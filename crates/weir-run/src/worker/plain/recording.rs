@@ -4,8 +4,8 @@
 //! handed over together and come back together took equally long: they are counted as a run and
 //! recorded once.
 
-use weir_stats::Recorder;
-use weir_sys::clock::Tick;
+use weir_stats::{Recorder, Tally};
+use weir_sys::clock::{Scale, Tick};
 
 use super::{Hot, Slot};
 use crate::engine::Operation;
@@ -43,8 +43,8 @@ impl<'a> Sinks<'a> {
     }
 
     #[inline(always)]
-    pub(super) fn of_kind(&self, kind: usize) -> KindSink<'a> {
-        self.0[kind & KIND_MASK]
+    pub(super) fn of_kind(&self, kind: usize) -> &KindSink<'a> {
+        &self.0[kind & KIND_MASK]
     }
 }
 
@@ -62,16 +62,17 @@ impl<'a> Stages<'a> {
     }
 }
 
-/// Records one operation.
-#[inline(always)]
-pub(super) fn record<O: Operation>(sink: KindSink<'_>, slot: &Slot<O>, hot: &Hot) {
+/// Records one operation. Not inlined: it takes as many instructions with the call as without, and
+/// serves all loops.
+#[inline(never)]
+pub(super) fn record<O: Operation>(sink: &KindSink<'_>, slot: &Slot<O>, now: Tick, scale: Scale) {
     sink.live.completed.add(1);
     sink.live.bytes.add(u64::from(slot.op.length()));
     if let Stages::Off = sink.stages {
         return;
     }
-    let slat = hot.scale.to_nanos(slot.accepted.since(slot.started));
-    let clat = hot.scale.to_nanos(hot.now.since(slot.accepted));
+    let slat = scale.to_nanos(slot.accepted.since(slot.started));
+    let clat = scale.to_nanos(now.since(slot.accepted));
     match sink.stages {
         Stages::Off => {}
         Stages::Plain(stages) => record_all(stages, slat, clat),
@@ -87,11 +88,97 @@ fn record_all<const SQUARES: bool>(stages: [&Recorder<SQUARES>; 3], slat: u64, c
     lats.record(slat + clat);
 }
 
+/// Operations of one kind, harvest by harvest. Their buckets are counted at once, all else when the
+/// harvest is over.
+pub(super) struct Harvested<'s, 'a> {
+    sink: &'s KindSink<'a>,
+    count: u64,
+    bytes: u64,
+    /// Of slat, clat and lat.
+    tallies: [Tally; 3],
+    /// How often the measurement had been reset: extremes are of since then.
+    resets: u64,
+}
+
+impl<'s, 'a> Harvested<'s, 'a> {
+    pub(super) fn new(sink: &'s KindSink<'a>, resets: u64) -> Self {
+        Self {
+            sink,
+            count: 0,
+            bytes: 0,
+            tallies: [Tally::NONE; 3],
+            resets,
+        }
+    }
+
+    /// A harvest begins, after so many resets.
+    #[inline(always)]
+    pub(super) fn begin(&mut self, resets: u64) {
+        if resets != self.resets {
+            *self = Self::new(self.sink, resets);
+        }
+    }
+
+    /// One more operation.
+    #[inline(always)]
+    pub(super) fn record<O: Operation>(&mut self, slot: &Slot<O>, now: Tick, scale: Scale) {
+        self.count += 1;
+        self.bytes += u64::from(slot.op.length());
+        let slat = || scale.to_nanos(slot.accepted.since(slot.started));
+        let clat = || scale.to_nanos(now.since(slot.accepted));
+        match self.sink.stages {
+            Stages::Off => {}
+            Stages::Plain(stages) => self.record_stages(stages, slat(), clat()),
+            Stages::Squares(stages) => self.record_stages(stages, slat(), clat()),
+        }
+    }
+
+    #[inline(always)]
+    fn record_stages<const SQUARES: bool>(
+        &mut self,
+        stages: [&Recorder<SQUARES>; 3],
+        slat: u64,
+        clat: u64,
+    ) {
+        let [slats, clats, lats] = stages;
+        let [slat_tally, clat_tally, lat_tally] = &mut self.tallies;
+        slats.record_into(slat_tally, slat);
+        clats.record_into(clat_tally, clat);
+        lats.record_into(lat_tally, slat + clat);
+    }
+
+    /// The harvest is over: records what is left to do.
+    #[inline(always)]
+    pub(super) fn end(&mut self) {
+        if self.count > 0 {
+            self.record_rest();
+        }
+    }
+
+    #[inline(never)]
+    fn record_rest(&mut self) {
+        self.sink.live.completed.add(self.count);
+        self.sink.live.bytes.add(self.bytes);
+        (self.count, self.bytes) = (0, 0);
+        match self.sink.stages {
+            Stages::Off => {}
+            Stages::Plain(stages) => self.take_tallies(stages),
+            Stages::Squares(stages) => self.take_tallies(stages),
+        }
+    }
+
+    fn take_tallies<const SQUARES: bool>(&mut self, stages: [&Recorder<SQUARES>; 3]) {
+        for (stage, tally) in stages.iter().zip(&mut self.tallies) {
+            stage.take(tally);
+        }
+    }
+}
+
 /// Operations of one kind, one after the other in a harvest, that took equally long. Where each
 /// operation of a batch has a start of its own only their clat is equal.
 #[derive(Clone, Copy)]
-pub(super) struct Run<'a> {
-    sink: KindSink<'a>,
+pub(super) struct Run<'s, 'a> {
+    sink: &'s KindSink<'a>,
     started: Tick,
     accepted: Tick,
     slat: u64,
@@ -101,9 +188,9 @@ pub(super) struct Run<'a> {
     own_starts: bool,
 }
 
-impl<'a> Run<'a> {
+impl<'s, 'a> Run<'s, 'a> {
     #[inline(always)]
-    pub(super) fn new(sink: KindSink<'a>, own_starts: bool) -> Self {
+    pub(super) fn new(sink: &'s KindSink<'a>, own_starts: bool) -> Self {
         Self {
             sink,
             started: Tick(0),
@@ -118,9 +205,14 @@ impl<'a> Run<'a> {
 
     /// One more operation: of this run, or the first of another.
     #[inline(always)]
-    pub(super) fn count<O: Operation>(&mut self, sink: KindSink<'a>, slot: &Slot<O>, hot: &Hot) {
+    pub(super) fn count<O: Operation>(
+        &mut self,
+        sink: &'s KindSink<'a>,
+        slot: &Slot<O>,
+        hot: &Hot,
+    ) {
         let same_start = self.own_starts || slot.started == self.started;
-        let same_kind = std::ptr::eq(self.sink.live, sink.live);
+        let same_kind = std::ptr::eq(self.sink, sink);
         if slot.accepted != self.accepted || !same_start || !same_kind {
             self.end();
             *self = Self {
