@@ -61,7 +61,7 @@ impl History {
     /// The writes behind a block that was read back; they are done with then.
     pub(super) fn stamps(&mut self, op: &BlockOp, stamp: Stamp) -> Stamps {
         match self {
-            Self::Kept(kept) => Stamps::Each(kept.take(op)),
+            Self::Kept(kept) => kept.take(op),
             _ => Stamps::One(stamp),
         }
     }
@@ -200,9 +200,15 @@ impl Kept {
         }
     }
 
-    fn take(&mut self, op: &BlockOp) -> Vec<Stamp> {
+    /// Most blocks hold one write, for which nothing is allocated.
+    fn take(&mut self, op: &BlockOp) -> Stamps {
         let span = self.span(op);
-        let taken = span.to_vec();
+        let taken = match span {
+            [first, rest @ ..] if *first != Stamp::NONE && rest.iter().all(|s| s == first) => {
+                Stamps::One(*first)
+            }
+            _ => Stamps::Each(span.to_vec()),
+        };
         span.fill(Stamp::NONE);
         taken
     }
@@ -281,10 +287,13 @@ mod tests {
         while let Some((op, stamp)) = history.next() {
             assert_eq!(op.offset % 512, 0);
             assert!(op.length <= 8 * INTERVAL, "{op:?}");
-            let Stamps::Each(each) = history.stamps(&op, stamp) else {
-                panic!("one each");
+            let intervals = (op.length / INTERVAL) as usize;
+            let each = match history.stamps(&op, stamp) {
+                Stamps::Each(each) => each,
+                Stamps::One(stamp) => vec![stamp; intervals],
+                Stamps::Unknown => panic!("they are known"),
             };
-            assert_eq!(each.len(), (op.length / INTERVAL) as usize);
+            assert_eq!(each.len(), intervals);
             for (index, stamp) in (0..).zip(each) {
                 let at = op.offset + index * u64::from(INTERVAL);
                 found.push(((op.target, at), stamp));
@@ -316,6 +325,25 @@ mod tests {
     }
 
     #[test]
+    fn a_block_of_one_write_names_that_alone() {
+        let mut history = kept(0);
+        let later = Stamp::FIRST.next();
+        history.written(&write(0, 0, 8), Stamp::FIRST, true);
+        history.written(&write(0, 8, 8), Stamp::FIRST, true);
+        history.written(&write(0, 10, 1), later, true);
+        history.rewind();
+        let mut next = || {
+            let (op, stamp) = history.next()?;
+            Some(history.stamps(&op, stamp))
+        };
+        assert!(matches!(next(), Some(Stamps::One(Stamp::FIRST))));
+        let Some(Stamps::Each(each)) = next() else {
+            panic!("of two writes");
+        };
+        assert_eq!(each.iter().filter(|s| **s == later).count(), 1);
+    }
+
+    #[test]
     fn lost_writes_and_discarded_blocks_are_not_read_back() {
         let mut history = kept(0);
         history.written(&write(0, 0, 8), Stamp::FIRST, true);
@@ -338,10 +366,7 @@ mod tests {
         // Both of the last two lie in one place.
         let (op, _) = history.next().unwrap();
         assert_eq!(op.offset, 4096 + 32 * 512);
-        assert_eq!(
-            history.stamps(&op, Stamp::NONE),
-            Stamps::Each(vec![Stamp(4); 8])
-        );
+        assert_eq!(history.stamps(&op, Stamp::NONE), Stamps::One(Stamp(4)));
         let offsets: Vec<u64> = drain(&mut history).iter().map(|f| f.0.1).collect();
         let wanted: Vec<u64> = (0..8).chain(16..24).map(|n| 4096 + n * 512).collect();
         assert_eq!(offsets, wanted);
