@@ -1,11 +1,10 @@
-//! Comparing two runs, or many rounds of two: is the difference more than chance?
+//! Comparing many rounds of two: is the difference more than chance?
 //!
-//! In: figures of paired rounds, or means of two runs. Out: a ratio or a difference with its 95 %
-//! interval. Not here: the verdict in words, and how many rounds to run.
+//! In: figures of paired rounds. Out: a ratio with its 95 % interval. Not here: the verdict in words,
+//! and how many rounds to run.
 
 use crate::estimate::Estimate;
 use crate::random::Random;
-use crate::series_mean::SeriesMean;
 
 const RESAMPLES: usize = 10_000;
 const SEED: u64 = 0x5EED;
@@ -51,13 +50,6 @@ fn median(rounds: &mut [(f64, f64)], of: impl Fn(&(f64, f64)) -> f64) -> f64 {
     }
 }
 
-/// b − a of the means of two single runs. Chance within the runs only: what differs from run to
-/// run is not in it.
-pub fn difference(a: &SeriesMean, b: &SeriesMean) -> Estimate {
-    let (value, half) = (b.mean - a.mean, a.half_width.hypot(b.half_width));
-    Estimate::within(value, value - half, value + half)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,17 +79,5 @@ mod tests {
         ];
         let ratio = ratio_of_medians(&rounds).unwrap();
         assert!(ratio.low.unwrap() <= 1.0 && ratio.high.unwrap() >= 1.0);
-    }
-
-    #[test]
-    fn the_errors_of_two_means_add_up_as_the_sides_of_a_right_angle() {
-        let of = |mean, half_width| SeriesMean {
-            mean,
-            half_width,
-            correlation: 0.0,
-            count: 80,
-        };
-        let apart = difference(&of(100.0, 3.0), &of(110.0, 4.0));
-        assert_eq!(apart, Estimate::within(10.0, 5.0, 15.0));
     }
 }

@@ -1,22 +1,18 @@
 //! Bench `same`: equal runs of weir, judged as two that are compared.
 //!
-//! In: pairs of runs of one stored plan. Out: in how many pairs the 95 %
-//! interval of the difference of their rates holds 0, as it should.
-//! The plan is a null job whose intervals are short, so that short runs have
-//! batches enough. Not here: how the interval comes about (`weir-stats`).
+//! In: pairs of equal jobs, each run five times in turns by `--repeat`. Out: in how many pairs the
+//! 95 % interval of the ratio of their rates holds 1, as it should. Not here: how the interval comes
+//! about (`weir-stats`).
 
 use std::fs;
 
-use anyhow::{Context, Result, anyhow};
-use serde_json::{Value, json};
-use weir_stats::significance::difference;
-use weir_stats::{Series, SeriesMean};
+use anyhow::{Context, Result};
+use serde_json::Value;
+use weir_stats::BetweenRuns;
 
 use super::side;
 use super::table::Row;
 use super::{Case, FOLDER, Metric, Target, child};
-
-const INTERVAL_NS: u64 = 10_000_000;
 
 pub(super) fn cases() -> Vec<Case> {
     vec![Case {
@@ -26,53 +22,57 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 fn measure(pairs: usize) -> Result<Vec<Row>> {
-    let words = plan()?;
+    let words = words()?;
     println!("$ {}", words.join(" "));
     let mut held = 0;
     for _ in 0..pairs {
-        let apart = difference(&run(&words)?, &run(&words)?);
-        held += usize::from(apart.low <= Some(0.0) && apart.high >= Some(0.0));
+        let ratios: Vec<_> = ratios(&words)?.map(|ratio| (ratio, None)).collect();
+        let between = BetweenRuns::of(&ratios).and_then(|ratio| ratio.interval());
+        let (low, high) = between.context("runs without an interval")?;
+        held += usize::from(low <= 1.0 && 1.0 <= high);
     }
     let holds = Metric {
-        name: "the interval of the difference holds 0",
+        name: "the interval of the ratio holds 1",
         unit: "pairs",
         target: Target::AtLeast(0.9),
     };
     Ok(vec![Row::share("null", &holds, held, pairs)])
 }
 
-/// Stores the plan; the words that run it.
-fn plan() -> Result<Vec<String>> {
-    let weir = side::text(&side::weir())?;
-    let job = "--name=bench --ioengine=null --rw=randread --bs=4k --size=4g --norandommap=1 \
-               --time_based=1 --runtime=300ms --show-plan";
-    let mut words = vec![weir.clone(), "fio".to_owned()];
-    words.extend(job.split_whitespace().map(str::to_owned));
-    words.push(format!("--cpus_allowed={}", side::cpu()));
-    println!("$ {}", words.join(" "));
-    let mut plan: Value = serde_json::from_str(&child::run(&words)?.stdout)?;
-    let recording = plan
-        .pointer_mut("/groups/0/jobs/0/workload/load/recording")
-        .context("a plan without recording")?;
-    recording["interval_ns"] = json!(INTERVAL_NS);
-    let path = format!("{FOLDER}/same.json");
-    fs::write(&path, plan.to_string())?;
-    let run = ["run", &path, "--format", "json"];
-    Ok([weir].into_iter().chain(run.map(str::to_owned)).collect())
+/// Writes the job twice; the words that run both in turns.
+fn words() -> Result<Vec<String>> {
+    let cpu = side::cpu();
+    let job = format!(
+        "[bench]\nioengine=null\nrw=randread\nbs=4k\nsize=4g\nnorandommap=1\ntime_based=1\n\
+         runtime=300ms\ncpus_allowed={cpu}\n"
+    );
+    let mut words = vec![side::text(&side::weir())?];
+    words.extend(["run", "--repeat", "5", "--format", "json"].map(str::to_owned));
+    for name in ["a", "b"] {
+        let path = format!("{FOLDER}/same-{name}.fio");
+        fs::write(&path, &job)?;
+        words.push(path);
+    }
+    Ok(words)
 }
 
-/// The mean rate of a run with its interval.
-fn run(words: &[String]) -> Result<SeriesMean> {
+/// How often each run of the first job is as fast as the run of the second that follows it.
+fn ratios(words: &[String]) -> Result<impl Iterator<Item = f64>> {
     let result: Value = serde_json::from_str(&child::run(words)?.stdout)?;
-    let series = result
-        .pointer("/groups/0/jobs/0/outcome/workers/0/kinds/0/series")
-        .context("a result without a series")?;
-    let series: Series = serde_json::from_value(series.clone())?;
-    let whole = series.len() - usize::from(series.ends_partial());
-    let rates: Vec<f64> = series
-        .points()
-        .take(whole)
-        .map(|point| point.operations as f64 / (point.length.0 as f64 / 1e9))
-        .collect();
-    SeriesMean::of(&rates).map_err(|_| anyhow!("a run of fewer than ten stretches"))
+    let rates = |series: usize| -> Result<Vec<f64>> {
+        let runs = result.pointer(&format!("/series/{series}/runs"));
+        let runs = runs.and_then(Value::as_array).context("no runs")?;
+        let rate = |run: &Value| {
+            run.pointer("/groups/0/rates/0/ops_per_s")
+                .and_then(Value::as_f64)
+        };
+        runs.iter()
+            .map(|run| rate(run).context("a run without a rate"))
+            .collect()
+    };
+    let (first, second) = (rates(0)?, rates(1)?);
+    Ok(first
+        .into_iter()
+        .zip(second)
+        .map(|(one, other)| one / other))
 }
