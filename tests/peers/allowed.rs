@@ -391,3 +391,31 @@ fn every_difference_that_is_allowed_has_a_row_in_the_book() {
     unique.dedup();
     assert_eq!(unique.len(), rows.len(), "a row stands twice");
 }
+
+/// A job of which nothing may differ, however much does.
+#[test]
+fn nothing_is_allowed_to_differ_in_a_plain_job() {
+    let job = "[one]\nioengine=psync\nrw=write\nbs=4k\nsize=64k\n";
+    let case = Case {
+        seed: 0,
+        number: 0,
+        kind: Kind::Run,
+        files: vec![("j.fio".to_owned(), job.to_owned())],
+        words: vec!["j.fio".to_owned()],
+    };
+    for planted in [
+        ("16", "17"),
+        ("65536", "4096"),
+        ("one.0.0 65536", "one.0.0 0"),
+    ] {
+        for allowed in ALLOWED {
+            let found = Difference {
+                topic: allowed.topic,
+                theirs: planted.0.to_owned(),
+                ours: planted.1.to_owned(),
+                told: String::new(),
+            };
+            assert!(!(allowed.is)(&case, &found), "{}: {found}", allowed.row);
+        }
+    }
+}

@@ -134,7 +134,8 @@ pub(crate) fn reads_up_to_filesize(job: &Job) -> bool {
 
 /// Nothing in the format tells its files apart.
 pub(crate) fn has_one_name(job: &Job) -> bool {
-    let format = job.get("filename_format").unwrap_or("$jobnum $filenum");
+    let format = job.get("filename_format");
+    let format = format.unwrap_or("$jobname.$jobnum.$filenum");
     let lacks = |word: &str, many: &str| !format.contains(word) && job.number(many) > Some(1);
     lacks("$filenum", "nrfiles") || lacks("$jobnum", "numjobs") || !format.contains("$jobname")
 }
