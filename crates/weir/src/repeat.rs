@@ -189,18 +189,18 @@ impl Turn {
             .map_err(|e| lacks(&e.to_string()))?;
         let code = wait(child, caught).map_err(|e| lacks(&e.to_string()))?;
         // Without a result it has said why on standard error.
-        let untold = |_| Refusal {
+        let no_result = |_| Refusal {
             message: String::new(),
             code: code.max(1),
         };
-        let text = fs::read_to_string(&result).map_err(|e| untold(e.to_string()))?;
-        let mut result = RunResult::from_json(&text).map_err(|e| untold(e.to_string()))?;
+        let text = fs::read_to_string(&result).map_err(|e| no_result(e.to_string()))?;
+        let mut result = RunResult::from_json(&text).map_err(|e| no_result(e.to_string()))?;
         result.plan.command = words.command().to_vec();
         let files = result.host.devices.iter().filter(|device| device.made);
         self.made
             .extend(files.map(|file| PathBuf::from(&file.target)));
         self.results.push(result);
-        self.results.last().ok_or_else(|| untold(String::new()))
+        self.results.last().ok_or_else(|| no_result(String::new()))
     }
 }
 

@@ -74,7 +74,8 @@ extern "C" fn on_missing_page(_signal: c_int, info: *mut siginfo_t, _context: *m
         MISSED.set(true);
         return;
     }
-    // The instruction is carried out again, and the signal comes again.
+    // The instruction is carried out again, and the signal comes again. What was set before can be
+    // set again, and nobody could be told here of a failure.
     if let Some(earlier) = EARLIER.get() {
         let _ = set(Some(earlier));
     }
