@@ -3,7 +3,6 @@
 use crate::beside::{Case, Kind};
 use crate::differ::{Difference, Topic};
 use crate::reasons::*;
-use crate::sections::Job;
 use crate::stricter::STRICTER;
 
 /// A difference that is meant.
@@ -31,11 +30,10 @@ const fn allow(row: &'static str, topic: Topic, is: fn(&Case, &Difference) -> bo
 }
 
 pub(crate) const ALLOWED: &[Allowed] = &[
-    allow(
-        "a region smaller than `filesize`",
-        Topic::Counts,
-        |case, found| case.any(&found.ours, leaves_its_region),
-    ),
+    allow(LARGER_FILE, Topic::Counts, |case, found| {
+        case.any(&found.ours, leaves_its_region)
+    }),
+    allow(LARGER_FILE, Topic::Counts, ends_behind_its_region),
     allow(NO_ROOM, Topic::Exit, |_, found| no_room(found)),
     allow(NO_ROOM, Topic::Layout, |_, found| no_room(found)),
     allow(NO_ROOM, Topic::Entries, |_, found| no_room(found)),
@@ -76,19 +74,6 @@ pub(crate) const ALLOWED: &[Allowed] = &[
         "block sizes that differ, at random offsets",
         Topic::Counts,
         |case, found| case.any(&found.ours, draws_several_sizes),
-    ),
-    allow(
-        "a region that ends within a block",
-        Topic::Counts,
-        |case, found| {
-            let (theirs, ours) = (sum(&found.theirs), sum(&found.ours));
-            let blocks = if found.theirs.contains("total_ios") {
-                1
-            } else {
-                64 << 10
-            };
-            case.any(&found.ours, Job::mixes) && theirs > ours && theirs - ours <= 18 * blocks
-        },
     ),
     allow(
         "`--showcmd` of `cpus_allowed_policy`",
@@ -202,12 +187,7 @@ pub(crate) const ALLOWED: &[Allowed] = &[
         "a region that ends within a block",
         Topic::Counts,
         |case, found| {
-            let scattered = ["zipf", "pareto"];
-            let scatters = |job: &Job| {
-                let spread = job.get("random_distribution").unwrap_or_default();
-                scattered.iter().any(|d| spread.starts_with(d))
-            };
-            case.any(&found.ours, scatters) && sum(&found.theirs) < sum(&found.ours)
+            case.any(&found.ours, may_draw_half_a_block) && sum(&found.theirs) < sum(&found.ours)
         },
     ),
     allow(CLONES, Topic::Left, |case, found| {

@@ -138,9 +138,35 @@ fn seen(tool: &[&str], case: &Case) -> Seen {
     }
 }
 
-/// fio and weir.
-pub(crate) fn both(case: &Case) -> (Seen, Seen) {
-    (seen(&["fio"], case), seen(&[WEIR, "fio"], case))
+/// What fio and weir made of a case.
+#[derive(Debug)]
+pub(crate) struct Both {
+    pub(crate) theirs: Seen,
+    pub(crate) ours: Seen,
+}
+
+/// Runs both.
+pub(crate) fn both(case: &Case) -> Both {
+    Both {
+        theirs: seen(&["fio"], case),
+        ours: seen_of_weir(case),
+    }
+}
+
+pub(crate) fn seen_of_weir(case: &Case) -> Seen {
+    seen(&[WEIR, "fio"], case)
+}
+
+impl Seen {
+    /// Everything that it printed and left behind, for a person to read.
+    fn report(&self) -> String {
+        let Said { code, out, err } = &self.said;
+        let left = self.ran.iter().flat_map(|ran| &ran.left);
+        let left: String = left
+            .map(|(name, look)| format!("{name}: {look}\n"))
+            .collect();
+        format!("exit {code:?}\n--- out\n{out}\n--- err\n{err}\n--- left behind\n{left}")
+    }
 }
 
 fn ran(said: &Said, left: Left) -> Ran {
@@ -199,6 +225,16 @@ impl Case {
         };
         let words: Vec<String> = self.words.iter().map(quoted).collect();
         format!("SOME=96k fio {}", words.join(" "))
+    }
+
+    /// Writes its files and what both made of it where they can be looked at, and says where.
+    pub(crate) fn keep_with(&self, what: &str, both: &Both) -> String {
+        let directory = self.keep(what);
+        for (tool, seen) in [("fio", &both.theirs), ("weir", &both.ours)] {
+            let path = std::path::Path::new(&directory).join(format!("{tool}.said"));
+            fs::write(path, seen.report()).unwrap();
+        }
+        directory
     }
 
     /// Writes its files where they can be looked at, and says where.

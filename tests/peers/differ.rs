@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::beside::{Case, Ran, Seen};
 use crate::left::Left;
+use crate::sections::Job;
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -222,18 +223,18 @@ impl Found {
         let name = theirs["jobname"].to_string();
         let kinds = ["read", "write", "trim", "mixed"];
         let of = |job: &Value, key: &str| kinds.map(|k| job[k][key].as_u64().unwrap_or(0));
-        let mixed = of(theirs, "total_ios").iter().filter(|n| **n > 0).count() > 1
-            || of(ours, "total_ios").iter().filter(|n| **n > 0).count() > 1;
+        let mixed = case.any(&name, Job::mixes);
         // Sizes drawn at random end a job at another place.
         let drawn = case.mentions("bsrange")
             || case.mentions("bssplit")
             || case.mentions("blocksize_range")
             || (mixed && (case.mentions("bs") || case.mentions("blocksize")));
+        let slack = case.slack_of(&name);
         for key in ["io_bytes", "total_ios", "short_ios", "drop_ios"] {
             let (theirs, ours) = (of(theirs, key), of(ours, key));
             let sum = |all: [u64; 4]| all.iter().sum::<u64>();
             let same = if drawn {
-                key == "total_ios" || sum(theirs).abs_diff(sum(ours)) <= 256 << 10
+                key == "total_ios" || sum(theirs).abs_diff(sum(ours)) <= slack
             } else if mixed {
                 sum(theirs) == sum(ours)
             } else {
@@ -394,6 +395,18 @@ impl Case {
         let words = self.words.iter().map(|word| word.trim_start_matches('-'));
         let bare = |word: &str| weir_jobfile::find_option(word).is_some_and(|r| r.name == option);
         lines.map(str::trim).chain(words).any(bare)
+    }
+
+    /// How many bytes the end of a job's passes may vary by: a block of each kind.
+    fn slack_of(&self, name: &str) -> u64 {
+        const BLOCKS: u64 = 2 * (64 << 10);
+        let passes = |job: &Job| {
+            let further = job.number("io_size").zip(job.number("size"));
+            let further = further.map_or(1, |(all, pass)| all.div_ceil(pass.max(1)));
+            let loops = job.number("loops").unwrap_or(1);
+            further.max(loops) * job.number("numjobs").unwrap_or(1)
+        };
+        BLOCKS * self.jobs_of(name).iter().map(passes).sum::<u64>()
     }
 
     /// Whether an option stands in one of its files.

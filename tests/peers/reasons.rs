@@ -57,10 +57,10 @@ pub(crate) fn flushes_device(job: &Job) -> bool {
     is_mapped(job) && job.on_device() && (job.has("end_fsync") || job.has("fsync_on_close"))
 }
 
-pub(crate) const NO_FILES: &str = "`nrfiles` with the engine `null`";
+pub(crate) const NO_FILES: &str = "`nrfiles` or `opendir` with the engine `null`";
 
 pub(crate) fn divides_nothing(job: &Job) -> bool {
-    job.engine() == "null" && job.number("nrfiles") > Some(1)
+    job.engine() == "null" && (job.number("nrfiles") > Some(1) || job.has("opendir"))
 }
 
 pub(crate) const MAPPED: &str = "`file_append`, `bs_unaligned` or flushes with the engine `mmap`";
@@ -120,6 +120,34 @@ pub(crate) const SIZELESS: &str = "`offset` on a character device";
 
 pub(crate) fn is_sizeless(job: &Job) -> bool {
     job.on_device() && (job.has("offset") || job.has("offset_increment"))
+}
+
+pub(crate) const LARGER_FILE: &str = "a region smaller than its file";
+
+/// In each of the files that were there before, which are larger, fio moves one block more, where
+/// it begins in the region.
+pub(crate) fn ends_behind_its_region(case: &Case, found: &Difference) -> bool {
+    const FILES: u64 = 2;
+    let blocks = if found.ours.contains("io_bytes") {
+        64 << 10
+    } else {
+        1
+    };
+    let fits = |job: &Job| {
+        let passes = job.number("loops").unwrap_or(1) * job.number("numjobs").unwrap_or(1);
+        let is_larger = job.has("opendir") || job.get("filename") == Some("many/first");
+        is_larger && sum(&found.theirs) - sum(&found.ours) <= FILES * passes * blocks
+    };
+    sum(&found.theirs) > sum(&found.ours) && case.any(&found.ours, fits)
+}
+
+/// fio draws the last block too, of which only a part is in the region, and ends with it.
+pub(crate) fn may_draw_half_a_block(job: &Job) -> bool {
+    let spread = job.get("random_distribution").unwrap_or_default();
+    let scatters = ["zipf", "pareto", "normal"]
+        .iter()
+        .any(|d| spread.starts_with(d));
+    scatters || job.get("percentage_random").is_some_and(|p| p != "100")
 }
 
 /// fio uses the whole file where weir keeps to the region.

@@ -159,18 +159,22 @@ impl Case {
         }
     }
 
-    /// Whether this holds for the job that a difference names, or for any where it names none:
-    /// an entry of a group has the name of the first of its jobs alone.
-    pub(crate) fn any(&self, text: &str, holds: impl Fn(&Job) -> bool) -> bool {
+    /// The jobs that a difference names, or all where it names none: an entry of a group has the
+    /// name of the first of its jobs alone.
+    pub(crate) fn jobs_of(&self, text: &str) -> Vec<Job> {
         let jobs = self.jobs();
-        let is_named = |job: &&Job| text.contains(&format!("\"{}\"", job.name));
+        let is_named = |job: &Job| text.contains(&format!("\"{}\"", job.name));
         let merged = jobs.iter().any(|job| job.has("group_reporting"));
-        let named: Vec<&Job> = jobs.iter().filter(is_named).collect();
-        if merged || named.is_empty() {
-            jobs.iter().any(holds)
+        if merged || !jobs.iter().any(is_named) {
+            jobs
         } else {
-            named.into_iter().any(holds)
+            jobs.into_iter().filter(is_named).collect()
         }
+    }
+
+    /// Whether this holds for any of them.
+    pub(crate) fn any(&self, text: &str, holds: impl Fn(&Job) -> bool) -> bool {
+        self.jobs_of(text).iter().any(holds)
     }
 }
 

@@ -95,6 +95,11 @@ fn load(draft: &mut Draft, engine: &EngineInfo) -> Load {
     Load {
         depth: depth(draft, engine),
         bounds: Bounds {
+            // As many in each of the passes.
+            operations: draft
+                .bounds
+                .operations
+                .map(|n| n.saturating_mul(draft.passes.loops)),
             steady: draft.feedback.steady(),
             ..draft.bounds
         },

@@ -86,6 +86,14 @@ impl WorkerContext<'_> {
         self.released = Some(self.clock.now());
     }
 
+    /// What followed the loop counts as the worker's time: it ends now.
+    pub fn end_now(&mut self) {
+        self.live.last_done.set(self.clock.now().0);
+        if let Some(before) = &self.used_before {
+            self.cpu = Some(CpuReading::read().since(before));
+        }
+    }
+
     /// Says that the worker is ready, waits for the common release, runs the loop and takes the
     /// thread's CPU time over it. A release that never comes counts as a stop.
     pub fn drive<E, S>(&mut self, engine: &mut E, source: &mut S, plan: &LoopPlan) -> LoopStop
