@@ -15,6 +15,7 @@ mod loops;
 mod opens;
 mod pacing;
 mod passes;
+mod preload;
 mod process;
 mod recorded;
 #[path = "../stage/mod.rs"]

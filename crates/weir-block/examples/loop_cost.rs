@@ -55,6 +55,7 @@ struct Queued {
 impl Engine for Queued {
     type Op = BlockOp;
     type Setup = ();
+    const QUICK: bool = true;
     fn attach((): ()) -> io::Result<Self> {
         Ok(Self {
             slots: Vec::with_capacity(64),
@@ -88,6 +89,7 @@ struct Draws<G> {
 
 impl<G: Offsets> Source for Draws<G> {
     type Op = BlockOp;
+    const ONE_KIND: bool = true;
     #[inline]
     fn next(&mut self, _slot: u32) -> Option<BlockOp> {
         self.left = self.left.checked_sub(1)?;

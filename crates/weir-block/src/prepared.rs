@@ -31,7 +31,7 @@ use crate::memory::{self, buffers};
 use crate::recorded::RecordedPattern;
 use crate::recorded::{PatternFile, PatternReader, check_unchanged, tape};
 use crate::runner::is_removable;
-use crate::source::{AnySource, BetweenPasses, EarlierWrites, Extent, Recipe, build};
+use crate::source::{BetweenPasses, EarlierWrites, Extent, Recipe};
 use crate::target::{
     FileLayout, Made, SiteKind, SitePart, Sites, between_passes, devices, disks, facts_of,
     no_sites, open_all, spoilers, survey, warm, writes,
@@ -237,13 +237,15 @@ impl PreparedBlockJob {
             .map_or(&[], Vec::as_slice)
     }
 
-    fn source(
-        &self,
+    /// What a worker's source is made of, on these grounds.
+    fn recipe<'a>(
+        &'a self,
         worker: &WorkerContext<'_>,
         stage: u64,
+        grounds: &'a [Extent],
         passes: BetweenPasses,
         written: &Arc<OnceLock<EarlierWrites>>,
-    ) -> Result<AnySource, Failure> {
+    ) -> Result<Recipe<'a>, Failure> {
         let extents = self.extents(worker.clone);
         let buffers = buffers(
             &self.workload,
@@ -264,9 +266,9 @@ impl PreparedBlockJob {
             seed,
             worker: number,
         } = begun.unwrap_or(StreamSeed::of(worker));
-        build(Recipe {
+        Ok(Recipe {
             workload: &self.workload,
-            extents: &self.grounds(worker.clone),
+            extents: grounds,
             seed,
             worker: number,
             rates: rates_of_mix(&self.job, &self.workload),
@@ -278,7 +280,6 @@ impl PreparedBlockJob {
             priorities: Priorities::of(&self.job.engine, Streams::new(seed, number))
                 .map_err(|wrong| failure("plan", Some(libc::EINVAL), wrong))?,
         })
-        .map_err(|error| failure("plan", Some(libc::EINVAL), error.to_string()))
     }
 
     /// The part of verification; an engine that moves no data has none.
@@ -322,13 +323,14 @@ impl PreparedBlockJob {
         let own = (parts, &targets[..], &mappings);
         let passes = between_passes(&self.found.list, own, &self.workload);
         let written = Arc::default();
-        let source = self.source(worker, stage, passes, &written)?;
+        let grounds = self.grounds(worker.clone);
+        let recipe = self.recipe(worker, stage, &grounds, passes, &written)?;
         let setup = EngineSetup {
             targets,
             names: self.names(worker.clone),
             files: self.files(worker.clone),
             depth,
-            memory: SlotMemory::of(source.buffers(), depth),
+            memory: SlotMemory::of(&recipe.buffers, depth),
             choice: self.job.engine.clone(),
             warnings: self.warnings.clone(),
             cards: self.cards.clone(),
@@ -344,7 +346,7 @@ impl PreparedBlockJob {
         };
         let stop = (self.entry.drive)(EngineRun {
             worker: &mut *worker,
-            source,
+            recipe,
             plan,
             setup,
         })?;

@@ -21,9 +21,18 @@ use weir_block::generate::offsets::{
 };
 use weir_block::generate::payload::{Payload, PayloadContent, PayloadRule};
 use weir_block::generate::sizes::{SizeDraw, SizeRule};
+use weir_block::op::BlockOp;
+use weir_block::source::{
+    AnySource, BetweenPasses, Extent, Recipe, SlotBuffers, VariedSource, WorkLimits, build,
+    build_varied,
+};
+use weir_run::Source;
 use weir_run::generate::Streams;
 use weir_run::generate::arrivals::{Arrivals, Even, Poisson, Rate};
 use weir_run::generate::rng::Rng;
+use weir_schema::{BlockWorkload, Mix};
+use weir_sys::buffer::{AlignedBuf, BufferSpec};
+use weir_units::Bytes;
 
 fn blocks(n: u64) -> NonZeroU64 {
     NonZeroU64::new(n).unwrap()
@@ -526,6 +535,78 @@ proptest! {
                     prop_assert!(start >= last);
                     last = start;
                 }
+            }
+        }
+    }
+}
+
+/// The first operations of a source, all of them where they are fewer.
+fn drawn(mut source: impl Source<Op = BlockOp>) -> Vec<BlockOp> {
+    let next = |_| source.next(0);
+    let without_memory = |op: BlockOp| BlockOp {
+        buffer: BlockOp::default().buffer,
+        ..op
+    };
+    (0..3000).map_while(next).map(without_memory).collect()
+}
+
+#[test]
+fn the_sources_of_the_commonest_workloads_draw_what_the_general_one_draws() {
+    let limits = [
+        (u64::MAX, 2500),
+        (1_000_000, u64::MAX),
+        (u64::MAX, u64::MAX),
+    ];
+    for (random, map) in [(false, true), (true, true), (true, false)] {
+        for mix in [(100, 0, 0), (0, 100, 0), (0, 0, 100)] {
+            for (bytes, operations) in limits {
+                let mut workload = BlockWorkload::default();
+                workload.access.random = random;
+                workload.access.map = map;
+                workload.mix = Mix {
+                    read_percent: mix.0,
+                    write_percent: mix.1,
+                    trim_percent: mix.2,
+                    trim_then_write: false,
+                };
+                // Several passes; the last block of each is too short.
+                let extents = [Extent {
+                    start: 4096,
+                    length: 4096 * 700 + 2048,
+                }];
+                let recipe = || Recipe {
+                    workload: &workload,
+                    extents: &extents,
+                    seed: 3,
+                    worker: 1,
+                    limits: WorkLimits {
+                        bytes,
+                        operations,
+                        pass_bytes: None,
+                    },
+                    rates: None,
+                    priorities: None,
+                    buffers: SlotBuffers::new(
+                        AlignedBuf::new(&BufferSpec::private(Bytes(4096))).unwrap(),
+                        4096,
+                        None,
+                        false,
+                    ),
+                    passes: BetweenPasses::default(),
+                    verification: None,
+                    recorded: None,
+                };
+                let own = match build(recipe()).unwrap() {
+                    AnySource::Sequential(source) => drawn(source),
+                    AnySource::Mapped(source) => drawn(source),
+                    AnySource::Uniform(source) => drawn(source),
+                    AnySource::Varied(source) => panic!("{source:?} is general"),
+                };
+                let VariedSource::General(general) = build_varied(recipe()).unwrap() else {
+                    panic!("nothing is verified")
+                };
+                assert_eq!(own, drawn(*general), "{random} {map} {mix:?} {bytes}");
+                assert!(!own.is_empty());
             }
         }
     }

@@ -13,7 +13,8 @@ use weir_block::generate::payload::Payload;
 #[allow(dead_code, reason = "the workload is all that is needed of it")]
 use weir_block::op::BlockOp;
 use weir_block::source::{
-    AnySource, BetweenPasses, Extent, Recipe, SlotBuffers, WorkLimits, build, payload_rule,
+    AnySource, BetweenPasses, Extent, Recipe, SlotBuffers, VariedSource, WorkLimits, build,
+    payload_rule,
 };
 use weir_block::verify::{Expected, Marker, Stamp};
 use weir_run::generate::Streams;
@@ -83,6 +84,7 @@ struct Queued {
 impl Engine for Queued {
     type Op = BlockOp;
     type Setup = ();
+    const QUICK: bool = true;
 
     fn attach((): ()) -> io::Result<Self> {
         Ok(Self {
@@ -155,8 +157,8 @@ fn allocations<E: Engine<Op = BlockOp, Setup = ()>>(
         AnySource::Sequential(s) => in_loop::<E, _>(s, paced, operations),
         AnySource::Mapped(s) => in_loop::<E, _>(s, paced, operations),
         AnySource::Uniform(s) => in_loop::<E, _>(s, paced, operations),
-        AnySource::General(s) => in_loop::<E, _>(*s, paced, operations),
-        AnySource::Verified(s) => in_loop::<E, _>(*s, paced, operations),
+        AnySource::Varied(VariedSource::General(s)) => in_loop::<E, _>(*s, paced, operations),
+        AnySource::Varied(VariedSource::Verified(s)) => in_loop::<E, _>(*s, paced, operations),
     }
 }
 

@@ -92,6 +92,10 @@ pub trait Engine: Sized {
     /// `submit` always completes: slots and reaping compile away.
     const INLINE: bool = false;
 
+    /// A call takes less than a microsecond, so that the loop's own cost shows: plain jobs get a
+    /// loop without rare features, and each source a loop of its own.
+    const QUICK: bool = false;
+
     /// Prepares the engine. Runs on the worker's own thread.
     ///
     /// # Errors
@@ -110,8 +114,8 @@ pub trait Engine: Sized {
         Ok(0)
     }
 
-    /// Calls `done` for each completion, from one place only, so that it inlines. An
-    /// interruption by a signal is `Ok(0)`.
+    /// Waits, then calls `done` for each completion, from one place only, so that it inlines: the
+    /// first call reads the clock for all of them. An interruption by a signal is `Ok(0)`.
     ///
     /// # Errors
     /// Completions cannot be had any more.

@@ -85,6 +85,22 @@ impl StageRecorder {
         }
     }
 
+    /// The recorder without squares, if it is that.
+    pub(crate) fn plain(&self) -> Option<&Recorder<false>> {
+        match self {
+            Self::Plain(recorder) => Some(recorder),
+            Self::Off | Self::Squares(_) => None,
+        }
+    }
+
+    /// The recorder with exact squares, if it is that.
+    pub(crate) fn squares(&self) -> Option<&Recorder<true>> {
+        match self {
+            Self::Squares(recorder) => Some(recorder),
+            Self::Off | Self::Plain(_) => None,
+        }
+    }
+
     /// What was recorded so far, from any thread.
     pub fn snapshot(&self) -> Option<Histogram> {
         match self {
@@ -397,6 +413,12 @@ impl WorkerLive {
     pub fn resets(&self) -> u64 {
         // Pairs with the addition in `reset`.
         self.resets.load(Ordering::Acquire)
+    }
+
+    /// The kind with this index.
+    #[inline]
+    pub(crate) fn kind(&self, index: usize) -> &LiveKind {
+        &self.kinds[index & KIND_MASK]
     }
 
     /// The kinds that are part of the rates.

@@ -29,6 +29,7 @@ impl<O: Operation, S: Slots> Engine for NullInline<O, S> {
     type Op = O;
     type Setup = S;
     const INLINE: bool = true;
+    const QUICK: bool = true;
 
     fn attach(_setup: S) -> io::Result<Self> {
         Ok(Self(PhantomData))
@@ -44,7 +45,8 @@ impl<O: Operation, S: Slots> Engine for NullInline<O, S> {
 #[derive(Debug)]
 pub struct NullQueued<O, S> {
     /// First those handed over, then those submitted since.
-    queue: Vec<Completed>,
+    queue: Box<[Completed]>,
+    queued: usize,
     handed_over: usize,
     of: PhantomData<fn(O, S)>,
 }
@@ -52,10 +54,13 @@ pub struct NullQueued<O, S> {
 impl<O: Operation, S: Slots> Engine for NullQueued<O, S> {
     type Op = O;
     type Setup = S;
+    const QUICK: bool = true;
 
     fn attach(setup: S) -> io::Result<Self> {
+        let nothing = Completed { slot: 0, result: 0 };
         Ok(Self {
-            queue: Vec::with_capacity(setup.slots() as usize),
+            queue: vec![nothing; setup.slots() as usize].into(),
+            queued: 0,
             handed_over: 0,
             of: PhantomData,
         })
@@ -63,29 +68,31 @@ impl<O: Operation, S: Slots> Engine for NullQueued<O, S> {
 
     #[inline]
     fn submit(&mut self, slot: u32, op: &O) -> Submit {
-        if self.queue.len() == self.queue.capacity() {
+        let Some(place) = self.queue.get_mut(self.queued) else {
             return Submit::Full;
-        }
-        self.queue.push(Completed {
+        };
+        *place = Completed {
             slot,
             result: i64::from(op.length()),
-        });
+        };
+        self.queued += 1;
         Submit::Queued
     }
 
     #[inline]
     fn commit(&mut self) -> io::Result<u32> {
-        let taken = self.queue.len() - self.handed_over;
-        self.handed_over = self.queue.len();
+        let taken = self.queued - self.handed_over;
+        self.handed_over = self.queued;
         Ok(u32::try_from(taken).unwrap_or(u32::MAX))
     }
 
     #[inline]
-    fn reap(&mut self, wait: Wait, mut done: impl FnMut(Completed)) -> io::Result<u32> {
+    fn reap(&mut self, wait: Wait, done: impl FnMut(Completed)) -> io::Result<u32> {
         let count = self.handed_over.min(wait.at_most as usize);
-        for completed in self.queue.drain(..count) {
-            done(completed);
-        }
+        let (over, left) = (self.queue.iter().take(count), count..self.queued);
+        over.copied().for_each(done);
+        self.queue.copy_within(left, 0);
+        self.queued -= count;
         self.handed_over -= count;
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }

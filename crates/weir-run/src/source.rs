@@ -7,6 +7,15 @@ pub trait Source {
     /// What it gives.
     type Op: Operation;
 
+    /// All of its operations are of one kind, [`Source::only_kind`].
+    const ONE_KIND: bool = false;
+
+    /// The index of the only kind; without meaning where there are several.
+    #[inline]
+    fn only_kind(&self) -> usize {
+        0
+    }
+
     /// The next operation, to be carried out in `slot`; `None` when the work is over.
     fn next(&mut self, slot: u32) -> Option<Self::Op>;
 

@@ -5,6 +5,7 @@
 //! allocation, lock or system call of its own per operation. Not here: threads, set-up, results.
 
 mod inline;
+mod plain;
 mod queued;
 mod slots;
 mod state;
@@ -172,6 +173,15 @@ where
 {
     if E::INLINE {
         inline::run(engine, source, plan, worker)
+    } else if E::QUICK
+        && !S::CHECKS
+        && let Some(sinks) = plain::fits(source, plan, &worker)
+    {
+        if plan.batch > 1 {
+            plain::run::<E, S, C, true>(engine, source, plan, worker, &sinks)
+        } else {
+            plain::run::<E, S, C, false>(engine, source, plan, worker, &sinks)
+        }
     } else {
         queued::run(engine, source, plan, worker)
     }

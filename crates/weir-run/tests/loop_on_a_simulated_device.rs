@@ -35,6 +35,10 @@ impl Source for Reads {
     }
 }
 
+/// Both loops of queued engines: whether the latency from intended starts is recorded, which only
+/// the general one does.
+const LOOPS: [bool; 2] = [false, true];
+
 struct Bench {
     plan: LoopPlan,
     pacing: PacerPlan,
@@ -173,50 +177,59 @@ fn percentiles_are_those_of_the_script() {
 
 #[test]
 fn a_queue_of_32_on_one_server_waits_its_turn() {
-    let mut bench = Bench::new(3200, |_, _| Fate::after(Nanos(10 * US)));
-    bench.plan.depth = 32;
-    bench.servers = 1;
-    let outcome = bench.run::<SimQueued<_>>();
-    assert_eq!(outcome.completed(), 3200);
-    assert_eq!(outcome.elapsed(), 32_000 * US);
-    // From the 32nd on each operation finds 31 before it.
-    assert_close(outcome.lat().percentile(50.0), 320 * US);
-    assert_eq!(outcome.lat().min(), Some(10 * US));
-    assert_eq!(outcome.lat().max(), Some(320 * US));
+    for response in LOOPS {
+        let mut bench = Bench::new(3200, |_, _| Fate::after(Nanos(10 * US)));
+        bench.plan.response = response;
+        bench.plan.depth = 32;
+        bench.servers = 1;
+        let outcome = bench.run::<SimQueued<_>>();
+        assert_eq!(outcome.completed(), 3200);
+        assert_eq!(outcome.elapsed(), 32_000 * US);
+        // From the 32nd on each operation finds 31 before it.
+        assert_close(outcome.lat().percentile(50.0), 320 * US);
+        assert_eq!(outcome.lat().min(), Some(10 * US));
+        assert_eq!(outcome.lat().max(), Some(320 * US));
+    }
 }
 
 #[test]
 fn queue_depth_never_exceeds_the_plan() {
-    for depth in [1, 2, 7, 64] {
-        let mut bench = Bench::new(1000, |i, _| Fate::after(Nanos(1 + i % 5)));
-        bench.plan.depth = depth;
-        let outcome = bench.run::<SimQueued<_>>();
-        let levels: Vec<u64> = outcome
-            .live
-            .depth
-            .iter()
-            .map(weir_run::Counter::get)
-            .collect();
-        let deepest = levels
-            .iter()
-            .rposition(|&n| n > 0)
-            .expect("some were issued");
-        assert!(1_u32 << deepest <= depth, "depth {depth}: {levels:?}");
-        assert_eq!(levels.iter().sum::<u64>(), 1000);
-        assert_eq!(outcome.live.in_flight(), 0);
+    for response in LOOPS {
+        for depth in [1, 2, 7, 64] {
+            let mut bench = Bench::new(1000, |i, _| Fate::after(Nanos(1 + i % 5)));
+            bench.plan.response = response;
+            bench.plan.depth = depth;
+            let outcome = bench.run::<SimQueued<_>>();
+            let levels: Vec<u64> = outcome
+                .live
+                .depth
+                .iter()
+                .map(weir_run::Counter::get)
+                .collect();
+            let deepest = levels
+                .iter()
+                .rposition(|&n| n > 0)
+                .expect("some were issued");
+            assert!(1_u32 << deepest <= depth, "depth {depth}: {levels:?}");
+            assert_eq!(levels.iter().sum::<u64>(), 1000);
+            assert_eq!(outcome.live.in_flight(), 0);
+        }
     }
 }
 
 #[test]
 fn a_limit_from_outside_keeps_the_depth_below_the_plans() {
-    let mut bench = Bench::new(100, |_, _| Fate::after(Nanos(US)));
-    bench.plan.depth = 16;
-    bench.limit = 3;
-    let outcome = bench.run::<SimQueued<_>>();
-    assert_eq!(outcome.completed(), 100);
-    let levels = outcome.live.depth.each_ref().map(weir_run::Counter::get);
-    assert_eq!(levels[0] + levels[1], 100, "1, or 2 to 3: {levels:?}");
-    assert!(levels[1] > 50, "{levels:?}");
+    for response in LOOPS {
+        let mut bench = Bench::new(100, |_, _| Fate::after(Nanos(US)));
+        bench.plan.response = response;
+        bench.plan.depth = 16;
+        bench.limit = 3;
+        let outcome = bench.run::<SimQueued<_>>();
+        assert_eq!(outcome.completed(), 100);
+        let levels = outcome.live.depth.each_ref().map(weir_run::Counter::get);
+        assert_eq!(levels[0] + levels[1], 100, "1, or 2 to 3: {levels:?}");
+        assert!(levels[1] > 50, "{levels:?}");
+    }
 }
 
 #[test]
@@ -233,14 +246,17 @@ fn a_loop_that_is_asked_to_measure_anew_forgets_what_came_before() {
 
 #[test]
 fn latency_is_always_slat_plus_clat() {
-    let mut bench = Bench::new(500, |i, _| Fate::after(Nanos(100 + i)));
-    bench.plan.depth = 8;
-    bench.plan.batch = 4;
-    let outcome = bench.run::<SimQueued<_>>();
-    let kind = &outcome.live.kinds[0];
-    let sum = |stage: &weir_run::StageRecorder| stage.snapshot().map_or(0, |h| h.sum());
-    assert_eq!(sum(&kind.lat), sum(&kind.slat) + sum(&kind.clat));
-    assert_eq!(kind.slat.snapshot().map(|h| h.count()), Some(500));
+    for response in LOOPS {
+        let mut bench = Bench::new(500, |i, _| Fate::after(Nanos(100 + i)));
+        bench.plan.response = response;
+        bench.plan.depth = 8;
+        bench.plan.batch = 4;
+        let outcome = bench.run::<SimQueued<_>>();
+        let kind = &outcome.live.kinds[0];
+        let sum = |stage: &weir_run::StageRecorder| stage.snapshot().map_or(0, |h| h.sum());
+        assert_eq!(sum(&kind.lat), sum(&kind.slat) + sum(&kind.clat));
+        assert_eq!(kind.slat.snapshot().map(|h| h.count()), Some(500));
+    }
 }
 
 #[test]
@@ -359,6 +375,27 @@ fn ramp_time_is_excluded_from_counts_and_percentiles() {
 }
 
 #[test]
+fn a_queued_loop_forgets_its_ramp_too() {
+    for response in LOOPS {
+        let script = |_, now: Tick| Fate::after(Nanos(if now.0 < 100 * MS { MS } else { 10 * US }));
+        let mut bench = Bench::new(1 << 40, script);
+        bench.plan.response = response;
+        bench.plan.depth = 4;
+        bench.plan.batch = 4;
+        bench.plan.ramp = Nanos(100 * MS);
+        bench.plan.runtime = Some(Nanos(50 * MS));
+        let outcome = bench.run::<SimQueued<_>>();
+        assert_eq!(outcome.ended, LoopStop::TimeUp);
+        assert_eq!(outcome.live.started.get(), 100 * MS);
+        assert_eq!(outcome.completed(), 4 * 5001);
+        assert_eq!(outcome.lat().count(), 4 * 5001);
+        assert_close(outcome.lat().percentile(99.0), 10 * US);
+        assert_eq!(outcome.elapsed(), 50 * MS);
+        assert_eq!(outcome.live.in_flight(), 0);
+    }
+}
+
+#[test]
 fn a_failed_operation_ends_the_loop_with_its_place() {
     let script = |i, _| Fate {
         service: Nanos(US),
@@ -376,54 +413,60 @@ fn a_failed_operation_ends_the_loop_with_its_place() {
 
 #[test]
 fn failures_that_may_be_passed_over_are_counted_by_code() {
-    let script = |i: u64, _| Fate {
-        service: Nanos(US),
-        result: i
-            .is_multiple_of(10)
-            .then_some(if i < 50 { -5 } else { -28 }),
-    };
-    for queued in [false, true] {
-        let mut bench = Bench::new(100, script);
-        bench.plan.go_on = [true; KINDS];
-        bench.plan.tell = queued;
-        bench.plan.depth = if queued { 8 } else { 1 };
-        let outcome = if queued {
-            bench.run::<SimQueued<_>>()
-        } else {
-            bench.run::<SimInline<_>>()
+    for response in LOOPS {
+        let script = |i: u64, _| Fate {
+            service: Nanos(US),
+            result: i
+                .is_multiple_of(10)
+                .then_some(if i < 50 { -5 } else { -28 }),
         };
-        assert_eq!(outcome.ended, LoopStop::WorkDone);
-        assert_eq!(outcome.completed(), 90);
-        let (by_code, latencies) = outcome.live.kinds[0].errors();
-        assert_eq!(by_code.into_iter().collect::<Vec<_>>(), [(5, 5), (28, 5)]);
-        assert_eq!(latencies.count(), 10);
-        let told = outcome.live.findings.failed();
-        assert_eq!(told.len(), if queued { 10 } else { 0 });
-        let mut codes: Vec<_> = told.iter().map(|at| at.fault.errno()).collect();
-        codes.dedup();
-        assert_eq!(codes, if queued { vec![5, 28] } else { vec![] });
-        assert_eq!(outcome.lat().count(), 90);
+        for queued in [false, true] {
+            let mut bench = Bench::new(100, script);
+            bench.plan.response = response;
+            bench.plan.go_on = [true; KINDS];
+            bench.plan.tell = queued;
+            bench.plan.depth = if queued { 8 } else { 1 };
+            let outcome = if queued {
+                bench.run::<SimQueued<_>>()
+            } else {
+                bench.run::<SimInline<_>>()
+            };
+            assert_eq!(outcome.ended, LoopStop::WorkDone);
+            assert_eq!(outcome.completed(), 90);
+            let (by_code, latencies) = outcome.live.kinds[0].errors();
+            assert_eq!(by_code.into_iter().collect::<Vec<_>>(), [(5, 5), (28, 5)]);
+            assert_eq!(latencies.count(), 10);
+            let told = outcome.live.findings.failed();
+            assert_eq!(told.len(), if queued { 10 } else { 0 });
+            let mut codes: Vec<_> = told.iter().map(|at| at.fault.errno()).collect();
+            codes.dedup();
+            assert_eq!(codes, if queued { vec![5, 28] } else { vec![] });
+            assert_eq!(outcome.lat().count(), 90);
+        }
     }
 }
 
 #[test]
 fn short_operations_are_continued_until_they_are_whole() {
-    // Every transfer moves at most 1 KiB: four calls for each operation.
-    for queued in [false, true] {
-        let script = |_, _| Fate {
-            service: Nanos(US),
-            result: Some(1024),
-        };
-        let bench = Bench::new(10, script);
-        let outcome = if queued {
-            bench.run::<SimQueued<_>>()
-        } else {
-            bench.run::<SimInline<_>>()
-        };
-        let kind = &outcome.live.kinds[0];
-        assert_eq!((outcome.completed(), kind.short.get()), (10, 30));
-        assert_eq!(kind.bytes.get(), 40_960);
-        assert_eq!(outcome.elapsed(), 40 * US, "queued: {queued}");
+    for response in LOOPS {
+        // Every transfer moves at most 1 KiB: four calls for each operation.
+        for queued in [false, true] {
+            let script = |_, _| Fate {
+                service: Nanos(US),
+                result: Some(1024),
+            };
+            let mut bench = Bench::new(10, script);
+            bench.plan.response = response;
+            let outcome = if queued {
+                bench.run::<SimQueued<_>>()
+            } else {
+                bench.run::<SimInline<_>>()
+            };
+            let kind = &outcome.live.kinds[0];
+            assert_eq!((outcome.completed(), kind.short.get()), (10, 30));
+            assert_eq!(kind.bytes.get(), 40_960);
+            assert_eq!(outcome.elapsed(), 40 * US, "queued: {queued}");
+        }
     }
 }
 
@@ -453,44 +496,51 @@ impl Source for Requests {
 
 #[test]
 fn an_operation_without_parts_that_moves_less_has_failed() {
-    for queued in [false, true] {
-        // Interrupted ones are carried out again; the sixth result is short.
-        let script = |i, _| Fate {
-            service: Nanos(US),
-            result: [(2, -4), (5, 99)]
-                .into_iter()
-                .find_map(|(n, result)| (i == n).then_some(result)),
-        };
-        let bench = Bench::new(10, script);
-        let requests = Requests(10);
-        let stop = AtomicU32::new(0);
-        let outcome = if queued {
-            bench.run_source::<SimQueued<_>, _>(requests, &stop)
-        } else {
-            bench.run_source::<SimInline<_>, _>(requests, &stop)
-        };
-        let LoopStop::Failed(at) = &outcome.ended else {
-            panic!("ended with {:?}", outcome.ended)
-        };
-        assert_eq!((at.fault, at.moved), (OpFault::EndOfTarget, 99));
-        assert_eq!(at.acts_on, OpTarget::default());
-        assert_eq!(outcome.live.last_issued.get(), OpTarget::default());
-        assert_eq!(outcome.completed(), 4, "queued: {queued}");
+    for response in LOOPS {
+        for queued in [false, true] {
+            // Interrupted ones are carried out again; the sixth result is short.
+            let script = |i, _| Fate {
+                service: Nanos(US),
+                result: [(2, -4), (5, 99)]
+                    .into_iter()
+                    .find_map(|(n, result)| (i == n).then_some(result)),
+            };
+            let mut bench = Bench::new(10, script);
+            bench.plan.response = response;
+            let requests = Requests(10);
+            let stop = AtomicU32::new(0);
+            let outcome = if queued {
+                bench.run_source::<SimQueued<_>, _>(requests, &stop)
+            } else {
+                bench.run_source::<SimInline<_>, _>(requests, &stop)
+            };
+            let LoopStop::Failed(at) = &outcome.ended else {
+                panic!("ended with {:?}", outcome.ended)
+            };
+            assert_eq!((at.fault, at.moved), (OpFault::EndOfTarget, 99));
+            assert_eq!(at.acts_on, OpTarget::default());
+            assert_eq!(outcome.live.last_issued.get(), OpTarget::default());
+            assert_eq!(outcome.completed(), 4, "queued: {queued}");
+        }
     }
 }
 
 #[test]
 fn the_end_of_a_target_is_a_failure() {
-    let script = |i, _| Fate {
-        service: Nanos(US),
-        result: (i == 3).then_some(0),
-    };
-    let outcome = Bench::new(10, script).run::<SimQueued<_>>();
-    assert!(
-        matches!(&outcome.ended, LoopStop::Failed(at) if at.fault == OpFault::EndOfTarget),
-        "{:?}",
-        outcome.ended
-    );
+    for response in LOOPS {
+        let script = |i, _| Fate {
+            service: Nanos(US),
+            result: (i == 3).then_some(0),
+        };
+        let mut bench = Bench::new(10, script);
+        bench.plan.response = response;
+        let outcome = bench.run::<SimQueued<_>>();
+        assert!(
+            matches!(&outcome.ended, LoopStop::Failed(at) if at.fault == OpFault::EndOfTarget),
+            "{:?}",
+            outcome.ended
+        );
+    }
 }
 
 #[test]
@@ -512,6 +562,72 @@ fn an_operation_slower_than_allowed_ends_the_loop() {
 }
 
 #[test]
+fn an_operation_whose_rest_is_slower_than_allowed_ends_the_loop() {
+    for queued in [false, true] {
+        // 1 µs for the first half, 3 ms for the second.
+        let script = |i, _| Fate {
+            service: Nanos(if i == 5 { 3 * MS } else { US }),
+            result: [(4, 1024), (5, 3072)]
+                .into_iter()
+                .find_map(|(n, result)| (i == n).then_some(result)),
+        };
+        let mut bench = Bench::new(10, script);
+        bench.plan.max_latency = Some(Nanos(2 * MS));
+        let outcome = if queued {
+            bench.run::<SimQueued<_>>()
+        } else {
+            bench.run::<SimInline<_>>()
+        };
+        let LoopStop::Failed(at) = &outcome.ended else {
+            panic!("ended with {:?}", outcome.ended)
+        };
+        let took = Nanos(3 * MS + US);
+        let limit = Nanos(2 * MS);
+        assert_eq!(at.fault, OpFault::TooSlow { took, limit });
+        assert_eq!(outcome.completed(), 5, "queued: {queued}");
+    }
+}
+
+#[test]
+fn a_failed_operation_is_never_too_slow() {
+    for queued in [false, true] {
+        let script = |i, _| Fate {
+            service: Nanos(if i == 5 { 3 * MS } else { US }),
+            result: (i == 5).then_some(-5),
+        };
+        let mut bench = Bench::new(10, script);
+        bench.plan.go_on = [true; KINDS];
+        bench.plan.max_latency = Some(Nanos(2 * MS));
+        let outcome = if queued {
+            bench.run::<SimQueued<_>>()
+        } else {
+            bench.run::<SimInline<_>>()
+        };
+        assert_eq!(outcome.ended, LoopStop::WorkDone, "queued: {queued}");
+        assert_eq!(outcome.completed(), 9);
+    }
+}
+
+#[test]
+fn the_rest_of_a_short_operation_is_part_of_its_clat() {
+    for response in LOOPS {
+        // Twice 100 µs, each for half of the operation.
+        let script = |_, _| Fate {
+            service: Nanos(100 * US),
+            result: Some(2048),
+        };
+        let mut bench = Bench::new(1, script);
+        bench.plan.response = response;
+        let outcome = bench.run::<SimQueued<_>>();
+        let kind = &outcome.live.kinds[0];
+        let sum = |stage: &weir_run::StageRecorder| stage.snapshot().map(|h| h.sum());
+        assert_eq!(sum(&kind.slat), Some(0), "response: {response}");
+        assert_eq!(sum(&kind.clat), Some(u128::from(200 * US)));
+        assert_eq!(sum(&kind.lat), Some(u128::from(200 * US)));
+    }
+}
+
+#[test]
 fn a_full_device_is_the_end_of_the_work_where_the_plan_says_so() {
     let script = |i, _| Fate {
         service: Nanos(US),
@@ -528,37 +644,43 @@ fn a_full_device_is_the_end_of_the_work_where_the_plan_says_so() {
 
 #[test]
 fn a_stop_drains_what_is_in_flight_and_keeps_it() {
-    let stop = Arc::new(AtomicU32::new(0));
-    let at_50 = Arc::clone(&stop);
-    let script = move |i, _| {
-        if i == 50 {
-            at_50.store(1, Ordering::Relaxed);
-        }
-        Fate::after(Nanos(10 * US))
-    };
-    let mut bench = Bench::new(1000, script);
-    bench.plan.depth = 16;
-    let outcome = bench.run_with_stop::<SimQueued<_>>(&stop);
-    assert_eq!(outcome.ended, LoopStop::Asked);
-    assert_eq!(outcome.live.in_flight(), 0);
-    assert_eq!(outcome.completed(), outcome.live.kinds[0].issued.get());
-    assert!(outcome.completed() < 100);
+    for response in LOOPS {
+        let stop = Arc::new(AtomicU32::new(0));
+        let at_50 = Arc::clone(&stop);
+        let script = move |i, _| {
+            if i == 50 {
+                at_50.store(1, Ordering::Relaxed);
+            }
+            Fate::after(Nanos(10 * US))
+        };
+        let mut bench = Bench::new(1000, script);
+        bench.plan.response = response;
+        bench.plan.depth = 16;
+        let outcome = bench.run_with_stop::<SimQueued<_>>(&stop);
+        assert_eq!(outcome.ended, LoopStop::Asked);
+        assert_eq!(outcome.live.in_flight(), 0);
+        assert_eq!(outcome.completed(), outcome.live.kinds[0].issued.get());
+        assert!(outcome.completed() < 100);
+    }
 }
 
 #[test]
 fn batches_are_handed_over_whole() {
-    let mut bench = Bench::new(640, |_, _| Fate::after(Nanos(US)));
-    bench.plan.depth = 32;
-    bench.plan.batch = 16;
-    bench.plan.reap_min = 16;
-    let outcome = bench.run::<SimQueued<_>>();
-    let sizes: Vec<u64> = outcome
-        .live
-        .submitted
-        .iter()
-        .map(weir_run::Counter::get)
-        .collect();
-    assert_eq!(sizes, [0, 0, 0, 40, 0, 0, 0]);
+    for response in LOOPS {
+        let mut bench = Bench::new(640, |_, _| Fate::after(Nanos(US)));
+        bench.plan.response = response;
+        bench.plan.depth = 32;
+        bench.plan.batch = 16;
+        bench.plan.reap_min = 16;
+        let outcome = bench.run::<SimQueued<_>>();
+        let sizes: Vec<u64> = outcome
+            .live
+            .submitted
+            .iter()
+            .map(weir_run::Counter::get)
+            .collect();
+        assert_eq!(sizes, [0, 0, 0, 40, 0, 0, 0]);
+    }
 }
 
 #[test]
@@ -636,6 +758,7 @@ impl Picky {
 impl Engine for Picky {
     type Op = SimOp;
     type Setup = ();
+    const QUICK: bool = true;
 
     fn attach((): ()) -> io::Result<Self> {
         Ok(Self::new(&[], &[]))
@@ -667,10 +790,19 @@ impl Engine for Picky {
     }
 }
 
-/// Drives reads through a picky queue of 8, handed over 8 at a time.
-fn drive_picky(operations: u64, mut engine: Picky, change: impl FnOnce(&mut LoopPlan)) -> Outcome {
+/// Drives reads through a queue of 8, handed over 8 at a time.
+fn drive_picky<E: Engine<Op = SimOp>>(
+    operations: u64,
+    mut engine: E,
+    change: impl FnOnce(&mut LoopPlan),
+) -> Outcome {
     let clock = SimClock::default();
-    let live = WorkerLive::new(BLOCK_KINDS, [Some(Measured::default()); KINDS]);
+    let measured = Measured {
+        latency: true,
+        split: true,
+        ..Measured::default()
+    };
+    let live = WorkerLive::new(BLOCK_KINDS, [Some(measured); KINDS]);
     let mut plan = LoopPlan {
         depth: 8,
         batch: 8,
@@ -702,50 +834,70 @@ fn figures(outcome: &Outcome) -> [u64; 4] {
 
 #[test]
 fn a_hand_over_that_fails_ends_the_loop_without_the_operations_that_were_not_taken() {
-    let outcome = drive_picky(100, Picky::new(&[Ok(8), Err(5)], &[]), |_| ());
-    let LoopStop::Failed(at) = &outcome.ended else {
-        panic!("ended with {:?}", outcome.ended)
-    };
-    assert_eq!(at.fault, OpFault::Engine(5));
-    assert_eq!(figures(&outcome), [8, 8, 0, 0]);
+    for response in LOOPS {
+        let outcome = drive_picky(100, Picky::new(&[Ok(8), Err(5)], &[]), |plan| {
+            plan.response = response;
+        });
+        let LoopStop::Failed(at) = &outcome.ended else {
+            panic!("ended with {:?}", outcome.ended)
+        };
+        assert_eq!(at.fault, OpFault::Engine(5));
+        assert_eq!(figures(&outcome), [8, 8, 0, 0]);
+    }
 }
 
 #[test]
 fn what_was_taken_before_a_hand_over_failed_is_waited_for() {
-    let takes = [Ok(3), Err(5)];
-    let outcome = drive_picky(100, Picky::new(&takes, &[]), |_| ());
-    assert!(matches!(outcome.ended, LoopStop::Failed(_)));
-    assert_eq!(figures(&outcome), [3, 3, 0, 0]);
+    for response in LOOPS {
+        let takes = [Ok(3), Err(5)];
+        let outcome = drive_picky(100, Picky::new(&takes, &[]), |plan| {
+            plan.response = response;
+        });
+        assert!(matches!(outcome.ended, LoopStop::Failed(_)));
+        assert_eq!(figures(&outcome), [3, 3, 0, 0]);
+    }
 }
 
 #[test]
 fn operations_that_were_not_taken_when_the_job_fails_are_handed_over_and_come_back() {
-    for takes in [&[Ok(1), Ok(0)][..], &[Ok(1), Ok(0), Ok(0), Ok(2), Ok(0)]] {
-        let outcome = drive_picky(100, Picky::new(takes, &[-5]), |_| ());
-        let LoopStop::Failed(at) = &outcome.ended else {
-            panic!("ended with {:?}", outcome.ended)
-        };
-        assert_eq!(at.fault, OpFault::Errno(5));
-        assert_eq!(figures(&outcome), [8, 7, 1, 0]);
+    for response in LOOPS {
+        for takes in [&[Ok(1), Ok(0)][..], &[Ok(1), Ok(0), Ok(0), Ok(2), Ok(0)]] {
+            let outcome = drive_picky(100, Picky::new(takes, &[-5]), |plan| {
+                plan.response = response;
+            });
+            let LoopStop::Failed(at) = &outcome.ended else {
+                panic!("ended with {:?}", outcome.ended)
+            };
+            assert_eq!(at.fault, OpFault::Errno(5));
+            assert_eq!(figures(&outcome), [8, 7, 1, 0]);
+        }
     }
 }
 
 #[test]
 fn a_rest_that_comes_after_the_hand_over_failed_is_a_lost_operation() {
-    // Three are in flight when it fails; one of them comes back with half of its bytes.
-    let takes = [Ok(3), Err(5)];
-    let outcome = drive_picky(100, Picky::new(&takes, &[2048]), |_| ());
-    assert!(matches!(outcome.ended, LoopStop::Failed(_)));
-    assert_eq!(figures(&outcome), [3, 2, 0, 1]);
+    for response in LOOPS {
+        // Three are in flight when it fails; one of them comes back with half of its bytes.
+        let takes = [Ok(3), Err(5)];
+        let outcome = drive_picky(100, Picky::new(&takes, &[2048]), |plan| {
+            plan.response = response;
+        });
+        assert!(matches!(outcome.ended, LoopStop::Failed(_)));
+        assert_eq!(figures(&outcome), [3, 2, 0, 1]);
+    }
 }
 
 #[test]
 fn a_rest_that_is_not_taken_when_the_hand_over_fails_is_a_lost_operation() {
-    // The first moves half; its rest is never handed over.
-    let takes = [Ok(8), Err(5)];
-    let outcome = drive_picky(8, Picky::new(&takes, &[2048]), |_| ());
-    assert!(matches!(outcome.ended, LoopStop::Failed(_)));
-    assert_eq!(figures(&outcome), [8, 7, 0, 1]);
+    for response in LOOPS {
+        // The first moves half; its rest is never handed over.
+        let takes = [Ok(8), Err(5)];
+        let outcome = drive_picky(8, Picky::new(&takes, &[2048]), |plan| {
+            plan.response = response;
+        });
+        assert!(matches!(outcome.ended, LoopStop::Failed(_)));
+        assert_eq!(figures(&outcome), [8, 7, 0, 1]);
+    }
 }
 
 #[test]
@@ -780,4 +932,198 @@ fn a_queue_with_a_refill_mark_is_filled_again_only_below_it_whatever_is_short() 
     assert_eq!(outcome.ended, LoopStop::WorkDone);
     assert_eq!(figures(&outcome), [20, 20, 0, 0]);
     assert_eq!(outcome.live.kinds[0].short.get(), 8);
+}
+
+/// A queue that is full now and then, finishes some operations inside the call, takes a part of
+/// what it is offered, and moves some of them in parts: every n-th of each, none for 0.
+struct Fickle {
+    picky: Picky,
+    full: u64,
+    inside: u64,
+    part: u64,
+    short: u64,
+    submits: u64,
+    commits: u64,
+    results: u64,
+    fails_at: u64,
+}
+
+/// Whether this is the n-th turn.
+fn turn(counter: &mut u64, n: u64) -> bool {
+    *counter += 1;
+    n > 0 && counter.is_multiple_of(n)
+}
+
+impl Fickle {
+    fn new([full, inside, part, short]: [u64; 4], fails_at: u64) -> Self {
+        Self {
+            picky: Picky::new(&[], &[]),
+            full,
+            inside,
+            part,
+            short,
+            submits: 0,
+            commits: 0,
+            results: 0,
+            fails_at,
+        }
+    }
+
+    /// All of an operation, half of it, or an interruption.
+    fn result(&mut self, op: &SimOp) -> i64 {
+        if op.length > 1024 && turn(&mut self.results, self.short) {
+            return if self.results.is_multiple_of(2) {
+                i64::from(op.length / 2)
+            } else {
+                -4
+            };
+        }
+        op.length.into()
+    }
+}
+
+impl Engine for Fickle {
+    type Op = SimOp;
+    type Setup = ();
+    const QUICK: bool = true;
+
+    fn attach((): ()) -> io::Result<Self> {
+        Ok(Self::new([0; 4], 0))
+    }
+
+    fn submit(&mut self, slot: u32, op: &SimOp) -> Submit {
+        let is_inside = turn(&mut self.submits, self.inside);
+        if self.full > 0 && self.submits.is_multiple_of(self.full) {
+            return Submit::Full;
+        }
+        if is_inside {
+            return Submit::Done(self.result(op));
+        }
+        self.picky.submit(slot, op)
+    }
+
+    fn commit(&mut self) -> io::Result<u32> {
+        let all = self.picky.queued.len();
+        let takes_part = turn(&mut self.commits, self.part);
+        let takes = if takes_part { all / 2 } else { all };
+        if self.commits == self.fails_at {
+            return Err(io::Error::from_raw_os_error(5));
+        }
+        for (slot, op) in self.picky.queued.drain(..takes).collect::<Vec<_>>() {
+            let result = self.result(&op);
+            self.picky.taken.push(Completed { slot, result });
+        }
+        Ok(u32::try_from(takes).unwrap())
+    }
+
+    fn reap(&mut self, wait: Wait, done: impl FnMut(Completed)) -> io::Result<u32> {
+        self.picky.reap(wait, done)
+    }
+}
+
+/// What holds for every loop that ended.
+fn assert_sound(outcome: &Outcome, case: &str) {
+    let kind = &outcome.live.kinds[0];
+    let completed = kind.completed.get();
+    assert_eq!(kind.bytes.get(), completed * 4096, "{case}");
+    let count = |stage: &weir_run::StageRecorder| stage.snapshot().map(|h| h.count());
+    for stage in [&kind.slat, &kind.clat, &kind.lat] {
+        assert_eq!(count(stage), Some(completed), "{case}");
+    }
+    let depths = outcome.live.depth.iter().map(weir_run::Counter::get);
+    assert_eq!(depths.sum::<u64>(), kind.issued.get(), "{case}");
+}
+
+#[test]
+fn whatever_an_engine_does_every_operation_ends_once() {
+    let every = [0, 1, 2, 3, 5, 7];
+    let mut tried = 0;
+    for full in every.map(|n| n + u64::from(n == 1)) {
+        for inside in every {
+            for part in every.map(|n| n + u64::from(n == 1)) {
+                for short in every.map(|n| n + u64::from(n == 1)) {
+                    for response in LOOPS {
+                        let case = format!("{full} {inside} {part} {short} {response}");
+                        let engine = Fickle::new([full, inside, part, short], 0);
+                        let shape = |plan: &mut LoopPlan| {
+                            plan.response = response;
+                            plan.batch = [1, 3, 8][tried % 3];
+                            plan.reap_min = [1, 4][tried % 2];
+                            plan.stamp_each = tried % 4 < 2;
+                        };
+                        let outcome = drive_picky(50, engine, shape);
+                        assert_eq!(outcome.ended, LoopStop::WorkDone, "{case}");
+                        assert_eq!(figures(&outcome), [50, 50, 0, 0], "{case}");
+                        assert_sound(&outcome, &case);
+                        tried += 1;
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn whatever_an_engine_did_a_hand_over_that_fails_ends_the_loop() {
+    for fails_at in [1, 2, 9] {
+        for faults in [
+            [0; 4],
+            [3, 0, 0, 0],
+            [0, 3, 0, 0],
+            [0, 0, 2, 0],
+            [0, 0, 2, 3],
+            [5, 7, 2, 3],
+        ] {
+            for (response, batch) in LOOPS.into_iter().flat_map(|r| [(r, 1), (r, 4), (r, 8)]) {
+                let case = format!("{fails_at} {faults:?} {response} {batch}");
+                let shape = |plan: &mut LoopPlan| {
+                    plan.response = response;
+                    plan.batch = batch;
+                };
+                let outcome = drive_picky(500, Fickle::new(faults, fails_at), shape);
+                let LoopStop::Failed(at) = &outcome.ended else {
+                    panic!("{case}: ended with {:?}", outcome.ended)
+                };
+                assert_eq!(at.fault, OpFault::Engine(5), "{case}");
+                let [issued, completed, failed, lost] = figures(&outcome);
+                assert_eq!(issued, completed + failed + lost, "{case}");
+                assert!(lost == 0 || faults[3] > 0, "{case}: {lost} are lost");
+                assert_sound(&outcome, &case);
+            }
+        }
+    }
+}
+
+#[test]
+fn time_goes_on_where_every_operation_ends_inside_the_call() {
+    struct Inside(SimClock);
+    impl Engine for Inside {
+        type Op = SimOp;
+        type Setup = SimSetup;
+        const QUICK: bool = true;
+
+        fn attach(setup: SimSetup) -> io::Result<Self> {
+            Ok(Self(setup.clock))
+        }
+
+        fn submit(&mut self, _slot: u32, op: &SimOp) -> Submit {
+            self.0.advance(Nanos(10 * US));
+            Submit::Done(op.length.into())
+        }
+    }
+    for response in LOOPS {
+        let mut bench = Bench::new(10, |_, _| Fate::after(Nanos(0)));
+        bench.plan.response = response;
+        bench.plan.depth = 4;
+        let outcome = bench.run::<Inside>();
+        assert_eq!(outcome.completed(), 10);
+        assert_eq!(outcome.elapsed(), 100 * US, "response: {response}");
+        let mut bench = Bench::new(100_000, |_, _| Fate::after(Nanos(0)));
+        bench.plan.response = response;
+        bench.plan.depth = 4;
+        bench.plan.runtime = Some(Nanos(MS));
+        let outcome = bench.run::<Inside>();
+        assert_eq!(outcome.ended, LoopStop::TimeUp, "response: {response}");
+        assert_eq!(outcome.elapsed(), MS);
+    }
 }

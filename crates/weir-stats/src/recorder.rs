@@ -30,7 +30,7 @@ const MASK: usize = SLOTS - 1;
 #[derive(Debug)]
 #[repr(align(128))] // two cache lines: neighbours fetched in pairs would be shared otherwise
 pub struct Recorder<const SQUARES: bool = false> {
-    buckets: Box<[AtomicU64; SLOTS]>,
+    buckets: [AtomicU64; SLOTS],
     sum: Wide,
     squares: Wide,
     min: AtomicU64,
@@ -53,6 +53,14 @@ impl Wide {
         if carry {
             add(&self.high, 1);
         }
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a part of the hot path")]
+    fn add_wide(&self, value: u128) {
+        #[expect(clippy::cast_possible_truncation, reason = "the low word is meant")]
+        self.add(value as u64);
+        add(&self.high, (value >> 64) as u64);
     }
 
     /// A reader that meets a carry between the two stores is off by 2^64; the snapshot brings
@@ -78,7 +86,7 @@ impl<const SQUARES: bool> Default for Recorder<SQUARES> {
     #[expect(clippy::large_stack_arrays, reason = "32 KiB, once per worker")]
     fn default() -> Self {
         Self {
-            buckets: Box::new([const { AtomicU64::new(0) }; SLOTS]),
+            buckets: [const { AtomicU64::new(0) }; SLOTS],
             sum: Wide::default(),
             squares: Wide::default(),
             min: AtomicU64::new(u64::MAX),
@@ -100,11 +108,28 @@ impl<const SQUARES: bool> Recorder<SQUARES> {
         add(&self.buckets[index_of(DEFAULT_BITS, value) & MASK], 1);
         self.sum.add(value);
         if SQUARES {
-            let square = square(value);
-            #[expect(clippy::cast_possible_truncation, reason = "the low word is meant")]
-            self.squares.add(square as u64);
-            add(&self.squares.high, (square >> 64) as u64);
+            self.squares.add_wide(square(value));
         }
+        self.widen(value);
+    }
+
+    /// Counts so many times the same value. As [`Self::record`], one thread at a time.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a part of the hot path")]
+    pub fn record_many(&self, value: u64, count: u64) {
+        add(&self.buckets[index_of(DEFAULT_BITS, value) & MASK], count);
+        self.sum.add_wide(u128::from(value) * u128::from(count));
+        if SQUARES {
+            let all = square(value).wrapping_mul(u128::from(count));
+            self.squares.add_wide(all);
+        }
+        self.widen(value);
+    }
+
+    /// Keeps the smallest and the largest value.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a part of the hot path")]
+    fn widen(&self, value: u64) {
         if value < self.min.load(Relaxed) {
             self.min.store(value, Relaxed);
         }
@@ -129,7 +154,7 @@ impl<const SQUARES: bool> Recorder<SQUARES> {
     /// Forgets everything, at the end of the ramp. The writer's to call; a snapshot taken
     /// meanwhile may hold a part of the old counts.
     pub fn reset(&self) {
-        for bucket in self.buckets.iter() {
+        for bucket in &self.buckets {
             bucket.store(0, Relaxed);
         }
         self.sum.clear();
@@ -166,6 +191,16 @@ mod tests {
         }
         assert_eq!(plain.snapshot(), expected);
         assert_eq!(squares.snapshot(), expected_squares);
+    }
+
+    #[test]
+    fn many_equal_values_count_as_each_of_them() {
+        let (one_by_one, at_once) = (Recorder::<true>::new(), Recorder::<true>::new());
+        for (value, count) in [(0, 1), (1_000, 32), (3 << 30, 5), (u64::MAX >> 20, 1 << 20)] {
+            (0..count).for_each(|_| one_by_one.record(value));
+            at_once.record_many(value, count);
+        }
+        assert_eq!(at_once.snapshot(), one_by_one.snapshot());
     }
 
     #[test]

@@ -46,10 +46,9 @@ pub(super) fn memory<'a>(op: BlockOp) -> &'a mut [u8] {
 #[cold]
 #[inline(never)]
 pub(super) fn other(target: &OpenTarget, op: &BlockOp) -> i64 {
-    let file = target.file.as_fd();
     let (done, length) = match op.verb {
-        Verb::Sync => (rustix::fs::fsync(file), 0),
-        Verb::DataSync => (rustix::fs::fdatasync(file), 0),
+        Verb::Sync => (flush(target), 0),
+        Verb::DataSync => (flush_data(target), 0),
         Verb::RangeSync => (sync_range(target, op), 0),
         Verb::Trim => (discard(target, op.offset, u64::from(op.length)), op.length),
         Verb::Read | Verb::Write => (Err(Errno::INVAL), 0),
@@ -68,6 +67,18 @@ fn discard(target: &OpenTarget, offset: u64, length: u64) -> Result<(), Errno> {
     }
     let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     rustix::fs::fallocate(file, hole, offset, length)
+}
+
+/// `fsync` of the C library, as reads and writes are.
+fn flush(target: &OpenTarget) -> Result<(), Errno> {
+    // SAFETY: the call takes an open descriptor, and touches no memory of ours.
+    checked(unsafe { libc::fsync(target.file.as_raw_fd()) })
+}
+
+/// `fdatasync` of the C library, as reads and writes are.
+fn flush_data(target: &OpenTarget) -> Result<(), Errno> {
+    // SAFETY: the call takes an open descriptor, and touches no memory of ours.
+    checked(unsafe { libc::fdatasync(target.file.as_raw_fd()) })
 }
 
 /// Flushes a range of the page cache.

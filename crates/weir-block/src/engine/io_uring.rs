@@ -6,17 +6,17 @@
 
 #![expect(
     unsafe_code,
-    reason = "entries that name memory by address, and the enter call"
+    reason = "registered memory, and entries that name memory by address"
 )]
 
 mod entry;
+mod rings;
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 
-use io_uring::squeue::Flags;
-use io_uring::types::{SubmitArgs, Timespec};
-use io_uring::{Builder, EnterFlags, IoUring};
+use rustix::io::Errno;
+use rustix::io_uring::{IoringSetupFlags, IoringSqeFlags, io_uring_params};
 use weir_run::{Completed, Engine, Submit, Wait};
 use weir_schema::EngineChoice;
 use weir_schema::catalogue::{ActsOn, EngineInfo};
@@ -32,6 +32,7 @@ use super::{
 };
 use crate::op::{BlockOp, Verb};
 use entry::EntryShape;
+use rings::{EntryHead, Rings};
 
 pub(super) const ENTRY: EngineEntry = EngineEntry {
     info: EngineInfo {
@@ -103,43 +104,51 @@ const MOST_BUFFERS: u32 = 16_384;
 const POLL_THREAD_IDLE_MS: u32 = 1_000;
 
 fn availability() -> Availability {
-    let Err(error) = IoUring::new(1) else {
+    let Err(errno) = Rings::new(1, io_uring_params::default()) else {
         return Availability::Ready;
     };
     let switch = "sysctl kernel.io_uring_disabled=0";
-    match (error.raw_os_error(), Limits::read(&Tree::real()).io_uring) {
-        (Some(libc::ENOSYS), _) => {
+    match (errno, Limits::read(&Tree::real()).io_uring) {
+        (Errno::NOSYS, _) => {
             Availability::missing("io_uring in this kernel", "use Linux 5.1 or later")
         }
-        (Some(libc::EPERM | libc::EACCES), IoUringAccess::Nobody) => {
+        (Errno::PERM | Errno::ACCESS, IoUringAccess::Nobody) => {
             Availability::missing("io_uring, switched off for everybody", switch)
         }
-        (Some(libc::EPERM | libc::EACCES), IoUringAccess::Privileged) => Availability::missing(
+        (Errno::PERM | Errno::ACCESS, IoUringAccess::Privileged) => Availability::missing(
             "io_uring, reserved for privileged processes",
             format!("{switch}, or run as root"),
         ),
-        (Some(libc::EPERM | libc::EACCES), IoUringAccess::Everybody) => Availability::missing(
+        (Errno::PERM | Errno::ACCESS, IoUringAccess::Everybody) => Availability::missing(
             "io_uring, refused by a filter of system calls (seccomp)",
             "allow io_uring_setup in the container's profile",
         ),
-        (Some(libc::ENOMEM), _) => Availability::missing(
+        (Errno::NOMEM, _) => Availability::missing(
             "memory that may be locked for a ring",
             "raise the limit of locked memory, `ulimit -l`",
         ),
-        _ => Availability::missing(format!("io_uring ({error})"), "see io_uring_setup(2)"),
+        (errno, _) => Availability::missing(
+            format!("io_uring ({})", io::Error::from(errno)),
+            "see io_uring_setup(2)",
+        ),
     }
 }
 
-/// One ring.
+/// Rings, and what their entries are made of.
+///
+/// A slot has an entry of its own, in the place of its number. As long as all operations are reads
+/// and writes, what does not change from one to the next stays in the entry.
 pub(super) struct Ring {
-    rings: IoUring,
+    rings: Rings,
     shape: EntryShape,
     has_poll_thread: bool,
     targets: Vec<OpenTarget>,
-    /// Queued since the last hand-over.
-    queued: u32,
-    /// Handed over and not yet reaped.
-    in_flight: u32,
+    /// By target: the first words of reads and of writes.
+    heads: Box<[[EntryHead; 2]]>,
+    /// The entries of all slots hold what reads and writes have in common.
+    is_plain: bool,
+    /// There are more slots than entries: places are used in turn.
+    takes_turns: bool,
     /// Each n-th operation goes to a worker of the kernel.
     force_async: u64,
     issued: u64,
@@ -160,38 +169,32 @@ impl std::fmt::Debug for Ring {
 /// Completions wait until the thread enters the kernel anyway, instead of interrupting it. Where
 /// operations are handed over one by one, this takes fewer calls than deferring completions until
 /// they are asked for: each hand-over posts those that are over.
-fn build(choice: &EngineChoice, entries: u32) -> io::Result<IoUring> {
+fn build(choice: &EngineChoice, entries: u32) -> Result<Rings, Errno> {
     let has_poll_thread = choice.flag("kernel_poll_thread", false);
-    let plain = |builder: &mut Builder| {
-        builder.setup_clamp();
-        if choice.flag("polled", false) {
-            builder.setup_iopoll();
+    let mut plain = io_uring_params::default();
+    plain.flags = IoringSetupFlags::CLAMP;
+    if choice.flag("polled", false) {
+        plain.flags |= IoringSetupFlags::IOPOLL;
+    }
+    if has_poll_thread {
+        plain.flags |= IoringSetupFlags::SQPOLL;
+        plain.sq_thread_idle = POLL_THREAD_IDLE_MS;
+        if let Some(cpu) = choice.number("kernel_poll_cpu") {
+            plain.flags |= IoringSetupFlags::SQ_AFF;
+            plain.sq_thread_cpu = u32::try_from(cpu).unwrap_or(u32::MAX);
         }
-        if has_poll_thread {
-            builder.setup_sqpoll(POLL_THREAD_IDLE_MS);
-            if let Some(cpu) = choice.number("kernel_poll_cpu") {
-                builder.setup_sqpoll_cpu(u32::try_from(cpu).unwrap_or(u32::MAX));
-            }
-        }
-    };
-    // What Linux 6.0 has, then 5.18, then what was there before. Without `submit_all` the kernel
+    }
+    // What Linux 6.0 has, then 5.18, then what was there before. Without `SUBMIT_ALL` the kernel
     // stops at the first entry that it refuses, and the others wait for the next hand-over.
-    let modes = [(true, true), (false, true), (false, false)];
-    let fitting = modes
-        .iter()
-        .filter(|(alone, _)| !(*alone && has_poll_thread));
-    let mut refused = io::Error::from_raw_os_error(libc::EINVAL);
-    for (alone, submit_all) in fitting {
-        let mut builder: Builder = IoUring::builder();
-        plain(&mut builder);
-        if *submit_all {
-            builder.setup_submit_all();
-        }
-        if *alone {
-            builder.setup_coop_taskrun().setup_single_issuer();
-        }
-        match builder.build(entries) {
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => refused = error,
+    let alone = IoringSetupFlags::COOP_TASKRUN | IoringSetupFlags::SINGLE_ISSUER;
+    let submit_all = IoringSetupFlags::SUBMIT_ALL;
+    let modes = [alone | submit_all, submit_all, IoringSetupFlags::empty()];
+    let mut refused = Errno::INVAL;
+    for mode in modes.into_iter().skip(usize::from(has_poll_thread)) {
+        let mut params = plain;
+        params.flags |= mode;
+        match Rings::new(entries, params) {
+            Err(Errno::INVAL) => refused = Errno::INVAL,
             result => return result,
         }
     }
@@ -200,13 +203,14 @@ fn build(choice: &EngineChoice, entries: u32) -> io::Result<IoUring> {
 
 /// Registers what can be registered; what is refused is noted and done without.
 fn register(
-    ring: &IoUring,
+    rings: &Rings,
     choice: &EngineChoice,
     targets: &[OpenTarget],
     memory: SlotMemory,
     warnings: &Warnings,
 ) -> (bool, bool) {
-    let missing = |what: &str, error: &io::Error| {
+    let missing = |what: &str, errno: Errno| {
+        let error = io::Error::from(errno);
         let cause = format!("The kernel refused to register the {what} ({error}).");
         warnings.add("not-registered", cause);
     };
@@ -217,84 +221,83 @@ fn register(
         };
         let slots: Vec<_> = (0..memory.slots).map(slot).collect();
         // SAFETY: the slots' memory outlives the ring (see `run_engine`).
-        let result = unsafe { ring.submitter().register_buffers(&slots) };
-        result.inspect_err(|e| missing("buffers", e)).is_ok()
+        let result = unsafe { rings.register_buffers(&slots) };
+        result.inspect_err(|e| missing("buffers", *e)).is_ok()
     };
     let files = choice.flag("registered_files", true) && {
         let files: Vec<RawFd> = targets.iter().map(|t| t.file.as_raw_fd()).collect();
-        ring.submitter()
-            .register_files(&files)
-            .inspect_err(|e| missing("files", e))
-            .is_ok()
+        let result = rings.register_files(&files);
+        result.inspect_err(|e| missing("files", *e)).is_ok()
     };
     (buffers, files)
 }
 
 impl Ring {
-    /// One `io_uring_enter`.
-    #[inline]
-    fn enter(
-        &self,
-        submit: u32,
-        at_least: u32,
-        flags: EnterFlags,
-        argument: Option<&SubmitArgs<'_, '_>>,
-    ) -> io::Result<u32> {
-        let ring = self.rings.submitter();
-        // SAFETY: the entries that the kernel takes were pushed by `submit`, which answers for
-        // their memory; an argument is passed exactly where the flags announce it.
-        let taken = unsafe { ring.enter(submit, at_least, flags.bits(), argument) };
-        taken.map(|taken| u32::try_from(taken).unwrap_or(u32::MAX))
+    /// Offers an operation of whatever sort, by an entry that is written as a whole.
+    #[inline(never)]
+    fn submit_any(&mut self, slot: u32, op: &BlockOp) -> Submit {
+        let Some(target) = self.targets.get(op.target as usize) else {
+            return Submit::Done(-i64::from(libc::EBADF));
+        };
+        let vector = self.vectors.get_mut(slot as usize);
+        let Some(mut entry) = self.shape.entry(slot, op, target, vector) else {
+            return Submit::Done(other(target, op));
+        };
+        if self.force_async > 0 {
+            self.issued += 1;
+            if self.issued.is_multiple_of(self.force_async) {
+                entry.head.flags |= IoringSqeFlags::ASYNC.bits();
+            }
+        }
+        // A hole's completion says 0, not its length: the length travels along.
+        let hole = if op.verb == Verb::Trim {
+            u64::from(op.length)
+        } else {
+            0
+        };
+        entry.data = u64::from(slot) | hole << 32;
+        if !self.rings.has_room() {
+            return Submit::Full;
+        }
+        self.is_plain = false;
+        let place = if self.takes_turns {
+            self.rings.next_place()
+        } else {
+            slot
+        };
+        *self.rings.entry(place) = entry;
+        self.rings.offer(place);
+        Submit::Queued
     }
 
     /// Waits for completions, a signal or the end of the time.
     #[inline]
     fn wait(&self, at_least: u32, timeout_ns: Option<u64>) -> io::Result<()> {
-        let events = EnterFlags::GETEVENTS;
-        let entered = match timeout_ns {
-            None => self.enter(0, at_least, events, None),
+        let waited = match timeout_ns {
+            None => self.rings.wait(at_least),
             // A polled ring cannot wait for a time: look once, the loop comes again.
-            Some(_) if self.shape.polled => self.enter(0, 0, events, None),
-            Some(nanos) => self.wait_timed(at_least, nanos),
+            Some(_) if self.shape.polled => self.rings.wait(0),
+            Some(nanos) => self.rings.wait_timed(at_least, nanos),
         };
-        match entered {
+        match waited {
             Ok(_) => Ok(()),
-            Err(e) if matches!(e.raw_os_error(), Some(libc::EINTR | libc::ETIME)) => Ok(()),
-            Err(error) => Err(error),
+            Err(errno) => not_waited(errno),
         }
     }
+}
 
-    /// The hand-over failed. The poll thread takes entries whenever it sees them: those that it
-    /// has taken will come back.
-    #[cold]
-    fn not_handed_over(&mut self, error: io::Error) -> io::Result<u32> {
-        let left = u32::try_from(self.rings.submission().len()).unwrap_or(u32::MAX);
-        let taken = self.queued.saturating_sub(left);
-        if !self.has_poll_thread || taken == 0 {
-            return Err(error);
-        }
-        self.queued -= taken;
-        self.in_flight += taken;
-        Ok(taken)
-    }
-
-    #[cold]
-    fn wait_timed(&self, at_least: u32, nanos: u64) -> io::Result<u32> {
-        let rest = u32::try_from(nanos % 1_000_000_000).unwrap_or(0);
-        let time = Timespec::new().sec(nanos / 1_000_000_000).nsec(rest);
-        let argument = SubmitArgs::new().timespec(&time);
-        self.enter(
-            0,
-            at_least,
-            EnterFlags::GETEVENTS | EnterFlags::EXT_ARG,
-            Some(&argument),
-        )
-    }
+/// Whether the kernel takes the entries after one that it refuses too.
+#[cfg(test)]
+pub(super) fn submits_all() -> bool {
+    let mut params = io_uring_params::default();
+    params.flags = IoringSetupFlags::SUBMIT_ALL;
+    Rings::new(1, params).is_ok()
 }
 
 impl Engine for Ring {
     type Op = BlockOp;
     type Setup = EngineSetup;
+    const QUICK: bool = true;
 
     fn attach(setup: EngineSetup) -> io::Result<Self> {
         let EngineSetup {
@@ -306,15 +309,15 @@ impl Engine for Ring {
             ..
         } = setup;
         let entries = depth.clamp(1, MOST_ENTRIES);
-        let ring = build(&choice, entries)
-            .map_err(|e| Refused::error(&e, &format!("cannot set a ring of {entries} up")))?;
-        let (fixed_buffers, fixed_files) = register(&ring, &choice, &targets, memory, &warnings);
-        let flags = call_flags(&choice).bits();
+        let mut rings = build(&choice, entries).map_err(|e| {
+            Refused::error(&e.into(), &format!("cannot set a ring of {entries} up"))
+        })?;
+        let (fixed_buffers, fixed_files) = register(&rings, &choice, &targets, memory, &warnings);
         let shape = EntryShape {
             fixed_buffers,
             fixed_files,
             polled: choice.flag("polled", false),
-            rw_flags: i32::try_from(flags).unwrap_or(0),
+            rw_flags: call_flags(&choice).bits(),
         };
         let vectored = !fixed_buffers && !choice.flag("nonvectored", true);
         let none = libc::iovec {
@@ -322,14 +325,23 @@ impl Engine for Ring {
             iov_len: 0,
         };
         let vectors = if vectored { depth as usize } else { 0 };
+        let heads = (0..).zip(&targets).map(|(number, target)| {
+            [Verb::Read, Verb::Write].map(|verb| shape.head(verb, number, target, false))
+        });
+        let force_async = choice.number("force_async").map_or(0, i64::unsigned_abs);
+        let takes_turns = depth > rings.places();
+        if !takes_turns {
+            (0..depth).for_each(|slot| *rings.entry(slot) = shape.blank(slot));
+        }
         Ok(Self {
-            rings: ring,
+            rings,
             shape,
             has_poll_thread: choice.flag("kernel_poll_thread", false),
+            heads: heads.collect(),
+            is_plain: !takes_turns && !vectored && force_async == 0,
+            takes_turns,
             targets,
-            force_async: choice.number("force_async").map_or(0, i64::unsigned_abs),
-            queued: 0,
-            in_flight: 0,
+            force_async,
             issued: 0,
             vectors: vec![none; vectors],
         })
@@ -337,109 +349,98 @@ impl Engine for Ring {
 
     #[inline]
     fn submit(&mut self, slot: u32, op: &BlockOp) -> Submit {
-        let Some(target) = self.targets.get(op.target as usize) else {
-            return Submit::Done(-i64::from(libc::EBADF));
-        };
-        let vector = self.vectors.get_mut(slot as usize);
-        let Some(mut entry) = self.shape.entry(slot, op, target, vector) else {
-            return Submit::Done(other(target, op));
-        };
-        if self.force_async > 0 {
-            self.issued += 1;
-            if self.issued.is_multiple_of(self.force_async) {
-                entry = entry.flags(Flags::ASYNC);
-            }
+        if let Some(heads) = self.heads.get(op.target as usize)
+            && let Verb::Read | Verb::Write = op.verb
+            && self.is_plain
+        {
+            // The slot's own entry, whose last operation is over: there is room for it.
+            let entry = self.rings.entry(slot);
+            entry.head = heads[usize::from(op.verb == Verb::Write)];
+            entry.head.priority = op.priority;
+            entry.offset = op.offset;
+            // The slot's memory outlives the ring (see `run_engine`), and the slot is not used
+            // again before its completion.
+            entry.memory = op.buffer.0.expose_provenance() as u64;
+            entry.length = op.length;
+            self.rings.offer(slot);
+            return Submit::Queued;
         }
-        // A hole's completion says 0, not its length: the length travels along.
-        let hole = if op.verb == Verb::Trim {
-            u64::from(op.length)
-        } else {
-            0
-        };
-        let entry = entry.user_data(u64::from(slot) | hole << 32);
-        // SAFETY: the slot's memory outlives the ring (see `run_engine`), and the slot is not used
-        // again before its completion; the vector of a slot likewise.
-        match unsafe { self.rings.submission().push(&entry) } {
-            Ok(()) => {
-                self.queued += 1;
-                Submit::Queued
-            }
-            Err(_) => Submit::Full,
-        }
+        self.submit_any(slot, op)
     }
 
     #[inline]
     fn commit(&mut self) -> io::Result<u32> {
-        // The poll thread takes entries by itself, but sleeps after a while without any.
-        let entered = if !self.has_poll_thread {
-            self.enter(self.queued, 0, EnterFlags::empty(), None)
-        } else if self.rings.submission().need_wakeup() {
-            self.enter(self.queued, 0, EnterFlags::SQ_WAKEUP, None)
+        let taken = if self.has_poll_thread {
+            self.rings.hand_over_to_thread()
         } else {
-            Ok(self.queued)
+            self.rings.hand_over()
         };
-        match entered {
-            Ok(taken) => {
-                self.queued -= taken.min(self.queued);
-                self.in_flight += taken;
-                Ok(taken)
-            }
-            Err(e) if is_passing(&e) => Ok(0),
-            Err(error) => self.not_handed_over(error),
+        match taken {
+            Ok(taken) => Ok(taken),
+            Err(errno) => not_taken(errno),
         }
     }
 
     #[inline]
     fn reap(&mut self, wait: Wait, mut done: impl FnMut(Completed)) -> io::Result<u32> {
-        let mut taken = 0;
-        let mut entered = false;
-        loop {
-            for entry in &mut self.rings.completion() {
-                let data = entry.user_data();
-                let result = match entry.result() {
-                    0 => i64::from(data >> 32 != 0) * (data >> 32).cast_signed(),
-                    other => i64::from(other),
-                };
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    reason = "the lower half is the slot"
-                )]
-                done(Completed {
-                    slot: data as u32,
-                    result,
-                });
-                taken += 1;
-                if taken == wait.at_most {
-                    break;
-                }
-            }
-            if entered || taken >= wait.at_least.max(1) {
-                self.in_flight -= taken.min(self.in_flight);
-                return Ok(taken);
-            }
-            entered = true;
-            // With nothing to wait for this only lets the kernel post what is over.
-            self.wait(wait.at_least - taken.min(wait.at_least), wait.timeout_ns)?;
+        let at_least = wait.at_least.min(wait.at_most);
+        let mut ready = self.rings.ready();
+        // All of the waiting comes before the first completion is told, which reads the clock.
+        // With nothing to wait for this only lets the kernel post what is over.
+        if ready < at_least.max(1) {
+            self.wait(at_least, wait.timeout_ns)?;
+            ready = self.rings.ready();
         }
+        let taken = ready.min(wait.at_most);
+        for behind in 0..taken {
+            let event = self.rings.event(behind);
+            let result = match event.result {
+                0 => (event.data >> 32).cast_signed(),
+                result => i64::from(result),
+            };
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "the lower half is the slot"
+            )]
+            done(Completed {
+                slot: event.data as u32,
+                result,
+            });
+        }
+        self.rings.take_events(taken);
+        Ok(taken)
     }
 }
 
-/// The kernel could not take entries at the moment.
-fn is_passing(error: &io::Error) -> bool {
-    matches!(
-        error.raw_os_error(),
-        Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)
-    )
+/// The answer to a hand-over that the kernel refused.
+#[cold]
+#[inline(never)]
+fn not_taken(errno: Errno) -> io::Result<u32> {
+    match errno {
+        // It could not take entries at the moment.
+        Errno::INTR | Errno::AGAIN | Errno::BUSY => Ok(0),
+        errno => Err(errno.into()),
+    }
+}
+
+/// The answer to a wait that ended early.
+#[cold]
+#[inline(never)]
+fn not_waited(errno: Errno) -> io::Result<()> {
+    match errno {
+        Errno::INTR | Errno::TIME => Ok(()),
+        errno => Err(errno.into()),
+    }
 }
 
 impl Drop for Ring {
     /// Waits for what is in flight: the kernel must not write into memory that is given back.
     fn drop(&mut self) {
-        if self.has_poll_thread && self.queued > 0 {
-            // It takes what is queued, asked or not; where it fails it is gone, and takes nothing.
+        if self.has_poll_thread && self.rings.offered() > 0 {
+            // It takes what is offered, asked or not; where it fails it is gone, and takes nothing.
             let _ = self.commit();
         }
-        while self.in_flight > 0 {
+        while self.rings.in_flight() > 0 {
             let wait = Wait {
                 at_least: 1,
                 at_most: u32::MAX,

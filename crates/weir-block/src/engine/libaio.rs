@@ -295,6 +295,7 @@ impl Aio {
 impl Engine for Aio {
     type Op = BlockOp;
     type Setup = EngineSetup;
+    const QUICK: bool = true;
 
     fn attach(setup: EngineSetup) -> io::Result<Self> {
         let depth = setup.depth.max(1);

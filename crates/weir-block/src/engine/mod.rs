@@ -23,6 +23,7 @@ mod pvsync2;
 mod spin;
 mod splice;
 mod sync;
+mod transfer_calls;
 mod vsync;
 
 use std::os::fd::OwnedFd;
@@ -36,7 +37,9 @@ use weir_schema::{EngineChoice, Failure, Warning};
 use weir_sys::Availability;
 
 use crate::op::BlockOp;
-use crate::source::{AnySource, Extent, SlotBuffers};
+use crate::source::{
+    AnySource, BuildError, Extent, Recipe, SlotBuffers, VariedSource, build, build_varied,
+};
 
 pub(crate) use calls::{drop_device_cache, set_lifetime, sync_all};
 pub(crate) use mmap::Mappings;
@@ -255,10 +258,10 @@ impl Refused {
     }
 }
 
-/// A worker with its source and what its engine is attached to.
+/// A worker with what its source and its engine are made of.
 pub(crate) struct EngineRun<'a, 's> {
     pub(crate) worker: &'a mut WorkerContext<'s>,
-    pub(crate) source: AnySource,
+    pub(crate) recipe: Recipe<'a>,
     pub(crate) plan: LoopPlan,
     pub(crate) setup: EngineSetup,
 }
@@ -270,32 +273,53 @@ where
 {
     let EngineRun {
         worker,
-        mut source,
+        recipe,
         plan,
         setup,
     } = run;
-    // Declared after the source, so that it is dropped (and drained) before the buffers even when
-    // the loop unwinds.
-    let mut engine = E::attach(setup).map_err(|e| engine_failure(&e))?;
-    let stop = run_source(worker, &mut engine, &mut source, &plan);
-    engine.finish().map_err(|e| engine_failure(&e))?;
-    Ok(stop)
+    // The source is declared before the engine, so that the engine is dropped (and drained) before
+    // the buffers even when the loop unwinds.
+    if E::QUICK {
+        let mut source = build(recipe).map_err(|e| source_failure(&e))?;
+        let mut engine = E::attach(setup).map_err(|e| engine_failure(&e))?;
+        let stop = match &mut source {
+            AnySource::Sequential(source) => worker.drive(&mut engine, source, &plan),
+            AnySource::Mapped(source) => worker.drive(&mut engine, source, &plan),
+            AnySource::Uniform(source) => worker.drive(&mut engine, source, &plan),
+            AnySource::Varied(source) => run_varied(worker, &mut engine, source, &plan),
+        };
+        engine.finish().map_err(|e| engine_failure(&e))?;
+        Ok(stop)
+    } else {
+        let mut source = varied_source(recipe)?;
+        let mut engine = E::attach(setup).map_err(|e| engine_failure(&e))?;
+        let stop = run_varied(worker, &mut engine, &mut source, &plan);
+        engine.finish().map_err(|e| engine_failure(&e))?;
+        Ok(stop)
+    }
 }
 
-/// Runs the loop that was made for an engine and the source.
-fn run_source<E: Engine<Op = BlockOp>>(
+/// The source of an engine whose calls take so long that one of the commonest workloads' own
+/// sources would gain nothing.
+fn varied_source(recipe: Recipe<'_>) -> Result<VariedSource, Failure> {
+    build_varied(recipe).map_err(|e| source_failure(&e))
+}
+
+/// Runs the loop that was made for an engine and a source of whatever workload.
+fn run_varied<E: Engine<Op = BlockOp>>(
     worker: &mut WorkerContext<'_>,
     engine: &mut E,
-    source: &mut AnySource,
+    source: &mut VariedSource,
     plan: &LoopPlan,
 ) -> LoopStop {
     match source {
-        AnySource::Sequential(source) => worker.drive(engine, source, plan),
-        AnySource::Mapped(source) => worker.drive(engine, source, plan),
-        AnySource::Uniform(source) => worker.drive(engine, source, plan),
-        AnySource::General(source) => worker.drive(engine, &mut **source, plan),
-        AnySource::Verified(source) => worker.drive(engine, &mut **source, plan),
+        VariedSource::General(source) => worker.drive(engine, &mut **source, plan),
+        VariedSource::Verified(source) => worker.drive(engine, &mut **source, plan),
     }
+}
+
+fn source_failure(error: &BuildError) -> Failure {
+    failure("plan", Some(libc::EINVAL), error.to_string())
 }
 
 fn engine_failure(error: &std::io::Error) -> Failure {

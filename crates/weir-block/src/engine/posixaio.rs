@@ -82,6 +82,8 @@ pub(super) struct PosixAio {
     flying: Vec<u32>,
     /// Refused at the hand-over.
     refused: Vec<Completed>,
+    /// Of those in flight, while they are waited for; keeps its room.
+    waited_for: Vec<*const libc::aiocb>,
 }
 
 impl PosixAio {
@@ -107,13 +109,19 @@ impl PosixAio {
             .unwrap_or(libc::EIO))
     }
 
-    /// Waits until one of those in flight is over, a signal comes or the time is up.
-    fn suspend(&self, timeout_ns: Option<u64>) {
-        let list: Vec<*const libc::aiocb> = self
-            .flying
-            .iter()
-            .map(|slot| self.blocks[*slot as usize].address().cast_const())
-            .collect();
+    /// Waits until one of those not yet over is, a signal comes or the time is up; unless so many
+    /// are over.
+    fn suspend(&mut self, at_least: u32, timeout_ns: Option<u64>) {
+        let blocks = self.flying.iter().map(|slot| &self.blocks[*slot as usize]);
+        let running = blocks.filter(|block| block.error() == libc::EINPROGRESS);
+        self.waited_for.clear();
+        self.waited_for
+            .extend(running.map(|block| block.address().cast_const()));
+        let list = &self.waited_for;
+        let over = self.flying.len() - list.len() + self.refused.len();
+        if list.is_empty() || over >= at_least as usize {
+            return;
+        }
         let limit = timeout_ns.map(|ns| libc::timespec {
             tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
             tv_nsec: i64::try_from(ns % 1_000_000_000).unwrap_or(0),
@@ -166,6 +174,7 @@ impl Engine for PosixAio {
             fresh: VecDeque::with_capacity(depth),
             flying: Vec::with_capacity(depth),
             refused: Vec::with_capacity(depth),
+            waited_for: Vec::with_capacity(depth),
         })
     }
 
@@ -208,20 +217,16 @@ impl Engine for PosixAio {
     }
 
     fn reap(&mut self, wait: Wait, mut done: impl FnMut(Completed)) -> io::Result<u32> {
-        let mut count = self.collect(wait.at_most, &mut done);
         // One wait: after a signal the loop wants to look around.
-        if count < wait.at_least && !self.flying.is_empty() {
-            self.suspend(wait.timeout_ns);
-            count += self.collect(wait.at_most - count, &mut done);
-        }
-        Ok(count)
+        self.suspend(wait.at_least.min(wait.at_most), wait.timeout_ns);
+        Ok(self.collect(wait.at_most, &mut done))
     }
 }
 
 impl Drop for PosixAio {
     fn drop(&mut self) {
         while !self.flying.is_empty() {
-            self.suspend(None);
+            self.suspend(1, None);
             self.collect(u32::MAX, &mut |_| {});
         }
     }

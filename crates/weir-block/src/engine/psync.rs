@@ -7,7 +7,8 @@ use weir_run::Submit;
 use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
 
-use super::calls::{answer, memory, other};
+use super::calls::other;
+use super::transfer_calls::{pread, pwrite};
 use super::{EngineEntry, EngineSetup, OpenTarget, Opens, run_engine};
 use crate::op::{BlockOp, Verb};
 
@@ -35,6 +36,7 @@ impl Engine for Psync {
     type Op = BlockOp;
     type Setup = EngineSetup;
     const INLINE: bool = true;
+    const QUICK: bool = true;
 
     fn attach(setup: EngineSetup) -> io::Result<Self> {
         Ok(Self {
@@ -48,8 +50,8 @@ impl Engine for Psync {
             return Submit::Done(-i64::from(libc::EBADF));
         };
         Submit::Done(match op.verb {
-            Verb::Read => answer(rustix::io::pread(&target.file, memory(*op), op.offset)),
-            Verb::Write => answer(rustix::io::pwrite(&target.file, memory(*op), op.offset)),
+            Verb::Read => pread(target, op),
+            Verb::Write => pwrite(target, op),
             _ => other(target, op),
         })
     }

@@ -1,12 +1,13 @@
 //! `preadv` and `pwritev`: one system call per operation, with a list of one piece of memory.
 
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io;
 
 use weir_run::{Engine, Submit};
 use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
 
-use super::calls::{answer, memory, other};
+use super::calls::other;
+use super::transfer_calls::{preadv, pwritev};
 use super::{EngineEntry, EngineSetup, OpenTarget, Opens, run_engine};
 use crate::op::{BlockOp, Verb};
 
@@ -34,6 +35,7 @@ impl Engine for Pvsync {
     type Op = BlockOp;
     type Setup = EngineSetup;
     const INLINE: bool = true;
+    const QUICK: bool = true;
 
     fn attach(setup: EngineSetup) -> io::Result<Self> {
         Ok(Self {
@@ -46,16 +48,9 @@ impl Engine for Pvsync {
         let Some(target) = self.targets.get(op.target as usize) else {
             return Submit::Done(-i64::from(libc::EBADF));
         };
-        let file = &target.file;
         Submit::Done(match op.verb {
-            Verb::Read => {
-                let mut pieces = [IoSliceMut::new(memory(*op))];
-                answer(rustix::io::preadv(file, &mut pieces, op.offset))
-            }
-            Verb::Write => {
-                let pieces = [IoSlice::new(memory(*op))];
-                answer(rustix::io::pwritev(file, &pieces, op.offset))
-            }
+            Verb::Read => preadv(target, op),
+            Verb::Write => pwritev(target, op),
             _ => other(target, op),
         })
     }

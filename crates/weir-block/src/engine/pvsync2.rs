@@ -1,6 +1,6 @@
 //! `preadv2` and `pwritev2`: one system call per operation, with the kernel's per-call flags.
 
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io;
 
 use rustix::io::ReadWriteFlags;
 use weir_run::generate::rng::Rng;
@@ -9,7 +9,8 @@ use weir_schema::EngineChoice;
 use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
 
-use super::calls::{answer, memory, other};
+use super::calls::other;
+use super::transfer_calls::{preadv2, pwritev2};
 use super::{EngineEntry, EngineSetup, OpenTarget, Opens, number, run_engine, switch};
 use crate::op::{BlockOp, Verb};
 
@@ -85,12 +86,13 @@ impl Pvsync2 {
     }
 
     #[inline]
-    fn flags(&mut self) -> ReadWriteFlags {
-        if self.is_next_polled() {
-            self.flags | ReadWriteFlags::HIPRI
+    fn flags(&mut self) -> libc::c_int {
+        let polling = if self.is_next_polled() {
+            ReadWriteFlags::HIPRI
         } else {
-            self.flags
-        }
+            ReadWriteFlags::empty()
+        };
+        (self.flags | polling).bits().cast_signed()
     }
 }
 
@@ -98,6 +100,7 @@ impl Engine for Pvsync2 {
     type Op = BlockOp;
     type Setup = EngineSetup;
     const INLINE: bool = true;
+    const QUICK: bool = true;
 
     fn attach(setup: EngineSetup) -> io::Result<Self> {
         let share = setup.choice.number("polled_percent").unwrap_or(100);
@@ -120,16 +123,9 @@ impl Engine for Pvsync2 {
         let Some(target) = self.targets.get(op.target as usize) else {
             return Submit::Done(-i64::from(libc::EBADF));
         };
-        let file = &target.file;
         Submit::Done(match op.verb {
-            Verb::Read => {
-                let mut parts = [IoSliceMut::new(memory(*op))];
-                answer(rustix::io::preadv2(file, &mut parts, op.offset, flags))
-            }
-            Verb::Write => {
-                let parts = [IoSlice::new(memory(*op))];
-                answer(rustix::io::pwritev2(file, &parts, op.offset, flags))
-            }
+            Verb::Read => preadv2(target, op, flags),
+            Verb::Write => pwritev2(target, op, flags),
             _ => other(target, op),
         })
     }

@@ -5,13 +5,12 @@
 
 use std::io;
 
-use rustix::fs::{SeekFrom, seek};
-use rustix::io::Errno;
 use weir_run::{Engine, Submit};
 use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
 
-use super::calls::{answer, memory, other};
+use super::calls::other;
+use super::transfer_calls::{read, seek, write};
 use super::{EngineEntry, EngineSetup, OpenTarget, Opens, run_engine};
 use crate::op::{BlockOp, Verb};
 
@@ -48,17 +47,19 @@ impl Seeker {
 
     /// Carries a call out at an offset.
     #[inline]
-    pub(super) fn at(
-        &mut self,
-        offset: u64,
-        call: impl FnOnce(&OpenTarget) -> Result<usize, Errno>,
-    ) -> Result<usize, Errno> {
+    pub(super) fn at(&mut self, offset: u64, call: impl FnOnce(&OpenTarget) -> i64) -> i64 {
         if self.position.take() != Some(offset) {
-            seek(&self.target.file, SeekFrom::Start(offset))?;
+            let at = seek(&self.target, offset);
+            if at < 0 {
+                return at;
+            }
         }
-        let moved = call(&self.target)?;
-        self.position = offset.checked_add(moved as u64);
-        Ok(moved)
+        let moved = call(&self.target);
+        // Nothing is known after a failed call.
+        self.position = u64::try_from(moved)
+            .ok()
+            .and_then(|moved| offset.checked_add(moved));
+        moved
     }
 }
 
@@ -72,6 +73,7 @@ impl Engine for Sync {
     type Op = BlockOp;
     type Setup = EngineSetup;
     const INLINE: bool = true;
+    const QUICK: bool = true;
 
     fn attach(setup: EngineSetup) -> io::Result<Self> {
         Ok(Self {
@@ -85,10 +87,8 @@ impl Engine for Sync {
             return Submit::Done(-i64::from(libc::EBADF));
         };
         Submit::Done(match op.verb {
-            Verb::Read => answer(seeker.at(op.offset, |t| rustix::io::read(&t.file, memory(*op)))),
-            Verb::Write => {
-                answer(seeker.at(op.offset, |t| rustix::io::write(&t.file, memory(*op))))
-            }
+            Verb::Read => seeker.at(op.offset, |target| read(target, op)),
+            Verb::Write => seeker.at(op.offset, |target| write(target, op)),
             _ => other(&seeker.target, op),
         })
     }

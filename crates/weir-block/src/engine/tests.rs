@@ -688,13 +688,44 @@ fn io_uring_dropped_in_flight_waits_for_the_kernel() {
 }
 
 #[test]
+fn io_uring_tells_of_no_completion_before_it_has_waited_for_the_others() {
+    let name = "io_uring_tells_of_no_completion_before_it_has_waited_for_the_others";
+    if !is_ready("io_uring", name) {
+        return;
+    }
+    let (reading, writing) = rustix::pipe::pipe().unwrap();
+    let mut writing = File::from(writing);
+    let block = [1; BLOCK as usize];
+    let mut bench = try_bench::<Ring>(reading.into(), &[]).unwrap();
+    for slot in 0..2 {
+        let op = bench.op(Verb::Read, slot, 0);
+        assert_eq!(bench.engine.submit(slot, &op), Submit::Queued);
+    }
+    // The first read ends at once, the second waits for data.
+    writing.write_all(&block).unwrap();
+    assert_eq!(bench.engine.commit().unwrap(), 2);
+    let wait = Wait {
+        at_least: 2,
+        at_most: u32::MAX,
+        timeout_ns: Some(50_000_000),
+    };
+    let start = std::time::Instant::now();
+    let mut told = Vec::new();
+    let done = |_: Completed| told.push(start.elapsed().as_millis());
+    bench.engine.reap(wait, done).unwrap();
+    // The loop reads the clock when it is told.
+    assert!(told.len() == 1 && told[0] >= 50, "{told:?}");
+    // What is in flight is waited for at the end.
+    writing.write_all(&block).unwrap();
+}
+
+#[test]
 fn io_uring_hands_everything_over_although_the_kernel_refuses_it() {
     let name = "io_uring_hands_everything_over_although_the_kernel_refuses_it";
     if !is_ready("io_uring", name) {
         return;
     }
-    let mut probe: ::io_uring::Builder = ::io_uring::IoUring::builder();
-    if probe.setup_submit_all().build(1).is_err() {
+    if !super::io_uring::submits_all() {
         return skip(name, "this kernel is older than 5.18");
     }
     let scratch = Scratch::new();

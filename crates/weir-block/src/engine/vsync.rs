@@ -6,15 +6,15 @@
 //! for 8 operations.
 
 use std::collections::VecDeque;
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io;
 
-use rustix::io::Errno;
 use weir_run::{Completed, Engine, Submit, Wait};
 use weir_schema::catalogue::{ActsOn, EngineInfo};
 use weir_sys::Availability;
 
-use super::calls::{memory, other};
+use super::calls::other;
 use super::sync::Seeker;
+use super::transfer_calls::{Pieces, readv, writev};
 use super::{EngineEntry, EngineSetup, Opens, run_engine};
 use crate::op::{BlockOp, Verb};
 
@@ -44,6 +44,7 @@ pub(super) struct Vsync {
     queue: VecDeque<(u32, BlockOp)>,
     handed_over: usize,
     done: VecDeque<Completed>,
+    pieces: Pieces,
 }
 
 impl Vsync {
@@ -67,32 +68,31 @@ impl Vsync {
     /// the queue for the next one.
     fn carry_out(&mut self) {
         let count = self.neighbours();
-        let ops: Vec<BlockOp> = self.queue.iter().take(count).map(|(_, op)| *op).collect();
-        let Some(first) = ops.first() else { return };
+        let Some(&(_, first)) = self.queue.front().filter(|_| count > 0) else {
+            return;
+        };
+        let ops = self.queue.iter().take(count).map(|(_, op)| op);
+        self.pieces.set(ops);
+        let pieces = &self.pieces;
         let result = match self.seekers.get_mut(first.target as usize) {
-            None => Err(Errno::BADF),
+            None => -i64::from(libc::EBADF),
             Some(seeker) if first.verb == Verb::Read => {
-                let mut pieces: Vec<_> =
-                    ops.iter().map(|op| IoSliceMut::new(memory(*op))).collect();
-                seeker.at(first.offset, |t| rustix::io::readv(&t.file, &mut pieces))
+                seeker.at(first.offset, |target| readv(target, pieces))
             }
-            Some(seeker) => {
-                let pieces: Vec<_> = ops.iter().map(|op| IoSlice::new(memory(*op))).collect();
-                seeker.at(first.offset, |t| rustix::io::writev(&t.file, &pieces))
-            }
+            Some(seeker) => seeker.at(first.offset, |target| writev(target, pieces)),
         };
-        let mut moved = match result {
-            Ok(moved) if moved > 0 => moved,
+        if result <= 0 {
             // Nothing moved: the first one says so, the others get a call of their own.
-            Ok(_) => return self.complete(0),
-            Err(errno) => return self.complete(-i64::from(errno.raw_os_error())),
-        };
-        for op in ops {
-            let part = moved.min(op.length as usize);
+            return self.complete(result);
+        }
+        let mut moved = result;
+        for _ in 0..count {
+            let length = self.queue.front().map_or(0, |(_, op)| i64::from(op.length));
+            let part = moved.min(length);
             if part == 0 {
                 break;
             }
-            self.complete(i64::try_from(part).unwrap_or(i64::MAX));
+            self.complete(part);
             moved -= part;
         }
     }
@@ -117,6 +117,7 @@ impl Engine for Vsync {
             queue: VecDeque::with_capacity(depth),
             handed_over: 0,
             done: VecDeque::with_capacity(depth),
+            pieces: Pieces::with_room(depth.min(MOST_PIECES)),
         })
     }
 
@@ -141,18 +142,13 @@ impl Engine for Vsync {
         Ok(u32::try_from(taken).unwrap_or(u32::MAX))
     }
 
-    fn reap(&mut self, wait: Wait, mut done: impl FnMut(Completed)) -> io::Result<u32> {
-        let mut count = 0;
-        while count < wait.at_most {
-            if self.done.is_empty() && (count == 0 || count < wait.at_least) {
-                self.carry_out();
-            }
-            let Some(completed) = self.done.pop_front() else {
-                break;
-            };
-            done(completed);
-            count += 1;
+    fn reap(&mut self, wait: Wait, done: impl FnMut(Completed)) -> io::Result<u32> {
+        let wanted = wait.at_least.max(1).min(wait.at_most) as usize;
+        while self.done.len() < wanted && self.handed_over > 0 {
+            self.carry_out();
         }
-        Ok(count)
+        let count = self.done.len().min(wait.at_most as usize);
+        self.done.drain(..count).for_each(done);
+        Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
 }

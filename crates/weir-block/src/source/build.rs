@@ -105,7 +105,7 @@ pub(super) struct SourceRules<'a> {
     pub(super) rates: Option<[Option<Rate>; 3]>,
 }
 
-/// A source of block operations.
+/// A source of block operations: one of its own for the commonest workloads.
 #[derive(Debug)]
 pub enum AnySource {
     /// One block after the other.
@@ -115,33 +115,42 @@ pub enum AnySource {
     /// Random blocks.
     Uniform(FixedSource<Uniform>),
     /// Everything else.
+    Varied(VariedSource),
+}
+
+/// A source of block operations of whatever workload.
+#[derive(Debug)]
+pub enum VariedSource {
+    /// Operations alone.
     General(Box<GeneralSource>),
-    /// Any of them, with data that is marked or checked.
+    /// Operations with data that is marked or checked.
     Verified(Box<VerifiedSource>),
 }
 
-impl AnySource {
-    /// The memory of its slots.
-    pub fn buffers(&self) -> &SlotBuffers {
-        match self {
-            Self::Sequential(source) => source.buffers(),
-            Self::Mapped(source) => source.buffers(),
-            Self::Uniform(source) => source.buffers(),
-            Self::General(source) => source.buffers(),
-            Self::Verified(source) => source.buffers(),
-        }
-    }
-}
-
-/// Makes the source of a worker.
+/// Makes the source of a worker: the fastest there is for the workload.
 ///
 /// # Errors
 /// [`BuildError`].
 pub fn build(recipe: Recipe<'_>) -> Result<AnySource, BuildError> {
+    let is_common = recipe.recorded.is_none() && recipe.verification.is_none();
+    if is_common && recipe.priorities.is_none() {
+        let rules = size_rules(recipe.workload)?;
+        if let Some((verb, length)) = fixed_length(recipe.workload, &rules, recipe.extents) {
+            return fixed(recipe, verb, length);
+        }
+    }
+    build_varied(recipe).map(AnySource::Varied)
+}
+
+/// Makes the source of a worker; it draws the same operations as that of [`build`].
+///
+/// # Errors
+/// [`BuildError`].
+pub fn build_varied(recipe: Recipe<'_>) -> Result<VariedSource, BuildError> {
     let rules = size_rules(recipe.workload)?;
     if let Some(reader) = recipe.recorded {
         let streams = Streams::new(recipe.seed, recipe.worker);
-        return Ok(AnySource::General(Box::new(GeneralSource {
+        return Ok(VariedSource::General(Box::new(GeneralSource {
             mix: KindMix::new([1, 0, 0], streams.mix())?,
             sizes: SizeDraw::new(rules, streams.sizes())?,
             targets: Vec::new(),
@@ -166,11 +175,7 @@ pub fn build(recipe: Recipe<'_>) -> Result<AnySource, BuildError> {
     if recipe.verification.is_some() {
         return verified(recipe, rules);
     }
-    let plain = fixed_length(recipe.workload, &rules, recipe.extents);
-    match plain.filter(|_| recipe.priorities.is_none()) {
-        Some((verb, length)) => fixed(recipe, verb, length),
-        None => general(recipe, rules),
-    }
+    general(recipe, rules)
 }
 
 /// The content of a workload's buffers, in units of so many bytes, for a region of `size` bytes.
@@ -312,11 +317,14 @@ fn fixed(recipe: Recipe<'_>, verb: Verb, length: u32) -> Result<AnySource, Build
     })
 }
 
-pub(super) fn general(recipe: Recipe<'_>, rules: [SizeRule; 3]) -> Result<AnySource, BuildError> {
+pub(super) fn general(
+    recipe: Recipe<'_>,
+    rules: [SizeRule; 3],
+) -> Result<VariedSource, BuildError> {
     let mut source = drawn(SourceRules::of(&recipe), rules, recipe.buffers)?;
     source.passes = recipe.passes;
     source.priorities = recipe.priorities;
-    Ok(AnySource::General(Box::new(source)))
+    Ok(VariedSource::General(Box::new(source)))
 }
 
 impl<'a> SourceRules<'a> {

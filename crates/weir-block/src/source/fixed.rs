@@ -25,13 +25,6 @@ pub struct FixedSource<G> {
     pub(super) passes: BetweenPasses,
 }
 
-impl<G> FixedSource<G> {
-    /// The memory of its slots.
-    pub fn buffers(&self) -> &SlotBuffers {
-        &self.buffers
-    }
-}
-
 impl<G: Offsets> FixedSource<G> {
     /// The next block; a new pass begins when one is over. One call site, so that it inlines; a
     /// region has at least one block, so that a pass has at least one too.
@@ -49,6 +42,12 @@ impl<G: Offsets> FixedSource<G> {
 
 impl<G: Offsets> Source for FixedSource<G> {
     type Op = BlockOp;
+    const ONE_KIND: bool = true;
+
+    #[inline(always)]
+    fn only_kind(&self) -> usize {
+        self.verb.kind().index()
+    }
 
     #[inline(always)]
     fn next(&mut self, slot: u32) -> Option<BlockOp> {

@@ -73,7 +73,7 @@ impl Script {
 
 impl GeneralSource {
     /// The memory of its slots.
-    pub fn buffers(&self) -> &SlotBuffers {
+    pub(super) fn buffers(&self) -> &SlotBuffers {
         &self.buffers
     }
 

@@ -17,7 +17,9 @@ mod target_offsets;
 mod verified;
 
 pub use buffers::SlotBuffers;
-pub use build::{AnySource, BuildError, Recipe, WorkLimits, build, payload_rule};
+pub use build::{
+    AnySource, BuildError, Recipe, VariedSource, WorkLimits, build, build_varied, payload_rule,
+};
 pub(crate) use check::check;
 pub use fixed::FixedSource;
 pub use general::GeneralSource;

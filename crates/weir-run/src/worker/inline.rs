@@ -6,11 +6,11 @@
     reason = "parts of one loop, split for the reader only"
 )]
 
-use crate::live::{KIND_MASK, WorkerLive};
 use weir_sys::clock::Tick;
 
 use crate::clock::RunClock;
 use crate::engine::{Engine, Operation, Submit};
+use crate::live::{LiveKind, WorkerLive};
 use crate::source::Source;
 use crate::worker::state::{LoopState, Rest};
 use crate::worker::{LoopContext, LoopPlan, LoopStop};
@@ -29,6 +29,7 @@ where
 {
     let mut state = LoopState::new(plan, worker);
     let live = state.live();
+    let only = live.kind(source.only_kind());
     let (paced, timed_prepare) = (!state.pacer.is_free(), source.prepare_is_timed());
     let mut now = state.now();
     let mut last_done = now;
@@ -40,7 +41,7 @@ where
         }
         let (free_since, mut intended) = (now, now);
         if paced {
-            (now, intended) = wait_for_start(&mut state, source, &op, now);
+            (now, intended) = wait_for_start(&mut state, source, op, now);
             if state.is_over(now) {
                 break;
             }
@@ -49,10 +50,12 @@ where
         if paced {
             state.count_lateness(state.nanos(intended.max(free_since), now));
         }
-        count_issue(live, &op);
+        let kind = kind_of::<S>(live, only, &op);
+        live.last_issued.set(op.acts_on());
+        kind.issued.add(1);
         let started = now;
         let Submit::Done(result) = engine.submit(0, &op) else {
-            live.kinds[op.kind_index() & KIND_MASK].issued.take_back();
+            kind.issued.take_back();
             break;
         };
         let done = if plan.timed {
@@ -65,16 +68,12 @@ where
         if done >= state.event_at || state.stop_asked() {
             state.event(done);
         }
-        let lat = state.nanos(now, done);
         let mut whole = result == i64::from(op.length());
         if whole {
-            state.record_whole(&op, now, intended, done, lat);
+            state.record_whole(kind, &op, now, intended, done);
             now = done;
         } else {
-            (now, whole) = finish_rest(&mut state, engine, &op, result, now, intended);
-        }
-        if lat >= state.slowest_ns {
-            state.too_slow(&op, lat);
+            (now, whole) = finish_rest(&mut state, engine, op, result, (now, intended));
         }
         last_done = now;
         if S::CHECKS {
@@ -89,6 +88,16 @@ where
     }
     live.last_done.set(state.end_of(last_done, now).0);
     state.stop()
+}
+
+/// The kind of an operation, `only` where the source has one.
+#[inline]
+fn kind_of<'a, S: Source>(live: &'a WorkerLive, only: &'a LiveKind, op: &S::Op) -> &'a LiveKind {
+    if S::ONE_KIND {
+        only
+    } else {
+        live.kind(op.kind_index())
+    }
 }
 
 /// Fills the operation's buffer; the instant it is then.
@@ -107,13 +116,6 @@ fn make_ready<C: RunClock, S: Source>(
     }
 }
 
-/// Notes what is handed over.
-#[inline(always)]
-fn count_issue<O: Operation>(live: &WorkerLive, op: &O) {
-    live.last_issued.set(op.acts_on());
-    live.kinds[op.kind_index() & KIND_MASK].issued.add(1);
-}
-
 /// Waits for the intended start of an operation that has one, and for the worker's turn; the
 /// instant it is then, and the intended one.
 #[cold]
@@ -121,7 +123,7 @@ fn count_issue<O: Operation>(live: &WorkerLive, op: &O) {
 fn wait_for_start<C: RunClock, S: Source>(
     state: &mut LoopState<'_, C>,
     source: &S,
-    op: &S::Op,
+    op: S::Op,
     now: Tick,
 ) -> (Tick, Tick) {
     let mut intended = if S::CHECKS && source.is_unscheduled() {
@@ -152,21 +154,21 @@ fn wait_for_start<C: RunClock, S: Source>(
 fn finish_rest<E: Engine, C: RunClock>(
     state: &mut LoopState<'_, C>,
     engine: &mut E,
-    op: &E::Op,
+    op: E::Op,
     mut result: i64,
-    started: Tick,
-    intended: Tick,
+    (started, intended): (Tick, Tick),
 ) -> (Tick, bool) {
-    let mut rest = *op;
+    let kind = state.live().kind(op.kind_index());
+    let mut rest = op;
     loop {
         let now = state.now();
-        let lat = state.nanos(started, now);
         if result == i64::from(rest.length()) {
-            state.record_whole(op, started, intended, now, lat);
+            state.record_whole(kind, &op, started, intended, now);
             return (now, true);
         }
+        let lat = state.nanos(started, now);
         let before = op.length() - rest.length();
-        let Rest::GoOn(moved) = state.incomplete(op, before, result, (started, lat)) else {
+        let Rest::GoOn(moved) = state.incomplete(&op, before, result, (started, lat)) else {
             return (now, false);
         };
         let Some(next) = rest.rest(moved) else {

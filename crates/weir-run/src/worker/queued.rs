@@ -179,6 +179,7 @@ where
         let drawn = &mut queue.slots[slot as usize];
         drawn.op = op;
         drawn.moved = 0;
+        drawn.is_continued = false;
         drawn.intended = *now;
         if self.held {
             if self.paced && !(S::CHECKS && self.source.is_unscheduled()) {
@@ -249,7 +250,10 @@ where
         };
         self.state.live().submitted[batch_level(taken)].add(1);
         for &slot in queue.fresh.first(taken) {
-            queue.slots[slot as usize].accepted = now;
+            let slot = &mut queue.slots[slot as usize];
+            if !slot.is_continued {
+                slot.accepted = now;
+            }
         }
         if taken == queue.fresh.len() {
             queue.fresh.clear();
@@ -357,6 +361,8 @@ where
         self.count_issue(queue, slot);
         queue.fresh.pop();
         let now = self.state.now();
+        self.last_done = now;
+        queue.blocked |= self.state.is_over(now);
         queue.slots[slot as usize].accepted = now;
         complete(
             &mut self.state,
@@ -387,6 +393,7 @@ where
                         0
                     };
                     let now = self.state.now();
+                    self.last_done = now;
                     complete(
                         &mut self.state,
                         self.source,
@@ -431,11 +438,10 @@ fn complete<S: Source, C: RunClock>(
             kind.rlat.record(state.nanos(slot.intended, now));
         }
         if state.is_traced() {
-            state.trace(&slot.op, slot.started, (slat, lat), 0);
+            state.trace(slot.op, slot.started, (slat, lat), 0);
         }
         if lat >= state.slowest_ns {
-            let op = slot.op;
-            state.too_slow(&op, lat);
+            state.too_slow(slot.op, lat);
         }
         if S::CHECKS {
             kind.note_active(slot.started, now);
@@ -463,6 +469,7 @@ fn incomplete<S: Source, C: RunClock>(
     match state.incomplete(&op, before, completed.result, (slot.started, lat)) {
         Rest::GoOn(moved) => {
             slot.moved = slot.moved.saturating_add(moved).min(slot.op.length());
+            slot.is_continued = true;
             queue.again.push(completed.slot);
         }
         Rest::Over => {

@@ -15,6 +15,8 @@ pub(super) struct Slot<O> {
     pub(super) op: O,
     /// Bytes that short completions have moved so far.
     pub(super) moved: u32,
+    /// A rest is in flight: what was accepted is its first part.
+    pub(super) is_continued: bool,
     pub(super) started: Tick,
     pub(super) accepted: Tick,
     pub(super) intended: Tick,

@@ -15,7 +15,7 @@ use weir_units::Nanos;
 
 use crate::clock::RunClock;
 use crate::engine::Operation;
-use crate::live::WorkerLive;
+use crate::live::{LiveKind, WorkerLive};
 use crate::pacer::Pacer;
 use crate::source::Source;
 use crate::trace::Traced;
@@ -277,7 +277,7 @@ impl<'a, C: RunClock> LoopState<'a, C> {
         let counted = if errno == 0 { EIO } else { errno };
         live.fail(counted, lat_ns);
         if self.traced {
-            self.trace(op, started, (0, lat_ns), counted);
+            self.trace(*op, started, (0, lat_ns), counted);
         }
         if full || errno == EINTR {
             let why = if full {
@@ -305,22 +305,26 @@ impl<'a, C: RunClock> LoopState<'a, C> {
     /// Records an operation that an inline engine carried out as a whole.
     #[inline(always)]
     pub(super) fn record_whole<O: Operation>(
-        &self,
+        &mut self,
+        kind: &LiveKind,
         op: &O,
         started: Tick,
         intended: Tick,
         done: Tick,
-        lat_ns: u64,
     ) {
-        let kind = &self.worker.live.kinds[op.kind_index() & KIND_MASK];
+        let lat_ns = self.nanos(started, done);
         kind.completed.add(1);
         kind.bytes.add(u64::from(op.length()));
         kind.lat.record(lat_ns);
         if self.plan.response {
             kind.rlat.record(self.nanos(intended, done));
         }
+        // By value: an operation whose address is taken would lie in memory.
         if self.traced {
-            self.trace(op, started, (0, lat_ns), 0);
+            self.trace(*op, started, (0, lat_ns), 0);
+        }
+        if lat_ns >= self.slowest_ns {
+            self.too_slow(*op, lat_ns);
         }
     }
 
@@ -329,7 +333,7 @@ impl<'a, C: RunClock> LoopState<'a, C> {
     #[inline(never)]
     pub(super) fn trace<O: Operation>(
         &self,
-        op: &O,
+        op: O,
         issued: Tick,
         (slat_ns, lat_ns): (u64, u64),
         errno: i32,
@@ -355,10 +359,10 @@ impl<'a, C: RunClock> LoopState<'a, C> {
     /// An operation took longer than the plan allows.
     #[cold]
     #[inline(never)]
-    pub(super) fn too_slow<O: Operation>(&mut self, op: &O, took: u64) {
+    pub(super) fn too_slow<O: Operation>(&mut self, op: O, took: u64) {
         let limit = Nanos(self.slowest_ns);
         self.fail(
-            op,
+            &op,
             op.length(),
             OpFault::TooSlow {
                 took: Nanos(took),

@@ -238,6 +238,8 @@ pub(super) struct DmaEmu {
     given: Vec<Given>,
     /// By when they are due.
     moved: BinaryHeap<Reverse<Moved>>,
+    /// Over, and not told yet; keeps its room.
+    over: Vec<Completed>,
     turn: u64,
     /// The rest of a short operation, by target and offset: no more comes.
     cut: Option<(u32, u64)>,
@@ -343,6 +345,39 @@ impl DmaEmu {
         };
         self.moved = self.moved.drain().map(given_up).collect();
     }
+
+    /// Waits for operations that are due, a signal or the end of the time.
+    fn wait_until_due(&mut self, wait: Wait) {
+        let mut now = Instant::now();
+        let patience = wait
+            .timeout_ns
+            .map(|nanos| now + Duration::from_nanos(nanos));
+        let mut interrupted = false;
+        loop {
+            while self.over.len() < wait.at_most as usize
+                && let Some(Reverse(next)) = self.moved.peek()
+                && next.due <= now
+            {
+                self.over.push(next.completed);
+                self.moved.pop();
+            }
+            if self.over.len() >= wait.at_least.min(wait.at_most) as usize || interrupted {
+                return;
+            }
+            let Some(Reverse(next)) = self.moved.peek() else {
+                return;
+            };
+            let until = patience.map_or(next.due, |end| end.min(next.due));
+            if until <= now {
+                return;
+            }
+            interrupted = !pause(until - now);
+            now = Instant::now();
+            if interrupted {
+                self.give_up_stalled(now);
+            }
+        }
+    }
 }
 
 impl Engine for DmaEmu {
@@ -369,6 +404,7 @@ impl Engine for DmaEmu {
             fresh: Vec::with_capacity(depth),
             given: Vec::with_capacity(depth),
             moved: BinaryHeap::with_capacity(depth),
+            over: Vec::with_capacity(depth),
             turn: 0,
             cut: None,
         })
@@ -397,37 +433,10 @@ impl Engine for DmaEmu {
 
     fn reap(&mut self, wait: Wait, mut done: impl FnMut(Completed)) -> io::Result<u32> {
         self.move_given();
-        let mut now = Instant::now();
-        let patience = wait
-            .timeout_ns
-            .map(|nanos| now + Duration::from_nanos(nanos));
-        let mut interrupted = false;
-        let mut count = 0;
-        loop {
-            while count < wait.at_most
-                && let Some(Reverse(next)) = self.moved.peek()
-                && next.due <= now
-            {
-                done(next.completed);
-                self.moved.pop();
-                count += 1;
-            }
-            if count >= wait.at_least.min(wait.at_most) || interrupted {
-                return Ok(count);
-            }
-            let Some(Reverse(next)) = self.moved.peek() else {
-                return Ok(count);
-            };
-            let until = patience.map_or(next.due, |end| end.min(next.due));
-            if until <= now {
-                return Ok(count);
-            }
-            interrupted = !pause(until - now);
-            now = Instant::now();
-            if interrupted {
-                self.give_up_stalled(now);
-            }
-        }
+        self.wait_until_due(wait);
+        let count = u32::try_from(self.over.len()).unwrap_or(u32::MAX);
+        self.over.drain(..).for_each(&mut done);
+        Ok(count)
     }
 }
 

@@ -1,16 +1,18 @@
 //! Entries of the submission ring: one for each operation, shaped by the engine's settings.
 //!
-//! In: an operation and its target. Out: an entry to push, or nothing where the ring has no entry
-//! for it. Not here: pushing it, which vouches for the memory that it names.
+//! In: an operation and its target. Out: an entry to offer, or nothing where the ring has no entry
+//! for it. Not here: offering it, which vouches for the memory that it names.
 
 use std::os::fd::AsRawFd;
 
-use io_uring::opcode;
-use io_uring::squeue::{Entry, Flags};
-use io_uring::types::{Fd, FsyncFlags};
+use rustix::io_uring::{IoringOp, IoringSqeFlags};
 
+use super::rings::{Entry, EntryHead};
 use crate::engine::OpenTarget;
 use crate::op::{BlockOp, Verb};
+
+/// `IORING_FSYNC_DATASYNC`: data, without metadata that is not needed to read them.
+const DATA_ONLY: u32 = 1;
 
 /// Settings that shape entries.
 #[derive(Clone, Copy, Debug)]
@@ -22,13 +24,12 @@ pub(super) struct EntryShape {
     /// The ring takes reads and writes only.
     pub(super) polled: bool,
     /// Flags of reads and writes.
-    pub(super) rw_flags: i32,
+    pub(super) rw_flags: u32,
 }
 
 impl EntryShape {
     /// The entry for an operation; `None` for what the ring cannot do. `vector`: the list of one
     /// that a vectored operation names.
-    #[inline]
     pub(super) fn entry(
         self,
         slot: u32,
@@ -36,108 +37,115 @@ impl EntryShape {
         target: &OpenTarget,
         vector: Option<&mut libc::iovec>,
     ) -> Option<Entry> {
-        let file = if self.fixed_files {
-            Fd(i32::try_from(op.target).unwrap_or(i32::MAX))
-        } else {
-            Fd(target.file.as_raw_fd())
+        match op.verb {
+            Verb::Read | Verb::Write => Some(self.transfer(slot, op, target, vector)),
+            _ if self.polled => None,
+            _ => self.other(op, target),
+        }
+    }
+
+    /// The first word of the entries of reads (or writes) of a target, without priority.
+    pub(super) fn head(
+        self,
+        verb: Verb,
+        target: u32,
+        file: &OpenTarget,
+        vectored: bool,
+    ) -> EntryHead {
+        let opcode = match (verb, self.fixed_buffers, vectored) {
+            (Verb::Read, true, _) => IoringOp::ReadFixed,
+            (Verb::Read, false, true) => IoringOp::Readv,
+            (Verb::Read, false, false) => IoringOp::Read,
+            (_, true, _) => IoringOp::WriteFixed,
+            (_, false, true) => IoringOp::Writev,
+            (_, false, false) => IoringOp::Write,
         };
-        let entry = match op.verb {
-            Verb::Read | Verb::Write if self.fixed_buffers => self.fixed(slot, op, file),
-            Verb::Read | Verb::Write => match vector {
-                Some(vector) => self.vectored(op, file, vector),
-                None => self.plain(op, file),
+        self.head_of(opcode, target, file)
+    }
+
+    fn head_of(self, opcode: IoringOp, target: u32, file: &OpenTarget) -> EntryHead {
+        let (flags, file) = if self.fixed_files {
+            // With the flag the number is an index.
+            let index = i32::try_from(target).unwrap_or(i32::MAX);
+            (IoringSqeFlags::FIXED_FILE, index)
+        } else {
+            (IoringSqeFlags::empty(), file.file.as_raw_fd())
+        };
+        EntryHead {
+            opcode: opcode as u8,
+            flags: flags.bits(),
+            priority: 0,
+            file,
+        }
+    }
+
+    /// What the entries of all reads and writes of a slot have in common.
+    pub(super) fn blank(self, slot: u32) -> Entry {
+        let buffer = if self.fixed_buffers {
+            u16::try_from(slot).unwrap_or(u16::MAX)
+        } else {
+            0
+        };
+        Entry {
+            call_flags: self.rw_flags,
+            data: u64::from(slot),
+            buffer,
+            ..Entry::default()
+        }
+    }
+
+    fn transfer(
+        self,
+        slot: u32,
+        op: &BlockOp,
+        target: &OpenTarget,
+        vector: Option<&mut libc::iovec>,
+    ) -> Entry {
+        let mut entry = Entry {
+            head: EntryHead {
+                priority: op.priority,
+                ..self.head(op.verb, op.target, target, vector.is_some())
             },
-            _ => self.other(op, target, file)?,
+            offset: op.offset,
+            memory: op.buffer.0.expose_provenance() as u64,
+            length: op.length,
+            ..self.blank(slot)
         };
-        // With the flag the number is an index.
-        Some(if self.fixed_files {
-            entry.flags(Flags::FIXED_FILE)
-        } else {
-            entry
-        })
-    }
-
-    #[inline]
-    fn fixed(self, slot: u32, op: &BlockOp, file: Fd) -> Entry {
-        let (memory, length, flags) = (op.buffer.0, op.length, self.rw_flags);
-        let index = u16::try_from(slot).unwrap_or(u16::MAX);
-        if op.verb == Verb::Read {
-            let read = opcode::ReadFixed::new(file, memory, length, index);
-            read.offset(op.offset)
-                .rw_flags(flags)
-                .ioprio(op.priority)
-                .build()
-        } else {
-            let write = opcode::WriteFixed::new(file, memory, length, index);
-            write
-                .offset(op.offset)
-                .rw_flags(flags)
-                .ioprio(op.priority)
-                .build()
+        if let Some(vector) = vector {
+            *vector = libc::iovec {
+                iov_base: op.buffer.0.cast(),
+                iov_len: op.length as usize,
+            };
+            entry.memory = std::ptr::from_mut(vector).expose_provenance() as u64;
+            entry.length = 1;
         }
-    }
-
-    fn plain(self, op: &BlockOp, file: Fd) -> Entry {
-        let (memory, length, flags) = (op.buffer.0, op.length, self.rw_flags);
-        if op.verb == Verb::Read {
-            let read = opcode::Read::new(file, memory, length);
-            read.offset(op.offset)
-                .rw_flags(flags)
-                .ioprio(op.priority)
-                .build()
-        } else {
-            let write = opcode::Write::new(file, memory, length);
-            write
-                .offset(op.offset)
-                .rw_flags(flags)
-                .ioprio(op.priority)
-                .build()
-        }
-    }
-
-    fn vectored(self, op: &BlockOp, file: Fd, vector: &mut libc::iovec) -> Entry {
-        *vector = libc::iovec {
-            iov_base: op.buffer.0.cast(),
-            iov_len: op.length as usize,
-        };
-        let (vector, flags) = (std::ptr::from_mut(vector).cast_const(), self.rw_flags);
-        if op.verb == Verb::Read {
-            opcode::Readv::new(file, vector, 1)
-                .offset(op.offset)
-                .rw_flags(flags)
-                .ioprio(op.priority)
-                .build()
-        } else {
-            opcode::Writev::new(file, vector, 1)
-                .offset(op.offset)
-                .rw_flags(flags)
-                .ioprio(op.priority)
-                .build()
-        }
+        entry
     }
 
     #[cold]
-    fn other(self, op: &BlockOp, target: &OpenTarget, file: Fd) -> Option<Entry> {
+    fn other(self, op: &BlockOp, target: &OpenTarget) -> Option<Entry> {
+        let entry = |opcode, call_flags| Entry {
+            head: self.head_of(opcode, op.target, target),
+            call_flags,
+            ..Entry::default()
+        };
         let hole = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        match op.verb {
-            _ if self.polled => None,
-            Verb::Sync => Some(opcode::Fsync::new(file).build()),
-            Verb::DataSync => Some(opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build()),
-            Verb::RangeSync => {
-                let range = opcode::SyncFileRange::new(file, op.range);
-                Some(
-                    range
-                        .offset(op.offset)
-                        .flags(u32::from(op.range_flags))
-                        .build(),
-                )
-            }
+        Some(match op.verb {
+            Verb::Sync => entry(IoringOp::Fsync, 0),
+            Verb::DataSync => entry(IoringOp::Fsync, DATA_ONLY),
+            Verb::RangeSync => Entry {
+                offset: op.offset,
+                length: op.range,
+                ..entry(IoringOp::SyncFileRange, u32::from(op.range_flags))
+            },
             // Discard of a device has no entry of its own.
-            Verb::Trim if !target.is_block => {
-                let punch = opcode::Fallocate::new(file, u64::from(op.length));
-                Some(punch.offset(op.offset).mode(hole).build())
-            }
-            _ => None,
-        }
+            Verb::Trim if !target.is_block => Entry {
+                offset: op.offset,
+                memory: u64::from(op.length),
+                length: hole.unsigned_abs(),
+                ..entry(IoringOp::Fallocate, 0)
+            },
+            _ => return None,
+        })
     }
 }

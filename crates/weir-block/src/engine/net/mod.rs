@@ -18,7 +18,7 @@ use weir_sys::Availability;
 
 use self::link::{Received, SocketLink, SocketSettings};
 use super::calls::memory;
-use super::{EngineEntry, EngineRun, Opens, number, run_source, switch};
+use super::{EngineEntry, EngineRun, Opens, number, run_varied, switch, varied_source};
 use crate::op::BlockOp;
 
 /// Its name.
@@ -136,10 +136,11 @@ pub(crate) fn check(job: &Job, workload: &BlockWorkload) -> Option<Failure> {
 fn drive(ride: EngineRun<'_, '_>) -> Result<LoopStop, Failure> {
     let EngineRun {
         worker,
-        mut source,
+        recipe,
         plan,
         setup,
     } = ride;
+    let mut source = varied_source(recipe)?;
     let Workload::Block(workload) = &worker.job.workload else {
         return Err(refused("net: this workload is no block I/O"));
     };
@@ -168,7 +169,7 @@ fn drive(ride: EngineRun<'_, '_>) -> Result<LoopStop, Failure> {
         received: 0,
         is_closed: false,
     };
-    let stop = run_source(worker, &mut engine, &mut source, &plan);
+    let stop = run_varied(worker, &mut engine, &mut source, &plan);
     engine.link.close(&settings);
     match stop {
         // Both ends of a timed pair end by their own clocks.

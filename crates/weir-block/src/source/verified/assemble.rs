@@ -9,14 +9,14 @@ use weir_units::Bytes;
 use crate::generate::sizes::SizeRule;
 use crate::source::Extent;
 use crate::source::buffers::SlotBuffers;
-use crate::source::build::{AnySource, BuildError, Recipe, SourceRules, drawn, general};
+use crate::source::build::{BuildError, Recipe, SourceRules, VariedSource, drawn, general};
 use crate::source::verified::{History, Inspector, Kept, Redrawn, VerifiedSource, interval};
 
 /// Makes the source.
 pub(in crate::source) fn verified(
     mut recipe: Recipe<'_>,
     rules: [SizeRule; 3],
-) -> Result<AnySource, BuildError> {
+) -> Result<VariedSource, BuildError> {
     let workload = recipe.workload;
     let (Some(verify), Some(verification)) = (&workload.verify, recipe.verification.take()) else {
         return general(recipe, rules);
@@ -46,7 +46,7 @@ pub(in crate::source) fn verified(
     )
     .map_err(|unfit| BuildError::Unfit(unfit.to_string()))?;
     let source = VerifiedSource::new(own, history, inspector, workload, draw.limits.bytes);
-    Ok(AnySource::Verified(Box::new(source)))
+    Ok(VariedSource::Verified(Box::new(source)))
 }
 
 /// Whether no byte is written twice in a pass.

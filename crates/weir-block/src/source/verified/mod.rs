@@ -17,7 +17,6 @@ use std::collections::BTreeSet;
 use weir_schema::{BlockWorkload, Kind};
 
 use crate::op::{BlockOp, Verb};
-use crate::source::buffers::SlotBuffers;
 use crate::source::general::GeneralSource;
 pub(super) use assemble::verified;
 use checkers::Checkers;
@@ -115,11 +114,6 @@ impl VerifiedSource {
             earlier: inspector.earlier(),
             checkers: Checkers::new(inspector, verify),
         }
-    }
-
-    /// The memory of its slots.
-    pub fn buffers(&self) -> &SlotBuffers {
-        self.own.buffers()
     }
 
     /// Draws the job's own operations without carrying them out, so that they can be checked; where

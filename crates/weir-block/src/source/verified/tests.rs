@@ -8,8 +8,8 @@ use weir_sys::buffer::{AlignedBuf, BufferSpec};
 use weir_units::Bytes;
 
 use super::*;
-use crate::source::build::{AnySource, Recipe, WorkLimits, build};
-use crate::source::{BetweenPasses, Extent};
+use crate::source::build::{Recipe, VariedSource, WorkLimits, build_varied};
+use crate::source::{BetweenPasses, Extent, SlotBuffers};
 use crate::verify::run_mark::RunMark;
 
 const BLOCK: u64 = 4096;
@@ -59,7 +59,7 @@ fn source(only: bool) -> (Box<VerifiedSource>, std::sync::Arc<OnceLock<EarlierWr
         }),
         recorded: None,
     };
-    let AnySource::Verified(source) = build(recipe).unwrap() else {
+    let VariedSource::Verified(source) = build_varied(recipe).unwrap() else {
         panic!("another source");
     };
     (source, written)
