@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::left::{Left, left};
+use crate::left::{Left, Written, left, written};
 use crate::stage::{Running, Said, Stage, WEIR, said};
 
 /// The version whose behaviour is compared.
@@ -35,7 +35,7 @@ pub(crate) struct Case {
 }
 
 /// What one of the two tools said.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Seen {
     /// fio 3.33 does not come to the end of some jobs.
     pub(crate) ended: bool,
@@ -48,7 +48,7 @@ pub(crate) struct Seen {
 }
 
 /// What a run reported.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ran {
     /// What the two streams hold, as lines.
     pub(crate) lines: Vec<String>,
@@ -57,6 +57,8 @@ pub(crate) struct Ran {
     pub(crate) terse: Vec<String>,
     /// The files that are there afterwards.
     pub(crate) left: Left,
+    /// When they were last written.
+    pub(crate) written: Written,
 }
 
 /// Why there is no fio to compare with.
@@ -127,7 +129,7 @@ fn seen(tool: &[&str], case: &Case) -> Seen {
     let version = format!("--terse-version={}", case.terse_version());
     let formats = ["--output-format=normal,json,terse", "--eta=never", &version];
     let (said, ended) = say(&stage, tool, &formats, case);
-    let ran = ran(&said, left(&stage, case));
+    let ran = ran(&said, left(&stage, case), written(&stage));
     let accepted = ran.lines.iter().any(|l| l.starts_with("Starting "));
     Seen {
         ended,
@@ -169,7 +171,7 @@ impl Seen {
     }
 }
 
-fn ran(said: &Said, left: Left) -> Ran {
+fn ran(said: &Said, left: Left, written: Written) -> Ran {
     let document = document(&said.out);
     let json = document.and_then(|text| serde_json::from_str(text).ok());
     let rest = document.map_or(said.out.clone(), |text| said.out.replacen(text, "", 1));
@@ -181,6 +183,7 @@ fn ran(said: &Said, left: Left) -> Ran {
         json,
         terse,
         left,
+        written,
     }
 }
 

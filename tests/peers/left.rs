@@ -2,13 +2,69 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::SystemTime;
 
 use crate::beside::Case;
+use crate::sections::Job;
 use crate::stage::Stage;
 
 /// What is left, by name.
 pub(crate) type Left = BTreeMap<String, String>;
+
+/// When files were last written, by name.
+pub(crate) type Written = BTreeMap<String, SystemTime>;
+
+/// Of each file when it was last written.
+pub(crate) fn written(stage: &Stage) -> Written {
+    let mut found = Written::new();
+    below(Path::new(&stage.path("")), "", &mut |name, path| {
+        let time = fs::symlink_metadata(path).unwrap().modified().unwrap();
+        found.insert(name.to_owned(), time);
+    });
+    found
+}
+
+/// Jobs that had written before one was over that they wait for, as far as they have files of
+/// their own.
+pub(crate) fn too_early(case: &Case, written: &Written) -> Vec<String> {
+    let jobs = case.jobs();
+    // Pages of a mapping get their time when they are first touched.
+    let writes = |job: &&Job| job.changes() && !["null", "mmap"].contains(&job.engine());
+    let names_own = |job: &&Job| {
+        let elsewhere = ["filename", "filename_format", "opendir", "directory"];
+        let is_alone = jobs.iter().filter(|other| other.name == job.name).count() == 1;
+        is_alone && !elsewhere.iter().any(|option| job.has(option))
+    };
+    let times = |job: &Job| {
+        let of_job = |name: &&String| {
+            let rest = name.strip_prefix(&job.name).unwrap_or_default();
+            let rest = rest.strip_prefix('.').unwrap_or_default();
+            !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+        };
+        let named = written.keys().filter(of_job);
+        named.map(|name| written[name]).collect::<Vec<_>>()
+    };
+    let with_files = |(at, job): (usize, &Job)| {
+        (Some(job).filter(writes).is_some_and(|job| names_own(&job)))
+            .then(|| (at, job.name.clone(), times(job)))
+    };
+    let with_files: Vec<_> = jobs.iter().enumerate().filter_map(with_files).collect();
+    let mut found = Vec::new();
+    for (later, name, times) in &with_files {
+        for (earlier, awaited, ended) in with_files.iter().filter(|(at, ..)| at < later) {
+            let waits = jobs[earlier + 1..=*later]
+                .iter()
+                .any(|j| j.has("stonewall"))
+                || jobs[*later].get("wait_for") == Some(awaited.as_str());
+            if waits && times.iter().max() < ended.iter().max() && !times.is_empty() {
+                found.push(format!("{name} before {awaited}"));
+            }
+        }
+    }
+    found
+}
 
 /// Of each file what it looks like.
 pub(crate) fn left(stage: &Stage, case: &Case) -> Left {
@@ -16,7 +72,7 @@ pub(crate) fn left(stage: &Stage, case: &Case) -> Left {
     let given: BTreeSet<&str> = case.files.iter().map(|(name, _)| name.as_str()).collect();
     below(Path::new(&stage.path("")), "", &mut |name, path| {
         if !given.contains(name) {
-            found.insert(name.to_owned(), described(path, case));
+            found.insert(name.to_owned(), described(name, path, case));
         }
     });
     found
@@ -34,11 +90,19 @@ fn below(directory: &Path, at: &str, tell: &mut impl FnMut(&str, &Path)) {
     }
 }
 
-fn described(path: &Path, case: &Case) -> String {
+fn described(name: &str, path: &Path, case: &Case) -> String {
     match path.extension().and_then(|end| end.to_str()) {
         Some("state") => return String::new(),
         Some("log") => {}
-        _ => return format!("{} bytes", fs::metadata(path).unwrap().len()),
+        _ => {
+            let facts = fs::metadata(path).unwrap();
+            let on_disk = facts.blocks() * 512;
+            return if writes_known_blocks(name, case) {
+                format!("{} bytes, {on_disk} on disk", facts.len())
+            } else {
+                format!("{} bytes", facts.len())
+            };
+        }
     }
     // How many windows there are depends on time.
     if case.mentions("log_avg_msec") || case.mentions("log_hist_msec") {
@@ -50,6 +114,17 @@ fn described(path: &Path, case: &Case) -> String {
     }
     let columns: BTreeSet<usize> = text.lines().map(|line| line.split(", ").count()).collect();
     format!("columns {columns:?}")
+}
+
+/// Whether no draw decides which blocks of a file are written.
+fn writes_known_blocks(name: &str, case: &Case) -> bool {
+    let jobs = case.jobs();
+    let of_file = |job: &&Job| name.starts_with(&job.name);
+    let draws = |job: &Job| job.is_random() || job.mixes();
+    let is_named = jobs.iter().any(|job| of_file(&job));
+    !jobs
+        .iter()
+        .any(|job| (!is_named || of_file(&job)) && draws(job))
 }
 
 /// What the lines of a log look like, numbers that were measured left out.

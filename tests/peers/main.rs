@@ -17,6 +17,7 @@ mod grammar;
 mod left;
 mod logs;
 mod missed;
+mod planted;
 mod random;
 mod reasons;
 mod sections;

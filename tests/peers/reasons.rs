@@ -45,10 +45,18 @@ pub(crate) fn flushes_by_chance(job: &Job) -> bool {
     job.mixes() && flushes.iter().any(|o| job.has(o))
 }
 
+/// How many blocks there are to read back where several writes fall on one.
+pub(crate) fn reads_back_what_was_drawn(case: &Case, found: &Difference) -> bool {
+    let draws = |job: &Job| job.is_random() && job.has("norandommap") && job.verifies();
+    let (theirs, ours) = (numbers(&found.theirs), numbers(&found.ours));
+    let same_writes = theirs.len() == 4 && ours.len() == 4 && theirs[1..3] == ours[1..3];
+    same_writes && case.any(&found.ours, draws)
+}
+
 pub(crate) const TWICE: &str = "`opendir` more than once";
 
 pub(crate) fn opens_twice(case: &Case) -> bool {
-    case.text().matches("opendir=").count() > 1
+    case.any("", |job| job.times_given("opendir") > 1)
 }
 
 pub(crate) const DEVICE: &str = "`end_fsync` of a mapped character device";
@@ -109,11 +117,7 @@ pub(crate) fn never_grows(found: &Difference) -> bool {
 }
 
 pub(crate) fn twice_named(case: &Case) -> bool {
-    case.text()
-        .lines()
-        .filter(|l| l.trim().starts_with("filename="))
-        .count()
-        > 1
+    case.any("", |job| job.times_given("filename") > 1)
 }
 
 pub(crate) const SIZELESS: &str = "`offset` on a character device";
@@ -133,9 +137,10 @@ pub(crate) fn ends_behind_its_region(case: &Case, found: &Difference) -> bool {
     } else {
         1
     };
+    let jobs = case.jobs();
     let fits = |job: &Job| {
         let passes = job.number("loops").unwrap_or(1) * job.number("numjobs").unwrap_or(1);
-        let is_larger = job.has("opendir") || job.get("filename") == Some("many/first");
+        let is_larger = job.has("opendir") || job.has_larger_file(&jobs);
         is_larger && sum(&found.theirs) - sum(&found.ours) <= FILES * passes * blocks
     };
     sum(&found.theirs) > sum(&found.ours) && case.any(&found.ours, fits)
@@ -168,6 +173,19 @@ pub(crate) fn has_one_name(job: &Job) -> bool {
     lacks("$filenum", "nrfiles") || lacks("$jobnum", "numjobs") || !format.contains("$jobname")
 }
 
+/// weir's operations are more than those that the named jobs ask for.
+pub(crate) fn moves_too_much(case: &Case, found: &Difference) -> bool {
+    let jobs = case.jobs_of(&found.ours);
+    let asked: Option<u64> = jobs.iter().map(Job::most).sum();
+    let smallest = 512;
+    let unit = if found.ours.contains("io_bytes") {
+        1
+    } else {
+        smallest
+    };
+    asked.is_some_and(|bytes| sum(&found.ours) > bytes / unit)
+}
+
 pub(crate) const NO_ROOM: &str = "a block that is larger than `size`";
 
 pub(crate) fn no_room(found: &Difference) -> bool {
@@ -175,26 +193,59 @@ pub(crate) fn no_room(found: &Difference) -> bool {
 }
 
 pub(crate) fn draws_several_sizes(job: &Job) -> bool {
-    let several = job.get("bs").is_some_and(|bs| bs.contains(','));
+    let several = job.get("bs").is_some_and(|bs| bs.contains([',', '-']));
     job.is_random() && (several || job.has("bsrange") || job.has("bssplit"))
+}
+
+/// weir's report has this line where fio's has none.
+pub(crate) fn has_one_more(found: &Difference, line: &str) -> bool {
+    let more = format!("\"{line}\", ");
+    found.ours != found.theirs && found.ours.replace(&more, "") == found.theirs.replace(&more, "")
 }
 
 /// The same words in another order.
 pub(crate) fn same_words(found: &Difference) -> bool {
-    let sorted = |text: &str| {
-        let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-        words.sort();
-        words
-    };
-    sorted(&found.theirs) == sorted(&found.ours)
+    words(&found.theirs) == words(&found.ours)
 }
 
-/// The sum of the numbers in brackets.
+/// The same words, some more than once, and other names.
+pub(crate) fn same_but_for_names(found: &Difference) -> bool {
+    let unique = |text: &str| {
+        let named = |word: &String| word.starts_with("--name=");
+        let mut words = words(text);
+        words.retain(|word| !named(word));
+        words.dedup();
+        words
+    };
+    unique(&found.theirs) == unique(&found.ours)
+}
+
+/// weir shows what fio shows, and more.
+pub(crate) fn shows_more(found: &Difference) -> bool {
+    let ours = words(&found.ours);
+    words(&found.theirs).iter().all(|word| ours.contains(word))
+}
+
+/// The options of a command, sorted. fio does not quote what holds blanks.
+fn words(text: &str) -> Vec<String> {
+    let plain = text.replace(['\'', '\n'], "");
+    let options = plain
+        .trim()
+        .split(" --")
+        .map(|word| format!("--{}", word.trim()));
+    let mut words: Vec<String> = options.collect();
+    words.sort();
+    words
+}
+
+/// The numbers in brackets.
+fn numbers(text: &str) -> Vec<u64> {
+    let list = text.rsplit_once('[').unwrap_or_default().1;
+    let list = list.trim_end_matches(']').split(", ");
+    list.filter_map(|n| n.parse().ok()).collect()
+}
+
+/// Their sum.
 pub(crate) fn sum(text: &str) -> u64 {
-    let list = text
-        .rsplit_once('[')
-        .unwrap_or_default()
-        .1
-        .trim_end_matches(']');
-    list.split(", ").filter_map(|n| n.parse::<u64>().ok()).sum()
+    numbers(text).iter().sum()
 }
