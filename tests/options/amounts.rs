@@ -65,6 +65,21 @@ fn loops_multiply_operations_and_bytes_as_in_fio() {
 }
 
 #[test]
+fn number_ios_is_multiplied_by_loops_and_does_not_end_what_time_ends() {
+    let stage = Stage::new();
+    let words = ["--number_ios=10", "--loops=3", "--size=64k", "--show-plan"];
+    for (more, operations) in [
+        (&["--runtime=1"][..], 30.into()),
+        (&["--time_based", "--runtime=1"], serde_json::Value::Null),
+    ] {
+        let said = fio(&stage, &[&words[..], more].concat()).code(0);
+        let plan: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let bounds = &plan["groups"][0]["jobs"][0]["workload"]["load"]["bounds"];
+        assert_eq!(bounds["operations"], operations, "{more:?}");
+    }
+}
+
+#[test]
 fn each_block_that_is_trimmed_is_written_as_in_fio() {
     if let Err(missing) = has_all(&["fio"]) {
         return skip("each_block_that_is_trimmed_is_written_as_in_fio", &missing);

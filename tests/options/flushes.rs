@@ -121,6 +121,26 @@ fn a_flush_at_the_end_counts_as_time_of_the_job() {
 }
 
 #[test]
+fn a_log_goes_on_after_the_first_pass_that_is_flushed() {
+    let stage = Stage::new();
+    let words = [
+        "--rw=write",
+        "--bs=4k",
+        "--size=40k",
+        "--loops=5",
+        "--rate_iops=100",
+        "--write_iops_log=l",
+        "--log_avg_msec=50",
+    ];
+    for flush in ["--end_fsync=0", "--end_fsync=1"] {
+        fio(&stage, &[&words[..], &[flush]].concat()).code(0);
+        // 50 operations at intervals of 10 ms, each pass with the first at once.
+        let lines = stage.read("l_iops.1.log").lines().count();
+        assert!(lines >= 6, "{flush}: {lines}");
+    }
+}
+
+#[test]
 fn words_of_sync_file_range_are_checked() {
     let stage = Stage::new();
     for bad in ["sometimes:4", "write:x"] {

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::left::{Left, Written, left, written};
+use crate::left::{Left, left};
+use crate::order::{Written, written};
 use crate::stage::{Running, Said, Stage, WEIR, said};
 
 /// The version whose behaviour is compared.
@@ -164,10 +165,10 @@ impl Seen {
     fn report(&self) -> String {
         let Said { code, out, err } = &self.said;
         let left = self.ran.iter().flat_map(|ran| &ran.left);
-        let left: String = left
-            .map(|(name, look)| format!("{name}: {look}\n"))
-            .collect();
-        format!("exit {code:?}\n--- out\n{out}\n--- err\n{err}\n--- left behind\n{left}")
+        let line = |(name, look): (&String, &String)| format!("{name}: {look}");
+        let left: Vec<String> = left.map(line).collect();
+        let left = left.join("\n");
+        format!("exit {code:?}\n--- out\n{out}\n--- err\n{err}\n--- left behind\n{left}\n")
     }
 }
 

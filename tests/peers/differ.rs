@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::beside::{Case, Ran, Seen};
-use crate::left::{Left, too_early};
+use crate::left::Left;
+use crate::order::too_early;
 use crate::sections::Job;
 
 /// What is compared.

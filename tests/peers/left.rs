@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::SystemTime;
 
 use crate::beside::Case;
 use crate::sections::Job;
@@ -12,59 +11,6 @@ use crate::stage::Stage;
 
 /// What is left, by name.
 pub(crate) type Left = BTreeMap<String, String>;
-
-/// When files were last written, by name.
-pub(crate) type Written = BTreeMap<String, SystemTime>;
-
-/// Of each file when it was last written.
-pub(crate) fn written(stage: &Stage) -> Written {
-    let mut found = Written::new();
-    below(Path::new(&stage.path("")), "", &mut |name, path| {
-        let time = fs::symlink_metadata(path).unwrap().modified().unwrap();
-        found.insert(name.to_owned(), time);
-    });
-    found
-}
-
-/// Jobs that had written before one was over that they wait for, as far as they have files of
-/// their own.
-pub(crate) fn too_early(case: &Case, written: &Written) -> Vec<String> {
-    let jobs = case.jobs();
-    // Pages of a mapping get their time when they are first touched.
-    let writes = |job: &&Job| job.changes() && !["null", "mmap"].contains(&job.engine());
-    let names_own = |job: &&Job| {
-        let elsewhere = ["filename", "filename_format", "opendir", "directory"];
-        let is_alone = jobs.iter().filter(|other| other.name == job.name).count() == 1;
-        is_alone && !elsewhere.iter().any(|option| job.has(option))
-    };
-    let times = |job: &Job| {
-        let of_job = |name: &&String| {
-            let rest = name.strip_prefix(&job.name).unwrap_or_default();
-            let rest = rest.strip_prefix('.').unwrap_or_default();
-            !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit() || b == b'.')
-        };
-        let named = written.keys().filter(of_job);
-        named.map(|name| written[name]).collect::<Vec<_>>()
-    };
-    let with_files = |(at, job): (usize, &Job)| {
-        (Some(job).filter(writes).is_some_and(|job| names_own(&job)))
-            .then(|| (at, job.name.clone(), times(job)))
-    };
-    let with_files: Vec<_> = jobs.iter().enumerate().filter_map(with_files).collect();
-    let mut found = Vec::new();
-    for (later, name, times) in &with_files {
-        for (earlier, awaited, ended) in with_files.iter().filter(|(at, ..)| at < later) {
-            let waits = jobs[earlier + 1..=*later]
-                .iter()
-                .any(|j| j.has("stonewall"))
-                || jobs[*later].get("wait_for") == Some(awaited.as_str());
-            if waits && times.iter().max() < ended.iter().max() && !times.is_empty() {
-                found.push(format!("{name} before {awaited}"));
-            }
-        }
-    }
-    found
-}
 
 /// Of each file what it looks like.
 pub(crate) fn left(stage: &Stage, case: &Case) -> Left {
@@ -78,7 +24,7 @@ pub(crate) fn left(stage: &Stage, case: &Case) -> Left {
     found
 }
 
-fn below(directory: &Path, at: &str, tell: &mut impl FnMut(&str, &Path)) {
+pub(crate) fn below(directory: &Path, at: &str, tell: &mut impl FnMut(&str, &Path)) {
     for entry in fs::read_dir(directory).unwrap() {
         let entry = entry.unwrap();
         let name = format!("{at}{}", entry.file_name().to_str().unwrap());

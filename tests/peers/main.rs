@@ -17,6 +17,8 @@ mod grammar;
 mod left;
 mod logs;
 mod missed;
+mod narrow;
+mod order;
 mod planted;
 mod random;
 mod reasons;

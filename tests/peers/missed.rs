@@ -31,6 +31,8 @@ const FILES: &[&str] = &[
     "[walks]\nrw=randrw\nsize=25600\n",
     "[larger]\nfilename=many/first\nrw=write\nsize=96k\nbs=20k\n",
     "[mixed]\nsize=64k\nunified_rw_reporting=1\n[plain]\nsize=64k\n",
+    "[counted]\nrw=write\nsize=64k\nverify=md5\nloops=3\nnumber_ios=10\n",
+    "[counted]\nrw=write\nsize=64k\nverify=md5\nnumber_ios=10\n",
     "[kinds]\nrw=write\nbs=16k,4k\nsize=128k\nio_size=140k\n",
     "[compressed]\nioengine=null\nsize=64k\nwrite_bw_log=log\nlog_compression=10K\n",
 ];

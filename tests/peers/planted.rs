@@ -69,13 +69,13 @@ const PLANTS: &[(&str, Topic, Plant)] = &[
         json(seen)["jobs"][2]["groupid"] = json!(1);
     }),
     ("the exit status", Topic::Exit, |seen| {
-        seen.said.code = Some(1)
+        seen.said.code = Some(1);
     }),
     ("another depth in the banner", Topic::Banner, |seen| {
         replace(seen, "iodepth=1", "iodepth=2");
     }),
     ("a worker more", Topic::Banner, |seen| {
-        replace(seen, "Starting 3", "Starting 4")
+        replace(seen, "Starting 3", "Starting 4");
     }),
     ("a file that is laid out larger", Topic::Layout, |seen| {
         replace(seen, "(1 file / 0MiB)", "(1 file / 1MiB)");

@@ -68,6 +68,8 @@ impl WorkerContext<'_> {
     /// anew, its time is what is left of the worker's.
     pub fn begin_pass(&mut self) {
         self.pass_began = Some(self.clock.now());
+        // The end of the last pass was not that of the worker.
+        self.live.last_done.set(0);
     }
 
     /// Says that the worker is ready and waits for the common release; false if there will be
