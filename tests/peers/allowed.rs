@@ -212,7 +212,15 @@ pub(crate) const ALLOWED: &[Allowed] = &[
     allow(
         "`slat` of the engine `vsync`",
         Topic::Lines,
-        |case, found| case.any("", |job| job.engine() == "vsync") && has_one_more(found, "slat"),
+        |case, found| case.any("", |job| job.engine() == "vsync") && adds_only(found, &["slat"]),
+    ),
+    allow(
+        "blocks that are read back with `verify_backlog`",
+        Topic::Lines,
+        |case, found| {
+            let of_reads = ["read", "slat", "clat", "clat percentiles", "READ"];
+            case.any("", |job| job.has("verify_backlog")) && adds_only(found, &of_reads)
+        },
     ),
     allow("`block_error_percentiles`", Topic::Lines, |case, found| {
         let plain = found.theirs.replace("\"block lifetime percentiles\", ", "");

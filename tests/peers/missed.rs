@@ -33,6 +33,11 @@ const FILES: &[&str] = &[
     "[mixed]\nsize=64k\nunified_rw_reporting=1\n[plain]\nsize=64k\n",
     "[counted]\nrw=write\nsize=64k\nverify=md5\nloops=3\nnumber_ios=10\n",
     "[counted]\nrw=write\nsize=64k\nverify=md5\nnumber_ios=10\n",
+    "[backlog]\nrw=write\nsize=64k\nverify=md5\nverify_backlog=8\n",
+    "[rounds]\nrw=write\nsize=96k\nio_size=562688\nbs=59904\nverify=md5\n",
+    "[walks]\nrw=rw\nsize=835k\nio_size=995k\nloops=2\n",
+    "[draws]\nrw=randread\nnorandommap\nsize=100k\nio_size=150k\nloops=2\n",
+    "[draws]\nrw=randwrite\nnorandommap\nsize=100k\nio_size=150k\nloops=2\n",
     "[kinds]\nrw=write\nbs=16k,4k\nsize=128k\nio_size=140k\n",
     "[compressed]\nioengine=null\nsize=64k\nwrite_bw_log=log\nlog_compression=10K\n",
 ];

@@ -45,8 +45,8 @@ pub(crate) fn too_early(case: &Case, written: &Written) -> Vec<String> {
 fn end(job: &Job, jobs: &[Job], written: &Written) -> Option<SystemTime> {
     let elsewhere = ["filename", "filename_format", "opendir", "directory"];
     let is_alone = jobs.iter().filter(|other| other.name == job.name).count() == 1;
-    // Pages of a mapping have the time when they were first touched.
-    let writes = job.changes() && !["null", "mmap"].contains(&job.engine());
+    // Pages of a mapping have the time when they were first touched; a mix may write nothing.
+    let writes = job.changes() && !job.mixes() && !["null", "mmap"].contains(&job.engine());
     if !is_alone || !writes || elsewhere.iter().any(|option| job.has(option)) {
         return None;
     }

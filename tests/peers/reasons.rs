@@ -197,10 +197,20 @@ pub(crate) fn draws_several_sizes(job: &Job) -> bool {
     job.is_random() && (several || job.has("bsrange") || job.has("bssplit"))
 }
 
-/// weir's report has this line where fio's has none.
-pub(crate) fn has_one_more(found: &Difference, line: &str) -> bool {
-    let more = format!("\"{line}\", ");
-    found.ours != found.theirs && found.ours.replace(&more, "") == found.theirs.replace(&more, "")
+/// weir's report has these lines where fio's has none, and all of fio's.
+pub(crate) fn adds_only(found: &Difference, lines: &[&str]) -> bool {
+    let quoted: Vec<String> = lines.iter().map(|line| format!("\"{line}\"")).collect();
+    let list = |text: &str| -> Vec<String> {
+        let inner = text.trim_start_matches('[').trim_end_matches(']');
+        inner.split(", ").map(str::to_owned).collect()
+    };
+    let theirs = list(&found.theirs);
+    let mut theirs = theirs.iter().peekable();
+    let ours = list(&found.ours);
+    let fits = ours
+        .iter()
+        .all(|line| theirs.next_if(|theirs| *theirs == line).is_some() || quoted.contains(line));
+    fits && theirs.next().is_none()
 }
 
 /// The same words in another order.

@@ -28,7 +28,11 @@ impl PreparedBlockJob {
             let moved = region.saturating_mul(self.turns());
             let rounds = self.rounds(wanted, moved).max(loops);
             let most = self.whole_blocks(wanted.saturating_mul(loops));
-            region.saturating_mul(rounds).min(most)
+            if self.uses_blocks_up() {
+                region.saturating_mul(rounds).min(most)
+            } else {
+                most
+            }
         };
         let skips = !self.workload.access.random && self.workload.access.skip_bytes > 0;
         let may_move_less = skips && !endless && passes.io_size.is_none();
@@ -169,17 +173,15 @@ impl PreparedBlockJob {
     /// is read back counts, as in fio.
     pub(super) fn checked_passes(&self, extents: &[Extent]) -> u64 {
         let passes = &self.workload.passes;
-        let region = extents
-            .iter()
-            .map(|e| e.length)
-            .fold(0, u64::saturating_add);
-        let wanted = match passes.io_size {
-            Some(Size::Bytes(bytes)) if !self.is_checked_at_its_end() => bytes.0,
-            _ => 0,
+        let moved = self.region(extents).saturating_mul(2);
+        let until = match passes.io_size {
+            Some(Size::Bytes(bytes)) if !self.is_checked_at_its_end() => {
+                self.rounds(bytes.0, moved)
+            }
+            _ => 1,
         };
-        let until = wanted.div_ceil(region.saturating_mul(2).max(1));
         let loops = if self.is_renewed() { 1 } else { passes.loops };
-        loops.max(until).max(1)
+        loops.max(until)
     }
 
     /// Random writes without a map have no passes: all that they write is checked at once, as far
