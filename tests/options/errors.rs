@@ -108,3 +108,27 @@ fn a_file_that_may_not_grow_further_is_an_error_of_the_write() {
     let said = said(command).code(1).out("err=27 (").out("File too large");
     assert!(said.out.contains("io=16.0KiB"), "{said}");
 }
+
+#[test]
+fn so_many_failed_jobs_as_no_exit_status_holds_are_failure_all_the_same() {
+    let job = [
+        "--name=a",
+        "--filename=/dev/full",
+        "--rw=write",
+        "--size=4k",
+        "--thread",
+    ];
+    for (failed, theirs, ours) in [
+        ("--numjobs=3", 3, 3),
+        ("--numjobs=125", 125, 125),
+        ("--numjobs=256", 0, 125),
+    ] {
+        let stage = Stage::new();
+        fio(&stage, &[&job[1..], &[failed]].concat()).code(ours);
+        if super::stage::has("fio") {
+            let mut command = stage.command("fio");
+            command.args(job).arg(failed);
+            super::said(command).code(theirs);
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Flushes of ranges, and operations that wait for others.
 
 use super::stage::{Stage, skip};
-use super::{calls, fio, has_all};
+use super::{calls, fio, has_all, traced};
 
 #[test]
 fn ranges_are_flushed_as_fio_flushes_them() {
@@ -52,6 +52,91 @@ fn flushed_ranges_count_as_syncs_and_not_as_bytes() {
         let job = &report["jobs"][0];
         assert_eq!(job["write"]["io_bytes"], 65536);
         assert_eq!(job["sync"]["total_ios"], 3, "{engine}");
+    }
+}
+
+const ENDS: [&str; 6] = [
+    "--rw=write",
+    "--bs=4k",
+    "--size=64k",
+    "--fallocate=none",
+    "--create_fsync=0",
+    "--end_fsync=1",
+];
+
+#[test]
+fn what_every_pass_wrote_is_flushed_at_its_end_as_in_fio() {
+    if let Err(missing) = has_all(&["fio", "strace"]) {
+        return skip("what_every_pass_wrote_is_flushed_at_its_end", &missing);
+    }
+    for (words, flushes) in [
+        ("--loops=1", 1),
+        ("--loops=3", 3),
+        ("--io_size=150k", 3),
+        ("--loops=2 --io_size=150k", 3),
+        ("--loops=2 --nrfiles=2", 4),
+        ("--loops=3 --ioengine=libaio --iodepth=4", 3),
+        ("--loops=3 --rw=read", 0),
+        ("--loops=3 --number_ios=20 --rw=randwrite", 3),
+    ] {
+        let words: Vec<&str> = ENDS.into_iter().chain(words.split(' ')).collect();
+        for program in [&["fio"][..], &[super::stage::WEIR, "fio"]] {
+            let stage = Stage::new();
+            let command = [program, &["--name=a"], &words[..]].concat();
+            let calls = traced(&stage, "fsync", &command);
+            assert_eq!(calls.len(), flushes, "{command:?}");
+        }
+    }
+}
+
+#[test]
+fn a_flush_at_the_end_counts_as_time_of_the_job() {
+    if let Err(missing) = has_all(&["fio", "strace"]) {
+        return skip("a_flush_at_the_end_counts_as_time_of_the_job", &missing);
+    }
+    for program in [&["fio"][..], &[super::stage::WEIR, "fio"]] {
+        let stage = Stage::new();
+        // The tracer keeps the call waiting.
+        let slow = [
+            "-f",
+            "-q",
+            "-o",
+            "calls",
+            "-e",
+            "inject=fsync:delay_enter=300000",
+        ];
+        let mut command = stage.command("strace");
+        command.args(slow).args(program).arg("--name=a").args(ENDS);
+        command.arg("--output-format=json");
+        let report = super::said(command).code(0);
+        let json = report.out.find('{').map_or("", |at| &report.out[at..]);
+        let report: serde_json::Value = serde_json::from_str(json).unwrap();
+        let write = &report["jobs"][0]["write"];
+        assert!(
+            write["runtime"].as_u64().unwrap() >= 300,
+            "{program:?} {write}"
+        );
+        assert!(write["bw"].as_u64().unwrap() <= 64 * 1000 / 300, "{write}");
+    }
+}
+
+#[test]
+fn a_log_goes_on_after_the_first_pass_that_is_flushed() {
+    let stage = Stage::new();
+    let words = [
+        "--rw=write",
+        "--bs=4k",
+        "--size=40k",
+        "--loops=5",
+        "--rate_iops=100",
+        "--write_iops_log=l",
+        "--log_avg_msec=50",
+    ];
+    for flush in ["--end_fsync=0", "--end_fsync=1"] {
+        fio(&stage, &[&words[..], &[flush]].concat()).code(0);
+        // 50 operations at intervals of 10 ms, each pass with the first at once.
+        let lines = stage.read("l_iops.1.log").lines().count();
+        assert!(lines >= 6, "{flush}: {lines}");
     }
 }
 

@@ -34,6 +34,35 @@ fn a_command_that_fails_fails_the_job_before_anything_is_written() {
 }
 
 #[test]
+fn ctrl_c_waits_for_a_command_and_ends_the_run() {
+    let programs = [
+        (&["fio"][..], 128, true),
+        // fio's threads are of the same group as what they start.
+        (&["fio", "--thread"], 0, false),
+        (&[super::stage::WEIR, "fio"], 128, true),
+    ];
+    for (program, code, waits) in programs {
+        if !super::stage::has(program[0]) {
+            skip("ctrl_c_waits_for_a_command", "no fio");
+            continue;
+        }
+        let stage = Stage::new();
+        let mut command = stage.command(program[0]);
+        let prerun = "--exec_prerun=echo > begun; sleep 1; echo > over";
+        let job = ["--name=a", "--ioengine=null", "--size=4k", prerun];
+        command.args(&program[1..]).args(job);
+        let running = super::stage::Running::start(command);
+        super::stage::until("the command runs", || {
+            stage.list().contains(&"begun".to_owned())
+        });
+        running.signal_all(rustix::process::Signal::INT);
+        let said = running.end().code(code);
+        let is_over = stage.list().contains(&"over".to_owned());
+        assert_eq!(is_over, waits, "{program:?} {said}");
+    }
+}
+
+#[test]
 fn workers_get_the_io_priority_of_the_job() {
     if let Err(missing) = has_all(&["strace"]) {
         return skip("workers_get_the_io_priority_of_the_job", &missing);

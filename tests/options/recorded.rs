@@ -260,3 +260,36 @@ fn a_pattern_that_reads_behind_the_end_of_a_file_fails_and_leaves_the_file_as_lo
         assert_eq!(left, length as u64, "{pattern}");
     }
 }
+
+#[test]
+fn flushes_of_a_pattern_are_counted_without_a_latency() {
+    const FLUSHES: &str = "fio version 2 iolog
+f add
+f open
+f write 0 4096
+f sync 0 0
+f write 4096 4096
+f datasync 0 0
+f close
+";
+    let stage = Stage::new();
+    stage.file("p", FLUSHES);
+    let words = ["--name=a", "--read_iolog=p", "--output-format=json"];
+    let counts = |report: super::Said| {
+        let json = report.out.find('{').map_or("", |at| &report.out[at..]);
+        let report: serde_json::Value = serde_json::from_str(json).unwrap();
+        let job = &report["jobs"][0];
+        let number = |of: &serde_json::Value| of.as_u64().unwrap();
+        let [writes, flushes] = ["write", "sync"].map(|kind| number(&job[kind]["total_ios"]));
+        (writes, flushes, number(&job["sync"]["lat_ns"]["N"]))
+    };
+    let ours = stage.say(&[&["fio"], &words[..]].concat()).code(0);
+    assert_eq!(counts(ours), (2, 2, 0));
+    if let Err(missing) = has_all(&["fio"]) {
+        return skip("flushes_of_a_pattern_are_counted", &missing);
+    }
+    let mut command = stage.command("fio");
+    command.args(words);
+    // fio does not count a flush of data alone.
+    assert_eq!(counts(said(command).code(0)), (2, 1, 2));
+}

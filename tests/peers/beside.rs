@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::left::{Left, left};
+use crate::order::{Written, written};
 use crate::stage::{Running, Said, Stage, WEIR, said};
 
 /// The version whose behaviour is compared.
@@ -35,7 +36,7 @@ pub(crate) struct Case {
 }
 
 /// What one of the two tools said.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Seen {
     /// fio 3.33 does not come to the end of some jobs.
     pub(crate) ended: bool,
@@ -48,7 +49,7 @@ pub(crate) struct Seen {
 }
 
 /// What a run reported.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ran {
     /// What the two streams hold, as lines.
     pub(crate) lines: Vec<String>,
@@ -57,6 +58,8 @@ pub(crate) struct Ran {
     pub(crate) terse: Vec<String>,
     /// The files that are there afterwards.
     pub(crate) left: Left,
+    /// When they were last written.
+    pub(crate) written: Written,
 }
 
 /// Why there is no fio to compare with.
@@ -127,7 +130,7 @@ fn seen(tool: &[&str], case: &Case) -> Seen {
     let version = format!("--terse-version={}", case.terse_version());
     let formats = ["--output-format=normal,json,terse", "--eta=never", &version];
     let (said, ended) = say(&stage, tool, &formats, case);
-    let ran = ran(&said, left(&stage, case));
+    let ran = ran(&said, left(&stage, case), written(&stage));
     let accepted = ran.lines.iter().any(|l| l.starts_with("Starting "));
     Seen {
         ended,
@@ -138,12 +141,38 @@ fn seen(tool: &[&str], case: &Case) -> Seen {
     }
 }
 
-/// fio and weir.
-pub(crate) fn both(case: &Case) -> (Seen, Seen) {
-    (seen(&["fio"], case), seen(&[WEIR, "fio"], case))
+/// What fio and weir made of a case.
+#[derive(Debug)]
+pub(crate) struct Both {
+    pub(crate) theirs: Seen,
+    pub(crate) ours: Seen,
 }
 
-fn ran(said: &Said, left: Left) -> Ran {
+/// Runs both.
+pub(crate) fn both(case: &Case) -> Both {
+    Both {
+        theirs: seen(&["fio"], case),
+        ours: seen_of_weir(case),
+    }
+}
+
+pub(crate) fn seen_of_weir(case: &Case) -> Seen {
+    seen(&[WEIR, "fio"], case)
+}
+
+impl Seen {
+    /// Everything that it printed and left behind, for a person to read.
+    fn report(&self) -> String {
+        let Said { code, out, err } = &self.said;
+        let left = self.ran.iter().flat_map(|ran| &ran.left);
+        let line = |(name, look): (&String, &String)| format!("{name}: {look}");
+        let left: Vec<String> = left.map(line).collect();
+        let left = left.join("\n");
+        format!("exit {code:?}\n--- out\n{out}\n--- err\n{err}\n--- left behind\n{left}\n")
+    }
+}
+
+fn ran(said: &Said, left: Left, written: Written) -> Ran {
     let document = document(&said.out);
     let json = document.and_then(|text| serde_json::from_str(text).ok());
     let rest = document.map_or(said.out.clone(), |text| said.out.replacen(text, "", 1));
@@ -155,6 +184,7 @@ fn ran(said: &Said, left: Left) -> Ran {
         json,
         terse,
         left,
+        written,
     }
 }
 
@@ -199,6 +229,16 @@ impl Case {
         };
         let words: Vec<String> = self.words.iter().map(quoted).collect();
         format!("SOME=96k fio {}", words.join(" "))
+    }
+
+    /// Writes its files and what both made of it where they can be looked at, and says where.
+    pub(crate) fn keep_with(&self, what: &str, both: &Both) -> String {
+        let directory = self.keep(what);
+        for (tool, seen) in [("fio", &both.theirs), ("weir", &both.ours)] {
+            let path = std::path::Path::new(&directory).join(format!("{tool}.said"));
+            fs::write(path, seen.report()).unwrap();
+        }
+        directory
     }
 
     /// Writes its files where they can be looked at, and says where.

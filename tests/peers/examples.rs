@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use crate::beside::{Case, Kind, lay_card, no_fio};
-use crate::generated::differing;
+use crate::generated::{Differing, differing};
 use crate::stage::{Said, Stage, root, said, skip};
 
 /// Files that run, with words that make them short.
@@ -194,7 +194,7 @@ fn fio_and_weir_make_the_same_of_every_example() {
         .filter(|name| !BROKEN_IN_FIO.contains(name));
     let cases: Vec<Case> = names.enumerate().map(|(n, name)| case(n, name)).collect();
     let failed = differing(&cases);
-    for (case, found) in &failed {
+    for Differing { case, found, .. } in &failed {
         println!("==== {}", case.words[0]);
         for difference in found {
             println!("{difference}");

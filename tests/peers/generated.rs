@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::allowed;
-use crate::beside::{Case, Kind, both, no_fio};
+use crate::beside::{Both, Case, Kind, Seen, both, no_fio};
 use crate::differ::{Difference, differences};
 use crate::generate::case;
 use crate::stage::skip;
@@ -17,7 +17,7 @@ const AT_ONCE: usize = 4;
 /// Failures that are shown.
 const SHOWN: u64 = 12;
 /// Tries to make a failing file shorter.
-const TRIES: usize = 20;
+const TRIES: usize = 60;
 
 fn number(variable: &str, otherwise: u64) -> u64 {
     std::env::var(variable).map_or(otherwise, |text| text.parse().unwrap())
@@ -27,9 +27,18 @@ fn number(variable: &str, otherwise: u64) -> u64 {
 /// has room for a block.
 const ENDLESS: usize = 2;
 
-/// What differs and no row of the book's table allows.
-pub(crate) fn unlisted(case: &Case) -> Vec<Difference> {
-    let (theirs, ours) = both(case);
+/// A case of which something differs that no row of the book's table allows.
+#[derive(Debug)]
+pub(crate) struct Differing {
+    pub(crate) case: Case,
+    pub(crate) found: Vec<Difference>,
+    both: Both,
+}
+
+/// Runs a case with both; something where it differs.
+fn compared(case: &Case) -> Option<Differing> {
+    let both = both(case);
+    let theirs = &both.theirs;
     // It also dies of errors of its own now and then, or one of its processes does.
     let died = theirs.said.code.is_none()
         || format!("{}{}", theirs.said.err, theirs.said.out).contains("got signal=");
@@ -39,31 +48,38 @@ pub(crate) fn unlisted(case: &Case) -> Vec<Difference> {
             "fio does not end well",
         );
         ENDED_NOT.fetch_add(1, Ordering::Relaxed);
-        return Vec::new();
+        return None;
     }
-    let mut found = differences(case, &theirs, &ours);
+    let found = unlisted(case, theirs, &both.ours);
+    (!found.is_empty()).then(|| Differing {
+        case: case.clone(),
+        found,
+        both,
+    })
+}
+
+/// What differs and no row of the book's table allows.
+pub(crate) fn unlisted(case: &Case, theirs: &Seen, ours: &Seen) -> Vec<Difference> {
+    let mut found = differences(case, theirs, ours);
     found.retain(|d| allowed::row(case, d).is_none());
     found
 }
 
 /// Compares cases, some at a time, and gives those in which something differs.
-pub(crate) fn differing(cases: &[Case]) -> Vec<(&Case, Vec<Difference>)> {
+pub(crate) fn differing(cases: &[Case]) -> Vec<Differing> {
     let next = AtomicUsize::new(0);
     let failed = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let found = unlisted(case);
-                    if !found.is_empty() {
-                        failed.lock().unwrap().push((case, found));
-                    }
+                    failed.lock().unwrap().extend(compared(case));
                 }
             });
         }
     });
     let mut failed = failed.into_inner().unwrap();
-    failed.sort_by_key(|(case, _)| case.number);
+    failed.sort_by_key(|differing| differing.case.number);
     failed
 }
 
@@ -78,69 +94,99 @@ fn compare(kind: Kind, count: u64) {
         "{kind:?}: {count} cases from seed {seed}, {} differ",
         failed.len()
     );
-    for (case, found) in failed
+    let numbers: Vec<u64> = failed
         .iter()
-        .take(usize::try_from(number("WEIR_SHOWN", SHOWN)).unwrap())
-    {
-        tell(case, found);
-    }
+        .map(|differing| differing.case.number)
+        .collect();
+    let shown = usize::try_from(number("WEIR_SHOWN", SHOWN)).unwrap();
+    failed.into_iter().take(shown).for_each(Differing::show);
     let endless = ENDED_NOT.load(Ordering::Relaxed);
     assert!(
         endless * 100 <= cases.len() * ENDLESS,
         "fio did not end {endless} times"
     );
-    let numbers: Vec<u64> = failed.iter().map(|(case, _)| case.number).collect();
     assert!(
-        failed.is_empty(),
+        numbers.is_empty(),
         "seed {seed}: cases {numbers:?} differ and no row of the table says so"
     );
 }
 
-fn tell(case: &Case, found: &[Difference]) {
-    let kept = case.keep("differs");
-    let (small, found) = shrink(case, found);
-    println!(
-        "\n==== seed {} case {}: kept in {kept}",
-        case.seed, case.number
-    );
-    println!("{}\n{}", small.command(), small.files[0].1);
-    for difference in &found {
-        println!("{difference}");
+impl Differing {
+    /// Keeps the case, and prints the shortest one that differs like it.
+    fn show(self) {
+        let kept = self.case.keep_with("differs", &self.both);
+        let (seed, number) = (self.case.seed, self.case.number);
+        let short = self.shrunk();
+        let short_kept = short.case.keep_with("short", &short.both);
+        println!("\n==== seed {seed} case {number}: kept in {kept}, shorter in {short_kept}");
+        println!("{}\n{}", short.case.command(), short.case.files[0].1);
+        for difference in &short.found {
+            println!("{difference}");
+        }
+    }
+
+    /// Without words, and without lines of the first file, ever fewer at once, as long as the first
+    /// difference stays of the same kind.
+    fn shrunk(mut self) -> Self {
+        let mut tries = 0;
+        for at in (0..self.case.words.len()).rev() {
+            let mut shorter = self.case.clone();
+            let word = shorter.words.remove(at);
+            if !self.case.files.iter().any(|(name, _)| *name == word) {
+                self.becomes(&shorter);
+            }
+        }
+        let mut chunk = self.case.files[0].1.lines().count().div_ceil(2);
+        while chunk > 0 {
+            let (mut at, mut is_shorter) = (0, false);
+            while at < self.case.files[0].1.lines().count() && tries < TRIES {
+                tries += 1;
+                if self
+                    .case
+                    .without_lines(at, chunk)
+                    .is_some_and(|c| self.becomes(&c))
+                {
+                    is_shorter = true;
+                } else {
+                    at += chunk;
+                }
+            }
+            // A line may have gone without which an earlier one is not needed either.
+            chunk = if is_shorter && tries < TRIES {
+                chunk
+            } else {
+                chunk / 2
+            };
+        }
+        self
+    }
+
+    /// Takes a shorter case if it differs like this one.
+    fn becomes(&mut self, shorter: &Case) -> bool {
+        let like_this = |other: &Self| other.found[0].topic == self.found[0].topic;
+        match compared(shorter).filter(like_this) {
+            Some(other) => {
+                *self = other;
+                true
+            }
+            None => false,
+        }
     }
 }
 
-/// Leaves out lines of the first file, ever fewer at once, as long as the first difference stays
-/// of the same kind.
-fn shrink(case: &Case, found: &[Difference]) -> (Case, Vec<Difference>) {
-    let mut best = (case.clone(), found.to_vec());
-    let mut tries = 0;
-    let mut chunk = case.files[0].1.lines().count().div_ceil(2);
-    while chunk > 0 {
-        let mut at = 0;
-        while at < best.0.files[0].1.lines().count() && tries < TRIES {
-            tries += 1;
-            let lines = best.0.files[0].1.lines().enumerate();
-            let left = lines.filter(|(i, _)| !(at..at + chunk).contains(i));
-            let text: Vec<&str> = left.map(|(_, line)| line).collect();
-            let mut shorter = best.0.clone();
-            let holds_a_job = text
-                .iter()
-                .any(|l| l.trim().starts_with('[') && !l.contains("[global"));
-            if !holds_a_job {
-                at += chunk;
-                continue;
-            }
+impl Case {
+    /// Without some lines of its first file; none where no job is left.
+    fn without_lines(&self, at: usize, count: usize) -> Option<Self> {
+        let lines = self.files[0].1.lines().enumerate();
+        let left = lines.filter(|(i, _)| !(at..at + count).contains(i));
+        let text: Vec<&str> = left.map(|(_, line)| line).collect();
+        let is_job = |line: &&str| line.trim().starts_with('[') && !line.contains("[global");
+        text.iter().any(is_job).then(|| {
+            let mut shorter = self.clone();
             shorter.files[0].1 = text.join("\n") + "\n";
-            let left = unlisted(&shorter);
-            if left.first().map(|d| d.topic) == found.first().map(|d| d.topic) {
-                best = (shorter, left);
-            } else {
-                at += chunk;
-            }
-        }
-        chunk /= 2;
+            shorter
+        })
     }
-    best
 }
 
 #[test]

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::beside::Case;
+use crate::sections::Job;
 use crate::stage::Stage;
 
 /// What is left, by name.
@@ -16,13 +18,13 @@ pub(crate) fn left(stage: &Stage, case: &Case) -> Left {
     let given: BTreeSet<&str> = case.files.iter().map(|(name, _)| name.as_str()).collect();
     below(Path::new(&stage.path("")), "", &mut |name, path| {
         if !given.contains(name) {
-            found.insert(name.to_owned(), described(path, case));
+            found.insert(name.to_owned(), described(name, path, case));
         }
     });
     found
 }
 
-fn below(directory: &Path, at: &str, tell: &mut impl FnMut(&str, &Path)) {
+pub(crate) fn below(directory: &Path, at: &str, tell: &mut impl FnMut(&str, &Path)) {
     for entry in fs::read_dir(directory).unwrap() {
         let entry = entry.unwrap();
         let name = format!("{at}{}", entry.file_name().to_str().unwrap());
@@ -34,11 +36,19 @@ fn below(directory: &Path, at: &str, tell: &mut impl FnMut(&str, &Path)) {
     }
 }
 
-fn described(path: &Path, case: &Case) -> String {
+fn described(name: &str, path: &Path, case: &Case) -> String {
     match path.extension().and_then(|end| end.to_str()) {
         Some("state") => return String::new(),
         Some("log") => {}
-        _ => return format!("{} bytes", fs::metadata(path).unwrap().len()),
+        _ => {
+            let facts = fs::metadata(path).unwrap();
+            let on_disk = facts.blocks() * 512;
+            return if writes_known_blocks(name, case) {
+                format!("{} bytes, {on_disk} on disk", facts.len())
+            } else {
+                format!("{} bytes", facts.len())
+            };
+        }
     }
     // How many windows there are depends on time.
     if case.mentions("log_avg_msec") || case.mentions("log_hist_msec") {
@@ -50,6 +60,17 @@ fn described(path: &Path, case: &Case) -> String {
     }
     let columns: BTreeSet<usize> = text.lines().map(|line| line.split(", ").count()).collect();
     format!("columns {columns:?}")
+}
+
+/// Whether no draw decides which blocks of a file are written.
+fn writes_known_blocks(name: &str, case: &Case) -> bool {
+    let jobs = case.jobs();
+    let of_file = |job: &&Job| name.starts_with(&job.name);
+    let draws = |job: &Job| job.is_random() || job.mixes();
+    let is_named = jobs.iter().any(|job| of_file(&job));
+    !jobs
+        .iter()
+        .any(|job| (!is_named || of_file(&job)) && draws(job))
 }
 
 /// What the lines of a log look like, numbers that were measured left out.

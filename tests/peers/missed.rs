@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::beside::{Case, Kind, no_fio};
-use crate::generated::differing;
+use crate::generated::{Differing, differing};
 use crate::stage::{Stage, WEIR, said, skip};
 
 const FILES: &[&str] = &[
@@ -26,6 +26,19 @@ const FILES: &[&str] = &[
     "[zones]\nioengine=null\nsize=64k\nzonesize=4k\n",
     "[nowhere]\nrw=write\nsize=64k\ndirectory=nowhere\n[other]\nioengine=null\nsize=4k\n",
     "[mix]\nioengine=null\nrw=randrw\nsize=1g\nnumber_ios=400\nrate_iops=20000,20000\n",
+    "[flushed]\nfilename=/dev/zero\nrw=write\nsize=508k\nio_size=794112\nend_fsync=1\n",
+    "[walks]\nrw=rw\nsize=25600\nloops=3\n",
+    "[walks]\nrw=randrw\nsize=25600\n",
+    "[larger]\nfilename=many/first\nrw=write\nsize=96k\nbs=20k\n",
+    "[mixed]\nsize=64k\nunified_rw_reporting=1\n[plain]\nsize=64k\n",
+    "[counted]\nrw=write\nsize=64k\nverify=md5\nloops=3\nnumber_ios=10\n",
+    "[counted]\nrw=write\nsize=64k\nverify=md5\nnumber_ios=10\n",
+    "[backlog]\nrw=write\nsize=64k\nverify=md5\nverify_backlog=8\n",
+    "[rounds]\nrw=write\nsize=96k\nio_size=562688\nbs=59904\nverify=md5\n",
+    "[walks]\nrw=rw\nsize=835k\nio_size=995k\nloops=2\n",
+    "[draws]\nrw=randread\nnorandommap\nsize=100k\nio_size=150k\nloops=2\n",
+    "[draws]\nrw=randwrite\nnorandommap\nsize=100k\nio_size=150k\nloops=2\n",
+    "[kinds]\nrw=write\nbs=16k,4k\nsize=128k\nio_size=140k\n",
     "[compressed]\nioengine=null\nsize=64k\nwrite_bw_log=log\nlog_compression=10K\n",
 ];
 
@@ -46,7 +59,7 @@ fn fio_and_weir_make_the_same_of_words_that_were_missed() {
     };
     let cases: Vec<Case> = (0..).zip(FILES).map(case).collect();
     let failed = differing(&cases);
-    for (case, found) in &failed {
+    for Differing { case, found, .. } in &failed {
         println!("==== {}", case.files[0].1);
         for difference in found {
             println!("{difference}");

@@ -45,10 +45,18 @@ pub(crate) fn flushes_by_chance(job: &Job) -> bool {
     job.mixes() && flushes.iter().any(|o| job.has(o))
 }
 
+/// How many blocks there are to read back where several writes fall on one.
+pub(crate) fn reads_back_what_was_drawn(case: &Case, found: &Difference) -> bool {
+    let draws = |job: &Job| job.is_random() && job.has("norandommap") && job.verifies();
+    let (theirs, ours) = (numbers(&found.theirs), numbers(&found.ours));
+    let same_writes = theirs.len() == 4 && ours.len() == 4 && theirs[1..3] == ours[1..3];
+    same_writes && case.any(&found.ours, draws)
+}
+
 pub(crate) const TWICE: &str = "`opendir` more than once";
 
 pub(crate) fn opens_twice(case: &Case) -> bool {
-    case.text().matches("opendir=").count() > 1
+    case.any("", |job| job.times_given("opendir") > 1)
 }
 
 pub(crate) const DEVICE: &str = "`end_fsync` of a mapped character device";
@@ -57,10 +65,10 @@ pub(crate) fn flushes_device(job: &Job) -> bool {
     is_mapped(job) && job.on_device() && (job.has("end_fsync") || job.has("fsync_on_close"))
 }
 
-pub(crate) const NO_FILES: &str = "`nrfiles` with the engine `null`";
+pub(crate) const NO_FILES: &str = "`nrfiles` or `opendir` with the engine `null`";
 
 pub(crate) fn divides_nothing(job: &Job) -> bool {
-    job.engine() == "null" && job.number("nrfiles") > Some(1)
+    job.engine() == "null" && (job.number("nrfiles") > Some(1) || job.has("opendir"))
 }
 
 pub(crate) const MAPPED: &str = "`file_append`, `bs_unaligned` or flushes with the engine `mmap`";
@@ -109,17 +117,42 @@ pub(crate) fn never_grows(found: &Difference) -> bool {
 }
 
 pub(crate) fn twice_named(case: &Case) -> bool {
-    case.text()
-        .lines()
-        .filter(|l| l.trim().starts_with("filename="))
-        .count()
-        > 1
+    case.any("", |job| job.times_given("filename") > 1)
 }
 
 pub(crate) const SIZELESS: &str = "`offset` on a character device";
 
 pub(crate) fn is_sizeless(job: &Job) -> bool {
     job.on_device() && (job.has("offset") || job.has("offset_increment"))
+}
+
+pub(crate) const LARGER_FILE: &str = "a region smaller than its file";
+
+/// In each of the files that were there before, which are larger, fio moves one block more, where
+/// it begins in the region.
+pub(crate) fn ends_behind_its_region(case: &Case, found: &Difference) -> bool {
+    const FILES: u64 = 2;
+    let blocks = if found.ours.contains("io_bytes") {
+        64 << 10
+    } else {
+        1
+    };
+    let jobs = case.jobs();
+    let fits = |job: &Job| {
+        let passes = job.number("loops").unwrap_or(1) * job.number("numjobs").unwrap_or(1);
+        let is_larger = job.has("opendir") || job.has_larger_file(&jobs);
+        is_larger && sum(&found.theirs) - sum(&found.ours) <= FILES * passes * blocks
+    };
+    sum(&found.theirs) > sum(&found.ours) && case.any(&found.ours, fits)
+}
+
+/// fio draws the last block too, of which only a part is in the region, and ends with it.
+pub(crate) fn may_draw_half_a_block(job: &Job) -> bool {
+    let spread = job.get("random_distribution").unwrap_or_default();
+    let scatters = ["zipf", "pareto", "normal"]
+        .iter()
+        .any(|d| spread.starts_with(d));
+    scatters || job.get("percentage_random").is_some_and(|p| p != "100")
 }
 
 /// fio uses the whole file where weir keeps to the region.
@@ -134,9 +167,23 @@ pub(crate) fn reads_up_to_filesize(job: &Job) -> bool {
 
 /// Nothing in the format tells its files apart.
 pub(crate) fn has_one_name(job: &Job) -> bool {
-    let format = job.get("filename_format").unwrap_or("$jobnum $filenum");
+    let format = job.get("filename_format");
+    let format = format.unwrap_or("$jobname.$jobnum.$filenum");
     let lacks = |word: &str, many: &str| !format.contains(word) && job.number(many) > Some(1);
     lacks("$filenum", "nrfiles") || lacks("$jobnum", "numjobs") || !format.contains("$jobname")
+}
+
+/// weir's operations are more than those that the named jobs ask for.
+pub(crate) fn moves_too_much(case: &Case, found: &Difference) -> bool {
+    let jobs = case.jobs_of(&found.ours);
+    let asked: Option<u64> = jobs.iter().map(Job::most).sum();
+    let smallest = 512;
+    let unit = if found.ours.contains("io_bytes") {
+        1
+    } else {
+        smallest
+    };
+    asked.is_some_and(|bytes| sum(&found.ours) > bytes / unit)
 }
 
 pub(crate) const NO_ROOM: &str = "a block that is larger than `size`";
@@ -146,26 +193,69 @@ pub(crate) fn no_room(found: &Difference) -> bool {
 }
 
 pub(crate) fn draws_several_sizes(job: &Job) -> bool {
-    let several = job.get("bs").is_some_and(|bs| bs.contains(','));
+    let several = job.get("bs").is_some_and(|bs| bs.contains([',', '-']));
     job.is_random() && (several || job.has("bsrange") || job.has("bssplit"))
+}
+
+/// weir's report has these lines where fio's has none, and all of fio's.
+pub(crate) fn adds_only(found: &Difference, lines: &[&str]) -> bool {
+    let quoted: Vec<String> = lines.iter().map(|line| format!("\"{line}\"")).collect();
+    let list = |text: &str| -> Vec<String> {
+        let inner = text.trim_start_matches('[').trim_end_matches(']');
+        inner.split(", ").map(str::to_owned).collect()
+    };
+    let theirs = list(&found.theirs);
+    let mut theirs = theirs.iter().peekable();
+    let ours = list(&found.ours);
+    let fits = ours
+        .iter()
+        .all(|line| theirs.next_if(|theirs| *theirs == line).is_some() || quoted.contains(line));
+    fits && theirs.next().is_none()
 }
 
 /// The same words in another order.
 pub(crate) fn same_words(found: &Difference) -> bool {
-    let sorted = |text: &str| {
-        let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-        words.sort();
-        words
-    };
-    sorted(&found.theirs) == sorted(&found.ours)
+    words(&found.theirs) == words(&found.ours)
 }
 
-/// The sum of the numbers in brackets.
+/// The same words, some more than once, and other names.
+pub(crate) fn same_but_for_names(found: &Difference) -> bool {
+    let unique = |text: &str| {
+        let named = |word: &String| word.starts_with("--name=");
+        let mut words = words(text);
+        words.retain(|word| !named(word));
+        words.dedup();
+        words
+    };
+    unique(&found.theirs) == unique(&found.ours)
+}
+
+/// weir shows what fio shows, and more.
+pub(crate) fn shows_more(found: &Difference) -> bool {
+    let ours = words(&found.ours);
+    words(&found.theirs).iter().all(|word| ours.contains(word))
+}
+
+/// The options of a command, sorted. fio does not quote what holds blanks.
+fn words(text: &str) -> Vec<String> {
+    let plain = text.replace(['\'', '\n'], "");
+    let options = plain
+        .trim()
+        .split(" --")
+        .map(|word| format!("--{}", word.trim()));
+    let mut words: Vec<String> = options.collect();
+    words.sort();
+    words
+}
+
+/// The numbers in brackets.
+fn numbers(text: &str) -> Vec<u64> {
+    let list = text.rsplit_once('[').unwrap_or_default().1;
+    let list = list.trim_end_matches(']').split(", ");
+    list.filter_map(|n| n.parse().ok()).collect()
+}
+
+/// Their sum.
 pub(crate) fn sum(text: &str) -> u64 {
-    let list = text
-        .rsplit_once('[')
-        .unwrap_or_default()
-        .1
-        .trim_end_matches(']');
-    list.split(", ").filter_map(|n| n.parse::<u64>().ok()).sum()
+    numbers(text).iter().sum()
 }

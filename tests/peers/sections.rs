@@ -18,6 +18,8 @@ pub(crate) struct Job {
     /// By `name`, not by its section.
     pub(crate) is_renamed: bool,
     options: BTreeMap<&'static str, String>,
+    /// How often each option was given, by the defaults too.
+    given: BTreeMap<&'static str, usize>,
 }
 
 impl Job {
@@ -64,6 +66,55 @@ impl Job {
         })
     }
 
+    /// The bytes that it asks for, those that are read back included, and a block of each kind for
+    /// the end of each pass; none where its size does not say.
+    pub(crate) fn most(&self) -> Option<u64> {
+        const BLOCKS: u64 = 2 * (64 << 10);
+        let size = self.number("size")?;
+        let passes = self.passes();
+        let turns = 1 + u64::from(self.verifies());
+        let workers = self.number("numjobs").unwrap_or(1);
+        Some((size + BLOCKS) * passes * turns * workers)
+    }
+
+    /// The file that it names is there before it begins, and larger than its size: another job has
+    /// laid it out, or the stage.
+    pub(crate) fn has_larger_file(&self, jobs: &[Job]) -> bool {
+        fn plain(job: &Job) -> Option<&str> {
+            let names = job.get("filename")?;
+            Some(
+                names
+                    .trim_start_matches("./")
+                    .split(':')
+                    .next()
+                    .unwrap_or_default(),
+            )
+        }
+        let named = plain(self);
+        let is_larger =
+            |other: &Job| plain(other) == named && other.number("size") > self.number("size");
+        named == Some("many/first") || named.is_some() && jobs.iter().any(is_larger)
+    }
+
+    /// How often it goes over its region.
+    pub(crate) fn passes(&self) -> u64 {
+        let size = self.number("size").unwrap_or(u64::MAX);
+        let further = self.number("io_size").unwrap_or(0).div_ceil(size.max(1));
+        further.max(self.number("loops").unwrap_or(1))
+    }
+
+    /// How often an option was given, in the defaults and in its section.
+    pub(crate) fn times_given(&self, option: &str) -> usize {
+        self.given.get(option).copied().unwrap_or_default()
+    }
+
+    /// What it writes is read back, or what it reads checked.
+    pub(crate) fn verifies(&self) -> bool {
+        ["verify", "verify_pattern"]
+            .iter()
+            .any(|option| self.has(option))
+    }
+
     /// It writes, trims or does both with reads between.
     pub(crate) fn changes(&self) -> bool {
         !self
@@ -76,6 +127,7 @@ impl Job {
         let (key, value) = line.split_once('=').unwrap_or((line, "1"));
         if let Some(record) = find_option(key.trim()) {
             self.options.insert(record.name, value.trim().to_owned());
+            *self.given.entry(record.name).or_default() += 1;
         }
     }
 }
@@ -159,18 +211,30 @@ impl Case {
         }
     }
 
-    /// Whether this holds for the job that a difference names, or for any where it names none:
-    /// an entry of a group has the name of the first of its jobs alone.
-    pub(crate) fn any(&self, text: &str, holds: impl Fn(&Job) -> bool) -> bool {
+    /// The jobs that a difference names, or all where it names none: an entry of a group has the
+    /// name of the first of its jobs alone.
+    pub(crate) fn jobs_of(&self, text: &str) -> Vec<Job> {
         let jobs = self.jobs();
-        let is_named = |job: &&Job| text.contains(&format!("\"{}\"", job.name));
+        let is_named = |job: &Job| {
+            // In JSON, in JSON that is quoted, and in lines of the report.
+            let forms = [
+                format!("\"{}\"", job.name),
+                format!("\"{}\\\"", job.name),
+                format!("{}: ", job.name),
+            ];
+            forms.iter().any(|form| text.contains(form))
+        };
         let merged = jobs.iter().any(|job| job.has("group_reporting"));
-        let named: Vec<&Job> = jobs.iter().filter(is_named).collect();
-        if merged || named.is_empty() {
-            jobs.iter().any(holds)
+        if merged || !jobs.iter().any(is_named) {
+            jobs
         } else {
-            named.into_iter().any(holds)
+            jobs.into_iter().filter(is_named).collect()
         }
+    }
+
+    /// Whether this holds for any of them.
+    pub(crate) fn any(&self, text: &str, holds: impl Fn(&Job) -> bool) -> bool {
+        self.jobs_of(text).iter().any(holds)
     }
 }
 

@@ -156,7 +156,7 @@ impl Drop for Stage {
 }
 
 /// What a program said and how it ended.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,

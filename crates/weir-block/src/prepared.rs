@@ -186,22 +186,32 @@ impl PreparedBlockJob {
         extents
     }
 
-    /// Passes over new files: each is the work of a source and an engine of its own.
-    fn renewals(&self) -> u64 {
-        let endless = self.workload.is_endless();
-        if self.workload.targets.renew_each_pass && !endless && !self.entry.info.no_target() {
-            self.workload.passes.loops.max(1)
-        } else {
-            1
+    /// Each pass has files of its own.
+    fn is_renewed(&self) -> bool {
+        let renews = self.workload.targets.renew_each_pass && !self.workload.is_endless();
+        renews && !self.entry.info.no_target()
+    }
+
+    /// What was written is flushed at the end of each pass.
+    fn flushes_at_end(&self) -> bool {
+        let flush = &self.workload.flush;
+        let asked = flush.fsync_at_end || flush.fsync_on_close;
+        asked && writes(&self.workload) && !self.entry.info.no_target()
+    }
+
+    /// The targets for another stage, in place of those of the last one.
+    fn begin_again(&self, clone: u32, last: Vec<OpenTarget>) -> Result<Vec<OpenTarget>, Failure> {
+        let parts = self.parts(clone);
+        if self.is_renewed() {
+            return self.renew(parts);
         }
+        let own = (parts, &last[..], &Mappings::default());
+        between_passes(&self.found.list, own, &self.workload).at_all(last.len());
+        Ok(last)
     }
 
     /// Removes the files of a clone between passes, and has them made anew.
-    fn renew(&self, clone: u32) -> Result<(), Failure> {
-        let own = self.found.parts.get(clone as usize);
-        let Some((parts, held)) = own.zip(self.targets.get(clone as usize)) else {
-            return Ok(());
-        };
+    fn renew(&self, parts: &[SitePart]) -> Result<Vec<OpenTarget>, Failure> {
         let sites = parts.iter().map(|part| &self.found.list[part.site]);
         for site in sites.filter(|site| site.is_file()) {
             match rustix::fs::unlink(&site.named.path) {
@@ -217,14 +227,21 @@ impl PreparedBlockJob {
             _ => open_all(list, &layouts, parts, &self.workload, self.entry.opens)?,
         };
         warm(list, parts, &targets, &self.workload)?;
-        *held.lock().unwrap_or_else(PoisonError::into_inner) = Some(targets);
-        Ok(())
+        Ok(targets)
+    }
+
+    fn parts(&self, clone: u32) -> &[SitePart] {
+        self.found
+            .parts
+            .get(clone as usize)
+            .map_or(&[], Vec::as_slice)
     }
 
     /// What a worker's source is made of, on these grounds.
     fn recipe<'a>(
         &'a self,
         worker: &WorkerContext<'_>,
+        stage: u64,
         grounds: &'a [Extent],
         passes: BetweenPasses,
         written: &Arc<OnceLock<EarlierWrites>>,
@@ -255,10 +272,7 @@ impl PreparedBlockJob {
             seed,
             worker: number,
             rates: rates_of_mix(&self.job, &self.workload),
-            limits: self.limits(
-                &extents,
-                self.workload.passes.loops.max(1) / self.renewals(),
-            ),
+            limits: self.limits_of_stage(&extents, stage, worker.live.issued()),
             buffers,
             passes,
             verification: verified.map(|v| v.1),
@@ -280,39 +294,37 @@ impl PreparedBlockJob {
         })
     }
 
-    /// Flushes what a worker wrote, where the plan says so.
-    fn flush(&self, clone: u32, targets: &[OpenTarget]) -> Result<(), Failure> {
-        let flush = &self.workload.flush;
-        if !(flush.fsync_at_end || flush.fsync_on_close) || !writes(&self.workload) {
+    /// Flushes what a worker wrote, where the plan says so, as part of its time.
+    fn flush(&self, worker: &mut WorkerContext<'_>, targets: &[OpenTarget]) -> Result<(), Failure> {
+        if !self.flushes_at_end() {
             return Ok(());
         }
-        let parts = self.found.parts.get(clone as usize);
-        for (target, part) in targets.iter().zip(parts.into_iter().flatten()) {
+        for (target, part) in targets.iter().zip(self.parts(worker.clone)) {
             let refused = |errno| self.found.list[part.site].refused("io", "flush it", errno);
             sync_all(target).map_err(refused)?;
         }
+        worker.end_now();
         Ok(())
     }
 
-    /// A worker's loop over its targets; the whole of its work where files are not made anew.
-    fn pass(&self, worker: &mut WorkerContext<'_>) -> Result<LoopStop, Failure> {
+    /// A worker's loop over its targets; the whole of its work where it has one stage.
+    fn stage(
+        &self,
+        worker: &mut WorkerContext<'_>,
+        stage: u64,
+        targets: Vec<OpenTarget>,
+    ) -> Result<LoopStop, Failure> {
         let timed = self.recorded.as_ref().filter(|pattern| pattern.is_timed());
         worker.recorded_starts = tape(timed)?.map(PatternReader::starts);
         let depth = self.depth();
-        let held = self.targets.get(worker.clone as usize);
-        let taken = held.and_then(|h| h.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let Some(targets) = taken else {
-            return Err(failure("engine", None, "the worker's targets are not open"));
-        };
         let flushed: Vec<OpenTarget> = targets.iter().map(OpenTarget::again).collect();
-        let parts = self.found.parts.get(worker.clone as usize);
-        let parts = parts.map_or(&[][..], Vec::as_slice);
+        let parts = self.parts(worker.clone);
         let mappings = Mappings::default();
         let own = (parts, &targets[..], &mappings);
         let passes = between_passes(&self.found.list, own, &self.workload);
         let written = Arc::default();
         let grounds = self.grounds(worker.clone);
-        let recipe = self.recipe(worker, &grounds, passes, &written)?;
+        let recipe = self.recipe(worker, stage, &grounds, passes, &written)?;
         let setup = EngineSetup {
             targets,
             names: self.names(worker.clone),
@@ -325,7 +337,6 @@ impl PreparedBlockJob {
             mappings,
             streams: Streams::new(worker.seed, worker.number),
         };
-        let clone = worker.clone;
         let findings = Arc::clone(&worker.live.findings);
         let streams = StreamSeed::of(worker);
         let plan = LoopPlan {
@@ -334,13 +345,13 @@ impl PreparedBlockJob {
             ..worker.loop_plan(depth)
         };
         let stop = (self.entry.drive)(EngineRun {
-            worker,
+            worker: &mut *worker,
             recipe,
             plan,
             setup,
         })?;
         if !matches!(stop, LoopStop::Failed(_)) {
-            self.flush(clone, &flushed)?;
+            self.flush(worker, &flushed)?;
         }
         check_unchanged(self.recorded.as_deref())?;
         match self.verified() {
@@ -364,7 +375,7 @@ impl Prepared for PreparedBlockJob {
     }
 
     fn amount(&self, clone: u32) -> Amount {
-        let limits = self.limits(&self.extents(clone), self.workload.passes.loops.max(1));
+        let limits = self.limits(&self.extents(clone));
         let bounded = |n: u64| Some(n).filter(|n| *n < u64::MAX);
         // What is read back counts as done work too, and each pass is a round of both.
         let (rounds, both) = match &self.workload.verify {
@@ -382,16 +393,23 @@ impl Prepared for PreparedBlockJob {
 
     fn work(&self, worker: &mut WorkerContext<'_>) -> Result<LoopStop, Failure> {
         let _kept = place_thread(&self.job.placement, worker.clone)?;
-        let mut stop = self.pass(worker)?;
-        for _ in 1..self.renewals() {
-            if stop != LoopStop::WorkDone {
-                break;
+        let held = self.targets.get(worker.clone as usize);
+        let taken = held.and_then(|h| h.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let Some(mut targets) = taken else {
+            return Err(failure("engine", None, "the worker's targets are not open"));
+        };
+        let stages = self.stages(&self.extents(worker.clone));
+        let mut stage = 0;
+        loop {
+            let last = targets.iter().map(OpenTarget::again).collect();
+            let stop = self.stage(worker, stage, targets)?;
+            stage += 1;
+            if stage >= stages || stop != LoopStop::WorkDone {
+                return Ok(stop);
             }
-            self.renew(worker.clone)?;
+            targets = self.begin_again(worker.clone, last)?;
             worker.begin_pass();
-            stop = self.pass(worker)?;
         }
-        Ok(stop)
     }
 
     fn target_name(&self, clone: u32, target: u32) -> Option<String> {

@@ -92,9 +92,13 @@ pub(crate) fn finish(
 
 /// The loop over operations.
 fn load(draft: &mut Draft, engine: &EngineInfo) -> Load {
+    let is_endless = draft.passes.time_based && draft.bounds.runtime_ns.is_some();
+    let of_all_passes = |n: u64| n.saturating_mul(draft.passes.loops);
+    let operations = draft.bounds.operations.filter(|_| !is_endless);
     Load {
         depth: depth(draft, engine),
         bounds: Bounds {
+            operations: operations.map(of_all_passes),
             steady: draft.feedback.steady(),
             ..draft.bounds
         },

@@ -434,6 +434,11 @@ impl WorkerLive {
         self.declared.get(kind).map(KindName::from)
     }
 
+    /// Operations of the kinds that are part of the rates, handed over so far.
+    pub fn issued(&self) -> u64 {
+        self.rated().map(|kind| kind.issued.get()).sum()
+    }
+
     /// Operations handed over and not yet seen again.
     pub fn in_flight(&self) -> u64 {
         let issued: u64 = self.kinds.iter().map(|k| k.issued.get()).sum();

@@ -68,6 +68,8 @@ impl WorkerContext<'_> {
     /// anew, its time is what is left of the worker's.
     pub fn begin_pass(&mut self) {
         self.pass_began = Some(self.clock.now());
+        // The end of the last pass was not that of the worker.
+        self.live.last_done.set(0);
     }
 
     /// Says that the worker is ready and waits for the common release; false if there will be
@@ -84,6 +86,14 @@ impl WorkerContext<'_> {
     /// Lets the worker's time begin now: what it waited for since the release is none of its own.
     pub fn begin_now(&mut self) {
         self.released = Some(self.clock.now());
+    }
+
+    /// What followed the loop counts as the worker's time: it ends now.
+    pub fn end_now(&mut self) {
+        self.live.last_done.set(self.clock.now().0);
+        if let Some(before) = &self.used_before {
+            self.cpu = Some(CpuReading::read().since(before));
+        }
     }
 
     /// Says that the worker is ready, waits for the common release, runs the loop and takes the

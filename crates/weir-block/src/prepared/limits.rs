@@ -3,81 +3,185 @@
 //! In: the bounds of a job and the parts of its targets. Out: limits of a source. Not here: bounds
 //! in time (`weir-run`).
 
-use weir_schema::Size;
+use weir_schema::{Distribution, Generator, Kind, Size};
 
 use super::PreparedBlockJob;
 use crate::memory;
 use crate::source::{Extent, WorkLimits};
 
 impl PreparedBlockJob {
-    /// What a worker moves in so many passes.
-    pub(super) fn limits(&self, extents: &[Extent], passes: u64) -> WorkLimits {
-        let block = memory::smallest_block(&self.workload).max(1);
-        // A tail shorter than a block is never moved; of several sizes another may fit there.
-        let unit = if memory::largest_block(&self.workload) > block {
-            1
+    /// What a worker moves in all of its passes; where each pass is checked, in one of them.
+    pub(super) fn limits(&self, extents: &[Extent]) -> WorkLimits {
+        let passes = &self.workload.passes;
+        let region = self.region(extents);
+        let verify = self.workload.verify.as_ref();
+        let endless = self.workload.is_endless() && verify.is_none_or(|v| !v.only);
+        let wanted = self.io_size(region).unwrap_or_else(|| self.span(extents));
+        let loops = passes.loops.max(1);
+        let bytes = if self.is_checked() && self.is_checked_at_its_end() {
+            self.whole_blocks(wanted)
+        } else if self.is_checked() {
+            // Each pass over the region is checked before the next begins.
+            self.whole_blocks(wanted).min(region)
         } else {
-            block
+            // `loops` multiply `io_size`, which may ask for more passes than they are.
+            let moved = region.saturating_mul(self.turns());
+            let rounds = self.rounds(wanted, moved).max(loops);
+            let most = self.whole_blocks(wanted.saturating_mul(loops));
+            if self.uses_blocks_up() {
+                region.saturating_mul(rounds).min(most)
+            } else {
+                most
+            }
+        };
+        let skips = !self.workload.access.random && self.workload.access.skip_bytes > 0;
+        let may_move_less = skips && !endless && passes.io_size.is_none();
+        let turns = self.turns();
+        let operations = self.workload.load.bounds.operations.unwrap_or(u64::MAX);
+        WorkLimits {
+            bytes: if endless {
+                u64::MAX
+            } else {
+                bytes.saturating_mul(turns)
+            },
+            pass_bytes: may_move_less.then_some(region.saturating_mul(turns)),
+            operations: operations.saturating_mul(turns),
+        }
+    }
+
+    /// Stages of a worker's work, each with a source and an engine of its own: passes between
+    /// which the files are made anew or flushed.
+    pub(super) fn stages(&self, extents: &[Extent]) -> u64 {
+        let loops = self.workload.passes.loops.max(1);
+        if self.workload.is_endless() || self.recorded.is_some() {
+            1
+        } else if self.is_checked() {
+            if self.is_renewed() { loops } else { 1 }
+        } else if self.is_renewed() || self.flushes_at_end() {
+            let pass = self.region(extents).saturating_mul(self.turns());
+            self.limits(extents).bytes.div_ceil(pass.max(1)).max(1)
+        } else {
+            1
+        }
+    }
+
+    /// What a worker moves in one of its stages, once so many operations were issued.
+    pub(super) fn limits_of_stage(
+        &self,
+        extents: &[Extent],
+        stage: u64,
+        issued: u64,
+    ) -> WorkLimits {
+        let all = self.limits(extents);
+        let stages = self.stages(extents);
+        if self.is_checked() || stages == 1 {
+            let operations = all.operations.div_ceil(stages);
+            return WorkLimits { operations, ..all };
+        }
+        let pass = self.region(extents).saturating_mul(self.turns());
+        let before = pass.saturating_mul(stage);
+        WorkLimits {
+            bytes: all.bytes.saturating_sub(before).min(pass),
+            operations: all.operations.saturating_sub(issued),
+            ..all
+        }
+    }
+
+    /// Each byte, and each block, is trimmed and then written.
+    fn turns(&self) -> u64 {
+        1 + u64::from(self.workload.mix.trim_then_write)
+    }
+
+    /// What is written is read back and checked.
+    fn is_checked(&self) -> bool {
+        self.workload.verify.is_some() && self.workload.reads_back()
+    }
+
+    /// What a pass over all targets moves.
+    fn region(&self, extents: &[Extent]) -> u64 {
+        let span = self.span(extents);
+        if self.has_one_size() {
+            self.whole_blocks(span)
+        } else {
+            span
+        }
+    }
+
+    /// How much of all targets a pass goes over.
+    fn span(&self, extents: &[Extent]) -> u64 {
+        // A tail shorter than a block is never moved; of several sizes another may fit there.
+        let unit = if self.has_one_size() && self.uses_blocks_up() {
+            memory::smallest_block(&self.workload).max(1)
+        } else {
+            1
         };
         let whole = |extent: &Extent| extent.length / unit * unit;
         let total = extents.iter().map(whole).fold(0, u64::saturating_add);
-        let region = match self.workload.region.size {
+        match self.workload.region.size {
             // With a size for each file, the job's own size bounds what it moves.
             Some(Size::Bytes(size)) if extents.len() > 1 => total.min(size.0),
             _ => total,
-        };
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            clippy::cast_precision_loss,
-            reason = "a share of a size; saturates"
-        )]
-        let once = match self.workload.passes.io_size {
-            None => region,
-            Some(Size::Bytes(bytes)) => self.passes(bytes.0, region, block),
-            Some(Size::Percent(percent)) => {
-                self.passes((percent / 100.0 * region as f64) as u64, region, block)
-            }
-        };
-        let verify = self.workload.verify.as_ref();
-        let endless = self.workload.is_endless() && verify.is_none_or(|v| !v.only);
-        // Each byte, and each block, is trimmed and then written.
-        let twice = 1 + u64::from(self.workload.mix.trim_then_write);
-        let operations = self.workload.load.bounds.operations.unwrap_or(u64::MAX);
-        let pass = once.min(region).saturating_mul(twice);
-        let is_checked = verify.is_some() && self.workload.reads_back();
-        let bytes = if is_checked && self.is_checked_at_its_end() {
-            once
-        } else if is_checked {
-            // Each pass over the region is checked before the next begins.
-            pass
-        } else {
-            // `loops` are passes over the region; `io_size` may ask for more of them.
-            pass.saturating_mul(passes).max(once)
-        };
-        let skips = !self.workload.access.random && self.workload.access.skip_bytes > 0;
-        let may_move_less = skips && !endless && self.workload.passes.io_size.is_none();
-        WorkLimits {
-            bytes: if endless { u64::MAX } else { bytes },
-            pass_bytes: may_move_less.then_some(pass),
-            operations: operations.saturating_mul(twice),
         }
+    }
+
+    fn has_one_size(&self) -> bool {
+        memory::largest_block(&self.workload) <= memory::smallest_block(&self.workload)
+    }
+
+    /// Whether a pass is over when it has had each block. Where a block may come twice, and where
+    /// reads and writes walk apart, there is always another, and the last one is moved whole.
+    fn uses_blocks_up(&self) -> bool {
+        let access = &self.workload.access;
+        let mix = &self.workload.mix;
+        if access.random {
+            let is_uniform = access.distribution == Distribution::Uniform;
+            is_uniform && (access.map || access.generator == Generator::Lfsr)
+        } else {
+            let kinds = Kind::DATA.into_iter().filter(|&kind| mix.has(kind));
+            kinds.count() < 2 || mix.trim_then_write
+        }
+    }
+
+    /// What `io_size` asks for, if it is given.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a share of a size; saturates"
+    )]
+    fn io_size(&self, region: u64) -> Option<u64> {
+        Some(match self.workload.passes.io_size? {
+            Size::Bytes(bytes) => bytes.0,
+            Size::Percent(percent) => (percent / 100.0 * region as f64) as u64,
+        })
+    }
+
+    /// So many bytes with the last block whole.
+    fn whole_blocks(&self, bytes: u64) -> u64 {
+        let block = memory::smallest_block(&self.workload).max(1);
+        bytes.checked_next_multiple_of(block).unwrap_or(u64::MAX)
+    }
+
+    /// Passes that it takes to move so many bytes: none for less than the largest block.
+    fn rounds(&self, bytes: u64, region: u64) -> u64 {
+        let region = region.max(1);
+        let needs_another = bytes % region >= memory::largest_block(&self.workload);
+        (bytes / region + u64::from(needs_another)).max(1)
     }
 
     /// Passes that are checked one by one: as many as `loops` says, or until `io_size` is moved; what
     /// is read back counts, as in fio.
     pub(super) fn checked_passes(&self, extents: &[Extent]) -> u64 {
         let passes = &self.workload.passes;
-        let region = extents
-            .iter()
-            .map(|e| e.length)
-            .fold(0, u64::saturating_add);
-        let wanted = match passes.io_size {
-            Some(Size::Bytes(bytes)) if !self.is_checked_at_its_end() => bytes.0,
-            _ => 0,
+        let moved = self.region(extents).saturating_mul(2);
+        let until = match passes.io_size {
+            Some(Size::Bytes(bytes)) if !self.is_checked_at_its_end() => {
+                self.rounds(bytes.0, moved)
+            }
+            _ => 1,
         };
-        let until = wanted.div_ceil(region.saturating_mul(2).max(1));
-        (passes.loops / self.renewals()).max(until).max(1)
+        let loops = if self.is_renewed() { 1 } else { passes.loops };
+        loops.max(until)
     }
 
     /// Random writes without a map have no passes: all that they write is checked at once, as far
@@ -85,15 +189,5 @@ impl PreparedBlockJob {
     fn is_checked_at_its_end(&self) -> bool {
         let access = &self.workload.access;
         access.random && !access.map && self.workload.passes.io_size.is_some()
-    }
-
-    /// What is moved of so many bytes in passes over a region: the last block whole, but no
-    /// further pass for less than the largest block.
-    fn passes(&self, bytes: u64, region: u64, block: u64) -> u64 {
-        let rest = bytes % region.max(1);
-        if bytes > region && rest < memory::largest_block(&self.workload) {
-            return bytes - rest;
-        }
-        bytes.checked_next_multiple_of(block).unwrap_or(u64::MAX)
     }
 }

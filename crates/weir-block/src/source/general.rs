@@ -89,6 +89,11 @@ impl GeneralSource {
         self.passes.at_all(self.targets.len());
     }
 
+    /// What was written is read back: that counts as an operation too, but is always done.
+    pub(super) fn spend_operation(&mut self) {
+        self.operations_left = self.operations_left.saturating_sub(1);
+    }
+
     /// Gives the operations of another pass.
     pub(super) fn renew(&mut self, bytes: u64) {
         self.bytes_left = bytes;

@@ -33,7 +33,7 @@ impl BetweenPasses {
     }
 
     /// A pass over so many targets is over, and another begins.
-    pub(super) fn at_all(&mut self, targets: usize) {
+    pub(crate) fn at_all(&mut self, targets: usize) {
         (0..targets).for_each(|target| self.at(target));
     }
 

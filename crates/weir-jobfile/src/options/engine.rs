@@ -148,6 +148,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .long("`wait_before,write,wait_after:N`; any of the three words.")
         .text(range_flush),
     option("end_fsync", "fsync when the job ends")
+        .long("Also after each of `loops` and each pass that `io_size` asks for. It counts as time of the job.")
         .needs(needs::WRITES)
         .of(Category::Engine)
         .bool(|d, on| d.flush.fsync_at_end = on),

@@ -64,7 +64,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         .size(1, |d, s| d.region.size = Some(s)),
     option("io_size", "Bytes to transfer")
         .aliases(&["io_limit"])
-        .long("More than `size` starts over in the region; default is `size`.")
+        .long("More than `size` starts over in the region; `loops` multiply it, in whole passes where it is more than `size`. Default is `size`.")
         .size(0, |d, s| d.passes.io_size = Some(s).filter(|s| *s != Size::Bytes(Bytes(0)))),
     option("filesize", "Size of each file")
         .long("Limits the region; the size of missing files and of character devices. `a-b` draws sizes between both.")
@@ -94,7 +94,7 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         }),
     option("number_ios", "Stop after so many operations")
         .default("0")
-        .long("Ignored with time_based.")
+        .long("In each of `loops`; ignored with time_based.")
         .integer(0, u64::MAX, |d, n| d.bounds.operations = Some(n).filter(|n| *n > 0)),
     option("fill_device", "Write until the device or file system is full")
         .aliases(&["fill_fs"])

@@ -3,6 +3,7 @@
 //! In: a command and the directory of the run. Out: its output in a file, or why it failed.
 
 use std::fs::File;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -33,6 +34,8 @@ pub(super) fn run(command: &ShellCommand, directory: &Path) -> Result<(), Failur
     if !directory.as_os_str().is_empty() {
         shell.current_dir(directory);
     }
+    // A group of its own: the terminal's Ctrl-C ends the run, and what was begun is finished.
+    shell.process_group(0);
     shell.stdin(Stdio::null()).stdout(out).stderr(err);
     match shell.status() {
         Ok(status) if status.success() => Ok(()),

@@ -298,6 +298,7 @@ impl Source for VerifiedSource {
                         && let Some((op, stamp)) = self.check_operation(slot)
                     {
                         self.phase = Phase::Back(left - 1);
+                        self.own.spend_operation();
                         let flying = Flying {
                             op,
                             stamp,

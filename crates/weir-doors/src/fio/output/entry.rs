@@ -128,9 +128,14 @@ impl<'a> FioEntry<'a> {
         }
     }
 
+    /// Its kinds are not told apart.
+    pub(super) fn is_unified(&self) -> bool {
+        self.job.load().recording.unify_kinds
+    }
+
     /// The entry's data kinds with their names in reports.
     pub(super) fn directions(&self) -> impl Iterator<Item = (Kind, &'static str, &KindSums)> {
-        let unified = self.job.load().recording.unify_kinds;
+        let unified = self.is_unified();
         Kind::DATA
             .into_iter()
             .take(if unified { 1 } else { 3 })

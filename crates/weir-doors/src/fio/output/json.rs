@@ -114,7 +114,7 @@ fn job(
             direction(entry, figures, totals[kind.index()], bins),
         );
     }
-    if !entry.job.load().recording.unify_kinds {
+    if !entry.is_unified() {
         put(&mut out, "sync", sync(entry, bins));
     }
     if let Some(together) = &entry.together {

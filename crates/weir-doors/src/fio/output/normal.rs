@@ -31,9 +31,12 @@ pub fn normal(result: &RunResult, options: FioTextOptions) -> String {
         push_entry(&mut out, entry, &total, &date);
     }
     for (number, total) in totals.iter().enumerate() {
-        let last = entries.iter().rfind(|e| e.group == number);
-        if let Some(last) = last {
-            push_group(&mut out, number, total, last);
+        let of_group = entries.iter().filter(|e| e.group == number);
+        let of_group: Vec<&FioEntry<'_>> = of_group.collect();
+        if let Some(last) = of_group.last() {
+            // fio adds what a job does not tell apart to the reads of the others.
+            let is_mixed = of_group.iter().any(|e| e.is_unified());
+            push_group(&mut out, number, total, (last, is_mixed));
         }
     }
     push_disks(&mut out, &result.disks);
@@ -374,7 +377,12 @@ fn push_shares(out: &mut String, label: &str, names: &[&str; 7], counts: &[u64; 
     push!(out, "{label}{}\n", parts.join(", "));
 }
 
-fn push_group(out: &mut String, number: usize, totals: &Totals, last: &FioEntry<'_>) {
+fn push_group(
+    out: &mut String,
+    number: usize,
+    totals: &Totals,
+    (last, is_mixed): (&FioEntry<'_>, bool),
+) {
     let Formats { base, rate, digits } = last.formats;
     push!(out, "\nRun status group {number} (all jobs):\n");
     for (label, total) in ["   READ", "  WRITE", "   TRIM", "  MIXED"]
@@ -384,11 +392,7 @@ fn push_group(out: &mut String, number: usize, totals: &Totals, last: &FioEntry<
         let Some(total) = total.filter(|t| t.bytes > 0) else {
             continue;
         };
-        let label = if last.job.load().recording.unify_kinds {
-            "  MIXED"
-        } else {
-            label
-        };
+        let label = if is_mixed { "  MIXED" } else { label };
         let speed = |base, value| scaled(value, digits, base, rate);
         let all = total.bytes_per_s();
         let (slow, fast) = total.rates;
