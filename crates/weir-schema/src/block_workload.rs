@@ -312,24 +312,6 @@ impl BlockSize {
         }
     }
 
-    /// The mean size, in bytes.
-    #[expect(clippy::cast_precision_loss, reason = "a mean to 53 bits")]
-    pub fn mean_bytes(&self) -> f64 {
-        let float = |bytes: Bytes| bytes.0 as f64;
-        match self {
-            Self::Fixed { bytes } => float(*bytes),
-            Self::Range {
-                min_bytes,
-                max_bytes,
-                ..
-            } => f64::midpoint(float(*min_bytes), float(*max_bytes)),
-            Self::Split { entries } => {
-                let part = |e: &SplitEntry| float(e.bytes) * f64::from(e.percent) / 100.0;
-                entries.iter().map(part).sum()
-            }
-        }
-    }
-
     /// The largest size that can occur.
     pub fn max(&self) -> Bytes {
         match self {

@@ -304,7 +304,7 @@ fn beside(parts: [Batch; 2], members: [u32; 2]) -> Result<Batch, HistogramError>
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BatchError {
     /// Stretches of two lengths.
-    #[error("batches of different stretches, {} and {}, cannot be added", .0.exact(), .1.exact())]
+    #[error("batches of different stretches, {} ns and {} ns, cannot be added", .0.raw(), .1.raw())]
     StretchDiffers(Nanos, Nanos),
     /// Histograms of two forms.
     #[error(transparent)]
