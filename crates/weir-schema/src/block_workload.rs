@@ -1,8 +1,7 @@
 //! Block I/O: which kinds, where, how large, with which content, on which targets.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_units::{Bytes, Percent};
+use weir_units::{Bytes, JsonSchema, Percent};
 
 use crate::kind::{Kind, PerKind};
 use crate::load_of_loop::Load;

@@ -6,11 +6,10 @@
 //! twice as long from then on: any run past the first 80 stretches keeps between 40 and 80. What
 //! several ranks did in the same stretches adds up, from the stored form as well.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-use weir_units::{Bytes, Nanos};
+use weir_units::{Bytes, JsonSchema, Nanos};
 
 use crate::estimate::{Estimate, NoInterval};
 use crate::histogram::{Histogram, HistogramError};

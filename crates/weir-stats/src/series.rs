@@ -4,9 +4,8 @@
 //! itself, sums of several over the same instants. Not here: latencies per interval
 //! ([`crate::BatchStore`]).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
+use weir_units::{Bytes, BytesPerSec, Iops, JsonSchema, Nanos};
 
 /// What was done per interval, from the common start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

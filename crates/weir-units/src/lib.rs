@@ -15,6 +15,13 @@ mod share;
 mod size;
 mod time;
 
+/// Describes a type in the JSON Schemas of plans and results. Without the feature `json-schema` it
+/// derives nothing.
+#[cfg(feature = "json-schema")]
+pub use schemars::JsonSchema;
+#[cfg(not(feature = "json-schema"))]
+pub use weir_no_schema::JsonSchema;
+
 pub use count::{Count, QueueDepth};
 pub use date::Date;
 pub use rate::{BinaryRate, BytesPerSec, Iops};

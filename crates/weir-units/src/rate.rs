@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::JsonSchema;
 
 use crate::number::{nearest, real, scaled};
 use crate::size::rate_text;

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::JsonSchema;
 
 use crate::number::{nearest, real, scaled, whole_quantity};
 
