@@ -7,7 +7,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir_doors::top::{Call, call};
-use weir_doors::{Door, DoorPath, DoorRequest, Refusal, fio, run};
+use weir_doors::{Door, DoorPath, DoorRequest, Refusal, USAGE, fio, run};
 use weir_fuzz::{Memory, catalogue, check, compile_in};
 use weir_jobfile::CompileRequest;
 use weir_schema::sample;
@@ -25,7 +25,7 @@ fuzz_target!(|data: &[u8]| {
             // `beff` is a target of its own; the others read a word or two.
             _ => {}
         },
-        Err(refusal) => refused(&refusal, run::USAGE),
+        Err(refusal) => refused(&refusal, USAGE),
     }
 });
 
@@ -37,7 +37,7 @@ fn refused(refusal: &Refusal, code: u8) {
 
 fn path_door(door: &Door, path: DoorPath, words: &[String]) {
     match (path.read)(words, None, &sample::transports()) {
-        Err(refusal) => refused(&refusal, run::USAGE),
+        Err(refusal) => refused(&refusal, USAGE),
         Ok(DoorRequest::Print(page)) => assert!(page.ends_with('\n')),
         Ok(DoorRequest::Measure { plan, .. }) => assert_eq!(plan.door, door.verb),
     }
@@ -45,7 +45,7 @@ fn path_door(door: &Door, path: DoorPath, words: &[String]) {
 
 fn run_door(action: Result<run::Action, Refusal>) {
     match action {
-        Err(refusal) => refused(&refusal, run::USAGE),
+        Err(refusal) => refused(&refusal, USAGE),
         Ok(run::Action::Print(page)) => assert!(page.ends_with('\n')),
         Ok(run::Action::Run(run)) => {
             if let run::Input::Jobs(request) = &run.input {

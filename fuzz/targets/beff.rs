@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use weir_doors::beff::output::{dump, stdout};
 use weir_doors::beff::{self, Action, BeffEnvironment, Baseline, BeffFormat, BeffOptions};
-use weir_doors::{Refusal, net};
+use weir_doors::{LACKS, Refusal, USAGE, net};
 use weir_schema::catalogue::TransportCatalogue;
 use weir_schema::{
     ExchangeResult, MessageSize, Outcome, Plan, RankTimes, RunResult, SizeResult, State, Workload,
@@ -59,7 +59,7 @@ fuzz_target!(|data: &[u8]| {
 
 fn refused(refusal: &Refusal) {
     assert!(
-        [beff::USAGE, beff::LACKS].contains(&refusal.code),
+        [USAGE, LACKS].contains(&refusal.code),
         "{refusal:?}"
     );
     assert!(refusal.message.starts_with("error: "), "{refusal:?}");

@@ -3,8 +3,8 @@
 //! In: the Rust files of the crates. Out: for each crate, and for all, the lines that hold code:
 //! no blank lines, no comments, no tests, no examples. A figure to steer by, no gate.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
@@ -13,11 +13,18 @@ use crate::{lints, source};
 /// The verb.
 pub(crate) fn run(_: &[String]) -> Result<()> {
     let mut crates: BTreeMap<String, usize> = BTreeMap::new();
+    let mut texts = BTreeMap::new();
     for path in lints::files_under(Path::new("crates"), "rs")? {
-        let path = path.to_string_lossy();
-        if let Some(name) = product(&path) {
-            let text = std::fs::read_to_string(&*path)?;
-            *crates.entry(name.to_owned()).or_default() += lines_of_code(&text);
+        let text = std::fs::read_to_string(&path)?;
+        texts.insert(path, text);
+    }
+    let tests: BTreeSet<PathBuf> = texts
+        .iter()
+        .flat_map(|(path, text)| files_of_tests(path, text))
+        .collect();
+    for (path, text) in texts.iter().filter(|(path, _)| !tests.contains(*path)) {
+        if let Some(name) = product(&path.to_string_lossy()) {
+            *crates.entry(name.to_owned()).or_default() += lines_of_code(text);
         }
     }
     for (name, lines) in &crates {
@@ -39,6 +46,24 @@ fn product(path: &str) -> Option<&str> {
     (!is_test && !is_sample).then_some(name)
 }
 
+/// The files of modules that only tests have: `#[cfg(test)] mod sample;` of `output/mod.rs` is
+/// `output/sample.rs`.
+fn files_of_tests(path: &Path, text: &str) -> Vec<PathBuf> {
+    let folder = match path.file_stem().and_then(|stem| stem.to_str()) {
+        Some("mod" | "lib" | "main") => path.with_file_name(""),
+        _ => path.with_extension(""),
+    };
+    let parts = text.split("#[cfg(test)]").skip(1);
+    let module = |part: &str| {
+        let words: Vec<&str> = part.lines().nth(1)?.split_whitespace().collect();
+        let [.., "mod", name] = words[..] else {
+            return None;
+        };
+        Some(folder.join(name.strip_suffix(';')?).with_extension("rs"))
+    };
+    parts.filter_map(module).collect()
+}
+
 /// Lines that hold more than blanks and comments, and lie in no module of tests.
 fn lines_of_code(text: &str) -> usize {
     let code = source::without_comments(text);
@@ -54,6 +79,14 @@ fn lines_of_code(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_module_of_tests_is_a_file_beside_or_below() {
+        let text = "#[cfg(test)]\npub(crate) mod sample;\nmod text;\n#[cfg(test)]\nmod tests {}\n";
+        let files = |path| files_of_tests(Path::new(path), text);
+        assert_eq!(files("a/mod.rs"), [Path::new("a/sample.rs")]);
+        assert_eq!(files("a/b.rs"), [Path::new("a/b/sample.rs")]);
+    }
 
     #[test]
     fn comments_blanks_and_tests_are_no_code_and_texts_are() {

@@ -8,7 +8,6 @@ use clap::{Arg, ArgMatches, Command};
 
 use crate::flags::nearest;
 use crate::refusal::Refusal;
-use crate::run::USAGE;
 
 /// What words come to.
 #[derive(Debug)]
@@ -36,8 +35,7 @@ pub(crate) fn parse(command: Command, words: &[String]) -> Result<Parsed, Refusa
                 || format!("`{name} --help` says more"),
                 |near| format!("did you mean `{near}`?"),
             );
-            let message = format!("error: {what}\n  help: {help}");
-            Err(Refusal::new(USAGE, message))
+            Err(Refusal::usage(format!("{what}\n  help: {help}")))
         }
     }
 }

@@ -32,7 +32,7 @@ pub use door::{
     Door, DoorLink, DoorPath, DoorRequest, PrintResult, Printed, ReadWords, WorkloadDoor,
 };
 pub use given::{FlagNeed, GivenFlags};
-pub use refusal::Refusal;
+pub use refusal::{LACKS, Refusal, USAGE};
 
 /// All doors, in the order of the list of verbs.
 pub const DOORS: &[Door] = &[

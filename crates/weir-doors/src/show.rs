@@ -11,9 +11,6 @@ use crate::flags::{Flag, find, nearest};
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
-/// Usage errors.
-pub const USAGE: u8 = 2;
-
 /// The door.
 pub const DOOR: Door = Door::new(
     "show",
@@ -57,7 +54,9 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         match word.as_str() {
             "--help" | "-h" => return Ok(Action::Print(page())),
             "--as" if door.is_none() => {
-                let name = words.next().ok_or_else(|| refuse("--as needs a door"))?;
+                let name = words
+                    .next()
+                    .ok_or_else(|| Refusal::usage("--as needs a door"))?;
                 door = Some(printing(name)?);
             }
             other if door.is_none() && other.starts_with("--as=") => {
@@ -65,14 +64,15 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
             }
             other if file.is_none() && !other.starts_with('-') => file = Some(other.to_owned()),
             other if file.is_none() => {
-                return Err(refuse(&format!(
+                return Err(Refusal::usage(format!(
                     "`weir show` needs a stored result before `{other}`"
                 )));
             }
             other => rest.push(other.to_owned()),
         }
     }
-    let file = file.ok_or_else(|| refuse("`weir show` needs a file that --store-result stored"))?;
+    let file =
+        file.ok_or_else(|| Refusal::usage("`weir show` needs a file that --store-result stored"))?;
     Ok(Action::Show(Show {
         file,
         door,
@@ -92,7 +92,7 @@ pub fn check_words(door: &Door, own: &[String], words: &[String]) -> Result<(), 
     let mut idle = all.idle().filter(|(flag, _)| new.has(flag.name));
     idle.next().map_or(Ok(()), |(flag, when)| {
         let name = flag.spelling();
-        Err(refuse(&format!(
+        Err(Refusal::usage(format!(
             "{name} acts only {when}\n  help: leave it out"
         )))
     })
@@ -132,7 +132,7 @@ fn refuse_others(door: &Door, words: &[String]) -> Result<(), Refusal> {
                 || "`weir show --help` lists the words that have".to_owned(),
                 |near| format!("did you mean `--{near}`?"),
             );
-            return Err(refuse(&format!(
+            return Err(Refusal::usage(format!(
                 "`{name}` has no meaning for a stored result\n  help: {help}"
             )));
         };
@@ -170,13 +170,9 @@ fn printing(name: &str) -> Result<String, Refusal> {
         format!("\n  help: did you mean `--as {near}`?")
     });
     let list = known.join(", ");
-    Err(refuse(&format!(
+    Err(Refusal::usage(format!(
         "--as {name}: no door of this name prints results (these do: {list}){near}"
     )))
-}
-
-fn refuse(what: &str) -> Refusal {
-    Refusal::new(USAGE, format!("error: {what}"))
 }
 
 #[cfg(test)]

@@ -64,10 +64,7 @@ pub fn call(arguments: &[String]) -> Result<Call, Refusal> {
         return Ok(call);
     }
     let Some((first, rest)) = words.split_first() else {
-        return Err(Refusal::new(
-            2,
-            format!("error: no verb given\n\n{}", page()),
-        ));
+        return Err(Refusal::usage(format!("no verb given\n\n{}", page())));
     };
     match first.as_str() {
         "-V" | "--version" => Ok(Call::Print(format!("weir {}\n", env!("CARGO_PKG_VERSION")))),
@@ -86,9 +83,9 @@ fn of_door(door: &'static Door, words: &[String]) -> Result<Call, Refusal> {
     match (door.verb, words) {
         ("mpi", _) if asks => Ok(Call::Print(mpi::HELP.to_owned())),
         ("mpi", [word]) if word == "info" => Ok(Call::Door(door, words.to_vec())),
-        ("mpi", _) => Err(Refusal::new(2, "error: `weir mpi` takes one word: `info`")),
+        ("mpi", _) => Err(Refusal::usage("`weir mpi` takes one word: `info`")),
         ("engines", _) if asks => Ok(Call::Print(ENGINES.to_owned())),
-        ("engines", [_, ..]) => Err(Refusal::new(2, "error: `weir engines` takes no arguments")),
+        ("engines", [_, ..]) => Err(Refusal::usage("`weir engines` takes no arguments")),
         _ => Ok(Call::Door(door, words.to_vec())),
     }
 }
@@ -113,21 +110,18 @@ fn unknown(word: &str, program: &str) -> Refusal {
     if !name.starts_with(PROGRAM) {
         let links = DOORS.iter().flat_map(|door| door.links);
         let links: Vec<_> = links.map(|link| link.name).collect();
-        return Refusal::new(
-            2,
-            format!(
-                "error: weir was called as `{name}`, which is no door's name\n  help: links to it \
+        return Refusal::usage(format!(
+            "weir was called as `{name}`, which is no door's name\n  help: links to it \
                  that are have the names {}; by any other name it takes a verb, and `{word}` is none",
-                links.join(", ")
-            ),
-        );
+            links.join(", ")
+        ));
     }
     let verbs = DOORS.iter().map(|door| door.verb).chain(["help"]);
     let hint = nearest(word, verbs).map_or_else(
         || "`weir --help` lists the verbs".to_owned(),
         |near| format!("did you mean `weir {near}`?"),
     );
-    Refusal::new(2, format!("error: no verb `{word}`\n  help: {hint}"))
+    Refusal::usage(format!("no verb `{word}`\n  help: {hint}"))
 }
 
 fn page() -> String {

@@ -35,6 +35,7 @@ mod value;
 
 use weir_schema::Plan;
 use weir_schema::catalogue::{Catalogue, Environment};
+use weir_units::Nanos;
 
 pub use compile::compile;
 pub use diagnostic::{COMMAND_LINE, Diagnostic, MAX_LINE};
@@ -47,6 +48,13 @@ pub use options::{
 /// A whole number as the job language writes it.
 pub fn count(text: &str) -> Option<u64> {
     value::number::number(text, value::number::NumberScale::Count { kb_base: 1024 }).ok()
+}
+
+/// A time as the job language writes it; a bare number counts seconds.
+pub fn duration(text: &str) -> Option<Nanos> {
+    let bare_ns = value::number::SECONDS;
+    let scale = value::number::NumberScale::Time { bare_ns };
+    value::number::number(text, scale).ok().map(Nanos)
 }
 
 /// Access to files, passed in: job files, included files, pattern files.

@@ -1,6 +1,6 @@
 //! Writes the JSON Schemas of plans and results into `schemas/`, generated from the types.
 //!
-//! `cargo run -p weir-schema --example write_schemas`, after a change of a type; with `-- --check`
+//! `cargo run -p weir-schema --features json-schema --example write_schemas`, after a change of a type; with `-- --check`
 //! it writes nothing and exits with 1 if a file is not what the types say.
 
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas");
-const REMEDY: &str = "cargo run -p weir-schema --example write_schemas";
+const REMEDY: &str = "cargo run -p weir-schema --features json-schema --example write_schemas";
 
 fn main() -> io::Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -1,8 +1,7 @@
 //! Block I/O: which kinds, where, how large, with which content, on which targets.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_units::{Bytes, Percent};
+use weir_units::{Bytes, JsonSchema, Percent};
 
 use crate::kind::{Kind, PerKind};
 use crate::load_of_loop::Load;
@@ -309,24 +308,6 @@ impl BlockSize {
             Self::Fixed { bytes } => *bytes,
             Self::Range { min_bytes, .. } => *min_bytes,
             Self::Split { entries } => entries.iter().map(|e| e.bytes).min().unwrap_or_default(),
-        }
-    }
-
-    /// The mean size, in bytes.
-    #[expect(clippy::cast_precision_loss, reason = "a mean to 53 bits")]
-    pub fn mean_bytes(&self) -> f64 {
-        let float = |bytes: Bytes| bytes.0 as f64;
-        match self {
-            Self::Fixed { bytes } => float(*bytes),
-            Self::Range {
-                min_bytes,
-                max_bytes,
-                ..
-            } => f64::midpoint(float(*min_bytes), float(*max_bytes)),
-            Self::Split { entries } => {
-                let part = |e: &SplitEntry| float(e.bytes) * f64::from(e.percent) / 100.0;
-                entries.iter().map(part).sum()
-            }
         }
     }
 

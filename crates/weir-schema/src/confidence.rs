@@ -4,10 +4,9 @@
 //! themselves, each with the interval that belongs to it. Pure: of several ranks it is made anew
 //! from what was merged. Not here: how wide an interval is (`weir-stats`).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_stats::{BatchStore, Histogram};
-use weir_units::Percent;
+use weir_units::{JsonSchema, Percent};
 
 use crate::kind::KindName;
 use crate::merge::MergeError;

@@ -4,8 +4,8 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weir_units::JsonSchema;
 
 /// Why an operation failed.
 #[derive(

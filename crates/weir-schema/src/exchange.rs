@@ -1,9 +1,8 @@
 //! Exchanges: every rank sends and receives messages of growing size, several channels one after
 //! the other or all at once (spec: effective bandwidth). What shall be done, and what was.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_units::{Bytes, Nanos};
+use weir_units::{Bytes, JsonSchema, Nanos};
 
 use crate::workload::WorkloadFacts;
 use crate::world::{MpiFacts, RankFacts};

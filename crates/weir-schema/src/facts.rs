@@ -1,8 +1,7 @@
 //! Facts about the machine, its clock, its devices and the instrument itself.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_units::{Bytes, Nanos};
+use weir_units::{Bytes, JsonSchema, Nanos};
 
 /// Facts about the host. Absent: could not be read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

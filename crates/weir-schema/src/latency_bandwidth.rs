@@ -1,9 +1,8 @@
 //! Latency and bandwidth of messages between ranks: ping-pong of pairs one after another, rings
 //! of all ranks at once (spec: effective bandwidth, 9). What shall be done, and what was.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_units::{Bytes, Nanos};
+use weir_units::{Bytes, JsonSchema, Nanos};
 
 use crate::workload::WorkloadFacts;
 use crate::world::{MpiFacts, RankFacts};

@@ -74,7 +74,9 @@ pub use latency_bandwidth::{
 pub use latency_bandwidth_figures::{
     LatencyBandwidthFigures, PairRange, latency_bandwidth_figures, latency_bandwidth_warnings,
 };
-pub use load::{PLAN_SCHEMA, RESULT_SCHEMA, RUNS_SCHEMA, SchemaError, json_schemas};
+#[cfg(feature = "json-schema")]
+pub use load::json_schemas;
+pub use load::{PLAN_SCHEMA, RESULT_SCHEMA, RUNS_SCHEMA, SchemaError};
 pub use load_of_loop::{
     Bounds, Depth, ErrorPolicy, Flow, Load, MinimumRate, Pacing, Schedule, Thinktime,
 };

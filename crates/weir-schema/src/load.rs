@@ -7,7 +7,6 @@ use crate::json;
 use crate::plan::{Job, Plan};
 use crate::prune::{jobs, prune_fields, prune_newer};
 use crate::result::RunResult;
-use crate::runs::Runs;
 use crate::workload::Workload;
 
 /// Version word of plans.
@@ -250,6 +249,7 @@ impl RunResult {
 }
 
 /// File name and JSON Schema of each document.
+#[cfg(feature = "json-schema")]
 pub fn json_schemas() -> [(&'static str, Value); 3] {
     [
         (
@@ -262,7 +262,7 @@ pub fn json_schemas() -> [(&'static str, Value); 3] {
         ),
         (
             "runs.v2.schema.json",
-            schemars::schema_for!(Runs).to_value(),
+            schemars::schema_for!(crate::Runs).to_value(),
         ),
     ]
 }

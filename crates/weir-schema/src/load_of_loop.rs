@@ -6,9 +6,8 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_units::{BytesPerSec, Iops, Nanos, QueueDepth};
+use weir_units::{BytesPerSec, Iops, JsonSchema, Nanos, QueueDepth};
 
 use crate::block_workload::BlockWorkload;
 use crate::error_code::ErrorCode;

@@ -3,10 +3,9 @@
 //! In a plan a log is a wish. While the run writes it, each record is data that a door's format
 //! puts into words.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_stats::Histogram;
-use weir_units::{Bytes, Nanos};
+use weir_units::{Bytes, JsonSchema, Nanos};
 
 use crate::kind::ByKind;
 

@@ -1,8 +1,7 @@
 //! The buffers of block I/O.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_units::Bytes;
+use weir_units::{Bytes, JsonSchema};
 
 /// I/O buffers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -4,8 +4,8 @@
 //! reader that does not know a workload still has its metrics. Not here: how metrics follow from an
 //! outcome (`metrics`).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weir_units::JsonSchema;
 
 use crate::confidence::KindBatches;
 use crate::exchange::ExchangeResult;

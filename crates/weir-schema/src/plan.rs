@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_units::{Bytes, Nanos};
+use weir_units::{Bytes, JsonSchema, Nanos};
 
 use crate::log::TotalLog;
 use crate::workload::Workload;

@@ -1,8 +1,7 @@
 //! What is recorded of a job: latencies, samples, percentiles, logs.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_units::{Nanos, Percent};
+use weir_units::{JsonSchema, Nanos, Percent};
 
 use crate::log::Log;
 

@@ -1,8 +1,7 @@
 //! Recorded patterns as the source of a job's operations: which one, and how it is changed.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_units::Bytes;
+use weir_units::{Bytes, JsonSchema};
 
 use crate::kind::Kind;
 

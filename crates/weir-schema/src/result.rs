@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_stats::{Estimate, Histogram, Series};
-use weir_units::{Bytes, BytesPerSec, Iops, Nanos, Percent};
+use weir_units::{Bytes, BytesPerSec, Iops, JsonSchema, Nanos, Percent};
 
 use crate::error_code::ErrorCode;
 use crate::facts::{ClockFacts, DiskCounters, HostFacts, Instrument, ProgramFacts};

@@ -2,10 +2,9 @@
 //!
 //! In: the results of all runs. Out: headline figures over them. Not here: carrying runs out.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_stats::BetweenRuns;
-use weir_units::Nanos;
+use weir_units::{JsonSchema, Nanos};
 
 use crate::json;
 use crate::load::{RUNS_SCHEMA, SchemaError};

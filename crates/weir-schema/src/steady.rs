@@ -1,8 +1,7 @@
 //! Bounds that look at how a job goes: a steady rate, and the depth that a latency allows.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_units::{Bytes, Nanos, Percent, QueueDepth};
+use weir_units::{Bytes, JsonSchema, Nanos, Percent, QueueDepth};
 
 /// A worker ends when its rate is steady; jobs that are one entry of the report end together,
 /// on the sum of their rates.

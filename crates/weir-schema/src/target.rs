@@ -1,9 +1,8 @@
 //! The files and devices of a job: which, how missing ones come to be, how they are opened and in
 //! which order they are served.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_units::Bytes;
+use weir_units::{Bytes, JsonSchema};
 
 /// The files and devices of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

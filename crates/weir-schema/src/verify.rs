@@ -1,9 +1,8 @@
 //! Verification of data: how blocks are marked when they are written, how they are checked when
 //! they are read, and what a check found.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_units::Bytes;
+use weir_units::{Bytes, JsonSchema};
 
 use crate::kind::Kind;
 

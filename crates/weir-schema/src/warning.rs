@@ -3,8 +3,8 @@
 //! In: nothing. Out: the type, and the table of all warnings: what each is about, how grave it is,
 //! what helps. Not here: when one is raised (who measures knows), how it is printed.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weir_units::JsonSchema;
 
 use Gravity::{Disturbed, Uncertain, Wrong};
 

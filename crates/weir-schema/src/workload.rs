@@ -2,9 +2,8 @@
 //!
 //! Not here: what the jobs of a workload say, which is in a file for each.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_units::Nanos;
+use weir_units::{JsonSchema, Nanos};
 
 use crate::block_workload::BlockWorkload;
 use crate::kind::{BLOCK_KINDS, KindInfo, MOST_KINDS};
@@ -188,8 +187,12 @@ mod tests {
 
     #[test]
     fn names_are_those_by_which_plans_are_read() {
-        let schema = serde_json::to_value(schemars::schema_for!(Workload)).unwrap();
-        let all = schema["oneOf"].as_array().unwrap().iter();
+        let schema: serde_json::Value =
+            serde_json::from_str(include_str!("../../../schemas/plan.v2.schema.json")).unwrap();
+        let all = schema["$defs"]["Workload"]["oneOf"]
+            .as_array()
+            .unwrap()
+            .iter();
         let mut read: Vec<_> = all
             .map(|one| {
                 one["properties"]["kind"]["const"]

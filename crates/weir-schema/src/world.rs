@@ -1,8 +1,7 @@
 //! Who takes part: what a plan asks for, and what a result says of each rank.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_units::Bytes;
+use weir_units::{Bytes, JsonSchema};
 
 use crate::result::Span;
 

@@ -6,11 +6,10 @@
 //! twice as long from then on: any run past the first 80 stretches keeps between 40 and 80. What
 //! several ranks did in the same stretches adds up, from the stored form as well.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-use weir_units::{Bytes, Nanos};
+use weir_units::{Bytes, JsonSchema, Nanos};
 
 use crate::estimate::{Estimate, NoInterval};
 use crate::histogram::{Histogram, HistogramError};
@@ -304,7 +303,7 @@ fn beside(parts: [Batch; 2], members: [u32; 2]) -> Result<Batch, HistogramError>
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BatchError {
     /// Stretches of two lengths.
-    #[error("batches of different stretches, {} and {}, cannot be added", .0.exact(), .1.exact())]
+    #[error("batches of different stretches, {} ns and {} ns, cannot be added", .0.raw(), .1.raw())]
     StretchDiffers(Nanos, Nanos),
     /// Histograms of two forms.
     #[error(transparent)]

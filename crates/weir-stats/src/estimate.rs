@@ -2,9 +2,9 @@
 //!
 //! Not here: how wide the interval is (`series_mean`, `percentile_interval`).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
+use weir_units::JsonSchema;
 
 /// A figure and how sure it is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

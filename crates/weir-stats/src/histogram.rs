@@ -8,10 +8,14 @@
 //! Merging adds buckets: exact, associative and commutative, so that figures of many workers
 //! and ranks are computed once, from the merged histogram, and never averaged.
 
+use weir_units::JsonSchema;
+
 use crate::bucket::{DEFAULT_BITS, MAX_BITS, MIN_BITS, high_of, index_of, low_of, middle_of};
 
-/// Counts of values in log-linear buckets over the whole `u64` range.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Counts of values in log-linear buckets: bucket i of b bits holds the value i below 2^(b+1);
+/// above, every power of two is cut into 2^b equal buckets.
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "crate::wire::Wire")]
 pub struct Histogram {
     bits: u8,
     /// Ends with a count that is not zero, so that equal histograms compare equal.

@@ -4,8 +4,8 @@
 //! al.). Out: mean, sample deviation, minimum, maximum. Merging is exact up to
 //! rounding, so its order may show in the last digits.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weir_units::JsonSchema;
 
 /// Count, mean, squares about the mean, minimum and maximum of samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

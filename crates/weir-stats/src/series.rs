@@ -4,9 +4,8 @@
 //! itself, sums of several over the same instants. Not here: latencies per interval
 //! ([`crate::BatchStore`]).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
+use weir_units::{Bytes, BytesPerSec, Iops, JsonSchema, Nanos};
 
 /// What was done per interval, from the common start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -54,7 +53,7 @@ pub enum SeriesError {
     #[error("a partial interval must be longer than 0 and shorter than the interval")]
     NotPartial,
     /// Two interval lengths.
-    #[error("series of different intervals, {} and {}, cannot be added", .0.exact(), .1.exact())]
+    #[error("series of different intervals, {} ns and {} ns, cannot be added", .0.raw(), .1.raw())]
     IntervalDiffers(Nanos, Nanos),
     /// A stored series that none could have produced.
     #[error("not a series: {0}")]

@@ -1,6 +1,6 @@
 //! Memory of the machine and of this process.
 //!
-//! In: `/proc/meminfo`, `/proc/self/statm` and the huge page pools. Out: sizes. Not here: memory
+//! In: `/proc/meminfo`, `/proc/self/status` and the huge page pools. Out: sizes. Not here: memory
 //! of one node ([`crate::topology`]) and limits ([`crate::cgroup`], [`crate::limits`]).
 
 use crate::tree::Tree;
@@ -66,13 +66,6 @@ fn huge_pages(tree: &Tree) -> Vec<HugePagePool> {
     pools
 }
 
-/// The memory this process has resident.
-pub fn resident(tree: &Tree) -> Option<Bytes> {
-    let pages = tree.text("proc/self/statm")?;
-    let pages: u64 = pages.split_whitespace().nth(1)?.parse().ok()?;
-    Some(Bytes(pages * rustix::param::page_size() as u64))
-}
-
 /// The most memory this process ever had resident.
 pub fn peak_resident(tree: &Tree) -> Option<Bytes> {
     let status = tree.text("proc/self/status")?;
@@ -130,8 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_has_resident_memory_and_a_peak_of_it() {
-        assert!(resident(&Tree::real()).unwrap().0 > 0);
+    fn this_process_has_a_peak_of_resident_memory() {
         assert!(peak_resident(&Tree::real()).unwrap().0 > 0);
     }
 }

@@ -1,27 +1,29 @@
 //! Quantities with units, so that a number never loses what it counts.
 //!
-//! In: text such as `4 KiB`, `1.5 GB/s`, `250 ms`. Out: newtypes over plain numbers, and text
-//! again: `Display` with three significant digits, `exact()` which parses back to the same
-//! value, `raw()` for the bare integer. Not here: the sizes of the fio job language, whose
-//! suffixes mean something else (`weir-jobfile`).
-//!
-//! Units are case-sensitive and complete: `KiB` is 1024 bytes, `kB` is 1000, and `4k`, which
-//! could be either, is refused with both spellings offered.
+//! In: plain numbers, as newtypes. Out: text, as `4.00 KiB`, `1.50 GB/s`, `250 ms`: `Display` with
+//! three significant digits, `exact()` with all of a size; `raw()` for the bare integer. Units are
+//! complete: `KiB` is 1024 bytes, `kB` is 1000. Not here: reading quantities, which each door has its
+//! own words for.
 
 #![forbid(unsafe_code)]
 
 mod count;
 mod date;
-mod error;
 mod number;
 mod rate;
 mod share;
 mod size;
 mod time;
 
+/// Describes a type in the JSON Schemas of plans and results. Without the feature `json-schema` it
+/// derives nothing.
+#[cfg(feature = "json-schema")]
+pub use schemars::JsonSchema;
+#[cfg(not(feature = "json-schema"))]
+pub use weir_no_schema::JsonSchema;
+
 pub use count::{Count, QueueDepth};
 pub use date::Date;
-pub use error::ParseError;
 pub use rate::{BinaryRate, BytesPerSec, Iops};
 pub use share::Percent;
 pub use size::{Bytes, DecimalSize};

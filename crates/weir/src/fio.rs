@@ -34,10 +34,9 @@ pub(crate) fn run(words: &[String]) -> Outcome {
         Action::ShowCommand(run) => return Ok(printed(&(compiled(&run)?.show_command + "\n"))),
         Action::ShowPlan(run) => {
             let plan = compiled(&run)?.plan;
-            let text = plan.to_json().map_err(|e| Refusal {
-                message: format!("{e}\n"),
-                code: USAGE,
-            })?;
+            let text = plan
+                .to_json()
+                .map_err(|e| Refusal::new(USAGE, e.to_string()))?;
             return Ok(printed(&(text + "\n")));
         }
         Action::Checksums(methods) => return Ok(self_test::checksums(&methods)),
@@ -56,10 +55,8 @@ fn compiled(run: &FioRun) -> Result<Compiled, Refusal> {
         catalogue: &runners::catalogue(),
         files: &environment::RealFiles,
     };
-    let mut compiled = compile(&run.request, &context).map_err(|all| Refusal {
-        message: complaint(&all),
-        code: USAGE,
-    })?;
+    let mut compiled =
+        compile(&run.request, &context).map_err(|all| Refusal::new(USAGE, complaint(&all)))?;
     let is_fatal = run.options.warnings_fatal && !compiled.notes.is_empty();
     compiled.notes.splice(0..0, run.notes.iter().cloned());
     let notes = compiled.notes.iter();
@@ -67,10 +64,7 @@ fn compiled(run: &FioRun) -> Result<Compiled, Refusal> {
         .flat_map(|note| ["note: ", note.as_str(), "\n"])
         .collect();
     if is_fatal {
-        return Err(Refusal {
-            message: notes,
-            code: USAGE,
-        });
+        return Err(Refusal::new(USAGE, notes));
     }
     note(&notes);
     if run.options.shows_parsing {
@@ -93,10 +87,7 @@ fn note(text: &str) {
 
 /// Prints the text of a compressed log.
 fn inflate(path: &str) -> Outcome {
-    let refusal = |error: std::io::Error| Refusal {
-        message: format!("fio: {path}: {error}\n"),
-        code: USAGE,
-    };
+    let refusal = |error: std::io::Error| Refusal::new(USAGE, format!("fio: {path}: {error}"));
     let file = std::fs::File::open(path).map_err(refusal)?;
     let print = |piece: &[u8]| {
         output::print(&String::from_utf8_lossy(piece));
@@ -113,10 +104,7 @@ fn measure(run: &FioRun) -> Outcome {
     refuse_absent_directories(&plan)?;
     let options = &run.options;
     if let Some(path) = &options.output {
-        output::check_writable(path).map_err(|message| Refusal {
-            message,
-            code: USAGE,
-        })?;
+        output::check_writable(path).map_err(|message| Refusal::new(USAGE, message))?;
     }
     let texts = options.texts(utc_offset_s());
     let idle = options.idleness.map(idle::Before::read);
@@ -162,12 +150,10 @@ fn refuse_absent_directories(plan: &Plan) -> Result<(), Refusal> {
     });
     match named.find(|name| !Path::new(name).is_dir()) {
         None => Ok(()),
-        Some(name) => Err(Refusal {
-            message: format!(
-                "fio: {name} is not a directory\nfio: failed parsing directory={name}\n"
-            ),
-            code: USAGE,
-        }),
+        Some(name) => Err(Refusal::new(
+            USAGE,
+            format!("fio: {name} is not a directory\nfio: failed parsing directory={name}"),
+        )),
     }
 }
 

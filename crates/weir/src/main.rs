@@ -40,10 +40,10 @@ fn main() -> ExitCode {
         .collect();
     let outcome = match arguments {
         Ok(arguments) => dispatch(&arguments),
-        Err(word) => Err(Refusal {
-            message: format!("error: the argument {} is not UTF-8\n", word.display()),
-            code: 2,
-        }),
+        Err(word) => Err(Refusal::usage(format!(
+            "the argument {} is not UTF-8",
+            word.display()
+        ))),
     };
     let code = outcome.unwrap_or_else(|refusal| {
         output::error(&refusal.message);

@@ -5,8 +5,7 @@
 //! reports; where ranks are processes the others come here too, get the plan from it, and say
 //! nothing. Not here: what a plan is made of, and what a report looks like.
 
-use weir_doors::Refusal;
-use weir_doors::run::USAGE;
+use weir_doors::{Refusal, USAGE};
 use weir_run::execute::LiveView;
 use weir_schema::{Announcement, Job, Plan, Ranks, RunResult, Spawn, TargetsPerRank, Warning};
 use weir_units::Nanos;
@@ -101,14 +100,10 @@ fn ranked(request: &MeasureRequest<'_>, launcher: Option<&Launcher>) -> Result<P
         ranks.count == 0 || (ranks.spawn != Spawn::Launcher && ranks.count > MOST_RANKS)
     };
     if let Some(ranks) = plan.ranks.filter(is_odd) {
-        let why = format!(
-            "error: the plan says `ranks.count` {}: 1 to {MOST_RANKS} can carry it out\n",
+        return Err(Refusal::usage(format!(
+            "the plan says `ranks.count` {}: 1 to {MOST_RANKS} can carry it out",
             ranks.count
-        );
-        return Err(Refusal {
-            message: why,
-            code: USAGE,
-        });
+        )));
     }
     let asked = request
         .ranks
@@ -174,10 +169,7 @@ fn words(ranks: Ranks) -> String {
 }
 
 fn contradiction(one: &str, other: &str, remedy: &str) -> Refusal {
-    Refusal {
-        message: format!("error: {one}, and {other}\n  help: {remedy}\n"),
-        code: USAGE,
-    }
+    Refusal::usage(format!("{one}, and {other}\n  help: {remedy}"))
 }
 
 /// Most ranks that weir starts itself.
@@ -219,18 +211,12 @@ fn carry_out(request: &MeasureRequest<'_>, party: Party, plan: Option<MakePlan<'
 fn alone(request: &MeasureRequest<'_>, host: &RankHost, plan: Option<MakePlan<'_>>) -> Outcome {
     let plan = plan.map_or_else(|| Err(world::silent()), |plan| plan())?;
     if request.targets != TargetsPerRank::Own {
-        let why = "error: --per-rank: it is for several ranks, and there is one\n";
-        return Err(Refusal {
-            message: why.to_owned(),
-            code: USAGE,
-        });
+        let why = "--per-rank: it is for several ranks, and there is one";
+        return Err(Refusal::usage(why));
     }
     if request.timeout.is_some() && !plan.jobs().any(|(_, job)| waits_for_ranks(job)) {
-        let why = "error: --timeout: it is for several ranks, and there is one\n";
-        return Err(Refusal {
-            message: why.to_owned(),
-            code: USAGE,
-        });
+        let why = "--timeout: it is for several ranks, and there is one";
+        return Err(Refusal::usage(why));
     }
     let result = run(request, &plan, host, None)?;
     report(request, result)
@@ -286,24 +272,20 @@ pub(crate) fn check_store(
         return Ok(());
     };
     if path == "-" {
-        return Err(Refusal {
-            message: "error: --store-result -: a result is stored in a file\n".to_owned(),
-            code: USAGE,
-        });
+        return Err(Refusal::usage(
+            "--store-result -: a result is stored in a file",
+        ));
     }
     if let Some((what, _)) = others
         .iter()
         .find(|(_, other)| output::are_same(path, other))
     {
-        return Err(Refusal {
-            message: format!("error: --store-result {path}: this file is {what}\n"),
-            code: USAGE,
-        });
+        return Err(Refusal::usage(format!(
+            "--store-result {path}: this file is {what}"
+        )));
     }
-    output::check_writable(path).map_err(|message| Refusal {
-        message: message.replace("the report ", "--store-result: "),
-        code: USAGE,
-    })
+    output::check_writable(path)
+        .map_err(|message| Refusal::new(USAGE, message.replace("the report ", "--store-result: ")))
 }
 
 fn run(

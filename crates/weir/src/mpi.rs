@@ -2,14 +2,10 @@
 
 use std::fmt::Write as _;
 
-use weir_doors::Refusal;
 use weir_world::mpi::{LIBRARY_VARIABLE, MpiError, MpiFacts, MpiLibrary};
 use weir_world::{Launcher, World};
 
-use crate::{Outcome, printed};
-
-/// Something the machine lacks.
-const LACK: u8 = 3;
+use crate::{Outcome, printed, world};
 
 /// The verb. Under a launcher MPI is started too, and one of the processes speaks.
 pub(crate) fn info() -> Outcome {
@@ -17,10 +13,7 @@ pub(crate) fn info() -> Outcome {
     match page(launcher) {
         _ if launcher.is_some_and(|l| !l.speaks()) => Ok(0),
         Ok(page) => Ok(printed(&page)),
-        Err(error) => Err(Refusal {
-            message: format!("error: {error}\n"),
-            code: if error.is_lack() { LACK } else { 1 },
-        }),
+        Err(error) => Err(world::mpi_refused(&error)),
     }
 }
 

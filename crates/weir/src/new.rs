@@ -3,9 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use weir_doors::Refusal;
 use weir_doors::new::{Action, NewFiles, read};
-use weir_doors::run::USAGE;
+use weir_doors::{Refusal, USAGE};
 
 use crate::{Outcome, output, printed};
 
@@ -18,28 +17,23 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 }
 
 fn write(wish: &NewFiles) -> Outcome {
-    let refuse = |message: String| Refusal {
-        message,
-        code: USAGE,
-    };
     let directory = Path::new(&wish.directory);
     fs::create_dir_all(directory)
-        .map_err(|e| refuse(format!("error: {}: {e}\n", wish.directory)))?;
+        .map_err(|e| Refusal::usage(format!("{}: {e}", wish.directory)))?;
     let path = |name: &str| directory.join(name).display().to_string();
     let there = wish
         .files
         .iter()
         .find(|(name, _)| directory.join(name).exists());
     if let Some((name, _)) = there.filter(|_| !wish.force) {
-        let message = format!(
-            "error: {} is there already, nothing was written\n  help: --force replaces it\n",
+        return Err(Refusal::usage(format!(
+            "{} is there already, nothing was written\n  help: --force replaces it",
             path(name)
-        );
-        return Err(refuse(message));
+        )));
     }
     let mut written = String::new();
     for (name, text) in &wish.files {
-        output::write_file(&path(name), text).map_err(refuse)?;
+        output::write_file(&path(name), text).map_err(|message| Refusal::new(USAGE, message))?;
         written += &(path(name) + "\n");
     }
     Ok(printed(&written))

@@ -3,7 +3,6 @@
 //! In: its record, the words after its name. Out: the exit code. Under a launcher one process
 //! speaks for all.
 
-use weir_doors::run::USAGE;
 use weir_doors::{Door, DoorPath, DoorRequest, Refusal};
 use weir_schema::{Plan, RunResult, TargetsPerRank};
 use weir_world::Launcher;
@@ -16,10 +15,10 @@ use crate::{Outcome, output, printed, runners, signals};
 /// Does what the words ask of the door.
 pub(crate) fn run(door: &Door, words: &[String]) -> Outcome {
     let Some(path) = door.path else {
-        return Err(Refusal {
-            message: format!("error: `weir {}` measures nothing\n", door.verb),
-            code: USAGE,
-        });
+        return Err(Refusal::usage(format!(
+            "`weir {}` measures nothing",
+            door.verb
+        )));
     };
     let launcher = Launcher::of_this_process();
     let speaks = launcher.is_none_or(|l| l.speaks());

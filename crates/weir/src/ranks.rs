@@ -155,9 +155,8 @@ impl RankGroup {
             return Ok(());
         }
         let message = |(_, message): &Word| message.clone();
-        Err(refusals.first().map_or_else(silent, |(code, _)| Refusal {
-            code: *code,
-            message: refusals.iter().map(message).collect(),
+        Err(refusals.first().map_or_else(silent, |(code, _)| {
+            Refusal::new(*code, refusals.iter().map(message).collect::<String>())
         }))
     }
 
@@ -286,10 +285,7 @@ impl RankGroup {
         // Who is missed first need not be the one whose end all others come from.
         let lost = first.or_else(|| self.monitor().and_then(RankMonitor::lost));
         let message = lost.map_or_else(|| error.to_string(), |loss| loss.to_string());
-        Refusal {
-            message: format!("error: {message}\n"),
-            code: APART,
-        }
+        Refusal::new(APART, format!("error: {message}"))
     }
 }
 

@@ -16,8 +16,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use weir_doors::Refusal;
-use weir_doors::run::{LACKS, ProgressStyle, Repeat, Run, USAGE, exit_code};
+use weir_doors::run::{ProgressStyle, Repeat, Run, exit_code};
+use weir_doors::{Refusal, USAGE};
 use weir_run::execute::Signals;
 use weir_schema::{Plan, RUNS_SCHEMA, RunResult, RunSeries, Runs, TargetsPerRank};
 use weir_units::Nanos;
@@ -79,19 +79,14 @@ fn refuse_launcher() -> Result<(), Refusal> {
     let Some(launcher) = Launcher::of_this_process() else {
         return Ok(());
     };
-    let message = format!(
-        "error: --repeat: {} starts this process once, and each run needs new ones\n  help: \
-         repeat the launcher's command, or let weir start the ranks with --ranks\n",
+    if !launcher.speaks() {
+        return Err(Refusal::new(USAGE, ""));
+    }
+    Err(Refusal::usage(format!(
+        "--repeat: {} starts this process once, and each run needs new ones\n  help: \
+         repeat the launcher's command, or let weir start the ranks with --ranks",
         launcher.kind
-    );
-    Err(Refusal {
-        message: if launcher.speaks() {
-            message
-        } else {
-            String::new()
-        },
-        code: USAGE,
-    })
+    )))
 }
 
 /// One run after the other, until all are done or a signal comes; the gravest exit code.
@@ -189,10 +184,7 @@ impl Turn {
             .map_err(|e| lacks(&e.to_string()))?;
         let code = wait(child, caught).map_err(|e| lacks(&e.to_string()))?;
         // Without a result it has said why on standard error.
-        let no_result = |_| Refusal {
-            message: String::new(),
-            code: code.max(1),
-        };
+        let no_result = |_| Refusal::new(code.max(1), "");
         let text = fs::read_to_string(&result).map_err(|e| no_result(e.to_string()))?;
         let mut result = RunResult::from_json(&text).map_err(|e| no_result(e.to_string()))?;
         result.plan.command = words.command().to_vec();
@@ -266,10 +258,7 @@ fn remove(path: &Path) {
 }
 
 fn lacks(why: &str) -> Refusal {
-    Refusal {
-        message: format!("error: --repeat: {why}\n"),
-        code: LACKS,
-    }
+    Refusal::lacks(format!("--repeat: {why}"))
 }
 
 /// A folder for what the runs leave, gone with this value.

@@ -3,10 +3,10 @@
 use std::io;
 
 use weir_doors::run::{
-    Action, Input, ProgressStyle, Run, RunFormat, RunOptions, USAGE, check_stored, exit_code, read,
+    Action, Input, ProgressStyle, Run, RunFormat, RunOptions, check_stored, exit_code, read,
     read_workload,
 };
-use weir_doors::{Door, Refusal, WorkloadDoor};
+use weir_doors::{Door, Refusal, USAGE, WorkloadDoor};
 use weir_jobfile::{Context, Diagnostic, compile};
 use weir_report::{ColorChoice, Flags, Style};
 use weir_schema::{Plan, RunResult, Runs, SchemaError, TargetsPerRank, Word};
@@ -83,10 +83,7 @@ pub(crate) fn plan_to_run(run: &Run, input: &Input) -> Result<Plan, Refusal> {
     run.adjust(&mut plan)?;
     for file in &run.options.outputs {
         refuse_own_input(&file.path, &run.input)?;
-        output::check_writable(&file.path).map_err(|message| Refusal {
-            message,
-            code: USAGE,
-        })?;
+        output::check_writable(&file.path).map_err(|message| Refusal::new(USAGE, message))?;
     }
     Ok(plan)
 }
@@ -94,10 +91,7 @@ pub(crate) fn plan_to_run(run: &Run, input: &Input) -> Result<Plan, Refusal> {
 fn show(run: &Run) -> Outcome {
     let text = plan_to_run(run, &run.input)?
         .to_json()
-        .map_err(|e| Refusal {
-            message: format!("error: {e}\n"),
-            code: USAGE,
-        })?;
+        .map_err(Refusal::usage)?;
     Ok(printed(&(text + "\n")))
 }
 
@@ -107,12 +101,9 @@ fn refuse_own_input(report: &str, input: &Input) -> Result<(), Refusal> {
         .iter()
         .any(|source| output::are_same(report, source))
     {
-        let message =
-            format!("error: the report {report} would replace the file it is made from\n");
-        return Err(Refusal {
-            message,
-            code: USAGE,
-        });
+        return Err(Refusal::usage(format!(
+            "the report {report} would replace the file it is made from"
+        )));
     }
     Ok(())
 }
@@ -251,28 +242,21 @@ fn plan_of(input: &Input) -> Result<Plan, Refusal> {
 
 fn refuse(all: &[Diagnostic]) -> Refusal {
     let text: Vec<String> = all.iter().map(Diagnostic::render).collect();
-    Refusal {
-        message: text.join("\n"),
-        code: USAGE,
-    }
+    Refusal::new(USAGE, text.join("\n"))
 }
 
 fn stored_plan(path: &str) -> Result<Plan, Refusal> {
-    let refuse = |message: String| Refusal {
-        message,
-        code: USAGE,
-    };
-    let text =
-        std::fs::read_to_string(path).map_err(|e| refuse(format!("error: {path}: {e}\n")))?;
+    let refuse = |why: String| Refusal::usage(format!("{path}: {why}"));
+    let text = std::fs::read_to_string(path).map_err(|e| refuse(e.to_string()))?;
     let plan = Plan::from_json(&text).map_err(|e| {
         let has_place = matches!(e, SchemaError::Shape { .. });
         let gap = if has_place { "" } else { " " };
-        refuse(format!("error: {path}:{gap}{e}\n"))
+        Refusal::usage(format!("{path}:{gap}{e}"))
     })?;
     if plan.jobs().next().is_none() {
-        return Err(refuse(format!("error: {path}: the plan has no job\n")));
+        return Err(refuse("the plan has no job".to_owned()));
     }
-    check_stored(&plan).map_err(|why| refuse(format!("error: {path}: {why}\n")))?;
+    check_stored(&plan).map_err(refuse)?;
     Ok(plan)
 }
 

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use weir_doors::Refusal;
 use weir_doors::fio::log_line;
-use weir_doors::run::{LACKS, USAGE};
+use weir_doors::{LACKS, Refusal, USAGE};
 use weir_run::RankPart;
 use weir_run::execute::{self, LiveView, RunControl};
 use weir_schema::{Failure, HostFacts, Plan, RunResult, Workload};
@@ -98,12 +97,8 @@ pub(crate) fn part(mut plan: Plan, rank: u32, ranks: u32) -> Result<Plan, Refusa
         targets,
     };
     let runners = Runners::default();
-    execute::reduce_to_rank(&mut plan, &runners.list(), part).map_err(|(job, failure)| {
-        Refusal {
-            message: format!("error: job `{job}`: {}\n", failure.message),
-            code: USAGE,
-        }
-    })?;
+    execute::reduce_to_rank(&mut plan, &runners.list(), part)
+        .map_err(|(job, failure)| Refusal::usage(format!("job `{job}`: {}", failure.message)))?;
     Ok(plan)
 }
 
@@ -168,10 +163,8 @@ fn refuse_what_cannot_run(
         .into_iter()
         .map(|(job, why)| observer.refusal(&job, &why))
         .collect();
-    Err(Refusal {
-        message: lines.concat(),
-        code: if lacking { LACKS } else { USAGE },
-    })
+    let code = if lacking { LACKS } else { USAGE };
+    Err(Refusal::new(code, lines.concat()))
 }
 
 /// Job and message of each failure, of each job the first few: thousands of files may lack the

@@ -4,8 +4,8 @@
 //! prints of it; the exit code. Not here: what is printed (`weir-doors`, `weir-report`).
 
 use weir_doors::run::RunOptions;
-use weir_doors::show::{Action, Show, USAGE, check_words, read};
-use weir_doors::{Printed, Refusal, beff, fio, run, top};
+use weir_doors::show::{Action, Show, check_words, read};
+use weir_doors::{Printed, Refusal, USAGE, beff, fio, run, top};
 use weir_schema::catalogue::TransportCatalogue;
 use weir_schema::{RunResult, Runs, Spawn};
 
@@ -23,10 +23,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 }
 
 fn print_again(show: &Show) -> Outcome {
-    let refuse = |why: String| Refusal {
-        message: format!("error: {}: {why}\n", show.file),
-        code: USAGE,
-    };
+    let refuse = |why: String| Refusal::usage(format!("{}: {why}", show.file));
     let text = output::read_text(&show.file, LONGEST_RESULT).map_err(refuse)?;
     if Runs::is_in(&text) {
         return runs_again(show, &text);
@@ -74,10 +71,7 @@ fn print_again(show: &Show) -> Outcome {
 
 /// Prints what several runs said; other doors know one run alone.
 fn runs_again(show: &Show, text: &str) -> Outcome {
-    let refuse = |why: String| Refusal {
-        message: format!("error: {}: {why}\n", show.file),
-        code: USAGE,
-    };
+    let refuse = |why: String| Refusal::usage(format!("{}: {why}", show.file));
     let runs = Runs::from_json(text).map_err(|e| refuse(e.to_string()))?;
     if let Some(door) = show.door.as_deref().filter(|door| *door != "run") {
         let why = format!("it has several runs, which `{door}` does not print (`--as run` does)");

@@ -10,7 +10,6 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals as Arrivals;
 use signal_hook::{flag, low_level};
 use weir_doors::Refusal;
-use weir_doors::run::LACKS;
 use weir_run::execute::Signals;
 use weir_world::{Crew, First, TOLD};
 
@@ -63,10 +62,7 @@ pub(crate) fn release() {
 }
 
 fn uncaught(error: &io::Error) -> Refusal {
-    Refusal {
-        message: format!("error: signals cannot be caught: {error}\n"),
-        code: LACKS,
-    }
+    Refusal::lacks(format!("signals cannot be caught: {error}"))
 }
 
 /// Catches signals from now on, and passes them on to the other ranks that weir has started: who

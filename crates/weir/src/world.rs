@@ -4,7 +4,6 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use weir_doors::Refusal;
-use weir_doors::run::LACKS;
 use weir_units::Nanos;
 use weir_world::mpi::{LIBRARY_VARIABLE, MpiError, MpiLibrary, MpiWorld};
 use weir_world::{Launcher, ProcessWorld, RankHost, World, WorldError};
@@ -34,11 +33,7 @@ pub(crate) fn start(ranks: u32) -> Result<Party, Refusal> {
 
 /// A plan for ranks that nobody launched.
 pub(crate) fn not_launched() -> Refusal {
-    let message = "error: the plan is for ranks of an MPI launcher (start it with `mpirun -n N`)\n";
-    Refusal {
-        message: message.to_owned(),
-        code: LACKS,
-    }
+    Refusal::lacks("the plan is for ranks of an MPI launcher (start it with `mpirun -n N`)")
 }
 
 /// MPI as the launcher speaks it. What goes wrong for all is told once.
@@ -86,11 +81,12 @@ fn end_unless_started(limit: Duration, launcher: &Launcher) -> mpsc::Sender<()> 
     started
 }
 
-fn mpi_refused(error: &MpiError) -> Refusal {
-    Refusal {
-        message: format!("error: {error}\n"),
-        code: if error.is_lack() { LACKS } else { 1 },
+/// What is wrong with MPI here.
+pub(crate) fn mpi_refused(error: &MpiError) -> Refusal {
+    if error.is_lack() {
+        return Refusal::lacks(error);
     }
+    Refusal::new(1, format!("error: {error}"))
 }
 
 fn of_speaker(launcher: &Launcher, refusal: Refusal) -> Refusal {
@@ -102,18 +98,12 @@ fn of_speaker(launcher: &Launcher, refusal: Refusal) -> Refusal {
 
 /// For ranks that leave the word to the first.
 pub(crate) fn silent() -> Refusal {
-    Refusal {
-        message: String::new(),
-        code: 0,
-    }
+    Refusal::new(0, "")
 }
 
 /// How ranks that lost each other end.
 pub(crate) fn came_apart(error: &WorldError) -> Refusal {
-    Refusal {
-        message: format!("error: {error}\n"),
-        code: 1,
-    }
+    Refusal::new(1, format!("error: {error}"))
 }
 
 /// The rank hangs in a call that nothing ends, and everything is said: the process ends here, in

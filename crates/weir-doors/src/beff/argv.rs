@@ -4,7 +4,6 @@
 //! In: words, the table of flags. Out: [`GivenFlags`], where every value is inside the range and among
 //! the choices that its flag states. Not here: what a value asks for.
 
-use super::USAGE;
 use super::flags::FLAGS;
 use crate::flags::{Flag, Standing, find, nearest};
 use crate::given::GivenFlags;
@@ -12,10 +11,7 @@ use crate::refusal::Refusal;
 
 /// A refusal in the peer's words for parameters that cannot be read.
 pub(super) fn refuse(what: &str) -> Refusal {
-    Refusal::new(
-        USAGE,
-        format!("error: Input parameters could not be parsed! {what}"),
-    )
+    Refusal::usage(format!("Input parameters could not be parsed! {what}"))
 }
 
 /// Takes the words apart.
@@ -65,10 +61,9 @@ fn flag_of(word: &str) -> Result<(&'static Flag, Option<&str>), Refusal> {
             .split_once('=')
             .map_or((long, None), |(name, value)| (name, Some(value)));
         if name.starts_with("accl-") {
-            return Err(Refusal::new(
-                USAGE,
-                format!("error: --{name}: comm-type ACCL is not available in this build"),
-            ));
+            return Err(Refusal::usage(format!(
+                "--{name}: comm-type ACCL is not available in this build"
+            )));
         }
         let flag = find(FLAGS, name).filter(|f| f.name.len() > 1);
         return flag.map(|f| (f, value)).ok_or_else(|| unknown(word, name));
@@ -102,10 +97,7 @@ fn unknown(word: &str, name: &str) -> Refusal {
 fn check(flag: &Flag, value: &str) -> Result<(), Refusal> {
     let name = flag.spelling();
     if let Standing::Refused(why) = flag.standing {
-        return Err(Refusal::new(
-            USAGE,
-            format!("error: {name} is not available: {why}"),
-        ));
+        return Err(Refusal::usage(format!("{name} is not available: {why}")));
     }
     // The peer's own default of the name of a platform is the empty one.
     if let Some(what) = flag.value.filter(|_| value.is_empty())

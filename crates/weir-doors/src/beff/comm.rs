@@ -7,7 +7,6 @@ use weir_schema::Job;
 use weir_schema::catalogue::{TransportCatalogue, TransportRecord};
 
 use super::argv::refuse;
-use super::{LACKS, USAGE};
 use crate::flags::nearest;
 use crate::refusal::Refusal;
 
@@ -101,9 +100,9 @@ fn no_transport(asked: &str, word: &str, all: &TransportCatalogue) -> Refusal {
     let names: Vec<&str> = all.records.iter().map(|t| t.name).collect();
     let list = names.join(", ");
     if WITHOUT.contains(&word) {
-        let message =
-            format!("error: comm-type {word} is not available in this build; it has {list}");
-        return Refusal::new(USAGE, message);
+        return Refusal::usage(format!(
+            "comm-type {word} is not available in this build; it has {list}"
+        ));
     }
     let there = all.records.iter().flat_map(|t| [Some(t.name), t.peer]);
     let near = nearest(&asked.to_lowercase(), there.flatten());
@@ -121,12 +120,9 @@ fn no_transport(asked: &str, word: &str, all: &TransportCatalogue) -> Refusal {
 pub(super) fn ready(name: &str, all: &TransportCatalogue) -> Result<(), Refusal> {
     match lack(name, all) {
         None => Ok(()),
-        Some(missing) => Err(Refusal::new(
-            LACKS,
-            format!(
-                "error: comm-type {name} is not available: {missing}\n  help: weir beff --list-comm lists what is"
-            ),
-        )),
+        Some(missing) => Err(Refusal::lacks(format!(
+            "comm-type {name} is not available: {missing}\n  help: weir beff --list-comm lists what is"
+        ))),
     }
 }
 
@@ -174,6 +170,7 @@ mod tests {
     use weir_schema::sample::transports;
 
     use super::*;
+    use crate::{LACKS, USAGE};
 
     /// Not what every build has.
     fn few() -> TransportCatalogue {

@@ -3,6 +3,7 @@
 use weir_schema::{ExchangeResult, RunResult, Warning};
 
 use super::first_exchange;
+use crate::refusal::{LACKS, USAGE};
 
 /// Causes that lie in the plan, found before anything was exchanged.
 const PLAN_CAUSES: &[&str] = &["plan"];
@@ -21,8 +22,8 @@ pub fn exit_code(result: &RunResult) -> u8 {
     if let Some(failure) = &job.failure {
         let is = |causes: &[&str]| causes.contains(&failure.cause.as_str());
         return match () {
-            () if is(PLAN_CAUSES) => super::USAGE,
-            () if is(MACHINE_CAUSES) => super::LACKS,
+            () if is(PLAN_CAUSES) => USAGE,
+            () if is(MACHINE_CAUSES) => LACKS,
             () => 1,
         };
     }

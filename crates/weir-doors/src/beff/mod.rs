@@ -54,11 +54,6 @@ pub const DOOR: Door = Door {
     )
 };
 
-/// The machine or the build lacks something.
-pub const LACKS: u8 = 3;
-/// Usage errors; nothing was touched.
-pub const USAGE: u8 = 2;
-
 /// What the words ask for.
 #[derive(Clone, Debug)]
 pub enum Action {

@@ -9,6 +9,7 @@ use proptest::strategy::Strategy as _;
 
 use super::*;
 use crate::flags::Standing;
+use crate::{LACKS, USAGE};
 
 fn environment() -> BeffEnvironment {
     BeffEnvironment {

@@ -418,10 +418,9 @@ fn unknown(name: &str, meant: &[&str], words: &[String], index: usize) -> Refusa
 
 /// A time; seconds where no unit is given.
 fn time(flag: &str, text: &str) -> Result<Nanos, Refusal> {
-    let seconds = text.parse().ok().and_then(Nanos::from_secs_f64);
-    seconds.map_or_else(|| text.parse(), Ok).map_err(|error| {
+    weir_jobfile::duration(text).ok_or_else(|| {
         refuse(format!(
-            "fio: bad time `{text}`: {error}\nfio: failed parsing {flag}"
+            "fio: bad time `{text}`: write for example 0.5, 500ms or 2m\nfio: failed parsing {flag}"
         ))
     })
 }

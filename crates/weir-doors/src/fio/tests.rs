@@ -171,6 +171,16 @@ fn self_tests_run_instead_of_jobs_and_know_their_checksums() {
 }
 
 #[test]
+fn times_of_flags_are_written_as_in_job_files() {
+    for (text, milliseconds) in [("2", 2000), ("0.5", 500), ("300ms", 300), ("1m", 60_000)] {
+        let run = run(&format!("--eta-interval={text} a.fio"));
+        let expected = weir_units::Nanos::from_millis(milliseconds);
+        assert_eq!(run.options.eta_interval, Some(expected), "{text}");
+    }
+    assert!(refused("--eta-interval=1x a.fio").starts_with("fio: bad time `1x`: "));
+}
+
+#[test]
 fn triggers_and_idleness_are_kept_for_the_run() {
     let run = run("--idle-prof=percpu --trigger-file=f --trigger-timeout=2 --trigger=sync a.fio");
     assert_eq!(run.options.idleness, Some(IdleScope::PerCpu));

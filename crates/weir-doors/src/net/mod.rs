@@ -38,9 +38,6 @@ pub const DOOR: Door = Door {
     )
 };
 
-/// Usage errors; nothing was touched.
-pub const USAGE: u8 = 2;
-
 /// Tests of this build.
 const TESTS: &[&str] = &["lat-bw"];
 /// Tests that are known by name.
@@ -81,12 +78,12 @@ pub fn read(
 ) -> Result<Action, Refusal> {
     let list = TESTS.join(", ");
     match words.split_first() {
-        None => Err(refuse(&format!(
+        None => Err(Refusal::usage(format!(
             "`weir net` needs a test (there is {list})"
         ))),
         Some((test, rest)) if test == "lat-bw" => lat_bw(rest, words, launcher, transports),
         Some((word, _)) if word == "--help" || word == "-h" => Ok(Action::Print(page())),
-        Some((test, _)) if ABSENT.contains(&test.as_str()) => Err(refuse(&format!(
+        Some((test, _)) if ABSENT.contains(&test.as_str()) => Err(Refusal::usage(format!(
             "`weir net {test}` is not in this build (there is {list})"
         ))),
         Some((test, _)) => {
@@ -94,7 +91,7 @@ pub fn read(
             let hint = near.map_or_else(String::new, |near| {
                 format!("\n  help: did you mean `weir net {near}`?")
             });
-            Err(refuse(&format!(
+            Err(Refusal::usage(format!(
                 "no test `{test}` of the network (there is {list}){hint}"
             )))
         }
@@ -161,19 +158,21 @@ fn lat_bw(
     let empty = |flag: &&Flag| flag.value.is_some() && word(&matches, flag.name) == Some("");
     if let Some(flag) = FLAGS.iter().find(empty) {
         let (name, what) = (flag.spelling(), flag.value.unwrap_or_default());
-        return Err(refuse(&format!("{name} needs {what}, which is empty")));
+        return Err(Refusal::usage(format!(
+            "{name} needs {what}, which is empty"
+        )));
     }
     let format = match word(&matches, "format") {
         Some("json") => NetFormat::Json,
         _ => NetFormat::Text,
     };
-    let plan = plan::of(&matches, words, launcher, transports).map_err(|what| refuse(&what))?;
+    let plan = plan::of(&matches, words, launcher, transports).map_err(Refusal::usage)?;
     let store = word(&matches, "store-result").map(str::to_owned);
     if matches.get_flag("show-plan") {
         if let Some(file) = &store {
-            return Err(refuse(&nothing_to_store(file)));
+            return Err(Refusal::usage(nothing_to_store(file)));
         }
-        let text = plan.to_json().map_err(|e| refuse(&e.to_string()))?;
+        let text = plan.to_json().map_err(Refusal::usage)?;
         return Ok(Action::Print(text + "\n"));
     }
     Ok(Action::Run(Box::new(NetRun {
@@ -194,8 +193,4 @@ pub fn builder() -> Command {
 
 fn word<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a str> {
     matches.get_one::<String>(name).map(String::as_str)
-}
-
-fn refuse(what: &str) -> Refusal {
-    Refusal::new(USAGE, format!("error: {what}"))
 }

@@ -7,6 +7,7 @@ use weir_schema::{
 use weir_units::{Bytes, Nanos};
 
 use super::*;
+use crate::USAGE;
 
 fn list(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()

@@ -16,7 +16,6 @@ use crate::door::Door;
 use crate::flags::command;
 use crate::house_words::{Parsed, parse};
 use crate::refusal::Refusal;
-use crate::run::USAGE;
 
 /// The door.
 pub const DOOR: Door = Door::new("new", "KIND", "write job files for a card's DMA channels");
@@ -53,10 +52,8 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         Parsed::Given(matches) => matches,
         Parsed::Print(page) => return Ok(Action::Print(page)),
     };
-    let (card, size, modes) = read_matches(&matches).map_err(|what| {
-        let message = format!("error: {what}\n  help: `weir new --help` says more");
-        Refusal::new(USAGE, message)
-    })?;
+    let (card, size, modes) = read_matches(&matches)
+        .map_err(|what| Refusal::usage(format!("{what}\n  help: `weir new --help` says more")))?;
     Ok(Action::Write(NewFiles {
         directory: word(&matches, "output").to_owned(),
         force: matches.get_flag("force"),
@@ -157,6 +154,7 @@ const UNITS: [(char, u32); 4] = [('k', 10), ('m', 20), ('g', 30), ('t', 40)];
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::USAGE;
 
     fn of(words: &str) -> Result<Action, Refusal> {
         read(&words.split(' ').map(str::to_owned).collect::<Vec<_>>())

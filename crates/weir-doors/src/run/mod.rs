@@ -21,7 +21,7 @@ use weir_units::{Nanos, Percent};
 use crate::beff::values;
 
 pub use flags::FLAGS;
-pub use plan::{LACKS, USAGE, exit_code};
+pub use plan::exit_code;
 pub use repeat::Repeat;
 pub use stored_plan::check_stored;
 pub use strict::Strict;
@@ -221,7 +221,7 @@ fn calibrate(matches: &ArgMatches) -> Result<Action, Refusal> {
     let other = other.map(|(flag, _)| flag.spelling());
     match other.or_else(|| all(matches, "file").into_iter().next()) {
         None => Ok(Action::Calibrate),
-        Some(other) => Err(usage(&format!(
+        Some(other) => Err(Refusal::usage(format!(
             "--calibrate measures the instrument and nothing else; leave `{other}` out"
         ))),
     }
@@ -229,11 +229,11 @@ fn calibrate(matches: &ArgMatches) -> Result<Action, Refusal> {
 
 fn run_of(matches: &ArgMatches, input: Input) -> Result<Action, Refusal> {
     if let Some(why) = GivenFlags::of_matches(FLAGS, matches).refusal() {
-        return Err(usage(&why));
+        return Err(Refusal::usage(why));
     }
     let show_plan = matches.get_flag("show-plan");
     if let Some(file) = one(matches, "store-result").filter(|_| show_plan) {
-        return Err(usage(&nothing_to_store(file)));
+        return Err(Refusal::usage(nothing_to_store(file)));
     }
     Ok(Action::Run(Box::new(Run {
         input,
@@ -268,7 +268,7 @@ fn shown_by(command: Command, words: &[String]) -> Result<RunOptions, Refusal> {
     // Of words that follow others the last ones hold.
     match house_words::parse(command.args_override_self(true), words)? {
         Parsed::Given(matches) => options(&matches),
-        Parsed::Print(_) => Err(usage("help is of no use for a stored result")),
+        Parsed::Print(_) => Err(Refusal::usage("help is of no use for a stored result")),
     }
 }
 
@@ -308,12 +308,12 @@ fn input(matches: &ArgMatches, words: &[String]) -> Result<Input, Refusal> {
     let command = command.chain(words.iter().cloned()).collect();
     if let Some(plan) = files.iter().find(|f| suffix(f) == Some("json")) {
         if files.len() > 1 {
-            return Err(usage(&format!(
+            return Err(Refusal::usage(format!(
                 "`{plan}` is a stored plan: it is run alone"
             )));
         }
         if !(sets.is_empty() && sections.is_empty() && maps.is_empty()) {
-            return Err(usage(&format!(
+            return Err(Refusal::usage(format!(
                 "--set, --map and --section change job files; `{plan}` is a stored plan"
             )));
         }
@@ -324,10 +324,12 @@ fn input(matches: &ArgMatches, words: &[String]) -> Result<Input, Refusal> {
         });
     }
     if files.is_empty() {
-        return Err(usage("no job file given"));
+        return Err(Refusal::usage("no job file given"));
     }
     if let Some(bad) = sets.iter().find(|s| !s.contains('=')) {
-        return Err(usage(&format!("--set {bad}: expected [SECTION:]KEY=VALUE")));
+        return Err(Refusal::usage(format!(
+            "--set {bad}: expected [SECTION:]KEY=VALUE"
+        )));
     }
     Ok(Input::Jobs(CompileRequest {
         dialect: Dialect::Run,
@@ -338,10 +340,6 @@ fn input(matches: &ArgMatches, words: &[String]) -> Result<Input, Refusal> {
         sections,
         read_only,
     }))
-}
-
-fn usage(what: &str) -> Refusal {
-    Refusal::new(USAGE, format!("error: {what}"))
 }
 
 /// What has no remedy of its own ends with how the door is used.
@@ -417,7 +415,7 @@ fn output(path: String) -> Result<Output, Refusal> {
         _ => {
             let why =
                 format!("--output {path}: the suffix decides the format; known are .txt and .json");
-            return Err(usage(&why));
+            return Err(Refusal::usage(why));
         }
     };
     Ok(Output { path, format })
@@ -431,7 +429,7 @@ fn percentiles(list: &str) -> Result<Vec<Percent>, Refusal> {
             .filter(|p| (0.0..=100.0).contains(p))
             .map(Percent)
             .ok_or_else(|| {
-                usage(&format!(
+                Refusal::usage(format!(
                     "--percentiles {list}: `{text}` is no number from 0 to 100"
                 ))
             })
@@ -442,19 +440,19 @@ fn percentiles(list: &str) -> Result<Vec<Percent>, Refusal> {
 fn ranks(text: &str) -> Result<u32, Refusal> {
     let known = text.parse().ok().filter(|n| (1..=MOST_RANKS).contains(n));
     known.ok_or_else(|| {
-        usage(&format!(
+        Refusal::usage(format!(
             "--ranks {text}: expected a number from 1 to {MOST_RANKS}"
         ))
     })
 }
 
 fn timeout(text: &str) -> Result<Nanos, Refusal> {
-    values::seconds(text).map_err(|why| usage(&format!("--timeout {text}: {why}")))
+    values::seconds(text).map_err(|why| Refusal::usage(format!("--timeout {text}: {why}")))
 }
 
 fn width(text: &str) -> Result<u16, Refusal> {
     let wrong = || {
-        usage(&format!(
+        Refusal::usage(format!(
             "--width {text}: expected a number of columns from 20 to 1000"
         ))
     };

@@ -8,12 +8,7 @@ use weir_schema::{
 };
 
 use super::{Input, Run, Strict};
-use crate::refusal::Refusal;
-
-/// The machine lacks something that was asked for.
-pub const LACKS: u8 = 3;
-/// Usage and plan errors; nothing was touched.
-pub const USAGE: u8 = 2;
+use crate::refusal::{LACKS, Refusal, USAGE};
 
 impl Run {
     /// Puts the flags that concern a plan into it.
@@ -76,11 +71,10 @@ impl Run {
         let mut given = given.iter().filter(|(_, given, _)| *given);
         match given.next() {
             Some((flag, _, what)) if plan.jobs().all(|(_, job)| job.workload.load().is_none()) => {
-                let message = format!(
-                    "error: {flag} has no effect: no job of {} {what}; leave it out\n",
+                Err(Refusal::usage(format!(
+                    "{flag} has no effect: no job of {} {what}; leave it out",
                     plan.name
-                );
-                Err(Refusal::new(USAGE, message))
+                )))
             }
             _ => Ok(()),
         }
@@ -94,13 +88,10 @@ fn forbid_writes(plan: &mut Plan, path: &str) -> Result<(), Refusal> {
             continue;
         };
         if work.mix.has(Kind::Write) || work.mix.has(Kind::Trim) {
-            return Err(Refusal::new(
-                USAGE,
-                format!(
-                    "error: --readonly, and job `{}` of {path} writes or trims",
-                    job.name
-                ),
-            ));
+            return Err(Refusal::usage(format!(
+                "--readonly, and job `{}` of {path} writes or trims",
+                job.name
+            )));
         }
         work.targets.open.read_only = true;
     }

@@ -7,7 +7,7 @@ use clap::ArgMatches;
 use weir_schema::{BlockWorkload, Kind, Plan};
 use weir_units::Nanos;
 
-use super::{one, usage};
+use super::one;
 use crate::beff::values;
 use crate::refusal::Refusal;
 
@@ -31,7 +31,7 @@ pub(super) fn read(matches: &ArgMatches) -> Result<Option<Repeat>, Refusal> {
     let Some(runs) = one(matches, "repeat") else {
         return match pause {
             None => Ok(None),
-            Some(pause) => Err(usage(&format!(
+            Some(pause) => Err(Refusal::usage(format!(
                 "--pause {pause}: it is between the runs of --repeat, which is not given"
             ))),
         };
@@ -42,7 +42,7 @@ pub(super) fn read(matches: &ArgMatches) -> Result<Option<Repeat>, Refusal> {
     ] {
         if matches.get_flag(flag) {
             let why = format!("--repeat: --{flag} {what} and runs nothing; leave one of them out");
-            return Err(usage(&why));
+            return Err(Refusal::usage(why));
         }
     }
     let number = match runs {
@@ -51,12 +51,12 @@ pub(super) fn read(matches: &ArgMatches) -> Result<Option<Repeat>, Refusal> {
     };
     let (least, most) = (RUNS.start(), RUNS.end());
     let runs = number.ok_or_else(|| {
-        usage(&format!(
+        Refusal::usage(format!(
             "--repeat {runs}: expected a number from {least} to {most}"
         ))
     })?;
     let pause = pause.map_or(Ok(Nanos(0)), |text| {
-        values::seconds(text).map_err(|why| usage(&format!("--pause {text}: {why}")))
+        values::seconds(text).map_err(|why| Refusal::usage(format!("--pause {text}: {why}")))
     })?;
     Ok(Some(Repeat { runs, pause }))
 }
@@ -91,7 +91,7 @@ impl Repeat {
         if writes && ranks > 1 {
             let why = "--repeat: the files that ranks write are not made again between runs; run \
                        the plan on one rank, with more clones of its jobs";
-            return Err(usage(why));
+            return Err(Refusal::usage(why));
         }
         for job in plan.groups.iter_mut().flat_map(|g| &mut g.jobs) {
             if let weir_schema::Workload::Block(work) = &mut job.workload {

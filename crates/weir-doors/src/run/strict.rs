@@ -4,7 +4,6 @@ use weir_schema::WarningKind;
 
 use crate::flags::nearest;
 use crate::refusal::Refusal;
-use crate::run::USAGE;
 
 /// Which warnings fail the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,8 +46,9 @@ pub(super) fn strict(list: Option<&str>) -> Result<Strict, Refusal> {
             },
             |near| format!("did you mean `{near}`?"),
         );
-        let message = format!("error: --strict: no warning `{odd}`\n  help: {hint}");
-        return Err(Refusal::new(USAGE, message));
+        return Err(Refusal::usage(format!(
+            "--strict: no warning `{odd}`\n  help: {hint}"
+        )));
     }
     Ok(Strict::Ids(ids.into_iter().map(str::to_owned).collect()))
 }

@@ -6,7 +6,7 @@ use clap::{ArgMatches, Command};
 use weir_schema::Plan;
 
 use super::{
-    Action, FLAGS, HELP, Input, RunOptions, parse, run_of, shown_by, usage, usage_line, with_usage,
+    Action, FLAGS, HELP, Input, RunOptions, parse, run_of, shown_by, usage_line, with_usage,
 };
 use crate::door::{Door, WorkloadDoor};
 use crate::flags::{Flag, command};
@@ -61,9 +61,9 @@ pub fn read_workload(
 ) -> Result<Action, Refusal> {
     let action = |matches: &ArgMatches| {
         if let Some(why) = GivenFlags::of_matches(workload.flags, matches).refusal() {
-            return Err(usage(&why));
+            return Err(Refusal::usage(why));
         }
-        let job = (workload.job)(matches).map_err(|what| usage(&what))?;
+        let job = (workload.job)(matches).map_err(Refusal::usage)?;
         let command = ["weir", door.verb].into_iter().map(str::to_owned);
         let plan = Plan {
             command: command.chain(words.iter().cloned()).collect(),

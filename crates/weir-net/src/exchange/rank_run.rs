@@ -1,6 +1,6 @@
 //! One rank's run through the sizes: get ready, warm up, run, check.
 
-use weir_schema::{FaultKind, MessageSize, Method, Pairing, RankFacts, Validation};
+use weir_schema::{FaultKind, MessageSize, Method, Pairing, RankFacts, Transfer, Validation};
 use weir_sys::Tree;
 use weir_sys::clock::Tick;
 use weir_sys::topology::Topology;
@@ -8,7 +8,7 @@ use weir_units::Nanos;
 
 use super::ExchangeContext;
 use super::report::{self, ExchangeOutcome, SizeOfRank};
-use super::timed::{EndsCheck, NoCheck, exchanges};
+use super::timed::{EndsCheck, TimedTransport};
 use crate::error::{Halt, NetError, Spot};
 use crate::pattern::Pattern;
 use crate::placement::Pinned;
@@ -27,8 +27,8 @@ pub(crate) fn drive<T: Transport>(
     outcome: &mut ExchangeOutcome,
 ) -> Result<(), NetError> {
     let rank = context.comm.rank();
-    let (pairing, partners) = match T::TRANSFER {
-        None => context.pairs(T::TOGETHER)?,
+    let (pairing, partners) = match T::transfer() {
+        None => context.pairs(T::together())?,
         Some(_) => (Pairing::Auto, context.alone()),
     };
     outcome.pairing = pairing;
@@ -42,7 +42,7 @@ pub(crate) fn drive<T: Transport>(
     let early = |halt| context.ended(None, halt);
     let place = &context.job.placement;
     let pinned = Pinned::new(place, context.comm, context.watchdog).map_err(early)?;
-    let transport = T::open(&setup).map_err(early)?;
+    let mut transport = T::open(&setup).map_err(early)?;
     let facts = transport.facts();
     outcome.facts = facts_of(rank, pinned.cpu);
     outcome.mpi = facts.mpi;
@@ -55,20 +55,26 @@ pub(crate) fn drive<T: Transport>(
     let mut run = ExchangeRun {
         context,
         setup: &setup,
-        transport,
+        together: T::together(),
+        transfer: T::transfer(),
+        transport: &mut transport,
         sample: EndsCheck::default(),
         at: None,
         begun: context.clock.now(),
     };
     let measured = run.measure_sizes(info, outcome);
-    let measured = measured.and_then(|()| run.transport.finish());
-    measured.map_err(|halt| context.ended(run.at, halt))
+    let at = run.at;
+    let measured = measured.and_then(|()| transport.finish());
+    measured.map_err(|halt| context.ended(at, halt))
 }
 
-struct ExchangeRun<'a, T> {
+/// What is not timed is compiled once, whatever the transport.
+struct ExchangeRun<'a> {
     context: &'a ExchangeContext<'a>,
     setup: &'a Setup<'a>,
-    transport: T,
+    together: bool,
+    transfer: Option<Transfer>,
+    transport: &'a mut dyn TimedTransport,
     sample: EndsCheck,
     /// Where it is, for errors.
     at: Option<Spot>,
@@ -76,7 +82,7 @@ struct ExchangeRun<'a, T> {
     begun: Tick,
 }
 
-impl<T: Transport> ExchangeRun<'_, T> {
+impl ExchangeRun<'_> {
     fn measure_sizes(
         &mut self,
         info: &TransportInfo,
@@ -184,7 +190,7 @@ impl<T: Transport> ExchangeRun<'_, T> {
             loop_length,
             warmup,
             method,
-            transfer: T::TRANSFER,
+            transfer: self.transfer,
             times_ns,
             wrong_bytes,
             lost: self.transport.losses(),
@@ -227,7 +233,7 @@ impl<T: Transport> ExchangeRun<'_, T> {
     /// One run on every replication, or of all at once: the sum of their times.
     fn repetition(&mut self, size: MessageSize, loops: u64) -> Result<Nanos, Halt> {
         let count = self.setup.partners.len();
-        let first = if T::TOGETHER { count - 1 } else { 0 };
+        let first = if self.together { count - 1 } else { 0 };
         let mut ticks = 0;
         for replication in first..count {
             self.stand_at(size, replication);
@@ -245,13 +251,10 @@ impl<T: Transport> ExchangeRun<'_, T> {
     }
 
     fn exchanges(&mut self, replication: usize, loops: u64) -> Result<(), Halt> {
-        let is_sampled = self.is_sampled();
-        let (transport, watchdog) = (&mut self.transport, self.setup.watchdog);
-        if is_sampled {
-            exchanges(transport, replication, loops, &mut self.sample, watchdog)
-        } else {
-            exchanges(transport, replication, loops, &mut NoCheck, watchdog)
-        }
+        let sample = self.is_sampled().then_some(&mut self.sample);
+        let watchdog = self.setup.watchdog;
+        self.transport
+            .exchanges(replication, loops, sample, watchdog)
     }
 
     /// Exchanges that nobody times. Where time is limited they come in pieces, each at most twice as
@@ -310,7 +313,7 @@ impl<T: Transport> ExchangeRun<'_, T> {
         self.transport.rewind(self.setup)?;
         self.transport.barrier(self.setup)?;
         let last = self.setup.partners.len() - 1;
-        self.exchanges(if T::TOGETHER { last } else { 0 }, at)?;
+        self.exchanges(if self.together { last } else { 0 }, at)?;
         if fault.kind == FaultKind::Die {
             return Err(Halt::Fault { what: "died", at });
         }

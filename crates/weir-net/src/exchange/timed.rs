@@ -5,7 +5,7 @@ use crate::transport::Transport;
 use weir_world::Watchdog;
 
 /// What is done to every message inside the loop.
-pub(super) trait MessageCheck {
+trait MessageCheck {
     /// Whether there is anything to do.
     const CHECKS: bool;
 
@@ -20,7 +20,7 @@ pub(super) trait MessageCheck {
 }
 
 /// Nothing.
-pub(super) struct NoCheck;
+struct NoCheck;
 
 impl MessageCheck for NoCheck {
     const CHECKS: bool = false;
@@ -136,28 +136,55 @@ impl MessageCheck for EndsCheck {
     }
 }
 
+/// A transport with the loop that is timed, which is compiled for each.
+pub(super) trait TimedTransport: Transport {
+    /// So many exchanges, looking at each message where there is something to look with.
+    fn exchanges(
+        &mut self,
+        replication: usize,
+        loops: u64,
+        sample: Option<&mut EndsCheck>,
+        watchdog: &Watchdog,
+    ) -> Result<(), Halt>;
+}
+
+impl<T: Transport> TimedTransport for T {
+    fn exchanges(
+        &mut self,
+        replication: usize,
+        loops: u64,
+        sample: Option<&mut EndsCheck>,
+        watchdog: &Watchdog,
+    ) -> Result<(), Halt> {
+        match sample {
+            Some(sample) => exchanges(self, replication, loops, sample, watchdog),
+            None => exchanges(self, replication, loops, &mut NoCheck, watchdog),
+        }
+    }
+}
+
 /// Exchanges on one replication, or on the first `replication + 1` at the same time where the
 /// transport's channels work together.
 #[inline(never)]
-pub(super) fn exchanges<T: Transport, L: MessageCheck>(
+fn exchanges<T: Transport, L: MessageCheck>(
     transport: &mut T,
     replication: usize,
     loops: u64,
     checker: &mut L,
     watchdog: &Watchdog,
 ) -> Result<(), Halt> {
-    if !L::CHECKS && !T::TOGETHER {
+    if !L::CHECKS && !T::together() {
         transport.exchange_often(replication, loops, watchdog)?;
         return transport.complete(replication);
     }
-    let first = if T::TOGETHER { 0 } else { replication };
+    let first = if T::together() { 0 } else { replication };
     for _ in 0..loops {
         if L::CHECKS {
             for each in (first..=replication).filter(|each| checker.is_due(*each)) {
                 checker.stamp(each, transport.outgoing(each));
             }
         }
-        if T::TOGETHER {
+        if T::together() {
             transport.exchange_all(replication + 1, watchdog)?;
         } else {
             transport.exchange(replication, watchdog)?;

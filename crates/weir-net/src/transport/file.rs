@@ -185,7 +185,9 @@ fn link(own: &Path, channel: usize, setup: &Setup<'_>) -> Result<(), Halt> {
 }
 
 impl Transport for Channels {
-    const TOGETHER: bool = true;
+    fn together() -> bool {
+        true
+    }
 
     fn open(setup: &Setup<'_>) -> Result<Self, Halt> {
         let (rank, ranks) = (setup.comm.rank(), setup.comm.size());

@@ -106,18 +106,30 @@ pub struct RankDevice {
 /// The exchanges call, per size: `prepare`, fill `outgoing`, blank `incoming`, `filled`; then per
 /// run `rewind`, `barrier`, `exchange` again and again, `complete`; then `arrived`, and look at
 /// `incoming`. All ranks do so in the same order.
-pub trait Transport: Sized {
+pub trait Transport {
     /// All replications exchange at the same time, around a ring, instead of one after another.
-    const TOGETHER: bool = false;
+    fn together() -> bool
+    where
+        Self: Sized,
+    {
+        false
+    }
 
     /// There is no partner: each rank does this with its own device.
-    const TRANSFER: Option<Transfer> = None;
+    fn transfer() -> Option<Transfer>
+    where
+        Self: Sized,
+    {
+        None
+    }
 
     /// Finds the other ranks.
     ///
     /// # Errors
     /// What is missing, or who did not answer.
-    fn open(setup: &Setup<'_>) -> Result<Self, Halt>;
+    fn open(setup: &Setup<'_>) -> Result<Self, Halt>
+    where
+        Self: Sized;
 
     /// Gets ready for messages of this size. All messages before have arrived everywhere.
     ///
@@ -230,7 +242,10 @@ pub trait Transport: Sized {
     ///
     /// # Errors
     /// What could not be put away.
-    fn finish(self) -> Result<(), Halt> {
+    fn finish(self) -> Result<(), Halt>
+    where
+        Self: Sized,
+    {
         Ok(())
     }
 }

@@ -103,7 +103,9 @@ fn fail(what: impl Into<Cow<'static, str>>) -> impl FnOnce(io::Error) -> Halt {
 }
 
 impl Transport for Udp {
-    const TOGETHER: bool = true;
+    fn together() -> bool {
+        true
+    }
 
     fn open(setup: &Setup<'_>) -> Result<Self, Halt> {
         let sockets = setup.partners.iter().enumerate();

@@ -8,8 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use weir_doors::Refusal;
 use weir_doors::beff::output::{dump, stdout};
 use weir_doors::beff::{
-    Action, Baseline, BeffEnvironment, BeffMode, BeffOptions, BeffRun, USAGE, complaints,
-    exit_code, read,
+    Action, Baseline, BeffEnvironment, BeffMode, BeffOptions, BeffRun, complaints, exit_code, read,
 };
 use weir_doors::flags::nothing_to_store;
 use weir_schema::{ExchangeResult, Plan, RankFacts, RunResult, TargetsPerRank};
@@ -68,16 +67,10 @@ fn carry_out(run: &BeffRun, speaks: bool) -> Outcome {
     }
     tell_notes(run);
     if let Some(path) = &run.options.store {
-        return Err(Refusal {
-            message: format!("error: {}\n", nothing_to_store(path)),
-            code: USAGE,
-        });
+        return Err(Refusal::usage(nothing_to_store(path)));
     }
     if run.mode == BeffMode::ShowPlan {
-        let text = run.plan.to_json().map_err(|e| Refusal {
-            message: format!("error: {e}\n"),
-            code: USAGE,
-        })?;
+        let text = run.plan.to_json().map_err(Refusal::usage)?;
         return Ok(printed(&(text + "\n")));
     }
     writable(&run.options)?;
@@ -153,12 +146,11 @@ fn writable(options: &BeffOptions) -> Result<(), Refusal> {
     let Some(path) = &options.dump_json else {
         return Ok(());
     };
-    output::check_writable(path).map_err(|why| Refusal {
-        message: format!(
-            "error: --dump-json {path}: {}",
+    output::check_writable(path).map_err(|why| {
+        Refusal::usage(format!(
+            "--dump-json {path}: {}",
             why.trim_start_matches("error: ")
-        ),
-        code: USAGE,
+        ))
     })
 }
 
@@ -166,10 +158,7 @@ fn writable(options: &BeffOptions) -> Result<(), Refusal> {
 pub(crate) fn baseline(file: &str) -> Result<Baseline, Refusal> {
     let read = output::read_text(file, LONGEST_RESULT);
     read.and_then(|text| Baseline::read(file, &text))
-        .map_err(|why| Refusal {
-            message: format!("error: --baseline {file}: {why}\n"),
-            code: USAGE,
-        })
+        .map_err(|why| Refusal::usage(format!("--baseline {file}: {why}")))
 }
 
 /// Stores and prints; the exit code.

@@ -91,20 +91,14 @@ impl<'a> FioReport<'a> {
     fn save(&self) -> Result<(), Refusal> {
         let Some(path) = &self.options.output else {
             // It has been told already.
-            let refusal = || Refusal {
-                message: String::new(),
-                code: USAGE,
-            };
+            let refusal = || Refusal::new(USAGE, "");
             return if self.lost.load(Ordering::Relaxed) {
                 Err(refusal())
             } else {
                 Ok(())
             };
         };
-        output::write_file(path, &self.text()).map_err(|message| Refusal {
-            message,
-            code: USAGE,
-        })
+        output::write_file(path, &self.text()).map_err(|message| Refusal::new(USAGE, message))
     }
 
     fn document(

@@ -80,10 +80,7 @@ pub(super) fn clock() -> Outcome {
 }
 
 fn refuse(error: &SysError) -> Refusal {
-    Refusal {
-        message: format!("cs: {error}\n"),
-        code: USAGE,
-    }
+    Refusal::new(USAGE, format!("cs: {error}"))
 }
 
 /// The looks of each CPU, all at the same time.

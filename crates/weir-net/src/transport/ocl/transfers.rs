@@ -202,7 +202,9 @@ struct Alone<S: Step> {
 }
 
 impl<S: Step> Transport for Alone<S> {
-    const TRANSFER: Option<Transfer> = Some(S::TRANSFER);
+    fn transfer() -> Option<Transfer> {
+        Some(S::TRANSFER)
+    }
 
     fn open(setup: &Setup<'_>) -> Result<Self, Halt> {
         let own = Own::open(setup)?;
