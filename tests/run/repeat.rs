@@ -91,6 +91,19 @@ fn plans_take_turns() {
 }
 
 #[test]
+fn between_two_runs_there_is_the_pause_that_was_asked_for() {
+    let stage = Stage::new();
+    let file = stage.file("j.fio", SHORT);
+    let words = ["run", "--repeat=2", "--pause=0.7", "--format=json", &file];
+    let runs = runs(&stage.say(&words).code(0).calm());
+    assert_eq!(runs.pause_ns, weir_units::Nanos(700_000_000));
+    let started = |run: usize| runs.series[0].runs[run].started_unix_ns;
+    // A run and the pause.
+    let apart = started(1).saturating_sub(started(0));
+    assert!(apart >= 800_000_000, "{apart} ns");
+}
+
+#[test]
 fn ctrl_c_reports_the_runs_done() {
     let stage = Stage::new();
     let text = SHORT.replace("[a]", "[a]\nexec_prerun=echo begun >> begun");
