@@ -127,6 +127,25 @@ fn ctrl_c_reports_the_runs_done() {
 }
 
 #[test]
+fn a_signal_ends_the_run_that_goes_on() {
+    let stage = Stage::new();
+    let text = SHORT.replace("[a]", "[a]\nexec_prerun=touch begun");
+    let file = stage.file("j.fio", text.replace("100ms", "30s"));
+    let words = ["run", "--repeat=2", "--store-result=r.json", &file];
+    let running = Running::start(stage.weir(&words));
+    until("the first run begins", || {
+        std::fs::exists(stage.path("begun")).unwrap()
+    });
+    running.signal(Signal::TERM);
+    let said = running.end().code(143);
+    let stored = Runs::from_json(&stage.read("r.json")).unwrap();
+    let [run] = &stored.series[0].runs[..] else {
+        panic!("one run: {said}")
+    };
+    assert!(!run.complete, "{said}");
+}
+
+#[test]
 fn what_no_run_can_do_is_refused_once() {
     let stage = Stage::new();
     let file = stage.file(
