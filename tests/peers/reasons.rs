@@ -57,6 +57,11 @@ pub(crate) fn flushes_device(job: &Job) -> bool {
     is_mapped(job) && job.on_device() && (job.has("end_fsync") || job.has("fsync_on_close"))
 }
 
+/// fio flushes after each pass, and ends where that fails.
+pub(crate) fn goes_on_unflushed(job: &Job) -> bool {
+    job.on_device() && job.number("io_size") > job.number("size")
+}
+
 pub(crate) const NO_FILES: &str = "`nrfiles` with the engine `null`";
 
 pub(crate) fn divides_nothing(job: &Job) -> bool {
@@ -122,9 +127,10 @@ pub(crate) fn is_sizeless(job: &Job) -> bool {
     job.on_device() && (job.has("offset") || job.has("offset_increment"))
 }
 
-/// fio uses the whole file where weir keeps to the region.
+/// fio uses the whole file where weir keeps to the region. The files of a directory are there before,
+/// and as long as they are.
 pub(crate) fn leaves_its_region(job: &Job) -> bool {
-    job.has("filesize")
+    job.has("filesize") || job.has("opendir")
 }
 
 /// fio makes a file as long as `filesize` says, also one that is only read.
@@ -134,7 +140,9 @@ pub(crate) fn reads_up_to_filesize(job: &Job) -> bool {
 
 /// Nothing in the format tells its files apart.
 pub(crate) fn has_one_name(job: &Job) -> bool {
-    let format = job.get("filename_format").unwrap_or("$jobnum $filenum");
+    let format = job
+        .get("filename_format")
+        .unwrap_or("$jobname.$jobnum.$filenum");
     let lacks = |word: &str, many: &str| !format.contains(word) && job.number(many) > Some(1);
     lacks("$filenum", "nrfiles") || lacks("$jobnum", "numjobs") || !format.contains("$jobname")
 }
