@@ -58,8 +58,11 @@ pub(crate) fn flushes_device(job: &Job) -> bool {
 }
 
 /// fio flushes after each pass, and ends where that fails.
-pub(crate) fn goes_on_unflushed(job: &Job) -> bool {
-    job.on_device() && job.number("io_size") > job.number("size")
+pub(crate) fn goes_on_unflushed(case: &Case, found: &Difference) -> bool {
+    let mut words = case.words.iter();
+    let flushes = case.mentions("end_fsync") || words.any(|w| w.starts_with("--end_fsync"));
+    let goes_on = |job: &Job| job.on_device() && job.number("io_size") > job.number("size");
+    flushes && case.any(&found.ours, goes_on)
 }
 
 pub(crate) const NO_FILES: &str = "`nrfiles` with the engine `null`";
