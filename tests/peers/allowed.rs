@@ -249,6 +249,9 @@ pub(crate) const ALLOWED: &[Allowed] = &[
         },
     ),
     allow(DRAWN, Topic::Counts, reads_back_what_was_drawn),
+    allow(DRAWN, Topic::Counts, |case, _| {
+        case.any("", |job| job.on_device() && flushes_by_chance(job))
+    }),
     allow(DRAWN, Topic::Exit, |case, _| {
         case.any("", |job| job.on_device() && flushes_by_chance(job))
     }),

@@ -91,6 +91,19 @@ fn plans_take_turns() {
 }
 
 #[test]
+fn between_two_runs_there_is_the_pause_that_was_asked_for() {
+    let stage = Stage::new();
+    let file = stage.file("j.fio", SHORT);
+    let words = ["run", "--repeat=2", "--pause=0.7", "--format=json", &file];
+    let runs = runs(&stage.say(&words).code(0).calm());
+    assert_eq!(runs.pause_ns, weir_units::Nanos(700_000_000));
+    let started = |run: usize| runs.series[0].runs[run].started_unix_ns;
+    // A run and the pause.
+    let apart = started(1).saturating_sub(started(0));
+    assert!(apart >= 800_000_000, "{apart} ns");
+}
+
+#[test]
 fn ctrl_c_reports_the_runs_done() {
     let stage = Stage::new();
     let text = SHORT.replace("[a]", "[a]\nexec_prerun=echo begun >> begun");
@@ -111,6 +124,25 @@ fn ctrl_c_reports_the_runs_done() {
         !stored.complete && stored.series[0].whole().count() >= 2,
         "{said}"
     );
+}
+
+#[test]
+fn a_signal_ends_the_run_that_goes_on() {
+    let stage = Stage::new();
+    let text = SHORT.replace("[a]", "[a]\nexec_prerun=touch begun");
+    let file = stage.file("j.fio", text.replace("100ms", "30s"));
+    let words = ["run", "--repeat=2", "--store-result=r.json", &file];
+    let running = Running::start(stage.weir(&words));
+    until("the first run begins", || {
+        std::fs::exists(stage.path("begun")).unwrap()
+    });
+    running.signal(Signal::TERM);
+    let said = running.end().code(143);
+    let stored = Runs::from_json(&stage.read("r.json")).unwrap();
+    let [run] = &stored.series[0].runs[..] else {
+        panic!("one run: {said}")
+    };
+    assert!(!run.complete, "{said}");
 }
 
 #[test]

@@ -12,7 +12,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::cmd::{self, Cmd};
 use crate::{dialect, packages};
@@ -45,9 +45,17 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         .env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true")
         .env("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", "true")
         .run()?;
-    for target in &targets {
-        fuzz(target, &host, seconds)?;
-    }
+    // What one target finds does not keep the others from running.
+    let failures: Vec<String> = targets
+        .iter()
+        .filter_map(|target| {
+            Some(format!(
+                "{target}: {:#}",
+                fuzz(target, &host, seconds).err()?
+            ))
+        })
+        .collect();
+    ensure!(failures.is_empty(), "{}", failures.join("\n"));
     println!("{} targets, {seconds} s each, nothing found", targets.len());
     Ok(())
 }
@@ -60,10 +68,13 @@ fn fuzz(target: &str, host: &str, seconds: u32) -> Result<()> {
     let seeds = format!("fuzz/seeds/{target}");
     let seeds = Path::new(&seeds).exists().then_some(seeds);
     let words = format!("fuzz/target/{target}.dict");
-    std::fs::write(&words, dictionary(target)?)?;
+    let dictionary = dictionary(target)?;
+    std::fs::write(&words, &dictionary)?;
+    // libFuzzer refuses a dictionary without a word.
+    let dictionary = (!dictionary.is_empty()).then(|| format!("-dict={words}"));
     Cmd::new(&format!("fuzz/target/{host}/release/{target} {corpus}"))
         .args(seeds)
-        .arg(format!("-dict={words}"))
+        .args(dictionary)
         .arg(format!("-max_total_time={seconds}"))
         .arg(format!("-artifact_prefix={artifacts}"))
         .args(["-timeout=10", "-rss_limit_mb=2048", "-use_value_profile=1"])

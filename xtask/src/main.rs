@@ -23,6 +23,7 @@ mod lines;
 mod lints;
 mod packages;
 mod peers;
+mod processes;
 mod source;
 mod test;
 mod tools;

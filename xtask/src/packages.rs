@@ -91,8 +91,8 @@ const PACKAGES: &[Package] = &[
     Package {
         name: "util-linux",
         sign: "prlimit",
-        verbs: &["test"],
-        why: "limits on files and processes for the tests of failures",
+        verbs: &["test", "peers"],
+        why: "limits on files and processes for the tests of failures, real-time priority",
     },
     Package {
         name: "mount",

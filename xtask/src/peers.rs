@@ -1,33 +1,68 @@
 //! Peers: a peer's own test suite, with weir in its place and with the peer itself.
 //!
-//! In: the name of a peer that is installed here. Out: a table of who passed what; an error where
-//! weir fails what the peer passes on this machine. The source package of the installed version is
-//! fetched once and kept under `target/peers`. Not here: weir's own comparison with its peers, which
-//! is among the tests (`tests/peers`).
+//! In: the name of a peer that is installed here. Out: a table of what both did, case by case; an
+//! error where weir fails what the peer passes on this machine. The source package of the installed
+//! version is fetched once and kept under `target/peers`. Not here: weir's own comparison with its
+//! peers, which is among the tests (`tests/peers`).
 
-use std::collections::BTreeMap;
-use std::fs::Permissions;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::cmd::Cmd;
 use crate::packages;
+use crate::processes::Mark;
 
 /// What is kept between runs.
 const FOLDER: &str = "target/peers";
 /// Where Debian keeps source packages.
 const POOL: &str = "http://deb.debian.org/debian/pool/main/f/fio";
+/// Where the Python is that Debian's packages are for.
+const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 /// The cases of the suite that need neither a zoned device nor programs of fio's own.
 const CASES: &[u32] = &[
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
     1003, 1004, 1006, 1010, 1011, 1012,
 ];
+/// This case pins its threads to four processors.
+const WANTS_FOUR_CPUS: u32 = 9;
+/// These hand operations to threads. fio 3.33 waits without end for such a thread where it runs
+/// before its starter goes on, as it often does on a busy machine; of two threads with real-time
+/// priority, the one that is started waits.
+const HANDED_OVER: &[u32] = &[10, 13];
+const AT_REAL_TIME: &str = "chrt --fifo 1";
+/// What a case may take. The suite's own limit is longer, and leaves behind what does not end.
+const LIMIT: Duration = Duration::from_secs(500);
 
-/// What a case came to: nothing where it passed, else why it did not.
-type Outcomes = BTreeMap<u32, Option<String>>;
+/// A program that the suite takes for fio.
+struct Program {
+    name: &'static str,
+    path: PathBuf,
+}
+
+/// What the suite needs, whoever it tests.
+struct Suite {
+    folder: PathBuf,
+    source: PathBuf,
+    may_be_at_real_time: bool,
+}
+
+/// What a case came to with one program.
+struct Outcome {
+    /// Why it failed, if it did.
+    failure: Option<String>,
+    took: Duration,
+}
+
+/// What a case came to with both.
+struct Row {
+    case: u32,
+    fio: Outcome,
+    weir: Outcome,
+}
 
 /// The verb.
 pub(crate) fn run(args: &[String]) -> Result<()> {
@@ -40,34 +75,118 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let source = source(&folder)?;
     Cmd::new("cargo build --release -p weir").run()?;
     let weir = std::env::current_dir()?.join("target/release/weir");
-    let fio = crate::cmd::find("fio").context("fio is not installed")?;
-    let weir = link(&folder, "link", "fio", &weir)?;
-    let programs = [
-        ("fio", bounded(&folder, "fio", &fio)?),
-        ("weir", bounded(&folder, "weir", &weir)?),
-    ];
-    let path = path_with_python(&folder)?;
-    let mut outcomes = Vec::new();
-    for (name, program) in &programs {
-        outcomes.push(suite(&folder, &source, name, program, &path)?);
-    }
-    let [theirs, ours] = &outcomes[..] else {
-        bail!("there are two programs");
+    let fio = Program {
+        name: "fio",
+        path: crate::cmd::find("fio").context("fio is not installed")?,
     };
-    println!("\n{}", table(theirs, ours));
-    let [(_, fio), (_, weir)] = &programs;
-    let unlike = examples(&source, fio, weir)?;
+    let weir = Program {
+        name: "weir",
+        path: link(&folder, &weir)?,
+    };
+    let may_be_at_real_time = Cmd::new(AT_REAL_TIME).arg("true").run().is_ok();
+    let suite = Suite {
+        folder,
+        source,
+        may_be_at_real_time,
+    };
+    let rows = rows(&suite, &fio, &weir)?;
+    println!("\n{}", table(&rows));
+    let unlike = examples(&suite.source, &fio, &weir)?;
     for line in &unlike {
         println!("{line}");
     }
-    let lost = lost(theirs, ours);
+    let lost = lost(&rows);
     ensure!(
         lost.is_empty() && unlike.is_empty(),
         "weir fails cases that fio passes: {lost:?}; examples that it reads otherwise: {}",
         unlike.len()
     );
-    println!("weir passes every case that fio passes here, and reads its examples as fio does");
+    let passed = rows.iter().filter(|row| row.fio.failure.is_none()).count();
+    ensure!(passed > 0, "fio passes no case of its own suite here");
+    println!(
+        "weir passes the {passed} cases that fio passes here, and reads its examples as fio does"
+    );
     Ok(())
+}
+
+/// Runs each case with both programs, one after the other: many cases compare rates.
+fn rows(suite: &Suite, fio: &Program, weir: &Program) -> Result<Vec<Row>> {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut rows = Vec::new();
+    for &case in CASES {
+        if case == WANTS_FOUR_CPUS && cpus < 4 {
+            println!("case {case} is not run: it wants four processors");
+            continue;
+        }
+        rows.push(Row {
+            case,
+            fio: suite.outcome(fio, case)?,
+            weir: suite.outcome(weir, case)?,
+        });
+    }
+    Ok(rows)
+}
+
+impl Suite {
+    /// Runs a case.
+    fn outcome(&self, program: &Program, case: u32) -> Result<Outcome> {
+        let artifacts = self.folder.join(format!("run-{}-{case}", program.name));
+        if artifacts.exists() {
+            std::fs::remove_dir_all(&artifacts)?;
+        }
+        let mark = Mark::new();
+        let (variable, value) = mark.variable();
+        let before = if HANDED_OVER.contains(&case) && self.may_be_at_real_time {
+            AT_REAL_TIME
+        } else {
+            ""
+        };
+        let command = Cmd::new(&format!("{before} python3"))
+            .arg(self.source.join("t/run-fio-tests.py"))
+            .args(["-k", "-f"])
+            .arg(&program.path)
+            .arg("-r")
+            .arg(&self.source)
+            .arg("-a")
+            .arg(&artifacts)
+            .arg("-o")
+            .arg(case.to_string())
+            .env("PATH", PATH)
+            .env(variable, value);
+        let mut failure = Some("the suite says nothing of it".to_owned());
+        let read = |line: &str| {
+            if let Some((found, outcome)) = outcome(line)
+                && found == case
+            {
+                failure = outcome;
+            }
+        };
+        // Its exit status is the number of failures.
+        let begin = Instant::now();
+        let (done, is_late) = mark.within(LIMIT, || command.each_line(read));
+        done?;
+        let took = begin.elapsed();
+        let left = mark.end();
+        if is_late {
+            failure = Some(format!("did not end in {} s", LIMIT.as_secs()));
+        } else if left > 0 && failure.is_none() {
+            failure = Some(format!("left {left} processes behind"));
+        }
+        // What failed is looked at by hand; gigabytes of what passed are not.
+        if failure.is_none() {
+            std::fs::remove_dir_all(artifacts)?;
+        }
+        let outcome = Outcome { failure, took };
+        println!("{}: case {case} {}", program.name, outcome.words());
+        Ok(outcome)
+    }
+}
+
+impl Outcome {
+    fn words(&self) -> String {
+        let word = self.failure.as_ref().map_or("passed", |_| "failed");
+        format!("{word} {:6.1} s", self.took.as_secs_f64())
+    }
 }
 
 /// The unpacked source of the installed version.
@@ -120,74 +239,16 @@ fn checksum(description: &str, file: &str) -> Option<String> {
     entry?.into_iter().next()
 }
 
-/// A link of this name in a folder of its own.
-fn link(folder: &Path, inside: &str, name: &str, to: &Path) -> Result<PathBuf> {
-    let inside = folder.join(inside);
+/// A link named fio.
+fn link(folder: &Path, to: &Path) -> Result<PathBuf> {
+    let inside = folder.join("link");
     std::fs::create_dir_all(&inside)?;
-    let link = inside.join(name);
+    let link = inside.join("fio");
     if link.symlink_metadata().is_ok() {
         std::fs::remove_file(&link)?;
     }
     symlink(to, &link)?;
     Ok(link)
-}
-
-/// A script named fio that ends a program which does not end by itself: the suite asks once, and
-/// then waits for ever.
-fn bounded(folder: &Path, name: &str, program: &Path) -> Result<PathBuf> {
-    let inside = folder.join(name);
-    std::fs::create_dir_all(&inside)?;
-    let script = inside.join("fio");
-    let program = program.display();
-    let text = format!("#!/bin/sh\nexec timeout --kill-after=10 900 '{program}' \"$@\"\n");
-    std::fs::write(&script, text)?;
-    std::fs::set_permissions(&script, Permissions::from_mode(0o755))?;
-    Ok(script)
-}
-
-/// The PATH, with the system's Python first: the one that Debian's packages are for.
-fn path_with_python(folder: &Path) -> Result<String> {
-    let python = link(folder, "python", "python3", Path::new("/usr/bin/python3"))?;
-    let first = python.parent().map(PathBuf::from).unwrap_or_default();
-    let old = std::env::var_os("PATH").unwrap_or_default();
-    let all = std::iter::once(first).chain(std::env::split_paths(&old));
-    Ok(std::env::join_paths(all)?.to_string_lossy().into_owned())
-}
-
-/// Runs the suite with a program as fio.
-fn suite(folder: &Path, source: &Path, name: &str, fio: &Path, path: &str) -> Result<Outcomes> {
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let cases = CASES.iter().filter(|case| **case != 9 || cpus >= 4);
-    let artifacts = folder.join(format!("run-{name}"));
-    if artifacts.exists() {
-        std::fs::remove_dir_all(&artifacts)?;
-    }
-    let mut outcomes = Outcomes::new();
-    Cmd::new("python3")
-        .arg(source.join("t/run-fio-tests.py"))
-        .args(["-k", "-f"])
-        .arg(fio)
-        .arg("-r")
-        .arg(source)
-        .arg("-a")
-        .arg(&artifacts)
-        .arg("-o")
-        .args(cases.map(u32::to_string))
-        .env("PATH", path)
-        .env("PYTHONUNBUFFERED", "1")
-        // Its exit status is the number of failures.
-        .each_line(|line| {
-            if let Some((case, outcome)) = outcome(line) {
-                println!("{name}: {line}");
-                outcomes.insert(case, outcome);
-            }
-        })?;
-    ensure!(!outcomes.is_empty(), "the suite ran no case with {name}");
-    // What failed is looked at by hand; gigabytes of what passed are not.
-    for (case, _) in outcomes.iter().filter(|(_, outcome)| outcome.is_none()) {
-        std::fs::remove_dir_all(artifacts.join(format!("{case:04}")))?;
-    }
-    Ok(outcomes)
 }
 
 /// The case of a line and what it came to; nothing for what was not run.
@@ -201,28 +262,26 @@ fn outcome(line: &str) -> Option<(u32, Option<String>)> {
 }
 
 /// Cases that weir fails and fio passes.
-fn lost(theirs: &Outcomes, ours: &Outcomes) -> Vec<u32> {
-    let passes = |outcomes: &Outcomes, case| outcomes.get(case).is_some_and(Option::is_none);
-    let lost = theirs
-        .keys()
-        .filter(|&case| passes(theirs, case) && !passes(ours, case));
-    lost.copied().collect()
+fn lost(rows: &[Row]) -> Vec<u32> {
+    let lost = |row: &&Row| row.fio.failure.is_none() && row.weir.failure.is_some();
+    rows.iter().filter(lost).map(|row| row.case).collect()
 }
 
-/// Who passed what.
-fn table(theirs: &Outcomes, ours: &Outcomes) -> String {
-    let word = |outcomes: &Outcomes, case| match outcomes.get(case) {
-        Some(None) => "passed",
-        Some(Some(_)) => "failed",
-        None => "not run",
-    };
-    let mut text = format!("{:>5}  {:8} {:8}\n", "case", "fio", "weir");
-    for case in theirs.keys() {
-        let why = ours.get(case).cloned().flatten().unwrap_or_default();
+/// What both did, a case a line.
+fn table(rows: &[Row]) -> String {
+    let mut text = format!("{:>5}  {:17}  weir\n", "case", "fio");
+    for row in rows {
+        let why = |name: &str, outcome: &Outcome| {
+            let failure = outcome.failure.as_ref()?;
+            Some(format!("{name}: {failure}"))
+        };
+        let remarks = [why("fio", &row.fio), why("weir", &row.weir)];
+        let remarks: Vec<String> = remarks.into_iter().flatten().collect();
+        let (fio, weir) = (row.fio.words(), row.weir.words());
         let line = format!(
-            "{case:>5}  {:8} {:8} {why}",
-            word(theirs, case),
-            word(ours, case)
+            "{:>5}  {fio:17}  {weir:17}  {}",
+            row.case,
+            remarks.join("; ")
         );
         text += line.trim_end();
         text.push('\n');
@@ -232,7 +291,7 @@ fn table(theirs: &Outcomes, ours: &Outcomes) -> String {
 
 /// The shipped examples that weir does not read as fio does, but for engines that are not built in
 /// and zoned devices.
-fn examples(source: &Path, fio: &Path, weir: &Path) -> Result<Vec<String>> {
+fn examples(source: &Path, fio: &Program, weir: &Program) -> Result<Vec<String>> {
     let folder = source.join("examples");
     let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)?
         .map(|entry| Ok(entry?.path()))
@@ -260,8 +319,8 @@ fn examples(source: &Path, fio: &Path, weir: &Path) -> Result<Vec<String>> {
 }
 
 /// What a program makes of a job file: its exit status, and what it said.
-fn parse(program: &Path, folder: &Path, file: &str) -> Result<(Option<i32>, String)> {
-    let output = Command::new(program)
+fn parse(program: &Program, folder: &Path, file: &str) -> Result<(Option<i32>, String)> {
+    let output = Command::new(&program.path)
         .args(["--parse-only", file])
         .current_dir(folder)
         .stdin(Stdio::null())
@@ -292,13 +351,30 @@ mod tests {
 
     #[test]
     fn a_case_is_lost_only_where_fio_passes_it() {
-        let failed = || Some("why".to_owned());
-        let theirs: Outcomes = [(1, None), (2, None), (3, failed()), (4, None)].into();
-        let ours: Outcomes = [(1, None), (2, failed()), (3, failed())].into();
-        assert_eq!(lost(&theirs, &ours), [2, 4]);
-        let table = table(&theirs, &ours);
-        assert!(table.contains("    2  passed   failed   why\n"), "{table}");
-        assert!(table.contains("    4  passed   not run\n"), "{table}");
+        let outcome = |failure: Option<&str>| Outcome {
+            failure: failure.map(str::to_owned),
+            took: Duration::from_millis(1500),
+        };
+        let rows = [
+            (1, None, None),
+            (2, None, Some("why")),
+            (3, Some("late"), Some("why")),
+            (4, Some("why"), None),
+        ];
+        let rows = rows.map(|(case, fio, weir)| Row {
+            case,
+            fio: outcome(fio),
+            weir: outcome(weir),
+        });
+        assert_eq!(lost(&rows), [2]);
+        let expected = [
+            " case  fio                weir",
+            "    1  passed    1.5 s    passed    1.5 s",
+            "    2  passed    1.5 s    failed    1.5 s    weir: why",
+            "    3  failed    1.5 s    failed    1.5 s    fio: late; weir: why",
+            "    4  failed    1.5 s    passed    1.5 s    fio: why",
+        ];
+        assert_eq!(table(&rows).lines().collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -456,6 +456,33 @@ mod tests {
     }
 
     #[test]
+    fn a_write_through_a_character_device_is_checked_like_one_to_its_disk() {
+        // A device that every machine has, on a fake machine where it leads to a disk.
+        let fake = idle();
+        let path = Path::new("/dev/null");
+        fake.link("sys/dev/char/1:3", "sys/devices/virtual/sg");
+        fake.dir("sys/devices/virtual/sg/device/block/no-such-disk");
+        fake.write("sys/class/block/no-such-disk/dev", "7:99\n");
+        let message = |overrides| {
+            let checked = check_write(&fake.tree(), path, overrides);
+            checked.map_err(|e| e.to_string())
+        };
+        // Nothing is in use, and opening the disk, which is not there, shows that it is tried.
+        let missing = message(NO).unwrap_err();
+        assert!(
+            missing.contains("cannot check whether `/dev/null`"),
+            "{missing}"
+        );
+        assert_eq!(message(YES), Ok(()));
+        mount(&fake, "7:99", "/dev/no-such-disk");
+        let mounted = message(NO).unwrap_err();
+        assert!(
+            mounted.contains("/dev/no-such-disk is mounted"),
+            "{mounted}"
+        );
+    }
+
+    #[test]
     fn a_namespace_has_the_name_of_its_disk_on_every_path() {
         let names = ["nvme0n1", "nvme2c11n3", "hwmon0", "power"];
         assert_eq!(

@@ -281,6 +281,8 @@ impl Drop for Scratch {
 
 #[cfg(test)]
 mod tests {
+    use weir_doors::run::Action;
+
     use super::*;
 
     #[test]
@@ -288,6 +290,22 @@ mod tests {
         assert_eq!(order(1, 3), [0, 0, 0]);
         assert_eq!(order(2, 4), [0, 1, 1, 0, 0, 1, 1, 0]);
         assert_eq!(order(3, 2), [0, 1, 2, 2, 1, 0]);
+    }
+
+    #[test]
+    fn what_a_plan_does_not_hold_is_passed_on_to_each_run() {
+        let passed_on = |words: &str| {
+            let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+            match weir_doors::run::read(&words) {
+                Ok(Action::Run(run)) => passed_on(&run).join(" "),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(passed_on("--repeat a.fio"), "--progress=auto");
+        for targets in ["split", "shared"] {
+            let words = format!("--progress=json --ranks=2 --per-rank={targets} --timeout=1.5");
+            assert_eq!(passed_on(&format!("--repeat=3 a.fio {words}")), words);
+        }
     }
 
     #[test]

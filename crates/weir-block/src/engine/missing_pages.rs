@@ -113,3 +113,49 @@ pub(super) unsafe fn copy(
     MAPPED.set((0, 0));
     !MISSED.take()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::Command;
+
+    use super::*;
+
+    /// Set in the process that is to end.
+    const ENDS: &str = "WEIR_TEST_ENDS_BY_SIGBUS";
+
+    /// Touches a page that a file no longer has, outside any copy.
+    fn touch_a_missing_page() -> u8 {
+        let file = File::open(std::env::current_exe().unwrap()).unwrap();
+        let behind = file.metadata().unwrap().len().next_multiple_of(1 << 20);
+        let behind = libc::off_t::try_from(behind).unwrap();
+        let page = rustix::param::page_size();
+        let (access, flags) = (libc::PROT_READ, libc::MAP_PRIVATE);
+        let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
+        // SAFETY: without MAP_FIXED a new mapping replaces nothing.
+        let mapped = unsafe { libc::mmap(ptr::null_mut(), page, access, flags, fd, behind) };
+        assert_ne!(mapped, libc::MAP_FAILED);
+        // SAFETY: the process ends here: the mapping has no page of the file.
+        unsafe { ptr::read_volatile(mapped.cast()) }
+    }
+
+    #[test]
+    fn a_signal_of_anything_else_ends_the_process_as_before() {
+        let name = "a_signal_of_anything_else_ends_the_process_as_before";
+        if std::env::var_os(ENDS).is_some() {
+            expect().unwrap();
+            // SAFETY: sets a timer of this process: one that hangs is ended by another signal.
+            unsafe { libc::alarm(20) };
+            touch_a_missing_page();
+            return;
+        }
+        let this = std::env::current_exe().unwrap();
+        let child = Command::new(this)
+            .arg(name)
+            .env(ENDS, "1")
+            .output()
+            .unwrap();
+        assert_eq!(child.status.signal(), Some(libc::SIGBUS), "{child:?}");
+    }
+}

@@ -564,13 +564,17 @@ fn mmap_answers_for_a_page_that_cannot_be_had_and_goes_on() {
         for _ in 0..2 {
             assert_eq!(bench.act(verb, 0, 8 * 4096), error, "{verb:?}");
             assert_eq!(bench.act(verb, 1, 7 * 4096), block, "{verb:?}");
+            // Of two pages.
+            assert_eq!(bench.act(verb, 0, 9 * 4096 + 512), error, "{verb:?}");
         }
     }
     // The pages are the file's again.
     file.set_len(16 * 4096).unwrap();
     bench.slot(2).fill(0xab);
-    assert_eq!(bench.act(Verb::Write, 2, 8 * 4096), block);
-    assert_eq!(scratch.content()[8 * 4096..9 * 4096], [0xab; 4096]);
+    for page in [8, 9, 10] {
+        assert_eq!(bench.act(Verb::Write, 2, page * 4096), block);
+    }
+    assert_eq!(scratch.content()[8 * 4096..11 * 4096], [0xab; 3 * 4096]);
 }
 
 #[test]

@@ -206,7 +206,8 @@ impl KindStretches {
 
 #[cfg(test)]
 mod tests {
-    use weir_schema::sample::block_job;
+    use weir_schema::sample::{JobSample, block_job};
+    use weir_schema::{ByKind, Kind, Schedule};
 
     use super::*;
     use crate::execute::sampler::tests::{MS, done, live};
@@ -296,5 +297,41 @@ mod tests {
         done(&live, 7);
         read.read_if_due(&ramping, Tick(20 * MS));
         assert_eq!(batches(&read), [(1, 10, 0), (1, 10, 7)]);
+    }
+
+    #[test]
+    fn after_counts_began_anew_everything_is_since_then() {
+        let live = live();
+        let (workers, mut read) = (workers(&[Arc::clone(&live)]), stretches(1));
+        done(&live, 100);
+        read.read_if_due(&workers, Tick(10 * MS));
+        live.reset();
+        done(&live, 7);
+        read.read_if_due(&workers, Tick(20 * MS));
+        let (_, reads) = read.kinds().next().unwrap();
+        let recorded = reads.batches().iter().map(|b| b.histogram.count());
+        assert_eq!(recorded.collect::<Vec<_>>(), [100, 7]);
+    }
+
+    #[test]
+    fn an_open_loop_is_as_sure_as_its_latencies_from_intended_starts() {
+        let mut job = block_job("a");
+        let stage = |job: &Job| Stretches::new(job, 1, Tick(0)).stage();
+        assert_eq!(stage(&job), Stage::Lat);
+        job.load_mut().pacing.schedule = Some(Schedule::OpsPerSecond {
+            limit_per_s: ByKind::default(),
+            poisson: false,
+            open_loop: true,
+            ignore_thinktime: false,
+        });
+        assert_eq!(stage(&job), Stage::Rlat);
+    }
+
+    #[test]
+    fn kinds_that_come_along_have_no_stretches() {
+        let read = stretches(1);
+        let names: Vec<&KindName> = read.kinds().map(|(name, _)| name).collect();
+        let rated = [Kind::Read, Kind::Write, Kind::Trim].map(KindName::from);
+        assert_eq!(names, rated.iter().collect::<Vec<_>>());
     }
 }

@@ -149,28 +149,43 @@ fn the_mean_weighs_operations() {
     );
 }
 
-#[test]
-fn percentiles_end_where_an_independent_implementation_has_them_end() {
-    // Buckets of one value each; batch j has (7 i + 3 j) mod 11 values of i.
+/// The ends of percentiles of 20 batches, of which batch j has `count(i, j)` values of i; a bucket
+/// holds one value.
+fn percentile_ends(count: impl Fn(u64, u64) -> u64, wanted: &[f64]) -> Vec<(f64, f64)> {
     let mut store = BatchStore::new(STRETCH, 1);
     for j in 0..20 {
         let mut histogram = Histogram::new();
-        for i in 0..20 {
-            histogram.record_n(i, (7 * i + 3 * j) % 11);
-        }
+        (0..60).for_each(|i| histogram.record_n(i, count(i, j)));
         let batch = Batch {
             histogram,
             ..stretch(0)
         };
         store.push(batch).unwrap();
     }
-    let found = store.percentiles(&whole(&store), &[50.0, 90.0, 99.0]);
-    let ends: Vec<_> = found
-        .iter()
-        .map(|(_, e)| (e.low.unwrap(), e.high.unwrap()))
-        .collect();
+    let found = store.percentiles(&whole(&store), wanted);
+    let ends = |(_, e): &(f64, Estimate)| (e.low.unwrap(), e.high.unwrap());
+    found.iter().map(ends).collect()
+}
+
+#[test]
+fn percentiles_end_where_an_independent_implementation_has_them_end() {
+    let count = |i, j| if i < 20 { (7 * i + 3 * j) % 11 } else { 0 };
+    let ends = percentile_ends(count, &[50.0, 90.0, 99.0]);
     // Its buckets end before the next value.
     assert_eq!(ends, [(9.0, 10.0), (17.0, 18.0), (19.0, 19.0)]);
+}
+
+#[test]
+fn tails_that_show_no_dependence_are_as_unsure_as_the_means_that_do() {
+    // Half of each batch is greater than in the batch before; what is beyond comes and goes. The
+    // tails' own shares would give (51, 52), (55, 56) and (58, 59).
+    let count = |i, j| match i {
+        _ if i == 20 + j => 100,
+        44.. => (i * i + 7 * j * j + 3 * i * j) % 5,
+        _ => 0,
+    };
+    let ends = percentile_ends(count, &[90.0, 95.0, 99.0]);
+    assert_eq!(ends, [(45.0, 58.0), (50.0, 59.0), (56.0, 59.0)]);
 }
 
 #[test]
