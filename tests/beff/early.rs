@@ -215,9 +215,14 @@ fn the_line_of_progress_is_for_terminals() {
 #[test]
 fn sizes_that_the_time_did_not_reach_are_told() {
     let stage = Stage::new();
-    beff(&stage, "--ranks 2 -n 2 -u 4 -l 4 -m 2 --max-time 0.000001")
+    let said = beff(&stage, "--ranks 2 -n 2 -u 4 -l 4 -m 2 --max-time 0.000001")
         .code(0)
-        .err("1 of 3 sizes");
+        .err("1 of 3 sizes")
+        .out("INCOMPLETE: 1 of 3 sizes were measured");
+    assert!(
+        !said.out.contains("b_eff") && !said.out.contains("SUCCESS"),
+        "{said}"
+    );
 }
 
 #[test]

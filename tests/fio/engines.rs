@@ -72,10 +72,29 @@ fn a_program_runs_once_and_leaves_its_output() {
 #[test]
 fn a_program_that_stays_is_ended_with_the_jobs_time() {
     let stage = Stage::new();
-    stage.file("stay.sh", "trap '' TERM\nwhile :; do sleep 0.01; done\n");
+    stage.file(
+        "stay.sh",
+        "trap '' TERM\necho $$ >pid\nwhile :; do sleep 0.01; done\n",
+    );
     let words = ["fio", "--name=p", "--ioengine=exec", "--program=/bin/sh"];
     let more = ["--arguments=stay.sh", "--runtime=200ms", "--grace_time=0"];
     stage.say(&[&words[..], &more[..]].concat()).code(0);
+    let process = format!("/proc/{}", stage.read("pid").trim());
+    assert!(
+        !std::path::Path::new(&process).exists(),
+        "{process} goes on"
+    );
+}
+
+#[test]
+fn a_directory_that_is_not_there_ends_the_run_before_anything_is_touched() {
+    let stage = Stage::new();
+    let words = "fio --rw=write --size=4k --name=a --filename=a --name=b --directory=nowhere";
+    stage
+        .say(&words.split(' ').collect::<Vec<_>>())
+        .code(1)
+        .err("nowhere");
+    assert!(!std::path::Path::new(&stage.path("a")).exists());
 }
 
 #[test]

@@ -381,3 +381,49 @@ fn a_file_that_is_cut_under_a_mapping_fails_its_job_alone() {
     assert_eq!(jobs[1].state, State::Done);
     assert!(!jobs[1].workers()[0].kinds.is_empty());
 }
+
+#[test]
+fn a_hang_up_that_is_ignored_does_not_end_the_run() {
+    let stage = Stage::new();
+    let mut command = stage.command("nohup");
+    command.arg(stage.weir(&[]).get_program());
+    command.args(["run", "--set", "runtime=500ms", "--set", "time_based=1"]);
+    stage.file("j.fio", "[a]\nioengine=null\nsize=1m\n");
+    command.arg("j.fio");
+    let running = Running::start(command);
+    until("it catches signals", || running.catches_signals());
+    running.signal(Signal::HUP);
+    running.end().code(0);
+}
+
+#[test]
+fn what_is_written_at_the_end_does_not_replace_what_a_job_works_on() {
+    let stage = Stage::new();
+    let data = vec![7; 4096];
+    stage.file("data.json", &data);
+    stage.file("j.fio", "[reads]\nrw=read\nfilename=data.json\nsize=4k\n");
+    for word in ["--store-result", "--output"] {
+        let said = stage.say(&["run", word, "data.json", "j.fio"]).code(2);
+        said.err("data.json: the job reads works on this file");
+        let words = ["fio", word, "data.json", "j.fio"];
+        stage.say(&words).code(1).err("works on this file");
+        assert_eq!(stage.read_bytes("data.json"), data);
+    }
+}
+
+#[test]
+fn depths_beyond_what_can_be_are_refused() {
+    let stage = Stage::new();
+    let deep = |engine: &str, depth: &str| {
+        let words = "run --set size=4k --set filename=f --set rw=write j.fio";
+        stage.file(
+            "j.fio",
+            format!("[a]\nioengine={engine}\niodepth={depth}\n"),
+        );
+        stage.say(&words.split(' ').collect::<Vec<_>>())
+    };
+    deep("null", "4294967295").code(2).err("16777216");
+    deep("io_uring", "70000")
+        .code(1)
+        .out("no more than 65536 in flight");
+}

@@ -66,6 +66,7 @@ pub(crate) fn conflicts(draft: &Draft, engine: &EngineInfo, sizes: &BlockSizes) 
         ));
     }
     found.extend(zone_conflict(draft));
+    found.extend(depth_conflict(draft));
     found.extend(renewal_conflict(draft, engine));
     found.extend(cpu_load::conflict(draft));
     found.extend(dedupe_conflict(draft));
@@ -98,6 +99,14 @@ fn renewal_conflict(draft: &Draft, engine: &EngineInfo) -> Option<Conflict> {
         "`unlink_each_loop` removes the files between loops",
     );
     Some((fault.label(label).help(help), &["unlink_each_loop"]))
+}
+
+/// Each operation in flight has memory of its own, and far fewer keep any device busy.
+fn depth_conflict(draft: &Draft) -> Option<Conflict> {
+    const MOST: u32 = 1 << 24;
+    let fault = Fault::new("job.conflict", "`iodepth` is beyond what memory holds");
+    let fault = fault.label(format!("up to {MOST}"));
+    (draft.depth.queue_depth.0 > MOST).then_some((fault, &["iodepth"][..]))
 }
 
 /// Each block of the working set is there once before it comes again.

@@ -75,7 +75,7 @@ fn a_number_with_more_behind_it_counts_at_fios_door_alone_and_is_noted() {
     request.dialect = Dialect::Run;
     let errors = compile_in(&request, &memory(&[("f", text)])).unwrap_err();
     assert!(errors[0].message.contains("bad number \"65536)\""));
-    for other in ["rwmixread=50%", "runtime=10x", "size=x"] {
+    for other in ["rwmixread=50%", "runtime=10x", "size=x", "bs=", "rate="] {
         assert!(!faults(other).is_empty(), "{other}");
     }
 }

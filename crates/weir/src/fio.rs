@@ -106,6 +106,9 @@ fn measure(run: &FioRun) -> Outcome {
     if let Some(path) = &options.output {
         output::check_writable(path).map_err(|message| Refusal::new(USAGE, message))?;
     }
+    let written = options.output.iter().chain(&options.store);
+    let written: Vec<_> = written.map(String::as_str).collect();
+    measure::refuse_targets(&plan, &written).map_err(|r| Refusal { code: USAGE, ..r })?;
     let texts = options.texts(utc_offset_s());
     let idle = options.idleness.map(idle::Before::read);
     let during = During {

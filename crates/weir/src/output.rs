@@ -119,6 +119,6 @@ fn beside(target: &Path) -> PathBuf {
 }
 
 /// A regular file, or nothing yet.
-fn is_plain(path: &Path) -> bool {
+pub(crate) fn is_plain(path: &Path) -> bool {
     fs::metadata(path).map_or(true, |m| m.is_file())
 }

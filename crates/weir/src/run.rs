@@ -85,6 +85,9 @@ pub(crate) fn plan_to_run(run: &Run, input: &Input) -> Result<Plan, Refusal> {
         refuse_own_input(&file.path, &run.input)?;
         output::check_writable(&file.path).map_err(|message| Refusal::new(USAGE, message))?;
     }
+    let outputs = run.options.outputs.iter().map(|file| file.path.as_str());
+    let written: Vec<_> = outputs.chain(run.store.as_deref()).collect();
+    measure::refuse_targets(&plan, &written)?;
     Ok(plan)
 }
 

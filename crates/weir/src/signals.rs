@@ -22,6 +22,20 @@ const LAST_WORDS: Duration = Duration::from_millis(300);
 
 const CAUGHT: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
+/// What is caught: not a hang-up that whoever started this program has it ignore, as `nohup` does.
+fn caught() -> impl Iterator<Item = i32> {
+    let all = if is_ignored(SIGHUP) { 2 } else { CAUGHT.len() };
+    CAUGHT.into_iter().take(all)
+}
+
+fn is_ignored(number: i32) -> bool {
+    // Where the kernel does not tell, the signal is caught.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|m| u64::from_str_radix(m.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (number - 1) & 1 == 1)
+}
+
 /// Whether signals still do what they do to every program, where [`claim`] has taken them.
 static UNTOUCHED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
@@ -48,7 +62,7 @@ pub(crate) fn claim() -> Result<(), Refusal> {
             flag::register(number, Arc::default()).map_err(|e| uncaught(&e))?;
         }
     }
-    for number in CAUGHT {
+    for number in caught() {
         flag::register_conditional_default(number, Arc::clone(&untouched))
             .map_err(|e| uncaught(&e))?;
     }
@@ -77,7 +91,8 @@ pub(crate) fn catch(crew: Option<&Crew>, first: Option<First>) -> Result<Arc<Sig
         _ => &[],
     };
     let signals = Arc::new(Signals::default());
-    let mut arrivals = Arrivals::new(CAUGHT.iter().chain(told)).map_err(|e| uncaught(&e))?;
+    let mut arrivals =
+        Arrivals::new(caught().chain(told.iter().copied())).map_err(|e| uncaught(&e))?;
     if let Some(untouched) = UNTOUCHED.get() {
         untouched.store(false, Ordering::Relaxed);
     }

@@ -98,6 +98,8 @@ pub(super) const ENTRY: EngineEntry = EngineEntry {
 
 /// The most entries of a submission ring.
 const MOST_ENTRIES: u32 = 32_768;
+/// As many completions have room in the ring of the most entries.
+const MOST_IN_FLIGHT: u32 = 2 * MOST_ENTRIES;
 /// The most buffers that can be registered.
 const MOST_BUFFERS: u32 = 16_384;
 /// The poll thread sleeps after this long without work.
@@ -307,6 +309,10 @@ impl Engine for Ring {
             warnings,
             ..
         } = setup;
+        if depth > MOST_IN_FLIGHT {
+            let reason = format!("a ring keeps no more than {MOST_IN_FLIGHT} in flight");
+            return Err(Refused::error(&Errno::INVAL.into(), &reason));
+        }
         let entries = depth.clamp(1, MOST_ENTRIES);
         let mut rings = build(&choice, entries).map_err(|e| {
             Refused::error(&e.into(), &format!("cannot set a ring of {entries} up"))

@@ -53,6 +53,9 @@ pub(crate) fn read<'a>(
             bounded(record, value, *min, *max).map(Value::Integer)
         }
         ValueKind::Signed { min, max } => signed(record, text, *min, *max).map(Value::Signed),
+        ValueKind::Text | ValueKind::OptionalText | ValueKind::Triple { .. } if text.is_empty() => {
+            Err(Fault::value(format!("`{}` is empty", record.name)).label("a value is missing"))
+        }
         ValueKind::Triple { min, max } => {
             let values = list::triple(text, scale).map_err(|f| zone_word(f, record.name))?;
             for value in [values.read, values.write, values.trim]
@@ -71,9 +74,6 @@ pub(crate) fn read<'a>(
         ValueKind::Words { words, tail } => word(record, words, *tail, text),
         ValueKind::Numbers { min, max, most } => {
             list::floats(text, *min, *max, *most).map(Value::Numbers)
-        }
-        ValueKind::Text | ValueKind::OptionalText if text.is_empty() => {
-            Err(Fault::value(format!("`{}` is empty", record.name)).label("a value is missing"))
         }
         ValueKind::Text => Ok(Value::Text(text)),
         ValueKind::OptionalText => Ok(Value::OptionalText(Some(text))),
