@@ -94,7 +94,7 @@ pub const WARNINGS: &[WarningKind] = &[
         "device-shared",
         Disturbed,
         "over 2 % of what the device moved was not the run's, and took over 1 % of its time (direct \
-         I/O without ramp)",
+         I/O without a ramp or a latency target)",
         "Stop the other load on the device.",
     ),
     kind(

@@ -210,11 +210,17 @@ fn not_steady(job: &JobResult, ramp: Nanos) -> Vec<Warning> {
     found
 }
 
+/// The counters of the disks are of the whole run: with a ramp, or where the last window of a search
+/// for a depth is what is measured, the figures are of a part of it.
+fn disks_count_what_is_measured(result: &RunResult) -> bool {
+    let mut loads = result.plan.jobs().map(|(_, job)| job.load());
+    loads.all(|load| load.bounds.ramp_ns == Nanos::ZERO && load.pacing.latency_target.is_none())
+}
+
 /// Direct I/O reaches the device one to one, so that what its counters show beyond it is
 /// somebody else's.
 fn device_shared(result: &RunResult, direct: bool) -> Option<Warning> {
-    let has_ramp = |(_, job): (usize, &Job)| job.load().bounds.ramp_ns.0 > 0;
-    if !direct || result.plan.jobs().any(has_ramp) {
+    if !direct || !disks_count_what_is_measured(result) {
         return None;
     }
     let rates = result.groups.iter().flat_map(|g| &g.rates);

@@ -2,8 +2,8 @@
 
 use weir_schema::sample::{self, JobSample};
 use weir_schema::{
-    Confidence, DiskCounters, Kind, LatencyPercentile, Outcome, Schedule, Stage, State,
-    WorkerResult,
+    Confidence, DiskCounters, Kind, LatencyPercentile, LatencyTarget, Outcome, Schedule, Stage,
+    State, WorkerResult,
 };
 use weir_stats::{Estimate, Histogram};
 use weir_units::{Bytes, Iops, Nanos, Percent};
@@ -218,8 +218,8 @@ fn steal_counts_on_the_cpus_that_workers_ran_on() {
 
 #[test]
 fn a_device_is_shared_where_others_move_and_take_a_noticeable_part() {
-    let disk = |moved, busy| {
-        let (planned, job) = (sample::block_job("a"), job_of("a", Vec::new()));
+    let disk_of = |planned: Job, moved, busy| {
+        let job = job_of("a", Vec::new());
         let mut result = sample::run(vec![vec![(planned, job)]]);
         result.groups[0].rates = vec![sample::rates(Kind::Read, 100, Bytes(1000), TEN)];
         result.disks = vec![DiskCounters {
@@ -230,6 +230,7 @@ fn a_device_is_shared_where_others_move_and_take_a_noticeable_part() {
         }];
         device_shared(&result, true).map(|w| w.cause)
     };
+    let disk = |moved, busy| disk_of(sample::block_job("a"), moved, busy);
     let half = disk(2000, 100).unwrap();
     assert_eq!(
         half,
@@ -238,6 +239,18 @@ fn a_device_is_shared_where_others_move_and_take_a_noticeable_part() {
     assert_eq!(disk(1010, 1000), None);
     // A job of few operations: most of the little that the device did is a journal's.
     assert_eq!(disk(40_000, 9), None);
+    // What is measured is a part of what the device did.
+    let mut ramped = sample::block_job("a");
+    ramped.load_mut().bounds.ramp_ns = Nanos(1);
+    assert_eq!(disk_of(ramped, 2000, 100), None);
+    let mut searching = sample::block_job("a");
+    searching.load_mut().pacing.latency_target = Some(LatencyTarget {
+        target_ns: Nanos(1_000_000),
+        window_ns: TEN,
+        share: Percent(99.0),
+        keep_adjusting: false,
+    });
+    assert_eq!(disk_of(searching, 2000, 100), None);
 }
 
 #[test]
