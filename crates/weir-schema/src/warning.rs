@@ -144,7 +144,7 @@ pub const WARNINGS: &[WarningKind] = &[
         "generator-limited",
         Wrong,
         "the tool was measured, not the target: more than 1 % of the operations of an open loop were \
-         issued over 10 µs late although there was room, or the loop's own cost kept it from its rate",
+         issued over 10 µs late although the queue was not nearly full, or the loop's own cost kept it from its rate",
         "Lower the rate, use more workers, or pin them to free CPUs.",
     ),
     kind(

@@ -6,7 +6,7 @@ use weir_schema::{
     State, WorkerResult,
 };
 use weir_stats::{Estimate, Histogram};
-use weir_units::{Bytes, Iops, Nanos, Percent};
+use weir_units::{Bytes, Iops, Nanos, Percent, QueueDepth};
 
 use super::*;
 
@@ -104,6 +104,21 @@ fn a_loop_that_spends_its_time_on_itself_is_the_limit() {
     let found = raised(vec![(fast, job)], |_| ());
     assert_eq!(ids(&found), ["rate-not-reached", "generator-limited"]);
     assert!(found[1].cause.contains("95 % of the time"), "{found:?}");
+}
+
+#[test]
+fn a_full_queue_is_the_targets_doing_however_late_operations_are() {
+    let late = |in_flight| {
+        let mut worker = reads(0, 717_000, 400_000);
+        worker.late_issues = Some(700_000);
+        worker.depth.mean_in_flight = Some(in_flight);
+        let mut planned = at_rate(1e6, false).over("libaio");
+        planned.load_mut().depth.queue_depth = QueueDepth(32);
+        raised(vec![(planned, job_of("a", vec![worker]))], |_| ())
+    };
+    assert_eq!(ids(&late(28.4)), ["rate-not-reached"]);
+    let (behind, room) = ("rate-not-reached", "generator-limited");
+    assert_eq!(ids(&late(16.0)), [behind, room]);
 }
 
 #[test]
