@@ -118,6 +118,9 @@ pub(super) fn result(
     };
     result.instrument.peak_memory_bytes = weir_sys::memory::peak_resident(&Tree::real());
     let after = warn::MachineCounters::read(&Tree::real());
+    if warn::disks_delivered(&result) {
+        result.warnings.retain(|warning| warning.id != "page-cache");
+    }
     let machine = warn::of_run(&result, before, &after, &seen);
     result.warnings.extend(machine);
     add_metrics(&mut result, control.runners);

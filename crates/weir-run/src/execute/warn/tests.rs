@@ -269,6 +269,29 @@ fn a_device_is_shared_where_others_move_and_take_a_noticeable_part() {
 }
 
 #[test]
+fn the_page_cache_gave_nothing_where_the_disks_delivered_about_all() {
+    let delivered_of = |planned: Job, from_disk| {
+        let job = job_of("a", Vec::new());
+        let mut result = sample::run(vec![vec![(planned, job)]]);
+        let kinds = [(Kind::Read, 1000), (Kind::Write, 9000)];
+        let rates = kinds.map(|(kind, bytes)| sample::rates(kind, 100, Bytes(bytes), TEN));
+        result.groups[0].rates = rates.to_vec();
+        result.disks = vec![DiskCounters {
+            read_bytes: Bytes(from_disk),
+            ..DiskCounters::default()
+        }];
+        disks_delivered(&result)
+    };
+    let delivered = |from_disk| delivered_of(sample::block_job("a"), from_disk);
+    assert!(delivered(1200) && delivered(985));
+    assert!(!delivered(970) && !delivered(0));
+    // The ramp may have filled the cache.
+    let mut ramped = sample::block_job("a");
+    ramped.load_mut().bounds.ramp_ns = Nanos(1);
+    assert!(!delivered_of(ramped, 1000));
+}
+
+#[test]
 fn either_bound_of_the_clocks_residual_is_enough() {
     let strayed = |nanos, ppm| {
         raised(Vec::new(), |result| {
