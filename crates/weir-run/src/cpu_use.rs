@@ -1,6 +1,6 @@
 //! What CPU time a worker's thread has used.
 //!
-//! In: the calling thread, or a thread by its number. Out: [`CpuUse`]. Not here: what it means.
+//! In: the calling thread, or a thread by its number. Out: [`CpuUse`] since a reading. Not here: what it means.
 
 use weir_schema::CpuUse;
 use weir_sys::Tree;
@@ -34,12 +34,12 @@ impl CpuReading {
             ..cpu_use(&self.used.since(&earlier.used))
         }
     }
-}
 
-/// What a thread that still runs has used since it began.
-pub(crate) fn of_thread(thread_id: u32) -> CpuUse {
-    let used = ThreadUsage::of_thread(&Tree::real(), thread_id);
-    used.map_or_else(CpuUse::default, |used| cpu_use(&used))
+    /// What the thread of this reading, which still runs, has used since.
+    pub(crate) fn used_by(&self, thread_id: u32) -> Option<CpuUse> {
+        let used = ThreadUsage::of_thread(&Tree::real(), thread_id)?;
+        Some(cpu_use(&used.since(&self.used)))
+    }
 }
 
 fn cpu_use(used: &ThreadUsage) -> CpuUse {

@@ -7,11 +7,12 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use weir_schema::{KindInfo, KindName, MOST_KINDS};
+use weir_schema::{CpuUse, KindInfo, KindName, MOST_KINDS};
 
 use weir_stats::{Histogram, Recorder};
 use weir_sys::clock::Tick;
 
+use crate::cpu_use::CpuReading;
 use crate::engine::OpTarget;
 use crate::findings::Findings;
 use crate::trace::TraceQueue;
@@ -331,6 +332,8 @@ pub struct WorkerLive {
     pub started: Counter,
     /// Tick of the last completion.
     pub last_done: Counter,
+    /// What the worker's thread had used when measuring started.
+    used_before: Mutex<Option<CpuReading>>,
     /// What the last operation that was issued acts on.
     pub last_issued: LastIssued,
     /// Per-operation trace, if it is wanted.
@@ -358,6 +361,7 @@ impl WorkerLive {
             late: Counter::default(),
             started: Counter::default(),
             last_done: Counter::default(),
+            used_before: Mutex::default(),
             last_issued: LastIssued::default(),
             resets: AtomicU64::new(0),
             depth_limit: AtomicU32::new(u32::MAX),
@@ -388,6 +392,7 @@ impl WorkerLive {
             harvested,
             prepare_ns,
             late,
+            used_before,
             resets,
             // The worker sets them anew, or they are about the whole run.
             declared: _,
@@ -404,8 +409,30 @@ impl WorkerLive {
         for counter in counters.chain([prepare_ns, late]) {
             counter.set(0);
         }
+        *lock(used_before) = Some(CpuReading::read());
         // Pairs with the load in `resets`: who sees the number sees no count of before.
         resets.fetch_add(1, Ordering::Release);
+    }
+
+    /// What the worker's thread has used is measured from now on, unless it is already; that
+    /// thread only.
+    pub(crate) fn begin_use(&self) {
+        lock(&self.used_before).get_or_insert_with(CpuReading::read);
+    }
+
+    /// What the worker's thread has used while it was measured, if it was; that thread only.
+    pub(crate) fn cpu_use(&self) -> Option<CpuUse> {
+        let before = lock(&self.used_before);
+        before
+            .as_ref()
+            .map(|before| CpuReading::read().since(before))
+    }
+
+    /// The same of a thread that still runs, as far as others can see it.
+    pub(crate) fn cpu_use_of(&self, thread_id: u32) -> CpuUse {
+        let before = lock(&self.used_before);
+        let used = before.as_ref().and_then(|b| b.used_by(thread_id));
+        used.unwrap_or_default()
     }
 
     /// How often the measurement was reset: at the end of ramp, and when the run asked. Counters
@@ -505,6 +532,27 @@ mod tests {
         let without = WorkerLive::new(BLOCK_KINDS, measured(false));
         without.kinds[0].record_class(7, (1, 1));
         assert!(without.kinds[0].classes().is_empty() && !without.is_seen_alone());
+    }
+
+    #[test]
+    fn what_the_thread_used_in_the_ramp_is_forgotten() {
+        let live = WorkerLive::new(BLOCK_KINDS, [None; KINDS]);
+        assert_eq!(live.cpu_use(), None);
+        live.begin_use();
+        for _ in 0..20 {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let ramp = live.cpu_use().unwrap();
+        assert!(ramp.voluntary_switches >= 20, "{ramp:?}");
+        live.reset();
+        // Another pass begins: the first one's beginning counts.
+        live.begin_use();
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        let after = live.cpu_use().unwrap();
+        assert!((1..20).contains(&after.voluntary_switches), "{after:?}");
+        let id = u32::try_from(rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
+        let seen = live.cpu_use_of(id);
+        assert!((1..20).contains(&seen.voluntary_switches), "{seen:?}");
     }
 
     #[test]

@@ -8,7 +8,6 @@ use weir_schema::{CpuUse, Job};
 use weir_sys::clock::{Clock, SharedScale, Tick};
 use weir_units::Nanos;
 
-use crate::cpu_use::CpuReading;
 use crate::engine::Engine;
 use crate::execute::Event;
 use crate::flow::{FlowShare, SharedFlow};
@@ -44,8 +43,6 @@ pub struct WorkerContext<'a> {
     pub(crate) gate: &'a Gate,
     pub(crate) events: Sender<Event>,
     pub(crate) cpu: Option<CpuUse>,
-    /// What the thread had used when its first pass began.
-    pub(crate) used_before: Option<CpuReading>,
     /// When the present pass began, where others came before it.
     pub(crate) pass_began: Option<Tick>,
     /// When the worker's time began.
@@ -91,9 +88,7 @@ impl WorkerContext<'_> {
     /// What followed the loop counts as the worker's time: it ends now.
     pub fn end_now(&mut self) {
         self.live.last_done.set(self.clock.now().0);
-        if let Some(before) = &self.used_before {
-            self.cpu = Some(CpuReading::read().since(before));
-        }
+        self.cpu = self.live.cpu_use();
     }
 
     /// Says that the worker is ready, waits for the common release, runs the loop and takes the
@@ -130,9 +125,9 @@ impl WorkerContext<'_> {
             // is counted all the same.
             let _ = weir_sys::pin::set_timer_slack(Nanos(1));
         }
-        let before = self.used_before.get_or_insert_with(CpuReading::read);
+        self.live.begin_use();
         let stop = drive(engine, source, plan, worker);
-        self.cpu = Some(CpuReading::read().since(before));
+        self.cpu = self.live.cpu_use();
         stop
     }
 }

@@ -94,7 +94,7 @@ pub const WARNINGS: &[WarningKind] = &[
         "device-shared",
         Disturbed,
         "over 2 % of what the device moved was not the run's, and took over 1 % of its time (direct \
-         I/O without ramp)",
+         I/O without a ramp or a latency target)",
         "Stop the other load on the device.",
     ),
     kind(
@@ -144,7 +144,7 @@ pub const WARNINGS: &[WarningKind] = &[
         "generator-limited",
         Wrong,
         "the tool was measured, not the target: more than 1 % of the operations of an open loop were \
-         issued over 10 µs late although there was room, or the loop's own cost kept it from its rate",
+         issued over 10 µs late although the queue was not nearly full, or the loop's own cost kept it from its rate",
         "Lower the rate, use more workers, or pin them to free CPUs.",
     ),
     kind(
@@ -195,7 +195,7 @@ pub const WARNINGS: &[WarningKind] = &[
     kind(
         "page-cache",
         Wrong,
-        "reads through a page cache that has room for all of them: they may come from there, not from the device",
+        "reads through a page cache that has room for all of them, of which the disks did not deliver all: they may come from there, not from the device",
         "Read with direct I/O, or from a region larger than memory.",
     ),
     kind(

@@ -13,7 +13,6 @@ use weir_sys::Tree;
 use weir_sys::clock::{Tick, Timeline};
 use weir_units::{Bytes, Nanos};
 
-use crate::cpu_use;
 use crate::execute::bandwidth_log::BandwidthLog;
 use crate::execute::disks::Disks;
 use crate::execute::judge::{FailedTarget, describe};
@@ -119,6 +118,9 @@ pub(super) fn result(
     };
     result.instrument.peak_memory_bytes = weir_sys::memory::peak_resident(&Tree::real());
     let after = warn::MachineCounters::read(&Tree::real());
+    if warn::disks_delivered(&result) {
+        result.warnings.retain(|warning| warning.id != "page-cache");
+    }
     let machine = warn::of_run(&result, before, &after, &seen);
     result.warnings.extend(machine);
     add_metrics(&mut result, control.runners);
@@ -281,7 +283,7 @@ fn worker_result(
         cpu: match worker.state {
             State::Hung => CpuUse::default(),
             _ if worker.ended => worker.cpu,
-            _ => cpu_use::of_thread(thread_id),
+            _ => live.cpu_use_of(thread_id),
         },
         prepare_ns: Some(Nanos(live.prepare_ns.get())).filter(|n| n.0 > 0),
         late_issues: is_open_loop(job).then(|| live.late.get()),

@@ -105,7 +105,6 @@ impl Thread {
             gate: &self.gate,
             events: self.events.clone(),
             cpu: None,
-            used_before: None,
             pass_began: None,
             released: None,
         };

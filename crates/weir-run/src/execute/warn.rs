@@ -6,7 +6,7 @@
 mod cpus;
 mod pace;
 
-use weir_schema::{ClockSource, DiskCounters, Job, JobResult, Recording, RunResult, Warning};
+use weir_schema::{ClockSource, DiskCounters, Job, JobResult, Kind, Recording, RunResult, Warning};
 use weir_stats::NoInterval;
 use weir_sys::Tree;
 use weir_sys::cpu_time::{CpuTimes, cpu_times};
@@ -14,6 +14,9 @@ use weir_units::Nanos;
 
 use crate::execute::running::Worker;
 use crate::runner::Prepared;
+
+/// Share of what was read that makes about all of it.
+const DELIVERED: f64 = 0.98;
 
 /// Counters of the machine at one end of the run.
 #[derive(Debug)]
@@ -210,11 +213,27 @@ fn not_steady(job: &JobResult, ramp: Nanos) -> Vec<Warning> {
     found
 }
 
+/// The counters of the disks are of the whole run: with a ramp, or where the last window of a search
+/// for a depth is what is measured, the figures are of a part of it.
+fn disks_count_what_is_measured(result: &RunResult) -> bool {
+    let mut loads = result.plan.jobs().map(|(_, job)| job.load());
+    loads.all(|load| load.bounds.ramp_ns == Nanos::ZERO && load.pacing.latency_target.is_none())
+}
+
+/// The disks behind the targets delivered about all that was read, so that none of it came from the
+/// page cache.
+pub(super) fn disks_delivered(result: &RunResult) -> bool {
+    let rates = result.groups.iter().flat_map(|g| &g.rates);
+    let reads = rates.filter(|r| r.kind == Kind::Read);
+    let read: u64 = reads.map(|r| r.bytes.0).sum();
+    let delivered: u64 = result.disks.iter().map(|d| d.read_bytes.0).sum();
+    read > 0 && disks_count_what_is_measured(result) && delivered as f64 >= read as f64 * DELIVERED
+}
+
 /// Direct I/O reaches the device one to one, so that what its counters show beyond it is
 /// somebody else's.
 fn device_shared(result: &RunResult, direct: bool) -> Option<Warning> {
-    let has_ramp = |(_, job): (usize, &Job)| job.load().bounds.ramp_ns.0 > 0;
-    if !direct || result.plan.jobs().any(has_ramp) {
+    if !direct || !disks_count_what_is_measured(result) {
         return None;
     }
     let rates = result.groups.iter().flat_map(|g| &g.rates);

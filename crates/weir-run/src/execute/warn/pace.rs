@@ -15,6 +15,8 @@ const MOST_OF_MEDIAN: f64 = 0.05;
 const MOST_OF_TIME: f64 = 0.1;
 /// From this share on the loop's own cost is what limits the rate.
 const LIMITING: f64 = 0.5;
+/// From this share of its depth in flight on, it is the target that a job waits for.
+const NEARLY_FULL: f64 = 0.75;
 
 /// An open loop behind its schedule, and whether it was the loop itself that could not keep it.
 pub(super) fn kept(planned: &Job, job: &JobResult) -> Vec<Warning> {
@@ -30,7 +32,7 @@ pub(super) fn kept(planned: &Job, job: &JobResult) -> Vec<Warning> {
         found.push(Warning::new("rate-not-reached", name, cause));
     }
     let cost = own_share(job).filter(|share| missed.is_some() && *share > LIMITING);
-    if late * 100 > all {
+    if late * 100 > all && !waits_for_target(planned, job) {
         let cause = format!(
             "{late} of {all} operations were issued late although a slot was free: the tool was \
              measured, not the target."
@@ -45,6 +47,15 @@ pub(super) fn kept(planned: &Job, job: &JobResult) -> Vec<Warning> {
         found.push(Warning::new("generator-limited", name, cause).with_remedy(remedy));
     }
     found
+}
+
+/// The queues were nearly full: what was late then had waited for the target before it waited for a
+/// harvest to be issued anew.
+fn waits_for_target(planned: &Job, job: &JobResult) -> bool {
+    let depth = f64::from(planned.load().depth.queue_depth.0.max(1));
+    let room = depth * job.workers().len() as f64;
+    let means = job.workers().iter().filter_map(|w| w.depth.mean_in_flight);
+    means.sum::<f64>() >= NEARLY_FULL * room
 }
 
 /// A schedule that was not kept, per second.

@@ -2,11 +2,11 @@
 
 use weir_schema::sample::{self, JobSample};
 use weir_schema::{
-    Confidence, DiskCounters, Kind, LatencyPercentile, Outcome, Schedule, Stage, State,
-    WorkerResult,
+    Confidence, DiskCounters, Kind, LatencyPercentile, LatencyTarget, Outcome, Schedule, Stage,
+    State, WorkerResult,
 };
 use weir_stats::{Estimate, Histogram};
-use weir_units::{Bytes, Iops, Nanos, Percent};
+use weir_units::{Bytes, Iops, Nanos, Percent, QueueDepth};
 
 use super::*;
 
@@ -104,6 +104,21 @@ fn a_loop_that_spends_its_time_on_itself_is_the_limit() {
     let found = raised(vec![(fast, job)], |_| ());
     assert_eq!(ids(&found), ["rate-not-reached", "generator-limited"]);
     assert!(found[1].cause.contains("95 % of the time"), "{found:?}");
+}
+
+#[test]
+fn a_full_queue_is_the_targets_doing_however_late_operations_are() {
+    let late = |in_flight| {
+        let mut worker = reads(0, 717_000, 400_000);
+        worker.late_issues = Some(700_000);
+        worker.depth.mean_in_flight = Some(in_flight);
+        let mut planned = at_rate(1e6, false).over("libaio");
+        planned.load_mut().depth.queue_depth = QueueDepth(32);
+        raised(vec![(planned, job_of("a", vec![worker]))], |_| ())
+    };
+    assert_eq!(ids(&late(28.4)), ["rate-not-reached"]);
+    let (behind, room) = ("rate-not-reached", "generator-limited");
+    assert_eq!(ids(&late(16.0)), [behind, room]);
 }
 
 #[test]
@@ -218,8 +233,8 @@ fn steal_counts_on_the_cpus_that_workers_ran_on() {
 
 #[test]
 fn a_device_is_shared_where_others_move_and_take_a_noticeable_part() {
-    let disk = |moved, busy| {
-        let (planned, job) = (sample::block_job("a"), job_of("a", Vec::new()));
+    let disk_of = |planned: Job, moved, busy| {
+        let job = job_of("a", Vec::new());
         let mut result = sample::run(vec![vec![(planned, job)]]);
         result.groups[0].rates = vec![sample::rates(Kind::Read, 100, Bytes(1000), TEN)];
         result.disks = vec![DiskCounters {
@@ -230,6 +245,7 @@ fn a_device_is_shared_where_others_move_and_take_a_noticeable_part() {
         }];
         device_shared(&result, true).map(|w| w.cause)
     };
+    let disk = |moved, busy| disk_of(sample::block_job("a"), moved, busy);
     let half = disk(2000, 100).unwrap();
     assert_eq!(
         half,
@@ -238,6 +254,41 @@ fn a_device_is_shared_where_others_move_and_take_a_noticeable_part() {
     assert_eq!(disk(1010, 1000), None);
     // A job of few operations: most of the little that the device did is a journal's.
     assert_eq!(disk(40_000, 9), None);
+    // What is measured is a part of what the device did.
+    let mut ramped = sample::block_job("a");
+    ramped.load_mut().bounds.ramp_ns = Nanos(1);
+    assert_eq!(disk_of(ramped, 2000, 100), None);
+    let mut searching = sample::block_job("a");
+    searching.load_mut().pacing.latency_target = Some(LatencyTarget {
+        target_ns: Nanos(1_000_000),
+        window_ns: TEN,
+        share: Percent(99.0),
+        keep_adjusting: false,
+    });
+    assert_eq!(disk_of(searching, 2000, 100), None);
+}
+
+#[test]
+fn the_page_cache_gave_nothing_where_the_disks_delivered_about_all() {
+    let delivered_of = |planned: Job, from_disk| {
+        let job = job_of("a", Vec::new());
+        let mut result = sample::run(vec![vec![(planned, job)]]);
+        let kinds = [(Kind::Read, 1000), (Kind::Write, 9000)];
+        let rates = kinds.map(|(kind, bytes)| sample::rates(kind, 100, Bytes(bytes), TEN));
+        result.groups[0].rates = rates.to_vec();
+        result.disks = vec![DiskCounters {
+            read_bytes: Bytes(from_disk),
+            ..DiskCounters::default()
+        }];
+        disks_delivered(&result)
+    };
+    let delivered = |from_disk| delivered_of(sample::block_job("a"), from_disk);
+    assert!(delivered(1200) && delivered(985));
+    assert!(!delivered(970) && !delivered(0));
+    // The ramp may have filled the cache.
+    let mut ramped = sample::block_job("a");
+    ramped.load_mut().bounds.ramp_ns = Nanos(1);
+    assert!(!delivered_of(ramped, 1000));
 }
 
 #[test]
