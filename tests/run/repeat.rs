@@ -1,8 +1,9 @@
 //! `--repeat`: several runs, each anew; what they say together; what is kept of them.
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use weir_schema::Runs;
 
+use crate::stage::ranks::is_left;
 use crate::stage::{Running, Said, Stage, each_launcher, launch, said, until};
 
 /// Ends after a tenth of a second.
@@ -158,6 +159,37 @@ fn what_no_run_can_do_is_refused_once() {
     let said = stage.say(&["run", "--repeat=3", &file]).silent();
     assert!(said.code != Some(0) && !said.err.is_empty(), "{said}");
     assert_eq!(said.err.matches("nowhere/f").count(), 1, "{said}");
+    said.err("run 1 of 3 ended with exit code 2 and without a result");
+}
+
+/// A run that goes on until it is ended: its process, and the one that started it.
+fn endless(stage: &Stage) -> (Running, Pid) {
+    let text = SHORT.replace("[a]", "[a]\nexec_prerun=touch begun");
+    let file = stage.file("j.fio", text.replace("100ms", "100s"));
+    let running = Running::start(stage.weir(&["run", "--repeat=3", "--progress=none", &file]));
+    until("the first run begins", || {
+        std::fs::exists(stage.path("begun")).unwrap()
+    });
+    let run = running.children()[0];
+    (running, run)
+}
+
+#[test]
+fn a_run_that_is_killed_is_told() {
+    let stage = Stage::new();
+    let (running, run) = endless(&stage);
+    kill_process(run, Signal::KILL).unwrap();
+    let said = running.end().code(1);
+    said.err("error: --repeat: run 1 of 3 was ended by signal 9\n");
+}
+
+#[test]
+fn a_run_ends_with_the_process_that_started_it() {
+    let stage = Stage::new();
+    let (running, run) = endless(&stage);
+    running.signal(Signal::KILL);
+    until("the run has ended", || !is_left(run));
+    running.end();
 }
 
 #[test]

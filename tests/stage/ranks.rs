@@ -32,7 +32,7 @@ pub(crate) fn rank_of(process: Pid) -> Option<usize> {
 }
 
 /// Whether a process is still there; one that waits for its parent is not.
-fn is_left(process: Pid) -> bool {
+pub(crate) fn is_left(process: Pid) -> bool {
     fs::read_to_string(format!("/proc/{}/stat", process.as_raw_pid()))
         .is_ok_and(|stat| !stat.rsplit(')').next().unwrap().trim().starts_with('Z'))
 }

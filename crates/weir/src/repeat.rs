@@ -9,13 +9,16 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{
+    Pid, Signal, getppid, kill_process, set_parent_process_death_signal, test_kill_process,
+};
 use weir_doors::run::{ProgressStyle, Repeat, Run, exit_code};
 use weir_doors::{Refusal, USAGE};
 use weir_run::execute::Signals;
@@ -27,6 +30,8 @@ use crate::{Outcome, measure, output, run as run_door, signals};
 
 /// The environment variable by which a process knows which run it is.
 pub(crate) const WHICH_RUN: &str = "WEIR_WHICH_RUN";
+/// The process that started it.
+const STARTED_BY: &str = "WEIR_RUN_STARTED_BY";
 /// While a run goes on, signals are looked for this often.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -178,21 +183,21 @@ impl Turn {
             .arg(&result)
             .args(passed_on(words))
             .env(WHICH_RUN, label)
+            .env(STARTED_BY, std::process::id().to_string())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .spawn()
             .map_err(|e| lacks(&e.to_string()))?;
-        let code = wait(child, caught).map_err(|e| lacks(&e.to_string()))?;
-        // Without a result it has said why on standard error.
-        let no_result = |_| Refusal::new(code.max(1), "");
-        let text = fs::read_to_string(&result).map_err(|e| no_result(e.to_string()))?;
-        let mut result = RunResult::from_json(&text).map_err(|e| no_result(e.to_string()))?;
+        let status = wait(child, caught).map_err(|e| lacks(&e.to_string()))?;
+        let no_result = || without_result(label, status);
+        let text = fs::read_to_string(&result).map_err(|_| no_result())?;
+        let mut result = RunResult::from_json(&text).map_err(|_| no_result())?;
         result.plan.command = words.command().to_vec();
         let files = result.host.devices.iter().filter(|device| device.made);
         self.made
             .extend(files.map(|file| PathBuf::from(&file.target)));
         self.results.push(result);
-        self.results.last().ok_or_else(|| no_result(String::new()))
+        self.results.last().ok_or_else(no_result)
     }
 }
 
@@ -216,15 +221,40 @@ fn passed_on(run: &Run) -> Vec<String> {
     words
 }
 
-/// Waits for a run and passes signals on to it; its exit code. One that both got is one to it.
-fn wait(mut child: Child, caught: &Signals) -> io::Result<u8> {
+/// In one of several runs: lets it end with the process that started it, whose result nobody else
+/// waits for. Elsewhere nothing; a program that a run starts has another parent.
+pub(crate) fn end_with_parent() -> Result<(), Refusal> {
+    let starter = std::env::var(STARTED_BY).ok();
+    let Some(starter) = starter.and_then(|id| Pid::from_raw(id.parse().ok()?)) else {
+        return Ok(());
+    };
+    if getppid() == Some(starter) {
+        set_parent_process_death_signal(Some(Signal::KILL)).map_err(|e| lacks(&e.to_string()))?;
+    }
+    // It may have ended before the kernel was told.
+    test_kill_process(starter).map_err(|_| lacks("the process that started this run has ended"))
+}
+
+/// How a run ended that left no result: a signal leaves nobody else to say so.
+fn without_result(label: &str, status: ExitStatus) -> Refusal {
+    let code = status.code().and_then(|c| u8::try_from(c).ok());
+    let how = match (code, status.signal()) {
+        (None, Some(signal)) => format!("was ended by signal {signal}"),
+        (code, _) => format!(
+            "ended with exit code {} and without a result",
+            code.unwrap_or(1)
+        ),
+    };
+    let message = format!("error: --repeat: {label} {how}");
+    Refusal::new(code.unwrap_or(1).max(1), message)
+}
+
+/// Waits for a run and passes signals on to it; how it ended. One that both got is one to it.
+fn wait(mut child: Child, caught: &Signals) -> io::Result<ExitStatus> {
     let mut passed_on = 0;
     loop {
         if let Some(status) = child.try_wait()? {
-            return Ok(status
-                .code()
-                .and_then(|c| u8::try_from(c).ok())
-                .unwrap_or(1));
+            return Ok(status);
         }
         let arrived = caught.interruptions.load(Ordering::Relaxed);
         let signal = Signal::from_named_raw(caught.number.load(Ordering::Relaxed));

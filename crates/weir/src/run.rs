@@ -43,6 +43,7 @@ fn measure(run: &Run) -> Outcome {
     if let Some(repeat) = run.repeat {
         return repeat::run(run, repeat);
     }
+    repeat::end_with_parent()?;
     measure::measure(&MeasureRequest {
         plan: &|| plan_to_run(run, &run.input),
         ranks: run.ranks,

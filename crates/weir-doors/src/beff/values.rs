@@ -7,11 +7,20 @@ use weir_units::Nanos;
 
 /// Seconds with decimals.
 pub(crate) fn seconds(text: &str) -> Result<Nanos, String> {
-    let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
-    number
-        .and_then(Nanos::from_secs_f64)
+    number_of_seconds(text)
         .filter(|time| *time > Nanos(0))
         .ok_or_else(|| "it takes seconds above 0 and up to 1.8e10, such as 0.5".to_owned())
+}
+
+/// Seconds with decimals, where 0 means that nothing is waited for.
+pub(crate) fn pause(text: &str) -> Result<Nanos, String> {
+    number_of_seconds(text)
+        .ok_or_else(|| "it takes seconds from 0 to 1.8e10, such as 0.5".to_owned())
+}
+
+fn number_of_seconds(text: &str) -> Option<Nanos> {
+    let number = text.strip_suffix('s').unwrap_or(text).parse::<f64>().ok();
+    number.and_then(Nanos::from_secs_f64)
 }
 
 /// Bits per second, `100G`, `25e9`, `400M`.

@@ -56,7 +56,7 @@ pub(super) fn read(matches: &ArgMatches) -> Result<Option<Repeat>, Refusal> {
         ))
     })?;
     let pause = pause.map_or(Ok(Nanos(0)), |text| {
-        values::seconds(text).map_err(|why| Refusal::usage(format!("--pause {text}: {why}")))
+        values::pause(text).map_err(|why| Refusal::usage(format!("--pause {text}: {why}")))
     })?;
     Ok(Some(Repeat { runs, pause }))
 }
@@ -131,6 +131,7 @@ mod tests {
         assert_eq!(repeat("--repeat a.fio"), of(5, 0));
         assert_eq!(repeat("--repeat 10 a.fio"), of(10, 0));
         assert_eq!(repeat("a.fio b.fio --repeat=3 --pause 2"), of(3, 2));
+        assert_eq!(repeat("--repeat=3 --pause 0 a.fio"), of(3, 0));
     }
 
     #[test]
@@ -140,6 +141,10 @@ mod tests {
             ("--repeat=x a.fio", "--repeat x"),
             ("--pause 3 a.fio", "--pause 3"),
             ("--repeat --pause x a.fio", "--pause x"),
+            (
+                "--repeat --pause=-1 a.fio",
+                "--pause -1: it takes seconds from 0",
+            ),
             ("--repeat --show-plan a.fio", "--show-plan"),
             ("--repeat --calibrate", "--calibrate"),
         ] {
