@@ -34,7 +34,7 @@ use crate::runner::is_removable;
 use crate::source::{BetweenPasses, EarlierWrites, Extent, Recipe};
 use crate::target::{
     FileLayout, Made, SiteKind, SitePart, Sites, between_passes, devices, disks, facts_of,
-    no_sites, open_all, spoilers, survey, warm, writes,
+    no_sites, open_all, reads_blocks_once, spoilers, survey, warm, writes,
 };
 use crate::thread_placement::place_thread;
 use crate::verify::outcome::{StreamSeed, VerifiedJob};
@@ -453,6 +453,10 @@ impl Prepared for PreparedBlockJob {
 
     fn bypasses_caches(&self) -> bool {
         self.workload.targets.open.direct && self.job.engine.name != "null"
+    }
+
+    fn reads_blocks_once(&self) -> bool {
+        reads_blocks_once(&self.found, &self.workload)
     }
 
     fn warnings(&self) -> Vec<Warning> {

@@ -296,6 +296,11 @@ pub trait Prepared: Send + Sync {
         false
     }
 
+    /// Its caches are dropped before each pass, and no pass reads a block twice.
+    fn reads_blocks_once(&self) -> bool {
+        false
+    }
+
     /// What spoils the numbers, as far as the runner can know; the run adds the job's name.
     fn warnings(&self) -> Vec<Warning> {
         Vec::new()

@@ -195,7 +195,8 @@ pub const WARNINGS: &[WarningKind] = &[
     kind(
         "page-cache",
         Wrong,
-        "reads through a page cache that has room for all of them, of which the disks did not deliver all: they may come from there, not from the device",
+        "reads through a page cache that has room for all of them, of which the disks did not deliver \
+         all: they may come from there, not from the device",
         "Read with direct I/O, or from a region larger than memory.",
     ),
     kind(

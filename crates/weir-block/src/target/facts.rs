@@ -3,13 +3,13 @@
 //! In: the sites of a job once they are laid out. Out: device facts, disks, remarks with stable
 //! ids. Not here: what only the run shows (hits of the cache, other I/O on the device).
 
-use weir_schema::{BlockWorkload, DeviceFacts, Kind, Warning};
+use weir_schema::{BlockWorkload, DeviceFacts, Distribution, Kind, Warning};
 use weir_sys::Tree;
 use weir_sys::device::{PathFacts, PathKind, disks_behind, driver_facts, extents, path_facts};
 use weir_sys::memory::MemoryFacts;
 use weir_units::Bytes;
 
-use super::Site;
+use super::{Site, Sites};
 
 /// Holes below this share of a file are not worth a word.
 const FEW_HOLES: f64 = 0.001;
@@ -106,6 +106,23 @@ pub(crate) fn spoilers(
         warnings.push(Warning::new("compressible", None, cause));
     }
     warnings
+}
+
+/// Its caches are dropped before each pass, and no pass reads a block twice.
+pub(crate) fn reads_blocks_once(found: &Sites, workload: &BlockWorkload) -> bool {
+    let access = &workload.access;
+    let mut users = vec![0; found.list.len()];
+    for part in found.parts.iter().flatten() {
+        users[part.site] += 1;
+    }
+    let in_turn = !access.random && access.skip_bytes == 0 && access.steps <= 1;
+    let by_map = access.random && access.map && access.distribution == Distribution::Uniform;
+    workload.targets.open.drop_cache
+        && (in_turn || by_map)
+        && (access.zones.is_none() && access.replay.is_none())
+        && workload.passes.io_size.is_none()
+        && !workload.carries_out(Kind::Write)
+        && users.iter().all(|users| *users <= 1)
 }
 
 fn page_cache(touched: Bytes) -> Option<Warning> {

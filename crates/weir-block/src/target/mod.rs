@@ -13,7 +13,7 @@ mod region;
 mod sites;
 
 pub(crate) use cache::between_passes;
-pub(crate) use facts::{devices, disks, facts_of, spoilers};
+pub(crate) use facts::{devices, disks, facts_of, reads_blocks_once, spoilers};
 pub(crate) use layout::{FileLayout, lay_out, may_create, needs_write_access};
 pub(crate) use made::Made;
 pub(crate) use names::{NamedTarget, names};

@@ -62,12 +62,14 @@ fn prepared_jobs(run: &Run<'_>, jobs: usize) -> warn::PreparedJobs {
         let ended = run.ended.iter();
         ended.filter_map(|ended| Some((ended.index, ended.prepared.as_deref()?)))
     };
+    let numbers = |has: fn(&dyn Prepared) -> bool| {
+        let of_jobs = of_jobs().filter(|(_, job)| has(*job));
+        of_jobs.map(|(index, _)| index).collect()
+    };
     warn::PreparedJobs {
         all_bypass_caches: of_jobs().filter(|(_, job)| job.bypasses_caches()).count() == jobs,
-        never_sleep: of_jobs()
-            .filter(|(_, job)| job.never_sleeps())
-            .map(|(index, _)| index)
-            .collect(),
+        never_sleep: numbers(|job| job.never_sleeps()),
+        read_blocks_once: numbers(|job| job.reads_blocks_once()),
     }
 }
 
@@ -118,9 +120,7 @@ pub(super) fn result(
     };
     result.instrument.peak_memory_bytes = weir_sys::memory::peak_resident(&Tree::real());
     let after = warn::MachineCounters::read(&Tree::real());
-    if warn::disks_delivered(&result) {
-        result.warnings.retain(|warning| warning.id != "page-cache");
-    }
+    warn::refute_page_cache(&mut result, &seen);
     let machine = warn::of_run(&result, before, &after, &seen);
     result.warnings.extend(machine);
     add_metrics(&mut result, control.runners);

@@ -269,26 +269,37 @@ fn a_device_is_shared_where_others_move_and_take_a_noticeable_part() {
 }
 
 #[test]
-fn the_page_cache_gave_nothing_where_the_disks_delivered_about_all() {
-    let delivered_of = |planned: Job, from_disk| {
+fn reads_that_cannot_have_come_from_the_page_cache_are_not_warned_of() {
+    let warned = |planned: Job, from_disk: Option<u64>, once: bool| {
         let job = job_of("a", Vec::new());
         let mut result = sample::run(vec![vec![(planned, job)]]);
         let kinds = [(Kind::Read, 1000), (Kind::Write, 9000)];
         let rates = kinds.map(|(kind, bytes)| sample::rates(kind, 100, Bytes(bytes), TEN));
         result.groups[0].rates = rates.to_vec();
-        result.disks = vec![DiskCounters {
-            read_bytes: Bytes(from_disk),
+        let disk = from_disk.map(|bytes| DiskCounters {
+            read_bytes: Bytes(bytes),
             ..DiskCounters::default()
-        }];
-        disks_delivered(&result)
+        });
+        result.disks = disk.into_iter().collect();
+        result.warnings = vec![Warning::new("page-cache", Some("a"), "They may.")];
+        let mut seen = PreparedJobs::default();
+        seen.read_blocks_once.extend(once.then_some(0));
+        refute_page_cache(&mut result, &seen);
+        !result.warnings.is_empty()
     };
-    let delivered = |from_disk| delivered_of(sample::block_job("a"), from_disk);
-    assert!(delivered(1200) && delivered(985));
-    assert!(!delivered(970) && !delivered(0));
-    // The ramp may have filled the cache.
-    let mut ramped = sample::block_job("a");
-    ramped.load_mut().bounds.ramp_ns = Nanos(1);
-    assert!(!delivered_of(ramped, 1000));
+    let counted = |from_disk, once| warned(sample::block_job("a"), Some(from_disk), once);
+    assert!(!counted(1200, false) && !counted(985, false));
+    // Counters of disks say more than what was planned.
+    assert!(counted(970, true) && counted(0, false));
+    let uncounted = |once| warned(sample::block_job("a"), None, once);
+    assert!(uncounted(false) && !uncounted(true));
+    // They are of the ramp too, which may have filled the cache.
+    let ramped = |once| {
+        let mut ramped = sample::block_job("a");
+        ramped.load_mut().bounds.ramp_ns = Nanos(1);
+        warned(ramped, Some(1000), once)
+    };
+    assert!(ramped(false) && !ramped(true));
 }
 
 #[test]
