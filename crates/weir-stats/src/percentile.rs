@@ -41,6 +41,13 @@ impl Histogram {
         })
     }
 
+    /// Half the width of the p-th percentile's bucket relative to it: no value is known better.
+    pub fn percentile_grain(&self, p: f64) -> Option<f64> {
+        let (low, high) = self.percentile_edges(p)?;
+        let value = self.percentile(p)?.max(1);
+        Some((high - low) as f64 / 2.0 / value as f64)
+    }
+
     /// Whether fewer than 10 samples lie beyond the p-th percentile, on its far side from the
     /// median.
     pub fn few_samples(&self, p: f64) -> bool {
