@@ -54,6 +54,27 @@ fn the_headline_is_between_runs_and_each_run_is_another_process() {
 }
 
 #[test]
+fn kinds_reported_as_one_have_their_interval() {
+    let stage = Stage::new();
+    let text = SHORT.replace("rw=read", "rw=randrw\nunified_rw_reporting=mixed");
+    let file = stage.file("j.fio", text.replace("100ms", "300ms"));
+    let said = stage.say(&["run", &file]).code(0);
+    let has = |what: &str, sure: &str| {
+        let mut lines = said.out.lines();
+        assert!(
+            lines.any(|line| line.contains(what) && line.contains(sure)),
+            "{said}"
+        );
+    };
+    has("  rate ", " % in this run");
+    has(" mean ", " ± ");
+    let ranks = stage.say(&["run", "--ranks=2", &file]).code(0);
+    ranks.out(" % in this run");
+    let several = stage.say(&["run", "--repeat=2", &file]).code(0);
+    several.out(", within a run");
+}
+
+#[test]
 fn files_that_weir_lays_out_are_made_again_where_the_plan_changes_them() {
     let stage = Stage::new();
     let job = |mix: &str| format!("[a]\nfilename=f\nrw={mix}\nsize=64k\nio_size=64k\n");

@@ -13,9 +13,6 @@ use weir_schema::{
 use weir_stats::Histogram;
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
 
-/// Reads, writes and trims reported as one.
-const MIXED: &str = "mixed";
-
 /// One entry.
 pub(crate) struct ReportEntry<'a> {
     /// Its jobs, at least one.
@@ -100,8 +97,8 @@ impl<'a> ReportEntry<'a> {
             } else {
                 kind.kind.clone()
             };
-            let name = if as_one { MIXED } else { key.as_str() };
-            let new = KindSum::new(&key, name);
+            let name = if as_one { KindName::MIXED } else { key.clone() };
+            let new = KindSum::new(&key, name.as_str());
             sums.entry(key).or_insert(new).add(kind);
         }
         self.kinds = sums.into_values().collect();
@@ -124,14 +121,13 @@ impl<'a> ReportEntry<'a> {
         BytesPerSec::of(kind.sum.bytes, self.time()?).filter(|_| kind.sum.bytes > Bytes::ZERO)
     }
 
-    /// How sure the figures of a kind are; nothing for jobs reported as one.
+    /// How sure the figures of a kind, or of all as one, are; nothing for jobs reported as one.
     pub(crate) fn confidence(&self, kind: &KindSum) -> Option<&'a Confidence> {
-        match (self.jobs.as_slice(), kind.name.as_str()) {
-            // What holds for one kind says nothing about several reported as one.
-            ([job], MIXED) if job.confidence().len() > 1 => None,
-            ([job], _) => job.confidence().iter().find(|c| c.kind == kind.sum.kind),
-            _ => None,
-        }
+        let [job] = self.jobs.as_slice() else {
+            return None;
+        };
+        let mut all = job.confidence().iter();
+        all.find(|sure| sure.kind.as_str() == kind.name)
     }
 
     /// Headline figures that its workers' figures do not say in full.

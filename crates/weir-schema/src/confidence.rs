@@ -33,7 +33,8 @@ impl Confidence {
         (stage, batches): (Stage, &BatchStore),
         percentiles: &[Percent],
     ) -> Self {
-        let of_kind: Vec<&KindResult> = workers.iter().filter_map(|w| w.kind(kind)).collect();
+        let parts = workers.iter().flat_map(|w| &w.kinds);
+        let of_kind: Vec<&KindResult> = parts.filter(|k| kind.covers(&k.kind)).collect();
         let spans = || workers.iter().filter_map(|w| w.span);
         let total = |count: fn(&KindResult) -> u64| of_kind.iter().map(|k| count(k)).sum();
         let (operations, bytes): (u64, u64) = (total(|k| k.operations), total(|k| k.bytes.0));
@@ -80,6 +81,7 @@ impl LoopOutcome {
         let before = std::mem::take(&mut self.confidence);
         let before: Vec<Confidence> = before.into_iter().chain(confidence).collect();
         let kinds = rated_kinds(self.workers.iter()).into_iter();
+        let kinds = kinds.chain([KindName::MIXED]);
         let judged = kinds.filter_map(|kind| {
             let of_kind = self.batches.iter().find(|b| b.kind == kind)?;
             let asked = before.iter().filter(|c| c.kind == kind);
@@ -227,6 +229,32 @@ mod tests {
         for e in [rate, bytes, sure.mean_latency_ns.unwrap()] {
             assert!(e.low <= Some(e.value) && Some(e.value) <= e.high, "{e:?}");
         }
+    }
+
+    #[test]
+    fn kinds_that_are_one_are_as_sure_as_their_sum() {
+        let time = STRETCH.saturating_mul(STRETCHES);
+        let (mut store, reads) = seen(0..1);
+        let (others, writes) = seen(1..2);
+        store.add_kind(&others).unwrap();
+        let parts = [
+            (Kind::Read, reads),
+            (Kind::Write, writes),
+            (Kind::Sync, Histogram::new()),
+        ];
+        let kinds = parts.map(|(kind, whole)| {
+            let done = if kind == Kind::Sync { 7 } else { whole.count() };
+            sample::kind(kind, done, time, &[(Stage::Lat, whole)])
+        });
+        let workers = vec![sample::worker(0, time, kinds.to_vec())];
+        let mixed = Confidence::of(&KindName::MIXED, &workers, (Stage::Lat, &store), &WANTED);
+        let (batches, whole) = seen(0..2);
+        let one = sample::kind(Kind::Read, whole.count(), time, &[(Stage::Lat, whole)]);
+        let workers = vec![sample::worker(0, time, vec![one])];
+        let read = KindName::from(Kind::Read);
+        let mut sum = Confidence::of(&read, &workers, (Stage::Lat, &batches), &WANTED);
+        sum.kind = KindName::MIXED;
+        assert_eq!(mixed, sum);
     }
 
     #[test]

@@ -81,6 +81,14 @@ impl KindName {
         &self.0
     }
 
+    /// All kinds that are part of the rates, where a job reports them as one.
+    pub const MIXED: Self = Self(Cow::Borrowed("mixed"));
+
+    /// Whether what was done of another kind counts for this one.
+    pub fn covers(&self, other: &Self) -> bool {
+        self == other || (*self == Self::MIXED && !other.is_aside())
+    }
+
     /// It only serves the others.
     pub fn is_aside(&self) -> bool {
         let mut declared = DECLARED_KINDS.iter().copied().flatten();

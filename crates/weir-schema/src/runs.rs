@@ -3,13 +3,14 @@
 //! In: the results of all runs. Out: headline figures over them. Not here: carrying runs out.
 
 use serde::{Deserialize, Serialize};
-use weir_stats::BetweenRuns;
+use weir_stats::{BetweenRuns, Histogram};
 use weir_units::{JsonSchema, Nanos};
 
 use crate::json;
+use crate::kind::KindName;
 use crate::load::{RUNS_SCHEMA, SchemaError};
 use crate::outcome::{Better, Interval, Metric};
-use crate::result::{JobResult, RunResult};
+use crate::result::{JobResult, LatencyPercentile, RunResult};
 use crate::warning::Warning;
 
 /// The results of several runs.
@@ -101,7 +102,11 @@ impl Runs {
 
 impl RunSeries {
     /// Adds up what was done.
-    pub fn new(name: &str, runs: Vec<RunResult>) -> Self {
+    pub fn new(name: &str, mut runs: Vec<RunResult>) -> Self {
+        // It warns of what only several runs can show, and here they do.
+        for run in &mut runs {
+            run.warnings.retain(|warning| warning.id != "slow");
+        }
         let whole: Vec<&RunResult> = runs.iter().filter(|run| run.complete).collect();
         let of_first = whole.first().into_iter().flat_map(|run| run.jobs());
         let jobs = of_first.enumerate().map(|(index, job)| {
@@ -138,11 +143,13 @@ fn figures(runs: &[&JobResult]) -> Vec<FigureBetweenRuns> {
             .iter()
             .filter_map(|m| m.iter().find(|m| m.name == metric.name));
         let values: Vec<_> = same.map(|m| (m.value, m.half_width())).collect();
+        let grains = runs.iter().filter_map(|job| grain(job, &metric.name));
+        let grain = grains.fold(0.0, f64::max);
         found.extend(BetweenRuns::of(&values).map(|between| FigureBetweenRuns {
             name: metric.name.clone(),
             unit: metric.unit.clone(),
             better: metric.better,
-            between,
+            between: between.no_finer_than(grain),
         }));
     }
     found
@@ -153,7 +160,7 @@ fn metrics(job: &JobResult) -> Vec<Metric> {
     let mut all = job.metrics.clone();
     for sure in job.confidence() {
         for percentile in &sure.percentiles {
-            let name = format!("{} p{}", sure.kind, percentile.percent.0);
+            let name = name_of(&sure.kind, percentile);
             if all.iter().any(|m| m.name == name) {
                 continue;
             }
@@ -169,6 +176,25 @@ fn metrics(job: &JobResult) -> Vec<Metric> {
         }
     }
     all
+}
+
+fn name_of(kind: &KindName, percentile: &LatencyPercentile) -> String {
+    format!("{kind} p{}", percentile.percent.0)
+}
+
+/// How finely a percentile of this name is known, relative to it.
+fn grain(job: &JobResult, name: &str) -> Option<f64> {
+    let mut all = job.confidence().iter().flat_map(|sure| {
+        let of_kind = sure.percentiles.iter();
+        of_kind.map(move |percentile| (&sure.kind, percentile))
+    });
+    let (kind, percentile) = all.find(|(kind, percentile)| name_of(kind, percentile) == name)?;
+    let mut whole = Histogram::new();
+    let of_kind = job.workers().iter().filter_map(|w| w.kind(kind));
+    for histogram in of_kind.filter_map(|k| k.stage(percentile.stage)) {
+        whole.merge(histogram).ok()?;
+    }
+    whole.percentile_grain(percentile.percent.0)
 }
 
 /// A job whose runs lie further apart than the interval of one of them would have it.
@@ -187,7 +213,10 @@ fn differs(job: &JobBetweenRuns) -> Option<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_units::Percent;
+
     use crate::kind::Kind;
+    use crate::result::Stage;
     use crate::sample::{self, JobSample};
 
     fn run(rate: u64, complete: bool) -> RunResult {
@@ -231,6 +260,40 @@ mod tests {
     fn runs_of_one_rate_do_not_differ() {
         let series = RunSeries::new("p", vec![run(1000, true), run(1001, true), run(999, true)]);
         assert_eq!(series.warnings, []);
+    }
+
+    #[test]
+    fn several_runs_do_not_ask_for_several_runs() {
+        let mut first = run(1000, true);
+        first.warnings = ["slow", "short-run"]
+            .map(|id| Warning::new(id, None, ""))
+            .to_vec();
+        let series = RunSeries::new("p", vec![first, run(1001, true)]);
+        let ids: Vec<&str> = series.runs[0].warnings.iter().map(|w| &*w.id).collect();
+        assert_eq!(ids, ["short-run"]);
+    }
+
+    #[test]
+    fn percentiles_in_one_bucket_are_known_as_well_as_it_is_narrow() {
+        let second = Nanos::from_secs(1);
+        let mut histogram = Histogram::new();
+        histogram.record_n(100_000, 500);
+        histogram.record_n(100_500, 500);
+        let reads = sample::kind(Kind::Read, 1000, second, &[(Stage::Lat, histogram)]);
+        let job = sample::job_result("a", vec![sample::worker(0, second, vec![reads])]);
+        let about = |v: f64| weir_stats::Estimate::within(v, v * 0.99, v * 1.01);
+        let mut sure = sample::confidence(Kind::Read, about(1000.0), about(1e5));
+        sure.percentiles = vec![LatencyPercentile {
+            stage: Stage::Lat,
+            percent: Percent(50.0),
+            value_ns: about(1e5),
+            few_samples: false,
+        }];
+        let job = sample::sure(job, vec![sure]);
+        let figures = figures(&[&job, &job, &job]);
+        let p50 = figures.iter().find(|f| f.name == "read p50").unwrap();
+        let half = p50.between.half_width.unwrap();
+        assert!((0.001..0.008).contains(&half), "{p50:?}");
     }
 
     #[test]

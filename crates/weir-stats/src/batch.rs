@@ -201,6 +201,17 @@ impl BatchStore {
         Ok(())
     }
 
+    /// Takes in what the same ranks did of another kind in the same stretches.
+    ///
+    /// # Errors
+    /// If stretches or histograms differ in form.
+    pub fn add_kind(&mut self, other: &Self) -> Result<(), BatchError> {
+        let members = self.members;
+        self.merge(other)?;
+        self.members = members;
+        Ok(())
+    }
+
     /// Operations per second, whose interval lies about the rate of the whole run.
     pub fn operations_per_second(&self, of_run: f64) -> Estimate {
         // One operation more or less falls inside by chance of where the ends lie.

@@ -71,6 +71,14 @@ impl BetweenRuns {
         })
     }
 
+    /// The same of values that are known only to so much of themselves: where all fall into one
+    /// bucket of a histogram, they are not known to be equal.
+    #[must_use]
+    pub fn no_finer_than(mut self, grain: f64) -> Self {
+        self.half_width = self.half_width.map(|half| half.max(grain));
+        self
+    }
+
     /// The interval of the mean.
     pub fn interval(&self) -> Option<(f64, f64)> {
         let factor = self.half_width?.exp();
@@ -128,6 +136,8 @@ mod tests {
         let equal = of(&[7.0, 7.0, 7.0]);
         assert_near(equal.mean, 7.0);
         assert!(equal.half_width.unwrap() < 1e-9);
+        assert_eq!(equal.no_finer_than(0.008).half_width, Some(0.008));
+        assert_eq!(of(&[7.0]).no_finer_than(0.008).half_width, None);
         assert_eq!(of(&[7.0]).interval(), None);
         assert_eq!(BetweenRuns::of(&[]), None);
         assert_eq!(BetweenRuns::of(&[(1.0, None), (0.0, None)]), None);

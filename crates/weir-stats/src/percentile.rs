@@ -41,6 +41,14 @@ impl Histogram {
         })
     }
 
+    /// Half the width of the p-th percentile's bucket relative to it: no value is known better.
+    pub fn percentile_grain(&self, p: f64) -> Option<f64> {
+        let (low, high) = self.percentile_edges(p)?;
+        let value = self.percentile(p)?.max(1);
+        // Values are whole numbers: the narrowest bucket is one wide.
+        Some((high - low + 1) as f64 / 2.0 / value as f64)
+    }
+
     /// Whether fewer than 10 samples lie beyond the p-th percentile, on its far side from the
     /// median.
     pub fn few_samples(&self, p: f64) -> bool {
@@ -141,6 +149,9 @@ mod tests {
         let histogram = of([1001, 1002]);
         assert_eq!(histogram.percentile(50.0), Some(1002));
         assert_eq!(histogram.percentile_edges(50.0), Some((1001, 1002)));
+        let grain = histogram.percentile_grain(50.0).unwrap();
+        let value = histogram.percentile(50.0).unwrap();
+        assert!((grain * value as f64 - 1.0).abs() < 1e-9, "{grain}");
         assert_eq!(of([1000]).percentile(50.0), Some(1000));
     }
 

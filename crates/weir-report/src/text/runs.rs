@@ -5,7 +5,7 @@
 //! each with its figures over all complete runs. The histograms of all runs as one are only shown.
 //! Not here: the statistics (`weir-stats`).
 
-use weir_schema::{JobResult, Metric, RunResult, RunSeries, Runs, Stage, Warning};
+use weir_schema::{Metric, RunResult, RunSeries, Runs, Stage, Warning};
 use weir_stats::{BetweenRuns, Histogram};
 use weir_units::Nanos;
 
@@ -56,8 +56,8 @@ fn of_series(series: &RunSeries, asked: u32, style: &Style) -> String {
         let runs: Vec<&ReportEntry<'_>> = all.iter().filter_map(|run| run.get(number)).collect();
         report.job_between(&runs);
         report.warnings_of(number, None);
+        report.failures_between(series, number);
     }
-    report.failures_of(series);
     let missing = (asked as usize).saturating_sub(whole.len());
     if missing > 0 {
         let text = format!("({} of {asked} runs)", whole.len());
@@ -180,9 +180,13 @@ impl Report<'_> {
         for percent in self.style.shown_percentiles() {
             let values = histograms.iter().filter_map(|h| h.percentile(percent.0));
             let values: Vec<_> = values.map(|ns| (Nanos(ns).as_secs_f64(), None)).collect();
+            let grains = histograms
+                .iter()
+                .filter_map(|h| h.percentile_grain(percent.0));
             let Some(between) = BetweenRuns::of(&values) else {
                 continue;
             };
+            let between = between.no_finer_than(grains.fold(0.0, f64::max));
             let time = Nanos::from_secs_f64(between.mean).unwrap_or_default();
             let text = format!("{}{}", self.numbers.time(time), plus_minus(&between));
             items.push(RowItem::keyed(format!("p{}", percent.0), text));
@@ -215,23 +219,17 @@ impl Report<'_> {
         self.row(Row::new(label, items));
     }
 
-    /// What failed, in which run.
-    fn failures_of(&mut self, series: &RunSeries) {
+    /// What failed of an entry, in which run.
+    fn failures_between(&mut self, series: &RunSeries, entry: usize) {
         for (number, run) in (1..).zip(&series.runs) {
-            for job in run.jobs() {
-                if let Some(text) = failure(job) {
-                    let text = format!("run {number}: {}: {text}", job.name);
-                    self.line("FAILED", Tone::Bad, None, &text);
-                }
+            let entries = entries(run);
+            let failures = entries.get(entry).map(ReportEntry::failures);
+            for failure in failures.into_iter().flatten() {
+                let text = format!("run {number}: {}", failure.message);
+                self.line("FAILED", Tone::Bad, None, &text);
             }
         }
     }
-}
-
-fn failure(job: &JobResult) -> Option<&str> {
-    let of_worker = || job.workers().iter().find_map(|w| w.failure.as_ref());
-    let failure = job.failure.as_ref().or_else(of_worker)?;
-    Some(&failure.message)
 }
 
 /// The rate of a kind in one run, and half the width of its interval there.

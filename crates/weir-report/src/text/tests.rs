@@ -298,6 +298,31 @@ fn several_runs_say_how_much_they_differ() {
 }
 
 #[test]
+fn what_failed_in_a_run_stands_below_its_job() {
+    let mut run = sample::together();
+    let mut failure = weir_schema::sample::failure();
+    failure.message = "it broke".to_owned();
+    run.groups[0].jobs[0].failure = Some(failure);
+    let last = run.groups[0].jobs[1].name.clone();
+    let runs = Runs {
+        schema: RUNS_SCHEMA.to_owned(),
+        weir_version: "1.2.3".to_owned(),
+        command: Vec::new(),
+        asked: 2,
+        pause_ns: weir_units::Nanos::ZERO,
+        complete: true,
+        series: vec![RunSeries::new("p", vec![run.clone(), run])],
+    };
+    let page = runs_text(&runs, &style(100));
+    let failed = page.rfind("  FAILED    run 2: it broke").unwrap();
+    let last = page.rfind(&format!("\n{last} ")).unwrap();
+    assert!(failed < last, "{page}");
+    // Equal runs; their percentiles are known as well as a bucket is narrow.
+    let mut latencies = page.lines().filter(|l| l.starts_with("  latency   p50 "));
+    assert!(latencies.all(|l| !l.contains("± 0.0 %")), "{page}");
+}
+
+#[test]
 fn the_knee_is_the_first_point_with_95_percent_of_the_best_rate() {
     let text = text(&sample::sweep(), &style(80));
     let marked: Vec<&str> = text.lines().filter(|l| l.starts_with('>')).collect();

@@ -442,14 +442,18 @@ fn loop_outcome(
     has_further_ranks: bool,
 ) -> LoopOutcome {
     let occurs = |kind: &KindName| {
-        let of_kind = workers.iter().filter_map(|w| w.kind(kind));
-        of_kind.map(|k| k.operations).sum::<u64>() > 0
+        let mut kinds = workers.iter().flat_map(|w| &w.kinds);
+        kinds.any(|k| kind.covers(&k.kind) && k.operations > 0)
     };
     let mut outcome = LoopOutcome::default();
     if let Some(Sampled { stretches, .. }) = sampled {
-        for (kind, batches) in stretches.kinds().filter(|(kind, _)| occurs(kind)) {
+        let recording = &job.load().recording;
+        let mixed = recording.unify_kinds.then(|| stretches.mixed()).flatten();
+        let mixed = mixed.iter().map(|(kind, batches)| (kind, batches));
+        let kinds = stretches.kinds().chain(mixed);
+        for (kind, batches) in kinds.filter(|(kind, _)| occurs(kind)) {
             let over_time = (stretches.stage(), batches);
-            let percentiles = &job.load().recording.percentiles;
+            let percentiles = &recording.percentiles;
             let confidence = Confidence::of(kind, &workers, over_time, percentiles);
             outcome.confidence.push(confidence);
             if has_further_ranks {

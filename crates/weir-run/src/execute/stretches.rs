@@ -125,6 +125,16 @@ impl Stretches {
         self.kinds.iter().map(|kind| (&kind.name, &kind.store))
     }
 
+    /// All kinds as one: they are read together, so that their batches are of the same stretches.
+    pub(super) fn mixed(&self) -> Option<(KindName, BatchStore)> {
+        let (first, others) = self.kinds.split_first()?;
+        let mut sum = first.store.clone();
+        for kind in others {
+            sum.add_kind(&kind.store).ok()?;
+        }
+        Some((KindName::MIXED, sum))
+    }
+
     /// When the present batch is whole.
     pub(super) fn next_tick(&self, workers: &MeasuredWorkers) -> Option<Tick> {
         let store = &self.kinds.first()?.store;
