@@ -35,6 +35,7 @@ pub(crate) const ALLOWED: &[Allowed] = &[
         case.any(&found.ours, leaves_its_region)
     }),
     allow(LARGER_FILE, Topic::Counts, ends_behind_its_region),
+    allow(PASSES_OF_A_MIX, Topic::Counts, ends_with_one_kind),
     allow(NO_ROOM, Topic::Exit, |_, found| no_room(found)),
     allow(NO_ROOM, Topic::Layout, |_, found| no_room(found)),
     allow(NO_ROOM, Topic::Entries, |_, found| no_room(found)),

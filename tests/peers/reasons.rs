@@ -146,6 +146,18 @@ pub(crate) fn ends_behind_its_region(case: &Case, found: &Difference) -> bool {
     sum(&found.theirs) > sum(&found.ours) && case.any(&found.ours, fits)
 }
 
+pub(crate) const PASSES_OF_A_MIX: &str =
+    "`loops` of a sequential mix, and an `io_size` beyond `size`";
+
+/// fio ends a loop where one of the kinds has reached the end of the region.
+pub(crate) fn ends_with_one_kind(case: &Case, found: &Difference) -> bool {
+    let ends = |job: &Job| {
+        let is_longer = job.number("io_size") > job.number("size");
+        job.mixes() && !job.is_random() && job.number("loops") > Some(1) && is_longer
+    };
+    sum(&found.ours) > sum(&found.theirs) && case.any(&found.ours, ends)
+}
+
 /// fio draws the last block too, of which only a part is in the region, and ends with it.
 pub(crate) fn may_draw_half_a_block(job: &Job) -> bool {
     let spread = job.get("random_distribution").unwrap_or_default();

@@ -100,7 +100,13 @@ impl Job {
     pub(crate) fn passes(&self) -> u64 {
         let size = self.number("size").unwrap_or(u64::MAX);
         let further = self.number("io_size").unwrap_or(0).div_ceil(size.max(1));
-        further.max(self.number("loops").unwrap_or(1))
+        let loops = self.number("loops").unwrap_or(1);
+        // Reads and writes of a sequential mix walk apart: each loop goes over it as far as it is told.
+        if self.mixes() && !self.is_random() {
+            further.max(1).saturating_mul(loops)
+        } else {
+            further.max(loops)
+        }
     }
 
     /// How often an option was given, in the defaults and in its section.

@@ -44,10 +44,11 @@ where
         }
         let mut intended = now;
         if is_held {
-            let Some(ready) = make_ready_when_due(&mut state, source, op, now) else {
+            let is_due;
+            (now, intended, is_due) = make_ready_when_due(&mut state, source, op, now);
+            if !is_due {
                 break;
-            };
-            (now, intended) = ready;
+            }
         } else {
             source.prepare(0, &op);
         }
@@ -117,7 +118,7 @@ fn record<O: Operation, C: RunClock>(
 }
 
 /// Waits until the operation is due, and fills its buffer; the instant it is then, and the
-/// intended one. Nothing where the time is up before.
+/// intended one. False where the time is up before.
 #[cold]
 #[inline(never)]
 fn make_ready_when_due<C: RunClock, S: Source>(
@@ -125,12 +126,12 @@ fn make_ready_when_due<C: RunClock, S: Source>(
     source: &mut S,
     op: S::Op,
     free_since: Tick,
-) -> Option<(Tick, Tick)> {
+) -> (Tick, Tick, bool) {
     let (mut now, mut intended) = (free_since, free_since);
     if state.is_paced() {
         (now, intended) = wait_for_start(state, source, op, now);
         if state.is_over(now) {
-            return None;
+            return (now, intended, false);
         }
     }
     source.prepare(0, &op);
@@ -140,7 +141,7 @@ fn make_ready_when_due<C: RunClock, S: Source>(
     if state.is_paced() {
         state.count_lateness(state.nanos(intended.max(free_since), now));
     }
-    Some((now, intended))
+    (now, intended, true)
 }
 
 /// Waits for the intended start of an operation that has one, and for the worker's turn; the
