@@ -24,8 +24,8 @@ const CAUGHT: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
 /// What is caught: not a hang-up that whoever started this program has it ignore, as `nohup` does.
 fn caught() -> impl Iterator<Item = i32> {
-    let all = if is_ignored(SIGHUP) { 2 } else { CAUGHT.len() };
-    CAUGHT.into_iter().take(all)
+    let keeps = |number: &i32| *number != SIGHUP || !is_ignored(SIGHUP);
+    CAUGHT.into_iter().filter(keeps)
 }
 
 fn is_ignored(number: i32) -> bool {
