@@ -256,9 +256,44 @@ fn strict_turns_warnings_into_exit_code_1() {
     let stage = Stage::new();
     let file = stage.file("j.fio", SMALL);
     stage.say(&["run", &file]).code(0).out("! short-run");
-    stage.say(&["run", "--strict=short-run", &file]).code(1);
-    stage.say(&["run", "--strict", &file]).code(1);
-    stage.say(&["run", "--strict=log", &file]).code(0);
+    let said = stage.say(&["run", "--strict=short-run", &file]).code(1);
+    said.err("error: --strict: short-run (a warning)");
+    let said = stage.say(&["run", "--strict", &file]).code(1);
+    said.err("error: --strict: ").err("short-run");
+    stage.say(&["run", "--strict=log", &file]).code(0).calm();
+}
+
+#[test]
+fn an_empty_value_is_not_the_same_as_none() {
+    let stage = Stage::new();
+    let file = stage.file("j.fio", SMALL);
+    for flag in ["--strict=", "--repeat="] {
+        let said = stage.say(&["run", flag, &file]).code(2);
+        said.err(&format!("{flag}: a value is missing"));
+    }
+}
+
+#[test]
+fn a_job_that_only_checks_is_called_one() {
+    let stage = Stage::in_memory();
+    let job = "[a]\nfilename=data\nsize=64k\nbs=4k\nrw=write\nverify=crc32c\nioengine=psync\n";
+    let (writes, checks) = (
+        stage.file("w.fio", job),
+        stage.file("c.fio", format!("{job}verify_only=1\n")),
+    );
+    stage.say(&["run", &writes]).code(0).out("a   write 4 KiB");
+    stage.say(&["run", &checks]).code(0).out("a   verify 4 KiB");
+}
+
+#[test]
+fn a_log_in_the_place_of_a_target_is_refused_before_anything_is_touched() {
+    let stage = Stage::in_memory();
+    let job =
+        "[a]\nfilename=x_bw.1.log\nsize=64k\nbs=4k\nrw=read\nwrite_bw_log=x\nioengine=psync\n";
+    let file = stage.file("j.fio", job);
+    let said = stage.say(&["run", &file]).code(2);
+    said.err("x_bw.1.log: the job a works on this file");
+    assert!(!std::path::Path::new(&stage.path("x_bw.1.log")).exists());
 }
 
 #[test]

@@ -102,3 +102,28 @@ fn a_time_out_without_ranks_is_refused() {
         stage.say(&words).code(2).silent().err(text);
     }
 }
+
+#[test]
+fn nothing_counts_as_done_while_the_process_was_stopped() {
+    let stage = Stage::in_memory();
+    // As much as a file holds, so that it has begun when the file is there.
+    let text = "[a]\nioengine=psync\nfilename=data\nsize=1m\nbs=4k\nrw=write\ntime_based=1\n\
+                runtime=3\n";
+    let file = stage.file("j.fio", text);
+    let running = Running::start(stage.weir(&["run", "--format=json", &file]));
+    until("it writes", || {
+        std::path::Path::new(&stage.path("data")).exists()
+    });
+    std::thread::sleep(Duration::from_millis(500));
+    running.signal(Signal::STOP);
+    std::thread::sleep(Duration::from_millis(1500));
+    running.signal(Signal::CONT);
+    let said = running.end().code(0);
+    let result = result(&said);
+    let series = &result.jobs().next().unwrap().workers()[0].kinds[0].series;
+    let still = series.points().filter(|point| point.operations == 0);
+    let still: u64 = still.map(|point| point.length.0).sum();
+    // Of 1.5 s all but the intervals in which it was stopped and went on.
+    assert!(still >= 900_000_000, "{still} ns: {said}");
+    assert!(result.warnings.iter().any(|w| w.id == "stopped"), "{said}");
+}

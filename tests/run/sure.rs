@@ -127,3 +127,25 @@ fn a_job_that_ends_within_its_ramp_says_so() {
     let said = stage.say(&["run", &stage.file("small.fio", SMALL)]).code(0);
     assert!(!said.out.contains("! ramp"), "{said}");
 }
+
+#[test]
+fn jobs_that_ran_together_are_judged_together() {
+    let stage = Stage::in_memory();
+    let jobs = "[global]\nbs=4k\ntime_based\nruntime=500ms\nsize=8m\nioengine=null\n\
+                rate_iops=2000\nrw=read\n[a]\n[b]\n";
+    let apart = stage.file("apart.fio", jobs);
+    let one = stage.file("one.fio", jobs.replace("size", "group_reporting\nsize"));
+    let said = stage.say(&["run", "--width=120", &apart]).code(0);
+    let (_, together) = said.out.split_once("all 2 jobs").unwrap();
+    assert!(together.contains(" % in this run"), "{said}");
+    let said = stage.say(&["run", "--width=120", &one]).code(0);
+    assert!(said.out.contains("2 jobs as one"), "{said}");
+    assert_eq!(said.out.matches(" % in this run").count(), 1, "{said}");
+    // One after the other they are no figure together.
+    let in_turn = jobs.replace("size", "group_reporting\nsize");
+    let in_turn = in_turn.replace("[b]", "[b]\nwait_for=a");
+    let in_turn = stage.file("turn.fio", in_turn);
+    let said = stage.say(&["run", "--width=120", &in_turn]).code(0);
+    assert!(said.out.contains("2 jobs as one"), "{said}");
+    assert!(!said.out.contains("in this run"), "{said}");
+}

@@ -427,3 +427,23 @@ fn depths_beyond_what_can_be_are_refused() {
         .code(1)
         .out("no more than 65536 in flight");
 }
+
+#[test]
+fn what_the_kernel_has_no_room_for_is_the_machines_lack() {
+    let stage = Stage::in_memory();
+    let limit = std::fs::read_to_string("/proc/sys/fs/aio-max-nr").unwrap_or_default();
+    let limit: u64 = limit.trim().parse().unwrap_or(u64::MAX);
+    if limit > 1_000_000 {
+        return skip(
+            "what_the_kernel_has_no_room_for_is_the_machines_lack",
+            "the limit of libaio requests is too high to be exceeded",
+        );
+    }
+    let depth = limit + 1;
+    let job =
+        format!("[a]\nioengine=libaio\nfilename=f\nsize=1m\nbs=512\nrw=read\niodepth={depth}\n");
+    let file = stage.file("j.fio", job);
+    let said = stage.say(&["run", &file]).code(3);
+    let said = said.out("FAILED").out("cannot reserve");
+    assert!(said.out.contains("fs.aio-max-nr"), "{said}");
+}

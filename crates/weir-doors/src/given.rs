@@ -143,6 +143,7 @@ mod tests {
             "with `--format json` or `--output FILE.json`",
             &[("output", "r.json")],
         ),
+        ("without `--no-latency`", &[("format", "text")]),
     ];
     const OF_BEFF: Partners = &[
         ("with `--channel-dir`", &[("channel-dir", "d")]),
@@ -177,6 +178,7 @@ mod tests {
             ("test", ""),
         ),
         ("with `--device -1`", ("device", "0")),
+        ("without `--no-latency`", ("no-latency", "")),
     ];
 
     fn given(table: &'static [Flag], flag: &'static Flag, others: &[(&str, &str)]) -> GivenFlags {

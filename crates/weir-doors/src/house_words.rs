@@ -26,6 +26,11 @@ pub(crate) fn parse(command: Command, words: &[String]) -> Result<Parsed, Refusa
     let name = command.get_name().to_owned();
     let flags = command.get_arguments().filter_map(Arg::get_long);
     let flags: Vec<String> = flags.map(str::to_owned).collect();
+    if let Some(flag) = empty_value(&command, words) {
+        return Err(Refusal::usage(format!(
+            "--{flag}=: a value is missing\n  help: without one, leave the `=` out"
+        )));
+    }
     match command.try_get_matches_from(words) {
         Ok(given) => Ok(Parsed::Given(given)),
         Err(asked) if !asked.use_stderr() => Ok(Parsed::Print(asked.to_string())),
@@ -38,6 +43,19 @@ pub(crate) fn parse(command: Command, words: &[String]) -> Result<Parsed, Refusa
             Err(Refusal::usage(format!("{what}\n  help: {help}")))
         }
     }
+}
+
+/// The flag that may stand without a value and has an empty one, as a variable of a shell that is
+/// not set leaves behind.
+fn empty_value<'a>(command: &'a Command, words: &[String]) -> Option<&'a str> {
+    let is_optional = |arg: &&Arg| arg.get_num_args().is_some_and(|n| n.min_values() == 0);
+    let mut flags = command.get_arguments().filter(is_optional);
+    flags.find_map(|arg| {
+        let name = arg.get_long()?;
+        let empty = format!("--{name}=");
+        let mut options = words.iter().take_while(|word| *word != "--");
+        options.any(|word| *word == empty).then_some(name)
+    })
 }
 
 /// What is wrong, and the word that may be meant.

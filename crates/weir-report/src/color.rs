@@ -179,10 +179,10 @@ pub fn clean(text: &str, ascii: bool) -> String {
     out
 }
 
-/// A number, or the letter of a thousand: `9.61`, `k` of `9.61 k ops/s`.
+/// A number, what stands before one, or the letter of a thousand: `9.61`, `±`, `k` of `9.61 k ops/s`.
 fn wants_next(word: &str) -> bool {
     let number = word.trim_start_matches('(');
-    matches!(word, "k" | "M" | "G" | "T")
+    matches!(word, "k" | "M" | "G" | "T" | "±" | "+-")
         || number.starts_with(|c: char| c.is_ascii_digit())
             && number.chars().all(|c| c.is_ascii_digit() || c == '.')
 }
@@ -193,4 +193,19 @@ pub(crate) fn char_width(c: char) -> usize {
 
 fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_stays_with_its_sign_and_its_unit() {
+        let words = Text::from("200 k ops/s ± 172 % between 3 runs").words();
+        let words: Vec<String> = words
+            .iter()
+            .map(|word| word.0.iter().map(|(_, text)| &**text).collect())
+            .collect();
+        assert_eq!(words, ["200 k ops/s", "± 172 %", "between", "3 runs"]);
+    }
 }

@@ -26,6 +26,8 @@ pub(crate) struct ReportEntry<'a> {
     /// Per kind, over all workers.
     pub(crate) kinds: Vec<KindSum>,
     pub(crate) span: Option<Span>,
+    /// How sure its figures are, per kind.
+    confidence: &'a [Confidence],
 }
 
 /// The figures of one kind over all workers of an entry.
@@ -67,6 +69,7 @@ pub(crate) fn entries(result: &RunResult) -> Vec<ReportEntry<'_>> {
     }
     for entry in &mut entries {
         entry.add_up();
+        entry.judge(&result.groups[entry.group]);
     }
     entries
 }
@@ -81,6 +84,7 @@ impl<'a> ReportEntry<'a> {
             workers: Vec::new(),
             kinds: Vec::new(),
             span: None,
+            confidence: job.confidence(),
         }
     }
 
@@ -104,6 +108,14 @@ impl<'a> ReportEntry<'a> {
         self.kinds = sums.into_values().collect();
     }
 
+    /// Of several jobs as one the group knows how sure they are, where it has no others.
+    fn judge(&mut self, group: &'a GroupResult) {
+        if self.jobs.len() > 1 {
+            let is_all = self.jobs.len() == group.jobs.len();
+            self.confidence = if is_all { &group.confidence } else { &[] };
+        }
+    }
+
     pub(crate) fn name(&self) -> &'a str {
         self.jobs.first().map_or("", |j| &j.name)
     }
@@ -121,12 +133,10 @@ impl<'a> ReportEntry<'a> {
         BytesPerSec::of(kind.sum.bytes, self.time()?).filter(|_| kind.sum.bytes > Bytes::ZERO)
     }
 
-    /// How sure the figures of a kind, or of all as one, are; nothing for jobs reported as one.
+    /// How sure the figures of a kind, or of all as one, are; nothing for a part of the jobs that ran
+    /// together.
     pub(crate) fn confidence(&self, kind: &KindSum) -> Option<&'a Confidence> {
-        let [job] = self.jobs.as_slice() else {
-            return None;
-        };
-        let mut all = job.confidence().iter();
+        let mut all = self.confidence.iter();
         all.find(|sure| sure.kind.as_str() == kind.name)
     }
 

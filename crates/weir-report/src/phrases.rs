@@ -4,7 +4,7 @@
 //! what differs between jobs. Not here: how many workers really ran, and for how long.
 
 use weir_schema::{
-    Access, BlockSize, BlockWorkload, Distribution, FileNames, Job, Kind, Load, Mix, Schedule,
+    Access, BlockSize, BlockWorkload, Distribution, FileNames, Job, Kind, Load, Schedule,
 };
 
 /// One aspect of a job. Jobs that differ in a single one are a sweep over it.
@@ -48,7 +48,7 @@ pub(crate) fn aspects(job: &Job, workers: usize) -> Vec<Aspect> {
     vec![
         text(
             "operation",
-            work.map_or_else(|| job.workload.title(), |work| operation(work.mix)),
+            work.map_or_else(|| job.workload.title(), operation),
         ),
         Aspect {
             number: block_number,
@@ -91,7 +91,11 @@ pub(crate) fn title(aspects: &[Aspect]) -> Vec<String> {
     parts
 }
 
-fn operation(mix: Mix) -> String {
+fn operation(work: &BlockWorkload) -> String {
+    if work.verify.as_ref().is_some_and(|verify| verify.only) {
+        return "verify".into();
+    }
+    let mix = work.mix;
     let share = |kind| match kind {
         Kind::Read => mix.read_percent,
         Kind::Write => mix.write_percent,
@@ -220,7 +224,7 @@ fn as_f64(bytes: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use weir_schema::{PerKind, SplitEntry, Workload};
+    use weir_schema::{Mix, PerKind, SplitEntry, Workload};
     use weir_units::{Bytes, Iops};
 
     use weir_schema::sample::JobSample;

@@ -27,12 +27,13 @@ pub struct KindBatches {
 
 impl Confidence {
     /// Of what these workers did of a kind; the percentiles are of the batches' stage.
-    pub fn of(
+    pub fn of<'a>(
         kind: &KindName,
-        workers: &[WorkerResult],
+        workers: impl IntoIterator<Item = &'a WorkerResult>,
         (stage, batches): (Stage, &BatchStore),
         percentiles: &[Percent],
     ) -> Self {
+        let workers: Vec<&WorkerResult> = workers.into_iter().collect();
         let parts = workers.iter().flat_map(|w| &w.kinds);
         let of_kind: Vec<&KindResult> = parts.filter(|k| kind.covers(&k.kind)).collect();
         let spans = || workers.iter().filter_map(|w| w.span);

@@ -18,6 +18,7 @@ mod exchange;
 mod exchange_figures;
 mod exchange_model;
 mod facts;
+mod group_confidence;
 pub mod json;
 mod kind;
 mod latency_bandwidth;

@@ -65,11 +65,15 @@ impl RunResult {
         Ok(())
     }
 
-    /// Forgets what only further ranks would need: all of them are in.
-    pub fn forget_batches(&mut self) {
-        for job in self.groups.iter_mut().flat_map(|group| &mut group.jobs) {
-            if let Outcome::Loop(done) = &mut job.outcome {
-                done.batches.clear();
+    /// Judges what several jobs did together, and forgets what only that and further ranks need:
+    /// all of them are in.
+    pub fn conclude_batches(&mut self) {
+        for group in &mut self.groups {
+            group.confidence = group.judged();
+            for job in &mut group.jobs {
+                if let Outcome::Loop(done) = &mut job.outcome {
+                    done.batches.clear();
+                }
             }
         }
     }

@@ -30,6 +30,13 @@ impl GroupResult {
     }
 }
 
+impl GroupResult {
+    /// The workers of all its jobs.
+    pub(crate) fn workers(&self) -> impl Iterator<Item = &WorkerResult> {
+        workers(&self.jobs)
+    }
+}
+
 fn workers(jobs: &[JobResult]) -> impl Iterator<Item = &WorkerResult> + Clone {
     jobs.iter().flat_map(JobResult::workers)
 }

@@ -106,6 +106,10 @@ pub struct GroupResult {
     /// they never ran together it ends before it starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<Span>,
+    /// How sure the figures of several jobs together are, per kind; nothing where they did not begin
+    /// together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub confidence: Vec<Confidence>,
 }
 
 /// Rates of one kind over all workers of a group.

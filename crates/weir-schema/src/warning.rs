@@ -237,6 +237,12 @@ pub const WARNINGS: &[WarningKind] = &[
         "Use --repeat to see how runs differ.",
     ),
     kind(
+        "stopped",
+        Wrong,
+        "the process was stopped while it measured, by SIGSTOP or Ctrl-Z: its figures count that time",
+        "Measure again, and let it run.",
+    ),
+    kind(
         "unverified",
         Wrong,
         "the time was up before everything that was written had been read back: the rest was not \

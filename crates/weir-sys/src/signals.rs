@@ -3,7 +3,8 @@
 //! In: whoever catches signals counts them here. Out: whether a run is to end, and by which signal.
 //! Not here: how signals are caught (the binary), what a run does about them.
 
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
 /// Signals that arrived: who catches them counts here.
 #[derive(Debug, Default)]
@@ -12,12 +13,19 @@ pub struct Signals {
     pub number: AtomicI32,
     /// Interruptions so far; the second ends the run at once.
     pub interruptions: AtomicU32,
+    /// The process was stopped and has gone on (`SIGCONT`).
+    pub gone_on: Arc<AtomicBool>,
 }
 
 impl Signals {
     /// The run is to end.
     pub fn interrupted(&self) -> bool {
         self.interruptions.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether the process has gone on since this was last asked.
+    pub fn take_gone_on(&self) -> bool {
+        self.gone_on.swap(false, Ordering::Relaxed)
     }
 
     /// Another rank got a signal of this number, which ends this one too; 0 where it was told of

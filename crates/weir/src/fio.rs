@@ -21,7 +21,7 @@ use weir_run::execute::LiveView;
 use weir_schema::{Announcement, FileNames, Plan, RunResult, TargetsPerRank};
 
 use crate::measure::{self, MeasureRequest};
-use crate::{Outcome, environment, output, printed, runners, signals};
+use crate::{Outcome, environment, output, printed, runners, signals, written_files};
 use display::FioDisplay;
 use report::FioReport;
 
@@ -108,7 +108,7 @@ fn measure(run: &FioRun) -> Outcome {
     }
     let written = options.output.iter().chain(&options.store);
     let written: Vec<_> = written.map(String::as_str).collect();
-    measure::refuse_targets(&plan, &written).map_err(|r| Refusal { code: USAGE, ..r })?;
+    written_files::refuse_targets(&plan, &written).map_err(|r| Refusal { code: USAGE, ..r })?;
     let texts = options.texts(utc_offset_s());
     let idle = options.idleness.map(idle::Before::read);
     let during = During {

@@ -22,6 +22,7 @@ mod session;
 mod show;
 mod signals;
 mod world;
+mod written_files;
 
 use std::process::ExitCode;
 

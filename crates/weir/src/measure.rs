@@ -5,13 +5,9 @@
 //! reports; where ranks are processes the others come here too, get the plan from it, and say
 //! nothing. Not here: what a plan is made of, and what a report looks like.
 
-use std::path::Path;
-
 use weir_doors::{Refusal, USAGE};
 use weir_run::execute::LiveView;
-use weir_schema::{
-    Announcement, FileNames, Job, Plan, Ranks, RunResult, Spawn, TargetsPerRank, Warning,
-};
+use weir_schema::{Announcement, Job, Plan, Ranks, RunResult, Spawn, TargetsPerRank, Warning};
 use weir_units::Nanos;
 use weir_world::{Launcher, RankHost, started_rank};
 
@@ -265,42 +261,6 @@ fn store(path: &str, result: &RunResult) -> Result<(), String> {
         .to_json()
         .map_err(|e| format!("error: --store-result {path}: {e}\n"))?;
     output::write_file(path, &text)
-}
-
-/// A file that is written once all is measured must not replace one that a job works on.
-pub(crate) fn refuse_targets(plan: &Plan, written: &[&str]) -> Result<(), Refusal> {
-    let named = |file: &FileNames| match file {
-        FileNames::Listed { paths, directories } if directories.is_empty() => paths.clone(),
-        FileNames::Listed { paths, directories } => {
-            let pairs = directories
-                .iter()
-                .flat_map(|d| paths.iter().map(move |p| (d, p)));
-            pairs
-                .map(|(folder, path)| format!("{folder}/{path}"))
-                .collect()
-        }
-        FileNames::Sized { files } => files.iter().map(|file| file.path.clone()).collect(),
-        FileNames::Generated { .. } | FileNames::Below { .. } | FileNames::None => Vec::new(),
-    };
-    let written = written
-        .iter()
-        .filter(|path| output::is_plain(Path::new(path)));
-    for path in written {
-        let works_on = |job: &Job| {
-            let work = job.workload.blocks();
-            let files = work
-                .map(|work| named(&work.targets.files))
-                .unwrap_or_default();
-            files.iter().any(|file| output::are_same(path, file))
-        };
-        if let Some((_, job)) = plan.jobs().find(|(_, job)| works_on(job)) {
-            let name = &job.name;
-            return Err(Refusal::usage(format!(
-                "{path}: the job {name} works on this file, which would be replaced"
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// Finds out before the run whether the result can be stored.

@@ -209,7 +209,7 @@ impl RankGroup {
             None => self.merge_directly(mine, patience)?,
         };
         all.plan = plan;
-        all.forget_batches();
+        all.conclude_batches();
         all.ranks.sort_by_key(|r| r.rank);
         // Ranks that a signal ended say nothing more.
         if let Some(why) = self.loss(&all).filter(|_| all.ended_by.is_none()) {

@@ -9,12 +9,14 @@ use weir_doors::run::{
 use weir_doors::{Door, Refusal, USAGE, WorkloadDoor};
 use weir_jobfile::{Context, Diagnostic, compile};
 use weir_report::{ColorChoice, Flags, Style};
-use weir_schema::{Plan, RunResult, Runs, SchemaError, TargetsPerRank, Word};
+use weir_schema::{Plan, RunResult, Runs, SchemaError, TargetsPerRank, Warning, Word};
 use weir_units::Percent;
 
 use crate::measure::{self, MeasureRequest, Silent};
 use crate::progress::{ProgressMode, ProgressObserver};
-use crate::{Outcome, environment, output, printed, repeat, runners, session, signals, speaks};
+use crate::{
+    Outcome, environment, output, printed, repeat, runners, session, signals, speaks, written_files,
+};
 
 /// The words after `run`.
 pub(crate) fn run(words: &[String]) -> Outcome {
@@ -88,7 +90,7 @@ pub(crate) fn plan_to_run(run: &Run, input: &Input) -> Result<Plan, Refusal> {
     }
     let outputs = run.options.outputs.iter().map(|file| file.path.as_str());
     let written: Vec<_> = outputs.chain(run.store.as_deref()).collect();
-    measure::refuse_targets(&plan, &written)?;
+    written_files::refuse_targets(&plan, &written)?;
     Ok(plan)
 }
 
@@ -129,8 +131,16 @@ fn report(result: &RunResult, options: &RunOptions) -> u8 {
     if options.format == RunFormat::Json {
         session::tell_failures(result);
     }
+    tell_strict(options, result.warnings.iter());
     let code = exit_code(result, &options.strict);
     if good { code } else { code.max(1) }
+}
+
+/// Says which warnings fail the run, so that its exit code does not stand alone.
+fn tell_strict<'a>(options: &RunOptions, warnings: impl Iterator<Item = &'a Warning>) {
+    if let Some(complaint) = options.strict.complaint(warnings) {
+        output::error(&complaint);
+    }
 }
 
 pub(crate) fn text_of(
@@ -165,6 +175,11 @@ pub(crate) fn report_runs(run: &Run, runs: &Runs) -> u8 {
         good = false;
     }
     good &= output::print(&text(options.format, true));
+    let of_runs = runs.series.iter().flat_map(|series| &series.runs);
+    let of_runs = of_runs.flat_map(|run| &run.warnings);
+    let raised = runs.series.iter().flat_map(|series| &series.warnings);
+    let raised = raised.chain(of_runs);
+    tell_strict(options, raised);
     u8::from(!good)
 }
 

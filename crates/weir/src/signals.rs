@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals as Arrivals;
 use signal_hook::{flag, low_level};
 use weir_doors::Refusal;
@@ -91,6 +91,8 @@ pub(crate) fn catch(crew: Option<&Crew>, first: Option<First>) -> Result<Arc<Sig
         _ => &[],
     };
     let signals = Arc::new(Signals::default());
+    // In the handler, which the main thread runs before it goes on.
+    flag::register(SIGCONT, Arc::clone(&signals.gone_on)).map_err(|e| uncaught(&e))?;
     let mut arrivals =
         Arrivals::new(caught().chain(told.iter().copied())).map_err(|e| uncaught(&e))?;
     if let Some(untouched) = UNTOUCHED.get() {

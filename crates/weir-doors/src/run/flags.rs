@@ -18,6 +18,7 @@ const TEXT_ON_STDOUT: FlagNeed = FlagNeed::new("with `--format text`", |g| g.is(
 const JSON: FlagNeed = FlagNeed::new("with `--format json` or `--output FILE.json`", |g| {
     g.is("format", "json") || writes(g, ".json")
 });
+const LATENCIES: FlagNeed = FlagNeed::new("without `--no-latency`", |g| !g.has("no-latency"));
 
 /// All of them, in the order of the help text.
 pub const FLAGS: &[Flag] = &[
@@ -98,6 +99,7 @@ pub const FLAGS: &[Flag] = &[
         "Percentiles of latency, comma-separated",
     )
     .default("50,90,99,99.9")
+    .needs(LATENCIES)
     .prints(),
     Flag::with_value("progress", "WHEN", OUTPUT, "Progress on standard error")
         .choices(&["auto", "plain", "none", "json"])
@@ -136,6 +138,7 @@ pub const FLAGS: &[Flag] = &[
     )
     .choices(&["gravest", "all"])
     .default("gravest")
+    .needs(TEXT)
     .prints()
     .long("gravest: the three gravest of each job. JSON has all of them."),
     Flag::with_value("strict", "IDS", MEASURE, "Warnings make the exit code 1")

@@ -110,8 +110,9 @@ const PLAN_CAUSES: &[&str] = &[
     "plan",
     "too_small",
 ];
-/// Causes that lie in the machine.
-const MACHINE_CAUSES: &[&str] = &["memory", "missing", "placement"];
+/// Causes that lie in the machine; an engine that fails before a worker has begun got something
+/// refused that it is made of.
+const MACHINE_CAUSES: &[&str] = &["engine", "memory", "missing", "placement"];
 
 /// 0 good; 1 failures, errors, or warnings that `--strict` names; 2 and 3 where no job came to
 /// run, for a reason of the plan or the machine; 128 + signal.
@@ -120,7 +121,11 @@ pub fn exit_code(result: &RunResult, strict: &Strict) -> u8 {
         return u8::try_from(end.signal).map_or(u8::MAX, |signal| signal.saturating_add(128));
     }
     let all_before = |causes: &[&str]| {
-        let why = |j: &JobResult| j.failure.as_ref().map(|f| f.cause.clone());
+        let why = |j: &JobResult| {
+            let mut of_workers = j.workers().iter().map(|w| w.failure.as_ref());
+            let first = of_workers.next().flatten();
+            j.failure.as_ref().or(first).map(|f| f.cause.clone())
+        };
         let none_ran = result
             .jobs()
             .all(|j| j.workers().is_empty() || j.span.is_none());
@@ -179,9 +184,9 @@ mod tests {
         let mut plan = sample::mixed().plan;
         run(&["a.fio"]).adjust(&mut plan).unwrap();
         assert_eq!(plan, sample::mixed().plan);
-        run(&["--percentiles=50", "--no-latency", "a.fio"])
-            .adjust(&mut plan)
-            .unwrap();
+        for flag in ["--percentiles=50", "--no-latency"] {
+            run(&[flag, "a.fio"]).adjust(&mut plan).unwrap();
+        }
         let recording = &plan.groups[0].jobs[0].load().recording;
         assert_eq!(recording.percentiles, [Percent(50.0)]);
         assert_eq!(recording.timing, Timing::EndsOnly);

@@ -1,6 +1,8 @@
 //! Which warnings make a run fail: `--strict`.
 
-use weir_schema::WarningKind;
+use std::collections::BTreeSet;
+
+use weir_schema::{Warning, WarningKind};
 
 use crate::flags::nearest;
 use crate::refusal::Refusal;
@@ -24,6 +26,14 @@ impl Strict {
             Self::All => true,
             Self::Ids(ids) => ids.iter().any(|i| i == id),
         }
+    }
+
+    /// What is said where some of these warnings fail the run: each id once.
+    pub fn complaint<'a>(&self, warnings: impl Iterator<Item = &'a Warning>) -> Option<String> {
+        let held = warnings.map(|w| w.id.as_str()).filter(|id| self.holds(id));
+        let ids: BTreeSet<&str> = held.collect();
+        let ids: Vec<&str> = ids.into_iter().collect();
+        (!ids.is_empty()).then(|| format!("error: --strict: {} (a warning)\n", ids.join(", ")))
     }
 }
 
@@ -51,4 +61,25 @@ pub(super) fn strict(list: Option<&str>) -> Result<Strict, Refusal> {
         )));
     }
     Ok(Strict::Ids(ids.into_iter().map(str::to_owned).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fails_the_run_is_named_once() {
+        let warnings = ["slow", "cpu-steal", "slow"].map(|id| Warning::new(id, None, ""));
+        let said = |strict: Option<&str>| super::strict(strict).unwrap().complaint(warnings.iter());
+        assert_eq!(said(None), None);
+        assert_eq!(said(Some("ramp")), None);
+        assert_eq!(
+            said(Some("slow")).unwrap(),
+            "error: --strict: slow (a warning)\n"
+        );
+        assert_eq!(
+            said(Some("")).unwrap(),
+            "error: --strict: cpu-steal, slow (a warning)\n"
+        );
+    }
 }

@@ -30,7 +30,9 @@ impl Report<'_> {
                 let label = if several { rates.kind.as_str() } else { "rate" };
                 let bandwidth = Some(rates.bytes_per_s).filter(|_| rates.bytes > Bytes::ZERO);
                 let done = (rates.operations, rates.bytes);
-                let mut items = self.rate_items(done, Some(rates.ops_per_s), bandwidth);
+                let sure = group.confidence.iter().find(|c| c.kind == rates.kind);
+                let rates = (Some(rates.ops_per_s), bandwidth);
+                let mut items = self.rate_items(done, rates, sure);
                 if several && self.layout.is_key_value() {
                     items = items.into_iter().map(|item| item.of(label)).collect();
                 }

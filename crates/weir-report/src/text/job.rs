@@ -1,7 +1,7 @@
 //! One job in full: what it did, its rates, latencies, course, load and spread; then how it
 //! ended (`ending`).
 
-use weir_schema::{Span, WorkerResult};
+use weir_schema::{Confidence, Span, WorkerResult};
 use weir_stats::NoInterval;
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
 
@@ -55,13 +55,9 @@ impl Report<'_> {
             .map(|kind| {
                 let label = if several { &kind.name } else { "rate" };
                 let done = (kind.sum.operations, kind.sum.bytes);
-                let mut items = self.rate_items(done, entry.iops(kind), entry.bandwidth(kind));
-                let sure = sure(entry, kind).filter(|_| kind.sum.operations > 0);
-                if let Some(sure) = sure {
-                    let half = sure.map(|half| format!("{half} in this run"));
-                    let text = half.unwrap_or_else(|reason| format!("unknown ({reason})"));
-                    items.insert(items.len() - 1, RowItem::keyed("±", text).pad(17));
-                }
+                let rates = (entry.iops(kind), entry.bandwidth(kind));
+                let sure = entry.confidence(kind).filter(|_| kind.sum.operations > 0);
+                let items = self.rate_items(done, rates, sure);
                 self.with_kind(several, kind, Row::new(label, items))
             })
             .filter(|row| !row.items.is_empty())
@@ -70,18 +66,19 @@ impl Report<'_> {
         self.straggling(entry);
     }
 
-    /// Operations per second, bytes per second, and what was done.
+    /// Operations per second, bytes per second, how sure they are, and what was done.
     pub(super) fn rate_items(
         &self,
         (operations, bytes): (u64, Bytes),
-        iops: Option<Iops>,
-        bandwidth: Option<BytesPerSec>,
+        (iops, bandwidth): (Option<Iops>, Option<BytesPerSec>),
+        confidence: Option<&Confidence>,
     ) -> Vec<RowItem> {
         let strong = |text| Text::new(Tone::Strong, text);
         let mut items = Vec::new();
         items.extend(iops.map(|r| RowItem::bare("rate", strong(self.numbers.iops(r))).pad(12)));
         let bandwidth = bandwidth.map_or(String::new(), |rate| self.numbers.bandwidth(rate));
         items.push(RowItem::bare("bandwidth", strong(bandwidth)).pad(10));
+        items.extend(plus_minus(confidence));
         let mut done = format!("{} ops", self.numbers.count(operations));
         if bytes > Bytes::ZERO {
             done = format!("{done}, {}", self.numbers.size(bytes));
@@ -179,12 +176,16 @@ impl Report<'_> {
     }
 }
 
+/// `± 0.6 % in this run`, or why nobody knows; nothing where nobody looked.
+fn plus_minus(confidence: Option<&Confidence>) -> Option<RowItem> {
+    let half = sure(confidence)?.map(|half| format!("{half} in this run"));
+    let text = half.unwrap_or_else(|reason| format!("unknown ({reason})"));
+    Some(RowItem::keyed("±", text).pad(17))
+}
+
 /// Half the interval of the rate in percent, or why there is none; nothing where none was looked for.
-pub(super) fn sure(
-    entry: &ReportEntry<'_>,
-    kind: &KindSum,
-) -> Option<Result<String, &'static str>> {
-    let rate = entry.confidence(kind)?.ops_per_s;
+pub(super) fn sure(confidence: Option<&Confidence>) -> Option<Result<String, &'static str>> {
+    let rate = confidence?.ops_per_s;
     Some(match (rate.half_width(), rate.absent) {
         (_, Some(NoInterval::ShortRun)) => Err("short run"),
         (Some(half), _) if rate.value > 0.0 => {

@@ -123,7 +123,7 @@ impl Report<'_> {
             bandwidth(l).map(|r| unit.print(r)).into()
         }));
         columns.push(Column::new("±", 3, lines, |l| {
-            l.2.and_then(|k| sure(l.1, k)?.ok()).into()
+            l.2.and_then(|k| sure(l.1.confidence(k))?.ok()).into()
         }));
         columns.extend(self.percentile_columns(lines));
         columns.push(Column::new("in fl.", 6, lines, |l| {

@@ -105,6 +105,7 @@ pub(super) fn result(
         .map(BandwidthLog::finish)
         .unwrap_or_default();
     warnings.extend(warn::of_logs(None, &total));
+    warnings.extend(warn::of_stop(run.stopped));
     // A signal that comes when all is done changes nothing.
     let interrupted = control.signals.interrupted() && !run.is_done();
     let signal = control.signals.number.load(Relaxed);
@@ -149,11 +150,11 @@ pub(super) fn so_far(
         .collect();
     seen.sort_by_key(|s| s.index);
     let mut seen = seen.into_iter().peekable();
-    let has_further_ranks = control.other_ranks.is_some();
     let mut groups = vec![GroupResult::default(); plan.groups.len()];
     for ((group, job), index) in plan.jobs().zip(0..) {
+        let is_alone = plan.groups[group].jobs.len() < 2 && control.other_ranks.is_none();
         let mut result = match seen.next_if(|s| s.index == index) {
-            Some(seen) => job_result(job, &seen, &times, has_further_ranks),
+            Some(seen) => job_result(job, &seen, &times, is_alone),
             None => JobResult::not_started(&job.name),
         };
         if let Outcome::Loop(done) = &mut result.outcome {
@@ -167,7 +168,7 @@ pub(super) fn so_far(
         }
         group.conclude();
     }
-    RunResult {
+    let mut result = RunResult {
         weir_version: control.version.to_owned(),
         started_unix_ns: run.started_unix_ns,
         run_id: run_id::of_run(run.started_unix_ns),
@@ -178,7 +179,11 @@ pub(super) fn so_far(
         clock: clock_facts(control.clock_facts.clone(), &run.timeline),
         host: control.host.clone(),
         ..RunResult::of(plan.clone())
+    };
+    if control.other_ranks.is_none() {
+        result.conclude_batches();
     }
+    result
 }
 
 /// Adds devices that another job has not named yet.
@@ -197,12 +202,7 @@ fn clock_facts(mut facts: ClockFacts, timeline: &Timeline) -> ClockFacts {
     facts
 }
 
-fn job_result(
-    job: &Job,
-    seen: &JobSnapshot<'_>,
-    times: &Times<'_>,
-    has_further_ranks: bool,
-) -> JobResult {
+fn job_result(job: &Job, seen: &JobSnapshot<'_>, times: &Times<'_>, is_alone: bool) -> JobResult {
     let workers: Vec<WorkerResult> = seen
         .workers
         .iter()
@@ -229,7 +229,7 @@ fn job_result(
         result.outcome = ranks.outcome.outcome.clone();
         result.metrics.clone_from(&ranks.outcome.metrics);
     } else if seen.state != State::NotStarted {
-        let done = loop_outcome(job, workers, seen.sampled, has_further_ranks);
+        let done = loop_outcome(job, workers, seen.sampled, is_alone);
         result.outcome = Outcome::Loop(done);
     }
     result.conclude();
@@ -433,13 +433,13 @@ fn depth_use(worker: &Worker, kinds: &[KindResult], inline: bool, runtime: Nanos
     depth
 }
 
-/// How sure the figures of each kind are, over all workers; where the job has further ranks, also
-/// what they need to judge it together.
+/// How sure the figures of each kind are, over all workers; unless the job is alone, without others
+/// in its group and without further ranks, also what it takes to judge it together with those.
 fn loop_outcome(
     job: &Job,
     workers: Vec<WorkerResult>,
     sampled: Option<&Sampled>,
-    has_further_ranks: bool,
+    is_alone: bool,
 ) -> LoopOutcome {
     let occurs = |kind: &KindName| {
         let mut kinds = workers.iter().flat_map(|w| &w.kinds);
@@ -456,7 +456,7 @@ fn loop_outcome(
             let percentiles = &recording.percentiles;
             let confidence = Confidence::of(kind, &workers, over_time, percentiles);
             outcome.confidence.push(confidence);
-            if has_further_ranks {
+            if !is_alone {
                 outcome.batches.push(KindBatches {
                     kind: kind.clone(),
                     stage: stretches.stage(),

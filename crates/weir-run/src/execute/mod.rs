@@ -248,6 +248,8 @@ struct Run<'a> {
     steady_groups: SteadyGroups,
     flows: Flows,
     loop_costs: LoopCosts,
+    /// For how long the process was stopped while jobs ran.
+    stopped: Nanos,
 }
 
 impl<'a> Run<'a> {
@@ -283,6 +285,7 @@ impl<'a> Run<'a> {
             steady_groups: SteadyGroups::default(),
             flows: Flows::default(),
             loop_costs: LoopCosts::default(),
+            stopped: Nanos::ZERO,
             bandwidth_log: plan.total_log.as_ref().and_then(|log| {
                 // Beforehand it could be written; a run goes on without it.
                 BandwidthLog::open(log, origin, control.clock.scale(), control.log_format).ok()
@@ -375,13 +378,23 @@ impl<'a> Run<'a> {
         let now = control.clock.now();
         let is_due = self.check_at.is_none_or(|at| now >= at);
         if is_due {
-            self.check_at = None;
+            let due = self.check_at.take().unwrap_or(now);
+            if control.signals.take_gone_on() {
+                let time = control.clock.scale().to_nanos(now.since(due));
+                self.was_stopped(Nanos(time));
+            }
             self.check_all(now, control);
         }
         if std::mem::take(&mut self.has_ended) || is_due {
             self.collect_ended(now, control);
             self.stop_companions(now);
         }
+    }
+
+    /// The process was stopped for so long, and goes on.
+    fn was_stopped(&mut self, time: Nanos) {
+        self.stopped = self.stopped.saturating_add(time);
+        self.running.iter_mut().for_each(|job| job.was_stopped());
     }
 
     /// Samples, and ends what has to end.

@@ -339,6 +339,11 @@ impl RunningJob {
         }
     }
 
+    /// The process was stopped since the last check.
+    pub(super) fn was_stopped(&mut self) {
+        self.sampler.iter_mut().for_each(JobSampler::was_stopped);
+    }
+
     /// Samples; ends what is too slow, nudges what is asked to end, leaves behind what hangs.
     pub(super) fn check(&mut self, now: Tick, grace: Duration, at_once: bool) {
         if let Some(sampler) = &mut self.sampler {

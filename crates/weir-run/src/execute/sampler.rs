@@ -63,6 +63,8 @@ pub(super) struct JobSampler {
     /// Intervals per bandwidth and per IOPS sample.
     per_sample: [u64; 2],
     sampled: Sampled,
+    /// When the process was stopped, where it was since the last read: nothing was done from then on.
+    stopped_at: Option<Tick>,
     /// Numbers of the kinds that are part of the rates.
     rated: Vec<usize>,
 }
@@ -100,6 +102,7 @@ impl JobSampler {
             },
             interval,
             ticks_seen: 0,
+            stopped_at: None,
             per_sample: samples_of(recording).map(|length| (length.0 / interval.0).max(1)),
             rated: rated.collect(),
         }
@@ -130,15 +133,23 @@ impl JobSampler {
         self.workers.after(self.interval.saturating_mul(number))
     }
 
+    /// The process was stopped since the last read, and goes on: at the latest from the instant on at
+    /// which the next read was due, of which a batch of stretches is the resolution.
+    pub(super) fn was_stopped(&mut self) {
+        self.stopped_at = self.next_tick();
+    }
+
     /// Takes the samples that are due. Several that are due at once are one read: nobody saw when
-    /// what was done since the last was done, so that each has its share by time.
+    /// what was done since the last was done, so that each has its share by time, as far as the process
+    /// was not stopped.
     pub(super) fn sample(&mut self, now: Tick) {
         let seen = now.min(self.workers.end());
         self.sampled.stretches.read_if_due(&self.workers, seen);
         let is_late = self.tick(self.ticks_seen + 2) <= seen;
+        let done_by = self.stopped_at.take().map_or(seen, |at| at.min(seen));
         while self.tick(self.ticks_seen + 1) <= seen {
             self.ticks_seen += 1;
-            self.take_interval(is_late.then_some(seen));
+            self.take_interval(is_late.then_some(done_by));
         }
     }
 
@@ -299,6 +310,21 @@ pub(super) mod tests {
         let reads = &sampled.workers[0][0];
         assert!(reads.series.points().all(|p| p.bytes == Bytes(409_600)));
         assert_eq!((reads.iops.min, reads.iops.max), (1000.0, 1000.0));
+    }
+
+    #[test]
+    fn nothing_was_done_while_the_process_was_stopped() {
+        let live = live();
+        let mut sampler = sampler(&[Arc::clone(&live)]);
+        done(&live, 100);
+        sampler.sample(Tick(100 * MS));
+        done(&live, 10);
+        sampler.was_stopped();
+        sampler.sample(Tick(450 * MS));
+        done(&live, 50);
+        sampler.sample(Tick(500 * MS));
+        // It was stopped when the stretch was due that ends at 110 ms.
+        assert_eq!(operations(sampler.so_far(), 0), [100, 10, 0, 0, 50]);
     }
 
     #[test]

@@ -6,7 +6,9 @@
 mod cpus;
 mod pace;
 
-use weir_schema::{ClockSource, DiskCounters, Job, JobResult, Kind, Recording, RunResult, Warning};
+use weir_schema::{
+    ClockSource, Confidence, DiskCounters, Job, JobResult, Kind, Recording, RunResult, Warning,
+};
 use weir_stats::NoInterval;
 use weir_sys::Tree;
 use weir_sys::cpu_time::{CpuTimes, cpu_times};
@@ -50,6 +52,14 @@ pub(super) fn of_logs(job: Option<&str>, causes: &[String]) -> Vec<Warning> {
         .iter()
         .map(|cause| Warning::new("log", job, cause.clone()))
         .collect()
+}
+
+/// Whether the process was stopped for longer than a thread may wait for a CPU anyway.
+pub(super) fn of_stop(stopped: Nanos) -> Option<Warning> {
+    (stopped > Nanos::from_millis(100)).then(|| {
+        let cause = format!("The process was stopped for {stopped}: rates count that time too.");
+        Warning::new("stopped", None, cause)
+    })
 }
 
 /// Whether a job came to its end before its ramp did, so that nothing was forgotten.
@@ -132,26 +142,24 @@ fn machine(result: &RunResult, before: &MachineCounters, after: &MachineCounters
 }
 
 fn of_job(job: &JobResult) -> Vec<Warning> {
-    let mut found = Vec::new();
-    let name = Some(job.name.as_str());
-    for confidence in job.confidence() {
-        let kind = &confidence.kind;
-        if confidence.ops_per_s.absent == Some(NoInterval::ShortRun) {
-            found.push(Warning::new(
-                "short-run",
-                name,
-                format!("The {kind} run was too short for an interval (fewer than 10 stretches)."),
-            ));
-        }
-        if confidence.slow {
-            found.push(Warning::new(
-                "slow",
-                name,
-                format!("The {kind} rate changes slowly: its ± holds for this run only."),
-            ));
-        }
-    }
-    found
+    // The kinds of which it is true, in one warning.
+    let kinds = |is_true: fn(&Confidence) -> bool| {
+        let all = job.confidence().iter().filter(|c| is_true(c));
+        let all: Vec<&str> = all.map(|c| c.kind.as_str()).collect();
+        (!all.is_empty()).then(|| all.join(" and "))
+    };
+    let is_short = |c: &Confidence| c.ops_per_s.absent == Some(NoInterval::ShortRun);
+    let warning = |id, cause| Warning::new(id, Some(&job.name), cause);
+    let short = kinds(is_short).map(|kinds| {
+        let cause =
+            format!("The {kinds} run was too short for an interval (fewer than 10 stretches).");
+        warning("short-run", cause)
+    });
+    let slow = kinds(|c| c.slow).map(|kinds| {
+        let cause = format!("The {kinds} rate changes slowly: its ± holds for this run only.");
+        warning("slow", cause)
+    });
+    short.into_iter().chain(slow).collect()
 }
 
 /// Percentiles that were asked for; of the usual ones the mark beside the figure is enough.

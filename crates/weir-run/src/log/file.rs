@@ -114,6 +114,9 @@ pub fn inflate_log(file: impl Read, mut take: impl FnMut(&[u8])) -> io::Result<(
     let mut file = BufReader::new(file);
     let mut piece = vec![0; PIECE];
     let mut is_first = true;
+    if file.fill_buf()?.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it is empty"));
+    }
     while !file.fill_buf()?.is_empty() {
         let mut stream = ZlibDecoder::new(&mut file);
         loop {
@@ -236,6 +239,7 @@ mod tests {
                 .contains("its records are no text")
         );
         assert!(inflate(b"1, 2\n").1.is_err());
+        assert_eq!(inflate(b"").1, Err("it is empty".to_owned()));
     }
 
     #[test]

@@ -350,3 +350,35 @@ fn a_job_that_did_nothing_is_not_warned_of() {
     job.state = State::NotStarted;
     assert!(raised(vec![(at_rate(2000.0, false), job)], |_| ()).is_empty());
 }
+
+#[test]
+fn what_is_true_of_several_kinds_is_one_warning() {
+    let mut job = job_of("a", vec![reads(0, 100, 1000)]);
+    let of = |kind: Kind| Confidence {
+        slow: kind == Kind::Write,
+        ..sample::confidence(
+            kind,
+            Estimate::without(1.0, NoInterval::ShortRun),
+            Estimate::about(1.0, Ok(0.1)),
+        )
+    };
+    if let Outcome::Loop(done) = &mut job.outcome {
+        done.confidence = vec![of(Kind::Read), of(Kind::Write)];
+    }
+    let all = of_job(&job);
+    assert_eq!(ids(&all), ["short-run", "slow"]);
+    assert!(
+        all[0]
+            .cause
+            .starts_with("The read and write run was too short")
+    );
+    assert!(all[1].cause.starts_with("The write rate changes slowly"));
+}
+
+#[test]
+fn a_stop_is_told_once_it_is_longer_than_a_threads_wait() {
+    assert_eq!(of_stop(Nanos::from_millis(100)), None);
+    let told = of_stop(Nanos::from_millis(1500)).unwrap();
+    assert_eq!(told.id, "stopped");
+    assert!(told.cause.contains("1.50 s"), "{}", told.cause);
+}
