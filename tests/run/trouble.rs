@@ -424,7 +424,7 @@ fn depths_beyond_what_can_be_are_refused() {
     };
     deep("null", "4294967295").code(2).err("16777216");
     deep("io_uring", "70000")
-        .code(1)
+        .code(3)
         .out("no more than 65536 in flight");
 }
 
