@@ -21,6 +21,7 @@ mod runners;
 mod session;
 mod show;
 mod signals;
+mod stored;
 mod world;
 mod written_files;
 

@@ -9,10 +9,8 @@ use weir_doors::{Printed, Refusal, USAGE, beff, fio, run, top};
 use weir_schema::catalogue::TransportCatalogue;
 use weir_schema::{RunResult, Runs, Spawn};
 
+use crate::stored::Stored;
 use crate::{Outcome, fio as fio_door, output, printed, run as run_door, runners};
-
-/// The longest result that is read.
-const LONGEST_RESULT: u64 = 1 << 30;
 
 /// The words after `show`.
 pub(crate) fn run(words: &[String]) -> Outcome {
@@ -24,18 +22,10 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 
 fn print_again(show: &Show) -> Outcome {
     let refuse = |why: String| Refusal::usage(format!("{}: {why}", show.file));
-    let text = output::read_text(&show.file, LONGEST_RESULT).map_err(refuse)?;
-    if Runs::is_in(&text) {
-        return runs_again(show, &text);
-    }
-    let result = RunResult::from_json(&text).map_err(|e| refuse(e.to_string()))?;
-    if result.is_newer() {
-        let note = format!(
-            "note: {}: {} was made by a newer weir: what this one does not know is left out\n",
-            show.file, result.schema
-        );
-        output::error(&note);
-    }
+    let result = match Stored::read(&show.file)? {
+        Stored::One(result) => result,
+        Stored::Several(runs) => return runs_again(show, &runs),
+    };
     let own = result.plan.door.clone();
     let door = show.door.as_deref().unwrap_or(&own);
     let mut words = if show.door.is_none() {
@@ -70,9 +60,8 @@ fn print_again(show: &Show) -> Outcome {
 }
 
 /// Prints what several runs said; other doors know one run alone.
-fn runs_again(show: &Show, text: &str) -> Outcome {
+fn runs_again(show: &Show, runs: &Runs) -> Outcome {
     let refuse = |why: String| Refusal::usage(format!("{}: {why}", show.file));
-    let runs = Runs::from_json(text).map_err(|e| refuse(e.to_string()))?;
     if let Some(door) = show.door.as_deref().filter(|door| *door != "run") {
         let why = format!("it has several runs, which `{door}` does not print (`--as run` does)");
         return Err(refuse(why));
@@ -84,7 +73,7 @@ fn runs_again(show: &Show, text: &str) -> Outcome {
     }
     let words = [own, show.words.clone()].concat();
     let options = run::read_options(&words)?;
-    let text = run_door::text_of_runs(&runs, options.format, &options, true);
+    let text = run_door::text_of_runs(runs, options.format, &options, true);
     Ok(u8::from(!output::print(&text)))
 }
 
