@@ -218,7 +218,8 @@ impl Histogram {
     }
 
     /// What was counted since an earlier state of the same histogram. Minimum and maximum are
-    /// exact if the interval moved them, otherwise the outer edges of its buckets.
+    /// exact if the interval moved them, otherwise the outer edges of its buckets, as far as the
+    /// whole reaches.
     ///
     /// # Errors
     /// If the other is not an earlier state of this one.
@@ -235,22 +236,13 @@ impl Histogram {
         }
         let figures = HistogramSums {
             sum: self.sum.saturating_sub(earlier.sum),
-            min: if self.min < earlier.min { self.min } else { 0 },
-            max: if self.max > earlier.max {
-                self.max
-            } else {
-                u64::MAX
-            },
+            min: self.min,
+            max: self.max,
             sum_of_squares: self
                 .sum_of_squares
                 .map(|s| s.saturating_sub(earlier.sum_of_squares.unwrap_or(0))),
         };
-        let mut difference = Self::from_parts(self.bits, counts, figures);
-        difference.min = difference
-            .min
-            .max(if difference.is_empty() { 0 } else { self.min });
-        difference.max = difference.max.min(self.max);
-        Ok(difference)
+        Ok(Self::from_parts(self.bits, counts, figures))
     }
 
     /// So many of the values, spread evenly from the lowest to the highest: the likely part of

@@ -179,6 +179,27 @@ mod tests {
         }
 
         #[test]
+        fn parts_of_a_histogram_can_be_stored(
+            values in proptest::collection::vec((0_u64..5000, 1_u64..50), 1..20),
+            part in 0_u64..100,
+            squares: bool,
+        ) {
+            let mut whole = Histogram::new();
+            if squares {
+                whole = whole.with_squares();
+            }
+            for (value, n) in values {
+                whole.record_n(value, n);
+            }
+            let first = whole.share(whole.count() * part / 100);
+            let rest = whole.since(&first).unwrap();
+            for part in [first, rest] {
+                let text = serde_json::to_string(&part).unwrap();
+                prop_assert_eq!(serde_json::from_str::<Histogram>(&text).unwrap(), part);
+            }
+        }
+
+        #[test]
         fn hostile_buckets_give_an_error_or_a_sound_histogram(
             bits in 0_u8..12,
             count: u64,
