@@ -12,6 +12,7 @@ use weir_report::{ColorChoice, Flags, Style};
 use weir_schema::{Plan, RunResult, Runs, SchemaError, TargetsPerRank, Warning, Word};
 use weir_units::Percent;
 
+use crate::history::Keep;
 use crate::measure::{self, MeasureRequest, Silent};
 use crate::progress::{ProgressMode, ProgressObserver};
 use crate::{
@@ -52,6 +53,7 @@ fn measure(run: &Run) -> Outcome {
         targets: run.targets,
         timeout: run.timeout,
         store: run.store.as_deref(),
+        keep: Keep::Always(run.history.as_deref()),
         other_files: &other_files(run),
         warnings: &[],
         observer: &|plan| {
@@ -292,6 +294,7 @@ fn calibrate() -> Outcome {
         targets: TargetsPerRank::Own,
         timeout: None,
         store: None,
+        keep: Keep::Never,
         other_files: &[],
         warnings: &[],
         observer: &|_| Box::new(Silent),
