@@ -82,6 +82,8 @@ pub enum DoorRequest {
         plan: Box<Plan>,
         /// The file that gets the result.
         store: Option<String>,
+        /// The history that keeps it, or `off`, where the words say so.
+        history: Option<String>,
     },
 }
 

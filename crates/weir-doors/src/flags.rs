@@ -10,6 +10,7 @@ use clap::{Arg, ArgAction, Command};
 pub(crate) use weir_jobfile::nearest;
 
 use crate::given::FlagNeed;
+use crate::refusal::Refusal;
 
 /// One flag of a door.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +64,31 @@ pub(crate) const fn store_result(category: &'static str) -> Flag {
         category,
         "Store the whole result, for weir show",
     )
+}
+
+/// At every door of the house that measures.
+pub(crate) const fn history(category: &'static str) -> Flag {
+    Flag::with_value(
+        "history",
+        "FILE|off",
+        category,
+        "Keep the result in this history, or in none",
+    )
+    .long("Without it WEIR_HISTORY says so; else it is kept in the user's own.")
+}
+
+/// Why words that measure nothing refuse the files that a result would go to.
+pub(crate) fn refuse_result_files(
+    store: Option<&str>,
+    history: Option<&str>,
+) -> Result<(), Refusal> {
+    match (store, history) {
+        (Some(file), _) => Err(Refusal::usage(nothing_to_store(file))),
+        (None, Some(file)) => Err(Refusal::usage(format!(
+            "--history {file}: nothing is measured by these words; leave it out"
+        ))),
+        (None, None) => Ok(()),
+    }
 }
 
 /// Why that is refused by words that measure nothing.

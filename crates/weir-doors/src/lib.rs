@@ -19,6 +19,7 @@ mod door;
 pub mod fio;
 pub mod flags;
 mod given;
+pub mod history;
 mod house_words;
 mod mpi;
 pub mod net;
@@ -41,6 +42,7 @@ pub const DOORS: &[Door] = &[
     beff::DOOR,
     net::DOOR,
     show::DOOR,
+    history::DOOR,
     new::DOOR,
     Door::new(
         "engines",

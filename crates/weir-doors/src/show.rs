@@ -1,4 +1,4 @@
-//! `weir show FILE [--as DOOR] [WORDS…]`: prints a stored result again, as its own door printed it
+//! `weir show RUN [--as DOOR] [WORDS…]`: prints a stored result again, as its own door printed it
 //! or as another would.
 //!
 //! In: the words after `show`. Out: an [`Action`]. What further words mean is the door's matter:
@@ -14,8 +14,8 @@ use crate::refusal::Refusal;
 /// The door.
 pub const DOOR: Door = Door::new(
     "show",
-    "FILE",
-    "print a result that --store-result stored, as its door or another prints it",
+    "RUN",
+    "print a stored result or a run of the history, as its door or another prints it",
 );
 
 /// The page of `weir show --help`, without the words of each door.
@@ -33,7 +33,7 @@ pub enum Action {
 /// Which result is printed, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Show {
-    /// The file of the result.
+    /// The file of the result, or the name of a run.
     pub file: String,
     /// The door that prints it, where another than its own shall.
     pub door: Option<String>,
@@ -71,8 +71,10 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
             other => rest.push(other.to_owned()),
         }
     }
-    let file =
-        file.ok_or_else(|| Refusal::usage("`weir show` needs a file that --store-result stored"))?;
+    let file = file.ok_or_else(|| {
+        let what = "a run of the history, or a file that --store-result stored";
+        Refusal::usage(format!("`weir show` needs {what}"))
+    })?;
     Ok(Action::Show(Show {
         file,
         door,

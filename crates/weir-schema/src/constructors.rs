@@ -255,6 +255,7 @@ impl RunResult {
         Self {
             schema: RESULT_SCHEMA.to_owned(),
             weir_version: String::new(),
+            history: None,
             started_unix_ns: 0,
             run_id: 0,
             zero_ns: Nanos::ZERO,

@@ -94,9 +94,9 @@ pub use rates::total_rate;
 pub use recording::{Recording, Timing, Trace};
 pub use replay::Replay;
 pub use result::{
-    ClassResult, Confidence, CpuUse, DepthUse, EndedBy, Failure, Finding, GroupResult, JobResult,
-    KindResult, LatencyPercentile, Rates, RunResult, SampleStatistics, Span, Stage, StageHistogram,
-    State, WorkerResult,
+    ClassResult, Confidence, CpuUse, DepthUse, EndedBy, Failure, Finding, GroupResult,
+    HistoryPlace, JobResult, KindResult, LatencyPercentile, Rates, RunResult, SampleStatistics,
+    Span, Stage, StageHistogram, State, WorkerResult,
 };
 pub use runs::{FigureBetweenRuns, JobBetweenRuns, RunSeries, Runs};
 pub use steady::{

@@ -23,6 +23,9 @@ pub struct RunResult {
     pub schema: String,
     /// Version of the program.
     pub weir_version: String,
+    /// Where it is kept, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<HistoryPlace>,
     /// Wall clock at the start, since 1970.
     pub started_unix_ns: u64,
     /// Marks the verified data of this run; drawn from its start.
@@ -70,6 +73,16 @@ impl RunResult {
     pub fn failed_jobs(&self) -> usize {
         self.jobs().filter(|j| j.failure.is_some()).count()
     }
+}
+
+/// Where the history of the machine that measured has a result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HistoryPlace {
+    /// Its id.
+    pub id: String,
+    /// The database, where it is another than the user's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
 }
 
 /// The signal that ended a run early.

@@ -9,7 +9,7 @@
 //! - Afterwards: [`Histogram`] (merged exactly, percentiles), [`Moments`], [`Series`].
 //! - How sure: [`BatchStore`] collects a run in bounded memory and gives every figure as an
 //!   [`Estimate`] with its 95 % interval; [`warmup`] tests the warm-up; [`BetweenRuns`] adds up
-//!   equal runs, [`significance`] compares two.
+//!   equal runs, [`significance`] compares two, [`change_points`] finds levels in many.
 
 #![forbid(unsafe_code)]
 #![allow(
@@ -20,6 +20,7 @@
 mod batch;
 mod between;
 mod bucket;
+pub mod change_points;
 mod estimate;
 mod histogram;
 mod moments;

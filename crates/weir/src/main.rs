@@ -8,6 +8,7 @@ mod beff;
 mod engines;
 mod environment;
 mod fio;
+mod history;
 mod measure;
 mod mpi;
 mod new;
@@ -65,6 +66,7 @@ const OWN_WAYS: &[(&str, Carry)] = &[
     ("fio", fio::run),
     ("beff", beff::run),
     ("show", show::run),
+    ("history", history::run),
     ("new", new::run),
     ("engines", |_| Ok(printed(&engines::page()))),
     ("mpi", |_| mpi::info()),
@@ -75,7 +77,7 @@ fn dispatch(arguments: &[String]) -> Outcome {
     // What all processes of a launcher would say alike one of them says.
     let alike = match &call {
         Err(_) | Ok(Call::Print(_)) => true,
-        Ok(Call::Door(door, _)) => ["engines", "show"].contains(&door.verb),
+        Ok(Call::Door(door, _)) => ["engines", "show", "history"].contains(&door.verb),
     };
     if alike && !speaks() {
         return Ok(0);

@@ -26,6 +26,7 @@ use weir_schema::{Plan, RUNS_SCHEMA, RunResult, RunSeries, Runs, TargetsPerRank}
 use weir_units::Nanos;
 use weir_world::Launcher;
 
+use crate::history::{self, Keep};
 use crate::{Outcome, measure, output, run as run_door, signals};
 
 /// The environment variable by which a process knows which run it is.
@@ -64,7 +65,8 @@ pub(crate) fn run(run: &Run, repeat: Repeat) -> Outcome {
     signals::claim()?;
     let caught = signals::catch(None, None)?;
     let mut worst = carry_out(run, repeat, &mut turns, &scratch.0, &caught)?;
-    let runs = collect(run, repeat, turns);
+    let mut runs = collect(run, repeat, turns);
+    let kept = history::keep_runs(&mut runs, Keep::Always(run.history.as_deref()));
     let strict = |series: &RunSeries| {
         let mut raised = series.warnings.iter();
         raised.any(|w| run.options.strict.holds(&w.id))
@@ -76,7 +78,11 @@ pub(crate) fn run(run: &Run, repeat: Repeat) -> Outcome {
         let signal = caught.number.load(Ordering::Relaxed);
         worst = u8::try_from(128 + signal).unwrap_or(u8::MAX);
     }
-    Ok(run_door::report_runs(run, &runs).max(worst))
+    let code = run_door::report_runs(run, &runs).max(worst);
+    if let Some(kept) = kept {
+        kept.tell_changes();
+    }
+    Ok(code)
 }
 
 /// A launcher starts processes once. What all of them would say one of them says.
@@ -209,7 +215,8 @@ fn passed_on(run: &Run) -> Vec<String> {
         ProgressStyle::None => "none",
         ProgressStyle::Json => "json",
     };
-    let mut words = vec![format!("--progress={progress}")];
+    // What is kept is what all runs say together.
+    let mut words = vec![format!("--progress={progress}"), "--history=off".to_owned()];
     words.extend(run.ranks.map(|ranks| format!("--ranks={ranks}")));
     words.extend(match run.targets {
         TargetsPerRank::Own => None,
@@ -331,10 +338,15 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         };
-        assert_eq!(passed_on("--repeat a.fio"), "--progress=auto");
+        assert_eq!(passed_on("--repeat a.fio"), "--progress=auto --history=off");
         for targets in ["split", "shared"] {
-            let words = format!("--progress=json --ranks=2 --per-rank={targets} --timeout=1.5");
-            assert_eq!(passed_on(&format!("--repeat=3 a.fio {words}")), words);
+            let words = format!("--ranks=2 --per-rank={targets} --timeout=1.5");
+            assert_eq!(
+                passed_on(&format!(
+                    "--repeat=3 a.fio --progress=json --history=h.db {words}"
+                )),
+                format!("--progress=json --history=off {words}")
+            );
         }
     }
 

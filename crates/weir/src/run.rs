@@ -13,6 +13,7 @@ use weir_schema::{Plan, RunResult, Runs, SchemaError, TargetsPerRank, Warning, W
 use weir_units::Percent;
 use weir_world::started_rank;
 
+use crate::history::Keep;
 use crate::measure::{self, MeasureRequest, Silent};
 use crate::progress::{ProgressMode, ProgressObserver};
 use crate::watch::{Watch, WatchedObserver};
@@ -63,6 +64,7 @@ fn measure(run: &Run) -> Outcome {
         targets: run.targets,
         timeout: run.timeout,
         store: run.store.as_deref(),
+        keep: Keep::Always(run.history.as_deref()),
         other_files: &other_files(run),
         warnings: &[],
         observer: &|plan| {
@@ -313,6 +315,7 @@ fn calibrate() -> Outcome {
         targets: TargetsPerRank::Own,
         timeout: None,
         store: None,
+        keep: Keep::Never,
         other_files: &[],
         warnings: &[],
         observer: &|_| Box::new(Silent),

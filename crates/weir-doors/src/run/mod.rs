@@ -29,7 +29,7 @@ pub use strict::Strict;
 pub use web::Web;
 pub use workload_door::{read_workload, read_workload_options};
 
-use crate::flags::{command, nothing_to_store};
+use crate::flags::{command, refuse_result_files};
 use crate::given::GivenFlags;
 use crate::house_words::{self, Parsed};
 use crate::refusal::Refusal;
@@ -78,6 +78,8 @@ pub struct Run {
     pub repeat: Option<Repeat>,
     /// The file that gets the result.
     pub store: Option<String>,
+    /// The history that keeps it, or `off`, where the command line says so.
+    pub history: Option<String>,
     /// How it is shown.
     pub options: RunOptions,
 }
@@ -236,8 +238,9 @@ fn run_of(matches: &ArgMatches, input: Input) -> Result<Action, Refusal> {
         return Err(Refusal::usage(why));
     }
     let show_plan = matches.get_flag("show-plan");
-    if let Some(file) = one(matches, "store-result").filter(|_| show_plan) {
-        return Err(Refusal::usage(nothing_to_store(file)));
+    let (store, history) = (one(matches, "store-result"), one(matches, "history"));
+    if show_plan {
+        refuse_result_files(store, history)?;
     }
     Ok(Action::Run(Box::new(Run {
         input,
@@ -246,7 +249,8 @@ fn run_of(matches: &ArgMatches, input: Input) -> Result<Action, Refusal> {
         targets: targets_per_rank(matches),
         timeout: one(matches, "timeout").map(timeout).transpose()?,
         repeat: repeat::read(matches)?,
-        store: one(matches, "store-result").map(str::to_owned),
+        store: store.map(str::to_owned),
+        history: history.map(str::to_owned),
         options: options(matches)?,
     })))
 }

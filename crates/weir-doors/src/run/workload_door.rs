@@ -19,6 +19,7 @@ const OF_EVERY_JOB: &[&str] = &[
     "timeout",
     "show-plan",
     "store-result",
+    "history",
     "format",
     "output",
     "percentiles",
