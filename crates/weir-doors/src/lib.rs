@@ -24,6 +24,7 @@ mod mpi;
 pub mod net;
 pub mod new;
 mod refusal;
+pub mod report;
 pub mod run;
 pub mod show;
 pub mod top;
@@ -41,6 +42,7 @@ pub const DOORS: &[Door] = &[
     beff::DOOR,
     net::DOOR,
     show::DOOR,
+    report::DOOR,
     new::DOOR,
     Door::new(
         "engines",

@@ -16,6 +16,7 @@ mod plain_door;
 mod progress;
 mod ranks;
 mod repeat;
+mod report;
 mod run;
 mod runners;
 mod session;
@@ -63,6 +64,7 @@ const OWN_WAYS: &[(&str, Carry)] = &[
     ("fio", fio::run),
     ("beff", beff::run),
     ("show", show::run),
+    ("report", report::run),
     ("new", new::run),
     ("engines", |_| Ok(printed(&engines::page()))),
     ("mpi", |_| mpi::info()),
@@ -73,7 +75,7 @@ fn dispatch(arguments: &[String]) -> Outcome {
     // What all processes of a launcher would say alike one of them says.
     let alike = match &call {
         Err(_) | Ok(Call::Print(_)) => true,
-        Ok(Call::Door(door, _)) => ["engines", "show"].contains(&door.verb),
+        Ok(Call::Door(door, _)) => ["engines", "report", "show"].contains(&door.verb),
     };
     if alike && !speaks() {
         return Ok(0);
