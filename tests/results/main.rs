@@ -1,6 +1,8 @@
 //! Results that last: what is kept of them, and what is made of them later.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+mod browser;
 mod history;
+mod report;
 #[path = "../stage/mod.rs"]
 mod stage;

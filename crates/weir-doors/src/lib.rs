@@ -25,6 +25,7 @@ mod mpi;
 pub mod net;
 pub mod new;
 mod refusal;
+pub mod report;
 pub mod run;
 pub mod show;
 pub mod top;
@@ -43,6 +44,7 @@ pub const DOORS: &[Door] = &[
     net::DOOR,
     show::DOOR,
     history::DOOR,
+    report::DOOR,
     new::DOOR,
     Door::new(
         "engines",

@@ -17,6 +17,7 @@ mod plain_door;
 mod progress;
 mod ranks;
 mod repeat;
+mod report;
 mod run;
 mod runners;
 mod session;
@@ -66,6 +67,7 @@ const OWN_WAYS: &[(&str, Carry)] = &[
     ("fio", fio::run),
     ("beff", beff::run),
     ("show", show::run),
+    ("report", report::run),
     ("history", history::run),
     ("new", new::run),
     ("engines", |_| Ok(printed(&engines::page()))),
@@ -77,7 +79,7 @@ fn dispatch(arguments: &[String]) -> Outcome {
     // What all processes of a launcher would say alike one of them says.
     let alike = match &call {
         Err(_) | Ok(Call::Print(_)) => true,
-        Ok(Call::Door(door, _)) => ["engines", "show", "history"].contains(&door.verb),
+        Ok(Call::Door(door, _)) => ["engines", "report", "show", "history"].contains(&door.verb),
     };
     if alike && !speaks() {
         return Ok(0);

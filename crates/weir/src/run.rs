@@ -19,7 +19,8 @@ use crate::progress::{ProgressMode, ProgressObserver};
 use crate::watch::{Watch, WatchedObserver};
 use crate::web::Window;
 use crate::{
-    Outcome, environment, output, printed, repeat, runners, session, signals, speaks, written_files,
+    Outcome, environment, output, printed, repeat, report, runners, session, signals, speaks,
+    written_files,
 };
 
 /// The words after `run`.
@@ -176,6 +177,8 @@ pub(crate) fn text_of(
         // Numbers of a result are finite, and everything else has a JSON form.
         RunFormat::Json => weir_report::json(result, options.pretty).unwrap_or_default(),
         RunFormat::Text => weir_report::text(result, &style(result, options, on_stdout)),
+        RunFormat::Html => weir_report::html(&report::of_one(result)),
+        RunFormat::Csv => weir_report::csv(&report::of_one(result)),
     }
 }
 
@@ -218,6 +221,8 @@ pub(crate) fn text_of_runs(
             weir_report::runs_text(runs, &style(first, options, on_stdout))
         }
         (RunFormat::Text, None) => String::new(),
+        (RunFormat::Html, _) => weir_report::html(&report::of_runs(runs)),
+        (RunFormat::Csv, _) => weir_report::csv(&report::of_runs(runs)),
         (RunFormat::Json, _) => {
             // Numbers of a result are finite, and everything else has a JSON form.
             runs.to_json(options.pretty)

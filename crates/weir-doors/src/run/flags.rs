@@ -93,7 +93,7 @@ pub const FLAGS: &[Flag] = &[
         "Write the report to a file as well",
     )
     .repeats()
-    .long("The suffix decides the format: .txt or .json."),
+    .long("The suffix decides the format: .txt, .json, .html or .csv."),
     Flag::with_value(
         "percentiles",
         "LIST",

@@ -168,6 +168,23 @@ pub enum RunFormat {
     Text,
     /// The whole result.
     Json,
+    /// A page with plots.
+    Html,
+    /// A row for each kind of operation of each job.
+    Csv,
+}
+
+impl RunFormat {
+    /// The one that a file's name asks for.
+    pub(crate) fn of_file(path: &str) -> Option<Self> {
+        match suffix(path)? {
+            "txt" => Some(Self::Text),
+            "json" => Some(Self::Json),
+            "html" => Some(Self::Html),
+            "csv" => Some(Self::Csv),
+            _ => None,
+        }
+    }
 }
 
 /// A file that gets the report.
@@ -292,7 +309,7 @@ pub fn builder() -> Command {
         ))
 }
 
-fn all(matches: &ArgMatches, name: &str) -> Vec<String> {
+pub(crate) fn all(matches: &ArgMatches, name: &str) -> Vec<String> {
     matches
         .get_many::<String>(name)
         .into_iter()
@@ -301,7 +318,7 @@ fn all(matches: &ArgMatches, name: &str) -> Vec<String> {
         .collect()
 }
 
-fn one<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a str> {
+pub(crate) fn one<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a str> {
     // Doors for a single job do not have all flags.
     let given = matches.try_get_one::<String>(name).ok().flatten();
     given.map(String::as_str)
@@ -373,10 +390,29 @@ fn usage_line(door: &crate::Door) -> String {
 }
 
 fn options(matches: &ArgMatches) -> Result<RunOptions, Refusal> {
-    let outputs = all(matches, "output")
-        .into_iter()
-        .map(output)
-        .collect::<Result<_, _>>()?;
+    let outputs = all(matches, "output").into_iter().map(output);
+    Ok(RunOptions {
+        format: if one(matches, "format") == Some("json") {
+            RunFormat::Json
+        } else {
+            RunFormat::Text
+        },
+        outputs: outputs.collect::<Result<_, _>>()?,
+        progress: match one(matches, "progress") {
+            Some("plain") => ProgressStyle::Plain,
+            Some("none") => ProgressStyle::None,
+            Some("json") => ProgressStyle::Json,
+            _ => ProgressStyle::Auto,
+        },
+        strict: strict::strict(one(matches, "strict"))?,
+        no_latency: matches.get_flag("no-latency"),
+        web: web::read(matches)?,
+        ..options_of_text(matches)?
+    })
+}
+
+/// How text looks, by flags that say no more than that.
+pub(crate) fn options_of_text(matches: &ArgMatches) -> Result<RunOptions, Refusal> {
     let named = matches.value_source("percentiles") == Some(ValueSource::CommandLine);
     let percentiles = one(matches, "percentiles")
         .filter(|_| named)
@@ -384,19 +420,10 @@ fn options(matches: &ArgMatches) -> Result<RunOptions, Refusal> {
         .transpose()?;
     let width = one(matches, "width").map(width).transpose()?;
     Ok(RunOptions {
-        format: if one(matches, "format") == Some("json") {
-            RunFormat::Json
-        } else {
-            RunFormat::Text
-        },
-        outputs,
+        format: RunFormat::Text,
+        outputs: Vec::new(),
         percentiles,
-        progress: match one(matches, "progress") {
-            Some("plain") => ProgressStyle::Plain,
-            Some("none") => ProgressStyle::None,
-            Some("json") => ProgressStyle::Json,
-            _ => ProgressStyle::Auto,
-        },
+        progress: ProgressStyle::Auto,
         color: match one(matches, "color") {
             Some("always") => Some(true),
             Some("never") => Some(false),
@@ -407,9 +434,9 @@ fn options(matches: &ArgMatches) -> Result<RunOptions, Refusal> {
         raw: matches.get_flag("raw"),
         pretty: matches.get_flag("pretty"),
         all_warnings: one(matches, "warnings") == Some("all"),
-        strict: strict::strict(one(matches, "strict"))?,
-        no_latency: matches.get_flag("no-latency"),
-        web: web::read(matches)?,
+        strict: Strict::No,
+        no_latency: false,
+        web: Web::default(),
     })
 }
 
@@ -418,16 +445,12 @@ fn suffix(path: &str) -> Option<&str> {
 }
 
 fn output(path: String) -> Result<Output, Refusal> {
-    let format = match suffix(&path) {
-        Some("txt") => RunFormat::Text,
-        Some("json") => RunFormat::Json,
-        _ => {
-            let why =
-                format!("--output {path}: the suffix decides the format; known are .txt and .json");
-            return Err(Refusal::usage(why));
-        }
-    };
-    Ok(Output { path, format })
+    match RunFormat::of_file(&path) {
+        Some(format) => Ok(Output { path, format }),
+        None => Err(Refusal::usage(format!(
+            "--output {path}: the suffix decides the format; known are .txt, .json, .html and .csv"
+        ))),
+    }
 }
 
 fn percentiles(list: &str) -> Result<Vec<Percent>, Refusal> {

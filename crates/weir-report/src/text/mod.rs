@@ -15,7 +15,6 @@ mod metrics;
 mod ranks;
 mod runs;
 mod spark;
-mod sweep;
 mod table;
 mod warnings;
 
