@@ -14,6 +14,7 @@ macro_rules! push {
 }
 
 pub mod beff;
+pub mod compare;
 mod date;
 mod door;
 pub mod fio;
@@ -41,6 +42,7 @@ pub const DOORS: &[Door] = &[
     beff::DOOR,
     net::DOOR,
     show::DOOR,
+    compare::DOOR,
     new::DOOR,
     Door::new(
         "engines",

@@ -19,6 +19,7 @@ mod text;
 
 pub use color::clean;
 pub use json::json;
+pub use number_format::NumberFormat;
 pub use style::{ColorChoice, Flags, Style, Terminal};
 pub use text::{runs_text, text};
 

@@ -5,6 +5,8 @@
 #![forbid(unsafe_code)]
 
 mod beff;
+mod command_turn;
+mod compare;
 mod engines;
 mod environment;
 mod fio;
@@ -22,6 +24,7 @@ mod session;
 mod show;
 mod signals;
 mod stored;
+mod turns;
 mod world;
 mod written_files;
 
@@ -63,6 +66,7 @@ const OWN_WAYS: &[(&str, Carry)] = &[
     ("fio", fio::run),
     ("beff", beff::run),
     ("show", show::run),
+    ("compare", compare::run),
     ("new", new::run),
     ("engines", |_| Ok(printed(&engines::page()))),
     ("mpi", |_| mpi::info()),

@@ -15,7 +15,8 @@ use weir_units::Percent;
 use crate::measure::{self, MeasureRequest, Silent};
 use crate::progress::{ProgressMode, ProgressObserver};
 use crate::{
-    Outcome, environment, output, printed, repeat, runners, session, signals, speaks, written_files,
+    Outcome, environment, output, printed, repeat, runners, session, signals, speaks, turns,
+    written_files,
 };
 
 /// The words after `run`.
@@ -45,7 +46,7 @@ fn measure(run: &Run) -> Outcome {
     if let Some(repeat) = run.repeat {
         return repeat::run(run, repeat);
     }
-    repeat::end_with_parent()?;
+    turns::end_with_parent()?;
     measure::measure(&MeasureRequest {
         plan: &|| plan_to_run(run, &run.input),
         ranks: run.ranks,
