@@ -74,10 +74,11 @@ mod tests {
 
     #[test]
     fn a_child_has_its_own_time_memory_and_exit_code() {
-        let child = Command::new("sh").args(["-c", "exit 7"]).spawn().unwrap();
+        let mut child = Command::new("sh").args(["-c", "exit 7"]).spawn().unwrap();
         let ended = wait(&child).unwrap();
         assert_eq!(ended.status.code(), Some(7));
         assert!(ended.peak_memory.0 > 100 << 10, "{ended:?}");
-        assert!(wait(&child).is_err());
+        // It is gone: nobody can wait for it again.
+        assert!(wait(&child).is_err() && child.wait().is_err());
     }
 }

@@ -11,9 +11,11 @@ use weir_jobfile::{Context, Diagnostic, compile};
 use weir_report::{ColorChoice, Flags, Style};
 use weir_schema::{Plan, RunResult, Runs, SchemaError, TargetsPerRank, Warning, Word};
 use weir_units::Percent;
+use weir_world::started_rank;
 
 use crate::measure::{self, MeasureRequest, Silent};
 use crate::progress::{ProgressMode, ProgressObserver};
+use crate::web::{WebObserver, Window};
 use crate::{
     Outcome, environment, output, printed, repeat, runners, session, signals, speaks, turns,
     written_files,
@@ -47,6 +49,13 @@ fn measure(run: &Run) -> Outcome {
         return repeat::run(run, repeat);
     }
     turns::end_with_parent()?;
+    // One process speaks for all, whoever started them.
+    let is_first = started_rank().is_none() && speaks();
+    let window = if is_first {
+        Window::open(&run.options.web)?
+    } else {
+        None
+    };
     measure::measure(&MeasureRequest {
         plan: &|| plan_to_run(run, &run.input),
         ranks: run.ranks,
@@ -57,9 +66,19 @@ fn measure(run: &Run) -> Outcome {
         warnings: &[],
         observer: &|plan| {
             let mode = progress_mode(run.options.progress);
-            Box::new(ProgressObserver::new(mode, plan))
+            let progress = Box::new(ProgressObserver::new(mode, plan));
+            match &window {
+                Some(window) => Box::new(WebObserver::new(window.clone(), plan, progress)),
+                None => progress,
+            }
         },
-        report: &|result| Ok(report(result, &run.options)),
+        report: &|result| {
+            let code = report(result, &run.options);
+            if let Some(window) = &window {
+                window.finish(result);
+            }
+            Ok(code)
+        },
     })
 }
 
