@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod browser;
+mod compare;
 mod history;
 mod report;
 #[path = "../stage/mod.rs"]

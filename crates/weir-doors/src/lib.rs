@@ -14,6 +14,7 @@ macro_rules! push {
 }
 
 pub mod beff;
+pub mod compare;
 mod date;
 mod door;
 pub mod fio;
@@ -45,6 +46,7 @@ pub const DOORS: &[Door] = &[
     show::DOOR,
     history::DOOR,
     report::DOOR,
+    compare::DOOR,
     new::DOOR,
     Door::new(
         "engines",

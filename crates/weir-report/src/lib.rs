@@ -28,6 +28,7 @@ pub use csv::csv;
 pub use html::html;
 pub use json::json;
 pub use plot::{LabelledResult, PlotChoice, plot_names, svg};
+pub use number_format::NumberFormat;
 pub use style::{ColorChoice, Flags, Style, Terminal};
 pub use text::{runs_text, text};
 

@@ -5,6 +5,8 @@
 #![forbid(unsafe_code)]
 
 mod beff;
+mod command_turn;
+mod compare;
 mod engines;
 mod environment;
 mod fio;
@@ -25,6 +27,7 @@ mod show;
 mod signals;
 mod stored;
 mod watch;
+mod turns;
 mod web;
 mod world;
 mod written_files;
@@ -69,6 +72,7 @@ const OWN_WAYS: &[(&str, Carry)] = &[
     ("show", show::run),
     ("report", report::run),
     ("history", history::run),
+    ("compare", compare::run),
     ("new", new::run),
     ("engines", |_| Ok(printed(&engines::page()))),
     ("mpi", |_| mpi::info()),

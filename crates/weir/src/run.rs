@@ -19,7 +19,7 @@ use crate::progress::{ProgressMode, ProgressObserver};
 use crate::watch::{Watch, WatchedObserver};
 use crate::web::Window;
 use crate::{
-    Outcome, environment, output, printed, repeat, report, runners, session, signals, speaks,
+    Outcome, environment, output, printed, repeat, report, runners, session, signals, speaks, turns,
     written_files,
 };
 
@@ -50,7 +50,7 @@ fn measure(run: &Run) -> Outcome {
     if let Some(repeat) = run.repeat {
         return repeat::run(run, repeat);
     }
-    repeat::end_with_parent()?;
+    turns::end_with_parent()?;
     // One process speaks for all, whoever started them.
     let is_first = started_rank().is_none() && speaks();
     let watch = Watch::default();

@@ -66,7 +66,9 @@ fn runs_again(show: &Show, runs: &Runs) -> Outcome {
         let why = format!("it has several runs, which `{door}` does not print (`--as run` does)");
         return Err(refuse(why));
     }
-    let own = runs.command.iter().skip(2).filter(|_| show.door.is_none());
+    // Those of a comparison choose how it is printed, not its runs.
+    let is_own = show.door.is_none() && runs.command.get(1).is_some_and(|verb| verb == "run");
+    let own = runs.command.iter().skip(2).filter(|_| is_own);
     let own: Vec<String> = own.cloned().collect();
     if let Some(door) = top::door("run") {
         check_words(door, &own, &show.words)?;

@@ -23,7 +23,7 @@ use crate::beff::values;
 
 pub use flags::FLAGS;
 pub use plan::exit_code;
-pub use repeat::Repeat;
+pub use repeat::{Repeat, begin_anew};
 pub use stored_plan::check_stored;
 pub use strict::Strict;
 pub use web::Web;
@@ -482,7 +482,8 @@ fn timeout(text: &str) -> Result<Nanos, Refusal> {
     values::seconds(text).map_err(|why| Refusal::usage(format!("--timeout {text}: {why}")))
 }
 
-fn width(text: &str) -> Result<u16, Refusal> {
+/// A number of columns.
+pub(crate) fn width(text: &str) -> Result<u16, Refusal> {
     let wrong = || {
         Refusal::usage(format!(
             "--width {text}: expected a number of columns from 20 to 1000"
