@@ -27,8 +27,8 @@ pub use color::clean;
 pub use csv::csv;
 pub use html::html;
 pub use json::json;
-pub use plot::{LabelledResult, PlotChoice, plot_names, svg};
 pub use number_format::NumberFormat;
+pub use plot::{LabelledResult, PlotChoice, plot_names, svg};
 pub use style::{ColorChoice, Flags, Style, Terminal};
 pub use text::{runs_text, text};
 

@@ -19,8 +19,8 @@ use crate::progress::{ProgressMode, ProgressObserver};
 use crate::watch::{Watch, WatchedObserver};
 use crate::web::Window;
 use crate::{
-    Outcome, environment, output, printed, repeat, report, runners, session, signals, speaks, turns,
-    written_files,
+    Outcome, environment, output, printed, repeat, report, runners, session, signals, speaks,
+    turns, written_files,
 };
 
 /// The words after `run`.
