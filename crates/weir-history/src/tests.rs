@@ -214,7 +214,10 @@ fn runs_are_found_by_the_beginning_of_their_ids() {
     assert!(!history.insert(&first).unwrap());
     assert_eq!(history.resolve("01aaaaaaaa").unwrap(), [first.id.clone()]);
     assert_eq!(history.resolve("@-1").unwrap(), [first.id.clone()]);
-    assert_eq!(history.resolve("@-2").unwrap(), [second.id.clone()]);
+    assert_eq!(
+        history.resolve("@-2").unwrap(),
+        std::slice::from_ref(&second.id)
+    );
     let several = history.resolve("01AAAA").unwrap_err().to_string();
     assert!(
         several.contains("the beginning of 2 runs: 01AAAAAAAB"),
