@@ -319,6 +319,23 @@ fn a_trend_names_the_run_at_which_a_figure_changed() {
 }
 
 #[test]
+fn a_run_of_a_new_level_says_so() {
+    let stage = stage_with_runs(0);
+    let rates: Vec<f64> = (0..20).map(|at| 1e12 * noise(at)).collect();
+    with_rates(&stage, &rates);
+    // A run that was disturbed does not count.
+    let told = (0..30).find_map(|_| {
+        let said = say(&stage, &["run", "a.fio"]).code(0);
+        said.err.contains("note: ").then_some(said)
+    });
+    let told = told.unwrap();
+    told.err("note: a: read rate -").err(" % since run 01");
+    let mut fio = weir(&stage, &["fio", "a.fio"]);
+    fio.env("WEIR_HISTORY", stage.path("state/weir/history.db"));
+    said(fio).code(0).calm();
+}
+
+#[test]
 fn pruned_results_leave_their_figures() {
     let stage = stage_with_runs(3);
     let dry = ["history", "prune", "--keep", "1", "--dry-run"];
@@ -400,6 +417,8 @@ fn a_full_disk_costs_a_warning() {
 fn a_history_of_a_newer_weir_is_only_read() {
     let stage = stage_with_runs(1);
     let path = stage.path("state/weir/history.db");
+    // Nothing is left in the log then.
+    say(&stage, &["history", "check"]).code(0);
     // The version stands in bytes 60 to 63 of the file.
     let mut bytes = fs::read(&path).unwrap();
     bytes[63] = 99;

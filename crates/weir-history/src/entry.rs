@@ -284,7 +284,7 @@ impl JobNames {
 fn coarser(result: &RunResult) -> RunResult {
     let mut result = result.clone();
     let jobs = result.groups.iter_mut().flat_map(|group| &mut group.jobs);
-    let workers = jobs.flat_map(|job| job.workers_mut());
+    let workers = jobs.flat_map(JobResult::workers_mut);
     for kind in workers.flat_map(|worker| &mut worker.kinds) {
         let interval = kind.series.interval().0.max(1);
         let factor = usize::try_from(SECOND.0 / interval).unwrap_or(1);

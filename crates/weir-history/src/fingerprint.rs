@@ -39,7 +39,9 @@ pub fn plan_fingerprint(result: &RunResult) -> String {
     for job in jobs {
         remove_all(job, OF_JOB);
         if let Some(work) = job.get_mut("workload") {
-            OF_WORK.iter().for_each(|path| remove(work, path));
+            for path in OF_WORK {
+                remove(work, path);
+            }
             forget_paths(work);
         }
     }
@@ -101,9 +103,9 @@ fn members(list: Option<&mut Value>) -> impl Iterator<Item = &mut Value> {
 
 fn remove_all(from: &mut Value, names: &[&str]) {
     if let Some(object) = from.as_object_mut() {
-        names.iter().for_each(|name| {
+        for name in names {
             object.remove(*name);
-        });
+        }
     }
 }
 
@@ -124,9 +126,10 @@ fn remove(from: &mut Value, path: &[&str]) {
 fn canonical(value: &Value) -> Option<Value> {
     match value {
         Value::Null | Value::Bool(false) => None,
+        Value::Array(list) if list.is_empty() => None,
         Value::String(text) if text.is_empty() => None,
         // Members of a list have a place, which stays.
-        Value::Array(list) if !list.is_empty() => Some(Value::Array(
+        Value::Array(list) => Some(Value::Array(
             list.iter()
                 .map(|member| canonical(member).unwrap_or_default())
                 .collect(),
@@ -140,7 +143,6 @@ fn canonical(value: &Value) -> Option<Value> {
             let kept: Map<String, Value> = kept.collect();
             (!kept.is_empty()).then_some(Value::Object(kept))
         }
-        Value::Array(_) => None,
         other => Some(other.clone()),
     }
 }
@@ -148,7 +150,10 @@ fn canonical(value: &Value) -> Option<Value> {
 fn hash(value: &Value) -> String {
     let text = canonical(value).unwrap_or_default().to_string();
     let digest = Sha256::digest(text.as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits
+        .filter_map(|digit| char::from_digit(digit.into(), 16))
+        .collect()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! machine. Not here: how they are printed.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use rusqlite::OptionalExtension as _;
 use rusqlite::types::Value;
@@ -89,23 +90,26 @@ impl History {
         let mut keys: BTreeMap<(i64, i64), Option<SeriesKey>> = BTreeMap::new();
         for run in self.runs(filter)? {
             let of = (run.plan_id, run.machine_id);
-            if !keys.contains_key(&of) {
-                let key = main_figures(&self.metrics(&run.id)?).into_iter().next();
-                let key = key.map(|row| key_of(&run, &row));
-                if let Some(key) = &key {
-                    let course = self.series(key, COURSE)?;
-                    let values = course.iter().map(|run| run.value);
-                    listed.courses.insert(of, values.collect());
+            let key = match keys.entry(of) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => {
+                    let main = main_figures(&self.metrics(&run.id)?).into_iter().next();
+                    let key = main.map(|row| key_of(&run, &row));
+                    if let Some(key) = &key {
+                        let course = self.series(key, COURSE)?;
+                        let values = course.iter().map(|run| run.value);
+                        listed.courses.insert(of, values.collect());
+                    }
+                    new.insert(key)
                 }
-                keys.insert(of, key);
-            }
-            let main = match keys.get(&of) {
-                Some(Some(key)) => {
+            };
+            let main = match key {
+                Some(key) => {
                     let which = (&run.id, &key.job, &key.kind, &key.name);
                     let row = figure.query_row(which, metric_row).optional();
                     row.map_err(|e| self.said(e))?
                 }
-                _ => None,
+                None => None,
             };
             listed.rows.push(ListRow { run, main });
         }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::HistoryError;
@@ -78,6 +79,15 @@ impl History {
             }),
             Ok(_) => Self::open_with(path, STEPS).map(Some),
         }
+    }
+
+    /// Ends without moving what was written from the log into the file, which costs more than the
+    /// writing: whoever reads next, or the log's own length, has that done.
+    pub fn leave_log(&self) {
+        // Without it the end takes longer, and nothing else.
+        let _ = self
+            .connection
+            .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
     }
 
     /// The file.
@@ -204,29 +214,24 @@ fn connect(path: &Path) -> Result<(Connection, bool), HistoryError> {
     };
     let code = error.sqlite_error_code();
     let is_closed = matches!(code, Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly));
-    let Some(uri) = uri(path).filter(|_| is_closed) else {
+    let Some(name) = unchanging(path).filter(|_| is_closed) else {
         return Err(said(path, error));
     };
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_URI;
-    let opened = Connection::open_with_flags(uri, flags).and_then(connect);
+    let opened = Connection::open_with_flags(name, flags).and_then(connect);
     // The first error says what is wrong with the file as it is.
     let connection = opened.map_err(|_| said(path, error))?;
     Ok((connection, true))
 }
 
 /// `file:/path?immutable=1`.
-fn uri(path: &Path) -> Option<String> {
+fn unchanging(path: &Path) -> Option<String> {
     let path = fs::canonicalize(path).ok()?;
-    let mut uri = String::from("file:");
-    for byte in path.to_str()?.bytes() {
-        match byte {
-            b'%' | b'?' | b'#' => uri.push_str(&format!("%{byte:02x}")),
-            _ => uri.push(char::from(byte)),
-        }
-    }
-    Some(uri + "?immutable=1")
+    let name = path.to_str()?.replace('%', "%25");
+    let name = name.replace('?', "%3f").replace('#', "%23");
+    Some(format!("file:{name}?immutable=1"))
 }
 
 fn prepare(connection: &mut Connection, path: &Path, steps: &[&str]) -> rusqlite::Result<()> {

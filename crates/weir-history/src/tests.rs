@@ -94,7 +94,8 @@ fn eight_processes_lose_no_run() {
 #[test]
 fn a_killed_writer_leaves_whole_runs() {
     let folder = Folder::new("killed");
-    for runs in [3, 17, 60] {
+    // Many times, so that some of the ends fall between two steps of a run.
+    for runs in 1..=12 {
         let mut writer = writer(&folder.file(), 200);
         let runs_now = || {
             let history = History::open_existing(&folder.file()).ok().flatten();
@@ -214,7 +215,10 @@ fn runs_are_found_by_the_beginning_of_their_ids() {
     assert!(!history.insert(&first).unwrap());
     assert_eq!(history.resolve("01aaaaaaaa").unwrap(), [first.id.clone()]);
     assert_eq!(history.resolve("@-1").unwrap(), [first.id.clone()]);
-    assert_eq!(history.resolve("@-2").unwrap(), [second.id.clone()]);
+    assert_eq!(
+        history.resolve("@-2").unwrap(),
+        std::slice::from_ref(&second.id)
+    );
     let several = history.resolve("01AAAA").unwrap_err().to_string();
     assert!(
         several.contains("the beginning of 2 runs: 01AAAAAAAB"),

@@ -170,15 +170,15 @@ impl HistoryText {
         for change in &trend.changes {
             out += &self.change(change, trend);
         }
-        if good.len() < FEWEST_RUNS {
-            out += &format!(
-                "    too few to tell a change: {} of {FEWEST_RUNS} runs\n",
-                good.len()
-            );
+        let verdict = if good.len() < FEWEST_RUNS {
+            let runs = good.len();
+            format!("    too few to tell a change: {runs} of {FEWEST_RUNS} runs\n")
         } else if trend.changes.is_empty() {
-            out += &format!("    no change in {}\n", counted(good.len(), "run"));
-        }
-        out + &left_out(runs)
+            format!("    no change in {}\n", counted(good.len(), "run"))
+        } else {
+            String::new()
+        };
+        out + &verdict + &left_out(runs)
     }
 
     fn change(self, change: &Change, trend: &Trend) -> String {

@@ -214,6 +214,12 @@ pub(crate) fn insert(change: &Transaction<'_>, entry: &Entry) -> rusqlite::Resul
             entry.warnings.join(" "),
         ],
     )?;
+    insert_parts(change, entry)?;
+    Ok(true)
+}
+
+/// What belongs to a run: its result, its tags, its figures.
+fn insert_parts(change: &Transaction<'_>, entry: &Entry) -> rusqlite::Result<()> {
     if let Some(json) = &entry.json {
         change.execute(
             "INSERT INTO result VALUES(?1, ?2, ?3)",
@@ -243,5 +249,5 @@ pub(crate) fn insert(change: &Transaction<'_>, entry: &Entry) -> rusqlite::Resul
             row.is_of_few,
         ])?;
     }
-    Ok(true)
+    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use clap::ArgMatches;
 
-use super::{Request, values};
+use super::{Request, operands, values};
 use crate::flags::Flag;
 
 const WHICH: &str = "Which runs";
@@ -140,7 +140,11 @@ pub(super) const VERBS: &[VerbRecord] = &[
         flags: &[HISTORY],
         operands: Some((1, 10_000)),
         examples: &["weir history import runs.jsonl r.json"],
-        read: values::import,
+        read: |given| {
+            Ok(Request::Import {
+                files: operands(given),
+            })
+        },
     },
     VerbRecord {
         name: "tag",
@@ -197,7 +201,7 @@ pub(super) const VERBS: &[VerbRecord] = &[
         flags: &[HISTORY],
         operands: Some((1, 10_000)),
         examples: &["weir history rm @-1"],
-        read: values::remove,
+        read: |given| Ok(Request::Remove(operands(given))),
     },
     VerbRecord {
         name: "prune",

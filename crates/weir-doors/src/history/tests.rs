@@ -1,8 +1,18 @@
+//! The words of `weir history`.
+
 use super::*;
 
 fn of(text: &str) -> Result<Action, Refusal> {
     let words = text.split(' ').filter(|word| !word.is_empty());
     read(&words.map(str::to_owned).collect::<Vec<_>>())
+}
+
+/// The page of these words.
+fn page_of(text: &str) -> String {
+    match of(text).unwrap() {
+        Action::Print(page) => page,
+        asked @ Action::Do { .. } => panic!("{asked:?}"),
+    }
 }
 
 fn request(text: &str) -> Request {
@@ -61,10 +71,7 @@ fn days_and_ages_are_times() {
 
 #[test]
 fn every_verb_has_a_page_with_examples_that_it_takes() {
-    let page = match of("--help").unwrap() {
-        Action::Print(page) => page,
-        other => panic!("{other:?}"),
-    };
+    let page = page_of("--help");
     for verb in VERBS {
         assert!(
             page.contains(verb.usage) && page.contains(verb.about),
@@ -74,10 +81,7 @@ fn every_verb_has_a_page_with_examples_that_it_takes() {
             page.lines().all(|line| line.chars().count() <= 110),
             "{page}"
         );
-        let own = match of(&format!("{} --help", verb.name)).unwrap() {
-            Action::Print(page) => page,
-            other => panic!("{other:?}"),
-        };
+        let own = page_of(&format!("{} --help", verb.name));
         for example in verb.examples {
             assert!(own.contains(example), "{own}");
             let words = example.strip_prefix("weir history").unwrap();

@@ -64,12 +64,6 @@ pub(super) fn export(given: &ArgMatches) -> Read {
     })
 }
 
-pub(super) fn import(given: &ArgMatches) -> Read {
-    Ok(Request::Import {
-        files: operands(given),
-    })
-}
-
 pub(super) fn tag(given: &ArgMatches) -> Read {
     let mut words = operands(given).into_iter();
     let run = words.next().ok_or("a run is missing")?;
@@ -109,10 +103,6 @@ pub(super) fn baseline(given: &ArgMatches) -> Read {
             words.join(" ")
         )),
     }
-}
-
-pub(super) fn remove(given: &ArgMatches) -> Read {
-    Ok(Request::Remove(operands(given)))
 }
 
 pub(super) fn prune(given: &ArgMatches) -> Read {

@@ -40,7 +40,7 @@ pub(crate) struct Kept {
 pub(crate) fn keep(result: &mut RunResult, keep: Keep<'_>) -> Option<Kept> {
     let path = keep.file()?;
     let id = new_id(result.started_unix_ns);
-    result.history = Some(keep.place(&path, &id));
+    result.history = Some(history_place(&path, &id));
     let machine = std::env::var(MACHINE).ok();
     let entry = Entry::of_result(&id, result, machine.as_deref()).map(|entry| Entry {
         exit_code: exit_code(result, &Strict::No),
@@ -65,7 +65,7 @@ pub(crate) fn keep_runs(runs: &mut Runs, keep: Keep<'_>) -> Option<Kept> {
     let path = keep.file()?;
     for series in &mut runs.series {
         let started = series.runs.first().map(|run| run.started_unix_ns);
-        series.history = started.map(|ns| keep.place(&path, &new_id(ns)));
+        series.history = started.map(|ns| history_place(&path, &new_id(ns)));
     }
     let machine = std::env::var(MACHINE).ok();
     let mut kept: Option<Kept> = None;
@@ -112,14 +112,14 @@ impl Keep<'_> {
             Self::Never => None,
         }
     }
+}
 
-    /// The file is told where nothing else leads to it.
-    fn place(self, path: &Path, id: &str) -> HistoryPlace {
-        let other = place::file(None).is_none_or(|usual| usual != path);
-        HistoryPlace {
-            id: id.to_owned(),
-            file: other.then(|| path.display().to_string()),
-        }
+/// The file is told where nothing else leads to it.
+fn history_place(path: &Path, id: &str) -> HistoryPlace {
+    let other = place::file(None).is_none_or(|usual| usual != path);
+    HistoryPlace {
+        id: id.to_owned(),
+        file: other.then(|| path.display().to_string()),
     }
 }
 
@@ -161,6 +161,7 @@ impl Kept {
 fn insert(path: &Path, entry: Result<Entry, SchemaError>) -> Result<History, HistoryError> {
     let entry = entry?;
     let mut history = History::open(path)?;
+    history.leave_log();
     history.insert(&entry)?;
     Ok(history)
 }

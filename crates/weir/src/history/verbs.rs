@@ -220,20 +220,22 @@ fn check(history: &History) -> Done {
     Ok(printed(&format!("{path}: {runs} runs, no fault\n")))
 }
 
+/// The id of the one run that a word names.
+fn one_run(history: &History, word: &str) -> Result<String, HistoryError> {
+    let mut ids = history.resolve(word)?;
+    match (ids.pop(), ids.is_empty()) {
+        (Some(id), true) => Ok(id),
+        _ => Err(HistoryError::Form {
+            place: word.to_owned(),
+            why: "one run is wanted, and these are several".to_owned(),
+        }),
+    }
+}
+
 fn change(mut history: History, request: Request) -> Done {
-    let one = |history: &History, run: &str| -> Result<String, HistoryError> {
-        let mut ids = history.resolve(run)?;
-        match (ids.pop(), ids.is_empty()) {
-            (Some(id), true) => Ok(id),
-            _ => Err(HistoryError::Form {
-                place: run.to_owned(),
-                why: "one run is wanted, and these are several".to_owned(),
-            }),
-        }
-    };
     match request {
         Request::Tag { run, given, taken } => {
-            let id = one(&history, &run)?;
+            let id = one_run(&history, &run)?;
             for (key, value) in given {
                 history.set_tag(&id, &key, Some(&value))?;
             }
@@ -242,19 +244,19 @@ fn change(mut history: History, request: Request) -> Done {
             }
         }
         Request::Label { run, label } => {
-            let id = one(&history, &run)?;
+            let id = one_run(&history, &run)?;
             history.set_label(&id, label.as_deref())?;
         }
         Request::Note { run, note } => {
-            let id = one(&history, &run)?;
+            let id = one_run(&history, &run)?;
             history.set_note(&id, note.as_deref())?;
         }
         Request::SetBaseline(run) => {
-            let id = one(&history, &run)?;
+            let id = one_run(&history, &run)?;
             history.set_baseline(&id, now_ns())?;
         }
         Request::ClearBaseline(run) => {
-            let id = one(&history, &run)?;
+            let id = one_run(&history, &run)?;
             if !history.clear_baseline(&id)? {
                 return Err(HistoryError::Form {
                     place: id,
@@ -293,26 +295,22 @@ const SECOND: u64 = 1_000_000_000;
 fn prune(history: &mut History, rule: &PruneRule, dry_run: bool) -> Done {
     let pruned = history.prunable(rule)?;
     let what = if rule.metrics_too { "runs" } else { "results" };
-    let mut text = String::new();
-    if dry_run {
-        for run in &pruned.runs {
-            let date = weir_history::date(run.started_ns);
-            text += &format!("{}  {date}  {}\n", run.id, run.plan_name);
-        }
+    let line = |run: &RunRow| {
+        let date = weir_history::date(run.started_ns);
+        format!("{}  {date}  {}\n", run.id, run.plan_name)
+    };
+    let (list, verb) = if dry_run {
+        (pruned.runs.iter().map(line).collect(), "would be removed")
     } else {
         history.prune(&pruned, rule.metrics_too)?;
-    }
-    let verb = if dry_run {
-        "would be removed"
-    } else {
-        "removed"
+        (String::new(), "removed")
     };
     let spared = match pruned.spared {
         0 => String::new(),
         n => format!(", {n} spared (baselines, tag `keep`, neighbours of changes)"),
     };
-    text += &format!("{} {what} {verb}{spared}\n", pruned.runs.len());
-    Ok(printed(&text))
+    let count = pruned.runs.len();
+    Ok(printed(&format!("{list}{count} {what} {verb}{spared}\n")))
 }
 
 fn filter_of(filter: &RunFilter) -> ListFilter {
