@@ -26,6 +26,7 @@ mod number_format;
 mod phrases;
 mod plot;
 pub mod progress;
+pub mod prometheus;
 mod style;
 mod sweep;
 mod text;

@@ -10,6 +10,7 @@ mod stored_plan;
 mod strict;
 #[cfg(test)]
 mod tests;
+mod web;
 mod workload_door;
 
 use clap::parser::ValueSource;
@@ -25,6 +26,7 @@ pub use plan::exit_code;
 pub use repeat::Repeat;
 pub use stored_plan::check_stored;
 pub use strict::Strict;
+pub use web::Web;
 pub use workload_door::{read_workload, read_workload_options};
 
 use crate::flags::{command, nothing_to_store};
@@ -153,6 +155,8 @@ pub struct RunOptions {
     pub strict: Strict,
     /// No latencies.
     pub no_latency: bool,
+    /// Who else sees the run while it goes on.
+    pub web: Web,
 }
 
 /// The form of a report.
@@ -398,6 +402,7 @@ fn options(matches: &ArgMatches) -> Result<RunOptions, Refusal> {
         },
         strict: strict::strict(one(matches, "strict"))?,
         no_latency: matches.get_flag("no-latency"),
+        web: web::read(matches)?,
         ..options_of_text(matches)?
     })
 }
@@ -427,6 +432,7 @@ pub(crate) fn options_of_text(matches: &ArgMatches) -> Result<RunOptions, Refusa
         all_warnings: one(matches, "warnings") == Some("all"),
         strict: Strict::No,
         no_latency: false,
+        web: Web::default(),
     })
 }
 
