@@ -4,6 +4,7 @@
 //! headline figures that are not of a kind of operation, which JSON has.
 
 use weir_schema::Stage;
+use weir_stats::Histogram;
 
 use crate::entry::{KindSum, ReportEntry};
 use crate::number_format::date;
@@ -68,9 +69,9 @@ fn row(run: &PlottedRun<'_>, entry: &ReportEntry<'_>, kind: &KindSum) -> [String
         rate(sure.and_then(|s| s.low)),
         rate(sure.and_then(|s| s.high)),
         latency
-            .and_then(|h| h.mean())
+            .and_then(Histogram::mean)
             .map_or_else(String::new, |ns| format!("{ns:.0}")),
-        text(latency.and_then(|h| h.min())),
+        text(latency.and_then(Histogram::min)),
         p50,
         p90,
         p99,

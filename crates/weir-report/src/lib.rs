@@ -7,6 +7,14 @@
 //! the wording of warnings, which whoever raises them brings along.
 #![forbid(unsafe_code)]
 
+/// Appends formatted text to a string, which cannot fail.
+macro_rules! push {
+    ($out:expr, $($text:tt)+) => {{
+        use std::fmt::Write as _;
+        let _ = write!($out, $($text)+);
+    }};
+}
+
 mod color;
 mod csv;
 mod entry;

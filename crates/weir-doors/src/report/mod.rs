@@ -112,10 +112,9 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
 }
 
 fn file(path: &str) -> Result<ReportFile, Refusal> {
-    let format = if path.ends_with(".svg") {
-        Some(ReportFormat::Svg)
-    } else {
-        RunFormat::of_file(path).map(ReportFormat::Whole)
+    let format = match run::suffix(path) {
+        Some("svg") => Some(ReportFormat::Svg),
+        _ => RunFormat::of_file(path).map(ReportFormat::Whole),
     };
     let path = path.to_owned();
     let known = format.map(|format| ReportFile {

@@ -440,7 +440,7 @@ pub(crate) fn options_of_text(matches: &ArgMatches) -> Result<RunOptions, Refusa
     })
 }
 
-fn suffix(path: &str) -> Option<&str> {
+pub(crate) fn suffix(path: &str) -> Option<&str> {
     path.rsplit_once('.').map(|(_, suffix)| suffix)
 }
 

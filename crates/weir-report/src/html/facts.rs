@@ -54,7 +54,7 @@ pub(super) fn sections(runs: &[PlottedRun<'_>], plan_bytes: usize) -> String {
         } else {
             String::new()
         };
-        out += &format!("<section><h2>Machine{of}</h2>");
+        push!(out, "<section><h2>Machine{of}</h2>");
         out += &machine(run.result);
         out += &devices(run.result);
         out += "</section>\n";
@@ -144,7 +144,10 @@ fn devices(result: &RunResult) -> String {
     let more = [result.host.devices.len(), result.disks.len()];
     let more: usize = more.iter().map(|n| n.saturating_sub(LISTED)).sum();
     if more > 0 {
-        out += &format!("<p class=\"warn\">And {more} more, which the stored result has.</p>");
+        push!(
+            out,
+            "<p class=\"warn\">And {more} more, which the stored result has.</p>"
+        );
     }
     out
 }

@@ -138,7 +138,7 @@ pub(super) fn done(entry: &ReportEntry<'_>) -> Option<String> {
     let kinds = entry.kinds.iter().map(|kind| {
         let mut text = format!("{} {}s", NUMBERS.count(kind.sum.operations), kind.name);
         if kind.sum.bytes > Bytes::ZERO {
-            text += &format!(", {}", NUMBERS.size(kind.sum.bytes));
+            push!(text, ", {}", NUMBERS.size(kind.sum.bytes));
         }
         text
     });

@@ -1,5 +1,6 @@
 //! The section of one job: what it did, its figures, its plots, its phases.
 
+use weir_schema::Span;
 use weir_units::Nanos;
 
 use super::budget::PageParts;
@@ -20,12 +21,14 @@ pub(super) fn section(job: &JobAcross<'_, '_>, parts: &mut PageParts) {
     let mut text = format!("<section class=\"job\" data-job=\"{name}\"><h2>{name}</h2>");
     for (run, entry) in &job.runs {
         if job.is_labelled {
-            text += &format!("<h3>{}</h3>", escaped(run.label));
+            push!(text, "<h3>{}</h3>", escaped(run.label));
         }
         text += &about(entry);
     }
     parts.heading(&text);
-    of_job(job).iter().for_each(|plot| parts.plot(plot));
+    for plot in of_job(job) {
+        parts.plot(&plot);
+    }
     for (_, entry) in &job.runs {
         parts.heading(&phases(entry));
     }
@@ -65,7 +68,7 @@ fn phases(entry: &ReportEntry<'_>) -> String {
         let spans = || phase.ranks.iter().map(|rank| rank.span);
         let first = spans().map(|s| s.start_ns).min().unwrap_or_default();
         let last = spans().map(|s| s.end_ns).max().unwrap_or_default();
-        let slowest = spans().map(|s| s.length()).max().unwrap_or(Nanos::ZERO);
+        let slowest = spans().map(Span::length).max().unwrap_or(Nanos::ZERO);
         vec![
             phase.name.clone(),
             phase.repetition.to_string(),

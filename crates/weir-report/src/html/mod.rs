@@ -34,7 +34,9 @@ pub fn html(results: &[LabelledResult<'_>]) -> String {
     if !plots.is_empty() {
         parts.begin("");
         parts.heading("<section><h2>All jobs</h2>");
-        plots.into_iter().for_each(|plot| parts.plot(&plot));
+        for plot in &plots {
+            parts.plot(plot);
+        }
         parts.heading("</section>");
     }
     for job in jobs.iter().take(PLOTTED) {

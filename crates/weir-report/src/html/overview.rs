@@ -35,7 +35,10 @@ fn of_rows(head: &[&str], mut rows: Vec<Vec<String>>) -> String {
     let rows: Vec<Vec<String>> = rows.iter().map(keep).collect();
     let mut out = table(&head, &rows);
     if more > 0 {
-        out += &format!("<p class=\"warn\">And {more} more rows, which the stored result has.</p>");
+        push!(
+            out,
+            "<p class=\"warn\">And {more} more rows, which the stored result has.</p>"
+        );
     }
     out
 }
@@ -65,7 +68,8 @@ pub(super) fn warnings(runs: &[PlottedRun<'_>]) -> String {
             |end| format!("signal {} ended it", end.signal),
         );
         let label = if runs.len() > 1 { run.label } else { "the run" };
-        out += &format!(
+        push!(
+            out,
             "<li class=\"bad\">INCOMPLETE: {}: {why}</li>",
             escaped(label)
         );
@@ -75,7 +79,7 @@ pub(super) fn warnings(runs: &[PlottedRun<'_>]) -> String {
         for (entry, failure) in entries.flat_map(|e| e.failures().into_iter().map(move |f| (e, f)))
         {
             let (job, message) = (escaped(entry.name()), escaped(&failure.message));
-            out += &format!("<li class=\"bad\">FAILED: {job}: {message}</li>");
+            push!(out, "<li class=\"bad\">FAILED: {job}: {message}</li>");
         }
     }
     let more = found.len().saturating_sub(WARNINGS);
@@ -87,10 +91,13 @@ pub(super) fn warnings(runs: &[PlottedRun<'_>]) -> String {
         };
         let (id, cause, remedy) = (escaped(id), escaped(cause), escaped(remedy));
         let ends = if cause.ends_with('.') { "" } else { "." };
-        out += &format!("<li><b class=\"warn\">{id}</b> {of}{cause}{ends} <i>{remedy}</i></li>");
+        push!(
+            out,
+            "<li><b class=\"warn\">{id}</b> {of}{cause}{ends} <i>{remedy}</i></li>"
+        );
     }
     if more > 0 {
-        out += &format!("<li>and {more} more warnings</li>");
+        push!(out, "<li>and {more} more warnings</li>");
     }
     if out.is_empty() {
         return String::new();

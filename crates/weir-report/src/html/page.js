@@ -45,7 +45,7 @@
   const ticks = (axis, [low, high]) => {
     const found = [];
     if (axis.unit === "nines") {
-      const all = [0, Math.log10(2)].concat(Array.from({ length: 18 }, (_, i) => i + 1));
+      const all = (high < 5.5 ? [0, Math.log10(2)] : [0]).concat(Array.from({ length: 18 }, (_, i) => i + 1));
       return all.filter(at => at >= low && at <= high).map(at => [at, at < 0.5 && at > 0 ? "50" : nines(at)]);
     }
     if (axis.log) {

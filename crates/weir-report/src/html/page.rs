@@ -25,7 +25,7 @@ impl Page {
             .collect();
         let mut title = names.join(", ");
         if runs.len() > 4 {
-            title += &format!(" and {} more", runs.len() - 4);
+            push!(title, " and {} more", runs.len() - 4);
         }
         let title = escaped(&title);
         let hash = base64(&Sha256::digest(SCRIPT.as_bytes()));
@@ -62,7 +62,8 @@ impl Page {
         // No end of an element, whatever stands in a name.
         let data = json!({"dashes": DASHES, "plots": data});
         let data = data.to_string().replace('<', "\\u003c");
-        self.text += &format!(
+        push!(
+            self.text,
             "</main><script type=\"application/json\" id=\"data\">{data}</script>\
              <script>{SCRIPT}</script></body></html>\n"
         );

@@ -7,13 +7,13 @@ use crate::plot::escaped;
 pub(super) fn table(head: &[String], rows: &[Vec<String>]) -> String {
     let mut out = String::from("<div class=\"wide\"><table><thead><tr>");
     for cell in head {
-        out += &format!("<th>{}</th>", escaped(cell));
+        push!(out, "<th>{}</th>", escaped(cell));
     }
     out += "</tr></thead><tbody>";
     for row in rows {
         out += "<tr>";
         for cell in row {
-            out += &format!("<td>{}</td>", escaped(cell));
+            push!(out, "<td>{}</td>", escaped(cell));
         }
         out += "</tr>";
     }

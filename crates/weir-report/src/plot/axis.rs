@@ -8,6 +8,8 @@ use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
 use super::{count, whole};
 use crate::number_format::significant;
 
+/// An axis of fewer nines has a tick at the half.
+const ROOM_FOR_HALF: f64 = 5.5;
 /// So many ticks an axis has about.
 const TICKS: f64 = 6.0;
 
@@ -271,7 +273,9 @@ impl Axis {
         let rest = (1..=whole(self.range.1)).map(|i| (count(i), nines(count(i))));
         let rest = rest.map(|(at, text)| (at, text.trim_end_matches(" %").to_owned()));
         let all = halves.into_iter().chain(rest);
-        all.filter(|(at, _)| *at <= self.range.1)
+        // Where there are many nines, the half has no room above 0.
+        let has_room = |at: f64| at <= 0.0 || at >= 1.0 || self.range.1 < ROOM_FOR_HALF;
+        all.filter(|(at, _)| *at <= self.range.1 && has_room(*at))
             .map(|(at, text)| Tick { at, text })
             .collect()
     }

@@ -99,9 +99,12 @@ pub(crate) fn style_rules() -> String {
          svg .band{opacity:.22;stroke:none}",
     );
     for (i, dash) in DASHES.iter().enumerate() {
-        out += &format!("svg .s{i}{{stroke:var(--line{i})}}svg .f{i}{{fill:var(--line{i})}}");
+        push!(
+            out,
+            "svg .s{i}{{stroke:var(--line{i})}}svg .f{i}{{fill:var(--line{i})}}"
+        );
         if !dash.is_empty() {
-            out += &format!("svg .line.s{i}{{stroke-dasharray:{dash}}}");
+            push!(out, "svg .line.s{i}{{stroke-dasharray:{dash}}}");
         }
     }
     out

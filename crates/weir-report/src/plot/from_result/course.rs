@@ -194,21 +194,27 @@ fn sentence(name: &str, entry: &ReportEntry<'_>, kind: &KindSum, course: &Course
     let most = rates().fold(0.0, f64::max);
     let mut text = format!("{name}:");
     if let Some(rate) = entry.iops(kind) {
-        text += &format!(" {rate} on average");
+        push!(text, " {rate} on average");
     }
     if let Some(rate) = entry.bandwidth(kind) {
-        text += &format!(", {rate}");
+        push!(text, ", {rate}");
     }
-    text += &format!("; {} to {} in single intervals.", Iops(least), Iops(most));
+    push!(
+        text,
+        "; {} to {} in single intervals.",
+        Iops(least),
+        Iops(most)
+    );
     for (from, to) in course.stalls.iter().take(3) {
-        text += &format!(
+        push!(
+            text,
             " Nothing completed for {} from {}.",
             AxisUnit::Seconds.print(to - from),
             AxisUnit::Seconds.print(*from)
         );
     }
     if course.stalls.len() > 3 {
-        text += &format!(" And {} more such times.", course.stalls.len() - 3);
+        push!(text, " And {} more such times.", course.stalls.len() - 3);
     }
     text
 }

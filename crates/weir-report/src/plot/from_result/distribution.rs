@@ -59,7 +59,7 @@ pub(super) fn latencies(job: &JobAcross<'_, '_>) -> Option<Plot> {
         lines,
     };
     let percentiles = PERCENTILES.iter().map(|p| format!("p{p}"));
-    let head = ["".to_owned(), "min".to_owned()].into_iter();
+    let head = ["", "min"].map(str::to_owned).into_iter();
     let head = head.chain(percentiles).chain(["max".to_owned()]);
     Some(Plot {
         name: "distribution".into(),

@@ -1,8 +1,6 @@
 //! Named headline figures, of whatever workload: over the size of messages where their names say
 //! one (`bandwidth at 64 B`), else a bar each, those of one unit together.
 
-use std::collections::BTreeMap;
-
 use weir_schema::{Better, Metric};
 
 use super::{JobAcross, PlottedRun, capital};
@@ -67,25 +65,22 @@ fn by_size(
     figures: &[&Figure<'_>],
     alone: &[&Figure<'_>],
 ) -> Option<Plot> {
-    let unit_word = unit;
+    let name = format!("by-size{}", slug(unit, Metric::BYTES_PER_S));
     let unit = AxisUnit::of_metric(unit);
-    let mut found: BTreeMap<String, Vec<(u64, &Metric)>> = BTreeMap::new();
-    let mut order = Vec::new();
     let kinds = figures.iter().filter_map(|f| f.size.map(|s| s.0));
     let first = kinds.clone().next()?;
     let several = kinds.clone().any(|kind| kind != first);
+    let mut found: Vec<(String, Vec<(u64, &Metric)>)> = Vec::new();
     for figure in figures {
         let (what, size) = figure.size?;
         let name = job.line_name(figure.run, what, several);
-        if !order.contains(&name) {
-            order.push(name.clone());
+        match found.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, points)) => points.push((size, figure.metric)),
+            None => found.push((name, vec![(size, figure.metric)])),
         }
-        found.entry(name).or_default().push((size, figure.metric));
     }
-    let mut lines: Vec<PlotLine> = Vec::new();
-    let (mut said, mut rows) = (Vec::new(), Vec::new());
-    for name in order {
-        let mut points = found.remove(&name).unwrap_or_default();
+    let (mut lines, mut said, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, mut points) in found {
         points.sort_by_key(|(size, _)| *size);
         said.extend(sentence(&name, &points, &unit));
         rows.extend(points.iter().map(|(size, metric)| {
@@ -99,35 +94,17 @@ fn by_size(
             points: points.iter().map(|(size, m)| point(*size, m)).collect(),
         });
     }
-    let points = || lines.iter().flat_map(|l| &l.points);
-    let sizes = points().map(|p| p.x);
-    let ends = || points().flat_map(|p| [p.y, p.range.map(|r| r.1)]).flatten();
-    let lows = points().flat_map(|p| [p.y, p.range.map(|r| r.0)]).flatten();
-    let (least, most) = (
-        lows.fold(f64::INFINITY, f64::min),
-        ends().fold(0.0, f64::max),
-    );
+    let sizes = lines.iter().flat_map(|line| &line.points).map(|p| p.x);
+    let alone = alone.iter().filter(|_| !job.is_labelled).map(|f| f.metric);
     let chart = Chart {
         x: Axis::log("size of a message", AxisUnit::Bytes, sizes),
-        y: if least > 0.0 && most / least >= WIDE {
-            Axis::log(first, unit.clone(), [least, most].into_iter()).with_room()
-        } else {
-            Axis::linear(first, unit.clone(), ends()).with_room()
-        },
+        y: height(first, &unit, &lines),
         shades: Vec::new(),
-        rules: alone
-            .iter()
-            .filter(|_| !job.is_labelled)
-            .map(|figure| Rule {
-                at: figure.metric.value,
-                upright: false,
-                name: format!("{} {}", figure.metric.name, unit.print(figure.metric.value)),
-            })
-            .collect(),
+        rules: alone.map(|metric| mark(metric, &unit)).collect(),
         lines,
     };
     Some(Plot {
-        name: format!("by-size{}", slug(unit_word, Metric::BYTES_PER_S)),
+        name,
         title: format!("{} over size", capital(first)),
         caption: said.join(" "),
         body: PlotBody::Chart(chart),
@@ -137,6 +114,30 @@ fn by_size(
         },
         of_members: false,
     })
+}
+
+/// The axis of figures over sizes, logarithmic where they lie far apart.
+fn height(name: &str, unit: &AxisUnit, lines: &[PlotLine]) -> Axis {
+    let points = || lines.iter().flat_map(|line| &line.points);
+    let ends = |p: &PlotPoint| p.range.or(p.y.map(|y| (y, y)));
+    let least = points().filter_map(ends).map(|e| e.0);
+    let least = least.fold(f64::INFINITY, f64::min);
+    let most = points().filter_map(ends).map(|e| e.1).fold(0.0, f64::max);
+    let both = [least, most].into_iter();
+    if least > 0.0 && most / least >= WIDE {
+        Axis::log(name, unit.clone(), both).with_room()
+    } else {
+        Axis::linear(name, unit.clone(), both).with_room()
+    }
+}
+
+/// A figure as a line across.
+fn mark(metric: &Metric, unit: &AxisUnit) -> Rule {
+    Rule {
+        at: metric.value,
+        upright: false,
+        name: format!("{} {}", metric.name, unit.print(metric.value)),
+    }
 }
 
 /// A figure, and the range of the repetitions that it comes from.
@@ -176,7 +177,7 @@ fn bars(job: &JobAcross<'_, '_>, unit: &str, figures: &[&Figure<'_>]) -> Option<
     if figures.len() < 2 {
         return None;
     }
-    let unit_word = unit;
+    let name = format!("figures{}", slug(unit, ""));
     let unit = AxisUnit::of_metric(unit);
     let mut names: Vec<&str> = Vec::new();
     for figure in figures {
@@ -188,55 +189,26 @@ fn bars(job: &JobAcross<'_, '_>, unit: &str, figures: &[&Figure<'_>]) -> Option<
     let sorted = names
         .iter()
         .flat_map(|name| figures.iter().filter(move |f| f.metric.name == *name));
-    let rows = sorted.map(|figure| {
-        let metric = figure.metric;
-        let half = metric.interval.map(|i| unit.print((i.high - i.low) / 2.0));
-        let half = half.map_or_else(String::new, |half| format!(" ± {half}"));
-        Bar {
-            name: if job.is_labelled {
-                format!("{}: {}", metric.name, figure.run.label)
-            } else {
-                metric.name.clone()
-            },
-            parts: vec![(slot(job, figure.run), metric.value)],
-            range: metric.interval.map(|i| (i.low, i.high)),
-            text: unit.print(metric.value) + &half,
-        }
+    let rows: Vec<Bar> = sorted.map(|figure| bar(job, &unit, figure)).collect();
+    let ends = rows.iter().map(|row| {
+        let length = row.parts.iter().map(|(_, value)| value).sum();
+        row.range.map_or(length, |range| range.1)
     });
-    let rows: Vec<Bar> = rows.collect();
-    let value = |f: &&&Figure<'_>| f.metric.value;
-    let low = figures
+    let table = rows
         .iter()
-        .min_by(|a, b| value(a).total_cmp(&value(b)))?;
-    let high = figures
-        .iter()
-        .max_by(|a, b| value(a).total_cmp(&value(b)))?;
-    let caption = format!(
-        "From {} ({}) to {} ({}).",
-        unit.print(low.metric.value),
-        low.metric.name,
-        unit.print(high.metric.value),
-        high.metric.name
-    );
-    let ends = rows
-        .iter()
-        .map(|r| r.range.map_or(r.parts[0].1, |range| range.1));
-    let title = match &unit {
-        AxisUnit::Seconds => "Times".to_owned(),
-        AxisUnit::BytesPerSecond | AxisUnit::OpsPerSecond => "Rates".to_owned(),
-        AxisUnit::Other(unit) if unit.is_empty() => "Figures".to_owned(),
-        other => format!("Figures in {}", other.word()),
-    };
+        .map(|row| vec![row.name.clone(), row.text.clone()]);
     Some(Plot {
-        name: format!("figures{}", slug(unit_word, "")),
-        title,
-        caption,
+        name,
+        title: match &unit {
+            AxisUnit::Seconds => "Times".to_owned(),
+            AxisUnit::BytesPerSecond | AxisUnit::OpsPerSecond => "Rates".to_owned(),
+            AxisUnit::Other(unit) if unit.is_empty() => "Figures".to_owned(),
+            other => format!("Figures in {}", other.word()),
+        },
+        caption: ends_sentence(figures, &unit)?,
         table: PlotTable {
             head: vec![String::new(), "value".to_owned()],
-            rows: rows
-                .iter()
-                .map(|r| vec![r.name.clone(), r.text.clone()])
-                .collect(),
+            rows: table.collect(),
         },
         body: PlotBody::Bars(Bars {
             axis: Axis::linear("", unit, ends),
@@ -245,6 +217,36 @@ fn bars(job: &JobAcross<'_, '_>, unit: &str, figures: &[&Figure<'_>]) -> Option<
         }),
         of_members: false,
     })
+}
+
+fn bar(job: &JobAcross<'_, '_>, unit: &AxisUnit, figure: &Figure<'_>) -> Bar {
+    let metric = figure.metric;
+    let half = metric.half_width().map(|half| unit.print(half));
+    let half = half.map_or_else(String::new, |half| format!(" ± {half}"));
+    Bar {
+        name: if job.is_labelled {
+            format!("{}: {}", metric.name, figure.run.label)
+        } else {
+            metric.name.clone()
+        },
+        parts: vec![(slot(job, figure.run), metric.value)],
+        range: metric.interval.map(|i| (i.low, i.high)),
+        text: unit.print(metric.value) + &half,
+    }
+}
+
+/// From the least to the greatest.
+fn ends_sentence(figures: &[&Figure<'_>], unit: &AxisUnit) -> Option<String> {
+    let metrics = || figures.iter().map(|figure| figure.metric);
+    let low = metrics().min_by(|a, b| a.value.total_cmp(&b.value))?;
+    let high = metrics().max_by(|a, b| a.value.total_cmp(&b.value))?;
+    Some(format!(
+        "From {} ({}) to {} ({}).",
+        unit.print(low.value),
+        low.name,
+        unit.print(high.value),
+        high.name
+    ))
 }
 
 /// The colour of a result.

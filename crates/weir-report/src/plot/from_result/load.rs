@@ -27,7 +27,7 @@ pub(super) fn depth(job: &JobAcross<'_, '_>) -> Option<Plot> {
     let mut rows = Vec::new();
     let mut said = Vec::new();
     let several = job.is_labelled;
-    for (run, entry) in &job.runs {
+    for (place, (run, entry)) in job.runs.iter().enumerate() {
         let limit = entry.plan?.load().depth.queue_depth.0;
         let counts = in_flight(entry);
         let all = counts.iter().copied().fold(0, u64::saturating_add);
@@ -45,7 +45,7 @@ pub(super) fn depth(job: &JobAcross<'_, '_>) -> Option<Plot> {
             };
             rows.push(Bar {
                 name,
-                parts: vec![(0, share)],
+                parts: vec![(place, share)],
                 range: None,
                 text: format!("{} %", brief(share)),
             });
@@ -97,7 +97,11 @@ fn depth_sentence(name: &str, entry: &ReportEntry<'_>) -> String {
         .filter(|_| mean > 0.0 && !is_open)
     {
         let ratio = expected / mean;
-        text += &format!(" Rate × mean latency is {} of it", significant(ratio, 3));
+        push!(
+            text,
+            " Rate × mean latency is {} of it",
+            significant(ratio, 3)
+        );
         text += if (0.95..=1.05).contains(&ratio) {
             "."
         } else {

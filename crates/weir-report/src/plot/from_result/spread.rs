@@ -103,36 +103,11 @@ fn plot(name: &str, one: &str, is_bytes: bool, runs: Vec<(String, Vec<Member>)>)
     let (mut lines, mut said, mut rows) = (Vec::new(), Vec::new(), Vec::new());
     for (label, mut members) in runs {
         members.sort_by(|a, b| a.rate.total_cmp(&b.rate));
-        let [slowest, .., fastest] = members.as_slice() else {
+        let Some(sentence) = sentence(&label, &members, &unit) else {
             continue;
         };
-        let median = f64::midpoint(
-            members[(members.len() - 1) / 2].rate,
-            members[members.len() / 2].rate,
-        );
-        said.push(format!(
-            "{label}: the slowest of {} is {} with {}, {:.0} % of the median; the fastest is {} with {}.",
-            members.len(),
-            slowest.name,
-            unit.print(slowest.rate),
-            100.0 * slowest.rate / median,
-            fastest.name,
-            unit.print(fastest.rate),
-        ));
-        for (place, member) in members.iter().enumerate() {
-            let is_listed =
-                members.len() <= MEMBERS || place < LISTED || place + LISTED >= members.len();
-            if is_listed {
-                rows.push(vec![
-                    label.clone(),
-                    member.name.clone(),
-                    unit.print(member.rate),
-                    member
-                        .p99
-                        .map_or_else(String::new, |ns| Nanos(ns).to_string()),
-                ]);
-            }
-        }
+        said.push(sentence);
+        rows.extend(listed(&label, &members, &unit));
         let points = members.iter().enumerate();
         let points = points.map(|(i, m)| PlotPoint::new(count(i + 1), m.rate));
         lines.push(PlotLine {
@@ -148,12 +123,9 @@ fn plot(name: &str, one: &str, is_bytes: bool, runs: Vec<(String, Vec<Member>)>)
     }
     let points = || lines.iter().flat_map(|line| &line.points);
     points().next()?;
+    let title = format!("{name}, the slowest first");
     let places = points().map(|p| p.x);
-    let places = Axis::linear(
-        &format!("{name}, the slowest first"),
-        AxisUnit::Other(String::new()),
-        places,
-    );
+    let places = Axis::linear(&title, AxisUnit::Other(String::new()), places);
     let chart = Chart {
         x: Axis {
             range: (1.0, places.range.1),
@@ -175,4 +147,44 @@ fn plot(name: &str, one: &str, is_bytes: bool, runs: Vec<(String, Vec<Member>)>)
         },
         of_members: true,
     })
+}
+
+/// Who is slowest and who fastest of members in that order; nothing of fewer than two.
+fn sentence(label: &str, members: &[Member], unit: &AxisUnit) -> Option<String> {
+    let [slowest, .., fastest] = members else {
+        return None;
+    };
+    let middle = [(members.len() - 1) / 2, members.len() / 2];
+    let median = middle.map(|at| members[at].rate).iter().sum::<f64>() / 2.0;
+    Some(format!(
+        "{label}: the slowest of {} is {} with {}, {:.0} % of the median; the fastest is {} with {}.",
+        members.len(),
+        slowest.name,
+        unit.print(slowest.rate),
+        100.0 * slowest.rate / median,
+        fastest.name,
+        unit.print(fastest.rate),
+    ))
+}
+
+/// All of a few, or those at both ends of many.
+fn listed(label: &str, members: &[Member], unit: &AxisUnit) -> Vec<Vec<String>> {
+    let is_listed = |place: usize| {
+        members.len() <= MEMBERS || place < LISTED || place + LISTED >= members.len()
+    };
+    let shown = members
+        .iter()
+        .enumerate()
+        .filter(|(place, _)| is_listed(*place));
+    let rows = shown.map(|(_, member)| {
+        vec![
+            label.to_owned(),
+            member.name.clone(),
+            unit.print(member.rate),
+            member
+                .p99
+                .map_or_else(String::new, |ns| Nanos(ns).to_string()),
+        ]
+    });
+    rows.collect()
 }

@@ -28,6 +28,9 @@ struct Step {
     p99: Option<f64>,
 }
 
+/// A point of a line, where the step has one.
+type StepPoint = fn(&Step) -> Option<(f64, f64)>;
+
 pub(super) fn of_runs(runs: &[PlottedRun<'_>]) -> Vec<Plot> {
     let found: Vec<Steps<'_>> = runs.iter().filter_map(Steps::of).collect();
     let Some(first) = found.first() else {
@@ -125,11 +128,7 @@ fn parameter_axis(steps: &[&Steps<'_>]) -> Axis {
     }
 }
 
-fn lines(
-    steps: &[&Steps<'_>],
-    several: bool,
-    of: &[(&str, fn(&Step) -> Option<(f64, f64)>)],
-) -> Vec<PlotLine> {
+fn lines(steps: &[&Steps<'_>], several: bool, of: &[(&str, StepPoint)]) -> Vec<PlotLine> {
     let mut lines = Vec::new();
     for steps in steps {
         for (what, point) in of {

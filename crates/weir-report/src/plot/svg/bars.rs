@@ -36,7 +36,8 @@ pub(super) fn drawn(bars: &Bars, top: f64) -> (f64, String) {
         for (slot, value) in &row.parts {
             let from = place(sum);
             sum += value;
-            out += &format!(
+            push!(
+                out,
                 "<rect class=\"f{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{THICK}\"><title>{}</title></rect>",
                 slot % 8,
                 short(from),

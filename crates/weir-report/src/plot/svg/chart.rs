@@ -66,7 +66,8 @@ impl Frame<'_> {
         let mut out = String::new();
         for shade in &chart.shades {
             if let (Some(from), Some(to)) = (self.at_x(shade.from), self.at_x(shade.to)) {
-                out += &format!(
+                push!(
+                    out,
                     "<rect class=\"shade\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}</title></rect>",
                     short(from),
                     short(self.top),
@@ -137,17 +138,21 @@ impl Frame<'_> {
                 continue;
             };
             let (x, y) = (short(x), short(y));
-            path += &match (is_joined, line.shape) {
+            let step = match (is_joined, line.shape) {
                 (false, _) => format!("M{x} {y}"),
                 (true, LineShape::Steps) => format!("H{x}V{y}"),
                 (true, _) => format!("L{x} {y}"),
             };
+            path += &step;
             if line.shape == LineShape::Dots {
-                dots += &format!("<circle class=\"f{slot}\" cx=\"{x}\" cy=\"{y}\" r=\"3\"/>");
+                push!(
+                    dots,
+                    "<circle class=\"f{slot}\" cx=\"{x}\" cy=\"{y}\" r=\"3\"/>"
+                );
             }
             is_joined = true;
         }
-        out += &format!("<path class=\"line s{slot}\" d=\"{path}\"/>");
+        push!(out, "<path class=\"line s{slot}\" d=\"{path}\"/>");
         out + &dots
     }
 
@@ -165,7 +170,8 @@ impl Frame<'_> {
                 .chain(low)
                 .map(|(x, y)| format!("{},{}", short(x), short(y)))
                 .collect();
-            out += &format!(
+            push!(
+                out,
                 "<polygon class=\"band f{slot}\" points=\"{}\"/>",
                 corners.join(" ")
             );

@@ -24,7 +24,7 @@ pub(super) fn drawn(names: &[(usize, &str)], top: f64, as_lines: bool) -> (f64, 
         }
         let (left, right) = (short(x), short(x + SAMPLE));
         let middle = short(y - 4.0);
-        out += &if as_lines {
+        let sample = if as_lines {
             format!("<path class=\"line s{slot}\" d=\"M{left} {middle}H{right}\"/>")
         } else {
             let above = short(y - 9.0);
@@ -32,8 +32,10 @@ pub(super) fn drawn(names: &[(usize, &str)], top: f64, as_lines: bool) -> (f64, 
                 "<rect class=\"f{slot}\" x=\"{left}\" y=\"{above}\" width=\"{SAMPLE}\" height=\"10\"/>"
             )
         };
+        out += &sample;
         let at = short(x + SAMPLE + 8.0);
-        out += &format!(
+        push!(
+            out,
             "<text x=\"{at}\" y=\"{}\">{}<title>{}</title></text>",
             short(y),
             escaped(&shown),
