@@ -20,6 +20,8 @@ pub mod fio;
 pub mod flags;
 mod given;
 mod house_words;
+pub mod import;
+pub mod manual;
 mod mpi;
 pub mod net;
 pub mod new;
@@ -41,15 +43,21 @@ pub const DOORS: &[Door] = &[
     beff::DOOR,
     net::DOOR,
     show::DOOR,
+    import::DOOR,
     new::DOOR,
     Door::new(
         "engines",
         "",
         "list the engines and whether this machine can run them",
     ),
-    Door::new(
-        "mpi",
-        "info",
-        "show which MPI library and launcher weir works with here",
-    ),
+    Door {
+        words: Some(mpi::words),
+        ..Door::new(
+            "mpi",
+            "info",
+            "show which MPI library and launcher weir works with here",
+        )
+    },
+    manual::MAN,
+    manual::COMPLETIONS,
 ];

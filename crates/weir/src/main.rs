@@ -8,6 +8,8 @@ mod beff;
 mod engines;
 mod environment;
 mod fio;
+mod import;
+mod manual;
 mod measure;
 mod mpi;
 mod new;
@@ -63,17 +65,23 @@ const OWN_WAYS: &[(&str, Carry)] = &[
     ("fio", fio::run),
     ("beff", beff::run),
     ("show", show::run),
+    ("import", import::run),
     ("new", new::run),
     ("engines", |_| Ok(printed(&engines::page()))),
     ("mpi", |_| mpi::info()),
+    ("man", manual::man),
+    ("completions", manual::completions),
 ];
+
+/// Doors that say the same in every process of a launcher.
+const MEASURES_NOTHING: &[&str] = &["engines", "show", "import", "man", "completions"];
 
 fn dispatch(arguments: &[String]) -> Outcome {
     let call = top::call(arguments);
     // What all processes of a launcher would say alike one of them says.
     let alike = match &call {
         Err(_) | Ok(Call::Print(_)) => true,
-        Ok(Call::Door(door, _)) => ["engines", "show"].contains(&door.verb),
+        Ok(Call::Door(door, _)) => MEASURES_NOTHING.contains(&door.verb),
     };
     if alike && !speaks() {
         return Ok(0);
