@@ -15,6 +15,7 @@ macro_rules! push {
 
 pub mod beff;
 mod date;
+pub mod doctor;
 mod door;
 pub mod fio;
 pub mod flags;
@@ -44,6 +45,7 @@ pub const DOORS: &[Door] = &[
     net::DOOR,
     show::DOOR,
     import::DOOR,
+    doctor::DOOR,
     new::DOOR,
     Door::new(
         "engines",

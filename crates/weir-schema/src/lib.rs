@@ -41,6 +41,7 @@ mod runs;
 pub mod sample;
 mod steady;
 mod target;
+pub mod thresholds;
 mod verify;
 mod verify_state;
 mod warning;

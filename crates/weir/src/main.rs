@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod beff;
+mod doctor;
 mod engines;
 mod environment;
 mod fio;
@@ -66,6 +67,7 @@ const OWN_WAYS: &[(&str, Carry)] = &[
     ("beff", beff::run),
     ("show", show::run),
     ("import", import::run),
+    ("doctor", doctor::run),
     ("new", new::run),
     ("engines", |_| Ok(printed(&engines::page()))),
     ("mpi", |_| mpi::info()),
@@ -74,7 +76,7 @@ const OWN_WAYS: &[(&str, Carry)] = &[
 ];
 
 /// Doors that say the same in every process of a launcher.
-const MEASURES_NOTHING: &[&str] = &["engines", "show", "import", "man", "completions"];
+const MEASURES_NOTHING: &[&str] = &["engines", "show", "import", "doctor", "man", "completions"];
 
 fn dispatch(arguments: &[String]) -> Outcome {
     let call = top::call(arguments);
