@@ -18,6 +18,7 @@ mod stage;
 mod stopped;
 mod sure;
 mod trouble;
+mod web;
 
 use std::collections::BTreeMap;
 use std::io::Read;

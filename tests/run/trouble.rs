@@ -447,3 +447,26 @@ fn what_the_kernel_has_no_room_for_is_the_machines_lack() {
     let said = said.out("FAILED").out("cannot reserve");
     assert!(said.out.contains("fs.aio-max-nr"), "{said}");
 }
+
+#[test]
+fn a_signal_asks_how_it_goes() {
+    let stage = Stage::new();
+    let job = "[a]\nioengine=null\nrw=read\nsize=1m\ntime_based\nruntime=60\n";
+    let file = stage.file("j.fio", job);
+    for progress in ["none", "plain"] {
+        let running = Running::start(stage.weir(&["run", "--progress", progress, &file]));
+        until("signals are caught", || running.catches_signals());
+        std::thread::sleep(Duration::from_millis(200));
+        running.signal(Signal::USR1);
+        std::thread::sleep(Duration::from_millis(800));
+        running.signal(Signal::INT);
+        let said = running.end().code(130);
+        let line = said.err.lines().find(|line| line.starts_with("a  "));
+        let line = line.unwrap_or_else(|| panic!("{said}"));
+        assert!(
+            line.contains("/s") && line.contains("eta ") && line.contains("err"),
+            "{line}"
+        );
+        assert_eq!(said.err.lines().count(), 1, "{said}");
+    }
+}

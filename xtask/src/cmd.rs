@@ -28,6 +28,16 @@ impl Cmd {
         }
     }
 
+    /// A program by its path.
+    pub(crate) fn program(path: &Path) -> Self {
+        let mut command = Command::new(path);
+        command.stdin(Stdio::null());
+        Self {
+            command,
+            environment: Vec::new(),
+        }
+    }
+
     pub(crate) fn arg(mut self, arg: impl AsRef<std::ffi::OsStr>) -> Self {
         self.command.arg(arg);
         self

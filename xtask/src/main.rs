@@ -21,6 +21,7 @@ mod dialect;
 mod fuzz;
 mod lines;
 mod lints;
+mod package;
 mod packages;
 mod peers;
 mod processes;
@@ -84,6 +85,12 @@ const VERBS: &[Verb] = &[
         arguments: "fio",
         what: "run the peer's own test suite with weir in its place, and with itself",
         run: peers::run,
+    },
+    Verb {
+        name: "package",
+        arguments: "[--check]",
+        what: "make a Debian package and a wheel, equal byte for byte each time",
+        run: package::run,
     },
     Verb {
         name: "fuzz",

@@ -119,6 +119,30 @@ const PACKAGES: &[Package] = &[
         why: "fetches a peer's source package",
     },
     Package {
+        name: "lintian",
+        sign: "lintian",
+        verbs: &["package"],
+        why: "reads what is wrong with a Debian package",
+    },
+    Package {
+        name: "mmdebstrap",
+        sign: "mmdebstrap",
+        verbs: &["package"],
+        why: "makes the bare root in which the package is installed",
+    },
+    Package {
+        name: "python3-venv",
+        sign: "/usr/share/doc/python3-venv/copyright",
+        verbs: &["package"],
+        why: "the empty environment in which the wheel is installed",
+    },
+    Package {
+        name: "binutils",
+        sign: "readelf",
+        verbs: &["package"],
+        why: "tells which version of the C library the program asks for",
+    },
+    Package {
         name: "g++",
         sign: "c++",
         verbs: &["fuzz"],

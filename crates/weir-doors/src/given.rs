@@ -144,6 +144,7 @@ mod tests {
             &[("output", "r.json")],
         ),
         ("without `--no-latency`", &[("format", "text")]),
+        ("with `--web`", &[("web", "")]),
     ];
     const OF_BEFF: Partners = &[
         ("with `--channel-dir`", &[("channel-dir", "d")]),

@@ -224,7 +224,7 @@ impl<'a> ReportEntry<'a> {
 }
 
 impl KindSum {
-    fn new(kind: &KindName, name: &str) -> Self {
+    pub(crate) fn new(kind: &KindName, name: &str) -> Self {
         Self {
             name: name.to_owned(),
             sum: KindResult::new(kind),
@@ -232,7 +232,7 @@ impl KindSum {
         }
     }
 
-    fn add(&mut self, part: &KindResult) {
+    pub(crate) fn add(&mut self, part: &KindResult) {
         self.sum.add_counts(part);
         for stage in &part.stages {
             let sum = self.stages.entry(stage.stage);

@@ -14,6 +14,7 @@ mod layout;
 mod number_format;
 mod phrases;
 pub mod progress;
+pub mod prometheus;
 mod style;
 mod text;
 

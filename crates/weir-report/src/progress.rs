@@ -60,14 +60,31 @@ pub enum Activity {
 }
 
 impl Activity {
+    /// All of them, in their order.
+    pub const ALL: [Self; 5] = [
+        Self::Setup,
+        Self::Layout,
+        Self::Ramp,
+        Self::Measure,
+        Self::Drain,
+    ];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Setup => "setup",
+            Self::Layout => "layout",
+            Self::Ramp => "ramp",
+            Self::Measure => "measure",
+            Self::Drain => "drain",
+        }
+    }
+
     /// The word in the line; measuring needs none.
     const fn word(self) -> Option<&'static str> {
         match self {
-            Self::Setup => Some("setup"),
-            Self::Layout => Some("layout"),
-            Self::Ramp => Some("ramp"),
             Self::Measure => None,
-            Self::Drain => Some("drain"),
+            other => Some(other.name()),
         }
     }
 }

@@ -25,6 +25,8 @@ mod session;
 mod show;
 mod signals;
 mod stored;
+mod watch;
+mod web;
 mod world;
 mod written_files;
 

@@ -1,7 +1,8 @@
 //! Progress on standard error: a line on a terminal, plain lines in logs, JSON for programs.
 //!
-//! In: what the run shows of itself, looked at four times a second. Out: rates of the last second,
-//! from differences of two views; of ranks together, how far they have come. Not here: the text of
+//! In: what the run shows of itself, looked at four times a second; `SIGUSR1`, at which a plain line comes
+//! whatever else is shown. Out: rates of the last second, from differences of two views; of ranks
+//! together, how far they have come. Not here: the text of
 //! the line (`weir-report`).
 
 #![expect(clippy::cast_precision_loss, reason = "rates for the eye")]
@@ -9,7 +10,11 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use signal_hook::consts::SIGUSR1;
+use signal_hook::flag;
 use weir_doors::beff::in_flags;
 use weir_doors::fio;
 use weir_report::progress::{Activity, Snapshot, json, line, plain};
@@ -86,12 +91,18 @@ struct Place {
     next_look: Nanos,
     last_plain: Nanos,
     drawn: bool,
+    /// Somebody wants to know how it goes.
+    asked: Arc<AtomicBool>,
 }
 
 impl Place {
     fn new(mode: ProgressMode) -> Self {
         let terminal = environment::terminal(&io::stderr());
+        let asked = Arc::new(AtomicBool::new(false));
+        // Where it cannot be caught, it ends this program as it ends others.
+        let _ = flag::register(SIGUSR1, Arc::clone(&asked));
         Self {
+            asked,
             mode,
             style: Style::detect(&Flags::default(), &environment::variables(), terminal),
             next_look: Nanos(0),
@@ -102,7 +113,8 @@ impl Place {
 
     /// Whether it is time for a look.
     fn is_due(&mut self, elapsed: Nanos) -> bool {
-        let due = self.mode != ProgressMode::None && elapsed >= self.next_look;
+        let wanted = self.mode != ProgressMode::None || self.asked.load(Ordering::Relaxed);
+        let due = wanted && elapsed >= self.next_look;
         if due {
             self.next_look = Nanos(elapsed.0 + LOOK_EVERY.0);
         }
@@ -111,6 +123,12 @@ impl Place {
 
     fn show(&mut self, snapshot: &Snapshot) {
         let elapsed = snapshot.t_ns;
+        // The first look at workers has no earlier one from which it would know rates.
+        let is_first = snapshot.errors.is_some() && snapshot.ops_per_s.is_none();
+        if !is_first && self.asked.swap(false, Ordering::Relaxed) {
+            self.erase();
+            output::error(&(plain(snapshot, &self.style) + "\n"));
+        }
         match self.mode {
             ProgressMode::Line if elapsed >= QUIET => {
                 let text = line(snapshot, self.style.width.saturating_sub(1), &self.style);
@@ -338,7 +356,7 @@ fn fraction(jobs: &[LiveJob]) -> Option<f64> {
     clippy::cast_sign_loss,
     reason = "an estimate of time"
 )]
-fn eta(elapsed: Nanos, fraction: f64) -> Option<Nanos> {
+pub(crate) fn eta(elapsed: Nanos, fraction: f64) -> Option<Nanos> {
     (fraction > 0.0).then(|| Nanos((elapsed.0 as f64 * (1.0 / fraction - 1.0)) as u64))
 }
 

@@ -11,9 +11,12 @@ use weir_jobfile::{Context, Diagnostic, compile};
 use weir_report::{ColorChoice, Flags, Style};
 use weir_schema::{Plan, RunResult, Runs, SchemaError, TargetsPerRank, Warning, Word};
 use weir_units::Percent;
+use weir_world::started_rank;
 
 use crate::measure::{self, MeasureRequest, Silent};
 use crate::progress::{ProgressMode, ProgressObserver};
+use crate::watch::{Watch, WatchedObserver};
+use crate::web::Window;
 use crate::{
     Outcome, environment, output, printed, repeat, runners, session, signals, speaks, written_files,
 };
@@ -46,6 +49,14 @@ fn measure(run: &Run) -> Outcome {
         return repeat::run(run, repeat);
     }
     repeat::end_with_parent()?;
+    // One process speaks for all, whoever started them.
+    let is_first = started_rank().is_none() && speaks();
+    let watch = Watch::default();
+    let window = if is_first {
+        Window::open(&run.options.web, &watch)?
+    } else {
+        None
+    };
     measure::measure(&MeasureRequest {
         plan: &|| plan_to_run(run, &run.input),
         ranks: run.ranks,
@@ -56,9 +67,19 @@ fn measure(run: &Run) -> Outcome {
         warnings: &[],
         observer: &|plan| {
             let mode = progress_mode(run.options.progress);
-            Box::new(ProgressObserver::new(mode, plan))
+            let progress = Box::new(ProgressObserver::new(mode, plan));
+            match &window {
+                Some(_) => Box::new(WatchedObserver::new(watch.clone(), plan, progress)),
+                None => progress,
+            }
         },
-        report: &|result| Ok(report(result, &run.options)),
+        report: &|result| {
+            let code = report(result, &run.options);
+            if let Some(window) = &window {
+                window.finish(result);
+            }
+            Ok(code)
+        },
     })
 }
 

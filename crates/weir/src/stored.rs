@@ -29,7 +29,9 @@ impl Stored {
     pub(crate) fn read(operand: &str) -> Result<Self, Refusal> {
         let refuse = |why: String| Refusal::usage(format!("{operand}: {why}"));
         let text = output::read_text(operand, LONGEST).map_err(refuse)?;
-        if let Some(format) = Format::of(&text).filter(|_| !is_own(&text)) {
+        if !is_own(&text)
+            && let Some(format) = Format::of(&text)
+        {
             return import(format, &text, operand);
         }
         if Runs::is_in(&text) {

@@ -18,6 +18,7 @@ const TEXT_ON_STDOUT: FlagNeed = FlagNeed::new("with `--format text`", |g| g.is(
 const JSON: FlagNeed = FlagNeed::new("with `--format json` or `--output FILE.json`", |g| {
     g.is("format", "json") || writes(g, ".json")
 });
+const WEB: FlagNeed = FlagNeed::new("with `--web`", |g| g.has("web"));
 const LATENCIES: FlagNeed = FlagNeed::new("without `--no-latency`", |g| !g.has("no-latency"));
 
 /// All of them, in the order of the help text.
@@ -103,7 +104,32 @@ pub const FLAGS: &[Flag] = &[
     .prints(),
     Flag::with_value("progress", "WHEN", OUTPUT, "Progress on standard error")
         .choices(&["auto", "plain", "none", "json"])
-        .default("auto"),
+        .default("auto")
+        .long("The signal SIGUSR1 prints a plain line at any time."),
+    Flag::with_value(
+        "web",
+        "[ADDR:]PORT",
+        OUTPUT,
+        "Show the run to browsers and Prometheus",
+    )
+    .optional()
+    .long(
+        "Bare: a free port of 127.0.0.1. / is a page, /metrics for Prometheus, /events, \
+         /result.json at the end, /healthz.",
+    ),
+    Flag::with_value(
+        "web-linger",
+        "S",
+        OUTPUT,
+        "Go on showing the result for S seconds",
+    )
+    .needs(WEB),
+    Flag::with_value(
+        "metrics-file",
+        "FILE",
+        OUTPUT,
+        "Write what /metrics says to FILE every 5 s",
+    ),
     Flag::with_value("color", "WHEN", OUTPUT, "Colours in the report")
         .choices(&["auto", "always", "never"])
         .default("auto")

@@ -10,6 +10,7 @@ mod stored_plan;
 mod strict;
 #[cfg(test)]
 mod tests;
+mod web;
 mod workload_door;
 
 use clap::parser::ValueSource;
@@ -25,6 +26,7 @@ pub use plan::exit_code;
 pub use repeat::Repeat;
 pub use stored_plan::check_stored;
 pub use strict::Strict;
+pub use web::Web;
 pub(crate) use workload_door::workload_builder;
 pub use workload_door::{read_workload, read_workload_options};
 
@@ -155,6 +157,8 @@ pub struct RunOptions {
     pub strict: Strict,
     /// No latencies.
     pub no_latency: bool,
+    /// Who else sees the run while it goes on.
+    pub web: Web,
 }
 
 /// The form of a report.
@@ -411,6 +415,7 @@ fn options(matches: &ArgMatches) -> Result<RunOptions, Refusal> {
         all_warnings: one(matches, "warnings") == Some("all"),
         strict: strict::strict(one(matches, "strict"))?,
         no_latency: matches.get_flag("no-latency"),
+        web: web::read(matches)?,
     })
 }
 

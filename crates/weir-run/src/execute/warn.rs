@@ -98,10 +98,11 @@ pub(super) fn of_run(
     found.extend(clock(result));
     found.extend(machine(result, before, after));
     found.extend(device_shared(result, seen.all_bypass_caches));
+    let times = cpus::WorkerTimes::of(result);
     for (index, (job, (_, planned))) in result.jobs().zip(result.plan.jobs()).enumerate() {
         let never_sleeps = seen.never_sleep.contains(&index);
         found.extend(pace::kept(planned, job));
-        found.extend(cpus::shared(result, planned, job, never_sleeps));
+        found.extend(cpus::shared((result, &times), planned, job, never_sleeps));
         found.extend(cpus::stolen(job, &before.cpus, &after.cpus));
         found.extend(pace::instrument_cost(planned, job));
         found.extend(few_samples(planned, job));

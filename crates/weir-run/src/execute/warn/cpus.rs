@@ -7,13 +7,44 @@
 use weir_schema::thresholds::{MOST_STEAL, MOST_SWITCHES, MOST_WAITING};
 use weir_schema::{Job, JobResult, RunResult, Span, Warning, WorkerResult};
 use weir_sys::cpu_time::CpuTimes;
+use weir_units::Nanos;
 
 /// A fraction of a second says little about a rate per second.
 const LEAST_SECONDS: f64 = 0.5;
 
+/// When the workers of a run began and ended, each in order of time: how many ran at the same time as
+/// one of them is then a matter of two searches, however many there are.
+pub(super) struct WorkerTimes {
+    starts: Vec<Nanos>,
+    ends: Vec<Nanos>,
+}
+
+impl WorkerTimes {
+    pub(super) fn of(result: &RunResult) -> Self {
+        let workers = result.jobs().flat_map(JobResult::workers);
+        let spans: Vec<Span> = workers.filter_map(|worker| worker.span).collect();
+        let sorted = |of: fn(&Span) -> Nanos| {
+            let mut all: Vec<Nanos> = spans.iter().map(of).collect();
+            all.sort_unstable();
+            all
+        };
+        Self {
+            starts: sorted(|span| span.start_ns),
+            ends: sorted(|span| span.end_ns),
+        }
+    }
+
+    /// Workers that ran at some time of a span.
+    fn beside(&self, span: Span) -> usize {
+        let begun = self.starts.partition_point(|start| *start < span.end_ns);
+        let ended = self.ends.partition_point(|end| *end <= span.start_ns);
+        begun.saturating_sub(ended)
+    }
+}
+
 /// CPUs that others had, or that too many workers share.
 pub(super) fn shared(
-    result: &RunResult,
+    (result, times): (&RunResult, &WorkerTimes),
     planned: &Job,
     job: &JobResult,
     never_sleeps: bool,
@@ -29,7 +60,11 @@ pub(super) fn shared(
         None => result.host.cpus,
     };
     let name = Some(job.name.as_str());
-    let beside = workers_beside(result, planned, job);
+    let beside = match pinned {
+        // Those that may go elsewhere do.
+        Some(_) => workers_beside(result, planned, job),
+        None => job.span.map_or(0, |span| times.beside(span)),
+    };
     if let Some(cpus) = cpus.filter(|cpus| beside > *cpus as usize) {
         let plural = if cpus == 1 { "" } else { "s" };
         let cause = match &worst {
@@ -51,17 +86,15 @@ pub(super) fn shared(
     })
 }
 
-/// Workers that ran while this job did, on CPUs that may be its own: its own among them.
+/// Workers that ran while this pinned job did, on CPUs that may be its own: its own among them.
 fn workers_beside(result: &RunResult, planned: &Job, job: &JobResult) -> usize {
     let meets = |other: &Job| match (&planned.placement.cpus, &other.placement.cpus) {
         (Some(mine), Some(theirs)) => mine.iter().any(|cpu| theirs.contains(cpu)),
-        // Those that may go elsewhere do.
-        (Some(_), None) => false,
-        (None, _) => true,
+        _ => false,
     };
     let overlap = |a: Span, b: Span| a.start_ns < b.end_ns && b.start_ns < a.end_ns;
     let jobs = result.jobs().zip(result.plan.jobs());
-    let workers = jobs.filter(|(other, (_, plan))| other.name == job.name || meets(plan));
+    let workers = jobs.filter(|(_, (_, plan))| meets(plan));
     let spans = workers.flat_map(|(other, _)| other.workers().iter().filter_map(|w| w.span));
     spans
         .filter(|span| job.span.is_some_and(|mine| overlap(mine, *span)))

@@ -1,0 +1,78 @@
+//! `--web`, `--web-linger`, `--metrics-file`: who else sees a run while it goes on.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use clap::ArgMatches;
+use weir_units::Nanos;
+
+use super::one;
+use crate::beff::values;
+use crate::refusal::Refusal;
+
+/// Who sees a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Web {
+    /// Where to listen; port 0 is any that is free.
+    pub address: Option<SocketAddr>,
+    /// How long the result can be had once all is measured.
+    pub linger: Nanos,
+    /// The file that gets the metrics now and then.
+    pub metrics_file: Option<String>,
+}
+
+/// What the words ask for.
+pub(super) fn read(matches: &ArgMatches) -> Result<Web, Refusal> {
+    let linger = one(matches, "web-linger").map_or(Ok(Nanos(0)), |text| {
+        values::pause(text).map_err(|why| Refusal::usage(format!("--web-linger {text}: {why}")))
+    })?;
+    Ok(Web {
+        address: one(matches, "web").map(address).transpose()?,
+        linger,
+        metrics_file: one(matches, "metrics-file").map(str::to_owned),
+    })
+}
+
+/// An address with or without its port, a port alone, or nothing: this machine's own, any free port.
+fn address(text: &str) -> Result<SocketAddr, Refusal> {
+    let own = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let of_ip = |ip: IpAddr| SocketAddr::new(ip, 0);
+    let bare = text.trim_start_matches('[').trim_end_matches(']');
+    match text {
+        "" => Some(of_ip(own)),
+        text => {
+            let port = text.strip_prefix(':').unwrap_or(text).parse().ok();
+            let port = port.map(|port| SocketAddr::new(own, port));
+            port.or_else(|| text.parse().ok())
+                .or_else(|| bare.parse().ok().map(of_ip))
+        }
+    }
+    .ok_or_else(|| {
+        Refusal::usage(format!(
+            "--web {text}: expected ADDRESS:PORT, for example 127.0.0.1:9464"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_may_leave_either_half_out() {
+        for (text, meant) in [
+            ("", "127.0.0.1:0"),
+            ("9464", "127.0.0.1:9464"),
+            (":9464", "127.0.0.1:9464"),
+            ("0.0.0.0", "0.0.0.0:0"),
+            ("10.0.0.1:80", "10.0.0.1:80"),
+            ("[::1]:80", "[::1]:80"),
+            ("::1", "[::1]:0"),
+        ] {
+            assert_eq!(address(text).unwrap(), meant.parse().unwrap(), "{text}");
+        }
+        for text in ["localhost", "1.2.3.4:99999", "x:1"] {
+            let refusal = address(text).unwrap_err();
+            assert!(refusal.message.contains(text), "{refusal}");
+        }
+    }
+}
