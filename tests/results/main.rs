@@ -3,7 +3,10 @@
 
 mod browser;
 mod compare;
+mod doctor;
 mod history;
+mod import;
+mod manual;
 mod report;
 #[path = "../stage/mod.rs"]
 mod stage;

@@ -5,9 +5,9 @@
 //! help listing, a clap command for house verbs. Not here: what a flag does.
 
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgAction, Command};
+use clap::{Arg, ArgAction, Command, ValueHint};
 
-pub(crate) use weir_jobfile::nearest;
+pub use weir_jobfile::nearest;
 
 use crate::given::FlagNeed;
 use crate::refusal::Refusal;
@@ -228,9 +228,14 @@ impl Flag {
 
     fn to_arg(self) -> Arg {
         let arg = Arg::new(self.name)
-            .long(self.name)
             .help(self.short)
-            .help_heading(self.category);
+            .help_heading(self.category)
+            .hide(matches!(self.standing, Standing::Refused(_)));
+        let mut letters = self.name.chars();
+        let arg = match (letters.next(), letters.next()) {
+            (Some(letter), None) => arg.short(letter),
+            _ => arg.long(self.name).short(self.letter),
+        };
         let mut long = self.long.to_owned();
         if let Some(need) = self.needs {
             let gap = if long.is_empty() { "" } else { " " };
@@ -249,7 +254,12 @@ impl Flag {
         } else {
             ArgAction::Set
         };
-        let mut arg = arg.value_name(value).action(action);
+        let hint = match value {
+            "FILE" => ValueHint::FilePath,
+            "DIR" => ValueHint::DirPath,
+            _ => ValueHint::Unknown,
+        };
+        let mut arg = arg.value_name(value).value_hint(hint).action(action);
         if !self.choices.is_empty() {
             arg = arg.value_parser(PossibleValuesParser::new(self.choices));
         }
@@ -266,10 +276,11 @@ impl Flag {
     }
 }
 
-/// A clap command with these flags.
+/// A clap command with these flags. A flag that is called help is the door's own.
 pub(crate) fn command(name: &str, flags: &[Flag]) -> Command {
     Command::new(name.to_owned())
         .args(flags.iter().map(|f| f.to_arg()))
+        .disable_help_flag(flags.iter().any(|f| f.name == "help"))
         .term_width(80)
 }
 

@@ -269,6 +269,7 @@ impl RunResult {
             clock: ClockFacts::default(),
             instrument: Instrument::default(),
             host: HostFacts::default(),
+            source: None,
             program: None,
             plan,
         }

@@ -41,6 +41,7 @@ mod runs;
 pub mod sample;
 mod steady;
 mod target;
+pub mod thresholds;
 mod verify;
 mod verify_state;
 mod warning;
@@ -65,7 +66,8 @@ pub use exchange_figures::{
 };
 pub use exchange_model::{Fit, Prediction};
 pub use facts::{
-    ClockFacts, ClockSource, DeviceFacts, DiskCounters, HostFacts, Instrument, ProgramFacts,
+    ClockFacts, ClockSource, DeviceFacts, DiskCounters, ForeignSource, HostFacts, Instrument,
+    ProgramFacts,
 };
 pub use kind::{BLOCK_KINDS, ByKind, Kind, KindInfo, KindName, MOST_KINDS, Moves, PerKind};
 pub use latency_bandwidth::{

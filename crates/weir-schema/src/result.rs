@@ -7,7 +7,7 @@ use weir_stats::{Estimate, Histogram, Series};
 use weir_units::{Bytes, BytesPerSec, Iops, JsonSchema, Nanos, Percent};
 
 use crate::error_code::ErrorCode;
-use crate::facts::{ClockFacts, DiskCounters, HostFacts, Instrument, ProgramFacts};
+use crate::facts::{ClockFacts, DiskCounters, ForeignSource, HostFacts, Instrument, ProgramFacts};
 use crate::kind::KindName;
 use crate::outcome::{Metric, Outcome, PhaseResult};
 use crate::plan::Plan;
@@ -56,6 +56,9 @@ pub struct RunResult {
     pub instrument: Instrument,
     /// The machine.
     pub host: HostFacts,
+    /// Where the figures come from, if weir did not measure them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<ForeignSource>,
     /// The program, where it says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramFacts>,

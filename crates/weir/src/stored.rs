@@ -1,12 +1,15 @@
 //! Stored results, by whatever names them.
 //!
-//! In: an operand of a verb that reads results: a file, or else a run of the history. Out: one result,
-//! or several runs with what they say together. Not here: what is done with them.
+//! In: an operand of a verb that reads results: a file of weir or of another program, or else a run of
+//! the history. Out: one result, or several runs with what they say together. Not here: what is done
+//! with them.
 
 use std::path::Path;
 
 use weir_doors::Refusal;
+use weir_doors::flags::nearest;
 use weir_history::plan_fingerprint;
+use weir_import::{FORMATS, Format};
 use weir_schema::{RUNS_SCHEMA, RunResult, RunSeries, Runs};
 use weir_units::Nanos;
 
@@ -42,6 +45,11 @@ impl Stored {
     /// What a text holds that is called so.
     fn of_text(operand: &str, text: &str) -> Result<Self, Refusal> {
         let refuse = |why: String| Refusal::usage(format!("{operand}: {why}"));
+        if !is_own(text)
+            && let Some(format) = Format::of(text)
+        {
+            return import(format, text, operand);
+        }
         if Runs::is_in(text) {
             let runs = Runs::from_json(text).map_err(|e| refuse(e.to_string()))?;
             return Ok(Self::Several(Box::new(runs)));
@@ -95,4 +103,47 @@ fn together(mut all: Vec<Stored>) -> Stored {
         complete: runs.all(|run| run.complete),
         series,
     }))
+}
+
+/// Whether a text begins as a result of weir.
+fn is_own(text: &str) -> bool {
+    let head = text.chars().take(200).filter(|c| !c.is_whitespace());
+    head.collect::<String>().starts_with("{\"schema\":\"weir.")
+}
+
+/// The same, where words may say which format of another program it has.
+///
+/// # Errors
+/// Nothing that can be read, another format, no such format.
+pub(crate) fn read_from(operand: &str, format: Option<&str>) -> Result<Stored, Refusal> {
+    let Some(name) = format else {
+        return Stored::read(operand);
+    };
+    let format = format_named(name)?;
+    let text = output::read_text(operand, LONGEST)
+        .map_err(|why| Refusal::usage(format!("{operand}: {why}")))?;
+    import(format, &text, operand)
+}
+
+fn format_named(name: &str) -> Result<&'static Format, Refusal> {
+    Format::named(name).ok_or_else(|| {
+        let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+        let near = nearest(name, names.iter().copied()).map_or_else(String::new, |near| {
+            format!("\n  help: did you mean `{near}`?")
+        });
+        let list = names.join(", ");
+        Refusal::usage(format!(
+            "no format `{name}` is read (these are: {list}){near}"
+        ))
+    })
+}
+
+fn import(format: &Format, text: &str, operand: &str) -> Result<Stored, Refusal> {
+    let result = format.import(text, operand).map_err(|e| {
+        Refusal::usage(format!(
+            "{operand}:{e}\n  help: it was read as {}",
+            format.meaning
+        ))
+    })?;
+    Ok(Stored::One(Box::new(result)))
 }

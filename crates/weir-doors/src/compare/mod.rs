@@ -21,11 +21,14 @@ use crate::house_words::{Parsed, parse};
 use crate::refusal::Refusal;
 
 /// The door.
-pub const DOOR: Door = Door::new(
-    "compare",
-    "A B…",
-    "say whether results, job files or commands differ, and how surely",
-);
+pub const DOOR: Door = Door {
+    words: Some(builder),
+    ..Door::new(
+        "compare",
+        "A B…",
+        "say whether results, job files or commands differ, and how surely",
+    )
+};
 
 /// The end of the help text: examples, exit codes.
 const HELP: &str = include_str!("help.md");

@@ -17,11 +17,14 @@ use crate::refusal::Refusal;
 use flags::{VERBS, VerbRecord};
 
 /// The door.
-pub const DOOR: Door = Door::new(
-    "history",
-    "[VERB]",
-    "list the runs that were kept, show how figures change, label, prune, export",
-);
+pub const DOOR: Door = Door {
+    words: Some(words),
+    ..Door::new(
+        "history",
+        "[VERB]",
+        "list the runs that were kept, show how figures change, label, prune, export",
+    )
+};
 
 /// The page of `weir history --help`, without its verbs.
 const HELP: &str = include_str!("help.md");
@@ -226,6 +229,14 @@ fn builder(verb: &VerbRecord) -> clap::Command {
                 .num_args(least..=most),
         ),
     }
+}
+
+/// All verbs, for the manual and for completions.
+fn words() -> clap::Command {
+    let verbs = VERBS.iter().map(|verb| builder(verb).name(verb.name));
+    command("weir history", &[])
+        .about("The runs that were kept, and how their figures change")
+        .subcommands(verbs)
 }
 
 /// The page of `weir history --help`, with its verbs.

@@ -11,7 +11,8 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
-use clap::{ArgMatches, Command};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgMatches, Command};
 use weir_schema::catalogue::TransportCatalogue;
 use weir_schema::{Plan, RunResult, Spawn};
 
@@ -31,6 +32,7 @@ pub const DOOR: Door = Door {
         print,
     }),
     printing: FLAGS,
+    words: Some(words),
     ..Door::new(
         "net",
         "TEST",
@@ -191,6 +193,12 @@ pub fn builder() -> Command {
         .after_help(HELP)
         .override_usage("weir net lat-bw [OPTIONS]")
         .no_binary_name(true)
+}
+
+/// The words after `net`, the test among them.
+fn words() -> Command {
+    let test = Arg::new("test").value_name("TEST").help("The test");
+    builder().arg(test.value_parser(PossibleValuesParser::new(TESTS)))
 }
 
 fn word<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a str> {

@@ -17,11 +17,14 @@ use crate::refusal::Refusal;
 use crate::run::{self, RunFormat, RunOptions};
 
 /// The door.
-pub const DOOR: Door = Door::new(
-    "report",
-    "RESULT…",
-    "report stored results: text, a page with plots, a plot alone",
-);
+pub const DOOR: Door = Door {
+    words: Some(builder),
+    ..Door::new(
+        "report",
+        "RESULT…",
+        "report stored results: text, a page with plots, a plot alone",
+    )
+};
 
 /// The end of the help text: examples, exit codes.
 const HELP: &str = include_str!("help.md");

@@ -14,7 +14,7 @@ mod web;
 mod workload_door;
 
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command, ValueHint};
 use weir_jobfile::{CompileRequest, Dialect, JobSource};
 use weir_schema::{Plan, TargetsPerRank};
 use weir_units::{Nanos, Percent};
@@ -27,6 +27,7 @@ pub use repeat::{Repeat, begin_anew};
 pub use stored_plan::check_stored;
 pub use strict::Strict;
 pub use web::Web;
+pub(crate) use workload_door::workload_builder;
 pub use workload_door::{read_workload, read_workload_options};
 
 use crate::flags::{command, refuse_result_files};
@@ -37,6 +38,7 @@ use crate::refusal::Refusal;
 /// The house door.
 pub const DOOR: crate::Door = crate::Door {
     printing: FLAGS,
+    words: Some(builder),
     ..crate::Door::new(
         "run",
         "FILE…",
@@ -297,16 +299,24 @@ fn shown_by(command: Command, words: &[String]) -> Result<RunOptions, Refusal> {
     }
 }
 
-/// The command that parses the words; also the source of man pages and completions.
+/// The command that parses the words.
 pub fn builder() -> Command {
     command("weir run", FLAGS)
         .about("Run job files, or a stored plan, and report what was measured")
         .after_help(HELP)
         .override_usage(usage_line(&DOOR))
         .no_binary_name(true)
-        .arg(Arg::new("file").value_name("FILE").num_args(0..).help(
+        .arg(files().help(
             "Job files, or one stored plan (*.json); `-` reads a job file from standard input",
         ))
+}
+
+/// Names of files, as many as there are.
+pub(crate) fn files() -> Arg {
+    Arg::new("file")
+        .value_name("FILE")
+        .value_hint(ValueHint::FilePath)
+        .num_args(0..)
 }
 
 pub(crate) fn all(matches: &ArgMatches, name: &str) -> Vec<String> {
