@@ -379,7 +379,7 @@ fn commands_are_compared_by_what_they_use() {
         "--cmd",
         "true",
         "--cmd",
-        "sleep 0.05",
+        "sleep 0.3",
         "--metrics=wall,rss",
         "--rounds=7",
         "--settle=0",
@@ -389,11 +389,11 @@ fn commands_are_compared_by_what_they_use() {
     let said = stage.say(&words).code(0);
     said.out("7 rounds ABBA")
         .out(" worse")
-        .out("sleep 0.05 is worse in wall");
+        .out("sleep 0.3 is worse in wall");
     // A round to warm up and seven, two runs each.
     assert_eq!(stage.read("prepared").lines().count(), 16);
     let again = stage.say(&["compare", "r.json", "--metrics=wall"]).code(0);
-    again.out("sleep 0.05 is worse in wall");
+    again.out("sleep 0.3 is worse in wall");
     stage.say(&["show", "r.json"]).code(0);
     let failing = [
         "compare",
@@ -419,8 +419,9 @@ fn a_condition_that_must_be_confirmed_is_measured_again() {
         "--cmd",
         "true",
         "--cmd",
-        "echo x >> runs; sleep 0.03",
-        "--metrics=wall",
+        // Memory, as times tell of other load as well.
+        "echo x >> runs; head -c 30000000 /dev/zero | tail -c 30000000 > /dev/null",
+        "--metrics=rss",
         "--rounds=6",
         "--settle=0",
         "--warmup=0",
@@ -430,13 +431,11 @@ fn a_condition_that_must_be_confirmed_is_measured_again() {
     let said = stage.say(&words).code(1);
     said.out("confirmed in fresh rounds");
     assert_eq!(stage.read("runs").lines().count(), 12);
-    // Slow in the first rounds alone.
-    let once = "echo x >> seen; test $(wc -l < seen) -gt 6 || sleep 0.3";
-    let words = [
-        &["compare", "--cmd", "sleep 0.1", "--cmd", once],
-        &words[5..],
-    ]
-    .concat();
+    // Large in the first rounds alone.
+    let small = "echo x >> other; test $(wc -l < other) -gt 0";
+    let once = "echo x >> seen; test $(wc -l < seen) -gt 6 || \
+                head -c 30000000 /dev/zero | tail -c 30000000 > /dev/null";
+    let words = [&["compare", "--cmd", small, "--cmd", once], &words[5..]].concat();
     stage
         .say(&words)
         .code(0)
@@ -449,7 +448,7 @@ fn until_sure_ends_with_the_first_look_that_says_something() {
     let words = [
         "compare",
         "--cmd=true",
-        "--cmd=sleep 0.03",
+        "--cmd=sleep 0.3",
         "--until-sure",
         "--settle=0",
         "--metrics=wall",
