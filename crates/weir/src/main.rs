@@ -25,6 +25,7 @@ mod show;
 mod signals;
 mod stored;
 mod turns;
+mod watch;
 mod web;
 mod world;
 mod written_files;

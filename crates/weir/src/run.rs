@@ -15,7 +15,8 @@ use weir_world::started_rank;
 
 use crate::measure::{self, MeasureRequest, Silent};
 use crate::progress::{ProgressMode, ProgressObserver};
-use crate::web::{WebObserver, Window};
+use crate::watch::{Watch, WatchedObserver};
+use crate::web::Window;
 use crate::{
     Outcome, environment, output, printed, repeat, runners, session, signals, speaks, turns,
     written_files,
@@ -51,8 +52,9 @@ fn measure(run: &Run) -> Outcome {
     turns::end_with_parent()?;
     // One process speaks for all, whoever started them.
     let is_first = started_rank().is_none() && speaks();
+    let watch = Watch::default();
     let window = if is_first {
-        Window::open(&run.options.web)?
+        Window::open(&run.options.web, &watch)?
     } else {
         None
     };
@@ -68,7 +70,7 @@ fn measure(run: &Run) -> Outcome {
             let mode = progress_mode(run.options.progress);
             let progress = Box::new(ProgressObserver::new(mode, plan));
             match &window {
-                Some(window) => Box::new(WebObserver::new(window.clone(), plan, progress)),
+                Some(_) => Box::new(WatchedObserver::new(watch.clone(), plan, progress)),
                 None => progress,
             }
         },
