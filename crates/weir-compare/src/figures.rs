@@ -4,11 +4,16 @@
 //! percentiles, CPU time. Whatever its workload, a name means the figure of that name or, of each kind
 //! of operation, `KIND name`. Not here: comparing.
 
-use weir_schema::{Better, JobResult, KindName, Metric, Stage};
+use weir_schema::{Better, Interval, JobResult, KindName, Metric, Stage};
 use weir_stats::Histogram;
+use weir_stats::significance::MeanOfLogarithms;
 
 use crate::rule::{USUAL_METRICS, percent_of};
 
+/// The interval within a run is so many standard errors wide to either side, with these degrees of
+/// freedom.
+const ERRORS_WITHIN: f64 = 2.306;
+const FREEDOM_WITHIN: f64 = 8.0;
 /// What an operation costs of CPUs.
 const CPU_PER_OP: &str = "cpu_per_op";
 
@@ -20,8 +25,8 @@ pub(crate) struct Figure {
     pub(crate) unit: String,
     pub(crate) better: Better,
     pub(crate) value: f64,
-    /// Of its own 95 % interval.
-    pub(crate) half_width: Option<f64>,
+    /// How sure the run itself is of it: the mean of its logarithm.
+    pub(crate) within: Option<MeanOfLogarithms>,
     /// How finely it is known, as a share of itself.
     pub(crate) grain: f64,
 }
@@ -34,7 +39,7 @@ impl Figure {
             unit: metric.unit.clone(),
             better: metric.better,
             value: metric.value,
-            half_width: metric.half_width(),
+            within: within(metric),
             grain: 0.0,
         }
     }
@@ -43,6 +48,21 @@ impl Figure {
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.kind == other.kind && self.name == other.name
     }
+}
+
+/// What a run says of its own error: by its interval, or by repetitions.
+fn within(metric: &Metric) -> Option<MeanOfLogarithms> {
+    let mean = metric.value.ln();
+    if let Some(half) = metric.half_width() {
+        return Some(MeanOfLogarithms {
+            mean,
+            error: half / metric.value / ERRORS_WITHIN,
+            freedom: FREEDOM_WITHIN,
+        });
+    }
+    let logarithms: Vec<f64> = metric.samples.iter().map(|sample| sample.ln()).collect();
+    let of_samples = MeanOfLogarithms::of(&logarithms)?;
+    Some(MeanOfLogarithms { mean, ..of_samples })
 }
 
 /// The figures of these names, in their order; without names the usual ones or, where it has none of
@@ -116,12 +136,15 @@ fn percentile(
     let known = job.confidence().iter().filter(|sure| sure.kind == *kind);
     let mut known = known.flat_map(|sure| &sure.percentiles);
     let estimate = known.find(|p| (p.percent.0 - percent).abs() < 1e-9);
-    let half_width = estimate.and_then(|p| p.value_ns.half_width()).map(seconds);
-    let metric = Metric::low(name, Metric::SECONDS, seconds(value as f64));
-    Some(Figure {
-        half_width,
-        ..Figure::of(&metric, Some(kind.as_str()), name)
-    })
+    let interval = estimate.and_then(|p| p.value_ns.low.zip(p.value_ns.high));
+    let metric = Metric {
+        interval: interval.map(|(low, high)| Interval {
+            low: seconds(low),
+            high: seconds(high),
+        }),
+        ..Metric::low(name, Metric::SECONDS, seconds(value as f64))
+    };
+    Some(Figure::of(&metric, Some(kind.as_str()), name))
 }
 
 /// CPU time of the workers over all their operations.
@@ -215,6 +238,23 @@ mod tests {
         assert_eq!(usual.len(), 9);
         let p99 = usual.iter().find(|f| f.name == "p99").unwrap();
         assert!(p99.grain > 0.0, "{p99:?}");
+    }
+
+    #[test]
+    fn a_run_knows_its_error_by_its_interval_or_by_repetitions() {
+        let mut metric = Metric::high("x", "B/s", 100.0);
+        assert_eq!(within(&metric), None);
+        // Logarithms 0, 0.1 and 0.2 about their mean: deviation 0.1, error 0.1/√3.
+        metric.samples = [0.0_f64, 0.1, 0.2].map(f64::exp).to_vec();
+        let of_samples = within(&metric).unwrap();
+        assert!((of_samples.error - 0.1 / 3.0_f64.sqrt()).abs() < 1e-9);
+        assert!((of_samples.mean - 100.0_f64.ln()).abs() < 1e-9);
+        metric.interval = Some(Interval {
+            low: 97.694,
+            high: 102.306,
+        });
+        let of_interval = within(&metric).unwrap();
+        assert!((of_interval.error - 0.01).abs() < 1e-9, "{of_interval:?}");
     }
 
     #[test]

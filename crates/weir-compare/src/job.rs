@@ -102,12 +102,12 @@ impl Candidate {
         let present = |side: Vec<Option<Figure>>| side.into_iter().flatten().collect::<Vec<_>>();
         let (of_a, of_b) = (present(of_a), present(of_b));
         let values = |side: &[Figure]| side.iter().map(|f| f.value).collect::<Vec<f64>>();
-        let half = |side: &[Figure]| side.first().and_then(|f| f.half_width);
+        let within = |side: &[Figure]| side.first().and_then(|f| f.within);
         let samples = Samples {
             a: values(&of_a),
             b: values(&of_b),
             are_paired,
-            half_widths: half(&of_a).zip(half(&of_b)),
+            within: within(&of_a).zip(within(&of_b)),
         };
         let problem = match (of_a.first(), of_b.first()) {
             (None, _) | (_, None) => Some("one side alone has it".to_owned()),

@@ -17,10 +17,6 @@ use crate::rule::least_rounds;
 const RANKED_ROUNDS: usize = 6;
 /// From so many unpaired runs a side on.
 const RANKED_RUNS: usize = 4;
-/// The interval within a run is so many standard errors wide to either side, with these degrees of
-/// freedom.
-const ERRORS_WITHIN: f64 = 2.306;
-const FREEDOM_WITHIN: f64 = 8.0;
 /// More rounds than this nobody waits for.
 const MOST_ROUNDS: f64 = 200.0;
 
@@ -31,8 +27,8 @@ pub(crate) struct Samples {
     pub(crate) b: Vec<f64>,
     /// Runs of the same number are of one round.
     pub(crate) are_paired: bool,
-    /// Of the 95 % interval that a run has of itself, where either side has one run.
-    pub(crate) half_widths: Option<(f64, f64)>,
+    /// How sure the first run of either side is of itself.
+    pub(crate) within: Option<(MeanOfLogarithms, MeanOfLogarithms)>,
 }
 
 /// What the figures of both sides say.
@@ -119,13 +115,7 @@ fn of_runs(samples: &Samples, alpha: f64) -> Option<(Method, RatioTest)> {
         (Some(a), None) => (certain(a), one_more(a, of_a.len(), of_b[0])),
         (None, Some(b)) => (one_more(b, of_b.len(), of_a[0]), certain(b)),
         (None, None) => {
-            let (half_a, half_b) = samples.half_widths?;
-            let within = |value: f64, half: f64| MeanOfLogarithms {
-                mean: value.ln(),
-                error: half / value / ERRORS_WITHIN,
-                freedom: FREEDOM_WITHIN,
-            };
-            let (a, b) = (within(a[0], half_a), within(b[0], half_b));
+            let (a, b) = samples.within?;
             return Some((Method::WithinRuns, welch(a, b, alpha)?));
         }
     };
@@ -238,7 +228,7 @@ mod tests {
             a: a.to_vec(),
             b: b.to_vec(),
             are_paired,
-            half_widths: None,
+            within: None,
         }
     }
 
@@ -270,8 +260,13 @@ mod tests {
         assert_eq!(method(1, 3, false), Some(Method::FewRuns));
         assert_eq!(method(1, 1, false), None);
         assert_eq!(method(0, 1, false), None);
+        let within = |value: f64| MeanOfLogarithms {
+            mean: value.ln(),
+            error: 0.005,
+            freedom: 8.0,
+        };
         let single = Samples {
-            half_widths: Some((1.0, 1.0)),
+            within: Some((within(100.0), within(120.0))),
             ..samples(&[100.0], &[120.0], true)
         };
         let found = test(&single, 0.05).unwrap();

@@ -371,7 +371,10 @@ fn sentence(pair: &PairComparison, metric: &MetricComparison) -> String {
             let more = verdict_words(&metric.verdict);
             let more = more.strip_prefix("unsure").unwrap_or_default();
             let more = more.strip_prefix(", ").map_or_else(String::new, |more| {
-                format!(": {} rounds may settle it", more.trim_start_matches('~'))
+                format!(
+                    ": {} rounds may settle it",
+                    more.trim_start_matches('~').replace('>', "more than ")
+                )
             });
             format!("Whether {b} differs in {name} is not sure{more}.")
         }

@@ -45,7 +45,7 @@ pub(crate) fn verdict_words(verdict: &Verdict) -> String {
         Verdict::Same { within } => format!("same within {} %", brief_percent(*within)),
         Verdict::Unsure {
             more_rounds: Some(more),
-        } if *more > MOST_ROUNDS => format!("unsure, more than {MOST_ROUNDS} more"),
+        } if *more > MOST_ROUNDS => format!("unsure, >{MOST_ROUNDS} more"),
         Verdict::Unsure {
             more_rounds: Some(more),
         } => format!("unsure, ~{more} more"),
@@ -75,7 +75,7 @@ mod tests {
     fn unsure_says_how_much_is_missing() {
         let unsure = |more_rounds| verdict_words(&Verdict::Unsure { more_rounds });
         assert_eq!(unsure(Some(5)), "unsure, ~5 more");
-        assert_eq!(unsure(Some(201)), "unsure, more than 200 more");
+        assert_eq!(unsure(Some(201)), "unsure, >200 more");
         assert_eq!(unsure(None), "unsure");
     }
 }
