@@ -136,7 +136,8 @@ pub(super) fn state(entry: &ReportEntry<'_>) -> Option<String> {
 /// What was done of all kinds.
 pub(super) fn done(entry: &ReportEntry<'_>) -> Option<String> {
     let kinds = entry.kinds.iter().map(|kind| {
-        let mut text = format!("{} {}s", NUMBERS.count(kind.sum.operations), kind.name);
+        let done = NUMBERS.count(kind.sum.operations);
+        let mut text = format!("{} {done} operations", kind.name);
         if kind.sum.bytes > Bytes::ZERO {
             push!(text, ", {}", NUMBERS.size(kind.sum.bytes));
         }
