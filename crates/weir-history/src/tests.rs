@@ -3,8 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::Duration;
 
 use rusqlite::Connection;
 use weir_schema::{Kind, RunResult, sample};
@@ -94,19 +92,13 @@ fn eight_processes_lose_no_run() {
 #[test]
 fn a_killed_writer_leaves_whole_runs() {
     let folder = Folder::new("killed");
-    // Many times, so that some of the ends fall between two steps of a run.
     for runs in 1..=12 {
+        let watch = History::open(&folder.file()).unwrap();
+        let before = watch.count().unwrap();
         let mut writer = writer(&folder.file(), 200);
-        let runs_now = || {
-            let history = History::open_existing(&folder.file()).ok().flatten();
-            history
-                .and_then(|history| history.count().ok())
-                .unwrap_or(0)
-        };
-        let before = runs_now();
-        while runs_now() < before + runs {
+        // At once, so that the end falls into the middle of a run that is kept in several steps.
+        while watch.count().unwrap() < before + runs {
             assert!(writer.try_wait().unwrap().is_none(), "it ended by itself");
-            thread::sleep(Duration::from_millis(1));
         }
         writer.kill().unwrap();
         writer.wait().unwrap();

@@ -227,7 +227,7 @@ impl Change {
         let short: String = self.first.chars().take(SHOWN_CHARACTERS).collect();
         let with = self.with.iter().map(|what| format!("; {what}"));
         clean(&format!(
-            "{}: {} since run {short} ({}{}){}",
+            "{} {} since run {short} ({}{}){}",
             trend.title(),
             percent(self.point.ratio.value),
             counted(self.runs, "run"),
