@@ -11,7 +11,7 @@ use weir_schema::{RunResult, Runs};
 use crate::output;
 
 /// The longest result that is read.
-const LONGEST: u64 = 1 << 30;
+pub(crate) const LONGEST: u64 = 1 << 30;
 
 /// What an operand names.
 pub(crate) enum Stored {
