@@ -83,6 +83,32 @@ fn what_cannot_be_read_is_refused_with_file_and_line() {
 }
 
 #[test]
+fn columns_of_any_csv_are_figures() {
+    let stage = Stage::new();
+    stage.file("f.csv", "t,ops,lat\n1,100,5\n2,300,7\n");
+    let words = [
+        "import",
+        "csv",
+        "f.csv",
+        "--column",
+        "rate=ops:ops/s",
+        "--column=mean=lat:us",
+    ];
+    let said = stage.say(&[&words[..], &["-o", "r.json"]].concat());
+    said.code(0).calm().silent();
+    let shown = stage.say(&["show", "r.json"]).code(0).calm();
+    shown
+        .out("csv, imported  f.csv")
+        .out("200 ops/s")
+        .out("6.00 µs");
+    let refused = stage.say(&["import", "csv", "f.csv", "--column", "rate=opps"]);
+    refused
+        .code(2)
+        .silent()
+        .err("f.csv:1: no column is called `opps`");
+}
+
+#[test]
 fn an_import_neither_replaces_its_file_nor_takes_a_result_of_weir() {
     let stage = Stage::new();
     let text = fixture("hyperfine.json");

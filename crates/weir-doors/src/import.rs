@@ -23,13 +23,26 @@ pub const DOOR: Door = Door {
 /// The end of the help text: formats, examples, exit codes.
 pub const HELP: &str = include_str!("import.md");
 
-const FLAGS: &[Flag] = &[Flag::with_value(
-    "output",
-    "FILE",
-    "Output",
-    "Store the result here; standard output gets it otherwise",
-)
-.letter('o')];
+const FLAGS: &[Flag] = &[
+    Flag::with_value(
+        "column",
+        "METRIC=NAME[:UNIT]",
+        "Input",
+        "A column of a CSV file, and what it is called as a figure",
+    )
+    .repeats()
+    .long(
+        "Its rows are samples. Of ns, us, ms, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s and kops/s the \
+         values become s, B/s and ops/s; other units stay. With the format csv only.",
+    ),
+    Flag::with_value(
+        "output",
+        "FILE",
+        "Output",
+        "Store the result here; standard output gets it otherwise",
+    )
+    .letter('o'),
+];
 
 /// What the words ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +60,8 @@ pub struct Import {
     pub format: Option<String>,
     /// The file.
     pub file: String,
+    /// Columns of a CSV file that become figures.
+    pub columns: Vec<String>,
     /// The file that gets the result.
     pub output: Option<String>,
 }
@@ -79,8 +94,25 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     let files = matches.get_many::<String>("file").into_iter().flatten();
     let mut files: Vec<String> = files.cloned().collect();
     let file = files.pop().unwrap_or_default();
+    let format = files.pop();
+    let columns = matches.get_many::<String>("column").into_iter().flatten();
+    let columns: Vec<String> = columns.cloned().collect();
+    match (format.as_deref() == Some("csv"), columns.first()) {
+        (true, None) => {
+            return Err(Refusal::usage(
+                "csv: nothing says what its columns are\n  help: --column METRIC=NAME:UNIT does",
+            ));
+        }
+        (false, Some(column)) => {
+            return Err(Refusal::usage(format!(
+                "--column {column} acts only with the format csv\n  help: `weir import csv FILE`"
+            )));
+        }
+        _ => {}
+    }
     Ok(Action::Import(Import {
-        format: files.pop(),
+        format,
+        columns,
         file,
         output: matches.get_one::<String>("output").cloned(),
     }))
@@ -104,6 +136,7 @@ mod tests {
         let import = |format: Option<&str>, output: Option<&str>| {
             Action::Import(Import {
                 format: format.map(str::to_owned),
+                columns: Vec::new(),
                 file: "f.json".to_owned(),
                 output: output.map(str::to_owned),
             })
@@ -116,6 +149,17 @@ mod tests {
         assert_eq!(of("f.json --output=r").unwrap(), import(None, Some("r")));
         assert!(of("").unwrap_err().message.contains("FILE"));
         assert!(of("a b c").is_err());
+    }
+
+    #[test]
+    fn columns_belong_to_csv() {
+        let Ok(Action::Import(import)) = of("csv f.csv --column a=b --column c=d:s") else {
+            panic!("columns are taken");
+        };
+        assert_eq!(import.columns, ["a=b", "c=d:s"]);
+        let refused = |text: &str| of(text).unwrap_err().message;
+        assert!(refused("csv f.csv").contains("--column METRIC=NAME:UNIT"));
+        assert!(refused("f.csv --column a=b").contains("acts only with the format csv"));
     }
 
     #[test]

@@ -9,6 +9,8 @@ use weir_schema::{
 };
 use weir_units::Nanos;
 
+use crate::error::ImportError;
+
 /// Bytes in what other programs call MiB, and some of them MB.
 pub(crate) const MIB: f64 = 1_048_576.0;
 
@@ -111,6 +113,13 @@ impl ForeignJob {
             ..JobResult::not_started(&self.name)
         }
     }
+}
+
+/// A result that passes what stored results are checked for: no sum of counts overflows, histograms
+/// fit into memory.
+pub(crate) fn checked(result: &RunResult) -> Result<RunResult, ImportError> {
+    let stored = result.to_json().map_err(|e| ImportError::new(1, e))?;
+    RunResult::from_json(&stored).map_err(|e| ImportError::new(1, e))
 }
 
 /// Names are unique in a job: a name that comes again gets a number. What is no number is no figure.

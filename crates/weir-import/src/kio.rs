@@ -7,6 +7,7 @@ use weir_schema::{HostFacts, Metric, Word};
 
 use crate::Format;
 use crate::error::ImportError;
+use crate::fields::fields;
 use crate::foreign::{ForeignJob, ForeignRun, word};
 use crate::lines::{Line, ended_lines, ends_early};
 
@@ -144,28 +145,4 @@ fn csv(text: &str, lines: &[Line<'_>]) -> Result<ForeignRun, ImportError> {
         ..HostFacts::default()
     };
     Ok(run)
-}
-
-/// The fields of a line, of which some may stand in quotes.
-fn fields(line: &str) -> Vec<String> {
-    let mut all = vec![String::new()];
-    let mut is_quoted = false;
-    let mut before = ' ';
-    for c in line.chars() {
-        let field = all.last_mut();
-        match (c, field) {
-            ('"', Some(field)) => {
-                is_quoted = !is_quoted;
-                // A quote within quotes is written twice.
-                if is_quoted && before == '"' {
-                    field.push('"');
-                }
-            }
-            (',', _) if !is_quoted => all.push(String::new()),
-            (c, Some(field)) => field.push(c),
-            (_, None) => {}
-        }
-        before = c;
-    }
-    all
 }

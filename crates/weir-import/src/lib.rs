@@ -6,7 +6,9 @@
 //! stands in the text, never by its name. Not here: reading files, showing results.
 #![forbid(unsafe_code)]
 
+mod csv;
 mod error;
+mod fields;
 mod fio;
 mod fio_schema;
 mod foreign;
@@ -27,8 +29,9 @@ mod vos_perf;
 
 use weir_schema::RunResult;
 
+pub use csv::{Column, import_csv};
 pub use error::ImportError;
-use foreign::ForeignRun;
+use foreign::{ForeignRun, checked};
 
 /// A format of results.
 #[derive(Clone, Copy, Debug)]
@@ -72,10 +75,7 @@ impl Format {
     /// # Errors
     /// The line that cannot be read, or where the text ends too early.
     pub fn import(&self, text: &str, file: &str) -> Result<RunResult, ImportError> {
-        let result = (self.read)(text)?.into_result(self.name, file);
-        // The checks of stored results: no sum of counts overflows, histograms fit into memory.
-        let stored = result.to_json().map_err(|e| ImportError::new(1, e))?;
-        RunResult::from_json(&stored).map_err(|e| ImportError::new(1, e))
+        checked(&(self.read)(text)?.into_result(self.name, file))
     }
 }
 

@@ -253,6 +253,7 @@ fn tests_of_vos_perf_are_jobs_whatever_the_version() {
         metric(job(&later, 0), "rate").samples,
         [131_072.0, 262_144.0]
     );
+    is(job(&later, 0), "bandwidth", "B/s", 96.0 * 1_048_576.0);
     assert_eq!(job(&later, 1).state, State::Failed);
 }
 

@@ -2,8 +2,10 @@
 
 use weir_doors::import::{Action, Import, read};
 use weir_doors::{Refusal, USAGE};
+use weir_import::{Column, import_csv};
+use weir_schema::RunResult;
 
-use crate::stored::{Stored, read_from};
+use crate::stored::{LONGEST, Stored, read_from};
 use crate::{Outcome, output, printed};
 
 /// The words after `import`.
@@ -16,9 +18,13 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 
 fn carry_out(import: &Import) -> Outcome {
     let refuse = |why: String| Refusal::usage(format!("{}: {why}", import.file));
-    let result = match read_from(&import.file, import.format.as_deref())? {
-        Stored::One(result) if result.source.is_some() => result,
-        _ => return Err(refuse("it is a result of weir already".to_owned())),
+    let result = if import.columns.is_empty() {
+        match read_from(&import.file, import.format.as_deref())? {
+            Stored::One(result) if result.source.is_some() => *result,
+            _ => return Err(refuse("it is a result of weir already".to_owned())),
+        }
+    } else {
+        of_columns(import)?
     };
     let text = result.to_json().map_err(|e| refuse(e.to_string()))? + "\n";
     match &import.output {
@@ -31,6 +37,17 @@ fn carry_out(import: &Import) -> Outcome {
             Ok(0)
         }
     }
+}
+
+/// The columns of a CSV file that are asked for.
+fn of_columns(import: &Import) -> Result<RunResult, Refusal> {
+    let columns = import.columns.iter().map(|text| Column::read(text));
+    let columns: Result<Vec<Column>, String> = columns.collect();
+    let columns = columns.map_err(|why| Refusal::usage(format!("--column: {why}")))?;
+    let text = output::read_text(&import.file, LONGEST)
+        .map_err(|why| Refusal::usage(format!("{}: {why}", import.file)))?;
+    import_csv(&text, &columns, &import.file)
+        .map_err(|e| Refusal::usage(format!("{}:{e}", import.file)))
 }
 
 #[cfg(test)]

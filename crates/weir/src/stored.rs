@@ -16,7 +16,7 @@ use weir_units::Nanos;
 use crate::{history, output};
 
 /// The longest result that is read.
-const LONGEST: u64 = 1 << 30;
+pub(crate) const LONGEST: u64 = 1 << 30;
 
 /// What an operand names.
 pub(crate) enum Stored {
