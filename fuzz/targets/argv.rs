@@ -7,7 +7,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir_doors::top::{Call, call};
-use weir_doors::{Door, DoorPath, DoorRequest, Refusal, USAGE, fio, run};
+use weir_doors::{Door, DoorPath, DoorRequest, Refusal, USAGE, compare, fio, run};
 use weir_fuzz::{Memory, catalogue, check, compile_in};
 use weir_jobfile::CompileRequest;
 use weir_schema::sample;
@@ -20,6 +20,7 @@ fuzz_target!(|data: &[u8]| {
         Ok(Call::Door(door, words)) => match (door.verb, door.path, door.workload) {
             ("run", ..) => run_door(run::read(&words)),
             ("fio", ..) => fio_door(&words),
+            ("compare", ..) => compare_door(&words),
             (_, Some(path), _) => path_door(door, path, &words),
             (_, _, Some(workload)) => run_door(run::read_workload(door, &workload, &words)),
             // `beff` is a target of its own; the others read a word or two.
@@ -53,6 +54,20 @@ fn run_door(action: Result<run::Action, Refusal>) {
             }
         }
         Ok(_) => {}
+    }
+}
+
+fn compare_door(words: &[String]) {
+    match compare::read(words) {
+        Err(refusal) => refused(&refusal, USAGE),
+        Ok(compare::Action::Print(page)) => assert!(page.ends_with('\n')),
+        Ok(compare::Action::Compare(asked)) => {
+            let known = weir_compare::is_of_loops;
+            for condition in &asked.fail_if {
+                // What a condition is about is known or refused; nothing is left out.
+                let _ = condition.metrics(known, &["a".to_owned()]);
+            }
+        }
     }
 }
 

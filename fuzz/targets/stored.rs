@@ -14,7 +14,7 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 use weir_doors::{fio, run};
 use weir_fuzz::{plan, result};
-use weir_report::Style;
+use weir_report::{LabelledResult, Style};
 use weir_schema::{Plan, RunResult, VerifyState};
 use weir_stats::{Histogram, Series};
 
@@ -251,6 +251,14 @@ fn show(result: &RunResult, look: usize) {
     let looks = [Style::default(), narrow, raw];
     let text = weir_report::text(result, &looks[look % looks.len()]);
     assert!(text.ends_with('\n'));
+    let results = ["a", "b"].map(|label| LabelledResult {
+        label: label.to_owned(),
+        result,
+    });
+    for results in [&results[..1], &results] {
+        let page = weir_report::html(results);
+        assert!(page.len() <= 8_000_000 && page.matches("</script").count() == 2);
+    }
     let options = fio::output::FioTextOptions {
         bins: true,
         ..fio::output::FioTextOptions::default()

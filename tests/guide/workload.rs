@@ -40,6 +40,7 @@ pub(crate) fn check(said: &[String]) {
     assert!(ranks.contains("copy over fill"), "{ranks}");
     has_both_ranks(json);
     is_shown_as_it_was_printed(ranks);
+    has_a_page_with_plots();
     is_refused_by_name();
     ends_at_a_signal_with_what_was_done();
 }
@@ -87,6 +88,20 @@ fn has_both_ranks(json: &str) {
 
 fn is_shown_as_it_was_printed(live: &str) {
     assert_eq!(stdout(&format!("{WEIR} show target/memory.json")), live);
+}
+
+/// Its page has plots of both kinds, and the workload's own figure.
+fn has_a_page_with_plots() {
+    let page = stdout(&format!("{WEIR} report target/memory.json --format html"));
+    for part in [
+        "<figure data-name=\"distribution\"",
+        "<figure data-name=\"cpu\"",
+        "<td>memory · copy</td>",
+        "<td>memory · fill</td>",
+        "copy over fill",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
 }
 
 /// What cannot be done is refused before the run, by the name of the job or the flag.

@@ -94,7 +94,7 @@ pub(crate) fn compare(pairs: &Pairs) -> Comparison {
     Comparison {
         weir: spread(&pairs.weir),
         peer: spread(&pairs.peer),
-        ratio: ratio_of_medians(&rounds),
+        ratio: ratio_of_medians(&rounds, 0.05),
     }
 }
 

@@ -15,7 +15,12 @@ use crate::lints::files_under;
 use crate::source;
 
 /// Crates that may speak a dialect: the job language, the doors, who wires them.
-const SPEAKERS: &[&str] = &["crates/weir-jobfile/", "crates/weir-doors/", "crates/weir/"];
+const SPEAKERS: &[&str] = &[
+    "crates/weir-jobfile/",
+    "crates/weir-import/",
+    "crates/weir-doors/",
+    "crates/weir/",
+];
 
 /// The table of options that is made from their records.
 const OPTIONS: &str = "docs/book/src/options.md";

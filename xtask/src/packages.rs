@@ -89,6 +89,12 @@ const PACKAGES: &[Package] = &[
         why: "network namespaces for the tests between hosts",
     },
     Package {
+        name: "chromium",
+        sign: "chromium",
+        verbs: &["test"],
+        why: "the browser in which pages of weir report are opened (some 290 MB)",
+    },
+    Package {
         name: "util-linux",
         sign: "prlimit",
         verbs: &["test", "peers"],

@@ -5,12 +5,12 @@
 //! carries it out without knowing it; one that asks for a job of one workload is a [`WorkloadDoor`]
 //! and has no other code of its own. Not here: what is done with a plan.
 
-use clap::ArgMatches;
+use clap::{ArgMatches, Command};
 use weir_schema::catalogue::TransportCatalogue;
 use weir_schema::{Job, Plan, RunResult};
 
 use crate::DOORS;
-use crate::flags::Flag;
+use crate::flags::{Flag, command};
 use crate::refusal::Refusal;
 use crate::run;
 
@@ -31,6 +31,9 @@ pub struct Door {
     pub path: Option<DoorPath>,
     /// Its words ask for a job of one workload; all else is as `weir run` does it.
     pub workload: Option<WorkloadDoor>,
+    /// Its words as a clap command, also where something else parses them: what its page of the
+    /// manual and its completions are made from. That of its printing flags where absent.
+    pub words: Option<fn() -> Command>,
 }
 
 /// A door whose words ask for one job. Ranks, progress, report and stored results have the flags and
@@ -82,6 +85,8 @@ pub enum DoorRequest {
         plan: Box<Plan>,
         /// The file that gets the result.
         store: Option<String>,
+        /// The history that keeps it, or `off`, where the words say so.
+        history: Option<String>,
     },
 }
 
@@ -111,6 +116,7 @@ impl Door {
             printing: &[],
             path: None,
             workload: None,
+            words: None,
         }
     }
 
@@ -125,6 +131,16 @@ impl Door {
             printing: run::FLAGS,
             ..Self::new(verb, "[OPTIONS]", purpose)
         }
+    }
+
+    /// Its words as a clap command, named like its verb.
+    pub fn command(&self) -> Command {
+        let command = match (self.words, &self.workload) {
+            (Some(words), _) => words(),
+            (None, Some(workload)) => run::workload_builder(self, workload),
+            (None, None) => command(self.verb, self.printing).about(self.purpose),
+        };
+        command.name(self.verb).no_binary_name(false)
     }
 
     /// The doors that print results, which are those that write plans.

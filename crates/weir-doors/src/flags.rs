@@ -5,11 +5,12 @@
 //! help listing, a clap command for house verbs. Not here: what a flag does.
 
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgAction, Command};
+use clap::{Arg, ArgAction, Command, ValueHint};
 
-pub(crate) use weir_jobfile::nearest;
+pub use weir_jobfile::nearest;
 
 use crate::given::FlagNeed;
+use crate::refusal::Refusal;
 
 /// One flag of a door.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +64,31 @@ pub(crate) const fn store_result(category: &'static str) -> Flag {
         category,
         "Store the whole result, for weir show",
     )
+}
+
+/// At every door of the house that measures.
+pub(crate) const fn history(category: &'static str) -> Flag {
+    Flag::with_value(
+        "history",
+        "FILE|off",
+        category,
+        "Keep the result in this history, or in none",
+    )
+    .long("Without it WEIR_HISTORY says so; else it is kept in the user's own.")
+}
+
+/// Why words that measure nothing refuse the files that a result would go to.
+pub(crate) fn refuse_result_files(
+    store: Option<&str>,
+    history: Option<&str>,
+) -> Result<(), Refusal> {
+    match (store, history) {
+        (Some(file), _) => Err(Refusal::usage(nothing_to_store(file))),
+        (None, Some(file)) => Err(Refusal::usage(format!(
+            "--history {file}: nothing is measured by these words; leave it out"
+        ))),
+        (None, None) => Ok(()),
+    }
 }
 
 /// Why that is refused by words that measure nothing.
@@ -202,9 +228,14 @@ impl Flag {
 
     fn to_arg(self) -> Arg {
         let arg = Arg::new(self.name)
-            .long(self.name)
             .help(self.short)
-            .help_heading(self.category);
+            .help_heading(self.category)
+            .hide(matches!(self.standing, Standing::Refused(_)));
+        let mut letters = self.name.chars();
+        let arg = match (letters.next(), letters.next()) {
+            (Some(letter), None) => arg.short(letter),
+            _ => arg.long(self.name).short(self.letter),
+        };
         let mut long = self.long.to_owned();
         if let Some(need) = self.needs {
             let gap = if long.is_empty() { "" } else { " " };
@@ -223,7 +254,12 @@ impl Flag {
         } else {
             ArgAction::Set
         };
-        let mut arg = arg.value_name(value).action(action);
+        let hint = match value {
+            "FILE" => ValueHint::FilePath,
+            "DIR" => ValueHint::DirPath,
+            _ => ValueHint::Unknown,
+        };
+        let mut arg = arg.value_name(value).value_hint(hint).action(action);
         if !self.choices.is_empty() {
             arg = arg.value_parser(PossibleValuesParser::new(self.choices));
         }
@@ -240,10 +276,11 @@ impl Flag {
     }
 }
 
-/// A clap command with these flags.
+/// A clap command with these flags. A flag that is called help is the door's own.
 pub(crate) fn command(name: &str, flags: &[Flag]) -> Command {
     Command::new(name.to_owned())
         .args(flags.iter().map(|f| f.to_arg()))
+        .disable_help_flag(flags.iter().any(|f| f.name == "help"))
         .term_width(80)
 }
 

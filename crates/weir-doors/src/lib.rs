@@ -14,16 +14,22 @@ macro_rules! push {
 }
 
 pub mod beff;
+pub mod compare;
 mod date;
+pub mod doctor;
 mod door;
 pub mod fio;
 pub mod flags;
 mod given;
+pub mod history;
 mod house_words;
+pub mod import;
+pub mod manual;
 mod mpi;
 pub mod net;
 pub mod new;
 mod refusal;
+pub mod report;
 pub mod run;
 pub mod show;
 pub mod top;
@@ -41,15 +47,25 @@ pub const DOORS: &[Door] = &[
     beff::DOOR,
     net::DOOR,
     show::DOOR,
+    history::DOOR,
+    report::DOOR,
+    compare::DOOR,
+    import::DOOR,
+    doctor::DOOR,
     new::DOOR,
     Door::new(
         "engines",
         "",
         "list the engines and whether this machine can run them",
     ),
-    Door::new(
-        "mpi",
-        "info",
-        "show which MPI library and launcher weir works with here",
-    ),
+    Door {
+        words: Some(mpi::words),
+        ..Door::new(
+            "mpi",
+            "info",
+            "show which MPI library and launcher weir works with here",
+        )
+    },
+    manual::MAN,
+    manual::COMPLETIONS,
 ];

@@ -1,5 +1,18 @@
 //! The page of `weir mpi`. Its one word, `info`, is read with the verbs (`top`).
 
+use clap::{Arg, Command};
+
+/// The words after `mpi`.
+pub(crate) fn words() -> Command {
+    let (_, about) = HELP.split_once("\n\n").unwrap_or_default();
+    let word = Arg::new("word").value_name("WORD").required(true);
+    Command::new("mpi")
+        .about("Show which MPI library and launcher weir works with here")
+        .after_help(about)
+        .override_usage("weir mpi info")
+        .arg(word.help("What is shown").value_parser(["info"]))
+}
+
 /// The page of `weir mpi --help`.
 pub(crate) const HELP: &str = "\
 weir mpi info

@@ -1,22 +1,29 @@
-//! `weir show FILE [--as DOOR] [WORDS…]`: prints a stored result again, as its own door printed it
+//! `weir show RUN [--as DOOR] [WORDS…]`: prints a stored result again, as its own door printed it
 //! or as another would.
 //!
 //! In: the words after `show`. Out: an [`Action`]. What further words mean is the door's matter:
 //! they follow those that the result was measured with, or stand alone with `--as`, and choose how
 //! the result is printed; all others are refused. Not here: reading the file, printing.
 
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, Command};
+
 use crate::DOORS;
 use crate::door::Door;
 use crate::flags::{Flag, find, nearest};
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
+use crate::run::files;
 
 /// The door.
-pub const DOOR: Door = Door::new(
-    "show",
-    "FILE",
-    "print a result that --store-result stored, as its door or another prints it",
-);
+pub const DOOR: Door = Door {
+    words: Some(command),
+    ..Door::new(
+        "show",
+        "RUN",
+        "print a stored result or a run of the history, as its door or another prints it",
+    )
+};
 
 /// The page of `weir show --help`, without the words of each door.
 const HELP: &str = include_str!("show.md");
@@ -33,12 +40,36 @@ pub enum Action {
 /// Which result is printed, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Show {
-    /// The file of the result.
+    /// The file of the result, or the name of a run.
     pub file: String,
+    /// The format of another program, where it is not to be found out.
+    pub from: Option<String>,
     /// The door that prints it, where another than its own shall.
     pub door: Option<String>,
     /// Words for that door.
     pub words: Vec<String>,
+}
+
+/// Its words, but for those of the door that prints.
+fn command() -> Command {
+    let door = Arg::new("as")
+        .long("as")
+        .value_name("DOOR")
+        .help("Print it as this door does")
+        .value_parser(PossibleValuesParser::new(Door::printing()));
+    let page = page();
+    let (_, about) = page.split_once("\n\n").unwrap_or_default();
+    let from = Arg::new("from")
+        .long("from")
+        .value_name("FORMAT")
+        .help("Read it as this format of another program");
+    Command::new("show")
+        .arg(from)
+        .about(DOOR.purpose)
+        .after_help(about.to_owned())
+        .override_usage("weir show FILE [--from FORMAT] [--as DOOR] [WORDS]...")
+        .arg(door)
+        .arg(files().required(true).help("The stored result"))
 }
 
 /// The words after `show`.
@@ -48,6 +79,7 @@ pub struct Show {
 pub fn read(words: &[String]) -> Result<Action, Refusal> {
     let mut door = None;
     let mut file = None;
+    let mut from = None;
     let mut rest = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -62,6 +94,14 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
             other if door.is_none() && other.starts_with("--as=") => {
                 door = Some(printing(&other["--as=".len()..])?);
             }
+            "--from" if from.is_none() => {
+                let name = words.next();
+                let name = name.ok_or_else(|| Refusal::usage("--from needs a format"))?;
+                from = Some(name.to_owned());
+            }
+            other if from.is_none() && other.starts_with("--from=") => {
+                from = Some(other["--from=".len()..].to_owned());
+            }
             other if file.is_none() && !other.starts_with('-') => file = Some(other.to_owned()),
             other if file.is_none() => {
                 return Err(Refusal::usage(format!(
@@ -71,10 +111,13 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
             other => rest.push(other.to_owned()),
         }
     }
-    let file =
-        file.ok_or_else(|| Refusal::usage("`weir show` needs a file that --store-result stored"))?;
+    let file = file.ok_or_else(|| {
+        let what = "a run of the history, or a file that --store-result stored";
+        Refusal::usage(format!("`weir show` needs {what}"))
+    })?;
     Ok(Action::Show(Show {
         file,
+        from,
         door,
         words: rest,
     }))
@@ -186,6 +229,7 @@ mod tests {
     fn show(file: &str, door: Option<&str>, words: &[&str]) -> Action {
         Action::Show(Show {
             file: file.to_owned(),
+            from: None,
             door: door.map(str::to_owned),
             words: words.iter().map(ToString::to_string).collect(),
         })
@@ -200,6 +244,17 @@ mod tests {
             show("r.json", Some("run"), &["--format", "csv", "--raw"])
         );
         assert_eq!(of("--as=fio r").unwrap(), show("r", Some("fio"), &[]));
+    }
+
+    #[test]
+    fn the_format_of_another_program_may_be_given() {
+        for text in ["r.json --from fio", "--from=fio r.json"] {
+            let Ok(Action::Show(show)) = of(text) else {
+                panic!("{text}");
+            };
+            assert_eq!((show.from.as_deref(), &*show.file), (Some("fio"), "r.json"));
+        }
+        assert!(of("r.json --from").is_err());
     }
 
     #[test]

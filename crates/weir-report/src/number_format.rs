@@ -12,8 +12,9 @@ const STEPS: [(f64, &str); 5] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")
 
 /// Prints numbers in the way that was asked for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct NumberFormat {
-    pub(crate) raw: bool,
+pub struct NumberFormat {
+    /// Whole numbers in nanoseconds, bytes and operations.
+    pub raw: bool,
 }
 
 /// A unit that several rates share.
@@ -97,7 +98,7 @@ impl NumberFormat {
     }
 
     /// A headline figure with its unit.
-    pub(crate) fn metric(self, metric: &Metric) -> String {
+    pub fn metric(self, metric: &Metric) -> String {
         match metric.unit.as_str() {
             Metric::BYTES_PER_S => self.bandwidth(BytesPerSec(metric.value)),
             Metric::OPS_PER_S => self.iops(Iops(metric.value)),
@@ -105,6 +106,7 @@ impl NumberFormat {
                 Some(time) => self.time(time),
                 None => format!("{} s", metric.value),
             },
+            Metric::BYTES => self.size(bytes(metric.value)),
             unit => {
                 let value = if self.raw {
                     metric.value.to_string()
@@ -146,6 +148,16 @@ impl RateUnit {
             significant(rate / self.factor, 3)
         }
     }
+}
+
+/// The nearest whole number of bytes.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the nearest number that fits"
+)]
+fn bytes(value: f64) -> Bytes {
+    Bytes(value.round() as u64)
 }
 
 /// So many significant digits, zeros kept; digits before the point are never dropped.

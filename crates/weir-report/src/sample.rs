@@ -213,3 +213,24 @@ pub(crate) fn short() -> RunResult {
     };
     result
 }
+
+/// Ranks that exchanged messages of several sizes, and a few figures beside.
+pub(crate) fn message_sizes() -> RunResult {
+    let mut result = beside_ranks(0);
+    let metrics = &mut result.groups[0].jobs[0].metrics;
+    metrics.retain(|metric| metric.unit != "GiB" && !metric.name.contains(" at "));
+    metrics.push(Metric::low("ring latency", Metric::SECONDS, 310e-9));
+    for (bytes, rate) in [
+        (1, 2e6),
+        (8, 16e6),
+        (64, 1.2e8),
+        (4096, 2e9),
+        (1 << 20, 9e9),
+    ] {
+        metrics.push(Metric {
+            samples: vec![rate * 0.9, rate],
+            ..Metric::high(format!("bandwidth at {bytes} B"), Metric::BYTES_PER_S, rate)
+        });
+    }
+    result
+}

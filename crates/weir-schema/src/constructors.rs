@@ -255,6 +255,7 @@ impl RunResult {
         Self {
             schema: RESULT_SCHEMA.to_owned(),
             weir_version: String::new(),
+            history: None,
             started_unix_ns: 0,
             run_id: 0,
             zero_ns: Nanos::ZERO,
@@ -268,6 +269,7 @@ impl RunResult {
             clock: ClockFacts::default(),
             instrument: Instrument::default(),
             host: HostFacts::default(),
+            source: None,
             program: None,
             plan,
         }

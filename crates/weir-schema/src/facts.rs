@@ -37,6 +37,17 @@ pub struct ProgramFacts {
     pub library_path: Option<String>,
 }
 
+/// Another program whose figures these are. Its clock, its own cost and what it ran on are known as
+/// far as its file says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ForeignSource {
+    /// The format of the file.
+    pub format: String,
+    /// The program and its version, in its own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+}
+
 /// Facts about a target's device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceFacts {

@@ -41,6 +41,7 @@ mod runs;
 pub mod sample;
 mod steady;
 mod target;
+pub mod thresholds;
 mod verify;
 mod verify_state;
 mod warning;
@@ -65,7 +66,8 @@ pub use exchange_figures::{
 };
 pub use exchange_model::{Fit, Prediction};
 pub use facts::{
-    ClockFacts, ClockSource, DeviceFacts, DiskCounters, HostFacts, Instrument, ProgramFacts,
+    ClockFacts, ClockSource, DeviceFacts, DiskCounters, ForeignSource, HostFacts, Instrument,
+    ProgramFacts,
 };
 pub use kind::{BLOCK_KINDS, ByKind, Kind, KindInfo, KindName, MOST_KINDS, Moves, PerKind};
 pub use latency_bandwidth::{
@@ -94,9 +96,9 @@ pub use rates::total_rate;
 pub use recording::{Recording, Timing, Trace};
 pub use replay::Replay;
 pub use result::{
-    ClassResult, Confidence, CpuUse, DepthUse, EndedBy, Failure, Finding, GroupResult, JobResult,
-    KindResult, LatencyPercentile, Rates, RunResult, SampleStatistics, Span, Stage, StageHistogram,
-    State, WorkerResult,
+    ClassResult, Confidence, CpuUse, DepthUse, EndedBy, Failure, Finding, GroupResult,
+    HistoryPlace, JobResult, KindResult, LatencyPercentile, Rates, RunResult, SampleStatistics,
+    Span, Stage, StageHistogram, State, WorkerResult,
 };
 pub use runs::{FigureBetweenRuns, JobBetweenRuns, RunSeries, Runs};
 pub use steady::{

@@ -21,14 +21,24 @@ use crate::result::{Confidence, KindResult, Stage, WorkerResult, rated_kinds};
 const PERCENTILES: [f64; 2] = [50.0, 99.0];
 
 /// The metrics of a kind that each report has rows for; any other gets a line of its own.
-const IN_ROWS: [&str; 5] = ["rate", "bandwidth", "p50", "p99", "mean"];
+const IN_ROWS: [&str; 2] = ["rate", "bandwidth"];
+/// Further ones where it has a histogram of latencies.
+const IN_LATENCY_ROWS: [&str; 3] = ["p50", "p99", "mean"];
 
 /// The names of all of them.
 pub(crate) fn names_in_rows(workers: &[WorkerResult]) -> Vec<String> {
-    let kinds = rated_kinds(workers.iter()).into_iter();
-    kinds
-        .flat_map(|kind| IN_ROWS.map(|what| format!("{kind} {what}")))
-        .collect()
+    let mut names = Vec::new();
+    for kind in rated_kinds(workers.iter()) {
+        let mut parts = workers.iter().filter_map(|w| w.kind(&kind));
+        let is_timed = parts.any(|part| {
+            let mut stages = SEEN_BY_USERS.iter().filter_map(|stage| part.stage(*stage));
+            stages.any(|histogram| !histogram.is_empty())
+        });
+        let further = IN_LATENCY_ROWS.iter().filter(|_| is_timed);
+        let all = IN_ROWS.iter().chain(further);
+        names.extend(all.map(|what| format!("{kind} {what}")));
+    }
+    names
 }
 
 /// Rate, bandwidth and latencies of each kind, over all workers.
@@ -97,17 +107,18 @@ fn interval(estimate: Estimate, factor: f64) -> Option<Interval> {
     })
 }
 
-/// The latency that a user would see: from the intended start where there was one.
+/// Stages of the latency that a user would see: from the intended start where there was one.
+const SEEN_BY_USERS: [Stage; 3] = [Stage::Rlat, Stage::Lat, Stage::Clat];
+
+/// The first of them that was recorded, of all parts together.
 fn latency(parts: &[&KindResult]) -> Option<(Stage, Histogram)> {
-    [Stage::Rlat, Stage::Lat, Stage::Clat]
-        .into_iter()
-        .find_map(|stage| {
-            let mut found = parts.iter().filter_map(|k| k.stage(stage));
-            let mut all = found.next()?.clone();
-            // Histograms of different precision have no exact sum.
-            let merged = found.try_for_each(|h| all.merge(h));
-            (merged.is_ok() && !all.is_empty()).then_some((stage, all))
-        })
+    SEEN_BY_USERS.into_iter().find_map(|stage| {
+        let mut found = parts.iter().filter_map(|k| k.stage(stage));
+        let mut all = found.next()?.clone();
+        // Histograms of different precision have no exact sum.
+        let merged = found.try_for_each(|h| all.merge(h));
+        (merged.is_ok() && !all.is_empty()).then_some((stage, all))
+    })
 }
 
 /// The bandwidth at each size; the effective bandwidth where all sizes were measured.

@@ -134,6 +134,8 @@ pub struct Metric {
 }
 
 impl Metric {
+    /// Bytes.
+    pub const BYTES: &str = "B";
     /// Bytes per second.
     pub const BYTES_PER_S: &str = "B/s";
     /// Operations per second.

@@ -7,7 +7,7 @@ use weir_stats::{Estimate, Histogram, Series};
 use weir_units::{Bytes, BytesPerSec, Iops, JsonSchema, Nanos, Percent};
 
 use crate::error_code::ErrorCode;
-use crate::facts::{ClockFacts, DiskCounters, HostFacts, Instrument, ProgramFacts};
+use crate::facts::{ClockFacts, DiskCounters, ForeignSource, HostFacts, Instrument, ProgramFacts};
 use crate::kind::KindName;
 use crate::outcome::{Metric, Outcome, PhaseResult};
 use crate::plan::Plan;
@@ -23,6 +23,9 @@ pub struct RunResult {
     pub schema: String,
     /// Version of the program.
     pub weir_version: String,
+    /// Where it is kept, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<HistoryPlace>,
     /// Wall clock at the start, since 1970.
     pub started_unix_ns: u64,
     /// Marks the verified data of this run; drawn from its start.
@@ -53,6 +56,9 @@ pub struct RunResult {
     pub instrument: Instrument,
     /// The machine.
     pub host: HostFacts,
+    /// Where the figures come from, if weir did not measure them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<ForeignSource>,
     /// The program, where it says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramFacts>,
@@ -70,6 +76,16 @@ impl RunResult {
     pub fn failed_jobs(&self) -> usize {
         self.jobs().filter(|j| j.failure.is_some()).count()
     }
+}
+
+/// Where the history of the machine that measured has a result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HistoryPlace {
+    /// Its id.
+    pub id: String,
+    /// The database, where it is another than the user's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
 }
 
 /// The signal that ended a run early.

@@ -10,7 +10,7 @@ use crate::json;
 use crate::kind::KindName;
 use crate::load::{RUNS_SCHEMA, SchemaError};
 use crate::outcome::{Better, Interval, Metric};
-use crate::result::{JobResult, LatencyPercentile, RunResult};
+use crate::result::{HistoryPlace, JobResult, LatencyPercentile, RunResult};
 use crate::warning::Warning;
 
 /// The results of several runs.
@@ -37,6 +37,9 @@ pub struct Runs {
 pub struct RunSeries {
     /// The plan's name.
     pub name: String,
+    /// Where they are kept together, if they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<HistoryPlace>,
     /// Headline figures over the complete runs, by job in plan order.
     pub jobs: Vec<JobBetweenRuns>,
     /// What spoils them.
@@ -119,6 +122,7 @@ impl RunSeries {
         let jobs: Vec<JobBetweenRuns> = jobs.collect();
         Self {
             name: name.to_owned(),
+            history: None,
             warnings: jobs.iter().filter_map(differs).collect(),
             jobs,
             runs,
@@ -133,7 +137,7 @@ impl RunSeries {
 
 /// Figures of one job in each of its runs; each figure is of the runs that have it.
 fn figures(runs: &[&JobResult]) -> Vec<FigureBetweenRuns> {
-    let of_runs: Vec<Vec<Metric>> = runs.iter().map(|job| metrics(job)).collect();
+    let of_runs: Vec<Vec<Metric>> = runs.iter().map(|job| job.all_metrics()).collect();
     let mut found: Vec<FigureBetweenRuns> = Vec::new();
     for metric in of_runs.iter().flatten() {
         if found.iter().any(|f| f.name == metric.name) {
@@ -155,12 +159,12 @@ fn figures(runs: &[&JobResult]) -> Vec<FigureBetweenRuns> {
     found
 }
 
-/// The headline figures of a job, and all percentiles that it was to have.
-fn metrics(job: &JobResult) -> Vec<Metric> {
-    let mut all = job.metrics.clone();
-    for sure in job.confidence() {
-        for percentile in &sure.percentiles {
-            let name = name_of(&sure.kind, percentile);
+impl JobResult {
+    /// Its headline figures, and all percentiles that it was to have.
+    pub fn all_metrics(&self) -> Vec<Metric> {
+        let mut all = self.metrics.clone();
+        for (kind, percentile) in self.percentiles() {
+            let name = name_of(kind, percentile);
             if all.iter().any(|m| m.name == name) {
                 continue;
             }
@@ -174,8 +178,19 @@ fn metrics(job: &JobResult) -> Vec<Metric> {
                 ..Metric::low(name, Metric::SECONDS, value.value / 1e9)
             });
         }
+        all
     }
-    all
+
+    /// The names of those percentiles that too few samples lie beyond.
+    pub fn metrics_of_few_samples(&self) -> Vec<String> {
+        let few = self.percentiles().filter(|(_, p)| p.few_samples);
+        few.map(|(kind, p)| name_of(kind, p)).collect()
+    }
+
+    fn percentiles(&self) -> impl Iterator<Item = (&KindName, &LatencyPercentile)> {
+        let all = self.confidence().iter();
+        all.flat_map(|sure| sure.percentiles.iter().map(move |p| (&sure.kind, p)))
+    }
 }
 
 fn name_of(kind: &KindName, percentile: &LatencyPercentile) -> String {
@@ -184,10 +199,7 @@ fn name_of(kind: &KindName, percentile: &LatencyPercentile) -> String {
 
 /// How finely a percentile of this name is known, relative to it.
 fn grain(job: &JobResult, name: &str) -> Option<f64> {
-    let mut all = job.confidence().iter().flat_map(|sure| {
-        let of_kind = sure.percentiles.iter();
-        of_kind.map(move |percentile| (&sure.kind, percentile))
-    });
+    let mut all = job.percentiles();
     let (kind, percentile) = all.find(|(kind, percentile)| name_of(kind, percentile) == name)?;
     let mut whole = Histogram::new();
     let of_kind = job.workers().iter().filter_map(|w| w.kind(kind));

@@ -237,6 +237,12 @@ pub const WARNINGS: &[WarningKind] = &[
         "Use --repeat to see how runs differ.",
     ),
     kind(
+        "source-warning",
+        Disturbed,
+        "the program whose figures were imported warned of them itself",
+        "Read what it says of its own figures.",
+    ),
+    kind(
         "stopped",
         Wrong,
         "the process was stopped while it measured, by SIGSTOP or Ctrl-Z: its figures count that time",

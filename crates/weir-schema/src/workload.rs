@@ -94,7 +94,7 @@ workloads! {
     Exchange(crate::exchange::ExchangeWorkload) counts NO_KINDS;
     /// Ping-pongs and rings of messages between ranks.
     LatencyBandwidth(crate::latency_bandwidth::LatencyBandwidthWorkload) counts NO_KINDS;
-    /// What a newer weir did, in a result that it made.
+    /// What a newer weir or another program did, in a result of theirs.
     Unknown(UnknownWorkload) counts NO_KINDS;
 }
 
@@ -102,7 +102,7 @@ workloads! {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UnknownWorkload {
-    /// What the newer version calls it.
+    /// What the newer version calls it, or what the other program did in a few words.
     pub name: String,
 }
 

@@ -144,6 +144,19 @@ impl Histogram {
         built
     }
 
+    /// The same with a minimum, a maximum and a sum that are known better than from the buckets, as
+    /// far as those allow.
+    #[must_use]
+    pub fn with_known(self, min: u64, max: u64, sum: u128) -> Self {
+        let figures = HistogramSums {
+            min,
+            max,
+            sum,
+            sum_of_squares: None,
+        };
+        Self::from_parts(self.bits, self.counts, figures)
+    }
+
     /// The least and the greatest sum of `f(value)` that the buckets allow.
     fn bounds_of(&self, f: impl Fn(u64) -> u128) -> (u128, u128) {
         let mut bounds = (0_u128, 0_u128);

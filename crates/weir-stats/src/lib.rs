@@ -9,7 +9,7 @@
 //! - Afterwards: [`Histogram`] (merged exactly, percentiles), [`Moments`], [`Series`].
 //! - How sure: [`BatchStore`] collects a run in bounded memory and gives every figure as an
 //!   [`Estimate`] with its 95 % interval; [`warmup`] tests the warm-up; [`BetweenRuns`] adds up
-//!   equal runs, [`significance`] compares two.
+//!   equal runs, [`significance`] compares two, [`change_points`] finds levels in many.
 
 #![forbid(unsafe_code)]
 #![allow(
@@ -20,7 +20,9 @@
 mod batch;
 mod between;
 mod bucket;
+pub mod change_points;
 mod estimate;
+mod gap;
 mod histogram;
 mod moments;
 mod percentile;
@@ -37,6 +39,7 @@ pub use batch::{Batch, BatchError, BatchStore};
 pub use between::BetweenRuns;
 pub use bucket::{DEFAULT_BITS, MAX_BITS, MIN_BITS};
 pub use estimate::{Estimate, NoInterval};
+pub use gap::Gap;
 pub use histogram::{Bucket, Histogram, HistogramError, Spread};
 pub use moments::Moments;
 pub use recorder::{Recorder, Tally};

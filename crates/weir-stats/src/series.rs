@@ -122,6 +122,29 @@ impl Series {
         Ok(())
     }
 
+    /// The same with so many intervals in one.
+    #[must_use]
+    pub fn coarser(&self, factor: usize) -> Self {
+        let factor = factor.max(1);
+        let sums = |each: &[u64]| each.chunks(factor).map(|some| some.iter().sum()).collect();
+        let interval = self.interval.saturating_mul(factor as u64);
+        let rest = self.len() % factor;
+        let is_whole = rest == 0 && self.partial.is_none();
+        let before = self.len()
+            - if rest == 0 {
+                factor.min(self.len())
+            } else {
+                rest
+            };
+        let last = self.length().0 - self.interval.saturating_mul(before as u64).0;
+        Self {
+            interval,
+            partial: (!is_whole && !self.is_empty()).then_some(Nanos(last)),
+            operations: sums(&self.operations),
+            bytes: sums(&self.bytes),
+        }
+    }
+
     /// The interval's length.
     pub fn interval(&self) -> Nanos {
         self.interval
@@ -245,6 +268,32 @@ mod tests {
             }
         }
         series
+    }
+
+    #[test]
+    fn a_coarser_series_has_the_same_sums_and_the_same_length() {
+        for whole in 0..9_u64 {
+            for partial in [false, true] {
+                let mut fine = Series::new(Nanos(100));
+                for at in 0..whole {
+                    fine.push(at, Bytes(at * 10)).unwrap();
+                }
+                if partial {
+                    fine.finish(Nanos(30), 7, Bytes(70)).unwrap();
+                }
+                let coarse = fine.coarser(4);
+                assert_eq!(coarse.length(), fine.length(), "{whole} {partial}");
+                assert_eq!(coarse.interval(), Nanos(400));
+                assert_eq!(coarse.len(), fine.len().div_ceil(4));
+                let sum = |series: &Series| series.points().map(|p| p.operations).sum::<u64>();
+                assert_eq!(sum(&coarse), sum(&fine));
+                assert_eq!(
+                    coarse.ends_partial(),
+                    !coarse.length().0.is_multiple_of(400)
+                );
+                assert_eq!(fine.coarser(1), fine);
+            }
+        }
     }
 
     #[test]

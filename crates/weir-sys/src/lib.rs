@@ -10,6 +10,7 @@
 
 pub mod buffer;
 pub mod cgroup;
+pub mod child;
 pub mod clock;
 pub mod closed_stdout;
 pub mod cpu_time;

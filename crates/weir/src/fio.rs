@@ -20,6 +20,7 @@ use weir_jobfile::{Compiled, Context, FioPlan, compile};
 use weir_run::execute::LiveView;
 use weir_schema::{Announcement, FileNames, Plan, RunResult, TargetsPerRank};
 
+use crate::history::Keep;
 use crate::measure::{self, MeasureRequest};
 use crate::{Outcome, environment, output, printed, runners, signals, written_files};
 use display::FioDisplay;
@@ -122,6 +123,7 @@ fn measure(run: &FioRun) -> Outcome {
         targets: TargetsPerRank::Own,
         timeout: None,
         store: options.store.as_deref(),
+        keep: Keep::WhereNamed,
         other_files: &other_files(run),
         warnings: &[],
         observer: &|_| {

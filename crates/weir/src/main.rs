@@ -5,9 +5,15 @@
 #![forbid(unsafe_code)]
 
 mod beff;
+mod command_turn;
+mod compare;
+mod doctor;
 mod engines;
 mod environment;
 mod fio;
+mod history;
+mod import;
+mod manual;
 mod measure;
 mod mpi;
 mod new;
@@ -16,12 +22,14 @@ mod plain_door;
 mod progress;
 mod ranks;
 mod repeat;
+mod report;
 mod run;
 mod runners;
 mod session;
 mod show;
 mod signals;
 mod stored;
+mod turns;
 mod watch;
 mod web;
 mod world;
@@ -65,9 +73,28 @@ const OWN_WAYS: &[(&str, Carry)] = &[
     ("fio", fio::run),
     ("beff", beff::run),
     ("show", show::run),
+    ("report", report::run),
+    ("history", history::run),
+    ("compare", compare::run),
+    ("import", import::run),
+    ("doctor", doctor::run),
     ("new", new::run),
     ("engines", |_| Ok(printed(&engines::page()))),
     ("mpi", |_| mpi::info()),
+    ("man", manual::man),
+    ("completions", manual::completions),
+];
+
+/// Doors that say the same in every process of a launcher.
+const MEASURES_NOTHING: &[&str] = &[
+    "engines",
+    "show",
+    "report",
+    "history",
+    "import",
+    "doctor",
+    "man",
+    "completions",
 ];
 
 fn dispatch(arguments: &[String]) -> Outcome {
@@ -75,7 +102,7 @@ fn dispatch(arguments: &[String]) -> Outcome {
     // What all processes of a launcher would say alike one of them says.
     let alike = match &call {
         Err(_) | Ok(Call::Print(_)) => true,
-        Ok(Call::Door(door, _)) => ["engines", "show"].contains(&door.verb),
+        Ok(Call::Door(door, _)) => MEASURES_NOTHING.contains(&door.verb),
     };
     if alike && !speaks() {
         return Ok(0);

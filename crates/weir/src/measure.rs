@@ -11,6 +11,7 @@ use weir_schema::{Announcement, Job, Plan, Ranks, RunResult, Spawn, TargetsPerRa
 use weir_units::Nanos;
 use weir_world::{Launcher, RankHost, started_rank};
 
+use crate::history::{self, Keep};
 use crate::ranks::RankGroup;
 use crate::session::{self, Choices};
 use crate::world::{self, Party};
@@ -29,6 +30,8 @@ pub(crate) struct MeasureRequest<'a> {
     pub(crate) timeout: Option<Nanos>,
     /// The file that gets the whole result.
     pub(crate) store: Option<&'a str>,
+    /// Whether the history keeps it.
+    pub(crate) keep: Keep<'a>,
     /// Files that the words name for something else: what they are, and their paths. The result must
     /// not replace one of them.
     pub(crate) other_files: &'a [(&'static str, String)],
@@ -242,18 +245,24 @@ fn together(
     })
 }
 
-/// Stores the result and has the door report it; first stored, as a launcher that ends the ranks may
+/// Keeps and stores the result and has the door report it; first stored, as a launcher that ends the ranks may
 /// not read any more what they print.
 fn report(request: &MeasureRequest<'_>, mut result: RunResult) -> Outcome {
     result
         .warnings
         .splice(0..0, request.warnings.iter().cloned());
+    let mut kept = history::keep(&mut result, request.keep);
     let stored = request.store.map_or(Ok(()), |path| store(path, &result));
     if let Err(message) = &stored {
         output::error(message);
     }
     let code = (request.report)(&result)?;
-    Ok(if stored.is_ok() { code } else { code.max(1) })
+    let code = if stored.is_ok() { code } else { code.max(1) };
+    if let Some(kept) = &mut kept {
+        kept.ended_with(code);
+        kept.tell_changes();
+    }
+    Ok(code)
 }
 
 fn store(path: &str, result: &RunResult) -> Result<(), String> {

@@ -1,4 +1,4 @@
-//! `weir new`: writes job files.
+//! `weir new`: writes job files, and what other doors make.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,8 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     }
 }
 
-fn write(wish: &NewFiles) -> Outcome {
+/// Writes files, over what is there if the words say so; prints their names.
+pub(crate) fn write(wish: &NewFiles) -> Outcome {
     let directory = Path::new(&wish.directory);
     fs::create_dir_all(directory)
         .map_err(|e| Refusal::usage(format!("{}: {e}", wish.directory)))?;

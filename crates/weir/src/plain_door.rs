@@ -7,6 +7,7 @@ use weir_doors::{Door, DoorPath, DoorRequest, Refusal};
 use weir_schema::{Plan, RunResult, TargetsPerRank};
 use weir_world::Launcher;
 
+use crate::history::Keep;
 use crate::measure::{self, MeasureRequest};
 use crate::progress::{ProgressMode, ProgressObserver};
 use crate::ranks::timeout_of;
@@ -25,23 +26,35 @@ pub(crate) fn run(door: &Door, words: &[String]) -> Outcome {
     let outcome = match (path.read)(words, launcher.map(|l| l.size), &runners::transports()) {
         Ok(DoorRequest::Print(text)) if speaks => Ok(printed(&text)),
         Ok(DoorRequest::Print(_)) => Ok(0),
-        Ok(DoorRequest::Measure { plan, store }) => {
+        Ok(DoorRequest::Measure {
+            plan,
+            store,
+            history,
+        }) => {
             let is_noted = plan.door == door.verb && plan.command.ends_with(words);
             debug_assert!(is_noted, "`weir show` finds neither the door nor its words");
-            measure(&path, words, &plan, store.as_deref())
+            let keep = Keep::Always(history.as_deref());
+            measure(&path, words, &plan, store.as_deref(), keep)
         }
         Err(refusal) => Err(refusal),
     };
     if speaks { outcome } else { Ok(0) }
 }
 
-fn measure(path: &DoorPath, words: &[String], plan: &Plan, store: Option<&str>) -> Outcome {
+fn measure(
+    path: &DoorPath,
+    words: &[String],
+    plan: &Plan,
+    store: Option<&str>,
+    keep: Keep<'_>,
+) -> Outcome {
     measure::measure(&MeasureRequest {
         plan: &|| Ok(plan.clone()),
         ranks: None,
         targets: TargetsPerRank::Own,
         timeout: timeout_of(plan),
         store,
+        keep,
         other_files: &[],
         warnings: &[],
         observer: &|_| Box::new(ProgressObserver::of_one_job(ProgressMode::of_terminal())),

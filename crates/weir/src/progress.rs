@@ -26,7 +26,7 @@ use weir_stats::Histogram;
 use weir_units::{BytesPerSec, Iops, Nanos};
 
 use crate::measure::RunObserver;
-use crate::repeat::WHICH_RUN;
+use crate::turns::WHICH_RUN;
 use crate::{environment, output};
 
 /// The run is looked at this often.

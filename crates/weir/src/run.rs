@@ -13,12 +13,14 @@ use weir_schema::{Plan, RunResult, Runs, SchemaError, TargetsPerRank, Warning, W
 use weir_units::Percent;
 use weir_world::started_rank;
 
+use crate::history::Keep;
 use crate::measure::{self, MeasureRequest, Silent};
 use crate::progress::{ProgressMode, ProgressObserver};
 use crate::watch::{Watch, WatchedObserver};
 use crate::web::Window;
 use crate::{
-    Outcome, environment, output, printed, repeat, runners, session, signals, speaks, written_files,
+    Outcome, environment, output, printed, repeat, report, runners, session, signals, speaks,
+    turns, written_files,
 };
 
 /// The words after `run`.
@@ -48,7 +50,7 @@ fn measure(run: &Run) -> Outcome {
     if let Some(repeat) = run.repeat {
         return repeat::run(run, repeat);
     }
-    repeat::end_with_parent()?;
+    turns::end_with_parent()?;
     // One process speaks for all, whoever started them.
     let is_first = started_rank().is_none() && speaks();
     let watch = Watch::default();
@@ -63,6 +65,7 @@ fn measure(run: &Run) -> Outcome {
         targets: run.targets,
         timeout: run.timeout,
         store: run.store.as_deref(),
+        keep: Keep::Always(run.history.as_deref()),
         other_files: &other_files(run),
         warnings: &[],
         observer: &|plan| {
@@ -174,6 +177,8 @@ pub(crate) fn text_of(
         // Numbers of a result are finite, and everything else has a JSON form.
         RunFormat::Json => weir_report::json(result, options.pretty).unwrap_or_default(),
         RunFormat::Text => weir_report::text(result, &style(result, options, on_stdout)),
+        RunFormat::Html => weir_report::html(&report::of_one(result)),
+        RunFormat::Csv => weir_report::csv(&report::of_one(result)),
     }
 }
 
@@ -216,6 +221,8 @@ pub(crate) fn text_of_runs(
             weir_report::runs_text(runs, &style(first, options, on_stdout))
         }
         (RunFormat::Text, None) => String::new(),
+        (RunFormat::Html, _) => weir_report::html(&report::of_runs(runs)),
+        (RunFormat::Csv, _) => weir_report::csv(&report::of_runs(runs)),
         (RunFormat::Json, _) => {
             // Numbers of a result are finite, and everything else has a JSON form.
             runs.to_json(options.pretty)
@@ -313,6 +320,7 @@ fn calibrate() -> Outcome {
         targets: TargetsPerRank::Own,
         timeout: None,
         store: None,
+        keep: Keep::Never,
         other_files: &[],
         warnings: &[],
         observer: &|_| Box::new(Silent),

@@ -9,7 +9,7 @@ use weir_doors::{Printed, Refusal, USAGE, beff, fio, run, top};
 use weir_schema::catalogue::TransportCatalogue;
 use weir_schema::{RunResult, Runs, Spawn};
 
-use crate::stored::Stored;
+use crate::stored::{self, Stored};
 use crate::{Outcome, fio as fio_door, output, printed, run as run_door, runners};
 
 /// The words after `show`.
@@ -22,13 +22,19 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 
 fn print_again(show: &Show) -> Outcome {
     let refuse = |why: String| Refusal::usage(format!("{}: {why}", show.file));
-    let result = match Stored::read(&show.file)? {
+    let result = match stored::read_from(&show.file, show.from.as_deref())? {
         Stored::One(result) => result,
         Stored::Several(runs) => return runs_again(show, &runs),
     };
-    let own = result.plan.door.clone();
-    let door = show.door.as_deref().unwrap_or(&own);
-    let mut words = if show.door.is_none() {
+    let is_foreign = result.source.is_some();
+    let own = if is_foreign { "run" } else { &result.plan.door };
+    let door = show.door.as_deref().unwrap_or(own);
+    if is_foreign && door != "run" {
+        return Err(refuse(format!(
+            "another program measured it, which `{door}` does not print (`--as run` does)"
+        )));
+    }
+    let mut words = if show.door.is_none() && !is_foreign {
         own_words(&result)
     } else {
         Vec::new()
@@ -66,7 +72,9 @@ fn runs_again(show: &Show, runs: &Runs) -> Outcome {
         let why = format!("it has several runs, which `{door}` does not print (`--as run` does)");
         return Err(refuse(why));
     }
-    let own = runs.command.iter().skip(2).filter(|_| show.door.is_none());
+    // Those of a comparison choose how it is printed, not its runs.
+    let is_own = show.door.is_none() && runs.command.get(1).is_some_and(|verb| verb == "run");
+    let own = runs.command.iter().skip(2).filter(|_| is_own);
     let own: Vec<String> = own.cloned().collect();
     if let Some(door) = top::door("run") {
         check_words(door, &own, &show.words)?;

@@ -1,15 +1,22 @@
 //! Stored results, by whatever names them.
 //!
-//! In: an operand of a verb that reads results. Out: one result, or several runs with what they say
-//! together. Not here: what is done with them.
+//! In: an operand of a verb that reads results: a file of weir or of another program, or else a run of
+//! the history. Out: one result, or several runs with what they say together. Not here: what is done
+//! with them.
+
+use std::path::Path;
 
 use weir_doors::Refusal;
-use weir_schema::{RunResult, Runs};
+use weir_doors::flags::nearest;
+use weir_history::plan_fingerprint;
+use weir_import::{FORMATS, Format};
+use weir_schema::{RUNS_SCHEMA, RunResult, RunSeries, Runs};
+use weir_units::Nanos;
 
-use crate::output;
+use crate::{history, output};
 
 /// The longest result that is read.
-const LONGEST: u64 = 1 << 30;
+pub(crate) const LONGEST: u64 = 1 << 30;
 
 /// What an operand names.
 pub(crate) enum Stored {
@@ -23,13 +30,31 @@ impl Stored {
     /// # Errors
     /// Nothing that can be read, or no result.
     pub(crate) fn read(operand: &str) -> Result<Self, Refusal> {
+        // A file wins over a run of the same name.
+        if !Path::new(operand).exists()
+            && let Some(texts) = history::texts(operand)?
+        {
+            let all = texts.iter().map(|(id, text)| Self::of_text(id, text));
+            return Ok(together(all.collect::<Result<_, _>>()?));
+        }
+        let text = output::read_text(operand, LONGEST)
+            .map_err(|why| Refusal::usage(format!("{operand}: {why}")))?;
+        Self::of_text(operand, &text)
+    }
+
+    /// What a text holds that is called so.
+    fn of_text(operand: &str, text: &str) -> Result<Self, Refusal> {
         let refuse = |why: String| Refusal::usage(format!("{operand}: {why}"));
-        let text = output::read_text(operand, LONGEST).map_err(refuse)?;
-        if Runs::is_in(&text) {
-            let runs = Runs::from_json(&text).map_err(|e| refuse(e.to_string()))?;
+        if !is_own(text)
+            && let Some(format) = Format::of(text)
+        {
+            return import(format, text, operand);
+        }
+        if Runs::is_in(text) {
+            let runs = Runs::from_json(text).map_err(|e| refuse(e.to_string()))?;
             return Ok(Self::Several(Box::new(runs)));
         }
-        let result = RunResult::from_json(&text).map_err(|e| refuse(e.to_string()))?;
+        let result = RunResult::from_json(text).map_err(|e| refuse(e.to_string()))?;
         if result.is_newer() {
             output::error(&format!(
                 "note: {operand}: {} was made by a newer weir: what this one does not know is left \
@@ -39,4 +64,86 @@ impl Stored {
         }
         Ok(Self::One(Box::new(result)))
     }
+}
+
+/// Several as one: those of one plan on one kind of target are its runs.
+fn together(mut all: Vec<Stored>) -> Stored {
+    if all.len() == 1
+        && let Some(one) = all.pop()
+    {
+        return one;
+    }
+    let results = all.into_iter().flat_map(|stored| match stored {
+        Stored::One(result) => vec![*result],
+        Stored::Several(runs) => runs.series.into_iter().flat_map(|s| s.runs).collect(),
+    });
+    let mut plans: Vec<(String, Vec<RunResult>)> = Vec::new();
+    for result in results {
+        let fingerprint = plan_fingerprint(&result);
+        match plans.iter_mut().find(|(known, _)| *known == fingerprint) {
+            Some((_, runs)) => runs.push(result),
+            None => plans.push((fingerprint, vec![result])),
+        }
+    }
+    let asked = plans.iter().map(|(_, runs)| runs.len()).max().unwrap_or(0);
+    let of_plan = |(_, runs): (String, Vec<RunResult>)| {
+        let name = runs
+            .first()
+            .map_or_else(String::new, |run| run.plan.name.clone());
+        RunSeries::new(&name, runs)
+    };
+    let series: Vec<RunSeries> = plans.into_iter().map(of_plan).collect();
+    let mut runs = series.iter().flat_map(|series| &series.runs);
+    Stored::Several(Box::new(Runs {
+        schema: RUNS_SCHEMA.to_owned(),
+        weir_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: ["weir", "run"].map(str::to_owned).to_vec(),
+        asked: u32::try_from(asked).unwrap_or(u32::MAX),
+        pause_ns: Nanos::ZERO,
+        complete: runs.all(|run| run.complete),
+        series,
+    }))
+}
+
+/// Whether a text begins as a result of weir.
+fn is_own(text: &str) -> bool {
+    let head = text.chars().take(200).filter(|c| !c.is_whitespace());
+    head.collect::<String>().starts_with("{\"schema\":\"weir.")
+}
+
+/// The same, where words may say which format of another program it has.
+///
+/// # Errors
+/// Nothing that can be read, another format, no such format.
+pub(crate) fn read_from(operand: &str, format: Option<&str>) -> Result<Stored, Refusal> {
+    let Some(name) = format else {
+        return Stored::read(operand);
+    };
+    let format = format_named(name)?;
+    let text = output::read_text(operand, LONGEST)
+        .map_err(|why| Refusal::usage(format!("{operand}: {why}")))?;
+    import(format, &text, operand)
+}
+
+fn format_named(name: &str) -> Result<&'static Format, Refusal> {
+    Format::named(name).ok_or_else(|| {
+        let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+        let near = nearest(name, names.iter().copied()).map_or_else(String::new, |near| {
+            format!("\n  help: did you mean `{near}`?")
+        });
+        let list = names.join(", ");
+        Refusal::usage(format!(
+            "no format `{name}` is read (these are: {list}){near}"
+        ))
+    })
+}
+
+fn import(format: &Format, text: &str, operand: &str) -> Result<Stored, Refusal> {
+    let result = format.import(text, operand).map_err(|e| {
+        Refusal::usage(format!(
+            "{operand}:{e}\n  help: it was read as {}",
+            format.meaning
+        ))
+    })?;
+    Ok(Stored::One(Box::new(result)))
 }

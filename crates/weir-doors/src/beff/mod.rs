@@ -47,6 +47,7 @@ pub const DOOR: Door = Door {
         },
     ],
     printing: FLAGS,
+    words: Some(help::words),
     ..Door::new(
         "beff",
         "…",

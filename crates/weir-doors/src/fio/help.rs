@@ -2,23 +2,53 @@
 //!
 //! In: records of flags and options, the catalogue of engines. Out: text in fio's layout.
 
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, Command};
 use weir_jobfile::{OptionRecord, Scope, Support, ValueKind, find_option, option_records};
 use weir_schema::catalogue::Catalogue;
 
 use super::flags::FLAGS;
 use super::output::FIO_VERSION;
-use crate::flags::{listing, nearest};
+use crate::flags::{command, find, listing, nearest};
 use crate::refusal::Refusal;
+use crate::run::files;
 
 /// Examples and exit codes, the end of the page.
 pub const HELP: &str = include_str!("help.md");
 
+const USAGE: &str = "weir fio [options] [job options] <job file(s)>";
+
 /// The page of `--help`.
 pub(super) fn page() -> String {
-    format!(
-        "weir fio [options] [job options] <job file(s)>\n{}\n{HELP}",
-        listing(FLAGS)
-    )
+    format!("{USAGE}\n{}\n{HELP}", listing(FLAGS))
+}
+
+/// The words, which are parsed in the peer's own manner: flags, options of jobs, files.
+pub(super) fn words() -> Command {
+    let options = option_records().filter(|record| find(FLAGS, record.name).is_none());
+    command("fio", FLAGS)
+        .about("The same job files with fio's command line and fio's output")
+        .override_usage(USAGE)
+        .after_help(HELP)
+        .args(options.map(job_option))
+        .arg(files().help("Job files"))
+}
+
+fn job_option(record: &'static OptionRecord) -> Arg {
+    let arg = Arg::new(record.name)
+        .long(record.name)
+        .help(record.short)
+        .help_heading("Options of jobs")
+        .value_name("VALUE")
+        .hide(matches!(record.support, Support::Refused { .. }));
+    match record.value {
+        ValueKind::Flag | ValueKind::OptionalText => arg.num_args(0..=1).require_equals(true),
+        ValueKind::Words { words, .. } => {
+            let words = words.iter().map(|(word, _)| *word);
+            arg.value_parser(PossibleValuesParser::new(words))
+        }
+        _ => arg,
+    }
 }
 
 pub(super) fn version(compat: bool) -> String {

@@ -31,6 +31,7 @@ pub use request::{Action, FioRun, read};
 pub const DOOR: Door = Door {
     links: &[DoorLink::new("fio")],
     printing: FLAGS,
+    words: Some(help::words),
     ..Door::new(
         "fio",
         "…",

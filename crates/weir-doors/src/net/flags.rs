@@ -1,6 +1,6 @@
 //! The flags of `weir net lat-bw`.
 
-use crate::flags::{Flag, store_result};
+use crate::flags::{Flag, history, store_result};
 
 const WORLD: &str = "Ranks and transport";
 const MEASURE: &str = "Measuring";
@@ -62,6 +62,7 @@ pub const FLAGS: &[Flag] = &[
         .default("text")
         .prints(),
     store_result(OUTPUT),
+    history(OUTPUT),
     Flag::switch(
         "show-plan",
         OUTPUT,

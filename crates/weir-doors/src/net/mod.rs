@@ -11,7 +11,8 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
-use clap::{ArgMatches, Command};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgMatches, Command};
 use weir_schema::catalogue::TransportCatalogue;
 use weir_schema::{Plan, RunResult, Spawn};
 
@@ -20,7 +21,7 @@ pub use flags::FLAGS;
 pub use output::NetFormat;
 
 use crate::door::{Door, DoorPath, DoorRequest, Printed};
-use crate::flags::{Flag, command, nearest, nothing_to_store};
+use crate::flags::{Flag, command, nearest, refuse_result_files};
 use crate::house_words::{Parsed, parse};
 use crate::refusal::Refusal;
 
@@ -31,6 +32,7 @@ pub const DOOR: Door = Door {
         print,
     }),
     printing: FLAGS,
+    words: Some(words),
     ..Door::new(
         "net",
         "TEST",
@@ -64,6 +66,8 @@ pub struct NetRun {
     pub format: NetFormat,
     /// The file that gets the result.
     pub store: Option<String>,
+    /// The history that keeps it, or `off`, where the command line says so.
+    pub history: Option<String>,
 }
 
 /// The words after `net`. `launcher`: ranks that an MPI launcher started; none without one.
@@ -109,6 +113,7 @@ fn request(
         Action::Run(run) => DoorRequest::Measure {
             plan: Box::new(run.plan),
             store: run.store,
+            history: run.history,
         },
     })
 }
@@ -167,18 +172,17 @@ fn lat_bw(
         _ => NetFormat::Text,
     };
     let plan = plan::of(&matches, words, launcher, transports).map_err(Refusal::usage)?;
-    let store = word(&matches, "store-result").map(str::to_owned);
+    let (store, history) = (word(&matches, "store-result"), word(&matches, "history"));
     if matches.get_flag("show-plan") {
-        if let Some(file) = &store {
-            return Err(Refusal::usage(nothing_to_store(file)));
-        }
+        refuse_result_files(store, history)?;
         let text = plan.to_json().map_err(Refusal::usage)?;
         return Ok(Action::Print(text + "\n"));
     }
     Ok(Action::Run(Box::new(NetRun {
         plan,
         format,
-        store,
+        store: store.map(str::to_owned),
+        history: history.map(str::to_owned),
     })))
 }
 
@@ -189,6 +193,12 @@ pub fn builder() -> Command {
         .after_help(HELP)
         .override_usage("weir net lat-bw [OPTIONS]")
         .no_binary_name(true)
+}
+
+/// The words after `net`, the test among them.
+fn words() -> Command {
+    let test = Arg::new("test").value_name("TEST").help("The test");
+    builder().arg(test.value_parser(PossibleValuesParser::new(TESTS)))
 }
 
 fn word<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a str> {

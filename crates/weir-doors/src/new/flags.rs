@@ -28,6 +28,8 @@ pub const FLAGS: &[Flag] = &[
     Flag::with_value("mode", "MODE", FILES, "What the file does")
         .choices(&["verify", "write", "read", "all"])
         .default("all"),
-    Flag::with_value("output", "DIR", FILES, "Where the files go, also -o").default("."),
+    Flag::with_value("output", "DIR", FILES, "Where the files go")
+        .letter('o')
+        .default("."),
     Flag::switch("force", FILES, "Replace files that are there"),
 ];

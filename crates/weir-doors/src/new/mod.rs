@@ -18,7 +18,10 @@ use crate::house_words::{Parsed, parse};
 use crate::refusal::Refusal;
 
 /// The door.
-pub const DOOR: Door = Door::new("new", "KIND", "write job files for a card's DMA channels");
+pub const DOOR: Door = Door {
+    words: Some(builder),
+    ..Door::new("new", "KIND", "write job files for a card's DMA channels")
+};
 
 /// The end of the help text: examples, exit codes.
 const HELP: &str = include_str!("help.md");
@@ -71,7 +74,6 @@ pub fn builder() -> Command {
         .after_help(HELP)
         .override_usage("weir new xdma [OPTIONS]")
         .no_binary_name(true)
-        .mut_arg("output", |arg| arg.short('o'))
         .arg(
             Arg::new("kind")
                 .value_name("KIND")

@@ -1,6 +1,6 @@
 //! The flags of `weir run`.
 
-use crate::flags::{Flag, store_result};
+use crate::flags::{Flag, history, store_result};
 use crate::given::{FlagNeed, GivenFlags};
 
 const PLAN: &str = "What is run";
@@ -76,6 +76,7 @@ pub const FLAGS: &[Flag] = &[
     Flag::switch("show-plan", PLAN, "Print the plan as JSON and run nothing")
         .long("The output can be stored and run: `weir run plan.json`."),
     store_result(OUTPUT),
+    history(OUTPUT),
     Flag::with_value(
         "format",
         "FORMAT",
@@ -92,7 +93,7 @@ pub const FLAGS: &[Flag] = &[
         "Write the report to a file as well",
     )
     .repeats()
-    .long("The suffix decides the format: .txt or .json."),
+    .long("The suffix decides the format: .txt, .json, .html or .csv."),
     Flag::with_value(
         "percentiles",
         "LIST",

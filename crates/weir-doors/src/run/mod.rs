@@ -14,7 +14,7 @@ mod web;
 mod workload_door;
 
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command, ValueHint};
 use weir_jobfile::{CompileRequest, Dialect, JobSource};
 use weir_schema::{Plan, TargetsPerRank};
 use weir_units::{Nanos, Percent};
@@ -23,13 +23,14 @@ use crate::beff::values;
 
 pub use flags::FLAGS;
 pub use plan::exit_code;
-pub use repeat::Repeat;
+pub use repeat::{Repeat, begin_anew};
 pub use stored_plan::check_stored;
 pub use strict::Strict;
 pub use web::Web;
+pub(crate) use workload_door::workload_builder;
 pub use workload_door::{read_workload, read_workload_options};
 
-use crate::flags::{command, nothing_to_store};
+use crate::flags::{command, refuse_result_files};
 use crate::given::GivenFlags;
 use crate::house_words::{self, Parsed};
 use crate::refusal::Refusal;
@@ -37,6 +38,7 @@ use crate::refusal::Refusal;
 /// The house door.
 pub const DOOR: crate::Door = crate::Door {
     printing: FLAGS,
+    words: Some(builder),
     ..crate::Door::new(
         "run",
         "FILE…",
@@ -78,6 +80,8 @@ pub struct Run {
     pub repeat: Option<Repeat>,
     /// The file that gets the result.
     pub store: Option<String>,
+    /// The history that keeps it, or `off`, where the command line says so.
+    pub history: Option<String>,
     /// How it is shown.
     pub options: RunOptions,
 }
@@ -166,6 +170,23 @@ pub enum RunFormat {
     Text,
     /// The whole result.
     Json,
+    /// A page with plots.
+    Html,
+    /// A row for each kind of operation of each job.
+    Csv,
+}
+
+impl RunFormat {
+    /// The one that a file's name asks for.
+    pub(crate) fn of_file(path: &str) -> Option<Self> {
+        match suffix(path)? {
+            "txt" => Some(Self::Text),
+            "json" => Some(Self::Json),
+            "html" => Some(Self::Html),
+            "csv" => Some(Self::Csv),
+            _ => None,
+        }
+    }
 }
 
 /// A file that gets the report.
@@ -236,8 +257,9 @@ fn run_of(matches: &ArgMatches, input: Input) -> Result<Action, Refusal> {
         return Err(Refusal::usage(why));
     }
     let show_plan = matches.get_flag("show-plan");
-    if let Some(file) = one(matches, "store-result").filter(|_| show_plan) {
-        return Err(Refusal::usage(nothing_to_store(file)));
+    let (store, history) = (one(matches, "store-result"), one(matches, "history"));
+    if show_plan {
+        refuse_result_files(store, history)?;
     }
     Ok(Action::Run(Box::new(Run {
         input,
@@ -246,7 +268,8 @@ fn run_of(matches: &ArgMatches, input: Input) -> Result<Action, Refusal> {
         targets: targets_per_rank(matches),
         timeout: one(matches, "timeout").map(timeout).transpose()?,
         repeat: repeat::read(matches)?,
-        store: one(matches, "store-result").map(str::to_owned),
+        store: store.map(str::to_owned),
+        history: history.map(str::to_owned),
         options: options(matches)?,
     })))
 }
@@ -276,19 +299,27 @@ fn shown_by(command: Command, words: &[String]) -> Result<RunOptions, Refusal> {
     }
 }
 
-/// The command that parses the words; also the source of man pages and completions.
+/// The command that parses the words.
 pub fn builder() -> Command {
     command("weir run", FLAGS)
         .about("Run job files, or a stored plan, and report what was measured")
         .after_help(HELP)
         .override_usage(usage_line(&DOOR))
         .no_binary_name(true)
-        .arg(Arg::new("file").value_name("FILE").num_args(0..).help(
+        .arg(files().help(
             "Job files, or one stored plan (*.json); `-` reads a job file from standard input",
         ))
 }
 
-fn all(matches: &ArgMatches, name: &str) -> Vec<String> {
+/// Names of files, as many as there are.
+pub(crate) fn files() -> Arg {
+    Arg::new("file")
+        .value_name("FILE")
+        .value_hint(ValueHint::FilePath)
+        .num_args(0..)
+}
+
+pub(crate) fn all(matches: &ArgMatches, name: &str) -> Vec<String> {
     matches
         .get_many::<String>(name)
         .into_iter()
@@ -297,7 +328,7 @@ fn all(matches: &ArgMatches, name: &str) -> Vec<String> {
         .collect()
 }
 
-fn one<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a str> {
+pub(crate) fn one<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a str> {
     // Doors for a single job do not have all flags.
     let given = matches.try_get_one::<String>(name).ok().flatten();
     given.map(String::as_str)
@@ -369,10 +400,29 @@ fn usage_line(door: &crate::Door) -> String {
 }
 
 fn options(matches: &ArgMatches) -> Result<RunOptions, Refusal> {
-    let outputs = all(matches, "output")
-        .into_iter()
-        .map(output)
-        .collect::<Result<_, _>>()?;
+    let outputs = all(matches, "output").into_iter().map(output);
+    Ok(RunOptions {
+        format: if one(matches, "format") == Some("json") {
+            RunFormat::Json
+        } else {
+            RunFormat::Text
+        },
+        outputs: outputs.collect::<Result<_, _>>()?,
+        progress: match one(matches, "progress") {
+            Some("plain") => ProgressStyle::Plain,
+            Some("none") => ProgressStyle::None,
+            Some("json") => ProgressStyle::Json,
+            _ => ProgressStyle::Auto,
+        },
+        strict: strict::strict(one(matches, "strict"))?,
+        no_latency: matches.get_flag("no-latency"),
+        web: web::read(matches)?,
+        ..options_of_text(matches)?
+    })
+}
+
+/// How text looks, by flags that say no more than that.
+pub(crate) fn options_of_text(matches: &ArgMatches) -> Result<RunOptions, Refusal> {
     let named = matches.value_source("percentiles") == Some(ValueSource::CommandLine);
     let percentiles = one(matches, "percentiles")
         .filter(|_| named)
@@ -380,19 +430,10 @@ fn options(matches: &ArgMatches) -> Result<RunOptions, Refusal> {
         .transpose()?;
     let width = one(matches, "width").map(width).transpose()?;
     Ok(RunOptions {
-        format: if one(matches, "format") == Some("json") {
-            RunFormat::Json
-        } else {
-            RunFormat::Text
-        },
-        outputs,
+        format: RunFormat::Text,
+        outputs: Vec::new(),
         percentiles,
-        progress: match one(matches, "progress") {
-            Some("plain") => ProgressStyle::Plain,
-            Some("none") => ProgressStyle::None,
-            Some("json") => ProgressStyle::Json,
-            _ => ProgressStyle::Auto,
-        },
+        progress: ProgressStyle::Auto,
         color: match one(matches, "color") {
             Some("always") => Some(true),
             Some("never") => Some(false),
@@ -403,27 +444,23 @@ fn options(matches: &ArgMatches) -> Result<RunOptions, Refusal> {
         raw: matches.get_flag("raw"),
         pretty: matches.get_flag("pretty"),
         all_warnings: one(matches, "warnings") == Some("all"),
-        strict: strict::strict(one(matches, "strict"))?,
-        no_latency: matches.get_flag("no-latency"),
-        web: web::read(matches)?,
+        strict: Strict::No,
+        no_latency: false,
+        web: Web::default(),
     })
 }
 
-fn suffix(path: &str) -> Option<&str> {
+pub(crate) fn suffix(path: &str) -> Option<&str> {
     path.rsplit_once('.').map(|(_, suffix)| suffix)
 }
 
 fn output(path: String) -> Result<Output, Refusal> {
-    let format = match suffix(&path) {
-        Some("txt") => RunFormat::Text,
-        Some("json") => RunFormat::Json,
-        _ => {
-            let why =
-                format!("--output {path}: the suffix decides the format; known are .txt and .json");
-            return Err(Refusal::usage(why));
-        }
-    };
-    Ok(Output { path, format })
+    match RunFormat::of_file(&path) {
+        Some(format) => Ok(Output { path, format }),
+        None => Err(Refusal::usage(format!(
+            "--output {path}: the suffix decides the format; known are .txt, .json, .html and .csv"
+        ))),
+    }
 }
 
 fn percentiles(list: &str) -> Result<Vec<Percent>, Refusal> {
@@ -455,7 +492,8 @@ fn timeout(text: &str) -> Result<Nanos, Refusal> {
     values::seconds(text).map_err(|why| Refusal::usage(format!("--timeout {text}: {why}")))
 }
 
-fn width(text: &str) -> Result<u16, Refusal> {
+/// A number of columns.
+pub(crate) fn width(text: &str) -> Result<u16, Refusal> {
     let wrong = || {
         Refusal::usage(format!(
             "--width {text}: expected a number of columns from 20 to 1000"

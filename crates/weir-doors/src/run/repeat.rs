@@ -77,29 +77,28 @@ pub(super) fn joined(words: &[String]) -> Vec<String> {
     joined
 }
 
-impl Repeat {
-    /// Makes a plan that every run meets as the first one did: caches are dropped. Whether the
-    /// files that weir lays out have to be made again, since the plan changes them.
-    ///
-    /// # Errors
-    /// Files that other ranks write.
-    pub fn adjust(self, plan: &mut Plan, ranks: Option<u32>) -> Result<bool, Refusal> {
-        let changes = |work: &BlockWorkload| [Kind::Write, Kind::Trim].map(|k| work.carries_out(k));
-        let blocks = || plan.jobs().filter_map(|(_, job)| job.workload.blocks());
-        let writes = blocks().any(|work| changes(work).contains(&true));
-        let ranks = ranks.or(plan.ranks.map(|ranks| ranks.count)).unwrap_or(1);
-        if writes && ranks > 1 {
-            let why = "--repeat: the files that ranks write are not made again between runs; run \
-                       the plan on one rank, with more clones of its jobs";
-            return Err(Refusal::usage(why));
-        }
-        for job in plan.groups.iter_mut().flat_map(|g| &mut g.jobs) {
-            if let weir_schema::Workload::Block(work) = &mut job.workload {
-                work.targets.open.drop_cache = true;
-            }
-        }
-        Ok(writes)
+/// Makes a plan that every run of `flag` meets as the first one did: caches are dropped. Whether the
+/// files that weir lays out have to be made again, since the plan changes them.
+///
+/// # Errors
+/// Files that other ranks write.
+pub fn begin_anew(flag: &str, plan: &mut Plan, ranks: Option<u32>) -> Result<bool, Refusal> {
+    let changes = |work: &BlockWorkload| [Kind::Write, Kind::Trim].map(|k| work.carries_out(k));
+    let blocks = || plan.jobs().filter_map(|(_, job)| job.workload.blocks());
+    let writes = blocks().any(|work| changes(work).contains(&true));
+    let ranks = ranks.or(plan.ranks.map(|ranks| ranks.count)).unwrap_or(1);
+    if writes && ranks > 1 {
+        return Err(Refusal::usage(format!(
+            "{flag}: the files that ranks write are not made again between runs; run the plan on one \
+             rank, with more clones of its jobs"
+        )));
     }
+    for job in plan.groups.iter_mut().flat_map(|g| &mut g.jobs) {
+        if let weir_schema::Workload::Block(work) = &mut job.workload {
+            work.targets.open.drop_cache = true;
+        }
+    }
+    Ok(writes)
 }
 
 #[cfg(test)]
@@ -155,10 +154,7 @@ mod tests {
 
     #[test]
     fn each_run_finds_caches_empty_and_what_was_written_is_made_again() {
-        let five = Repeat {
-            runs: 5,
-            pause: Nanos(0),
-        };
+        let anew = |plan: &mut Plan, ranks| begin_anew("--repeat", plan, ranks);
         let of = |kind| {
             let job = sample::random_job("a", &[kind], 4096);
             sample::plan(vec![vec![
@@ -166,14 +162,14 @@ mod tests {
             ]])
         };
         let (mut reads, mut writes) = (of(Kind::Read), of(Kind::Write));
-        assert!(!five.adjust(&mut reads, Some(4)).unwrap());
+        assert!(!anew(&mut reads, Some(4)).unwrap());
         assert!(
             reads
                 .jobs()
                 .all(|(_, j)| j.blocks().unwrap().targets.open.drop_cache)
         );
-        assert!(five.adjust(&mut writes, None).unwrap());
-        let refusal = five.adjust(&mut writes, Some(4)).unwrap_err();
+        assert!(anew(&mut writes, None).unwrap());
+        let refusal = anew(&mut writes, Some(4)).unwrap_err();
         assert!(refusal.message.contains("--repeat"), "{refusal}");
     }
 }

@@ -104,7 +104,7 @@ fn bad_words_are_named_with_what_was_expected() {
     assert!(refused("--formt json a.fio").contains("--format"));
     assert!(refused("--format yaml a.fio").contains("--format yaml: it takes one of text, json"));
     assert!(refused("--set bs a.fio").contains("[SECTION:]KEY=VALUE"));
-    assert!(refused("--output r.pdf a.fio").contains(".txt and .json"));
+    assert!(refused("--output r.pdf a.fio").contains(".txt, .json, .html and .csv"));
     assert!(refused("--percentiles 50,101 a.fio").contains("`101` is no number from 0 to 100"));
     assert!(refused("--width 5 a.fio").contains("columns"));
 }

@@ -19,6 +19,7 @@ const OF_EVERY_JOB: &[&str] = &[
     "timeout",
     "show-plan",
     "store-result",
+    "history",
     "format",
     "output",
     "percentiles",
@@ -36,7 +37,8 @@ const OF_EVERY_JOB: &[&str] = &[
     "no-latency",
 ];
 
-fn workload_builder(door: &crate::Door, workload: &WorkloadDoor) -> Command {
+/// The command that parses the words.
+pub(crate) fn workload_builder(door: &crate::Door, workload: &WorkloadDoor) -> Command {
     let shared = FLAGS.iter().filter(|f| OF_EVERY_JOB.contains(&f.name));
     let flags: Vec<Flag> = workload.flags.iter().chain(shared).copied().collect();
     let examples = workload.examples.iter().map(|line| format!("    {line}\n"));

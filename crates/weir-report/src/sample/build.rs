@@ -222,6 +222,7 @@ pub(crate) fn run(shapes: &[Shape]) -> RunResult {
         .map(|s| s.end_ns);
     let mut result = RunResult {
         weir_version: "1.0.0".into(),
+        history: None,
         started_unix_ns: 1_795_239_012_345_678_901,
         duration_ns: ends.max().unwrap_or_default(),
         clock: sample::clock(),

@@ -24,9 +24,17 @@ impl Report<'_> {
     fn first_line(&mut self) {
         let result = self.result;
         let dim = |text: &str| Text::new(Tone::Dim, text);
-        let program = dim(&format!("weir {}", result.weir_version));
+        let own = format!("weir {}", result.weir_version);
+        let foreign = result.source.as_ref().map(|source| {
+            let program = source.program.as_ref().unwrap_or(&source.format);
+            format!("{program}, imported")
+        });
+        let program = dim(&foreign.unwrap_or(own));
         let name = dim(&result.plan.name);
-        let date = dim(&date(result.started_unix_ns));
+        // Other programs may not say when.
+        let is_known = result.source.is_none() || result.started_unix_ns > 0;
+        let date = is_known.then(|| date(result.started_unix_ns));
+        let date = dim(&date.unwrap_or_default());
         let used = [&program, &name, &date]
             .map(|t| self.layout.columns(t))
             .iter()
@@ -52,11 +60,12 @@ impl Report<'_> {
             ClockSource::Monotonic => "clock monotonic",
             ClockSource::Simulated => "clock simulated",
         };
+        let clock = self.result.source.is_none().then(|| clock.to_owned());
         let facts = [
             host.hostname.clone(),
             cpu,
             host.kernel.clone(),
-            Some(clock.to_owned()),
+            clock,
             host.governor.clone(),
         ];
         let parts: Vec<Text> = facts
@@ -64,8 +73,10 @@ impl Report<'_> {
             .flatten()
             .map(|t| Text::new(Tone::Dim, t))
             .collect();
-        self.layout
-            .list(Text::new(Tone::Dim, "machine  "), INDENT, &parts);
+        if !parts.is_empty() {
+            self.layout
+                .list(Text::new(Tone::Dim, "machine  "), INDENT, &parts);
+        }
     }
 
     fn targets(&mut self) {

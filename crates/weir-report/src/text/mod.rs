@@ -15,11 +15,10 @@ mod metrics;
 mod ranks;
 mod runs;
 mod spark;
-mod sweep;
 mod table;
 mod warnings;
 
-use weir_schema::{JobResult, RunResult, State};
+use weir_schema::{HistoryPlace, JobResult, RunResult, State};
 
 use crate::color::Tone;
 use crate::entry::{ReportEntry, entries};
@@ -90,6 +89,22 @@ impl Report<'_> {
             self.line("INCOMPLETE", Tone::Bad, None, &cause);
         }
         self.instrument();
+        self.history_place(result.history.as_ref());
+    }
+
+    /// Where the result is kept, and how it is printed again.
+    fn history_place(&mut self, place: Option<&HistoryPlace>) {
+        let Some(HistoryPlace { id, file }) = place else {
+            return;
+        };
+        let file = file
+            .as_deref()
+            .map(|file| format!("WEIR_HISTORY={} ", for_shell(file)));
+        let file = file.unwrap_or_default();
+        // The characters of the time: nothing else began in the same millisecond.
+        let short: String = id.chars().take(10).collect();
+        let text = format!("{id} in history; again: {file}weir show {short}");
+        self.layout.prose("result      ", INDENT, &text);
     }
 
     fn instrument(&mut self) {
@@ -116,6 +131,15 @@ impl Report<'_> {
             self.layout.row(row);
         }
     }
+}
+
+/// A word that a shell leaves as it is.
+fn for_shell(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=".contains(c);
+    if word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

@@ -66,6 +66,7 @@ fn of_series(series: &RunSeries, asked: u32, style: &Style) -> String {
     report.layout.blank();
     report.shared_warnings();
     report.instrument();
+    report.history_place(series.history.as_ref());
     report.layout.finish()
 }
 

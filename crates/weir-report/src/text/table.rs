@@ -9,11 +9,11 @@ use weir_units::{BytesPerSec, Iops, Nanos};
 
 use super::Report;
 use super::job::sure;
-use super::sweep::{Knee, Sweep};
 use crate::color::{Text, Tone};
 use crate::entry::{KindSum, ReportEntry};
 use crate::layout::{INDENT, Row, RowItem};
 use crate::number_format::{brief, significant};
+use crate::sweep::{Knee, Sweep};
 
 /// Names longer than this share of the width have a line of their own.
 const LONG_NAME: usize = 3;

@@ -170,6 +170,7 @@ pub(super) fn so_far(
     }
     let mut result = RunResult {
         weir_version: control.version.to_owned(),
+        history: None,
         started_unix_ns: run.started_unix_ns,
         run_id: run_id::of_run(run.started_unix_ns),
         zero_ns: run.timeline.since(run.origin, zero),

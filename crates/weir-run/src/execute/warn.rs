@@ -6,6 +6,7 @@
 mod cpus;
 mod pace;
 
+use weir_schema::thresholds::{GOVERNOR, MOST_CLOCK_NS, MOST_CLOCK_PPM};
 use weir_schema::{
     ClockSource, Confidence, DiskCounters, Job, JobResult, Kind, Recording, RunResult, Warning,
 };
@@ -118,7 +119,7 @@ fn clock(result: &RunResult) -> Option<Warning> {
         return Some(Warning::new("clock-fallback", None, cause));
     }
     let (nanos, ppm) = (clock.residual_ns?, clock.residual_ppm?);
-    (nanos > 1_000.0 || ppm > 10.0).then(|| {
+    (nanos > MOST_CLOCK_NS || ppm > MOST_CLOCK_PPM).then(|| {
         let cause = format!("The clock strayed by {nanos:.0} ns ({ppm:.1} ppm) between anchors.");
         Warning::new("clock-residual", None, cause)
     })
@@ -130,12 +131,7 @@ fn machine(result: &RunResult, before: &MachineCounters, after: &MachineCounters
         let cause = "The control group's CPU limit throttled the run.";
         found.push(Warning::new("cgroup-limit", None, cause));
     }
-    if let Some(governor) = result
-        .host
-        .governor
-        .as_deref()
-        .filter(|g| *g != "performance")
-    {
+    if let Some(governor) = result.host.governor.as_deref().filter(|g| *g != GOVERNOR) {
         let cause = format!("The CPU frequency governor is {governor}.");
         found.push(Warning::new("cpu-frequency", None, cause));
     }

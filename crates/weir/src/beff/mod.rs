@@ -17,6 +17,7 @@ use weir_sys::clock::Detection;
 use weir_sys::memory::MemoryFacts;
 use weir_world::Launcher;
 
+use crate::history::Keep;
 use crate::measure::{self, MeasureRequest};
 use crate::progress::{ProgressMode, ProgressObserver};
 use crate::ranks::timeout_of;
@@ -105,6 +106,7 @@ fn measure(run: &BeffRun) -> Outcome {
         targets: TargetsPerRank::Own,
         timeout: timeout_of(&run.plan),
         store: run.options.store.as_deref(),
+        keep: Keep::WhereNamed,
         other_files: &other_files(run),
         warnings: &run.warnings,
         observer: &|_| {

@@ -11,6 +11,7 @@ use weir_doors::beff::output::stdout;
 use weir_doors::beff::{Action, BeffRun, read};
 use weir_schema::{ExchangeResult, RunResult, TargetsPerRank};
 
+use crate::history::Keep;
 use crate::measure::{self, MeasureRequest, Silent};
 use crate::{output, printed, runners};
 
@@ -89,6 +90,7 @@ fn measured(words: &str) -> Result<(RunResult, BeffRun), String> {
                 targets: TargetsPerRank::Own,
                 timeout: None,
                 store: None,
+                keep: Keep::Never,
                 other_files: &[],
                 warnings: &[],
                 observer: &|_| Box::new(Silent),

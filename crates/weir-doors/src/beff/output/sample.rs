@@ -22,6 +22,7 @@ pub(super) fn result(text: &str, times_ns: &[&[u64]]) -> (RunResult, BeffOptions
     let exchange = exchange(&run.plan, times_ns);
     let mut result = RunResult {
         weir_version: "0.1.0".to_owned(),
+        history: None,
         started_unix_ns: 1_671_007_182_000_000_000,
         duration_ns: Nanos(12_000_000),
         clock: ClockFacts {

@@ -4,18 +4,13 @@
 //! In: a result, and the counters of the CPUs at both ends of the run. Out: at most one warning of
 //! each kind per job. Not here: limits of control groups.
 
+use weir_schema::thresholds::{MOST_STEAL, MOST_SWITCHES, MOST_WAITING};
 use weir_schema::{Job, JobResult, RunResult, Span, Warning, WorkerResult};
 use weir_sys::cpu_time::CpuTimes;
 use weir_units::Nanos;
 
 /// A fraction of a second says little about a rate per second.
 const LEAST_SECONDS: f64 = 0.5;
-/// Share of its time that a worker may wait for a CPU.
-const MOST_WAITING: f64 = 0.05;
-/// Times per second that it may be switched out.
-const MOST_SWITCHES: f64 = 10.0;
-/// Share of a CPU's time that the hypervisor may take.
-const MOST_STEAL: f64 = 0.01;
 
 /// When the workers of a run began and ended, each in order of time: how many ran at the same time as
 /// one of them is then a matter of two searches, however many there are.

@@ -4,26 +4,26 @@ use crate::entry::{KindSum, ReportEntry};
 use crate::phrases::{Aspect, aspects, title};
 
 /// What the entries of a table have in common and in what they differ.
-pub(super) struct Sweep {
+pub(crate) struct Sweep {
     /// The parameter, if there is exactly one and the points ran one after the other.
-    pub(super) parameter: Option<&'static str>,
+    pub(crate) parameter: Option<&'static str>,
     /// Its value for each entry.
-    pub(super) points: Vec<Aspect>,
+    pub(crate) points: Vec<Aspect>,
     /// Parts of a title that hold for all.
-    pub(super) common: Vec<String>,
+    pub(crate) common: Vec<String>,
 }
 
 /// The smallest parameter that is good enough.
-pub(super) struct Knee {
-    pub(super) entry: usize,
+pub(crate) struct Knee {
+    pub(crate) entry: usize,
     /// The best rate of all, in bytes or operations per second.
-    pub(super) best: f64,
+    pub(crate) best: f64,
     /// `best` counts bytes.
-    pub(super) bytes: bool,
+    pub(crate) bytes: bool,
 }
 
 impl Sweep {
-    pub(super) fn of(entries: &[ReportEntry<'_>]) -> Self {
+    pub(crate) fn of(entries: &[ReportEntry<'_>]) -> Self {
         let all: Option<Vec<Vec<Aspect>>> = entries
             .iter()
             .map(|e| Some(aspects(e.plan?, e.workers.len().max(1))))
@@ -59,7 +59,7 @@ impl Sweep {
 
     /// The smallest parameter with 95 % of the best rate. With different block sizes the rate is
     /// in bytes: operations would always favour the smallest.
-    pub(super) fn knee(&self, entries: &[ReportEntry<'_>]) -> Option<Knee> {
+    pub(crate) fn knee(&self, entries: &[ReportEntry<'_>]) -> Option<Knee> {
         let bytes = self.parameter? == "block";
         let rate = |entry: &ReportEntry<'_>| -> Option<f64> {
             let of = |kind: &KindSum| {

@@ -1,0 +1,191 @@
+//! From the results of two sides or more to a comparison.
+//!
+//! In: sides with their runs, a rule. Out: a [`Comparison`]; names of figures that nobody has are
+//! refused. Each side is compared with the first; the chances of all figures are corrected together.
+//! Not here: how a figure is judged (`judge`), conditions (`condition`).
+
+use thiserror::Error;
+use weir_schema::{JobResult, RunResult};
+use weir_stats::significance::holm;
+use weir_units::Nanos;
+
+use crate::comparison::{COMPARISON_SCHEMA, Comparison, SideSummary};
+use crate::figures::{figures, names};
+use crate::pair::PairDraft;
+use crate::rule::{Rule, names_of_loops};
+
+/// The runs of one side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Side {
+    /// What it is called.
+    pub name: String,
+    /// In the order in which they were carried out.
+    pub runs: Vec<RunResult>,
+}
+
+/// What is compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sides {
+    /// The base first; at least two.
+    pub sides: Vec<Side>,
+    /// Runs of the same number are of one round.
+    pub in_turns: bool,
+    /// What their plans differ in is what shall be compared.
+    pub is_varied: bool,
+}
+
+/// A comparison that cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CompareError {
+    /// A figure that no job has.
+    #[error("no job has a figure `{name}`")]
+    UnknownMetric {
+        /// Its name.
+        name: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
+}
+
+/// A side with the runs that count.
+pub(crate) struct Counted<'a> {
+    pub(crate) side: &'a Side,
+    pub(crate) runs: Vec<&'a RunResult>,
+}
+
+impl<'a> Counted<'a> {
+    /// The job of this place in each run.
+    pub(crate) fn jobs(&self, place: usize) -> Vec<&'a JobResult> {
+        let jobs = self.runs.iter().filter_map(|run| run.jobs().nth(place));
+        jobs.collect()
+    }
+}
+
+/// Compares every side with the first.
+///
+/// # Errors
+/// A figure is asked for that no job has.
+pub fn compare(sides: &Sides, rule: &Rule) -> Result<Comparison, CompareError> {
+    let counted = counted(sides);
+    refuse_unknown(&counted, rule)?;
+    let (base, others) = counted
+        .split_first()
+        .map_or((None, &[][..]), |(a, b)| (Some(a), b));
+    let pairs = base.into_iter().flat_map(|base| {
+        let beside = |other| PairDraft::of(base, other, sides, rule);
+        others.iter().map(beside)
+    });
+    let mut drafts: Vec<PairDraft> = pairs.collect();
+    let all = |drafts: &[PairDraft]| -> Vec<f64> {
+        let candidates = drafts.iter().flat_map(|pair| &pair.jobs);
+        let tested = candidates.flat_map(|job| &job.candidates);
+        tested
+            .filter_map(|c| c.tested.as_ref().map(|t| t.p))
+            .collect()
+    };
+    let chances = all(&drafts);
+    let mut adjusted = holm(&chances).into_iter();
+    let figures = chances.len();
+    Ok(Comparison {
+        schema: COMPARISON_SCHEMA.to_owned(),
+        weir_version: env!("CARGO_PKG_VERSION").to_owned(),
+        sides: counted.iter().map(|c| summary(c)).collect(),
+        in_turns: sides.in_turns,
+        span_ns: span(&counted),
+        alpha: rule.alpha,
+        pairs: drafts
+            .drain(..)
+            .map(|draft| draft.judged(&mut adjusted, figures, rule))
+            .collect(),
+        held: Vec::new(),
+        confirmed: None,
+    })
+}
+
+/// The runs that count: whole ones and, where sides took turns, rounds that all of them have.
+fn counted(sides: &Sides) -> Vec<Counted<'_>> {
+    let all = sides.sides.iter();
+    let is_whole = |side: &Side, round: usize| side.runs.get(round).is_some_and(|r| r.complete);
+    let counts = |side: &Side, round: usize| {
+        is_whole(side, round)
+            && (!sides.in_turns || sides.sides.iter().all(|other| is_whole(other, round)))
+    };
+    all.map(|side| Counted {
+        side,
+        runs: (0..side.runs.len())
+            .filter(|round| counts(side, *round))
+            .filter_map(|round| side.runs.get(round))
+            .collect(),
+    })
+    .collect()
+}
+
+fn refuse_unknown(sides: &[Counted<'_>], rule: &Rule) -> Result<(), CompareError> {
+    let jobs = || {
+        sides
+            .iter()
+            .flat_map(|side| &side.runs)
+            .flat_map(|run| run.jobs())
+    };
+    // Of what was cut short nothing is known.
+    if jobs().next().is_none() {
+        return Ok(());
+    }
+    let is_known = |name: &str| jobs().any(|job| !figures(job, &[name.to_owned()]).is_empty());
+    let odd = rule.metrics.iter().find(|name| !is_known(name));
+    odd.map_or(Ok(()), |name| {
+        let mut known: Vec<String> = names_of_loops()
+            .filter(|name| is_known(name))
+            .map(str::to_owned)
+            .collect();
+        for name in jobs().flat_map(names) {
+            if !known.contains(&name) {
+                known.push(name);
+            }
+        }
+        Err(CompareError::UnknownMetric {
+            name: name.clone(),
+            known,
+        })
+    })
+}
+
+fn summary(counted: &Counted<'_>) -> SideSummary {
+    let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    let all = &counted.side.runs;
+    SideSummary {
+        name: counted.side.name.clone(),
+        hostname: all.first().and_then(|run| run.host.hostname.clone()),
+        runs: number(counted.runs.len()),
+        left_out: number(all.len() - counted.runs.len()),
+        errors: errors(&counted.runs),
+    }
+}
+
+/// What failed in runs.
+pub(crate) fn errors(runs: &[&RunResult]) -> u64 {
+    let of_job = |job: &JobResult| {
+        let kinds = job.workers().iter().flat_map(|worker| &worker.kinds);
+        let operations: u64 = kinds.flat_map(|kind| kind.errors.values()).sum();
+        let exchanged = job
+            .exchange()
+            .map_or(0, |done| done.wrong_bytes() + done.lost());
+        operations + exchanged + u64::from(job.failure.is_some())
+    };
+    runs.iter().flat_map(|run| run.jobs()).map(of_job).sum()
+}
+
+/// From the start of the first run to the end of the last.
+fn span(sides: &[Counted<'_>]) -> Nanos {
+    let runs = || sides.iter().flat_map(|side| &side.side.runs);
+    let start = runs().map(|run| run.started_unix_ns).min();
+    let ends = runs().map(|run| {
+        let after = run.zero_ns.0.saturating_add(run.duration_ns.0);
+        run.started_unix_ns.saturating_add(after)
+    });
+    let span = ends
+        .max()
+        .zip(start)
+        .map(|(end, start)| end.saturating_sub(start));
+    Nanos(span.unwrap_or(0))
+}

@@ -1,0 +1,206 @@
+//! A job of both sides, before the verdicts: its figures in all runs, and where its latencies differ most.
+//!
+//! In: the job in the runs of either side. Out: a [`JobDraft`]; the verdict on each figure once its
+//! chance is corrected. Not here: how a figure is judged (`judge`).
+
+use weir_schema::{Better, JobResult};
+use weir_stats::{Gap, Histogram};
+use weir_units::Nanos;
+
+use crate::comparison::{LatencyGap, MetricComparison, Verdict};
+use crate::figures::{Figure, figures, latencies};
+use crate::judge::{Judging, Samples, Tested, middle, test};
+use crate::rule::Rule;
+
+pub(crate) struct JobDraft {
+    pub(crate) name: String,
+    pub(crate) candidates: Vec<Candidate>,
+    pub(crate) gaps: Vec<LatencyGap>,
+}
+
+/// A figure of both sides before its verdict.
+pub(crate) struct Candidate {
+    figure: Figure,
+    samples: Samples,
+    pub(crate) tested: Option<Tested>,
+    /// Why it says nothing.
+    problem: Option<String>,
+}
+
+impl JobDraft {
+    /// A job in the runs of both sides.
+    pub(crate) fn of(a: &[&JobResult], b: &[&JobResult], in_turns: bool, rule: &Rule) -> Self {
+        let of_runs = |jobs: &[&JobResult]| -> Vec<Vec<Figure>> {
+            jobs.iter().map(|job| figures(job, &rule.metrics)).collect()
+        };
+        let (of_a, of_b) = (of_runs(a), of_runs(b));
+        let mut wanted: Vec<&Figure> = Vec::new();
+        for figure in of_a.iter().chain(&of_b).flatten() {
+            if !wanted.iter().any(|known| known.is_same(figure)) {
+                wanted.push(figure);
+            }
+        }
+        let candidates = wanted
+            .into_iter()
+            .map(|figure| Candidate::of(figure, &of_a, &of_b, in_turns, rule));
+        let name = |jobs: &[&JobResult]| jobs.first().map_or_else(String::new, |j| j.name.clone());
+        let (name_a, name_b) = (name(a), name(b));
+        Self {
+            name: if name_a == name_b {
+                name_a
+            } else {
+                format!("{name_a} -> {name_b}")
+            },
+            candidates: candidates.collect(),
+            gaps: gaps(a, b),
+        }
+    }
+}
+
+/// Where the latencies of all runs of either side lie furthest apart.
+fn gaps(a: &[&JobResult], b: &[&JobResult]) -> Vec<LatencyGap> {
+    let (of_a, of_b) = (merged(a), merged(b));
+    let found = of_a.iter().filter_map(|(kind, histogram)| {
+        let (_, other) = of_b.iter().find(|(same, _)| same == kind)?;
+        let gap = Gap::between(histogram, other)?;
+        Some(LatencyGap {
+            kind: kind.clone(),
+            share: gap.share,
+            at_ns: Nanos(gap.value),
+        })
+    });
+    found.collect()
+}
+
+fn merged(jobs: &[&JobResult]) -> Vec<(String, Histogram)> {
+    let mut whole: Vec<(String, Histogram)> = Vec::new();
+    for (kind, histogram) in jobs.iter().flat_map(|job| latencies(job)) {
+        match whole.iter_mut().find(|(known, _)| *known == kind.as_str()) {
+            Some((_, all)) => {
+                // Runs of unlike precision are shown by the first of them.
+                let _ = all.merge(&histogram);
+            }
+            None => whole.push((kind.as_str().to_owned(), histogram)),
+        }
+    }
+    whole
+}
+
+impl Candidate {
+    fn of(
+        figure: &Figure,
+        a: &[Vec<Figure>],
+        b: &[Vec<Figure>],
+        in_turns: bool,
+        rule: &Rule,
+    ) -> Self {
+        let in_run = |run: &Vec<Figure>| run.iter().find(|f| f.is_same(figure)).cloned();
+        let of_side = |side: &[Vec<Figure>]| side.iter().map(in_run).collect::<Vec<_>>();
+        let (of_a, of_b) = (of_side(a), of_side(b));
+        let is_everywhere = |side: &[Option<Figure>]| side.iter().all(Option::is_some);
+        let are_paired = in_turns && is_everywhere(&of_a) && is_everywhere(&of_b);
+        let present = |side: Vec<Option<Figure>>| side.into_iter().flatten().collect::<Vec<_>>();
+        let (of_a, of_b) = (present(of_a), present(of_b));
+        let values = |side: &[Figure]| side.iter().map(|f| f.value).collect::<Vec<f64>>();
+        let within = |side: &[Figure]| side.first().and_then(|f| f.within);
+        let samples = Samples {
+            a: values(&of_a),
+            b: values(&of_b),
+            are_paired,
+            within: within(&of_a).zip(within(&of_b)),
+        };
+        let problem = match (of_a.first(), of_b.first()) {
+            (None, _) | (_, None) => Some("one side alone has it".to_owned()),
+            (Some(a), Some(b)) if a.unit != b.unit => Some(format!("in {} and {}", a.unit, b.unit)),
+            _ => None,
+        };
+        let grain = of_a.iter().chain(&of_b).map(|f| f.grain);
+        let tested = match problem {
+            None => test(&samples, rule.alpha),
+            Some(_) => None,
+        };
+        Self {
+            figure: Figure {
+                grain: grain.fold(0.0, f64::max),
+                ..figure.clone()
+            },
+            problem,
+            tested,
+            samples,
+        }
+    }
+
+    /// With its verdict; figures that were tested take the next of the corrected chances.
+    pub(crate) fn judged(
+        self,
+        problem: Option<&str>,
+        adjusted: &mut impl Iterator<Item = f64>,
+        figures: usize,
+        rule: &Rule,
+    ) -> MetricComparison {
+        let Self {
+            figure,
+            samples,
+            tested,
+            problem: own,
+        } = self;
+        let p_adjusted = tested.as_ref().and_then(|_| adjusted.next());
+        let threshold = rule.threshold_of(&figure.name);
+        let judging = tested
+            .as_ref()
+            .zip(p_adjusted)
+            .map(|(tested, p_adjusted)| Judging {
+                ratio: tested.ratio,
+                p_adjusted,
+                method: tested.method,
+                rounds: samples.a.len().min(samples.b.len()),
+                figures,
+                threshold,
+                alpha: rule.alpha,
+                is_higher_better: figure.better == Better::Higher,
+                grain: figure.grain,
+            });
+        let why = problem.map(str::to_owned).or(own);
+        let verdict = match (why, &judging) {
+            (Some(why), _) => Verdict::NotComparable { why },
+            (None, Some(judging)) => judging.verdict(),
+            (None, None) => untested(&samples),
+        };
+        let (is_drifting, outliers) = tested
+            .as_ref()
+            .map_or((false, &[][..]), |t| (t.is_drifting, &t.outliers));
+        let round = |round: &usize| u32::try_from(round + 1).unwrap_or(u32::MAX);
+        MetricComparison {
+            a: middle(&samples.a),
+            b: middle(&samples.b),
+            method: tested.as_ref().map(|t| t.method),
+            ratio: tested.as_ref().map(|t| t.ratio),
+            p: tested.as_ref().map(|t| t.p),
+            p_adjusted,
+            established: judging.is_some_and(|j| j.is_established()),
+            threshold,
+            verdict,
+            drifting: is_drifting,
+            outlier_rounds: outliers.iter().map(round).collect(),
+            name: figure.name,
+            kind: figure.kind,
+            unit: figure.unit,
+            better: figure.better,
+            a_runs: samples.a,
+            b_runs: samples.b,
+        }
+    }
+}
+
+/// The verdict on figures whose ratio says nothing.
+fn untested(samples: &Samples) -> Verdict {
+    let mut all = samples.a.iter().chain(&samples.b);
+    if all.clone().all(|value| *value == 0.0) {
+        return Verdict::Same { within: 0.0 };
+    }
+    if all.any(|value| *value <= 0.0) {
+        let why = "it is 0 in some runs".to_owned();
+        return Verdict::NotComparable { why };
+    }
+    Verdict::Unsure { more_rounds: None }
+}

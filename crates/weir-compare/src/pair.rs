@@ -1,0 +1,139 @@
+//! A side beside the base, before its verdicts: which jobs belong together, in what machines and plans
+//! differ, why figures do not say the same.
+//!
+//! In: both sides with the runs that count. Out: a [`PairDraft`], which becomes a comparison once the
+//! chances of all figures are corrected. Not here: the figures of a job (`job`).
+
+use weir_schema::RunResult;
+
+use crate::compare::{Counted, Sides, errors};
+use crate::comparison::{JobComparison, PairComparison};
+use crate::differences::{of_jobs, of_machines};
+use crate::job::{Candidate, JobDraft};
+use crate::rule::Rule;
+
+/// A side beside the base, before the verdicts.
+pub(crate) struct PairDraft {
+    pair: PairComparison,
+    pub(crate) jobs: Vec<JobDraft>,
+}
+
+impl PairDraft {
+    pub(crate) fn of(a: &Counted<'_>, b: &Counted<'_>, sides: &Sides, rule: &Rule) -> Self {
+        let mut pair = PairComparison {
+            a: a.side.name.clone(),
+            b: b.side.name.clone(),
+            problems: Vec::new(),
+            differences: Vec::new(),
+            jobs: Vec::new(),
+        };
+        for side in [a, b].iter().filter(|side| side.runs.is_empty()) {
+            pair.problems
+                .push(format!("{} has no complete run", side.side.name));
+        }
+        let (Some(first_a), Some(first_b)) = (a.runs.first(), b.runs.first()) else {
+            return Self {
+                pair,
+                jobs: Vec::new(),
+            };
+        };
+        let of_errors = [errors(&a.runs), errors(&b.runs)];
+        match of_errors {
+            [0, n] if n > 0 => pair.problems.push(format!("{n} errors in {}", pair.b)),
+            [n, 0] if n > 0 => pair.problems.push(format!("{n} errors in {}", pair.a)),
+            _ => {}
+        }
+        pair.differences = of_machines(first_a, first_b);
+        let matched = matched(first_a, first_b);
+        let (count_a, count_b) = (first_a.jobs().count(), first_b.jobs().count());
+        if matched.len() < count_a.max(count_b) {
+            pair.problems
+                .push(format!("{count_a} and {count_b} jobs of other names"));
+        }
+        add_plans(
+            &mut pair,
+            first_a,
+            first_b,
+            &matched,
+            !(sides.is_varied || rule.allow_different),
+        );
+        let jobs = matched.iter().map(|(in_a, in_b)| {
+            let (of_a, of_b) = (a.jobs(*in_a), b.jobs(*in_b));
+            JobDraft::of(&of_a, &of_b, sides.in_turns, rule)
+        });
+        Self {
+            jobs: jobs.collect(),
+            pair,
+        }
+    }
+
+    /// With the verdicts; figures that were tested take the next of the corrected chances.
+    pub(crate) fn judged(
+        self,
+        adjusted: &mut impl Iterator<Item = f64>,
+        figures: usize,
+        rule: &Rule,
+    ) -> PairComparison {
+        let Self { mut pair, jobs } = self;
+        let problem = (!pair.problems.is_empty()).then(|| pair.problems.join("; "));
+        let judge = |candidate: Candidate, adjusted: &mut _| {
+            candidate.judged(problem.as_deref(), adjusted, figures, rule)
+        };
+        pair.jobs = jobs
+            .into_iter()
+            .map(|job| JobComparison {
+                name: job.name,
+                metrics: job
+                    .candidates
+                    .into_iter()
+                    .map(|c| judge(c, adjusted))
+                    .collect(),
+                gaps: job.gaps,
+            })
+            .collect();
+        pair
+    }
+}
+
+/// Adds in what the plans of matched jobs differ.
+fn add_plans(
+    pair: &mut PairComparison,
+    a: &RunResult,
+    b: &RunResult,
+    matched: &[(usize, usize)],
+    is_same_work_wanted: bool,
+) {
+    let several = matched.len() > 1;
+    for (in_a, in_b) in matched {
+        let jobs = a.plan.jobs().nth(*in_a).zip(b.plan.jobs().nth(*in_b));
+        let Some(((_, job_a), (_, job_b))) = jobs else {
+            continue;
+        };
+        for mut found in of_jobs(job_a, job_b) {
+            if several {
+                let name = &mut found.difference.name;
+                *name = format!("{}: {name}", job_a.name);
+            }
+            if found.is_work && is_same_work_wanted {
+                pair.problems
+                    .push(format!("{} differs", found.difference.name));
+            }
+            pair.differences.push(found.difference);
+        }
+    }
+}
+
+/// Jobs of either result that belong together: those of one name or, where their number is the same,
+/// of one place.
+fn matched(a: &RunResult, b: &RunResult) -> Vec<(usize, usize)> {
+    let names = |run: &RunResult| run.jobs().map(|job| job.name.clone()).collect::<Vec<_>>();
+    let (of_a, of_b) = (names(a), names(b));
+    if of_a.len() == of_b.len() {
+        return (0..of_a.len()).map(|number| (number, number)).collect();
+    }
+    let pairs = of_a
+        .iter()
+        .enumerate()
+        .filter_map(|(number, name)| Some((number, of_b.iter().position(|other| other == name)?)));
+    pairs.collect()
+}

@@ -1,0 +1,305 @@
+//! `weir compare`: two sides or more, stored or measured in turns, and whether they differ.
+//!
+//! In: the words after `compare`. Out: an [`Action`], or a [`Refusal`] with exit code 2. Not here:
+//! reading results, carrying runs out, the statistics (`weir-compare`).
+
+mod flags;
+mod sides;
+
+use clap::{Arg, ArgMatches, Command};
+use weir_compare::{Condition, Rule, USUAL_METRICS};
+use weir_units::Nanos;
+
+pub use flags::FLAGS;
+pub use sides::{CompareInput, RoundsOf, StoredSide};
+
+use crate::beff::values;
+use crate::door::Door;
+use crate::flags::command;
+use crate::given::GivenFlags;
+use crate::house_words::{Parsed, parse};
+use crate::refusal::Refusal;
+
+/// The door.
+pub const DOOR: Door = Door {
+    words: Some(builder),
+    ..Door::new(
+        "compare",
+        "A B…",
+        "say whether results, job files or commands differ, and how surely",
+    )
+};
+
+/// The end of the help text: examples, exit codes.
+const HELP: &str = include_str!("help.md");
+
+/// Rounds where their number is not given.
+const USUAL_ROUNDS: u32 = 10;
+/// Beyond a thousand nobody waits.
+const MOST_ROUNDS: u32 = 1000;
+
+/// What the words ask for.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// Print this on standard output and exit with 0.
+    Print(String),
+    /// Compare something.
+    Compare(Box<Compare>),
+}
+
+/// What is compared, how it is judged and shown.
+#[derive(Clone, Debug)]
+pub struct Compare {
+    /// The sides.
+    pub input: CompareInput,
+    /// How they are judged.
+    pub rule: Rule,
+    /// What makes the exit code 1.
+    pub fail_if: Vec<Condition>,
+    /// It must hold again in fresh rounds.
+    pub confirm: bool,
+    /// One run a side is enough for it.
+    pub single_run_ok: bool,
+    /// How it is shown.
+    pub show: CompareShow,
+}
+
+/// How a comparison is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompareShow {
+    /// What stands on standard output.
+    pub format: CompareFormat,
+    /// Colours; decided by the surroundings when absent.
+    pub color: Option<bool>,
+    /// Only ASCII.
+    pub ascii: bool,
+    /// Columns, where the command line says so.
+    pub width: Option<u16>,
+    /// Integers instead of scaled numbers.
+    pub raw: bool,
+}
+
+/// The form of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompareFormat {
+    /// For people.
+    Text,
+    /// All of it.
+    Json,
+    /// A row per figure.
+    Csv,
+    /// A table in Markdown.
+    Markdown,
+    /// A test case per figure.
+    Junit,
+}
+
+/// Rounds in which every side has its turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rounds {
+    /// How many, where the command line says so.
+    pub count: Option<u32>,
+    /// Until the primary figure is settled, with looks at certain numbers of rounds.
+    pub until_sure: bool,
+    /// Rounds before, which are not counted.
+    pub warmup: u32,
+    /// Waited before each run.
+    pub settle: Nanos,
+    /// Shell command before each run.
+    pub prepare: Option<String>,
+    /// The system's page cache is dropped before each run.
+    pub drop_caches: bool,
+}
+
+/// After so many rounds it is looked whether the figure is settled.
+const LOOKS: [u32; 5] = [10, 14, 20, 28, 40];
+
+impl Rounds {
+    /// After how many rounds the sides are compared, where so many figures are. Where there are several
+    /// looks it ends with the first that is sure.
+    ///
+    /// # Errors
+    /// Fewer rounds than any test of so many figures could say yes after.
+    pub fn looks(&self, figures: usize, alpha: f64) -> Result<Vec<u32>, Refusal> {
+        if self.until_sure {
+            return Ok(LOOKS.to_vec());
+        }
+        let least = weir_compare::least_rounds(figures, alpha);
+        match self.count {
+            None => Ok(vec![USUAL_ROUNDS.max(least)]),
+            Some(count) if count >= least => Ok(vec![count]),
+            Some(count) => Err(Refusal::usage(format!(
+                "--rounds {count}: with {figures} figures no difference can be established in fewer \
+                 than {least} rounds\n  help: --rounds {least}, or fewer --metrics"
+            ))),
+        }
+    }
+
+    /// The share of comparisons in which chance may pretend a change, at each look.
+    pub fn alpha_of_a_look(&self, alpha: f64) -> f64 {
+        if self.until_sure {
+            alpha / f64::from(u8::try_from(LOOKS.len()).unwrap_or(u8::MAX))
+        } else {
+            alpha
+        }
+    }
+}
+
+/// The words after `compare`.
+///
+/// # Errors
+/// Words that are not understood.
+pub fn read(words: &[String]) -> Result<Action, Refusal> {
+    let matches = match parse(builder(), words)? {
+        Parsed::Given(matches) => matches,
+        Parsed::Print(page) => return Ok(Action::Print(page)),
+    };
+    if let Some(why) = GivenFlags::of_matches(FLAGS, &matches).refusal() {
+        return Err(Refusal::usage(why));
+    }
+    let fail_if = all(&matches, "fail-if");
+    let read = |text: &String| {
+        Condition::read(text).map_err(|why| Refusal::usage(format!("--fail-if {why}")))
+    };
+    Ok(Action::Compare(Box::new(Compare {
+        input: sides::read(&matches, words)?,
+        rule: rule(&matches)?,
+        fail_if: fail_if.iter().map(read).collect::<Result<_, _>>()?,
+        confirm: matches.get_flag("confirm"),
+        single_run_ok: matches.get_flag("single-run-ok"),
+        show: show(&matches)?,
+    })))
+}
+
+/// The command that parses the words.
+pub fn builder() -> Command {
+    command("weir compare", FLAGS)
+        .about("Compare stored results, job files or commands: what changed, and how sure that is")
+        .after_help(HELP)
+        .override_usage("weir compare [OPTIONS] A B…")
+        .no_binary_name(true)
+        .mut_arg("a", |arg| arg.num_args(1..))
+        .mut_arg("b", |arg| arg.num_args(1..))
+        .mut_arg("cmd", |arg| arg.allow_hyphen_values(true))
+        .arg(Arg::new("operand").value_name("A B").num_args(0..).help(
+            "Stored results, the first of them the base, or one with the runs of several plans; with \
+             --run job files or plans",
+        ))
+}
+
+fn all(matches: &ArgMatches, name: &str) -> Vec<String> {
+    let all = matches.get_many::<String>(name).into_iter().flatten();
+    all.cloned().collect()
+}
+
+fn one<'a>(matches: &'a ArgMatches, name: &str) -> Option<&'a str> {
+    matches.get_one::<String>(name).map(String::as_str)
+}
+
+fn rule(matches: &ArgMatches) -> Result<Rule, Refusal> {
+    let names = one(matches, "metrics").map(|list| list.split(',').map(str::trim));
+    let mut metrics: Vec<String> = Vec::new();
+    for name in names.into_iter().flatten() {
+        if name.is_empty() || metrics.iter().any(|known| known == name) {
+            let list = one(matches, "metrics").unwrap_or_default();
+            return Err(Refusal::usage(format!(
+                "--metrics {list}: `{name}` is no name, or stands there twice\n  help: names with \
+                 commas between them: {}",
+                USUAL_METRICS.join(",")
+            )));
+        }
+        metrics.push(name.to_owned());
+    }
+    let mut rule = Rule {
+        metrics,
+        allow_different: matches.get_flag("allow-different"),
+        ..Rule::default()
+    };
+    if let Some(text) = one(matches, "alpha") {
+        let alpha = text.parse().ok().filter(|p| (0.0001..=0.5).contains(p));
+        rule.alpha = alpha.ok_or_else(|| {
+            Refusal::usage(format!(
+                "--alpha {text}: expected a number from 0.0001 to 0.5"
+            ))
+        })?;
+    }
+    for part in one(matches, "threshold")
+        .into_iter()
+        .flat_map(|list| list.split(','))
+    {
+        let (name, text) = match part.split_once('=') {
+            Some((name, text)) => (Some(name.trim()), text.trim()),
+            None => (None, part.trim()),
+        };
+        let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
+        let percent = number.ok().filter(|p| (0.0..=1000.0).contains(p));
+        let share = percent.map(|p| p / 100.0).ok_or_else(|| {
+            Refusal::usage(format!(
+                "--threshold {part}: expected per cent from 0 to 1000, or METRIC=PER CENT"
+            ))
+        })?;
+        match name {
+            Some(name) => rule.thresholds.push((name.to_owned(), share)),
+            None => rule.threshold = Some(share),
+        }
+    }
+    Ok(rule)
+}
+
+fn rounds(matches: &ArgMatches) -> Result<Rounds, Refusal> {
+    let number = |name: &str, least: u32| -> Result<Option<u32>, Refusal> {
+        let read = |text: &str| {
+            let number = text
+                .parse()
+                .ok()
+                .filter(|n| (least..=MOST_ROUNDS).contains(n));
+            number.ok_or_else(|| {
+                Refusal::usage(format!(
+                    "--{name} {text}: expected a number from {least} to {MOST_ROUNDS}"
+                ))
+            })
+        };
+        one(matches, name).map(read).transpose()
+    };
+    let count = number("rounds", 1)?;
+    let until_sure = matches.get_flag("until-sure");
+    if let Some(count) = count.filter(|_| until_sure) {
+        return Err(Refusal::usage(format!(
+            "--rounds {count}: --until-sure decides how many; leave one of them out"
+        )));
+    }
+    let settle = one(matches, "settle").map_or(Ok(Nanos(0)), |text| {
+        values::pause(text).map_err(|why| Refusal::usage(format!("--settle {text}: {why}")))
+    })?;
+    Ok(Rounds {
+        count,
+        until_sure,
+        warmup: number("warmup", 0)?.unwrap_or(0),
+        settle,
+        prepare: one(matches, "prepare").map(str::to_owned),
+        drop_caches: matches.get_flag("drop-caches"),
+    })
+}
+
+fn show(matches: &ArgMatches) -> Result<CompareShow, Refusal> {
+    Ok(CompareShow {
+        format: match one(matches, "format") {
+            Some("json") => CompareFormat::Json,
+            Some("csv") => CompareFormat::Csv,
+            Some("md") => CompareFormat::Markdown,
+            Some("junit") => CompareFormat::Junit,
+            _ => CompareFormat::Text,
+        },
+        color: match one(matches, "color") {
+            Some("always") => Some(true),
+            Some("never") => Some(false),
+            _ => None,
+        },
+        ascii: matches.get_flag("ascii"),
+        width: one(matches, "width").map(crate::run::width).transpose()?,
+        raw: matches.get_flag("raw"),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! The flags of `weir report`: its own, and those of `weir run` that choose how text looks.
+
+use std::sync::LazyLock;
+
+use crate::flags::Flag;
+use crate::given::{FlagNeed, GivenFlags};
+use crate::run;
+
+const OUTPUT: &str = "Output";
+
+fn writes(given: &GivenFlags, suffix: &str) -> bool {
+    given.all("output").any(|file| file.ends_with(suffix))
+}
+
+/// Text stands on standard output where nothing else is asked for.
+fn prints_text(given: &GivenFlags) -> bool {
+    given.is("format", "text") || !(given.has("format") || given.has("output"))
+}
+
+const TEXT: FlagNeed = FlagNeed::new("with `--format text` or `--output FILE.txt`", |g| {
+    prints_text(g) || writes(g, ".txt")
+});
+const TEXT_ON_STDOUT: FlagNeed = FlagNeed::new("with `--format text`", prints_text);
+const JSON: FlagNeed = FlagNeed::new("with `--format json` or `--output FILE.json`", |g| {
+    g.is("format", "json") || writes(g, ".json")
+});
+const SVG: FlagNeed = FlagNeed::new("with `--format svg` or `--output FILE.svg`", |g| {
+    g.is("format", "svg") || writes(g, ".svg")
+});
+const PLOT: FlagNeed = FlagNeed::new("with `--plot`", |g| g.has("plot"));
+
+const OWN: [Flag; 4] = [
+    Flag::with_value(
+        "output",
+        "FILE",
+        OUTPUT,
+        "Write the report to a file, also -o",
+    )
+    .repeats()
+    .long("The suffix decides the format: .html, .svg, .txt, .json or .csv."),
+    Flag::with_value(
+        "format",
+        "FORMAT",
+        OUTPUT,
+        "What is printed on standard output",
+    )
+    .choices(&["text", "json", "html", "svg", "csv"])
+    .long("text where it is not given, and nothing with --output alone."),
+    Flag::with_value("plot", "NAME", OUTPUT, "The plot that SVG has")
+        .needs(SVG)
+        .long("Which there are depends on what was measured: a name that is none lists them."),
+    Flag::with_value("job", "NAME", OUTPUT, "The job whose plot it is")
+        .needs(PLOT)
+        .long("Only where several jobs have such a plot."),
+];
+
+/// All of them, in the order of the help text.
+pub static FLAGS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
+    let shared = run::FLAGS
+        .iter()
+        .filter(|flag| flag.prints && flag.name != "format");
+    let shared = shared.map(|flag| {
+        flag.needs(match flag.name {
+            "color" => TEXT_ON_STDOUT,
+            "pretty" => JSON,
+            _ => TEXT,
+        })
+    });
+    OWN.into_iter().chain(shared).collect()
+});

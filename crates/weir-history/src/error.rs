@@ -1,0 +1,78 @@
+//! Why something cannot be had of the history.
+
+use std::path::PathBuf;
+
+/// Why something cannot be had of the history.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// The file or its directory cannot be used.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The database says no.
+    #[error("{}: {source}", path.display())]
+    Database {
+        /// The file.
+        path: PathBuf,
+        /// What it says.
+        source: rusqlite::Error,
+    },
+    /// Some other file.
+    #[error("{} is no history of weir", .0.display())]
+    NoHistory(PathBuf),
+    /// A newer weir has changed its form.
+    #[error(
+        "{} was made by a newer weir (version {found}, this one writes {known}): it is only read",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The one that this program knows.
+        known: u32,
+    },
+    /// It cannot be written.
+    #[error("{} cannot be written", .0.display())]
+    ReadOnly(PathBuf),
+    /// No run of this name.
+    #[error("no run `{given}` in {}", path.display())]
+    NoRun {
+        /// What was asked for.
+        given: String,
+        /// Where.
+        path: PathBuf,
+    },
+    /// Several runs whose ids begin so.
+    #[error("`{given}` is the beginning of {count} runs: {some}")]
+    Ambiguous {
+        /// What was asked for.
+        given: String,
+        /// How many.
+        count: usize,
+        /// The first of them.
+        some: String,
+    },
+    /// A baseline is not to be removed.
+    #[error("{0} is a baseline: `weir history baseline clear {0}` first")]
+    IsBaseline(String),
+    /// A result of which nothing but its figures is kept.
+    #[error("of {0} only its figures are left: its result was pruned")]
+    Pruned(String),
+    /// A result without JSON form, or of an unknown one.
+    #[error("{0}")]
+    Schema(#[from] weir_schema::SchemaError),
+    /// Something that this program wrote otherwise.
+    #[error("{place}: {why}")]
+    Form {
+        /// Where.
+        place: String,
+        /// What is wrong.
+        why: String,
+    },
+}

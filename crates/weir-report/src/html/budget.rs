@@ -1,0 +1,155 @@
+//! What a page holds of each job, and what goes where there is too much of it.
+//!
+//! In: headings, tables and plots in order. Out: those that fit, their data, and the names of what
+//! went: first plots that show members one by one, then the last jobs.
+
+use serde_json::Value;
+
+use super::page::Page;
+use super::table;
+use crate::plot::escaped;
+use crate::plot::{Plot, data_of, inline};
+
+/// A page is never larger.
+pub(super) const MOST_BYTES: usize = 8_000_000;
+
+/// Everything between the summary and the facts.
+#[derive(Default)]
+pub(super) struct PageParts {
+    jobs: Vec<JobParts>,
+    losses: Vec<String>,
+}
+
+/// What is shown of one job.
+#[derive(Default)]
+struct JobParts {
+    name: String,
+    pieces: Vec<Piece>,
+}
+
+/// Text of the document, or a plot with the data of the script.
+struct Piece {
+    text: String,
+    data: Option<Value>,
+    /// As long as the data are in the page.
+    data_bytes: usize,
+    of_members: bool,
+}
+
+impl Piece {
+    fn bytes(&self) -> usize {
+        self.text.len() + self.data_bytes
+    }
+}
+
+impl PageParts {
+    /// What follows is of this job.
+    pub(super) fn begin(&mut self, name: &str) {
+        self.jobs.push(JobParts {
+            name: name.to_owned(),
+            pieces: Vec::new(),
+        });
+    }
+
+    fn push(&mut self, piece: Piece) {
+        match self.jobs.last_mut() {
+            Some(job) => job.pieces.push(piece),
+            None => self.jobs.push(JobParts {
+                name: String::new(),
+                pieces: vec![piece],
+            }),
+        }
+    }
+
+    /// Text of the document.
+    pub(super) fn heading(&mut self, text: &str) {
+        self.push(Piece {
+            text: text.to_owned(),
+            data: None,
+            data_bytes: 0,
+            of_members: false,
+        });
+    }
+
+    pub(super) fn plot(&mut self, plot: &Plot) {
+        let data = data_of(plot);
+        let data_bytes = data.as_ref().map_or(0, |d| d.to_string().len());
+        let marked = if data.is_some() { " data-plot" } else { "" };
+        let table = table::folded("Figures", &plot.table);
+        let (title, caption) = (escaped(&plot.title), escaped(&plot.caption));
+        let name = escaped(&plot.name);
+        self.push(Piece {
+            text: format!(
+                "<figure data-name=\"{name}\"{marked}><h3>{title}</h3><div class=\"picture\">{}</div>\
+                 <figcaption>{caption}</figcaption>{table}</figure>\n",
+                inline(plot)
+            ),
+            data,
+            data_bytes,
+            of_members: plot.of_members,
+        });
+    }
+
+    /// So many jobs have no part at all.
+    pub(super) fn left_out(&mut self, jobs: usize, what: &str) {
+        if jobs > 0 {
+            let are = if jobs == 1 {
+                "1 job".to_owned()
+            } else {
+                format!("{jobs} jobs")
+            };
+            self.losses.push(format!("{what} {are}"));
+        }
+    }
+
+    /// All that is to be in the page.
+    pub(super) fn bytes(&self) -> usize {
+        let pieces = self.jobs.iter().flat_map(|job| &job.pieces);
+        pieces.map(Piece::bytes).sum()
+    }
+
+    /// Drops what does not fit into so much room.
+    pub(super) fn fit(&mut self, room: usize) {
+        if self.bytes() > room {
+            let mut dropped = 0;
+            for job in &mut self.jobs {
+                let before = job.pieces.len();
+                job.pieces.retain(|piece| !piece.of_members);
+                dropped += usize::from(job.pieces.len() < before);
+            }
+            self.left_out(dropped, "the figures of single members of");
+        }
+        let mut dropped = 0;
+        let mut bytes = self.bytes();
+        while bytes > room {
+            let Some(job) = self.jobs.pop() else { break };
+            bytes -= job.pieces.iter().map(Piece::bytes).sum::<usize>();
+            dropped += usize::from(!job.name.is_empty());
+        }
+        self.left_out(dropped, "the plots and tables of");
+    }
+
+    /// What is not in the page, for its reader; nothing where all is.
+    pub(super) fn losses(&self) -> String {
+        if self.losses.is_empty() {
+            return String::new();
+        }
+        format!(
+            "<p class=\"warn\" id=\"losses\">Left out, as the page would be too large: {}. The stored \
+             result has them.</p>\n",
+            escaped(&self.losses.join("; "))
+        )
+    }
+
+    pub(super) fn write(&self, page: &mut Page) {
+        for piece in self.jobs.iter().flat_map(|job| &job.pieces) {
+            page.push(&piece.text);
+        }
+    }
+
+    /// The data of the plots that are in the page, in their order.
+    pub(super) fn data(&self) -> Value {
+        let pieces = self.jobs.iter().flat_map(|job| &job.pieces);
+        pieces.filter_map(|piece| piece.data.clone()).collect()
+    }
+}

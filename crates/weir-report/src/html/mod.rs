@@ -1,0 +1,59 @@
+//! A page that says what was measured: one file, readable without network and without its script.
+//!
+//! In: results with their labels. Out: a document with the summary, warnings, tables and plots of
+//! each job, the machine and the plan. Names come from outside: in the document they are escaped, in
+//! the data every `<` is, and the policy lets no script run but our own. A page has at most 8 MB; what
+//! had to go for that is named in it. The script draws every kind of plot from the same data as the
+//! still pictures, so it is a small one of our own. Not here: what a plot shows (`plot`).
+
+mod budget;
+mod facts;
+mod figures;
+mod job;
+mod overview;
+mod page;
+mod table;
+
+use budget::PageParts;
+use page::Page;
+
+use crate::plot::{LabelledResult, PlottedRun, jobs_across, of_runs};
+
+/// So many jobs have plots.
+const PLOTTED: usize = 100;
+
+/// The results as one page.
+pub fn html(results: &[LabelledResult<'_>]) -> String {
+    let runs = PlottedRun::all(results);
+    let jobs = jobs_across(&runs);
+    let mut parts = PageParts::default();
+    let mut page = Page::of(&runs);
+    page.push(&overview::summary(&jobs));
+    page.push(&overview::warnings(&runs));
+    let plots = of_runs(&runs);
+    if !plots.is_empty() {
+        parts.begin("");
+        parts.heading("<section><h2>All jobs</h2>");
+        for plot in &plots {
+            parts.plot(plot);
+        }
+        parts.heading("</section>");
+    }
+    for job in jobs.iter().take(PLOTTED) {
+        job::section(job, &mut parts);
+    }
+    parts.left_out(
+        jobs.len().saturating_sub(PLOTTED),
+        "the plots and tables of",
+    );
+    let room = budget::MOST_BYTES.saturating_sub(page.len());
+    let fixed = facts::sections(&runs, room / 4);
+    parts.fit(room.saturating_sub(fixed.len()));
+    page.push(&parts.losses());
+    parts.write(&mut page);
+    page.push(&fixed);
+    page.finish(&parts.data())
+}
+
+#[cfg(test)]
+mod tests;

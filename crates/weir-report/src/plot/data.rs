@@ -1,0 +1,83 @@
+//! A plot as data for the page's script.
+//!
+//! In: a plot. Out: JSON in columns, each series with at most 2,000 points and its numbers with six
+//! digits. Not here: how it stands in the page.
+
+use serde_json::{Value, json};
+
+use super::axis::{Axis, Scale};
+use super::fold::folded;
+use super::{Chart, LineShape, Plot, PlotBody, PlotLine};
+
+/// So many points a series has at most.
+const POINTS: usize = 2000;
+
+/// Nothing for a plot that the script leaves as it is.
+pub(crate) fn data_of(plot: &Plot) -> Option<Value> {
+    let PlotBody::Chart(chart) = &plot.body else {
+        return None;
+    };
+    Some(json!({
+        "name": plot.name,
+        "x": axis(&chart.x),
+        "y": axis(&chart.y),
+        "lines": chart.lines.iter().map(line).collect::<Vec<_>>(),
+        "shades": shades(chart),
+        "rules": rules(chart),
+    }))
+}
+
+fn axis(axis: &Axis) -> Value {
+    json!({
+        "name": axis.name,
+        "unit": axis.unit.word(),
+        "log": axis.scale == Scale::Log,
+        "range": [rounded(axis.range.0), rounded(axis.range.1)],
+    })
+}
+
+fn line(line: &PlotLine) -> Value {
+    let points = folded(&line.points, line.shape, POINTS);
+    let column = |of: fn(&super::PlotPoint) -> Option<f64>| -> Vec<Value> {
+        points.iter().map(|p| number(of(p))).collect()
+    };
+    let mut data = json!({
+        "name": line.name,
+        "slot": line.slot % 8,
+        "shape": match line.shape {
+            LineShape::Straight => "line",
+            LineShape::Steps => "steps",
+            LineShape::Dots => "dots",
+        },
+        "x": column(|p| Some(p.x)),
+        "y": column(|p| p.y),
+    });
+    if points.iter().any(|p| p.range.is_some()) {
+        data["low"] = column(|p| p.range.map(|r| r.0)).into();
+        data["high"] = column(|p| p.range.map(|r| r.1)).into();
+    }
+    data
+}
+
+fn shades(chart: &Chart) -> Vec<Value> {
+    let shades = chart.shades.iter();
+    shades
+        .map(|s| json!([rounded(s.from), rounded(s.to), s.name]))
+        .collect()
+}
+
+fn rules(chart: &Chart) -> Vec<Value> {
+    let rules = chart.rules.iter();
+    rules
+        .map(|r| json!([rounded(r.at), r.upright, r.name]))
+        .collect()
+}
+
+fn number(value: Option<f64>) -> Value {
+    value.map_or(Value::Null, |v| rounded(v).into())
+}
+
+/// Six digits: a picture shows four, a tooltip prints three.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}

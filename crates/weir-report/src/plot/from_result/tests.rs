@@ -1,0 +1,182 @@
+//! What plots show of results, and that what was not measured has none.
+
+use weir_schema::RunResult;
+use weir_units::Nanos;
+
+use super::*;
+use crate::plot::{Chart, LineShape, PlotBody};
+use crate::sample;
+
+fn labelled<'a>(results: &[&'a RunResult]) -> Vec<LabelledResult<'a>> {
+    let numbered = results.iter().zip(["old", "new"]);
+    numbered
+        .map(|(result, label)| LabelledResult {
+            label: label.into(),
+            result,
+        })
+        .collect()
+}
+
+/// The plots of the first job.
+fn plots(results: &[&RunResult]) -> Vec<Plot> {
+    let results = labelled(results);
+    let runs = PlottedRun::all(&results);
+    of_job(&jobs_across(&runs)[0])
+}
+
+fn named<'a>(plots: &'a [Plot], name: &str) -> &'a Plot {
+    let found = plots.iter().find(|plot| plot.name == name);
+    found.unwrap_or_else(|| panic!("no {name} among {plots:?}"))
+}
+
+fn chart(plot: &Plot) -> &Chart {
+    match &plot.body {
+        PlotBody::Chart(chart) => chart,
+        PlotBody::Bars(_) => panic!("bars"),
+    }
+}
+
+#[test]
+fn a_device_that_stops_for_three_seconds_is_seen_and_said() {
+    let plots = plots(&[&sample::open_loop()]);
+    let plot = named(&plots, "throughput");
+    let [shade] = chart(plot).shades.as_slice() else {
+        panic!("{:?}", chart(plot).shades)
+    };
+    assert!((shade.from - 12.0).abs() < 1e-9 && (shade.to - 15.0).abs() < 1e-9);
+    let gaps = chart(plot).lines[0].points.iter().filter(|p| p.y.is_none());
+    assert!(gaps.clone().count() == 30 && gaps.clone().all(|p| p.x > 12.0 && p.x < 15.0));
+    assert!(
+        plot.caption
+            .contains("Nothing completed for 3.00 s from 12.0 s"),
+        "{}",
+        plot.caption
+    );
+    // It is part of the mean, and of the table as nothing.
+    assert!(
+        plot.table.rows.iter().any(|row| row[1] == "0 ops/s"),
+        "{:?}",
+        plot.table
+    );
+}
+
+#[test]
+fn few_operations_with_pauses_between_them_are_no_stall() {
+    let mut result = sample::open_loop();
+    let worker = &mut result.groups[0].jobs[0].workers_mut()[0];
+    let mut counts = vec![0; 300];
+    (0..10).for_each(|i| counts[30 * i] = 1);
+    worker.kinds[0].series = weir_schema::sample::series(Nanos::from_millis(100), &counts, 4096);
+    let plots = plots(&[&result]);
+    assert_eq!(chart(named(&plots, "throughput")).shades, []);
+}
+
+#[test]
+fn the_distribution_ends_at_the_greatest_latency_and_one_over_the_count() {
+    let result = sample::single();
+    let plots = plots(&[&result]);
+    let chart = chart(named(&plots, "distribution"));
+    let histogram = result.groups[0].jobs[0].workers()[0].kinds[0]
+        .stage(Stage::Lat)
+        .unwrap();
+    let points = &chart.lines[0].points;
+    assert_eq!(chart.lines[0].shape, LineShape::Steps);
+    let last = points.last().unwrap();
+    let count = crate::plot::real(histogram.count());
+    assert!((last.y.unwrap() - count.log10()).abs() < 1e-9);
+    assert!((last.x * 1e9 / crate::plot::real(histogram.max().unwrap()) - 1.0).abs() < 1e-9);
+    assert!(
+        points
+            .windows(2)
+            .all(|two| two[0].x <= two[1].x && two[0].y <= two[1].y)
+    );
+}
+
+#[test]
+fn of_an_open_loop_response_and_latency_stand_beside_each_other() {
+    let plots = plots(&[&sample::open_loop()]);
+    let lines = &chart(named(&plots, "distribution")).lines;
+    let names: Vec<&str> = lines.iter().map(|line| line.name.as_str()).collect();
+    assert_eq!(names, ["response", "latency"]);
+}
+
+#[test]
+fn the_slowest_worker_is_first_and_named() {
+    let plots = plots(&[&sample::workers()]);
+    let plot = named(&plots, "workers");
+    let points = &chart(plot).lines[0].points;
+    assert!(points.len() == 16 && points[0].y < points[15].y);
+    assert!(
+        plot.caption.contains("the slowest of 16 is worker 15"),
+        "{}",
+        plot.caption
+    );
+    assert_eq!(plot.table.rows.len(), 16);
+}
+
+#[test]
+fn a_sweep_is_a_line_with_its_knee_and_no_sweep_is_none() {
+    let of = |result: &RunResult| {
+        let results = labelled(&[result]);
+        of_runs(&PlottedRun::all(&results))
+    };
+    let plots = of(&sample::sweep());
+    let chart = chart(named(&plots, "sweep"));
+    assert_eq!((chart.lines[0].points.len(), chart.rules[0].at), (9, 64.0));
+    assert_eq!(named(&plots, "sweep-latency").table.rows.len(), 9);
+    assert_eq!(of(&sample::many()), []);
+}
+
+#[test]
+fn two_results_are_two_lines_with_their_labels() {
+    let (old, mut new) = (sample::single(), sample::single());
+    new.groups[0].jobs[0].name = "renamed".into();
+    // Each has one job alone, so they are the same whatever they are called.
+    let plots = plots(&[&old, &new]);
+    for name in ["throughput", "distribution"] {
+        let lines = &chart(named(&plots, name)).lines;
+        let names: Vec<&str> = lines.iter().map(|line| line.name.as_str()).collect();
+        assert_eq!(names, ["old", "new"]);
+        assert_ne!(lines[0].slot, lines[1].slot);
+    }
+}
+
+#[test]
+fn jobs_of_one_name_in_one_result_are_not_one() {
+    let mut result = sample::together();
+    result.groups[0].jobs[1].name = "reader".into();
+    let across = |results: &[&RunResult]| {
+        let results = labelled(results);
+        let runs = PlottedRun::all(&results);
+        let jobs = jobs_across(&runs);
+        jobs.iter().map(|job| job.runs.len()).collect::<Vec<_>>()
+    };
+    assert_eq!(across(&[&result]), [1, 1]);
+    assert_eq!(across(&[&result, &result]), [2, 2]);
+}
+
+#[test]
+fn named_figures_of_any_workload_have_pictures() {
+    let plots = plots(&[&sample::message_sizes()]);
+    let sizes = chart(named(&plots, "by-size"));
+    assert_eq!(sizes.lines[0].points.len(), 5);
+    assert_eq!(sizes.rules[0].name, "b_eff 1.50 GB/s");
+    match &named(&plots, "figures-s").body {
+        PlotBody::Bars(bars) => assert_eq!(bars.rows.len(), 2),
+        PlotBody::Chart(_) => panic!("a chart"),
+    }
+}
+
+#[test]
+fn what_was_not_measured_has_no_plot() {
+    let mut result = sample::single();
+    let job = &mut result.groups[0].jobs[0];
+    let worker = &mut job.workers_mut()[0];
+    worker.kinds[0].stages.clear();
+    worker.kinds[0].series = weir_stats::Series::new(Nanos::from_millis(100));
+    let names: Vec<String> = plots(&[&result])
+        .into_iter()
+        .map(|plot| plot.name)
+        .collect();
+    assert_eq!(names, ["cpu"]);
+}

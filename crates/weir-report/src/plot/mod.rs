@@ -1,0 +1,198 @@
+//! Plots: what a result shows over time, over latency, over members, over a parameter.
+//!
+//! In: results. Out: each [`Plot`] as plain data, from which the static picture (`svg`), the data of
+//! the page's script (`data`) and its table are made, so that all three show the same. What was not
+//! measured has no plot. Not here: the page around them (`html`).
+
+mod axis;
+mod data;
+mod fold;
+mod from_result;
+mod palette;
+mod svg;
+
+use axis::Axis;
+pub(crate) use data::data_of;
+pub(crate) use from_result::{JobAcross, PlottedRun, jobs_across, of_job, of_runs, sized};
+pub(crate) use palette::{DARK, DASHES, LIGHT, style_rules};
+pub use svg::svg;
+pub(crate) use svg::{escaped, inline};
+
+use weir_schema::RunResult;
+
+/// A result, and what a report of several calls it.
+#[derive(Clone, Debug)]
+pub struct LabelledResult<'a> {
+    /// Its name among the others.
+    pub label: String,
+    /// What was measured.
+    pub result: &'a RunResult,
+}
+
+/// Which of the plots of some results.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlotChoice {
+    /// What it shows: `throughput`, `distribution`.
+    pub name: String,
+    /// Of which job, where several have it.
+    pub job: Option<String>,
+}
+
+/// A picture as data.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Plot {
+    /// What it shows, in one word: unique in its job.
+    pub(crate) name: String,
+    pub(crate) title: String,
+    /// One sentence that says what is seen, with numbers.
+    pub(crate) caption: String,
+    pub(crate) body: PlotBody,
+    /// The figures as text.
+    pub(crate) table: PlotTable,
+    /// It shows members one by one, and is the first to go where a page becomes too large.
+    pub(crate) of_members: bool,
+}
+
+/// How a plot is drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum PlotBody {
+    /// Points over two axes.
+    Chart(Chart),
+    /// A bar for each row.
+    Bars(Bars),
+}
+
+/// Points over two axes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Chart {
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    pub(crate) lines: Vec<PlotLine>,
+    /// Stretches of x that stand out.
+    pub(crate) shades: Vec<Shade>,
+    pub(crate) rules: Vec<Rule>,
+}
+
+/// Points that belong together.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PlotLine {
+    pub(crate) name: String,
+    /// Colour and dash.
+    pub(crate) slot: usize,
+    pub(crate) shape: LineShape,
+    pub(crate) points: Vec<PlotPoint>,
+}
+
+/// How points are joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LineShape {
+    Straight,
+    /// A value holds until the next.
+    Steps,
+    /// Straight, and each point is marked.
+    Dots,
+}
+
+/// A point; one without height is a gap.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct PlotPoint {
+    pub(crate) x: f64,
+    pub(crate) y: Option<f64>,
+    /// Lowest and highest of what it stands for.
+    pub(crate) range: Option<(f64, f64)>,
+}
+
+impl PlotPoint {
+    pub(crate) fn new(x: f64, y: f64) -> Self {
+        Self {
+            x,
+            y: Some(y),
+            range: None,
+        }
+    }
+}
+
+/// A stretch of x that stands out.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Shade {
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    pub(crate) name: String,
+}
+
+/// A value that is marked across the picture.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Rule {
+    pub(crate) at: f64,
+    /// On the x axis; else on the y axis.
+    pub(crate) upright: bool,
+    pub(crate) name: String,
+}
+
+/// A bar for each row.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Bars {
+    pub(crate) axis: Axis,
+    pub(crate) rows: Vec<Bar>,
+    /// What the parts of a bar are, where it has several.
+    pub(crate) parts: Vec<String>,
+}
+
+/// One bar.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Bar {
+    pub(crate) name: String,
+    /// Lengths one after the other, with their colours.
+    pub(crate) parts: Vec<(usize, f64)>,
+    /// Its 95 % interval.
+    pub(crate) range: Option<(f64, f64)>,
+    /// Its value as text.
+    pub(crate) text: String,
+}
+
+/// The figures of a plot as text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PlotTable {
+    pub(crate) head: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+/// The plots of some results: what each shows, and of which job; nothing for those of a whole run.
+pub fn plot_names(results: &[LabelledResult<'_>]) -> Vec<(String, Option<String>)> {
+    let runs = PlottedRun::all(results);
+    let of_job = |job: &JobAcross<'_, '_>| {
+        let plots = of_job(job).into_iter();
+        let named = plots.map(|plot| (plot.name, Some(job.name.to_owned())));
+        named.collect::<Vec<_>>()
+    };
+    let of_jobs = jobs_across(&runs)
+        .iter()
+        .flat_map(of_job)
+        .collect::<Vec<_>>();
+    let of_runs = of_runs(&runs).into_iter().map(|plot| (plot.name, None));
+    of_runs.chain(of_jobs).collect()
+}
+
+/// A whole number as a position in a picture.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a pixel is far coarser than the last of 53 bits"
+)]
+pub(crate) fn real(value: u64) -> f64 {
+    value as f64
+}
+
+/// The same of a number of things.
+pub(crate) fn count(value: usize) -> f64 {
+    real(value as u64)
+}
+
+/// The whole part of a number; 0 where it is below.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast ends at both ends of the range"
+)]
+pub(crate) fn whole(value: f64) -> usize {
+    value as usize
+}

@@ -1,0 +1,179 @@
+//! A plot as a still picture: SVG of at most some 30 KB.
+//!
+//! In: a plot. Out: an `svg` element. Inside a page it takes its colours from the page's style sheet;
+//! alone it brings a light one along. Names come from outside and are escaped. Not here: what is
+//! drawn (`from_result`).
+
+mod bars;
+mod chart;
+mod legend;
+
+use super::from_result::{PlottedRun, jobs_across, of_job, of_runs};
+use super::{LIGHT, LabelledResult, Plot, PlotBody, PlotChoice, style_rules};
+use crate::color::clean;
+
+/// The width of every picture.
+const WIDTH: f64 = 560.0;
+
+/// The picture for a page.
+pub(crate) fn inline(plot: &Plot) -> String {
+    drawn(plot, 0.0, "")
+}
+
+/// One plot of these results as a file.
+///
+/// # Errors
+/// No such plot, or several jobs have it; what there is.
+pub fn svg(results: &[LabelledResult<'_>], choice: &PlotChoice) -> Result<String, String> {
+    let runs = PlottedRun::all(results);
+    let jobs = jobs_across(&runs);
+    let wanted_job = choice.job.as_deref();
+    if let Some(name) = wanted_job.filter(|name| jobs.iter().all(|job| job.name != *name)) {
+        let names: Vec<&str> = jobs.iter().map(|job| job.name).collect();
+        return Err(format!(
+            "there is no job `{name}` (there are {})",
+            names.join(", ")
+        ));
+    }
+    let mut found = Vec::new();
+    let mut names = Vec::new();
+    for job in jobs
+        .iter()
+        .filter(|job| wanted_job.is_none_or(|name| job.name == name))
+    {
+        for plot in of_job(job) {
+            names.push(plot.name.clone());
+            if plot.name == choice.name {
+                found.push((job.name.to_owned(), plot));
+            }
+        }
+    }
+    for plot in of_runs(&runs) {
+        names.push(plot.name.clone());
+        if plot.name == choice.name {
+            found.push((String::new(), plot));
+        }
+    }
+    match found.as_slice() {
+        [(job, plot)] => Ok(alone(plot, job)),
+        [] => {
+            names.sort();
+            names.dedup();
+            let list = names.join(", ");
+            Err(format!(
+                "there is no plot `{}` (there are {list})",
+                choice.name
+            ))
+        }
+        several => {
+            let jobs: Vec<&str> = several.iter().map(|(job, _)| job.as_str()).collect();
+            Err(format!(
+                "several jobs have a plot `{}`: choose one of {}",
+                choice.name,
+                jobs.join(", ")
+            ))
+        }
+    }
+}
+
+/// A whole file.
+fn alone(plot: &Plot, job: &str) -> String {
+    let title = if job.is_empty() {
+        plot.title.clone()
+    } else {
+        format!("{job}: {}", plot.title)
+    };
+    let style = format!(
+        "<style>svg{{{};background:var(--background)}}{}</style>\
+         <rect width=\"100%\" height=\"100%\" fill=\"{}\"/>\
+         <text class=\"title\" x=\"16\" y=\"22\">{}</text>",
+        LIGHT.variables(),
+        style_rules(),
+        LIGHT.background,
+        escaped(&title),
+    );
+    drawn(plot, 30.0, &style) + "\n"
+}
+
+/// The picture below so much room for what goes before it.
+fn drawn(plot: &Plot, top: f64, before: &str) -> String {
+    let (height, inside) = match &plot.body {
+        PlotBody::Chart(chart) => chart::drawn(chart, top),
+        PlotBody::Bars(bars) => bars::drawn(bars, top),
+    };
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {}\" \
+         role=\"img\" aria-label=\"{}\">{before}{inside}</svg>",
+        short(height),
+        escaped(&plot.caption),
+    )
+}
+
+/// Text from outside as text of a document: no markup, nothing that reorders or moves.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in clean(text, false).chars() {
+        match c {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\'' => out += "&#39;",
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// A coordinate: tenths of a pixel.
+fn short(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
+fn text(class: &str, anchor: &str, (x, y): (f64, f64), words: &str) -> String {
+    let class = if class.is_empty() {
+        String::new()
+    } else {
+        format!(" class=\"{class}\"")
+    };
+    let anchor = if anchor == "start" {
+        String::new()
+    } else {
+        format!(" text-anchor=\"{anchor}\"")
+    };
+    let (x, y) = (short(x), short(y));
+    format!(
+        "<text{class}{anchor} x=\"{x}\" y=\"{y}\">{}</text>",
+        escaped(words)
+    )
+}
+
+/// A straight line.
+fn stroke(class: &str, from: (f64, f64), to: (f64, f64)) -> String {
+    format!(
+        "<path class=\"{class}\" d=\"M{} {}L{} {}\"/>",
+        short(from.0),
+        short(from.1),
+        short(to.0),
+        short(to.1)
+    )
+}
+
+/// About how wide this text is.
+fn width_of(words: &str) -> f64 {
+    6.6 * super::count(clean(words, false).chars().count())
+}
+
+/// Text that fits into so much room, with `…` where it was longer.
+fn fitting(words: &str, room: f64) -> String {
+    if width_of(words) <= room {
+        return words.to_owned();
+    }
+    let kept = super::whole(room / 6.6).saturating_sub(1);
+    let kept: String = clean(words, false).chars().take(kept).collect();
+    format!("{kept}…")
+}
+
+#[cfg(test)]
+mod tests;

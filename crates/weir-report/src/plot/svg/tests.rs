@@ -1,0 +1,111 @@
+//! What still pictures are, byte for byte, and that each of them is small.
+
+use insta::assert_snapshot;
+use weir_schema::RunResult;
+
+use super::*;
+use crate::plot::plot_names;
+use crate::sample;
+
+fn labelled(result: &RunResult) -> [LabelledResult<'_>; 1] {
+    [LabelledResult {
+        label: "r".into(),
+        result,
+    }]
+}
+
+/// One element a line, so that a difference is seen.
+fn drawn(result: &RunResult, name: &str) -> String {
+    let choice = PlotChoice {
+        name: name.into(),
+        job: None,
+    };
+    svg(&labelled(result), &choice)
+        .unwrap()
+        .replace("><", ">\n<")
+}
+
+#[test]
+fn a_stall_is_a_gap_in_the_line_and_a_shade_behind_it() {
+    let text = drawn(&sample::open_loop(), "throughput");
+    let line = text.lines().find(|l| l.starts_with("<path class=\"line"));
+    assert_eq!(line.unwrap().matches('M').count(), 2, "{line:?}");
+    assert_eq!(text.matches("<rect class=\"shade\"").count(), 1);
+    assert_snapshot!("stall", text);
+}
+
+#[test]
+fn a_sweep_has_its_knee() {
+    assert_snapshot!("sweep", drawn(&sample::sweep(), "sweep"));
+}
+
+#[test]
+fn latencies_are_steps_over_nines() {
+    assert_snapshot!("distribution", drawn(&sample::two_kinds(), "distribution"));
+}
+
+#[test]
+fn figures_over_size_and_figures_alone_are_drawn() {
+    assert_snapshot!("by_size", drawn(&sample::message_sizes(), "by-size"));
+    assert_snapshot!("figures", drawn(&sample::message_sizes(), "figures-s"));
+}
+
+#[test]
+fn every_picture_is_small_and_says_what_it_shows() {
+    let mut seen = 0;
+    for result in [
+        sample::single(),
+        sample::open_loop(),
+        sample::workers(),
+        sample::together(),
+        sample::sweep(),
+        sample::message_sizes(),
+    ] {
+        let results = labelled(&result);
+        for (name, job) in plot_names(&results) {
+            let text = svg(&results, &PlotChoice { name, job }).unwrap();
+            assert!(text.len() < 30_000, "{}", text.len());
+            assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+            assert!(!text.contains("aria-label=\"\""));
+            seen += 1;
+        }
+    }
+    assert!(seen > 40, "{seen}");
+}
+
+#[test]
+fn a_plot_that_there_is_not_is_refused_with_those_that_there_are() {
+    let result = sample::together();
+    let of = |name: &str, job: Option<&str>| {
+        let choice = PlotChoice {
+            name: name.into(),
+            job: job.map(str::to_owned),
+        };
+        svg(&labelled(&result), &choice)
+    };
+    let message = of("heat", None).unwrap_err();
+    assert!(
+        message.contains("no plot `heat`") && message.contains("throughput"),
+        "{message}"
+    );
+    let message = of("throughput", None).unwrap_err();
+    assert!(
+        message.contains("choose one of reader, writer"),
+        "{message}"
+    );
+    let message = of("throughput", Some("redaer")).unwrap_err();
+    assert!(message.contains("there are reader, writer"), "{message}");
+    assert!(
+        of("throughput", Some("writer"))
+            .unwrap()
+            .contains("writer: Throughput")
+    );
+}
+
+#[test]
+fn names_are_escaped() {
+    assert_eq!(
+        escaped("</text><script a='b\"&\u{1b}\u{202e}"),
+        "&lt;/text&gt;&lt;script a=&#39;b&quot;&amp;\\u{1b}\\u{202e}"
+    );
+}

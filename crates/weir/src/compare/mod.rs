@@ -1,0 +1,224 @@
+//! `weir compare`: what differs between results, job files or commands.
+//!
+//! In: the words after `compare`. Out: the comparison on standard output, the exit code. Not here: how
+//! rounds go on (`rounds`), the statistics and renderings (`weir-compare`).
+
+mod rounds;
+
+use std::io;
+
+use weir_compare::{
+    CompareError, Comparison, ConditionError, HeldCondition, Rule, Side, Sides, USUAL_METRICS,
+    compare, csv, held, is_of_loops, json, junit, markdown, text,
+};
+use weir_doors::Refusal;
+use weir_doors::compare::{
+    Action, Compare, CompareFormat, CompareInput, CompareShow, StoredSide, read,
+};
+use weir_report::{ColorChoice, Flags, Style};
+use weir_schema::RunResult;
+
+use crate::stored::Stored;
+use crate::{Outcome, environment, output, printed, speaks};
+
+/// The words after `compare`.
+pub(crate) fn run(words: &[String]) -> Outcome {
+    match read(words) {
+        Err(_) | Ok(Action::Print(_)) if !speaks() => Ok(0),
+        Err(refusal) => Err(refusal),
+        Ok(Action::Print(text)) => Ok(printed(&text)),
+        Ok(Action::Compare(compare)) => match &compare.input {
+            CompareInput::Stored(sides) => of_stored(&compare, sides),
+            CompareInput::Rounds { .. } => rounds::run(&compare),
+        },
+    }
+}
+
+fn of_stored(asked: &Compare, stored: &[StoredSide]) -> Outcome {
+    if !speaks() {
+        return Ok(0);
+    }
+    let sides = sides(stored)?;
+    let runs = || sides.sides.iter().flat_map(|side| &side.runs);
+    let jobs: Vec<String> = runs()
+        .flat_map(RunResult::jobs)
+        .map(|job| job.name.clone())
+        .collect();
+    let has = |name: &str| {
+        let metrics = runs()
+            .flat_map(RunResult::jobs)
+            .flat_map(|job| &job.metrics);
+        let ends = format!(" {name}");
+        is_of_loops(last_word(name))
+            || metrics
+                .into_iter()
+                .any(|m| m.name == name || m.name.ends_with(&ends))
+    };
+    let rule = rule(asked, has, &jobs)?;
+    let mut comparison = compare(&sides, &rule).map_err(|error| refuse_metric(&error))?;
+    comparison.held = held_of(asked, &comparison)?;
+    let failed = !comparison.held.is_empty();
+    Ok(show(&comparison, &asked.show).max(u8::from(failed)))
+}
+
+/// The sides that operands name: one each, or all that one of them holds.
+fn sides(stored: &[StoredSide]) -> Result<Sides, Refusal> {
+    let is_alone = stored.len() == 1;
+    let mut sides = Vec::new();
+    for side in stored {
+        let mut runs = Vec::new();
+        for operand in &side.operands {
+            match Stored::read(operand)? {
+                Stored::One(run) => runs.push(*run),
+                Stored::Several(several) if several.series.len() == 1 => {
+                    runs.extend(several.series.into_iter().flat_map(|series| series.runs));
+                }
+                Stored::Several(several) if is_alone => {
+                    let side = |series: weir_schema::RunSeries| Side {
+                        name: series.name,
+                        runs: series.runs,
+                    };
+                    return Ok(Sides {
+                        sides: several.series.into_iter().map(side).collect(),
+                        in_turns: true,
+                        is_varied: true,
+                    });
+                }
+                Stored::Several(several) => {
+                    return Err(Refusal::usage(format!(
+                        "{operand} holds the runs of {} plans, which took turns\n  help: compare it \
+                         alone: `weir compare {operand}`",
+                        several.series.len()
+                    )));
+                }
+            }
+        }
+        sides.push(Side {
+            name: side.name.clone(),
+            runs,
+        });
+    }
+    if is_alone {
+        let name = stored.first().map_or("", |side| &side.name);
+        return Err(Refusal::usage(format!(
+            "{name} has nothing beside it: it holds runs of one plan\n  help: name another result"
+        )));
+    }
+    Ok(Sides {
+        sides,
+        in_turns: false,
+        is_varied: false,
+    })
+}
+
+/// The rule, with the figures that conditions are about among those that are compared.
+fn rule(
+    asked: &Compare,
+    is_metric: impl Fn(&str) -> bool,
+    jobs: &[String],
+) -> Result<Rule, Refusal> {
+    let mut rule = asked.rule.clone();
+    let names = asked.rule.metrics.iter();
+    let named = names.chain(asked.rule.thresholds.iter().map(|(name, _)| name));
+    if let Some(odd) = named.clone().find(|name| !is_metric(name)) {
+        return Err(unknown("--metrics, --threshold", odd));
+    }
+    for condition in &asked.fail_if {
+        let wanted = condition
+            .metrics(&is_metric, jobs)
+            .map_err(|why| refuse_condition(&why))?;
+        for name in wanted {
+            let general = last_word(&name).to_owned();
+            if rule.metrics.is_empty() {
+                if !is_of_loops(&general) || USUAL_METRICS.contains(&general.as_str()) {
+                    continue;
+                }
+                rule.metrics = USUAL_METRICS.map(str::to_owned).to_vec();
+            }
+            if !rule.metrics.contains(&name) && !rule.metrics.contains(&general) {
+                rule.metrics.push(name);
+            }
+        }
+    }
+    Ok(rule)
+}
+
+/// `p99` of `read p99`.
+fn last_word(name: &str) -> &str {
+    name.rsplit(' ').next().unwrap_or(name)
+}
+
+/// The refusal of a figure that nobody has, with the nearest that there is.
+fn unknown(flag: &str, name: &str) -> Refusal {
+    let loops = weir_compare::names_of_loops().chain(rounds::COMMAND_METRICS);
+    let near = weir_jobfile::nearest(name, loops).map(str::to_owned);
+    let help = near.or_else(|| nearest_percentile(name)).map_or_else(
+        || "`weir compare --help` lists the figures".to_owned(),
+        |near| format!("did you mean `{near}`?"),
+    );
+    Refusal::usage(format!("{flag}: no figure `{name}`\n  help: {help}"))
+}
+
+/// `p98` for `p98x`.
+fn nearest_percentile(name: &str) -> Option<String> {
+    let number = name.strip_prefix('p')?;
+    let end = number.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let near = format!("p{}", &number[..end]);
+    is_of_loops(&near).then_some(near)
+}
+
+fn refuse_condition(why: &ConditionError) -> Refusal {
+    match why {
+        ConditionError::UnknownMetric(name) => unknown("--fail-if", name),
+        other => Refusal::usage(format!("--fail-if: {other}")),
+    }
+}
+
+fn refuse_metric(error: &CompareError) -> Refusal {
+    let CompareError::UnknownMetric { name, known } = error;
+    let near = weir_jobfile::nearest(name, known.iter().map(String::as_str));
+    let help = near.map_or_else(
+        || format!("there are {}", known.join(", ")),
+        |near| format!("did you mean `{near}`?"),
+    );
+    Refusal::usage(format!("--metrics: {error}\n  help: {help}"))
+}
+
+/// The conditions that hold.
+fn held_of(asked: &Compare, comparison: &Comparison) -> Result<Vec<HeldCondition>, Refusal> {
+    let is_single = comparison.sides.iter().all(|side| side.runs == 1);
+    if is_single && !asked.fail_if.is_empty() && !asked.single_run_ok {
+        output::error(
+            "note: --fail-if: one run a side says nothing of how runs differ, so that no change is \
+             sure (--single-run-ok takes it)\n",
+        );
+    }
+    held(&asked.fail_if, comparison, asked.single_run_ok).map_err(|why| refuse_condition(&why))
+}
+
+/// Prints the comparison; 1 where that failed.
+fn show(comparison: &Comparison, show: &CompareShow) -> u8 {
+    printed(&match show.format {
+        CompareFormat::Text => text(comparison, &style(show)),
+        CompareFormat::Json => json(comparison),
+        CompareFormat::Csv => csv(comparison),
+        CompareFormat::Markdown => markdown(comparison),
+        CompareFormat::Junit => junit(comparison),
+    })
+}
+
+fn style(show: &CompareShow) -> Style {
+    let flags = Flags {
+        color: match show.color {
+            Some(true) => ColorChoice::Always,
+            Some(false) => ColorChoice::Never,
+            None => ColorChoice::Auto,
+        },
+        width: show.width.map(usize::from),
+        ascii: show.ascii,
+        raw: show.raw,
+        ..Flags::default()
+    };
+    let terminal = environment::terminal(&io::stdout());
+    Style::detect(&flags, &environment::variables(), terminal)
+}

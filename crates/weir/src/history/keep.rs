@@ -1,0 +1,184 @@
+//! Keeps what was measured in the history, once the run is over and before it is reported.
+//!
+//! In: a result, and what its door says of history. Out: the result with its id; the exit code
+//! corrected, and a line on standard error where a figure has changed. Whatever fails here costs a
+//! warning and nothing else: the result is written beside. Not here: what is kept (`weir-history`).
+
+use std::path::{Path, PathBuf};
+
+use weir_doors::run::{Strict, exit_code};
+use weir_history::{Entry, History, HistoryError, LEAST_CHANGE, new_id};
+use weir_schema::{HistoryPlace, RunResult, Runs, SchemaError};
+
+use super::place;
+use crate::output;
+
+/// The machine's name, where people say so: what the history tells machines apart by.
+const MACHINE: &str = "WEIR_MACHINE";
+/// A change is told after so many runs of the new level at most.
+const RECENT: usize = 10;
+
+/// Whether a result is kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Keep<'a> {
+    /// Where the flag, else the environment says so, else in the user's own history.
+    Always(Option<&'a str>),
+    /// Where the environment names a history: the door is a peer's, which has none.
+    WhereNamed,
+    /// There is nothing to be kept.
+    Never,
+}
+
+/// What is kept, until its report is out.
+pub(crate) struct Kept {
+    history: History,
+    ids: Vec<String>,
+    tells_changes: bool,
+}
+
+/// Keeps a result, which has a place by that.
+pub(crate) fn keep(result: &mut RunResult, keep: Keep<'_>) -> Option<Kept> {
+    let path = keep.file()?;
+    let id = new_id(result.started_unix_ns);
+    result.history = Some(history_place(&path, &id));
+    let machine = std::env::var(MACHINE).ok();
+    let entry = Entry::of_result(&id, result, machine.as_deref()).map(|entry| Entry {
+        exit_code: exit_code(result, &Strict::No),
+        ..entry
+    });
+    match insert(&path, entry) {
+        Ok(history) => Some(Kept {
+            history,
+            ids: vec![id],
+            tells_changes: matches!(keep, Keep::Always(_)),
+        }),
+        Err(error) => {
+            result.history = None;
+            write_beside(&path, &id, &error, &result.to_json());
+            None
+        }
+    }
+}
+
+/// Keeps several runs: those of one plan together, as they are one measurement.
+pub(crate) fn keep_runs(runs: &mut Runs, keep: Keep<'_>) -> Option<Kept> {
+    let path = keep.file()?;
+    for series in &mut runs.series {
+        let started = series.runs.first().map(|run| run.started_unix_ns);
+        series.history = started.map(|ns| history_place(&path, &new_id(ns)));
+    }
+    let machine = std::env::var(MACHINE).ok();
+    let mut kept: Option<Kept> = None;
+    for number in 0..runs.series.len() {
+        let series = &runs.series[number];
+        let Some(id) = series.history.as_ref().map(|place| place.id.clone()) else {
+            continue;
+        };
+        let codes = series.runs.iter().map(|run| exit_code(run, &Strict::No));
+        let code = codes.max().unwrap_or(0);
+        let entry = Entry::of_runs(&id, runs, series, machine.as_deref());
+        let Some(entry) = entry.transpose() else {
+            continue;
+        };
+        let entry = entry.map(|entry| Entry {
+            exit_code: code,
+            ..entry
+        });
+        match insert(&path, entry) {
+            Ok(history) => {
+                let before = kept.map_or_else(Vec::new, |kept| kept.ids);
+                kept = Some(Kept {
+                    history,
+                    ids: [before, vec![id]].concat(),
+                    tells_changes: true,
+                });
+            }
+            Err(error) => {
+                runs.series[number].history = None;
+                let mut alone = runs.clone();
+                alone.series = vec![runs.series[number].clone()];
+                write_beside(&path, &id, &error, &alone.to_json(false));
+            }
+        }
+    }
+    kept
+}
+
+impl Keep<'_> {
+    fn file(self) -> Option<PathBuf> {
+        match self {
+            Self::Always(flag) => place::file(flag),
+            Self::WhereNamed => place::named().and_then(|_| place::file(None)),
+            Self::Never => None,
+        }
+    }
+}
+
+/// The file is told where nothing else leads to it.
+fn history_place(path: &Path, id: &str) -> HistoryPlace {
+    let other = place::file(None).is_none_or(|usual| usual != path);
+    HistoryPlace {
+        id: id.to_owned(),
+        file: other.then(|| path.display().to_string()),
+    }
+}
+
+impl Kept {
+    /// The run has left this for the shell.
+    pub(crate) fn ended_with(&mut self, code: u8) {
+        for id in &self.ids {
+            let is_known = self.history.run(id).is_ok_and(|run| run.exit_code == code);
+            if !is_known && let Err(error) = self.history.set_exit_code(id, code) {
+                output::error(&format!(
+                    "warning: the history has another exit code: {error}\n"
+                ));
+            }
+        }
+    }
+
+    /// Says where a figure has lately come to another level.
+    pub(crate) fn tell_changes(&self) {
+        for id in self.ids.iter().filter(|_| self.tells_changes) {
+            let trends = self
+                .history
+                .run(id)
+                .and_then(|run| self.history.trends(&run, None, LEAST_CHANGE));
+            // A trend that cannot be had says nothing of the run.
+            for trend in trends.unwrap_or_default() {
+                let is_good = trend
+                    .runs
+                    .last()
+                    .is_some_and(|run| run.spoiled_by.is_none());
+                let last = trend.changes.last().filter(|change| change.runs <= RECENT);
+                if let Some(change) = last.filter(|_| is_good) {
+                    output::error(&format!("note: {}\n", change.sentence(&trend)));
+                }
+            }
+        }
+    }
+}
+
+fn insert(path: &Path, entry: Result<Entry, SchemaError>) -> Result<History, HistoryError> {
+    let entry = entry?;
+    let mut history = History::open(path)?;
+    history.leave_log();
+    history.insert(&entry)?;
+    Ok(history)
+}
+
+/// Writes the result to a file of its own: beside the history, or where weir was started.
+fn write_beside(path: &Path, id: &str, error: &HistoryError, text: &Result<String, SchemaError>) {
+    let name = format!("weir-{id}.json");
+    let beside = path.with_file_name(&name).display().to_string();
+    let written = text.as_ref().map_err(ToString::to_string).and_then(|text| {
+        let first = output::write_file(&beside, text).map(|()| beside.clone());
+        first.or_else(|_| output::write_file(&name, text).map(|()| name.clone()))
+    });
+    let place = match written {
+        Ok(file) => format!("the result is in {file}"),
+        Err(_) => "and there is no room for the result either".to_owned(),
+    };
+    output::error(&format!(
+        "warning: the history does not have this run: {error}; {place}\n"
+    ));
+}

@@ -1,0 +1,109 @@
+//! Where results are kept: what the command line says, what the environment says, the user's own
+//! directory for what programs leave.
+//!
+//! In: a flag's value, the environment. Out: a file, or none. Not here: opening it.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use weir_doors::Refusal;
+use weir_history::{History, HistoryError, RunName};
+
+/// Names the file, or says `off`.
+const VARIABLE: &str = "WEIR_HISTORY";
+/// What stands for no history.
+const OFF: &str = "off";
+
+/// The file that the flag or the environment names, else the user's own; nothing where there is to be
+/// none, or nowhere to keep it.
+pub(super) fn file(flag: Option<&str>) -> Option<PathBuf> {
+    match flag.map(PathBuf::from).or_else(named) {
+        Some(path) if path == Path::new(OFF) => None,
+        Some(path) => Some(path),
+        None => own(),
+    }
+}
+
+/// What the environment names: a file, or `off`.
+pub(super) fn named() -> Option<PathBuf> {
+    let variable = env::var_os(VARIABLE).filter(|value| !value.is_empty());
+    variable.map(PathBuf::from)
+}
+
+/// `~/.local/state/weir/history.db`.
+fn own() -> Option<PathBuf> {
+    let directory = |name| {
+        let path = env::var_os(name).map(PathBuf::from);
+        path.filter(|path: &PathBuf| path.is_absolute())
+    };
+    let state = directory("XDG_STATE_HOME")
+        .or_else(|| directory("HOME").map(|home| home.join(".local/state")));
+    state.map(|state| state.join("weir/history.db"))
+}
+
+/// The history that a verb reads or changes.
+///
+/// # Errors
+/// There is to be none, or it cannot be opened.
+pub(crate) fn open(flag: Option<&str>) -> Result<Option<History>, Refusal> {
+    let Some(path) = file(flag) else {
+        return Err(Refusal::usage(
+            "there is no history: WEIR_HISTORY is `off`, or there is no HOME\n  help: name one with \
+             --history or WEIR_HISTORY",
+        ));
+    };
+    History::open_existing(&path).map_err(|error| refusal(&error))
+}
+
+/// Ids and results of the runs that a word names, oldest first; nothing where it is no name of a run,
+/// or may be that of a file as well and there is no history.
+///
+/// # Errors
+/// There is no such run, or it cannot be read.
+pub(crate) fn texts(word: &str) -> Result<Option<Vec<(String, String)>>, Refusal> {
+    let Some(name) = RunName::of(word) else {
+        return Ok(None);
+    };
+    let may_be_file = matches!(name, RunName::Id(_));
+    let history = match open(None) {
+        Ok(Some(history)) => history,
+        Ok(None) | Err(_) if may_be_file => return Ok(None),
+        Ok(None) => {
+            return Err(Refusal::usage(format!(
+                "{word}: the history has no run yet\n  help: `weir run` begins one"
+            )));
+        }
+        Err(refusal) => return Err(refusal),
+    };
+    let ids = history.resolve(word).map_err(|error| match error {
+        HistoryError::NoRun { .. } if may_be_file => {
+            Refusal::usage(format!("{error}, and no file of this name"))
+        }
+        error => refusal(&error),
+    })?;
+    let text = |id: String| {
+        let text = history.json(&id).map_err(|error| refusal(&error))?;
+        Ok((id, text))
+    };
+    ids.into_iter()
+        .map(text)
+        .collect::<Result<_, _>>()
+        .map(Some)
+}
+
+/// How a verb says what it could not do.
+pub(crate) fn refusal(error: &HistoryError) -> Refusal {
+    match error {
+        HistoryError::Database { .. }
+        | HistoryError::ReadOnly(_)
+        | HistoryError::File { .. }
+        | HistoryError::Newer { .. } => Refusal::lacks(error),
+        HistoryError::NoRun { given, .. } if given == "baseline" => Refusal::usage(
+            "what ran last has no baseline\n  help: `weir history baseline set RUN` makes one",
+        ),
+        HistoryError::NoRun { .. } => {
+            Refusal::usage(format!("{error}\n  help: `weir history` lists the runs"))
+        }
+        _ => Refusal::usage(error),
+    }
+}

@@ -1,0 +1,23 @@
+//! `weir man` and `weir completions`: prints or writes what ships as help.
+
+use weir_doors::Refusal;
+use weir_doors::manual::{Action, read_completions, read_man};
+
+use crate::{Outcome, new, printed};
+
+/// The words after `man`.
+pub(crate) fn man(words: &[String]) -> Outcome {
+    carry_out(read_man(words))
+}
+
+/// The words after `completions`.
+pub(crate) fn completions(words: &[String]) -> Outcome {
+    carry_out(read_completions(words))
+}
+
+fn carry_out(action: Result<Action, Refusal>) -> Outcome {
+    match action? {
+        Action::Print(text) => Ok(printed(&text)),
+        Action::Write(files) => new::write(&files),
+    }
+}

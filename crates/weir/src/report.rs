@@ -1,0 +1,165 @@
+//! `weir report`: what stored results say, as text, as a page, as a picture.
+//!
+//! In: the words after `report`. Out: standard output and files; the exit code. Not here: what a
+//! report says (`weir-report`).
+
+use weir_doors::report::{Action, Report, ReportFormat, read};
+use weir_doors::run::RunFormat;
+use weir_doors::{Refusal, USAGE};
+use weir_report::{LabelledResult, PlotChoice};
+use weir_schema::{RunResult, Runs};
+
+use crate::stored::Stored;
+use crate::{Outcome, output, printed, run as run_door};
+
+/// So many results are shown beside each other.
+const MOST: usize = 16;
+
+/// The words after `report`.
+pub(crate) fn run(words: &[String]) -> Outcome {
+    match read(words)? {
+        Action::Print(text) => Ok(printed(&text)),
+        Action::Report(report) => carry_out(&report),
+    }
+}
+
+fn carry_out(report: &Report) -> Outcome {
+    for file in &report.outputs {
+        let is_source = |operand: &&String| output::are_same(operand, &file.path);
+        if let Some(operand) = report.operands.iter().find(is_source) {
+            return Err(Refusal::usage(format!(
+                "the report {} would replace the result {operand}",
+                file.path
+            )));
+        }
+        output::check_writable(&file.path).map_err(|message| Refusal::new(USAGE, message))?;
+    }
+    let stored = report.operands.iter().map(|operand| Stored::read(operand));
+    let stored = stored.collect::<Result<Vec<_>, _>>()?;
+    let mut files = Vec::new();
+    for file in &report.outputs {
+        files.push((&file.path, text_of(report, &stored, file.format, false)?));
+    }
+    let text = match report.format {
+        Some(format) => text_of(report, &stored, format, true)?,
+        None => String::new(),
+    };
+    let mut good = true;
+    for (path, text) in files {
+        if let Err(message) = output::write_file(path, &text) {
+            output::error(&message);
+            good = false;
+        }
+    }
+    good &= output::print(&text);
+    Ok(u8::from(!good))
+}
+
+/// The results in one form.
+fn text_of(
+    report: &Report,
+    stored: &[Stored],
+    format: ReportFormat,
+    on_stdout: bool,
+) -> Result<String, Refusal> {
+    let options = &report.options;
+    match format {
+        ReportFormat::Whole(RunFormat::Html) => Ok(weir_report::html(&labelled(report, stored))),
+        ReportFormat::Whole(RunFormat::Csv) => Ok(weir_report::csv(&labelled(report, stored))),
+        ReportFormat::Svg => {
+            let results = labelled(report, stored);
+            let Some(name) = report.plot.clone() else {
+                let mut names = weir_report::plot_names(&results);
+                names.sort();
+                names.dedup_by(|a, b| a.0 == b.0);
+                let names: Vec<String> = names.into_iter().map(|(name, _)| name).collect();
+                return Err(Refusal::usage(format!(
+                    "SVG holds one plot: name it with --plot (there are {})",
+                    names.join(", ")
+                )));
+            };
+            let choice = PlotChoice {
+                name,
+                job: report.job.clone(),
+            };
+            weir_report::svg(&results, &choice).map_err(Refusal::usage)
+        }
+        ReportFormat::Whole(RunFormat::Json) if stored.len() > 1 => Err(Refusal::usage(
+            "JSON holds one result: name one, or ask for text, html or svg",
+        )),
+        ReportFormat::Whole(format) => {
+            let texts = stored.iter().map(|stored| match stored {
+                Stored::One(result) => run_door::text_of(result, format, options, on_stdout),
+                Stored::Several(runs) => run_door::text_of_runs(runs, format, options, on_stdout),
+            });
+            Ok(texts.collect::<Vec<_>>().join("\n"))
+        }
+    }
+}
+
+/// Each result with a name of its own, of which there are at most so many that a picture can show.
+fn labelled<'a>(report: &Report, stored: &'a [Stored]) -> Vec<LabelledResult<'a>> {
+    let mut found: Vec<LabelledResult<'a>> = Vec::new();
+    for (operand, stored) in report.operands.iter().zip(stored) {
+        let mut all = match stored {
+            Stored::One(result) => vec![LabelledResult {
+                label: stem(operand),
+                result,
+            }],
+            Stored::Several(runs) => of_runs(runs),
+        };
+        if matches!(stored, Stored::Several(_)) && report.operands.len() > 1 {
+            for one in &mut all {
+                one.label = format!("{} {}", stem(operand), one.label);
+            }
+        }
+        found.extend(all);
+    }
+    let count = found.len();
+    if count > MOST {
+        output::error(&format!(
+            "note: the first {MOST} of {count} results are shown\n"
+        ));
+        found.truncate(MOST);
+    }
+    for at in 1..found.len() {
+        let (before, rest) = found.split_at_mut(at);
+        let same = before.iter().filter(|b| b.label == rest[0].label).count();
+        if same > 0 {
+            rest[0].label = format!("{} ({})", rest[0].label, at + 1);
+        }
+    }
+    found
+}
+
+/// The runs of a stored series, by number; with the name of their plan where there are several.
+pub(crate) fn of_runs(runs: &Runs) -> Vec<LabelledResult<'_>> {
+    let several = runs.series.len() > 1;
+    let all = runs.series.iter().flat_map(|series| {
+        let numbered = (1..).zip(series.whole());
+        numbered.map(move |(number, result)| LabelledResult {
+            label: if several {
+                format!("{} {number}", series.name)
+            } else {
+                format!("run {number}")
+            },
+            result,
+        })
+    });
+    all.collect()
+}
+
+/// The only result of a run.
+pub(crate) fn of_one(result: &RunResult) -> [LabelledResult<'_>; 1] {
+    [LabelledResult {
+        label: result.plan.name.clone(),
+        result,
+    }]
+}
+
+/// `before` of `results/before.json`.
+fn stem(operand: &str) -> String {
+    let path = std::path::Path::new(operand);
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy());
+    stem.map_or_else(|| operand.to_owned(), std::borrow::Cow::into_owned)
+}

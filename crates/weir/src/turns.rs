@@ -1,0 +1,342 @@
+//! Runs of several sides in turns, each in a process of its own.
+//!
+//! In: plans or shell commands. Out: the result of each run. A run cannot know what differs from run to
+//! run: where memory lies, what the caches hold, which CPUs it gets. So each begins anew: another
+//! process, files made again where the plan changes them, else without what the page cache holds of
+//! them. Sides take turns, so that what changes with time is no advantage to one of them. Not here: how
+//! many runs there are, and what they say together.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{
+    Pid, Signal, getppid, kill_process, set_parent_process_death_signal, test_kill_process,
+};
+use weir_doors::run::{Input, ProgressStyle, Run, begin_anew};
+use weir_doors::{Refusal, USAGE};
+use weir_run::execute::Signals;
+use weir_schema::{Plan, RunResult, TargetsPerRank};
+use weir_units::Nanos;
+use weir_world::Launcher;
+
+use crate::run as run_door;
+
+/// The environment variable by which a process knows which run it is.
+pub(crate) const WHICH_RUN: &str = "WEIR_WHICH_RUN";
+/// The process that started it.
+const STARTED_BY: &str = "WEIR_RUN_STARTED_BY";
+/// While a run goes on, signals are looked for this often.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Where runs leave their results, and who may end them.
+pub(crate) struct Turns<'a> {
+    /// The flag that asks for several runs, for messages.
+    pub(crate) flag: &'static str,
+    /// The words that ask for them, which every result names.
+    pub(crate) command: &'a [String],
+    pub(crate) caught: &'a Signals,
+    scratch: Scratch,
+}
+
+/// A plan that has its turn again and again.
+pub(crate) struct PlanTurn {
+    pub(crate) plan: Plan,
+    /// What weir has laid out is made again between runs.
+    renews: bool,
+    /// Files that the runs have made.
+    made: BTreeSet<PathBuf>,
+    /// Words that the plan does not hold.
+    words: Vec<String>,
+}
+
+/// A launcher starts processes once. What all of them would say one of them says.
+pub(crate) fn refuse_launcher(flag: &str) -> Result<(), Refusal> {
+    let Some(launcher) = Launcher::of_this_process() else {
+        return Ok(());
+    };
+    if !launcher.speaks() {
+        return Err(Refusal::new(USAGE, ""));
+    }
+    Err(Refusal::usage(format!(
+        "{flag}: {} starts this process once, and each run needs new ones\n  help: \
+         repeat the launcher's command, or let weir start the ranks with --ranks",
+        launcher.kind
+    )))
+}
+
+/// Whose turn it is in a round: there and back, so that each comes early as often as late; of more than
+/// two another one begins every other round.
+pub(crate) fn order(sides: usize, round: usize) -> Vec<usize> {
+    let first = if sides > 2 { round / 2 } else { 0 };
+    let mut order: Vec<usize> = (0..sides).map(|place| (first + place) % sides).collect();
+    if round % 2 == 1 {
+        order.reverse();
+    }
+    order
+}
+
+impl<'a> Turns<'a> {
+    pub(crate) fn new(
+        flag: &'static str,
+        command: &'a [String],
+        caught: &'a Signals,
+    ) -> Result<Self, Refusal> {
+        let scratch = Scratch::new();
+        let scratch =
+            scratch.map_err(|e| Refusal::lacks(format!("{flag}: no room for results: {e}")))?;
+        Ok(Self {
+            flag,
+            command,
+            caught,
+            scratch,
+        })
+    }
+
+    pub(crate) fn lacks(&self, why: impl std::fmt::Display) -> Refusal {
+        Refusal::lacks(format!("{}: {why}", self.flag))
+    }
+
+    /// A file that runs may write, gone with this value.
+    pub(crate) fn scratch_file(&self, name: &str) -> PathBuf {
+        self.scratch.0.join(name)
+    }
+
+    /// How a run ended that left no result: a signal leaves nobody else to say so.
+    pub(crate) fn without_result(&self, label: &str, status: ExitStatus) -> Refusal {
+        let code = status.code().and_then(|c| u8::try_from(c).ok());
+        let how = match (code, status.signal()) {
+            (None, Some(signal)) => format!("was ended by signal {signal}"),
+            (code, _) => format!(
+                "ended with exit code {} and without a result",
+                code.unwrap_or(1)
+            ),
+        };
+        let message = format!("error: {}: {label} {how}", self.flag);
+        Refusal::new(code.unwrap_or(1).max(1), message)
+    }
+
+    /// Waits between two runs, unless a signal comes.
+    pub(crate) fn pause(&self, time: Nanos) {
+        let end = Instant::now() + Duration::from_nanos(time.0);
+        while !self.caught.interrupted() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            thread::sleep(left.min(LOOK));
+        }
+    }
+}
+
+impl PlanTurn {
+    /// The plan that words ask for, as each of several runs carries it out.
+    pub(crate) fn of(flag: &str, run: &Run, input: &Input) -> Result<Self, Refusal> {
+        let mut plan = run_door::plan_to_run(run, input)?;
+        let renews = begin_anew(flag, &mut plan, run.ranks)?;
+        Ok(Self {
+            plan,
+            renews,
+            made: BTreeSet::new(),
+            words: passed_on(run),
+        })
+    }
+
+    /// One run, in another process; its result.
+    pub(crate) fn run(&mut self, label: &str, turns: &Turns<'_>) -> Result<RunResult, Refusal> {
+        if self.renews {
+            self.made.iter().for_each(|path| remove(path));
+        }
+        let (plan, result) = (
+            turns.scratch_file("plan.json"),
+            turns.scratch_file("result.json"),
+        );
+        let text = self.plan.to_json().map_err(|e| turns.lacks(e))?;
+        let _ = fs::remove_file(&result);
+        fs::write(&plan, text).map_err(|e| turns.lacks(format!("{}: {e}", plan.display())))?;
+        let program = std::env::current_exe().map_err(|e| turns.lacks(e))?;
+        let child = Command::new(program)
+            .arg("run")
+            .arg(&plan)
+            .arg("--store-result")
+            .arg(&result)
+            .args(&self.words)
+            .env(WHICH_RUN, label)
+            .env(STARTED_BY, std::process::id().to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .map_err(|e| turns.lacks(e))?;
+        let status = wait(child, turns.caught).map_err(|e| turns.lacks(e))?;
+        let no_result = || turns.without_result(label, status);
+        let text = fs::read_to_string(&result).map_err(|_| no_result())?;
+        let mut result = RunResult::from_json(&text).map_err(|_| no_result())?;
+        result.plan.command = turns.command.to_vec();
+        let files = result.host.devices.iter().filter(|device| device.made);
+        self.made
+            .extend(files.map(|file| PathBuf::from(&file.target)));
+        Ok(result)
+    }
+}
+
+/// Words that a plan does not hold.
+fn passed_on(run: &Run) -> Vec<String> {
+    let progress = match run.options.progress {
+        ProgressStyle::Auto => "auto",
+        ProgressStyle::Plain => "plain",
+        ProgressStyle::None => "none",
+        ProgressStyle::Json => "json",
+    };
+    // What is kept is what all runs say together.
+    let mut words = vec![format!("--progress={progress}"), "--history=off".to_owned()];
+    words.extend(run.ranks.map(|ranks| format!("--ranks={ranks}")));
+    words.extend(match run.targets {
+        TargetsPerRank::Own => None,
+        TargetsPerRank::Split => Some("--per-rank=split".to_owned()),
+        TargetsPerRank::Shared => Some("--per-rank=shared".to_owned()),
+    });
+    let timeout = run.timeout.map(Nanos::as_secs_f64);
+    words.extend(timeout.map(|seconds| format!("--timeout={seconds}")));
+    words
+}
+
+/// In one of several runs: lets it end with the process that started it, whose result nobody else
+/// waits for. Elsewhere nothing; a program that a run starts has another parent.
+pub(crate) fn end_with_parent() -> Result<(), Refusal> {
+    let starter = std::env::var(STARTED_BY).ok();
+    let Some(starter) = starter.and_then(|id| Pid::from_raw(id.parse().ok()?)) else {
+        return Ok(());
+    };
+    if getppid() == Some(starter) {
+        set_parent_process_death_signal(Some(Signal::KILL))
+            .map_err(|e| Refusal::lacks(format!("one of several runs: {e}")))?;
+    }
+    // It may have ended before the kernel was told.
+    test_kill_process(starter)
+        .map_err(|_| Refusal::lacks("the process that started this run has ended"))
+}
+
+/// Waits for a run and passes signals on to it; how it ended.
+fn wait(mut child: Child, caught: &Signals) -> io::Result<ExitStatus> {
+    let pid = Pid::from_child(&child);
+    let mut passed_on = PassedOn::default();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        passed_on.to(pid, caught);
+        thread::sleep(LOOK);
+    }
+}
+
+/// Signals that a run has got already: one that both got is one to it.
+#[derive(Default)]
+pub(crate) struct PassedOn(u32);
+
+impl PassedOn {
+    /// Passes on what has come since.
+    pub(crate) fn to(&mut self, run: Pid, caught: &Signals) {
+        let arrived = caught.interruptions.load(Ordering::Relaxed);
+        let signal = Signal::from_named_raw(caught.number.load(Ordering::Relaxed));
+        if let Some(signal) = signal.filter(|_| arrived > self.0) {
+            self.0 = arrived;
+            // It may have ended in this moment.
+            let _ = kill_process(run, signal);
+        }
+    }
+}
+
+/// The exit code of what a signal has ended.
+pub(crate) fn code_of_signal(caught: &Signals) -> Option<u8> {
+    let signal = caught.number.load(Ordering::Relaxed);
+    let code = u8::try_from(128 + signal).unwrap_or(u8::MAX);
+    caught.interrupted().then_some(code)
+}
+
+/// Removes a file that a run has made; what else may be there by now stays.
+fn remove(path: &Path) {
+    if fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) {
+        // Where it cannot be removed the next run says what is wrong with it.
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// A folder for what the runs leave, gone with this value.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> io::Result<Self> {
+        let folder = std::env::temp_dir().join(format!("weir-runs-{}", std::process::id()));
+        fs::create_dir(&folder)?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What is left in the folder for temporary files harms nobody.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_doors::run::Action;
+
+    use super::*;
+
+    #[test]
+    fn sides_take_turns_there_and_back() {
+        let rounds = |sides, rounds| {
+            (0..rounds)
+                .flat_map(|r| order(sides, r))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(rounds(1, 3), [0, 0, 0]);
+        assert_eq!(rounds(2, 4), [0, 1, 1, 0, 0, 1, 1, 0]);
+        assert_eq!(rounds(3, 4), [0, 1, 2, 2, 1, 0, 1, 2, 0, 0, 2, 1]);
+    }
+
+    #[test]
+    fn what_a_plan_does_not_hold_is_passed_on_to_each_run() {
+        let passed_on = |words: &str| {
+            let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+            match weir_doors::run::read(&words) {
+                Ok(Action::Run(run)) => passed_on(&run).join(" "),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(passed_on("--repeat a.fio"), "--progress=auto --history=off");
+        for targets in ["split", "shared"] {
+            let words = format!("--ranks=2 --per-rank={targets} --timeout=1.5");
+            let given = format!("--repeat=3 a.fio --progress=json --history=h.db {words}");
+            let expected = format!("--progress=json --history=off {words}");
+            assert_eq!(passed_on(&given), expected);
+        }
+    }
+
+    #[test]
+    fn a_signal_ends_a_pause_and_files_alone_are_removed() {
+        let caught = Signals::default();
+        caught.interruptions.store(1, Ordering::Relaxed);
+        let turns = Turns::new("--repeat", &[], &caught).unwrap();
+        let begin = Instant::now();
+        turns.pause(Nanos::from_secs(3600));
+        assert!(begin.elapsed() < Duration::from_secs(60));
+        let (file, folder) = (turns.scratch_file("f"), turns.scratch_file("d"));
+        fs::write(&file, "x").unwrap();
+        fs::create_dir(&folder).unwrap();
+        remove(&file);
+        remove(&folder);
+        remove(&turns.scratch_file("none"));
+        assert!(!file.exists() && folder.exists());
+        drop(turns);
+        assert!(!folder.exists());
+    }
+}

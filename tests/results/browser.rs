@@ -1,0 +1,110 @@
+//! Pages in a real browser: they run their script, hold no error, show something in both themes and
+//! print a job a page.
+
+use std::process::Command;
+
+use crate::report::stored;
+use crate::stage::{Said, Stage, has, said, skip};
+
+/// The program, if there is one.
+fn browser() -> Option<String> {
+    let named = std::env::var("WEIR_CHROMIUM").ok();
+    named.or_else(|| has("chromium").then(|| "chromium".to_owned()))
+}
+
+/// The browser at work on a page of the stage.
+fn opens(stage: &Stage, program: &str, words: &[&str], page: &str) -> Said {
+    let mut command: Command = stage.command(program);
+    command.args([
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--hide-scrollbars",
+    ]);
+    command.arg(format!("--user-data-dir={}", stage.path("profile")));
+    command.arg("--virtual-time-budget=5000");
+    command.args(words);
+    if page.starts_with("about:") {
+        command.arg(page);
+    } else {
+        command.arg(format!("file://{}", stage.path(page)));
+    }
+    said(command).code(0)
+}
+
+#[test]
+fn pages_come_alive_without_an_error_in_both_themes() {
+    let Some(program) = browser() else {
+        return skip(
+            "pages_come_alive_without_an_error_in_both_themes",
+            "no chromium (apt-get install chromium)",
+        );
+    };
+    let stage = stored();
+    let shot = |page: &str, file: &str| {
+        let to = format!("--screenshot={}", stage.path(file));
+        opens(&stage, &program, &["--window-size=1200,1600", &to], page);
+        stage.read_bytes(file).len()
+    };
+    let blank = shot("about:blank", "blank.png");
+    for name in ["run", "beff", "net"] {
+        stage
+            .say(&[
+                "report",
+                &format!("{name}.json"),
+                "-o",
+                &format!("{name}.html"),
+            ])
+            .code(0);
+        let page = format!("{name}.html");
+        let dom = opens(&stage, &program, &["--dump-dom"], &page).out;
+        assert!(
+            dom.contains("data-ready=\"1\""),
+            "{name}: the script did not end"
+        );
+        assert!(
+            dom.contains("data-errors=\"0\""),
+            "{name}: the script failed"
+        );
+        // A plot that lives has a canvas beside its still picture.
+        let canvases = dom.matches("<canvas tabindex=").count();
+        assert_eq!(canvases, dom.matches(" data-plot").count(), "{name}");
+    }
+    for theme in ["light", "dark"] {
+        let bytes = shot(&format!("run.html#theme={theme}"), &format!("{theme}.png"));
+        assert!(
+            bytes > 5 * blank,
+            "{theme}: {bytes} bytes, and a blank page has {blank}"
+        );
+    }
+    assert_ne!(stage.read_bytes("light.png"), stage.read_bytes("dark.png"));
+    let one = opens(&stage, &program, &["--dump-dom"], "run.html#job=two").out;
+    assert_eq!(one.matches("data-job=\"one\" hidden").count(), 1, "{one}");
+}
+
+#[test]
+fn print_has_a_page_for_each_job() {
+    let Some(program) = browser() else {
+        return skip(
+            "print_has_a_page_for_each_job",
+            "no chromium (apt-get install chromium)",
+        );
+    };
+    let stage = stored();
+    stage.say(&["report", "run.json", "-o", "run.html"]).code(0);
+    // The same without the rule flows on behind the summary.
+    let rule = "section.job{break-before:page}";
+    stage.file("flows.html", stage.read("run.html").replace(rule, ""));
+    let pages = |page: &str| {
+        let to = format!("--print-to-pdf={}", stage.path("r.pdf"));
+        opens(&stage, &program, &["--no-pdf-header-footer", &to], page);
+        let pdf = stage.read_bytes("r.pdf");
+        let is_page = |at: &&[u8]| at.starts_with(b"/Type /Page\n");
+        pdf.windows(12).filter(is_page).count()
+    };
+    let (whole, flows) = (pages("run.html"), pages("flows.html"));
+    assert!(
+        flows >= 1 && whole > flows,
+        "{whole} pages, and {flows} that flow"
+    );
+}

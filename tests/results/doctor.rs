@@ -1,0 +1,94 @@
+//! `weir doctor`: a line a check, and nothing changed.
+
+use serde_json::Value as Json;
+
+use crate::stage::Stage;
+
+const IDS: [&str; 21] = [
+    "governor",
+    "cstates",
+    "clock",
+    "steal",
+    "load",
+    "smt",
+    "numa",
+    "irq",
+    "pcie",
+    "nvme",
+    "queue",
+    "fs",
+    "never-written",
+    "limits",
+    "uring",
+    "hugepages",
+    "cgroup",
+    "net",
+    "libs",
+    "kmod",
+    "perf",
+];
+
+#[test]
+fn every_check_has_a_line_in_order() {
+    let stage = Stage::new();
+    let said = stage.say(&["doctor"]).code(0).calm();
+    let mut ids: Vec<&str> = Vec::new();
+    for line in said.out.lines() {
+        let (status, rest) = line.split_at(4);
+        assert!(["ok  ", "warn", "FAIL", "n/a "].contains(&status), "{line}");
+        let id = rest.split_whitespace().next().unwrap();
+        let found = rest.trim_start().strip_prefix(id).unwrap().trim();
+        assert!(!found.is_empty(), "{line}");
+        let needs_more = ["warn", "FAIL"].contains(&status);
+        assert!(
+            !needs_more || (found.contains('(') && found.contains("; ")),
+            "{line}"
+        );
+        if ids.last() != Some(&id) {
+            ids.push(id);
+        }
+    }
+    assert_eq!(ids, IDS);
+    assert!(stage.list().is_empty(), "it made {:?}", stage.list());
+}
+
+#[test]
+fn a_target_that_would_be_measured_wrong_fails_where_it_is_asked_to() {
+    let stage = Stage::new();
+    stage.sparse("holes", 1 << 20);
+    let say = |words: &[&str]| stage.say(&[&["doctor", "holes"], words].concat());
+    let document: Json = serde_json::from_str(&say(&["--json"]).code(0).out).unwrap();
+    assert_eq!(document["schema"], "weir.doctor.v1");
+    let findings = document["findings"].as_array().unwrap();
+    let written = findings
+        .iter()
+        .find(|f| f["id"] == "never-written")
+        .unwrap();
+    assert_eq!(written["status"], "FAIL", "{written}");
+    assert!(
+        written["found"]
+            .as_str()
+            .unwrap()
+            .contains("0 % was written")
+    );
+    assert!(
+        written["remedy"]
+            .as_str()
+            .is_some_and(|text| !text.is_empty())
+    );
+    say(&["--strict"]).code(1).out("FAIL  never-written");
+    stage
+        .say(&["doctor", "--strict", "nothing"])
+        .code(1)
+        .out("FAIL  fs");
+}
+
+#[test]
+fn words_that_it_does_not_have_are_refused() {
+    let stage = Stage::new();
+    stage
+        .say(&["doctor", "--strct"])
+        .code(2)
+        .silent()
+        .err("did you mean `--strict`?");
+}

@@ -1,0 +1,12 @@
+//! Results that last: what is kept of them, and what is made of them later.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod browser;
+mod compare;
+mod doctor;
+mod history;
+mod import;
+mod manual;
+mod report;
+#[path = "../stage/mod.rs"]
+mod stage;

@@ -1,0 +1,181 @@
+//! `weir report`: text, pages and pictures of stored results, from words to exit code.
+
+use crate::stage::Stage;
+
+const JOBS: &str = "\
+[global]
+ioengine=null
+size=64m
+bs=4k
+time_based
+runtime=400ms
+[one]
+rw=randrw
+numjobs=2
+[two]
+stonewall
+rw=write
+iodepth=4
+";
+
+/// Results of each workload.
+pub(crate) fn stored() -> Stage {
+    let stage = Stage::new();
+    stage.file("j.fio", JOBS);
+    for words in [
+        "run j.fio --store-result run.json",
+        "run j.fio --set rw=read --store-result other.json",
+        "beff --comm-type shm --ranks 2 -n 2 -u 8 -l 8 -m 6 --store-result beff.json",
+        "net lat-bw --comm-type shm --min-time 0.0001 --store-result net.json",
+        "run --repeat 2 j.fio --store-result runs.json",
+    ] {
+        stage.say(&words.split(' ').collect::<Vec<_>>()).code(0);
+    }
+    stage
+}
+
+fn words(text: &str) -> Vec<&str> {
+    text.split(' ').collect()
+}
+
+#[test]
+fn text_is_what_the_run_printed() {
+    let stage = Stage::new();
+    stage.file("j.fio", JOBS);
+    let live = stage.say(&words("run j.fio --store-result r.json")).code(0);
+    let again = stage.say(&words("report r.json")).code(0).calm();
+    assert_eq!(live.out, again.out);
+    let raw = stage.say(&words("report r.json --raw --width 60")).code(0);
+    assert_ne!(live.out, raw.out);
+    let json = stage.say(&words("report r.json --format json")).code(0);
+    assert_eq!(json.out.trim_end(), stage.read("r.json").trim_end());
+}
+
+#[test]
+fn a_page_of_every_workload_has_its_plots() {
+    let stage = stored();
+    for (file, plots) in [
+        (
+            "run",
+            &["throughput", "distribution", "depth", "cpu", "workers"][..],
+        ),
+        ("beff", &["by-size"]),
+        ("net", &["figures-s", "figures-b-per-s"]),
+        ("runs", &["throughput", "distribution"]),
+    ] {
+        let said = format!("report {file}.json -o {file}.html");
+        stage.say(&words(&said)).code(0).silent().calm();
+        let page = stage.read(&format!("{file}.html"));
+        assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
+        for plot in plots {
+            let figure = format!("<figure data-name=\"{plot}\"");
+            assert!(page.contains(&figure), "{file} lacks {plot}");
+        }
+        assert!(!page.contains(">NaN") && !page.contains("NaN,"), "{file}");
+    }
+    let before = stage.list();
+    stage
+        .say(&words("report run.json --format html"))
+        .code(0)
+        .out("<!DOCTYPE html>");
+    assert_eq!(stage.list(), before);
+}
+
+#[test]
+fn several_results_are_shown_beside_each_other() {
+    let stage = stored();
+    stage
+        .say(&words("report run.json other.json -o both.html"))
+        .code(0);
+    let page = stage.read("both.html");
+    for name in [
+        "run: read",
+        "run: write",
+        "other: read",
+        "Machine of run",
+        "Machine of other",
+    ] {
+        assert!(page.contains(name), "{name}");
+    }
+    let text = stage.say(&words("report run.json other.json")).code(0);
+    assert_eq!(text.out.matches("machine  ").count(), 2, "{text}");
+    let rows = stage
+        .say(&words("report run.json other.json --format csv"))
+        .code(0);
+    let of = |label: &str| rows.out.matches(&format!("Z,{label},")).count();
+    assert_eq!((of("run"), of("other")), (3, 2), "{rows}");
+    let json = "report run.json other.json --format json";
+    stage
+        .say(&words(json))
+        .code(2)
+        .silent()
+        .err("JSON holds one result");
+}
+
+#[test]
+fn one_plot_is_a_picture_of_its_own() {
+    let stage = stored();
+    let of = |text: &str| stage.say(&words(text));
+    of("report run.json --format svg --plot throughput --job two")
+        .code(0)
+        .out("<svg ");
+    of("report run.json -o t.svg --plot cpu --job one")
+        .code(0)
+        .silent();
+    assert!(stage.read("t.svg").starts_with("<svg xmlns="));
+    of("report run.json --format svg --plot throughput")
+        .code(2)
+        .silent()
+        .err("choose one of one, two");
+    of("report run.json -o u.svg --plot thruput")
+        .code(2)
+        .err("there are cpu, depth, distribution");
+    of("report run.json -o u.svg").code(2).err("--plot");
+    assert!(!stage.list().contains(&"u.svg".to_owned()));
+}
+
+#[test]
+fn a_run_writes_its_page_itself() {
+    let stage = Stage::new();
+    stage.file("j.fio", JOBS);
+    stage
+        .say(&words("run j.fio --output r.html --store-result r.json"))
+        .code(0);
+    stage.say(&words("report r.json -o again.html")).code(0);
+    assert_eq!(stage.read("r.html"), stage.read("again.html"));
+    stage
+        .say(&words("run --repeat 2 j.fio --output runs.html"))
+        .code(0);
+    assert!(stage.read("runs.html").contains("run 2"));
+}
+
+#[test]
+fn what_cannot_be_reported_is_refused_and_nothing_is_written() {
+    let stage = Stage::new();
+    stage.file("j.fio", JOBS);
+    stage.file("text.json", "hello");
+    stage.say(&words("run j.fio --store-result r.json")).code(0);
+    let before = stage.list();
+    for (text, says) in [
+        ("report", "no result given"),
+        ("report none.json -o r.html", "none.json"),
+        ("report text.json -o r.html", "text.json"),
+        ("report r.json text.json -o r.html", "text.json"),
+        ("report r.json -o r.json", "would replace the result"),
+        ("report r.json -o none/r.html", "none/r.html"),
+        ("report r.json --output r.pdf", "known are .html"),
+    ] {
+        stage.say(&words(text)).code(2).silent().err(says);
+        assert_eq!(stage.list(), before, "{text}");
+    }
+}
+
+#[test]
+fn a_hostile_name_is_text() {
+    let stage = Stage::new();
+    let name = "</script><img onerror=x>";
+    stage.file("j.fio", format!("[{name}]\nioengine=null\nsize=1m\n"));
+    stage.say(&words("run j.fio --output r.html")).code(0);
+    let page = stage.read("r.html");
+    assert!(!page.contains("<img") && page.contains("&lt;/script&gt;&lt;img onerror=x&gt;"));
+}
