@@ -1,7 +1,7 @@
 //! Any CSV whose rows are intervals or repetitions: the columns that are asked for become figures.
 //!
 //! In: the text, with names of columns in its first line, and which columns are which figures. Out:
-//! a job with a sample a row in each figure. This is no format of [`crate::FORMATS`]: nothing in the
+//! a job with a sample a row in each figure. This is no format of `crate::FORMATS`: nothing in the
 //! text says what a column is.
 
 use weir_schema::{Better, Metric, RunResult};
@@ -18,7 +18,7 @@ pub struct Column {
     pub metric: String,
     /// What the first line calls it.
     pub name: String,
-    /// Its unit: one of [`UNITS`], or one that stays as it is.
+    /// Its unit: of a time, a rate or a bandwidth, or one that stays as it is.
     pub unit: String,
 }
 
