@@ -329,6 +329,9 @@ fn a_run_of_a_new_level_says_so() {
         said.err.contains("note: ").then_some(said)
     });
     let told = told.unwrap();
+    // As soon as three runs say so, at the latest where the tenth does.
+    let is_early = (3..=10).any(|runs| told.err.contains(&format!(" ({runs} runs)")));
+    assert!(is_early, "{told}");
     told.err("note: a: read rate -").err(" % since run 01");
     let mut fio = weir(&stage, &["fio", "a.fio"]);
     fio.env("WEIR_HISTORY", stage.path("state/weir/history.db"));
