@@ -107,7 +107,7 @@ impl<'a> Search<'a> {
         let mut places = Vec::new();
         self.divide(0, self.logarithms.len(), &mut places);
         places.sort_unstable();
-        self.confirm(places)
+        self.found_again(places)
     }
 
     fn divide(&mut self, start: usize, end: usize, places: &mut Vec<usize>) {
@@ -119,7 +119,7 @@ impl<'a> Search<'a> {
     }
 
     /// Each place was found in a segment that held others; those stay that are found without them.
-    fn confirm(&mut self, mut places: Vec<usize>) -> Vec<usize> {
+    fn found_again(&mut self, mut places: Vec<usize>) -> Vec<usize> {
         let mut at = 0;
         while at < places.len() && places.len() > 1 {
             let start = at.checked_sub(1).map_or(0, |before| places[before]);

@@ -4,6 +4,7 @@
 //! jobs are changed with `--set`; job words of their own belong to `weir fio`.
 
 mod flags;
+mod options;
 mod plan;
 mod repeat;
 mod stored_plan;
@@ -13,7 +14,6 @@ mod tests;
 mod web;
 mod workload_door;
 
-use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, ValueHint};
 use weir_jobfile::{CompileRequest, Dialect, JobSource};
 use weir_schema::{Plan, TargetsPerRank};
@@ -22,6 +22,8 @@ use weir_units::{Nanos, Percent};
 use crate::beff::values;
 
 pub use flags::FLAGS;
+use options::options;
+pub(crate) use options::{options_of_text, width};
 pub use plan::exit_code;
 pub use repeat::{Repeat, begin_anew};
 pub use stored_plan::check_stored;
@@ -399,84 +401,8 @@ fn usage_line(door: &crate::Door) -> String {
     format!("weir {} {options}{}", door.verb, door.arguments)
 }
 
-fn options(matches: &ArgMatches) -> Result<RunOptions, Refusal> {
-    let outputs = all(matches, "output").into_iter().map(output);
-    Ok(RunOptions {
-        format: if one(matches, "format") == Some("json") {
-            RunFormat::Json
-        } else {
-            RunFormat::Text
-        },
-        outputs: outputs.collect::<Result<_, _>>()?,
-        progress: match one(matches, "progress") {
-            Some("plain") => ProgressStyle::Plain,
-            Some("none") => ProgressStyle::None,
-            Some("json") => ProgressStyle::Json,
-            _ => ProgressStyle::Auto,
-        },
-        strict: strict::strict(one(matches, "strict"))?,
-        no_latency: matches.get_flag("no-latency"),
-        web: web::read(matches)?,
-        ..options_of_text(matches)?
-    })
-}
-
-/// How text looks, by flags that say no more than that.
-pub(crate) fn options_of_text(matches: &ArgMatches) -> Result<RunOptions, Refusal> {
-    let named = matches.value_source("percentiles") == Some(ValueSource::CommandLine);
-    let percentiles = one(matches, "percentiles")
-        .filter(|_| named)
-        .map(percentiles)
-        .transpose()?;
-    let width = one(matches, "width").map(width).transpose()?;
-    Ok(RunOptions {
-        format: RunFormat::Text,
-        outputs: Vec::new(),
-        percentiles,
-        progress: ProgressStyle::Auto,
-        color: match one(matches, "color") {
-            Some("always") => Some(true),
-            Some("never") => Some(false),
-            _ => None,
-        },
-        ascii: matches.get_flag("ascii"),
-        width,
-        raw: matches.get_flag("raw"),
-        pretty: matches.get_flag("pretty"),
-        all_warnings: one(matches, "warnings") == Some("all"),
-        strict: Strict::No,
-        no_latency: false,
-        web: Web::default(),
-    })
-}
-
 pub(crate) fn suffix(path: &str) -> Option<&str> {
     path.rsplit_once('.').map(|(_, suffix)| suffix)
-}
-
-fn output(path: String) -> Result<Output, Refusal> {
-    match RunFormat::of_file(&path) {
-        Some(format) => Ok(Output { path, format }),
-        None => Err(Refusal::usage(format!(
-            "--output {path}: the suffix decides the format; known are .txt, .json, .html and .csv"
-        ))),
-    }
-}
-
-fn percentiles(list: &str) -> Result<Vec<Percent>, Refusal> {
-    let read = |text: &str| {
-        text.trim()
-            .parse()
-            .ok()
-            .filter(|p| (0.0..=100.0).contains(p))
-            .map(Percent)
-            .ok_or_else(|| {
-                Refusal::usage(format!(
-                    "--percentiles {list}: `{text}` is no number from 0 to 100"
-                ))
-            })
-    };
-    list.split(',').map(read).collect()
 }
 
 fn ranks(text: &str) -> Result<u32, Refusal> {
@@ -490,17 +416,4 @@ fn ranks(text: &str) -> Result<u32, Refusal> {
 
 fn timeout(text: &str) -> Result<Nanos, Refusal> {
     values::seconds(text).map_err(|why| Refusal::usage(format!("--timeout {text}: {why}")))
-}
-
-/// A number of columns.
-pub(crate) fn width(text: &str) -> Result<u16, Refusal> {
-    let wrong = || {
-        Refusal::usage(format!(
-            "--width {text}: expected a number of columns from 20 to 1000"
-        ))
-    };
-    text.parse()
-        .ok()
-        .filter(|w| (20..=1000).contains(w))
-        .ok_or_else(wrong)
 }
