@@ -233,7 +233,8 @@ impl Flag {
             .hide(matches!(self.standing, Standing::Refused(_)));
         let mut letters = self.name.chars();
         let arg = match (letters.next(), letters.next()) {
-            (Some(letter), None) => arg.short(letter),
+            // With two dashes as well, which nothing else can mean.
+            (Some(letter), None) => arg.short(letter).alias(self.name),
             _ => arg.long(self.name).short(self.letter),
         };
         let mut long = self.long.to_owned();
