@@ -111,6 +111,7 @@ pub(crate) struct PlanDifference {
 /// In what two jobs differ.
 pub(crate) fn of_jobs(a: &Job, b: &Job) -> Vec<PlanDifference> {
     let mut found = Vec::new();
+    // A plan came from JSON or goes there: it has such a form.
     let value = |job: &Job| serde_json::to_value(job).unwrap_or_default();
     differ("", &value(a), &value(b), &mut found);
     found
