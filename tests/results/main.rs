@@ -3,6 +3,7 @@
 
 mod browser;
 mod compare;
+mod compare_history;
 mod doctor;
 mod history;
 mod import;

@@ -11,6 +11,7 @@ use weir_units::Nanos;
 
 use crate::comparison::{COMPARISON_SCHEMA, Comparison, SideSummary};
 use crate::figures::{figures, names};
+use crate::job::JobRuns;
 use crate::pair::PairDraft;
 use crate::rule::{Rule, names_of_loops};
 
@@ -21,6 +22,23 @@ pub struct Side {
     pub name: String,
     /// In the order in which they were carried out.
     pub runs: Vec<RunResult>,
+    /// How far figures of other runs of its plan on its machine lie apart, where that is known.
+    pub spreads: Vec<FigureSpread>,
+}
+
+/// How far a figure lies apart from run to run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FigureSpread {
+    /// The place of its job in the plan, from 0.
+    pub job: usize,
+    /// The kind of operation, where it is of one.
+    pub kind: Option<String>,
+    /// What it is.
+    pub name: String,
+    /// The standard deviation of its logarithm.
+    pub deviation: f64,
+    /// Runs that say so.
+    pub runs: u32,
 }
 
 /// What is compared.
@@ -55,9 +73,13 @@ pub(crate) struct Counted<'a> {
 
 impl<'a> Counted<'a> {
     /// The job of this place in each run.
-    pub(crate) fn jobs(&self, place: usize) -> Vec<&'a JobResult> {
+    pub(crate) fn job(&self, place: usize) -> JobRuns<'a> {
         let jobs = self.runs.iter().filter_map(|run| run.jobs().nth(place));
-        jobs.collect()
+        let spreads = self.side.spreads.iter();
+        JobRuns {
+            jobs: jobs.collect(),
+            spreads: spreads.filter(|spread| spread.job == place).collect(),
+        }
     }
 }
 

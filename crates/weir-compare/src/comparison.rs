@@ -102,6 +102,10 @@ pub struct MetricComparison {
     pub a: f64,
     /// The median of the other side's.
     pub b: f64,
+    /// How far runs of the same plans on the same machines lie apart, where that is what it is judged
+    /// by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_spread: Option<RunSpread>,
     /// How it was judged; absent where nothing could be said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<Method>,
@@ -147,6 +151,17 @@ impl MetricComparison {
     }
 }
 
+/// How far a figure lies apart from run to run: the standard deviation of its logarithm.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunSpread {
+    /// At the base.
+    pub a: f64,
+    /// At the other side.
+    pub b: f64,
+    /// Runs that say so, of the side that has fewer.
+    pub runs: u32,
+}
+
 /// How a figure was judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -161,6 +176,15 @@ pub enum Method {
     FewRuns,
     /// One run a side: what each says of its own error. What differs from run to run it cannot know.
     WithinRuns,
+    /// One run a side: the same, and how far other runs of the same plan on the same machine lie apart.
+    SpreadOfRuns,
+}
+
+impl Method {
+    /// There is one run a side, and more rounds are not what is missing.
+    pub(crate) fn is_of_single_runs(self) -> bool {
+        matches!(self, Self::WithinRuns | Self::SpreadOfRuns)
+    }
 }
 
 /// What is said of a figure.

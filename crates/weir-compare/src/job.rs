@@ -7,7 +7,8 @@ use weir_schema::{Better, JobResult};
 use weir_stats::{Gap, Histogram};
 use weir_units::Nanos;
 
-use crate::comparison::{LatencyGap, MetricComparison, Verdict};
+use crate::compare::FigureSpread;
+use crate::comparison::{LatencyGap, Method, MetricComparison, RunSpread, Verdict};
 use crate::figures::{Figure, figures, latencies};
 use crate::judge::{Judging, Samples, Tested, middle, test};
 use crate::rule::Rule;
@@ -16,6 +17,27 @@ pub(crate) struct JobDraft {
     pub(crate) name: String,
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) gaps: Vec<LatencyGap>,
+}
+
+/// A job in the runs of a side.
+pub(crate) struct JobRuns<'a> {
+    pub(crate) jobs: Vec<&'a JobResult>,
+    /// How far its figures lie apart in other runs.
+    pub(crate) spreads: Vec<&'a FigureSpread>,
+}
+
+impl JobRuns<'_> {
+    fn name(&self) -> String {
+        self.jobs
+            .first()
+            .map_or_else(String::new, |job| job.name.clone())
+    }
+
+    fn spread(&self, figure: &Figure) -> Option<&FigureSpread> {
+        let mut all = self.spreads.iter();
+        all.find(|s| s.kind == figure.kind && s.name == figure.name)
+            .copied()
+    }
 }
 
 /// A figure of both sides before its verdict.
@@ -29,9 +51,10 @@ pub(crate) struct Candidate {
 
 impl JobDraft {
     /// A job in the runs of both sides.
-    pub(crate) fn of(a: &[&JobResult], b: &[&JobResult], in_turns: bool, rule: &Rule) -> Self {
-        let of_runs = |jobs: &[&JobResult]| -> Vec<Vec<Figure>> {
-            jobs.iter().map(|job| figures(job, &rule.metrics)).collect()
+    pub(crate) fn of(a: &JobRuns<'_>, b: &JobRuns<'_>, in_turns: bool, rule: &Rule) -> Self {
+        let of_runs = |side: &JobRuns<'_>| -> Vec<Vec<Figure>> {
+            let jobs = side.jobs.iter();
+            jobs.map(|job| figures(job, &rule.metrics)).collect()
         };
         let (of_a, of_b) = (of_runs(a), of_runs(b));
         let mut wanted: Vec<&Figure> = Vec::new();
@@ -40,11 +63,16 @@ impl JobDraft {
                 wanted.push(figure);
             }
         }
-        let candidates = wanted
-            .into_iter()
-            .map(|figure| Candidate::of(figure, &of_a, &of_b, in_turns, rule));
-        let name = |jobs: &[&JobResult]| jobs.first().map_or_else(String::new, |j| j.name.clone());
-        let (name_a, name_b) = (name(a), name(b));
+        let candidates = wanted.into_iter().map(|figure| {
+            let spread = a.spread(figure).zip(b.spread(figure));
+            let spread = spread.map(|(a, b)| RunSpread {
+                a: a.deviation,
+                b: b.deviation,
+                runs: a.runs.min(b.runs),
+            });
+            Candidate::of(figure, [&of_a, &of_b], spread, in_turns, rule)
+        });
+        let (name_a, name_b) = (a.name(), b.name());
         Self {
             name: if name_a == name_b {
                 name_a
@@ -52,7 +80,7 @@ impl JobDraft {
                 format!("{name_a} -> {name_b}")
             },
             candidates: candidates.collect(),
-            gaps: gaps(a, b),
+            gaps: gaps(&a.jobs, &b.jobs),
         }
     }
 }
@@ -89,8 +117,8 @@ fn merged(jobs: &[&JobResult]) -> Vec<(String, Histogram)> {
 impl Candidate {
     fn of(
         figure: &Figure,
-        a: &[Vec<Figure>],
-        b: &[Vec<Figure>],
+        [a, b]: [&[Vec<Figure>]; 2],
+        spread: Option<RunSpread>,
         in_turns: bool,
         rule: &Rule,
     ) -> Self {
@@ -108,6 +136,7 @@ impl Candidate {
             b: values(&of_b),
             are_paired,
             within: within(&of_a).zip(within(&of_b)),
+            spread,
         };
         let problem = match (of_a.first(), of_b.first()) {
             (None, _) | (_, None) => Some("one side alone has it".to_owned()),
@@ -169,11 +198,15 @@ impl Candidate {
         let (is_drifting, outliers) = tested
             .as_ref()
             .map_or((false, &[][..]), |t| (t.is_drifting, &t.outliers));
+        let method = tested.as_ref().map(|t| t.method);
         let round = |round: &usize| u32::try_from(round + 1).unwrap_or(u32::MAX);
         MetricComparison {
             a: middle(&samples.a),
             b: middle(&samples.b),
-            method: tested.as_ref().map(|t| t.method),
+            run_spread: samples
+                .spread
+                .filter(|_| method == Some(Method::SpreadOfRuns)),
+            method,
             ratio: tested.as_ref().map(|t| t.ratio),
             p: tested.as_ref().map(|t| t.p),
             p_adjusted,

@@ -6,11 +6,11 @@
 
 use weir_stats::Estimate;
 use weir_stats::significance::{
-    MeanOfLogarithms, RatioTest, drift, median, outliers, paired_t, rank_sum, ratio_of_medians,
-    ratio_of_unpaired, signed_rank, welch,
+    MeanOfLogarithms, RatioTest, RunsApart, drift, median, outliers, paired_t, rank_sum,
+    ratio_of_medians, ratio_of_unpaired, signed_rank, welch, welch_of_runs,
 };
 
-use crate::comparison::{Method, Verdict};
+use crate::comparison::{Method, RunSpread, Verdict};
 use crate::rule::least_rounds;
 
 /// From so many rounds on they are resampled and ranked.
@@ -29,6 +29,8 @@ pub(crate) struct Samples {
     pub(crate) are_paired: bool,
     /// How sure the first run of either side is of itself.
     pub(crate) within: Option<(MeanOfLogarithms, MeanOfLogarithms)>,
+    /// How far runs like them lie apart.
+    pub(crate) spread: Option<RunSpread>,
 }
 
 /// What the figures of both sides say.
@@ -114,12 +116,28 @@ fn of_runs(samples: &Samples, alpha: f64) -> Option<(Method, RatioTest)> {
         (Some(a), Some(b)) => (a, b),
         (Some(a), None) => (certain(a), one_more(a, of_a.len(), of_b[0])),
         (None, Some(b)) => (one_more(b, of_b.len(), of_a[0]), certain(b)),
-        (None, None) => {
-            let (a, b) = samples.within?;
-            return Some((Method::WithinRuns, welch(a, b, alpha)?));
-        }
+        (None, None) => return of_single_runs(samples, alpha),
     };
     Some((Method::FewRuns, welch(means.0, means.1, alpha)?))
+}
+
+/// By what runs like them have shown, else by what each says of itself.
+fn of_single_runs(samples: &Samples, alpha: f64) -> Option<(Method, RatioTest)> {
+    let known = samples.spread.as_ref();
+    let apart = known.and_then(|spread| RunsApart::of(spread.a, spread.b, spread.runs));
+    let Some(apart) = apart else {
+        let (a, b) = samples.within?;
+        return Some((Method::WithinRuns, welch(a, b, alpha)?));
+    };
+    // What runs show of how they lie apart holds what each is unsure of by itself as well.
+    let silent = |values: &[f64]| MeanOfLogarithms {
+        mean: values[0].ln(),
+        error: 0.0,
+        freedom: 1.0,
+    };
+    let silent = (silent(&samples.a), silent(&samples.b));
+    let (a, b) = samples.within.unwrap_or(silent);
+    Some((Method::SpreadOfRuns, welch_of_runs(a, b, apart, alpha)?))
 }
 
 /// A single run beside several others: it differs from their mean as one more of them would.
@@ -191,7 +209,7 @@ impl Judging {
             return Verdict::Small;
         }
         Verdict::Unsure {
-            more_rounds: (self.method != Method::WithinRuns).then(|| self.more_rounds()),
+            more_rounds: (!self.method.is_of_single_runs()).then(|| self.more_rounds()),
         }
     }
 
@@ -228,7 +246,7 @@ mod tests {
             a: a.to_vec(),
             b: b.to_vec(),
             are_paired,
-            within: None,
+            ..Samples::default()
         }
     }
 
@@ -276,6 +294,45 @@ mod tests {
             "{found:?}"
         );
         assert_eq!(test(&samples(&[0.0; 8], &[1.0; 8], true), 0.05), None);
+    }
+
+    #[test]
+    fn what_runs_like_them_show_is_added_to_single_runs() {
+        let within = |value: f64| MeanOfLogarithms {
+            mean: value.ln(),
+            error: 0.003,
+            freedom: 8.0,
+        };
+        let spread = |a: f64, b: f64| RunSpread { a, b, runs: 12 };
+        let single = |within, spread| Samples {
+            within,
+            spread,
+            ..samples(&[100.0], &[105.0], false)
+        };
+        let own = Some((within(100.0), within(105.0)));
+        let found = |within, spread| test(&single(within, spread), 0.05).unwrap();
+        let alone = found(own, None);
+        assert_eq!(alone.method, Method::WithinRuns);
+        assert!(alone.p < 0.001, "{alone:?}");
+        let wide = found(own, Some(spread(0.03, 0.03)));
+        assert_eq!(wide.method, Method::SpreadOfRuns);
+        // t(0.975) of 11 degrees and a bit more: 2.2 · √(2·0.003² + 2·0.03²).
+        assert!(
+            (half_width(&wide.ratio) - 2.2 * 0.0426).abs() < 5e-4,
+            "{wide:?}"
+        );
+        // Each side has its own.
+        let one = found(own, Some(spread(0.03, 0.0)));
+        assert!(half_width(&one.ratio) < 0.8 * half_width(&wide.ratio));
+        // Runs that say nothing of themselves are judged by the others alone.
+        let silent = found(None, Some(spread(0.001, 0.001)));
+        assert_eq!(silent.method, Method::SpreadOfRuns);
+        assert!(silent.p < 0.001, "{silent:?}");
+        let verdict = Judging {
+            method: Method::SpreadOfRuns,
+            ..judging(wide.ratio, wide.p)
+        };
+        assert_eq!(verdict.verdict(), Verdict::Unsure { more_rounds: None });
     }
 
     #[test]

@@ -25,10 +25,10 @@ mod table;
 mod text;
 mod words;
 
-pub use compare::{CompareError, Side, Sides, compare};
+pub use compare::{CompareError, FigureSpread, Side, Sides, compare};
 pub use comparison::{
     COMPARISON_SCHEMA, Comparison, Difference, HeldCondition, JobComparison, LatencyGap, Method,
-    MetricComparison, PairComparison, SideSummary, Verdict,
+    MetricComparison, PairComparison, RunSpread, SideSummary, Verdict,
 };
 pub use condition::{Condition, ConditionError, held};
 pub use machine::{csv, json, junit, markdown};

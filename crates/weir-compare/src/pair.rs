@@ -57,10 +57,9 @@ impl PairDraft {
             &matched,
             !(sides.is_varied || rule.allow_different),
         );
-        let jobs = matched.iter().map(|(in_a, in_b)| {
-            let (of_a, of_b) = (a.jobs(*in_a), b.jobs(*in_b));
-            JobDraft::of(&of_a, &of_b, sides.in_turns, rule)
-        });
+        let jobs = matched
+            .iter()
+            .map(|(in_a, in_b)| JobDraft::of(&a.job(*in_a), &b.job(*in_b), sides.in_turns, rule));
         Self {
             jobs: jobs.collect(),
             pair,

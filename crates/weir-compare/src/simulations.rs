@@ -2,9 +2,10 @@
 //! change is found.
 
 use weir_schema::sample;
-use weir_schema::{JobResult, Metric, RunResult};
+use weir_schema::{Better, Interval, JobResult, Metric, RunResult};
+use weir_stats::Moments;
 
-use crate::{Comparison, Condition, Rule, Side, Sides, Verdict, compare, held};
+use crate::{Comparison, Condition, FigureSpread, Rule, Side, Sides, Verdict, compare, held};
 
 /// Normal noise: the sum of twelve uniform numbers is as good.
 struct Noise(u64);
@@ -60,6 +61,7 @@ fn rounds(
         runs: (0..count)
             .map(|round| run(noise, speed(side, place(side, round))))
             .collect(),
+        spreads: Vec::new(),
     });
     Sides {
         sides: sides.to_vec(),
@@ -119,4 +121,114 @@ fn drift_is_no_difference_in_turns_and_one_where_the_one_follows_the_other() {
     let (turns, blocks) = (called(true), called(false));
     assert!(turns <= 1, "{turns} of 50 in turns");
     assert_eq!(blocks, 50, "one after the other");
+}
+
+/// Runs that differ by 3 % from each other while each is sure of itself within 0.3 %.
+fn jumping(noise: &mut Noise, speed: f64) -> RunResult {
+    let mut job = JobResult::not_started("a");
+    let mut metric = |name: &str, unit: &str, value: f64| {
+        let value = value * (0.03 * noise.normal()).exp();
+        // What a run says of itself is an interval of 2.3 standard errors to either side.
+        let half = 0.003 * 2.306 * value;
+        let interval = Some(Interval {
+            low: value - half,
+            high: value + half,
+        });
+        Metric {
+            interval,
+            ..Metric::low(name, unit, value)
+        }
+    };
+    let [p50, p99, tail, cost] = [70e-6, 130e-6, 220e-6, 1e-6].map(|value| value / speed);
+    job.metrics = vec![
+        Metric {
+            better: Better::Higher,
+            ..metric("rate", "ops/s", 4e5 * speed)
+        },
+        metric("p50", "s", p50),
+        metric("p99", "s", p99),
+        metric("p99.9", "s", tail),
+        metric("cost", "s", cost),
+    ];
+    sample::run(vec![vec![(sample::block_job("a"), job)]])
+}
+
+/// The standard deviation of the logarithm of each figure over runs.
+fn spreads(runs: &[RunResult]) -> Vec<FigureSpread> {
+    let of = |name: &str| {
+        let values = runs.iter().flat_map(|run| {
+            let metrics = run.jobs().flat_map(|job| &job.metrics);
+            metrics.filter(|metric| metric.name == name)
+        });
+        let mut logarithms = Moments::default();
+        logarithms.extend(values.map(|metric| metric.value.ln()));
+        FigureSpread {
+            job: 0,
+            kind: None,
+            name: name.to_owned(),
+            deviation: logarithms.deviation().unwrap(),
+            runs: u32::try_from(logarithms.count).unwrap(),
+        }
+    };
+    ["rate", "p50", "p99", "p99.9", "cost"].map(of).to_vec()
+}
+
+/// One run a side, the second this much as fast, after so many runs that the history knows.
+fn single_runs(noise: &mut Noise, known: usize, speed: f64) -> Comparison {
+    let history: Vec<RunResult> = (0..known).map(|_| jumping(noise, 1.0)).collect();
+    let mut side = |name: &str, speed: f64| Side {
+        name: name.to_owned(),
+        runs: vec![jumping(noise, speed)],
+        spreads: if known > 0 {
+            spreads(&history)
+        } else {
+            Vec::new()
+        },
+    };
+    comparison(&Sides {
+        sides: vec![side("a", 1.0), side("b", speed)],
+        in_turns: false,
+        is_varied: true,
+    })
+}
+
+fn is_called(comparison: &Comparison) -> bool {
+    let jobs = comparison.pairs.iter().flat_map(|pair| &pair.jobs);
+    let mut verdicts = jobs.flat_map(|job| &job.metrics).map(|m| &m.verdict);
+    verdicts.any(|verdict| matches!(verdict, Verdict::Better | Verdict::Worse))
+}
+
+#[test]
+fn single_runs_are_no_more_different_than_runs_of_the_history_are() {
+    let mut noise = Noise(11);
+    let mut rates = |known: usize, speed: f64| {
+        let all: Vec<Comparison> = (0..1000)
+            .map(|_| single_runs(&mut noise, known, speed))
+            .collect();
+        let called = all.iter().filter(|c| is_called(c)).count();
+        (called, all.iter().filter(|c| fails(c)).count())
+    };
+    let (alone, _) = rates(0, 1.0);
+    assert!(alone >= 900, "{alone} of 1000 without history");
+    for known in [5, 20] {
+        // To either side in as many as alpha says, and a twentieth more by chance at this number.
+        let (called, failed) = rates(known, 1.0);
+        assert!(called <= 65 && failed <= 50, "{called}, {failed} of 1000");
+    }
+    // A change well beyond what runs differ by is seen all the same.
+    let (_, large) = rates(20, 0.8);
+    assert!(large >= 950, "{large} of 1000");
+}
+
+#[test]
+fn single_runs_satisfy_conditions_where_the_history_knows_how_runs_differ() {
+    let mut noise = Noise(12);
+    let worse = [Condition::read("worse").unwrap()];
+    let holds = |comparison: &Comparison, is_single_run_enough| {
+        let held = held(&worse, comparison, is_single_run_enough).unwrap();
+        !held.is_empty()
+    };
+    let alone = single_runs(&mut noise, 0, 0.7);
+    assert!(!holds(&alone, false) && holds(&alone, true));
+    assert!(holds(&single_runs(&mut noise, 12, 0.7), false));
 }

@@ -189,13 +189,8 @@ impl Lines<'_> {
             );
             self.sentence("  ", &text, "");
         }
-        let within = |metric: &MetricComparison| metric.method == Some(Method::WithinRuns);
-        if job.metrics.iter().any(within) {
-            let text = format!(
-                "{owner}(within one run each: what differs from run to run is not in these \
-                 intervals; `weir compare --run` measures it)"
-            );
-            self.sentence("  ", &text, "");
+        for text in of_single_runs(job) {
+            self.sentence("  ", &format!("{owner}{text}"), "");
         }
     }
 
@@ -252,6 +247,38 @@ impl Lines<'_> {
             None => {}
         }
     }
+}
+
+/// What intervals of one run a side hold, and what they do not.
+fn of_single_runs(job: &JobComparison) -> Vec<String> {
+    let metrics = || job.metrics.iter();
+    let spreads = metrics().filter_map(|metric| Some((metric, metric.run_spread?)));
+    let fewest = spreads.clone().map(|(_, spread)| spread.runs).min();
+    let apart = spreads.map(|(metric, spread)| {
+        let deviation = brief_percent(spread.a.max(spread.b));
+        format!("{} {deviation} %", metric.full_name())
+    });
+    let apart = apart.collect::<Vec<_>>().join(", ");
+    let known = fewest.map(|runs| {
+        format!("(one run each; standard deviation over {runs} other runs of the history: {apart})")
+    });
+    let is_alone = |metric: &MetricComparison| metric.method == Some(Method::WithinRuns);
+    let alone: Vec<String> = metrics()
+        .filter(|metric| is_alone(metric))
+        .map(MetricComparison::full_name)
+        .collect();
+    let which = match (alone.is_empty(), &known) {
+        (true, _) => None,
+        (false, None) => Some(String::new()),
+        (false, Some(_)) => Some(format!("{}: ", alone.join(", "))),
+    };
+    let unknown = which.map(|which| {
+        format!(
+            "({which}within one run each: what differs from run to run is not in these intervals; \
+             `weir compare --run` measures it)"
+        )
+    });
+    known.into_iter().chain(unknown).collect()
 }
 
 fn cells(metric: &MetricComparison, numbers: NumberFormat, with_kind: bool) -> Cells {

@@ -265,12 +265,12 @@ fn row(job_name: &str, job: &JobResult, metric: &Metric) -> MetricRow {
 
 /// Names of jobs need not differ; those in the table do.
 #[derive(Default)]
-struct JobNames {
+pub(crate) struct JobNames {
     given: BTreeMap<String, u32>,
 }
 
 impl JobNames {
-    fn next(&mut self, name: &str) -> String {
+    pub(crate) fn next(&mut self, name: &str) -> String {
         let times = self.given.entry(name.to_owned()).or_default();
         *times += 1;
         match *times {

@@ -18,6 +18,7 @@ mod list;
 mod open;
 mod prune;
 mod rows;
+mod spread;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ pub use list::{ListFilter, ListRow, Listed};
 pub use open::History;
 pub use prune::{PruneRule, Pruned};
 pub use rows::{RunRow, SeriesKey};
+pub use spread::MetricSpread;
 pub use text::{HistoryText, date};
 pub use trend::{Change, LEAST_CHANGE, SeriesRun, Trend};
 pub use ulid::{SHOWN_CHARACTERS, is_id_prefix, new_id};

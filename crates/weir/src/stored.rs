@@ -10,7 +10,7 @@ use weir_doors::Refusal;
 use weir_doors::flags::nearest;
 use weir_history::plan_fingerprint;
 use weir_import::{FORMATS, Format};
-use weir_schema::{RUNS_SCHEMA, RunResult, RunSeries, Runs};
+use weir_schema::{HistoryPlace, RUNS_SCHEMA, RunResult, RunSeries, Runs};
 use weir_units::Nanos;
 
 use crate::{history, output};
@@ -34,12 +34,24 @@ impl Stored {
         if !Path::new(operand).exists()
             && let Some(texts) = history::texts(operand)?
         {
-            let all = texts.iter().map(|(id, text)| Self::of_text(id, text));
+            let all = texts.iter().map(|(id, text)| Self::of_history(id, text));
             return Ok(together(all.collect::<Result<_, _>>()?));
         }
         let text = output::read_text(operand, LONGEST)
             .map_err(|why| Refusal::usage(format!("{operand}: {why}")))?;
         Self::of_text(operand, &text)
+    }
+
+    /// A run of the history, which an imported one does not know of itself.
+    fn of_history(id: &str, text: &str) -> Result<Self, Refusal> {
+        let mut stored = Self::of_text(id, text)?;
+        if let Self::One(result) = &mut stored {
+            result.history.get_or_insert_with(|| HistoryPlace {
+                id: id.to_owned(),
+                file: None,
+            });
+        }
+        Ok(stored)
     }
 
     /// What a text holds that is called so.

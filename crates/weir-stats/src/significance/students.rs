@@ -43,6 +43,26 @@ impl MeanOfLogarithms {
     }
 }
 
+/// How far the logarithms of two runs lie apart by chance, as other runs show.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunsApart {
+    /// The variance of their difference.
+    pub variance: f64,
+    /// Its degrees of freedom.
+    pub freedom: f64,
+}
+
+impl RunsApart {
+    /// From the standard deviation of either side's runs, the fewer of which are so many. They may be
+    /// the same runs, so that the freedom of one side alone counts.
+    pub fn of(a: f64, b: f64, runs: u32) -> Option<Self> {
+        (runs > 1).then(|| Self {
+            variance: a.powi(2) + b.powi(2),
+            freedom: f64::from(runs - 1),
+        })
+    }
+}
+
 /// The ratio of paired rounds, from the logarithm of each round's. Nothing for fewer than two.
 pub fn paired_t(logarithms: &[f64], alpha: f64) -> Option<RatioTest> {
     let found = MeanOfLogarithms::of(logarithms)?;
@@ -51,14 +71,36 @@ pub fn paired_t(logarithms: &[f64], alpha: f64) -> Option<RatioTest> {
 
 /// The ratio of b to a, after Welch: either has an error of its own.
 pub fn welch(a: MeanOfLogarithms, b: MeanOfLogarithms, alpha: f64) -> Option<RatioTest> {
-    let (of_a, of_b) = (a.error.powi(2), b.error.powi(2));
-    let variance = of_a + of_b;
+    of_variances(b.mean - a.mean, &[own(a), own(b)], alpha)
+}
+
+/// The same of one run each, which say how sure they are of themselves, while runs lie apart as
+/// [`RunsApart`] says.
+pub fn welch_of_runs(
+    a: MeanOfLogarithms,
+    b: MeanOfLogarithms,
+    apart: RunsApart,
+    alpha: f64,
+) -> Option<RatioTest> {
+    let between = (apart.variance, apart.freedom);
+    of_variances(b.mean - a.mean, &[own(a), own(b), between], alpha)
+}
+
+/// What is uncertain about a mean by itself.
+fn own(mean: MeanOfLogarithms) -> (f64, f64) {
+    (mean.error.powi(2), mean.freedom)
+}
+
+/// A difference whose variance is the sum of these, each with its degrees of freedom.
+fn of_variances(difference: f64, parts: &[(f64, f64)], alpha: f64) -> Option<RatioTest> {
+    let variance: f64 = parts.iter().map(|(variance, _)| variance).sum();
     let freedom = if variance > 0.0 {
-        variance.powi(2) / (of_a.powi(2) / a.freedom + of_b.powi(2) / b.freedom)
+        let squares = parts.iter().map(|(part, freedom)| part.powi(2) / freedom);
+        variance.powi(2) / squares.sum::<f64>()
     } else {
-        a.freedom + b.freedom
+        parts.iter().map(|(_, freedom)| freedom).sum()
     };
-    test(b.mean - a.mean, variance.sqrt(), freedom, alpha)
+    test(difference, variance.sqrt(), freedom, alpha)
 }
 
 fn test(mean: f64, error: f64, freedom: f64, alpha: f64) -> Option<RatioTest> {
@@ -104,6 +146,28 @@ mod tests {
         near(found.p, 0.079_394);
         near(found.ratio.low.unwrap().ln(), -3.365_483);
         near(found.ratio.high.unwrap().ln(), 0.205_483);
+    }
+
+    #[test]
+    fn what_differs_from_run_to_run_widens_the_interval_of_single_runs() {
+        let run = |value: f64| MeanOfLogarithms {
+            mean: value.ln(),
+            error: 0.003,
+            freedom: 8.0,
+        };
+        // Of five runs with the deviation 0.04: 2·0.003² + 2·0.04² is 0.003218, the freedom
+        // 0.003218² / (2·(9e-6)²/8 + 0.0032²/4) = 4.045, and t(0.975) of that 2.7644.
+        let apart = RunsApart::of(0.04, 0.04, 5).unwrap();
+        let found = welch_of_runs(run(100.0), run(104.0), apart, 0.05).unwrap();
+        let half = (found.ratio.high.unwrap() / found.ratio.low.unwrap()).ln() / 2.0;
+        assert!(
+            (half / 0.003_218_f64.sqrt() - 2.7644).abs() < 2e-3,
+            "{half}"
+        );
+        assert!(found.p > 0.4, "{found:?}");
+        let alone = welch(run(100.0), run(104.0), 0.05).unwrap();
+        assert!(alone.p < 0.001, "{alone:?}");
+        assert_eq!(RunsApart::of(0.04, 0.04, 1), None);
     }
 
     #[test]

@@ -8,8 +8,8 @@ mod rounds;
 use std::io;
 
 use weir_compare::{
-    CompareError, Comparison, ConditionError, HeldCondition, Rule, Side, Sides, USUAL_METRICS,
-    compare, csv, held, is_of_loops, json, junit, markdown, text,
+    CompareError, Comparison, ConditionError, HeldCondition, Method, Rule, Side, Sides,
+    USUAL_METRICS, compare, csv, held, is_of_loops, json, junit, markdown, text,
 };
 use weir_doors::Refusal;
 use weir_doors::compare::{
@@ -19,7 +19,7 @@ use weir_report::{ColorChoice, Flags, Style};
 use weir_schema::RunResult;
 
 use crate::stored::Stored;
-use crate::{Outcome, environment, output, printed, speaks};
+use crate::{Outcome, environment, history, output, printed, speaks};
 
 /// The words after `compare`.
 pub(crate) fn run(words: &[String]) -> Outcome {
@@ -38,7 +38,8 @@ fn of_stored(asked: &Compare, stored: &[StoredSide]) -> Outcome {
     if !speaks() {
         return Ok(0);
     }
-    let sides = sides(stored)?;
+    let mut sides = sides(stored)?;
+    history::add_spreads(&mut sides.sides);
     let runs = || sides.sides.iter().flat_map(|side| &side.runs);
     let jobs: Vec<String> = runs()
         .flat_map(RunResult::jobs)
@@ -77,6 +78,7 @@ fn sides(stored: &[StoredSide]) -> Result<Sides, Refusal> {
                     let side = |series: weir_schema::RunSeries| Side {
                         name: series.name,
                         runs: series.runs,
+                        spreads: Vec::new(),
                     };
                     return Ok(Sides {
                         sides: several.series.into_iter().map(side).collect(),
@@ -96,6 +98,7 @@ fn sides(stored: &[StoredSide]) -> Result<Sides, Refusal> {
         sides.push(Side {
             name: side.name.clone(),
             runs,
+            spreads: Vec::new(),
         });
     }
     if is_alone {
@@ -186,11 +189,16 @@ fn refuse_metric(error: &CompareError) -> Refusal {
 
 /// The conditions that hold.
 fn held_of(asked: &Compare, comparison: &Comparison) -> Result<Vec<HeldCondition>, Refusal> {
+    let jobs = comparison.pairs.iter().flat_map(|pair| &pair.jobs);
+    let methods = jobs.flat_map(|job| &job.metrics).filter_map(|m| m.method);
+    let methods: Vec<Method> = methods.collect();
+    let is_known =
+        methods.contains(&Method::SpreadOfRuns) && !methods.contains(&Method::WithinRuns);
     let is_single = comparison.sides.iter().all(|side| side.runs == 1);
-    if is_single && !asked.fail_if.is_empty() && !asked.single_run_ok {
+    if is_single && !is_known && !asked.fail_if.is_empty() && !asked.single_run_ok {
         output::error(
             "note: --fail-if: one run a side says nothing of how runs differ, so that no change is \
-             sure (--single-run-ok takes it)\n",
+             sure (--single-run-ok takes it; so do five other runs in the history)\n",
         );
     }
     held(&asked.fail_if, comparison, asked.single_run_ok).map_err(|why| refuse_condition(&why))

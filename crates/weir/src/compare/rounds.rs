@@ -309,6 +309,7 @@ impl Contest<'_> {
         let side = |one: &Contender| Side {
             name: one.name.clone(),
             runs: one.results.clone(),
+            spreads: Vec::new(),
         };
         let sides = Sides {
             sides: self.all.iter().map(side).collect(),

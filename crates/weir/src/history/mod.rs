@@ -3,8 +3,10 @@
 mod import;
 mod keep;
 mod place;
+mod spreads;
 mod verbs;
 
 pub(crate) use keep::{Keep, keep, keep_runs};
 pub(crate) use place::texts;
+pub(crate) use spreads::add_spreads;
 pub(crate) use verbs::run;
