@@ -19,7 +19,9 @@ mod figures;
 mod job;
 mod judge;
 mod machine;
+mod page;
 mod pair;
+mod remarks;
 mod rule;
 mod table;
 mod text;
@@ -32,6 +34,7 @@ pub use comparison::{
 };
 pub use condition::{Condition, ConditionError, held};
 pub use machine::{csv, json, junit, markdown};
+pub use page::page_section;
 pub use rule::{Rule, USUAL_ALPHA, USUAL_METRICS, is_of_loops, least_rounds, names_of_loops};
 pub use text::text;
 

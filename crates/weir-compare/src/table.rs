@@ -1,9 +1,16 @@
 //! The table of a comparison: as many columns as its width has room for.
 //!
-//! In: cells by row, the width. Out: lines. What leaves first is the chance, then A, which B and the
-//! change say as well, then the interval: nothing is cut. Not here: what the cells say, colours.
+//! In: the figures of a job, the width. Out: cells by row, lines. What leaves first is the chance, then
+//! A, which B and the change say as well, then the interval: nothing is cut. Not here: colours.
 
 use std::fmt::Write as _;
+
+use weir_report::NumberFormat;
+use weir_schema::Metric;
+
+use crate::comparison::{Comparison, JobComparison, MetricComparison};
+use crate::remarks::Tone;
+use crate::words::{brief_percent, chance, signed_percent, verdict_words};
 
 /// Columns of the table.
 const COLUMNS: usize = 7;
@@ -14,6 +21,60 @@ const DISPENSABLE: [usize; 3] = [5, 1, 4];
 
 /// The cells of a row.
 pub(crate) type Cells = [String; COLUMNS];
+
+/// The names of the columns.
+pub(crate) fn heads(comparison: &Comparison) -> Cells {
+    let interval = format!("{} % interval", brief_percent(1.0 - comparison.alpha));
+    ["metric", "A", "B", "change", &interval, "p", "verdict"].map(str::to_owned)
+}
+
+/// A row for each figure of a job, and whether it is good news.
+pub(crate) fn rows_of(job: &JobComparison, numbers: NumberFormat) -> Vec<(Cells, Tone)> {
+    let mut kinds: Vec<_> = job.metrics.iter().filter_map(|m| m.kind.as_ref()).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let row = |metric: &MetricComparison| {
+        (
+            cells(metric, numbers, kinds.len() > 1),
+            Tone::of(&metric.verdict),
+        )
+    };
+    job.metrics.iter().map(row).collect()
+}
+
+fn cells(metric: &MetricComparison, numbers: NumberFormat, with_kind: bool) -> Cells {
+    let print = |value: f64| {
+        if value.is_finite() {
+            numbers.metric(&Metric {
+                unit: metric.unit.clone(),
+                ..Metric::high("", "", value)
+            })
+        } else {
+            "none".to_owned()
+        }
+    };
+    let name = if with_kind {
+        metric.full_name()
+    } else {
+        metric.name.clone()
+    };
+    let interval = metric.ratio.and_then(|ratio| ratio.low.zip(ratio.high));
+    let interval = interval.map_or_else(String::new, |(low, high)| {
+        let [low, high] = [low, high].map(|end| signed_percent(end - 1.0));
+        format!("{low} … {high} %")
+    });
+    [
+        name,
+        print(metric.a),
+        print(metric.b),
+        metric.change().map_or_else(String::new, |change| {
+            format!("{} %", signed_percent(change))
+        }),
+        interval,
+        metric.p_adjusted.map_or_else(String::new, chance),
+        verdict_words(&metric.verdict),
+    ]
+}
 
 /// Rows and how wide their columns are.
 pub(crate) struct Table {

@@ -54,6 +54,11 @@ impl GivenFlags {
         all
     }
 
+    /// Whether `--output` names a file of this suffix.
+    pub(crate) fn writes(&self, suffix: &str) -> bool {
+        self.all("output").any(|file| file.ends_with(suffix))
+    }
+
     pub(crate) fn add(&mut self, flag: &'static Flag, value: &str) {
         self.given.push((flag, value.to_owned()));
     }

@@ -33,7 +33,7 @@ mod text;
 
 pub use color::clean;
 pub use csv::csv;
-pub use html::html;
+pub use html::{LineTone, PageSection, SectionLine, SectionPart, html};
 pub use json::json;
 pub use number_format::NumberFormat;
 pub use plot::{LabelledResult, PlotChoice, plot_names, svg};

@@ -3,17 +3,19 @@
 //! In: the words after `report`. Out: standard output and files; the exit code. Not here: what a
 //! report says (`weir-report`).
 
+use weir_compare::Rule;
 use weir_doors::report::{Action, Report, ReportFormat, read};
 use weir_doors::run::RunFormat;
 use weir_doors::{Refusal, USAGE};
-use weir_report::{LabelledResult, PlotChoice};
+use weir_report::{LabelledResult, LineTone, PageSection, PlotChoice, SectionLine, SectionPart};
 use weir_schema::{RunResult, Runs};
 
+use crate::compare::{StoredRuns, sides_of};
 use crate::stored::Stored;
 use crate::{Outcome, output, printed, run as run_door};
 
 /// So many results are shown beside each other.
-const MOST: usize = 16;
+pub(crate) const MOST: usize = 16;
 
 /// The words after `report`.
 pub(crate) fn run(words: &[String]) -> Outcome {
@@ -64,7 +66,10 @@ fn text_of(
 ) -> Result<String, Refusal> {
     let options = &report.options;
     match format {
-        ReportFormat::Whole(RunFormat::Html) => Ok(weir_report::html(&labelled(report, stored))),
+        ReportFormat::Whole(RunFormat::Html) => Ok(weir_report::html(
+            &labelled(report, stored),
+            &compared(report, stored),
+        )),
         ReportFormat::Whole(RunFormat::Csv) => Ok(weir_report::csv(&labelled(report, stored))),
         ReportFormat::Svg => {
             let results = labelled(report, stored);
@@ -97,20 +102,72 @@ fn text_of(
     }
 }
 
+/// What `weir compare` says of several results.
+fn compared(report: &Report, stored: &[Stored]) -> Vec<PageSection> {
+    let of_one = |stored: &Stored| match stored {
+        Stored::One(_) => true,
+        Stored::Several(runs) => runs.series.len() < 2,
+    };
+    if stored.len() < 2 && stored.iter().all(of_one) {
+        return Vec::new();
+    }
+    let side = |(name, (operand, stored)): (String, (&String, &Stored))| StoredRuns {
+        name,
+        read: vec![(operand.clone(), stored.clone())],
+    };
+    let all = names(&report.operands)
+        .into_iter()
+        .zip(report.operands.iter().zip(stored));
+    // A page has no command line that the remedy would be for.
+    let reason = |refusal: Refusal| {
+        let line = refusal.message.lines().next().unwrap_or_default();
+        line.trim_start_matches("error: ").to_owned()
+    };
+    let comparison = sides_of(all.map(side).collect())
+        .map_err(reason)
+        .and_then(|sides| {
+            weir_compare::compare(&sides, &Rule::default()).map_err(|why| why.to_string())
+        });
+    vec![match comparison {
+        Ok(comparison) => weir_compare::page_section(&comparison),
+        Err(why) => PageSection {
+            id: "compare",
+            title: "Comparison".to_owned(),
+            parts: vec![SectionPart::Lines(vec![SectionLine {
+                text: format!("not comparable: {why}"),
+                tone: LineTone::Odd,
+            }])],
+        },
+    }]
+}
+
+/// What operands are called: without folder and suffix, and told apart.
+fn names(operands: &[String]) -> Vec<String> {
+    let stems: Vec<String> = operands.iter().map(|operand| stem(operand)).collect();
+    let name = |(at, stem): (usize, &String)| {
+        if stems[..at].contains(stem) {
+            format!("{stem} ({})", at + 1)
+        } else {
+            stem.clone()
+        }
+    };
+    stems.iter().enumerate().map(name).collect()
+}
+
 /// Each result with a name of its own, of which there are at most so many that a picture can show.
 fn labelled<'a>(report: &Report, stored: &'a [Stored]) -> Vec<LabelledResult<'a>> {
     let mut found: Vec<LabelledResult<'a>> = Vec::new();
-    for (operand, stored) in report.operands.iter().zip(stored) {
+    for (name, stored) in names(&report.operands).into_iter().zip(stored) {
         let mut all = match stored {
             Stored::One(result) => vec![LabelledResult {
-                label: stem(operand),
+                label: name.clone(),
                 result,
             }],
             Stored::Several(runs) => of_runs(runs),
         };
         if matches!(stored, Stored::Several(_)) && report.operands.len() > 1 {
             for one in &mut all {
-                one.label = format!("{} {}", stem(operand), one.label);
+                one.label = format!("{name} {}", one.label);
             }
         }
         found.extend(all);

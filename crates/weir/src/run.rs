@@ -177,7 +177,7 @@ pub(crate) fn text_of(
         // Numbers of a result are finite, and everything else has a JSON form.
         RunFormat::Json => weir_report::json(result, options.pretty).unwrap_or_default(),
         RunFormat::Text => weir_report::text(result, &style(result, options, on_stdout)),
-        RunFormat::Html => weir_report::html(&report::of_one(result)),
+        RunFormat::Html => weir_report::html(&report::of_one(result), &[]),
         RunFormat::Csv => weir_report::csv(&report::of_one(result)),
     }
 }
@@ -221,7 +221,7 @@ pub(crate) fn text_of_runs(
             weir_report::runs_text(runs, &style(first, options, on_stdout))
         }
         (RunFormat::Text, None) => String::new(),
-        (RunFormat::Html, _) => weir_report::html(&report::of_runs(runs)),
+        (RunFormat::Html, _) => weir_report::html(&report::of_runs(runs), &[]),
         (RunFormat::Csv, _) => weir_report::csv(&report::of_runs(runs)),
         (RunFormat::Json, _) => {
             // Numbers of a result are finite, and everything else has a JSON form.

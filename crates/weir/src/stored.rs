@@ -19,6 +19,7 @@ use crate::{history, output};
 pub(crate) const LONGEST: u64 = 1 << 30;
 
 /// What an operand names.
+#[derive(Clone)]
 pub(crate) enum Stored {
     /// A run.
     One(Box<RunResult>),

@@ -18,7 +18,15 @@ const CONDITION: FlagNeed = FlagNeed::new("with `--fail-if`", |g| g.has("fail-if
 const FRESH: FlagNeed = FlagNeed::new("with `--fail-if`, and `--run` or `--cmd`", |g| {
     measures(g) && g.has("fail-if")
 });
-const TEXT: FlagNeed = FlagNeed::new("with `--format text`", |g| g.is("format", "text"));
+/// Text stands on standard output where nothing else is asked for.
+fn prints_text(given: &GivenFlags) -> bool {
+    given.is("format", "text") || !(given.has("format") || given.has("output"))
+}
+
+const TEXT: FlagNeed = FlagNeed::new("with `--format text` or `--output FILE.txt`", |g| {
+    prints_text(g) || g.writes(".txt")
+});
+const TEXT_ON_STDOUT: FlagNeed = FlagNeed::new("with `--format text`", prints_text);
 
 /// All of them, in the order of the help text.
 pub const FLAGS: &[Flag] = &[
@@ -156,8 +164,16 @@ pub const FLAGS: &[Flag] = &[
         OUTPUT,
         "What is printed on standard output",
     )
-    .choices(&["text", "json", "csv", "md", "junit"])
-    .default("text"),
+    .choices(&["text", "json", "csv", "md", "html", "junit"])
+    .long("text where it is not given, and nothing with --output alone."),
+    Flag::with_value(
+        "output",
+        "FILE",
+        OUTPUT,
+        "Write the comparison to a file, also -o",
+    )
+    .repeats()
+    .long("The suffix decides the format: .txt, .json, .csv, .md, .html, or .xml for junit."),
     store_result(OUTPUT).needs(MEASURED),
     Flag::with_value(
         "progress",
@@ -171,7 +187,7 @@ pub const FLAGS: &[Flag] = &[
     Flag::with_value("color", "WHEN", OUTPUT, "Colours")
         .choices(&["auto", "always", "never"])
         .default("auto")
-        .needs(TEXT),
+        .needs(TEXT_ON_STDOUT),
     Flag::switch("ascii", OUTPUT, "Only ASCII characters").needs(TEXT),
     Flag::with_value(
         "width",

@@ -19,6 +19,7 @@ use crate::flags::command;
 use crate::given::GivenFlags;
 use crate::house_words::{Parsed, parse};
 use crate::refusal::Refusal;
+use crate::run::suffix;
 
 /// The door.
 pub const DOOR: Door = Door {
@@ -67,8 +68,10 @@ pub struct Compare {
 /// How a comparison is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompareShow {
-    /// What stands on standard output.
-    pub format: CompareFormat,
+    /// What stands on standard output, if anything.
+    pub format: Option<CompareFormat>,
+    /// Files that get the comparison.
+    pub outputs: Vec<CompareFile>,
     /// Colours; decided by the surroundings when absent.
     pub color: Option<bool>,
     /// Only ASCII.
@@ -77,6 +80,15 @@ pub struct CompareShow {
     pub width: Option<u16>,
     /// Integers instead of scaled numbers.
     pub raw: bool,
+}
+
+/// A file that gets a comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompareFile {
+    /// Where.
+    pub path: String,
+    /// In which form.
+    pub format: CompareFormat,
 }
 
 /// The form of a comparison.
@@ -90,8 +102,34 @@ pub enum CompareFormat {
     Csv,
     /// A table in Markdown.
     Markdown,
+    /// A page with plots.
+    Html,
     /// A test case per figure.
     Junit,
+}
+
+impl CompareFormat {
+    /// By its name on the command line.
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "text" => Self::Text,
+            "json" => Self::Json,
+            "csv" => Self::Csv,
+            "md" => Self::Markdown,
+            "html" => Self::Html,
+            "junit" => Self::Junit,
+            _ => return None,
+        })
+    }
+
+    /// By the suffix of a file.
+    fn of_file(path: &str) -> Option<Self> {
+        match suffix(path)? {
+            "txt" => Some(Self::Text),
+            "xml" => Some(Self::Junit),
+            other => Self::named(other).filter(|_| !matches!(other, "text" | "junit")),
+        }
+    }
 }
 
 /// Rounds in which every side has its turn.
@@ -181,6 +219,7 @@ pub fn builder() -> Command {
         .mut_arg("a", |arg| arg.num_args(1..))
         .mut_arg("b", |arg| arg.num_args(1..))
         .mut_arg("cmd", |arg| arg.allow_hyphen_values(true))
+        .mut_arg("output", |arg| arg.short('o'))
         .arg(Arg::new("operand").value_name("A B").num_args(0..).help(
             "Stored results, the first of them the base, or one with the runs of several plans; with \
              --run job files or plans",
@@ -282,14 +321,12 @@ fn rounds(matches: &ArgMatches) -> Result<Rounds, Refusal> {
 }
 
 fn show(matches: &ArgMatches) -> Result<CompareShow, Refusal> {
+    let outputs = all(matches, "output").into_iter().map(file);
+    let outputs = outputs.collect::<Result<Vec<_>, _>>()?;
+    let format = one(matches, "format").and_then(CompareFormat::named);
     Ok(CompareShow {
-        format: match one(matches, "format") {
-            Some("json") => CompareFormat::Json,
-            Some("csv") => CompareFormat::Csv,
-            Some("md") => CompareFormat::Markdown,
-            Some("junit") => CompareFormat::Junit,
-            _ => CompareFormat::Text,
-        },
+        format: format.or(outputs.is_empty().then_some(CompareFormat::Text)),
+        outputs,
         color: match one(matches, "color") {
             Some("always") => Some(true),
             Some("never") => Some(false),
@@ -299,6 +336,16 @@ fn show(matches: &ArgMatches) -> Result<CompareShow, Refusal> {
         width: one(matches, "width").map(crate::run::width).transpose()?,
         raw: matches.get_flag("raw"),
     })
+}
+
+fn file(path: String) -> Result<CompareFile, Refusal> {
+    match CompareFormat::of_file(&path) {
+        Some(format) => Ok(CompareFile { path, format }),
+        None => Err(Refusal::usage(format!(
+            "--output {path}: the suffix decides the format; known are .txt, .json, .csv, .md, .html \
+             and .xml (junit)"
+        ))),
+    }
 }
 
 #[cfg(test)]

@@ -8,24 +8,20 @@ use crate::run;
 
 const OUTPUT: &str = "Output";
 
-fn writes(given: &GivenFlags, suffix: &str) -> bool {
-    given.all("output").any(|file| file.ends_with(suffix))
-}
-
 /// Text stands on standard output where nothing else is asked for.
 fn prints_text(given: &GivenFlags) -> bool {
     given.is("format", "text") || !(given.has("format") || given.has("output"))
 }
 
 const TEXT: FlagNeed = FlagNeed::new("with `--format text` or `--output FILE.txt`", |g| {
-    prints_text(g) || writes(g, ".txt")
+    prints_text(g) || g.writes(".txt")
 });
 const TEXT_ON_STDOUT: FlagNeed = FlagNeed::new("with `--format text`", prints_text);
 const JSON: FlagNeed = FlagNeed::new("with `--format json` or `--output FILE.json`", |g| {
-    g.is("format", "json") || writes(g, ".json")
+    g.is("format", "json") || g.writes(".json")
 });
 const SVG: FlagNeed = FlagNeed::new("with `--format svg` or `--output FILE.svg`", |g| {
-    g.is("format", "svg") || writes(g, ".svg")
+    g.is("format", "svg") || g.writes(".svg")
 });
 const PLOT: FlagNeed = FlagNeed::new("with `--plot`", |g| g.has("plot"));
 

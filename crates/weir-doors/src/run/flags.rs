@@ -1,22 +1,18 @@
 //! The flags of `weir run`.
 
 use crate::flags::{Flag, history, store_result};
-use crate::given::{FlagNeed, GivenFlags};
+use crate::given::FlagNeed;
 
 const PLAN: &str = "What is run";
 const OUTPUT: &str = "Output";
 const MEASURE: &str = "Measuring";
 
-fn writes(given: &GivenFlags, suffix: &str) -> bool {
-    given.all("output").any(|file| file.ends_with(suffix))
-}
-
 const TEXT: FlagNeed = FlagNeed::new("with `--format text` or `--output FILE.txt`", |g| {
-    g.is("format", "text") || writes(g, ".txt")
+    g.is("format", "text") || g.writes(".txt")
 });
 const TEXT_ON_STDOUT: FlagNeed = FlagNeed::new("with `--format text`", |g| g.is("format", "text"));
 const JSON: FlagNeed = FlagNeed::new("with `--format json` or `--output FILE.json`", |g| {
-    g.is("format", "json") || writes(g, ".json")
+    g.is("format", "json") || g.writes(".json")
 });
 const WEB: FlagNeed = FlagNeed::new("with `--web`", |g| g.has("web"));
 const LATENCIES: FlagNeed = FlagNeed::new("without `--no-latency`", |g| !g.has("no-latency"));

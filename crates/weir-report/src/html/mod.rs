@@ -1,6 +1,6 @@
 //! A page that says what was measured: one file, readable without network and without its script.
 //!
-//! In: results with their labels. Out: a document with the summary, warnings, tables and plots of
+//! In: results with their labels, sections that others fill. Out: a document with the summary, warnings, tables and plots of
 //! each job, the machine and the plan. Names come from outside: in the document they are escaped, in
 //! the data every `<` is, and the policy lets no script run but our own. A page has at most 8 MB; what
 //! had to go for that is named in it. The script draws every kind of plot from the same data as the
@@ -12,23 +12,28 @@ mod figures;
 mod job;
 mod overview;
 mod page;
+mod section;
 mod table;
 
 use budget::PageParts;
 use page::Page;
+pub use section::{LineTone, PageSection, SectionLine, SectionPart};
 
 use crate::plot::{LabelledResult, PlottedRun, jobs_across, of_runs};
 
 /// So many jobs have plots.
 const PLOTTED: usize = 100;
 
-/// The results as one page.
-pub fn html(results: &[LabelledResult<'_>]) -> String {
+/// The results as one page, with what others found out about them.
+pub fn html(results: &[LabelledResult<'_>], sections: &[PageSection]) -> String {
     let runs = PlottedRun::all(results);
     let jobs = jobs_across(&runs);
     let mut parts = PageParts::default();
     let mut page = Page::of(&runs);
     page.push(&overview::summary(&jobs));
+    for found in sections {
+        page.push(&section::section(found));
+    }
     page.push(&overview::warnings(&runs));
     let plots = of_runs(&runs);
     if !plots.is_empty() {

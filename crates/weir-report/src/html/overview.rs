@@ -22,7 +22,7 @@ pub(super) fn summary(jobs: &[JobAcross<'_, '_>]) -> String {
 }
 
 /// A table of at most so many rows, without the columns that nothing stands in.
-fn of_rows(head: &[&str], mut rows: Vec<Vec<String>>) -> String {
+pub(super) fn of_rows(head: &[&str], mut rows: Vec<Vec<String>>) -> String {
     if rows.is_empty() {
         return String::new();
     }

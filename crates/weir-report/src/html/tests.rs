@@ -8,10 +8,11 @@ use crate::sample;
 const HOSTILE: &str = "</script><img src=x onerror=alert(1)>";
 
 fn page(result: &RunResult) -> String {
-    html(&[LabelledResult {
+    let alone = LabelledResult {
         label: "r".into(),
         result,
-    }])
+    };
+    html(&[alone], &[])
 }
 
 /// The data of the script.
@@ -42,13 +43,13 @@ fn hostile_names_are_text() {
         label: label.into(),
         result: &result,
     });
-    for page in [page(&result), html(&results)] {
+    for page in [page(&result), html(&results, &[])] {
         assert!(!page.contains("<img"), "an element of a name");
         // That of the data, and that of the script.
         assert_eq!(page.matches("</script").count(), 2);
         assert!(page.contains("&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;"));
     }
-    let lines = &data(&html(&results))["plots"][0]["lines"];
+    let lines = &data(&html(&results, &[]))["plots"][0]["lines"];
     assert_eq!(lines[1]["name"], HOSTILE, "data keep the name itself");
 }
 

@@ -1,25 +1,24 @@
 //! `weir compare`: what differs between results, job files or commands.
 //!
 //! In: the words after `compare`. Out: the comparison on standard output, the exit code. Not here: how
-//! rounds go on (`rounds`), the statistics and renderings (`weir-compare`).
+//! rounds go on (`rounds`), which results make a side (`sides`), where it is shown (`show`), the
+//! statistics and renderings (`weir-compare`).
 
 mod rounds;
-
-use std::io;
+mod show;
+mod sides;
 
 use weir_compare::{
-    CompareError, Comparison, ConditionError, HeldCondition, Method, Rule, Side, Sides,
-    USUAL_METRICS, compare, csv, held, is_of_loops, json, junit, markdown, text,
+    CompareError, Comparison, ConditionError, HeldCondition, Method, Rule, USUAL_METRICS, compare,
+    held, is_of_loops,
 };
 use weir_doors::Refusal;
-use weir_doors::compare::{
-    Action, Compare, CompareFormat, CompareInput, CompareShow, StoredSide, read,
-};
-use weir_report::{ColorChoice, Flags, Style};
+use weir_doors::compare::{Action, Compare, CompareInput, StoredSide, read};
 use weir_schema::RunResult;
 
-use crate::stored::Stored;
-use crate::{Outcome, environment, history, output, printed, speaks};
+use crate::{Outcome, output, printed, speaks};
+
+pub(crate) use sides::{StoredRuns, of_stored as sides_of};
 
 /// The words after `compare`.
 pub(crate) fn run(words: &[String]) -> Outcome {
@@ -38,8 +37,10 @@ fn of_stored(asked: &Compare, stored: &[StoredSide]) -> Outcome {
     if !speaks() {
         return Ok(0);
     }
-    let mut sides = sides(stored)?;
-    history::add_spreads(&mut sides.sides);
+    let operands = stored.iter().flat_map(|side| &side.operands);
+    let operands: Vec<&str> = operands.map(String::as_str).collect();
+    show::check(&asked.show, &operands)?;
+    let sides = sides::of_operands(stored)?;
     let runs = || sides.sides.iter().flat_map(|side| &side.runs);
     let jobs: Vec<String> = runs()
         .flat_map(RunResult::jobs)
@@ -59,59 +60,7 @@ fn of_stored(asked: &Compare, stored: &[StoredSide]) -> Outcome {
     let mut comparison = compare(&sides, &rule).map_err(|error| refuse_metric(&error))?;
     comparison.held = held_of(asked, &comparison)?;
     let failed = !comparison.held.is_empty();
-    Ok(show(&comparison, &asked.show).max(u8::from(failed)))
-}
-
-/// The sides that operands name: one each, or all that one of them holds.
-fn sides(stored: &[StoredSide]) -> Result<Sides, Refusal> {
-    let is_alone = stored.len() == 1;
-    let mut sides = Vec::new();
-    for side in stored {
-        let mut runs = Vec::new();
-        for operand in &side.operands {
-            match Stored::read(operand)? {
-                Stored::One(run) => runs.push(*run),
-                Stored::Several(several) if several.series.len() == 1 => {
-                    runs.extend(several.series.into_iter().flat_map(|series| series.runs));
-                }
-                Stored::Several(several) if is_alone => {
-                    let side = |series: weir_schema::RunSeries| Side {
-                        name: series.name,
-                        runs: series.runs,
-                        spreads: Vec::new(),
-                    };
-                    return Ok(Sides {
-                        sides: several.series.into_iter().map(side).collect(),
-                        in_turns: true,
-                        is_varied: true,
-                    });
-                }
-                Stored::Several(several) => {
-                    return Err(Refusal::usage(format!(
-                        "{operand} holds the runs of {} plans, which took turns\n  help: compare it \
-                         alone: `weir compare {operand}`",
-                        several.series.len()
-                    )));
-                }
-            }
-        }
-        sides.push(Side {
-            name: side.name.clone(),
-            runs,
-            spreads: Vec::new(),
-        });
-    }
-    if is_alone {
-        let name = stored.first().map_or("", |side| &side.name);
-        return Err(Refusal::usage(format!(
-            "{name} has nothing beside it: it holds runs of one plan\n  help: name another result"
-        )));
-    }
-    Ok(Sides {
-        sides,
-        in_turns: false,
-        is_varied: false,
-    })
+    Ok(show::show(&comparison, &sides.sides, &asked.show).max(u8::from(failed)))
 }
 
 /// The rule, with the figures that conditions are about among those that are compared.
@@ -202,31 +151,4 @@ fn held_of(asked: &Compare, comparison: &Comparison) -> Result<Vec<HeldCondition
         );
     }
     held(&asked.fail_if, comparison, asked.single_run_ok).map_err(|why| refuse_condition(&why))
-}
-
-/// Prints the comparison; 1 where that failed.
-fn show(comparison: &Comparison, show: &CompareShow) -> u8 {
-    printed(&match show.format {
-        CompareFormat::Text => text(comparison, &style(show)),
-        CompareFormat::Json => json(comparison),
-        CompareFormat::Csv => csv(comparison),
-        CompareFormat::Markdown => markdown(comparison),
-        CompareFormat::Junit => junit(comparison),
-    })
-}
-
-fn style(show: &CompareShow) -> Style {
-    let flags = Flags {
-        color: match show.color {
-            Some(true) => ColorChoice::Always,
-            Some(false) => ColorChoice::Never,
-            None => ColorChoice::Auto,
-        },
-        width: show.width.map(usize::from),
-        ascii: show.ascii,
-        raw: show.raw,
-        ..Flags::default()
-    };
-    let terminal = environment::terminal(&io::stdout());
-    Style::detect(&flags, &environment::variables(), terminal)
 }

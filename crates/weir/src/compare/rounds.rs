@@ -70,7 +70,11 @@ pub(super) fn run(asked: &Compare) -> Outcome {
     if rounds.drop_caches {
         check_drop_caches()?;
     }
-    measure::check_store(store.as_deref(), &other_files(of))?;
+    let others = other_files(of);
+    measure::check_store(store.as_deref(), &others)?;
+    let sources = others.iter().map(|(_, path)| path).chain(store);
+    let sources: Vec<&str> = sources.map(String::as_str).collect();
+    super::show::check(&asked.show, &sources)?;
     signals::claim()?;
     let caught = signals::catch(None, None)?;
     let turns = Turns::new(flag, command, &caught)?;
@@ -91,14 +95,15 @@ pub(super) fn run(asked: &Compare) -> Outcome {
     let code = contest.worst.max(u8::from(!comparison.held.is_empty()));
     let mut code = code_of_signal(&caught).unwrap_or(code);
     signals::release();
-    code = code.max(stored(store.as_deref(), contest, command));
+    let sides = contest.sides();
+    code = code.max(stored(store.as_deref(), &sides, rounds, command));
     if comparison.sides.iter().any(|side| side.runs == 0) {
         output::error(&format!(
             "error: {flag}: no round came to its end: nothing is compared\n"
         ));
         return Ok(code.max(1));
     }
-    Ok(super::show(&comparison, &asked.show).max(code))
+    Ok(super::show::show(&comparison, &sides.sides, &asked.show).max(code))
 }
 
 fn contenders(flag: &'static str, of: &RoundsOf) -> Result<Vec<Contender>, Refusal> {
@@ -306,17 +311,20 @@ impl Contest<'_> {
     }
 
     fn comparison(&self, rule: &Rule) -> Result<Comparison, Refusal> {
+        compare(&self.sides(), rule).map_err(|error| super::refuse_metric(&error))
+    }
+
+    fn sides(&self) -> Sides {
         let side = |one: &Contender| Side {
             name: one.name.clone(),
             runs: one.results.clone(),
             spreads: Vec::new(),
         };
-        let sides = Sides {
+        Sides {
             sides: self.all.iter().map(side).collect(),
             in_turns: true,
             is_varied: true,
-        };
-        compare(&sides, rule).map_err(|error| super::refuse_metric(&error))
+        }
     }
 }
 
@@ -328,28 +336,11 @@ fn is_settled(comparison: &Comparison) -> bool {
 }
 
 /// Stores all runs where that was asked for; 1 where it failed.
-fn stored(path: Option<&str>, contest: Contest<'_>, command: &[String]) -> u8 {
+fn stored(path: Option<&str>, sides: &Sides, rounds: &Rounds, command: &[String]) -> u8 {
     let Some(path) = path else {
         return 0;
     };
-    let asked = contest.all.iter().map(|one| one.results.len()).max();
-    let is_whole = |one: &Contender| one.results.iter().all(|run| run.complete);
-    let runs = Runs {
-        schema: RUNS_SCHEMA.to_owned(),
-        weir_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: command.to_vec(),
-        asked: asked
-            .and_then(|n| u32::try_from(n).ok())
-            .unwrap_or(u32::MAX),
-        pause_ns: contest.rounds.settle,
-        complete: contest.all.iter().all(is_whole),
-        series: contest
-            .all
-            .into_iter()
-            .map(|one| RunSeries::new(&one.name, one.results))
-            .collect(),
-    };
-    let text = runs
+    let text = runs_of(sides, rounds, command)
         .to_json(false)
         .map_err(|e| format!("error: {path}: {e}\n"));
     match text.and_then(|text| output::write_file(path, &text)) {
@@ -358,5 +349,24 @@ fn stored(path: Option<&str>, contest: Contest<'_>, command: &[String]) -> u8 {
             output::error(&message);
             1
         }
+    }
+}
+
+/// All runs as they are stored.
+fn runs_of(sides: &Sides, rounds: &Rounds, command: &[String]) -> Runs {
+    let all = || sides.sides.iter();
+    let asked = all().map(|side| side.runs.len()).max();
+    Runs {
+        schema: RUNS_SCHEMA.to_owned(),
+        weir_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: command.to_vec(),
+        asked: asked
+            .and_then(|n| u32::try_from(n).ok())
+            .unwrap_or(u32::MAX),
+        pause_ns: rounds.settle,
+        complete: all().flat_map(|side| &side.runs).all(|run| run.complete),
+        series: all()
+            .map(|side| RunSeries::new(&side.name, side.runs.clone()))
+            .collect(),
     }
 }

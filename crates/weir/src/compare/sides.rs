@@ -1,0 +1,89 @@
+//! The sides of a comparison of stored results.
+//!
+//! In: operands, or what they name. Out: one side each, or all that one of them holds; with what the
+//! history knows of how single runs differ. Not here: what differs between them.
+
+use weir_compare::{Side, Sides};
+use weir_doors::Refusal;
+use weir_doors::compare::StoredSide;
+use weir_schema::RunSeries;
+
+use crate::history;
+use crate::stored::Stored;
+
+/// What one side is made of.
+pub(crate) struct StoredRuns {
+    /// What the side is called.
+    pub(crate) name: String,
+    /// What was read, by the operands that named it.
+    pub(crate) read: Vec<(String, Stored)>,
+}
+
+/// The sides that words name.
+pub(super) fn of_operands(sides: &[StoredSide]) -> Result<Sides, Refusal> {
+    let read = |side: &StoredSide| {
+        let operands = side.operands.iter();
+        let read = operands.map(|operand| Ok((operand.clone(), Stored::read(operand)?)));
+        Ok(StoredRuns {
+            name: side.name.clone(),
+            read: read.collect::<Result<_, Refusal>>()?,
+        })
+    };
+    of_stored(sides.iter().map(read).collect::<Result<_, Refusal>>()?)
+}
+
+/// The sides that results make: one each, or all that one of them holds.
+pub(crate) fn of_stored(stored: Vec<StoredRuns>) -> Result<Sides, Refusal> {
+    let is_alone = stored.len() == 1;
+    let alone = stored.first().map(|side| side.name.clone());
+    let mut sides = Vec::new();
+    for StoredRuns { name, read } in stored {
+        let mut runs = Vec::new();
+        for (operand, stored) in read {
+            match stored {
+                Stored::One(run) => runs.push(*run),
+                Stored::Several(several) if several.series.len() == 1 => {
+                    runs.extend(several.series.into_iter().flat_map(|series| series.runs));
+                }
+                Stored::Several(several) if is_alone => return Ok(in_turns(several.series)),
+                Stored::Several(several) => {
+                    return Err(Refusal::usage(format!(
+                        "{operand} holds the runs of {} plans, which took turns\n  help: compare it \
+                         alone: `weir compare {operand}`",
+                        several.series.len()
+                    )));
+                }
+            }
+        }
+        sides.push(Side {
+            name,
+            runs,
+            spreads: Vec::new(),
+        });
+    }
+    if let Some(name) = alone.filter(|_| is_alone) {
+        return Err(Refusal::usage(format!(
+            "{name} has nothing beside it: it holds runs of one plan\n  help: name another result"
+        )));
+    }
+    history::add_spreads(&mut sides);
+    Ok(Sides {
+        sides,
+        in_turns: false,
+        is_varied: false,
+    })
+}
+
+/// Plans that were run in turns.
+fn in_turns(series: Vec<RunSeries>) -> Sides {
+    let side = |series: RunSeries| Side {
+        name: series.name,
+        runs: series.runs,
+        spreads: Vec::new(),
+    };
+    Sides {
+        sides: series.into_iter().map(side).collect(),
+        in_turns: true,
+        is_varied: true,
+    }
+}

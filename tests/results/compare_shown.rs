@@ -1,0 +1,158 @@
+//! How a comparison is shown: files by their suffix, a page, the pages of `weir report`.
+
+use weir_schema::{Interval, RunResult};
+
+use crate::stage::Stage;
+
+const JOB: &str = "[a]\nioengine=null\nrw=read\nsize=1m\nruntime=20ms\ntime_based\n";
+
+/// Two results, the second with the half of the rate, each sure of itself within 1 %.
+fn stage_with_results(job: &str) -> Stage {
+    let stage = Stage::in_memory();
+    let file = stage.file("a.fio", JOB.replace("[a]", &format!("[{job}]")));
+    stage
+        .say(&["run", "--store-result=one.json", &file])
+        .code(0);
+    let run = RunResult::from_json(&stage.read("one.json")).unwrap();
+    for (name, factor) in [("before.json", 1.0), ("after.json", 0.5)] {
+        let mut run = run.clone();
+        for metric in run
+            .groups
+            .iter_mut()
+            .flat_map(|group| &mut group.jobs)
+            .flat_map(|job| &mut job.metrics)
+        {
+            metric.value *= factor;
+            metric.interval = Some(Interval {
+                low: 0.99 * metric.value,
+                high: 1.01 * metric.value,
+            });
+        }
+        stage.file(name, run.to_json().unwrap());
+    }
+    stage
+}
+
+#[test]
+fn a_file_has_the_form_of_its_suffix() {
+    let stage = stage_with_results("a");
+    let mut words = vec!["compare", "before.json", "after.json", "--metrics=rate"];
+    for name in ["c.txt", "c.json", "c.csv", "c.md", "c.html", "c.xml"] {
+        words.extend(["-o", name]);
+    }
+    stage.say(&words).code(0).calm().silent();
+    let begins = |name: &str, head: &str| {
+        let text = stage.read(name);
+        assert!(text.starts_with(head), "{name}: {text}");
+    };
+    begins("c.txt", "compare  before.json -> after.json   1 run each");
+    begins("c.json", "{\"schema\":\"weir.comparison.v1\"");
+    begins("c.csv", "base,side,job,kind,metric");
+    begins("c.md", "### before.json → after.json");
+    begins("c.html", "<!DOCTYPE html>");
+    begins("c.xml", "<?xml version=\"1.0\"");
+    let both = ["--output=d.md", "--format=csv"];
+    let said = stage.say(&[&words[..4], &both].concat()).code(0).calm();
+    assert_eq!(said.out, stage.read("c.csv"));
+    assert_eq!(stage.read("d.md"), stage.read("c.md"));
+}
+
+#[test]
+fn a_page_has_the_table_the_sentence_and_plots_of_both_sides() {
+    let stage = stage_with_results("</script><img>");
+    let words = [
+        "compare",
+        "before.json",
+        "after.json",
+        "--metrics=rate",
+        "--fail-if=rate<-5%",
+        "--single-run-ok",
+        "--format=html",
+    ];
+    let page = stage.say(&words).code(1).out;
+    for part in [
+        "<section id=\"compare\"><h2>Comparison</h2><h3>before.json → after.json: 1 run each",
+        "<p class=\"bad\">after.json is worse in read rate: -50 %",
+        "<th>change</th>",
+        "<td>worse</td>",
+        "<p class=\"bad\">FAILED: rate&lt;-5% holds for after.json (&lt;/script&gt;&lt;img&gt;, read rate)",
+        "within one run each",
+        "<figure",
+    ] {
+        assert!(page.contains(part), "no {part} in {page}");
+    }
+    assert!(!page.contains("<img>"), "{page}");
+    assert_eq!(page.matches("</script").count(), 2);
+}
+
+#[test]
+fn a_report_of_several_results_compares_them_by_the_same_rule() {
+    let stage = stage_with_results("a");
+    let words = ["report", "before.json", "after.json", "-o", "r.html"];
+    stage.say(&words).code(0).calm();
+    let page = stage.read("r.html");
+    let section = page.split_once("id=\"compare\"").unwrap().1;
+    let section = section.split_once("</section>").unwrap().0;
+    assert!(
+        section.contains("after is worse in read rate: -50 %"),
+        "{section}"
+    );
+    let csv = stage
+        .say(&["compare", "before.json", "after.json", "--format=csv"])
+        .code(0);
+    let verdicts = |word: &str| csv.out.matches(&format!(",{word},")).count();
+    for word in ["worse", "better", "same", "unsure"] {
+        let shown = section.matches(&format!("<td>{word}")).count();
+        assert_eq!(shown, verdicts(word), "{word}: {section}\n{csv}");
+    }
+    stage
+        .say(&["report", "before.json", "-o", "one.html"])
+        .code(0);
+    assert!(!stage.read("one.html").contains("id=\"compare\""));
+    // Runs that took turns beside another result have no base.
+    let words = [
+        "run",
+        "--repeat=2",
+        "--pause=0",
+        "a.fio",
+        "b.fio",
+        "--store-result=r.json",
+    ];
+    stage.file("b.fio", JOB.replace("read", "write"));
+    stage.say(&words).code(0);
+    stage.say(&["report", "r.json", "-o", "turns.html"]).code(0);
+    assert!(stage.read("turns.html").contains("2 rounds ABBA"));
+    let words = ["report", "r.json", "before.json", "-o", "mixed.html"];
+    stage.say(&words).code(0);
+    let why = "not comparable: r.json holds the runs of 2 plans";
+    assert!(stage.read("mixed.html").contains(why));
+}
+
+#[test]
+fn files_that_cannot_be_written_are_refused_before_anything_runs() {
+    let stage = stage_with_results("a");
+    let refused = |words: &[&str], says: &str| {
+        let all = [&["compare"], words].concat();
+        stage.say(&all).code(2).silent().err(says);
+    };
+    let stored = ["before.json", "after.json"];
+    refused(
+        &[&stored[..], &["-o", "after.json"]].concat(),
+        "would replace",
+    );
+    refused(&[&stored[..], &["-o", "c.htm"]].concat(), ".html");
+    refused(&[&stored[..], &["-o", "none/c.md"]].concat(), "none/c.md");
+    refused(
+        &[&stored[..], &["-o", "c.md", "--raw"]].concat(),
+        "--raw acts only with",
+    );
+    let text = JOB.replace("[a]", "[a]\nexec_prerun=echo begun >> begun");
+    let a = stage.file("a.fio", text);
+    let rounds = ["--run", &a, &a, "--rounds=8", "--settle=0"];
+    refused(&[&rounds[..], &["-o", "none/c.md"]].concat(), "none/c.md");
+    refused(
+        &[&rounds[..], &["-o", "r.json", "--store-result=r.json"]].concat(),
+        "would replace",
+    );
+    assert!(!stage.list().contains(&"begun".to_owned()));
+}
