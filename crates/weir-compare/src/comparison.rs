@@ -5,13 +5,20 @@
 use serde::{Deserialize, Serialize};
 use weir_schema::Better;
 use weir_stats::Estimate;
-use weir_units::Nanos;
+use weir_units::{JsonSchema, Nanos};
 
 /// Version word of comparisons.
 pub const COMPARISON_SCHEMA: &str = "weir.comparison.v1";
 
+/// File name and JSON Schema of comparisons.
+#[cfg(feature = "json-schema")]
+pub fn json_schema() -> (&'static str, serde_json::Value) {
+    let schema = schemars::schema_for!(Comparison).to_value();
+    ("comparison.v1.schema.json", schema)
+}
+
 /// Two sides or more, each compared with the first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// Always `weir.comparison.v1`.
     pub schema: String,
@@ -35,7 +42,7 @@ pub struct Comparison {
 }
 
 /// A side.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SideSummary {
     /// What it is called.
     pub name: String,
@@ -50,7 +57,7 @@ pub struct SideSummary {
 }
 
 /// A side beside the base.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PairComparison {
     /// The base.
     pub a: String,
@@ -65,7 +72,7 @@ pub struct PairComparison {
 }
 
 /// A fact that differs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
     /// Which.
     pub name: String,
@@ -76,7 +83,7 @@ pub struct Difference {
 }
 
 /// A job of both sides.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JobComparison {
     /// As in the plans; both names where they differ.
     pub name: String,
@@ -87,7 +94,7 @@ pub struct JobComparison {
 }
 
 /// A figure of both sides.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricComparison {
     /// What it is: `rate`, `b_eff`.
     pub name: String,
@@ -122,6 +129,9 @@ pub struct MetricComparison {
     pub established: bool,
     /// A smaller change is none.
     pub threshold: f64,
+    /// How finely it is known, as a share of itself.
+    #[serde(default)]
+    pub grain: f64,
     /// What is said of it.
     pub verdict: Verdict,
     /// The ratio changes with the rounds by more than its interval is wide.
@@ -144,6 +154,20 @@ impl MetricComparison {
         }
     }
 
+    /// Half the width of the ratio's interval, as a share.
+    pub fn half_width(&self) -> Option<f64> {
+        let (low, high) = self.ratio.and_then(|ratio| ratio.low.zip(ratio.high))?;
+        let half = ((high / low).ln() / 2.0).exp() - 1.0;
+        half.is_finite().then_some(half)
+    }
+
+    /// The smallest change that runs like these can establish: what leaves 1 out of their interval, is
+    /// not below the threshold, and not finer than the figure is known.
+    pub fn smallest_change(&self) -> Option<f64> {
+        let half = self.half_width()?;
+        Some(half.max(self.threshold).max(self.grain))
+    }
+
     /// How much B differs from A, as a share of A.
     pub fn change(&self) -> Option<f64> {
         let value = self.ratio.map_or(self.b / self.a, |ratio| ratio.value);
@@ -152,7 +176,7 @@ impl MetricComparison {
 }
 
 /// How far a figure lies apart from run to run: the standard deviation of its logarithm.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunSpread {
     /// At the base.
     pub a: f64,
@@ -163,7 +187,7 @@ pub struct RunSpread {
 }
 
 /// How a figure was judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
     /// Six rounds or more: medians resampled by round, and the exact signed-rank test.
@@ -188,7 +212,7 @@ impl Method {
 }
 
 /// What is said of a figure.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "name", rename_all = "snake_case")]
 pub enum Verdict {
     /// An established change, not below the threshold, to the better.
@@ -229,7 +253,7 @@ impl Verdict {
 }
 
 /// Where the latencies of two sides lie furthest apart.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyGap {
     /// The kind of operation.
     pub kind: String,
@@ -240,7 +264,7 @@ pub struct LatencyGap {
 }
 
 /// A condition of `--fail-if` that holds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldCondition {
     /// As it was given.
     pub condition: String,

@@ -212,6 +212,7 @@ impl Candidate {
             p_adjusted,
             established: judging.is_some_and(|j| j.is_established()),
             threshold,
+            grain: figure.grain,
             verdict,
             drifting: is_drifting,
             outlier_rounds: outliers.iter().map(round).collect(),

@@ -28,6 +28,8 @@ mod text;
 mod words;
 
 pub use compare::{CompareError, FigureSpread, Side, Sides, compare};
+#[cfg(feature = "json-schema")]
+pub use comparison::json_schema;
 pub use comparison::{
     COMPARISON_SCHEMA, Comparison, Difference, HeldCondition, JobComparison, LatencyGap, Method,
     MetricComparison, PairComparison, RunSpread, SideSummary, Verdict,
@@ -37,6 +39,7 @@ pub use machine::{csv, json, junit, markdown};
 pub use page::page_section;
 pub use rule::{Rule, USUAL_ALPHA, USUAL_METRICS, is_of_loops, least_rounds, names_of_loops};
 pub use text::text;
+pub use words::brief_percent;
 
 #[cfg(test)]
 mod simulations;

@@ -6,7 +6,7 @@ use crate::comparison::Verdict;
 const MOST_ROUNDS: u32 = 200;
 
 /// `4.6`, `11`: a share in per cent, one decimal below ten.
-pub(crate) fn brief_percent(share: f64) -> String {
+pub fn brief_percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent.abs() >= 9.95 {
         format!("{percent:.0}")

@@ -1,6 +1,6 @@
-//! Writes the JSON Schemas of plans and results into `schemas/`, generated from the types.
+//! Writes the JSON Schemas of plans, results and comparisons into `schemas/`, generated from the types.
 //!
-//! `cargo run -p weir-schema --features json-schema --example write_schemas`, after a change of a type; with `-- --check`
+//! `cargo run -p weir-compare --features json-schema --example write_schemas`, after a change of a type; with `-- --check`
 //! it writes nothing and exits with 1 if a file is not what the types say.
 
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas");
-const REMEDY: &str = "cargo run -p weir-schema --features json-schema --example write_schemas";
+const REMEDY: &str = "cargo run -p weir-compare --features json-schema --example write_schemas";
 
 fn main() -> io::Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -22,7 +22,8 @@ fn main() -> io::Result<ExitCode> {
     };
     let folder = Path::new(FOLDER);
     let mut stale = Vec::new();
-    for (name, schema) in weir_schema::json_schemas() {
+    let schemas = weir_schema::json_schemas().into_iter();
+    for (name, schema) in schemas.chain([weir_compare::json_schema()]) {
         let text = serde_json::to_string_pretty(&schema)? + "\n";
         let path = folder.join(name);
         if check {
