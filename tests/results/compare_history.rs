@@ -104,3 +104,69 @@ fn runs_that_are_compared_do_not_say_how_runs_differ() {
     assert_eq!(found["run_spread"]["runs"], 5, "{found}");
     assert_eq!(found["verdict"]["name"], "worse", "{found}");
 }
+
+#[test]
+fn rounds_that_are_saved_under_a_label_compare_alike_later() {
+    let stage = Stage::in_memory();
+    let a = stage.file("a.fio", JOB);
+    let b = stage.file(
+        "b.fio",
+        JOB.replace("[a]", "[a]\nthinktime=2ms\nthinktime_blocks=1"),
+    );
+    let rounds = ["--metrics=rate", "--rounds=6", "--settle=0", "--save=v 1"];
+    let words = [&["compare", "--run", &a, &b], &rounds[..]].concat();
+    let table = |said: &Said| {
+        let lines = said.out.lines().filter(|line| line.starts_with("  rate "));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let live = say(&stage, &words).code(0);
+    let again = say(&stage, &["compare", "label:v 1", "--metrics=rate"]).code(0);
+    let again = again.out("compare  a.fio -> b.fio   6 rounds ABBA");
+    assert_eq!((table(&again), table(&again).len()), (table(&live), 1));
+    let list = say(&stage, &["history", "list", "--json", "--label=v 1"]).code(0);
+    let list: Json = serde_json::from_str(&list.out).unwrap();
+    assert_eq!(list.as_array().unwrap().len(), 2, "{list}");
+    // One plan beside itself, and commands, which have none, stay two sides.
+    let words = [
+        &["compare", "--run", &a, &a],
+        &rounds[..3],
+        &["--save=same"],
+    ]
+    .concat();
+    say(&stage, &words).code(0);
+    say(&stage, &["compare", "label:same", "--metrics=rate"])
+        .code(0)
+        .out("6 rounds ABBA");
+    let words = [
+        "compare",
+        "--cmd=true",
+        "--cmd=sleep 0.2",
+        "--metrics=wall",
+        "--rounds=6",
+        "--settle=0",
+        "--save=commands",
+    ];
+    say(&stage, &words).code(0);
+    say(&stage, &["compare", "label:commands", "--metrics=wall"])
+        .code(0)
+        .out("compare  true -> sleep 0.2   6 rounds ABBA")
+        .out("sleep 0.2 is worse in wall");
+}
+
+#[test]
+fn nothing_is_run_that_could_not_be_saved() {
+    let stage = Stage::in_memory();
+    let words = ["compare", "--cmd=echo x >> ran", "--cmd=true"];
+    let refused = |more: &[&str], says: &str| {
+        stage
+            .say(&[&words, more].concat())
+            .code(2)
+            .silent()
+            .err(says);
+    };
+    refused(&["--save=x"], "there is no history");
+    refused(&["--save="], "--save");
+    let said = stage.say(&["compare", "a.json", "b.json", "--save=x"]);
+    said.code(2).err("--save acts only with");
+    assert!(!stage.list().contains(&"ran".to_owned()));
+}

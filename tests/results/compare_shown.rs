@@ -1,8 +1,9 @@
 //! How a comparison is shown: files by their suffix, a page, the pages of `weir report`.
 
+use serde_json::Value as Json;
 use weir_schema::{Interval, RunResult};
 
-use crate::stage::Stage;
+use crate::stage::{Stage, root};
 
 const JOB: &str = "[a]\nioengine=null\nrw=read\nsize=1m\nruntime=20ms\ntime_based\n";
 
@@ -155,4 +156,120 @@ fn files_that_cannot_be_written_are_refused_before_anything_runs() {
         "would replace",
     );
     assert!(!stage.list().contains(&"begun".to_owned()));
+}
+
+#[test]
+fn commands_show_how_far_their_rounds_are() {
+    let stage = Stage::in_memory();
+    let words = [
+        "compare",
+        "--cmd=sleep 0.3",
+        "--cmd=true",
+        "--metrics=wall",
+        "--rounds=6",
+        "--settle=0",
+        "--warmup=0",
+    ];
+    let said = stage
+        .say(&[&words[..], &["--progress=json"]].concat())
+        .code(0);
+    let lines: Vec<Json> = said
+        .err
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let of_round = |number: usize| {
+        let name = format!("sleep 0.3, round {number} of 6");
+        let line = lines.iter().find(|line| line["job"] == name.as_str());
+        line.unwrap_or_else(|| panic!("no {name} in {said}"))["done_fraction"]
+            .as_f64()
+            .unwrap()
+    };
+    // Of the sixth round the one that is later comes first.
+    assert!(of_round(1).abs() < 1e-9, "{said}");
+    assert!((of_round(6) - 11.0 / 12.0).abs() < 1e-9, "{said}");
+    stage.say(&words).code(0).calm();
+}
+
+/// Where a document is not what a JSON Schema says of it.
+fn departure(document: &Json, schema: &Json, root: &Json, place: &str) -> Option<String> {
+    let at = |why: String| Some(format!("{place}: {why}"));
+    if let Some(reference) = schema["$ref"].as_str() {
+        let target = root.pointer(&reference[1..]).unwrap();
+        return departure(document, target, root, place);
+    }
+    for several in ["oneOf", "anyOf"] {
+        if let Some(all) = schema[several].as_array() {
+            let fits = |one: &&Json| departure(document, one, root, place).is_none();
+            if !all.iter().any(|one| fits(&one)) {
+                return at(format!("{document} is none of {several}"));
+            }
+        }
+    }
+    if let Some(only) = schema.get("const").filter(|only| *only != document) {
+        return at(format!("{document} is not {only}"));
+    }
+    if let Some(all) = schema["enum"]
+        .as_array()
+        .filter(|all| !all.contains(document))
+    {
+        return at(format!("{document} is none of {all:?}"));
+    }
+    let kind = match document {
+        Json::Null => "null",
+        Json::Bool(_) => "boolean",
+        Json::Number(number) if number.is_f64() => "number",
+        Json::Number(_) => "integer",
+        Json::String(_) => "string",
+        Json::Array(_) => "array",
+        Json::Object(_) => "object",
+    };
+    let is_kind = |of: &Json| of == kind || (of == "number" && kind == "integer");
+    let fits = match &schema["type"] {
+        Json::Array(kinds) => kinds.iter().any(is_kind),
+        Json::Null => true,
+        one => is_kind(one),
+    };
+    if !fits {
+        return at(format!("{document} is no {}", schema["type"]));
+    }
+    if let (Some(all), Some(items)) = (document.as_array(), schema.get("items")) {
+        let of = |(number, one)| departure(one, items, root, &format!("{place}/{number}"));
+        return all.iter().enumerate().find_map(of);
+    }
+    let (Some(fields), Some(known)) = (document.as_object(), schema["properties"].as_object())
+    else {
+        return None;
+    };
+    let required = schema["required"].as_array().into_iter().flatten();
+    let mut missing = required.filter(|name| !fields.contains_key(name.as_str().unwrap()));
+    if let Some(name) = missing.next() {
+        return at(format!("{name} is missing"));
+    }
+    fields
+        .iter()
+        .find_map(|(name, value)| match known.get(name) {
+            Some(schema) => departure(value, schema, root, &format!("{place}/{name}")),
+            None => at(format!("{name} is not known")),
+        })
+}
+
+#[test]
+fn the_json_of_a_comparison_is_what_its_schema_says() {
+    let stage = stage_with_results("a");
+    let path = root().join("schemas/comparison.v1.schema.json");
+    let schema: Json = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let words = [
+        "compare",
+        "before.json",
+        "after.json",
+        "--fail-if=worse",
+        "--single-run-ok",
+        "--format=json",
+    ];
+    let said = stage.say(&words).code(1);
+    let mut document: Json = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(departure(&document, &schema, &schema, ""), None);
+    document["pairs"][0]["jobs"][0]["metrics"][0]["verdict"]["name"] = "wors".into();
+    assert!(departure(&document, &schema, &schema, "").is_some());
 }

@@ -18,6 +18,7 @@ use weir_sys::child::{EndedChild, wait};
 use weir_units::Nanos;
 
 use crate::environment;
+use crate::progress::TurnProgress;
 use crate::turns::{PassedOn, Turns};
 
 /// The variable of random length.
@@ -37,7 +38,12 @@ pub(crate) struct CommandTurn(pub(crate) String);
 
 impl CommandTurn {
     /// One run; its result.
-    pub(crate) fn run(&self, label: &str, turns: &Turns<'_>) -> Result<RunResult, Refusal> {
+    pub(crate) fn run(
+        &self,
+        label: &str,
+        turns: &Turns<'_>,
+        progress: &mut TurnProgress,
+    ) -> Result<RunResult, Refusal> {
         let said = turns.scratch_file("stderr");
         let errors = File::create(&said).map_err(|e| turns.lacks(e))?;
         let length = RandomState::new().hash_one(label) % LONGEST_PADDING;
@@ -51,7 +57,7 @@ impl CommandTurn {
             .stderr(errors)
             .spawn()
             .map_err(|e| turns.lacks(e))?;
-        let ended = end_of(child, turns).map_err(|e| turns.lacks(e))?;
+        let ended = end_of(child, turns, || progress.look(label)).map_err(|e| turns.lacks(e))?;
         let was_cut = turns.caught.interrupted();
         if !ended.status.success() && !was_cut {
             let text = fs::read(&said).unwrap_or_default();
@@ -108,7 +114,7 @@ pub(crate) fn shell(command: &str) -> Command {
 }
 
 /// Waits for a command in a thread of its own, so that its end is seen at once, and passes signals on.
-fn end_of(child: Child, turns: &Turns<'_>) -> std::io::Result<EndedChild> {
+fn end_of(child: Child, turns: &Turns<'_>, mut look: impl FnMut()) -> std::io::Result<EndedChild> {
     let pid = Pid::from_child(&child);
     let (send, ended) = channel();
     // Nobody listens any more only where this process ends.
@@ -117,7 +123,10 @@ fn end_of(child: Child, turns: &Turns<'_>) -> std::io::Result<EndedChild> {
     loop {
         match ended.recv_timeout(LOOK) {
             Ok(ended) => return ended,
-            Err(RecvTimeoutError::Timeout) => passed_on.to(pid, turns.caught),
+            Err(RecvTimeoutError::Timeout) => {
+                passed_on.to(pid, turns.caught);
+                look();
+            }
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(std::io::Error::other("nothing waits for the command"));
             }

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use signal_hook::consts::SIGUSR1;
 use signal_hook::flag;
@@ -149,6 +150,48 @@ impl Place {
             output::error("\r\x1b[2K");
             self.drawn = false;
         }
+    }
+}
+
+/// What is shown while something takes turns that shows nothing of itself.
+pub(crate) struct TurnProgress {
+    place: Place,
+    begin: Instant,
+    /// Turns that are over, and how many there are going to be.
+    over: usize,
+    turns: usize,
+}
+
+impl TurnProgress {
+    pub(crate) fn new(mode: ProgressMode, turns: usize) -> Self {
+        Self {
+            place: Place::new(mode),
+            begin: Instant::now(),
+            over: 0,
+            turns,
+        }
+    }
+
+    /// A turn is over.
+    pub(crate) fn next(&mut self) {
+        self.over += 1;
+    }
+
+    /// Somebody has this turn.
+    pub(crate) fn look(&mut self, whose: &str) {
+        let elapsed = Nanos(u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        if self.place.is_due(elapsed) {
+            self.place.show(&Snapshot {
+                t_ns: elapsed,
+                job: whose.to_owned(),
+                done_fraction: (self.turns > 0).then(|| self.over as f64 / self.turns as f64),
+                ..Snapshot::default()
+            });
+        }
+    }
+
+    pub(crate) fn erase(&mut self) {
+        self.place.erase();
     }
 }
 

@@ -7,6 +7,7 @@ use weir_doors::run::{Repeat, Run, exit_code};
 use weir_schema::{RUNS_SCHEMA, RunResult, RunSeries, Runs};
 
 use crate::history::{self, Keep};
+use crate::progress::{ProgressMode, TurnProgress};
 use crate::turns::{PlanTurn, Turns, code_of_signal, order, refuse_launcher};
 use crate::{Outcome, measure, output, run as run_door, signals};
 
@@ -53,6 +54,8 @@ pub(crate) fn run(run: &Run, repeat: Repeat) -> Outcome {
 /// One run after the other, until all are done or a signal comes; the gravest exit code.
 fn carry_out(run: &Run, repeat: Repeat, all: &mut [Series], turns: &Turns<'_>) -> Outcome {
     let mut worst = 0;
+    // Each run shows its own.
+    let mut progress = TurnProgress::new(ProgressMode::None, 0);
     let plans = all.len();
     let whose = (0..repeat.runs as usize).flat_map(|round| order(plans, round));
     for (number, which) in whose.enumerate() {
@@ -66,7 +69,7 @@ fn carry_out(run: &Run, repeat: Repeat, all: &mut [Series], turns: &Turns<'_>) -
         let named = (plans > 1).then(|| format!("{}, ", turn.plan.name));
         let named = named.unwrap_or_default();
         let label = format!("{named}run {} of {}", number / plans + 1, repeat.runs);
-        match turn.run(&label, turns) {
+        match turn.run(&label, turns, &mut progress) {
             Ok(result) => {
                 worst = worst.max(exit_code(&result, &run.options.strict));
                 results.push(result);

@@ -258,7 +258,7 @@ fn listed(result: &RunResult) -> Option<Vec<Percent>> {
     Some(job.load().recording.percentiles.clone())
 }
 
-fn progress_mode(progress: ProgressStyle) -> ProgressMode {
+pub(crate) fn progress_mode(progress: ProgressStyle) -> ProgressMode {
     match progress {
         ProgressStyle::Auto => ProgressMode::detect(),
         ProgressStyle::Plain => ProgressMode::Plain,

@@ -79,6 +79,14 @@ impl Stored {
     }
 }
 
+/// Runs of one plan.
+struct Together {
+    fingerprint: String,
+    /// What the series is called, where runs were kept as one.
+    name: Option<String>,
+    runs: Vec<RunResult>,
+}
+
 /// Several as one: those of one plan on one kind of target are its runs.
 fn together(mut all: Vec<Stored>) -> Stored {
     if all.len() == 1
@@ -86,23 +94,40 @@ fn together(mut all: Vec<Stored>) -> Stored {
     {
         return one;
     }
-    let results = all.into_iter().flat_map(|stored| match stored {
-        Stored::One(result) => vec![*result],
-        Stored::Several(runs) => runs.series.into_iter().flat_map(|s| s.runs).collect(),
+    let parts = all.into_iter().flat_map(|stored| match stored {
+        Stored::One(result) => vec![(None, vec![*result])],
+        Stored::Several(runs) => {
+            let series = runs.series.into_iter();
+            series.map(|s| (Some(s.name), s.runs)).collect()
+        }
     });
-    let mut plans: Vec<(String, Vec<RunResult>)> = Vec::new();
-    for result in results {
-        let fingerprint = plan_fingerprint(&result);
-        match plans.iter_mut().find(|(known, _)| *known == fingerprint) {
-            Some((_, runs)) => runs.push(result),
-            None => plans.push((fingerprint, vec![result])),
+    let mut plans: Vec<Together> = Vec::new();
+    for (name, runs) in parts {
+        let Some(first) = runs.first() else {
+            continue;
+        };
+        let fingerprint = plan_fingerprint(first);
+        // Commands have no plan, and a plan may take turns with itself: their names tell them apart.
+        let is_of = |known: &&mut Together| {
+            known.fingerprint == fingerprint
+                && (known.name.is_none() || name.is_none() || known.name == name)
+        };
+        match plans.iter_mut().find(is_of) {
+            Some(known) => {
+                known.name = known.name.take().or(name);
+                known.runs.extend(runs);
+            }
+            None => plans.push(Together {
+                fingerprint,
+                name,
+                runs,
+            }),
         }
     }
-    let asked = plans.iter().map(|(_, runs)| runs.len()).max().unwrap_or(0);
-    let of_plan = |(_, runs): (String, Vec<RunResult>)| {
-        let name = runs
-            .first()
-            .map_or_else(String::new, |run| run.plan.name.clone());
+    let asked = plans.iter().map(|plan| plan.runs.len()).max().unwrap_or(0);
+    let of_plan = |Together { name, runs, .. }: Together| {
+        let of_first = || runs.first().map(|run| run.plan.name.clone());
+        let name = name.or_else(of_first).unwrap_or_default();
         RunSeries::new(&name, runs)
     };
     let series: Vec<RunSeries> = plans.into_iter().map(of_plan).collect();

@@ -26,6 +26,7 @@ use weir_schema::{Plan, RunResult, TargetsPerRank};
 use weir_units::Nanos;
 use weir_world::Launcher;
 
+use crate::progress::TurnProgress;
 use crate::run as run_door;
 
 /// The environment variable by which a process knows which run it is.
@@ -149,7 +150,12 @@ impl PlanTurn {
     }
 
     /// One run, in another process; its result.
-    pub(crate) fn run(&mut self, label: &str, turns: &Turns<'_>) -> Result<RunResult, Refusal> {
+    pub(crate) fn run(
+        &mut self,
+        label: &str,
+        turns: &Turns<'_>,
+        progress: &mut TurnProgress,
+    ) -> Result<RunResult, Refusal> {
         if self.renews {
             self.made.iter().for_each(|path| remove(path));
         }
@@ -173,7 +179,8 @@ impl PlanTurn {
             .stdout(Stdio::null())
             .spawn()
             .map_err(|e| turns.lacks(e))?;
-        let status = wait(child, turns.caught).map_err(|e| turns.lacks(e))?;
+        let look = || progress.look(label);
+        let status = wait(child, turns.caught, look).map_err(|e| turns.lacks(e))?;
         let no_result = || turns.without_result(label, status);
         let text = fs::read_to_string(&result).map_err(|_| no_result())?;
         let mut result = RunResult::from_json(&text).map_err(|_| no_result())?;
@@ -223,7 +230,7 @@ pub(crate) fn end_with_parent() -> Result<(), Refusal> {
 }
 
 /// Waits for a run and passes signals on to it; how it ended.
-fn wait(mut child: Child, caught: &Signals) -> io::Result<ExitStatus> {
+fn wait(mut child: Child, caught: &Signals, mut look: impl FnMut()) -> io::Result<ExitStatus> {
     let pid = Pid::from_child(&child);
     let mut passed_on = PassedOn::default();
     loop {
@@ -231,6 +238,7 @@ fn wait(mut child: Child, caught: &Signals) -> io::Result<ExitStatus> {
             return Ok(status);
         }
         passed_on.to(pid, caught);
+        look();
         thread::sleep(LOOK);
     }
 }

@@ -176,6 +176,14 @@ pub const FLAGS: &[Flag] = &[
     .long("The suffix decides the format: .txt, .json, .csv, .md, .html, or .xml for junit."),
     store_result(OUTPUT).needs(MEASURED),
     Flag::with_value(
+        "save",
+        "LABEL",
+        OUTPUT,
+        "Keep all runs in the history under this label",
+    )
+    .needs(MEASURED)
+    .long("`weir compare label:LABEL` prints the comparison again."),
+    Flag::with_value(
         "progress",
         "WHEN",
         OUTPUT,
@@ -183,7 +191,7 @@ pub const FLAGS: &[Flag] = &[
     )
     .choices(&["auto", "plain", "none", "json"])
     .default("auto")
-    .needs(RUN),
+    .needs(MEASURED),
     Flag::with_value("color", "WHEN", OUTPUT, "Colours")
         .choices(&["auto", "always", "never"])
         .default("auto")

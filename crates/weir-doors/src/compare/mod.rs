@@ -19,7 +19,7 @@ use crate::flags::command;
 use crate::given::GivenFlags;
 use crate::house_words::{Parsed, parse};
 use crate::refusal::Refusal;
-use crate::run::suffix;
+use crate::run::{ProgressStyle, Run, suffix};
 
 /// The door.
 pub const DOOR: Door = Door {
@@ -36,6 +36,8 @@ const HELP: &str = include_str!("help.md");
 
 /// Rounds where their number is not given.
 const USUAL_ROUNDS: u32 = 10;
+/// Waited before each run of a job that is compared with itself.
+const SHORT_SETTLE: Nanos = Nanos(100_000_000);
 /// Beyond a thousand nobody waits.
 const MOST_ROUNDS: u32 = 1000;
 
@@ -65,8 +67,42 @@ pub struct Compare {
     pub show: CompareShow,
 }
 
+impl Compare {
+    /// A job beside itself, in as many rounds as it takes to establish a change.
+    pub(crate) fn with_itself(name: &str, run: &Run) -> Self {
+        let silent = || {
+            let mut run = run.clone();
+            run.options.progress = ProgressStyle::None;
+            Box::new(run)
+        };
+        let sides = [name.to_owned(), format!("{name} again")].map(|name| (name, silent()));
+        Self {
+            input: CompareInput::Rounds {
+                rounds: Rounds {
+                    count: None,
+                    until_sure: false,
+                    warmup: 1,
+                    settle: SHORT_SETTLE,
+                    prepare: None,
+                    drop_caches: false,
+                },
+                of: RoundsOf::Plans(sides.to_vec()),
+                command: run.command().to_vec(),
+                store: None,
+                save: None,
+                progress: ProgressStyle::Auto,
+            },
+            rule: Rule::default(),
+            fail_if: Vec::new(),
+            confirm: false,
+            single_run_ok: false,
+            show: CompareShow::default(),
+        }
+    }
+}
+
 /// How a comparison is shown.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompareShow {
     /// What stands on standard output, if anything.
     pub format: Option<CompareFormat>,

@@ -7,7 +7,7 @@ use clap::ArgMatches;
 
 use super::{Rounds, all, one, rounds};
 use crate::refusal::Refusal;
-use crate::run::{self, Run};
+use crate::run::{self, ProgressStyle, Run};
 
 /// Where the sides come from.
 #[derive(Clone, Debug)]
@@ -24,6 +24,10 @@ pub enum CompareInput {
         command: Vec<String>,
         /// The file that gets the results.
         store: Option<String>,
+        /// The label that they are kept under in the history.
+        save: Option<String>,
+        /// How progress is shown.
+        progress: ProgressStyle,
     },
 }
 
@@ -82,7 +86,16 @@ pub(super) fn read(matches: &ArgMatches, words: &[String]) -> Result<CompareInpu
         of,
         command: command.chain(words.iter().cloned()).collect(),
         store: one(matches, "store-result").map(str::to_owned),
+        save: one(matches, "save").map(label).transpose()?,
+        progress: run::progress(matches),
     })
+}
+
+fn label(text: &str) -> Result<String, Refusal> {
+    if text.trim().is_empty() {
+        return Err(Refusal::usage("--save: a label has a name"));
+    }
+    Ok(text.to_owned())
 }
 
 fn refuse_one(all: &[String], what: &str, other: &str) -> Result<(), Refusal> {

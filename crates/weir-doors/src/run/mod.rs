@@ -23,7 +23,7 @@ use crate::beff::values;
 
 pub use flags::FLAGS;
 use options::options;
-pub(crate) use options::{options_of_text, width};
+pub(crate) use options::{options_of_text, progress, width};
 pub use plan::exit_code;
 pub use repeat::{Repeat, begin_anew};
 pub use stored_plan::check_stored;

@@ -16,17 +16,22 @@ pub(super) fn options(matches: &ArgMatches) -> Result<RunOptions, Refusal> {
             RunFormat::Text
         },
         outputs: outputs.collect::<Result<_, _>>()?,
-        progress: match one(matches, "progress") {
-            Some("plain") => ProgressStyle::Plain,
-            Some("none") => ProgressStyle::None,
-            Some("json") => ProgressStyle::Json,
-            _ => ProgressStyle::Auto,
-        },
+        progress: progress(matches),
         strict: strict::strict(one(matches, "strict"))?,
         no_latency: matches.get_flag("no-latency"),
         web: web::read(matches)?,
         ..options_of_text(matches)?
     })
+}
+
+/// How progress is shown.
+pub(crate) fn progress(matches: &ArgMatches) -> ProgressStyle {
+    match one(matches, "progress") {
+        Some("plain") => ProgressStyle::Plain,
+        Some("none") => ProgressStyle::None,
+        Some("json") => ProgressStyle::Json,
+        _ => ProgressStyle::Auto,
+    }
 }
 
 /// How text looks, by flags that say no more than that.

@@ -18,6 +18,7 @@ use weir_schema::RunResult;
 
 use crate::{Outcome, output, printed, speaks};
 
+pub(crate) use rounds::{Measured, measured};
 pub(crate) use sides::{StoredRuns, of_stored as sides_of};
 
 /// The words after `compare`.

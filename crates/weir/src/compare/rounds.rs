@@ -9,12 +9,13 @@ use std::fs;
 use weir_compare::{Comparison, Rule, Side, Sides, Verdict, compare, is_of_loops};
 use weir_doors::Refusal;
 use weir_doors::compare::{Compare, CompareInput, Rounds, RoundsOf};
-use weir_doors::run::{Strict, exit_code};
+use weir_doors::run::{ProgressStyle, Run, Strict, exit_code};
 use weir_schema::{Kind, Plan, RUNS_SCHEMA, RunResult, RunSeries, Runs, Workload};
 
 use crate::command_turn::{self, CommandTurn, shell};
+use crate::progress::{ProgressMode, TurnProgress};
 use crate::turns::{PlanTurn, Turns, code_of_signal, order, refuse_launcher};
-use crate::{Outcome, measure, output, run as run_door, signals};
+use crate::{Outcome, history, measure, output, run as run_door, signals};
 
 pub(super) use command_turn::METRICS as COMMAND_METRICS;
 
@@ -45,58 +46,54 @@ struct Contest<'a> {
     is_over: bool,
     /// The gravest exit code of a run.
     worst: u8,
+    /// What is seen of those that show nothing of themselves.
+    progress: TurnProgress,
 }
 
-/// Carries rounds out until enough is known; prints the comparison.
+/// What rounds came to.
+pub(crate) struct Measured {
+    pub(crate) comparison: Comparison,
+    pub(crate) sides: Sides,
+    /// What the runs, the conditions and signals leave for the shell.
+    pub(crate) code: u8,
+}
+
+/// Carries rounds out until enough is known; keeps and prints the comparison.
 pub(super) fn run(asked: &Compare) -> Outcome {
     let CompareInput::Rounds {
         rounds,
         of,
         command,
         store,
+        save,
+        ..
     } = &asked.input
     else {
         return Ok(0);
     };
-    let flag = match of {
-        RoundsOf::Plans(_) => "--run",
-        RoundsOf::Commands(_) => "--cmd",
-    };
+    let flag = flag_of(of);
     refuse_launcher(flag)?;
-    let all = contenders(flag, of)?;
-    let mut rule = rule(asked, &all)?;
-    let looks = rounds.looks(figures(&all, &rule), rule.alpha)?;
-    rule.alpha = rounds.alpha_of_a_look(rule.alpha);
-    if rounds.drop_caches {
-        check_drop_caches()?;
-    }
     let others = other_files(of);
     measure::check_store(store.as_deref(), &others)?;
     let sources = others.iter().map(|(_, path)| path).chain(store);
     let sources: Vec<&str> = sources.map(String::as_str).collect();
     super::show::check(&asked.show, &sources)?;
-    signals::claim()?;
-    let caught = signals::catch(None, None)?;
-    let turns = Turns::new(flag, command, &caught)?;
-    let mut contest = Contest {
-        all,
-        rounds,
-        turns: &turns,
-        has_begun: false,
-        is_over: false,
-        worst: 0,
-    };
-    contest.warm_up()?;
-    let mut comparison = contest.until_settled(&looks, &rule)?;
-    comparison.held = super::held_of(asked, &comparison)?;
-    if asked.confirm && !comparison.held.is_empty() && !caught.interrupted() {
-        comparison = contest.again(asked, &rule)?;
+    if save.is_some() {
+        history::check_save()?;
     }
-    let code = contest.worst.max(u8::from(!comparison.held.is_empty()));
-    let mut code = code_of_signal(&caught).unwrap_or(code);
-    signals::release();
-    let sides = contest.sides();
-    code = code.max(stored(store.as_deref(), &sides, rounds, command));
+    let Measured {
+        comparison,
+        sides,
+        mut code,
+    } = measured(asked)?;
+    if store.is_some() || save.is_some() {
+        let mut runs = runs_of(&sides, rounds, command);
+        let is_saved = save
+            .iter()
+            .all(|label| history::save_runs(&mut runs, label));
+        let is_stored = store.iter().all(|path| is_stored(path, &runs));
+        code = code.max(u8::from(!(is_saved && is_stored)));
+    }
     if comparison.sides.iter().any(|side| side.runs == 0) {
         output::error(&format!(
             "error: {flag}: no round came to its end: nothing is compared\n"
@@ -104,6 +101,73 @@ pub(super) fn run(asked: &Compare) -> Outcome {
         return Ok(code.max(1));
     }
     Ok(super::show::show(&comparison, &sides.sides, &asked.show).max(code))
+}
+
+/// Carries rounds out until enough is known.
+pub(crate) fn measured(asked: &Compare) -> Result<Measured, Refusal> {
+    let CompareInput::Rounds {
+        rounds,
+        of,
+        command,
+        progress,
+        ..
+    } = &asked.input
+    else {
+        return Err(Refusal::usage("stored results have no rounds"));
+    };
+    let flag = flag_of(of);
+    let all = contenders(flag, of)?;
+    let mut rule = rule(asked, &all)?;
+    let looks = rounds.looks(figures(&all, &rule), rule.alpha)?;
+    rule.alpha = rounds.alpha_of_a_look(rule.alpha);
+    if rounds.drop_caches {
+        check_drop_caches()?;
+    }
+    signals::claim()?;
+    let caught = signals::catch(None, None)?;
+    let turns = Turns::new(flag, command, &caught)?;
+    let last = looks.last().copied().unwrap_or(1);
+    let runs = (rounds.warmup + last) as usize * all.len();
+    let mut contest = Contest {
+        all,
+        rounds,
+        turns: &turns,
+        has_begun: false,
+        is_over: false,
+        worst: 0,
+        progress: TurnProgress::new(mode_of(of, *progress), runs),
+    };
+    contest.warm_up()?;
+    let mut comparison = contest.until_settled(&looks, &rule)?;
+    comparison.held = super::held_of(asked, &comparison)?;
+    if asked.confirm && !comparison.held.is_empty() && !caught.interrupted() {
+        comparison = contest.again(asked, &rule)?;
+    }
+    contest.progress.erase();
+    let code = contest.worst.max(u8::from(!comparison.held.is_empty()));
+    signals::release();
+    Ok(Measured {
+        comparison,
+        sides: contest.sides(),
+        code: code_of_signal(&caught).unwrap_or(code),
+    })
+}
+
+/// The flag that asks for rounds, for messages.
+fn flag_of(of: &RoundsOf) -> &'static str {
+    match of {
+        RoundsOf::Plans(_) => "--run",
+        RoundsOf::Commands(_) => "--cmd",
+    }
+}
+
+/// Runs of plans show their own progress, unless they are to be silent.
+fn mode_of(of: &RoundsOf, style: ProgressStyle) -> ProgressMode {
+    let is_shown = |run: &Run| run.options.progress != ProgressStyle::None;
+    match of {
+        RoundsOf::Plans(sides) if sides.iter().any(|(_, run)| is_shown(run)) => ProgressMode::None,
+        _ => run_door::progress_mode(style),
+    }
 }
 
 fn contenders(flag: &'static str, of: &RoundsOf) -> Result<Vec<Contender>, Refusal> {
@@ -264,9 +328,10 @@ impl Contest<'_> {
             let one = &mut self.all[which];
             let label = format!("{}, {label}", one.name);
             let done = begun.and_then(|()| match &mut one.turn {
-                Turn::Plan(turn) => turn.run(&label, self.turns),
-                Turn::Command(turn) => turn.run(&label, self.turns),
+                Turn::Plan(turn) => turn.run(&label, self.turns, &mut self.progress),
+                Turn::Command(turn) => turn.run(&label, self.turns, &mut self.progress),
             });
+            self.progress.next();
             match done {
                 Ok(result) => {
                     if result.complete {
@@ -335,21 +400,13 @@ fn is_settled(comparison: &Comparison) -> bool {
     primary.all(|metric| !matches!(metric.verdict, Verdict::Unsure { .. }))
 }
 
-/// Stores all runs where that was asked for; 1 where it failed.
-fn stored(path: Option<&str>, sides: &Sides, rounds: &Rounds, command: &[String]) -> u8 {
-    let Some(path) = path else {
-        return 0;
-    };
-    let text = runs_of(sides, rounds, command)
+/// Stores all runs; whether that was done.
+fn is_stored(path: &str, runs: &Runs) -> bool {
+    let text = runs
         .to_json(false)
         .map_err(|e| format!("error: {path}: {e}\n"));
-    match text.and_then(|text| output::write_file(path, &text)) {
-        Ok(()) => 0,
-        Err(message) => {
-            output::error(&message);
-            1
-        }
-    }
+    let stored = text.and_then(|text| output::write_file(path, &text));
+    stored.map_err(|message| output::error(&message)).is_ok()
 }
 
 /// All runs as they are stored.

@@ -1,9 +1,10 @@
 //! `weir doctor`: what of this machine would spoil a measurement.
 //!
 //! In: the words after `doctor`. Out: a line a finding, or JSON; the exit code. It looks for some two
-//! seconds and changes nothing. Not here: from which value on something spoils
+//! seconds and changes nothing; with `--ci` it measures instead (`ci`). Not here: from which value on something spoils
 //! (`weir_schema::thresholds`), and what it did to a run, which the run's own warnings say.
 
+mod ci;
 mod cpus;
 mod devices;
 mod finding;
@@ -61,6 +62,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     match read(words)? {
         Action::Print(text) => Ok(printed(&text)),
         Action::Look(look) => Ok(look_at(&look)),
+        Action::Ci(check) => ci::run(&check),
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
+use weir_doors::Refusal;
 use weir_doors::run::{Strict, exit_code};
 use weir_history::{Entry, History, HistoryError, LEAST_CHANGE, new_id};
 use weir_schema::{HistoryPlace, RunResult, Runs, SchemaError};
@@ -102,6 +103,33 @@ pub(crate) fn keep_runs(runs: &mut Runs, keep: Keep<'_>) -> Option<Kept> {
         }
     }
     kept
+}
+
+/// Keeps several runs under a label, as somebody asked for; whether all of them are there.
+pub(crate) fn save_runs(runs: &mut Runs, label: &str) -> bool {
+    let wanted = runs.series.iter().filter(|s| !s.runs.is_empty()).count();
+    let Some(mut kept) = keep_runs(runs, Keep::Always(None)) else {
+        return wanted == 0;
+    };
+    let mut good = kept.ids.len() == wanted;
+    for id in &kept.ids {
+        if let Err(error) = kept.history.set_label(id, Some(label)) {
+            output::error(&format!("error: --save {label}: {error}\n"));
+            good = false;
+        }
+    }
+    good
+}
+
+/// # Errors
+/// There is to be no history to save runs in.
+pub(crate) fn check_save() -> Result<(), Refusal> {
+    place::file(None).map(drop).ok_or_else(|| {
+        Refusal::usage(
+            "--save: there is no history: WEIR_HISTORY is `off`, or there is no HOME\n  help: name one \
+             with WEIR_HISTORY, or keep the runs in a file: --store-result",
+        )
+    })
 }
 
 impl Keep<'_> {

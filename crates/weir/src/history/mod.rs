@@ -6,7 +6,7 @@ mod place;
 mod spreads;
 mod verbs;
 
-pub(crate) use keep::{Keep, keep, keep_runs};
+pub(crate) use keep::{Keep, check_save, keep, keep_runs, save_runs};
 pub(crate) use place::texts;
 pub(crate) use spreads::add_spreads;
 pub(crate) use verbs::run;
