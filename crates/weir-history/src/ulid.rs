@@ -50,6 +50,7 @@ mod tests {
     fn ids_sort_by_time_and_differ() {
         // The example of the ULID's description.
         assert_eq!(&id_of(1_469_922_850_259, 0)[..10], "01ARZ3NDEK");
+        assert_eq!(&new_id(1_469_922_850_259_999_999)[..10], "01ARZ3NDEK");
         let early = new_id(1_000_000_000);
         let late = new_id(1_001_000_000);
         assert!(early < late && early.len() == LENGTH);

@@ -81,4 +81,18 @@ mod tests {
         // It is gone: nobody can wait for it again.
         assert!(wait(&child).is_err() && child.wait().is_err());
     }
+
+    #[test]
+    fn a_child_has_the_time_of_its_own_code_and_no_more_than_has_passed() {
+        let begin = Instant::now();
+        let busy = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+        let child = Command::new("sh").args(["-c", busy]).spawn().unwrap();
+        let ended = wait(&child).unwrap();
+        let passed = Nanos(u64::try_from(ended.at.duration_since(begin).as_nanos()).unwrap());
+        // The loop asks nothing of the kernel. A time is known to the microsecond.
+        assert!(ended.user > ended.system, "{ended:?}");
+        let used = ended.user.0 + ended.system.0;
+        assert!(used <= passed.0 + 2_000, "{ended:?} of {passed}");
+        assert!(used >= passed.0 / 1000, "{ended:?} of {passed}");
+    }
 }

@@ -56,6 +56,8 @@ fn job_files_take_turns_and_one_may_vary() {
         (rounds.count, rounds.warmup, rounds.settle),
         (Some(9), 1, Nanos::from_secs(1))
     );
+    let (rounds, _) = rounds_of("--run a.fio b.fio --settle 0.25 --warmup 3");
+    assert_eq!((rounds.warmup, rounds.settle), (3, Nanos(250_000_000)));
     let RoundsOf::Plans(sides) = of else {
         panic!("{of:?}")
     };
@@ -91,6 +93,23 @@ fn thresholds_are_of_all_figures_or_of_one() {
 }
 
 #[test]
+fn the_suffix_decides_the_form_and_text_is_printed_where_nothing_is_asked_for() {
+    use CompareFormat::{Csv, Html, Json, Junit, Markdown, Text};
+    let show = |text: &str| of(text).unwrap().show;
+    assert_eq!(show("x y").format, Some(Text));
+    let files = show("x y -o a.txt -o a.json -o a.csv --output a.md -o a.html -o a.xml");
+    let formats: Vec<CompareFormat> = files.outputs.iter().map(|file| file.format).collect();
+    assert_eq!(formats, [Text, Json, Csv, Markdown, Html, Junit]);
+    assert_eq!(files.format, None);
+    assert_eq!(show("x y -o a.md --format html").format, Some(Html));
+    assert!(show("x y -o a.txt --raw").raw);
+    for name in ["a.text", "a.junit", "a"] {
+        let refusal = of(&format!("x y -o {name}")).unwrap_err();
+        assert!(refusal.message.contains("known are .txt"), "{refusal}");
+    }
+}
+
+#[test]
 fn words_that_say_nothing_are_refused_by_name() {
     for (text, says) in [
         ("", "needs two stored results"),
@@ -112,6 +131,9 @@ fn words_that_say_nothing_are_refused_by_name() {
         ("x y --confirm", "--confirm acts only"),
         ("x y --single-run-ok", "--single-run-ok acts only"),
         ("x y --store-result r", "--store-result acts only"),
+        ("x y --save r", "--save acts only"),
+        ("--run a b --save=", "a label has a name"),
+        ("x y -o r.md --width 80", "--width acts only"),
         ("x y --format json --raw", "--raw acts only"),
         ("--run a b --rounds 9 --until-sure", "--until-sure decides"),
         ("--run a b --rounds 0", "from 1 to 1000"),
