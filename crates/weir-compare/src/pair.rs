@@ -8,7 +8,7 @@ use weir_schema::RunResult;
 
 use crate::compare::{Counted, Sides, errors};
 use crate::comparison::{JobComparison, PairComparison};
-use crate::differences::{of_jobs, of_machines};
+use crate::differences::{PlanDifference, of_jobs, of_machines};
 use crate::job::{Candidate, JobDraft};
 use crate::rule::Rule;
 
@@ -102,23 +102,30 @@ fn add_plans(
     matched: &[(usize, usize)],
     is_same_work_wanted: bool,
 ) {
-    let several = matched.len() > 1;
+    // The same difference of several jobs is said once.
+    let mut found: Vec<(PlanDifference, Vec<&str>)> = Vec::new();
     for (in_a, in_b) in matched {
         let jobs = a.plan.jobs().nth(*in_a).zip(b.plan.jobs().nth(*in_b));
         let Some(((_, job_a), (_, job_b))) = jobs else {
             continue;
         };
-        for mut found in of_jobs(job_a, job_b) {
-            if several {
-                let name = &mut found.difference.name;
-                *name = format!("{}: {name}", job_a.name);
+        for difference in of_jobs(job_a, job_b) {
+            match found.iter_mut().find(|(known, _)| *known == difference) {
+                Some((_, names)) => names.push(&job_a.name),
+                None => found.push((difference, vec![&job_a.name])),
             }
-            if found.is_work && is_same_work_wanted {
-                pair.problems
-                    .push(format!("{} differs", found.difference.name));
-            }
-            pair.differences.push(found.difference);
         }
+    }
+    for (mut found, names) in found {
+        if names.len() < matched.len() {
+            let name = &mut found.difference.name;
+            *name = format!("{}: {name}", names.join(", "));
+        }
+        if found.is_work && is_same_work_wanted {
+            pair.problems
+                .push(format!("{} differs", found.difference.name));
+        }
+        pair.differences.push(found.difference);
     }
 }
 
@@ -135,4 +142,35 @@ fn matched(a: &RunResult, b: &RunResult) -> Vec<(usize, usize)> {
         .enumerate()
         .filter_map(|(number, name)| Some((number, of_b.iter().position(|other| other == name)?)));
     pairs.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_schema::sample::{self, JobSample};
+    use weir_schema::{Job, Kind};
+
+    use super::*;
+
+    #[test]
+    fn what_several_jobs_have_in_common_is_said_once() {
+        let job = |name: &str, block| sample::random_job(name, &[Kind::Read], block);
+        let run = |jobs: Vec<Job>| sample::result(sample::plan(vec![jobs]));
+        let a = run(vec![job("one", 4096), job("two", 4096), job("three", 4096)]);
+        let b = run(vec![
+            job("one", 8192),
+            job("two", 8192).deep(7),
+            job("three", 8192),
+        ]);
+        let mut pair = PairComparison {
+            a: String::new(),
+            b: String::new(),
+            problems: Vec::new(),
+            differences: Vec::new(),
+            jobs: Vec::new(),
+        };
+        add_plans(&mut pair, &a, &b, &[(0, 0), (1, 1), (2, 2)], true);
+        let names: Vec<&str> = pair.differences.iter().map(|d| &*d.name).collect();
+        assert_eq!(names, ["sizes.size.read.bytes", "two: depth.queue_depth"]);
+        assert_eq!(pair.problems, ["sizes.size.read.bytes differs"]);
+    }
 }
