@@ -179,3 +179,46 @@ fn a_hostile_name_is_text() {
     let page = stage.read("r.html");
     assert!(!page.contains("<img") && page.contains("&lt;/script&gt;&lt;img onerror=x&gt;"));
 }
+
+/// Each kind of a job with what its intervals hold.
+fn over_time(result: &serde_json::Value, job: &str) -> Vec<(String, u64, usize)> {
+    let jobs = result["groups"].as_array().unwrap().iter();
+    let mut jobs = jobs.flat_map(|group| group["jobs"].as_array().unwrap());
+    let job = jobs.find(|found| found["name"] == job).unwrap();
+    let kinds = job["outcome"]["latency_over_time"].as_array().unwrap();
+    let of = |kind: &serde_json::Value| {
+        let intervals = kind["intervals"].as_array().unwrap();
+        let runs = intervals.iter().flat_map(|i| i["rows"].as_array().unwrap());
+        let counts = runs.flat_map(|run| &run.as_array().unwrap()[1..]);
+        let counted = counts.map(|n| n.as_u64().unwrap()).sum();
+        (kind["kind"].as_str().unwrap().to_owned(), counted, intervals.len())
+    };
+    kinds.iter().map(of).collect()
+}
+
+fn operations(result: &serde_json::Value, kind: &str) -> u64 {
+    let rates = result["groups"][0]["rates"].as_array().unwrap();
+    let rate = rates.iter().find(|rate| rate["kind"] == kind).unwrap();
+    rate["operations"].as_u64().unwrap()
+}
+
+#[test]
+fn every_operation_of_every_worker_and_rank_is_in_an_interval() {
+    let stage = Stage::new();
+    stage.file("j.fio", JOBS);
+    for ranks in ["", " --ranks 3"] {
+        let said = format!("run j.fio --section one{ranks} --store-result r.json");
+        stage.say(&words(&said)).code(0);
+        let result = serde_json::from_str(&stage.read("r.json")).unwrap();
+        let found = over_time(&result, "one");
+        let names: Vec<&str> = found.iter().map(|(kind, ..)| kind.as_str()).collect();
+        assert_eq!(names, ["read", "write"]);
+        for (kind, counted, intervals) in &found {
+            assert_eq!(*counted, operations(&result, kind), "{kind}{ranks}");
+            assert!((5..=201).contains(intervals), "{kind}{ranks}: {intervals}");
+        }
+        stage.say(&words("report r.json -o l.svg --plot latency")).code(0);
+        stage.say(&words("report r.json -o h.svg --plot heat-map")).code(0);
+        assert!(stage.read("h.svg").contains("class=\"h5\""));
+    }
+}
