@@ -154,10 +154,46 @@ fn a_rectangle_on_the_heat_map_says_its_share_until_escape() {
     };
     assert!(dom.contains("data-errors=\"0\""), "the script failed");
     assert!(said("tip").contains(" operations"), "{}", said("tip"));
-    assert!(said("all").starts_with("100 % of the operations"), "{}", said("all"));
+    assert!(
+        said("all").starts_with("100 % of the operations"),
+        "{}",
+        said("all")
+    );
     let half = said("half");
     let (percent, _) = half.split_once(" %").unwrap();
     let percent: f64 = percent.parse().unwrap();
     assert!(percent > 0.0 && percent < 100.0, "{half}");
-    assert_eq!((said("shown"), said("ended")), ("true".into(), "true".into()));
+    assert_eq!(
+        (said("shown"), said("ended")),
+        ("true".into(), "true".into())
+    );
+}
+
+#[test]
+fn a_plot_is_drawn_as_a_png() {
+    if browser().is_none() {
+        return skip(
+            "a_plot_is_drawn_as_a_png",
+            "no chromium (apt-get install chromium)",
+        );
+    }
+    let stage = stored();
+    for (name, plot) in [("h.png", "heat-map"), ("d.png", "distribution")] {
+        stage
+            .say(&[
+                "report", "run.json", "-o", name, "--plot", plot, "--job", "one",
+            ])
+            .code(0)
+            .silent()
+            .calm();
+        let bytes = stage.read_bytes(name);
+        assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"), "{name}");
+        let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
+        assert_eq!(number(16), 1120, "{name}: two pixels a unit");
+        assert!(
+            number(20) > 500 && bytes.len() > 10_000,
+            "{name}: {} bytes",
+            bytes.len()
+        );
+    }
 }

@@ -106,7 +106,7 @@ pub(super) fn over_time(job: &JobAcross<'_, '_>) -> Option<Plot> {
     }
     let all = || lines.iter().flat_map(|line| &line.points);
     all().next()?;
-    let ends = courses.iter().filter_map(|c| c.over_time.intervals.last());
+    let ends = courses.iter().flat_map(|c| &c.over_time.intervals);
     let title = if shown.len() == 1 {
         "99th percentile of latency over time"
     } else {
@@ -156,7 +156,11 @@ fn points(over_time: &LatencyOverTime, percentile: Percentile) -> Vec<PlotPoint>
         y: (percentile.of)(interval).map(|ns| real(ns.0.max(1)) / 1e9),
         range: None,
     });
-    points.collect()
+    let points: Vec<PlotPoint> = points.collect();
+    if points.iter().all(|p| p.y.is_none()) {
+        return Vec::new();
+    }
+    points
 }
 
 /// What the lines show, with numbers.

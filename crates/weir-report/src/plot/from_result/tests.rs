@@ -171,8 +171,8 @@ fn latencies_that_no_clock_could_have_measured_are_drawn() {
     let end = begin + text[begin..].find("]}]}]").unwrap() + 5;
     let hostile = "\"latency_over_time\":[{\"kind\":\"read\",\"stage\":\"lat\",\"intervals\":[\
         {\"end_ns\":4611686018427387904,\"sum_ns\":0,\"p50_ns\":0,\"max_ns\":0,\
-        \"rows\":[[0,4611686018427387904],[471,4611686018427387904],[9999,1]]},\
-        {\"end_ns\":7,\"sum_ns\":1,\"max_ns\":4611686018427387000,\"rows\":[[]]}]}]";
+        \"rows\":[[0,1152921504606846976],[471,1152921504606846976],[9999,1]]},\
+        {\"end_ns\":7,\"sum_ns\":1,\"max_ns\":1152921504606846976,\"rows\":[[]]}]}]";
     let text = text[..begin].to_owned() + hostile + &text[end..];
     result = RunResult::from_json(&text).unwrap();
     let plots = plots(&[&result]);
