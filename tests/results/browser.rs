@@ -108,3 +108,92 @@ fn print_has_a_page_for_each_job() {
         "{whole} pages, and {flows} that flow"
     );
 }
+
+/// A page without its policy, so that a script of the test's own may use it as a reader would.
+fn used_by(page: &str, script: &str) -> String {
+    let (before, rest) = page
+        .split_once("<meta http-equiv=\"Content-Security-Policy\"")
+        .unwrap();
+    let (_, after) = rest.split_once('>').unwrap();
+    let script = format!("<script>{script}</script></body>");
+    format!("{before}{}", after.replace("</body>", &script))
+}
+
+#[test]
+fn a_rectangle_on_the_heat_map_says_its_share_until_escape() {
+    let Some(program) = browser() else {
+        return skip(
+            "a_rectangle_on_the_heat_map_says_its_share_until_escape",
+            "no chromium (apt-get install chromium)",
+        );
+    };
+    let stage = stored();
+    stage.say(&["report", "run.json", "-o", "run.html"]).code(0);
+    let script = "
+        const figure = document.querySelector('figure[data-name=heat-map]');
+        const canvas = figure.querySelector('canvas[tabindex]');
+        const box = canvas.getBoundingClientRect();
+        const at = (type, x, y) => canvas.dispatchEvent(new PointerEvent(type,
+            { clientX: box.left + x, clientY: box.top + y, pointerId: 1 }));
+        const share = figure.querySelector('.share');
+        const said = document.body.dataset;
+        at('pointermove', box.width / 2, 150);
+        said.tip = figure.querySelector('.tip').textContent;
+        at('pointerdown', 0, 0); at('pointermove', box.width, 299); at('pointerup', box.width, 299);
+        said.all = share.textContent;
+        at('pointerdown', box.width / 2, 0); at('pointermove', box.width, 299); at('pointerup', box.width, 299);
+        said.half = share.textContent;
+        said.shown = !share.hidden;
+        dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape' }));
+        said.ended = share.hidden;";
+    stage.file("used.html", used_by(&stage.read("run.html"), script));
+    let dom = opens(&stage, &program, &["--dump-dom"], "used.html").out;
+    let said = |name: &str| {
+        let (_, rest) = dom.split_once(&format!("data-{name}=\"")).unwrap();
+        rest.split_once('"').unwrap().0.to_owned()
+    };
+    assert!(dom.contains("data-errors=\"0\""), "the script failed");
+    assert!(said("tip").contains(" operations"), "{}", said("tip"));
+    assert!(
+        said("all").starts_with("100 % of the operations"),
+        "{}",
+        said("all")
+    );
+    let half = said("half");
+    let (percent, _) = half.split_once(" %").unwrap();
+    let percent: f64 = percent.parse().unwrap();
+    assert!(percent > 0.0 && percent < 100.0, "{half}");
+    assert_eq!(
+        (said("shown"), said("ended")),
+        ("true".into(), "true".into())
+    );
+}
+
+#[test]
+fn a_plot_is_drawn_as_a_png() {
+    if browser().is_none() {
+        return skip(
+            "a_plot_is_drawn_as_a_png",
+            "no chromium (apt-get install chromium)",
+        );
+    }
+    let stage = stored();
+    for (name, plot) in [("h.png", "heat-map"), ("d.png", "distribution")] {
+        stage
+            .say(&[
+                "report", "run.json", "-o", name, "--plot", plot, "--job", "one",
+            ])
+            .code(0)
+            .silent()
+            .calm();
+        let bytes = stage.read_bytes(name);
+        assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"), "{name}");
+        let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
+        assert_eq!(number(16), 1120, "{name}: two pixels a unit");
+        assert!(
+            number(20) > 500 && bytes.len() > 10_000,
+            "{name}: {} bytes",
+            bytes.len()
+        );
+    }
+}

@@ -150,6 +150,7 @@ mod tests {
         ),
         ("without `--no-latency`", &[("format", "text")]),
         ("with `--web`", &[("web", "")]),
+        ("with `--output FILE.csv`", &[("output", "r.csv")]),
     ];
     const OF_BEFF: Partners = &[
         ("with `--channel-dir`", &[("channel-dir", "d")]),

@@ -125,7 +125,7 @@ mod tests {
             ("x", "stray word `x`", "`weir run --help` says more"),
             (
                 "--format jsn",
-                "--format jsn: it takes one of text, json",
+                "--format jsn: it takes one of text, json, html, md, csv, csv-series",
                 "did you mean `json`?",
             ),
             (

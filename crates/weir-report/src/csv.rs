@@ -1,10 +1,12 @@
-//! Results as CSV: a row for each kind of operation of each job, in ns, bytes and operations.
+//! Results as CSV: a row for each kind of operation of each job, or for each interval of it, in ns,
+//! bytes and operations.
 //!
 //! In: results with their labels. Out: RFC 4180 with line feeds; what is missing is empty. Not here:
 //! headline figures that are not of a kind of operation, which JSON has.
 
-use weir_schema::Stage;
+use weir_schema::{LatencyInterval, Stage};
 use weir_stats::Histogram;
+use weir_units::Nanos;
 
 use crate::entry::{KindSum, ReportEntry};
 use crate::number_format::date;
@@ -14,6 +16,8 @@ use crate::plot::{LabelledResult, PlottedRun};
 const HEAD: &str = "run_id,time_utc,label,group,job,kind,workers,block_bytes,queue_depth,operations,\
 bytes,duration_ns,ops_per_s,bytes_per_s,ops_per_s_low,ops_per_s_high,lat_mean_ns,lat_min_ns,\
 lat_p50_ns,lat_p90_ns,lat_p99_ns,lat_p999_ns,lat_p9999_ns,lat_max_ns,errors,complete,warnings";
+const SERIES_HEAD: &str = "run_id,time_utc,label,group,job,kind,t_ns,dt_ns,operations,in_flight,\
+lat_p50_ns,lat_p99_ns,lat_p999_ns,lat_max_ns";
 const PERCENTILES: [f64; 6] = [50.0, 90.0, 99.0, 99.9, 99.99, 100.0];
 
 /// The head and the rows, each line ended.
@@ -29,6 +33,59 @@ pub fn csv(results: &[LabelledResult<'_>]) -> String {
         }
     }
     out
+}
+
+/// The head, and a row for each interval of which latencies are known, each line ended.
+pub fn csv_series(results: &[LabelledResult<'_>]) -> String {
+    let mut out = format!("{SERIES_HEAD}\n");
+    for run in &PlottedRun::all(results) {
+        for entry in &run.entries {
+            for kind in &entry.kinds {
+                let of = names(run, entry, kind).map(|cell| quoted(&cell)).join(",");
+                let Some(over_time) = entry.latency_over_time(kind) else {
+                    continue;
+                };
+                for (begin, interval) in over_time.spans() {
+                    let cells = interval_cells(begin, interval, over_time.stage);
+                    push!(out, "{of},{}\n", cells.join(","));
+                }
+            }
+        }
+    }
+    out
+}
+
+/// What says whose row it is.
+fn names(run: &PlottedRun<'_>, entry: &ReportEntry<'_>, kind: &KindSum) -> [String; 6] {
+    let started = run.result.started_unix_ns;
+    [
+        started.to_string(),
+        date(started).replacen(' ', "T", 1).replace(" UTC", "Z"),
+        run.label.to_owned(),
+        entry.group.to_string(),
+        entry.name().to_owned(),
+        kind.name.clone(),
+    ]
+}
+
+fn interval_cells(begin: Nanos, interval: &LatencyInterval, stage: Stage) -> [String; 8] {
+    let text = |ns: Option<Nanos>| ns.map_or_else(String::new, |ns| ns.0.to_string());
+    let length = interval.end_ns.saturating_sub(begin);
+    // By Little's law; a response is not in flight all the time.
+    let in_flight = interval.sum_ns.as_secs_f64() / length.as_secs_f64();
+    let is_known = stage != Stage::Rlat && in_flight.is_finite();
+    [
+        begin.0.to_string(),
+        length.0.to_string(),
+        interval.rows.count().to_string(),
+        is_known
+            .then(|| format!("{in_flight:.3}"))
+            .unwrap_or_default(),
+        text(interval.p50_ns),
+        text(interval.p99_ns),
+        text(interval.p999_ns),
+        text(interval.max_ns),
+    ]
 }
 
 fn row(run: &PlottedRun<'_>, entry: &ReportEntry<'_>, kind: &KindSum) -> [String; 27] {
@@ -49,15 +106,14 @@ fn row(run: &PlottedRun<'_>, entry: &ReportEntry<'_>, kind: &KindSum) -> [String
     let is_its = |job: &Option<String>| job.as_deref().is_none_or(|job| job == entry.name());
     let warnings = result.warnings.iter().filter(|w| is_its(&w.job));
     let warnings: Vec<&str> = warnings.map(|w| w.id.as_str()).collect();
+    let [run_id, time, label, group, job, name] = names(run, entry, kind);
     [
-        result.started_unix_ns.to_string(),
-        date(result.started_unix_ns)
-            .replacen(' ', "T", 1)
-            .replace(" UTC", "Z"),
-        run.label.to_owned(),
-        entry.group.to_string(),
-        entry.name().to_owned(),
-        kind.name.clone(),
+        run_id,
+        time,
+        label,
+        group,
+        job,
+        name,
         entry.workers.len().to_string(),
         block.map_or_else(String::new, |b| format!("{b:.0}")),
         text(depth.map(|load| u64::from(load.depth.queue_depth.0))),
@@ -97,6 +153,46 @@ fn quoted(cell: &str) -> String {
 mod tests {
     use super::*;
     use crate::sample;
+
+    #[test]
+    fn an_interval_has_a_row_with_its_own_figures() {
+        let result = sample::two_kinds();
+        let text = csv_series(&[LabelledResult {
+            label: "r".into(),
+            result: &result,
+        }]);
+        let lines: Vec<&str> = text.lines().collect();
+        let head: Vec<&str> = lines[0].split(',').collect();
+        let over_time = result.groups[0].jobs[0].latency_over_time();
+        let intervals: usize = over_time.iter().map(|kind| kind.intervals.len()).sum();
+        assert_eq!(lines.len(), 1 + intervals);
+        let second: Vec<&str> = lines[2].split(',').collect();
+        let cell = |name| second[head.iter().position(|n| *n == name).unwrap()];
+        let interval = &over_time[0].intervals[1];
+        assert_eq!(
+            (cell("kind"), cell("t_ns"), cell("dt_ns")),
+            ("read", "500000000", "500000000")
+        );
+        assert_eq!(cell("operations"), interval.rows.count().to_string());
+        assert_eq!(cell("lat_p99_ns"), interval.p99_ns.unwrap().0.to_string());
+        let in_flight = interval.sum_ns.as_secs_f64() / 0.5;
+        assert_eq!(cell("in_flight"), format!("{in_flight:.3}"));
+        assert!(
+            lines
+                .iter()
+                .all(|line| line.split(',').count() == head.len())
+        );
+        let open = sample::open_loop();
+        let text = csv_series(&[LabelledResult {
+            label: "r".into(),
+            result: &open,
+        }]);
+        let stalled = text.lines().find(|line| line.contains(",12000000000,"));
+        assert!(
+            stalled.unwrap().ends_with(",500000000,0,,,,,"),
+            "{stalled:?}"
+        );
+    }
 
     #[test]
     fn a_row_has_the_cells_of_the_head() {

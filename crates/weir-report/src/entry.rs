@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use weir_schema::{
-    Confidence, Failure, GroupResult, Job, JobResult, Kind, KindName, KindResult, Metric,
-    RunResult, Span, Stage, State, WorkerResult,
+    Confidence, Failure, GroupResult, Job, JobResult, Kind, KindName, KindResult, LatencyOverTime,
+    Metric, RunResult, Span, Stage, State, WorkerResult,
 };
 use weir_stats::Histogram;
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
@@ -28,6 +28,7 @@ pub(crate) struct ReportEntry<'a> {
     pub(crate) span: Option<Span>,
     /// How sure its figures are, per kind.
     confidence: &'a [Confidence],
+    latency_over_time: &'a [LatencyOverTime],
 }
 
 /// The figures of one kind over all workers of an entry.
@@ -85,6 +86,7 @@ impl<'a> ReportEntry<'a> {
             kinds: Vec::new(),
             span: None,
             confidence: job.confidence(),
+            latency_over_time: job.latency_over_time(),
         }
     }
 
@@ -108,11 +110,15 @@ impl<'a> ReportEntry<'a> {
         self.kinds = sums.into_values().collect();
     }
 
-    /// Of several jobs as one the group knows how sure they are, where it has no others.
+    /// Of several jobs as one the group knows how sure they are and how their latencies went over
+    /// time, where it has no others.
     fn judge(&mut self, group: &'a GroupResult) {
         if self.jobs.len() > 1 {
-            let is_all = self.jobs.len() == group.jobs.len();
-            self.confidence = if is_all { &group.confidence } else { &[] };
+            (self.confidence, self.latency_over_time) = (&[], &[]);
+            if self.jobs.len() == group.jobs.len() {
+                self.confidence = &group.confidence;
+                self.latency_over_time = &group.latency_over_time;
+            }
         }
     }
 
@@ -138,6 +144,12 @@ impl<'a> ReportEntry<'a> {
     pub(crate) fn confidence(&self, kind: &KindSum) -> Option<&'a Confidence> {
         let mut all = self.confidence.iter();
         all.find(|sure| sure.kind.as_str() == kind.name)
+    }
+
+    /// How the latencies of a kind, or of all as one, went over time, where that is known.
+    pub(crate) fn latency_over_time(&self, kind: &KindSum) -> Option<&'a LatencyOverTime> {
+        let mut all = self.latency_over_time.iter();
+        all.find(|over_time| over_time.kind.as_str() == kind.name)
     }
 
     /// Headline figures that its workers' figures do not say in full.

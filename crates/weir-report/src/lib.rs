@@ -1,7 +1,7 @@
 //! weir's own renderings of a result, and the progress line while a run goes on.
 //!
 //! In: a [`weir_schema::RunResult`] (or a [`progress::Snapshot`]) and a [`Style`]. Out: text, JSON, CSV,
-//! a page of HTML, plots.
+//! Markdown, a page of HTML, plots.
 //! Everything is a pure function of these, so that each rendering can be made again later from
 //! a stored result. Not here: printing, terminals, files; the output of peers (`weir-doors`);
 //! the wording of warnings, which whoever raises them brings along.
@@ -19,9 +19,11 @@ mod color;
 mod csv;
 mod entry;
 mod errno;
+mod figures;
 mod html;
 mod json;
 mod layout;
+mod markdown;
 mod number_format;
 mod phrases;
 mod plot;
@@ -32,9 +34,10 @@ mod sweep;
 mod text;
 
 pub use color::clean;
-pub use csv::csv;
+pub use csv::{csv, csv_series};
 pub use html::{LineTone, PageSection, SectionLine, SectionPart, html};
 pub use json::json;
+pub use markdown::markdown;
 pub use number_format::NumberFormat;
 pub use plot::{LabelledResult, PlotChoice, plot_names, svg};
 pub use style::{ColorChoice, Flags, Style, Terminal};

@@ -44,6 +44,7 @@ impl Confidence {
             // Recorders have one precision, so merging cannot fail.
             let _ = whole.merge(histogram);
         }
+        let batches = &batches.for_estimates();
         let wanted: Vec<f64> = percentiles.iter().map(|p| p.0).collect();
         let found = batches.percentiles(&whole, &wanted).into_iter();
         Self {
@@ -164,7 +165,7 @@ mod tests {
             workers,
             confidence: vec![confidence],
             batches: vec![batches],
-            loop_ns_per_op: None,
+            ..LoopOutcome::default()
         });
         job
     }

@@ -1,10 +1,12 @@
 //! How sure the figures of several jobs are together, from batches that lie side by side.
 //!
-//! In: the jobs of a group, with the batches of each. Out: a [`Confidence`] per kind. Not here: that
-//! of a single job (`confidence`), how wide an interval is (`weir-stats`).
+//! In: the jobs of a group, with the batches of each. Out: their batches together, and a
+//! [`Confidence`] per kind. Not here: that of a single job (`confidence`), how wide an interval is
+//! (`weir-stats`).
 
 use weir_units::{Nanos, Percent};
 
+use crate::confidence::KindBatches;
 use crate::kind::KindName;
 use crate::outcome::{LoopOutcome, Outcome};
 use crate::result::{Confidence, GroupResult, JobResult, rated_kinds};
@@ -16,12 +18,24 @@ impl GroupResult {
     /// How sure its figures are; nothing of a single job, which has its own, nor of jobs that did
     /// not begin together, whose rate is as much a matter of when they began.
     pub(crate) fn judged(&self) -> Vec<Confidence> {
-        if self.jobs.len() < 2 || !self.began_together() {
+        if self.jobs.len() < 2 {
+            return Vec::new();
+        }
+        let together = self.batches_together();
+        together
+            .iter()
+            .filter_map(|b| self.judged_kind(b))
+            .collect()
+    }
+
+    /// What was done of each kind over time; nothing where the jobs did not begin together.
+    pub(crate) fn batches_together(&self) -> Vec<KindBatches> {
+        if !self.began_together() {
             return Vec::new();
         }
         let kinds = rated_kinds(self.workers()).into_iter();
         let kinds = kinds.chain([KindName::MIXED]);
-        kinds.filter_map(|kind| self.judged_kind(&kind)).collect()
+        kinds.filter_map(|kind| self.batches_of(kind)).collect()
     }
 
     fn began_together(&self) -> bool {
@@ -38,23 +52,27 @@ impl GroupResult {
         })
     }
 
-    fn judged_kind(&self, kind: &KindName) -> Option<Confidence> {
+    fn batches_of(&self, kind: KindName) -> Option<KindBatches> {
         let batches = self.loops().flat_map(|done| &done.batches);
-        let mut parts = batches.filter(|part| part.kind == *kind);
-        let first = parts.next()?;
-        let mut sum = first.batches.clone();
+        let mut parts = batches.filter(|part| part.kind == kind);
+        let mut sum = parts.next()?.clone();
         for part in parts {
             // Where one has response times and another latencies, they have no distribution together.
-            if part.stage != first.stage {
+            if part.stage != sum.stage {
                 return None;
             }
-            sum.add_kind(&part.batches).ok()?;
+            sum.batches.add_kind(&part.batches).ok()?;
         }
+        Some(sum)
+    }
+
+    fn judged_kind(&self, together: &KindBatches) -> Option<Confidence> {
+        let kind = &together.kind;
         let mut judged = self.loops().flat_map(|done| &done.confidence);
         let judged = judged.find(|c| c.kind == *kind)?;
         let percentiles: Vec<Percent> = judged.percentiles.iter().map(|p| p.percent).collect();
         let workers = self.jobs.iter().flat_map(JobResult::workers);
-        let over_time = (first.stage, &sum);
+        let over_time = (together.stage, &together.batches);
         Some(Confidence::of(kind, workers, over_time, &percentiles))
     }
 }

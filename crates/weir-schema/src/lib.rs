@@ -23,6 +23,7 @@ pub mod json;
 mod kind;
 mod latency_bandwidth;
 mod latency_bandwidth_figures;
+mod latency_over_time;
 mod load;
 mod load_of_loop;
 mod log;
@@ -77,6 +78,7 @@ pub use latency_bandwidth::{
 pub use latency_bandwidth_figures::{
     LatencyBandwidthFigures, PairRange, latency_bandwidth_figures, latency_bandwidth_warnings,
 };
+pub use latency_over_time::{LatencyInterval, LatencyOverTime};
 #[cfg(feature = "json-schema")]
 pub use load::json_schemas;
 pub use load::{PLAN_SCHEMA, RESULT_SCHEMA, RUNS_SCHEMA, SchemaError};

@@ -64,19 +64,6 @@ impl RunResult {
         self.ranks.extend(other.ranks);
         Ok(())
     }
-
-    /// Judges what several jobs did together, and forgets what only that and further ranks need:
-    /// all of them are in.
-    pub fn conclude_batches(&mut self) {
-        for group in &mut self.groups {
-            group.confidence = group.judged();
-            for job in &mut group.jobs {
-                if let Outcome::Loop(done) = &mut job.outcome {
-                    done.batches.clear();
-                }
-            }
-        }
-    }
 }
 
 impl RunResult {

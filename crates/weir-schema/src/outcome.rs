@@ -10,6 +10,7 @@ use weir_units::JsonSchema;
 use crate::confidence::KindBatches;
 use crate::exchange::ExchangeResult;
 use crate::latency_bandwidth::LatencyBandwidthResult;
+use crate::latency_over_time::LatencyOverTime;
 use crate::metrics::names_in_rows;
 use crate::result::{Confidence, JobResult, Span, WorkerResult};
 
@@ -39,6 +40,9 @@ pub struct LoopOutcome {
     /// How each kind went over time, on its way from a rank to the first one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub batches: Vec<KindBatches>,
+    /// How the latencies of each kind went over time, over all workers and ranks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latency_over_time: Vec<LatencyOverTime>,
     /// What a loop of this form costs itself: nanoseconds per operation with an engine that does
     /// nothing.
     #[serde(default)]

@@ -9,6 +9,7 @@ use weir_units::{Bytes, BytesPerSec, Iops, JsonSchema, Nanos, Percent};
 use crate::error_code::ErrorCode;
 use crate::facts::{ClockFacts, DiskCounters, ForeignSource, HostFacts, Instrument, ProgramFacts};
 use crate::kind::KindName;
+use crate::latency_over_time::LatencyOverTime;
 use crate::outcome::{Metric, Outcome, PhaseResult};
 use crate::plan::Plan;
 use crate::steady::{DepthFound, Steadiness};
@@ -126,6 +127,9 @@ pub struct GroupResult {
     /// together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub confidence: Vec<Confidence>,
+    /// How the latencies of each kind went over time, of jobs that are reported as one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latency_over_time: Vec<LatencyOverTime>,
 }
 
 /// Rates of one kind over all workers of a group.

@@ -6,7 +6,7 @@
 mod everything;
 mod transports;
 
-use weir_stats::{Estimate, Histogram, Series};
+use weir_stats::{Batch, Estimate, Histogram, Series};
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos, QueueDepth};
 
 pub use everything::everything;
@@ -17,6 +17,7 @@ use crate::exchange::ExchangeResult;
 use crate::facts::{ClockFacts, ClockSource, DeviceFacts, HostFacts};
 use crate::kind::Kind;
 use crate::latency_bandwidth::LatencyBandwidthResult;
+use crate::latency_over_time::{LatencyInterval, LatencyOverTime};
 use crate::load_of_loop::{Bounds, Load};
 use crate::outcome::Outcome;
 use crate::plan::{EngineChoice, Group, Job, Plan, Word};
@@ -191,6 +192,33 @@ fn measured(name: &str, outcome: Outcome) -> JobResult {
 pub fn sure(mut job: JobResult, confidence: Vec<Confidence>) -> JobResult {
     if let Outcome::Loop(done) = &mut job.outcome {
         done.confidence = confidence;
+    }
+    job
+}
+
+/// The latencies of a kind in intervals of these lengths.
+pub fn latency_over_time(kind: Kind, intervals: &[(Nanos, Histogram)]) -> LatencyOverTime {
+    let mut end = Nanos::ZERO;
+    let intervals = intervals.iter().map(|(length_ns, histogram)| {
+        end = end.saturating_add(*length_ns);
+        let batch = Batch {
+            histogram: histogram.clone(),
+            ..Batch::default()
+        };
+        LatencyInterval::of(&batch, end)
+    });
+    LatencyOverTime {
+        kind: kind.into(),
+        stage: Stage::Lat,
+        intervals: intervals.collect(),
+    }
+}
+
+/// The same job, with how its latencies went over time.
+#[must_use]
+pub fn over_time(mut job: JobResult, kinds: Vec<LatencyOverTime>) -> JobResult {
+    if let Outcome::Loop(done) = &mut job.outcome {
+        done.latency_over_time = kinds;
     }
     job
 }

@@ -1,9 +1,10 @@
 //! Batches: a run of unknown length in bounded memory, and its figures with intervals.
 //!
 //! In: what was done in each stretch of the run (after the ramp), with the stretch's histogram
-//! and its length by the clock. Out: how sure throughput, mean and percentiles are, as
-//! [`Estimate`]s. Whenever more than 80 batches are held, neighbours are joined and the batches are
-//! twice as long from then on: any run past the first 80 stretches keeps between 40 and 80. What
+//! and its length by the clock. Out: how the run went over time, and how sure throughput, mean and
+//! percentiles are, as [`Estimate`]s. Whenever more than 200 batches are held, neighbours are joined
+//! and the batches are twice as long from then on: any run past the first 200 stretches keeps between
+//! 100 and 200, enough for a plot. Estimates come from at most 80, joined in the same way. What
 //! several ranks did in the same stretches adds up, from the stored form as well.
 
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,9 @@ use crate::estimate::{Estimate, NoInterval};
 use crate::histogram::{Histogram, HistogramError};
 use crate::percentile_interval::{PercentileIntervals, excess};
 use crate::series_mean::{MOST, SeriesMean};
+
+/// So many batches are held.
+const HELD: usize = 200;
 
 /// What was done in a stretch of time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -116,10 +120,47 @@ impl BatchStore {
         if self.current.stretches >= self.per_batch {
             self.batches.push(std::mem::take(&mut self.current));
         }
-        if self.batches.len() > MOST {
+        if self.batches.len() > HELD {
             self.lengthen(self.per_batch.saturating_mul(2))?;
         }
         Ok(())
+    }
+
+    /// Adds what came after the last stretch that was whole to the batch before it. A run without one
+    /// has no batch.
+    ///
+    /// # Errors
+    /// As for [`Self::push`].
+    pub fn extend(&mut self, rest: Batch) -> Result<(), HistogramError> {
+        let last = if self.current.stretches > 0 {
+            Some(&mut self.current)
+        } else {
+            self.batches.last_mut()
+        };
+        let rest = Batch {
+            stretches: 0,
+            ..rest
+        };
+        last.map_or(Ok(()), |last| last.join(rest))
+    }
+
+    /// The same in at most so many whole batches.
+    #[must_use]
+    pub fn joined(&self, most: usize) -> Self {
+        let mut joined = self.clone();
+        while joined.batches.len() > most {
+            let longer = joined.per_batch.saturating_mul(2);
+            if longer == joined.per_batch || joined.lengthen(longer).is_err() {
+                return self.clone();
+            }
+        }
+        joined
+    }
+
+    /// The same in as few batches as estimates are made from.
+    #[must_use]
+    pub fn for_estimates(&self) -> Self {
+        self.joined(MOST)
     }
 
     /// Joins neighbours until each batch has so many stretches.
@@ -134,6 +175,12 @@ impl BatchStore {
             }
         }
         Ok(())
+    }
+
+    /// Everything that was done, in order; the last batch need not be whole.
+    pub fn all(&self) -> impl Iterator<Item = &Batch> {
+        let rest = (self.current.stretches > 0).then_some(&self.current);
+        self.batches.iter().chain(rest)
     }
 
     /// The whole batches, in order.
@@ -155,7 +202,8 @@ impl BatchStore {
     }
 
     /// Takes in what another rank did in the same stretches. One that ended by more than a batch
-    /// earlier did nothing more; less is the chance of where a run ends, and left out.
+    /// earlier did nothing more; less is the chance of where a run ends, and part of the last batch,
+    /// which is longer by the share of the ranks that ran on.
     ///
     /// # Errors
     /// If stretches or histograms differ in form.
@@ -196,6 +244,12 @@ impl BatchStore {
                 .map(|side| take_front(side, step, self.stretch));
             sum.push(beside(parts, members)?)?;
             at += step;
+        }
+        for (side, own) in left.into_iter().zip(members) {
+            for rest in side {
+                let length_ns = share_of(rest.length_ns, own, sum.members);
+                sum.extend(Batch { length_ns, ..rest })?;
+            }
         }
         *self = sum;
         Ok(())
@@ -299,6 +353,12 @@ fn take_front(side: &mut VecDeque<Batch>, stretches: u64, stretch: Nanos) -> Bat
     first
 }
 
+/// The part of a time that these of all members make.
+fn share_of(time: Nanos, own: u32, all: u32) -> Nanos {
+    let part = u128::from(time.0) * u128::from(own) / u128::from(all).max(1);
+    Nanos(u64::try_from(part).unwrap_or(time.0))
+}
+
 /// The same stretches of so many ranks each, as one: as long as they were on average.
 fn beside(parts: [Batch; 2], members: [u32; 2]) -> Result<Batch, HistogramError> {
     let [mut sum, other] = parts;
@@ -341,12 +401,11 @@ struct Wire {
 
 impl From<BatchStore> for Wire {
     fn from(store: BatchStore) -> Self {
-        let last = Some(store.current).filter(|batch| batch.stretches > 0);
         Self {
             stretch_ns: store.stretch,
             per_batch: store.per_batch,
             members: store.members,
-            batches: store.batches.into_iter().chain(last).collect(),
+            batches: store.all().cloned().collect(),
         }
     }
 }
@@ -358,8 +417,8 @@ impl TryFrom<Wire> for BatchStore {
         if wire.stretch_ns == Nanos::ZERO || wire.per_batch == 0 || wire.members == 0 {
             return Err(BatchError::Invalid("a length or a number is 0"));
         }
-        if wire.batches.len() > MOST + 1 {
-            return Err(BatchError::Invalid("there are more than 81"));
+        if wire.batches.len() > HELD + 1 {
+            return Err(BatchError::Invalid("there are more than 201"));
         }
         let mut store = Self {
             members: wire.members,

@@ -6,7 +6,7 @@
 //! included.
 //!
 //! - While a run goes on: [`Recorder`], one writer, read by anyone at any time.
-//! - Afterwards: [`Histogram`] (merged exactly, percentiles), [`Moments`], [`Series`].
+//! - Afterwards: [`Histogram`] (merged exactly, percentiles), [`Moments`], [`Series`], [`RowCounts`].
 //! - How sure: [`BatchStore`] collects a run in bounded memory and gives every figure as an
 //!   [`Estimate`] with its 95 % interval; [`warmup`] tests the warm-up; [`BetweenRuns`] adds up
 //!   equal runs, [`significance`] compares two, [`change_points`] finds levels in many.
@@ -29,6 +29,7 @@ mod percentile;
 mod percentile_interval;
 mod random;
 mod recorder;
+mod row_counts;
 mod series;
 mod series_mean;
 pub mod significance;
@@ -43,5 +44,6 @@ pub use gap::Gap;
 pub use histogram::{Bucket, Histogram, HistogramError, Spread};
 pub use moments::Moments;
 pub use recorder::{Recorder, Tally};
+pub use row_counts::RowCounts;
 pub use series::{Point, Series, SeriesError};
 pub use series_mean::SeriesMean;

@@ -161,7 +161,7 @@ impl Device {
             };
             store.push(batch).unwrap();
         }
-        (store, whole)
+        (store.for_estimates(), whole)
     }
 }
 

@@ -12,7 +12,7 @@ use weir_schema::{RunResult, Runs};
 
 use crate::compare::{StoredRuns, sides_of};
 use crate::stored::Stored;
-use crate::{Outcome, output, printed, run as run_door};
+use crate::{Outcome, output, picture, printed, run as run_door};
 
 /// So many results are shown beside each other.
 pub(crate) const MOST: usize = 16;
@@ -34,71 +34,92 @@ fn carry_out(report: &Report) -> Outcome {
                 file.path
             )));
         }
-        output::check_writable(&file.path).map_err(|message| Refusal::new(USAGE, message))?;
+        match file.format {
+            ReportFormat::Whole(format) => {
+                run_door::check_output(&file.path, format, &report.options)?;
+            }
+            ReportFormat::Svg | ReportFormat::Png => {
+                let writable = output::check_writable(&file.path);
+                writable.map_err(|message| Refusal::new(USAGE, message))?;
+            }
+        }
     }
     let stored = report.operands.iter().map(|operand| Stored::read(operand));
     let stored = stored.collect::<Result<Vec<_>, _>>()?;
     let mut files = Vec::new();
     for file in &report.outputs {
-        files.push((&file.path, text_of(report, &stored, file.format, false)?));
+        files.push((&file.path, Form::of(report, &stored, file.format, false)?));
     }
-    let text = match report.format {
-        Some(format) => text_of(report, &stored, format, true)?,
-        None => String::new(),
+    let printed = match report.format {
+        Some(format) => Form::of(report, &stored, format, true)?,
+        None => Form::Text(RunFormat::Text, String::new()),
     };
     let mut good = true;
-    for (path, text) in files {
-        if let Err(message) = output::write_file(path, &text) {
-            output::error(&message);
-            good = false;
-        }
+    for (path, form) in files {
+        good &= match form {
+            Form::Text(format, text) => {
+                run_door::write_output(path, format, &report.options, &text)
+            }
+            Form::Picture(bytes) => {
+                let written = output::write_file(path, bytes);
+                written.map_err(|message| output::error(&message)).is_ok()
+            }
+        };
     }
-    good &= output::print(&text);
+    good &= match printed {
+        Form::Text(_, text) => output::print(&text),
+        Form::Picture(bytes) => output::print_bytes(&bytes),
+    };
     Ok(u8::from(!good))
+}
+
+/// What a file gets.
+enum Form {
+    Text(RunFormat, String),
+    Picture(Vec<u8>),
+}
+
+impl Form {
+    fn of(
+        report: &Report,
+        stored: &[Stored],
+        format: ReportFormat,
+        on_stdout: bool,
+    ) -> Result<Self, Refusal> {
+        Ok(match format {
+            ReportFormat::Whole(format) => {
+                Self::Text(format, text_of(report, stored, format, on_stdout)?)
+            }
+            ReportFormat::Svg => Self::Picture(svg_of(report, stored)?.into_bytes()),
+            ReportFormat::Png => Self::Picture(picture::png_of(&svg_of(report, stored)?)?),
+        })
+    }
 }
 
 /// The results in one form.
 fn text_of(
     report: &Report,
     stored: &[Stored],
-    format: ReportFormat,
+    format: RunFormat,
     on_stdout: bool,
 ) -> Result<String, Refusal> {
     let options = &report.options;
     match format {
-        ReportFormat::Whole(RunFormat::Html) => Ok(weir_report::html(
+        RunFormat::Html => Ok(weir_report::html(
             &labelled(report, stored),
             &compared(report, stored),
         )),
-        ReportFormat::Whole(RunFormat::Csv) => Ok(weir_report::csv(&labelled(report, stored))),
-        ReportFormat::Svg => {
-            let results = labelled(report, stored);
-            let Some(name) = report.plot.clone() else {
-                let mut names = weir_report::plot_names(&results);
-                names.sort();
-                names.dedup_by(|a, b| a.0 == b.0);
-                let names: Vec<String> = names.into_iter().map(|(name, _)| name).collect();
-                return Err(Refusal::usage(format!(
-                    "SVG holds one plot: name it with --plot (there are {})",
-                    names.join(", ")
-                )));
-            };
-            let choice = PlotChoice {
-                name,
-                job: report.job.clone(),
-            };
-            weir_report::svg(&results, &choice).map_err(Refusal::usage)
-        }
-        ReportFormat::Whole(RunFormat::Json) if stored.len() > 1 => Err(Refusal::usage(
+        RunFormat::Json if stored.len() > 1 => Err(Refusal::usage(
             "JSON holds one result: name one, or ask for text, html or svg",
         )),
-        ReportFormat::Whole(format) => {
+        RunFormat::Text | RunFormat::Json => {
             let texts = stored.iter().map(|stored| match stored {
                 Stored::One(result) => run_door::text_of(result, format, options, on_stdout),
                 Stored::Several(runs) => run_door::text_of_runs(runs, format, options, on_stdout),
             });
             Ok(texts.collect::<Vec<_>>().join("\n"))
         }
+        format => Ok(run_door::several_of(&labelled(report, stored), format)),
     }
 }
 
@@ -152,6 +173,24 @@ fn names(operands: &[String]) -> Vec<String> {
         }
     };
     stems.iter().enumerate().map(name).collect()
+/// The one plot that is asked for.
+fn svg_of(report: &Report, stored: &[Stored]) -> Result<String, Refusal> {
+    let results = labelled(report, stored);
+    let Some(name) = report.plot.clone() else {
+        let mut names = weir_report::plot_names(&results);
+        names.sort();
+        names.dedup_by(|a, b| a.0 == b.0);
+        let names: Vec<String> = names.into_iter().map(|(name, _)| name).collect();
+        return Err(Refusal::usage(format!(
+            "SVG and PNG hold one plot: name it with --plot (there are {})",
+            names.join(", ")
+        )));
+    };
+    let choice = PlotChoice {
+        name,
+        job: report.job.clone(),
+    };
+    weir_report::svg(&results, &choice).map_err(Refusal::usage)
 }
 
 /// Each result with a name of its own, of which there are at most so many that a picture can show.

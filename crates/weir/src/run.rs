@@ -3,12 +3,12 @@
 use std::io;
 
 use weir_doors::run::{
-    Action, Input, ProgressStyle, Run, RunFormat, RunOptions, check_stored, exit_code, read,
-    read_workload,
+    Action, Input, Output, ProgressStyle, Run, RunFormat, RunOptions, check_stored, exit_code,
+    read, read_workload,
 };
 use weir_doors::{Door, Refusal, USAGE, WorkloadDoor};
 use weir_jobfile::{Context, Diagnostic, compile};
-use weir_report::{ColorChoice, Flags, Style};
+use weir_report::{ColorChoice, Flags, LabelledResult, Style};
 use weir_schema::{Plan, RunResult, Runs, SchemaError, TargetsPerRank, Warning, Word};
 use weir_units::Percent;
 use weir_world::started_rank;
@@ -110,12 +110,41 @@ pub(crate) fn plan_to_run(run: &Run, input: &Input) -> Result<Plan, Refusal> {
     run.adjust(&mut plan)?;
     for file in &run.options.outputs {
         refuse_own_input(&file.path, &run.input)?;
-        output::check_writable(&file.path).map_err(|message| Refusal::new(USAGE, message))?;
+        check_output(&file.path, file.format, &run.options)?;
     }
     let outputs = run.options.outputs.iter().map(|file| file.path.as_str());
     let written: Vec<_> = outputs.chain(run.store.as_deref()).collect();
     written_files::refuse_targets(&plan, &written)?;
     Ok(plan)
+}
+
+/// Finds out before anything is measured whether a report can be written.
+pub(crate) fn check_output(
+    path: &str,
+    format: RunFormat,
+    options: &RunOptions,
+) -> Result<(), Refusal> {
+    let refuse = |message| Refusal::new(USAGE, message);
+    output::check_writable(path).map_err(refuse)?;
+    if options.append && format.is_rows() {
+        output::check_head(path, &several_of(&[], format)).map_err(refuse)?;
+    }
+    Ok(())
+}
+
+/// Writes a report, or adds its rows to those of a file; whether that went well.
+pub(crate) fn write_output(
+    path: &str,
+    format: RunFormat,
+    options: &RunOptions,
+    text: &str,
+) -> bool {
+    let written = if options.append && format.is_rows() {
+        output::append_rows(path, text)
+    } else {
+        output::write_file(path, text)
+    };
+    written.map_err(|message| output::error(&message)).is_ok()
 }
 
 fn show(run: &Run) -> Outcome {
@@ -143,16 +172,12 @@ fn report(result: &RunResult, options: &RunOptions) -> u8 {
     signals::release();
     let mut good = true;
     // First, as a launcher that ends the ranks may not read any more what they print.
-    for file in &options.outputs {
-        if let Err(message) =
-            output::write_file(&file.path, &text_of(result, file.format, options, false))
-        {
-            output::error(&message);
-            good = false;
-        }
+    for Output { path, format } in &options.outputs {
+        let text = text_of(result, *format, options, false);
+        good &= write_output(path, *format, options, &text);
     }
     good &= output::print(&text_of(result, options.format, options, true));
-    if options.format == RunFormat::Json {
+    if options.format != RunFormat::Text {
         session::tell_failures(result);
     }
     tell_strict(options, result.warnings.iter());
@@ -177,8 +202,20 @@ pub(crate) fn text_of(
         // Numbers of a result are finite, and everything else has a JSON form.
         RunFormat::Json => weir_report::json(result, options.pretty).unwrap_or_default(),
         RunFormat::Text => weir_report::text(result, &style(result, options, on_stdout)),
-        RunFormat::Html => weir_report::html(&report::of_one(result), &[]),
-        RunFormat::Csv => weir_report::csv(&report::of_one(result)),
+        RunFormat::Html | RunFormat::Markdown | RunFormat::Csv | RunFormat::CsvSeries => {
+            several_of(&report::of_one(result), format)
+        }
+    }
+}
+
+/// What says of several results the same as of one.
+pub(crate) fn several_of(results: &[LabelledResult<'_>], format: RunFormat) -> String {
+    match format {
+        RunFormat::Html => weir_report::html(results, &[]),
+        RunFormat::Markdown => weir_report::markdown(results),
+        RunFormat::Csv => weir_report::csv(results),
+        RunFormat::CsvSeries => weir_report::csv_series(results),
+        RunFormat::Text | RunFormat::Json => String::new(),
     }
 }
 
@@ -193,12 +230,13 @@ pub(crate) fn report_runs(run: &Run, runs: &Runs) -> u8 {
             .map_err(|e| format!("error: {path}: {e}\n"));
         text.and_then(|text| output::write_file(path, &text))
     });
-    let files = options.outputs.iter();
-    let files = files.map(|file| output::write_file(&file.path, &text(file.format, false)));
     let mut good = true;
-    for message in stored.chain(files).filter_map(Result::err) {
+    for message in stored.filter_map(Result::err) {
         output::error(&message);
         good = false;
+    }
+    for Output { path, format } in &options.outputs {
+        good &= write_output(path, *format, options, &text(*format, false));
     }
     good &= output::print(&text(options.format, true));
     let of_runs = runs.series.iter().flat_map(|series| &series.runs);
@@ -221,13 +259,12 @@ pub(crate) fn text_of_runs(
             weir_report::runs_text(runs, &style(first, options, on_stdout))
         }
         (RunFormat::Text, None) => String::new(),
-        (RunFormat::Html, _) => weir_report::html(&report::of_runs(runs), &[]),
-        (RunFormat::Csv, _) => weir_report::csv(&report::of_runs(runs)),
         (RunFormat::Json, _) => {
             // Numbers of a result are finite, and everything else has a JSON form.
             runs.to_json(options.pretty)
                 .map_or_else(|_| String::new(), |text| text + "\n")
         }
+        (format, _) => several_of(&report::of_runs(runs), format),
     }
 }
 

@@ -28,6 +28,7 @@ use weir_world::Launcher;
 
 use crate::progress::TurnProgress;
 use crate::run as run_door;
+use crate::scratch::Scratch;
 
 /// The environment variable by which a process knows which run it is.
 pub(crate) const WHICH_RUN: &str = "WEIR_WHICH_RUN";
@@ -89,7 +90,7 @@ impl<'a> Turns<'a> {
         command: &'a [String],
         caught: &'a Signals,
     ) -> Result<Self, Refusal> {
-        let scratch = Scratch::new();
+        let scratch = Scratch::new("runs");
         let scratch =
             scratch.map_err(|e| Refusal::lacks(format!("{flag}: no room for results: {e}")))?;
         Ok(Self {
@@ -106,7 +107,7 @@ impl<'a> Turns<'a> {
 
     /// A file that runs may write, gone with this value.
     pub(crate) fn scratch_file(&self, name: &str) -> PathBuf {
-        self.scratch.0.join(name)
+        self.scratch.path().join(name)
     }
 
     /// How a run ended that left no result: a signal leaves nobody else to say so.
@@ -272,24 +273,6 @@ fn remove(path: &Path) {
     if fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) {
         // Where it cannot be removed the next run says what is wrong with it.
         let _ = fs::remove_file(path);
-    }
-}
-
-/// A folder for what the runs leave, gone with this value.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> io::Result<Self> {
-        let folder = std::env::temp_dir().join(format!("weir-runs-{}", std::process::id()));
-        fs::create_dir(&folder)?;
-        Ok(Self(folder))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // What is left in the folder for temporary files harms nobody.
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

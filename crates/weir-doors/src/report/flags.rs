@@ -20,9 +20,13 @@ const TEXT_ON_STDOUT: FlagNeed = FlagNeed::new("with `--format text`", prints_te
 const JSON: FlagNeed = FlagNeed::new("with `--format json` or `--output FILE.json`", |g| {
     g.is("format", "json") || g.writes(".json")
 });
-const SVG: FlagNeed = FlagNeed::new("with `--format svg` or `--output FILE.svg`", |g| {
-    g.is("format", "svg") || g.writes(".svg")
-});
+const PICTURE: FlagNeed = FlagNeed::new(
+    "with `--format svg` or `--output FILE.svg`, or the same of png",
+    |g| {
+        let is_of = |format: &str| g.is("format", format) || g.writes(&format!(".{format}"));
+        is_of("svg") || is_of("png")
+    },
+);
 const PLOT: FlagNeed = FlagNeed::new("with `--plot`", |g| g.has("plot"));
 
 const OWN: [Flag; 4] = [
@@ -33,17 +37,29 @@ const OWN: [Flag; 4] = [
         "Write the report to a file, also -o",
     )
     .repeats()
-    .long("The suffix decides the format: .html, .svg, .txt, .json or .csv."),
+    .long(
+        "The suffix decides the format: .html, .svg, .png, .txt, .json, .md, .csv or .series.csv. \
+         A PNG is drawn by Chromium: that of WEIR_CHROMIUM, or of PATH.",
+    ),
     Flag::with_value(
         "format",
         "FORMAT",
         OUTPUT,
         "What is printed on standard output",
     )
-    .choices(&["text", "json", "html", "svg", "csv"])
+    .choices(&[
+        "text",
+        "json",
+        "html",
+        "svg",
+        "png",
+        "md",
+        "csv",
+        "csv-series",
+    ])
     .long("text where it is not given, and nothing with --output alone."),
-    Flag::with_value("plot", "NAME", OUTPUT, "The plot that SVG has")
-        .needs(SVG)
+    Flag::with_value("plot", "NAME", OUTPUT, "The plot that SVG or PNG has")
+        .needs(PICTURE)
         .long("Which there are depends on what was measured: a name that is none lists them."),
     Flag::with_value("job", "NAME", OUTPUT, "The job whose plot it is")
         .needs(PLOT)
@@ -54,11 +70,12 @@ const OWN: [Flag; 4] = [
 pub static FLAGS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
     let shared = run::FLAGS
         .iter()
-        .filter(|flag| flag.prints && flag.name != "format");
+        .filter(|flag| (flag.prints && flag.name != "format") || flag.name == "append");
     let shared = shared.map(|flag| {
         flag.needs(match flag.name {
             "color" => TEXT_ON_STDOUT,
             "pretty" => JSON,
+            "append" => return *flag,
             _ => TEXT,
         })
     });

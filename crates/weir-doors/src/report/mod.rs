@@ -62,6 +62,26 @@ pub enum ReportFormat {
     Whole(RunFormat),
     /// One plot.
     Svg,
+    /// The same in pixels.
+    Png,
+}
+
+impl ReportFormat {
+    fn of_word(word: &str) -> Option<Self> {
+        match word {
+            "svg" => Some(Self::Svg),
+            "png" => Some(Self::Png),
+            other => RunFormat::of_word(other).map(Self::Whole),
+        }
+    }
+
+    fn of_file(path: &str) -> Option<Self> {
+        match run::suffix(path) {
+            Some("svg") => Some(Self::Svg),
+            Some("png") => Some(Self::Png),
+            _ => RunFormat::of_file(path).map(Self::Whole),
+        }
+    }
 }
 
 /// A file that gets a report.
@@ -97,12 +117,9 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         .map(file)
         .collect::<Result<Vec<_>, _>>()?;
     let format = match run::one(&matches, "format") {
-        Some("svg") => Some(ReportFormat::Svg),
-        Some("html") => Some(ReportFormat::Whole(RunFormat::Html)),
-        Some("json") => Some(ReportFormat::Whole(RunFormat::Json)),
-        Some("csv") => Some(ReportFormat::Whole(RunFormat::Csv)),
+        Some(word) => ReportFormat::of_word(word),
         None if !outputs.is_empty() => None,
-        _ => Some(ReportFormat::Whole(RunFormat::Text)),
+        None => Some(ReportFormat::Whole(RunFormat::Text)),
     };
     Ok(Action::Report(Box::new(Report {
         operands,
@@ -110,15 +127,15 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
         outputs,
         plot: run::one(&matches, "plot").map(str::to_owned),
         job: run::one(&matches, "job").map(str::to_owned),
-        options: run::options_of_text(&matches)?,
+        options: RunOptions {
+            append: matches.get_flag("append"),
+            ..run::options_of_text(&matches)?
+        },
     })))
 }
 
 fn file(path: &str) -> Result<ReportFile, Refusal> {
-    let format = match run::suffix(path) {
-        Some("svg") => Some(ReportFormat::Svg),
-        _ => RunFormat::of_file(path).map(ReportFormat::Whole),
-    };
+    let format = ReportFormat::of_file(path);
     let path = path.to_owned();
     let known = format.map(|format| ReportFile {
         path: path.clone(),
@@ -126,8 +143,8 @@ fn file(path: &str) -> Result<ReportFile, Refusal> {
     });
     known.ok_or_else(|| {
         Refusal::usage(format!(
-            "--output {path}: the suffix decides the format; known are .html, .svg, .txt, \
-             .json and .csv"
+            "--output {path}: the suffix decides the format; known are .html, .svg, .png, \
+             .txt, .json, .md, .csv and .series.csv"
         ))
     })
 }
@@ -175,6 +192,10 @@ mod tests {
         assert_eq!((page.format, page.operands.len()), (None, 2));
         let formats: Vec<_> = page.outputs.iter().map(|file| file.format).collect();
         assert_eq!(formats, [html, ReportFormat::Svg]);
+        assert_eq!(
+            report("r.json --format png --plot cdf").format,
+            Some(ReportFormat::Png)
+        );
         assert_eq!(report("r.json --format html").format, Some(html));
         assert!(report("r.json --raw").options.raw);
     }
@@ -184,6 +205,7 @@ mod tests {
         for (words, says) in [
             ("", "no result given"),
             ("r.json --plot cdf", "--plot acts only with `--format svg`"),
+            ("r.json -o r.md --append", "--append acts only with"),
             (
                 "r.json --format svg --job a",
                 "--job acts only with `--plot`",
@@ -214,6 +236,6 @@ mod tests {
         let examples = page
             .lines()
             .filter_map(|l| l.strip_prefix("    weir report "));
-        assert_eq!(examples.filter(|e| of(e).is_ok()).count(), 4);
+        assert_eq!(examples.filter(|e| of(e).is_ok()).count(), 5);
     }
 }

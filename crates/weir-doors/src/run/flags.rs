@@ -14,6 +14,7 @@ const TEXT_ON_STDOUT: FlagNeed = FlagNeed::new("with `--format text`", |g| g.is(
 const JSON: FlagNeed = FlagNeed::new("with `--format json` or `--output FILE.json`", |g| {
     g.is("format", "json") || g.writes(".json")
 });
+const CSV: FlagNeed = FlagNeed::new("with `--output FILE.csv`", |g| writes(g, ".csv"));
 const WEB: FlagNeed = FlagNeed::new("with `--web`", |g| g.has("web"));
 const LATENCIES: FlagNeed = FlagNeed::new("without `--no-latency`", |g| !g.has("no-latency"));
 
@@ -79,9 +80,10 @@ pub const FLAGS: &[Flag] = &[
         OUTPUT,
         "What is printed on standard output",
     )
-    .choices(&["text", "json"])
+    .choices(&["text", "json", "html", "md", "csv", "csv-series"])
     .default("text")
-    .prints(),
+    .prints()
+    .long("csv: a row for each kind of operation of each job; csv-series: for each interval."),
     Flag::with_value(
         "output",
         "FILE",
@@ -89,7 +91,14 @@ pub const FLAGS: &[Flag] = &[
         "Write the report to a file as well",
     )
     .repeats()
-    .long("The suffix decides the format: .txt, .json, .html or .csv."),
+    .long("The suffix decides the format: .txt, .json, .html, .md, .csv or .series.csv."),
+    Flag::switch(
+        "append",
+        OUTPUT,
+        "Add the rows to those that the CSV file of --output has",
+    )
+    .needs(CSV)
+    .long("A file with another head is refused before the run."),
     Flag::with_value(
         "percentiles",
         "LIST",

@@ -141,6 +141,8 @@ pub struct RunOptions {
     pub format: RunFormat,
     /// Files that get the report as well.
     pub outputs: Vec<Output>,
+    /// Rows are added to those that a file has.
+    pub append: bool,
     /// Percentiles of the report, where the command line names them.
     pub percentiles: Option<Vec<Percent>>,
     /// Progress on standard error.
@@ -174,20 +176,40 @@ pub enum RunFormat {
     Json,
     /// A page with plots.
     Html,
+    /// A title, tables and warnings for a page that knows Markdown.
+    Markdown,
     /// A row for each kind of operation of each job.
     Csv,
+    /// A row for each interval of each kind of each job.
+    CsvSeries,
 }
+
+/// What `--format` and the ends of names of files call each form; the longer end of two goes first.
+const FORMATS: [(&str, &str, RunFormat); 6] = [
+    ("text", ".txt", RunFormat::Text),
+    ("json", ".json", RunFormat::Json),
+    ("html", ".html", RunFormat::Html),
+    ("md", ".md", RunFormat::Markdown),
+    ("csv-series", ".series.csv", RunFormat::CsvSeries),
+    ("csv", ".csv", RunFormat::Csv),
+];
 
 impl RunFormat {
     /// The one that a file's name asks for.
     pub(crate) fn of_file(path: &str) -> Option<Self> {
-        match suffix(path)? {
-            "txt" => Some(Self::Text),
-            "json" => Some(Self::Json),
-            "html" => Some(Self::Html),
-            "csv" => Some(Self::Csv),
-            _ => None,
-        }
+        let known = FORMATS.iter().find(|(_, end, _)| path.ends_with(end));
+        known.map(|(.., format)| *format)
+    }
+
+    /// The one of this word.
+    pub(crate) fn of_word(word: &str) -> Option<Self> {
+        let known = FORMATS.iter().find(|(known, ..)| *known == word);
+        known.map(|(.., format)| *format)
+    }
+
+    /// Whether it is rows, to which those of further results can be added.
+    pub fn is_rows(self) -> bool {
+        matches!(self, Self::Csv | Self::CsvSeries)
     }
 }
 

@@ -10,12 +10,11 @@ use crate::refusal::Refusal;
 pub(super) fn options(matches: &ArgMatches) -> Result<RunOptions, Refusal> {
     let outputs = all(matches, "output").into_iter().map(output);
     Ok(RunOptions {
-        format: if one(matches, "format") == Some("json") {
-            RunFormat::Json
-        } else {
-            RunFormat::Text
-        },
+        format: one(matches, "format")
+            .and_then(RunFormat::of_word)
+            .unwrap_or(RunFormat::Text),
         outputs: outputs.collect::<Result<_, _>>()?,
+        append: matches.get_flag("append"),
         progress: progress(matches),
         strict: strict::strict(one(matches, "strict"))?,
         no_latency: matches.get_flag("no-latency"),
@@ -45,6 +44,7 @@ pub(crate) fn options_of_text(matches: &ArgMatches) -> Result<RunOptions, Refusa
     Ok(RunOptions {
         format: RunFormat::Text,
         outputs: Vec::new(),
+        append: false,
         percentiles,
         progress: ProgressStyle::Auto,
         color: match one(matches, "color") {
@@ -67,7 +67,8 @@ fn output(path: String) -> Result<Output, Refusal> {
     match RunFormat::of_file(&path) {
         Some(format) => Ok(Output { path, format }),
         None => Err(Refusal::usage(format!(
-            "--output {path}: the suffix decides the format; known are .txt, .json, .html and .csv"
+            "--output {path}: the suffix decides the format; known are .txt, .json, .html, .md, .csv \
+             and .series.csv"
         ))),
     }
 }

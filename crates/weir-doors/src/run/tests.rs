@@ -47,6 +47,7 @@ fn what_is_not_given_keeps_its_default() {
         options,
         RunOptions {
             format: RunFormat::Text,
+            append: false,
             outputs: Vec::new(),
             percentiles: None,
             progress: ProgressStyle::Auto,
@@ -74,6 +75,9 @@ fn flags_set_what_they_name() {
     assert_eq!(options.format, RunFormat::Json);
     let formats: Vec<_> = options.outputs.iter().map(|o| o.format).collect();
     assert_eq!(formats, [RunFormat::Json, RunFormat::Text]);
+    let formats = ["a.csv", "a.series.csv", "a.md", "csv"].map(RunFormat::of_file);
+    let expected = [RunFormat::Csv, RunFormat::CsvSeries, RunFormat::Markdown].map(Some);
+    assert_eq!((&formats[..3], formats[3]), (&expected[..], None));
     assert_eq!(
         options.percentiles,
         Some(vec![Percent(50.0), Percent(99.9)])
@@ -104,7 +108,9 @@ fn bad_words_are_named_with_what_was_expected() {
     assert!(refused("--formt json a.fio").contains("--format"));
     assert!(refused("--format yaml a.fio").contains("--format yaml: it takes one of text, json"));
     assert!(refused("--set bs a.fio").contains("[SECTION:]KEY=VALUE"));
-    assert!(refused("--output r.pdf a.fio").contains(".txt, .json, .html and .csv"));
+    assert!(
+        refused("--output r.pdf a.fio").contains(".txt, .json, .html, .md, .csv and .series.csv")
+    );
     assert!(refused("--percentiles 50,101 a.fio").contains("`101` is no number from 0 to 100"));
     assert!(refused("--width 5 a.fio").contains("columns"));
 }

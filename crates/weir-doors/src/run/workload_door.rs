@@ -22,6 +22,7 @@ const OF_EVERY_JOB: &[&str] = &[
     "history",
     "format",
     "output",
+    "append",
     "percentiles",
     "progress",
     "web",

@@ -1,14 +1,14 @@
 //! What a page holds of each job, and what goes where there is too much of it.
 //!
 //! In: headings, tables and plots in order. Out: those that fit, their data, and the names of what
-//! went: first plots that show members one by one, then the last jobs.
+//! went: first plots that show members one by one, then latencies by interval, then the last jobs.
 
 use serde_json::Value;
 
 use super::page::Page;
 use super::table;
 use crate::plot::escaped;
-use crate::plot::{Plot, data_of, inline};
+use crate::plot::{Detail, Plot, data_of, inline};
 
 /// A page is never larger.
 pub(super) const MOST_BYTES: usize = 8_000_000;
@@ -33,7 +33,7 @@ struct Piece {
     data: Option<Value>,
     /// As long as the data are in the page.
     data_bytes: usize,
-    of_members: bool,
+    detail: Detail,
 }
 
 impl Piece {
@@ -67,7 +67,7 @@ impl PageParts {
             text: text.to_owned(),
             data: None,
             data_bytes: 0,
-            of_members: false,
+            detail: Detail::Figures,
         });
     }
 
@@ -86,7 +86,7 @@ impl PageParts {
             ),
             data,
             data_bytes,
-            of_members: plot.of_members,
+            detail: plot.detail,
         });
     }
 
@@ -110,14 +110,20 @@ impl PageParts {
 
     /// Drops what does not fit into so much room.
     pub(super) fn fit(&mut self, room: usize) {
-        if self.bytes() > room {
+        for (detail, what) in [
+            (Detail::Members, "the figures of single members of"),
+            (Detail::OverTime, "the latencies over time of"),
+        ] {
+            if self.bytes() <= room {
+                return;
+            }
             let mut dropped = 0;
             for job in &mut self.jobs {
                 let before = job.pieces.len();
-                job.pieces.retain(|piece| !piece.of_members);
+                job.pieces.retain(|piece| piece.detail < detail);
                 dropped += usize::from(job.pieces.len() < before);
             }
-            self.left_out(dropped, "the figures of single members of");
+            self.left_out(dropped, what);
         }
         let mut dropped = 0;
         let mut bytes = self.bytes();

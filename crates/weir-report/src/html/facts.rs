@@ -4,8 +4,8 @@
 use weir_schema::{ClockSource, DeviceFacts, DiskCounters, RunResult};
 use weir_units::{Bytes, Nanos};
 
-use super::figures::NUMBERS;
 use super::table::{list, table};
+use crate::figures::NUMBERS;
 use crate::number_format::{date, significant};
 use crate::plot::PlottedRun;
 use crate::plot::escaped;

@@ -4,9 +4,9 @@ use weir_schema::Span;
 use weir_units::Nanos;
 
 use super::budget::PageParts;
-use super::figures::{NUMBERS, done, state};
 use super::table::{list, table};
 use crate::entry::ReportEntry;
+use crate::figures::{NUMBERS, done, state};
 use crate::number_format::significant;
 use crate::phrases::{aspects, title};
 use crate::plot::escaped;

@@ -8,7 +8,6 @@
 
 mod budget;
 mod facts;
-mod figures;
 mod job;
 mod overview;
 mod page;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::figures::{OF_KINDS, OF_METRICS, of_kinds, of_metrics};
 use super::table::table;
+use crate::figures::{OF_KINDS, OF_METRICS, of_kinds, of_metrics, used};
 use crate::plot::escaped;
 use crate::plot::{JobAcross, PlottedRun};
 
@@ -28,11 +28,7 @@ pub(super) fn of_rows(head: &[&str], mut rows: Vec<Vec<String>>) -> String {
     }
     let more = rows.len().saturating_sub(ROWS);
     rows.truncate(ROWS);
-    let is_used = |i: &usize| *i == 0 || rows.iter().any(|row| !row[*i].is_empty());
-    let used: Vec<usize> = (0..head.len()).filter(is_used).collect();
-    let keep = |row: &Vec<String>| used.iter().map(|i| row[*i].clone()).collect();
-    let head: Vec<String> = used.iter().map(|i| head[*i].to_owned()).collect();
-    let rows: Vec<Vec<String>> = rows.iter().map(keep).collect();
+    let (head, rows) = used(head, &rows);
     let mut out = table(&head, &rows);
     if more > 0 {
         push!(

@@ -1,6 +1,6 @@
 // Replaces the still pictures of the page by ones that can be looked into: dragging zooms, Esc shows
 // everything again, a click on a name hides its line, arrows and + - move and zoom, and a cursor runs
-// over all plots of time at once. All text goes into text nodes or onto a canvas, never into markup.
+// over all plots of time at once. On a heat map dragging marks a rectangle, and says its share. All text goes into text nodes or onto a canvas, never into markup.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -87,6 +87,7 @@
   class Plot {
     constructor(figure, data) {
       Object.assign(this, { figure, data, hidden: new Set(), zoom: null, cursor: null, drag: null });
+      this.panels = 1;
       this.yLog = data.y.log;
       this.isTime = data.x.name === "time" && data.x.unit === "s";
       this.picture = figure.querySelector(".picture");
@@ -184,27 +185,40 @@
       this.width = Math.max(280, this.picture.clientWidth);
       const density = devicePixelRatio || 1;
       this.canvas.width = this.width * density;
-      this.canvas.height = HEIGHT * density;
+      this.canvas.height = HEIGHT * this.panels * density;
       const pen = this.canvas.getContext("2d");
       pen.scale(density, density);
       pen.font = "12px system-ui, sans-serif";
       pen.fillStyle = color("panel");
-      pen.fillRect(0, 0, this.width, HEIGHT);
+      pen.fillRect(0, 0, this.width, HEIGHT * this.panels);
+      for (let panel = 0; panel < this.panels; panel++) {
+        pen.save();
+        pen.translate(0, panel * HEIGHT);
+        this.drawPanel(pen, panel);
+        pen.restore();
+      }
+      for (const line of this.data.lines) if (line.sample) this.sample(line);
+    }
+
+    drawPanel(pen, panel) {
       const at = this.places();
       const right = this.width - RIGHT, bottom = HEIGHT - BELOW;
       this.grid(pen, at, right, bottom);
-      pen.save();
       pen.beginPath();
       pen.rect(LEFT - 4, ABOVE - 4, right - LEFT + 8, bottom - ABOVE + 8);
       pen.clip();
-      for (const [from, to] of this.data.shades) {
+      for (const [from, to] of this.shades(panel)) {
         pen.fillStyle = color("shade");
         pen.fillRect(at.x(from), ABOVE, Math.max(1, at.x(to) - at.x(from)), bottom - ABOVE);
       }
-      for (const line of this.shown()) this.line(pen, at, line, bottom);
+      this.body(pen, at, panel, bottom);
       this.marks(pen, at, right, bottom);
-      pen.restore();
-      for (const line of this.data.lines) if (line.sample) this.sample(line);
+    }
+
+    shades() { return this.data.shades; }
+
+    body(pen, at, panel, bottom) {
+      for (const line of this.shown()) this.line(pen, at, line, bottom);
     }
 
     grid(pen, at, right, bottom) {
@@ -325,11 +339,14 @@
         const x = at.x(this.cursor);
         pen.beginPath(); pen.moveTo(x, ABOVE); pen.lineTo(x, bottom); pen.stroke();
       }
-      if (this.drag) {
-        pen.globalAlpha = 0.15;
-        pen.fillRect(Math.min(...this.drag), ABOVE, Math.abs(this.drag[1] - this.drag[0]), bottom - ABOVE);
-        pen.globalAlpha = 1;
-      }
+      this.dragged(pen, bottom);
+    }
+
+    dragged(pen, bottom) {
+      if (!this.drag) return;
+      pen.globalAlpha = 0.15;
+      pen.fillRect(Math.min(...this.drag), ABOVE, Math.abs(this.drag[1] - this.drag[0]), bottom - ABOVE);
+      pen.globalAlpha = 1;
     }
 
     // Plots of time move together.
@@ -379,39 +396,56 @@
         if (line.low && line.low[best] !== null) text += " (" + print(line.low[best], unit) + " … " + print(line.high[best], unit) + ")";
         rows.push(text);
       }
+      this.say(rows, px, 30);
+    }
+
+    say(rows, px, py) {
       this.tip.textContent = rows.join("\n");
       this.tip.hidden = false;
       const left = px > this.width / 2;
       this.tip.style.left = left ? "auto" : px + 14 + "px";
       this.tip.style.right = left ? this.width - px + 14 + "px" : "auto";
-      this.tip.style.top = "30px";
+      this.tip.style.top = py + "px";
     }
 
+    beginDrag([px]) { this.drag = [px, px]; }
+    continueDrag([px]) { this.drag[1] = px; }
+
+    endDrag(drag) {
+      if (Math.abs(drag[1] - drag[0]) > 5) {
+        this.setZoom(drag.map(this.places().back).sort((a, b) => a - b));
+      } else this.draw();
+    }
+
+    reset() { if (this.zoom) this.setZoom(null); }
+
     listen() {
-      const inside = event => event.clientX - this.canvas.getBoundingClientRect().left;
-      const clamp = px => Math.min(Math.max(px, LEFT), this.width - RIGHT);
+      // Where a pointer is, on the canvas.
+      const inside = event => {
+        const box = this.canvas.getBoundingClientRect();
+        const px = event.clientX - box.left;
+        return [Math.min(Math.max(px, LEFT), this.width - RIGHT), event.clientY - box.top];
+      };
       this.canvas.addEventListener("pointerdown", event => {
-        this.canvas.setPointerCapture(event.pointerId);
-        this.drag = [clamp(inside(event)), clamp(inside(event))];
+        if (event.isTrusted) this.canvas.setPointerCapture(event.pointerId);
+        this.beginDrag(inside(event));
       });
       this.canvas.addEventListener("pointermove", event => {
-        const px = clamp(inside(event));
-        if (this.drag) this.drag[1] = px;
-        this.point(this.places().back(px));
-        this.tell(px);
+        const place = inside(event);
+        if (this.drag) this.continueDrag(place);
+        this.point(this.places().back(place[0]));
+        this.tell(...place);
       });
       this.canvas.addEventListener("pointerup", () => {
         const drag = this.drag;
         this.drag = null;
-        if (drag && Math.abs(drag[1] - drag[0]) > 5) {
-          this.setZoom(drag.map(this.places().back).sort((a, b) => a - b));
-        } else this.draw();
+        if (drag) this.endDrag(drag);
       });
       this.canvas.addEventListener("pointerleave", () => {
         this.tip.hidden = true;
         if (!this.drag) this.point(null);
       });
-      this.canvas.addEventListener("dblclick", () => this.setZoom(null));
+      this.canvas.addEventListener("dblclick", () => this.reset());
       this.canvas.addEventListener("keydown", event => {
         const act = {
           ArrowLeft: () => this.move(-0.2, 1), ArrowRight: () => this.move(0.2, 1),
@@ -420,6 +454,121 @@
         if (act) { act(); event.preventDefault(); }
       });
     }
+  }
+
+  // Counts of time and latency: a cell is the stronger the more it holds, by its logarithm.
+  class HeatMap extends Plot {
+    constructor(figure, data) {
+      super(figure, Object.assign(data, { lines: [], rules: [] }));
+      this.panels = data.panels.length;
+      this.marked = null;
+      this.share = element("p", { className: "share", hidden: true });
+      this.share.setAttribute("role", "status");
+      this.picture.append(this.share);
+    }
+
+    shades(panel) { return this.data.panels[panel].shades; }
+
+    body(pen, at, panel, bottom) {
+      pen.drawImage(this.cells(panel), 0, 0, this.width, HEIGHT);
+      const { name } = this.data.panels[panel];
+      if (this.panels > 1) {
+        pen.fillStyle = color("text");
+        pen.textAlign = "right";
+        pen.fillText(name, this.width - RIGHT - 4, ABOVE + 12);
+      }
+      if (this.marked && this.marked.panel === panel) {
+        const { x, y } = this.marked;
+        pen.strokeStyle = color("text");
+        pen.lineWidth = 1.5;
+        pen.strokeRect(at.x(x[0]), at.y(y[1]), at.x(x[1]) - at.x(x[0]), at.y(y[0]) - at.y(y[1]));
+      }
+    }
+
+    // A picture of the cells, which stay the same while the cursor moves.
+    cells(panel) {
+      const density = devicePixelRatio || 1, ink = color("line0");
+      const key = [this.width, density, ink, this.xRange()].join();
+      this.kept = this.kept || [];
+      const kept = this.kept[panel];
+      if (kept && kept.key === key) return kept.canvas;
+      const canvas = element("canvas", { width: this.width * density, height: HEIGHT * density });
+      const pen = canvas.getContext("2d"), at = this.places();
+      const [from, to] = this.xRange(), all = Math.log1p(this.data.most);
+      const round = v => Math.round(v * density);
+      pen.fillStyle = ink;
+      this.each(panel, (start, end, row, n) => {
+        if (end < from || start > to) return;
+        const left = round(at.x(start)), top = round(at.y(this.data.edges[row + 1]));
+        pen.globalAlpha = 0.12 + 0.88 * Math.log1p(n) / all;
+        pen.fillRect(left, top, Math.max(1, round(at.x(end)) - left),
+          Math.max(1, round(at.y(this.data.edges[row])) - top));
+      });
+      this.kept[panel] = { key, canvas };
+      return canvas;
+    }
+
+    // Every cell of a panel that holds something: its begin and end, its row, its count.
+    each(panel, see) {
+      const { ends, columns } = this.data.panels[panel];
+      columns.forEach((runs, i) => {
+        for (const [first, ...counts] of runs) counts.forEach((n, j) => { if (n > 0) see(ends[i], ends[i + 1], first + j, n); });
+      });
+    }
+
+    place([px, py]) {
+      const panel = Math.min(this.panels - 1, Math.max(0, Math.floor(py / HEIGHT)));
+      const [low, high] = this.data.y.range, height = HEIGHT - ABOVE - BELOW;
+      const part = 1 - (py - panel * HEIGHT - ABOVE) / height;
+      return { panel, x: this.places().back(px), y: low * (high / low) ** Math.min(1, Math.max(0, part)) };
+    }
+
+    tell(px, py) {
+      const { panel, x, y } = this.place([px, py]), { ends, name } = this.data.panels[panel];
+      const column = ends.findIndex((end, i) => i > 0 && x <= end) - 1;
+      if (column < 0) return;
+      const row = this.data.edges.findIndex(edge => y < edge) - 1;
+      let here = 0, all = 0;
+      for (const [first, ...counts] of this.data.panels[panel].columns[column]) {
+        counts.forEach((n, j) => { all += n; if (first + j === row) here = n; });
+      }
+      const rows = [print(ends[column], "s") + " … " + print(ends[column + 1], "s")];
+      if (this.panels > 1) rows.unshift(name);
+      if (row >= 0 && row + 1 < this.data.edges.length) {
+        rows.push(print(this.data.edges[row], "s") + " … " + print(this.data.edges[row + 1], "s"));
+        rows.push(here.toLocaleString("en") + " of " + all.toLocaleString("en") + " operations");
+      }
+      this.say(rows, px, panel * HEIGHT + 30);
+    }
+
+    beginDrag(place) { this.drag = [place, place]; }
+    continueDrag(place) { this.drag[1] = place; this.mark(this.drag); }
+    dragged() {}
+
+    endDrag(drag) { this.mark(drag); this.draw(); }
+
+    // The rectangle between two places, and what share of the operations is in it.
+    mark(drag) {
+      const [a, b] = drag.map(place => this.place(place));
+      const order = (one, other) => [Math.min(one, other), Math.max(one, other)];
+      if (Math.abs(drag[1][0] - drag[0][0]) < 5 && Math.abs(drag[1][1] - drag[0][1]) < 5) return this.unmark();
+      const panel = a.panel, x = order(a.x, b.x);
+      const y = b.panel === panel ? order(a.y, b.y) : [b.panel > panel ? this.data.y.range[0] : a.y, b.panel > panel ? a.y : this.data.y.range[1]];
+      let inside = 0, all = 0;
+      this.each(panel, (start, end, row, n) => {
+        all += n;
+        const time = (start + end) / 2, latency = Math.sqrt(this.data.edges[row] * this.data.edges[row + 1]);
+        if (time >= x[0] && time <= x[1] && latency >= y[0] && latency <= y[1]) inside += n;
+      });
+      this.marked = { panel, x, y };
+      const share = all > 0 ? 100 * inside / all : 0;
+      this.share.textContent = digits(share) + " % of the operations (" + inside.toLocaleString("en") + ") took "
+        + print(y[0], "s") + " … " + print(y[1], "s") + " between " + print(x[0], "s") + " and " + print(x[1], "s");
+      this.share.hidden = false;
+    }
+
+    unmark() { this.marked = null; this.share.hidden = true; }
+    reset() { this.unmark(); super.reset(); this.draw(); }
   }
 
   // `#job=…&theme=…` says what is shown and how.
@@ -459,14 +608,14 @@
   document.querySelector("header").append(bar);
 
   document.querySelectorAll("figure[data-plot]").forEach((figure, i) => {
-    try { plots.push(new Plot(figure, data.plots[i])); } catch (error) { failed(); console.error(error); }
+    try { plots.push(new (data.plots[i].panels ? HeatMap : Plot)(figure, data.plots[i])); } catch (error) { failed(); console.error(error); }
   });
   try { obey(); } catch (error) { failed(); console.error(error); }
   addEventListener("hashchange", obey);
   addEventListener("resize", redraw);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   addEventListener("keydown", event => {
-    if (event.key === "Escape") plots.forEach(plot => { if (plot.zoom) plot.setZoom(null); });
+    if (event.key === "Escape") plots.forEach(plot => plot.reset());
   });
   root.dataset.ready = "1";
 })();

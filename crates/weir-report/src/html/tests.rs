@@ -136,7 +136,7 @@ fn thousands_of_jobs_fit_and_what_is_lost_is_named() {
 }
 
 #[test]
-fn members_go_first_and_then_the_last_jobs() {
+fn members_go_first_then_latencies_over_time_and_then_the_last_jobs() {
     let result = sample::workers();
     let results = [LabelledResult {
         label: "r".into(),
@@ -162,6 +162,10 @@ fn members_go_first_and_then_the_last_jobs() {
             .contains("the figures of single members of 2 jobs")
     );
     assert!(!text(&parts).contains("Spread of workers"));
+    assert!(text(&parts).contains("data-name=\"heat-map\""));
+    parts.fit(parts.bytes() - 1);
+    assert!(parts.losses().contains("the latencies over time of 2 jobs"));
+    assert!(!text(&parts).contains("data-name=\"heat-map\""));
     parts.fit(parts.bytes() - 1);
     assert!(
         parts.losses().contains("the plots and tables of 1 job"),

@@ -1,30 +1,64 @@
 //! A plot as data for the page's script.
 //!
 //! In: a plot. Out: JSON in columns, each series with at most 2,000 points and its numbers with six
-//! digits. Not here: how it stands in the page.
+//! digits; cells of heat maps as runs of neighbours. Not here: how it stands in the page.
 
 use serde_json::{Value, json};
 
 use super::axis::{Axis, Scale};
 use super::fold::folded;
-use super::{Chart, LineShape, Plot, PlotBody, PlotLine};
+use super::{Chart, HeatColumn, HeatPanel, LineShape, Plot, PlotBody, PlotLine, Shade};
 
 /// So many points a series has at most.
 const POINTS: usize = 2000;
 
 /// Nothing for a plot that the script leaves as it is.
 pub(crate) fn data_of(plot: &Plot) -> Option<Value> {
-    let PlotBody::Chart(chart) = &plot.body else {
-        return None;
-    };
-    Some(json!({
-        "name": plot.name,
-        "x": axis(&chart.x),
-        "y": axis(&chart.y),
-        "lines": chart.lines.iter().map(line).collect::<Vec<_>>(),
-        "shades": shades(chart),
-        "rules": rules(chart),
-    }))
+    match &plot.body {
+        PlotBody::Bars(_) => None,
+        PlotBody::Chart(chart) => Some(json!({
+            "name": plot.name,
+            "x": axis(&chart.x),
+            "y": axis(&chart.y),
+            "lines": chart.lines.iter().map(line).collect::<Vec<_>>(),
+            "shades": shades(&chart.shades),
+            "rules": rules(chart),
+        })),
+        PlotBody::Heat(map) => Some(json!({
+            "name": plot.name,
+            "x": axis(&map.x),
+            "y": axis(&map.y),
+            "edges": map.edges.iter().map(|at| rounded(*at)).collect::<Vec<_>>(),
+            "most": map.most(),
+            "panels": map.panels.iter().map(panel).collect::<Vec<_>>(),
+        })),
+    }
+}
+
+fn panel(panel: &HeatPanel) -> Value {
+    let ends = panel.columns.iter().map(|column| rounded(column.to));
+    let begin = panel.columns.first().map(|column| rounded(column.from));
+    json!({
+        "name": panel.name,
+        "ends": begin.into_iter().chain(ends).collect::<Vec<_>>(),
+        "columns": panel.columns.iter().map(runs).collect::<Vec<_>>(),
+        "shades": shades(&panel.shades),
+    })
+}
+
+/// The cells of a column as runs of neighbours: the first row, then the counts of it and of those
+/// after it.
+fn runs(column: &HeatColumn) -> Vec<Vec<u64>> {
+    let mut runs: Vec<Vec<u64>> = Vec::new();
+    let mut next = None;
+    for (row, n) in &column.cells {
+        match runs.last_mut().filter(|_| next == Some(*row)) {
+            Some(run) => run.push(*n),
+            None => runs.push(vec![*row as u64, *n]),
+        }
+        next = Some(row + 1);
+    }
+    runs
 }
 
 fn axis(axis: &Axis) -> Value {
@@ -59,8 +93,8 @@ fn line(line: &PlotLine) -> Value {
     data
 }
 
-fn shades(chart: &Chart) -> Vec<Value> {
-    let shades = chart.shades.iter();
+fn shades(shades: &[Shade]) -> Vec<Value> {
+    let shades = shades.iter();
     shades
         .map(|s| json!([rounded(s.from), rounded(s.to), s.name]))
         .collect()

@@ -49,8 +49,18 @@ pub(crate) struct Plot {
     pub(crate) body: PlotBody,
     /// The figures as text.
     pub(crate) table: PlotTable,
-    /// It shows members one by one, and is the first to go where a page becomes too large.
-    pub(crate) of_members: bool,
+    pub(crate) detail: Detail,
+}
+
+/// What a plot goes into, and with that how soon it goes where a page becomes too large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Detail {
+    /// Figures of a whole job: it stays as long as its job.
+    Figures,
+    /// Latencies by interval.
+    OverTime,
+    /// Members one by one: the first to go.
+    Members,
 }
 
 /// How a plot is drawn.
@@ -60,6 +70,8 @@ pub(crate) enum PlotBody {
     Chart(Chart),
     /// A bar for each row.
     Bars(Bars),
+    /// Counts over two axes.
+    Heat(HeatMap),
 }
 
 /// Points over two axes.
@@ -127,6 +139,43 @@ pub(crate) struct Rule {
     /// On the x axis; else on the y axis.
     pub(crate) upright: bool,
     pub(crate) name: String,
+}
+
+/// Counts over two axes, a panel for each kind or run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct HeatMap {
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    /// Where rows begin, and where the last one ends.
+    pub(crate) edges: Vec<f64>,
+    pub(crate) panels: Vec<HeatPanel>,
+}
+
+/// One picture of several with the same axes and colours.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct HeatPanel {
+    pub(crate) name: String,
+    /// Columns from left to right without gaps between them.
+    pub(crate) columns: Vec<HeatColumn>,
+    pub(crate) shades: Vec<Shade>,
+}
+
+/// What was counted between two values of x.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct HeatColumn {
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    /// Row and count, by rising row; only rows that hold something.
+    pub(crate) cells: Vec<(usize, u64)>,
+}
+
+impl HeatMap {
+    /// The greatest count of a cell, which has the strongest colour.
+    pub(crate) fn most(&self) -> u64 {
+        let columns = self.panels.iter().flat_map(|panel| &panel.columns);
+        let cells = columns.flat_map(|column| &column.cells);
+        cells.map(|(_, n)| *n).max().unwrap_or(0)
+    }
 }
 
 /// A bar for each row.

@@ -65,6 +65,9 @@ pub(crate) const DASHES: [&str; 8] = [
     "1 2",
 ];
 
+/// How opaque the cells of a heat map are, from the weakest to the strongest.
+pub(crate) const STRENGTHS: [&str; 6] = [".16", ".33", ".5", ".67", ".84", "1"];
+
 impl Palette {
     /// Its colours as variables of a style sheet.
     pub(crate) fn variables(&self) -> String {
@@ -106,6 +109,10 @@ pub(crate) fn style_rules() -> String {
         if !dash.is_empty() {
             push!(out, "svg .line.s{i}{{stroke-dasharray:{dash}}}");
         }
+    }
+    out += "svg [class^=h]{fill:none;stroke:var(--line0);shape-rendering:crispEdges}";
+    for (i, opacity) in STRENGTHS.iter().enumerate() {
+        push!(out, "svg .h{i}{{stroke-opacity:{opacity}}}");
     }
     out
 }

@@ -6,6 +6,7 @@
 
 mod bars;
 mod chart;
+mod heat;
 mod legend;
 
 use super::from_result::{PlottedRun, jobs_across, of_job, of_runs};
@@ -100,6 +101,7 @@ fn drawn(plot: &Plot, top: f64, before: &str) -> String {
     let (height, inside) = match &plot.body {
         PlotBody::Chart(chart) => chart::drawn(chart, top),
         PlotBody::Bars(bars) => bars::drawn(bars, top),
+        PlotBody::Heat(map) => heat::drawn(map, top),
     };
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {}\" \

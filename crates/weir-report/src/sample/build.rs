@@ -131,6 +131,17 @@ impl Shape {
         }
     }
 
+    /// The latencies of each half second, which go up and down with a period of two.
+    fn intervals(&self, per_s: u64) -> Vec<(Nanos, Histogram)> {
+        let halves = (0..self.tenths / 5).map(|i| {
+            let stalled = (self.stall.0..self.stall.1).contains(&(5 * i));
+            let done = if stalled { 0 } else { per_s / 2 };
+            let p50_ns = self.p50_ns * (100 + 10 * (i % 4)) / 100;
+            (INTERVAL.saturating_mul(5), histogram(done, p50_ns))
+        });
+        halves.collect()
+    }
+
     fn worker(&self, clone: u32) -> WorkerResult {
         let is_last = clone + 1 == self.workers && self.workers > 1;
         let share = if is_last { self.slowest } else { 100 };
@@ -171,6 +182,14 @@ impl Shape {
         });
         let workers = (0..self.workers).map(|clone| self.worker(clone));
         let result = sample::job_result(&self.name, workers.collect());
+        let over_time = self.kinds.iter().map(|(kind, rate)| {
+            let mut over_time = sample::latency_over_time(*kind, &self.intervals(*rate));
+            if self.open_loop {
+                over_time.stage = Stage::Rlat;
+            }
+            over_time
+        });
+        let result = sample::over_time(result, over_time.collect());
         JobResult {
             span: Some(self.span()),
             ..sample::sure(result, confidence.collect())

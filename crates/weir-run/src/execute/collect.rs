@@ -152,9 +152,8 @@ pub(super) fn so_far(
     let mut seen = seen.into_iter().peekable();
     let mut groups = vec![GroupResult::default(); plan.groups.len()];
     for ((group, job), index) in plan.jobs().zip(0..) {
-        let is_alone = plan.groups[group].jobs.len() < 2 && control.other_ranks.is_none();
         let mut result = match seen.next_if(|s| s.index == index) {
-            Some(seen) => job_result(job, &seen, &times, is_alone),
+            Some(seen) => job_result(job, &seen, &times),
             None => JobResult::not_started(&job.name),
         };
         if let Outcome::Loop(done) = &mut result.outcome {
@@ -203,7 +202,7 @@ fn clock_facts(mut facts: ClockFacts, timeline: &Timeline) -> ClockFacts {
     facts
 }
 
-fn job_result(job: &Job, seen: &JobSnapshot<'_>, times: &Times<'_>, is_alone: bool) -> JobResult {
+fn job_result(job: &Job, seen: &JobSnapshot<'_>, times: &Times<'_>) -> JobResult {
     let workers: Vec<WorkerResult> = seen
         .workers
         .iter()
@@ -230,7 +229,7 @@ fn job_result(job: &Job, seen: &JobSnapshot<'_>, times: &Times<'_>, is_alone: bo
         result.outcome = ranks.outcome.outcome.clone();
         result.metrics.clone_from(&ranks.outcome.metrics);
     } else if seen.state != State::NotStarted {
-        let done = loop_outcome(job, workers, seen.sampled, is_alone);
+        let done = loop_outcome(job, workers, seen.sampled);
         result.outcome = Outcome::Loop(done);
     }
     result.conclude();
@@ -434,14 +433,8 @@ fn depth_use(worker: &Worker, kinds: &[KindResult], inline: bool, runtime: Nanos
     depth
 }
 
-/// How sure the figures of each kind are, over all workers; unless the job is alone, without others
-/// in its group and without further ranks, also what it takes to judge it together with those.
-fn loop_outcome(
-    job: &Job,
-    workers: Vec<WorkerResult>,
-    sampled: Option<&Sampled>,
-    is_alone: bool,
-) -> LoopOutcome {
+/// How sure the figures of each kind are, over all workers, and how it went over time.
+fn loop_outcome(job: &Job, workers: Vec<WorkerResult>, sampled: Option<&Sampled>) -> LoopOutcome {
     let occurs = |kind: &KindName| {
         let mut kinds = workers.iter().flat_map(|w| &w.kinds);
         kinds.any(|k| kind.covers(&k.kind) && k.operations > 0)
@@ -457,13 +450,11 @@ fn loop_outcome(
             let percentiles = &recording.percentiles;
             let confidence = Confidence::of(kind, &workers, over_time, percentiles);
             outcome.confidence.push(confidence);
-            if !is_alone {
-                outcome.batches.push(KindBatches {
-                    kind: kind.clone(),
-                    stage: stretches.stage(),
-                    batches: batches.clone(),
-                });
-            }
+            outcome.batches.push(KindBatches {
+                kind: kind.clone(),
+                stage: stretches.stage(),
+                batches: batches.clone(),
+            });
         }
     }
     LoopOutcome { workers, ..outcome }

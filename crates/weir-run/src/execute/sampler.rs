@@ -195,7 +195,8 @@ impl JobSampler {
     pub(super) fn finish(mut self, now: Tick) -> Sampled {
         self.sample(now);
         let workers = &self.workers;
-        self.sampled.stretches.read(workers, now.min(workers.end()));
+        let end = now.min(workers.end());
+        self.sampled.stretches.finish(workers, end);
         for (live, samples) in workers.lives.iter().zip(&mut self.sampled.workers) {
             let end = last_done(live).unwrap_or(now).max(workers.begin);
             let length = workers.scale.to_nanos(end.since(workers.begin));

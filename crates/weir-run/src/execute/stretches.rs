@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use weir_schema::{Job, KindName, Stage};
-use weir_stats::{Batch, BatchStore, Histogram};
+use weir_stats::{Batch, BatchStore, Histogram, HistogramError};
 use weir_sys::clock::{Scale, Tick};
 use weir_units::{Bytes, Nanos};
 
@@ -150,24 +150,50 @@ impl Stretches {
 
     /// Reads the stretches that are whole, at the end of the run too few for a batch.
     pub(super) fn read(&mut self, workers: &MeasuredWorkers, seen: Tick) {
-        let since = |tick: Tick| workers.scale.to_nanos(seen.since(tick));
+        let stretches = self.whole_since_last(workers, seen);
+        if stretches > 0 {
+            self.read_all(workers, seen, |store, batch| {
+                store.push(Batch { stretches, ..batch })
+            });
+        }
+    }
+
+    /// Reads what is left at the end of the run.
+    pub(super) fn finish(&mut self, workers: &MeasuredWorkers, seen: Tick) {
+        if self.whole_since_last(workers, seen) > 0 {
+            self.read(workers, seen);
+        } else {
+            self.read_all(workers, seen, BatchStore::extend);
+        }
+    }
+
+    fn whole_since_last(&self, workers: &MeasuredWorkers, seen: Tick) -> u64 {
+        let since_begin = workers.scale.to_nanos(seen.since(workers.begin));
         let before = self.kinds.first().map_or(0, |kind| kind.store.seen());
-        let stretches = (since(workers.begin) / STRETCH.0).saturating_sub(before);
-        let length_ns = Nanos(since(self.last));
-        if stretches == 0 || length_ns == Nanos::ZERO {
+        (since_begin / STRETCH.0).saturating_sub(before)
+    }
+
+    fn read_all(
+        &mut self,
+        workers: &MeasuredWorkers,
+        seen: Tick,
+        add: impl Fn(&mut BatchStore, Batch) -> Result<(), HistogramError>,
+    ) {
+        let length_ns = Nanos(workers.scale.to_nanos(seen.since(self.last)));
+        if length_ns == Nanos::ZERO {
             return;
         }
         for kind in &mut self.kinds {
             let (operations, bytes) = kind.counts_since_last(workers);
             let batch = Batch {
-                stretches,
+                stretches: 0,
                 length_ns,
                 operations,
                 bytes: Bytes(bytes),
                 histogram: kind.latencies_since_last(workers, self.stage),
             };
             // Precision is the same throughout, so joining batches cannot fail.
-            let _ = kind.store.push(batch);
+            let _ = add(&mut kind.store, batch);
         }
         self.last = seen;
     }
@@ -271,8 +297,8 @@ mod tests {
             read.read_if_due(&workers, due);
             reads += 1;
         }
-        assert!((40..=80).contains(&batches(&read).len()));
-        assert!(reads < 400, "{reads}");
+        assert!((100..=200).contains(&batches(&read).len()));
+        assert!(reads < 700, "{reads}");
     }
 
     #[test]
@@ -291,6 +317,20 @@ mod tests {
         live.last_done.set(25 * MS);
         read.read(&workers, Tick(900 * MS).min(workers.end()));
         assert_eq!(batches(&read), [(2, 25, 10)]);
+    }
+
+    #[test]
+    fn what_came_after_the_last_stretch_is_in_the_last_batch() {
+        let live = live();
+        let (workers, mut read) = (workers(&[Arc::clone(&live)]), stretches(1));
+        for (at, operations) in [(10, 3), (13, 4)] {
+            done(&live, operations);
+            read.read_if_due(&workers, Tick(at * MS));
+        }
+        read.finish(&workers, Tick(13 * MS));
+        assert_eq!(batches(&read), [(1, 13, 7)]);
+        read.finish(&workers, Tick(13 * MS));
+        assert_eq!(batches(&read), [(1, 13, 7)]);
     }
 
     #[test]

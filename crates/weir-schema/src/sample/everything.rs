@@ -4,11 +4,13 @@ use weir_stats::{Batch, BatchStore, Estimate, Histogram};
 use weir_units::{Bytes, Nanos, Percent, QueueDepth};
 
 use super::{
-    BLOCK, clock, confidence, failure, host, job_result, kind, rates, series, span, sure, worker,
+    BLOCK, clock, confidence, failure, host, job_result, kind, latency_over_time, rates, series,
+    span, sure, worker,
 };
 use crate::confidence::KindBatches;
 use crate::facts::{DiskCounters, Instrument};
 use crate::kind::Kind;
+use crate::latency_over_time::LatencyOverTime;
 use crate::outcome::{Outcome, PhaseResult, RankSpan};
 use crate::plan::Plan;
 use crate::result::{
@@ -46,6 +48,7 @@ pub fn everything(plan: Plan) -> RunResult {
         let two = Nanos::from_secs(2);
         group.rates = vec![rates(Kind::Read, 2000, Bytes(2000 * BLOCK), two)];
         group.together = Some(time);
+        group.latency_over_time = vec![one_interval()];
         for (job, planned) in group.jobs.iter_mut().zip(&planned.jobs) {
             let clones = (0..planned.clones).zip(&mut numbers);
             let workers = clones.map(|(clone, number)| busy_worker(clone, number, time));
@@ -85,6 +88,7 @@ fn broken_job(name: &str, workers: Vec<WorkerResult>, time: Span) -> JobResult {
         ..sure(job_result(name, workers), vec![confidence])
     };
     if let Outcome::Loop(done) = &mut job.outcome {
+        done.latency_over_time = vec![one_interval()];
         done.batches = vec![KindBatches {
             kind: Kind::Read.into(),
             stage: Stage::Clat,
@@ -93,6 +97,12 @@ fn broken_job(name: &str, workers: Vec<WorkerResult>, time: Span) -> JobResult {
     }
     job.conclude();
     job
+}
+
+fn one_interval() -> LatencyOverTime {
+    let mut histogram = Histogram::new();
+    histogram.record_n(100_000, 10);
+    latency_over_time(Kind::Read, &[(Nanos::from_millis(10), histogram)])
 }
 
 #[expect(clippy::expect_used, reason = "the first batch fits")]

@@ -35,11 +35,11 @@ fn whole(store: &BatchStore) -> Histogram {
 #[test]
 fn memory_is_bounded_and_nothing_is_lost() {
     for (count, batches, stretches_each) in [
-        (80, 80, 1),
-        (81, 40, 2),
-        (160, 80, 2),
-        (162, 40, 4),
-        (1000, 62, 16),
+        (200, 200, 1),
+        (201, 100, 2),
+        (400, 200, 2),
+        (404, 101, 4),
+        (1000, 125, 8),
     ] {
         let store = store((0..count).map(|i| i + 1));
         assert_eq!(store.batches().len(), batches, "{count}");
@@ -238,7 +238,7 @@ fn batches_of_ranks_add_up_stretch_by_stretch() {
 }
 
 #[test]
-fn a_rank_that_ended_much_earlier_did_nothing_more_and_one_by_chance_is_cut() {
+fn a_rank_that_ended_much_earlier_did_nothing_more_and_one_by_chance_ran_as_long() {
     let rates = |first: usize, second: usize| {
         let mut merged = store(vec![100; first]);
         merged.merge(&store(vec![100; second])).unwrap();
@@ -246,6 +246,9 @@ fn a_rank_that_ended_much_earlier_did_nothing_more_and_one_by_chance_is_cut() {
     };
     assert_eq!(rates(20, 19), [2000.0; 19]);
     assert_eq!(rates(19, 20), [2000.0; 19]);
+    let mut merged = store(vec![100; 20]);
+    merged.merge(&store(vec![100; 19])).unwrap();
+    assert_eq!(whole(&merged).count(), 3900);
     let early = [vec![2000.0; 10], vec![1000.0; 10]].concat();
     assert_eq!(rates(20, 10), early);
     assert_eq!(rates(10, 20), early);
@@ -277,7 +280,7 @@ fn ranks_with_stretches_of_two_lengths_are_refused() {
 
 #[test]
 fn batches_are_stored_and_read_again_and_nonsense_is_refused() {
-    let store = store((0..101).map(|i| 100 + i % 7));
+    let store = store((0..251).map(|i| 100 + i % 7));
     let text = serde_json::to_string(&store).unwrap();
     assert_eq!(serde_json::from_str::<BatchStore>(&text).unwrap(), store);
     for (from, to) in [
@@ -293,4 +296,31 @@ fn batches_are_stored_and_read_again_and_nonsense_is_refused() {
             "{to}"
         );
     }
+}
+
+#[test]
+fn estimates_come_from_at_most_80_batches_in_which_nothing_is_lost() {
+    for (count, batches) in [(80, 80), (81, 40), (160, 80), (162, 40), (1000, 62)] {
+        let few = store((0..count).map(|i| i + 1)).for_estimates();
+        assert_eq!(few.batches().len(), batches, "{count}");
+        let done: u64 = few.all().map(|b| b.operations).sum();
+        assert_eq!(done, count * (count + 1) / 2);
+        assert_eq!(few.seen(), count);
+    }
+}
+
+#[test]
+fn what_came_after_the_last_stretch_is_part_of_the_last_batch() {
+    let rest = || Batch {
+        length_ns: Nanos(STRETCH.0 / 2),
+        ..stretch(50)
+    };
+    let mut store = store([100; 3]);
+    store.extend(rest()).unwrap();
+    assert_eq!((store.seen(), store.batches().len()), (3, 3));
+    assert_eq!(whole(&store).count(), 350);
+    assert_eq!(store.rates(of_operations), [1000.0; 3]);
+    let mut nothing = BatchStore::new(STRETCH, 1);
+    nothing.extend(rest()).unwrap();
+    assert_eq!(nothing.all().count(), 0);
 }

@@ -98,7 +98,8 @@ impl<'a> FioReport<'a> {
                 Ok(())
             };
         };
-        output::write_file(path, &self.text()).map_err(|message| Refusal::new(USAGE, message))
+        output::write_file(path, self.text().as_bytes())
+            .map_err(|message| Refusal::new(USAGE, message))
     }
 
     fn document(

@@ -5,19 +5,17 @@ use weir_stats::Series;
 use weir_units::{Iops, Nanos};
 
 use super::JobAcross;
+use super::times::{shades, stall_sentence, stalls, table};
 use crate::entry::{KindSum, ReportEntry};
 use crate::plot::axis::{Axis, AxisUnit};
 use crate::plot::{
-    Chart, LineShape, Plot, PlotBody, PlotLine, PlotPoint, PlotTable, Rule, Shade, count, real,
+    Chart, Detail, LineShape, Plot, PlotBody, PlotLine, PlotPoint, Rule, count, real,
 };
 
-/// Without completions for so long, a job stalls, if it would have had so many.
+/// Without completions for so long, a job stalls, if it would have had some.
 const STALL: Nanos = Nanos::from_secs(1);
-const MISSED: f64 = 10.0;
 /// Intervals are joined until there are so few.
 const CELLS: u64 = 20_000;
-/// Rows of the table.
-const ROWS: usize = 20;
 
 /// A kind over time: what it did in each interval, of all workers.
 struct Course {
@@ -40,7 +38,7 @@ pub(super) fn throughput(job: &JobAcross<'_, '_>) -> Option<Plot> {
         .runs
         .iter()
         .any(|(_, e)| e.kinds.iter().filter(|k| is_rated(k)).count() > 1);
-    let (mut lines, mut shades, mut said) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut lines, mut stalled, mut said) = (Vec::new(), Vec::new(), Vec::new());
     let mut rules = Vec::new();
     for (run, entry, kind) in rated() {
         let Some(course) = Course::of(entry, kind).and_then(|c| c.line()) else {
@@ -48,11 +46,7 @@ pub(super) fn throughput(job: &JobAcross<'_, '_>) -> Option<Plot> {
         };
         let name = job.line_name(run, &kind.name, several);
         said.push(sentence(&name, entry, kind, &course));
-        shades.extend(course.stalls.iter().map(|(from, to)| Shade {
-            from: *from,
-            to: *to,
-            name: format!("{name}: nothing completed"),
-        }));
+        stalled.extend(shades(&name, &course.stalls));
         rules.extend(entry.iops(kind).map(|mean| Rule {
             at: mean.0,
             upright: false,
@@ -76,7 +70,7 @@ pub(super) fn throughput(job: &JobAcross<'_, '_>) -> Option<Plot> {
     let chart = Chart {
         x: Axis::linear("time", AxisUnit::Seconds, ends),
         y: Axis::linear("completed", AxisUnit::OpsPerSecond, tops).with_room(),
-        shades,
+        shades: stalled,
         rules,
         lines,
     };
@@ -84,9 +78,12 @@ pub(super) fn throughput(job: &JobAcross<'_, '_>) -> Option<Plot> {
         name: "throughput".into(),
         title: "Throughput over time".into(),
         caption: said.join(" "),
-        table: table(&chart),
+        table: table(&chart, |rates| {
+            let mean = rates.iter().sum::<f64>() / count(rates.len().max(1));
+            Iops(mean).to_string()
+        }),
         body: PlotBody::Chart(chart),
-        of_members: false,
+        detail: Detail::Figures,
     })
 }
 
@@ -140,7 +137,11 @@ impl Course {
         if total == 0 || !mean.is_finite() {
             return None;
         }
-        let stalls = self.stalls(mean);
+        let cells = self.cells.iter().enumerate().map(|(at, done)| {
+            let (begin, length) = self.span(at);
+            (begin, begin + length, *done)
+        });
+        let stalls = stalls(cells, STALL.as_secs_f64());
         let last = self.cells.len() - 1;
         let points = self.cells.iter().enumerate().filter_map(|(at, done)| {
             let (begin, length) = self.span(at);
@@ -164,27 +165,6 @@ impl Course {
             stalls,
         })
     }
-
-    /// Where nothing completed for long, although there would have been much.
-    fn stalls(&self, mean: f64) -> Vec<(f64, f64)> {
-        let mut found = Vec::new();
-        let mut at = 0;
-        while at < self.cells.len() {
-            let empty = self.cells[at..].iter().take_while(|n| **n == 0).count();
-            if empty == 0 {
-                at += 1;
-                continue;
-            }
-            let from = self.span(at).0;
-            let (begin, length) = self.span(at + empty - 1);
-            let lasts = begin + length - from;
-            if lasts >= STALL.as_secs_f64() && lasts * mean >= MISSED {
-                found.push((from, from + lasts));
-            }
-            at += empty;
-        }
-        found
-    }
 }
 
 /// What the line shows, with numbers.
@@ -205,50 +185,5 @@ fn sentence(name: &str, entry: &ReportEntry<'_>, kind: &KindSum, course: &Course
         Iops(least),
         Iops(most)
     );
-    for (from, to) in course.stalls.iter().take(3) {
-        push!(
-            text,
-            " Nothing completed for {} from {}.",
-            AxisUnit::Seconds.print(to - from),
-            AxisUnit::Seconds.print(*from)
-        );
-    }
-    if course.stalls.len() > 3 {
-        push!(text, " And {} more such times.", course.stalls.len() - 3);
-    }
-    text
-}
-
-/// A few stretches of time, and the mean rates of each line in them.
-fn table(chart: &Chart) -> PlotTable {
-    let end = chart.x.range.1;
-    let rows = (0..ROWS).map(|i| {
-        let share = |i: usize| count(i) / count(ROWS) * end;
-        let (from, to) = (share(i), share(i + 1));
-        let mut row = vec![format!(
-            "{} to {}",
-            AxisUnit::Seconds.print(from),
-            AxisUnit::Seconds.print(to)
-        )];
-        row.extend(chart.lines.iter().map(|line| {
-            let inside = line.points.iter().filter(|p| p.x >= from && p.x < to);
-            let rates: Vec<f64> = inside.map(|p| p.y.unwrap_or(0.0)).collect();
-            let mean = rates.iter().sum::<f64>() / count(rates.len().max(1));
-            if rates.is_empty() {
-                String::new()
-            } else {
-                Iops(mean).to_string()
-            }
-        }));
-        row
-    });
-    let head = ["time".to_owned()].into_iter();
-    PlotTable {
-        head: head
-            .chain(chart.lines.iter().map(|l| l.name.clone()))
-            .collect(),
-        rows: rows
-            .filter(|row| row[1..].iter().any(|c| !c.is_empty()))
-            .collect(),
-    }
+    text + &stall_sentence(&course.stalls)
 }

@@ -7,7 +7,7 @@ use weir_units::{Count, Nanos};
 
 use super::{JobAcross, seen};
 use crate::plot::axis::{Axis, AxisUnit};
-use crate::plot::{Chart, LineShape, Plot, PlotBody, PlotLine, PlotPoint, PlotTable, real};
+use crate::plot::{Chart, Detail, LineShape, Plot, PlotBody, PlotLine, PlotPoint, PlotTable, real};
 
 /// The percentiles of the table.
 const PERCENTILES: [f64; 7] = [1.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999];
@@ -70,7 +70,7 @@ pub(super) fn latencies(job: &JobAcross<'_, '_>) -> Option<Plot> {
             head: head.collect(),
             rows,
         },
-        of_members: false,
+        detail: Detail::Figures,
     })
 }
 

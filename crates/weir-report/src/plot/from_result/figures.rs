@@ -6,7 +6,7 @@ use weir_schema::{Better, Metric};
 use super::{JobAcross, PlottedRun, capital};
 use crate::plot::axis::{Axis, AxisUnit};
 use crate::plot::{
-    Bar, Bars, Chart, LineShape, Plot, PlotBody, PlotLine, PlotPoint, PlotTable, Rule, real,
+    Bar, Bars, Chart, Detail, LineShape, Plot, PlotBody, PlotLine, PlotPoint, PlotTable, Rule, real,
 };
 
 /// Figures so many times as large as others hide them on a linear axis.
@@ -112,7 +112,7 @@ fn by_size(
             head: ["", "size", first].map(str::to_owned).to_vec(),
             rows,
         },
-        of_members: false,
+        detail: Detail::Figures,
     })
 }
 
@@ -215,7 +215,7 @@ fn bars(job: &JobAcross<'_, '_>, unit: &str, figures: &[&Figure<'_>]) -> Option<
             rows,
             parts: Vec::new(),
         }),
-        of_members: false,
+        detail: Detail::Figures,
     })
 }
 

@@ -7,7 +7,7 @@ use super::{JobAcross, seen};
 use crate::entry::ReportEntry;
 use crate::number_format::{brief, significant};
 use crate::plot::axis::{Axis, AxisUnit};
-use crate::plot::{Bar, Bars, Plot, PlotBody, PlotTable, real};
+use crate::plot::{Bar, Bars, Detail, Plot, PlotBody, PlotTable, real};
 
 /// So many workers have a bar each.
 const WORKERS: usize = 16;
@@ -189,6 +189,6 @@ fn bars(
             rows: table.collect(),
         },
         body: PlotBody::Bars(Bars { axis, rows, parts }),
-        of_members: false,
+        detail: Detail::Figures,
     })
 }

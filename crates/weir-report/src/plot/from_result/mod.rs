@@ -6,9 +6,12 @@
 mod course;
 mod distribution;
 mod figures;
+mod heat;
+mod latency;
 mod load;
 mod spread;
 mod steps;
+mod times;
 
 pub(crate) use figures::sized;
 
@@ -106,6 +109,8 @@ impl<'r, 'a> JobAcross<'r, 'a> {
 pub(crate) fn of_job(job: &JobAcross<'_, '_>) -> Vec<Plot> {
     let mut plots = Vec::new();
     plots.extend(course::throughput(job));
+    plots.extend(latency::over_time(job));
+    plots.extend(heat::map(job));
     plots.extend(distribution::latencies(job));
     plots.extend(figures::of_job(job));
     plots.extend(load::depth(job));

@@ -6,7 +6,9 @@ use weir_units::{Bytes, Nanos};
 
 use super::{JobAcross, MEMBERS, PlottedRun};
 use crate::plot::axis::{Axis, AxisUnit};
-use crate::plot::{Chart, LineShape, Plot, PlotBody, PlotLine, PlotPoint, PlotTable, count, real};
+use crate::plot::{
+    Chart, Detail, LineShape, Plot, PlotBody, PlotLine, PlotPoint, PlotTable, count, real,
+};
 
 /// So many of the slowest and of the fastest are listed.
 const LISTED: usize = 8;
@@ -145,7 +147,7 @@ fn plot(name: &str, one: &str, is_bytes: bool, runs: Vec<(String, Vec<Member>)>)
             head: ["", one, "rate", "p99"].map(str::to_owned).to_vec(),
             rows,
         },
-        of_members: true,
+        detail: Detail::Members,
     })
 }
 

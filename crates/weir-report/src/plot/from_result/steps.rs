@@ -7,7 +7,9 @@ use weir_units::Nanos;
 use super::{PlottedRun, capital, seen};
 use crate::entry::ReportEntry;
 use crate::plot::axis::{Axis, AxisUnit};
-use crate::plot::{Chart, LineShape, Plot, PlotBody, PlotLine, PlotPoint, PlotTable, Rule, real};
+use crate::plot::{
+    Chart, Detail, LineShape, Plot, PlotBody, PlotLine, PlotPoint, PlotTable, Rule, real,
+};
 use crate::sweep::{Knee, Sweep};
 
 /// The points of one result.
@@ -191,7 +193,7 @@ fn rates(steps: &[&Steps<'_>], several: bool) -> Plot {
         caption: caption.collect::<Vec<_>>().join(" "),
         body: PlotBody::Chart(chart),
         table: table(steps, several),
-        of_members: false,
+        detail: Detail::Figures,
     }
 }
 
@@ -242,7 +244,7 @@ fn latencies(steps: &[&Steps<'_>], several: bool) -> Option<Plot> {
         caption,
         body: PlotBody::Chart(chart),
         table: table(steps, several),
-        of_members: false,
+        detail: Detail::Figures,
     })
 }
 
@@ -277,7 +279,7 @@ fn trade(steps: &[&Steps<'_>], several: bool) -> Option<Plot> {
         caption,
         body: PlotBody::Chart(chart),
         table: table(steps, several),
-        of_members: false,
+        detail: Detail::Figures,
     })
 }
 

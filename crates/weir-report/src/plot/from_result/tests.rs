@@ -32,7 +32,7 @@ fn named<'a>(plots: &'a [Plot], name: &str) -> &'a Plot {
 fn chart(plot: &Plot) -> &Chart {
     match &plot.body {
         PlotBody::Chart(chart) => chart,
-        PlotBody::Bars(_) => panic!("bars"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -69,6 +69,117 @@ fn few_operations_with_pauses_between_them_are_no_stall() {
     worker.kinds[0].series = weir_schema::sample::series(Nanos::from_millis(100), &counts, 4096);
     let plots = plots(&[&result]);
     assert_eq!(chart(named(&plots, "throughput")).shades, []);
+}
+
+#[test]
+fn percentiles_of_each_interval_are_lines_with_a_gap_where_nothing_completed() {
+    let result = sample::open_loop();
+    let plots = plots(&[&result]);
+    let plot = named(&plots, "latency");
+    let lines = &chart(plot).lines;
+    let names: Vec<&str> = lines.iter().map(|line| line.name.as_str()).collect();
+    assert_eq!(names, ["p50", "p99", "p99.9", "max"]);
+    let intervals = &result.groups[0].jobs[0].latency_over_time()[0].intervals;
+    for line in lines {
+        assert_eq!(line.points.len(), intervals.len());
+        let gaps = line.points.iter().filter(|p| p.y.is_none());
+        assert!(gaps.clone().count() == 6 && gaps.clone().all(|p| p.x > 12.0 && p.x < 15.0));
+    }
+    let last = lines[0].points.last().unwrap();
+    let p50 = intervals.last().unwrap().p50_ns.unwrap();
+    assert!((last.y.unwrap() * 1e9 / crate::plot::real(p50.0) - 1.0).abs() < 1e-9);
+    assert!((last.x - 29.75).abs() < 1e-9);
+    let [shade] = chart(plot).shades.as_slice() else {
+        panic!("{:?}", chart(plot).shades)
+    };
+    assert!((shade.from - 12.0).abs() < 1e-9 && (shade.to - 15.0).abs() < 1e-9);
+    let said = "intervals of about 500 ms: p50 74.2 µs to 96.8 µs, p99 ";
+    assert!(plot.caption.contains(said), "{}", plot.caption);
+    let said = "Nothing completed for 3.00 s from 12.0 s";
+    assert!(plot.caption.contains(said), "{}", plot.caption);
+}
+
+#[test]
+fn percentiles_of_too_few_operations_are_no_lines() {
+    let of = |per_s| {
+        let result = sample::run(&[sample::Shape {
+            kinds: vec![(weir_schema::Kind::Read, per_s)],
+            ..sample::Shape::default()
+        }]);
+        let plots = plots(&[&result]);
+        let lines = chart(named(&plots, "latency")).lines.iter();
+        lines.map(|line| line.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(of(2000), ["p50", "p99", "p99.9", "max"]);
+    assert_eq!(of(1998), ["p50", "p99", "max"]);
+    assert_eq!(of(198), ["p50", "max"]);
+}
+
+#[test]
+fn a_heat_map_has_every_operation_in_the_row_of_its_latency() {
+    let result = sample::two_kinds();
+    let plots = plots(&[&result]);
+    let plot = named(&plots, "heat-map");
+    let PlotBody::Heat(map) = &plot.body else {
+        panic!("{plot:?}")
+    };
+    let over_time = result.groups[0].jobs[0].latency_over_time();
+    assert_eq!(map.panels.len(), 2);
+    for (panel, over_time) in map.panels.iter().zip(over_time) {
+        assert_eq!(panel.name, over_time.kind.as_str());
+        assert_eq!(panel.columns.len(), over_time.intervals.len());
+        for (column, (begin, interval)) in panel.columns.iter().zip(over_time.spans()) {
+            assert!((column.from - begin.as_secs_f64()).abs() < 1e-9);
+            let all: u64 = column.cells.iter().map(|(_, n)| n).sum();
+            assert_eq!(all, interval.rows.count());
+            let (last, _) = column.cells.last().unwrap();
+            let max = crate::plot::real(interval.max_ns.unwrap().0) / 1e9;
+            assert!(map.edges[*last] <= max && max < map.edges[last + 1]);
+        }
+    }
+    let cells = map.panels.iter().flat_map(|panel| &panel.columns);
+    let cells = cells.flat_map(|column| &column.cells);
+    assert_eq!(cells.map(|(_, n)| *n).max(), Some(map.most()));
+    assert!(map.edges.len() <= 257);
+}
+
+#[test]
+fn several_results_have_a_panel_each_and_few_lines() {
+    let one = sample::single();
+    let plots = plots(&[&one, &one]);
+    let PlotBody::Heat(map) = &named(&plots, "heat-map").body else {
+        panic!("no heat map")
+    };
+    let names: Vec<&str> = map.panels.iter().map(|panel| panel.name.as_str()).collect();
+    assert_eq!(names, ["old", "new"]);
+    let lines = &chart(named(&plots, "latency")).lines;
+    assert!(lines.len() == 8 && lines[4].name == "new p50", "{lines:?}");
+    let two = sample::two_kinds();
+    let plots = self::plots(&[&two, &two]);
+    let lines = &chart(named(&plots, "latency")).lines;
+    assert!(
+        lines.len() == 8 && lines[1].name == "old: read p99",
+        "{lines:?}"
+    );
+}
+
+#[test]
+fn latencies_that_no_clock_could_have_measured_are_drawn() {
+    let mut result = sample::single();
+    let text = result.to_json().unwrap();
+    let begin = text.find("\"latency_over_time\":[{").unwrap();
+    let end = begin + text[begin..].find("]}]}]").unwrap() + 5;
+    let hostile = "\"latency_over_time\":[{\"kind\":\"read\",\"stage\":\"lat\",\"intervals\":[\
+        {\"end_ns\":4611686018427387904,\"sum_ns\":0,\"p50_ns\":0,\"max_ns\":0,\
+        \"rows\":[[0,1152921504606846976],[471,1152921504606846976],[9999,1]]},\
+        {\"end_ns\":7,\"sum_ns\":1,\"max_ns\":1152921504606846976,\"rows\":[[]]}]}]";
+    let text = text[..begin].to_owned() + hostile + &text[end..];
+    result = RunResult::from_json(&text).unwrap();
+    let plots = plots(&[&result]);
+    for name in ["latency", "heat-map"] {
+        let drawn = crate::plot::inline(named(&plots, name));
+        assert!(!drawn.contains("NaN") && !drawn.contains("inf"), "{drawn}");
+    }
 }
 
 #[test]
@@ -163,7 +274,7 @@ fn named_figures_of_any_workload_have_pictures() {
     assert_eq!(sizes.rules[0].name, "b_eff 1.50 GB/s");
     match &named(&plots, "figures-s").body {
         PlotBody::Bars(bars) => assert_eq!(bars.rows.len(), 2),
-        PlotBody::Chart(_) => panic!("a chart"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -174,6 +285,7 @@ fn what_was_not_measured_has_no_plot() {
     let worker = &mut job.workers_mut()[0];
     worker.kinds[0].stages.clear();
     worker.kinds[0].series = weir_stats::Series::new(Nanos::from_millis(100));
+    *job = weir_schema::sample::over_time(job.clone(), Vec::new());
     let names: Vec<String> = plots(&[&result])
         .into_iter()
         .map(|plot| plot.name)

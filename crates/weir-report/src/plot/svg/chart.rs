@@ -2,39 +2,39 @@
 
 use super::super::axis::Axis;
 use super::super::fold::folded;
-use super::super::{Chart, LineShape, PlotLine, PlotPoint};
+use super::super::{Chart, LineShape, PlotLine, PlotPoint, Shade};
 use super::{WIDTH, legend, short, stroke, text, width_of};
 
-const LEFT: f64 = 66.0;
-const RIGHT: f64 = 18.0;
-const BELOW: f64 = 42.0;
+pub(super) const LEFT: f64 = 66.0;
+pub(super) const RIGHT: f64 = 18.0;
+pub(super) const BELOW: f64 = 42.0;
 const HEIGHT: f64 = 230.0;
 /// Points of all lines together, so that a picture stays below 30 KB.
 const POINTS: usize = 1600;
 
 /// Where the axes lie.
-struct Frame<'a> {
-    x: &'a Axis,
-    y: &'a Axis,
-    left: f64,
-    right: f64,
-    top: f64,
-    bottom: f64,
+pub(super) struct Frame<'a> {
+    pub(super) x: &'a Axis,
+    pub(super) y: &'a Axis,
+    pub(super) left: f64,
+    pub(super) right: f64,
+    pub(super) top: f64,
+    pub(super) bottom: f64,
 }
 
 impl Frame<'_> {
     /// Values beyond the axes lie on their ends.
-    fn at_x(&self, value: f64) -> Option<f64> {
+    pub(super) fn at_x(&self, value: f64) -> Option<f64> {
         let place = self.x.place(value)?.clamp(0.0, 1.0);
         Some(self.left + place * (self.right - self.left))
     }
 
-    fn at_y(&self, value: f64) -> Option<f64> {
+    pub(super) fn at_y(&self, value: f64) -> Option<f64> {
         let place = self.y.place(value)?.clamp(0.0, 1.0);
         Some(self.bottom - place * (self.bottom - self.top))
     }
 
-    fn grid(&self) -> String {
+    pub(super) fn grid(&self) -> String {
         let mut out = String::new();
         for tick in self.y.ticks() {
             let Some(y) = self.at_y(tick.at) else {
@@ -62,9 +62,9 @@ impl Frame<'_> {
         out + &text("", "start", (8.0, self.top - 9.0), &self.y.title())
     }
 
-    fn shades(&self, chart: &Chart) -> String {
+    pub(super) fn shades(&self, shades: &[Shade]) -> String {
         let mut out = String::new();
-        for shade in &chart.shades {
+        for shade in shades {
             if let (Some(from), Some(to)) = (self.at_x(shade.from), self.at_x(shade.to)) {
                 push!(
                     out,
@@ -202,7 +202,7 @@ pub(super) fn drawn(chart: &Chart, top: f64) -> (f64, String) {
     // A band has two corners for each point.
     let weight = chart.lines.iter().map(|l| if has_bands(l) { 3 } else { 1 });
     let most = POINTS / weight.sum::<usize>().max(1);
-    let mut out = legend + &frame.shades(chart) + &frame.grid();
+    let mut out = legend + &frame.shades(&chart.shades) + &frame.grid();
     for line in &chart.lines {
         out += &frame.line(line, most.min(700));
     }

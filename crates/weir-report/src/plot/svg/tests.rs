@@ -35,6 +35,35 @@ fn a_stall_is_a_gap_in_the_line_and_a_shade_behind_it() {
 }
 
 #[test]
+fn percentiles_over_time_are_lines() {
+    assert_snapshot!("latency", drawn(&sample::open_loop(), "latency"));
+}
+
+#[test]
+fn a_heat_map_has_a_panel_for_each_kind() {
+    assert_snapshot!("heat_map", drawn(&sample::two_kinds(), "heat-map"));
+}
+
+#[test]
+fn a_heat_map_of_many_cells_is_small() {
+    let mut result = sample::single();
+    let histogram = |i: u64| {
+        let mut histogram = weir_stats::Histogram::new();
+        for j in 0..300_u64 {
+            histogram.record_n(100 + j * j * j, 1 + (i * 31 + j * 17) % 1999);
+        }
+        histogram
+    };
+    let interval = weir_units::Nanos::from_millis(50);
+    let intervals: Vec<_> = (0..600).map(|i| (interval, histogram(i))).collect();
+    let over_time = weir_schema::sample::latency_over_time(weir_schema::Kind::Read, &intervals);
+    let job = &mut result.groups[0].jobs[0];
+    *job = weir_schema::sample::over_time(job.clone(), vec![over_time]);
+    let text = drawn(&result, "heat-map");
+    assert!((10_000..30_000).contains(&text.len()), "{}", text.len());
+}
+
+#[test]
 fn a_sweep_has_its_knee() {
     assert_snapshot!("sweep", drawn(&sample::sweep(), "sweep"));
 }

@@ -8,10 +8,10 @@ use crate::entry::{KindSum, ReportEntry};
 use crate::number_format::{NumberFormat, brief};
 use crate::plot::{JobAcross, PlottedRun, sized};
 
-pub(super) const NUMBERS: NumberFormat = NumberFormat { raw: false };
+pub(crate) const NUMBERS: NumberFormat = NumberFormat { raw: false };
 
 /// The columns of [`of_kinds`].
-pub(super) const OF_KINDS: [&str; 10] = [
+pub(crate) const OF_KINDS: [&str; 10] = [
     "",
     "rate",
     "bandwidth",
@@ -24,7 +24,7 @@ pub(super) const OF_KINDS: [&str; 10] = [
     "",
 ];
 /// The columns of [`of_metrics`].
-pub(super) const OF_METRICS: [&str; 3] = ["", "value", "±"];
+pub(crate) const OF_METRICS: [&str; 3] = ["", "value", "±"];
 
 /// What a row is called.
 fn name(job: &JobAcross<'_, '_>, run: &PlottedRun<'_>, what: &str) -> String {
@@ -34,7 +34,7 @@ fn name(job: &JobAcross<'_, '_>, run: &PlottedRun<'_>, what: &str) -> String {
 }
 
 /// A row for each kind of each result; one for a job without, where it says how it ended.
-pub(super) fn of_kinds(job: &JobAcross<'_, '_>) -> Vec<Vec<String>> {
+pub(crate) fn of_kinds(job: &JobAcross<'_, '_>) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for (run, entry) in &job.runs {
         let several = entry.kinds.len() > 1;
@@ -63,7 +63,7 @@ pub(super) fn of_kinds(job: &JobAcross<'_, '_>) -> Vec<Vec<String>> {
 
 /// A row for each headline figure that no column shows, but for those over sizes, which have a plot
 /// and a table of their own.
-pub(super) fn of_metrics(job: &JobAcross<'_, '_>) -> Vec<Vec<String>> {
+pub(crate) fn of_metrics(job: &JobAcross<'_, '_>) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for (run, entry) in &job.runs {
         let metrics = entry.metrics();
@@ -120,8 +120,17 @@ fn percentile(histogram: &Histogram, p: f64) -> String {
     value.map_or_else(String::new, |ns| NUMBERS.time(ns) + mark)
 }
 
+/// Head and rows without the columns that nothing stands in.
+pub(crate) fn used(head: &[&str], rows: &[Vec<String>]) -> (Vec<String>, Vec<Vec<String>>) {
+    let is_used = |i: &usize| *i == 0 || rows.iter().any(|row| !row[*i].is_empty());
+    let used: Vec<usize> = (0..head.len()).filter(is_used).collect();
+    let keep = |row: &Vec<String>| used.iter().map(|i| row[*i].clone()).collect();
+    let head = used.iter().map(|i| head[*i].to_owned()).collect();
+    (head, rows.iter().map(keep).collect())
+}
+
 /// How it ended, where that is not as planned.
-pub(super) fn state(entry: &ReportEntry<'_>) -> Option<String> {
+pub(crate) fn state(entry: &ReportEntry<'_>) -> Option<String> {
     let text = match entry.state() {
         State::Done => return None,
         State::NotStarted => "not started",
@@ -134,7 +143,7 @@ pub(super) fn state(entry: &ReportEntry<'_>) -> Option<String> {
 }
 
 /// What was done of all kinds.
-pub(super) fn done(entry: &ReportEntry<'_>) -> Option<String> {
+pub(crate) fn done(entry: &ReportEntry<'_>) -> Option<String> {
     let kinds = entry.kinds.iter().map(|kind| {
         let done = NUMBERS.count(kind.sum.operations);
         let mut text = format!("{} {done} operations", kind.name);

@@ -1,0 +1,205 @@
+//! Latency over time: percentiles of each interval, from that interval's own latencies.
+
+use weir_schema::{LatencyInterval, LatencyOverTime};
+use weir_units::Nanos;
+
+use super::JobAcross;
+use super::times::{shades, stall_sentence, stalls, table};
+use crate::plot::axis::{Axis, AxisUnit};
+use crate::plot::{Chart, Detail, LineShape, Plot, PlotBody, PlotLine, PlotPoint, count, real};
+
+/// A line of a percentile.
+#[derive(Clone, Copy)]
+struct Percentile {
+    name: &'static str,
+    /// Of fewer operations it is the maximum.
+    least: u64,
+    of: fn(&LatencyInterval) -> Option<Nanos>,
+}
+
+const PERCENTILES: [Percentile; 4] = [
+    Percentile {
+        name: "p50",
+        least: 2,
+        of: |interval| interval.p50_ns,
+    },
+    Percentile {
+        name: "p99",
+        least: 100,
+        of: |interval| interval.p99_ns,
+    },
+    Percentile {
+        name: "p99.9",
+        least: 1000,
+        of: |interval| interval.p999_ns,
+    },
+    Percentile {
+        name: "max",
+        least: 1,
+        of: |interval| interval.max_ns,
+    },
+];
+
+/// A kind of a run, and what its lines are called.
+pub(super) struct NamedCourse<'a> {
+    pub(super) name: String,
+    pub(super) over_time: &'a LatencyOverTime,
+}
+
+impl NamedCourse<'_> {
+    /// Where nothing completed, from when to when in seconds.
+    pub(super) fn stalls(&self) -> Vec<(f64, f64)> {
+        let cells = self.over_time.spans().map(|(begin, interval)| {
+            let (from, to) = (begin.as_secs_f64(), interval.end_ns.as_secs_f64());
+            (from, to, interval.rows.count())
+        });
+        stalls(cells, 0.0)
+    }
+}
+
+/// Everything of a job whose latencies are known over time.
+pub(super) fn courses<'r>(job: &JobAcross<'r, '_>) -> Vec<NamedCourse<'r>> {
+    let several = job.has_several_kinds();
+    let all = job.kinds().filter_map(|(run, entry, kind)| {
+        Some(NamedCourse {
+            name: job.line_name(run, &kind.name, several),
+            over_time: entry.latency_over_time(kind)?,
+        })
+    });
+    all.collect()
+}
+
+pub(super) fn over_time(job: &JobAcross<'_, '_>) -> Option<Plot> {
+    let courses = courses(job);
+    // More lines than colours would not be told apart.
+    let shown: &[usize] = match courses.len() {
+        0..=2 => &[0, 1, 2, 3],
+        3..=4 => &[0, 1],
+        _ => &[1],
+    };
+    let (mut lines, mut stalled, mut said) = (Vec::new(), Vec::new(), Vec::new());
+    for course in &courses {
+        let stalls = course.stalls();
+        let before = lines.len();
+        for percentile in shown.iter().map(|at| PERCENTILES[*at]) {
+            let points = points(course.over_time, percentile);
+            if points.is_empty() {
+                continue;
+            }
+            let name = match (courses.len(), shown.len()) {
+                (1, _) => percentile.name.to_owned(),
+                (_, 1) => course.name.clone(),
+                _ => format!("{} {}", course.name, percentile.name),
+            };
+            lines.push(PlotLine {
+                name,
+                slot: lines.len(),
+                shape: LineShape::Straight,
+                points,
+            });
+        }
+        if lines.len() > before {
+            let text = sentence(&course.name, course.over_time, &lines[before..]);
+            said.push(text + &stall_sentence(&stalls));
+        }
+        stalled.extend(shades(&course.name, &stalls));
+    }
+    let all = || lines.iter().flat_map(|line| &line.points);
+    all().next()?;
+    let ends = courses.iter().flat_map(|c| &c.over_time.intervals);
+    let title = if shown.len() == 1 {
+        "99th percentile of latency over time"
+    } else {
+        "Latency over time"
+    };
+    let chart = Chart {
+        x: Axis::linear(
+            "time",
+            AxisUnit::Seconds,
+            ends.map(|i| i.end_ns.as_secs_f64()),
+        ),
+        y: Axis::log("latency", AxisUnit::Seconds, all().filter_map(|p| p.y)).with_room(),
+        shades: stalled,
+        rules: Vec::new(),
+        lines,
+    };
+    Some(Plot {
+        name: "latency".into(),
+        title: title.into(),
+        caption: said.join(" "),
+        table: table(&chart, |heights| {
+            let most = heights.iter().copied().fold(0.0, f64::max);
+            AxisUnit::Seconds.print(most)
+        }),
+        body: PlotBody::Chart(chart),
+        detail: Detail::OverTime,
+    })
+}
+
+/// A gap where nothing completed; nothing at all where most intervals have too few operations for the
+/// percentile to be another than the maximum.
+fn points(over_time: &LatencyOverTime, percentile: Percentile) -> Vec<PlotPoint> {
+    let busy = || {
+        over_time
+            .intervals
+            .iter()
+            .map(|i| i.rows.count())
+            .filter(|n| *n > 0)
+    };
+    let enough = busy().filter(|n| *n >= percentile.least).count();
+    if enough == 0 || enough * 2 < busy().count() {
+        return Vec::new();
+    }
+    let points = over_time.spans().map(|(begin, interval)| PlotPoint {
+        x: f64::midpoint(begin.as_secs_f64(), interval.end_ns.as_secs_f64()),
+        // On a logarithmic axis 0 has no place.
+        y: (percentile.of)(interval).map(|ns| real(ns.0.max(1)) / 1e9),
+        range: None,
+    });
+    let points: Vec<PlotPoint> = points.collect();
+    if points.iter().all(|p| p.y.is_none()) {
+        return Vec::new();
+    }
+    points
+}
+
+/// What the lines show, with numbers.
+fn sentence(name: &str, over_time: &LatencyOverTime, lines: &[PlotLine]) -> String {
+    let print = |seconds| AxisUnit::Seconds.print(seconds);
+    let end = over_time
+        .intervals
+        .last()
+        .map_or(0.0, |i| i.end_ns.as_secs_f64());
+    let each = print(end / count(over_time.intervals.len().max(1)));
+    let mut text = format!("{name}, intervals of about {each}:");
+    for (at, line) in lines.iter().enumerate() {
+        let heights = || line.points.iter().filter_map(|p| p.y);
+        let (least, most) = (
+            heights().fold(f64::INFINITY, f64::min),
+            heights().fold(0.0, f64::max),
+        );
+        let word = line.name.rsplit(' ').next().filter(|_| lines.len() > 1);
+        let comma = if at == 0 { "" } else { "," };
+        let word = word.unwrap_or("p99");
+        push!(text, "{comma} {word} {} to {}", print(least), print(most));
+    }
+    let longest = over_time.spans().reduce(|first, next| {
+        if next.1.max_ns > first.1.max_ns {
+            next
+        } else {
+            first
+        }
+    });
+    if let Some((begin, interval)) = longest
+        && let Some(max) = interval.max_ns
+    {
+        let (from, to) = (begin.as_secs_f64(), interval.end_ns.as_secs_f64());
+        push!(
+            text,
+            "; the longest, {max}, ended between {} and {}",
+            print(from),
+            print(to)
+        );
+    }
+    text + "."
+}

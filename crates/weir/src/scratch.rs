@@ -1,0 +1,29 @@
+//! A folder for what is needed for a while.
+
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+/// A folder of this process, gone with this value.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    /// For this use. One that is there already is somebody else's.
+    pub(crate) fn new(what: &str) -> io::Result<Self> {
+        let name = format!("weir-{what}-{}", std::process::id());
+        let folder = env::temp_dir().join(name);
+        fs::DirBuilder::new().mode(0o700).create(&folder)?;
+        Ok(Self(folder))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What is left in the folder for temporary files harms nobody.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
