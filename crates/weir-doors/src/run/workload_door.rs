@@ -24,6 +24,8 @@ const OF_EVERY_JOB: &[&str] = &[
     "output",
     "percentiles",
     "progress",
+    "live",
+    "fps",
     "web",
     "web-linger",
     "metrics-file",
