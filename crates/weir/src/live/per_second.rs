@@ -15,6 +15,8 @@ use crate::watch::JobsSeen;
 
 /// Seconds that are kept.
 pub(super) const KEPT: usize = 600;
+/// Jobs whose own seconds are kept; of more there is only what they do together.
+const MOST_JOBS: usize = 64;
 const SECOND: Nanos = Nanos(1_000_000_000);
 /// Rows of the heat map per factor of two.
 pub(super) const ROWS_PER_OCTAVE: u32 = 2;
@@ -84,24 +86,23 @@ pub(super) struct PerSecond {
 }
 
 impl PerSecond {
-    /// Takes a look; true where a second is over.
-    pub(super) fn look(&mut self, seen: JobsSeen) -> bool {
+    /// Takes a look.
+    pub(super) fn look(&mut self, seen: JobsSeen) {
         let before = self.before.get_or_insert_with(|| seen.clone()).clone();
         let length = Nanos(seen.elapsed_ns.0.saturating_sub(before.elapsed_ns.0));
-        let is_over = length >= SECOND;
-        if is_over {
+        if length >= SECOND {
             self.end_second(&before, &seen, length.as_secs_f64());
             self.before = Some(seen.clone());
         }
         self.now = Some(seen);
-        is_over
     }
 
     fn end_second(&mut self, before: &JobsSeen, now: &JobsSeen, seconds: f64) {
         self.latest.clear();
         let mut second = BTreeMap::new();
         let (mut operations, mut bytes) = (0, 0);
-        for job in now.jobs.iter() {
+        let mut together = Histogram::new();
+        for (place, job) in now.jobs.iter().enumerate() {
             let earlier = before.jobs.iter().find(|b| b.index == job.index);
             let was = earlier.map_or((0, 0), |b| (b.operations, b.bytes.0));
             let latency = earlier.and_then(|b| job.latency.since(&b.latency).ok());
@@ -109,15 +110,16 @@ impl PerSecond {
             let latency = latency.unwrap_or_else(|| job.latency.clone());
             let done = job.operations.saturating_sub(was.0);
             let moved = job.bytes.0.saturating_sub(was.1);
-            second.insert(
-                Some(job.index),
-                JobSecond::of(done, moved, &latency, seconds),
-            );
-            self.latest.insert(Some(job.index), latency);
             operations += done;
             bytes += moved;
+            // Live histograms have one precision, so that merging cannot fail.
+            let _ = together.merge(&latency);
+            if place < MOST_JOBS {
+                let alone = JobSecond::of(done, moved, &latency, seconds);
+                second.insert(Some(job.index), alone);
+                self.latest.insert(Some(job.index), latency);
+            }
         }
-        let together = merged(self.latest.values());
         second.insert(None, JobSecond::of(operations, bytes, &together, seconds));
         self.latest.insert(None, together);
         self.seconds.push_back(second);
@@ -157,17 +159,13 @@ impl PerSecond {
     pub(super) fn latency(&self, which: WhichJob) -> Histogram {
         let jobs = self.jobs().iter();
         let of = jobs.filter(|job| which.is_none_or(|of| of == job.index));
-        merged(of.map(|job| &job.latency))
+        let mut whole = Histogram::new();
+        for job in of {
+            // As above.
+            let _ = whole.merge(&job.latency);
+        }
+        whole
     }
-}
-
-fn merged<'a>(all: impl Iterator<Item = &'a Histogram>) -> Histogram {
-    let mut whole = Histogram::new();
-    for latency in all {
-        // Live histograms have one precision, so that merging cannot fail.
-        let _ = whole.merge(latency);
-    }
-    whole
 }
 
 #[cfg(test)]
@@ -213,9 +211,10 @@ pub(super) mod tests {
     #[test]
     fn a_second_is_what_was_done_between_two_looks() {
         let mut per_second = PerSecond::default();
-        assert!(!per_second.look(seen(100, vec![job(0, 1000, 500)])));
-        assert!(!per_second.look(seen(900, vec![job(0, 1500, 500)])));
-        assert!(per_second.look(seen(1100, vec![job(0, 3000, 500), job(1, 10, 9000)])));
+        per_second.look(seen(100, vec![job(0, 1000, 500)]));
+        per_second.look(seen(900, vec![job(0, 1500, 500)]));
+        assert!(per_second.seconds(None, 60).is_empty());
+        per_second.look(seen(1100, vec![job(0, 3000, 500), job(1, 10, 9000)]));
         let [both] = &per_second.seconds(None, 60)[..] else {
             panic!("one second")
         };
@@ -237,6 +236,20 @@ pub(super) mod tests {
         }
         assert_eq!(per_second.seconds(None, usize::MAX).len(), KEPT);
         assert_eq!(per_second.seconds(None, 10).len(), 10);
+    }
+
+    #[test]
+    fn of_very_many_jobs_only_the_first_have_seconds_of_their_own() {
+        let all = |operations| (0..100).map(|index| job(index, operations, 10)).collect();
+        let mut per_second = PerSecond::default();
+        per_second.look(seen(0, all(0)));
+        per_second.look(seen(1000, all(7)));
+        let rate = |which| per_second.seconds(which, 1)[0].rate.round().to_string();
+        assert_eq!(
+            [rate(None), rate(Some(63)), rate(Some(64))],
+            ["700", "7", "0"]
+        );
+        assert_eq!(per_second.latest(None).count(), 700);
     }
 
     #[test]

@@ -74,9 +74,10 @@ pub(super) fn is_open() -> bool {
     !IS_CLOSED.load(Ordering::Relaxed)
 }
 
-/// Whether this program may take it: in the background it would be stopped.
+/// Whether this program may take it: in the background it would be stopped. A terminal that does not
+/// control programs stops none.
 pub(super) fn is_in_foreground() -> bool {
-    tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
+    tcgetpgrp(io::stdin()).map_or(true, |group| group == getpgrp())
 }
 
 /// Columns and rows.
@@ -188,15 +189,19 @@ impl ScreenSignals {
         Ok(signals)
     }
 
-    /// Does what a signal that came while the view had the terminal does to every program.
-    pub(super) fn obey(&self) {
+    /// Does what a signal that came while the view had the terminal does to every program; whether it gave
+    /// the terminal back for that.
+    pub(super) fn obey(&self) -> bool {
+        let mut has_closed = false;
         for (number, seen) in [(SIGTSTP, &self.stop), (SIGQUIT, &self.quit)] {
             // One that came when the terminal had been given back has done it.
             if seen.swap(false, Ordering::Relaxed) && is_open() {
                 close();
+                has_closed = true;
                 let _ = low_level::emulate_default_handler(number);
             }
         }
+        has_closed
     }
 }
 

@@ -37,6 +37,8 @@ use crate::watch::Watch;
 
 /// While nothing is drawn, or where what is looked at is dear.
 const SECOND: Duration = Duration::from_secs(1);
+/// Another job may use another disk.
+const DISKS_EVERY: Duration = Duration::from_secs(10);
 /// The latencies of more workers are dear to add up.
 const FEW_WORKERS: usize = 64;
 
@@ -103,7 +105,8 @@ struct View {
     choice: Choice,
     per_second: PerSecond,
     machine: MachinePerSecond,
-    result: Option<Arc<RunResult>>,
+    /// What was measured by an instant.
+    result: Option<(Instant, Arc<RunResult>)>,
     frozen: Option<Frozen>,
     /// What a key brought about, until the next one.
     answer: Option<String>,
@@ -142,7 +145,12 @@ impl View {
         placement::keep_off_workers(&self.setup.plan, &Topology::read(&Tree::real()));
         let begin = self.mark();
         while !self.is_over.load(Ordering::Relaxed) {
-            self.signals.obey();
+            if self.signals.obey() {
+                self.terminal = None;
+            } else if self.terminal.is_some() && !screen::is_open() {
+                // A thread panicked, and what it said stands there now.
+                break;
+            }
             let goes_on = self.fit_and_draw().and_then(|()| self.wait());
             match goes_on {
                 Ok(true) => {}
@@ -212,7 +220,7 @@ impl View {
             choice: &self.choice,
             per_second: &self.per_second,
             machine: &self.machine,
-            result: self.result.as_deref(),
+            result: self.result.as_ref().map(|(_, result)| result.as_ref()),
             answer: self.answer.as_deref(),
             note: self.pace.note(),
         };
@@ -243,19 +251,23 @@ impl View {
         if workers > FEW_WORKERS {
             self.next_look = now + SECOND;
         }
-        let is_next_second = self.per_second.look(seen);
+        self.per_second.look(seen);
         let screen = self.choice.screen;
-        let wants_result = match screen {
-            Screen::Workers => is_next_second || self.result.is_none(),
+        let result_every = match screen {
+            Screen::Workers => Some(SECOND),
             // It names the disks.
-            Screen::Machine => self.result.is_none(),
-            _ => false,
+            Screen::Machine => Some(DISKS_EVERY),
+            _ => None,
         };
-        if wants_result {
-            self.result = self.setup.watch.result().map(|seen| seen.result);
+        let last = self.result.as_ref().map(|(at, _)| *at);
+        if let Some(every) = result_every
+            && last.is_none_or(|last| now >= last + every)
+        {
+            let seen = self.setup.watch.result();
+            self.result = seen.map(|seen| (now, seen.result));
         }
         if screen == Screen::Machine {
-            let disks = self.result.iter().flat_map(|result| &result.disks);
+            let disks = self.result.iter().flat_map(|(_, result)| &result.disks);
             let disks: Vec<&str> = disks.map(|disk| disk.device.as_str()).collect();
             self.machine
                 .look(&Tree::real(), &disks, self.began.elapsed());
@@ -265,10 +277,6 @@ impl View {
     /// Waits for a key, a signal or the next frame; whether the view goes on.
     fn wait(&mut self) -> io::Result<bool> {
         let is_open = screen::is_open();
-        if self.terminal.is_some() && !is_open {
-            // A thread panicked, and what it said stands there now.
-            return Ok(false);
-        }
         let left = if is_open {
             self.next_frame.saturating_duration_since(Instant::now())
         } else {
@@ -329,7 +337,7 @@ impl View {
             self.frozen = Some(Frozen {
                 per_second: self.per_second.clone(),
                 machine: self.machine.clone(),
-                result: self.result.clone(),
+                result: self.result.as_ref().map(|(_, result)| Arc::clone(result)),
             });
         }
     }
