@@ -8,6 +8,7 @@
 )]
 
 mod bad_input;
+mod live;
 mod many_jobs;
 mod mixed;
 mod odd_plans;

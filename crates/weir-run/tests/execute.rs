@@ -592,6 +592,36 @@ fn a_signal_ends_the_run_in_order_and_marks_it() {
 }
 
 #[test]
+fn who_watches_can_end_the_run_as_its_time_would() {
+    let act = script(|_, _| OK);
+    let mut observer = |view: &LiveView<'_>| {
+        if view.jobs().iter().any(|job| job.operations >= 100) {
+            view.end_early();
+        }
+    };
+    let stage = Stage {
+        observer: Some(&mut observer),
+        ..Stage::default()
+    };
+    let result = stage.play(vec![vec![
+        scene("runs", 1 << 40, act),
+        scene("later", 10, good()).with(barrier),
+    ]]);
+    assert!(result.complete && result.ended_by.is_none());
+    let runs = named(&result, "runs");
+    assert_eq!((runs.state, &runs.failure), (State::Done, &None));
+    assert!(counts(runs)[0] >= 100);
+    assert_eq!(named(&result, "later").state, State::NotStarted);
+    let mut warnings = result.warnings.iter();
+    let early = warnings.find(|w| w.id == "ended-early").unwrap();
+    assert!(
+        early.cause.contains(", before 1 job had started: "),
+        "{}",
+        early.cause
+    );
+}
+
+#[test]
 fn a_second_signal_ends_the_run_at_once_and_names_who_was_left_behind() {
     let signals = Arc::new(Signals::default());
     let raise = Arc::clone(&signals);

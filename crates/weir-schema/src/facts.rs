@@ -123,6 +123,9 @@ pub struct Instrument {
     pub absent: Option<String>,
     /// Timer slack of the threads.
     pub timer_slack_ns: Option<Nanos>,
+    /// What drawing the live view took, in percent of one CPU, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live_cpu_percent: Option<f64>,
     /// Peak resident memory of the process.
     pub peak_memory_bytes: Option<Bytes>,
 }

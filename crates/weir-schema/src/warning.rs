@@ -104,6 +104,12 @@ pub const WARNINGS: &[WarningKind] = &[
         "Have dumps stored in a directory that exists and has room.",
     ),
     kind(
+        "ended-early",
+        Uncertain,
+        "the run was ended before its time by who watched it (`--live`): its figures are those until then",
+        "Let it run to its end for the figures that the plan asks for.",
+    ),
+    kind(
         "exchange-bounds",
         Wrong,
         "a minimum of sizes or loops was above the maximum and was set to it",

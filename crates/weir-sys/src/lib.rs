@@ -17,6 +17,7 @@ pub mod cpu_time;
 pub mod cpulist;
 pub mod device;
 pub mod error;
+pub mod frequency;
 pub mod guard;
 pub mod host;
 pub mod library;

@@ -13,6 +13,8 @@ pub struct Signals {
     pub number: AtomicI32,
     /// Interruptions so far; the second ends the run at once.
     pub interruptions: AtomicU32,
+    /// Somebody who watches the run wants it to end as if its time were over.
+    pub end_early: AtomicBool,
     /// The process was stopped and has gone on (`SIGCONT`).
     pub gone_on: Arc<AtomicBool>,
 }

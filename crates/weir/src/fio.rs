@@ -216,7 +216,7 @@ impl measure::RunObserver for FioRunObserver<'_> {
         self.during.forewarned().push(forewarned);
     }
 
-    fn done(&self) {
+    fn done(&self, _result: &mut RunResult) {
         if let Some(idle) = &self.idle {
             self.during.idleness.get_or_init(|| idle.idleness());
         }

@@ -13,6 +13,8 @@ mod environment;
 mod fio;
 mod history;
 mod import;
+#[cfg_attr(not(feature = "tui"), path = "live_absent.rs")]
+mod live;
 mod manual;
 mod measure;
 mod mpi;

@@ -55,8 +55,8 @@ pub(crate) trait RunObserver {
     }
     /// Hears which job cannot run, and why, where the others do.
     fn forewarn(&self, _job: &str, _why: &str) {}
-    /// Everything is measured.
-    fn done(&self) {}
+    /// Everything is measured. What showing it has cost becomes part of the result.
+    fn done(&self, _result: &mut RunResult) {}
     /// How a job that cannot run is refused.
     fn refusal(&self, job: &str, why: &str) -> String {
         format!("error: {job}: {why}\n")
@@ -313,8 +313,8 @@ fn run(
         ranks: host,
         group,
     };
-    let result = session::run(plan, &choices)?;
-    observer.done();
+    let mut result = session::run(plan, &choices)?;
+    observer.done(&mut result);
     Ok(result)
 }
 

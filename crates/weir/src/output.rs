@@ -6,6 +6,7 @@
 use std::fs::{self, File};
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weir_sys::closed_stdout;
 
@@ -35,8 +36,38 @@ pub(crate) fn print_bytes(text: &[u8]) -> bool {
     }
 }
 
+/// What is said while the screen is drawn on, until that is over.
+static HELD_BACK: Mutex<Option<String>> = Mutex::new(None);
+
+fn held_back() -> MutexGuard<'static, Option<String>> {
+    HELD_BACK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From here on nothing but a picture goes to standard error.
+#[cfg(feature = "tui")]
+pub(crate) fn hold_errors() {
+    held_back().get_or_insert_default();
+}
+
+/// What is held back so far.
+#[cfg(feature = "tui")]
+pub(crate) fn held_errors() -> String {
+    held_back().clone().unwrap_or_default()
+}
+
+/// The picture is gone: prints what was held back.
+#[cfg(feature = "tui")]
+pub(crate) fn print_held_errors() {
+    let text = held_back().take();
+    error(&text.unwrap_or_default());
+}
+
 /// Prints everything that is not a result.
 pub(crate) fn error(text: &str) {
+    if let Some(held) = held_back().as_mut() {
+        held.push_str(text);
+        return;
+    }
     // There is no further place to tell that standard error is gone.
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }

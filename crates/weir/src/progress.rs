@@ -22,7 +22,7 @@ use weir_report::progress::{Activity, Snapshot, json, line, plain};
 use weir_report::{Flags, Style, clean};
 use weir_run::RankPosition;
 use weir_run::execute::{LiveJob, LiveState, LiveView};
-use weir_schema::{Announcement, Plan};
+use weir_schema::{Announcement, Plan, RunResult};
 use weir_stats::Histogram;
 use weir_units::{BytesPerSec, Iops, Nanos};
 
@@ -232,7 +232,7 @@ impl RunObserver for ProgressObserver {
         self.shown.borrow_mut().show(view);
     }
 
-    fn done(&self) {
+    fn done(&self, _result: &mut RunResult) {
         self.shown.borrow_mut().erase();
     }
 

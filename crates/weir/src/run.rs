@@ -14,7 +14,8 @@ use weir_units::Percent;
 use weir_world::started_rank;
 
 use crate::history::Keep;
-use crate::measure::{self, MeasureRequest, Silent};
+use crate::live::LiveDisplay;
+use crate::measure::{self, MeasureRequest, RunObserver, Silent};
 use crate::progress::{ProgressMode, ProgressObserver};
 use crate::watch::{Watch, WatchedObserver};
 use crate::web::Window;
@@ -54,10 +55,11 @@ fn measure(run: &Run) -> Outcome {
     // One process speaks for all, whoever started them.
     let is_first = started_rank().is_none() && speaks();
     let watch = Watch::default();
-    let window = if is_first {
-        Window::open(&run.options.web, &watch)?
+    let (live, window) = if is_first {
+        let live = LiveDisplay::of(&run.options, &watch)?;
+        (live, Window::open(&run.options.web, &watch)?)
     } else {
-        None
+        (None, None)
     };
     measure::measure(&MeasureRequest {
         plan: &|| plan_to_run(run, &run.input),
@@ -70,11 +72,14 @@ fn measure(run: &Run) -> Outcome {
         warnings: &[],
         observer: &|plan| {
             let mode = progress_mode(run.options.progress);
-            let progress = Box::new(ProgressObserver::new(mode, plan));
-            match &window {
-                Some(_) => Box::new(WatchedObserver::new(watch.clone(), plan, progress)),
-                None => progress,
+            let mut shown: Box<dyn RunObserver> = Box::new(ProgressObserver::new(mode, plan));
+            if let Some(live) = &live {
+                shown = live.observer(plan, shown);
             }
+            if live.is_some() || window.is_some() {
+                shown = Box::new(WatchedObserver::new(watch.clone(), plan, shown));
+            }
+            shown
         },
         report: &|result| {
             let code = report(result, &run.options);

@@ -2,7 +2,7 @@
 //!
 //! In: views of the run, which it shows at every round. Out: what was asked for, on the threads that asked;
 //! their wish that it ends. The run's thread makes something only when somebody has asked for it, and
-//! never waits for whoever looks at it. Not here: what is done with it (`web`).
+//! never waits for whoever looks at it. Not here: what is done with it (`web`, `live`).
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -63,6 +63,10 @@ impl<T> Wish<T> {
 struct State {
     jobs: Wish<JobsSeen>,
     result: Wish<ResultSeen>,
+    /// The run is to end as if its time were over.
+    ends_early: bool,
+    /// The run does not come by any more.
+    is_over: bool,
     /// The result once all is measured.
     done: Option<Arc<RunResult>>,
 }
@@ -108,7 +112,7 @@ impl Watch {
         of(&mut state).is_asked = true;
         let before = of(&mut state).round;
         let end = Instant::now() + PATIENCE;
-        while of(&mut state).round == before && state.done.is_none() {
+        while of(&mut state).round == before && !state.is_over {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
@@ -119,10 +123,22 @@ impl Watch {
         of(&mut state).last.clone()
     }
 
+    /// Ends the run as if its time were over.
+    #[cfg(feature = "tui")]
+    pub(crate) fn end_early(&self) {
+        self.state().ends_early = true;
+    }
+
+    /// The run comes by no more: nobody need wait for it.
+    pub(crate) fn close(&self) {
+        self.state().is_over = true;
+        self.0.news.notify_all();
+    }
+
     /// Everything is measured.
     pub(crate) fn finish(&self, result: &RunResult) {
         self.state().done = Some(Arc::new(result.clone()));
-        self.0.news.notify_all();
+        self.close();
     }
 
     /// Makes what is asked for.
@@ -130,7 +146,11 @@ impl Watch {
         let mut state = self.state();
         let wants_jobs = std::mem::take(&mut state.jobs.is_asked);
         let wants_result = std::mem::take(&mut state.result.is_asked);
+        let ends_early = std::mem::take(&mut state.ends_early);
         drop(state);
+        if ends_early {
+            view.end_early();
+        }
         if !wants_jobs && !wants_result {
             return;
         }
@@ -194,8 +214,9 @@ impl RunObserver for WatchedObserver<'_> {
         self.door.forewarn(job, why);
     }
 
-    fn done(&self) {
-        self.door.done();
+    fn done(&self, result: &mut RunResult) {
+        self.watch.close();
+        self.door.done(result);
     }
 
     fn refusal(&self, job: &str, why: &str) -> String {

@@ -16,6 +16,7 @@ const JSON: FlagNeed = FlagNeed::new("with `--format json` or `--output FILE.jso
 });
 const CSV: FlagNeed = FlagNeed::new("with `--output FILE.csv`", |g| writes(g, ".csv"));
 const WEB: FlagNeed = FlagNeed::new("with `--web`", |g| g.has("web"));
+const LIVE: FlagNeed = FlagNeed::new("with `--live`", |g| g.has("live"));
 const LATENCIES: FlagNeed = FlagNeed::new("without `--no-latency`", |g| !g.has("no-latency"));
 
 /// All of them, in the order of the help text.
@@ -112,6 +113,18 @@ pub const FLAGS: &[Flag] = &[
         .choices(&["auto", "plain", "none", "json"])
         .default("auto")
         .long("The signal SIGUSR1 prints a plain line at any time."),
+    Flag::switch("live", OUTPUT, "Show the run on the whole terminal").long(
+        "Rates, latencies, workers and the machine, four times a second. `h` lists the keys; `q` leaves \
+         the view, and the run goes on. The report follows at the end as always.",
+    ),
+    Flag::with_value(
+        "fps",
+        "N",
+        OUTPUT,
+        "Draw the live view N times a second, 1 to 20",
+    )
+    .default("4")
+    .needs(LIVE),
     Flag::with_value(
         "web",
         "[ADDR:]PORT",

@@ -4,6 +4,7 @@
 //! jobs are changed with `--set`; job words of their own belong to `weir fio`.
 
 mod flags;
+mod live;
 mod options;
 mod plan;
 mod repeat;
@@ -22,6 +23,7 @@ use weir_units::{Nanos, Percent};
 use crate::beff::values;
 
 pub use flags::FLAGS;
+pub use live::Live;
 use options::options;
 pub(crate) use options::{options_of_text, progress, width};
 pub use plan::exit_code;
@@ -163,6 +165,8 @@ pub struct RunOptions {
     pub strict: Strict,
     /// No latencies.
     pub no_latency: bool,
+    /// The view of the run on the terminal, where the command line asks for one.
+    pub live: Option<Live>,
     /// Who else sees the run while it goes on.
     pub web: Web,
 }

@@ -4,7 +4,9 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 use weir_units::Percent;
 
-use super::{Output, ProgressStyle, RunFormat, RunOptions, Strict, Web, all, one, strict, web};
+use super::{
+    Output, ProgressStyle, RunFormat, RunOptions, Strict, Web, all, live, one, strict, web,
+};
 use crate::refusal::Refusal;
 
 pub(super) fn options(matches: &ArgMatches) -> Result<RunOptions, Refusal> {
@@ -18,6 +20,7 @@ pub(super) fn options(matches: &ArgMatches) -> Result<RunOptions, Refusal> {
         progress: progress(matches),
         strict: strict::strict(one(matches, "strict"))?,
         no_latency: matches.get_flag("no-latency"),
+        live: live::read(matches)?,
         web: web::read(matches)?,
         ..options_of_text(matches)?
     })
@@ -59,6 +62,7 @@ pub(crate) fn options_of_text(matches: &ArgMatches) -> Result<RunOptions, Refusa
         all_warnings: one(matches, "warnings") == Some("all"),
         strict: Strict::No,
         no_latency: false,
+        live: None,
         web: Web::default(),
     })
 }

@@ -45,6 +45,10 @@ pub(super) fn read(matches: &ArgMatches) -> Result<Option<Repeat>, Refusal> {
             return Err(Refusal::usage(why));
         }
     }
+    if matches.get_flag("live") {
+        let why = "--repeat: --live shows one run, and here are several; leave one of them out";
+        return Err(Refusal::usage(why));
+    }
     let number = match runs {
         "" => Some(USUAL),
         given => given.parse().ok().filter(|runs| RUNS.contains(runs)),

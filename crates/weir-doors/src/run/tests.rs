@@ -59,6 +59,7 @@ fn what_is_not_given_keeps_its_default() {
             all_warnings: false,
             strict: Strict::No,
             no_latency: false,
+            live: None,
             web: Web::default(),
         }
     );

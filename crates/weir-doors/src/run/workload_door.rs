@@ -25,6 +25,8 @@ const OF_EVERY_JOB: &[&str] = &[
     "append",
     "percentiles",
     "progress",
+    "live",
+    "fps",
     "web",
     "web-linger",
     "metrics-file",

@@ -106,6 +106,8 @@ pub(super) fn result(
         .unwrap_or_default();
     warnings.extend(warn::of_logs(None, &total));
     warnings.extend(warn::of_stop(run.stopped));
+    let waiting = jobs.len().saturating_sub(run.ended.len());
+    warnings.extend(run.ended_early.map(|at| warn::of_early_end(at, waiting)));
     // A signal that comes when all is done changes nothing.
     let interrupted = control.signals.interrupted() && !run.is_done();
     let signal = control.signals.number.load(Relaxed);

@@ -60,6 +60,22 @@ impl Run<'_> {
         }
     }
 
+    /// Ends what runs as its time would, and starts nothing else.
+    pub(super) fn end_early(&mut self, now: Tick) {
+        if self.ended_early.is_some() {
+            return;
+        }
+        self.ended_early = Some(self.timeline.since(self.origin, now));
+        self.cancelled = true;
+        self.running
+            .iter_mut()
+            .for_each(|j| j.stop(now, State::Done));
+        // What ranks do together has no time that could be over.
+        self.ranks
+            .iter_mut()
+            .for_each(|j| j.stop(now, State::Stopped, 0));
+    }
+
     pub(super) fn cancel(&mut self, control: &RunControl<'_>) {
         self.cancelled = true;
         let now = control.clock.now();

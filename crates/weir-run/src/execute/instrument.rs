@@ -93,7 +93,7 @@ impl LoopCosts {
                 .is_none()
                 .then(|| "no loop was to be measured".to_owned()),
             timer_slack_ns: weir_sys::pin::timer_slack().ok(),
-            peak_memory_bytes: None,
+            ..Instrument::default()
         }
     }
 }

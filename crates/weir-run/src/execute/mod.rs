@@ -242,6 +242,8 @@ struct Run<'a> {
     started_unix_ns: u64,
     first_release: Option<Tick>,
     cancelled: bool,
+    /// When the run was ended early, since its origin.
+    ended_early: Option<Nanos>,
     devices: Vec<DeviceFacts>,
     log_files: LogFiles,
     bandwidth_log: Option<BandwidthLog>,
@@ -280,6 +282,7 @@ impl<'a> Run<'a> {
             started_unix_ns,
             first_release: None,
             cancelled: false,
+            ended_early: None,
             devices: Vec::new(),
             log_files: LogFiles::new(control.log_format),
             steady_groups: SteadyGroups::default(),
@@ -402,6 +405,8 @@ impl<'a> Run<'a> {
         self.timeline.re_anchor(&control.clock);
         if control.signals.interrupted() {
             self.cancel(control);
+        } else if control.signals.end_early.load(Ordering::Relaxed) {
+            self.end_early(now);
         }
         let at_once = control.signals.interruptions.load(Ordering::Relaxed) > 1;
         for job in &mut self.running {

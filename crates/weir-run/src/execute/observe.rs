@@ -43,6 +43,11 @@ impl LiveView<'_> {
         self.signals.interruptions.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Ends the run as if its time were over: what it did until then is its whole result.
+    pub fn end_early(&self) {
+        self.signals.end_early.store(true, Ordering::Relaxed);
+    }
+
     /// Everything measured so far.
     pub fn result(&self) -> RunResult {
         (self.result)()

@@ -63,6 +63,17 @@ pub(super) fn of_stop(stopped: Nanos) -> Option<Warning> {
     })
 }
 
+/// The run was ended at this time by who watched it; so many jobs did not start.
+pub(super) fn of_early_end(at: Nanos, waiting: usize) -> Warning {
+    let jobs = match waiting {
+        0 => String::new(),
+        1 => ", before 1 job had started".to_owned(),
+        _ => format!(", before {waiting} jobs had started"),
+    };
+    let cause = format!("It was ended after {at}{jobs}: its figures are those until then.");
+    Warning::new("ended-early", None, cause)
+}
+
 /// Whether a job came to its end before its ramp did, so that nothing was forgotten.
 pub(super) fn of_ramp(job: &Job, workers: &[Worker]) -> Option<Warning> {
     let ramp = job.load().bounds.ramp_ns;

@@ -37,6 +37,7 @@ pub fn everything(plan: Plan) -> RunResult {
             ns_per_op: Some(25.0),
             absent: None,
             timer_slack_ns: Some(Nanos(50_000)),
+            live_cpu_percent: Some(0.4),
             peak_memory_bytes: Some(Bytes::MIB),
         },
         host: host(),

@@ -1,0 +1,35 @@
+//! `--live` where it was left out of the build.
+//!
+//! In: the words. Out: a refusal where they ask for it.
+
+use weir_doors::Refusal;
+use weir_doors::run::RunOptions;
+use weir_schema::Plan;
+
+use crate::measure::RunObserver;
+use crate::watch::Watch;
+
+/// There is none.
+pub(crate) enum LiveDisplay {}
+
+impl LiveDisplay {
+    /// Refuses the view where the words ask for it.
+    pub(crate) fn of(options: &RunOptions, _watch: &Watch) -> Result<Option<Self>, Refusal> {
+        match options.live {
+            None => Ok(None),
+            Some(_) => Err(Refusal::lacks(
+                "--live: this weir was built without the feature `tui`\n  help: build it with its \
+                 default features, or leave --live out: a line shows the progress",
+            )),
+        }
+    }
+
+    /// There is none.
+    pub(crate) fn observer<'a>(
+        &self,
+        _plan: &Plan,
+        _progress: Box<dyn RunObserver + 'a>,
+    ) -> Box<dyn RunObserver + 'a> {
+        match *self {}
+    }
+}
