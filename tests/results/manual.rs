@@ -60,7 +60,7 @@ fn pages_are_formatted_without_a_warning() {
     if !has("groff") {
         return skip(
             "pages_are_formatted_without_a_warning",
-            "groff is not installed",
+            "groff is not installed (groff-base)",
         );
     }
     let written = stage

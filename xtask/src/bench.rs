@@ -21,6 +21,7 @@ mod fio;
 mod image;
 mod machine;
 mod net;
+mod results;
 mod same;
 mod side;
 mod startup;
@@ -60,11 +61,7 @@ const BENCHES: &[Bench] = &[
     Bench {
         name: "same",
         what: "weir beside itself: how often equal runs differ, in ROUNDS pairs",
-        peer: || {
-            Cmd::new(&side::text(&side::weir())?)
-                .arg("--version")
-                .read()
-        },
+        peer: side::version,
         rounds: 100,
         examples: &[],
         cases: same::cases,
@@ -76,6 +73,14 @@ const BENCHES: &[Bench] = &[
         rounds: 6,
         examples: &["exchange_cost", "merge_cost"],
         cases: net::cases,
+    },
+    Bench {
+        name: "results",
+        what: "showing, comparing and keeping results beside their limits; runs that are watched beside others",
+        peer: side::version,
+        rounds: 10,
+        examples: &["results_cost"],
+        cases: results::cases,
     },
 ];
 

@@ -42,6 +42,10 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     };
     packages::ensure("package");
     let root = std::env::current_dir()?;
+    let changed = Cmd::new("git status --porcelain --untracked-files=no").read()?;
+    if checks && !changed.is_empty() {
+        bail!("commit first: a clone has nothing of\n{changed}");
+    }
     let made = make(&root)?;
     for file in &made {
         println!("{}  {}", sum(file)?, file.display());
@@ -82,7 +86,6 @@ fn build(root: &Path) -> Result<Release> {
         root.display()
     );
     Cmd::new("cargo build --release --locked --package weir")
-        .arg("--config=profile.release.strip=\"symbols\"")
         .arg("--manifest-path")
         .arg(root.join("Cargo.toml"))
         .arg("--target-dir")
@@ -91,7 +94,10 @@ fn build(root: &Path) -> Result<Release> {
         .env("CFLAGS", c_flags)
         .env("SOURCE_DATE_EPOCH", epoch.to_string())
         .run()?;
-    let program = out.join("build/release/weir");
+    let program = out.join("weir");
+    Cmd::new("strip --strip-all -o")
+        .args([&program, &out.join("build/release/weir")])
+        .run()?;
     let said = Cmd::program(&program).arg("--version").read()?;
     let version = said.trim().strip_prefix("weir ").context("no version")?;
     Ok(Release {

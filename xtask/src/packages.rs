@@ -95,6 +95,24 @@ const PACKAGES: &[Package] = &[
         why: "the browser in which pages of weir report are opened (some 290 MB)",
     },
     Package {
+        name: "groff-base",
+        sign: "groff",
+        verbs: &["test"],
+        why: "formats manual pages, and says what is wrong with them",
+    },
+    Package {
+        name: "zsh",
+        sign: "zsh",
+        verbs: &["test"],
+        why: "loads its completions",
+    },
+    Package {
+        name: "fish",
+        sign: "fish",
+        verbs: &["test"],
+        why: "loads its completions",
+    },
+    Package {
         name: "util-linux",
         sign: "prlimit",
         verbs: &["test", "peers"],
@@ -146,7 +164,7 @@ const PACKAGES: &[Package] = &[
         name: "binutils",
         sign: "readelf",
         verbs: &["package"],
-        why: "tells which version of the C library the program asks for",
+        why: "takes symbols out, and tells which version of the C library the program asks for",
     },
     Package {
         name: "g++",

@@ -173,6 +173,8 @@ fn names(operands: &[String]) -> Vec<String> {
         }
     };
     stems.iter().enumerate().map(name).collect()
+}
+
 /// The one plot that is asked for.
 fn svg_of(report: &Report, stored: &[Stored]) -> Result<String, Refusal> {
     let results = labelled(report, stored);

@@ -117,6 +117,11 @@ pub(super) fn weir() -> PathBuf {
     built("weir")
 }
 
+/// What it calls itself.
+pub(super) fn version() -> Result<String> {
+    cmd::Cmd::new(&text(&weir())?).arg("--version").read()
+}
+
 /// A program from the folder of release builds.
 pub(super) fn built(name: &str) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());

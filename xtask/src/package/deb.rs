@@ -22,6 +22,10 @@ const COMPLETIONS: [(&str, &str); 3] = [
     ("zsh", "usr/share/zsh/vendor-completions/_weir"),
     ("fish", "usr/share/fish/vendor_completions.d/weir.fish"),
 ];
+/// Which packaging of a version this is.
+const REVISION: u32 = 1;
+/// Whoever sends packages to others names themselves (`DEBFULLNAME`, `DEBEMAIL`).
+const NOBODY: &str = "weir@localhost";
 
 pub(super) fn make(root: &Path, release: &Release) -> Result<PathBuf> {
     let tree = release.out.join("deb");
@@ -39,7 +43,7 @@ pub(super) fn make(root: &Path, release: &Release) -> Result<PathBuf> {
     }
     let file = release
         .out
-        .join(format!("weir_{}_{machine}.deb", release.version));
+        .join(format!("weir_{}-{REVISION}_{machine}.deb", release.version));
     // It takes the times of files from the same variable, and writes the members sorted.
     Cmd::new("dpkg-deb --root-owner-group -Zxz --build")
         .args([&tree, &file])
@@ -70,7 +74,32 @@ fn fill(root: &Path, release: &Release, tree: &Path) -> Result<()> {
     write(&documents.join("copyright"), copyright(root)?)?;
     let changes = documents.join("changelog");
     fs::copy(root.join("CHANGELOG.md"), &changes)?;
-    Cmd::new("gzip -n9").arg(&changes).run()
+    let packaged = documents.join("changelog.Debian");
+    write(&packaged, packaging(release)?)?;
+    Cmd::new("gzip -n9").args([&changes, &packaged]).run()
+}
+
+/// What changed in how it is packaged, in the form that Debian reads.
+fn packaging(release: &Release) -> Result<String> {
+    let when = format!("@{}", release.epoch);
+    let date = Cmd::new("date --utc --rfc-email --date").arg(when).read()?;
+    Ok(format!(
+        "weir ({}-{REVISION}) unstable; urgency=medium\n\n  \
+         * What changed in weir is in changelog.gz.\n\n \
+         -- {}  {}\n",
+        release.version,
+        maintainer(),
+        date.trim()
+    ))
+}
+
+fn maintainer() -> String {
+    let said = |name: &str, otherwise: &str| {
+        let set = std::env::var(name).ok().filter(|value| !value.is_empty());
+        set.unwrap_or_else(|| otherwise.to_owned())
+    };
+    let name = said("DEBFULLNAME", "the weir contributors");
+    format!("{name} <{}>", said("DEBEMAIL", NOBODY))
 }
 
 /// A link for each name that stands for a door.
@@ -93,18 +122,19 @@ fn control(release: &Release, tree: &Path, machine: &str) -> Result<()> {
         .sum();
     let text = format!(
         "Package: weir\n\
-         Version: {version}\n\
+         Version: {version}-{REVISION}\n\
          Section: utils\n\
          Priority: optional\n\
          Architecture: {machine}\n\
          Depends: {depends}\n\
          Installed-Size: {kib}\n\
-         Maintainer: the weir contributors <weir@localhost>\n\
+         Maintainer: {maintainer}\n\
          Description: measures how fast data moves through storage and networks\n \
           weir does the jobs of fio, b_eff and others in one program: it accepts their\n \
           command lines, prints their output, and keeps one clock, exact histograms and\n \
           one result format for all of them.\n",
         version = release.version,
+        maintainer = maintainer(),
         depends = depends(&release.program)?,
     );
     write(&tree.join("DEBIAN/control"), text)?;

@@ -14,7 +14,7 @@ const TEXT_ON_STDOUT: FlagNeed = FlagNeed::new("with `--format text`", |g| g.is(
 const JSON: FlagNeed = FlagNeed::new("with `--format json` or `--output FILE.json`", |g| {
     g.is("format", "json") || g.writes(".json")
 });
-const CSV: FlagNeed = FlagNeed::new("with `--output FILE.csv`", |g| writes(g, ".csv"));
+const CSV: FlagNeed = FlagNeed::new("with `--output FILE.csv`", |g| g.writes(".csv"));
 const WEB: FlagNeed = FlagNeed::new("with `--web`", |g| g.has("web"));
 const LIVE: FlagNeed = FlagNeed::new("with `--live`", |g| g.has("live"));
 const LATENCIES: FlagNeed = FlagNeed::new("without `--no-latency`", |g| !g.has("no-latency"));

@@ -1,0 +1,163 @@
+//! Bench `results`: what it costs to show, compare and keep results, and to watch a run.
+//!
+//! In: the example `results_cost`, the null engine with and without somebody who looks. Out: figures
+//! beside their limits, and the ratio of the rates.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::table::Row;
+use super::{Case, FOLDER, Metric, Target, child, in_turns, side};
+use crate::ab;
+
+/// What the example prints: a case, what it is, the most milliseconds that it may take.
+const LIMITS: [(&str, &str, f64); 6] = [
+    ("text", "text of 16 jobs", 10.0),
+    ("html", "page of 16 jobs", 200.0),
+    ("compare", "comparison of 30 rounds, 5 figures", 100.0),
+    ("insert", "a run into the history", 20.0),
+    ("list", "a list of 10,000 runs", 50.0),
+    ("trend", "trends of 100 runs", 1000.0),
+];
+
+pub(super) fn cases() -> Vec<Case> {
+    let case = |name: &str, run: fn(usize) -> Result<Vec<Row>>| Case {
+        name: name.to_owned(),
+        run: Box::new(run),
+    };
+    vec![
+        case("renderings", |_| limits()),
+        case("web", web),
+        case("live", live),
+        case("start-history", start),
+    ]
+}
+
+fn limits() -> Result<Vec<Row>> {
+    let words = vec![side::text(&side::built("examples/results_cost"))?];
+    let said = child::run(&words)?.stdout;
+    let row = |(case, name, limit): (&str, &'static str, f64)| {
+        let mut lines = said.lines().filter_map(|line| line.split_once(' '));
+        let found = lines.find(|(of, _)| *of == case);
+        let (_, millis) = found.with_context(|| format!("no line of {case}: {said}"))?;
+        let metric = Metric {
+            name,
+            unit: "ms",
+            target: Target::AtMost(1.0),
+        };
+        Ok(Row::counted(case, &metric, millis.parse()?, limit))
+    };
+    LIMITS.into_iter().map(row).collect()
+}
+
+/// Somebody asks for the metrics once a second.
+fn web(rounds: usize) -> Result<Vec<Row>> {
+    beside_itself("web", "metrics polled, beside itself", rounds, polled)
+}
+
+/// The live view on a terminal.
+fn live(rounds: usize) -> Result<Vec<Row>> {
+    beside_itself("live", "live view, beside itself", rounds, |words| {
+        // The report goes to the terminal as well: the result is read from a file.
+        let file = format!("{FOLDER}/results-live.json");
+        let line = format!("{} --live --output {file}", words.join(" "));
+        child::run(&["script", "-qefc", &line, "/dev/null"].map(str::to_owned))?;
+        rate(&std::fs::read_to_string(file)?)
+    })
+}
+
+/// The rate of the null engine while it is watched, and while it is not.
+fn beside_itself(
+    case: &str,
+    name: &'static str,
+    rounds: usize,
+    watched: fn(&[String]) -> Result<f64>,
+) -> Result<Vec<Row>> {
+    let path = job(case, "time_based=1\nruntime=3\n")?;
+    let weir = side::text(&side::weir())?;
+    let words = [&*weir, "run", "--history=off", "--format=json", &path];
+    let alone: Vec<String> = words.map(str::to_owned).to_vec();
+    println!("$ {} --{case}", alone.join(" "));
+    let metric = Metric {
+        name,
+        unit: "operations/s",
+        target: Target::AtLeast(0.99),
+    };
+    in_turns(
+        case,
+        &[metric],
+        rounds,
+        &mut || Ok(vec![watched(&alone)?]),
+        &mut || Ok(vec![rate(&child::run(&alone)?.stdout)?]),
+    )
+}
+
+/// The rate of a run that is polled.
+fn polled(words: &[String]) -> Result<f64> {
+    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let mut words = words.to_vec();
+    words.push(format!("--web={port}"));
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_secs(1));
+                // It may not listen yet, or be over.
+                let _ = poll(port);
+            }
+        });
+        let ended = child::run(&words);
+        is_over.store(true, Ordering::Relaxed);
+        rate(&ended?.stdout)
+    })
+}
+
+fn poll(port: u16) -> std::io::Result<()> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
+    std::io::copy(&mut stream.take(1 << 24), &mut std::io::sink())?;
+    Ok(())
+}
+
+fn rate(said: &str) -> Result<f64> {
+    let result: Value = serde_json::from_str(said)?;
+    let rate = result["groups"][0]["rates"][0]["ops_per_s"].as_f64();
+    rate.context("a run without a rate")
+}
+
+/// A whole process that reads 1 MiB and keeps its result, in milliseconds; the limit is 20.
+fn start(rounds: usize) -> Result<Vec<Row>> {
+    let path = job("start", "")?;
+    let weir = side::text(&side::weir())?;
+    let history = format!("{FOLDER}/history.db");
+    let words = [&*weir, "run", "--history", &history, &path].map(str::to_owned);
+    println!("$ {}", words.join(" "));
+    let wall = || Ok(1e3 * child::run(&words)?.wall.as_secs_f64());
+    let runs: Result<Vec<f64>> = (0..rounds.max(11)).map(|_| wall()).collect();
+    let metric = Metric {
+        name: "wall time of a job of 1 MiB whose result is kept",
+        unit: "ms, of at most 20",
+        target: Target::AtMost(1.0),
+    };
+    Ok(vec![Row::counted(
+        "start-history",
+        &metric,
+        ab::median(runs?),
+        20.0,
+    )])
+}
+
+/// Writes a job of the null engine; its file.
+fn job(name: &str, more: &str) -> Result<String> {
+    let cpu = side::cpu();
+    let path = format!("{FOLDER}/results-{name}.fio");
+    let text =
+        format!("[bench]\nioengine=null\nrw=read\nbs=4k\nsize=1m\ncpus_allowed={cpu}\n{more}");
+    std::fs::write(&path, text)?;
+    Ok(path)
+}
