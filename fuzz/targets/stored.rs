@@ -256,7 +256,7 @@ fn show(result: &RunResult, look: usize) {
         result,
     });
     for results in [&results[..1], &results] {
-        let page = weir_report::html(results);
+        let page = weir_report::html(results, &[]);
         assert!(page.len() <= 8_000_000 && page.matches("</script").count() == 2);
     }
     let options = fio::output::FioTextOptions {

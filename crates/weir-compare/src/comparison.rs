@@ -277,3 +277,41 @@ pub struct HeldCondition {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
 }
+
+#[cfg(test)]
+mod tests {
+    use weir_schema::Metric;
+
+    use super::*;
+
+    #[test]
+    fn the_smallest_change_is_the_largest_of_interval_threshold_and_grain() {
+        let smallest = |half: f64, threshold: f64, grain: f64| {
+            let metric = MetricComparison {
+                name: "rate".to_owned(),
+                kind: None,
+                unit: Metric::OPS_PER_S.to_owned(),
+                better: Better::Higher,
+                a: 1.0,
+                b: 1.0,
+                run_spread: None,
+                method: Some(Method::Rounds),
+                ratio: Some(Estimate::within(1.0, 1.0 / (1.0 + half), 1.0 + half)),
+                p: None,
+                p_adjusted: None,
+                established: false,
+                threshold,
+                grain,
+                verdict: Verdict::Small,
+                drifting: false,
+                outlier_rounds: Vec::new(),
+                a_runs: Vec::new(),
+                b_runs: Vec::new(),
+            };
+            metric.smallest_change().unwrap()
+        };
+        assert!((smallest(0.01, 0.02, 0.005) - 0.02).abs() < 1e-12);
+        assert!((smallest(0.03, 0.02, 0.005) - 0.03).abs() < 1e-12);
+        assert!((smallest(0.01, 0.02, 0.04) - 0.04).abs() < 1e-12);
+    }
+}

@@ -86,8 +86,9 @@ mod tests {
     fn a_child_has_the_time_of_its_own_code_and_no_more_than_has_passed() {
         let begin = Instant::now();
         let busy = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
-        let child = Command::new("sh").args(["-c", busy]).spawn().unwrap();
+        let mut child = Command::new("sh").args(["-c", busy]).spawn().unwrap();
         let ended = wait(&child).unwrap();
+        assert!(child.wait().is_err());
         let passed = Nanos(u64::try_from(ended.at.duration_since(begin).as_nanos()).unwrap());
         // The loop asks nothing of the kernel. A time is known to the microsecond.
         assert!(ended.user > ended.system, "{ended:?}");

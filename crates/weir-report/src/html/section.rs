@@ -5,6 +5,9 @@
 use super::overview::of_rows;
 use crate::plot::escaped;
 
+/// So many lines at once are read by anybody.
+const LINES: usize = 200;
+
 /// A section that others fill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageSection {
@@ -62,7 +65,7 @@ pub(super) fn section(section: &PageSection) -> String {
             let head: Vec<&str> = head.iter().map(String::as_str).collect();
             of_rows(&head, rows.clone())
         }
-        SectionPart::Lines(lines) => lines.iter().map(line).collect(),
+        SectionPart::Lines(all) => lines(all),
     });
     format!(
         "<section id=\"{}\"><h2>{}</h2>{}</section>\n",
@@ -70,6 +73,18 @@ pub(super) fn section(section: &PageSection) -> String {
         escaped(&section.title),
         parts.collect::<String>()
     )
+}
+
+fn lines(all: &[SectionLine]) -> String {
+    let mut out: String = all.iter().take(LINES).map(line).collect();
+    let more = all.len().saturating_sub(LINES);
+    if more > 0 {
+        push!(
+            out,
+            "<p class=\"warn\">And {more} more lines, which other formats have.</p>"
+        );
+    }
+    out
 }
 
 fn line(line: &SectionLine) -> String {
@@ -85,6 +100,20 @@ fn line(line: &SectionLine) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_many_lines_the_first_are_shown_and_the_others_counted() {
+        let line = SectionLine {
+            text: "x".to_owned(),
+            tone: LineTone::Plain,
+        };
+        let text = lines(&vec![line; LINES + 7]);
+        assert_eq!(text.matches("<p>x</p>").count(), LINES);
+        assert!(
+            text.ends_with("And 7 more lines, which other formats have.</p>"),
+            "{text}"
+        );
+    }
 
     #[test]
     fn names_stay_text_and_empty_columns_go() {
