@@ -78,9 +78,11 @@ fn interval_cells(begin: Nanos, interval: &LatencyInterval, stage: Stage) -> [St
         begin.0.to_string(),
         length.0.to_string(),
         interval.rows.count().to_string(),
-        is_known
-            .then(|| format!("{in_flight:.3}"))
-            .unwrap_or_default(),
+        if is_known {
+            format!("{in_flight:.3}")
+        } else {
+            String::new()
+        },
         text(interval.p50_ns),
         text(interval.p99_ns),
         text(interval.p999_ns),

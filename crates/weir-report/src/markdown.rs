@@ -92,8 +92,7 @@ fn warnings(runs: &[PlottedRun<'_>]) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let lines: String = lines.iter().map(|line| format!("- {line}\n")).collect();
-    format!("\n## Warnings\n\n{lines}")
+    format!("\n## Warnings\n\n- {}\n", lines.join("\n- "))
 }
 
 /// Text on one line that is no markup.

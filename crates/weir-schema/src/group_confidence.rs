@@ -35,7 +35,7 @@ impl GroupResult {
         }
         let kinds = rated_kinds(self.workers()).into_iter();
         let kinds = kinds.chain([KindName::MIXED]);
-        kinds.filter_map(|kind| self.batches_of(kind)).collect()
+        kinds.filter_map(|kind| self.batches_of(&kind)).collect()
     }
 
     fn began_together(&self) -> bool {
@@ -52,9 +52,9 @@ impl GroupResult {
         })
     }
 
-    fn batches_of(&self, kind: KindName) -> Option<KindBatches> {
+    fn batches_of(&self, kind: &KindName) -> Option<KindBatches> {
         let batches = self.loops().flat_map(|done| &done.batches);
-        let mut parts = batches.filter(|part| part.kind == kind);
+        let mut parts = batches.filter(|part| part.kind == *kind);
         let mut sum = parts.next()?.clone();
         for part in parts {
             // Where one has response times and another latencies, they have no distribution together.

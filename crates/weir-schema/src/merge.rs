@@ -398,6 +398,7 @@ impl CpuUse {
             minor_faults,
             major_faults,
             run_delay_ns,
+            stolen_ns,
             // Where threads ran does not add up.
             first_cpu: _,
             last_cpu: _,
@@ -409,6 +410,7 @@ impl CpuUse {
         self.minor_faults += minor_faults;
         self.major_faults += major_faults;
         self.run_delay_ns = sum(self.run_delay_ns, run_delay_ns, Nanos::saturating_add);
+        self.stolen_ns = sum(self.stolen_ns, stolen_ns, Nanos::saturating_add);
     }
 }
 

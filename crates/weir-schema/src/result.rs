@@ -422,6 +422,10 @@ pub struct CpuUse {
     /// Time it could have run but another thread had the CPU.
     #[serde(default)]
     pub run_delay_ns: Option<Nanos>,
+    /// How much of its time its CPU was the hypervisor's, by the share of the whole run; of the CPU
+    /// that it began or ended on, whichever was so for longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stolen_ns: Option<Nanos>,
     /// The CPU it began on.
     #[serde(default)]
     pub first_cpu: Option<u32>,

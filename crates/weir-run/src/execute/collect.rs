@@ -123,6 +123,7 @@ pub(super) fn result(
     };
     result.instrument.peak_memory_bytes = weir_sys::memory::peak_resident(&Tree::real());
     let after = warn::MachineCounters::read(&Tree::real());
+    warn::keep_stolen(&mut result, before, &after);
     warn::refute_page_cache(&mut result, &seen);
     let machine = warn::of_run(&result, before, &after, &seen);
     result.warnings.extend(machine);

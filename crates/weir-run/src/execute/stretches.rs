@@ -218,11 +218,13 @@ impl KindStretches {
 
     fn latencies_since_last(&mut self, workers: &MeasuredWorkers, stage: Stage) -> Histogram {
         let mut now = Histogram::new();
-        for live in workers
+        // A job has recorders for kinds that it never does as well, which need not be read.
+        let is_done = self.counts.operations > 0;
+        let measured = workers
             .lives
             .iter()
-            .filter(|live| workers.is_measured(live))
-        {
+            .filter(|live| is_done && workers.is_measured(live));
+        for live in measured {
             let kind = &live.kinds[self.number];
             let recorder: &StageRecorder = match stage {
                 Stage::Rlat => &kind.rlat,

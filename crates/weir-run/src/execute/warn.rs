@@ -98,6 +98,16 @@ pub(super) struct PreparedJobs {
     pub(super) read_blocks_once: Vec<usize>,
 }
 
+/// Keeps with each worker what the hypervisor took of its CPU.
+pub(super) fn keep_stolen(
+    result: &mut RunResult,
+    before: &MachineCounters,
+    after: &MachineCounters,
+) {
+    let jobs = result.groups.iter_mut().flat_map(|group| &mut group.jobs);
+    jobs.for_each(|job| cpus::keep_stolen(job, [&before.cpus, &after.cpus]));
+}
+
 /// Everything else.
 pub(super) fn of_run(
     result: &RunResult,
@@ -114,7 +124,7 @@ pub(super) fn of_run(
         let never_sleeps = seen.never_sleep.contains(&index);
         found.extend(pace::kept(planned, job));
         found.extend(cpus::shared((result, &times), planned, job, never_sleeps));
-        found.extend(cpus::stolen(job, &before.cpus, &after.cpus));
+        found.extend(cpus::stolen(job, [&before.cpus, &after.cpus]));
         found.extend(pace::instrument_cost(planned, job));
         found.extend(few_samples(planned, job));
         found.extend(of_job(job));

@@ -132,6 +132,7 @@ fn busy_worker(clone: u32, number: u32, time: Span) -> WorkerResult {
             user_ns: Nanos(375_000_000),
             system_ns: Nanos(125_000_000),
             voluntary_switches: 7,
+            stolen_ns: Some(Nanos(11_000_000)),
             ..CpuUse::default()
         },
         depth: DepthUse {

@@ -185,5 +185,12 @@ fn sentence(name: &str, entry: &ReportEntry<'_>, kind: &KindSum, course: &Course
         Iops(least),
         Iops(most)
     );
+    let load = entry.plan.and_then(|plan| plan.workload.load());
+    if let Some(ramp) = load
+        .map(|load| load.bounds.ramp_ns)
+        .filter(|r| *r > Nanos::ZERO)
+    {
+        push!(text, " The ramp of {ramp} before is left out.");
+    }
     text + &stall_sentence(&course.stalls)
 }

@@ -55,6 +55,50 @@ impl NamedCourse<'_> {
         });
         stalls(cells, 0.0)
     }
+
+    /// The points of each percentile that has a line, with its name.
+    fn lines(&self, percentiles: &[Percentile]) -> Vec<(&'static str, Vec<PlotPoint>)> {
+        let all = percentiles.iter().map(|percentile| {
+            let points = points(self.over_time, *percentile);
+            (percentile.name, points)
+        });
+        all.filter(|(_, points)| !points.is_empty()).collect()
+    }
+
+    /// What the lines show, with numbers.
+    fn sentence(&self, lines: &[(&str, Vec<PlotPoint>)]) -> String {
+        let print = |seconds| AxisUnit::Seconds.print(seconds);
+        let intervals = &self.over_time.intervals;
+        let end = intervals.last().map_or(0.0, |i| i.end_ns.as_secs_f64());
+        let each = print(end / count(intervals.len().max(1)));
+        let ranges = lines.iter().map(|(percentile, points)| {
+            let heights = || points.iter().filter_map(|p| p.y);
+            let least = heights().fold(f64::INFINITY, f64::min);
+            let most = heights().fold(0.0, f64::max);
+            format!(" {percentile} {} to {}", print(least), print(most))
+        });
+        let ranges: Vec<String> = ranges.collect();
+        let mut text = format!(
+            "{}, intervals of about {each}:{}",
+            self.name,
+            ranges.join(",")
+        );
+        let longest = self.over_time.spans().reduce(|first, next| {
+            if next.1.max_ns > first.1.max_ns {
+                next
+            } else {
+                first
+            }
+        });
+        if let Some((begin, interval)) = longest
+            && let Some(max) = interval.max_ns
+        {
+            let (from, to) = (begin.as_secs_f64(), interval.end_ns.as_secs_f64());
+            let (from, to) = (print(from), print(to));
+            push!(text, "; the longest, {max}, ended between {from} and {to}");
+        }
+        text + "."
+    }
 }
 
 /// Everything of a job whose latencies are known over time.
@@ -77,19 +121,19 @@ pub(super) fn over_time(job: &JobAcross<'_, '_>) -> Option<Plot> {
         3..=4 => &[0, 1],
         _ => &[1],
     };
+    let percentiles: Vec<Percentile> = shown.iter().map(|at| PERCENTILES[*at]).collect();
     let (mut lines, mut stalled, mut said) = (Vec::new(), Vec::new(), Vec::new());
     for course in &courses {
         let stalls = course.stalls();
-        let before = lines.len();
-        for percentile in shown.iter().map(|at| PERCENTILES[*at]) {
-            let points = points(course.over_time, percentile);
-            if points.is_empty() {
-                continue;
-            }
+        let own = course.lines(&percentiles);
+        if !own.is_empty() {
+            said.push(course.sentence(&own) + &stall_sentence(&stalls));
+        }
+        for (percentile, points) in own {
             let name = match (courses.len(), shown.len()) {
-                (1, _) => percentile.name.to_owned(),
+                (1, _) => percentile.to_owned(),
                 (_, 1) => course.name.clone(),
-                _ => format!("{} {}", course.name, percentile.name),
+                _ => format!("{} {percentile}", course.name),
             };
             lines.push(PlotLine {
                 name,
@@ -97,10 +141,6 @@ pub(super) fn over_time(job: &JobAcross<'_, '_>) -> Option<Plot> {
                 shape: LineShape::Straight,
                 points,
             });
-        }
-        if lines.len() > before {
-            let text = sentence(&course.name, course.over_time, &lines[before..]);
-            said.push(text + &stall_sentence(&stalls));
         }
         stalled.extend(shades(&course.name, &stalls));
     }
@@ -161,45 +201,4 @@ fn points(over_time: &LatencyOverTime, percentile: Percentile) -> Vec<PlotPoint>
         return Vec::new();
     }
     points
-}
-
-/// What the lines show, with numbers.
-fn sentence(name: &str, over_time: &LatencyOverTime, lines: &[PlotLine]) -> String {
-    let print = |seconds| AxisUnit::Seconds.print(seconds);
-    let end = over_time
-        .intervals
-        .last()
-        .map_or(0.0, |i| i.end_ns.as_secs_f64());
-    let each = print(end / count(over_time.intervals.len().max(1)));
-    let mut text = format!("{name}, intervals of about {each}:");
-    for (at, line) in lines.iter().enumerate() {
-        let heights = || line.points.iter().filter_map(|p| p.y);
-        let (least, most) = (
-            heights().fold(f64::INFINITY, f64::min),
-            heights().fold(0.0, f64::max),
-        );
-        let word = line.name.rsplit(' ').next().filter(|_| lines.len() > 1);
-        let comma = if at == 0 { "" } else { "," };
-        let word = word.unwrap_or("p99");
-        push!(text, "{comma} {word} {} to {}", print(least), print(most));
-    }
-    let longest = over_time.spans().reduce(|first, next| {
-        if next.1.max_ns > first.1.max_ns {
-            next
-        } else {
-            first
-        }
-    });
-    if let Some((begin, interval)) = longest
-        && let Some(max) = interval.max_ns
-    {
-        let (from, to) = (begin.as_secs_f64(), interval.end_ns.as_secs_f64());
-        push!(
-            text,
-            "; the longest, {max}, ended between {} and {}",
-            print(from),
-            print(to)
-        );
-    }
-    text + "."
 }

@@ -1,6 +1,6 @@
 //! What a job kept busy: operations in flight against their limit, and processors.
 
-use weir_schema::{DepthUse, Span};
+use weir_schema::{DepthUse, Span, WorkerResult};
 use weir_units::Nanos;
 
 use super::{JobAcross, seen};
@@ -120,23 +120,35 @@ pub(super) fn cpu(job: &JobAcross<'_, '_>) -> Option<Plot> {
             continue;
         };
         let label = job.line_name(run, "all workers", false);
+        let stolen: f64 = entry.workers.iter().filter_map(|w| stolen(w)).sum();
         said.push(format!(
             "{label}: {} of a processor, {} % of it in the kernel.",
             significant(user + system, 3),
             brief(100.0 * system / (user + system).max(f64::MIN_POSITIVE))
         ));
+        if stolen > 0.0 {
+            let stolen = significant(stolen, 3);
+            said.push(format!("The hypervisor took {stolen} of their processors."));
+        }
         if entry.workers.len() > WORKERS || entry.workers.len() < 2 || job.is_labelled {
-            rows.push(cpu_bar(label, user, system));
+            rows.push(cpu_bar(label, [user, system, stolen]));
             continue;
         }
         rows.extend(entry.workers.iter().filter_map(|worker| {
             let time = worker.span.map(Span::length).filter(|t| *t > Nanos::ZERO)?;
             let share = |part: Nanos| part.as_secs_f64() / time.as_secs_f64();
             let (user, system) = (share(worker.cpu.user_ns), share(worker.cpu.system_ns));
-            Some(cpu_bar(format!("worker {}", worker.clone), user, system))
+            let name = format!("worker {}", worker.clone);
+            Some(cpu_bar(
+                name,
+                [user, system, self::stolen(worker).unwrap_or(0.0)],
+            ))
         }));
     }
-    let parts = ["user", "system"].map(str::to_owned).to_vec();
+    let is_any_stolen = rows.iter().any(|row| row.parts.len() > 2);
+    let parts = ["user", "system", "taken by the hypervisor"];
+    let parts = parts[..if is_any_stolen { 3 } else { 2 }].iter();
+    let parts = parts.map(|part| (*part).to_owned()).collect();
     bars(
         "cpu",
         "Processor time",
@@ -147,10 +159,21 @@ pub(super) fn cpu(job: &JobAcross<'_, '_>) -> Option<Plot> {
     )
 }
 
-fn cpu_bar(name: String, user: f64, system: f64) -> Bar {
+/// Processors of a worker that the hypervisor took.
+fn stolen(worker: &WorkerResult) -> Option<f64> {
+    let time = worker.span.map(Span::length).filter(|t| *t > Nanos::ZERO)?;
+    Some(worker.cpu.stolen_ns?.as_secs_f64() / time.as_secs_f64())
+}
+
+/// In user mode, in the kernel, and what was taken, which is none of what was used.
+fn cpu_bar(name: String, [user, system, stolen]: [f64; 3]) -> Bar {
+    let mut parts = vec![(0, user), (1, system)];
+    if stolen > 0.0 {
+        parts.push((2, stolen));
+    }
     Bar {
         name,
-        parts: vec![(0, user), (1, system)],
+        parts,
         range: None,
         text: significant(user + system, 3),
     }

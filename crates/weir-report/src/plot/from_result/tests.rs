@@ -226,6 +226,42 @@ fn the_slowest_worker_is_first_and_named() {
 }
 
 #[test]
+fn what_the_hypervisor_took_is_a_part_of_the_bars_of_processors() {
+    let mut result = sample::single();
+    let bars = |result: &RunResult| {
+        let plot = named(&plots(&[result]), "cpu").clone();
+        match plot.body {
+            PlotBody::Bars(bars) => (bars.parts, bars.rows[0].parts.clone(), plot.caption),
+            other => panic!("{other:?}"),
+        }
+    };
+    let (parts, bar, _) = bars(&result);
+    assert_eq!((parts.len(), bar.len()), (2, 2));
+    let worker = &mut result.groups[0].jobs[0].workers_mut()[0];
+    worker.cpu.stolen_ns = Some(Nanos::from_secs(3));
+    let (parts, bar, caption) = bars(&result);
+    assert_eq!((parts.len(), bar.len()), (3, 3));
+    assert!((bar[2].1 - 0.1).abs() < 1e-9, "{bar:?}");
+    assert!(
+        caption.ends_with("The hypervisor took 0.100 of their processors."),
+        "{caption}"
+    );
+}
+
+#[test]
+fn a_ramp_that_is_left_out_is_said() {
+    let mut result = sample::single();
+    let load = result.plan.groups[0].jobs[0].workload.load_mut().unwrap();
+    load.bounds.ramp_ns = Nanos::from_secs(5);
+    let plots = plots(&[&result]);
+    let caption = &named(&plots, "throughput").caption;
+    assert!(
+        caption.contains("The ramp of 5.00 s before is left out."),
+        "{caption}"
+    );
+}
+
+#[test]
 fn a_sweep_is_a_line_with_its_knee_and_no_sweep_is_none() {
     let of = |result: &RunResult| {
         let results = labelled(&[result]);

@@ -105,12 +105,14 @@ fn paths(frame: &Frame<'_>, map: &HeatMap, columns: &[HeatColumn], most: u64) ->
         if strokes.is_empty() {
             continue;
         }
-        // Opaque cells of one row touch the next.
+        // On whole pixels rows neither overlap nor leave a gap.
+        let (bottom, top) = (bottom.round(), top.round());
+        let height = (bottom - top).max(1.0);
         push!(
             out,
             "<g transform=\"translate(0 {})\" stroke-width=\"{}\">",
-            short(f64::midpoint(bottom, top)),
-            short((bottom - top).max(0.5))
+            short(bottom - height / 2.0),
+            short(height)
         );
         for level in 0..STRENGTHS.len() {
             let path = path(strokes.iter().filter(|stroke| stroke.2 == level));

@@ -147,21 +147,37 @@ impl std::fmt::Display for Shortage {
     }
 }
 
-/// CPUs of its workers that the hypervisor took.
-pub(super) fn stolen(
-    job: &JobResult,
-    before: &[(u32, CpuTimes)],
-    after: &[(u32, CpuTimes)],
-) -> Option<Warning> {
+/// The counters of each CPU at both ends of the run.
+pub(super) type CpusOfRun<'a> = [&'a [(u32, CpuTimes)]; 2];
+
+/// The share of a worker's CPU that the hypervisor took, and which CPU that is: where it began on
+/// another than it ended on, the one of which more was taken.
+fn stolen_of(worker: &WorkerResult, [before, after]: CpusOfRun<'_>) -> Option<(f64, u32)> {
     let share = |cpu: u32| {
         let at = |list: &[(u32, CpuTimes)]| Some(list.iter().find(|(id, _)| *id == cpu)?.1);
         let spent = at(after)?.since(&at(before)?);
         let total = spent.total().as_secs_f64();
         (total > 0.0).then(|| spent.steal.as_secs_f64() / total)
     };
+    let cpus = [worker.cpu.first_cpu, worker.cpu.last_cpu].into_iter();
+    let shares = cpus.flatten().filter_map(|cpu| Some((share(cpu)?, cpu)));
+    shares.max_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+/// Keeps with each worker of a job how much the hypervisor took.
+pub(super) fn keep_stolen(job: &mut JobResult, cpus: CpusOfRun<'_>) {
+    for worker in job.workers_mut() {
+        let stolen = stolen_of(worker, cpus).zip(worker.span);
+        worker.cpu.stolen_ns = stolen.and_then(|((share, _), span)| {
+            Nanos::from_secs_f64(share * span.length().as_secs_f64())
+        });
+    }
+}
+
+/// CPUs of its workers that the hypervisor took.
+pub(super) fn stolen(job: &JobResult, cpus: CpusOfRun<'_>) -> Option<Warning> {
     let workers = job.workers().iter();
-    let cpus = workers.flat_map(|w| [w.cpu.first_cpu, w.cpu.last_cpu].into_iter().flatten());
-    let shares = cpus.filter_map(|cpu| Some((share(cpu)?, cpu)));
+    let shares = workers.filter_map(|worker| stolen_of(worker, cpus));
     let (share, cpu) = shares.max_by(|a, b| a.0.total_cmp(&b.0))?;
     (share > MOST_STEAL).then(|| {
         let share = share * 100.0;

@@ -219,14 +219,18 @@ fn steal_counts_on_the_cpus_that_workers_ran_on() {
     after[5].1 = times(50, 50);
     let mut worker = reads(0, 1000, 1000);
     (worker.cpu.first_cpu, worker.cpu.last_cpu) = (Some(4), Some(5));
-    let found = cpus::stolen(&job_of("a", vec![worker.clone()]), &before, &after).unwrap();
+    let found = cpus::stolen(&job_of("a", vec![worker.clone()]), [&before, &after]).unwrap();
     assert!(
         found.cause.contains("50.0 % of the time of CPU 5"),
         "{found:?}"
     );
+    let mut job = job_of("a", vec![worker.clone()]);
+    cpus::keep_stolen(&mut job, [&before, &after]);
+    let half = Nanos(worker.span.unwrap().length().0 / 2);
+    assert_eq!(job.workers()[0].cpu.stolen_ns, Some(half));
     worker.cpu.last_cpu = Some(6);
     assert_eq!(
-        cpus::stolen(&job_of("a", vec![worker]), &before, &after),
+        cpus::stolen(&job_of("a", vec![worker]), [&before, &after]),
         None
     );
 }
