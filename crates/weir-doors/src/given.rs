@@ -145,6 +145,7 @@ mod tests {
         ),
         ("without `--no-latency`", &[("format", "text")]),
         ("with `--web`", &[("web", "")]),
+        ("with `--live`", &[("live", "")]),
     ];
     const OF_BEFF: Partners = &[
         ("with `--channel-dir`", &[("channel-dir", "d")]),
