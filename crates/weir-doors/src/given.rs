@@ -151,6 +151,7 @@ mod tests {
         ("without `--no-latency`", &[("format", "text")]),
         ("with `--web`", &[("web", "")]),
         ("with `--output FILE.csv`", &[("output", "r.csv")]),
+        ("with `--live`", &[("live", "")]),
     ];
     const OF_BEFF: Partners = &[
         ("with `--channel-dir`", &[("channel-dir", "d")]),

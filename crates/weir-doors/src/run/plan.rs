@@ -156,11 +156,12 @@ fn has_wrong_data(job: &JobResult) -> bool {
     exchanged || measured.is_some_and(|done| done.wrong_bytes > 0)
 }
 
-/// A job never came to its start, although nothing that the plan asks for ended the run before.
+/// A job never came to its start, although neither the plan nor who watched the run ended it before.
 fn never_started(result: &RunResult) -> bool {
     let waits = |job: &JobResult| job.state == State::NotStarted;
     let ends_all = |job: &Job| job.end.exit_all == Some(ExitAll::Everything);
-    result.jobs().any(waits) && !result.plan.jobs().any(|(_, job)| ends_all(job))
+    let is_ended_early = result.warnings.iter().any(|w| w.id == "ended-early");
+    result.jobs().any(waits) && !is_ended_early && !result.plan.jobs().any(|(_, job)| ends_all(job))
 }
 
 #[cfg(test)]
@@ -247,6 +248,11 @@ mod tests {
             .clear();
         assert_eq!(exit_code(&result, &Strict::No), 0);
         result.groups[0].jobs[0].state = State::NotStarted;
+        assert_eq!(exit_code(&result, &Strict::No), 1);
+        let early = Warning::new("ended-early", None, "It was ended after 1 s.");
+        result.warnings.push(early);
+        assert_eq!(exit_code(&result, &Strict::No), 0);
+        result.warnings.pop();
         assert_eq!(exit_code(&result, &Strict::No), 1);
         result.plan.groups[0].jobs[0].end.exit_all = Some(ExitAll::Everything);
         assert_eq!(exit_code(&result, &Strict::No), 0);

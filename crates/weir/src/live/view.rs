@@ -193,7 +193,6 @@ impl View {
         self.said_too_small = false;
         if !screen::is_open() {
             screen::open()?;
-            self.terminal = None;
         }
         if self.terminal.as_ref().is_none_or(|(fits, _)| *fits != size) {
             screen::clear();
