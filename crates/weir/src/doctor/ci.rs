@@ -48,7 +48,8 @@ fn figures(all: &Comparison) -> impl Iterator<Item = (&JobComparison, &MetricCom
 fn text(comparison: &Comparison) -> String {
     let side = comparison.sides.first();
     let (name, rounds) = side.map_or(("", 0), |side| (side.name.as_str(), side.runs));
-    let mut out = format!("{name} beside itself, {rounds} rounds: a change is told from\n");
+    let plural = if rounds == 1 { "" } else { "s" };
+    let mut out = format!("{name} beside itself, {rounds} round{plural}: a change is told from\n");
     let names: Vec<(String, &MetricComparison)> = figures(comparison)
         .map(|(job, metric)| (full_name(comparison, job, metric), metric))
         .collect();
