@@ -8,6 +8,7 @@
 )]
 
 mod bad_input;
+#[cfg(feature = "tui")]
 mod live;
 mod many_jobs;
 mod mixed;
@@ -28,6 +29,14 @@ use std::process::Stdio;
 use stage::{Said, Stage, root, said};
 use weir_report::{Flags, Style, Terminal};
 use weir_schema::{Kind, RunResult, State};
+
+#[cfg(not(feature = "tui"))]
+#[test]
+fn a_build_without_the_live_view_refuses_it_by_name() {
+    let said = Stage::new().say(&["run", "--live", "j.fio"]).code(3);
+    said.silent()
+        .err("--live: this weir was built without the feature `tui`");
+}
 
 /// A job without a target: done at once, everywhere.
 const SMALL: &str = "[a]\nioengine=null\nsize=1m\nrw=read\n\
