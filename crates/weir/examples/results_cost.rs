@@ -90,7 +90,7 @@ fn main() {
         is_varied: true,
     };
     median("compare", 11, || {
-        drop(black_box(compare(&sides, &Rule::default()).unwrap()))
+        drop(black_box(compare(&sides, &Rule::default()).unwrap()));
     });
     history();
 }
@@ -117,7 +117,7 @@ fn history() {
         kept.insert(&entry(&further.pop().unwrap())).unwrap();
     });
     median("list", 11, || {
-        drop(black_box(kept.list(&ListFilter::default()).unwrap()))
+        drop(black_box(kept.list(&ListFilter::default()).unwrap()));
     });
     let newest = ListFilter {
         limit: Some(1),
@@ -125,7 +125,7 @@ fn history() {
     };
     let last = kept.runs(&newest).unwrap().remove(0);
     median("trend", 5, || {
-        drop(black_box(kept.trends(&last, None, 0.01).unwrap()))
+        drop(black_box(kept.trends(&last, None, 0.01).unwrap()));
     });
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -40,7 +40,7 @@ pub(super) fn show(comparison: &Comparison, sides: &[Side], show: &CompareShow) 
     };
     let mut good = true;
     for file in &show.outputs {
-        if let Err(message) = output::write_file(&file.path, &text(file.format, false)) {
+        if let Err(message) = output::write_file(&file.path, text(file.format, false)) {
             output::error(&message);
             good = false;
         }
