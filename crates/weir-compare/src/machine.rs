@@ -9,7 +9,7 @@ use weir_report::NumberFormat;
 use weir_schema::Metric;
 
 use crate::comparison::{Comparison, JobComparison, MetricComparison, PairComparison, Verdict};
-use crate::words::{chance, signed_percent, verdict_words};
+use crate::words::{chance, change_words, verdict_words};
 
 const CSV_HEADS: &str = "base,side,job,kind,metric,unit,a,b,ratio,ratio_low,ratio_high,p,p_adjusted,\
                          threshold,verdict,within,more_rounds,runs_a,runs_b,drifting,outlier_rounds";
@@ -104,7 +104,7 @@ pub fn markdown(comparison: &Comparison) -> String {
                         ..Metric::high("", "", value)
                     })
                 };
-                let change = metric.change().map(|c| format!("{} %", signed_percent(c)));
+                let change = metric.change().map(change_words);
                 let _ = writeln!(
                     out,
                     "| {} | {} | {} | {} | {} | {} | {} |",
@@ -163,12 +163,15 @@ pub fn junit(comparison: &Comparison) -> String {
                 && held.metric.as_ref().is_none_or(|of| *of == name)
         };
         let held = comparison.held.iter().find(is_here);
-        let change = metric.change().map_or_else(String::new, signed_percent);
         let words = verdict_words(&metric.verdict);
+        let words = match metric.change() {
+            Some(change) => format!("{}, {words}", change_words(change)),
+            None => words,
+        };
         let inner = match (held, &metric.verdict) {
             (Some(held), _) => {
                 counts[1] += 1;
-                let message = format!("{}: {change} %, {words}", held.condition);
+                let message = format!("{}: {words}", held.condition);
                 format!("<failure message=\"{}\"/>", attribute(&message))
             }
             (None, Verdict::NotComparable { why }) => {
@@ -176,8 +179,7 @@ pub fn junit(comparison: &Comparison) -> String {
                 format!("<skipped message=\"{}\"/>", attribute(why))
             }
             _ => {
-                let text = format!("{change} %, {words}");
-                format!("<system-out>{}</system-out>", attribute(&text))
+                format!("<system-out>{}</system-out>", attribute(&words))
             }
         };
         counts[0] += 1;

@@ -11,7 +11,7 @@ use crate::comparison::{
     Comparison, Difference, JobComparison, Method, MetricComparison, PairComparison, SideSummary,
     Verdict,
 };
-use crate::words::{brief_percent, signed_percent, verdict_words};
+use crate::words::{brief_percent, change_words, verdict_words};
 
 /// Facts that differ are listed up to so many.
 const MOST_DIFFERENCES: usize = 8;
@@ -262,13 +262,13 @@ fn sentence(pair: &PairComparison, metric: &MetricComparison) -> String {
     let change = metric.change().unwrap_or(0.0);
     let at_least = |ratio: weir_stats::Estimate| {
         let end = if change > 0.0 { ratio.low } else { ratio.high };
-        end.map(|end| format!(" (at least {} %)", signed_percent(end - 1.0)))
+        end.map(|end| format!(" (at least {})", change_words(end - 1.0)))
     };
     let at_least = metric.ratio.and_then(at_least).unwrap_or_default();
-    let change = signed_percent(change);
+    let change = change_words(change);
     match &metric.verdict {
-        Verdict::Better => format!("{b} is better in {name}: {change} %{at_least}."),
-        Verdict::Worse => format!("{b} is worse in {name}: {change} %{at_least}."),
+        Verdict::Better => format!("{b} is better in {name}: {change}{at_least}."),
+        Verdict::Worse => format!("{b} is worse in {name}: {change}{at_least}."),
         Verdict::Same { within } => {
             let within = brief_percent(*within);
             format!("{a} and {b} are the same in {name}, within {within} %.")
@@ -280,7 +280,7 @@ fn sentence(pair: &PairComparison, metric: &MetricComparison) -> String {
                 Better::Lower => "lower",
             };
             format!(
-                "{b} differs in {name} by {change} %, below the threshold of {threshold} % \
+                "{b} differs in {name} by {change}, below the threshold of {threshold} % \
                  ({better} is better)."
             )
         }

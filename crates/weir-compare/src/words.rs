@@ -20,13 +20,15 @@ pub fn brief_percent(share: f64) -> String {
     }
 }
 
-/// `+4.6`, `-11`.
-pub(crate) fn signed_percent(share: f64) -> String {
+/// `+4.6 %`, `-11 %`, and `×35` from ten times on, where nobody reads percent.
+pub(crate) fn change_words(share: f64) -> String {
     let percent = share * 100.0;
-    if percent.abs() >= 9.95 {
-        format!("{percent:+.0}")
+    if share >= 9.0 {
+        format!("×{:.0}", share + 1.0)
+    } else if percent.abs() >= 9.95 {
+        format!("{percent:+.0} %")
     } else {
-        format!("{percent:+.1}")
+        format!("{percent:+.1} %")
     }
 }
 
@@ -63,8 +65,12 @@ mod tests {
 
     #[test]
     fn numbers_are_brief() {
-        let signed = [0.046, 0.105, -0.0304, 0.0, -0.2].map(signed_percent);
-        assert_eq!(signed, ["+4.6", "+10", "-3.0", "+0.0", "-20"]);
+        let signed = [0.046, 0.105, -0.0304, 0.0, -0.2].map(change_words);
+        assert_eq!(signed, ["+4.6 %", "+10 %", "-3.0 %", "+0.0 %", "-20 %"]);
+        assert_eq!(
+            [8.99, 9.0, 34.2].map(change_words),
+            ["+899 %", "×10", "×35"]
+        );
         let brief = [0.95, 0.021, 0.02, 0.0, 0.0004].map(brief_percent);
         assert_eq!(brief, ["95", "2.1", "2", "0.0", "0.04"]);
         let chances = [0.0098, 0.34, 0.000_1, 1.0].map(chance);
