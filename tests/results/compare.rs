@@ -7,10 +7,10 @@ use weir_schema::{Interval, RunResult, RunSeries, Runs};
 use crate::stage::{Running, Said, Stage, until};
 
 /// Ends after a twentieth of a second.
-const SHORT: &str = "[a]\nioengine=null\nrw=read\nsize=1m\nruntime=50ms\ntime_based\n";
+pub(crate) const SHORT: &str = "[a]\nioengine=null\nrw=read\nsize=1m\nruntime=50ms\ntime_based\n";
 
 /// One complete run of a job, to be copied.
-fn one_run(stage: &Stage) -> RunResult {
+pub(crate) fn one_run(stage: &Stage) -> RunResult {
     let file = stage.file("one.fio", SHORT);
     stage
         .say(&["run", "--store-result=one.json", &file])
@@ -36,7 +36,7 @@ fn faster(run: &RunResult, factor: f64) -> RunResult {
 
 /// Stores ten rounds of two sides that took turns, the second this much faster; rounds differ by a few
 /// per mille.
-fn store_rounds(stage: &Stage, name: &str, factor: f64) -> String {
+pub(crate) fn store_rounds(stage: &Stage, name: &str, factor: f64) -> String {
     let run = one_run(stage);
     let noise = [0, 3, 1, 5, 2, 4, 6, 1, 3, 2];
     let rounds = |factor: f64, noise: &[u8]| -> Vec<RunResult> {
@@ -182,21 +182,20 @@ fn single_runs_of_the_same_work_are_judged_by_their_own_intervals() {
     said.out("within one run each").out(" worse");
     stage.say(&taken).code(1);
     // Four runs a side of other files are compared without rounds.
-    let several = [
-        "compare",
-        "--a",
-        &a,
-        &a,
-        &a,
-        &a,
-        "--b",
-        &b,
-        &b,
-        &b,
-        &b,
-        "--metrics=rate",
-    ];
-    stage.say(&several).code(0).out("4 runs each").out(" worse");
+    let several = |side: &str, factor: f64| -> Vec<String> {
+        let mut run = faster(&run, factor);
+        let stored = (0..4).map(|number| {
+            run.started_unix_ns += 1;
+            store(&format!("{side}{number}.json"), &run)
+        });
+        stored.collect()
+    };
+    let (a, b) = (several("a", 1.0), several("b", 0.2));
+    let mut words = vec!["compare", "--metrics=rate", "--a"];
+    words.extend(a.iter().map(String::as_str));
+    words.push("--b");
+    words.extend(b.iter().map(String::as_str));
+    stage.say(&words).code(0).out("4 runs each").out(" worse");
 }
 
 #[test]

@@ -191,9 +191,20 @@ fn what_names_no_run_is_refused_with_a_remedy() {
     say(&stage, &["show", "label:x"])
         .code(2)
         .err("no run `label:x`");
+    for words in [&["show", "01A"][..], &["history", "tag", "01A", "k"]] {
+        let said = say(&stage, words).code(2).silent();
+        said.err("too short").err("at least 4 characters");
+    }
     say(&stage, &["history", "trend", "read p98"])
         .code(2)
         .err("did you mean `read p9");
+    say(&stage, &["history", "trend", "--plan", "nosuch"])
+        .code(2)
+        .err("history.db: no plan `nosuch`")
+        .err("`weir history` lists the runs");
+    say(&stage, &["history", "rm"])
+        .code(2)
+        .err("RUN is missing");
     let mut off = weir(&stage, &["history"]);
     off.env("WEIR_HISTORY", "off");
     said(off).code(2).err("there is no history");
@@ -235,7 +246,7 @@ fn runs_go_to_files_and_come_back() {
         &["run", "--store-result=r.json", "--history=off", "a.fio"],
     )
     .code(0);
-    of(&["import", "r.json"]).out("1 runs added");
+    of(&["import", "r.json"]).out("1 run added\n");
     let newest = kept(&stage);
     assert!(newest.iter().any(|run| run["source"] == "r.json"), "{live}");
     fs::write(stage.path("cut.jsonl"), &stage.read("runs.jsonl")[..900]).unwrap();
@@ -381,6 +392,19 @@ fn where_nothing_can_be_written_the_run_is_as_good() {
 }
 
 #[test]
+fn a_result_that_goes_nowhere_is_lost_for_a_reason_that_is_told() {
+    let stage = stage_with_runs(0);
+    stage.file("state", "");
+    // Nothing can be made there, and nobody has a right that would change it.
+    let mut run = weir(&stage, &["run", &stage.path("a.fio")]);
+    run.current_dir("/proc");
+    let said = said(run).code(0);
+    let lost = "and the result cannot be written to a file either: weir-";
+    let said = said.err(lost);
+    assert!(!said.err.contains("no room"), "{said}");
+}
+
+#[test]
 fn a_full_disk_costs_a_warning() {
     let name = "a_full_disk_costs_a_warning";
     if !is_root() {
@@ -413,7 +437,8 @@ fn a_full_disk_costs_a_warning() {
     unmount.arg("small");
     said(unmount).code(0);
     assert!((1..100).contains(&before), "{before}");
-    checked.code(0).out(&format!("{before} runs, no fault"));
+    let s = if before == 1 { "" } else { "s" };
+    checked.code(0).out(&format!("{before} run{s}, no fault"));
 }
 
 #[test]
@@ -434,4 +459,30 @@ fn a_history_of_a_newer_weir_is_only_read() {
     let run = say(&stage, &["run", "a.fio"]).code(0);
     run.err("warning: ").err("by a newer weir");
     assert_eq!(kept(&stage).len(), 1);
+}
+
+#[test]
+fn no_report_replaces_a_history() {
+    let stage = stage_with_runs(1);
+    let file = stage.path("state/weir/history.db");
+    let file = file.as_str();
+    let before = kept(&stage);
+    let job = stage.file("j.fio", "[a]\nioengine=null\nsize=64k\n");
+    let result = stage.file("x.csv", "a,b\n1,2\n");
+    for words in [
+        &["history", "export", "--output", file][..],
+        &["history", "export", "--format=csv", "--output", file],
+        &["history", "export", "--format=db", "--output", file],
+        &["run", "--store-result", file, &job],
+        &["import", "csv", &result, "--column", "a=b", "-o", file],
+    ] {
+        let said = say(&stage, words);
+        assert!(
+            said.err.contains("it is a database") || said.err.contains("is there already"),
+            "{words:?}: {said}"
+        );
+        assert_ne!(said.code, Some(0), "{words:?}");
+    }
+    assert_eq!(kept(&stage), before);
+    say(&stage, &["history", "check"]).code(0);
 }

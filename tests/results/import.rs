@@ -83,6 +83,48 @@ fn what_cannot_be_read_is_refused_with_file_and_line() {
 }
 
 #[test]
+fn what_is_no_result_is_named_with_what_to_do() {
+    let stage = Stage::new();
+    stage.file("text", "hello\n");
+    stage.file("bytes", b"\x7fELF\xff\xfe");
+    stage.file("empty.json", "{}");
+    stage.file("q.fio", "[a]\nioengine=null\nrw=read\nsize=4k\n");
+    let plan = stage.say(&["run", "--show-plan", "q.fio"]).code(0).out;
+    stage.file("plan.json", plan);
+    for verb in ["import", "show", "report"] {
+        let refused = |file: &str| stage.say(&[verb, file]).code(2).silent();
+        refused("text")
+            .err("error: text: it is no stored result")
+            .err("fio, hyperfine, ")
+            .err("`weir import csv text --column");
+        refused("bytes")
+            .err("error: bytes: it is no text")
+            .err("fio, hyperfine, ");
+        refused("empty.json").err("has no `schema`");
+        refused("q.fio")
+            .err("it is no stored result; a job file?")
+            .err("`weir compare --run`");
+        refused("plan.json")
+            .err("it is a stored plan, no result")
+            .err("`weir run --store-result r.json plan.json`");
+    }
+    for (words, why, help) in [
+        ("import fioo text", "hlog, csv;", "did you mean `fio`?"),
+        ("show --from csv text", "`weir import csv FILE", "alone"),
+        ("import hyperfine bytes", "no text", "wanted is hyperfine"),
+        ("import csv text --column a=b", "text:1: ", "read as CSV"),
+    ] {
+        let words: Vec<&str> = words.split(' ').collect();
+        stage.say(&words).code(2).silent().err(why).err(help);
+    }
+    stage.file("fio.json", fixture("fio-plus.json"));
+    let wrong = stage.say(&["import", "hyperfine", "fio.json"]).code(2);
+    wrong
+        .err("it was read as hyperfine, --export-json; it seems to be `fio`: ")
+        .silent();
+}
+
+#[test]
 fn columns_of_any_csv_are_figures() {
     let stage = Stage::new();
     stage.file("f.csv", "t,ops,lat\n1,100,5\n2,300,7\n");

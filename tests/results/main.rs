@@ -4,6 +4,7 @@
 mod browser;
 mod compare;
 mod compare_history;
+mod compare_limits;
 mod compare_shown;
 mod doctor;
 mod history;

@@ -109,7 +109,8 @@ fn several_results_are_shown_beside_each_other() {
         .say(&words(json))
         .code(2)
         .silent()
-        .err("JSON holds one result");
+        .err("JSON holds one result")
+        .err("md, csv");
 }
 
 #[test]
@@ -126,7 +127,10 @@ fn one_plot_is_a_picture_of_its_own() {
     of("report run.json --format svg --plot throughput")
         .code(2)
         .silent()
-        .err("choose one of one, two");
+        .err("choose one of one, two with --job");
+    let (named, numbered) = ("report run.json --format svg --plot cpu --job two", "2");
+    let by_number = named.replace("two", numbered);
+    assert_eq!(of(named).code(0).out, of(&by_number).code(0).out);
     of("report run.json -o u.svg --plot thruput")
         .code(2)
         .err("there are cpu, depth, distribution");

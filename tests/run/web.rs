@@ -155,6 +155,17 @@ fn only_reading_is_served_and_only_to_so_many() {
 }
 
 #[test]
+fn a_port_behind_a_blank_is_told_from_a_job_file() {
+    let stage = Stage::new();
+    let job = "[a]\nioengine=null\nrw=read\nsize=4k\n";
+    let file = stage.file("j.fio", job);
+    let lost = stage.say(&["run", &file, "--web", "19999"]).code(2);
+    lost.silent().err("help: --web=19999");
+    stage.file("19999", job);
+    stage.say(&["run", "--web", "19999"]).code(0);
+}
+
+#[test]
 fn a_file_has_the_metrics_at_the_end() {
     let stage = Stage::new();
     let file = stage.file("j.fio", "[a]\nioengine=null\nrw=read\nsize=1m\nbs=4k\n");
@@ -166,7 +177,7 @@ fn a_file_has_the_metrics_at_the_end() {
     let said = stage
         .say(&["run", "--metrics-file=no/m.prom", &file])
         .code(2);
-    said.err("no/m.prom");
+    said.err("error: no/m.prom cannot be written");
     stage.say(&["run", "--web=x", &file]).code(2).err("--web x");
     let said = stage.say(&["run", "--web-linger=3", &file]).code(2);
     said.err("--web-linger acts only with `--web`");

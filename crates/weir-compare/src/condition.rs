@@ -39,9 +39,8 @@ const PREFIXES: [(&str, f64); 9] = [
 /// An expression of `--fail-if`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
-    text: String,
-    /// One of them is enough.
-    alternatives: Vec<Alternative>,
+    /// One of them is enough; each as it was given.
+    alternatives: Vec<(String, Alternative)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -102,16 +101,22 @@ impl Condition {
     pub fn read(text: &str) -> Result<Self, ConditionError> {
         let alternatives = text.split(',').map(|part| {
             let part = part.trim();
-            Alternative::read(part).ok_or_else(|| ConditionError::Form(part.to_owned()))
+            let read = Alternative::read(part).ok_or_else(|| ConditionError::Form(part.to_owned()));
+            Ok((part.to_owned(), read?))
         });
         Ok(Self {
-            text: text.to_owned(),
             alternatives: alternatives.collect::<Result<_, _>>()?,
         })
     }
 
+    /// Whether it is about figures that cannot be compared.
+    pub fn heeds_the_incomparable(&self) -> bool {
+        let mut all = self.alternatives.iter();
+        all.any(|(_, one)| *one == Alternative::NotComparable)
+    }
+
     fn bounds(&self) -> impl Iterator<Item = &Bound> {
-        self.alternatives.iter().filter_map(|one| match one {
+        self.alternatives.iter().filter_map(|(_, one)| match one {
             Alternative::Figure(bound) => Some(bound),
             _ => None,
         })
@@ -264,11 +269,10 @@ pub fn held(
     for condition in conditions {
         condition.refuse_unknown(comparison)?;
         for pair in &comparison.pairs {
-            for alternative in &condition.alternatives {
-                let places =
-                    alternative.places(&condition.text, pair, comparison, is_single_run_enough)?;
+            for (text, alternative) in &condition.alternatives {
+                let places = alternative.places(text, pair, comparison, is_single_run_enough)?;
                 found.extend(places.into_iter().map(|(job, metric)| HeldCondition {
-                    condition: condition.text.clone(),
+                    condition: text.clone(),
                     side: pair.b.clone(),
                     job,
                     metric,

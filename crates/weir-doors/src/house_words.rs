@@ -58,6 +58,14 @@ fn empty_value<'a>(command: &'a Command, words: &[String]) -> Option<&'a str> {
     })
 }
 
+/// `RUN` of `<RUN>...`; an option with its value stays as it is.
+fn bare(word: &str) -> &str {
+    let inner = word.trim_end_matches("...").strip_prefix('<');
+    inner
+        .and_then(|inner| inner.strip_suffix('>'))
+        .unwrap_or(word)
+}
+
 /// What is wrong, and the word that may be meant.
 fn wrong(error: &clap::Error, flags: &[String]) -> (String, Option<String>) {
     let context = |kind| match error.get(kind) {
@@ -75,10 +83,11 @@ fn wrong(error: &clap::Error, flags: &[String]) -> (String, Option<String>) {
         (ErrorKind::UnknownArgument, _) => (format!("stray word `{word}`"), None),
         (ErrorKind::MissingRequiredArgument, _) => {
             let missing = match error.get(ContextKind::InvalidArg) {
-                Some(ContextValue::Strings(missing)) => missing.join(", "),
-                _ => String::new(),
+                Some(ContextValue::Strings(missing)) => missing.as_slice(),
+                _ => &[],
             };
-            (format!("{missing} is missing"), None)
+            let missing: Vec<&str> = missing.iter().map(|word| bare(word)).collect();
+            (format!("{} is missing", missing.join(", ")), None)
         }
         (ErrorKind::InvalidValue, value) if !value.is_empty() => {
             let choices = match error.get(ContextKind::ValidValue) {

@@ -53,11 +53,14 @@ pub const DOORS: &[Door] = &[
     import::DOOR,
     doctor::DOOR,
     new::DOOR,
-    Door::new(
-        "engines",
-        "",
-        "list the engines and whether this machine can run them",
-    ),
+    Door {
+        words: Some(top::engines_words),
+        ..Door::new(
+            "engines",
+            "",
+            "list the engines and whether this machine can run them",
+        )
+    },
     Door {
         words: Some(mpi::words),
         ..Door::new(

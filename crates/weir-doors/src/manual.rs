@@ -173,7 +173,8 @@ fn program() -> Command {
         .about("Measures how fast data moves: files, devices, queues, networks")
         .version(env!("CARGO_PKG_VERSION"))
         .disable_help_subcommand(true)
-        .subcommand_help_heading("Verbs")
+        .override_usage("weir COMMAND [WORDS]...")
+        .subcommand_help_heading("COMMANDS")
         .subcommands(DOORS.iter().map(Door::command))
 }
 
@@ -198,12 +199,25 @@ fn of_door(door: &Door) -> Command {
 /// A page in the source form of the manual.
 fn page(command: Command) -> Result<String, Refusal> {
     let mut out = Vec::new();
-    Man::new(command)
+    Man::new(command.mut_args(with_full_stop))
         .source(concat!("weir ", env!("CARGO_PKG_VERSION")))
         .manual("weir")
         .render(&mut out)
         .map_err(Refusal::usage)?;
     Ok(escaped(&text(out)?))
+}
+
+/// Its help as sentences. On a page the short help and what is said after it are one paragraph.
+fn with_full_stop(arg: Arg) -> Arg {
+    let Some(help) = arg.get_long_help().map(ToString::to_string) else {
+        return arg;
+    };
+    match help.split_once('\n') {
+        Some((short, long)) if !short.ends_with(['.', '?', '!', ':', '…']) && !long.is_empty() => {
+            arg.long_help(format!("{short}.\n{long}"))
+        }
+        _ => arg,
+    }
 }
 
 /// What is beyond ASCII, in the way that every formatter of the manual understands.
@@ -253,6 +267,26 @@ mod tests {
             }
             assert!(page.contains(&format!("weir-{}", door.verb)), "{page}");
         }
+    }
+
+    #[test]
+    fn the_short_help_ends_where_the_long_one_begins() {
+        let page = man("compare");
+        let ended = "Override a job option on every side.\nActs only with ";
+        assert!(page.contains(ended), "{page}");
+        // What no further sentence follows stays as it is.
+        assert!(page.contains("run them in turns\n"), "{page}");
+    }
+
+    #[test]
+    fn the_page_of_weir_has_headings_in_capitals() {
+        let page = man("");
+        assert!(page.contains("\\fBweir\\fR COMMAND [WORDS]"), "{page}");
+        let headings = page.lines().filter_map(|line| line.strip_prefix(".SH "));
+        let headings: Vec<&str> = headings.collect();
+        assert!(headings.contains(&"COMMANDS"), "{headings:?}");
+        let is_capital = |heading: &&str| !heading.contains(char::is_lowercase);
+        assert!(headings.iter().all(is_capital), "{headings:?}");
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! In: all arguments, the program's name first. Out: a [`Call`]. A link named like a peer is
 //! that peer's door.
 
+use clap::Command;
+
 use crate::DOORS;
 use crate::door::Door;
 use crate::flags::nearest;
@@ -15,7 +17,22 @@ weir engines
 
 Lists the engines of this build with their settings, and what this machine lacks
 for those that it cannot run.
+
+Examples:
+    weir engines
+    weir run --set ioengine=io_uring a.fio
+
+Exit codes: 0 printed; 1 it could not be printed; 2 usage error.
 ";
+
+/// The words after `engines`, of which there are none.
+pub(crate) fn engines_words() -> Command {
+    let (_, about) = ENGINES.split_once("\n\n").unwrap_or_default();
+    Command::new("engines")
+        .about("List the engines and whether this machine can run them")
+        .after_help(about)
+        .override_usage("weir engines")
+}
 
 /// What `weir` was told to do.
 #[derive(Clone, Debug)]
@@ -92,7 +109,7 @@ fn of_door(door: &'static Door, words: &[String]) -> Result<Call, Refusal> {
 
 fn help_of(rest: &[String]) -> Result<Call, Refusal> {
     match rest.first().map(String::as_str) {
-        None | Some("help") => Ok(Call::Print(page())),
+        None | Some("help" | "--help" | "-h") => Ok(Call::Print(page())),
         Some(verb) => match door(verb) {
             Some(door) => of_door(door, &["--help".to_owned()]),
             None => Err(unknown(verb, PROGRAM)),
@@ -269,6 +286,26 @@ mod tests {
             let at = example.find("weir mpi").unwrap();
             is_door(&example[at..], "mpi", &["info"]);
         }
+    }
+
+    #[test]
+    fn help_has_help_of_its_own() {
+        for asked in ["help", "help help", "help --help", "help -h"] {
+            assert_eq!(printed(&format!("weir {asked}")), page(), "{asked}");
+        }
+    }
+
+    #[test]
+    fn the_page_of_engines_has_examples_and_exit_codes() {
+        let page = printed("weir engines --help");
+        assert!(page.contains("\nExit codes: 0 "), "{page}");
+        is_door("weir engines", "engines", &[]);
+        let examples: Vec<_> = page
+            .lines()
+            .filter(|line| line.starts_with("    weir "))
+            .collect();
+        assert_eq!(examples.len(), 2);
+        assert!(examples.iter().all(|e| of(e.trim()).is_ok()), "{page}");
     }
 
     #[test]

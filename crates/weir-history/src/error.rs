@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::ulid::FEWEST_CHARACTERS;
+
 /// Why something cannot be had of the history.
 #[derive(Debug, thiserror::Error)]
 pub enum HistoryError {
@@ -21,6 +23,9 @@ pub enum HistoryError {
         /// What it says.
         source: rusqlite::Error,
     },
+    /// A copy would replace something.
+    #[error("{} is there already: name another file", .0.display())]
+    Exists(PathBuf),
     /// Some other file.
     #[error("{} is no history of weir", .0.display())]
     NoHistory(PathBuf),
@@ -47,6 +52,15 @@ pub enum HistoryError {
         given: String,
         /// Where.
         path: PathBuf,
+    },
+    /// Fewer characters than name a run.
+    #[error(
+        "`{given}` is too short for the beginning of an id: it has at least {} characters",
+        FEWEST_CHARACTERS
+    )]
+    TooShort {
+        /// What was asked for.
+        given: String,
     },
     /// Several runs whose ids begin so.
     #[error("`{given}` is the beginning of {count} runs: {some}")]

@@ -139,14 +139,15 @@ impl History {
     /// The file is there, or cannot be written.
     pub fn copy_to(&self, to: &Path) -> Result<(), HistoryError> {
         if to.exists() {
-            return Err(HistoryError::File {
-                path: to.to_owned(),
-                source: std::io::ErrorKind::AlreadyExists.into(),
-            });
+            return Err(HistoryError::Exists(to.to_owned()));
         }
-        tables::copy(&self.connection, to).map_err(|source| HistoryError::Database {
-            path: to.to_owned(),
-            source,
+        tables::copy(&self.connection, to).map_err(|source| {
+            // What is there of it is no history. The error that matters is the one being reported.
+            let _ = std::fs::remove_file(to);
+            HistoryError::Database {
+                path: to.to_owned(),
+                source,
+            }
         })
     }
 

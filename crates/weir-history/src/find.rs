@@ -8,7 +8,7 @@ use crate::entry::MetricRow;
 use crate::error::HistoryError;
 use crate::open::History;
 use crate::rows::{RUN_COLUMNS, RUN_TABLES, RunRow, metric_row, run_row};
-use crate::ulid::is_id_prefix;
+use crate::ulid::{is_id_prefix, is_short_id};
 
 /// A label names so many runs, the newest.
 const MOST_OF_A_LABEL: u32 = 100;
@@ -49,12 +49,17 @@ impl History {
     /// The ids of the runs that a word names, oldest first; one but for labels.
     ///
     /// # Errors
-    /// No such run, several whose ids begin so, no name of a run.
+    /// No such run, several whose ids begin so, too few characters of an id, no name of a run.
     pub fn resolve(&self, word: &str) -> Result<Vec<String>, HistoryError> {
         let none = || HistoryError::NoRun {
             given: word.to_owned(),
             path: self.path.clone(),
         };
+        if is_short_id(word) {
+            return Err(HistoryError::TooShort {
+                given: word.to_owned(),
+            });
+        }
         let ids = match RunName::of(word).ok_or_else(none)? {
             RunName::Id(prefix) => self.of_prefix(word, &prefix)?,
             RunName::Last(back) => self.ids(

@@ -4,7 +4,7 @@
 //! In: a path. Out: a [`History`]. Not here: what is done with it.
 
 use std::fs::{self, DirBuilder, OpenOptions};
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -161,6 +161,15 @@ impl History {
             read_only,
         })
     }
+}
+
+/// Whether the file is a database, as a history is, by its first bytes. Whose it is may still stand in
+/// its log alone.
+pub fn is_database(path: &Path) -> bool {
+    const BEGIN: &[u8] = b"SQLite format 3\0";
+    let mut head = [0; BEGIN.len()];
+    let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));
+    read.is_ok() && head == *BEGIN
 }
 
 fn newest(steps: &[&str]) -> u32 {

@@ -220,6 +220,8 @@ fn runs_are_found_by_the_beginning_of_their_ids() {
         let none = history.resolve(word);
         assert!(matches!(none, Err(HistoryError::NoRun { .. })), "{word}");
     }
+    let short = history.resolve("01A").unwrap_err().to_string();
+    assert!(short.contains("at least 4 characters"), "{short}");
     for word in ["@-0", "@-", "label:", "base", "1234", "a.json"] {
         assert_eq!(RunName::of(word), None, "{word}");
     }

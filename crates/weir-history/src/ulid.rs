@@ -11,7 +11,7 @@ const LENGTH: usize = 26;
 /// millisecond.
 pub const SHOWN_CHARACTERS: usize = 10;
 /// Fewer characters are no id.
-const FEWEST_CHARACTERS: usize = 4;
+pub const FEWEST_CHARACTERS: usize = 4;
 
 /// The id of what began then.
 pub fn new_id(unix_ns: u64) -> String {
@@ -35,11 +35,20 @@ fn id_of(unix_ms: u64, random: u128) -> String {
 
 /// Whether a word may be the beginning of an id.
 pub fn is_id_prefix(word: &str) -> bool {
+    let length = word.chars().count();
+    (FEWEST_CHARACTERS..=LENGTH).contains(&length) && has_digits_of_id(word)
+}
+
+/// Whether it would be one, had it more characters.
+pub fn is_short_id(word: &str) -> bool {
+    (1..FEWEST_CHARACTERS).contains(&word.chars().count()) && has_digits_of_id(word)
+}
+
+/// Whether an id may begin with these characters, however many they are.
+fn has_digits_of_id(word: &str) -> bool {
     let is_digit = |c: char| c.is_ascii() && DIGITS.contains(&(c.to_ascii_uppercase() as u8));
     // Until the year 3084.
-    let is_of_now = word.starts_with('0');
-    let length = word.chars().count();
-    is_of_now && (FEWEST_CHARACTERS..=LENGTH).contains(&length) && word.chars().all(is_digit)
+    word.starts_with('0') && word.chars().all(is_digit)
 }
 
 #[cfg(test)]
@@ -72,6 +81,7 @@ mod tests {
             "",
         ] {
             assert!(!is_id_prefix(word), "{word}");
+            assert_eq!(is_short_id(word), word == "01a", "{word}");
         }
     }
 }

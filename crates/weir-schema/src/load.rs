@@ -43,6 +43,12 @@ pub enum SchemaError {
         /// What was expected.
         wanted: &'static str,
     },
+    /// It does not say what kind of document it is.
+    #[error("the document has no `schema`; this program reads {wanted:?}")]
+    NoSchema {
+        /// What was expected.
+        wanted: &'static str,
+    },
     /// A result of a newer version with values that this one cannot read.
     #[error("it was made by a newer weir, and this one cannot read all of it: {0}")]
     Newer(String),
@@ -99,11 +105,8 @@ impl From<serde_json::Error> for SchemaError {
 /// Reads any JSON of a version.
 fn document(text: &str, wanted: &'static str) -> Result<Value, SchemaError> {
     let value: Value = json::read(text)?;
-    let found = value
-        .get("schema")
-        .and_then(Value::as_str)
-        .unwrap_or("nothing")
-        .to_owned();
+    let found = value.get("schema").and_then(Value::as_str);
+    let found = found.ok_or(SchemaError::NoSchema { wanted })?.to_owned();
     if found == wanted {
         Ok(value)
     } else {
@@ -307,6 +310,17 @@ mod tests {
             refusal.ends_with("(it was made by a newer weir)"),
             "{refusal}"
         );
+    }
+
+    #[test]
+    fn a_document_without_a_schema_is_refused_by_that() {
+        for text in ["{}", "[]", "7", "{\"schema\": 2}"] {
+            let refusal = Plan::from_json(text).unwrap_err().to_string();
+            assert_eq!(
+                refusal, "the document has no `schema`; this program reads \"weir.plan.v2\"",
+                "{text}"
+            );
+        }
     }
 
     #[test]

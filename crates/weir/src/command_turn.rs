@@ -6,6 +6,7 @@
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -55,6 +56,8 @@ impl CommandTurn {
         let child = shell(&self.0)
             .env(PADDING, padding)
             .stderr(errors)
+            // A shell ends at a signal and leaves what it has started: all of them get it.
+            .process_group(0)
             .spawn()
             .map_err(|e| turns.lacks(e))?;
         let ended = end_of(child, turns, || progress.look(label)).map_err(|e| turns.lacks(e))?;
@@ -124,7 +127,7 @@ fn end_of(child: Child, turns: &Turns<'_>, mut look: impl FnMut()) -> std::io::R
         match ended.recv_timeout(LOOK) {
             Ok(ended) => return ended,
             Err(RecvTimeoutError::Timeout) => {
-                passed_on.to(pid, turns.caught);
+                passed_on.group(pid, turns.caught);
                 look();
             }
             Err(RecvTimeoutError::Disconnected) => {

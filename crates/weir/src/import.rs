@@ -5,8 +5,8 @@ use weir_doors::{Refusal, USAGE};
 use weir_import::{Column, import_csv};
 use weir_schema::RunResult;
 
-use crate::stored::{LONGEST, Stored, read_from};
-use crate::{Outcome, output, printed};
+use crate::stored::{Stored, read_from, read_text};
+use crate::{Outcome, no_result, output, printed};
 
 /// The words after `import`.
 pub(crate) fn run(words: &[String]) -> Outcome {
@@ -44,10 +44,14 @@ fn of_columns(import: &Import) -> Result<RunResult, Refusal> {
     let columns = import.columns.iter().map(|text| Column::read(text));
     let columns: Result<Vec<Column>, String> = columns.collect();
     let columns = columns.map_err(|why| Refusal::usage(format!("--column: {why}")))?;
-    let text = output::read_text(&import.file, LONGEST)
-        .map_err(|why| Refusal::usage(format!("{}: {why}", import.file)))?;
-    import_csv(&text, &columns, &import.file)
-        .map_err(|e| Refusal::usage(format!("{}:{e}", import.file)))
+    let text = read_text(&import.file, None)?;
+    import_csv(&text, &columns, &import.file).map_err(|e| {
+        Refusal::usage(format!(
+            "{}:{e}\n  help: it was read as CSV whose first line names the columns{}",
+            import.file,
+            no_result::seems_other(&text, "csv")
+        ))
+    })
 }
 
 #[cfg(test)]

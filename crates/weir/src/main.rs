@@ -19,6 +19,7 @@ mod manual;
 mod measure;
 mod mpi;
 mod new;
+mod no_result;
 mod output;
 mod picture;
 mod plain_door;

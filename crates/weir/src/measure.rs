@@ -293,8 +293,12 @@ pub(crate) fn check_store(
             "--store-result {path}: this file is {what}"
         )));
     }
-    output::check_writable(path)
-        .map_err(|message| Refusal::new(USAGE, message.replace("the report ", "--store-result: ")))
+    output::check_writable(path).map_err(|message| {
+        Refusal::new(
+            USAGE,
+            message.replacen("error: ", "error: --store-result: ", 1),
+        )
+    })
 }
 
 fn run(

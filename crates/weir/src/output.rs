@@ -75,6 +75,7 @@ pub(crate) fn error(text: &str) {
 /// Writes a report file.
 pub(crate) fn write_file(path: &str, text: impl AsRef<[u8]>) -> Result<(), String> {
     let (target, text) = (Path::new(path), text.as_ref());
+    refuse_history(path)?;
     if !is_plain(target) {
         // A device or pipe cannot be replaced, only written to.
         return fs::write(target, text).map_err(|e| format!("error: {path}: {e}\n"));
@@ -158,13 +159,19 @@ fn head_of(path: &str) -> Result<Option<Vec<u8>>, String> {
     Ok((!line.is_empty()).then_some(line))
 }
 
+/// Why a file of other bytes cannot be read.
+pub(crate) const NO_TEXT: &str = "it is no text: there are bytes in it that are not UTF-8";
+
 /// Reads a file of at most this many bytes; why it cannot.
 pub(crate) fn read_text(path: &str, longest: u64) -> Result<String, String> {
     let mut text = String::new();
     let file = File::open(path).map_err(|e| e.to_string())?;
     file.take(longest + 1)
         .read_to_string(&mut text)
-        .map_err(|e| e.to_string())?;
+        .map_err(|e| match e.kind() {
+            io::ErrorKind::InvalidData => NO_TEXT.to_owned(),
+            _ => e.to_string(),
+        })?;
     if text.len() as u64 > longest {
         return Err(format!("it is longer than {longest} bytes"));
     }
@@ -187,17 +194,15 @@ pub(crate) fn are_same(one: &str, other: &str) -> bool {
 /// Finds out before the run whether a report file can be written at all.
 pub(crate) fn check_writable(path: &str) -> Result<(), String> {
     let target = Path::new(path);
-    let refuse = |why: &dyn std::fmt::Display| {
-        Err(format!(
-            "error: the report {path} cannot be written: {why}\n"
-        ))
-    };
+    let refuse =
+        |why: &dyn std::fmt::Display| Err(format!("error: {path} cannot be written: {why}\n"));
     if path.is_empty() {
         return refuse(&"it has no name");
     }
     if target.is_dir() || path.ends_with('/') {
         return refuse(&"it is a directory");
     }
+    refuse_history(path)?;
     if !is_plain(target) {
         return Ok(());
     }
@@ -212,6 +217,16 @@ pub(crate) fn check_writable(path: &str) -> Result<(), String> {
         Ok(_) => fs::remove_file(&temporary).or_else(|e| refuse(&e)),
         Err(e) => refuse(&e),
     }
+}
+
+/// Many runs would be lost with a history, and nobody means to replace one by a report.
+fn refuse_history(path: &str) -> Result<(), String> {
+    if !is_plain(Path::new(path)) || !weir_history::is_database(Path::new(path)) {
+        return Ok(());
+    }
+    Err(format!(
+        "error: {path}: it is a database, as histories of runs are, and not replaced\n  help: name another file\n"
+    ))
 }
 
 /// A file in the same directory, for what is not whole yet. Its name is short where that of the

@@ -185,9 +185,17 @@ impl TurnProgress {
                 t_ns: elapsed,
                 job: whose.to_owned(),
                 done_fraction: (self.turns > 0).then(|| self.over as f64 / self.turns as f64),
+                eta_ns: self.left(elapsed),
                 ..Snapshot::default()
             });
         }
+    }
+
+    /// As long as the turns so far took, those that are left will take; who has this one may be far in it.
+    fn left(&self, elapsed: Nanos) -> Option<Nanos> {
+        let (over, turns) = (self.over as u64, self.turns as u64);
+        let all = elapsed.0.checked_mul(turns)?.checked_div(over)?;
+        Some(Nanos(all.saturating_sub(elapsed.0)))
     }
 
     pub(crate) fn erase(&mut self) {

@@ -110,7 +110,7 @@ fn text_of(
             &compared(report, stored),
         )),
         RunFormat::Json if stored.len() > 1 => Err(Refusal::usage(
-            "JSON holds one result: name one, or ask for text, html or svg",
+            "JSON holds one result: name one, or ask for text, html, md, csv, csv-series, svg or png",
         )),
         RunFormat::Text | RunFormat::Json => {
             let texts = stored.iter().map(|stored| match stored {

@@ -1,6 +1,7 @@
 //! `weir run`: the house door.
 
 use std::io;
+use std::path::Path;
 
 use weir_doors::run::{
     Action, Input, Output, ProgressStyle, Run, RunFormat, RunOptions, check_stored, exit_code,
@@ -56,6 +57,7 @@ fn measure(run: &Run) -> Outcome {
     let is_first = started_rank().is_none() && speaks();
     let watch = Watch::default();
     let (live, window) = if is_first {
+        refuse_lost_port(run)?;
         let live = LiveDisplay::of(&run.options, &watch)?;
         (live, Window::open(&run.options.web, &watch)?)
     } else {
@@ -89,6 +91,21 @@ fn measure(run: &Run) -> Outcome {
             Ok(code)
         },
     })
+}
+
+/// Refuses a port that a blank keeps from `--web`: it would be a job file, and none is called so.
+fn refuse_lost_port(run: &Run) -> Result<(), Refusal> {
+    let mut pairs = run.command().windows(2);
+    let lost = pairs.find_map(|pair| match pair {
+        [flag, port] if flag == "--web" => Some(port).filter(|p| p.parse::<u16>().is_ok()),
+        _ => None,
+    });
+    match lost.filter(|port| !Path::new(port).exists()) {
+        None => Ok(()),
+        Some(port) => Err(Refusal::usage(format!(
+            "--web {port}: without `=` it is a job file, and none is called so\n  help: --web={port}"
+        ))),
+    }
 }
 
 /// What is read and written besides the result.

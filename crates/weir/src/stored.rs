@@ -8,15 +8,15 @@ use std::path::Path;
 
 use weir_doors::Refusal;
 use weir_doors::flags::nearest;
-use weir_history::plan_fingerprint;
-use weir_import::{FORMATS, Format};
+use weir_history::{FEWEST_CHARACTERS, is_short_id, plan_fingerprint};
+use weir_import::Format;
 use weir_schema::{HistoryPlace, RUNS_SCHEMA, RunResult, RunSeries, Runs};
 use weir_units::Nanos;
 
-use crate::{history, output};
+use crate::{history, no_result, output};
 
 /// The longest result that is read.
-pub(crate) const LONGEST: u64 = 1 << 30;
+const LONGEST: u64 = 1 << 30;
 
 /// What an operand names.
 #[derive(Clone)]
@@ -38,9 +38,13 @@ impl Stored {
             let all = texts.iter().map(|(id, text)| Self::of_history(id, text));
             return Ok(together(all.collect::<Result<_, _>>()?));
         }
-        let text = output::read_text(operand, LONGEST)
-            .map_err(|why| Refusal::usage(format!("{operand}: {why}")))?;
-        Self::of_text(operand, &text)
+        if !Path::new(operand).exists() && is_short_id(operand) {
+            return Err(Refusal::usage(format!(
+                "{operand}: no file of this name, and too short for a run of the history\n  help: the \
+                 beginning of an id has at least {FEWEST_CHARACTERS} characters"
+            )));
+        }
+        Self::of_text(operand, &read_text(operand, None)?)
     }
 
     /// A run of the history, which an imported one does not know of itself.
@@ -67,7 +71,8 @@ impl Stored {
             let runs = Runs::from_json(text).map_err(|e| refuse(e.to_string()))?;
             return Ok(Self::Several(Box::new(runs)));
         }
-        let result = RunResult::from_json(text).map_err(|e| refuse(e.to_string()))?;
+        let result = RunResult::from_json(text);
+        let result = result.map_err(|e| no_result::refusal(operand, text, &e))?;
         if result.is_newer() {
             output::error(&format!(
                 "note: {operand}: {} was made by a newer weir: what this one does not know is left \
@@ -158,20 +163,34 @@ pub(crate) fn read_from(operand: &str, format: Option<&str>) -> Result<Stored, R
         return Stored::read(operand);
     };
     let format = format_named(name)?;
-    let text = output::read_text(operand, LONGEST)
-        .map_err(|why| Refusal::usage(format!("{operand}: {why}")))?;
-    import(format, &text, operand)
+    import(format, &read_text(operand, Some(format))?, operand)
+}
+
+/// Reads a file of text, which is to have this format.
+pub(crate) fn read_text(operand: &str, wanted: Option<&Format>) -> Result<String, Refusal> {
+    output::read_text(operand, LONGEST).map_err(|why| {
+        if why == output::NO_TEXT {
+            no_result::no_text(operand, &why, wanted)
+        } else {
+            Refusal::usage(format!("{operand}: {why}"))
+        }
+    })
 }
 
 fn format_named(name: &str) -> Result<&'static Format, Refusal> {
+    if name == "csv" {
+        return Err(Refusal::usage(
+            "`weir import csv FILE --column METRIC=NAME:UNIT` alone reads csv",
+        ));
+    }
     Format::named(name).ok_or_else(|| {
-        let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-        let near = nearest(name, names.iter().copied()).map_or_else(String::new, |near| {
+        let names = no_result::format_names();
+        let near = nearest(name, names.clone()).map_or_else(String::new, |near| {
             format!("\n  help: did you mean `{near}`?")
         });
-        let list = names.join(", ");
+        let list = names.collect::<Vec<_>>().join(", ");
         Refusal::usage(format!(
-            "no format `{name}` is read (these are: {list}){near}"
+            "no format `{name}` is read (these are: {list}; csv by `weir import` alone){near}"
         ))
     })
 }
@@ -179,8 +198,9 @@ fn format_named(name: &str) -> Result<&'static Format, Refusal> {
 fn import(format: &Format, text: &str, operand: &str) -> Result<Stored, Refusal> {
     let result = format.import(text, operand).map_err(|e| {
         Refusal::usage(format!(
-            "{operand}:{e}\n  help: it was read as {}",
-            format.meaning
+            "{operand}:{e}\n  help: it was read as {}{}",
+            format.meaning,
+            no_result::seems_other(text, format.name)
         ))
     })?;
     Ok(Stored::One(Box::new(result)))

@@ -17,7 +17,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{
-    Pid, Signal, getppid, kill_process, set_parent_process_death_signal, test_kill_process,
+    Pid, Signal, getppid, kill_process, kill_process_group, set_parent_process_death_signal,
+    test_kill_process,
 };
 use weir_doors::run::{Input, ProgressStyle, Run, begin_anew};
 use weir_doors::{Refusal, USAGE};
@@ -113,6 +114,10 @@ impl<'a> Turns<'a> {
     /// How a run ended that left no result: a signal leaves nobody else to say so.
     pub(crate) fn without_result(&self, label: &str, status: ExitStatus) -> Refusal {
         let code = status.code().and_then(|c| u8::try_from(c).ok());
+        if self.caught.interrupted() {
+            // Signals are passed on: it was told to end before it could say anything.
+            return Refusal::new(code.unwrap_or(1).max(1), "");
+        }
         let how = match (code, status.signal()) {
             (None, Some(signal)) => format!("was ended by signal {signal}"),
             (code, _) => format!(
@@ -148,6 +153,14 @@ impl PlanTurn {
             made: BTreeSet::new(),
             words: passed_on(run),
         })
+    }
+
+    /// Its runs show no progress: somebody shows that of all of them.
+    pub(crate) fn hide_progress(&mut self) {
+        let mut words = self.words.iter_mut();
+        if let Some(word) = words.find(|word| word.starts_with("--progress=")) {
+            "--progress=none".clone_into(word);
+        }
     }
 
     /// One run, in another process; its result.
@@ -238,7 +251,7 @@ fn wait(mut child: Child, caught: &Signals, mut look: impl FnMut()) -> io::Resul
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
-        passed_on.to(pid, caught);
+        passed_on.process(pid, caught);
         look();
         thread::sleep(LOOK);
     }
@@ -250,14 +263,27 @@ pub(crate) struct PassedOn(u32);
 
 impl PassedOn {
     /// Passes on what has come since.
-    pub(crate) fn to(&mut self, run: Pid, caught: &Signals) {
-        let arrived = caught.interruptions.load(Ordering::Relaxed);
-        let signal = Signal::from_named_raw(caught.number.load(Ordering::Relaxed));
-        if let Some(signal) = signal.filter(|_| arrived > self.0) {
-            self.0 = arrived;
+    pub(crate) fn process(&mut self, run: Pid, caught: &Signals) {
+        if let Some(signal) = self.news(caught) {
             // It may have ended in this moment.
             let _ = kill_process(run, signal);
         }
+    }
+
+    /// The same to all processes of a group.
+    pub(crate) fn group(&mut self, leader: Pid, caught: &Signals) {
+        if let Some(signal) = self.news(caught) {
+            // They may have ended in this moment.
+            let _ = kill_process_group(leader, signal);
+        }
+    }
+
+    fn news(&mut self, caught: &Signals) -> Option<Signal> {
+        let arrived = caught.interruptions.load(Ordering::Relaxed);
+        let signal = Signal::from_named_raw(caught.number.load(Ordering::Relaxed));
+        let signal = signal.filter(|_| arrived > self.0)?;
+        self.0 = arrived;
+        Some(signal)
     }
 }
 

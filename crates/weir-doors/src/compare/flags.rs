@@ -166,14 +166,10 @@ pub const FLAGS: &[Flag] = &[
     )
     .choices(&["text", "json", "csv", "md", "html", "junit"])
     .long("text where it is not given, and nothing with --output alone."),
-    Flag::with_value(
-        "output",
-        "FILE",
-        OUTPUT,
-        "Write the comparison to a file, also -o",
-    )
-    .repeats()
-    .long("The suffix decides the format: .txt, .json, .csv, .md, .html, or .xml for junit."),
+    Flag::with_value("output", "FILE", OUTPUT, "Write the comparison to a file")
+        .letter('o')
+        .repeats()
+        .long("The suffix decides the format: .txt, .json, .csv, .md, .html, or .xml for junit."),
     store_result(OUTPUT).needs(MEASURED),
     Flag::with_value(
         "save",

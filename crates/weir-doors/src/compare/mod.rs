@@ -199,11 +199,12 @@ impl Rounds {
             return Ok(LOOKS.to_vec());
         }
         let least = weir_compare::least_rounds(figures, alpha);
+        let s = if figures == 1 { "" } else { "s" };
         match self.count {
             None => Ok(vec![USUAL_ROUNDS.max(least)]),
             Some(count) if count >= least => Ok(vec![count]),
             Some(count) => Err(Refusal::usage(format!(
-                "--rounds {count}: with {figures} figures no difference can be established in fewer \
+                "--rounds {count}: with {figures} figure{s} no difference can be established in fewer \
                  than {least} rounds\n  help: --rounds {least}, or fewer --metrics"
             ))),
         }
@@ -255,7 +256,6 @@ pub fn builder() -> Command {
         .mut_arg("a", |arg| arg.num_args(1..))
         .mut_arg("b", |arg| arg.num_args(1..))
         .mut_arg("cmd", |arg| arg.allow_hyphen_values(true))
-        .mut_arg("output", |arg| arg.short('o'))
         .arg(Arg::new("operand").value_name("A B").num_args(0..).help(
             "Stored results, the first of them the base, or one with the runs of several plans; with \
              --run job files or plans",

@@ -219,11 +219,14 @@ fn builder(verb: &VerbRecord) -> clap::Command {
         .after_help(help)
         .override_usage(format!("weir history {}", verb.usage))
         .no_binary_name(true);
+    // `RUN` of `rm RUN...`: what is said to be missing.
+    let word = verb.usage.split(' ').nth(1).unwrap_or("WORD");
+    let word = word.trim_end_matches("...").trim_matches(['[', ']']);
     match verb.operands {
         None => built,
         Some((least, most)) => built.arg(
             Arg::new("operand")
-                .value_name("WORD")
+                .value_name(word)
                 .hide(true)
                 .required(least > 0)
                 .num_args(least..=most),
@@ -236,6 +239,8 @@ fn words() -> clap::Command {
     let verbs = VERBS.iter().map(|verb| builder(verb).name(verb.name));
     command("weir history", &[])
         .about("The runs that were kept, and how their figures change")
+        .override_usage("weir history [VERB] [WORDS]...")
+        .subcommand_help_heading("COMMANDS")
         .subcommands(verbs)
 }
 

@@ -91,6 +91,24 @@ fn every_verb_has_a_page_with_examples_that_it_takes() {
 }
 
 #[test]
+fn a_tag_is_short_and_of_visible_characters() {
+    let long = "x".repeat(201);
+    for word in [long.clone(), format!("k={long}")] {
+        let why = message(&format!("tag @-1 {word}"));
+        assert!(why.contains("201 bytes"), "{why}");
+    }
+    for word in ["a\tb", "k=a\u{1b}[31m", "a\n"] {
+        let why = message(&format!("tag @-1 {word}"));
+        assert!(why.contains("control characters"), "{why}");
+        assert!(!why.contains('\u{1b}'), "{why}");
+    }
+    let most = "x".repeat(200);
+    request(&format!("tag @-1 {most}={most}"));
+    // What an older weir took can still be taken away.
+    request(&format!("tag @-1 --remove {long}"));
+}
+
+#[test]
 fn what_a_verb_does_not_take_is_refused_by_name() {
     for (words, why) in [
         ("lst", "did you mean `weir history list`?"),
@@ -110,7 +128,8 @@ fn what_a_verb_does_not_take_is_refused_by_name() {
         ),
         ("export --format jsnl", "did you mean `jsonl`?"),
         ("path x", "stray word"),
-        ("rm", "is missing"),
+        ("rm", "error: RUN is missing"),
+        ("import", "error: FILE is missing"),
         ("list --formt", "no option `--formt`"),
     ] {
         let message = message(words);

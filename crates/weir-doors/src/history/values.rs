@@ -16,6 +16,9 @@ const UNITS: &[(&str, u64)] = &[
     ("y", 365 * 86_400),
 ];
 
+/// Bytes of a tag's key, and of its value: lists have them on one line.
+const LONGEST_OF_TAG: usize = 200;
+
 type Read = Result<Request, String>;
 
 pub(super) fn list(given: &ArgMatches) -> Read {
@@ -67,7 +70,7 @@ pub(super) fn export(given: &ArgMatches) -> Read {
 pub(super) fn tag(given: &ArgMatches) -> Read {
     let mut words = operands(given).into_iter();
     let run = words.next().ok_or("a run is missing")?;
-    let given_tags: Vec<_> = words.map(|word| pair(&word)).collect::<Result<_, _>>()?;
+    let given_tags: Vec<_> = words.map(|word| tag_of(&word)).collect::<Result<_, _>>()?;
     let taken = all(given, "remove");
     if given_tags.is_empty() && taken.is_empty() {
         return Err(format!("{run}: a tag is missing, as KEY or KEY=VALUE"));
@@ -160,6 +163,26 @@ fn style(given: &ArgMatches) -> ListStyle {
         json: given.get_flag("json"),
         ascii: given.get_flag("ascii"),
     }
+}
+
+/// A tag that a run is to get.
+fn tag_of(word: &str) -> Result<(String, String), String> {
+    let (key, value) = pair(word)?;
+    for (what, text) in [("key", &key), ("value", &value)] {
+        if text.len() > LONGEST_OF_TAG {
+            return Err(format!(
+                "the {what} of a tag has {} bytes, and at most {LONGEST_OF_TAG} are taken",
+                text.len()
+            ));
+        }
+        if text.contains(char::is_control) {
+            return Err(format!(
+                "the {what} of a tag has control characters: {}",
+                text.escape_debug()
+            ));
+        }
+    }
+    Ok((key, value))
 }
 
 /// `KEY=VALUE`, or a key alone.

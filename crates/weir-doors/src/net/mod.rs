@@ -144,7 +144,13 @@ fn print(
 fn page() -> String {
     "weir net TEST [OPTIONS]\n\nTests of the network between ranks:\n\
      \x20 lat-bw   latency and bandwidth of pairs and rings, as HPCC measures them\n\n\
-     For more, weir net lat-bw --help\n"
+     For more, weir net lat-bw --help\n\n\
+     Examples:\n\
+     \x20   weir net lat-bw\n\
+     \x20   weir net lat-bw --ranks 4 --spawn procs\n\
+     \x20   mpirun -n 4 weir net lat-bw\n\n\
+     Exit codes: 0 good; 1 wrong bytes, or the run failed; 2 usage error, nothing was\n\
+     touched; 3 this machine lacks something, which is named; 130, 143 interrupted.\n"
         .to_owned()
 }
 

@@ -159,9 +159,23 @@ fn the_help_lists_every_flag_and_its_examples_are_good() {
         examples += 1;
     }
     assert!((3..=5).contains(&examples));
-    assert!(
-        matches!(read(&list("--help"), None, &sample::transports()), Ok(Action::Print(p)) if p.contains("lat-bw"))
-    );
+}
+
+#[test]
+fn the_page_of_all_tests_has_good_examples_and_exit_codes() {
+    let Ok(Action::Print(page)) = read(&list("--help"), None, &sample::transports()) else {
+        panic!("a page")
+    };
+    assert!(page.contains("lat-bw") && page.contains("\nExit codes: 0 good; "));
+    let examples = page.lines().filter_map(|line| line.strip_prefix("    "));
+    let examples: Vec<&str> = examples.collect();
+    assert_eq!(examples.len(), 3, "{page}");
+    for line in examples {
+        let words = line.split_once("weir net ").unwrap().1;
+        let launcher = line.starts_with("mpirun").then_some(4);
+        let read = read(&list(words), launcher, &sample::transports());
+        assert!(read.is_ok(), "{line}");
+    }
 }
 
 fn measurement(times: [u64; 3]) -> MessageTestResult {

@@ -29,13 +29,17 @@ const PICTURE: FlagNeed = FlagNeed::new(
 );
 const PLOT: FlagNeed = FlagNeed::new("with `--plot`", |g| g.has("plot"));
 
+/// There is no run here that it could come before.
+const OTHER_HEAD: &str = "A file with another head is refused before anything is written.";
+
 const OWN: [Flag; 4] = [
     Flag::with_value(
         "output",
         "FILE",
         OUTPUT,
-        "Write the report to a file, also -o",
+        "Write the report to a file",
     )
+    .letter('o')
     .repeats()
     .long(
         "The suffix decides the format: .html, .svg, .png, .txt, .json, .md, .csv or .series.csv. \
@@ -61,9 +65,12 @@ const OWN: [Flag; 4] = [
     Flag::with_value("plot", "NAME", OUTPUT, "The plot that SVG or PNG has")
         .needs(PICTURE)
         .long("Which there are depends on what was measured: a name that is none lists them."),
-    Flag::with_value("job", "NAME", OUTPUT, "The job whose plot it is")
+    Flag::with_value("job", "JOB", OUTPUT, "The job whose plot it is")
         .needs(PLOT)
-        .long("Only where several jobs have such a plot."),
+        .long(
+            "Only where several jobs have such a plot: its name, NAME#2 for the second of that name, \
+             or its number among all jobs, from 1.",
+        ),
 ];
 
 /// All of them, in the order of the help text.
@@ -75,7 +82,7 @@ pub static FLAGS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
         flag.needs(match flag.name {
             "color" => TEXT_ON_STDOUT,
             "pretty" => JSON,
-            "append" => return *flag,
+            "append" => return flag.long(OTHER_HEAD),
             _ => TEXT,
         })
     });

@@ -156,7 +156,6 @@ pub fn builder() -> Command {
         .after_help(HELP)
         .override_usage("weir report [OPTIONS] RESULT…")
         .no_binary_name(true)
-        .mut_arg("output", |arg| arg.short('o'))
         .arg(
             Arg::new("result")
                 .value_name("RESULT")
@@ -233,6 +232,8 @@ mod tests {
             panic!("help is printed")
         };
         assert!(page.ends_with(HELP), "wrapped: {page}");
+        assert!(page.contains("-o, --output <FILE>"), "{page}");
+        assert!(page.contains("refused before anything is written"));
         let examples = page
             .lines()
             .filter_map(|l| l.strip_prefix("    weir report "));

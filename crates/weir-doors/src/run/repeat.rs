@@ -45,9 +45,15 @@ pub(super) fn read(matches: &ArgMatches) -> Result<Option<Repeat>, Refusal> {
             return Err(Refusal::usage(why));
         }
     }
-    if matches.get_flag("live") {
-        let why = "--repeat: --live shows one run, and here are several; leave one of them out";
-        return Err(Refusal::usage(why));
+    for (flag, is_given) in [
+        ("live", matches.get_flag("live")),
+        ("web", one(matches, "web").is_some()),
+        ("metrics-file", one(matches, "metrics-file").is_some()),
+    ] {
+        if is_given {
+            let why = "shows one run, and here are several; leave one of them out";
+            return Err(Refusal::usage(format!("--repeat: --{flag} {why}")));
+        }
     }
     let number = match runs {
         "" => Some(USUAL),

@@ -34,7 +34,8 @@ pub struct LabelledResult<'a> {
 pub struct PlotChoice {
     /// What it shows: `throughput`, `distribution`.
     pub name: String,
-    /// Of which job, where several have it.
+    /// Of which job, where several have it: its name, `NAME#2` for the second of that name, or its
+    /// number among all jobs.
     pub job: Option<String>,
 }
 

@@ -9,7 +9,7 @@ mod chart;
 mod heat;
 mod legend;
 
-use super::from_result::{PlottedRun, jobs_across, of_job, of_runs};
+use super::from_result::{JobAcross, PlottedRun, jobs_across, of_job, of_runs};
 use super::{LIGHT, LabelledResult, Plot, PlotBody, PlotChoice, style_rules};
 use crate::color::clean;
 
@@ -24,39 +24,35 @@ pub(crate) fn inline(plot: &Plot) -> String {
 /// One plot of these results as a file.
 ///
 /// # Errors
-/// No such plot, or several jobs have it; what there is.
+/// No such plot, no such job, or several jobs have it; what there is.
 pub fn svg(results: &[LabelledResult<'_>], choice: &PlotChoice) -> Result<String, String> {
     let runs = PlottedRun::all(results);
     let jobs = jobs_across(&runs);
-    let wanted_job = choice.job.as_deref();
-    if let Some(name) = wanted_job.filter(|name| jobs.iter().all(|job| job.name != *name)) {
-        let names: Vec<&str> = jobs.iter().map(|job| job.name).collect();
-        return Err(format!(
-            "there is no job `{name}` (there are {})",
-            names.join(", ")
-        ));
-    }
+    let words = job_words(&jobs);
+    let wanted = choice.job.as_deref();
+    let chosen: Vec<usize> = match wanted {
+        None => (0..jobs.len()).collect(),
+        Some(word) => of_word(word, &jobs, &words)
+            .ok_or_else(|| format!("there is no job `{word}` (there are {})", words.join(", ")))?,
+    };
     let mut found = Vec::new();
     let mut names = Vec::new();
-    for job in jobs
-        .iter()
-        .filter(|job| wanted_job.is_none_or(|name| job.name == name))
-    {
-        for plot in of_job(job) {
+    for at in chosen {
+        for plot in of_job(&jobs[at]) {
             names.push(plot.name.clone());
             if plot.name == choice.name {
-                found.push((job.name.to_owned(), plot));
+                found.push((Some(at), plot));
             }
         }
     }
     for plot in of_runs(&runs) {
         names.push(plot.name.clone());
         if plot.name == choice.name {
-            found.push((String::new(), plot));
+            found.push((None, plot));
         }
     }
     match found.as_slice() {
-        [(job, plot)] => Ok(alone(plot, job)),
+        [(at, plot)] => Ok(alone(plot, at.map_or("", |at| jobs[at].name))),
         [] => {
             names.sort();
             names.dedup();
@@ -67,14 +63,44 @@ pub fn svg(results: &[LabelledResult<'_>], choice: &PlotChoice) -> Result<String
             ))
         }
         several => {
-            let jobs: Vec<&str> = several.iter().map(|(job, _)| job.as_str()).collect();
+            let of_jobs = several.iter().filter_map(|(at, _)| *at);
+            let of_jobs: Vec<&str> = of_jobs.map(|at| words[at].as_str()).collect();
             Err(format!(
-                "several jobs have a plot `{}`: choose one of {}",
+                "several jobs have a plot `{}`: choose one of {} with --job",
                 choice.name,
-                jobs.join(", ")
+                of_jobs.join(", ")
             ))
         }
     }
+}
+
+/// What each job is called on a command line: its name, with a number where several have it.
+fn job_words(jobs: &[JobAcross<'_, '_>]) -> Vec<String> {
+    let same = |name: &str| jobs.iter().filter(|job| job.name == name).count();
+    let word = |(at, job): (usize, &JobAcross<'_, '_>)| {
+        let before = jobs[..at].iter().filter(|other| other.name == job.name);
+        if same(job.name) > 1 {
+            format!("{}#{}", job.name, before.count() + 1)
+        } else {
+            job.name.to_owned()
+        }
+    };
+    jobs.iter().enumerate().map(word).collect()
+}
+
+/// The jobs that a word chooses: all of a name, one by what it is called, one by its number from 1.
+fn of_word(word: &str, jobs: &[JobAcross<'_, '_>], words: &[String]) -> Option<Vec<usize>> {
+    let named = (0..jobs.len()).filter(|at| jobs[*at].name == word);
+    let named: Vec<usize> = named.collect();
+    if !named.is_empty() {
+        return Some(named);
+    }
+    let called = words.iter().position(|known| known == word);
+    let numbered = || {
+        let number: usize = word.parse().ok()?;
+        number.checked_sub(1).filter(|at| *at < jobs.len())
+    };
+    called.or_else(numbered).map(|at| vec![at])
 }
 
 /// A whole file.

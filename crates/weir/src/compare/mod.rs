@@ -9,8 +9,8 @@ mod show;
 mod sides;
 
 use weir_compare::{
-    CompareError, Comparison, ConditionError, HeldCondition, Method, Rule, USUAL_METRICS, compare,
-    held, is_of_loops,
+    CompareError, Comparison, Condition, ConditionError, HeldCondition, Method, Rule,
+    USUAL_METRICS, Verdict, compare, held, is_of_loops,
 };
 use weir_doors::Refusal;
 use weir_doors::compare::{Action, Compare, CompareInput, StoredSide, read};
@@ -151,5 +151,26 @@ fn held_of(asked: &Compare, comparison: &Comparison) -> Result<Vec<HeldCondition
              sure (--single-run-ok takes it; so do five other runs in the history)\n",
         );
     }
+    say_incomparable(asked, comparison);
     held(&asked.fail_if, comparison, asked.single_run_ok).map_err(|why| refuse_condition(&why))
+}
+
+/// A condition that nothing can meet would look like one that nothing has met.
+fn say_incomparable(asked: &Compare, comparison: &Comparison) {
+    let jobs = comparison.pairs.iter().flat_map(|pair| &pair.jobs);
+    let verdicts = jobs
+        .flat_map(|job| &job.metrics)
+        .map(|metric| &metric.verdict);
+    let (mut all, mut without) = (0, 0);
+    for verdict in verdicts {
+        all += 1;
+        without += usize::from(matches!(verdict, Verdict::NotComparable { .. }));
+    }
+    let heeds = asked.fail_if.iter().any(Condition::heeds_the_incomparable);
+    if without > 0 && !heeds && !asked.fail_if.is_empty() {
+        output::error(&format!(
+            "warning: --fail-if: {without} of {all} figures cannot be compared, and nothing fails for \
+             them (`--fail-if not-comparable` does)\n"
+        ));
+    }
 }

@@ -161,12 +161,16 @@ fn flag_of(of: &RoundsOf) -> &'static str {
     }
 }
 
-/// Runs of plans show their own progress, unless they are to be silent.
+/// Runs of plans say their own progress to programs; people see how far all rounds are.
 fn mode_of(of: &RoundsOf, style: ProgressStyle) -> ProgressMode {
-    let is_shown = |run: &Run| run.options.progress != ProgressStyle::None;
+    let tells = |run: &Run| run.options.progress == ProgressStyle::Json;
     match of {
-        RoundsOf::Plans(sides) if sides.iter().any(|(_, run)| is_shown(run)) => ProgressMode::None,
-        _ => run_door::progress_mode(style),
+        RoundsOf::Plans(sides) if sides.iter().any(|(_, run)| tells(run)) => ProgressMode::None,
+        RoundsOf::Plans(sides) => {
+            let first = sides.first().map(|(_, run)| run.options.progress);
+            run_door::progress_mode(first.unwrap_or(style))
+        }
+        RoundsOf::Commands(_) => run_door::progress_mode(style),
     }
 }
 
@@ -180,7 +184,10 @@ fn contenders(flag: &'static str, of: &RoundsOf) -> Result<Vec<Contender>, Refus
         RoundsOf::Plans(sides) => sides
             .iter()
             .map(|(name, run)| {
-                let turn = PlanTurn::of(flag, run, &run.input)?;
+                let mut turn = PlanTurn::of(flag, run, &run.input)?;
+                if run.options.progress != ProgressStyle::Json {
+                    turn.hide_progress();
+                }
                 Ok(contender(name, Turn::Plan(Box::new(turn))))
             })
             .collect(),

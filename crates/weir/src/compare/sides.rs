@@ -6,7 +6,7 @@
 use weir_compare::{Side, Sides};
 use weir_doors::Refusal;
 use weir_doors::compare::StoredSide;
-use weir_schema::RunSeries;
+use weir_schema::{RunResult, RunSeries};
 
 use crate::history;
 use crate::stored::Stored;
@@ -39,9 +39,20 @@ pub(crate) fn of_stored(stored: Vec<StoredRuns>) -> Result<Sides, Refusal> {
     let mut sides = Vec::new();
     for StoredRuns { name, read } in stored {
         let mut runs = Vec::new();
+        let mut single: Vec<(String, usize)> = Vec::new();
         for (operand, stored) in read {
             match stored {
-                Stored::One(run) => runs.push(*run),
+                Stored::One(run) => {
+                    let known = single.iter().find(|(_, at)| is_same_run(&runs[*at], &run));
+                    if let Some((other, _)) = known {
+                        return Err(Refusal::usage(format!(
+                            "{other} and {operand} are one run, which says nothing more a second \
+                             time\n  help: leave one of them out"
+                        )));
+                    }
+                    single.push((operand, runs.len()));
+                    runs.push(*run);
+                }
                 Stored::Several(several) if several.series.len() == 1 => {
                     runs.extend(several.series.into_iter().flat_map(|series| series.runs));
                 }
@@ -72,6 +83,15 @@ pub(crate) fn of_stored(stored: Vec<StoredRuns>) -> Result<Sides, Refusal> {
         in_turns: false,
         is_varied: false,
     })
+}
+
+/// Whether two results are copies of one: no two runs of a machine begin in the same nanosecond.
+fn is_same_run(one: &RunResult, other: &RunResult) -> bool {
+    one.started_unix_ns > 0
+        && one.started_unix_ns == other.started_unix_ns
+        && one.duration_ns == other.duration_ns
+        && one.host.hostname == other.host.hostname
+        && one.plan == other.plan
 }
 
 /// Plans that were run in turns.

@@ -253,7 +253,8 @@ pub(super) fn networks(machine: &Machine) -> Vec<Finding> {
             .numbered(format!("{top}/{name}/queues"), "rx-")
             .len();
         let mtu = word("mtu").unwrap_or_default();
-        let found = format!("{name}: {queues} receive queues, MTU {mtu}");
+        let s = if queues == 1 { "" } else { "s" };
+        let found = format!("{name}: {queues} receive queue{s}, MTU {mtu}");
         Some(if queues > 0 && queues < cpus {
             let why = format!("{cpus} workers would share them");
             let remedy = format!("ethtool -L {name} combined {cpus}, or fewer workers");

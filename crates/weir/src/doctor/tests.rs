@@ -185,6 +185,26 @@ fn a_disk_is_looked_at_with_its_queue() {
 }
 
 #[test]
+fn queues_of_an_interface_are_counted() {
+    let net = |file: &str| format!("sys/class/net/eth0/{file}");
+    let fake = Fake::with(
+        "interface",
+        &[
+            (&net("device/vendor"), "0x8086"),
+            (&net("operstate"), "up"),
+            (&net("mtu"), "1500"),
+            (&net("queues/rx-0/rps_cpus"), "0"),
+        ],
+    );
+    let found = one(devices::networks(&fake.machine())).found;
+    assert!(found.starts_with("eth0: 1 receive queue, "), "{found}");
+    let second = fake.0.join(net("queues/rx-1"));
+    fs::create_dir_all(second).unwrap();
+    let found = one(devices::networks(&fake.machine())).found;
+    assert!(found.starts_with("eth0: 2 receive queues, "), "{found}");
+}
+
+#[test]
 fn a_control_group_that_grants_less_than_a_cpu_fails() {
     let fake = Fake::with(
         "group",

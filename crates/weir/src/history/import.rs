@@ -11,6 +11,7 @@ use weir_doors::Refusal;
 use weir_history::{Entry, History, new_id};
 use weir_schema::{RunResult, Runs};
 
+use super::counted;
 use super::place::{file, refusal};
 use crate::stored::Stored;
 use crate::{Outcome, output, printed};
@@ -35,9 +36,11 @@ pub(super) fn run(flag: Option<&str>, files: &[String]) -> Outcome {
         .map_err(|error| refusal(&error))?;
     let known = match entries.len() - added {
         0 => String::new(),
+        1 => ", 1 is there already".to_owned(),
         known => format!(", {known} are there already"),
     };
-    Ok(printed(&format!("{added} runs added{known}\n")))
+    let added = counted(added, "run");
+    Ok(printed(&format!("{added} added{known}\n")))
 }
 
 fn entries_of(file: &str) -> Result<Vec<Entry>, Refusal> {

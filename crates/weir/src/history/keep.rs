@@ -204,7 +204,10 @@ fn write_beside(path: &Path, id: &str, error: &HistoryError, text: &Result<Strin
     });
     let place = match written {
         Ok(file) => format!("the result is in {file}"),
-        Err(_) => "and there is no room for the result either".to_owned(),
+        Err(why) => {
+            let why = why.trim_end().trim_start_matches("error: ");
+            format!("and the result cannot be written to a file either: {why}")
+        }
     };
     output::error(&format!(
         "warning: the history does not have this run: {error}; {place}\n"

@@ -14,8 +14,8 @@ use weir_history::{
     csv_header,
 };
 
-use super::import;
 use super::place::{file, open, refusal};
+use super::{counted, import};
 use crate::{Outcome, environment, output, printed};
 
 /// The words after `history`.
@@ -116,10 +116,7 @@ fn trend(
         ..filter_of(filter)
     };
     let Some(run) = history.runs(&last)?.pop() else {
-        return Err(HistoryError::NoRun {
-            given: filter.plan.clone().unwrap_or_default(),
-            path: history.path().to_owned(),
-        });
+        return Err(no_run(history, filter));
     };
     let trends = history.trends(&run, figure, least_change)?;
     if let (Some(figure), true) = (figure, trends.is_empty()) {
@@ -134,6 +131,20 @@ fn trend(
     };
     let all = trends.iter().map(|trend| text.trend(trend, &run));
     Ok(printed(&all.collect::<Vec<_>>().join("\n")))
+}
+
+/// There is no run whose figures could be followed.
+fn no_run(history: &History, filter: &RunFilter) -> HistoryError {
+    let what = match (&filter.plan, &filter.machine) {
+        (Some(plan), Some(machine)) => format!("no run of the plan `{plan}` on `{machine}`"),
+        (Some(plan), None) => format!("no plan `{plan}`"),
+        (None, Some(machine)) => format!("no machine `{machine}`"),
+        (None, None) => "no run".to_owned(),
+    };
+    HistoryError::Form {
+        place: history.path().display().to_string(),
+        why: format!("{what}\n  help: `weir history` lists the runs"),
+    }
 }
 
 fn unknown_figure(figure: &str, run: &RunRow, metrics: &[MetricRow]) -> HistoryError {
@@ -173,9 +184,10 @@ fn export(history: &History, filter: &RunFilter, format: ExportFormat, to: Optio
         }
     }
     if pruned > 0 {
+        let are = if pruned == 1 { "is" } else { "are" };
         output::error(&format!(
-            "note: {pruned} runs are left out: their results were pruned (--format csv has their \
-             figures)\n"
+            "note: {} {are} left out, pruned but for the figures (--format csv has these)\n",
+            counted(pruned, "run")
         ));
     }
     let Some(to) = to else {
@@ -215,9 +227,9 @@ fn check(history: &History) -> Done {
         output::error(&lines.concat());
         return Ok(1);
     }
-    let runs = history.count()?;
-    let path = history.path().display();
-    Ok(printed(&format!("{path}: {runs} runs, no fault\n")))
+    let runs = usize::try_from(history.count()?).unwrap_or(usize::MAX);
+    let (path, runs) = (history.path().display(), counted(runs, "run"));
+    Ok(printed(&format!("{path}: {runs}, no fault\n")))
 }
 
 /// The id of the one run that a word names.
@@ -294,7 +306,7 @@ const SECOND: u64 = 1_000_000_000;
 
 fn prune(history: &mut History, rule: &PruneRule, dry_run: bool) -> Done {
     let pruned = history.prunable(rule)?;
-    let what = if rule.metrics_too { "runs" } else { "results" };
+    let what = if rule.metrics_too { "run" } else { "result" };
     let line = |run: &RunRow| {
         let date = weir_history::date(run.started_ns);
         format!("{}  {date}  {}\n", run.id, run.plan_name)
@@ -309,8 +321,8 @@ fn prune(history: &mut History, rule: &PruneRule, dry_run: bool) -> Done {
         0 => String::new(),
         n => format!(", {n} spared (baselines, tag `keep`, neighbours of changes)"),
     };
-    let count = pruned.runs.len();
-    Ok(printed(&format!("{list}{count} {what} {verb}{spared}\n")))
+    let all = counted(pruned.runs.len(), what);
+    Ok(printed(&format!("{list}{all} {verb}{spared}\n")))
 }
 
 fn filter_of(filter: &RunFilter) -> ListFilter {

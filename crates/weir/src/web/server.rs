@@ -165,10 +165,16 @@ fn understood(head: &str, address: SocketAddr) -> Result<Request, (&'static str,
             .find(|(n, _)| n == name)
             .map(|(_, value)| *value)
     };
-    if !value("host").is_some_and(|host| is_this_machine(host, address)) {
+    let hosts = headers.iter().filter(|(name, _)| name == "host");
+    if hosts.count() > 1 {
+        return Err((BAD, "more than one Host"));
+    }
+    let names = [&own_name(), "localhost"];
+    if !value("host").is_some_and(|host| is_this_machine(host, address, names)) {
         return Err((
             "403 Forbidden",
-            "the host that is asked for is not this one",
+            "the host that is asked for is not this one: ask by an address, by localhost or by the \
+             name that `hostname` prints, with the port",
         ));
     }
     Ok(Request {
@@ -177,9 +183,14 @@ fn understood(head: &str, address: SocketAddr) -> Result<Request, (&'static str,
     })
 }
 
-/// Whether a `Host` is an address, or the name that every machine has for itself; with the port, if it
-/// says one.
-fn is_this_machine(host: &str, address: SocketAddr) -> bool {
+/// What this machine calls itself: a page of somebody else's cannot have that name.
+fn own_name() -> String {
+    let system = rustix::system::uname();
+    system.nodename().to_string_lossy().into_owned()
+}
+
+/// Whether a `Host` is an address, or one of the names of this machine; with the port, if it says one.
+fn is_this_machine(host: &str, address: SocketAddr, names: [&str; 2]) -> bool {
     let (name, port) = match host.rsplit_once(':') {
         Some((name, port)) if !port.contains(']') && !name.is_empty() => (name, Some(port)),
         _ => (host, None),
@@ -188,7 +199,8 @@ fn is_this_machine(host: &str, address: SocketAddr) -> bool {
         return false;
     }
     let bare = name.trim_start_matches('[').trim_end_matches(']');
-    bare.parse::<IpAddr>().is_ok() || name.eq_ignore_ascii_case("localhost")
+    let is_named = || names.iter().any(|own| name.eq_ignore_ascii_case(own));
+    bare.parse::<IpAddr>().is_ok() || (!name.is_empty() && is_named())
 }
 
 fn refuse(stream: &mut TcpStream, status: &str, why: &str) -> io::Result<()> {
@@ -252,6 +264,9 @@ mod tests {
         ] {
             assert_eq!(get(host), "403", "{host}");
         }
+        assert_eq!(get(&own_name()), "200");
+        assert_eq!(get(&format!("{}:8080", own_name())), "200");
+        assert_eq!(get("localhost\r\nHost: evil"), "400");
         assert_eq!(status("POST / HTTP/1.1\r\nHost: localhost\r\n\r\n"), "405");
         assert_eq!(status("GET / HTTP/1.1\r\n\r\n"), "403");
         assert_eq!(status("GET /\r\n\r\n"), "400");

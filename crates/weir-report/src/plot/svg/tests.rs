@@ -132,6 +132,33 @@ fn a_plot_that_there_is_not_is_refused_with_those_that_there_are() {
 }
 
 #[test]
+fn jobs_of_one_name_are_told_apart_by_a_number() {
+    let mut result = sample::together();
+    for job in result.groups.iter_mut().flat_map(|group| &mut group.jobs) {
+        job.name = "x".to_owned();
+    }
+    let of = |job: Option<&str>| {
+        let choice = PlotChoice {
+            name: "throughput".into(),
+            job: job.map(str::to_owned),
+        };
+        svg(&labelled(&result), &choice)
+    };
+    for job in [None, Some("x")] {
+        let message = of(job).unwrap_err();
+        assert!(message.contains("choose one of x#1, x#2"), "{message}");
+    }
+    let (first, second) = (of(Some("x#1")).unwrap(), of(Some("x#2")).unwrap());
+    assert_ne!(first, second);
+    assert_eq!(of(Some("1")).unwrap(), first);
+    assert_eq!(of(Some("2")).unwrap(), second);
+    for job in ["0", "3", "x#3", "y"] {
+        let message = of(Some(job)).unwrap_err();
+        assert!(message.contains("there are x#1, x#2"), "{message}");
+    }
+}
+
+#[test]
 fn names_are_escaped() {
     assert_eq!(
         escaped("</text><script a='b\"&\u{1b}\u{202e}"),

@@ -1,0 +1,82 @@
+//! `weir compare`: what counts as a run and what a condition says, signals, the progress of rounds.
+
+use rustix::process::Signal;
+
+use crate::compare::{SHORT, one_run, store_rounds};
+use crate::stage::{Running, Stage, WEIR, has, skip, until};
+
+#[test]
+fn one_run_counts_once() {
+    let stage = Stage::new();
+    let run = one_run(&stage);
+    let mut other = run.clone();
+    other.started_unix_ns += 1;
+    stage.file("copy.json", run.to_json().unwrap());
+    stage.file("other.json", other.to_json().unwrap());
+    let compare = |second: &str| {
+        let sides = ["-a", "one.json", "-a", second, "-b", "other.json"];
+        stage.say(&[&["compare"], &sides[..]].concat())
+    };
+    compare("copy.json")
+        .code(2)
+        .err("one.json and copy.json are one run");
+    compare("other.json").code(0);
+}
+
+#[test]
+fn a_condition_is_told_by_its_own_words_and_what_nothing_can_meet_is_said() {
+    let stage = Stage::new();
+    let rounds = store_rounds(&stage, "rounds.json", 0.9);
+    let said = stage.say(&["compare", &rounds, "--fail-if=read rate<-5%,unsure"]);
+    let said = said.code(1).out("read rate<-5% holds for new");
+    assert!(!said.out.contains("unsure holds"), "{said}");
+    one_run(&stage);
+    let larger = stage.file("larger.fio", SHORT.replace("size=1m", "size=1m\nbs=64k"));
+    stage
+        .say(&["run", "--store-result=larger.json", &larger])
+        .code(0);
+    let compare = |condition: &str| {
+        let words = ["compare", "one.json", "larger.json", "--single-run-ok"];
+        stage.say(&[&words[..], &[condition]].concat())
+    };
+    compare("--fail-if=worse")
+        .code(0)
+        .err("figures cannot be compared, and nothing fails for them");
+    let said = compare("--fail-if=worse,not-comparable").code(1);
+    assert!(!said.err.contains("cannot be compared"), "{said}");
+}
+
+#[test]
+fn a_signal_ends_what_a_command_has_started() {
+    let stage = Stage::new();
+    let command = "--cmd=sh -c 'echo $$ > sleeper; exec sleep 300'; true";
+    let words = ["compare", command, "--cmd=true", "--settle=0", "--warmup=0"];
+    let running = Running::start(stage.weir(&words));
+    let sleeper = || std::fs::read_to_string(stage.path("sleeper")).unwrap_or_default();
+    until("the command runs", || sleeper().ends_with('\n'));
+    running.signal(Signal::TERM);
+    running.end().code(143);
+    let status = format!("/proc/{}", sleeper().trim());
+    until("it is gone", || !std::path::Path::new(&status).exists());
+}
+
+#[test]
+fn job_files_show_how_far_all_rounds_are() {
+    let stage = Stage::new();
+    stage.file("a.fio", SHORT.replace("50ms", "400ms"));
+    if !has("script") {
+        return skip("the progress of rounds", "no script");
+    }
+    let rounds = "--rounds=6 --metrics=rate --settle=0 --warmup=0";
+    let mut command = stage.command("script");
+    let line = format!("{WEIR} compare --run a.fio a.fio {rounds} > out");
+    command
+        .args(["-qefc", &line, "screen"])
+        .env("TERM", "xterm");
+    assert!(command.output().unwrap().status.success());
+    let screen = stage.read("screen");
+    assert!(
+        screen.contains("round 3 of 6") && screen.contains(" eta 0:0"),
+        "{screen:?}"
+    );
+}
