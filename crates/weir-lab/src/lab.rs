@@ -355,7 +355,7 @@ impl Lab {
         );
         let scratch = Scratch::new(&self.places)?;
         let (bytes, wiring) = self.packed(task, &scratch.folder)?;
-        let initrd = scratch.folder.join("initrd.gz");
+        let initrd = scratch.folder.join("initrd");
         fs::write(&initrd, bytes)?;
         for disk in &wiring.disks {
             fs::File::create(&disk.file)?.set_len(disk.bytes)?;
@@ -553,7 +553,7 @@ impl Scratch {
         for disk in &wiring.disks {
             let _ = fs::remove_file(&disk.file);
         }
-        let _ = fs::remove_file(self.folder.join("initrd.gz"));
+        let _ = fs::remove_file(self.folder.join("initrd"));
         let _ = fs::remove_file(self.folder.join("console.log"));
     }
 }
