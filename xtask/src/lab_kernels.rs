@@ -104,6 +104,8 @@ fn image_is_there(release: &str) -> bool {
 /// Needs no rights.
 fn unpack(release: &str) -> Result<()> {
     let (into, download) = (Path::new(FOLDER).join(release), "target/lab-download");
+    // What an earlier call left is of an older release.
+    let _ = fs::remove_dir_all(download);
     fs::create_dir_all(download)?;
     let package = format!("linux-image-{release}");
     Cmd::new("env --chdir")

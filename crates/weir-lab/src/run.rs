@@ -7,7 +7,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -22,6 +22,8 @@ use crate::serial::{self, Gravity, Piece, Splitter, Transcript};
 use crate::verdict::{Ending, LabRun, Wait, ending_of, status_of};
 use crate::{module_file, qemu};
 
+/// How long logs and results stay that went to no folder of the caller's.
+const KEPT: Duration = Duration::from_secs(24 * 3600);
 /// Room for the files of `/out`.
 const RESULTS: u64 = 64 << 20;
 
@@ -314,6 +316,16 @@ fn shown(command: &Command) -> String {
     words.join(" ")
 }
 
+/// Logs and results that nobody has asked for in a day go.
+fn forget_old(runs: &Path) {
+    for entry in fs::read_dir(runs).into_iter().flatten().flatten() {
+        let age = entry.metadata().and_then(|meta| meta.modified());
+        if age.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > KEPT)) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 /// A folder of one run.
 struct Scratch {
     folder: PathBuf,
@@ -321,7 +333,9 @@ struct Scratch {
 
 impl Scratch {
     fn new(places: &Places) -> Result<Self> {
-        let folder = places.folder("runs")?.join(unique());
+        let runs = places.folder("runs")?;
+        forget_old(&runs);
+        let folder = runs.join(unique());
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder)?;
         Ok(Self { folder })
@@ -331,7 +345,7 @@ impl Scratch {
         let _ = fs::remove_dir_all(self.folder);
     }
 
-    /// What is large goes, logs and results stay until `lab/vm clean`.
+    /// What is large goes, logs and results stay for a while.
     fn remove_disks(self, wiring: &Wiring) {
         for disk in &wiring.disks {
             let _ = fs::remove_file(&disk.file);

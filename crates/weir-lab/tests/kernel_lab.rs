@@ -118,6 +118,10 @@ fn cases() -> Batch {
             "records",
             "echo '@@weir {\"iops\": 7}'; echo plain; printf 'no end'",
         )
+        .case(
+            "no-terminal",
+            "test -t 1 && lab_fail a terminal; sleep 1000 & echo left",
+        )
         .case("warned", "echo '<4>WARNING: CPU: 0 a test' > /dev/kmsg")
 }
 
@@ -233,6 +237,57 @@ fn l6_files_of_the_guest_come_out_unchanged() -> Result<()> {
     Ok(())
 }
 
+/// The module and the program together.
+#[test]
+fn l7_l8_a_run_inside_the_kernel_holds_its_module() -> Result<()> {
+    let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kmod/kio");
+    let Some(lab) = lab("l7")? else {
+        return Ok(());
+    };
+    if !module.is_dir() {
+        skip("l7, l8", "no kmod/kio in this tree");
+        return Ok(());
+    }
+    let Some(_) = or_skip("l7", lab.build(&module))? else {
+        return Ok(());
+    };
+    let batch = Batch::default()
+        .case(
+            "l7",
+            "weir kio --help >/dev/null || lab_skip this weir has no kio
+             lab_check insmod /lab/kio.ko
+             lab_check weir kio --device $LAB_DEV_0 --runtime 1
+             lab_check rmmod kio",
+        )
+        .case(
+            "l8",
+            "weir kio --help >/dev/null || lab_skip this weir has no kio
+             lab_check insmod /lab/kio.ko
+             weir kio --device $LAB_DEV_0 --runtime 3 & run=$!
+             tries=0
+             while [ $(cat /sys/module/kio/refcnt) = 0 ]; do
+               tries=$((tries + 1)); [ $tries -lt 400 ] || lab_fail nobody holds the module
+               sleep 0.05
+             done
+             rmmod kio && lab_fail it was unloaded within a run
+             lab_check wait $run
+             lab_check rmmod kio",
+        );
+    let (run, cases) = lab.module(module).dev("null").batch(&batch)?;
+    run.no_complaints()?;
+    if cases[0].skipped() {
+        skip("l7, l8", &cases[0].output);
+        return Ok(());
+    }
+    ensure!(
+        cases[0].good()?.contains("kernel/bio"),
+        "{}",
+        cases[0].output
+    );
+    cases[1].good()?;
+    Ok(())
+}
+
 #[test]
 fn l9_zoned_devices_are_zoned() -> Result<()> {
     let Some((_, case)) = shared("zoned")? else {
@@ -281,6 +336,19 @@ fn cases_skip_fail_and_are_blamed_for_their_complaints_alone() -> Result<()> {
     assert_eq!(blamed.collect::<Vec<_>>(), [Some("warned")]);
     ensure!(of("warned")?.good().is_err() && run.no_complaints().is_err());
     assert_eq!(run.status, 126);
+    Ok(())
+}
+
+#[test]
+fn a_script_has_no_terminal_and_what_it_leaves_behind_does_not_keep_the_guest() -> Result<()> {
+    if let Some((run, case)) = shared("no-terminal")? {
+        assert_eq!(case.good()?, "left\n");
+        ensure!(
+            matches!(run.ending, weir_lab::Ending::Exit(0)),
+            "{:?}",
+            run.ending
+        );
+    }
     Ok(())
 }
 
@@ -411,7 +479,7 @@ fn l14_counted_instructions_repeat_over_boots() -> Result<()> {
         .dev("null:queue_mode=2,irqmode=0,no_sched=1")
         .file(fio, "lab/fio");
     let script = "lab_check fio --name=a --filename=$LAB_DEV_0 --direct=1 --rw=randread --bs=4k \
-                  --ioengine=psync --runtime=1 --time_based --eta=never --output-format=json --output=/out/f.json";
+                  --ioengine=psync --runtime=1 --time_based --output-format=json --output=/out/f.json";
     let of = |run: &LabRun| -> Result<f64> {
         run.good()?;
         let read = &run.json("f.json")?["jobs"][0]["read"];
@@ -482,7 +550,7 @@ fn l16_passthrough_loses_no_command() -> Result<()> {
     };
     let script = "for n in 1 2 3 4 5 6 7 8; do
         fio --name=a --filename=/dev/ng0n1 --ioengine=io_uring_cmd --cmd_type=nvme --rw=randread \
-            --bs=4k --iodepth=16 --runtime=1 --time_based --eta=never --output=/dev/null || lab_fail $n
+            --bs=4k --iodepth=16 --runtime=1 --time_based --output=/dev/null || lab_fail $n
         echo $n
       done";
     let run = lab
