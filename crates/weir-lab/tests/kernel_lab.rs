@@ -6,8 +6,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -562,6 +563,34 @@ fn l16_passthrough_loses_no_command() -> Result<()> {
     run.good()?;
     ensure!(!run.repeated, "a command was lost in the first run");
     assert_eq!(run.output, "1\n2\n3\n4\n5\n6\n7\n8\n");
+    Ok(())
+}
+
+#[test]
+fn the_shell_answers_on_the_line_of_the_script() -> Result<()> {
+    if lab("shell")?.is_none() {
+        return Ok(());
+    }
+    let mut child = Command::new("timeout")
+        .args(["120", PROGRAM, "shell", "--dev", "ram:8M"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let (mut keys, mut screen) = (
+        child.stdin.take().context("stdin")?,
+        child.stdout.take().context("stdout")?,
+    );
+    let (mut said, mut buffer, mut typed) = (Vec::new(), [0; 4096], false);
+    while let Ok(count @ 1..) = screen.read(&mut buffer) {
+        said.extend_from_slice(&buffer[..count]);
+        if !typed && text(&said).contains("# ") {
+            keys.write_all(b"echo $LAB_DEV_0 $((40 + 2)); exit\n")?;
+            typed = true;
+        }
+    }
+    let status = child.wait()?;
+    ensure!(text(&said).contains("/dev/ram0 42"), "{}", text(&said));
+    assert_eq!(status.code(), Some(0));
     Ok(())
 }
 
