@@ -139,6 +139,7 @@ struct kio_add_dev {
 #define KIO_JOB_NOWAIT		(1u << 1)	/* REQ_NOWAIT; again on EAGAIN */
 #define KIO_JOB_MIX_IO		(1u << 2)	/* Mix drawn per I/O: bursts of 1. */
 #define KIO_JOB_NOACCT		(1u << 3)	/* submit_bio_noacct */
+#define KIO_JOB_NO_HIST		(1u << 4)	/* No histograms: shows what they cost. */
 
 /* kio_add_job.notes (out) */
 #define KIO_NOTE_HIGH_CLIPPED	(1u << 0)	/* offset_high was beyond the end. */
