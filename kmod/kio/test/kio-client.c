@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -176,7 +177,7 @@ static int add_job(unsigned int j)
 		printf("field=%u ", job.err_field);
 		return refused("add_job", job.message);
 	}
-	printf("job%u notes=%u high=%llu\n", job.job, job.notes, (unsigned long long)job.high_used);
+	printf("added%u notes=%u high=%llu\n", job.job, job.notes, (unsigned long long)job.high_used);
 	return 0;
 }
 
@@ -376,6 +377,8 @@ int main(int argc, char **argv)
 {
 	int rc;
 
+	/* A shell that starts this in the background has it ignored. */
+	signal(SIGINT, SIG_DFL);
 	plans[0].job = (struct kio_add_job) {
 		.size = sizeof(struct kio_add_job), .version = KIO_ABI_VERSION,
 		.block_size = 4096, .queue_depth = 1, .read_mix_percent = 100,
