@@ -6,9 +6,11 @@
  *	kio_session.c	devices, jobs, start, stop, the end of a run
  *	kio_device.c	opening a device and what it can do
  *	kio_plan.c	whether a job makes sense; its buffers
- *	kio_job.c	the thread of a job: submit, reap, wait
+ *	kio_job.c	the thread of a job: submit and reap
+ *	kio_wait.c	and wait
  *	kio_results.c	what a job hands out
- *	kio_sysfs.c	/sys/kernel/kio
+ *	kio_sysfs.c	/sys/kernel/kio: its files
+ *	kio_tree.c	and its runs
  *	kio_log.c	results as lines of the kernel log
  */
 #ifndef KIO_H
@@ -202,6 +204,22 @@ void kio_job_free(struct kio_job *job);
 
 /* kio_job.c */
 int kio_job_thread(void *data);
+void kio_job_event(struct kio_job *job, u64 now);
+
+static __always_inline void kio_tick(struct kio_job *job, u64 now)
+{
+	if (unlikely(now >= job->next_event))
+		kio_job_event(job, now);
+}
+
+static inline bool kio_job_stopped(const struct kio_job *job)
+{
+	return READ_ONCE(job->session->stop);
+}
+
+/* kio_wait.c */
+void kio_job_wait(struct kio_job *job, bool draining);
+void kio_job_held(struct kio_job *job);
 
 /* kio_results.c */
 void kio_job_stats(const struct kio_job *job, struct kio_stats *stats);

@@ -2,20 +2,17 @@
 /*
  * The thread of a job. In: a job whose slots are ready, and the session's word
  * to go. Out: counts, and no bio in flight. Not here: whether the plan makes
- * sense, memory, who waits for the end.
+ * sense, memory, waiting (kio_wait.c), who waits for the end.
  *
  * A slot is on one list at a time: free or retry (the thread's own), in flight
  * (none), done (filled by end-io, emptied by the thread). Nothing is allocated
  * and nothing is freed between the first and the last bio.
  */
-#include <linux/delay.h>
-#include <linux/hrtimer.h>
 #include <linux/sched.h>
-#include <linux/sched/signal.h>
 
 #include "kio.h"
 
-#define KIO_LOOKS	64	/* between two chances for the scheduler */
+#define KIO_PASSES	64	/* between two chances for the scheduler */
 
 /*
  * The only code of this module that interrupts run. The job is freed after a
@@ -245,7 +242,7 @@ static __always_inline void kio_reap(struct kio_job *job)
 }
 
 /* The end of the ramp, of intervals and of the run. */
-static noinline void kio_event(struct kio_job *job, u64 now)
+void kio_job_event(struct kio_job *job, u64 now)
 {
 	u64 interval = job->session->interval_ns;
 
@@ -270,12 +267,6 @@ static noinline void kio_event(struct kio_job *job, u64 now)
 	if (now >= job->end_at)
 		job->limit = 0;
 	job->next_event = min3(job->measure_at, job->interval_at, job->end_at);
-}
-
-static __always_inline void kio_tick(struct kio_job *job, u64 now)
-{
-	if (unlikely(now >= job->next_event))
-		kio_event(job, now);
 }
 
 /* Fills the memory of a write. */
@@ -393,137 +384,17 @@ static __always_inline void kio_send_one(struct kio_job *job)
 	kio_tick(job, slot->t2);
 }
 
-static bool kio_stopped(const struct kio_job *job)
-{
-	return READ_ONCE(job->session->stop);
-}
-
-/* Sleeps until end-io or a stop. */
-static void kio_sleep(struct kio_job *job, bool draining)
-{
-	u64 before = ktime_get_ns();
-
-	WRITE_ONCE(job->sleeping, true);
-	/* A barrier: either we see the slot, or end-io sees us asleep. */
-	set_current_state(TASK_IDLE);
-	if (llist_empty(&job->done) && (draining || !kio_stopped(job))) {
-		schedule();
-		job->wakeups++;
-	}
-	__set_current_state(TASK_RUNNING);
-	WRITE_ONCE(job->sleeping, false);
-	job->idle_ns += ktime_get_ns() - before;
-}
-
-static void kio_spin(struct kio_job *job)
-{
-	int looks;
-
-	for (looks = 0; looks < KIO_LOOKS && llist_empty(&job->done); looks++)
-		cpu_relax();
-	cond_resched();
-}
-
-/* The slot to poll for: the next in flight, in turn, so that none is left out. */
-static struct kio_slot *kio_poll_slot(struct kio_job *job)
-{
-	u32 depth = job->plan.queue_depth, tries;
-
-	for (tries = 0; tries < depth; tries++) {
-		struct kio_slot *slot = &job->slots[job->poll_at];
-
-		if (slot->inflight)
-			return slot;
-		job->poll_at = job->poll_at + 1 < depth ? job->poll_at + 1 : 0;
-	}
-	return NULL;
-}
-
-static void kio_poll(struct kio_job *job, bool draining)
-{
-	struct kio_slot *slot = kio_poll_slot(job);
-	int looks;
-
-	for (looks = 0; slot && looks < KIO_LOOKS; looks++) {
-		kio_bio_poll(&slot->bio);
-		job->polls++;
-		if (!llist_empty(&job->done))
-			return;
-		job->polls_empty++;
-	}
-	job->poll_at = job->poll_at + 1 < job->plan.queue_depth ? job->poll_at + 1 : 0;
-	/* Nobody measures any more, and the device may never answer. */
-	if (draining && kio_stopped(job))
-		schedule_timeout_idle(1);
-	cond_resched();
-}
-
-/* Waits a while for a bio to end; the caller looks whether it did. */
-static void kio_wait(struct kio_job *job, bool draining)
-{
-	if (job->complete == KIO_COMPLETE_POLL)
-		kio_poll(job, draining);
-	else if (job->complete == KIO_COMPLETE_SPIN && !draining)
-		kio_spin(job);
-	else
-		kio_sleep(job, draining);
-	kio_tick(job, ktime_get_ns());
-}
-
-/* Waits a while for the end of a pause. */
-static void kio_pause(struct kio_job *job)
-{
-	u64 before = ktime_get_ns();
-	ktime_t until = ns_to_ktime(job->pause_until);
-
-	if (before >= job->pause_until) {
-		job->hold &= ~KIO_HOLD_PAUSE;
-		return;
-	}
-	if (job->complete == KIO_COMPLETE_IRQ) {
-		set_current_state(TASK_IDLE);
-		if (!kio_stopped(job))
-			schedule_hrtimeout_range(&until, 1000, HRTIMER_MODE_ABS);
-		__set_current_state(TASK_RUNNING);
-	} else if (job->complete == KIO_COMPLETE_POLL && job->inflight) {
-		kio_poll(job, false);
-	} else {
-		kio_spin(job);
-	}
-	before = ktime_get_ns() - before;
-	job->pause_ns += before;
-	kio_tick(job, ktime_get_ns());
-}
-
-/* Something keeps the next I/O back. */
-static noinline void kio_held(struct kio_job *job)
-{
-	u64 before;
-
-	if (job->hold & KIO_HOLD_PAUSE) {
-		kio_pause(job);
-	} else if (job->inflight && (job->hold || job->inflight > job->room)) {
-		before = ktime_get_ns();
-		kio_wait(job, false);
-		if (job->hold & KIO_HOLD_DRAIN)
-			job->drain_ns += ktime_get_ns() - before;
-	} else {
-		job->hold &= ~(KIO_HOLD_DRAIN | KIO_HOLD_AGAIN);
-		cond_resched();
-	}
-}
-
 static void kio_loop(struct kio_job *job)
 {
-	while (!kio_stopped(job) && job->issued < job->limit) {
+	while (!kio_job_stopped(job) && job->issued < job->limit) {
 		if (unlikely(job->hold) || job->inflight > job->room) {
-			kio_held(job);
+			kio_job_held(job);
 		} else {
 			if (likely(job->batch == 1))
 				kio_send_one(job);
 			else
 				kio_send_batch(job);
-			if (!(++job->passes % KIO_LOOKS))
+			if (!(++job->passes % KIO_PASSES))
 				cond_resched();
 		}
 		kio_reap(job);
@@ -542,7 +413,7 @@ static void kio_drain(struct kio_job *job)
 	for (;;) {
 		kio_reap(job);
 		if (job->inflight) {
-			kio_wait(job, true);
+			kio_job_wait(job, true);
 			continue;
 		}
 		slot = job->retry;

@@ -96,8 +96,8 @@ static int kio_call_info(struct kio_session *session, void *data)
 	info->max_sessions = kio_max_sessions;
 	info->max_mem_bytes = kio_max_memory();
 	info->used_mem_bytes = atomic64_read(&kio_used_memory);
-	snprintf(info->release, sizeof(info->release), "%s", init_utsname()->release);
-	snprintf(info->module_version, sizeof(info->module_version), "%s", KIO_VERSION);
+	strscpy(info->release, init_utsname()->release, sizeof(info->release));
+	strscpy(info->module_version, KIO_VERSION, sizeof(info->module_version));
 	return 0;
 }
 

@@ -112,7 +112,7 @@ dmesg | grep -q 'kio: summary: completed=' || lab_fail "no results of an interru
 echo $BROKEN >/sys/module/kio/parameters/block_device
 echo 0 >$TREE/0/offset_high
 refuse 'I/O error\|Input/output' run_workload 1
-check "$(cat $TREE/0/errors)" -ge 1 "errors of thread 0"
+check "$(($(cat $TREE/0/errors) + $(cat $TREE/1/errors)))" -ge 1 "errors of the threads"
 echo >/sys/module/kio/parameters/block_device
 refuse 'Exec format' run_workload 1
 dmesg | grep -q 'kio: no block_device provided for IO' || lab_fail "no word on the device"
