@@ -1,0 +1,73 @@
+# What the setup of a guest calls; each ends the guest with a reason when it fails.
+
+# NAME PARAMETER=VALUE...
+lab_insmod() {
+	module=$1
+	shift
+	insmod "/lib/modules/$module.ko" "$@" || lab_broken "module $module $* does not load"
+}
+
+# NAME SETTING=VALUE...: a device of null_blk. The kernel names it after its directory.
+lab_null() {
+	grep -q " /sys/kernel/config " /proc/mounts || mount -t configfs configfs /sys/kernel/config
+	name=$1
+	shift
+	mkdir "/sys/kernel/config/nullb/$name" || lab_broken "null_blk makes no $name"
+	for setting; do
+		echo "${setting#*=}" >"/sys/kernel/config/nullb/$name/${setting%%=*}" ||
+			lab_broken "null_blk refuses $setting"
+	done
+	echo 1 >"/sys/kernel/config/nullb/$name/power" || lab_broken "null_blk refuses $name: $*"
+}
+
+# NUMBER BYTES
+lab_loop() {
+	truncate -s "$2" "/tmp/loop$1.img"
+	[ -b "/dev/loop$1" ] || mknod "/dev/loop$1" b 7 "$1"
+	losetup "/dev/loop$1" "/tmp/loop$1.img" || lab_broken "loop$1 has no file"
+}
+
+# NAME TABLE...
+lab_mapper() {
+	name=$1
+	shift
+	dmsetup create "$name" --noudevsync --table "$*" || lab_broken "the device mapper refuses $*"
+}
+
+# NAME: the node of a mapped device.
+lab_mapped() {
+	for file in /sys/block/dm-*/dm/name; do
+		[ "$(cat "$file")" = "$1" ] || continue
+		node=${file#/sys/block/}
+		echo "/dev/${node%%/*}"
+	done
+}
+
+# SERIAL: the node of a disk with this serial.
+lab_by_serial() {
+	for file in /sys/block/*/serial /sys/block/*/device/serial; do
+		[ -e "$file" ] && [ "$(tr -d ' ' <"$file")" = "$1" ] || continue
+		node=${file#/sys/block/}
+		echo "/dev/${node%%/*}"
+		return
+	done
+}
+
+lab_scsi_debug() {
+	for disk in /sys/bus/pseudo/drivers/scsi_debug/adapter*/host*/target*/*/block/*; do
+		[ -e "$disk" ] && echo "/dev/${disk##*/}"
+	done
+}
+
+# NUMBER COMMAND...: waits for the node that the command prints; disks come when they are ready.
+lab_node() {
+	number=$1
+	shift
+	tries=0
+	while node=$("$@") && ! [ -b "$node" ]; do
+		tries=$((tries + 1))
+		[ "$tries" -lt 400 ] || lab_broken "device $number does not appear ($*)"
+		sleep 0.02
+	done
+	export "LAB_DEV_$number=$node"
+}

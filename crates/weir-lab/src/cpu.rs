@@ -1,0 +1,92 @@
+//! The processor on which an emulator runs: each boot takes one of this machine's for itself.
+//!
+//! In: the wish of `--pin`. Out: a [`Place`], held until it is dropped, over processes too. Why one:
+//! QEMU's NVMe loses commands when its threads run on two processors, and more emulators than
+//! processors only slow each other down. Not here: how QEMU is started (`qemu`).
+
+use std::fs::{File, TryLockError};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::host::Places;
+
+/// Where an emulator may run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Pin {
+    /// On any one processor.
+    #[default]
+    Any,
+    /// On this one.
+    Cpu(usize),
+    /// On all of them.
+    None,
+}
+
+/// A processor that this boot has for itself.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) cpu: usize,
+    _lock: File,
+}
+
+/// Waits until a processor is free.
+pub(crate) fn take(places: &Places, pin: Pin) -> Result<Place> {
+    let allowed = allowed()?;
+    let wanted: Vec<usize> = match pin {
+        Pin::Cpu(cpu) => {
+            ensure!(
+                allowed.contains(&cpu),
+                "processor {cpu} is not one of those allowed here: {allowed:?}"
+            );
+            vec![cpu]
+        }
+        Pin::Any | Pin::None => allowed,
+    };
+    let folder = places.folder("lock")?;
+    loop {
+        for &cpu in &wanted {
+            let path = folder.join(format!("cpu-{cpu}"));
+            let lock = File::create(&path).with_context(|| path.display().to_string())?;
+            match lock.try_lock() {
+                Ok(()) => return Ok(Place { cpu, _lock: lock }),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(error.into()),
+            }
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn allowed() -> Result<Vec<usize>> {
+    let set = rustix::thread::sched_getaffinity(None)?;
+    let most = rustix::thread::CpuSet::MAX_CPU;
+    Ok((0..most).filter(|cpu| set.is_set(*cpu)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_boots_never_share_a_processor() {
+        let state = std::env::temp_dir().join(format!("weir-lab-cpu-{}", std::process::id()));
+        let places = Places {
+            root: state.clone(),
+            state: state.clone(),
+        };
+        let cpus = allowed().unwrap();
+        let taken: Vec<Place> = cpus
+            .iter()
+            .map(|_| take(&places, Pin::Any).unwrap())
+            .collect();
+        let mut numbers: Vec<usize> = taken.iter().map(|place| place.cpu).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, cpus);
+        let error = take(&places, Pin::Cpu(100_000)).unwrap_err().to_string();
+        assert!(error.contains("100000"), "{error}");
+        drop(taken);
+        take(&places, Pin::Cpu(cpus[0])).unwrap();
+        std::fs::remove_dir_all(state).unwrap();
+    }
+}

@@ -1,0 +1,38 @@
+//! Block devices in the guest's memory: `brd`, and a loop device over a file in tmpfs.
+//!
+//! In: `ram`, `loop`. Out: modules and lines of setup; nothing of it happens on this machine.
+
+use super::Kind;
+
+pub(super) const RAM: Kind = Kind {
+    name: "ram",
+    form: "ram[:64M]",
+    what: "brd; all of them have one size",
+    wire: |wiring, spec| {
+        spec.only(&["size"])?;
+        let number = wiring.next("ram");
+        wiring.module("brd");
+        let kib = spec.size(64 << 20)? >> 10;
+        wiring.parameter(spec, "brd", "rd_size", &kib.to_string())?;
+        // The last one says how many there are.
+        let parameters = wiring.parameters.entry("brd".to_owned()).or_default();
+        parameters.insert("rd_nr".to_owned(), (number + 1).to_string());
+        wiring.node(format!("echo /dev/ram{number}"));
+        Ok(())
+    },
+};
+
+pub(super) const LOOP: Kind = Kind {
+    name: "loop",
+    form: "loop[:64M]",
+    what: "loop device over a file in tmpfs (buffered before kernel 6.6)",
+    wire: |wiring, spec| {
+        spec.only(&["size"])?;
+        let number = wiring.next("loop");
+        let bytes = spec.size(64 << 20)?;
+        wiring.module("loop");
+        wiring.setup.push(format!("lab_loop {number} {bytes}"));
+        wiring.node(format!("echo /dev/loop{number}"));
+        Ok(())
+    },
+};
