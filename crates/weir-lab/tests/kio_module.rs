@@ -1,0 +1,251 @@
+//! The module kio in guests: its scripts (`kmod/kio/test`), three boots for all of them.
+//!
+//! In: the sources of `kmod/kio`. Out: each case by name. The older kernel runs every case and looks
+//! for misuse of memory, the newer one those that depend on the kernel most, and one guest counts
+//! instructions.
+#![allow(clippy::panic, reason = "tests")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use weir_lab::{Accel, Batch, CaseRun, Kernel, Lab, Missing, Places, or_skip};
+
+const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kmod/kio");
+
+/// What `common.sh` expects, in its order.
+const DEVICES: [&str; 7] = [
+    "nvme:size=256M",
+    "null",
+    "ram:64M",
+    "null:poll_queues=0",
+    "scsi-debug:dev_size_mb=64,opts=2,medium_error_start=4660,medium_error_count=8",
+    "dm-error:64M",
+    "slow:lat=1ms",
+];
+
+/// A device that completes at once, so that what is counted is the module and the block layer.
+const AT_ONCE: &str = "null:queue_mode=2,irqmode=0,no_sched=1";
+
+/// Cases that leave devices as they are come first.
+const CASES: [&str; 12] = [
+    "load", "runs", "steps", "busy", "killed", "held", "poll", "verify", "errors", "tree", "cycles",
+    "removed",
+];
+const CASES_OF_THE_NEWER: [&str; 7] = [
+    "load", "busy", "poll", "verify", "tree", "cycles", "removed",
+];
+const CASES_THAT_COUNT: [&str; 2] = ["speed", "stuck"];
+
+fn script(name: &str) -> Result<String> {
+    let path = Path::new(MODULE).join(format!("test/{name}.sh"));
+    std::fs::read_to_string(&path).with_context(|| path.display().to_string())
+}
+
+/// A C program of the module's tests, for any guest.
+fn program(name: &str) -> Result<PathBuf> {
+    let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let source = Path::new(MODULE).join(format!("test/{name}.c"));
+    // Two tests may be here at once.
+    let new = to.with_extension(format!("{:?}", std::thread::current().id()));
+    let output = Command::new("cc")
+        .args(["-O2", "-Wall", "-Wextra", "-Werror", "-static", "-o"])
+        .args([&new, &source])
+        .output()
+        .context("cc")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{said}");
+    std::fs::rename(&new, &to)?;
+    Ok(to)
+}
+
+/// A lab with the newest kernel of a series, the module and its test programs.
+fn lab(series: &str) -> Result<Lab> {
+    let unpacked = Kernel::unpacked(&Places::find()?);
+    let mut of_series = unpacked.iter().rev();
+    let kernel = of_series.find(|kernel| kernel.release.starts_with(series));
+    let kernel = kernel.ok_or_else(|| Missing {
+        what: format!("no kernel {series}* under lab/kernels"),
+        remedy: "cargo xtask test unpacks it".to_owned(),
+    })?;
+    kernel.headers()?;
+    let lab = Lab::with_kernel(Some(&kernel.image))?
+        .module(MODULE)
+        .file(program("kio-client")?, "lab/kio-client")
+        .file(program("vectors")?, "lab/vectors")
+        .file(Path::new(MODULE).join("test/common.sh"), "lab/common.sh")
+        .timeout(Duration::from_secs(600));
+    Ok(lab)
+}
+
+fn batch(cases: &[&str]) -> Result<Batch> {
+    let mut batch = Batch::default();
+    for name in cases {
+        batch = batch.case(name, &script(name)?);
+    }
+    Ok(batch)
+}
+
+/// The three guests.
+#[derive(Clone, Copy)]
+enum Guest {
+    Older,
+    Newer,
+    Counting,
+}
+
+fn boot(guest: Guest) -> Result<Vec<CaseRun>> {
+    let with_devices = |lab: Lab| DEVICES.into_iter().fold(lab, Lab::dev);
+    let (lab, cases) = match guest {
+        Guest::Older => (with_devices(lab("6.1.")?).paranoid(true), &CASES[..]),
+        Guest::Newer => (with_devices(lab("6.12.")?), &CASES_OF_THE_NEWER[..]),
+        Guest::Counting => (
+            lab("6.1.")?.accel(Accel::Icount).dev(AT_ONCE),
+            &CASES_THAT_COUNT[..],
+        ),
+    };
+    let (_, runs) = lab.append("nvme.poll_queues=1").batch(&batch(cases)?)?;
+    Ok(runs)
+}
+
+/// What a case came to; the guest is booted once for all of its cases.
+fn case(guest: Guest, test: &str) -> Result<Option<CaseRun>> {
+    static RUNS: [OnceLock<Result<Option<Vec<CaseRun>>, String>>; 3] =
+        [const { OnceLock::new() }; 3];
+    let runs = RUNS[guest as usize]
+        .get_or_init(|| or_skip("kio", boot(guest)).map_err(|error| format!("{error:#}")));
+    match runs {
+        Ok(Some(cases)) => {
+            let mut cases = cases.iter();
+            let found = cases.find(|case| case.name == test);
+            Ok(Some(found.context("a case of this name")?.clone()))
+        }
+        Ok(None) => Ok(None),
+        Err(error) => bail!("{error}"),
+    }
+}
+
+fn good(guest: Guest, test: &str) -> Result<()> {
+    if let Some(case) = case(guest, test)? {
+        case.good()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn k1_the_module_loads_without_a_device_and_goes() -> Result<()> {
+    good(Guest::Older, "load")?;
+    good(Guest::Newer, "load")
+}
+
+#[test]
+fn k3_one_load_carries_runs_of_all_numbers_and_sizes() -> Result<()> {
+    good(Guest::Older, "runs")
+}
+
+#[test]
+fn k4_the_module_stays_while_it_is_used() -> Result<()> {
+    good(Guest::Older, "busy")?;
+    good(Guest::Newer, "busy")
+}
+
+#[test]
+fn k5_a_killed_client_leaves_nothing() -> Result<()> {
+    good(Guest::Older, "killed")
+}
+
+#[test]
+fn k6_a_held_device_is_not_written_to() -> Result<()> {
+    good(Guest::Older, "held")
+}
+
+#[test]
+fn k7_polling_needs_no_interrupts_and_loses_nothing() -> Result<()> {
+    good(Guest::Older, "poll")?;
+    good(Guest::Newer, "poll")
+}
+
+#[test]
+fn k8_data_is_the_definitions_and_a_wrong_byte_is_found() -> Result<()> {
+    good(Guest::Older, "verify")?;
+    good(Guest::Newer, "verify")
+}
+
+#[test]
+fn k9_failures_are_counted_by_their_names() -> Result<()> {
+    good(Guest::Older, "errors")
+}
+
+#[test]
+fn k10_the_tree_answers_as_it_always_did() -> Result<()> {
+    good(Guest::Older, "tree")?;
+    good(Guest::Newer, "tree")
+}
+
+#[test]
+fn k12_loads_and_runs_leave_no_memory_behind() -> Result<()> {
+    good(Guest::Older, "cycles")?;
+    good(Guest::Newer, "cycles")
+}
+
+#[test]
+fn k13_the_module_draws_what_the_definition_draws() -> Result<()> {
+    good(Guest::Older, "steps")
+}
+
+#[test]
+fn a_device_that_goes_away_ends_its_job() -> Result<()> {
+    good(Guest::Older, "removed")?;
+    good(Guest::Newer, "removed")
+}
+
+#[test]
+fn bios_that_do_not_come_back_keep_what_they_need() -> Result<()> {
+    good(Guest::Counting, "stuck")
+}
+
+#[test]
+fn the_loop_takes_the_instructions_it_may() -> Result<()> {
+    let Some(case) = case(Guest::Counting, "speed")? else {
+        return Ok(());
+    };
+    let said = case.good()?;
+    let speed = |name: &str| -> Result<f64> {
+        let line = said
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("speed {name} ")));
+        Ok(line.with_context(|| said.to_owned())?.parse()?)
+    };
+    for depth in ["depth-1", "depth-32"] {
+        let whole = speed(depth)?;
+        let bare = speed(&format!("{depth}-without-histograms"))?;
+        ensure!(whole <= 2735.0, "{depth}: {whole} instructions");
+        ensure!(
+            whole - bare <= 0.05 * whole,
+            "{depth}: {bare} without histograms"
+        );
+        ensure!(bare > 1000.0, "nothing was counted: {said}");
+    }
+    Ok(())
+}
+
+#[test]
+fn the_module_builds_without_a_warning_on_both_series() -> Result<()> {
+    for series in ["6.1.", "6.12."] {
+        let built = lab(series).and_then(|lab| lab.build(MODULE));
+        if let Some(built) = or_skip("kio builds", built)? {
+            ensure!(built.warnings().is_empty(), "{}", built.log);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn dkms_knows_the_version_of_weir() -> Result<()> {
+    let conf = std::fs::read_to_string(Path::new(MODULE).join("dkms.conf"))?;
+    let line = format!("PACKAGE_VERSION=\"{}\"", env!("CARGO_PKG_VERSION"));
+    ensure!(conf.lines().any(|have| have == line), "{conf}");
+    Ok(())
+}
