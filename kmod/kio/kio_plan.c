@@ -17,6 +17,8 @@
 #define KIO_MAX_BURST	1024u
 #define KIO_MAX_ORDER	9u
 
+#define KIO_OPF(flags)	((__force unsigned int)(flags))
+
 __printf(4, 5)
 static int kio_refuse(struct kio_add_job *args, u32 field, int err, const char *format, ...)
 {
@@ -34,6 +36,11 @@ static bool kio_writes(const struct kio_add_job *args)
 	if (args->op == KIO_OP_MIX)
 		return args->read_mix_percent < 100;
 	return args->op != KIO_OP_READ;
+}
+
+static bool kio_reads_and_writes(const struct kio_add_job *args)
+{
+	return args->op == KIO_OP_MIX && args->read_mix_percent && kio_writes(args);
 }
 
 static bool kio_moves_data(const struct kio_add_job *args)
@@ -239,7 +246,7 @@ static struct bio_vec *kio_pieces_alloc(u32 bytes, int node, u16 *nr)
 	return fit ? fit : vecs;
 }
 
-static void kio_randomize(struct kio_job *job, struct bio_vec *vecs, u32 nr, struct kio_rng *rng)
+static void kio_randomize(struct bio_vec *vecs, u32 nr, struct kio_rng *rng)
 {
 	u32 i, at;
 
@@ -254,8 +261,8 @@ static void kio_randomize(struct kio_job *job, struct bio_vec *vecs, u32 nr, str
 
 static int kio_slots_fill(struct kio_job *job, int node)
 {
-	bool reads = job->plan.op == KIO_OP_MIX && job->plan.read_mix_percent > 0;
-	bool both = reads && kio_writes(&job->plan);
+	const u32 segments = queue_max_segments(bdev_get_queue(job->bdev));
+	bool both = kio_reads_and_writes(&job->plan);
 	struct kio_rng rng;
 	u32 i;
 	int dir;
@@ -268,8 +275,10 @@ static int kio_slots_fill(struct kio_job *job, int node)
 			slot->vecs[dir] = kio_pieces_alloc(job->len, node, &slot->pieces[dir]);
 			if (!slot->vecs[dir])
 				return -ENOMEM;
+			if (slot->pieces[dir] > segments)
+				job->plan.notes |= KIO_NOTE_SPLIT;
 			if (job->plan.data == KIO_DATA_RANDOM)
-				kio_randomize(job, slot->vecs[dir], slot->pieces[dir], &rng);
+				kio_randomize(slot->vecs[dir], slot->pieces[dir], &rng);
 		}
 		if (!both) {
 			slot->vecs[KIO_DIR_WRITE] = slot->vecs[KIO_DIR_READ];
@@ -296,26 +305,24 @@ static void kio_slots_free(struct kio_job *job)
 static void kio_set_flags(struct kio_job *job)
 {
 	const struct kio_add_job *plan = &job->plan;
-	blk_opf_t both = 0, write = REQ_SYNC | REQ_IDLE;
+	unsigned int both = 0, write = KIO_OPF(REQ_OP_WRITE | REQ_SYNC | REQ_IDLE);
 
 	if (plan->complete == KIO_COMPLETE_POLL) {
-		both |= REQ_POLLED;
+		both |= KIO_OPF(REQ_POLLED);
 		/* Only this thread can reap: asleep for a tag it would wait for itself. */
 		if (plan->queue_depth > 1)
-			both |= REQ_NOWAIT;
+			both |= KIO_OPF(REQ_NOWAIT);
 	}
 	if (plan->flags & KIO_JOB_NOWAIT)
-		both |= REQ_NOWAIT;
+		both |= KIO_OPF(REQ_NOWAIT);
 	if (plan->flags & KIO_JOB_FUA)
-		write |= REQ_FUA;
-	job->opf[KIO_DIR_READ] = (__force unsigned int)(REQ_OP_READ | both);
+		write |= KIO_OPF(REQ_FUA);
 	if (plan->op == KIO_OP_TRIM)
-		write = REQ_OP_DISCARD | both;
+		write = KIO_OPF(REQ_OP_DISCARD);
 	else if (plan->op == KIO_OP_FLUSH)
-		write = REQ_OP_WRITE | REQ_PREFLUSH | REQ_SYNC | both;
-	else
-		write |= REQ_OP_WRITE | both;
-	job->opf[KIO_DIR_WRITE] = (__force unsigned int)write;
+		write = KIO_OPF(REQ_OP_WRITE | REQ_PREFLUSH | REQ_SYNC);
+	job->opf[KIO_DIR_READ] = KIO_OPF(REQ_OP_READ) | both;
+	job->opf[KIO_DIR_WRITE] = write | both;
 }
 
 static void kio_set_generator(struct kio_job *job)
@@ -385,22 +392,38 @@ static int kio_job_node(const struct kio_add_job *args, struct block_device *bde
 	return args->cpu >= 0 ? cpu_to_node(args->cpu) : bdev->bd_disk->node_id;
 }
 
+/* Books memory of the job. */
+static int kio_job_take(struct kio_job *job, u64 bytes)
+{
+	int err = kio_take_memory(bytes);
+
+	if (!err)
+		job->bytes_held += bytes;
+	return err;
+}
+
+static u64 kio_job_needs(const struct kio_job *job)
+{
+	const struct kio_add_job *plan = &job->plan;
+	u64 sides = kio_reads_and_writes(plan) ? 2 : 1;
+	u64 bytes = KIO_DIRS * sizeof(*job->counts) + plan->trace * sizeof(*job->trace);
+
+	bytes += plan->queue_depth * sizeof(*job->slots);
+	if (kio_moves_data(plan))
+		bytes += plan->queue_depth * sides * max_t(u64, plan->block_size, PAGE_SIZE);
+	return bytes;
+}
+
 /* Books the memory, then gets it. */
 static int kio_job_alloc(struct kio_job *job, int node)
 {
 	struct kio_add_job *plan = &job->plan;
-	u64 block = max_t(u64, job->plan.block_size, PAGE_SIZE);
-	u64 sides = plan->op == KIO_OP_MIX && kio_writes(plan) && plan->read_mix_percent ? 2 : 1;
-	int err;
+	int err = kio_job_take(job, kio_job_needs(job));
 
-	job->bytes_held = kio_moves_data(plan) ? plan->queue_depth * block * sides : 0;
-	err = kio_take_memory(job->bytes_held);
-	if (err) {
-		job->bytes_held = 0;
+	if (err)
 		return kio_refuse(plan, KIO_FIELD_QUEUE_DEPTH, err,
-				  "buffers of %llu bytes are more than max_mem_mb leaves",
-				  plan->queue_depth * block * sides);
-	}
+				  "%llu bytes of buffers are more than max_mem_mb leaves",
+				  kio_job_needs(job));
 	job->slots = kvzalloc_node(array_size(plan->queue_depth, sizeof(*job->slots)), GFP_KERNEL,
 				   node);
 	job->counts = kvzalloc_node(array_size(KIO_DIRS, sizeof(*job->counts)), GFP_KERNEL, node);
@@ -438,6 +461,7 @@ struct kio_job *kio_job_new(struct kio_session *session, struct kio_device *devi
 	}
 	kio_set_flags(job);
 	kio_set_generator(job);
+	args->notes = job->plan.notes;
 	device->wrote |= kio_writes(args);
 	return job;
 }
@@ -447,6 +471,8 @@ int kio_job_make_series(struct kio_job *job, u64 records)
 	job->max_series = min_t(u64, records, KIO_MAX_SERIES);
 	if (!job->max_series)
 		return 0;
+	if (kio_job_take(job, job->max_series * sizeof(*job->series)))
+		return -ENOMEM;
 	job->series = kvcalloc(job->max_series, sizeof(*job->series), GFP_KERNEL);
 	if (!job->series)
 		return -ENOMEM;

@@ -52,6 +52,9 @@ check_books() {
 		done
 		check "$(($(value $line slat_sum) + $(value $line clat_sum)))" -eq \
 			"$(value $line lat_sum)" "slat + clat of $line"
+		for kind in slat clat; do
+			check "$(value $line ${kind}_max)" -le "$(value $line lat_max)" "most $kind of $line"
+		done
 	done
 	check "$(value job$1 inflight)" -eq 0 "in flight of job$1"
 }
