@@ -26,8 +26,13 @@ const DEVICES: [&str; 7] = [
     "slow:lat=1ms",
 ];
 
-/// A device that completes at once, so that what is counted is the module and the block layer.
-const AT_ONCE: &str = "null:queue_mode=2,irqmode=0,no_sched=1";
+/// A device that completes at once, so that what is counted is the module and the block layer, and
+/// what `stuck.sh` needs.
+const COUNTED: [&str; 3] = [
+    "null:queue_mode=2,irqmode=0,no_sched=1",
+    "ram:64M",
+    "dm-error:64M",
+];
 
 /// Cases that leave devices as they are come first.
 const CASES: [&str; 12] = [
@@ -80,10 +85,11 @@ fn lab(series: &str) -> Result<Lab> {
     Ok(lab)
 }
 
-fn batch(cases: &[&str]) -> Result<Batch> {
+fn batch(cases: &[&str], cycles: u32) -> Result<Batch> {
     let mut batch = Batch::default();
     for name in cases {
-        batch = batch.case(name, &script(name)?);
+        let script = format!("KIO_CYCLES={cycles}\n{}", script(name)?);
+        batch = batch.case(name, &script);
     }
     Ok(batch)
 }
@@ -98,15 +104,20 @@ enum Guest {
 
 fn boot(guest: Guest) -> Result<Vec<CaseRun>> {
     let with_devices = |lab: Lab| DEVICES.into_iter().fold(lab, Lab::dev);
-    let (lab, cases) = match guest {
-        Guest::Older => (with_devices(lab("6.1.")?).paranoid(true), &CASES[..]),
-        Guest::Newer => (with_devices(lab("6.12.")?), &CASES_OF_THE_NEWER[..]),
+    let (lab, cases, cycles) = match guest {
+        Guest::Older => (with_devices(lab("6.1.")?).paranoid(true), &CASES[..], 200),
+        Guest::Newer => (with_devices(lab("6.12.")?), &CASES_OF_THE_NEWER[..], 40),
         Guest::Counting => (
-            lab("6.1.")?.accel(Accel::Icount).dev(AT_ONCE),
+            COUNTED
+                .into_iter()
+                .fold(lab("6.1.")?.accel(Accel::Icount), Lab::dev),
             &CASES_THAT_COUNT[..],
+            0,
         ),
     };
-    let (_, runs) = lab.append("nvme.poll_queues=1").batch(&batch(cases)?)?;
+    let (_, runs) = lab
+        .append("nvme.poll_queues=1")
+        .batch(&batch(cases, cycles)?)?;
     Ok(runs)
 }
 

@@ -58,3 +58,8 @@ check_books() {
 	done
 	check "$(value job$1 inflight)" -eq 0 "in flight of job$1"
 }
+
+# WORD...: weir kio with these; what it prints is in $GOT.
+good() {
+	weir kio "$@" >$GOT 2>&1 || { cat $GOT; lab_fail "weir kio $*: status $?"; }
+}
