@@ -14,8 +14,10 @@ use anyhow::{Context, Result, bail};
 use crate::lints::files_under;
 use crate::source;
 
-/// Crates that may speak a dialect: the job language, the doors, who wires them.
+/// Crates that may speak a dialect: the job language, the doors, who wires them; the lab, which is no
+/// part of the program and speaks those of QEMU and the kernel.
 const SPEAKERS: &[&str] = &[
+    "crates/weir-lab/",
     "crates/weir-jobfile/",
     "crates/weir-import/",
     "crates/weir-doors/",

@@ -19,6 +19,7 @@ mod check;
 mod cmd;
 mod dialect;
 mod fuzz;
+mod lab_kernels;
 mod lines;
 mod lints;
 mod package;

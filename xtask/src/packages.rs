@@ -125,6 +125,36 @@ const PACKAGES: &[Package] = &[
         why: "loop devices and mounts for the tests of devices and of full disks",
     },
     Package {
+        name: "qemu-system-x86",
+        sign: "qemu-system-x86_64",
+        verbs: &["test"],
+        why: "the emulator in which the lab boots kernels",
+    },
+    Package {
+        name: "busybox-static",
+        sign: "busybox",
+        verbs: &["test"],
+        why: "the programs of the lab's guests",
+    },
+    Package {
+        name: "kmod",
+        sign: "depmod",
+        verbs: &["test"],
+        why: "tells which module of a kernel needs which",
+    },
+    Package {
+        name: "make",
+        sign: "make",
+        verbs: &["test"],
+        why: "builds modules for the lab's kernels",
+    },
+    Package {
+        name: "dmsetup",
+        sign: "dmsetup",
+        verbs: &["test"],
+        why: "makes slow and failing devices in the lab's guests",
+    },
+    Package {
         name: "python3",
         sign: "/usr/bin/python3",
         verbs: &["peers"],
@@ -221,13 +251,18 @@ fn is_there(sign: &str) -> bool {
 }
 
 fn install(packages: &[&Package]) -> Result<()> {
-    let apt = format!("{}apt-get", privilege()?);
     if cmd::find("apt-get").is_none() {
         anyhow::bail!("this system has no apt-get");
     }
-    Cmd::new(&format!("{apt} update -q")).with_stdin().run()?;
-    Cmd::new(&format!("{apt} install -y -q --no-install-recommends"))
-        .args(packages.iter().map(|package| package.name))
+    apt("update -q", &[])?;
+    let names: Vec<&str> = packages.iter().map(|package| package.name).collect();
+    apt("install -y -q --no-install-recommends", &names)
+}
+
+/// Runs apt-get with the rights that it needs.
+pub(crate) fn apt(words: &str, names: &[&str]) -> Result<()> {
+    Cmd::new(&format!("{}apt-get {words}", privilege()?))
+        .args(names)
         .with_stdin()
         .run()
 }

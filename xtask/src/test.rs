@@ -18,7 +18,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 
 use crate::cmd::Cmd;
-use crate::packages;
+use crate::{lab_kernels, packages};
 
 const SKIP_LOG: &str = "target/skipped.log";
 
@@ -44,6 +44,7 @@ struct Tally {
 /// The verb.
 pub(crate) fn run(args: &[String]) -> Result<()> {
     packages::ensure("test");
+    lab_kernels::ensure_there();
     Cmd::new("cargo build --release -p weir").run()?;
 
     let log = std::env::current_dir()?.join(SKIP_LOG);

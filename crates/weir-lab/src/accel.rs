@@ -81,11 +81,10 @@ impl fmt::Display for Chosen {
 /// Answers the wish.
 pub(crate) fn choose(places: &Places, kernel: &Kernel, wish: Accel) -> Result<Chosen> {
     Ok(match wish {
-        Accel::Tcg => Chosen::Tcg,
         Accel::Kvm => Chosen::Kvm,
         Accel::Icount => Chosen::Icount,
         Accel::Auto if verdict(places, kernel)? == WORKS => Chosen::Kvm,
-        Accel::Auto => Chosen::Tcg,
+        Accel::Auto | Accel::Tcg => Chosen::Tcg,
     })
 }
 

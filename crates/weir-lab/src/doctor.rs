@@ -64,9 +64,13 @@ pub fn examine(kernel: Option<&std::path::Path>) -> Vec<Line> {
     };
     let found = format!("{} ({})", kernel.release, kernel.image.display());
     lines.push(line("kernel", true, Ok(found)));
-    let modules = ModuleTree::of(&kernel).map(|tree| match tree.has("null_blk") {
-        true => "null_blk and more".to_owned(),
-        false => "none beside it: all has to be built in".to_owned(),
+    let modules = ModuleTree::of(&kernel).map(|tree| {
+        let found = if tree.has("null_blk") {
+            "null_blk and more"
+        } else {
+            "none beside it: all has to be built in"
+        };
+        found.to_owned()
     });
     lines.push(line("modules", true, modules));
     let headers = kernel.headers().map(|path| path.display().to_string());

@@ -92,10 +92,10 @@ fn writable(folder: &Path) -> bool {
     good
 }
 
-/// Where `program` lies. `depmod` is in a folder that an ordinary user's PATH leaves out.
+/// Where `program` lies. Some are in folders that an ordinary user's PATH leaves out.
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let more: &[&str] = if program == "depmod" {
+    let more: &[&str] = if ["depmod", "dmsetup"].contains(&program) {
         &["/usr/sbin", "/sbin"]
     } else {
         &[]

@@ -59,7 +59,7 @@ pub(crate) fn pack(places: &Places, contents: &Contents<'_>) -> Result<Vec<u8>> 
     for part in parts {
         bytes.extend(parts::read(&part)?);
     }
-    bytes.extend(own.compressed()?);
+    bytes.extend(own.finish());
     Ok(bytes)
 }
 

@@ -14,7 +14,7 @@
 mod flags;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8> {
             fs::write(&file, bytes).with_context(|| file.display().to_string())?;
             Ok(0)
         }
-        Some(("doctor", flags)) => Ok(doctor(path(flags, "kernel"))),
+        Some(("doctor", flags)) => Ok(doctor(path(flags, "kernel").as_deref())),
         Some(("clean", _)) => clean(),
         _ => bail!("no such verb"),
     }
@@ -205,8 +205,8 @@ fn matrix(flags: &ArgMatches) -> Result<u8> {
     u8::try_from(worst.unwrap_or(0)).context("a status")
 }
 
-fn doctor(kernel: Option<PathBuf>) -> u8 {
-    let lines = examine(kernel.as_deref());
+fn doctor(kernel: Option<&Path>) -> u8 {
+    let lines = examine(kernel);
     for line in &lines {
         let mark = if line.good { "ok" } else { "--" };
         println!("{mark}  {:<12} {}", line.name, line.says);

@@ -1,6 +1,6 @@
 //! Parts of a guest's first file system that change seldom, each packed once and kept.
 //!
-//! In: what a part is made of. Out: the path of a compressed archive; a kernel takes several in a
+//! In: what a part is made of. Out: the path of an archive; a kernel takes several in a
 //! row. Not here: what a run alone needs (`initrd`).
 
 use std::fs;
@@ -81,11 +81,11 @@ fn kept(
 ) -> Result<PathBuf> {
     let path = places
         .folder("parts")?
-        .join(format!("{}.cpio.gz", digest(key)));
+        .join(format!("{}.cpio", digest(key)));
     if !path.is_file() {
         let mut archive = Archive::default();
         pack(&mut archive)?;
-        write_whole(&path, &archive.compressed()?)?;
+        write_whole(&path, &archive.finish())?;
     }
     Ok(path)
 }

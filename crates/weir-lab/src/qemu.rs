@@ -225,9 +225,16 @@ mod tests {
         .unwrap();
         assert_eq!(wait, Wait::TimedOut);
         let sleeper = String::from_utf8(out).unwrap();
-        let state = fs::read_to_string(format!("/proc/{}/stat", sleeper.trim()));
-        let gone = state.map_or(true, |stat| stat.contains(") Z"));
-        assert!(gone, "process {sleeper} is alive");
+        // The signal is on its way; without it, the sleeper stays for a quarter of an hour.
+        let patience = Instant::now() + Duration::from_secs(30);
+        let alive = || {
+            let stat = fs::read_to_string(format!("/proc/{}/stat", sleeper.trim()));
+            stat.is_ok_and(|stat| !stat.contains(") Z"))
+        };
+        while alive() {
+            assert!(Instant::now() < patience, "process {sleeper} is alive");
+            std::thread::yield_now();
+        }
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(crate) enum Piece {
 
 /// Splits the bytes of the script's serial line, however they arrive.
 #[derive(Debug, Default)]
-pub struct Splitter {
+pub(crate) struct Splitter {
     line: Vec<u8>,
 }
 
@@ -96,13 +96,23 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// Reads a whole log.
-    pub fn of(bytes: &[u8]) -> Self {
+    /// Reads a log that came in two pieces.
+    pub fn of_two(first: &[u8], second: &[u8]) -> Self {
         let (mut splitter, mut transcript) = (Splitter::default(), Self::default());
-        for piece in splitter.feed(bytes).into_iter().chain(splitter.finish()) {
+        for bytes in [first, second] {
+            for piece in splitter.feed(bytes) {
+                transcript.take(piece);
+            }
+        }
+        for piece in splitter.finish() {
             transcript.take(piece);
         }
         transcript
+    }
+
+    /// Reads a whole log.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self::of_two(bytes, &[])
     }
 
     /// Takes one piece.
@@ -290,13 +300,8 @@ mod tests {
             ),
             cut in 0_usize..200,
         ) {
-            let mut splitter = Splitter::default();
-            let (a, b) = bytes.split_at(cut.min(bytes.len()));
-            let mut pieces = splitter.feed(a);
-            pieces.extend(splitter.feed(b));
-            pieces.extend(splitter.finish());
-            let mut transcript = Transcript::default();
-            pieces.into_iter().for_each(|piece| transcript.take(piece));
+            let (first, second) = bytes.split_at(cut.min(bytes.len()));
+            let transcript = Transcript::of_two(first, second);
             prop_assert_eq!(transcript, Transcript::of(&bytes));
         }
 

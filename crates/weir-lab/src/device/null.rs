@@ -3,6 +3,8 @@
 //! In: `null`, `slow`, `zoned`. Out: lines of setup. What `null_blk` takes when it is loaded alone
 //! (`no_sched`) holds for all of them. Not here: what a setting means (the kernel's documentation).
 
+use std::fmt::Write as _;
+
 use anyhow::{Context as _, Result};
 
 use super::{Kind, Spec, Wiring};
@@ -46,7 +48,7 @@ pub(super) const ZONED: Kind = Kind {
         };
         default("memory_backed", "1".to_owned());
         default("zone_size", "16".to_owned());
-        default("size", (256).to_string());
+        default("size", "256".to_owned());
         settings.push(("zoned".to_owned(), "1".to_owned()));
         let number = wiring.next("zoned");
         add(wiring, spec, &format!("z{number}"), settings)
@@ -94,7 +96,7 @@ fn add(
         if OF_THE_MODULE.contains(&setting.as_str()) {
             wiring.parameter(spec, "null_blk", &setting, &value)?;
         } else {
-            line.push_str(&format!(" {setting}={value}"));
+            let _ = write!(line, " {setting}={value}");
         }
     }
     wiring.setup.push(line);

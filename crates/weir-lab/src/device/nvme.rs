@@ -3,6 +3,8 @@
 //! In: `nvme[:size=2G,lbs=4096,queues=4,zoned,zone=16M]`. Out: the controller, and a time limit of
 //! commands that lets a lost one show soon. Not here: pinning, which all guests have (`cpu`).
 
+use std::fmt::Write as _;
+
 use anyhow::{Context as _, Result};
 
 use super::{Kind, Spec, Wiring, bytes};
@@ -30,7 +32,7 @@ fn wire(wiring: &mut Wiring, spec: &Spec) -> Result<()> {
     if spec.has("zoned") {
         let zone = spec.value("zone").unwrap_or("16M");
         let zone = bytes(zone).with_context(|| format!("device `{spec}`: zone={zone}"))?;
-        namespace.push_str(&format!(",zoned=on,zoned.zone_size={zone}"));
+        let _ = write!(namespace, ",zoned=on,zoned.zone_size={zone}");
     }
     wiring.qemu("-device", namespace);
     if number == 0 {
