@@ -59,6 +59,11 @@ check_books() {
 	check "$(value job$1 inflight)" -eq 0 "in flight of job$1"
 }
 
+# For the scripts of weir's own door.
+need_weir() {
+	weir kio --help >/dev/null 2>&1 || lab_skip "this weir has no kio"
+}
+
 # WORD...: weir kio with these; what it prints is in $GOT.
 good() {
 	weir kio "$@" >$GOT 2>&1 || { cat $GOT; lab_fail "weir kio $*: status $?"; }

@@ -191,6 +191,10 @@ static int wait_end(void)
 		usleep(run.stop_ms * 1000);
 		if (ioctl(fd, KIO_STOP, &stop))
 			return refused("stop", "");
+		if (stop.state != KIO_STATE_DONE || stop.stuck) {
+			printf("refused=stop state=%u stuck=%u\n", stop.state, stop.stuck);
+			return 2;
+		}
 	}
 	if (poll(&end, 1, -1) != 1)
 		return refused("poll", "");

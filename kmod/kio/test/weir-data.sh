@@ -1,5 +1,6 @@
 # Data that one engine wrote the other verifies, both ways.
 . /lab/common.sh
+need_weir
 load
 export WEIR_HISTORY=off
 

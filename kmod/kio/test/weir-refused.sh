@@ -1,5 +1,6 @@
 # What weir kio says and ends with when something is in the way.
 . /lab/common.sh
+need_weir
 export WEIR_HISTORY=off
 
 # STATUS TEXT WORD...

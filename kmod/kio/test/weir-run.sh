@@ -1,5 +1,6 @@
 # weir kio through the module: label, log lines and report agree, files have their form.
 . /lab/common.sh
+need_weir
 load block_device=$NULL
 export WEIR_HISTORY=off
 cd /tmp

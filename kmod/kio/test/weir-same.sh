@@ -1,5 +1,6 @@
 # Kernel and user space go to the same places in the same order.
 . /lab/common.sh
+need_weir
 load
 export WEIR_HISTORY=off
 
