@@ -66,5 +66,7 @@ need_weir() {
 
 # WORD...: weir kio with these; what it prints is in $GOT.
 good() {
-	weir kio "$@" >$GOT 2>&1 || { cat $GOT; lab_fail "weir kio $*: status $?"; }
+	weir kio "$@" >$GOT 2>&1
+	rc=$?
+	[ $rc -eq 0 ] || { cat $GOT; lab_fail "weir kio $*: status $rc"; }
 }

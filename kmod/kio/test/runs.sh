@@ -53,4 +53,6 @@ for wrong in block_size=1000:2 queue_depth=0:3 read_mix_percent=101:8 offset_str
 done
 client 2 run device=$NULL runtime_ms=0
 lab_check grep -q 'would never end' $GOT
+client 0 info
+lab_check grep -q 'used_mem=0 ' $GOT
 unload

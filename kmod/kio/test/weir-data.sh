@@ -13,7 +13,7 @@ written() {
 
 written kernel 1 0 uring
 written uring 2 0 kernel
-written kernel 3 1 sync
+written kernel 3 1 uring
 written kernel 4 0 kernel
 printf '\0\0\0\0\0\0\0\0' | dd of=$RAM bs=1 seek=8292 conv=notrunc,fsync 2>/dev/null
 for engine in kernel uring; do

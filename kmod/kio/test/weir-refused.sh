@@ -42,8 +42,9 @@ done
 lab_check mke2fs -q $RAM >/dev/null
 mkdir -p /tmp/mounted
 lab_check mount -t ext4 $RAM /tmp/mounted
-ends 2 /tmp/mounted --engine kernel --device $RAM --read-mix-percent 0 --runtime 1
+ends 2 /tmp/mounted --engine kernel --device $RAM --read-mix-percent 0 --runtime 1 --force
 umount /tmp/mounted
+dd if=/dev/zero of=$RAM bs=1M count=1 conv=fsync 2>/dev/null
 # Polling.
 good --engine kernel --device $NVME --complete poll --cpus 0 --runtime 1
 ends 3 poll_queues --engine kernel --device $NOPOLL --complete poll --cpus 0 --runtime 1
