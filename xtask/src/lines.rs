@@ -43,7 +43,9 @@ fn product(path: &str) -> Option<&str> {
         .any(|part| part == "tests" || part == "tests.rs");
     // Of plans and results for tests, behind a feature.
     let is_sample = inside.starts_with("sample");
-    (!is_test && !is_sample).then_some(name)
+    // Kernels for tests.
+    let is_lab = name == "weir-lab";
+    (!is_test && !is_sample && !is_lab).then_some(name)
 }
 
 /// The files of modules that only tests have: `#[cfg(test)] mod sample;` of `output/mod.rs` is
@@ -104,6 +106,7 @@ mod tests {
             "crates/weir-run/src/a/tests/b.rs",
             "crates/weir-run/examples/loop_cost.rs",
             "crates/weir-schema/src/sample.rs",
+            "crates/weir-lab/src/serial.rs",
         ] {
             assert_eq!(product(path), None, "{path}");
         }
