@@ -19,6 +19,7 @@ mod card;
 mod child;
 mod fio;
 mod image;
+mod kio;
 mod machine;
 mod net;
 mod results;
@@ -81,6 +82,14 @@ const BENCHES: &[Bench] = &[
         rounds: 10,
         examples: &["results_cost"],
         cases: results::cases,
+    },
+    Bench {
+        name: "kio",
+        what: "instructions per I/O of the module and of weir's io_uring beside fio, in a guest",
+        peer: || Cmd::new("fio --version").read(),
+        rounds: 4,
+        examples: &[],
+        cases: kio::cases,
     },
 ];
 
