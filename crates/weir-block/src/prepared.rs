@@ -20,6 +20,7 @@ use weir_sys::device::PathFacts;
 use weir_units::Bytes;
 
 use crate::engine::dma_emu::{self, EmulatedCards};
+use crate::engine::kernel::{self, KernelSessions};
 use crate::engine::priority::Priorities;
 use crate::engine::{
     EngineEntry, EngineRun, EngineSetup, FileName, Mappings, OpenTarget, SlotMemory, Warnings,
@@ -30,11 +31,11 @@ use crate::make::{make, make_names, open};
 use crate::memory::{self, buffers};
 use crate::recorded::RecordedPattern;
 use crate::recorded::{PatternFile, PatternReader, check_unchanged, tape};
-use crate::runner::is_removable;
+use crate::runner::{Block, is_removable};
 use crate::source::{BetweenPasses, EarlierWrites, Extent, Recipe};
 use crate::target::{
-    FileLayout, Made, SiteKind, SitePart, Sites, between_passes, devices, disks, facts_of,
-    no_sites, open_all, reads_blocks_once, spoilers, survey, warm, writes,
+    FileLayout, SiteKind, SitePart, Sites, between_passes, devices, disks, facts_of, no_sites,
+    open_all, reads_blocks_once, spoilers, survey, warm, writes,
 };
 use crate::thread_placement::place_thread;
 use crate::verify::outcome::{StreamSeed, VerifiedJob};
@@ -55,6 +56,7 @@ pub(crate) struct PreparedBlockJob {
     warnings_beforehand: Vec<Warning>,
     warnings: Warnings,
     cards: EmulatedCards,
+    sessions: KernelSessions,
     is_done: bool,
     recorded: Option<Arc<RecordedPattern>>,
 }
@@ -68,8 +70,7 @@ impl PreparedBlockJob {
         context: &JobContext<'_>,
         workload: &BlockWorkload,
         entry: &'static EngineEntry,
-        cards: &EmulatedCards,
-        made: &Made,
+        shared: &Block,
         recorded: Option<Arc<RecordedPattern>>,
     ) -> Result<Self, Failure> {
         let acts_on = entry.info.acts_on;
@@ -77,7 +78,7 @@ impl PreparedBlockJob {
         let job = context.job;
         let mut found = match acts_on {
             ActsOn::Nothing => no_sites(job.clones, memory::smallest_block(workload)),
-            _ => survey(context, workload, has_sites, made)?,
+            _ => survey(context, workload, has_sites, &shared.made)?,
         };
         found.remarks.iter().for_each(context.announce);
         let mut targets: Vec<Vec<OpenTarget>> = found.parts.iter().map(|_| Vec::new()).collect();
@@ -97,7 +98,7 @@ impl PreparedBlockJob {
                 facts = facts_of(&found.list);
                 warnings = spoilers(&found.list, &facts, workload, Bytes(touched));
             }
-            made.note(&found.list);
+            shared.made.note(&found.list);
         }
         if has_sites && facts.is_empty() {
             facts = facts_of(&found.list);
@@ -116,7 +117,8 @@ impl PreparedBlockJob {
             facts,
             warnings_beforehand: warnings,
             warnings: Warnings::default(),
-            cards: cards.clone(),
+            cards: shared.cards.clone(),
+            sessions: shared.sessions.clone(),
             is_done: only,
             recorded,
         })
@@ -124,7 +126,8 @@ impl PreparedBlockJob {
 
     /// Slots of a worker.
     fn depth(&self) -> u32 {
-        if self.entry.info.synchronous {
+        // The buffers of the kernel's slots are its own.
+        if self.entry.info.synchronous || self.entry.info.name == kernel::NAME {
             1
         } else {
             self.job.load().depth.queue_depth.0.max(1)
@@ -334,6 +337,7 @@ impl PreparedBlockJob {
             choice: self.job.engine.clone(),
             warnings: self.warnings.clone(),
             cards: self.cards.clone(),
+            sessions: self.sessions.clone(),
             mappings,
             streams: Streams::new(worker.seed, worker.number),
         };

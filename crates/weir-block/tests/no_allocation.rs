@@ -159,6 +159,8 @@ fn allocations<E: Engine<Op = BlockOp, Setup = ()>>(
         AnySource::Uniform(s) => in_loop::<E, _>(s, paced, operations),
         AnySource::Varied(VariedSource::General(s)) => in_loop::<E, _>(*s, paced, operations),
         AnySource::Varied(VariedSource::Verified(s)) => in_loop::<E, _>(*s, paced, operations),
+        AnySource::Varied(VariedSource::Bursts(s)) => in_loop::<E, _>(*s, paced, operations),
+        AnySource::Varied(VariedSource::Draining(s)) => in_loop::<E, _>(*s, paced, operations),
     }
 }
 

@@ -102,6 +102,15 @@ impl StageRecorder {
         }
     }
 
+    /// Takes a whole histogram; the writer's thread only.
+    pub fn add(&self, counted: &Histogram) {
+        match self {
+            Self::Off => {}
+            Self::Plain(recorder) => recorder.add(counted),
+            Self::Squares(recorder) => recorder.add(counted),
+        }
+    }
+
     /// What was recorded so far, from any thread.
     pub fn snapshot(&self) -> Option<Histogram> {
         match self {
@@ -215,6 +224,18 @@ impl LiveKind {
         let mut errors = lock(&self.errors);
         *errors.by_code.entry(errno).or_default() += 1;
         errors.latencies.record(lat_ns);
+    }
+
+    /// So many operations have failed in all, in a loop that is none of the run's and times none of
+    /// them; the writer's thread only.
+    #[cold]
+    pub fn set_failed(&self, errno: i32, count: u64) {
+        self.failed.set(count);
+        let mut errors = lock(&self.errors);
+        errors.by_code.clear();
+        if count > 0 {
+            errors.by_code.insert(errno, count);
+        }
     }
 
     /// Counts completion and total latency of an operation of a class, where classes are told

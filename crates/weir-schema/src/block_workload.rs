@@ -34,6 +34,9 @@ pub struct BlockWorkload {
     pub verify: Option<Verify>,
     /// How much of the region is done, and how often.
     pub passes: Passes,
+    /// Reads and writes come in bursts, over offsets that both share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bursts: Option<Bursts>,
     /// An operation waits until none in flight touches the same bytes.
     #[serde(default)]
     pub no_overlap: bool,
@@ -67,6 +70,35 @@ impl BlockWorkload {
     /// It starts over until its time is up.
     pub fn is_endless(&self) -> bool {
         self.passes.time_based && self.load.bounds.runtime_ns.is_some()
+    }
+}
+
+/// Bursts of reads and of writes, drawn by the shares of the mix. Both go on along one sequence of
+/// offsets, which starts over at its end; only time, bytes or operations end it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bursts {
+    /// Reads in a burst of them.
+    pub reads: u32,
+    /// Writes in a burst of them.
+    pub writes: u32,
+    /// A burst begins when nothing of the last one is in flight any more.
+    #[serde(default)]
+    pub drain: bool,
+    /// The pause of a kind follows the last operation of a burst instead of each.
+    #[serde(default)]
+    pub pause_behind: bool,
+}
+
+impl Default for Bursts {
+    /// Each operation is drawn alone.
+    fn default() -> Self {
+        Self {
+            reads: 1,
+            writes: 1,
+            drain: false,
+            pause_behind: false,
+        }
     }
 }
 

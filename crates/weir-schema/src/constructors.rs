@@ -147,6 +147,7 @@ impl Default for BlockWorkload {
             flush: Flush::default(),
             verify: None,
             passes: Passes::default(),
+            bursts: None,
             no_overlap: false,
             memory: Memory::default(),
             load: Load::default(),

@@ -19,6 +19,7 @@ use crate::recorded::PatternReader;
 use crate::source::Extent;
 use crate::source::block_order::BlockOrder;
 use crate::source::buffers::SlotBuffers;
+use crate::source::bursts::{self, BurstSource};
 use crate::source::fixed::FixedSource;
 use crate::source::flushes::Flushes;
 use crate::source::general::{GeneralSource, Script, SourceTarget};
@@ -125,6 +126,10 @@ pub enum VariedSource {
     General(Box<GeneralSource>),
     /// Operations with data that is marked or checked.
     Verified(Box<VerifiedSource>),
+    /// Bursts of reads and writes.
+    Bursts(Box<BurstSource<false>>),
+    /// Bursts of reads and writes, one at a time.
+    Draining(Box<BurstSource<true>>),
 }
 
 /// Makes the source of a worker: the fastest there is for the workload.
@@ -132,8 +137,8 @@ pub enum VariedSource {
 /// # Errors
 /// [`BuildError`].
 pub fn build(recipe: Recipe<'_>) -> Result<AnySource, BuildError> {
-    let is_common = recipe.recorded.is_none() && recipe.verification.is_none();
-    if is_common && recipe.priorities.is_none() {
+    let is_drawn = recipe.recorded.is_none() && recipe.workload.bursts.is_none();
+    if is_drawn && recipe.verification.is_none() && recipe.priorities.is_none() {
         let rules = size_rules(recipe.workload)?;
         if let Some((verb, length)) = fixed_length(recipe.workload, &rules, recipe.extents) {
             return fixed(recipe, verb, length);
@@ -171,6 +176,9 @@ pub fn build_varied(recipe: Recipe<'_>) -> Result<VariedSource, BuildError> {
                 left: recipe.limits.operations,
             }),
         })));
+    }
+    if let Some(bursts) = recipe.workload.bursts {
+        return bursts::build(recipe, bursts);
     }
     if recipe.verification.is_some() {
         return verified(recipe, rules);

@@ -6,6 +6,7 @@
 mod block_order;
 mod buffers;
 mod build;
+pub(crate) mod bursts;
 mod check;
 mod fixed;
 mod flushes;
@@ -20,6 +21,7 @@ pub use buffers::SlotBuffers;
 pub use build::{
     AnySource, BuildError, Recipe, VariedSource, WorkLimits, build, build_varied, payload_rule,
 };
+pub use bursts::{BurstSource, first_operations};
 pub(crate) use check::check;
 pub use fixed::FixedSource;
 pub use general::GeneralSource;

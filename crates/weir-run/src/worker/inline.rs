@@ -82,7 +82,8 @@ where
             now = state.look_at(source, &op, (started, now), whole);
         }
         if is_watched {
-            now = state.settle(now);
+            let pause = (!source.is_amid()).then(|| op.kind_index());
+            now = state.settle(pause, started, now);
         }
     }
     live.last_done.set(state.end_of(last_done, now).0);
