@@ -113,10 +113,12 @@ fn a_device_that_is_mounted_is_not_written() {
     if !done(&["mkfs.ext4", "-q", "-F", &device.0]) || !done(&["mount", &device.0, &point]) {
         return skip("kio mounted", "nothing can be mounted here");
     }
-    let said = kio(
-        &stage,
-        &format!("-d {} --read-mix-percent 0 -s 1", device.0),
-    );
+    let words = format!("-d {} --read-mix-percent 0 -s 1", device.0);
+    let said = kio(&stage, &format!("{words} --force"));
     assert!(done(&["umount", &point]));
     said.code(2).silent().err(&point);
+    kio(&stage, &words)
+        .code(2)
+        .err("an ext file system")
+        .err("--force");
 }

@@ -167,9 +167,56 @@ fn a_dry_run_and_a_plan_touch_nothing() {
         .out("        read_mix_percent: 0\n");
     let plan = kio(&stage, "-d F --read-mix-percent 0 --show-plan").code(0);
     assert!(plan.out.contains("\"bursts\""), "{plan}");
+    stage.file("plan.json", &plan.out);
+    stage.file(
+        "odd.json",
+        plan.out.replace("\"module\": false", "\"modul\": false"),
+    );
+    stage
+        .say(&["run", "odd.json"])
+        .code(2)
+        .err("extensions.kio");
+    std::fs::remove_file(stage.path("odd.json")).unwrap();
+    let planned = kio(&stage, "-d F --ios 50 --show-plan").code(0);
+    stage.file("reads.json", &planned.out);
+    stage.say(&["run", "reads.json"]).code(0).out("thread 0");
     stage.file("c.conf", "global: {num_threads: 3, block_device: F}");
     let converted = stage.say(&["kio", "convert", "c.conf"]).code(0);
     assert_eq!(converted.out.matches("\"thread ").count(), 3, "{converted}");
     assert_eq!(stage.read_bytes("F"), bytes);
-    assert_eq!(stage.list(), ["F", "c.conf"]);
+    assert_eq!(stage.list(), ["F", "c.conf", "plan.json", "reads.json"]);
+}
+
+#[test]
+fn data_that_was_damaged_is_found_with_its_offset_and_byte() {
+    let stage = stage();
+    kio(
+        &stage,
+        "-d F --oh 1M --op write --data verify --verify --queue-depth 8 --offset-random 1",
+    )
+    .code(0)
+    .out("thread 0 read back");
+    kio(&stage, "-d F --oh 1M --op write --data verify --verify").code(0);
+    kio(
+        &stage,
+        "-d F --oh 1M --op read --data verify --ios 256 --engine sync",
+    )
+    .code(0);
+    let mut bytes = stage.read_bytes("F");
+    bytes[8192 + 100] ^= 4;
+    stage.file("F", bytes);
+    kio(
+        &stage,
+        "-d F --oh 1M --op read --data verify --ios 256 --format kio",
+    )
+    .code(1)
+    .err("the data at offset 8192 is not what was written")
+    .err("byte 100");
+    for (words, remedy) in [
+        ("--data verify --rm 50", "--op write --verify"),
+        ("--verify --op write", "--data verify"),
+        ("--data verify --op write --verify -s 3", "--ios or --size"),
+    ] {
+        kio(&stage, &format!("-d F {words}")).code(2).err(remedy);
+    }
 }

@@ -49,6 +49,11 @@ pub(crate) fn senseless_settings(workload: &BlockWorkload) -> Vec<String> {
             is_squeezed && content.compress_chunk_bytes.0 == 0,
             "is 0: the compressible share is that of a length",
         ),
+        (
+            "content.sectors",
+            content.sectors.is_some() && workload.bursts.is_none(),
+            "is for jobs in bursts",
+        ),
         ("bursts", unfit.is_some(), unfit.unwrap_or_default()),
         ("flush.fsync_every", flush.fsync_every == Some(0), never),
         (

@@ -143,6 +143,7 @@ fn source(workload: &BlockWorkload, operations: u64) -> AnySource {
         verification: None,
         recorded: None,
         priorities: None,
+        findings: None,
     })
     .unwrap()
 }
@@ -160,7 +161,7 @@ fn allocations<E: Engine<Op = BlockOp, Setup = ()>>(
         AnySource::Varied(VariedSource::General(s)) => in_loop::<E, _>(*s, paced, operations),
         AnySource::Varied(VariedSource::Verified(s)) => in_loop::<E, _>(*s, paced, operations),
         AnySource::Varied(VariedSource::Bursts(s)) => in_loop::<E, _>(*s, paced, operations),
-        AnySource::Varied(VariedSource::Draining(s)) => in_loop::<E, _>(*s, paced, operations),
+        AnySource::Varied(VariedSource::Watched(s)) => in_loop::<E, _>(*s, paced, operations),
     }
 }
 

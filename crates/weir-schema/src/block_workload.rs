@@ -88,6 +88,9 @@ pub struct Bursts {
     /// The pause of a kind follows the last operation of a burst instead of each.
     #[serde(default)]
     pub pause_behind: bool,
+    /// Kinds and offsets are those of the worker of this number; the worker's own where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<u32>,
 }
 
 impl Default for Bursts {
@@ -98,6 +101,7 @@ impl Default for Bursts {
             writes: 1,
             drain: false,
             pause_behind: false,
+            stream: None,
         }
     }
 }
@@ -429,6 +433,20 @@ pub struct Content {
     /// Every job that says so has the same set.
     #[serde(default)]
     pub dedupe_set_is_shared: bool,
+    /// Of jobs in bursts: what is written follows from its place, and what is read is checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sectors: Option<SectorData>,
+}
+
+/// Data that follows from its place, so that whoever knows seed and generation can check it: each
+/// sector of 512 bytes begins with a magic number, its number and the generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SectorData {
+    /// Of the words behind.
+    pub seed: u64,
+    /// Tells writes of the same place apart.
+    pub generation: u64,
 }
 
 /// Flushes.

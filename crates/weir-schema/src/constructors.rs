@@ -241,6 +241,7 @@ impl Default for Content {
             dedupe_percent: 0,
             dedupe_set_percent: None,
             dedupe_set_is_shared: false,
+            sectors: None,
         }
     }
 }

@@ -320,7 +320,7 @@ fn run_varied<E: Engine<Op = BlockOp>>(
         VariedSource::General(source) => worker.drive(engine, &mut **source, plan),
         VariedSource::Verified(source) => worker.drive(engine, &mut **source, plan),
         VariedSource::Bursts(source) => worker.drive(engine, &mut **source, plan),
-        VariedSource::Draining(source) => worker.drive(engine, &mut **source, plan),
+        VariedSource::Watched(source) => worker.drive(engine, &mut **source, plan),
     }
 }
 

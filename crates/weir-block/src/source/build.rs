@@ -1,8 +1,10 @@
 //! From a workload to its source: the fixed one where nothing varies, else the general one.
 
 use std::num::NonZeroU64;
+use std::sync::Arc;
 
 use thiserror::Error;
+use weir_run::Findings;
 use weir_run::generate::Streams;
 use weir_run::generate::arrivals::Rate;
 use weir_schema::{BlockSize, BlockWorkload, Content, Distribution, Generator, Kind, PerKind};
@@ -93,6 +95,17 @@ pub struct Recipe<'a> {
     pub recorded: Option<PatternReader>,
     /// Which operations get a priority, if any do.
     pub priorities: Option<Priorities>,
+    /// Where blocks go that are not what they should be, and what their targets are called.
+    pub findings: Option<CheckedTarget>,
+}
+
+/// Where bad blocks of a target are kept.
+#[derive(Clone, Debug)]
+pub struct CheckedTarget {
+    /// Of the worker.
+    pub findings: Arc<Findings>,
+    /// The target.
+    pub name: String,
 }
 
 /// What a source is drawn from.
@@ -128,8 +141,8 @@ pub enum VariedSource {
     Verified(Box<VerifiedSource>),
     /// Bursts of reads and writes.
     Bursts(Box<BurstSource<false>>),
-    /// Bursts of reads and writes, one at a time.
-    Draining(Box<BurstSource<true>>),
+    /// The same, one burst at a time or with data that is checked.
+    Watched(Box<BurstSource<true>>),
 }
 
 /// Makes the source of a worker: the fastest there is for the workload.

@@ -6,8 +6,10 @@
 use weir_run::Source;
 use weir_run::generate::Streams;
 use weir_schema::{
-    BlockWorkload, Bursts, Distribution, FileNames, Generator, Job, Kind, PerKind, Size,
+    BadByte, BlockWorkload, Bursts, Damage, Distribution, FailedCheck, FileNames, Generator, Job,
+    Kind, Mismatch, PerKind, SectorData, Size, VerifyMethod,
 };
+use weir_units::Bytes;
 
 use crate::engine::priority::Priorities;
 use crate::generate::bursts::{BurstMix, EndlessWalk};
@@ -15,19 +17,23 @@ use crate::generate::mix::DataKind;
 use crate::op::{BlockOp, Verb};
 use crate::source::Extent;
 use crate::source::buffers::SlotBuffers;
-use crate::source::build::{BuildError, Recipe, VariedSource};
+use crate::source::build::{BuildError, CheckedTarget, Recipe, VariedSource};
+use crate::source::sectors::{self, SECTOR, WrongWord};
 
-/// Operations in bursts. `DRAINS`: those of a burst come back before the next one begins.
+/// Operations in bursts. `WATCHED`: their completions count, as those of a burst come back before the
+/// next one begins, or what they have read is checked.
 #[derive(Debug)]
-pub struct BurstSource<const DRAINS: bool> {
+pub struct BurstSource<const WATCHED: bool> {
     draws: BurstDraws,
     start: u64,
     length: u32,
     pause_behind: bool,
     bytes_left: u64,
     operations_left: u64,
+    drains: bool,
     in_flight: u32,
     is_waiting: bool,
+    sectors: Option<(SectorData, CheckedTarget)>,
     buffers: SlotBuffers,
     priorities: Option<Priorities>,
 }
@@ -96,7 +102,7 @@ pub fn first_operations(job: &Job, worker: u32, count: u32) -> Vec<(Kind, u64)> 
     let Some((work, bursts, extent)) = described else {
         return Vec::new();
     };
-    let streams = Streams::new(work.access.seed, worker);
+    let streams = Streams::new(work.access.seed, bursts.stream.unwrap_or(worker));
     let mut draws = BurstDraws::of(work, bursts, extent, streams);
     let most = work.load.bounds.operations.unwrap_or(u64::MAX);
     let count = u64::from(count).min(most);
@@ -118,22 +124,29 @@ pub(crate) fn stride_of(workload: &BlockWorkload) -> i64 {
     workload.access.skip_bytes.saturating_add(block)
 }
 
-/// Why a workload cannot come in bursts.
-pub(crate) fn unfit(workload: &BlockWorkload) -> Option<&'static str> {
-    let (access, mix) = (&workload.access, &workload.mix);
-    let sizes = &workload.sizes;
-    let block = block_of(workload);
-    let is_of_one_size = !sizes.by_pattern
-        && Kind::DATA.iter().all(|kind| {
-            let size = sizes.size.of(*kind);
-            (size.min().0, size.max().0) == (block, block)
-        });
-    let files = match &workload.targets.files {
+/// All of its blocks have one size.
+fn is_of_one_size(workload: &BlockWorkload) -> bool {
+    let (sizes, block) = (&workload.sizes, block_of(workload));
+    let is_so = |kind: &Kind| {
+        let size = sizes.size.of(*kind);
+        (size.min().0, size.max().0) == (block, block)
+    };
+    !sizes.by_pattern && Kind::DATA.iter().all(is_so)
+}
+
+fn is_of_one_target(files: &FileNames) -> bool {
+    match files {
         FileNames::Listed { paths, .. } => paths.len() == 1,
         FileNames::Generated { count, .. } => *count == 1,
         FileNames::None => true,
         FileNames::Below { .. } | FileNames::Sized { .. } => false,
-    };
+    }
+}
+
+/// Why a workload cannot come in bursts.
+pub(crate) fn unfit(workload: &BlockWorkload) -> Option<&'static str> {
+    let (access, mix) = (&workload.access, &workload.mix);
+    let block = block_of(workload);
     let is_plainly_random = access.distribution == Distribution::Uniform
         && access.generator == Generator::Xoshiro
         && access.random_percent == PerKind::all(100);
@@ -142,8 +155,11 @@ pub(crate) fn unfit(workload: &BlockWorkload) -> Option<&'static str> {
     let ends = bounds.runtime_ns.is_some() || bounds.operations.is_some();
     let flush = &workload.flush;
     let rules = [
-        (is_of_one_size, "are of blocks of one size"),
-        (files, "go to one target"),
+        (is_of_one_size(workload), "are of blocks of one size"),
+        (
+            is_of_one_target(&workload.targets.files),
+            "go to one target",
+        ),
         (
             !access.random || is_plainly_random,
             "go to places that are all alike",
@@ -169,7 +185,11 @@ pub(crate) fn unfit(workload: &BlockWorkload) -> Option<&'static str> {
             flush.fsync_every.is_none() && flush.fdatasync_every.is_none() && flush.range.is_none(),
             "have no flushes between",
         ),
-        (workload.verify.is_none(), "are not verified"),
+        (workload.verify.is_none(), "are not verified by headers"),
+        (
+            workload.content.sectors.is_none() || block.is_multiple_of(SECTOR),
+            "are of whole sectors where their data follows from its place",
+        ),
         (
             ends || workload.passes.io_size.is_some(),
             "have no end of their own: give a time, bytes or operations",
@@ -190,9 +210,10 @@ pub(super) fn build(recipe: Recipe<'_>, bursts: Bursts) -> Result<VariedSource, 
             block: block_of(recipe.workload),
         });
     };
-    let streams = Streams::new(recipe.seed, recipe.worker);
+    let streams = Streams::new(recipe.seed, bursts.stream.unwrap_or(recipe.worker));
     let draws = BurstDraws::of(recipe.workload, bursts, extent, streams);
     let drains = bursts.drain && draws.mix.has_both();
+    let sectors = recipe.workload.content.sectors.zip(recipe.findings);
     macro_rules! source {
         ($variant:ident) => {
             VariedSource::$variant(Box::new(BurstSource {
@@ -202,36 +223,39 @@ pub(super) fn build(recipe: Recipe<'_>, bursts: Bursts) -> Result<VariedSource, 
                 pause_behind: bursts.pause_behind,
                 bytes_left: recipe.limits.bytes,
                 operations_left: recipe.limits.operations,
+                drains,
                 in_flight: 0,
                 is_waiting: false,
+                sectors,
                 buffers: recipe.buffers,
                 priorities: recipe.priorities,
             }))
         };
     }
-    Ok(if drains {
-        source!(Draining)
+    Ok(if drains || sectors.is_some() {
+        source!(Watched)
     } else {
         source!(Bursts)
     })
 }
 
-impl<const DRAINS: bool> Source for BurstSource<DRAINS> {
+impl<const WATCHED: bool> Source for BurstSource<WATCHED> {
     type Op = BlockOp;
-    const CHECKS: bool = DRAINS;
+    const CHECKS: bool = WATCHED;
 
     #[inline]
     fn next(&mut self, slot: u32) -> Option<BlockOp> {
-        if DRAINS {
-            self.is_waiting = self.draws.mix.is_at_start() && self.in_flight > 0;
-            if self.is_waiting {
+        if WATCHED {
+            let waits = self.drains && self.in_flight > 0;
+            self.is_waiting = waits && self.draws.mix.is_at_start();
+            if self.is_waiting || self.has_bad_data() {
                 return None;
             }
         }
         let bytes = self.bytes_left.checked_sub(u64::from(self.length))?;
         self.operations_left = self.operations_left.checked_sub(1)?;
         self.bytes_left = bytes;
-        self.in_flight += u32::from(DRAINS);
+        self.in_flight += u32::from(WATCHED);
         let (kind, offset) = self.draws.next_operation();
         let mut op = BlockOp {
             offset: self.start + offset,
@@ -257,21 +281,78 @@ impl<const DRAINS: bool> Source for BurstSource<DRAINS> {
 
     #[inline]
     fn is_waiting(&self) -> bool {
-        DRAINS && self.is_waiting
+        WATCHED && self.is_waiting
     }
 
     #[inline]
-    fn completed(&mut self, _slot: u32, _op: &BlockOp, _whole: bool) {
+    fn completed(&mut self, slot: u32, op: &BlockOp, whole: bool) {
         self.in_flight = self.in_flight.saturating_sub(1);
+        if let Some((data, target)) = &self.sectors
+            && whole
+            && op.verb == Verb::Read
+        {
+            inspect(*data, target, op, self.buffers.slot(slot, op.length));
+        }
     }
 
     #[inline]
     fn prepare(&mut self, slot: u32, op: &BlockOp) {
-        self.buffers.prepare(slot, op);
+        match &self.sectors {
+            Some((data, _)) if op.verb == Verb::Write => {
+                let buffer = self.buffers.slot_mut(slot, op.length);
+                sectors::fill(*data, buffer, op.offset);
+            }
+            _ => self.buffers.prepare(slot, op),
+        }
     }
 
     #[inline]
     fn prepare_is_timed(&self) -> bool {
-        self.buffers.prepare_is_timed()
+        self.sectors.is_some() || self.buffers.prepare_is_timed()
+    }
+}
+
+impl<const WATCHED: bool> BurstSource<WATCHED> {
+    /// What was read is not what it should be: nothing more is to be done.
+    fn has_bad_data(&self) -> bool {
+        let target = self.sectors.as_ref().map(|(_, target)| target);
+        target.is_some_and(|target| target.findings.has_ended())
+    }
+}
+
+/// Checks what was read; the first bad block ends the job.
+fn inspect(data: SectorData, target: &CheckedTarget, op: &BlockOp, buffer: &[u8]) {
+    let Some(wrong) = sectors::check(data, buffer, op.offset) else {
+        return;
+    };
+    target.findings.count();
+    target.findings.add(|| mismatch(&target.name, op, wrong));
+    target.findings.end();
+}
+
+fn mismatch(target: &str, op: &BlockOp, wrong: WrongWord) -> Mismatch {
+    let bits = (wrong.wanted ^ wrong.found).count_ones();
+    let (offset, length) = (Bytes(op.offset), Bytes(op.length.into()));
+    let at_bytes = Bytes(wrong.at);
+    Mismatch {
+        method: VerifyMethod::Pattern,
+        check: FailedCheck::Pattern,
+        wanted: format!("{:016x}", wrong.wanted),
+        found: format!("{:016x}", wrong.found),
+        damage: match bits {
+            1..=8 => Damage::BitFlip { at_bytes, bits },
+            _ => Damage::Garbled {
+                at_bytes: Some(at_bytes),
+            },
+        },
+        target: target.to_owned(),
+        offset_bytes: offset,
+        length_bytes: length,
+        request_offset_bytes: offset,
+        request_length_bytes: length,
+        kind: Kind::Read,
+        media_method: None,
+        bad_byte: Some(BadByte { at_bytes, bits }),
+        dumps: Vec::new(),
     }
 }

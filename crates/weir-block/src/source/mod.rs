@@ -12,6 +12,7 @@ mod fixed;
 mod flushes;
 mod general;
 mod passes;
+pub(crate) mod sectors;
 mod service;
 mod strided;
 mod target_offsets;
@@ -19,7 +20,8 @@ mod verified;
 
 pub use buffers::SlotBuffers;
 pub use build::{
-    AnySource, BuildError, Recipe, VariedSource, WorkLimits, build, build_varied, payload_rule,
+    AnySource, BuildError, CheckedTarget, Recipe, VariedSource, WorkLimits, build, build_varied,
+    payload_rule,
 };
 pub use bursts::{BurstSource, first_operations};
 pub(crate) use check::check;

@@ -17,6 +17,9 @@ const SINGLE: FlagNeed = FlagNeed::new("without `--generate-config` and `--compa
     !g.has("generate-config") && !g.has("compare")
 });
 const COMPARE: FlagNeed = FlagNeed::new("with `--compare`", |g| g.has("compare"));
+const WRITES: FlagNeed = FlagNeed::new("with `--data verify` and `--op write`", |g| {
+    g.is("data", "verify") && g.is("op", "write")
+});
 const LINES: FlagNeed = FlagNeed::new("with `--format kio` or `--format table`", |g| {
     g.is("format", "kio") || g.is("format", "table")
 });
@@ -115,6 +118,7 @@ pub const FLAGS: &[Flag] = &[
         .choices(&["zero", "random", "verify"])
         .default("random")
         .needs(RUN),
+    Flag::switch("verify", DATA, "Read back what was written, and check it").needs(WRITES),
     Flag::with_value("seed", "N", DATA, "Of the offsets and the mix")
         .range(1, i64::MAX)
         .default("24301")

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use weir_schema::{
     BlockSizes, BlockWorkload, Bursts, EngineChoice, FileNames, Job, Kind, KindName, Mix, PerKind,
-    Setting, Size,
+    SectorData, Setting, Size,
 };
 use weir_units::{Bytes, Nanos, QueueDepth};
 
@@ -44,6 +44,16 @@ pub(super) fn of(request: &JobRequest<'_>) -> Result<Job, Refusal> {
     if writes && facts.is_read_only {
         return Err(refuse(
             "it is read-only: take --read-mix-percent 100".to_owned(),
+        ));
+    }
+    if let Some(holds) = facts.holds.filter(|_| writes && !given.has("force")) {
+        return Err(refuse(format!(
+            "it seems to hold {holds}, which would be overwritten\n  help: --force writes all the same"
+        )));
+    }
+    if given.has("force") && !writes {
+        return Err(Refusal::usage(
+            "--force is about writes, and nothing is written; leave it out",
         ));
     }
     if writes && facts.is_zoned {
@@ -104,6 +114,7 @@ fn workload(request: &JobRequest<'_>) -> Result<BlockWorkload, Refusal> {
             writes: settings.count(F::WriteBurst),
             drain: settings.get(F::BurstFinish) == 1,
             pause_behind: settings.get(F::BurstDelay) == 1,
+            stream: u32::try_from(request.index).ok(),
         }),
         ..BlockWorkload::default()
     };
@@ -118,11 +129,27 @@ fn workload(request: &JobRequest<'_>) -> Result<BlockWorkload, Refusal> {
     work.targets.create.allow = Some(false);
     work.content.zero = given.is("data", "zero");
     if given.is("data", "verify") {
-        return Err(Refusal::usage(
-            "--data verify: data is not checked by this build\n  help: take --data random, or \
-             `weir fio --verify=crc32c` for data that is checked",
-        ));
+        if work.mix.read_percent != 100 && work.mix.write_percent != 100 {
+            return Err(Refusal::usage(
+                "--data verify: reads between writes would meet blocks that nobody has written\n  help: \
+                 take --op write --verify, or --op read",
+            ));
+        }
+        work.content.sectors = Some(SectorData {
+            seed: given.number("seed"),
+            generation: 0,
+        });
     }
+    bound(request, length, &mut work)?;
+    Ok(work)
+}
+
+/// Depth, bounds, pauses, what happens on errors.
+fn bound(request: &JobRequest<'_>, length: u64, work: &mut BlockWorkload) -> Result<(), Refusal> {
+    use Field as F;
+    let JobRequest {
+        given, settings, ..
+    } = request;
     let load = &mut work.load;
     load.depth.queue_depth = QueueDepth(settings.count(F::QueueDepth));
     load.depth.submit_batch = given.number("batch");
@@ -137,7 +164,20 @@ fn workload(request: &JobRequest<'_>) -> Result<BlockWorkload, Refusal> {
         Ok(u64::try_from(number(name, text, (1, i64::MAX))?).ok())
     };
     load.bounds.operations = limit("ios")?;
-    work.passes.io_size = limit("size")?.map(|bytes| Size::Bytes(Bytes(bytes)));
+    let size = limit("size")?;
+    if given.has("verify") {
+        if given.has("runtime") {
+            return Err(Refusal::usage(
+                "--verify: what is read back is what was written, which time alone does not say\n  help: \
+                 take --ios or --size instead of --runtime; without them it is the region once",
+            ));
+        }
+        load.bounds.runtime_ns = None;
+        let once = (size.is_none() && load.bounds.operations.is_none()).then_some(length);
+        work.passes.io_size = size.or(once).map(|bytes| Size::Bytes(Bytes(bytes)));
+    } else {
+        work.passes.io_size = size.map(|bytes| Size::Bytes(Bytes(bytes)));
+    }
     if number(
         "error-limit",
         given.text("error-limit").unwrap_or("1"),
@@ -157,7 +197,7 @@ fn workload(request: &JobRequest<'_>) -> Result<BlockWorkload, Refusal> {
             pauses.insert(kind.into(), Nanos::from_micros(pause));
         }
     }
-    Ok(work)
+    Ok(())
 }
 
 /// First byte and length of the thread's part.

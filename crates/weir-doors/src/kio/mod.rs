@@ -24,6 +24,7 @@ use clap::{Arg, Command};
 use weir_schema::Plan;
 
 pub use flags::FLAGS;
+pub(crate) use output::{EXTENSION, check_extension};
 pub use output::{KioFormat, KioOptions};
 
 use crate::compare::Compare;
@@ -99,6 +100,8 @@ pub struct TargetFacts {
     pub is_direct: bool,
     /// It refuses writes.
     pub is_read_only: bool,
+    /// What it seems to hold, of a device.
+    pub holds: Option<&'static str>,
     /// Its zones have to be written in order.
     pub is_zoned: bool,
     /// The NUMA node that it is attached to.

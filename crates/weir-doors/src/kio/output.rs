@@ -15,7 +15,7 @@ use super::{ModuleFacts, config, job, own_version};
 use crate::given::GivenFlags;
 
 /// The name of this door's data in a plan.
-const EXTENSION: &str = "kio";
+pub(crate) const EXTENSION: &str = "kio";
 /// Columns of a row that are not of a thread's settings: those before, those behind.
 const BEFORE: [&str; 6] = [
     "timestamp",
@@ -83,6 +83,20 @@ pub(super) fn options(given: &GivenFlags) -> KioOptions {
 pub(super) fn note_module(plan: &mut Plan, module: &ModuleFacts) {
     let noted = json!({ "module": module.has_node });
     plan.extensions.insert(EXTENSION.to_owned(), noted);
+}
+
+/// Refuses what is no note of this door.
+pub(crate) fn check_extension(noted: &Value) -> Result<(), String> {
+    let is_known = |map: &serde_json::Map<String, Value>| {
+        map.iter()
+            .all(|(key, value)| key == "module" && value.is_boolean())
+    };
+    if noted.as_object().is_some_and(is_known) {
+        return Ok(());
+    }
+    Err(format!(
+        "`extensions.{EXTENSION}` is {noted}: it has `module`, true or false"
+    ))
 }
 
 /// A point with its jobs.

@@ -4,7 +4,7 @@
 //! In: flags, a configuration, targets. Out: an [`Action`]. A command line wins over a file, a file
 //! over the defaults. Not here: the jobs themselves ([`super::job`]).
 
-use weir_schema::{Group, Job, Plan, Start};
+use weir_schema::{Group, Job, Kind, Mix, Plan, Start};
 
 use super::boundary;
 use super::config::{self, Config};
@@ -228,7 +228,10 @@ impl Builder<'_> {
     fn plan(&mut self, points: &[Point], words: &[String]) -> Result<Plan, Refusal> {
         let groups = points.iter().enumerate();
         let groups = groups.map(|(number, point)| self.group(number, point));
-        let groups: Vec<Group> = groups.collect::<Result<_, _>>()?;
+        let mut groups: Vec<Group> = groups.collect::<Result<_, _>>()?;
+        if self.given.has("verify") {
+            groups = groups.into_iter().flat_map(read_back).collect();
+        }
         let command = ["weir", "kio"].into_iter().map(str::to_owned);
         let mut plan = Plan {
             command: command.chain(words.iter().cloned()).collect(),
@@ -360,4 +363,18 @@ fn check_target(settings: &Settings, facts: &TargetFacts) -> Result<(), String> 
         }
     }
     Ok(())
+}
+
+/// A group that writes, and one that reads the same back.
+fn read_back(group: Group) -> [Group; 2] {
+    let mut reads = group.clone();
+    for (number, job) in reads.jobs.iter_mut().enumerate() {
+        push!(job.name, " read back");
+        job.start.barrier = number == 0;
+        if let Some(work) = job.workload.blocks_mut() {
+            work.mix = Mix::only(Kind::Read);
+            work.targets.open.data_sync = false;
+        }
+    }
+    [group, reads]
 }

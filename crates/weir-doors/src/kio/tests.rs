@@ -16,6 +16,7 @@ fn facts() -> TargetFacts {
         logical_block: 512,
         is_direct: true,
         is_read_only: false,
+        holds: None,
         is_zoned: false,
         node: Some(1),
     }
@@ -203,6 +204,71 @@ fn a_target_that_cannot_be_written_is_refused_where_something_writes() {
         assert!(of("-d a").is_ok());
         assert_eq!(of("-d a --rm 99").unwrap_err().code, 2);
     }
+    let full = TargetFacts {
+        holds: Some("an ext file system"),
+        ..facts()
+    };
+    let of = |text: &str| asked(text, &ModuleFacts::default(), &full);
+    assert!(of("-d a").is_ok() && of("-d a --rm 99 --force").is_ok());
+    let refusal = of("-d a --rm 99").unwrap_err();
+    assert!(refusal.message.contains("an ext file system"), "{refusal}");
+    assert!(refusal.message.contains("--force"), "{refusal}");
+}
+
+#[test]
+fn the_examples_of_the_help_are_good() {
+    let examples: Vec<&str> = HELP
+        .lines()
+        .filter(|l| l.starts_with("    weir kio "))
+        .collect();
+    assert!((3..=5).contains(&examples.len()));
+    for example in examples {
+        let words = example.trim().strip_prefix("weir kio ").unwrap();
+        match action(words) {
+            Ok(_) => {}
+            // This machine has no module.
+            Err(refusal) => assert_eq!(refusal.code, 3, "{example}: {refusal}"),
+        }
+    }
+    for line in EXAMPLES
+        .lines()
+        .filter(|line| line.starts_with("    weir kio "))
+    {
+        let words = line.trim().strip_prefix("weir kio ").unwrap();
+        let all = format!("{words} -d /dev/a");
+        assert!(action(&all).is_ok(), "{line}");
+    }
+}
+
+#[test]
+fn what_is_read_back_is_what_was_written() {
+    let plan = run("-d /dev/a -t 2 --op write --data verify --verify --oh 1M").plan;
+    let kinds: Vec<_> = jobs(&plan)
+        .iter()
+        .map(|job| {
+            let work = job.blocks().unwrap();
+            let stream = work.bursts.unwrap().stream;
+            (
+                job.name.as_str(),
+                work.mix.read_percent,
+                stream,
+                job.start.barrier,
+            )
+        })
+        .collect();
+    let expected = [
+        ("thread 0", 0, Some(0), false),
+        ("thread 1", 0, Some(1), false),
+        ("thread 0 read back", 100, Some(0), true),
+        ("thread 1 read back", 100, Some(1), false),
+    ];
+    assert_eq!(kinds, expected);
+    assert!(
+        jobs(&plan)
+            .iter()
+            .all(|job| job.load().bounds.runtime_ns.is_none())
+    );
+    is_refused("-d /dev/a --data verify --rm 50", 2, "--op write --verify");
 }
 
 #[test]

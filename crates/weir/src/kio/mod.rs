@@ -16,7 +16,7 @@ use weir_doors::run::{RunFormat, RunOptions, Strict, exit_code, read_options as 
 use weir_doors::{Printed, Refusal, USAGE};
 use weir_schema::{RunResult, TargetsPerRank};
 use weir_sys::Tree;
-use weir_sys::device::{DirectIo, PathKind, path_facts};
+use weir_sys::device::{DirectIo, PathKind, path_facts, signature};
 
 use crate::history::Keep;
 use crate::measure::{self, MeasureRequest};
@@ -77,6 +77,7 @@ fn target(path: &str) -> Result<TargetFacts, String> {
             .map_or(1, |unit| unit.0),
         is_direct: !matches!(facts.direct_io, Some(DirectIo::Unsupported)),
         is_read_only: of_device.and_then(|block| block.is_read_only) == Some(true),
+        holds: is_device.then(|| signature(Path::new(path))).flatten(),
         is_zoned: of_device
             .and_then(|block| block.zoned.as_deref())
             .is_some_and(|zoned| zoned == "host-managed"),

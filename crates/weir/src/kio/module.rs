@@ -26,7 +26,10 @@ pub(super) fn facts() -> ModuleFacts {
     ModuleFacts {
         has_node: Path::new(NODE).exists(),
         version: tree.word(format!("{LOADED}/version")),
-        block_device: tree.word(format!("{LOADED}/parameters/block_device")),
+        // A parameter that was not given prints as a null pointer.
+        block_device: tree
+            .word(format!("{LOADED}/parameters/block_device"))
+            .filter(|path| path.starts_with('/')),
     }
 }
 

@@ -33,6 +33,27 @@ pub(super) const OP_WRITE: u32 = 2;
 pub(super) const OP_TRIM: u32 = 3;
 pub(super) const DATA_ZERO: u32 = 0;
 pub(super) const DATA_RANDOM: u32 = 1;
+pub(super) const DATA_VERIFY: u32 = 2;
+/// How operations end, by their codes.
+pub(super) const CODE_NAMES: [&str; 15] = [
+    "OK",
+    "NOTSUPP",
+    "TIMEOUT",
+    "NOSPC",
+    "TRANSPORT",
+    "TARGET",
+    "RESV_CONFLICT",
+    "MEDIUM",
+    "PROTECTION",
+    "RESOURCE",
+    "IOERR",
+    "AGAIN",
+    "OFFLINE",
+    "OTHER",
+    "DATA",
+];
+/// A block was read well, and its data is not what it should be.
+pub(super) const ERR_DATA: u32 = 14;
 pub(super) const JOB_FUA: u32 = 1;
 pub(super) const JOB_NOWAIT: u32 = 2;
 pub(super) const NOTE_SPLIT: u32 = 2;

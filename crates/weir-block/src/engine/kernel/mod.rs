@@ -18,17 +18,18 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::io::Errno;
+use weir_run::generate::Streams;
 use weir_run::{LoopStop, OpFailure, OpFault, OpTarget, WorkerContext, failure};
 use weir_schema::catalogue::{ActsOn, EngineInfo, SettingInfo, SettingKind};
-use weir_schema::{BlockWorkload, Bursts, CpuUse, Failure, Job, Kind};
+use weir_schema::{BlockWorkload, Bursts, CpuUse, EngineChoice, Failure, Job, Kind};
 use weir_stats::Histogram;
 use weir_sys::Availability;
-use weir_units::Nanos;
+use weir_units::{Bytes, Nanos};
 
 use self::abi::{AddJob, Direction, RUNNING, Stats};
 pub(crate) use self::session::KernelSessions;
 use self::session::{Session, Timing};
-use super::{EngineEntry, EngineRun, Opens, number, switch};
+use super::{EngineEntry, EngineRun, Opens, Warnings, number, switch};
 use crate::generate::mix::DataKind;
 use crate::source::bursts::{BurstDraws, block_of, stride_of};
 use crate::source::{Extent, Recipe};
@@ -129,7 +130,36 @@ fn drive(run: EngineRun<'_, '_>) -> Result<LoopStop, Failure> {
     // The module holds the device for itself where it writes.
     drop(setup.targets);
     let mut job = described(&recipe, bursts, extent);
-    let choice = &setup.choice;
+    apply_settings(&mut job, worker, &setup.choice);
+    let load = worker.job.load();
+    let timing = Timing {
+        runtime_ns: load.bounds.runtime_ns.map_or(0, |time| time.0),
+        ramp_ns: load.bounds.ramp_ns.0,
+        error_limit: u32::from(load.errors.go_on.is_empty()),
+    };
+    let writes =
+        recipe.workload.carries_out(Kind::Write) || recipe.workload.carries_out(Kind::Trim);
+    let session = setup.sessions.join(timing, &file.path, writes, &mut job)?;
+    warn(&setup.warnings, job.notes);
+    if !worker.wait_for_release() {
+        return Ok(LoopStop::Asked);
+    }
+    session.start()?;
+    let streams = Streams::new(recipe.seed, bursts.stream.unwrap_or(recipe.worker));
+    let mut draws = BurstDraws::of(recipe.workload, bursts, extent, streams);
+    let writes = writes_of(worker);
+    let ended = watch(worker, &session, job.job, timing)?;
+    check_draws(&session, job.job, &mut draws, extent)?;
+    take_histograms(worker, &session, job.job, writes)?;
+    let goes_on = timing.error_limit == 0;
+    match first_fault(&session, job.job, &file.path, goes_on) {
+        Some(fault) => Err(fault),
+        None => Ok(ended),
+    }
+}
+
+/// What the engine's settings say of a job.
+fn apply_settings(job: &mut AddJob, worker: &WorkerContext<'_>, choice: &EngineChoice) {
     job.complete = match choice.text("complete") {
         Some("spin") => 1,
         Some("poll") => 2,
@@ -150,39 +180,26 @@ fn drive(run: EngineRun<'_, '_>) -> Result<LoopStop, Failure> {
         .and_then(|cpu| cpu.try_into().ok())
         .or(cpu)
         .unwrap_or(-1);
-    let load = worker.job.load();
-    let timing = Timing {
-        runtime_ns: load.bounds.runtime_ns.map_or(0, |time| time.0),
-        ramp_ns: load.bounds.ramp_ns.0,
-        error_limit: u32::from(load.errors.go_on.is_empty()),
-    };
-    let writes =
-        recipe.workload.carries_out(Kind::Write) || recipe.workload.carries_out(Kind::Trim);
-    let session = setup.sessions.join(timing, &file.path, writes, &mut job)?;
-    for (note, text) in [
+}
+
+/// What the module notes of a job.
+fn warn(warnings: &Warnings, notes: u32) {
+    for (note, id, text) in [
         (
             abi::NOTE_SPLIT,
+            "split-blocks",
             "Each I/O is split by the block layer: its latency is that of several.",
         ),
         (
             abi::NOTE_TAG_WAITS,
+            "tag-waits",
             "The depth is larger than the device's queue: submission includes waits for its tags.",
         ),
     ] {
-        if job.notes & note != 0 {
-            setup.warnings.add("kernel-engine", text.to_owned());
+        if notes & note != 0 {
+            warnings.add(id, text.to_owned());
         }
     }
-    if !worker.wait_for_release() {
-        return Ok(LoopStop::Asked);
-    }
-    session.start()?;
-    let mut draws = BurstDraws::of(recipe.workload, bursts, extent, setup.streams);
-    let writes = writes_of(worker);
-    let ended = watch(worker, &session, job.job, timing)?;
-    check_draws(&session, job.job, &mut draws, extent)?;
-    take_histograms(worker, &session, job.job, writes)?;
-    Ok(ended)
 }
 
 /// The job as the module takes it.
@@ -219,16 +236,19 @@ fn described(recipe: &Recipe<'_>, bursts: Bursts, extent: Extent) -> AddJob {
         _ => abi::OP_MIX,
     };
     job.batch = load.depth.submit_batch;
-    job.data = if work.content.zero {
-        abi::DATA_ZERO
-    } else {
-        abi::DATA_RANDOM
+    job.data = match work.content.sectors {
+        Some(data) => {
+            (job.verify_seed, job.generation) = (data.seed, data.generation);
+            abi::DATA_VERIFY
+        }
+        None if work.content.zero => abi::DATA_ZERO,
+        None => abi::DATA_RANDOM,
     };
     if work.targets.open.data_sync {
         job.flags |= abi::JOB_FUA;
     }
     job.seed = recipe.seed;
-    job.stream = recipe.worker;
+    job.stream = bursts.stream.unwrap_or(recipe.worker);
     job.trace = COMPARED;
     job.align = work.access.align_bytes.map_or(0, |align| align.read.0);
     let bounded = |limit: u64| if limit == u64::MAX { 0 } else { limit };
@@ -248,18 +268,25 @@ fn watch(
     let began = worker.clock.now();
     worker.begin_elsewhere(began);
     let ramp_end = began.after(scale.to_ticks(Nanos(timing.ramp_ns)));
+    let counts_from = if timing.ramp_ns > 0 { ramp_end } else { began };
     let mut in_ramp = timing.ramp_ns > 0;
     let mut asked = false;
+    let mut shown = 0;
     let writes = writes_of(worker);
     let stats = loop {
         let stats = session
             .stats(job)
             .map_err(|errno| refused(NODE, errno, "the job cannot be looked at"))?;
-        if in_ramp && worker.clock.now() >= ramp_end {
-            in_ramp = false;
+        let done = stats.dirs.iter().map(|dir| dir.ios).sum();
+        // The module's ramp ends a moment before or after this clock says so: its counters then begin
+        // anew, and those of the worker must never go back without a word.
+        let is_over = in_ramp && worker.clock.now() >= ramp_end;
+        if is_over || done < shown {
+            in_ramp &= !is_over;
             worker.live.reset();
-            worker.live.started.set(ramp_end.0);
+            worker.live.started.set(counts_from.0);
         }
+        shown = done;
         count(worker, &stats, writes);
         if stats.state != RUNNING {
             break stats;
@@ -271,8 +298,7 @@ fn watch(
         }
         thread::sleep(LOOK);
     };
-    let from = if timing.ramp_ns > 0 { ramp_end } else { began };
-    let end = from.after(scale.to_ticks(Nanos(stats.runtime_ns)));
+    let end = counts_from.after(scale.to_ticks(Nanos(stats.runtime_ns)));
     worker.end_elsewhere(
         end,
         CpuUse {
@@ -283,31 +309,51 @@ fn watch(
             ..CpuUse::default()
         },
     );
-    Ok(stop_of(session, job, &stats, asked, timing))
+    Ok(stop_of(&stats, asked, timing))
+}
+
+/// The first operation that failed, or that read what was not written, where that ends the job.
+fn first_fault(session: &Session, job: u32, device: &Path, goes_on: bool) -> Option<Failure> {
+    let step = abi::first_failure(session.file(), job)?;
+    let shown = device.display().to_string();
+    let is_wrong = step.code == abi::ERR_DATA;
+    if goes_on && !is_wrong {
+        return None;
+    }
+    let (kind, deed) = match step.op {
+        abi::OP_READ => (Kind::Read, "read"),
+        abi::OP_TRIM => (Kind::Trim, "trim"),
+        _ => (Kind::Write, "write"),
+    };
+    let (cause, message) = if is_wrong {
+        let within = step.at.saturating_sub(step.offset);
+        let message = format!(
+            "{shown}: the data at offset {} is not what was written (from byte {within} on: {:016x} \
+             instead of {:016x})",
+            step.offset, step.got, step.expected
+        );
+        ("mismatch", message)
+    } else {
+        let code = usize::try_from(step.code).unwrap_or(usize::MAX);
+        let name = abi::CODE_NAMES.get(code).copied().unwrap_or("OTHER");
+        let error = std::io::Error::from_raw_os_error(step.error.abs());
+        let message = format!(
+            "{shown}: the {deed} of {} bytes at offset {} failed: {name} ({error})",
+            step.len, step.offset
+        );
+        ("io", message)
+    };
+    Some(Failure {
+        target: Some(shown),
+        kind: Some(kind.into()),
+        offset_bytes: Some(Bytes(step.offset)),
+        length_bytes: Some(Bytes(step.len.into())),
+        ..failure(cause, Some(step.error.abs()), message)
+    })
 }
 
 /// Why the job has ended.
-fn stop_of(session: &Session, job: u32, stats: &Stats, asked: bool, timing: Timing) -> LoopStop {
-    let errors: u64 = stats.dirs.iter().map(|dir| dir.errors).sum();
-    let failed = errors > 0 && timing.error_limit > 0;
-    if (failed || stats.error != 0)
-        && let Some(step) = abi::first_failure(session.file(), job)
-    {
-        return LoopStop::Failed(OpFailure {
-            fault: OpFault::Errno(step.error.abs()),
-            kind: match step.op {
-                abi::OP_READ => Kind::Read.index(),
-                abi::OP_TRIM => Kind::Trim.index(),
-                _ => Kind::Write.index(),
-            },
-            acts_on: OpTarget {
-                number: 0,
-                offset: Some(step.offset),
-            },
-            length: step.len,
-            moved: 0,
-        });
-    }
+fn stop_of(stats: &Stats, asked: bool, timing: Timing) -> LoopStop {
     if stats.error != 0 {
         return LoopStop::Failed(OpFailure {
             fault: OpFault::Engine(stats.error.abs()),

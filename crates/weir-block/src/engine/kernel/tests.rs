@@ -78,6 +78,11 @@ fn sizes_and_offsets_are_those_of_the_header() {
     source += &number("KIO_HIST_BUCKETS", abi::BUCKETS as u64);
     source += &number("KIO_PATH_MAX", abi::PATH as u64);
     source += &number("KIO_STATE_RUNNING", RUNNING.into());
+    for (code, name) in (0..).zip(abi::CODE_NAMES) {
+        source += &number(&format!("KIO_ERR_{name}"), code);
+    }
+    source += &number("KIO_ERR_DATA", abi::ERR_DATA.into());
+    source += &number("KIO_DATA_VERIFY", abi::DATA_VERIFY.into());
     source += &number("KIO_OP_TRIM", abi::OP_TRIM.into());
     source += &number("KIO_DATA_RANDOM", abi::DATA_RANDOM.into());
     source += &number("KIO_NOTE_SPLIT", abi::NOTE_SPLIT.into());
