@@ -59,7 +59,7 @@ fn after(text: &str, line: &str, key: &str) -> f64 {
 /// The six figures of the summary, in their order.
 #[track_caller]
 fn summary(text: &str) -> [f64; 6] {
-    let begin = text.find("-   bw_MBps: ").expect("a summary");
+    let begin = text.find("-   bw_MBps: ").unwrap();
     let rest = &text[begin..];
     let keys: Vec<&str> = rest
         .lines()
@@ -123,7 +123,7 @@ fn several_threads_add_up_and_the_older_summary_divides_by_their_square() {
     let of = |thread: &str, key| after(results, &format!("\n{thread}:\n"), key);
     let threads = ["-   0", "    1"];
     let sum = |key| threads.map(|thread| of(thread, key)).iter().sum::<f64>();
-    assert_eq!(completed, sum("completed"), "{said}");
+    assert!((completed - sum("completed")).abs() < 0.5, "{said}");
     assert!((iops - sum("iops")).abs() <= 2.0, "{said}");
 
     stage
@@ -152,7 +152,7 @@ fn several_threads_add_up_and_the_older_summary_divides_by_their_square() {
         (legacy[0] / total[0] - 0.5).abs() < 0.001,
         "{legacy:?} {total:?}"
     );
-    assert_eq!(legacy[2], total[2]);
+    assert!((legacy[2] - total[2]).abs() < 0.5);
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn bursts_of_unlike_length_read_more_than_the_mix_says() {
     let result: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     let kinds = &result["groups"][0]["jobs"][0]["outcome"]["workers"][0]["kinds"];
     let of = |n: usize| kinds[n]["operations"].as_f64().unwrap();
-    assert_eq!(of(0) + of(1), 20_000.0);
+    assert!((of(0) + of(1) - 20_000.0).abs() < 0.5);
     let share = of(0) / 20_000.0;
     assert!((share - 0.75).abs() < 0.04, "{share}");
 }

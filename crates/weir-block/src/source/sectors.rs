@@ -44,12 +44,10 @@ fn word(data: SectorData, sector: u64, index: usize) -> u64 {
 
 /// Fills a buffer that goes to this offset.
 pub(crate) fn fill(data: SectorData, buffer: &mut [u8], offset: u64) {
-    let mut sector = offset / SECTOR;
-    for bytes in buffer.chunks_mut(WORDS * 8) {
+    for (sector, bytes) in (offset / SECTOR..).zip(buffer.chunks_mut(WORDS * 8)) {
         for (index, place) in bytes.chunks_exact_mut(8).enumerate() {
             place.copy_from_slice(&word(data, sector, index).to_le_bytes());
         }
-        sector += 1;
     }
 }
 

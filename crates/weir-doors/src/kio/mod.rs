@@ -89,6 +89,7 @@ pub struct ModuleFacts {
 
 /// What is known of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct TargetFacts {
     /// A block device, else a file.
     pub is_device: bool,

@@ -44,8 +44,8 @@ fn of_modprobe(text: &str) -> Option<&str> {
     };
     let lines = text.lines().filter(|line| options(line).is_some());
     let words = lines.flat_map(str::split_whitespace);
-    let devices = words.filter_map(|word| word.strip_prefix("block_device="));
-    devices.last().map(|path| path.trim_matches('"'))
+    let mut devices = words.filter_map(|word| word.strip_prefix("block_device="));
+    devices.next_back().map(|path| path.trim_matches('"'))
 }
 
 #[cfg(test)]

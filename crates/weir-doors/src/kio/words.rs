@@ -53,9 +53,8 @@ fn is_negative(word: &str) -> bool {
 /// A letter whose value is the next word.
 fn is_letter_with_value(word: &str) -> bool {
     let mut letters = word.chars();
-    let letter = match (letters.next(), letters.next(), letters.next()) {
-        (Some('-'), Some(letter), None) => letter,
-        _ => return false,
+    let (Some('-'), Some(letter), None) = (letters.next(), letters.next(), letters.next()) else {
+        return false;
     };
     let named = FLAGS.iter().find(|flag| flag.letter == Some(letter));
     named.is_some_and(|flag| flag.value.is_some())

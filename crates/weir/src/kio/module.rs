@@ -39,7 +39,7 @@ fn is_loaded() -> bool {
 }
 
 /// `weir kio status`.
-pub(super) fn status(facts: &ModuleFacts) -> Outcome {
+pub(super) fn status(facts: &ModuleFacts) -> u8 {
     let state = match (facts.has_node, is_loaded()) {
         (true, _) => "loaded",
         (false, true) => "another module of this name is loaded: it has no /dev/kio",
@@ -55,7 +55,7 @@ pub(super) fn status(facts: &ModuleFacts) -> Outcome {
     for (pid, name) in holders() {
         let _ = writeln!(out, "session  process {pid} ({name})");
     }
-    Ok(printed(&out))
+    printed(&out)
 }
 
 /// Processes that have the node open, as far as they can be seen.
@@ -77,7 +77,7 @@ fn holders() -> Vec<(u32, String)> {
 }
 
 /// `weir kio devices`: block devices with their sizes.
-pub(super) fn devices() -> Outcome {
+pub(super) fn devices() -> u8 {
     let tree = Tree::real();
     let mut names = tree.names("sys/class/block");
     names.sort();
@@ -96,11 +96,11 @@ pub(super) fn devices() -> Outcome {
     if out.is_empty() {
         out.push_str("no block devices here; a file does for the engines of user space\n");
     }
-    Ok(printed(&out))
+    printed(&out)
 }
 
 /// `weir kio doctor`: one line for each thing.
-pub(super) fn doctor(facts: &ModuleFacts) -> Outcome {
+pub(super) fn doctor(facts: &ModuleFacts) -> u8 {
     let tree = Tree::real();
     let release = tree.word("proc/sys/kernel/osrelease").unwrap_or_default();
     let mut out = String::new();
@@ -151,7 +151,7 @@ pub(super) fn doctor(facts: &ModuleFacts) -> Outcome {
     if taint & (1 << 13) != 0 {
         let _ = writeln!(out, "note     an unsigned module was loaded (taint E)");
     }
-    Ok(printed(&out))
+    printed(&out)
 }
 
 /// The folder with the module's sources: below this one, or beside the program.

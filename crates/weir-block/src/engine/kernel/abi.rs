@@ -4,6 +4,10 @@
 //! Not here: in which order they are called ([`super::session`]).
 
 #![expect(unsafe_code, reason = "ioctls that rustix does not wrap")]
+#![expect(
+    clippy::struct_field_names,
+    reason = "fields have the names of the header"
+)]
 
 use std::os::fd::{AsFd, OwnedFd};
 

@@ -65,13 +65,12 @@ impl KernelSessions {
             waits.then_some(session)
         };
         let found = sessions.iter().filter_map(Weak::upgrade).find_map(waiting);
-        let session = match found {
-            Some(session) => session,
-            None => {
-                let session = Arc::new(Session::open(timing)?);
-                sessions.push(Arc::downgrade(&session));
-                session
-            }
+        let session = if let Some(session) = found {
+            session
+        } else {
+            let session = Arc::new(Session::open(timing)?);
+            sessions.push(Arc::downgrade(&session));
+            session
         };
         session.add(device, writes, job)?;
         Ok(session)
@@ -102,13 +101,12 @@ impl Session {
     fn add(&self, device: &Path, writes: bool, job: &mut AddJob) -> Result<(), Failure> {
         let mut state = lock(&self.state);
         let key = (device.to_owned(), writes);
-        job.device = match state.devices.get(&key) {
-            Some(index) => *index,
-            None => {
-                let index = self.add_device(device, writes)?;
-                state.devices.insert(key, index);
-                index
-            }
+        job.device = if let Some(index) = state.devices.get(&key) {
+            *index
+        } else {
+            let index = self.add_device(device, writes)?;
+            state.devices.insert(key, index);
+            index
         };
         let shown = device.display().to_string();
         job.call(&self.file)

@@ -134,10 +134,12 @@ fn what_the_loop_in_the_kernel_has_not_is_refused_by_name() {
 fn a_histogram_of_the_module_is_one_of_the_house() {
     let mut house = Histogram::new();
     let values = [0_u64, 5, 127, 128, 1000, 1_000_000, 17_000_000_000];
-    values.iter().for_each(|value| house.record(*value));
+    for value in values {
+        house.record(value);
+    }
     // The rule of the module's header.
     let index = |value: u64| -> usize {
-        let msb = 63 - (value | 1).leading_zeros();
+        let msb = (value | 1).ilog2();
         if msb <= 6 {
             return usize::try_from(value).unwrap();
         }
@@ -145,7 +147,9 @@ fn a_histogram_of_the_module_is_one_of_the_house() {
         (e as usize + 1) * 64 + usize::try_from((value >> e) & 63).unwrap()
     };
     let mut buckets = vec![0; abi::BUCKETS];
-    values.iter().for_each(|value| buckets[index(*value)] += 1);
+    for value in values {
+        buckets[index(value)] += 1;
+    }
     let taken = Histogram::of_counts(buckets, 0, 17_000_000_000, house.sum());
     assert_eq!(taken, house);
 }
