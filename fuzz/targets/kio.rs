@@ -25,7 +25,6 @@ fuzz_target!(|data: &[u8]| {
             logical_block: 512,
             is_direct: true,
             is_read_only: path.ends_with('r'),
-            holds: path.ends_with('h').then_some("a file system"),
             is_zoned: path.ends_with('z'),
             node: None,
         })
@@ -38,6 +37,7 @@ fuzz_target!(|data: &[u8]| {
         },
         modprobe: &None,
         target: &target,
+        holds: &|path| path.ends_with('h').then_some("a file system"),
         file: &|_| Ok(config.to_owned()),
     };
     match read(&words, &environment) {

@@ -23,6 +23,7 @@ pub(super) struct JobRequest<'a> {
     pub(super) settings: Settings,
     pub(super) path: &'a str,
     pub(super) facts: &'a TargetFacts,
+    pub(super) holds: &'a dyn Fn(&str) -> Option<&'static str>,
     pub(super) engine: &'static str,
     pub(super) runtime: u32,
     pub(super) thread: u32,
@@ -46,7 +47,8 @@ pub(super) fn of(request: &JobRequest<'_>) -> Result<Job, Refusal> {
             "it is read-only: take --read-mix-percent 100".to_owned(),
         ));
     }
-    if let Some(holds) = facts.holds.filter(|_| writes && !given.has("force")) {
+    let is_guarded = writes && facts.is_device && !given.has("force");
+    if let Some(holds) = is_guarded.then(|| (request.holds)(request.path)).flatten() {
         return Err(refuse(format!(
             "it seems to hold {holds}, which would be overwritten\n  help: --force writes all the same"
         )));

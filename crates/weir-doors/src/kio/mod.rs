@@ -72,6 +72,8 @@ pub struct KioEnvironment<'a> {
     pub modprobe: &'a Option<String>,
     /// What a path names.
     pub target: &'a dyn Fn(&str) -> Result<TargetFacts, String>,
+    /// What a device seems to hold that nobody uses; asked where something is to be written.
+    pub holds: &'a dyn Fn(&str) -> Option<&'static str>,
     /// The text of a file.
     pub file: &'a dyn Fn(&str) -> Result<String, String>,
 }
@@ -101,8 +103,6 @@ pub struct TargetFacts {
     pub is_direct: bool,
     /// It refuses writes.
     pub is_read_only: bool,
-    /// What it seems to hold, of a device.
-    pub holds: Option<&'static str>,
     /// Its zones have to be written in order.
     pub is_zoned: bool,
     /// The NUMA node that it is attached to.

@@ -306,6 +306,7 @@ impl Builder<'_> {
             settings,
             path,
             facts: &facts,
+            holds: self.environment.holds,
             engine,
             runtime: self.globals.runtime,
             thread,

@@ -16,7 +16,6 @@ fn facts() -> TargetFacts {
         logical_block: 512,
         is_direct: true,
         is_read_only: false,
-        holds: None,
         is_zoned: false,
         node: Some(1),
     }
@@ -40,6 +39,7 @@ fn asked(text: &str, module: &ModuleFacts, facts: &TargetFacts) -> Result<Action
             module,
             modprobe: &None,
             target: &target,
+            holds: &|path| (path == "/dev/full").then_some("an ext file system"),
             file: &file,
         },
     )
@@ -204,13 +204,8 @@ fn a_target_that_cannot_be_written_is_refused_where_something_writes() {
         assert!(of("-d a").is_ok());
         assert_eq!(of("-d a --rm 99").unwrap_err().code, 2);
     }
-    let full = TargetFacts {
-        holds: Some("an ext file system"),
-        ..facts()
-    };
-    let of = |text: &str| asked(text, &ModuleFacts::default(), &full);
-    assert!(of("-d a").is_ok() && of("-d a --rm 99 --force").is_ok());
-    let refusal = of("-d a --rm 99").unwrap_err();
+    assert!(action("-d /dev/full").is_ok() && action("-d /dev/full --rm 99 --force").is_ok());
+    let refusal = action("-d /dev/full --rm 99").unwrap_err();
     assert!(refusal.message.contains("an ext file system"), "{refusal}");
     assert!(refusal.message.contains("--force"), "{refusal}");
 }

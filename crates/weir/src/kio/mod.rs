@@ -17,6 +17,7 @@ use weir_doors::{Printed, Refusal, USAGE};
 use weir_schema::{RunResult, TargetsPerRank};
 use weir_sys::Tree;
 use weir_sys::device::{DirectIo, PathKind, path_facts, signature};
+use weir_sys::guard::{Overrides, check_write};
 
 use crate::history::Keep;
 use crate::measure::{self, MeasureRequest};
@@ -35,6 +36,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
         module: &facts,
         modprobe: &std::fs::read_to_string(MODPROBE).ok(),
         target: &target,
+        holds: &held_data,
         file: &|path| output::read_text(path, LONGEST_CONFIG),
     };
     match read(words, &environment)? {
@@ -53,6 +55,14 @@ pub(crate) fn run(words: &[String]) -> Outcome {
         Action::Load(device) => module::load(device.as_deref()),
         Action::Unload => module::unload(),
     }
+}
+
+/// What a device seems to hold. One in use is refused before the run with the name of who uses it,
+/// which says more.
+fn held_data(path: &str) -> Option<&'static str> {
+    let path = Path::new(path);
+    let is_free = check_write(&Tree::real(), path, Overrides::default()).is_ok();
+    is_free.then(|| signature(path)).flatten()
 }
 
 /// What a path names, for the door.
@@ -77,7 +87,6 @@ fn target(path: &str) -> Result<TargetFacts, String> {
             .map_or(1, |unit| unit.0),
         is_direct: !matches!(facts.direct_io, Some(DirectIo::Unsupported)),
         is_read_only: of_device.and_then(|block| block.is_read_only) == Some(true),
-        holds: is_device.then(|| signature(Path::new(path))).flatten(),
         is_zoned: of_device
             .and_then(|block| block.zoned.as_deref())
             .is_some_and(|zoned| zoned == "host-managed"),
