@@ -35,11 +35,12 @@ impl TerminalSession {
         let stage = Stage::new();
         let job = "[a]\nioengine=null\nrw=randread\nsize=1m\nbs=4k\nthinktime=1ms\ntime_based\n";
         stage.file("j.fio", format!("{job}runtime={seconds}\n"));
+        // Where the tests were started with `nohup`, SIGHUP is ignored in all that they start.
         stage.file(
             "session.sh",
             format!(
                 "trap : INT\ntty > tty\nstty cols {columns} rows {rows}\nstty -g > before\n\
-                 sh -c 'echo $$ > pid; exec {WEIR} run {words} j.fio > out'\n\
+                 sh -c 'echo $$ > pid; exec env --default-signal {WEIR} run {words} j.fio > out'\n\
                  echo $? > code\nstty -g > after\n"
             ),
         );

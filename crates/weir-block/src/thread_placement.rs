@@ -44,7 +44,7 @@ fn absent_cpu(placement: &Placement) -> Option<Failure> {
         return cpus_of(nodes).err();
     }
     let cpus = placement.cpus.as_ref()?;
-    let online = Topology::read(&Tree::real()).cpus;
+    let online = &Topology::of_this_machine().cpus;
     if online.is_empty() {
         return None;
     }
@@ -99,7 +99,7 @@ fn own(cpus: &[u32], share: ShareCpus, clone: u32) -> CpuList {
 
 /// The CPUs of these nodes.
 fn cpus_of(nodes: &[u32]) -> Result<Vec<u32>, Failure> {
-    let known = Topology::read(&Tree::real()).nodes;
+    let known = &Topology::of_this_machine().nodes;
     let mut cpus = Vec::new();
     for wanted in nodes {
         let node = known.iter().find(|node| node.id == *wanted);

@@ -83,9 +83,12 @@ impl History {
     /// # Errors
     /// What the database says.
     pub fn list(&self, filter: &ListFilter) -> Result<Listed, HistoryError> {
+        // One look at the database: all rows are of one moment, and its locks are taken once.
+        let look = self.connection.unchecked_transaction();
+        let look = look.map_err(|e| self.said(e))?;
         let figure = "SELECT job, kind, name, value, low, high, unit, better, few FROM metric
                       WHERE run_id = ?1 AND job = ?2 AND kind = ?3 AND name = ?4";
-        let mut figure = self.connection.prepare(figure).map_err(|e| self.said(e))?;
+        let mut figure = look.prepare(figure).map_err(|e| self.said(e))?;
         let mut listed = Listed::default();
         let mut keys: BTreeMap<(i64, i64), Option<SeriesKey>> = BTreeMap::new();
         for run in self.runs(filter)? {

@@ -20,6 +20,9 @@ use crate::tables::{self, APPLICATION_ID, STEPS};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// What takes no time-out of its own is tried so often.
 const AGAIN: Duration = Duration::from_millis(10);
+/// The log is moved into the file at so many pages: whoever opens the file reads the log first, and
+/// a run is to end soon.
+const LONGEST_LOG: u32 = 128;
 
 /// File systems of networks, by the numbers of statfs(2): processes on other machines do not see
 /// the memory that a write-ahead log is shared in. NFS, SMB and its successors, Lustre, GPFS, FUSE,
@@ -235,14 +238,17 @@ fn unchanging(path: &Path) -> Option<String> {
 }
 
 fn prepare(connection: &mut Connection, path: &Path, steps: &[&str]) -> rusqlite::Result<()> {
-    // Before there is a first page: later it has no effect.
-    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    // Before there is a first page: later it has no effect but a write of its own.
+    if tables::version(connection)? == 0 {
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    }
     let wanted = if is_on_network(path) { "delete" } else { "wal" };
     let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
     if mode != wanted {
         connection.pragma_update(None, "journal_mode", wanted)?;
     }
     connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "wal_autocheckpoint", LONGEST_LOG)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     tables::migrate(connection, path, steps)
 }

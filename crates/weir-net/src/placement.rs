@@ -98,7 +98,7 @@ impl CpuRequest {
         };
         let candidates = match listed {
             Some(listed) => (0..).zip(listed).map(in_turn).collect(),
-            None => candidates(&pin::affinity()?, &Topology::read(&tree)),
+            None => candidates(&pin::affinity()?, Topology::of_this_machine()),
         };
         Ok(Self {
             machine: machine.unwrap_or_else(crate::exchange::hostname),

@@ -322,11 +322,7 @@ fn still_cold(job: &str, done: &ExchangeResult, wanted: u32) -> Option<Warning> 
 
 /// Ranks of this machine that share CPUs.
 fn crowded(job: &str, ranks: Ranks, facts: &[RankFacts]) -> Option<Warning> {
-    let cpus = u32::try_from(
-        weir_sys::topology::Topology::read(&weir_sys::Tree::real())
-            .cpus
-            .len(),
-    );
+    let cpus = u32::try_from(weir_sys::topology::Topology::of_this_machine().cpus.len());
     let cpus = cpus.ok().filter(|cpus| *cpus > 0)?;
     let here = match ranks.spawn {
         Spawn::Threads | Spawn::Processes => ranks.count,

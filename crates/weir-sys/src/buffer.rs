@@ -553,7 +553,7 @@ mod tests {
 
     #[test]
     fn memory_is_bound_to_a_node_that_exists_and_refused_on_one_that_does_not() {
-        let nodes = Topology::read(&Tree::real()).nodes;
+        let nodes = &Topology::of_this_machine().nodes;
         let bound = |node: u32| {
             let policy = MemoryPolicy::Bind([node].into_iter().collect());
             AlignedBuf::new(&BufferSpec {

@@ -3,6 +3,8 @@
 //! In: `/sys/devices/system/{cpu,node}`. Out: plain lists. Not here: what the process may use of
 //! them ([`crate::cgroup`], [`crate::pin`]).
 
+use std::sync::OnceLock;
+
 use crate::cpulist::CpuList;
 use crate::memory::kib;
 use crate::tree::Tree;
@@ -66,6 +68,12 @@ pub struct Node {
 }
 
 impl Topology {
+    /// The topology of this machine, read once: it takes hundreds of files.
+    pub fn of_this_machine() -> &'static Self {
+        static READ: OnceLock<Topology> = OnceLock::new();
+        READ.get_or_init(|| Self::read(&Tree::real()))
+    }
+
     /// Reads the topology of the machine behind `tree`.
     pub fn read(tree: &Tree) -> Self {
         let nodes = nodes(tree);
@@ -260,6 +268,6 @@ mod tests {
 
     #[test]
     fn this_machine_has_a_cpu() {
-        assert!(!Topology::read(&Tree::real()).cpus.is_empty());
+        assert!(!Topology::of_this_machine().cpus.is_empty());
     }
 }

@@ -112,6 +112,8 @@ fn history() {
     let mut kept = History::open(&folder.join("history.db")).unwrap();
     let all = (0..10_000).map(|number| entry(&run_of_a_day(number)));
     kept.insert_all(&all.collect::<Vec<_>>()).unwrap();
+    drop(kept);
+    let mut kept = History::open(&folder.join("history.db")).unwrap();
     let mut further: Vec<RunResult> = (10_000..10_021).map(run_of_a_day).collect();
     median("insert", 21, || {
         kept.insert(&entry(&further.pop().unwrap())).unwrap();

@@ -63,7 +63,7 @@ impl Files for RealFiles {
 /// Facts about the machine for the result.
 pub(crate) fn host() -> HostFacts {
     let tree = Tree::real();
-    let facts = host::HostFacts::read(&tree, &Topology::read(&tree));
+    let facts = host::HostFacts::read(&tree, Topology::of_this_machine());
     HostFacts {
         hostname: Some(facts.hostname),
         kernel: Some(facts.kernel),

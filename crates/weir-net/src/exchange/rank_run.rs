@@ -1,7 +1,6 @@
 //! One rank's run through the sizes: get ready, warm up, run, check.
 
 use weir_schema::{FaultKind, MessageSize, Method, Pairing, RankFacts, Transfer, Validation};
-use weir_sys::Tree;
 use weir_sys::clock::Tick;
 use weir_sys::topology::Topology;
 use weir_units::Nanos;
@@ -382,7 +381,7 @@ pub(crate) fn facts_of(rank: u32, cpu: Option<u32>) -> RankFacts {
         rank,
         hostname: Some(hostname()),
         cpu,
-        numa_node: cpu.and_then(|cpu| Topology::read(&Tree::real()).node_of(cpu)),
+        numa_node: cpu.and_then(|cpu| Topology::of_this_machine().node_of(cpu)),
         ..RankFacts::default()
     }
 }

@@ -142,7 +142,7 @@ impl View {
 
     /// Until the run is over or the user leaves; what it has taken, in percent of a CPU.
     fn run(mut self) -> Option<f64> {
-        placement::keep_off_workers(&self.setup.plan, &Topology::read(&Tree::real()));
+        placement::keep_off_workers(&self.setup.plan, Topology::of_this_machine());
         let begin = self.mark();
         while !self.is_over.load(Ordering::Relaxed) {
             if self.signals.obey() {

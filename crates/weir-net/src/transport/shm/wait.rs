@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::thread::futex;
+use weir_sys::pin;
 use weir_sys::topology::Topology;
-use weir_sys::{Tree, pin};
 
 use crate::error::Halt;
 use weir_world::Watchdog;
@@ -85,7 +85,7 @@ impl Patience {
 fn processors() -> usize {
     match pin::affinity().map(|cpus| cpus.len()) {
         Ok(several) if several > 1 => several,
-        _ => Topology::read(&Tree::real()).online().len().max(1),
+        _ => Topology::of_this_machine().online().len().max(1),
     }
 }
 
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_rank_pinned_to_one_processor_does_not_take_it_for_the_only_one() {
-        let machine = Topology::read(&Tree::real()).online().len();
+        let machine = Topology::of_this_machine().online().len();
         let seen = std::thread::spawn(|| {
             let first = pin::affinity().unwrap().as_slice()[0];
             pin::set_affinity(&[first].into_iter().collect()).unwrap();
