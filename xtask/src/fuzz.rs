@@ -94,6 +94,7 @@ fn dictionary(target: &str) -> Result<String> {
         "job_file" => (Some(""), None),
         "numbers" => (Some(" "), None),
         "beff" => (None, Some("crates/weir-doors/src/beff")),
+        "kio" => (None, Some("crates/weir-doors/src/kio")),
         _ => (None, None),
     };
     if let Some(before) = before {

@@ -10,7 +10,7 @@ use weir_schema::catalogue::NameUse;
 use weir_schema::{Announcement, BlockWorkload, Failure, Kind, Mix, Preallocate};
 use weir_units::Bytes;
 
-use crate::engine::{EngineEntry, OpenTarget};
+use crate::engine::{EngineEntry, OpenTarget, kernel};
 use crate::runner::{check_direct, guard, layouts};
 use crate::target::{FileLayout, Sites, lay_out, open_all, warm};
 
@@ -78,7 +78,11 @@ pub(crate) fn open(
     layouts: &[FileLayout],
 ) -> Result<Vec<Vec<OpenTarget>>, Failure> {
     for site in &found.list {
-        guard(workload, site)?;
+        // The kernel's module opens devices exclusively itself, and may hold this one for a job that
+        // runs beside this one.
+        if entry.info.name != kernel::NAME {
+            guard(workload, site)?;
+        }
         check_direct(context, workload, site)?;
     }
     let mut all = Vec::with_capacity(found.parts.len());

@@ -146,7 +146,8 @@ pub(crate) fn buffers(
     let is_marked = workload
         .verify
         .as_ref()
-        .is_some_and(|v| v.method != VerifyMethod::Null);
+        .is_some_and(|v| v.method != VerifyMethod::Null)
+        || content.sectors.is_some();
     let payload = if workload.carries_out(Kind::Write) && !is_marked {
         let rule = payload_rule(content, workload.sizes.size.write.max().0, size);
         let payload = Payload::new(rule, Streams::new(worker.seed, worker.number).payload());

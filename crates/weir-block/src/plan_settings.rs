@@ -5,6 +5,8 @@
 
 use weir_schema::{BlockWorkload, Kind};
 
+use crate::source::bursts;
+
 /// The longest operation.
 const LONGEST: u64 = u32::MAX as u64;
 
@@ -19,6 +21,7 @@ pub(crate) fn senseless_settings(workload: &BlockWorkload) -> Vec<String> {
     let is_far = align.is_some_and(|align| Kind::DATA.iter().any(|k| align.of(*k).0 > LONGEST));
     let is_squeezed = content.compress_percent > 0;
     let never = "is 0: leave it out where nothing is flushed";
+    let unfit = workload.bursts.and_then(|_| bursts::unfit(workload));
     let settings = [
         ("mix", is_odd_mix, "has shares that do not add up to 100"),
         (
@@ -46,6 +49,12 @@ pub(crate) fn senseless_settings(workload: &BlockWorkload) -> Vec<String> {
             is_squeezed && content.compress_chunk_bytes.0 == 0,
             "is 0: the compressible share is that of a length",
         ),
+        (
+            "content.sectors",
+            content.sectors.is_some() && workload.bursts.is_none(),
+            "is for jobs in bursts",
+        ),
+        ("bursts", unfit.is_some(), unfit.unwrap_or_default()),
         ("flush.fsync_every", flush.fsync_every == Some(0), never),
         (
             "flush.fdatasync_every",

@@ -4,9 +4,10 @@
 //! targets, remarks. Not here: checks that need nothing to be touched.
 
 mod limits;
+mod recipe;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::io::Errno;
 use weir_run::generate::Streams;
@@ -20,24 +21,24 @@ use weir_sys::device::PathFacts;
 use weir_units::Bytes;
 
 use crate::engine::dma_emu::{self, EmulatedCards};
-use crate::engine::priority::Priorities;
+use crate::engine::kernel::{self, KernelSessions};
 use crate::engine::{
     EngineEntry, EngineRun, EngineSetup, FileName, Mappings, OpenTarget, SlotMemory, Warnings,
     sync_all,
 };
-use crate::kinds::{measured, rates_of_mix};
+use crate::kinds::measured;
 use crate::make::{make, make_names, open};
-use crate::memory::{self, buffers};
+use crate::memory;
 use crate::recorded::RecordedPattern;
 use crate::recorded::{PatternFile, PatternReader, check_unchanged, tape};
-use crate::runner::is_removable;
-use crate::source::{BetweenPasses, EarlierWrites, Extent, Recipe};
+use crate::runner::{Block, is_removable};
+use crate::source::Extent;
 use crate::target::{
-    FileLayout, Made, SiteKind, SitePart, Sites, between_passes, devices, disks, facts_of,
-    no_sites, open_all, reads_blocks_once, spoilers, survey, warm, writes,
+    FileLayout, SiteKind, SitePart, Sites, between_passes, devices, disks, facts_of, no_sites,
+    open_all, reads_blocks_once, spoilers, survey, warm, writes,
 };
 use crate::thread_placement::place_thread;
-use crate::verify::outcome::{StreamSeed, VerifiedJob};
+use crate::verify::outcome::{StreamSeed, VerifiedJob, mismatch};
 use crate::verify::run_mark::{self, RunMark};
 
 /// A job whose targets are open.
@@ -55,6 +56,7 @@ pub(crate) struct PreparedBlockJob {
     warnings_beforehand: Vec<Warning>,
     warnings: Warnings,
     cards: EmulatedCards,
+    sessions: KernelSessions,
     is_done: bool,
     recorded: Option<Arc<RecordedPattern>>,
 }
@@ -68,8 +70,7 @@ impl PreparedBlockJob {
         context: &JobContext<'_>,
         workload: &BlockWorkload,
         entry: &'static EngineEntry,
-        cards: &EmulatedCards,
-        made: &Made,
+        shared: &Block,
         recorded: Option<Arc<RecordedPattern>>,
     ) -> Result<Self, Failure> {
         let acts_on = entry.info.acts_on;
@@ -77,7 +78,7 @@ impl PreparedBlockJob {
         let job = context.job;
         let mut found = match acts_on {
             ActsOn::Nothing => no_sites(job.clones, memory::smallest_block(workload)),
-            _ => survey(context, workload, has_sites, made)?,
+            _ => survey(context, workload, has_sites, &shared.made)?,
         };
         found.remarks.iter().for_each(context.announce);
         let mut targets: Vec<Vec<OpenTarget>> = found.parts.iter().map(|_| Vec::new()).collect();
@@ -97,7 +98,7 @@ impl PreparedBlockJob {
                 facts = facts_of(&found.list);
                 warnings = spoilers(&found.list, &facts, workload, Bytes(touched));
             }
-            made.note(&found.list);
+            shared.made.note(&found.list);
         }
         if has_sites && facts.is_empty() {
             facts = facts_of(&found.list);
@@ -116,7 +117,8 @@ impl PreparedBlockJob {
             facts,
             warnings_beforehand: warnings,
             warnings: Warnings::default(),
-            cards: cards.clone(),
+            cards: shared.cards.clone(),
+            sessions: shared.sessions.clone(),
             is_done: only,
             recorded,
         })
@@ -124,7 +126,8 @@ impl PreparedBlockJob {
 
     /// Slots of a worker.
     fn depth(&self) -> u32 {
-        if self.entry.info.synchronous {
+        // The buffers of the kernel's slots are its own.
+        if self.entry.info.synchronous || self.entry.info.name == kernel::NAME {
             1
         } else {
             self.job.load().depth.queue_depth.0.max(1)
@@ -237,51 +240,6 @@ impl PreparedBlockJob {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// What a worker's source is made of, on these grounds.
-    fn recipe<'a>(
-        &'a self,
-        worker: &WorkerContext<'_>,
-        stage: u64,
-        grounds: &'a [Extent],
-        passes: BetweenPasses,
-        written: &Arc<OnceLock<EarlierWrites>>,
-    ) -> Result<Recipe<'a>, Failure> {
-        let extents = self.extents(worker.clone);
-        let buffers = buffers(
-            &self.workload,
-            &self.directory,
-            worker,
-            self.depth(),
-            extents.iter().map(|e| e.length).sum(),
-        )?;
-        let begin = |v: VerifiedJob<'_>| v.begin(worker, self.names(worker.clone), written);
-        let mut verified = self.verified().map(begin).transpose()?;
-        if let Some((_, verification)) = &mut verified
-            && self.workload.reads_back()
-        {
-            verification.passes = self.checked_passes(&extents);
-        }
-        let begun = verified.as_ref().map(|(streams, _)| *streams);
-        let StreamSeed {
-            seed,
-            worker: number,
-        } = begun.unwrap_or(StreamSeed::of(worker));
-        Ok(Recipe {
-            workload: &self.workload,
-            extents: grounds,
-            seed,
-            worker: number,
-            rates: rates_of_mix(&self.job, &self.workload),
-            limits: self.limits_of_stage(&extents, stage, worker.live.issued()),
-            buffers,
-            passes,
-            verification: verified.map(|v| v.1),
-            recorded: tape(self.recorded.as_ref())?,
-            priorities: Priorities::of(&self.job.engine, Streams::new(seed, number))
-                .map_err(|wrong| failure("plan", Some(libc::EINVAL), wrong))?,
-        })
-    }
-
     /// The part of verification; an engine that moves no data has none.
     fn verified(&self) -> Option<VerifiedJob<'_>> {
         let verify = self.workload.verify.as_ref()?;
@@ -334,6 +292,7 @@ impl PreparedBlockJob {
             choice: self.job.engine.clone(),
             warnings: self.warnings.clone(),
             cards: self.cards.clone(),
+            sessions: self.sessions.clone(),
             mappings,
             streams: Streams::new(worker.seed, worker.number),
         };
@@ -356,7 +315,11 @@ impl PreparedBlockJob {
         check_unchanged(self.recorded.as_deref())?;
         match self.verified() {
             Some(verified) => verified.end(stop, streams, &findings, written.get(), &self.warnings),
-            None => Ok(stop),
+            // Data that follows from its place needs no more than what was found.
+            None => match findings.list().into_iter().next() {
+                Some(first) => Err(mismatch(first, findings.operations())),
+                None => Ok(stop),
+            },
         }
     }
 }

@@ -17,6 +17,7 @@ use weir_sys::{Availability, Tree};
 use weir_units::Bytes;
 
 use crate::engine::dma_emu::EmulatedCards;
+use crate::engine::kernel::{self, KernelSessions};
 use crate::engine::net;
 use crate::engine::{self, EngineEntry, Opens};
 use crate::memory;
@@ -35,8 +36,9 @@ use crate::verify;
 /// Files, block devices and character devices, and what their jobs share over a run.
 #[derive(Clone, Debug, Default)]
 pub struct Block {
-    cards: EmulatedCards,
-    made: Made,
+    pub(crate) cards: EmulatedCards,
+    pub(crate) made: Made,
+    pub(crate) sessions: KernelSessions,
 }
 
 impl Runner for Block {
@@ -91,8 +93,7 @@ impl Runner for Block {
             return Err(failure);
         }
         let recorded = replayed_job.as_ref().map(|p| Arc::clone(&p.pattern));
-        let ready =
-            PreparedBlockJob::new(context, workload, entry, &self.cards, &self.made, recorded)?;
+        let ready = PreparedBlockJob::new(context, workload, entry, self, recorded)?;
         Ok(PreparedJob::Workers(Arc::new(ready)))
     }
 }
@@ -175,6 +176,9 @@ fn check_words(
         failures.push(plan_failure(format!(
             "block I/O fails with numbers of errors: there is no error `{code}`"
         )));
+    }
+    if job.engine.name == kernel::NAME {
+        failures.extend(kernel::check(job, workload).map(plan_failure));
     }
     if job.engine.name == net::NAME && failures.is_empty() {
         failures.extend(net::check(job, workload));

@@ -586,6 +586,7 @@ fn the_sources_of_the_commonest_workloads_draw_what_the_general_one_draws() {
                     },
                     rates: None,
                     priorities: None,
+                    findings: None,
                     buffers: SlotBuffers::new(
                         AlignedBuf::new(&BufferSpec::private(Bytes(4096))).unwrap(),
                         4096,

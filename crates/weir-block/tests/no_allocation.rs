@@ -143,6 +143,7 @@ fn source(workload: &BlockWorkload, operations: u64) -> AnySource {
         verification: None,
         recorded: None,
         priorities: None,
+        findings: None,
     })
     .unwrap()
 }
@@ -159,6 +160,8 @@ fn allocations<E: Engine<Op = BlockOp, Setup = ()>>(
         AnySource::Uniform(s) => in_loop::<E, _>(s, paced, operations),
         AnySource::Varied(VariedSource::General(s)) => in_loop::<E, _>(*s, paced, operations),
         AnySource::Varied(VariedSource::Verified(s)) => in_loop::<E, _>(*s, paced, operations),
+        AnySource::Varied(VariedSource::Bursts(s)) => in_loop::<E, _>(*s, paced, operations),
+        AnySource::Varied(VariedSource::Watched(s)) => in_loop::<E, _>(*s, paced, operations),
     }
 }
 

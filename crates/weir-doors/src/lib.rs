@@ -24,6 +24,7 @@ mod given;
 pub mod history;
 mod house_words;
 pub mod import;
+pub mod kio;
 pub mod manual;
 mod mpi;
 pub mod net;
@@ -44,6 +45,7 @@ pub use refusal::{LACKS, Refusal, USAGE};
 pub const DOORS: &[Door] = &[
     run::DOOR,
     fio::DOOR,
+    kio::DOOR,
     beff::DOOR,
     net::DOOR,
     show::DOOR,

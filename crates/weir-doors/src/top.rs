@@ -235,7 +235,10 @@ mod tests {
     fn a_link_with_another_name_is_told_which_there_are() {
         let message = of("/opt/osu_bw -m 8").unwrap_err().message;
         assert!(message.contains("called as `osu_bw`, which is no door's name"));
-        assert!(message.contains("fio, Network_intel"), "{message}");
+        assert!(
+            message.contains("fio, kio, kio.py, Network_intel"),
+            "{message}"
+        );
         is_door("/opt/osu_bw run a.fio", "run", &["a.fio"]);
         assert!(
             of("/opt/weir-0.1 rnu")

@@ -3,7 +3,7 @@
 //! In: a draft with all its options applied. Out: the job and notes. Not here: which options
 //! contradict each other ([`crate::conflict`]), groups and the order of jobs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
 use weir_schema::catalogue::{ActsOn, EngineInfo};
@@ -59,6 +59,7 @@ pub(crate) fn finish(
         flush: draft.flush,
         verify,
         passes: draft.passes,
+        bursts: None,
         no_overlap: draft.no_overlap,
         memory: take(&mut draft.memory),
         load,
@@ -379,6 +380,7 @@ fn pacing(draft: &Draft) -> Pacing {
     Pacing {
         schedule,
         thinktime: cpu_load::pause(draft).or((draft.think.pause_ns.0 > 0).then_some(draft.think)),
+        pause_after_ns: BTreeMap::new(),
         max_latency_ns: draft.max_latency,
         latency_target: draft.feedback.latency_target(),
         flow: draft.feedback.flow(),

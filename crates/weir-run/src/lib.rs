@@ -22,6 +22,7 @@ mod pacer;
 pub mod runner;
 pub mod sim;
 mod source;
+mod stage_recorder;
 mod trace;
 mod worker;
 mod worker_context;

@@ -9,12 +9,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use weir_schema::{CpuUse, KindInfo, KindName, MOST_KINDS};
 
-use weir_stats::{Histogram, Recorder};
+use weir_stats::Histogram;
 use weir_sys::clock::Tick;
 
 use crate::cpu_use::CpuReading;
 use crate::engine::OpTarget;
 use crate::findings::Findings;
+pub use crate::stage_recorder::StageRecorder;
 use crate::trace::TraceQueue;
 
 /// Kinds that can be counted apart: a power of two, so that a mask keeps an index in its bounds.
@@ -52,71 +53,6 @@ impl Counter {
     #[inline]
     pub fn set(&self, n: u64) {
         self.0.store(n, Ordering::Relaxed);
-    }
-}
-
-/// The histogram of one latency stage, if it is recorded.
-#[derive(Debug, Default)]
-pub enum StageRecorder {
-    /// Not recorded.
-    #[default]
-    Off,
-    /// Recorded.
-    Plain(Box<Recorder<false>>),
-    /// Recorded with exact squares.
-    Squares(Box<Recorder<true>>),
-}
-
-impl StageRecorder {
-    fn new(on: bool, squares: bool) -> Self {
-        match (on, squares) {
-            (false, _) => Self::Off,
-            (true, false) => Self::Plain(Box::default()),
-            (true, true) => Self::Squares(Box::default()),
-        }
-    }
-
-    /// Counts a latency; the writer's thread only.
-    #[inline]
-    pub fn record(&self, nanos: u64) {
-        match self {
-            Self::Off => {}
-            Self::Plain(recorder) => recorder.record(nanos),
-            Self::Squares(recorder) => recorder.record(nanos),
-        }
-    }
-
-    /// The recorder without squares, if it is that.
-    pub(crate) fn plain(&self) -> Option<&Recorder<false>> {
-        match self {
-            Self::Plain(recorder) => Some(recorder),
-            Self::Off | Self::Squares(_) => None,
-        }
-    }
-
-    /// The recorder with exact squares, if it is that.
-    pub(crate) fn squares(&self) -> Option<&Recorder<true>> {
-        match self {
-            Self::Squares(recorder) => Some(recorder),
-            Self::Off | Self::Plain(_) => None,
-        }
-    }
-
-    /// What was recorded so far, from any thread.
-    pub fn snapshot(&self) -> Option<Histogram> {
-        match self {
-            Self::Off => None,
-            Self::Plain(recorder) => Some(recorder.snapshot()),
-            Self::Squares(recorder) => Some(recorder.snapshot()),
-        }
-    }
-
-    fn reset(&self) {
-        match self {
-            Self::Off => {}
-            Self::Plain(recorder) => recorder.reset(),
-            Self::Squares(recorder) => recorder.reset(),
-        }
     }
 }
 
@@ -215,6 +151,18 @@ impl LiveKind {
         let mut errors = lock(&self.errors);
         *errors.by_code.entry(errno).or_default() += 1;
         errors.latencies.record(lat_ns);
+    }
+
+    /// So many operations have failed in all, in a loop that is none of the run's and times none of
+    /// them; the writer's thread only.
+    #[cold]
+    pub fn set_failed(&self, errno: i32, count: u64) {
+        self.failed.set(count);
+        let mut errors = lock(&self.errors);
+        errors.by_code.clear();
+        if count > 0 {
+            errors.by_code.insert(errno, count);
+        }
     }
 
     /// Counts completion and total latency of an operation of a class, where classes are told

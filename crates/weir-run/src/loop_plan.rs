@@ -126,10 +126,22 @@ pub(crate) fn pacing(job: &Job, seed: u64, worker: u32, scale: Scale) -> PacerPl
             completed: t.completed,
             after: t.after_ns.map(|n| scale.to_ticks(n)),
         }),
+        pause_after: pauses_of_kinds(job, scale),
         skip_pauses,
         flow: None,
         recorded: None,
     }
+}
+
+/// The pause after an operation of each kind, in ticks; none at all where there is none.
+fn pauses_of_kinds(job: &Job, scale: Scale) -> Vec<u64> {
+    let pauses = &job.load().pacing.pause_after_ns;
+    if pauses.values().all(|pause| pause.0 == 0) {
+        return Vec::new();
+    }
+    let kinds = job.workload.kinds().iter().map(KindName::from);
+    let pause = |kind| pauses.get(&kind).map_or(0, |pause| scale.to_ticks(*pause));
+    kinds.map(pause).collect()
 }
 
 /// The rate of each kind that the workload declares; none at all without a schedule.

@@ -43,6 +43,8 @@ pub struct PacerPlan {
     pub arrivals: Vec<Option<Arrivals>>,
     /// Pauses.
     pub pause: Option<Pause>,
+    /// Ticks of the pause after an operation, by kind; none at all: no such pauses.
+    pub pause_after: Vec<u64>,
     /// Starts missed during a pause are not made up for.
     pub skip_pauses: bool,
     /// The worker's part in a flow.
@@ -55,7 +57,8 @@ impl PacerPlan {
     /// There is something to pace.
     pub fn is_paced(&self) -> bool {
         let scheduled = self.recorded.is_some() || self.arrivals.iter().any(Option::is_some);
-        self.pause.is_some() || self.flow.is_some() || scheduled
+        let pauses = self.pause.is_some() || !self.pause_after.is_empty();
+        pauses || self.flow.is_some() || scheduled
     }
 }
 
@@ -129,6 +132,15 @@ impl Pacer {
     /// Until then a pause keeps the CPU busy instead of sleeping.
     pub fn spin_until(&self) -> Tick {
         self.spin_until
+    }
+
+    /// Begins the pause that follows an operation of this kind, if there is one.
+    pub fn pause_behind(&mut self, kind: usize, now: Tick) {
+        let pause = self.plan.pause_after.get(kind).copied().unwrap_or(0);
+        if pause > 0 {
+            self.resume = now.after(pause);
+            self.spin_until = now;
+        }
     }
 
     /// Counts an issued operation towards the next pause; so many are in flight with it.

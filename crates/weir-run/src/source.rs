@@ -43,6 +43,13 @@ pub trait Source {
         false
     }
 
+    /// The operation that `next` gave last belongs to the one that follows it: no pause of its kind
+    /// comes between them.
+    #[inline]
+    fn is_amid(&self) -> bool {
+        false
+    }
+
     /// Between the last two operations that `next` gave was something else that took its time, as
     /// dropping the page cache: it is accounted, and is no part of the operation. Once it was
     /// told it is over.

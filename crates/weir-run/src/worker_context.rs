@@ -91,6 +91,19 @@ impl WorkerContext<'_> {
         self.cpu = self.live.cpu_use();
     }
 
+    /// The worker's loop is none of the run's, as one in the kernel: its time begins now. What it does
+    /// is put into the live counters by whoever calls this.
+    pub fn begin_elsewhere(&mut self, began: Tick) {
+        self.live.started.set(began.0);
+        self.live.begin_use();
+    }
+
+    /// Such a loop has ended, and its thread has used so much.
+    pub fn end_elsewhere(&mut self, end: Tick, used: CpuUse) {
+        self.live.last_done.set(end.0);
+        self.cpu = Some(used);
+    }
+
     /// Says that the worker is ready, waits for the common release, runs the loop and takes the
     /// thread's CPU time over it. A release that never comes counts as a stop.
     pub fn drive<E, S>(&mut self, engine: &mut E, source: &mut S, plan: &LoopPlan) -> LoopStop

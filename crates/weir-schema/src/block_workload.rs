@@ -34,6 +34,9 @@ pub struct BlockWorkload {
     pub verify: Option<Verify>,
     /// How much of the region is done, and how often.
     pub passes: Passes,
+    /// Reads and writes come in bursts, over offsets that both share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bursts: Option<Bursts>,
     /// An operation waits until none in flight touches the same bytes.
     #[serde(default)]
     pub no_overlap: bool,
@@ -67,6 +70,39 @@ impl BlockWorkload {
     /// It starts over until its time is up.
     pub fn is_endless(&self) -> bool {
         self.passes.time_based && self.load.bounds.runtime_ns.is_some()
+    }
+}
+
+/// Bursts of reads and of writes, drawn by the shares of the mix. Both go on along one sequence of
+/// offsets, which starts over at its end; only time, bytes or operations end it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bursts {
+    /// Reads in a burst of them.
+    pub reads: u32,
+    /// Writes in a burst of them.
+    pub writes: u32,
+    /// A burst begins when nothing of the last one is in flight any more.
+    #[serde(default)]
+    pub drain: bool,
+    /// The pause of a kind follows the last operation of a burst instead of each.
+    #[serde(default)]
+    pub pause_behind: bool,
+    /// Kinds and offsets are those of the worker of this number; the worker's own where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<u32>,
+}
+
+impl Default for Bursts {
+    /// Each operation is drawn alone.
+    fn default() -> Self {
+        Self {
+            reads: 1,
+            writes: 1,
+            drain: false,
+            pause_behind: false,
+            stream: None,
+        }
     }
 }
 
@@ -397,6 +433,20 @@ pub struct Content {
     /// Every job that says so has the same set.
     #[serde(default)]
     pub dedupe_set_is_shared: bool,
+    /// Of jobs in bursts: what is written follows from its place, and what is read is checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sectors: Option<SectorData>,
+}
+
+/// Data that follows from its place, so that whoever knows seed and generation can check it: each
+/// sector of 512 bytes begins with a magic number, its number and the generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SectorData {
+    /// Of the words behind.
+    pub seed: u64,
+    /// Tells writes of the same place apart.
+    pub generation: u64,
 }
 
 /// Flushes.

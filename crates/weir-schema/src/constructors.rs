@@ -147,6 +147,7 @@ impl Default for BlockWorkload {
             flush: Flush::default(),
             verify: None,
             passes: Passes::default(),
+            bursts: None,
             no_overlap: false,
             memory: Memory::default(),
             load: Load::default(),
@@ -240,6 +241,7 @@ impl Default for Content {
             dedupe_percent: 0,
             dedupe_set_percent: None,
             dedupe_set_is_shared: false,
+            sectors: None,
         }
     }
 }

@@ -51,8 +51,9 @@ mod world;
 
 pub use announcement::Announcement;
 pub use block_workload::{
-    Access, BlockSize, BlockSizes, BlockWorkload, Content, Distribution, Flush, Generator, HotZone,
-    Mix, Part, Passes, RangeFlush, Region, SequencerStep, Size, SplitEntry, Zones,
+    Access, BlockSize, BlockSizes, BlockWorkload, Bursts, Content, Distribution, Flush, Generator,
+    HotZone, Mix, Part, Passes, RangeFlush, Region, SectorData, SequencerStep, Size, SplitEntry,
+    Zones,
 };
 pub use confidence::KindBatches;
 pub use device_request::{DeviceRequest, NoSuchDevice};

@@ -60,6 +60,8 @@ impl Load {
             );
             add("minimum_rate.ops_per_s", least.ops_per_s.keys().collect());
         }
+        let paused = self.pacing.pause_after_ns.keys().collect();
+        add("pacing.pause_after_ns", paused);
         add("errors.go_on", self.errors.go_on.iter().collect());
         add("errors.ignore", self.errors.ignore.keys().collect());
         named
@@ -132,6 +134,9 @@ pub struct Pacing {
     pub schedule: Option<Schedule>,
     /// Pauses.
     pub thinktime: Option<Thinktime>,
+    /// After an operation of this kind nothing is issued for so long.
+    #[serde(default, skip_serializing_if = "ByKind::is_empty")]
+    pub pause_after_ns: ByKind<Nanos>,
     /// An operation slower than this ends the job.
     pub max_latency_ns: Option<Nanos>,
     /// The depth is searched for that keeps this latency.

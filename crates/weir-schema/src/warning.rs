@@ -249,10 +249,22 @@ pub const WARNINGS: &[WarningKind] = &[
         "Read what it says of its own figures.",
     ),
     kind(
+        "split-blocks",
+        Disturbed,
+        "the block layer splits each operation of the engine `kernel`: its latency is that of several",
+        "Use a block size that the device takes in one request.",
+    ),
+    kind(
         "stopped",
         Wrong,
         "the process was stopped while it measured, by SIGSTOP or Ctrl-Z: its figures count that time",
         "Measure again, and let it run.",
+    ),
+    kind(
+        "tag-waits",
+        Uncertain,
+        "the depth is larger than the device's queue: submission in the kernel includes waits for a place",
+        "Use a smaller depth, or read the total latency.",
     ),
     kind(
         "unverified",

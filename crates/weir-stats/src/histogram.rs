@@ -144,6 +144,18 @@ impl Histogram {
         built
     }
 
+    /// From the counts of the first buckets of the default precision, with a minimum, a maximum and a
+    /// sum, as far as the buckets allow.
+    pub fn of_counts(counts: Vec<u64>, min: u64, max: u64, sum: u128) -> Self {
+        let figures = HistogramSums {
+            min,
+            max,
+            sum,
+            sum_of_squares: None,
+        };
+        Self::from_parts(DEFAULT_BITS, counts, figures)
+    }
+
     /// The same with a minimum, a maximum and a sum that are known better than from the buckets, as
     /// far as those allow.
     #[must_use]

@@ -162,6 +162,32 @@ impl<const SQUARES: bool> Recorder<SQUARES> {
         self.widen(value);
     }
 
+    /// Takes everything that a histogram of the same precision has counted, as where another loop
+    /// than the run's has recorded it. As [`Self::record`], one thread at a time.
+    pub fn add(&self, counted: &Histogram) {
+        if counted.bits() != DEFAULT_BITS {
+            return;
+        }
+        let mut squares = 0_u128;
+        for bucket in counted.buckets() {
+            add(
+                &self.buckets[index_of(DEFAULT_BITS, bucket.low) & MASK],
+                bucket.count,
+            );
+            let all = square(bucket.middle).saturating_mul(u128::from(bucket.count));
+            squares = squares.saturating_add(all);
+        }
+        self.sum.add_wide(counted.sum());
+        if SQUARES {
+            self.squares
+                .add_wide(counted.sum_of_squares().unwrap_or(squares));
+        }
+        if let (Some(min), Some(max)) = (counted.min(), counted.max()) {
+            self.widen(min);
+            self.widen(max);
+        }
+    }
+
     /// Counts one value, whose part of the figures beside the buckets goes into a tally. As
     /// [`Self::record`], one thread at a time.
     #[inline(always)]
@@ -282,6 +308,22 @@ mod tests {
             tallied.take(&mut tally);
         }
         assert_eq!(tallied.snapshot(), one_by_one.snapshot());
+    }
+
+    #[test]
+    fn a_whole_histogram_counts_as_each_of_its_values() {
+        let (one_by_one, at_once) = (Recorder::<true>::new(), Recorder::<true>::new());
+        let mut whole = Histogram::new().with_squares();
+        for value in values().map(|value| value >> 20) {
+            one_by_one.record(value);
+            whole.record(value);
+        }
+        at_once.add(&whole);
+        at_once.add(&Histogram::new());
+        assert_eq!(at_once.snapshot(), one_by_one.snapshot());
+        let coarse = Histogram::with_bits(4).unwrap();
+        at_once.add(&coarse);
+        assert_eq!(at_once.snapshot().count(), 20_000);
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod environment;
 mod fio;
 mod history;
 mod import;
+mod kio;
 #[cfg_attr(not(feature = "tui"), path = "live_absent.rs")]
 mod live;
 mod manual;
@@ -76,6 +77,7 @@ type Carry = fn(&[String]) -> Outcome;
 const OWN_WAYS: &[(&str, Carry)] = &[
     ("run", run::run),
     ("fio", fio::run),
+    ("kio", kio::run),
     ("beff", beff::run),
     ("show", show::run),
     ("report", report::run),

@@ -145,7 +145,7 @@ pub(crate) fn check_head(path: &str, head: &str) -> Result<(), String> {
 }
 
 /// The first line of a file with its end; nothing where there is no file or nothing in it.
-fn head_of(path: &str) -> Result<Option<Vec<u8>>, String> {
+pub(crate) fn head_of(path: &str) -> Result<Option<Vec<u8>>, String> {
     if !is_plain(Path::new(path)) {
         return Ok(None);
     }

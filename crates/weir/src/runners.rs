@@ -7,6 +7,7 @@ use weir_run::Runner;
 use weir_schema::catalogue::{Catalogue, TransportCatalogue};
 use weir_sys::Availability;
 
+pub(crate) use weir_block::source::first_operations;
 pub(crate) use weir_block::verify::checksum;
 
 /// All runners, with what their jobs share over a run.

@@ -9,6 +9,7 @@ pub(crate) mod dma_emu;
 mod falloc;
 mod files;
 mod io_uring;
+pub(crate) mod kernel;
 mod libaio;
 mod missing_pages;
 mod mmap;
@@ -53,6 +54,7 @@ const REGISTRY: &[&EngineEntry] = &[
     &pvsync::ENTRY,
     &pvsync2::ENTRY,
     &io_uring::ENTRY,
+    &kernel::ENTRY,
     &libaio::ENTRY,
     &posixaio::ENTRY,
     &splice::ENTRY,
@@ -234,6 +236,8 @@ pub(crate) struct EngineSetup {
     pub(crate) warnings: Warnings,
     /// The emulated cards of the run.
     pub(crate) cards: dma_emu::EmulatedCards,
+    /// Sessions of the kernel module.
+    pub(crate) sessions: kernel::KernelSessions,
     /// Where it leaves the mappings that it makes.
     pub(crate) mappings: Mappings,
     /// The worker's random numbers.
@@ -315,6 +319,8 @@ fn run_varied<E: Engine<Op = BlockOp>>(
     match source {
         VariedSource::General(source) => worker.drive(engine, &mut **source, plan),
         VariedSource::Verified(source) => worker.drive(engine, &mut **source, plan),
+        VariedSource::Bursts(source) => worker.drive(engine, &mut **source, plan),
+        VariedSource::Watched(source) => worker.drive(engine, &mut **source, plan),
     }
 }
 

@@ -19,6 +19,7 @@
     reason = "draws belong inside the worker's loop, whatever the inliner's estimate says"
 )]
 
+pub mod bursts;
 pub mod distribution;
 pub mod lfsr;
 pub mod map;

@@ -13,6 +13,14 @@ impl PreparedBlockJob {
     /// What a worker moves in all of its passes; where each pass is checked, in one of them.
     pub(super) fn limits(&self, extents: &[Extent]) -> WorkLimits {
         let passes = &self.workload.passes;
+        let operations = self.workload.load.bounds.operations.unwrap_or(u64::MAX);
+        if self.workload.bursts.is_some() {
+            return WorkLimits {
+                bytes: self.io_size(self.span(extents)).unwrap_or(u64::MAX),
+                pass_bytes: None,
+                operations,
+            };
+        }
         let region = self.region(extents);
         let verify = self.workload.verify.as_ref();
         let endless = self.workload.is_endless() && verify.is_none_or(|v| !v.only);
@@ -37,7 +45,6 @@ impl PreparedBlockJob {
         let skips = !self.workload.access.random && self.workload.access.skip_bytes > 0;
         let may_move_less = skips && !endless && passes.io_size.is_none();
         let turns = self.turns();
-        let operations = self.workload.load.bounds.operations.unwrap_or(u64::MAX);
         WorkLimits {
             bytes: if endless {
                 u64::MAX

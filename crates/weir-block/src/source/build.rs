@@ -1,8 +1,10 @@
 //! From a workload to its source: the fixed one where nothing varies, else the general one.
 
 use std::num::NonZeroU64;
+use std::sync::Arc;
 
 use thiserror::Error;
+use weir_run::Findings;
 use weir_run::generate::Streams;
 use weir_run::generate::arrivals::Rate;
 use weir_schema::{BlockSize, BlockWorkload, Content, Distribution, Generator, Kind, PerKind};
@@ -19,6 +21,7 @@ use crate::recorded::PatternReader;
 use crate::source::Extent;
 use crate::source::block_order::BlockOrder;
 use crate::source::buffers::SlotBuffers;
+use crate::source::bursts::{self, BurstSource};
 use crate::source::fixed::FixedSource;
 use crate::source::flushes::Flushes;
 use crate::source::general::{GeneralSource, Script, SourceTarget};
@@ -92,6 +95,17 @@ pub struct Recipe<'a> {
     pub recorded: Option<PatternReader>,
     /// Which operations get a priority, if any do.
     pub priorities: Option<Priorities>,
+    /// Where blocks go that are not what they should be, and what their targets are called.
+    pub findings: Option<CheckedTarget>,
+}
+
+/// Where bad blocks of a target are kept.
+#[derive(Clone, Debug)]
+pub struct CheckedTarget {
+    /// Of the worker.
+    pub findings: Arc<Findings>,
+    /// The target.
+    pub name: String,
 }
 
 /// What a source is drawn from.
@@ -125,6 +139,10 @@ pub enum VariedSource {
     General(Box<GeneralSource>),
     /// Operations with data that is marked or checked.
     Verified(Box<VerifiedSource>),
+    /// Bursts of reads and writes.
+    Bursts(Box<BurstSource<false>>),
+    /// The same, one burst at a time or with data that is checked.
+    Watched(Box<BurstSource<true>>),
 }
 
 /// Makes the source of a worker: the fastest there is for the workload.
@@ -132,8 +150,8 @@ pub enum VariedSource {
 /// # Errors
 /// [`BuildError`].
 pub fn build(recipe: Recipe<'_>) -> Result<AnySource, BuildError> {
-    let is_common = recipe.recorded.is_none() && recipe.verification.is_none();
-    if is_common && recipe.priorities.is_none() {
+    let is_drawn = recipe.recorded.is_none() && recipe.workload.bursts.is_none();
+    if is_drawn && recipe.verification.is_none() && recipe.priorities.is_none() {
         let rules = size_rules(recipe.workload)?;
         if let Some((verb, length)) = fixed_length(recipe.workload, &rules, recipe.extents) {
             return fixed(recipe, verb, length);
@@ -171,6 +189,9 @@ pub fn build_varied(recipe: Recipe<'_>) -> Result<VariedSource, BuildError> {
                 left: recipe.limits.operations,
             }),
         })));
+    }
+    if let Some(bursts) = recipe.workload.bursts {
+        return bursts::build(recipe, bursts);
     }
     if recipe.verification.is_some() {
         return verified(recipe, rules);

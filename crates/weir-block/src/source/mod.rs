@@ -6,11 +6,13 @@
 mod block_order;
 mod buffers;
 mod build;
+pub(crate) mod bursts;
 mod check;
 mod fixed;
 mod flushes;
 mod general;
 mod passes;
+pub(crate) mod sectors;
 mod service;
 mod strided;
 mod target_offsets;
@@ -18,8 +20,10 @@ mod verified;
 
 pub use buffers::SlotBuffers;
 pub use build::{
-    AnySource, BuildError, Recipe, VariedSource, WorkLimits, build, build_varied, payload_rule,
+    AnySource, BuildError, CheckedTarget, Recipe, VariedSource, WorkLimits, build, build_varied,
+    payload_rule,
 };
+pub use bursts::{BurstSource, first_operations};
 pub(crate) use check::check;
 pub use fixed::FixedSource;
 pub use general::GeneralSource;

@@ -185,7 +185,7 @@ pub(crate) fn load(
 }
 
 /// The failure of a worker whose data was not what was written.
-fn mismatch(first: Mismatch, operations: u64) -> Failure {
+pub(crate) fn mismatch(first: Mismatch, operations: u64) -> Failure {
     let more = if operations > 1 {
         format!(", the first of {operations} bad blocks")
     } else {

@@ -7,6 +7,7 @@ use weir_jobfile::check_extensions;
 use weir_schema::Plan;
 
 use crate::Door;
+use crate::kio;
 
 /// Refuses a door that there is not, and extensions that nothing reads.
 ///
@@ -21,5 +22,9 @@ pub fn check_stored(plan: &Plan) -> Result<(), String> {
             plan.door
         ));
     }
-    check_extensions(plan)
+    let mut others = plan.clone();
+    if let Some(own) = others.extensions.remove(kio::EXTENSION) {
+        kio::check_extension(&own)?;
+    }
+    check_extensions(&others)
 }

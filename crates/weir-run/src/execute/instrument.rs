@@ -108,6 +108,7 @@ fn unhindered(job: &Job) -> Job {
         load.bounds.runtime_ns = Some(MOMENT);
         load.pacing.max_latency_ns = None;
         load.pacing.thinktime = None;
+        load.pacing.pause_after_ns.clear();
         match &mut load.pacing.schedule {
             Some(Schedule::OpsPerSecond { limit_per_s, .. }) => {
                 *limit_per_s = kind

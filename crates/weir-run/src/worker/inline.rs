@@ -82,7 +82,7 @@ where
             now = state.look_at(source, &op, (started, now), whole);
         }
         if is_watched {
-            now = state.settle(now);
+            now = state.settle(pause_behind(source, &op), started, now);
         }
     }
     live.last_done.set(state.end_of(last_done, now).0);
@@ -97,6 +97,11 @@ fn kind_of<'a, S: Source>(live: &'a WorkerLive, only: &'a LiveKind, op: &S::Op) 
     } else {
         live.kind(op.kind_index())
     }
+}
+
+/// The kind whose pause follows an operation, unless another one belongs to it.
+fn pause_behind<S: Source>(source: &S, op: &S::Op) -> Option<usize> {
+    (!source.is_amid()).then(|| op.kind_index())
 }
 
 /// Counts an operation that moved everything.

@@ -223,6 +223,10 @@ where
         self.state.count_lateness(self.state.nanos(ready, now));
         let in_flight = u64::from(queue.in_flight);
         self.state.pacer.count(now, in_flight);
+        if !self.source.is_amid() {
+            let kind = queue.slots[slot as usize].op.kind_index();
+            self.state.pacer.pause_behind(kind, now);
+        }
     }
 
     #[inline(always)]

@@ -328,15 +328,19 @@ impl<'a, C: RunClock> LoopState<'a, C> {
         }
     }
 
-    /// What follows an operation of an inline engine before the next one; the instant it is then.
+    /// What follows an operation of an inline engine before the next one, with the kind whose pause
+    /// comes; the instant it is then.
     #[cold]
     #[inline(never)]
-    pub(super) fn settle(&mut self, mut now: Tick) -> Tick {
+    pub(super) fn settle(&mut self, pause: Option<usize>, began: Tick, mut now: Tick) -> Tick {
         if self.traced {
             now = self.await_room(now);
         }
         if self.is_paced() {
             self.pacer.count(now, 0);
+            if let Some(kind) = pause {
+                self.pacer.pause_behind(kind, began);
+            }
         }
         now
     }

@@ -7,11 +7,13 @@ pub(crate) mod block;
 mod counters;
 mod driver;
 mod extents;
+mod signature;
 
 pub use block::{BlockFacts, PcieLink, block_facts, disks_behind};
 pub use counters::{DiskCounters, disk_counters};
 pub use driver::{DriverFacts, driver_facts};
 pub use extents::{Extents, extents};
+pub use signature::signature;
 
 use crate::error::SysError;
 use crate::mounts::{DevId, Mount, mount_of, mounts};

@@ -34,6 +34,11 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     }
 }
 
+/// Carries the rounds of a comparison out that another door has asked for.
+pub(crate) fn in_rounds(asked: &Compare) -> Outcome {
+    rounds::run(asked)
+}
+
 fn of_stored(asked: &Compare, stored: &[StoredSide]) -> Outcome {
     if !speaks() {
         return Ok(0);

@@ -32,6 +32,7 @@ impl Bench {
             choice: EngineChoice::with(NAME, settings),
             warnings: Warnings::default(),
             cards: cards.clone(),
+            sessions: crate::engine::kernel::KernelSessions::default(),
             mappings: crate::engine::Mappings::default(),
             streams: weir_run::generate::Streams::new(1, 0),
         });

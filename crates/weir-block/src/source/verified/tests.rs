@@ -41,6 +41,7 @@ fn source(only: bool) -> (Box<VerifiedSource>, std::sync::Arc<OnceLock<EarlierWr
         },
         rates: None,
         priorities: None,
+        findings: None,
         buffers: SlotBuffers::new(memory, 4096, None, false),
         passes: BetweenPasses::default(),
         verification: Some(Verification {

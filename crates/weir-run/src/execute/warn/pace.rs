@@ -79,7 +79,9 @@ impl Missed {
 /// the one that is nearest to its own schedule counts.
 fn missed(planned: &Job, job: &JobResult) -> Option<Missed> {
     // Pauses are part of the schedule that its rates do not know.
-    if !is_open_loop(planned) || planned.load().pacing.thinktime.is_some() {
+    let pacing = &planned.load().pacing;
+    let pauses = pacing.thinktime.is_some() || !pacing.pause_after_ns.is_empty();
+    if !is_open_loop(planned) || pauses {
         return None;
     }
     let schedule = planned.load().pacing.schedule.as_ref()?;

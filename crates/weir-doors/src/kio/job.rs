@@ -1,0 +1,375 @@
+//! A thread of the plan as a job of block I/O, and back.
+//!
+//! In: the settings of a thread, flags for all threads. Out: a job of the house; of a job the settings
+//! that it has. Not here: which threads there are.
+
+use std::collections::BTreeSet;
+
+use weir_schema::{
+    BlockSizes, BlockWorkload, Bursts, EngineChoice, FileNames, Job, Kind, KindName, Mix, PerKind,
+    SectorData, Setting, Size,
+};
+use weir_units::{Bytes, Nanos, QueueDepth};
+
+use super::TargetFacts;
+use super::plan::number;
+use super::settings::{Field, Settings};
+use crate::given::GivenFlags;
+use crate::refusal::Refusal;
+
+/// What a job is made of.
+pub(super) struct JobRequest<'a> {
+    pub(super) given: &'a GivenFlags,
+    pub(super) settings: Settings,
+    pub(super) path: &'a str,
+    pub(super) facts: &'a TargetFacts,
+    pub(super) holds: &'a dyn Fn(&str) -> Option<&'static str>,
+    pub(super) engine: &'static str,
+    pub(super) runtime: u32,
+    pub(super) thread: u32,
+    pub(super) threads: u32,
+    /// Its number among all threads of its group.
+    pub(super) index: usize,
+    pub(super) cpus: Option<&'a [u32]>,
+}
+
+/// Makes the job.
+///
+/// # Errors
+/// What cannot be had together.
+pub(super) fn of(request: &JobRequest<'_>) -> Result<Job, Refusal> {
+    let JobRequest { given, facts, .. } = request;
+    let mut work = workload(request)?;
+    let writes = work.mix.has(Kind::Write) || work.mix.has(Kind::Trim);
+    let refuse = |why: String| Refusal::usage(format!("{}: {why}", request.path));
+    if writes && facts.is_read_only {
+        return Err(refuse(
+            "it is read-only: take --read-mix-percent 100".to_owned(),
+        ));
+    }
+    let is_guarded = writes && facts.is_device && !given.has("force");
+    if let Some(holds) = is_guarded.then(|| (request.holds)(request.path)).flatten() {
+        return Err(refuse(format!(
+            "it seems to hold {holds}, which would be overwritten\n  help: --force writes all the same"
+        )));
+    }
+    if given.has("force") && !writes {
+        return Err(Refusal::usage(
+            "--force is about writes, and nothing is written; leave it out",
+        ));
+    }
+    if writes && facts.is_zoned {
+        return Err(refuse(
+            "its zones are written in order, which this build does not do: take \
+             --read-mix-percent 100"
+                .to_owned(),
+        ));
+    }
+    if given.has("fua") && !work.mix.has(Kind::Write) {
+        return Err(Refusal::usage(
+            "--fua is about writes, and nothing is written; leave it out",
+        ));
+    }
+    work.targets.open.direct = facts.is_direct;
+    work.targets.open.data_sync = given.has("fua");
+    let engine = engine(request)?;
+    let mut job = Job::of_blocks(&name(request), engine, work);
+    let cpu = |cpus: &[u32]| cpus.get(request.index % cpus.len().max(1)).copied();
+    job.placement.cpus = request.cpus.and_then(cpu).map(|cpu| vec![cpu]);
+    job.placement.nodes = node(request)?.map(|node| vec![node]);
+    Ok(job)
+}
+
+/// `thread 0`, with the device where a thread has several.
+fn name(request: &JobRequest<'_>) -> String {
+    if request.given.all("device").count() > 1 {
+        format!("thread {} {}", request.thread, request.path)
+    } else {
+        format!("thread {}", request.thread)
+    }
+}
+
+fn node(request: &JobRequest<'_>) -> Result<Option<u32>, Refusal> {
+    match request.given.text("numa") {
+        None => Ok(None),
+        Some("auto") => Ok(request.facts.node),
+        Some(text) => {
+            let node = number("numa", text, (0, 1023))?;
+            Ok(u32::try_from(node).ok())
+        }
+    }
+}
+
+fn workload(request: &JobRequest<'_>) -> Result<BlockWorkload, Refusal> {
+    use Field as F;
+    let JobRequest {
+        given, settings, ..
+    } = request;
+    let block = settings.size(F::BlockSize);
+    let (low, length) = region(request);
+    let stride = settings.get(F::OffsetStride);
+    let mut work = BlockWorkload {
+        mix: mix(given, settings)?,
+        sizes: BlockSizes::fixed(Bytes(block)),
+        bursts: Some(Bursts {
+            reads: settings.count(F::ReadBurst),
+            writes: settings.count(F::WriteBurst),
+            drain: settings.get(F::BurstFinish) == 1,
+            pause_behind: settings.get(F::BurstDelay) == 1,
+            stream: u32::try_from(request.index).ok(),
+        }),
+        ..BlockWorkload::default()
+    };
+    work.access.random = settings.get(F::OffsetRandom) == 1;
+    work.access.map = false;
+    work.access.skip_bytes = stride - i64::try_from(block).unwrap_or(0);
+    work.access.align_bytes = align(request)?.map(|align| PerKind::all(Bytes(align)));
+    work.access.seed = given.number("seed");
+    work.region.offset = Some(Size::Bytes(Bytes(low)));
+    work.region.size = Some(Size::Bytes(Bytes(length)));
+    work.targets.files = FileNames::of(request.path);
+    work.targets.create.allow = Some(false);
+    work.content.zero = given.is("data", "zero");
+    if given.is("data", "verify") {
+        if work.mix.read_percent != 100 && work.mix.write_percent != 100 {
+            return Err(Refusal::usage(
+                "--data verify: reads between writes would meet blocks that nobody has written\n  help: \
+                 take --op write --verify, or --op read",
+            ));
+        }
+        work.content.sectors = Some(SectorData {
+            seed: given.number("seed"),
+            generation: 0,
+        });
+    }
+    bound(request, length, &mut work)?;
+    Ok(work)
+}
+
+/// Depth, bounds, pauses, what happens on errors.
+fn bound(request: &JobRequest<'_>, length: u64, work: &mut BlockWorkload) -> Result<(), Refusal> {
+    use Field as F;
+    let JobRequest {
+        given, settings, ..
+    } = request;
+    let load = &mut work.load;
+    load.depth.queue_depth = QueueDepth(settings.count(F::QueueDepth));
+    load.depth.submit_batch = given.number("batch");
+    load.depth.reap_min = u32::from(!given.is("complete", "spin"));
+    load.bounds.runtime_ns = Some(Nanos::from_secs(request.runtime.into()));
+    load.bounds.ramp_ns = Nanos::from_secs(given.number("ramp"));
+    load.recording.interval_ns = Nanos::from_millis(given.number("interval"));
+    let limit = |name: &str| -> Result<Option<u64>, Refusal> {
+        let Some(text) = given.text(name) else {
+            return Ok(None);
+        };
+        Ok(u64::try_from(number(name, text, (1, i64::MAX))?).ok())
+    };
+    load.bounds.operations = limit("ios")?;
+    let size = limit("size")?;
+    if given.has("verify") {
+        if given.has("runtime") {
+            return Err(Refusal::usage(
+                "--verify: what is read back is what was written, which time alone does not say\n  help: \
+                 take --ios or --size instead of --runtime; without them it is the region once",
+            ));
+        }
+        load.bounds.runtime_ns = None;
+        let once = (size.is_none() && load.bounds.operations.is_none()).then_some(length);
+        work.passes.io_size = size.or(once).map(|bytes| Size::Bytes(Bytes(bytes)));
+    } else {
+        work.passes.io_size = size.map(|bytes| Size::Bytes(Bytes(bytes)));
+    }
+    if number(
+        "error-limit",
+        given.text("error-limit").unwrap_or("1"),
+        (0, 1),
+    )? == 0
+    {
+        let kinds = Kind::DATA.map(KindName::from);
+        work.load.errors.go_on = BTreeSet::from(kinds);
+    }
+    for (kind, field) in [
+        (Kind::Read, F::ReadSleepUsec),
+        (Kind::Write, F::WriteSleepUsec),
+    ] {
+        let pause = settings.size(field);
+        if pause > 0 {
+            let pauses = &mut work.load.pacing.pause_after_ns;
+            pauses.insert(kind.into(), Nanos::from_micros(pause));
+        }
+    }
+    Ok(())
+}
+
+/// First byte and length of the thread's part.
+fn region(request: &JobRequest<'_>) -> (u64, u64) {
+    let settings = &request.settings;
+    let (low, high) = (
+        settings.size(Field::OffsetLow),
+        settings.size(Field::OffsetHigh),
+    );
+    let length = high.saturating_sub(low);
+    if !request.given.has("thread-partition") {
+        return (low, length);
+    }
+    let block = settings.size(Field::BlockSize).max(1);
+    let threads = u64::from(request.threads.max(1));
+    let part = length / threads / block * block;
+    let first = low + part * u64::from(request.thread);
+    if request.thread + 1 == request.threads {
+        (first, high - first)
+    } else {
+        (first, part)
+    }
+}
+
+fn mix(given: &GivenFlags, settings: &Settings) -> Result<Mix, Refusal> {
+    Ok(match given.text("op") {
+        Some("read") => Mix::only(Kind::Read),
+        Some("write") => Mix::only(Kind::Write),
+        Some("trim") => Mix::only(Kind::Trim),
+        Some("zone-append") => {
+            return Err(Refusal::usage(
+                "--op zone-append: zones are not written by this build\n  help: --op write is the \
+                 nearest, on a device without zones",
+            ));
+        }
+        Some("flush") => {
+            return Err(Refusal::usage(
+                "--op flush: flushes alone are not made by this build\n  help: --op write --fua is \
+                 the nearest: each write is on the medium when it is over",
+            ));
+        }
+        _ => {
+            let read = u8::try_from(settings.get(Field::ReadMixPercent)).unwrap_or(100);
+            Mix {
+                read_percent: read,
+                write_percent: 100_u8.saturating_sub(read),
+                ..Mix::only(Kind::Read)
+            }
+        }
+    })
+}
+
+/// Alignment of random offsets where it is not that of the blocks.
+fn align(request: &JobRequest<'_>) -> Result<Option<u64>, Refusal> {
+    let Some(text) = request.given.text("offset-align") else {
+        return Ok(None);
+    };
+    if request.settings.get(Field::OffsetRandom) == 0 {
+        return Err(Refusal::usage(
+            "--offset-align is about random offsets: take --offset-random 1, or leave it out",
+        ));
+    }
+    let unit = request.facts.logical_block.max(1);
+    if text == "lbs" {
+        return Ok(Some(unit));
+    }
+    let align = u64::try_from(number("offset-align", text, (1, 1 << 30))?).unwrap_or(1);
+    if align % unit == 0 {
+        return Ok(Some(align));
+    }
+    Err(Refusal::usage(format!(
+        "--offset-align {text}: {} has blocks of {unit} bytes; take a multiple of that",
+        request.path
+    )))
+}
+
+/// The engine with its settings.
+fn engine(request: &JobRequest<'_>) -> Result<EngineChoice, Refusal> {
+    let given = request.given;
+    let depth = request.settings.get(Field::QueueDepth);
+    let how = given.text("complete").unwrap_or("irq");
+    let mut engine = EngineChoice::new(request.engine);
+    let refuse = |why: &str| Err(Refusal::usage(why));
+    match request.engine {
+        "psync" if depth > 1 => {
+            return refuse(
+                "--engine sync has one I/O in flight, and queue_depth asks for more\n  help: take \
+                 --queue-depth 1, or --engine uring",
+            );
+        }
+        "psync" if how != "irq" => {
+            return refuse(
+                "--complete: the calls of --engine sync wait by themselves; leave it out",
+            );
+        }
+        "libaio" if how == "poll" => {
+            return refuse(
+                "--complete poll: --engine aio cannot poll a device; --engine uring can",
+            );
+        }
+        "psync" | "libaio" if given.has("nowait") => {
+            return refuse(
+                "--nowait: --engine uring and --engine kernel have it; leave it out here",
+            );
+        }
+        "io_uring" => {
+            if how == "poll" {
+                set(&mut engine, "polled", Setting::Bool(true));
+            }
+            if given.has("nowait") {
+                set(&mut engine, "no_wait", Setting::Bool(true));
+            }
+        }
+        "kernel" => {
+            set(&mut engine, "complete", Setting::Text(how.to_owned()));
+            if given.has("nowait") {
+                set(&mut engine, "no_wait", Setting::Bool(true));
+            }
+        }
+        _ => {}
+    }
+    if given.number::<i64>("batch") > depth {
+        return Err(Refusal::usage(format!(
+            "--batch {}: no more than queue_depth, which is {depth}, can be handed over at once",
+            given.text("batch").unwrap_or_default()
+        )));
+    }
+    Ok(engine)
+}
+
+fn set(engine: &mut EngineChoice, name: &str, value: Setting) {
+    engine.settings.insert(name.to_owned(), value);
+}
+
+/// The settings that a job has, whoever planned it; nothing of what is no block I/O.
+pub(super) fn settings(job: &Job) -> Option<Settings> {
+    use Field as F;
+    let work = job.blocks()?;
+    let bytes = |size: Option<Size>| match size {
+        Some(Size::Bytes(bytes)) => i64::try_from(bytes.0).unwrap_or(i64::MAX),
+        _ => 0,
+    };
+    let small = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let bursts = work.bursts.unwrap_or_default();
+    let block = small(work.sizes.size.read.max().0);
+    let low = bytes(work.region.offset);
+    let pause = |kind: Kind| {
+        let pause = work.load.pacing.pause_after_ns.get(&kind.into());
+        pause.map_or(0, |pause| small(pause.0 / 1000))
+    };
+    let mut settings = Settings::default();
+    for (field, value) in [
+        (F::BlockSize, block),
+        (F::BurstDelay, i64::from(bursts.pause_behind)),
+        (F::BurstFinish, i64::from(bursts.drain)),
+        (F::OffsetHigh, low.saturating_add(bytes(work.region.size))),
+        (F::OffsetLow, low),
+        (F::OffsetRandom, i64::from(work.access.random)),
+        (
+            F::OffsetStride,
+            work.access.skip_bytes.saturating_add(block),
+        ),
+        (F::QueueDepth, i64::from(work.load.depth.queue_depth.0)),
+        (F::ReadBurst, i64::from(bursts.reads)),
+        (F::ReadMixPercent, i64::from(work.mix.read_percent)),
+        (F::ReadSleepUsec, pause(Kind::Read)),
+        (F::WriteBurst, i64::from(bursts.writes)),
+        (F::WriteSleepUsec, pause(Kind::Write)),
+    ] {
+        settings.set(field, value);
+    }
+    Some(settings)
+}

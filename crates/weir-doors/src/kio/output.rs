@@ -1,0 +1,419 @@
+//! What is printed of a result: the sections of kio.py, its YAML and its rows.
+//!
+//! In: a result. Out: text. Not here: weir's own forms (`weir-report`), writing files.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use weir_schema::{GroupResult, Job, Plan, RunResult};
+use weir_units::Date;
+
+use super::figures::Figures;
+use super::number::{counted, figure};
+use super::settings::{Field, Settings};
+use super::{ModuleFacts, config, job, own_version};
+use crate::given::GivenFlags;
+
+/// The name of this door's data in a plan.
+pub(crate) const EXTENSION: &str = "kio";
+/// Columns of a row that are not of a thread's settings: those before, those behind.
+const BEFORE: [&str; 6] = [
+    "timestamp",
+    "hostname",
+    "kio_version",
+    "label",
+    "num_threads",
+    "runtime_seconds",
+];
+const BEHIND: [&str; 6] = [
+    "completed",
+    "lat_usec",
+    "slat_usec",
+    "clat_usec",
+    "iops",
+    "bw_MBps",
+];
+const NANOS: u64 = 1_000_000_000;
+
+/// How a result is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KioOptions {
+    /// What is printed.
+    pub format: KioFormat,
+    /// The name of the run.
+    pub label: String,
+    /// The older arithmetic of the summary.
+    pub legacy_summary: bool,
+    /// What local time is ahead of UTC, in seconds.
+    pub utc_offset_s: i64,
+}
+
+/// What is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KioFormat {
+    /// The sections of kio.py.
+    Kio,
+    /// weir's own report.
+    Table,
+    /// The whole result.
+    Json,
+    /// Rows.
+    Csv,
+    /// A report for each point.
+    Yaml,
+}
+
+/// What flags say of it.
+pub(super) fn options(given: &GivenFlags) -> KioOptions {
+    KioOptions {
+        format: match given.text("format") {
+            Some("kio") => KioFormat::Kio,
+            Some("json") => KioFormat::Json,
+            Some("csv") => KioFormat::Csv,
+            Some("yaml") => KioFormat::Yaml,
+            _ => KioFormat::Table,
+        },
+        label: given.text("label").unwrap_or_default().to_owned(),
+        legacy_summary: given.has("legacy-summary"),
+        utc_offset_s: 0,
+    }
+}
+
+/// Notes in a plan whether the module was there.
+pub(super) fn note_module(plan: &mut Plan, module: &ModuleFacts) {
+    let noted = json!({ "module": module.has_node });
+    plan.extensions.insert(EXTENSION.to_owned(), noted);
+}
+
+/// Refuses what is no note of this door.
+pub(crate) fn check_extension(noted: &Value) -> Result<(), String> {
+    let is_known = |map: &serde_json::Map<String, Value>| {
+        map.iter()
+            .all(|(key, value)| key == "module" && value.is_boolean())
+    };
+    if noted.as_object().is_some_and(is_known) {
+        return Ok(());
+    }
+    Err(format!(
+        "`extensions.{EXTENSION}` is {noted}: it has `module`, true or false"
+    ))
+}
+
+/// A point with its jobs.
+struct Point<'a> {
+    result: &'a RunResult,
+    jobs: &'a [Job],
+    group: &'a GroupResult,
+    options: &'a KioOptions,
+}
+
+fn points<'a>(result: &'a RunResult, options: &'a KioOptions) -> impl Iterator<Item = Point<'a>> {
+    let groups = result.plan.groups.iter().zip(&result.groups);
+    groups.map(move |(planned, group)| Point {
+        result,
+        jobs: &planned.jobs,
+        group,
+        options,
+    })
+}
+
+/// The text of a form of kio.py's; nothing of weir's own forms.
+pub fn text(result: &RunResult, options: &KioOptions) -> Option<String> {
+    match options.format {
+        KioFormat::Kio => Some(sections(result, options)),
+        KioFormat::Csv => Some(rows(result, options)),
+        KioFormat::Yaml => Some(yaml(result, options)),
+        KioFormat::Table | KioFormat::Json => None,
+    }
+}
+
+/// The line that says where the I/Os were made.
+pub fn engine_line(plan: &Plan) -> String {
+    let engine = engine(plan);
+    let is_loaded = plan.extensions.get(EXTENSION).and_then(|e| e.get("module"));
+    let note = match (engine.as_str(), is_loaded) {
+        ("kernel", _) => "no system call in the measured path",
+        (_, Some(Value::Bool(false))) => {
+            "kernel module not loaded; includes the system-call boundary"
+        }
+        _ => "includes the system-call boundary",
+    };
+    let place = match engine.as_str() {
+        "kernel" => "kernel/bio".to_owned(),
+        other => format!("user/{other}"),
+    };
+    format!("engine: {place} ({note})")
+}
+
+fn engine(plan: &Plan) -> String {
+    let first = plan.jobs().next();
+    first.map_or_else(String::new, |(_, job)| job.engine.name.clone())
+}
+
+/// `weir-0.1.0+uring`.
+pub fn version(plan: &Plan) -> String {
+    let engine = engine(plan);
+    let short = match engine.as_str() {
+        "io_uring" => "uring",
+        "libaio" => "aio",
+        "psync" => "sync",
+        other => other,
+    };
+    format!("{}+{short}", own_version())
+}
+
+fn sections(result: &RunResult, options: &KioOptions) -> String {
+    let mut out = format!("# {}\n", engine_line(&result.plan));
+    push!(out, "KIO version {}\n", version(&result.plan));
+    for point in points(result, options) {
+        heading(&mut out, "Current config");
+        push!(out, "{}\n", point.config(0));
+        heading(&mut out, "Running");
+        heading(&mut out, "Results");
+        push!(out, "{}\n", point.results());
+    }
+    out
+}
+
+/// The sections that come before a run, alone.
+pub fn planned(plan: &Plan, options: &KioOptions) -> String {
+    let result = RunResult::of(plan.clone());
+    let mut out = format!("# {}\n", engine_line(plan));
+    push!(out, "KIO version {}\n", version(plan));
+    for point in points(&result, options) {
+        heading(&mut out, "Current config");
+        push!(out, "{}\n", point.config(0));
+    }
+    out
+}
+
+fn heading(out: &mut String, name: &str) {
+    push!(out, "{}\n{name}...\n", "-".repeat(62));
+}
+
+impl Point<'_> {
+    fn settings(&self) -> Vec<Settings> {
+        self.jobs.iter().filter_map(job::settings).collect()
+    }
+
+    fn runtime_seconds(&self) -> u64 {
+        let runtime = self
+            .jobs
+            .first()
+            .and_then(|job| job.load().bounds.runtime_ns);
+        runtime.map_or(0, |runtime| runtime.0 / NANOS)
+    }
+
+    fn config(&self, level: usize) -> String {
+        config::text(self.runtime_seconds(), &self.settings(), level)
+    }
+
+    fn threads(&self) -> Vec<Figures> {
+        self.group.jobs.iter().map(Figures::of).collect()
+    }
+
+    fn summary(&self, threads: &[Figures]) -> Figures {
+        let total = Figures::total(threads.iter().copied());
+        if self.options.legacy_summary {
+            total.legacy(threads.len())
+        } else {
+            total
+        }
+    }
+
+    /// Log lines, the summary, the threads.
+    fn results(&self) -> String {
+        let threads = self.threads();
+        let summary = self.summary(&threads);
+        let mut out = String::new();
+        let names = (0..threads.len()).map(|n| format!("thread[{n}]"));
+        let lines = names.chain(["summary".to_owned()]);
+        let figures = threads.iter().chain([&summary]);
+        for (number, (name, figures)) in lines.zip(figures).enumerate() {
+            let dash = if number == 0 { "-   -" } else { "    -" };
+            push!(out, "{dash} '{}'\n", log_line(&name, figures));
+        }
+        out.push_str(&map(&summary, "-   ", "    "));
+        for (number, figures) in threads.iter().enumerate() {
+            let dash = if number == 0 { "-   " } else { "    " };
+            push!(
+                out,
+                "{dash}{number}:\n{}",
+                map(figures, "        ", "        ")
+            );
+        }
+        out
+    }
+
+    fn row(&self) -> Vec<String> {
+        let threads = self.threads();
+        let summary = self.summary(&threads);
+        let settings = self.settings();
+        let mut row = vec![
+            timestamp(self.result, self.options),
+            hostname(self.result).to_owned(),
+            version(&self.result.plan),
+            self.options.label.clone(),
+            threads.len().to_string(),
+            self.runtime_seconds().to_string(),
+        ];
+        row.extend(Field::ALL.map(|field| distinct(&settings, field)));
+        row.extend([
+            summary.completed.to_string(),
+            figure(summary.lat_usec()),
+            figure(summary.slat_usec),
+            figure(summary.clat_usec),
+            counted(summary.iops),
+            figure(summary.bandwidth),
+        ]);
+        row
+    }
+
+    fn document(&self) -> String {
+        let threads = self.threads();
+        let summary = self.summary(&threads);
+        let mut out = format!("config:\n{}results:\n", self.config(1));
+        push!(
+            out,
+            "    summary:\n{}",
+            map(&summary, "        ", "        ")
+        );
+        out.push_str("    threads:\n");
+        for (number, figures) in threads.iter().enumerate() {
+            let figures = map(figures, "            ", "            ");
+            push!(out, "        {number}:\n{figures}");
+        }
+        push!(out, "run_label: {}\n", quoted(&self.options.label));
+        push!(
+            out,
+            "system:\n    hostname: {}\n",
+            quoted(hostname(self.result))
+        );
+        push!(out, "    kio_version: {}\n", version(&self.result.plan));
+        let time = timestamp(self.result, self.options);
+        push!(out, "    timestamp: {time}\n");
+        out
+    }
+}
+
+/// The line of the kernel log.
+fn log_line(name: &str, figures: &Figures) -> String {
+    format!(
+        "kio: {name}: completed={} lat={:.3}({:.3}+{:.3}) iops={:.0} MB/s={:.3}",
+        figures.completed,
+        figures.lat_usec(),
+        figures.slat_usec,
+        figures.clat_usec,
+        figures.iops.trunc(),
+        figures.bandwidth
+    )
+}
+
+/// The six figures with sorted keys.
+fn map(figures: &Figures, first: &str, others: &str) -> String {
+    let lines = [
+        ("bw_MBps", figure(figures.bandwidth)),
+        ("clat_usec", figure(figures.clat_usec)),
+        ("completed", figures.completed.to_string()),
+        ("iops", counted(figures.iops)),
+        ("lat_usec", figure(figures.lat_usec())),
+        ("slat_usec", figure(figures.slat_usec)),
+    ];
+    let mut out = String::new();
+    for (number, (key, value)) in lines.into_iter().enumerate() {
+        let indent = if number == 0 { first } else { others };
+        push!(out, "{indent}{key}: {value}\n");
+    }
+    out
+}
+
+fn hostname(result: &RunResult) -> &str {
+    result.host.hostname.as_deref().unwrap_or_default()
+}
+
+/// `2026/11/23 13:08:51`, when the run began.
+fn timestamp(result: &RunResult, options: &KioOptions) -> String {
+    let seconds = i64::try_from(result.started_unix_ns / NANOS).unwrap_or(0);
+    let local = seconds.saturating_add(options.utc_offset_s);
+    let date = Date::of_unix_day(local.div_euclid(86_400));
+    let second = local.rem_euclid(86_400);
+    format!(
+        "{:04}/{:02}/{:02} {:02}:{:02}:{:02}",
+        date.year,
+        date.month,
+        date.day,
+        second / 3600,
+        second / 60 % 60,
+        second % 60
+    )
+}
+
+/// The values of all threads, each once, in their order.
+fn distinct(settings: &[Settings], field: Field) -> String {
+    let mut values: Vec<String> = Vec::new();
+    for thread in settings {
+        let value = thread.get(field).to_string();
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    values.join("/")
+}
+
+/// A report for each point.
+pub fn yaml(result: &RunResult, options: &KioOptions) -> String {
+    let documents: Vec<String> = points(result, options).map(|p| p.document()).collect();
+    documents.join("---\n")
+}
+
+/// The head of the rows.
+pub fn head() -> String {
+    let settings = Field::ALL.map(|field| field.setting().name);
+    let columns = BEFORE.into_iter().chain(settings).chain(BEHIND);
+    line(columns.map(str::to_owned))
+}
+
+/// The head, and a row for each point.
+pub fn rows(result: &RunResult, options: &KioOptions) -> String {
+    let rows = points(result, options).map(|point| line(point.row().into_iter()));
+    head() + &rows.collect::<String>()
+}
+
+/// A line of fields that are quoted where they have to be.
+fn line(fields: impl Iterator<Item = String>) -> String {
+    let fields: Vec<String> = fields.map(|field| field_of(&field)).collect();
+    fields.join(",") + "\r\n"
+}
+
+fn field_of(text: &str) -> String {
+    if text.contains(['"', ',', '\r', '\n']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+/// A text as YAML has it, without quotes where it can be nothing else.
+fn quoted(text: &str) -> String {
+    let is_plain = text
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "_./".contains(c))
+        && text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && !["true", "false", "yes", "no", "on", "off", "null", "y", "n"]
+            .contains(&text.to_lowercase().as_str());
+    if is_plain {
+        return text.to_owned();
+    }
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            c if c.is_control() => {
+                let _ = write!(out, "\\x{:02x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out + "\""
+}

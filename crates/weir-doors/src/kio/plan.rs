@@ -1,0 +1,381 @@
+//! From words and a configuration to a plan: a group for each point, a job for each thread on each
+//! device.
+//!
+//! In: flags, a configuration, targets. Out: an [`Action`]. A command line wins over a file, a file
+//! over the defaults. Not here: the jobs themselves ([`super::job`]).
+
+use weir_schema::{Group, Job, Kind, Mix, Plan, Start};
+
+use super::boundary;
+use super::config::{self, Config};
+use super::job::{self, JobRequest};
+use super::number::whole;
+use super::settings::{Field, Given, Settings};
+use super::sweep::{Point, points};
+use super::{Action, KioEnvironment, KioRun, ModuleFacts, TargetFacts, output, targets};
+use crate::beff::values;
+use crate::flags::refuse_result_files;
+use crate::given::GivenFlags;
+use crate::refusal::Refusal;
+
+/// Where the module is absent, and how to get it.
+pub(super) const NO_MODULE: &str = "--engine kernel: the kernel module kio is not loaded (there is no \
+     /dev/kio)\n  help: build it with `weir kio build`, load it with `weir kio load`; or take --engine \
+     uring, which measures the same through system calls";
+
+/// What the words ask for.
+pub(super) fn read(
+    given: &GivenFlags,
+    words: &[String],
+    environment: &KioEnvironment<'_>,
+) -> Result<Action, Refusal> {
+    let config = given.text("config").map(|path| of_file(path, environment));
+    let config = config.transpose()?;
+    let line = command_line(given)?;
+    let file = config.unwrap_or_default();
+    let mut notes: Vec<String> = file.notes();
+    let cpus = cpus(given)?;
+    let globals = Globals::of(given, &file, cpus.as_deref())?;
+    if let Some(path) = given.text("generate-config") {
+        let threads = (0..globals.threads).map(|number| settings_of(&file, line, number, 0));
+        let threads: Vec<Settings> = threads.collect::<Result<_, _>>()?;
+        return Ok(Action::Generate {
+            path: path.to_owned(),
+            text: config::text(globals.runtime.into(), &threads, 0),
+            told: format!(
+                "KIO version {}\nGenerating config in {path}\n",
+                super::own_version()
+            ),
+        });
+    }
+    if given.has("compare") && !environment.module.has_node {
+        return Err(Refusal::lacks(
+            NO_MODULE.replace("--engine kernel", "--compare"),
+        ));
+    }
+    let engine = engine_of(given, environment.module)?;
+    let named: Vec<String> = given.all("device").map(str::to_owned).collect();
+    let points = points(given.all("sweep")).map_err(Refusal::usage)?;
+    let mut builder = Builder {
+        given,
+        line,
+        file: &file,
+        named,
+        globals,
+        engine,
+        cpus,
+        environment,
+        notes: Vec::new(),
+    };
+    if given.has("compare") {
+        let mut sides = Vec::new();
+        for engine in ["kernel", "io_uring"] {
+            builder.engine = Some(engine);
+            sides.push((engine.to_owned(), builder.plan(&points[..1], words)?));
+        }
+        builder.engine = Some("psync");
+        // A call at a time is a side where the settings let it be one.
+        let calls = builder.plan(&points[..1], words).ok();
+        sides.extend(calls.map(|plan| ("psync".to_owned(), plan)));
+        return boundary::compare(given, sides, words)
+            .map(|asked| Action::Compare(Box::new(asked)));
+    }
+    let plan = builder.plan(&points, words)?;
+    notes.append(&mut builder.notes);
+    finish(given, plan, notes)
+}
+
+fn finish(given: &GivenFlags, plan: Plan, notes: Vec<String>) -> Result<Action, Refusal> {
+    let text = |name| given.text(name).map(str::to_owned);
+    let (store, history) = (text("store-result"), text("history"));
+    if given.has("show-plan") {
+        refuse_result_files(store.as_deref(), history.as_deref())?;
+        let text = plan.to_json().map_err(Refusal::usage)?;
+        return Ok(Action::Print(text + "\n"));
+    }
+    let dry_run = given.has("dry-run");
+    if dry_run {
+        refuse_result_files(store.as_deref(), history.as_deref())?;
+    }
+    Ok(Action::Run(Box::new(KioRun {
+        plan,
+        options: output::options(given),
+        csv: text("output-csv"),
+        yaml: text("output-yaml"),
+        output: text("output"),
+        store,
+        history,
+        trace: given
+            .text("trace-offsets")
+            .map_or(Ok(0), |text| number("trace-offsets", text, (1, 65_536)))
+            .map(|n| u32::try_from(n).unwrap_or(0))?,
+        dry_run,
+        notes,
+    })))
+}
+
+/// A configuration as a plan that `weir run` carries out.
+pub(super) fn convert(path: &str, environment: &KioEnvironment<'_>) -> Result<String, Refusal> {
+    let words = [
+        "--config".to_owned(),
+        path.to_owned(),
+        "--show-plan".to_owned(),
+    ];
+    match super::read(&words, environment)? {
+        Action::Print(text) => Ok(text),
+        _ => Err(Refusal::usage(format!("{path}: nothing is measured by it"))),
+    }
+}
+
+fn of_file(path: &str, environment: &KioEnvironment<'_>) -> Result<Config, Refusal> {
+    let refuse = |why: String| Refusal::usage(format!("--config {path}:{why}"));
+    let text = (environment.file)(path).map_err(|why| refuse(format!(" {why}")))?;
+    Config::read(&text).map_err(refuse)
+}
+
+/// The settings that flags give to all threads.
+fn command_line(given: &GivenFlags) -> Result<Given, Refusal> {
+    let mut line = Given::default();
+    for field in Field::ALL {
+        let setting = field.setting();
+        if let Some(text) = given.text(setting.flag) {
+            line.set(field, setting.read(text).map_err(Refusal::usage)?);
+        }
+    }
+    Ok(line)
+}
+
+/// A number of a flag.
+pub(super) fn number(flag: &str, text: &str, range: (i64, i64)) -> Result<i64, Refusal> {
+    whole(text, range).map_err(|why| Refusal::usage(format!("--{flag} {text}: {why}")))
+}
+
+/// What holds for all threads.
+#[derive(Clone, Copy, Debug)]
+struct Globals {
+    threads: u32,
+    runtime: u32,
+}
+
+impl Globals {
+    fn of(given: &GivenFlags, file: &Config, cpus: Option<&[u32]>) -> Result<Self, Refusal> {
+        let flag = |name, most| -> Result<Option<u32>, Refusal> {
+            let Some(text) = given.text(name) else {
+                return Ok(None);
+            };
+            let value = number(name, text, (0, most))?;
+            Ok(u32::try_from(value).ok().filter(|value| *value != 0))
+        };
+        let each_cpu = cpus.and_then(|cpus| u32::try_from(cpus.len()).ok());
+        Ok(Self {
+            threads: flag("num-threads", 1024)?
+                .or(file.num_threads)
+                .or(each_cpu)
+                .unwrap_or(1),
+            runtime: flag("runtime", 3600)?.or(file.runtime_seconds).unwrap_or(5),
+        })
+    }
+}
+
+fn cpus(given: &GivenFlags) -> Result<Option<Vec<u32>>, Refusal> {
+    let list = given.text("cpus").map(|list| {
+        values::cpus(list)
+            .map_err(|_| Refusal::usage(format!("--cpus {list}: expected CPUs such as 0,2,4-7")))
+    });
+    list.transpose()
+}
+
+/// The engine in house words; which one `auto` means is for each target to say.
+fn engine_of(given: &GivenFlags, module: &ModuleFacts) -> Result<Option<&'static str>, Refusal> {
+    match given.text("engine") {
+        Some("kernel") if module.has_node => Ok(Some("kernel")),
+        Some("kernel") => Err(Refusal::lacks(NO_MODULE)),
+        Some("uring") => Ok(Some("io_uring")),
+        Some("aio") => Ok(Some("libaio")),
+        Some("sync") => Ok(Some("psync")),
+        Some("legacy") => Err(Refusal::usage(
+            "--engine legacy: the older module is not driven by this build\n  help: take --engine \
+             uring, or load weir's own module and take --engine kernel",
+        )),
+        _ => Ok(None),
+    }
+}
+
+/// The settings of a thread: the line's, then the file's, then defaults.
+fn settings_of(file: &Config, line: Given, thread: u32, end: i64) -> Result<Settings, Refusal> {
+    let of_file = file.threads.get(&thread).map(|thread| thread.given);
+    let given = line.or(of_file.unwrap_or_default());
+    given
+        .complete(end)
+        .map_err(|why| Refusal::usage(format!("thread {thread}: {why}")))
+}
+
+/// Makes the groups.
+struct Builder<'a> {
+    given: &'a GivenFlags,
+    line: Given,
+    file: &'a Config,
+    named: Vec<String>,
+    globals: Globals,
+    engine: Option<&'static str>,
+    cpus: Option<Vec<u32>>,
+    environment: &'a KioEnvironment<'a>,
+    notes: Vec<String>,
+}
+
+impl Builder<'_> {
+    /// A plan of these points.
+    fn plan(&mut self, points: &[Point], words: &[String]) -> Result<Plan, Refusal> {
+        let groups = points.iter().enumerate();
+        let groups = groups.map(|(number, point)| self.group(number, point));
+        let mut groups: Vec<Group> = groups.collect::<Result<_, _>>()?;
+        if self.given.has("verify") {
+            groups = groups.into_iter().flat_map(read_back).collect();
+        }
+        let command = ["weir", "kio"].into_iter().map(str::to_owned);
+        let mut plan = Plan {
+            command: command.chain(words.iter().cloned()).collect(),
+            groups,
+            ..Plan::new("kio", "kio", Vec::new())
+        };
+        output::note_module(&mut plan, self.environment.module);
+        Ok(plan)
+    }
+
+    fn group(&mut self, number: usize, point: &Point) -> Result<Group, Refusal> {
+        let threads = point.threads.unwrap_or(self.globals.threads);
+        let line = point.given.or(self.line);
+        let mut jobs = Vec::new();
+        for thread in 0..threads {
+            for path in self.targets(thread)? {
+                let place = (thread, threads);
+                let job = self.job(line, place, &path, jobs.len())?;
+                jobs.push(job);
+            }
+        }
+        if let Some(first) = jobs.first_mut().filter(|_| number > 0) {
+            first.start = Start {
+                barrier: true,
+                ..Start::default()
+            };
+        }
+        Ok(Group { jobs })
+    }
+
+    /// The targets of a thread; one that the file gives it is its only one.
+    fn targets(&self, thread: u32) -> Result<Vec<String>, Refusal> {
+        let own = self.file.threads.get(&thread);
+        let own = own.and_then(|thread| thread.block_device.clone());
+        match own.filter(|_| self.named.is_empty()) {
+            Some(path) => Ok(vec![path]),
+            None => targets::resolve(
+                &self.named,
+                self.file.block_device.as_deref(),
+                self.environment,
+            ),
+        }
+    }
+
+    fn job(
+        &mut self,
+        line: Given,
+        (thread, threads): (u32, u32),
+        path: &str,
+        index: usize,
+    ) -> Result<Job, Refusal> {
+        let refuse = |why: String| Refusal::usage(format!("{path}: {why}"));
+        let facts = (self.environment.target)(path).map_err(refuse)?;
+        let end = i64::try_from(facts.bytes).unwrap_or(i64::MAX);
+        let mut settings = settings_of(self.file, line, thread, end)?;
+        self.clip(&mut settings, path, end);
+        if self.given.is("mix-unit", "io") {
+            settings.set(Field::ReadBurst, 1);
+            settings.set(Field::WriteBurst, 1);
+        }
+        let engine = self.engine.unwrap_or_else(|| self.automatic(&facts));
+        if engine == "kernel" && !facts.is_device {
+            return Err(refuse(
+                "it is not a block device, and the kernel engine takes nothing else\n  help: make a \
+                 loop device of it (`losetup -f --show FILE`), or take --engine uring"
+                    .to_owned(),
+            ));
+        }
+        check_target(&settings, &facts).map_err(refuse)?;
+        job::of(&JobRequest {
+            given: self.given,
+            settings,
+            path,
+            facts: &facts,
+            holds: self.environment.holds,
+            engine,
+            runtime: self.globals.runtime,
+            thread,
+            threads,
+            index,
+            cpus: self.cpus.as_deref(),
+        })
+    }
+
+    /// What `auto` means for a target.
+    fn automatic(&self, facts: &TargetFacts) -> &'static str {
+        if self.environment.module.has_node && facts.is_device {
+            "kernel"
+        } else {
+            "io_uring"
+        }
+    }
+
+    /// Nothing lies behind the end of a target.
+    fn clip(&mut self, settings: &mut Settings, path: &str, end: i64) {
+        let high = settings.get(Field::OffsetHigh);
+        if high > end {
+            settings.set(Field::OffsetHigh, end);
+            let note = format!("offset_high {high} is behind the end of {path}: clipped to {end}");
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+    }
+}
+
+/// What a target has to say to the settings.
+fn check_target(settings: &Settings, facts: &TargetFacts) -> Result<(), String> {
+    let (low, high) = (
+        settings.get(Field::OffsetLow),
+        settings.get(Field::OffsetHigh),
+    );
+    let block = settings.get(Field::BlockSize);
+    if facts.bytes == 0 {
+        return Err("it has no bytes".to_owned());
+    }
+    if low >= high || high - low < block {
+        return Err(format!(
+            "an I/O of {block} bytes has no room between offset_low {low} and offset_high {high}"
+        ));
+    }
+    let unit = i64::try_from(facts.logical_block.max(1)).unwrap_or(1);
+    for field in [Field::BlockSize, Field::OffsetStride, Field::OffsetLow] {
+        let value = settings.get(field);
+        if value % unit != 0 {
+            let name = field.setting().name;
+            return Err(format!(
+                "{name} is {value}, and its blocks have {unit} bytes: take a multiple of that"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A group that writes, and one that reads the same back.
+fn read_back(group: Group) -> [Group; 2] {
+    let mut reads = group.clone();
+    for (number, job) in reads.jobs.iter_mut().enumerate() {
+        push!(job.name, " read back");
+        job.start.barrier = number == 0;
+        if let Some(work) = job.workload.blocks_mut() {
+            work.mix = Mix::only(Kind::Read);
+            work.targets.open.data_sync = false;
+        }
+    }
+    [group, reads]
+}

@@ -1,0 +1,69 @@
+//! Which devices: the first of five places that names one.
+//!
+//! In: the words, a configuration, what this machine says. Out: paths. Not here: what they are.
+
+use super::{KioEnvironment, MODPROBE};
+use crate::refusal::Refusal;
+
+/// Where the targets of all threads are named.
+///
+/// # Errors
+/// Nowhere: the five places.
+pub(super) fn resolve(
+    words: &[String],
+    config: Option<&str>,
+    environment: &KioEnvironment<'_>,
+) -> Result<Vec<String>, Refusal> {
+    if !words.is_empty() {
+        return Ok(words.to_vec());
+    }
+    let module = environment.module.block_device.as_deref();
+    let text = environment.modprobe.as_deref().unwrap_or_default();
+    let places = [
+        config,
+        environment.variable.as_deref(),
+        module,
+        of_modprobe(text),
+    ];
+    let found = places.into_iter().flatten().find(|path| !path.is_empty());
+    found.map(|path| vec![path.to_owned()]).ok_or_else(|| {
+        Refusal::usage(format!(
+            "no device is named\n  help: name one in one of five ways:\n    --device PATH\n    \
+             block_device under `global` of the --config file\n    the variable WEIR_KIO_DEVICE\n    \
+             block_device of the loaded module (/sys/module/kio/parameters)\n    \
+             `options kio block_device=PATH` in {MODPROBE}"
+        ))
+    })
+}
+
+/// The last `block_device=` of the lines `options kio …`.
+fn of_modprobe(text: &str) -> Option<&str> {
+    let options = |line: &'_ str| {
+        let mut words = line.split_whitespace();
+        (words.next() == Some("options") && words.next() == Some("kio")).then_some(())
+    };
+    let lines = text.lines().filter(|line| options(line).is_some());
+    let words = lines.flat_map(str::split_whitespace);
+    let mut devices = words.filter_map(|word| word.strip_prefix("block_device="));
+    devices.next_back().map(|path| path.trim_matches('"'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_the_module_name_a_device() {
+        for (text, device) in [
+            ("options kio block_device=/dev/a\n", Some("/dev/a")),
+            (
+                "# options kio block_device=/dev/x\noptions kio io_submit_mode=1 block_device=\"/dev/b\"",
+                Some("/dev/b"),
+            ),
+            ("options kios block_device=/dev/a", None),
+            ("", None),
+        ] {
+            assert_eq!(of_modprobe(text), device, "{text}");
+        }
+    }
+}

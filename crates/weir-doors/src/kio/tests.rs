@@ -1,0 +1,381 @@
+//! The door as a whole: from words to a plan, from a result to text.
+
+use proptest::prelude::*;
+use weir_schema::{Job, Plan, RunResult};
+
+use super::*;
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+fn facts() -> TargetFacts {
+    TargetFacts {
+        is_device: true,
+        bytes: 64 << 20,
+        logical_block: 512,
+        is_direct: true,
+        is_read_only: false,
+        is_zoned: false,
+        node: Some(1),
+    }
+}
+
+fn asked(text: &str, module: &ModuleFacts, facts: &TargetFacts) -> Result<Action, Refusal> {
+    let config = "threads: {0: {queue_depth: 1}, 1: {queue_depth: 16, block_device: /dev/b}}";
+    let target = |path: &str| match path {
+        "/dev/none" => Err("there is nothing".to_owned()),
+        _ => Ok(facts.clone()),
+    };
+    let file = |path: &str| match path {
+        "kio.conf" => Ok(config.to_owned()),
+        "bad.conf" => Ok("threads: {0: {queue_dept: 1}}".to_owned()),
+        _ => Err("No such file".to_owned()),
+    };
+    read(
+        &words(text),
+        &KioEnvironment {
+            variable: &None,
+            module,
+            modprobe: &None,
+            target: &target,
+            holds: &|path| (path == "/dev/full").then_some("an ext file system"),
+            file: &file,
+        },
+    )
+}
+
+fn action(text: &str) -> Result<Action, Refusal> {
+    asked(text, &ModuleFacts::default(), &facts())
+}
+
+fn run(text: &str) -> KioRun {
+    match action(text) {
+        Ok(Action::Run(run)) => *run,
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+fn jobs(plan: &Plan) -> Vec<&Job> {
+    plan.jobs().map(|(_, job)| job).collect()
+}
+
+#[track_caller]
+fn is_refused(text: &str, code: u8, named: &str) {
+    let refusal = action(text).unwrap_err();
+    assert_eq!(refusal.code, code, "{refusal}");
+    assert!(refusal.message.contains(named), "{text}: {refusal}");
+}
+
+#[test]
+fn a_command_line_of_the_other_program_is_a_job_for_each_thread() {
+    let run = run(
+        "-d /dev/a -t 2 -s 3 --bs=8k --qd 10 --or 1 --rm 50 --rm 75 --rb 30 --wb 10 --bf 1 --bd 1 --rs 7",
+    );
+    assert!(run.notes.is_empty());
+    let jobs = jobs(&run.plan);
+    let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
+    assert_eq!(names, ["thread 0", "thread 1"]);
+    let settings = job::settings(jobs[1]).unwrap();
+    let expected = [8192, 1, 1, 64 << 20, 0, 1, 8192, 10, 30, 75, 7, 10, 0];
+    assert_eq!(settings.0, expected);
+    assert_eq!(jobs[0].engine.name, "io_uring");
+    assert_eq!(
+        jobs[0].load().bounds.runtime_ns,
+        Some(weir_units::Nanos::from_secs(3))
+    );
+    assert_eq!(jobs[0].blocks().unwrap().access.seed, 0x5EED);
+}
+
+#[test]
+fn the_line_wins_over_the_file_and_the_file_over_defaults() {
+    let plan = run("-c kio.conf -t 3 -d /dev/a --bs 4096").plan;
+    let depths: Vec<u32> = jobs(&plan)
+        .iter()
+        .map(|job| job.load().depth.queue_depth.0)
+        .collect();
+    assert_eq!(depths, [1, 16, 1]);
+    let plan = run("-c kio.conf -t 2 -d /dev/a --qd 4").plan;
+    assert!(
+        jobs(&plan)
+            .iter()
+            .all(|job| job.load().depth.queue_depth.0 == 4)
+    );
+}
+
+#[test]
+fn what_is_behind_the_end_is_clipped_with_a_note() {
+    let run = run("-d /dev/a --offset-high 4294967295 -t 4");
+    assert_eq!(run.notes.len(), 1);
+    assert!(
+        run.notes[0].contains("clipped to 67108864"),
+        "{:?}",
+        run.notes
+    );
+}
+
+#[test]
+fn numbers_out_of_their_range_are_refused_with_it() {
+    for (text, named) in [
+        (
+            "--num-threads x",
+            "--num-threads x: expected a whole number from 0 to 1024",
+        ),
+        ("--offset-high 0x10q", "--offset-high 0x10q: expected"),
+        ("--read-mix-percent 101", "from 0 to 100"),
+        ("--queue-depth 0", "from 1 to 1024"),
+        ("--offset-random 2", "from 0 to 1"),
+        ("--ios 0", "--ios 0"),
+        ("--batch 2", "--batch 2"),
+        ("--offset-low 64M", "no room"),
+        ("--block-size 1000", "multiple of 512"),
+        ("--offset-align 8k", "--offset-align"),
+        ("--engine legacy", "--engine uring"),
+        ("--op zone-append", "--op write"),
+        ("--fua", "--fua"),
+        ("--engine sync --qd 2", "--queue-depth 1"),
+        ("-c bad.conf", "did you mean `queue_depth`"),
+        ("-c none.conf", "none.conf"),
+        ("--sweep queue_depth=1..8", "--sweep"),
+        ("statsu", "weir kio status"),
+        ("--bogus", "no option `--bogus`"),
+        ("-g x.conf -o r.csv", "--output-csv"),
+    ] {
+        is_refused(&format!("{text} -d /dev/a"), 2, named);
+    }
+}
+
+#[test]
+fn without_a_device_the_five_ways_to_name_one_are_listed() {
+    let message = action("--qd 4").unwrap_err().message;
+    for way in [
+        "--device",
+        "--config",
+        "WEIR_KIO_DEVICE",
+        "/sys/module/kio",
+        "/etc/modprobe.d/kio.conf",
+    ] {
+        assert!(message.contains(way), "{message}");
+    }
+    is_refused("-d /dev/none", 2, "/dev/none: there is nothing");
+}
+
+#[test]
+fn the_kernel_engine_needs_its_module_and_a_block_device() {
+    is_refused("--engine kernel -d /dev/a", 3, "weir kio load");
+    is_refused("--engine kernel", 3, "weir kio build");
+    let loaded = ModuleFacts {
+        has_node: true,
+        ..ModuleFacts::default()
+    };
+    let engine = |text: &str, facts: &TargetFacts| match asked(text, &loaded, facts) {
+        Ok(Action::Run(run)) => Ok(jobs(&run.plan)[0].engine.name.clone()),
+        Ok(other) => panic!("{other:?}"),
+        Err(refusal) => Err(refusal),
+    };
+    let file = TargetFacts {
+        is_device: false,
+        ..facts()
+    };
+    assert_eq!(engine("-d a", &facts()).unwrap(), "kernel");
+    assert_eq!(engine("-d a", &file).unwrap(), "io_uring");
+    assert_eq!(engine("-d a --engine uring", &facts()).unwrap(), "io_uring");
+    let refusal = engine("-d a --engine kernel", &file).unwrap_err();
+    assert!(
+        refusal.code == 2 && refusal.message.contains("losetup"),
+        "{refusal}"
+    );
+}
+
+#[test]
+fn a_target_that_cannot_be_written_is_refused_where_something_writes() {
+    let odd = [
+        TargetFacts {
+            is_read_only: true,
+            ..facts()
+        },
+        TargetFacts {
+            is_zoned: true,
+            ..facts()
+        },
+    ];
+    for facts in odd {
+        let of = |text: &str| asked(text, &ModuleFacts::default(), &facts);
+        assert!(of("-d a").is_ok());
+        assert_eq!(of("-d a --rm 99").unwrap_err().code, 2);
+    }
+    assert!(action("-d /dev/full").is_ok() && action("-d /dev/full --rm 99 --force").is_ok());
+    let refusal = action("-d /dev/full --rm 99").unwrap_err();
+    assert!(refusal.message.contains("an ext file system"), "{refusal}");
+    assert!(refusal.message.contains("--force"), "{refusal}");
+}
+
+#[test]
+fn the_examples_of_the_help_are_good() {
+    let examples: Vec<&str> = HELP
+        .lines()
+        .filter(|l| l.starts_with("    weir kio "))
+        .collect();
+    assert!((3..=5).contains(&examples.len()));
+    for example in examples {
+        let words = example.trim().strip_prefix("weir kio ").unwrap();
+        match action(words) {
+            Ok(_) => {}
+            // This machine has no module.
+            Err(refusal) => assert_eq!(refusal.code, 3, "{example}: {refusal}"),
+        }
+    }
+    for line in EXAMPLES
+        .lines()
+        .filter(|line| line.starts_with("    weir kio "))
+    {
+        let words = line.trim().strip_prefix("weir kio ").unwrap();
+        let all = format!("{words} -d /dev/a");
+        assert!(action(&all).is_ok(), "{line}");
+    }
+}
+
+#[test]
+fn what_is_read_back_is_what_was_written() {
+    let plan = run("-d /dev/a -t 2 --op write --data verify --verify --oh 1M").plan;
+    let kinds: Vec<_> = jobs(&plan)
+        .iter()
+        .map(|job| {
+            let work = job.blocks().unwrap();
+            let stream = work.bursts.unwrap().stream;
+            (
+                job.name.as_str(),
+                work.mix.read_percent,
+                stream,
+                job.start.barrier,
+            )
+        })
+        .collect();
+    let expected = [
+        ("thread 0", 0, Some(0), false),
+        ("thread 1", 0, Some(1), false),
+        ("thread 0 read back", 100, Some(0), true),
+        ("thread 1 read back", 100, Some(1), false),
+    ];
+    assert_eq!(kinds, expected);
+    assert!(
+        jobs(&plan)
+            .iter()
+            .all(|job| job.load().bounds.runtime_ns.is_none())
+    );
+    is_refused("-d /dev/a --data verify --rm 50", 2, "--op write --verify");
+}
+
+#[test]
+fn a_configuration_is_written_without_a_device_and_reads_back() {
+    let (text, told) = match action("-t 2 -s 5 --qd 7 -g kio.conf") {
+        Ok(Action::Generate { path, text, told }) => {
+            assert_eq!(path, "kio.conf");
+            (text, told)
+        }
+        other => panic!("{other:?}"),
+    };
+    assert!(told.ends_with("Generating config in kio.conf\n"), "{told}");
+    let read = config::Config::read(&text).unwrap();
+    assert_eq!((read.num_threads, read.runtime_seconds), (Some(2), Some(5)));
+    assert_eq!(read.threads.len(), 2);
+    assert_eq!(
+        read.threads[&1].given.get(settings::Field::QueueDepth),
+        Some(7)
+    );
+}
+
+#[test]
+fn a_sweep_is_a_group_for_each_point_that_waits_for_the_one_before() {
+    let plan = run("-d /dev/a --sweep num_threads=1,2 --sweep queue_depth=1..4*2 -s 1").plan;
+    let shape: Vec<(usize, u32, bool)> = plan
+        .groups
+        .iter()
+        .map(|group| {
+            let first = &group.jobs[0];
+            let depth = first.load().depth.queue_depth.0;
+            (group.jobs.len(), depth, first.start.barrier)
+        })
+        .collect();
+    assert_eq!(
+        shape,
+        [
+            (1, 1, false),
+            (1, 2, true),
+            (1, 4, true),
+            (2, 1, true),
+            (2, 2, true),
+            (2, 4, true)
+        ]
+    );
+    let rows = output::rows(&RunResult::of(plan), &options(""));
+    assert_eq!(rows.lines().count(), 7);
+}
+
+fn options(text: &str) -> KioOptions {
+    read_options(&words(text)).unwrap()
+}
+
+#[test]
+fn rows_join_what_differs_between_threads() {
+    let plan = run("-c kio.conf -t 2 -d /dev/a").plan;
+    let rows = output::rows(&RunResult::of(plan), &options("-L a,b"));
+    let (head, row) = rows.split_once("\r\n").unwrap();
+    assert_eq!(head.split(',').count(), 25);
+    assert!(
+        row.contains(",\"a,b\",2,5,4096,") && row.contains(",1/16,"),
+        "{row}"
+    );
+    assert!(row.ends_with("0,0.0,0.0,0.0,0.0,0.0\r\n"), "{row}");
+}
+
+#[test]
+fn threads_share_a_region_out_in_equal_parts() {
+    let plan = run("-d /dev/a -t 3 --thread-partition --oh 65536").plan;
+    let parts: Vec<_> = jobs(&plan)
+        .into_iter()
+        .map(|job| {
+            let settings = job::settings(job).unwrap();
+            let low = settings.get(settings::Field::OffsetLow);
+            (low, settings.get(settings::Field::OffsetHigh))
+        })
+        .collect();
+    assert_eq!(parts, [(0, 20480), (20480, 40960), (40960, 65536)]);
+}
+
+#[test]
+fn help_lists_every_option_with_its_short_form() {
+    let Ok(Action::Print(page)) = action("--help") else {
+        panic!("no page");
+    };
+    for flag in FLAGS {
+        assert!(page.contains(&format!("--{}", flag.name)), "{}", flag.name);
+    }
+    for setting in settings::SETTINGS {
+        assert!(page.contains(&format!("--{}]", setting.short)), "{page}");
+    }
+    for verb in VERBS {
+        assert!(page.contains(verb), "{verb}");
+    }
+}
+
+#[test]
+fn the_link_of_the_other_program_prints_as_it_does() {
+    assert_eq!(options("--format=kio").format, KioFormat::Kio);
+    assert_eq!(
+        options("--format=kio --format=yaml").format,
+        KioFormat::Yaml
+    );
+    assert_eq!(options("").format, KioFormat::Table);
+    assert!(matches!(action("--format=kio status"), Ok(Action::Status)));
+    assert!(
+        matches!(action("--format=kio --version"), Ok(Action::Print(v)) if v.starts_with("weir-"))
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_words_make_the_door_panic(text in "(--[a-z-]{0,14}[= ]?|[0-9kx.*=_,/-]{0,6}| ){0,8}") {
+        let _ = action(&text);
+    }
+}

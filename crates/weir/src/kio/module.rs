@@ -1,0 +1,241 @@
+//! The kernel module of `weir kio`: whether it is there, what this machine lacks for it, building,
+//! loading and unloading it.
+//!
+//! In: `/dev/kio`, `/sys/module/kio`, the sources beside the program. Out: text, an exit code. Not here:
+//! running I/Os in it (`weir-block`).
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use weir_doors::Refusal;
+use weir_doors::kio::ModuleFacts;
+use weir_sys::Tree;
+
+use crate::{Outcome, printed};
+
+/// Its node.
+const NODE: &str = "/dev/kio";
+/// Where a loaded module shows itself.
+const LOADED: &str = "sys/module/kio";
+
+/// What is known of it.
+pub(super) fn facts() -> ModuleFacts {
+    let tree = Tree::real();
+    ModuleFacts {
+        has_node: Path::new(NODE).exists(),
+        version: tree.word(format!("{LOADED}/version")),
+        // A parameter that was not given prints as a null pointer.
+        block_device: tree
+            .word(format!("{LOADED}/parameters/block_device"))
+            .filter(|path| path.starts_with('/')),
+    }
+}
+
+/// Whether one of this name is loaded.
+fn is_loaded() -> bool {
+    Tree::real().has(LOADED)
+}
+
+/// `weir kio status`.
+pub(super) fn status(facts: &ModuleFacts) -> u8 {
+    let state = match (facts.has_node, is_loaded()) {
+        (true, _) => "loaded",
+        (false, true) => "another module of this name is loaded: it has no /dev/kio",
+        (false, false) => "not loaded (`weir kio load`)",
+    };
+    let mut out = format!("module   {state}\n");
+    if let Some(version) = &facts.version {
+        let _ = writeln!(out, "version  {version}");
+    }
+    if let Some(device) = facts.block_device.as_deref().filter(|d| !d.is_empty()) {
+        let _ = writeln!(out, "device   {device}");
+    }
+    for (pid, name) in holders() {
+        let _ = writeln!(out, "session  process {pid} ({name})");
+    }
+    printed(&out)
+}
+
+/// Processes that have the node open, as far as they can be seen.
+fn holders() -> Vec<(u32, String)> {
+    let numbers = Tree::real().names("proc").into_iter();
+    let pids = numbers.filter_map(|name| name.parse::<u32>().ok());
+    let holds = |pid: &u32| {
+        let Ok(open) = fs::read_dir(format!("/proc/{pid}/fd")) else {
+            return false;
+        };
+        let mut open = open.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+        open.any(|path| path == Path::new(NODE))
+    };
+    let named = |pid: u32| {
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        (pid, name.trim().to_owned())
+    };
+    pids.filter(holds).map(named).collect()
+}
+
+/// `weir kio devices`: block devices with their sizes.
+pub(super) fn devices() -> u8 {
+    let tree = Tree::real();
+    let mut names = tree.names("sys/class/block");
+    names.sort();
+    let mut out = String::new();
+    for name in names {
+        let own = format!("sys/class/block/{name}");
+        let sectors = tree.number::<u64>(format!("{own}/size")).unwrap_or(0);
+        if sectors == 0 {
+            continue;
+        }
+        let is_read_only = tree.number::<u8>(format!("{own}/ro")) == Some(1);
+        let size = weir_units::Bytes(sectors.saturating_mul(512));
+        let note = if is_read_only { "  read-only" } else { "" };
+        let _ = writeln!(out, "{:20} {size}{note}", format!("/dev/{name}"));
+    }
+    if out.is_empty() {
+        out.push_str("no block devices here; a file does for the engines of user space\n");
+    }
+    printed(&out)
+}
+
+/// `weir kio doctor`: one line for each thing.
+pub(super) fn doctor(facts: &ModuleFacts) -> u8 {
+    let tree = Tree::real();
+    let release = tree.word("proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut out = String::new();
+    let mut say = |is_good: bool, good: &str, lacking: &str| {
+        let (word, text) = if is_good {
+            ("ok", good)
+        } else {
+            ("missing", lacking)
+        };
+        let _ = writeln!(out, "{word:8} {text}");
+    };
+    let headers = format!("/lib/modules/{release}/build");
+    say(
+        Path::new(&headers).exists(),
+        "kernel headers",
+        &format!("kernel headers: install linux-headers-{release}"),
+    );
+    say(
+        sources().is_some(),
+        "sources of the module",
+        "sources of the module: run weir in its source tree, or install weir-kio-dkms",
+    );
+    say(
+        program("make").is_some() && program("cc").is_some(),
+        "make and a C compiler",
+        "make or a C compiler: install build-essential",
+    );
+    say(
+        rustix::process::geteuid().is_root(),
+        "root, to load a module",
+        "root: a module is loaded by root alone",
+    );
+    say(
+        facts.has_node,
+        "the module is loaded",
+        "the module is not loaded: `weir kio load`",
+    );
+    let lockdown = tree
+        .text("sys/kernel/security/lockdown")
+        .unwrap_or_default();
+    let is_open = lockdown.is_empty() || lockdown.contains("[none]");
+    say(
+        is_open,
+        "the kernel is not locked down",
+        "the kernel is locked down: sign the module, or switch Secure Boot off",
+    );
+    let taint = tree.number::<u64>("proc/sys/kernel/tainted").unwrap_or(0);
+    if taint & (1 << 13) != 0 {
+        let _ = writeln!(out, "note     an unsigned module was loaded (taint E)");
+    }
+    printed(&out)
+}
+
+/// The folder with the module's sources: below this one, or beside the program.
+fn sources() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok();
+    let above = program.iter().flat_map(|path| path.ancestors().skip(1));
+    let here = std::env::current_dir().ok();
+    let folders = here.into_iter().chain(above.map(Path::to_owned));
+    let mut candidates = folders.map(|folder| folder.join("kmod/kio"));
+    candidates.find(|folder| folder.join("Makefile").is_file())
+}
+
+fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let mut found = std::env::split_paths(&path).map(|folder| folder.join(name));
+    found.find(|file| file.is_file())
+}
+
+/// `weir kio build`.
+pub(super) fn build(kernel: Option<&str>) -> Outcome {
+    let Some(folder) = sources() else {
+        return Err(Refusal::lacks(
+            "the sources of the module are not here\n  help: run weir in its source tree, where they \
+             are in kmod/kio",
+        ));
+    };
+    let release = Tree::real().word("proc/sys/kernel/osrelease");
+    let usual = format!("/lib/modules/{}/build", release.unwrap_or_default());
+    let kernel = kernel.unwrap_or(&usual);
+    if !Path::new(kernel).is_dir() {
+        return Err(Refusal::lacks(format!(
+            "{kernel}: the kernel's headers are not there\n  help: install them (linux-headers of \
+             this kernel), or name their folder with --kdir DIR"
+        )));
+    }
+    let mut make = Command::new("make");
+    make.arg("-C").arg(&folder).arg(format!("KDIR={kernel}"));
+    command(&mut make)
+}
+
+/// `weir kio load`: what is installed, else what was built.
+pub(super) fn load(device: Option<&str>) -> Outcome {
+    if is_loaded() {
+        return Ok(printed("the module is loaded already\n"));
+    }
+    let device = device.map(|device| format!("block_device={device}"));
+    let built = sources().map(|folder| folder.join("kio.ko"));
+    if let Some(built) = built.filter(|file| file.is_file()) {
+        return command(Command::new("insmod").arg(built).args(&device));
+    }
+    command(Command::new("modprobe").arg("kio").args(&device))
+}
+
+/// `weir kio unload`, unless somebody uses it.
+pub(super) fn unload() -> Outcome {
+    if !is_loaded() {
+        return Ok(printed("the module is not loaded\n"));
+    }
+    let holders: Vec<String> = holders()
+        .into_iter()
+        .map(|(pid, name)| format!("{pid} ({name})"))
+        .collect();
+    if !holders.is_empty() {
+        return Err(Refusal::usage(format!(
+            "the module is in use by {}\n  help: end that first",
+            holders.join(", ")
+        )));
+    }
+    command(Command::new("rmmod").arg("kio"))
+}
+
+/// Runs a program that says itself what it does.
+fn command(command: &mut Command) -> Outcome {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let status = command.status().map_err(|e| {
+        Refusal::lacks(format!(
+            "{name}: {e}\n  help: install it, or run weir as root"
+        ))
+    })?;
+    if status.success() {
+        return Ok(0);
+    }
+    let code = status.code().unwrap_or(1);
+    Err(Refusal::lacks(format!(
+        "{name} ended with {code}\n  help: `weir kio doctor` says what is missing"
+    )))
+}

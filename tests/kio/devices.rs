@@ -1,0 +1,129 @@
+//! Which devices are taken, and which are refused.
+
+use std::process::Command;
+
+use crate::stage::{Stage, has, is_root, said, skip};
+use crate::{in_peace, kio, stage};
+
+#[test]
+fn the_kernel_engine_without_its_module_says_how_to_get_it() {
+    if std::path::Path::new("/dev/kio").exists() {
+        return skip("kio", "the kernel module is loaded here");
+    }
+    let stage = stage();
+    stage
+        .say(&["kio", "--engine", "kernel", "--device", "F"])
+        .code(3)
+        .err("weir kio build")
+        .err("weir kio load");
+}
+
+#[test]
+fn without_a_device_five_ways_to_name_one_are_listed() {
+    let stage = Stage::new();
+    let said = kio(&stage, "--runtime 1").code(2);
+    for way in [
+        "--device PATH",
+        "--config file",
+        "WEIR_KIO_DEVICE",
+        "/sys/module/kio/parameters",
+        "/etc/modprobe.d/kio.conf",
+    ] {
+        assert!(said.err.contains(way), "{said}");
+    }
+}
+
+#[test]
+fn the_environment_names_a_device() {
+    let stage = stage();
+    let words = ["kio", "--engine", "sync", "-s", "1", "--format", "kio"];
+    let mut command = in_peace(&stage, &words);
+    command.env("WEIR_KIO_DEVICE", stage.path("F"));
+    said(command).code(0).out("-   bw_MBps: ");
+}
+
+#[test]
+fn engines_that_are_not_there_are_refused_by_name() {
+    let stage = stage();
+    for (engine, nearest) in [
+        ("legacy", "--engine uring"),
+        ("urin", "did you mean `uring`"),
+    ] {
+        let words = ["kio", "-d", "F", "--engine", engine];
+        stage.say(&words).code(2).silent().err(nearest);
+    }
+    kio(&stage, "-d F --op zone-append")
+        .code(2)
+        .err("--op write");
+    kio(&stage, "-d . -s 1").code(2).err("it is a directory");
+    kio(&stage, "-d none -s 1").code(2).err("none:");
+    assert_eq!(stage.list(), ["F"]);
+}
+
+#[test]
+fn each_engine_of_user_space_reads_and_writes() {
+    let stage = stage();
+    for words in [
+        "--engine aio --queue-depth 8",
+        "--engine sync",
+        "--queue-depth 8 --complete spin",
+        "--queue-depth 8 --batch 4 --data zero --fua",
+        "--queue-depth 8 --size 1M --thread-partition --num-threads 2",
+    ] {
+        let all = format!("-d F -s 1 --read-mix-percent 50 --format kio {words}");
+        kio(&stage, &all).code(0).out("-   bw_MBps: ");
+    }
+}
+
+/// A loop device that vanishes.
+struct Loop(String);
+
+impl Loop {
+    fn over(file: &str) -> Option<Self> {
+        let made = Command::new("losetup")
+            .args(["-f", "--show", file])
+            .output()
+            .ok()?;
+        let name = String::from_utf8(made.stdout).ok()?.trim().to_owned();
+        (made.status.success() && !name.is_empty()).then_some(Self(name))
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["-d", &self.0]).status();
+    }
+}
+
+#[test]
+fn a_device_that_is_mounted_is_not_written() {
+    let stage = stage();
+    if !is_root() || !has("losetup") || !has("mkfs.ext4") {
+        return skip("kio mounted", "needs root, losetup and mkfs.ext4");
+    }
+    let Some(device) = Loop::over(&stage.path("F")) else {
+        return skip("kio mounted", "no loop devices here");
+    };
+    std::fs::create_dir(stage.path("m")).unwrap();
+    let point = stage.path("m");
+    let done = |words: &[&str]| {
+        let status = Command::new(words[0]).args(&words[1..]).output();
+        status.is_ok_and(|o| o.status.success())
+    };
+    if !done(&["mkfs.ext4", "-q", "-F", &device.0]) || !done(&["mount", &device.0, &point]) {
+        return skip("kio mounted", "nothing can be mounted here");
+    }
+    let words = format!("-d {} --read-mix-percent 0 -s 1", device.0);
+    let said = [
+        kio(&stage, &words),
+        kio(&stage, &format!("{words} --force")),
+    ];
+    assert!(done(&["umount", &point]));
+    for said in said {
+        said.code(2).silent().err(&point);
+    }
+    kio(&stage, &words)
+        .code(2)
+        .err("an ext file system")
+        .err("--force");
+}
