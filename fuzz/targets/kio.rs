@@ -17,8 +17,10 @@ fuzz_target!(|data: &[u8]| {
     let text = String::from_utf8_lossy(data);
     let (words, config) = text.split_once("\n\n").unwrap_or((&text, ""));
     let words: Vec<String> = words.split('\n').map(str::to_owned).collect();
-    let target = |path: &str| {
-        (path != "none").then_some(()).ok_or("there is nothing")?;
+    let target = |path: &str| -> Result<TargetFacts, String> {
+        if path == "none" {
+            return Err("there is nothing".to_owned());
+        }
         Ok(TargetFacts {
             is_device: path.starts_with('/'),
             bytes: 64 << 20,
