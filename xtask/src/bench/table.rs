@@ -73,8 +73,8 @@ impl Row {
             ratio: none(),
             interval: none(),
             target: match aim(metric.target) {
-                Target::AtLeast(limit) => format!("≥ {limit}"),
-                Target::AtMost(limit) => format!("≤ {limit}"),
+                Target::AtLeast(limit) => format!("≥ {}", brief(limit)),
+                Target::AtMost(limit) => format!("≤ {}", brief(limit)),
                 Target::None => none(),
             },
             verdict: "",
@@ -173,6 +173,11 @@ fn replace(old: &str, bench: &str, text: &str) -> String {
     }
 }
 
+/// A limit without digits that say nothing: `0.75`, `0.455`.
+fn brief(limit: f64) -> f64 {
+    (limit * 1000.0).round() / 1000.0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,6 +223,7 @@ mod tests {
             line(Target::AtMost(0.9))
         );
         assert!(line(Target::AtMost(0.5)).contains("| ≤ 0.5 | missed |"));
+        assert!(line(Target::AtMost(1.0 / 2.2)).contains("| ≤ 0.455 |"));
         assert!(line(Target::AtLeast(0.7)).contains("| ≥ 0.7 | met |"));
         assert!(line(Target::None).contains("| – |  |"));
     }
