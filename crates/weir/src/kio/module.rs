@@ -121,7 +121,7 @@ pub(super) fn doctor(facts: &ModuleFacts) -> u8 {
     say(
         sources().is_some(),
         "sources of the module",
-        "sources of the module: run weir in its source tree, or install weir-kio-dkms",
+        "sources of the module: run weir in its source tree",
     );
     say(
         program("make").is_some() && program("cc").is_some(),
@@ -192,7 +192,7 @@ pub(super) fn build(kernel: Option<&str>) -> Outcome {
     command(&mut make)
 }
 
-/// `weir kio load`: what is installed, else what was built.
+/// `weir kio load`: what was built, else what is installed.
 pub(super) fn load(device: Option<&str>) -> Outcome {
     if is_loaded() {
         return Ok(printed("the module is loaded already\n"));
