@@ -60,8 +60,16 @@ pub(crate) fn build(places: &Places, kernel: &Kernel, folder: &Path) -> Result<B
         .folder("modules")?
         .join(&kernel.release)
         .join(format!("{name}-{}", digest(&key)));
-    if !kept.join("build.log").is_file() {
-        make(&kept, &headers, &sources)?;
+    let is_built = || kept.join("build.log").is_file();
+    if !is_built() {
+        // Whoever wants the same meanwhile waits instead of building it too.
+        let lock = kept.with_extension("lock");
+        fs::create_dir_all(lock.parent().context("a module has a folder")?)?;
+        let lock = fs::File::create(&lock).with_context(|| lock.display().to_string())?;
+        lock.lock().context("the lock of a build")?;
+        if !is_built() {
+            make(&kept, &headers, &sources)?;
+        }
     }
     Ok(Built {
         files: products(&kept)?,
@@ -101,7 +109,7 @@ fn make(kept: &Path, headers: &Path, sources: &[(PathBuf, Vec<u8>)]) -> Result<(
     Ok(())
 }
 
-/// The files of a folder and its folders, without what a build leaves.
+/// The files of a folder and its folders, without what a build leaves and without folders `test`.
 fn sources(folder: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::new()];
@@ -110,7 +118,8 @@ fn sources(folder: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>> {
         for entry in fs::read_dir(&here).with_context(|| here.display().to_string())? {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name.starts_with('.') || is_product(&name) {
+            // Scripts that test a module need no new build of it.
+            if name.starts_with('.') || name == "test" || is_product(&name) {
                 continue;
             }
             if entry.path().is_dir() {

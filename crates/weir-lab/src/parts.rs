@@ -16,6 +16,9 @@ use crate::programs::libraries;
 /// The source of the program that writes the exit port.
 const EXIT_SOURCE: &str = include_str!("../../../lab/lab-exit.c");
 
+/// One user with all rights and one without any.
+const USERS: &str = "root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n";
+
 /// The userland: busybox, folders, the console, the exit program.
 pub(crate) fn userland(places: &Places) -> Result<PathBuf> {
     let busybox = need("busybox", "busybox-static")?;
@@ -29,7 +32,7 @@ pub(crate) fn userland(places: &Places) -> Result<PathBuf> {
     let exit = exit_program(places)?;
     kept(
         places,
-        &format!("userland {} {}", stamp(&busybox)?, stamp(&exit)?),
+        &format!("userland {} {} {USERS}", stamp(&busybox)?, stamp(&exit)?),
         |archive| {
             for folder in [
                 "proc", "sys", "dev", "tmp", "out", "bin", "sbin", "lab", "lib", "etc",
@@ -40,7 +43,7 @@ pub(crate) fn userland(places: &Places) -> Result<PathBuf> {
             archive.file("bin/busybox", 0o755, &read(&busybox)?);
             archive.link("bin/sh", "busybox");
             archive.file("lab/lab-exit", 0o755, &read(&exit)?);
-            archive.file("etc/passwd", 0o644, b"root:x:0:0:root:/:/bin/sh\n");
+            archive.file("etc/passwd", 0o644, USERS.as_bytes());
             archive.file("etc/group", 0o644, b"root:x:0:\n");
             Ok(())
         },

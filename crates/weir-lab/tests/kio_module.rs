@@ -1,8 +1,9 @@
-//! The module kio in guests: its scripts (`kmod/kio/test`), three boots for all of them.
+//! The module kio in guests: its scripts (`kmod/kio/test`), four boots for all of them.
 //!
 //! In: the sources of `kmod/kio`. Out: each case by name. The older kernel runs every case and looks
-//! for misuse of memory, the newer one those that depend on the kernel most, and one guest counts
-//! instructions.
+//! for misuse of memory, in one guest those of the module, in another those of weir's door; the newer
+//! kernel runs those that depend on the kernel most, and one guest counts instructions. Guests run
+//! beside each other, as many as there are processors.
 #![allow(clippy::panic, reason = "tests")]
 
 use std::path::{Path, PathBuf};
@@ -35,32 +36,26 @@ const COUNTED: [&str; 3] = [
 ];
 
 /// Cases that leave devices as they are come first.
-const CASES: [&str; 17] = [
-    "load",
-    "runs",
-    "steps",
-    "busy",
-    "killed",
-    "held",
-    "poll",
-    "verify",
-    "errors",
-    "tree",
+const CASES_OF_THE_MODULE: [&str; 12] = [
+    "load", "runs", "steps", "busy", "killed", "held", "poll", "verify", "errors", "tree", "cycles",
+    "removed",
+];
+const CASES_OF_THE_DOOR: [&str; 6] = [
     "weir-run",
     "weir-refused",
+    "weir-module",
     "weir-data",
     "weir-same",
     "weir-compare",
-    "cycles",
-    "removed",
 ];
-const CASES_OF_THE_NEWER: [&str; 9] = [
+const CASES_OF_THE_NEWER: [&str; 10] = [
     "load",
     "busy",
     "poll",
     "verify",
     "tree",
     "weir-run",
+    "weir-module",
     "weir-data",
     "cycles",
     "removed",
@@ -117,26 +112,35 @@ fn batch(cases: &[&str], cycles: u32) -> Result<Batch> {
     Ok(batch)
 }
 
-/// The three guests.
+/// The four guests.
 #[derive(Clone, Copy)]
 enum Guest {
-    Older,
+    Module,
+    Door,
     Newer,
     Counting,
 }
 
 fn boot(guest: Guest) -> Result<Vec<CaseRun>> {
-    let with_devices = |lab: Lab| DEVICES.into_iter().fold(lab, Lab::dev);
+    let (older, newer) = ("6.1.", "6.12.");
+    let with = |lab: Lab, devices: &[&str]| devices.iter().fold(lab, |lab, spec| lab.dev(spec));
     let (lab, cases, cycles) = match guest {
-        Guest::Older => (with_devices(lab("6.1.")?).paranoid(true), &CASES[..], 200),
-        Guest::Newer => (with_devices(lab("6.12.")?), &CASES_OF_THE_NEWER[..], 40),
-        Guest::Counting => (
-            COUNTED
-                .into_iter()
-                .fold(lab("6.1.")?.accel(Accel::Icount), Lab::dev),
-            &CASES_THAT_COUNT[..],
-            0,
-        ),
+        Guest::Module => {
+            let lab = with(lab(older)?, &DEVICES).paranoid(true);
+            (lab, &CASES_OF_THE_MODULE[..], 100)
+        }
+        Guest::Door => {
+            let lab = with(lab_with_module_of(newer, lab(older)?)?, &DEVICES).paranoid(true);
+            (lab, &CASES_OF_THE_DOOR[..], 0)
+        }
+        Guest::Newer => {
+            let lab = with(lab_with_module_of(older, lab(newer)?)?, &DEVICES);
+            (lab, &CASES_OF_THE_NEWER[..], 30)
+        }
+        Guest::Counting => {
+            let lab = with(lab(older)?.accel(Accel::Icount), &COUNTED);
+            (lab, &CASES_THAT_COUNT[..], 0)
+        }
     };
     let (_, runs) = lab
         .append("nvme.poll_queues=1")
@@ -144,10 +148,17 @@ fn boot(guest: Guest) -> Result<Vec<CaseRun>> {
     Ok(runs)
 }
 
+/// Adds the module that was built for the other series.
+fn lab_with_module_of(series: &str, guest: Lab) -> Result<Lab> {
+    let other = lab(series)?.build(MODULE)?;
+    let file = other.files.first().context("a module")?;
+    Ok(guest.file(file, "lab/of-another-kernel.ko"))
+}
+
 /// What a case came to; the guest is booted once for all of its cases.
 fn case(guest: Guest, test: &str) -> Result<Option<CaseRun>> {
-    static RUNS: [OnceLock<Result<Option<Vec<CaseRun>>, String>>; 3] =
-        [const { OnceLock::new() }; 3];
+    static RUNS: [OnceLock<Result<Option<Vec<CaseRun>>, String>>; 4] =
+        [const { OnceLock::new() }; 4];
     let runs = RUNS[guest as usize]
         .get_or_init(|| or_skip("kio", boot(guest)).map_err(|error| format!("{error:#}")));
     match runs {
@@ -161,108 +172,116 @@ fn case(guest: Guest, test: &str) -> Result<Option<CaseRun>> {
     }
 }
 
-fn good(guest: Guest, test: &str) -> Result<()> {
-    match case(guest, test)? {
-        Some(case) if case.skipped() => skip(test, case.output.trim()),
-        Some(case) => drop(case.good()?),
-        None => {}
+/// The same of several guests, which are booted beside each other.
+fn good(guests: &[Guest], test: &str) -> Result<()> {
+    let runs = std::thread::scope(|scope| {
+        let runs: Vec<_> = guests
+            .iter()
+            .map(|guest| scope.spawn(|| case(*guest, test)))
+            .collect();
+        runs.into_iter()
+            .map(|run| run.join().map_err(|_| anyhow::anyhow!("a thread")))
+            .collect::<Vec<_>>()
+    });
+    for run in runs {
+        match run?? {
+            Some(case) if case.skipped() => skip(test, case.output.trim()),
+            Some(case) => drop(case.good()?),
+            None => {}
+        }
     }
     Ok(())
 }
 
 #[test]
 fn k1_the_module_loads_without_a_device_and_goes() -> Result<()> {
-    good(Guest::Older, "load")?;
-    good(Guest::Newer, "load")
+    good(&[Guest::Module, Guest::Newer], "load")
 }
 
 #[test]
 fn k2_weirs_report_is_what_the_log_says() -> Result<()> {
-    good(Guest::Older, "weir-run")?;
-    good(Guest::Newer, "weir-run")
+    good(&[Guest::Door, Guest::Newer], "weir-run")
 }
 
 #[test]
 fn weir_says_what_is_in_the_way() -> Result<()> {
-    good(Guest::Older, "weir-refused")
+    good(&[Guest::Door], "weir-refused")
+}
+
+#[test]
+fn the_verbs_of_the_door_load_and_unload_the_module_and_name_what_is_in_the_way() -> Result<()> {
+    good(&[Guest::Door, Guest::Newer], "weir-module")
 }
 
 #[test]
 fn k3_one_load_carries_runs_of_all_numbers_and_sizes() -> Result<()> {
-    good(Guest::Older, "runs")
+    good(&[Guest::Module], "runs")
 }
 
 #[test]
 fn k4_the_module_stays_while_it_is_used() -> Result<()> {
-    good(Guest::Older, "busy")?;
-    good(Guest::Newer, "busy")
+    good(&[Guest::Module, Guest::Newer], "busy")
 }
 
 #[test]
 fn k5_a_killed_client_leaves_nothing() -> Result<()> {
-    good(Guest::Older, "killed")
+    good(&[Guest::Module], "killed")
 }
 
 #[test]
 fn k6_a_held_device_is_not_written_to() -> Result<()> {
-    good(Guest::Older, "held")
+    good(&[Guest::Module], "held")
 }
 
 #[test]
 fn k7_polling_needs_no_interrupts_and_loses_nothing() -> Result<()> {
-    good(Guest::Older, "poll")?;
-    good(Guest::Newer, "poll")
+    good(&[Guest::Module, Guest::Newer], "poll")
 }
 
 #[test]
 fn k8_data_is_the_definitions_and_a_wrong_byte_is_found() -> Result<()> {
-    good(Guest::Older, "verify")?;
-    good(Guest::Newer, "verify")
+    good(&[Guest::Module, Guest::Newer], "verify")
 }
 
 #[test]
 fn k8_what_one_engine_wrote_the_other_verifies() -> Result<()> {
-    good(Guest::Older, "weir-data")?;
-    good(Guest::Newer, "weir-data")
+    good(&[Guest::Door, Guest::Newer], "weir-data")
 }
 
 #[test]
 fn k9_failures_are_counted_by_their_names() -> Result<()> {
-    good(Guest::Older, "errors")
+    good(&[Guest::Module], "errors")
 }
 
 #[test]
 fn k10_the_tree_answers_as_it_always_did() -> Result<()> {
-    good(Guest::Older, "tree")?;
-    good(Guest::Newer, "tree")
+    good(&[Guest::Module, Guest::Newer], "tree")
 }
 
 #[test]
 fn k11_the_boundary_costs_something() -> Result<()> {
-    good(Guest::Older, "weir-compare")
+    good(&[Guest::Door], "weir-compare")
 }
 
 #[test]
 fn k12_loads_and_runs_leave_no_memory_behind() -> Result<()> {
-    good(Guest::Older, "cycles")?;
-    good(Guest::Newer, "cycles")
+    good(&[Guest::Module, Guest::Newer], "cycles")
 }
 
 #[test]
 fn k13_the_module_draws_what_the_definition_and_user_space_draw() -> Result<()> {
-    good(Guest::Older, "steps")?;
-    good(Guest::Older, "weir-same")
+    good(&[Guest::Module], "steps")?;
+    good(&[Guest::Door], "weir-same")
 }
 
 #[test]
 fn a_device_that_goes_away_ends_its_job() -> Result<()> {
-    good(Guest::Older, "removed")?;
-    good(Guest::Newer, "removed")
+    good(&[Guest::Module, Guest::Newer], "removed")
 }
 
 #[test]
 fn bios_that_do_not_come_back_keep_what_they_need() -> Result<()> {
-    good(Guest::Counting, "stuck")
+    good(&[Guest::Counting], "stuck")
 }
 
 #[test]

@@ -43,20 +43,49 @@ check() {
 	[ -n "$a" ] && [ -n "$b" ] && [ "$a" "$op" "$b" ] || { cat $GOT; lab_fail "$*: $a $op $b"; }
 }
 
-# What holds for each run: histograms have each I/O once, slat + clat = lat, nothing is in flight.
+# JOB: what holds for each run: histograms have each I/O once, slat + clat = lat, nothing is in flight.
+# One program for all of it: in a guest a process costs more than what it does.
 check_books() {
-	for dir in read write; do
-		line=job$1.$dir
-		for kind in slat clat lat; do
-			check "$(value $line ${kind}_hist)" -eq "$(value $line ios)" "histogram $kind of $line"
-		done
-		check "$(($(value $line slat_sum) + $(value $line clat_sum)))" -eq \
-			"$(value $line lat_sum)" "slat + clat of $line"
-		for kind in slat clat; do
-			check "$(value $line ${kind}_max)" -le "$(value $line lat_max)" "most $kind of $line"
-		done
+	awk -v job=job$1 '
+		function wrong(what) { print "books of " job ": " what; bad = 1; exit }
+		{
+			split("", n)
+			for (i = 2; i <= NF; i++) { split($i, pair, "="); n[pair[1]] = pair[2] }
+		}
+		$1 == job ".read" || $1 == job ".write" {
+			seen++
+			if (n["ios"] == "" || n["lat_sum"] == "") wrong("no figures in " $1)
+			split("slat clat lat", kinds, " ")
+			for (k in kinds) {
+				kind = kinds[k]
+				if (n[kind "_hist"] != n["ios"]) wrong("histogram " kind " of " $1)
+				if (n[kind "_max"] + 0 > n["lat_max"] + 0) wrong("most " kind " of " $1)
+			}
+			if (n["slat_sum"] + n["clat_sum"] != n["lat_sum"] + 0) wrong("slat + clat of " $1)
+		}
+		$1 == job { seen++; if (n["inflight"] != "0") wrong("in flight") }
+		END { if (!bad && seen != 3) wrong("lines are missing"); exit bad }
+	' $GOT || { cat $GOT; lab_fail "the books"; }
+}
+
+# Until somebody uses the module (1), or nobody (0).
+until_used() {
+	tries=0
+	until [ $(($(cat /sys/module/kio/refcnt) > 0)) -eq $1 ]; do
+		tries=$((tries + 1))
+		[ $tries -lt 400 ] || lab_fail "users of the module: $(cat /sys/module/kio/refcnt)"
+		sleep 0.05
 	done
-	check "$(value job$1 inflight)" -eq 0 "in flight of job$1"
+}
+
+# NUMBER: until the module has so many threads.
+until_threads() {
+	tries=0
+	until [ "$(grep -l '^kio\[' /proc/[0-9]*/comm 2>/dev/null | wc -l)" -eq $1 ]; do
+		tries=$((tries + 1))
+		[ $tries -lt 200 ] || lab_fail "not $1 threads of the module"
+		sleep 0.05
+	done
 }
 
 # For the scripts of weir's own door.
@@ -69,4 +98,14 @@ good() {
 	weir kio "$@" >$GOT 2>&1
 	rc=$?
 	[ $rc -eq 0 ] || { cat $GOT; lab_fail "weir kio $*: status $rc"; }
+}
+
+# STATUS TEXT WORD...: weir kio with these ends so and prints that; what it prints is in $GOT.
+ends() {
+	want=$1 text=$2
+	shift 2
+	weir kio "$@" >$GOT 2>&1
+	rc=$?
+	[ $rc -eq "$want" ] || { cat $GOT; lab_fail "weir kio $*: status $rc, not $want"; }
+	[ -z "$text" ] || grep -q "$text" $GOT || { cat $GOT; lab_fail "weir kio $*: nothing of $text"; }
 }

@@ -1,6 +1,6 @@
 # Load, run, unload, again and again; two sessions at a time. Nothing is left behind.
 . /lab/common.sh
-cycles=${KIO_CYCLES:-200}
+cycles=${KIO_CYCLES:-100}
 
 available() {
 	sync
@@ -21,6 +21,7 @@ while [ $i -lt 10 ]; do cycle $i; i=$((i + 1)); done
 before=$(available)
 while [ $i -lt "$cycles" ]; do cycle $i; i=$((i + 1)); done
 after=$(available)
+echo "$before KiB before, $after KiB after"
 check $((after * 100)) -ge $((before * 98)) "memory after $cycles cycles"
 load
 kio-client run device=$NULL runtime_ms=500 queue_depth=8 >/tmp/one &

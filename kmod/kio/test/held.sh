@@ -31,9 +31,12 @@ blockdev --setrw $RAM
 # The path is opened with the rights of the caller.
 chmod 666 /dev/kio
 chmod 600 $RAM
-if su -s /bin/sh nobody -c true 2>/dev/null; then
-	su -s /bin/sh nobody -c "PATH=$PATH kio-client run device=$RAM runtime_ms=10" >$GOT
-	lab_check grep -q 'refused=add_dev errno=EACCES' $GOT
-fi
+su nobody -c "PATH=$PATH kio-client run device=$RAM runtime_ms=10" >$GOT
+lab_check grep -q 'refused=add_dev errno=EACCES' $GOT
+chmod 644 $RAM
+su nobody -c "PATH=$PATH kio-client run device=$RAM runtime_ms=10" >$GOT || { cat $GOT; lab_fail "may read"; }
+su nobody -c "PATH=$PATH kio-client run device=$RAM runtime_ms=10 op=2" >$GOT
+lab_check grep -q 'refused=add_dev errno=EACCES' $GOT
+chmod 600 $RAM
 chmod 660 /dev/kio
 unload

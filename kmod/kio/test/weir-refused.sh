@@ -3,47 +3,42 @@
 need_weir
 export WEIR_HISTORY=off
 
-# STATUS TEXT WORD...
-ends() {
-	want=$1 text=$2
-	shift 2
-	weir kio "$@" >$GOT 2>&1
-	rc=$?
-	[ $rc -eq "$want" ] || { cat $GOT; lab_fail "weir kio $*: status $rc, not $want"; }
-	grep -q "$text" $GOT || { cat $GOT; lab_fail "weir kio $*: nothing of $text"; }
-}
-
 ends 3 'weir kio load' --engine kernel --device $NULL --runtime 1
 load
-# In use, interrupted, killed.
-weir kio --engine kernel --device $NULL --runtime 3 >$GOT 2>&1 &
-run=$!
-sleep 1.5
-rmmod kio 2>/dev/null && lab_fail "rmmod in a run succeeds"
-lab_check wait $run
+# In use and interrupted, killed.
 weir kio --engine kernel --device $NULL --runtime 60 >$GOT 2>&1 &
 run=$!
-sleep 2
+until_threads 1
+rmmod kio 2>/dev/null && lab_fail "rmmod in a run succeeds"
 kill -TERM $run
 wait $run
 check $? -eq 143 "status of an interrupted run"
+lab_check grep -q 'engine: kernel/bio' $GOT
 weir kio --engine kernel --device $NULL --runtime 60 >$GOT 2>&1 &
 run=$!
-sleep 2
+until_threads 1
 kill -KILL $run
 wait $run
-tries=0
-while grep -q '^kio\[' /proc/[0-9]*/comm 2>/dev/null; do
-	tries=$((tries + 1))
-	[ $tries -lt 100 ] || lab_fail "threads are left"
-	sleep 0.1
-done
-# Held.
+until_threads 0
+# Held, by whom: the message says so, whatever the engine and with --force too.
+held() {
+	for engine in kernel uring; do
+		ends 2 "$1" --engine $engine --device $RAM --read-mix-percent 0 --runtime 1 --force
+	done
+}
 lab_check mke2fs -q $RAM >/dev/null
 mkdir -p /tmp/mounted
 lab_check mount -t ext4 $RAM /tmp/mounted
-ends 2 /tmp/mounted --engine kernel --device $RAM --read-mix-percent 0 --runtime 1 --force
+held "$RAM is mounted on ./tmp/mounted"
 umount /tmp/mounted
+lab_check mkswap $RAM >/dev/null
+lab_check swapon $RAM
+held "$RAM is in use as swap"
+swapoff $RAM
+dmsetup create kioheld --noudevsync --table "0 131072 linear $RAM 0" || lab_fail "no mapped device"
+held "$RAM is part of"
+lab_check grep -q 'kioheld\|dm-' $GOT
+dmsetup remove --noudevsync kioheld || lab_fail "the mapped device stays"
 dd if=/dev/zero of=$RAM bs=1M count=1 conv=fsync 2>/dev/null
 # Polling.
 good --engine kernel --device $NVME --complete poll --cpus 0 --runtime 1

@@ -19,6 +19,8 @@ use crate::{Outcome, printed};
 const NODE: &str = "/dev/kio";
 /// Where a loaded module shows itself.
 const LOADED: &str = "sys/module/kio";
+/// 1 in a run that the module's own tree started.
+const RUNS: &str = "sys/kernel/kio/run_workload";
 
 /// What is known of it.
 pub(super) fn facts() -> ModuleFacts {
@@ -31,6 +33,12 @@ pub(super) fn facts() -> ModuleFacts {
             .word(format!("{LOADED}/parameters/block_device"))
             .filter(|path| path.starts_with('/')),
     }
+}
+
+/// The running kernel.
+fn release() -> String {
+    let tree = Tree::real();
+    tree.word("proc/sys/kernel/osrelease").unwrap_or_default()
 }
 
 /// Whether one of this name is loaded.
@@ -102,7 +110,7 @@ pub(super) fn devices() -> u8 {
 /// `weir kio doctor`: one line for each thing.
 pub(super) fn doctor(facts: &ModuleFacts) -> u8 {
     let tree = Tree::real();
-    let release = tree.word("proc/sys/kernel/osrelease").unwrap_or_default();
+    let release = release();
     let mut out = String::new();
     let mut say = |is_good: bool, good: &str, lacking: &str| {
         let (word, text) = if is_good {
@@ -178,8 +186,7 @@ pub(super) fn build(kernel: Option<&str>) -> Outcome {
              are in kmod/kio",
         ));
     };
-    let release = Tree::real().word("proc/sys/kernel/osrelease");
-    let usual = format!("/lib/modules/{}/build", release.unwrap_or_default());
+    let usual = format!("/lib/modules/{}/build", release());
     let kernel = kernel.unwrap_or(&usual);
     if !Path::new(kernel).is_dir() {
         return Err(Refusal::lacks(format!(
@@ -200,9 +207,34 @@ pub(super) fn load(device: Option<&str>) -> Outcome {
     let device = device.map(|device| format!("block_device={device}"));
     let built = sources().map(|folder| folder.join("kio.ko"));
     if let Some(built) = built.filter(|file| file.is_file()) {
+        check_release(&built)?;
         return command(Command::new("insmod").arg(built).args(&device));
     }
     command(Command::new("modprobe").arg("kio").args(&device))
+}
+
+/// Refuses what was built for another kernel: the running one would only call its format invalid.
+fn check_release(built: &Path) -> Result<(), Refusal> {
+    let unread = |e| Refusal::lacks(format!("{}: {e}", built.display()));
+    let bytes = fs::read(built).map_err(unread)?;
+    let running = release();
+    match release_of(&bytes) {
+        Some(release) if release != running => Err(Refusal::lacks(format!(
+            "{}: it was built for kernel {release}, and {running} is running\n  help: build it \
+             again with `weir kio build`",
+            built.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The kernel for which a module was built, from the strings in its file.
+fn release_of(module: &[u8]) -> Option<&str> {
+    let field = b"\0vermagic=";
+    let at = module.windows(field.len()).position(|w| w == field)?;
+    let value = module.get(at + field.len()..)?;
+    let end = value.iter().position(|byte| b" \0".contains(byte))?;
+    std::str::from_utf8(&value[..end]).ok()
 }
 
 /// `weir kio unload`, unless somebody uses it.
@@ -220,6 +252,12 @@ pub(super) fn unload() -> Outcome {
             holders.join(", ")
         )));
     }
+    if Tree::real().number::<u8>(RUNS) == Some(1) {
+        return Err(Refusal::usage(format!(
+            "the module is in use by a run that was started through /{RUNS}\n  help: wait for its \
+             end, or end it with `echo 0 >/{RUNS}`"
+        )));
+    }
     command(Command::new("rmmod").arg("kio"))
 }
 
@@ -235,7 +273,24 @@ fn command(command: &mut Command) -> Outcome {
         return Ok(0);
     }
     let code = status.code().unwrap_or(1);
+    let help = if rustix::process::geteuid().is_root() || name == "make" {
+        "`weir kio doctor` says what is missing"
+    } else {
+        "run weir as root"
+    };
     Err(Refusal::lacks(format!(
-        "{name} ended with {code}\n  help: `weir kio doctor` says what is missing"
+        "{name} ended with {code}\n  help: {help}"
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_of_a_module_is_found_in_its_file() {
+        let file = b"ELF\0license=GPL\0vermagic=6.1.0-9-cloud SMP mod_unload \0x";
+        assert_eq!(release_of(file), Some("6.1.0-9-cloud"));
+        assert_eq!(release_of(b"no module"), None);
+    }
 }
