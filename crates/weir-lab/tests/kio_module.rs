@@ -37,8 +37,8 @@ const COUNTED: [&str; 3] = [
 
 /// Cases that leave devices as they are come first.
 const CASES_OF_THE_MODULE: [&str; 12] = [
-    "load", "runs", "steps", "busy", "killed", "held", "poll", "verify", "errors", "tree", "cycles",
-    "removed",
+    "load", "runs", "steps", "busy", "killed", "held", "poll", "verify", "errors", "tree",
+    "cycles", "removed",
 ];
 const CASES_OF_THE_DOOR: [&str; 6] = [
     "weir-run",
