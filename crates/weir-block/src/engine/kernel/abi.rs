@@ -1,6 +1,7 @@
 //! The structures and calls of `/dev/kio`, as `kmod/kio/kio_uapi.h` has them.
 //!
-//! In: numbers. Out: what the module answers. A test compares every size and offset with the header.
+//! In: numbers. Out: what the module answers. A test compares every size, offset
+//! and number with the header.
 //! Not here: in which order they are called ([`super::session`]).
 
 #![expect(unsafe_code, reason = "ioctls that rustix does not wrap")]
@@ -93,6 +94,11 @@ macro_rules! message {
             $(pub(super) $field: $type,)*
         }
 
+        impl $name {
+            /// Its call.
+            pub(super) const OPCODE: Opcode = opcode::read_write::<$name>(TYPE, $number);
+        }
+
         // SAFETY: repr(C) of integers and arrays of them; a test compares it with the header.
         unsafe impl Message for $name {
             fn set_head(&mut self, size: u32) {
@@ -100,10 +106,9 @@ macro_rules! message {
             }
 
             fn call(&mut self, file: &OwnedFd) -> Result<(), Errno> {
-                const OPCODE: Opcode = opcode::read_write::<$name>(TYPE, $number);
                 // SAFETY: the module reads and writes as many bytes as the head says, which are
                 // those of the message.
-                let request = unsafe { Updater::<OPCODE, Self>::new(self) };
+                let request = unsafe { Updater::<{ $name::OPCODE }, Self>::new(self) };
                 // SAFETY: as above; the descriptor is open, and memory that the message names is
                 // lent to the call by whoever names it.
                 unsafe { ioctl(file.as_fd(), request) }

@@ -50,8 +50,48 @@ fn layouts() -> Vec<Layout> {
     ]
 }
 
+/// Numbers of the header: its name for each, and the mirror's value.
+fn numbers() -> Vec<(String, u64)> {
+    let mut all: Vec<(String, u64)> = [
+        ("KIO_ABI_VERSION", abi::VERSION),
+        ("KIO_STATE_RUNNING", RUNNING),
+        ("KIO_DEV_WRITE", abi::DEV_WRITE),
+        ("KIO_DEV_EXCL", abi::DEV_EXCL),
+        ("KIO_OP_MIX", abi::OP_MIX),
+        ("KIO_OP_READ", abi::OP_READ),
+        ("KIO_OP_WRITE", abi::OP_WRITE),
+        ("KIO_OP_TRIM", abi::OP_TRIM),
+        ("KIO_DATA_ZERO", abi::DATA_ZERO),
+        ("KIO_DATA_RANDOM", abi::DATA_RANDOM),
+        ("KIO_DATA_VERIFY", abi::DATA_VERIFY),
+        ("KIO_ERR_DATA", abi::ERR_DATA),
+        ("KIO_JOB_FUA", abi::JOB_FUA),
+        ("KIO_JOB_NOWAIT", abi::JOB_NOWAIT),
+        ("KIO_NOTE_SPLIT", abi::NOTE_SPLIT),
+        ("KIO_NOTE_TAG_WAITS", abi::NOTE_TAG_WAITS),
+        ("KIO_KIND_SLAT", abi::SLAT),
+        ("KIO_KIND_CLAT", abi::CLAT),
+        ("KIO_KIND_LAT", abi::LAT),
+        ("KIO_ADD_DEV", AddDev::OPCODE),
+        ("KIO_ADD_JOB", AddJob::OPCODE),
+        ("KIO_START", Start::OPCODE),
+        ("KIO_STOP", Stop::OPCODE),
+        ("KIO_STATS", Stats::OPCODE),
+        ("KIO_HIST", Hist::OPCODE),
+        ("KIO_ERRS", Failed::OPCODE),
+        ("KIO_TRACE", Traced::OPCODE),
+    ]
+    .map(|(name, value)| (name.to_owned(), u64::from(value)))
+    .into();
+    all.push(("KIO_HIST_BUCKETS".to_owned(), abi::BUCKETS as u64));
+    all.push(("KIO_PATH_MAX".to_owned(), abi::PATH as u64));
+    let codes = (0..).zip(abi::CODE_NAMES);
+    all.extend(codes.map(|(code, name)| (format!("KIO_ERR_{name}"), code)));
+    all
+}
+
 #[test]
-fn sizes_and_offsets_are_those_of_the_header() {
+fn sizes_offsets_and_numbers_are_those_of_the_header() {
     let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kmod/kio");
     if !header.join("kio_uapi.h").is_file() {
         println!("SKIPPED: kio_uapi.h: the module's sources are not in this tree");
@@ -59,7 +99,8 @@ fn sizes_and_offsets_are_those_of_the_header() {
     }
     let folder = std::env::temp_dir().join(format!("weir-kio-abi-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    let mut source = String::from("#include <stddef.h>\n#include \"kio_uapi.h\"\n");
+    let mut source =
+        String::from("#include <stddef.h>\n#include <linux/ioctl.h>\n#include \"kio_uapi.h\"\n");
     for (name, (_, size, fields)) in layouts() {
         let _ = writeln!(
             source,
@@ -72,21 +113,9 @@ fn sizes_and_offsets_are_those_of_the_header() {
             );
         }
     }
-    let number =
-        |name: &str, value: u64| format!("_Static_assert({name} == {value}u, \"{name}\");\n");
-    source += &number("KIO_ABI_VERSION", abi::VERSION.into());
-    source += &number("KIO_HIST_BUCKETS", abi::BUCKETS as u64);
-    source += &number("KIO_PATH_MAX", abi::PATH as u64);
-    source += &number("KIO_STATE_RUNNING", RUNNING.into());
-    for (code, name) in (0..).zip(abi::CODE_NAMES) {
-        source += &number(&format!("KIO_ERR_{name}"), code);
+    for (name, value) in numbers() {
+        let _ = writeln!(source, "_Static_assert({name} == {value}u, \"{name}\");");
     }
-    source += &number("KIO_ERR_DATA", abi::ERR_DATA.into());
-    source += &number("KIO_DATA_VERIFY", abi::DATA_VERIFY.into());
-    source += &number("KIO_OP_TRIM", abi::OP_TRIM.into());
-    source += &number("KIO_DATA_RANDOM", abi::DATA_RANDOM.into());
-    source += &number("KIO_NOTE_SPLIT", abi::NOTE_SPLIT.into());
-    source += &number("KIO_NOTE_TAG_WAITS", abi::NOTE_TAG_WAITS.into());
     let file = folder.join("abi.c");
     std::fs::write(&file, source).unwrap();
     let compiled = Command::new("cc")
