@@ -362,13 +362,16 @@ fn l11_a_user_without_rights_can_do_it() -> Result<()> {
         // Then l2 has shown it already.
         return Ok(());
     }
-    // The tree may lie where others cannot look.
+    // The tree may lie where others cannot look; this one they may only read.
     let folder = Folder::new("l11")?;
     let (program, kernel) = (folder.0.join("weir-lab"), folder.0.join("vmlinuz"));
+    let temporary = folder.0.join("tmp");
     fs::copy(PROGRAM, &program)?;
     fs::copy(&lab.kernel().image, &kernel)?;
+    fs::create_dir(&temporary)?;
     let open = std::os::unix::fs::PermissionsExt::from_mode;
-    fs::set_permissions(&folder.0, open(0o777))?;
+    fs::set_permissions(&folder.0, open(0o755))?;
+    fs::set_permissions(&temporary, open(0o777))?;
     fs::set_permissions(&kernel, open(0o644))?;
     let output = Command::new("setpriv")
         .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
@@ -376,6 +379,7 @@ fn l11_a_user_without_rights_can_do_it() -> Result<()> {
         .args(["run", "--", "sh", "-c", "echo hi; exit 5"])
         .env("WEIR_LAB_ROOT", &folder.0)
         .env("WEIR_LAB_KERNEL", &kernel)
+        .env("TMPDIR", &temporary)
         .current_dir("/")
         .output()?;
     assert_eq!(text(&output.stdout), "hi\n", "{output:?}");
