@@ -264,7 +264,7 @@ fn l7_l8_a_run_inside_the_kernel_holds_its_module() -> Result<()> {
             "l8",
             "weir kio --help >/dev/null || lab_skip this weir has no kio
              lab_check insmod /lab/kio.ko
-             weir kio --device $LAB_DEV_0 --runtime 3 & run=$!
+             weir kio --device $LAB_DEV_0 --runtime 2 & run=$!
              tries=0
              while [ $(cat /sys/module/kio/refcnt) = 0 ]; do
                tries=$((tries + 1)); [ $tries -lt 400 ] || lab_fail nobody holds the module
