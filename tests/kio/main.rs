@@ -8,6 +8,7 @@
 )]
 
 mod devices;
+mod failures;
 mod files;
 #[path = "../stage/mod.rs"]
 mod stage;

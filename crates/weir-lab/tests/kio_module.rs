@@ -35,7 +35,7 @@ const COUNTED: [&str; 3] = [
 ];
 
 /// Cases that leave devices as they are come first.
-const CASES: [&str; 17] = [
+const CASES: [&str; 18] = [
     "load",
     "runs",
     "steps",
@@ -49,6 +49,7 @@ const CASES: [&str; 17] = [
     "weir-run",
     "weir-refused",
     "weir-data",
+    "weir-errors",
     "weir-same",
     "weir-compare",
     "cycles",
@@ -224,6 +225,11 @@ fn k8_data_is_the_definitions_and_a_wrong_byte_is_found() -> Result<()> {
 fn k8_what_one_engine_wrote_the_other_verifies() -> Result<()> {
     good(Guest::Older, "weir-data")?;
     good(Guest::Newer, "weir-data")
+}
+
+#[test]
+fn k9_as_many_failures_end_a_run_as_it_is_told() -> Result<()> {
+    good(Guest::Older, "weir-errors")
 }
 
 #[test]

@@ -14,7 +14,7 @@ use weir_sys::clock::Tick;
 
 use crate::cpu_use::CpuReading;
 use crate::engine::OpTarget;
-use crate::findings::Findings;
+use crate::findings::{FailureLimit, Findings};
 pub use crate::stage_recorder::StageRecorder;
 use crate::trace::TraceQueue;
 
@@ -317,6 +317,12 @@ impl WorkerLive {
             trace: None,
             findings: Arc::default(),
         }
+    }
+
+    /// Counts failures towards this limit.
+    pub(crate) fn limited(mut self, limit: FailureLimit) -> Self {
+        self.findings = Arc::new(Findings::limited(limit));
+        self
     }
 
     /// Traces every operation, with room for so many.

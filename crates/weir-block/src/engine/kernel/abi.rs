@@ -35,6 +35,7 @@ pub(super) const OP_MIX: u32 = 0;
 pub(super) const OP_READ: u32 = 1;
 pub(super) const OP_WRITE: u32 = 2;
 pub(super) const OP_TRIM: u32 = 3;
+pub(super) const OP_FLUSH: u32 = 4;
 pub(super) const DATA_ZERO: u32 = 0;
 pub(super) const DATA_RANDOM: u32 = 1;
 pub(super) const DATA_VERIFY: u32 = 2;
