@@ -8,7 +8,7 @@ export WEIR_HISTORY=off
 failing() {
 	weir kio --format json --runtime 60 "$@" >$GOT 2>/tmp/said
 	check $? -eq 1 "status of weir kio $*"
-	errors=$(tr -d '\n ' <$GOT | sed -n 's/.*"errors":{"5":\([0-9]*\)}.*/\1/p')
+	errors=$(tr -d '\n ' <$GOT | sed -n 's/.*"errors":{"[0-9]*":\([0-9]*\)}.*/\1/p')
 }
 
 for engine in kernel uring; do
