@@ -90,7 +90,10 @@ fn flushes_alone_move_nothing_and_count() {
         assert!(figure("iops") > 0.0 && figure("lat_usec") > 0.0, "{said}");
         assert!(figure("bw_MBps").abs() < f64::EPSILON, "{said}");
     }
-    kio(&stage, "-d F --op flush --ios 5").code(0).out("5 ops");
+    kio(&stage, "-d F --op flush --ios 5")
+        .code(0)
+        .out("thread 0   flush, io_uring")
+        .out("5 ops");
     for flag in ["size 1M", "data zero", "fua", "thread-partition"] {
         let name = flag.split(' ').next().unwrap();
         kio(&stage, &format!("-d F --op flush --{flag}"))

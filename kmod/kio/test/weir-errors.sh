@@ -4,11 +4,12 @@ need_weir
 load
 export WEIR_HISTORY=off
 
-# WORD...: a run with failures; how many in $errors.
+# WORD...: a run with failures; how many in $errors, of which number in $errno.
 failing() {
 	weir kio --format json --runtime 60 "$@" >$GOT 2>/tmp/said
 	check $? -eq 1 "status of weir kio $*"
-	errors=$(tr -d '\n ' <$GOT | sed -n 's/.*"errors":{"[0-9]*":\([0-9]*\)}.*/\1/p')
+	counted=$(tr -d '\n ' <$GOT | sed -n 's/.*"errors":{"\([0-9]*":[0-9]*\)}.*/\1/p')
+	errno=${counted%\"*} errors=${counted#*:}
 }
 
 for engine in kernel uring; do
@@ -19,10 +20,12 @@ for engine in kernel uring; do
 	check "$errors" -eq 10 "errors at a limit of 10 ($engine)"
 	failing $write --error-limit 0 --ios 25
 	check "$errors" -eq 25 "errors that are only counted ($engine)"
+	check "$errno" -eq 5 "EIO ($engine)"
 	# Two of these blocks are bad.
 	read="--engine $engine --device $SCSI --offset-low 2310144 --offset-high 2457600 --ios 36"
 	failing $read --error-limit 0
 	check "$errors" -eq 2 "bad blocks ($engine)"
+	check "$errno" -eq 61 "ENODATA of a bad medium ($engine)"
 	failing $read --error-limit 3
 	check "$errors" -eq 2 "bad blocks below the limit ($engine)"
 

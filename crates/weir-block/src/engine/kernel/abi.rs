@@ -57,6 +57,24 @@ pub(super) const CODE_NAMES: [&str; 15] = [
     "OTHER",
     "DATA",
 ];
+/// The errno values of the same, as the kernel gives them to programs; 0: no failure.
+pub(super) const ERRNOS: [i32; 15] = [
+    0,
+    libc::EOPNOTSUPP,
+    libc::ETIMEDOUT,
+    libc::ENOSPC,
+    libc::ENOLINK,
+    libc::EREMOTEIO,
+    libc::EBADE,
+    libc::ENODATA,
+    libc::EILSEQ,
+    libc::ENOMEM,
+    libc::EIO,
+    0,
+    libc::ENODEV,
+    libc::EIO,
+    libc::EILSEQ,
+];
 /// A block was read well, and its data is not what it should be.
 pub(super) const ERR_DATA: u32 = 14;
 pub(super) const JOB_FUA: u32 = 1;

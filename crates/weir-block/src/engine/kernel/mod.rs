@@ -313,11 +313,23 @@ fn writes_of(worker: &WorkerContext<'_>) -> Kind {
 
 /// Puts what the module has counted into the worker's counters, for whoever looks at them.
 fn count(worker: &WorkerContext<'_>, stats: &Stats, writes: Kind) {
+    let mix = worker.job.blocks().map(|work| work.mix);
+    let is_mixed = mix.is_some_and(|mix| mix.has(Kind::Read) && mix.has(Kind::Write));
     for (dir, kind) in stats.dirs.iter().zip([Kind::Read, writes]) {
         let live = &worker.live.kinds[kind.index()];
         live.completed.set(dir.ios);
         live.bytes.set(dir.bytes);
-        live.set_failed(libc::EIO, dir.errors);
+        // Of a mix the module does not say which kind failed how.
+        if is_mixed {
+            live.set_failed([(libc::EIO, dir.errors)]);
+        } else if dir.errors > 0 {
+            live.set_failed(
+                abi::ERRNOS
+                    .into_iter()
+                    .zip(stats.codes)
+                    .filter(|(e, _)| *e != 0),
+            );
+        }
         live.issued.set(dir.ios + dir.errors);
     }
     let reads = &worker.live.kinds[Kind::Read.index()];
