@@ -25,16 +25,8 @@ pub struct Bursts {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<u32>,
     /// Each operation flushes the target and moves nothing.
-    #[serde(default, skip_serializing_if = "is_off")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flush_only: bool,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the signature that serde asks for"
-)]
-const fn is_off(switch: &bool) -> bool {
-    !*switch
 }
 
 impl Bursts {
