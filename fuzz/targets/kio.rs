@@ -25,6 +25,7 @@ fuzz_target!(|data: &[u8]| {
             is_device: path.starts_with('/'),
             bytes: 64 << 20,
             logical_block: 512,
+            has_polling: Some(!path.ends_with('p')),
             is_direct: true,
             is_read_only: path.ends_with('r'),
             is_zoned: path.ends_with('z'),

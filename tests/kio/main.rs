@@ -8,6 +8,7 @@
 )]
 
 mod devices;
+mod failures;
 mod files;
 mod module;
 #[path = "../stage/mod.rs"]

@@ -80,3 +80,22 @@ fn job_files_show_how_far_all_rounds_are() {
         "{screen:?}"
     );
 }
+
+#[test]
+fn what_cannot_be_compared_is_said_once_however_often_rounds_are_measured() {
+    let stage = Stage::new();
+    let both = SHORT.replace("[a]", "[a]\nstonewall") + &SHORT.replace("[a]", "[b]\nstonewall");
+    let paused = "[b]\nthinktime=2ms\nthinktime_blocks=1";
+    let other = both
+        .replacen("rw=read", "rw=write", 1)
+        .replace("[b]", paused);
+    let (a, b) = (stage.file("a.fio", &both), stage.file("b.fio", &other));
+    let rounds = "--metrics=rate --rounds=8 --settle=0 --warmup=0 --fail-if=worse --confirm";
+    let rounds: Vec<&str> = rounds.split(' ').collect();
+    let said = stage
+        .say(&[&["compare", "--run", &a, &b], &rounds[..]].concat())
+        .code(1)
+        .out("confirmed in fresh rounds");
+    let warned = said.err.matches("cannot be compared").count();
+    assert_eq!(warned, 1, "{said}");
+}

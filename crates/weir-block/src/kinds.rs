@@ -29,7 +29,11 @@ pub(crate) fn measured(
 
 fn flushes(workload: &BlockWorkload) -> bool {
     let flush = &workload.flush;
-    flush.fsync_every.is_some() || flush.fdatasync_every.is_some() || flush.range.is_some()
+    let is_all = workload.bursts.is_some_and(|bursts| bursts.flush_only);
+    is_all
+        || flush.fsync_every.is_some()
+        || flush.fdatasync_every.is_some()
+        || flush.range.is_some()
 }
 
 /// Rates of the kinds of a mix in which each has one of its own: in the order of their schedules

@@ -141,6 +141,7 @@ fn errors(given: &ErrorsDraft) -> ErrorPolicy {
     ErrorPolicy {
         ignore,
         go_on: BTreeSet::new(),
+        fail_at: None,
         go_on_mismatch: given.go_on_mismatch,
         report_errors: given.report_errors,
     }

@@ -40,11 +40,12 @@ const CASES_OF_THE_MODULE: [&str; 12] = [
     "load", "runs", "steps", "busy", "killed", "held", "poll", "verify", "errors", "tree",
     "cycles", "removed",
 ];
-const CASES_OF_THE_DOOR: [&str; 6] = [
+const CASES_OF_THE_DOOR: [&str; 7] = [
     "weir-run",
     "weir-refused",
     "weir-module",
     "weir-data",
+    "weir-errors",
     "weir-same",
     "weir-compare",
 ];
@@ -266,6 +267,11 @@ fn k8_data_is_the_definitions_and_a_wrong_byte_is_found() -> Result<()> {
 #[test]
 fn k8_what_one_engine_wrote_the_other_verifies() -> Result<()> {
     good(&[Guest::Door, Guest::Newer], "weir-data")
+}
+
+#[test]
+fn k9_as_many_failures_end_a_run_as_it_is_told() -> Result<()> {
+    good(&[Guest::Door], "weir-errors")
 }
 
 #[test]

@@ -44,7 +44,8 @@ pub(crate) fn aspects(job: &Job, workers: usize) -> Vec<Aspect> {
         number("workers", format!("{workers} worker{plural}"), workers)
     };
     let work = job.blocks();
-    let (block, block_number) = work.map(block).unwrap_or_default();
+    let moving = work.filter(|work| !is_flush_only(work));
+    let (block, block_number) = moving.map(block).unwrap_or_default();
     vec![
         text(
             "operation",
@@ -56,7 +57,7 @@ pub(crate) fn aspects(job: &Job, workers: usize) -> Vec<Aspect> {
         },
         text(
             "access",
-            work.map(|work| access(&work.access)).unwrap_or_default(),
+            moving.map(|work| access(&work.access)).unwrap_or_default(),
         ),
         text("engine", job.engine.name.clone()),
         load.map_or_else(|| text("depth", String::new()), depth),
@@ -91,7 +92,15 @@ pub(crate) fn title(aspects: &[Aspect]) -> Vec<String> {
     parts
 }
 
+/// Its operations have neither a size nor a place.
+fn is_flush_only(work: &BlockWorkload) -> bool {
+    work.bursts.is_some_and(|bursts| bursts.flush_only)
+}
+
 fn operation(work: &BlockWorkload) -> String {
+    if is_flush_only(work) {
+        return "flush".into();
+    }
     if work.verify.as_ref().is_some_and(|verify| verify.only) {
         return "verify".into();
     }

@@ -14,7 +14,7 @@ use weir_sys::clock::Tick;
 
 use crate::cpu_use::CpuReading;
 use crate::engine::OpTarget;
-use crate::findings::Findings;
+use crate::findings::{FailureLimit, Findings};
 pub use crate::stage_recorder::StageRecorder;
 use crate::trace::TraceQueue;
 
@@ -153,16 +153,16 @@ impl LiveKind {
         errors.latencies.record(lat_ns);
     }
 
-    /// So many operations have failed in all, in a loop that is none of the run's and times none of
+    /// So many operations have failed in all by errno, in a loop that is none of the run's and times none of
     /// them; the writer's thread only.
     #[cold]
-    pub fn set_failed(&self, errno: i32, count: u64) {
-        self.failed.set(count);
+    pub fn set_failed(&self, by_code: impl IntoIterator<Item = (i32, u64)>) {
         let mut errors = lock(&self.errors);
         errors.by_code.clear();
-        if count > 0 {
-            errors.by_code.insert(errno, count);
+        for (errno, count) in by_code.into_iter().filter(|(_, count)| *count > 0) {
+            *errors.by_code.entry(errno).or_default() += count;
         }
+        self.failed.set(errors.by_code.values().sum());
     }
 
     /// Counts completion and total latency of an operation of a class, where classes are told
@@ -317,6 +317,12 @@ impl WorkerLive {
             trace: None,
             findings: Arc::default(),
         }
+    }
+
+    /// Counts failures towards this limit.
+    pub(crate) fn limited(mut self, limit: FailureLimit) -> Self {
+        self.findings = Arc::new(Findings::limited(limit));
+        self
     }
 
     /// Traces every operation, with room for so many.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use weir_units::{Bytes, JsonSchema, Percent};
 
+use crate::bursts::Bursts;
 use crate::kind::{Kind, PerKind};
 use crate::load_of_loop::Load;
 use crate::memory::Memory;
@@ -70,39 +71,6 @@ impl BlockWorkload {
     /// It starts over until its time is up.
     pub fn is_endless(&self) -> bool {
         self.passes.time_based && self.load.bounds.runtime_ns.is_some()
-    }
-}
-
-/// Bursts of reads and of writes, drawn by the shares of the mix. Both go on along one sequence of
-/// offsets, which starts over at its end; only time, bytes or operations end it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Bursts {
-    /// Reads in a burst of them.
-    pub reads: u32,
-    /// Writes in a burst of them.
-    pub writes: u32,
-    /// A burst begins when nothing of the last one is in flight any more.
-    #[serde(default)]
-    pub drain: bool,
-    /// The pause of a kind follows the last operation of a burst instead of each.
-    #[serde(default)]
-    pub pause_behind: bool,
-    /// Kinds and offsets are those of the worker of this number; the worker's own where absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stream: Option<u32>,
-}
-
-impl Default for Bursts {
-    /// Each operation is drawn alone.
-    fn default() -> Self {
-        Self {
-            reads: 1,
-            writes: 1,
-            drain: false,
-            pause_behind: false,
-            stream: None,
-        }
     }
 }
 

@@ -72,12 +72,31 @@ pub struct DeviceFacts {
     /// A file that this run has made.
     #[serde(default)]
     pub made: bool,
-    /// Driver of a character device.
+    /// The driver of a device.
     #[serde(default)]
     pub driver: Option<String>,
+    /// The maker's number of the device below.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serial: Option<String>,
+    /// How the kernel queues for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueFacts>,
     /// The driver's parameter `poll_mode`: interrupts or polling.
     #[serde(default)]
     pub poll_mode: Option<String>,
+}
+
+/// Settings of a block device's queue. Absent: could not be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QueueFacts {
+    /// Requests that it holds.
+    pub requests: Option<u32>,
+    /// The latency of reads for which the kernel holds back writes; 0: it does not.
+    pub throttle_ns: Option<Nanos>,
+    /// Its driver can be polled.
+    pub has_polling: Option<bool>,
+    /// It is slow to seek.
+    pub is_rotational: Option<bool>,
 }
 
 /// Where time comes from.

@@ -8,6 +8,7 @@
 
 mod announcement;
 mod block_workload;
+mod bursts;
 pub mod catalogue;
 mod confidence;
 mod constructors;
@@ -51,10 +52,10 @@ mod world;
 
 pub use announcement::Announcement;
 pub use block_workload::{
-    Access, BlockSize, BlockSizes, BlockWorkload, Bursts, Content, Distribution, Flush, Generator,
-    HotZone, Mix, Part, Passes, RangeFlush, Region, SectorData, SequencerStep, Size, SplitEntry,
-    Zones,
+    Access, BlockSize, BlockSizes, BlockWorkload, Content, Distribution, Flush, Generator, HotZone,
+    Mix, Part, Passes, RangeFlush, Region, SectorData, SequencerStep, Size, SplitEntry, Zones,
 };
+pub use bursts::Bursts;
 pub use confidence::KindBatches;
 pub use device_request::{DeviceRequest, NoSuchDevice};
 pub use error_code::ErrorCode;
@@ -69,7 +70,7 @@ pub use exchange_figures::{
 pub use exchange_model::{Fit, Prediction};
 pub use facts::{
     ClockFacts, ClockSource, DeviceFacts, DiskCounters, ForeignSource, HostFacts, Instrument,
-    ProgramFacts,
+    ProgramFacts, QueueFacts,
 };
 pub use kind::{BLOCK_KINDS, ByKind, Kind, KindInfo, KindName, MOST_KINDS, Moves, PerKind};
 pub use latency_bandwidth::{
@@ -95,7 +96,7 @@ pub use plan::{
     EngineChoice, ExitAll, Extensions, Group, IoPriority, Job, JobEnd, JobReport, MemoryNodes,
     Placement, Plan, Setting, ShareCpus, ShellCommand, Start, StartDelay, Word,
 };
-pub use rates::total_rate;
+pub use rates::{read_share, total_rate};
 pub use recording::{Recording, Timing, Trace};
 pub use replay::Replay;
 pub use result::{

@@ -222,6 +222,10 @@ pub struct MinimumRate {
 pub struct ErrorPolicy {
     /// Failed operations of these kinds are counted and the job goes on.
     pub go_on: BTreeSet<KindName>,
+    /// With so many of them, and of blocks that fail verification, in all jobs of the group that say so,
+    /// the job fails all the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fail_at: Option<u32>,
     /// These errors of a kind are no failures.
     pub ignore: ByKind<Vec<ErrorCode>>,
     /// Blocks that fail verification are listed and the job goes on.

@@ -4,7 +4,7 @@
 
 use weir_units::{Bytes, BytesPerSec, Iops, Nanos};
 
-use crate::kind::KindName;
+use crate::kind::{Kind, KindName};
 use crate::result::{GroupResult, JobResult, KindResult, Rates, Span, WorkerResult, rated_kinds};
 
 impl GroupResult {
@@ -47,6 +47,18 @@ pub(crate) fn both(a: Span, b: Span) -> Span {
         start_ns: a.start_ns.max(b.start_ns),
         end_ns: a.end_ns.min(b.end_ns),
     }
+}
+
+/// The share of reads and writes that are reads; nothing where there are none of both.
+#[expect(clippy::cast_precision_loss, reason = "a share")]
+pub fn read_share<'a>(workers: impl IntoIterator<Item = &'a WorkerResult>) -> Option<f64> {
+    let (mut reads, mut all) = (0, 0);
+    for worker in workers {
+        let of = |kind| worker.kind(kind).map_or(0, |found| found.operations);
+        reads += of(Kind::Read);
+        all += of(Kind::Read) + of(Kind::Write);
+    }
+    (all > 0).then(|| reads as f64 / all as f64)
 }
 
 /// A total over (latest end − earliest start).

@@ -304,8 +304,12 @@ pub(crate) fn rated_kinds<'a>(
     workers: impl Iterator<Item = &'a WorkerResult>,
 ) -> BTreeSet<KindName> {
     let kinds = workers.flat_map(|worker| &worker.kinds);
-    let done = kinds.filter(|kind| kind.operations > 0 && !kind.kind.is_aside());
-    done.map(|kind| kind.kind.clone()).collect()
+    let done = kinds.filter(|kind| kind.operations > 0);
+    let done: BTreeSet<KindName> = done.map(|kind| kind.kind.clone()).collect();
+    // What stands aside of others counts where it is all there is.
+    let rated = done.iter().filter(|kind| !kind.is_aside());
+    let rated: BTreeSet<KindName> = rated.cloned().collect();
+    if rated.is_empty() { done } else { rated }
 }
 
 /// One kind of operation of one worker.

@@ -60,6 +60,7 @@ impl PreparedBlockJob {
             recorded: tape(self.recorded.as_ref())?,
             findings: self.workload.content.sectors.map(|_| CheckedTarget {
                 findings: Arc::clone(&worker.live.findings),
+                goes_on: self.workload.load.errors.go_on_mismatch,
                 name: self
                     .names(worker.clone)
                     .into_iter()

@@ -106,6 +106,8 @@ pub struct CheckedTarget {
     pub findings: Arc<Findings>,
     /// The target.
     pub name: String,
+    /// The worker goes on behind bad blocks.
+    pub goes_on: bool,
 }
 
 /// What a source is drawn from.

@@ -27,6 +27,7 @@ pub struct BurstSource<const WATCHED: bool> {
     draws: BurstDraws,
     start: u64,
     length: u32,
+    flush_only: bool,
     pause_behind: bool,
     bytes_left: u64,
     operations_left: u64,
@@ -107,6 +108,9 @@ pub fn first_operations(job: &Job, worker: u32, count: u32) -> Vec<(Kind, u64)> 
     let most = work.load.bounds.operations.unwrap_or(u64::MAX);
     let count = u64::from(count).min(most);
     let mut next = || {
+        if bursts.flush_only {
+            return (Kind::Sync, 0);
+        }
         let (kind, offset) = draws.next_operation();
         (Kind::DATA[kind.index()], extent.start + offset)
     };
@@ -154,6 +158,7 @@ pub(crate) fn unfit(workload: &BlockWorkload) -> Option<&'static str> {
     let bounds = &workload.load.bounds;
     let ends = bounds.runtime_ns.is_some() || bounds.operations.is_some();
     let flush = &workload.flush;
+    let flush_only = workload.bursts.is_some_and(|bursts| bursts.flush_only);
     let rules = [
         (is_of_one_size(workload), "are of blocks of one size"),
         (
@@ -191,6 +196,10 @@ pub(crate) fn unfit(workload: &BlockWorkload) -> Option<&'static str> {
             "are of whole sectors where their data follows from its place",
         ),
         (
+            !flush_only || (ends && mix.write_percent == 100 && workload.passes.io_size.is_none()),
+            "move nothing where they flush: they stand in the place of writes, and bytes do not end them",
+        ),
+        (
             ends || workload.passes.io_size.is_some(),
             "have no end of their own: give a time, bytes or operations",
         ),
@@ -220,6 +229,7 @@ pub(super) fn build(recipe: Recipe<'_>, bursts: Bursts) -> Result<VariedSource, 
                 draws,
                 start: extent.start,
                 length: u32::try_from(block_of(recipe.workload)).unwrap_or(u32::MAX),
+                flush_only: bursts.flush_only,
                 pause_behind: bursts.pause_behind,
                 bytes_left: recipe.limits.bytes,
                 operations_left: recipe.limits.operations,
@@ -256,6 +266,12 @@ impl<const WATCHED: bool> Source for BurstSource<WATCHED> {
         self.operations_left = self.operations_left.checked_sub(1)?;
         self.bytes_left = bytes;
         self.in_flight += u32::from(WATCHED);
+        if self.flush_only {
+            return Some(BlockOp {
+                verb: Verb::DataSync,
+                ..BlockOp::default()
+            });
+        }
         let (kind, offset) = self.draws.next_operation();
         let mut op = BlockOp {
             offset: self.start + offset,
@@ -320,14 +336,16 @@ impl<const WATCHED: bool> BurstSource<WATCHED> {
     }
 }
 
-/// Checks what was read; the first bad block ends the job.
+/// Checks what was read; a bad block ends the job, unless it goes on behind some.
 fn inspect(data: SectorData, target: &CheckedTarget, op: &BlockOp, buffer: &[u8]) {
     let Some(wrong) = sectors::check(data, buffer, op.offset) else {
         return;
     };
     target.findings.count();
     target.findings.add(|| mismatch(&target.name, op, wrong));
-    target.findings.end();
+    if !target.goes_on || target.findings.is_too_many() {
+        target.findings.end();
+    }
 }
 
 fn mismatch(target: &str, op: &BlockOp, wrong: WrongWord) -> Mismatch {

@@ -3,7 +3,7 @@
 //! In: the sites of a job once they are laid out. Out: device facts, disks, remarks with stable
 //! ids. Not here: what only the run shows (hits of the cache, other I/O on the device).
 
-use weir_schema::{BlockWorkload, DeviceFacts, Distribution, Kind, Warning};
+use weir_schema::{BlockWorkload, DeviceFacts, Distribution, Kind, QueueFacts, Warning};
 use weir_sys::Tree;
 use weir_sys::device::{PathFacts, PathKind, disks_behind, driver_facts, extents, path_facts};
 use weir_sys::memory::MemoryFacts;
@@ -28,6 +28,7 @@ pub(crate) fn devices(sites: &[Site], facts: &[Option<PathFacts>]) -> Vec<Device
         let block = facts.block;
         let driver = facts.dev.and_then(|dev| driver_facts(&Tree::real(), dev));
         let (driver, poll_mode) = driver.map_or((None, None), |d| (Some(d.name), d.poll_mode));
+        let driver = driver.or_else(|| block.as_ref()?.driver.clone());
         Some(DeviceFacts {
             target: site.named.shown.clone(),
             made: site.is_file() && (site.is_new || site.kind.is_none()),
@@ -43,6 +44,13 @@ pub(crate) fn devices(sites: &[Site], facts: &[Option<PathFacts>]) -> Vec<Device
             model: block.as_ref().and_then(|block| block.model.clone()),
             scheduler: block.as_ref().and_then(|block| block.scheduler.clone()),
             logical_block_bytes: block.as_ref().and_then(|block| block.logical_block),
+            serial: block.as_ref().and_then(|block| block.serial.clone()),
+            queue: block.as_ref().map(|block| QueueFacts {
+                requests: block.queue_requests,
+                throttle_ns: block.write_throttle,
+                has_polling: block.has_polling,
+                is_rotational: block.is_rotational,
+            }),
             driver,
             poll_mode,
             numa_node: block.as_ref().and_then(|block| block.numa_node),

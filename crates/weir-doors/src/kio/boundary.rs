@@ -19,6 +19,7 @@ const FIGURES: [&str; 4] = ["rate", "p50", "p99", "cpu_per_op"];
 /// The comparison that the words ask for.
 pub(super) fn compare(
     given: &GivenFlags,
+    count: Option<u32>,
     sides: Vec<(String, Plan)>,
     words: &[String],
 ) -> Result<Compare, Refusal> {
@@ -26,6 +27,11 @@ pub(super) fn compare(
     let format = match given.text("format") {
         Some("json") => CompareFormat::Json,
         Some("csv") => CompareFormat::Csv,
+        Some("yaml") => {
+            return Err(Refusal::usage(
+                "--format yaml: a comparison is printed as table, json or csv\n  help: take --format json",
+            ));
+        }
         _ => CompareFormat::Text,
     };
     let sides = sides
@@ -34,7 +40,6 @@ pub(super) fn compare(
     let sides: Vec<_> = sides.collect::<Result<_, Refusal>>()?;
     refuse_result_files(None, given.text("history"))?;
     let command = ["weir", "kio"].into_iter().map(str::to_owned);
-    let count = given.text("rounds").map(|_| given.number("rounds"));
     Ok(Compare {
         input: CompareInput::Rounds {
             rounds: Rounds {

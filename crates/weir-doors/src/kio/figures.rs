@@ -5,7 +5,7 @@
 //! number of threads and takes the mean of their bandwidths; [`Figures::legacy`] does the same.
 //! Not here: how they are printed.
 
-use weir_schema::{JobResult, Stage, WorkerResult};
+use weir_schema::{JobResult, KindResult, Stage, WorkerResult};
 
 /// What is said of a thread, or of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -71,7 +71,11 @@ impl Figures {
 
 fn of_worker(worker: &WorkerResult) -> Figures {
     let (mut slat, mut clat, mut completed, mut bytes) = (0.0, 0.0, 0, 0);
-    for kind in worker.kinds.iter().filter(|kind| !kind.kind.is_aside()) {
+    // Flushes count where they are all there is.
+    let mut kinds = worker.kinds.iter();
+    let only_aside = kinds.all(|kind| kind.kind.is_aside() || kind.operations == 0);
+    let counts = |kind: &&KindResult| only_aside || !kind.kind.is_aside();
+    for kind in worker.kinds.iter().filter(counts) {
         completed += kind.operations;
         bytes += kind.bytes.0;
         let sum = |stage| kind.stage(stage).map(|histogram| usec(histogram.sum()));

@@ -13,16 +13,23 @@ const HELP: &str = "Help";
 
 const RUN: FlagNeed = FlagNeed::new("without `--generate-config`", |g| !g.has("generate-config"));
 
+const UNPLACED: FlagNeed = FlagNeed::new("without `--cpus` and `--generate-config`", |g| {
+    !g.has("cpus") && !g.has("generate-config")
+});
+
 const SINGLE: FlagNeed = FlagNeed::new("without `--generate-config` and `--compare`", |g| {
     !g.has("generate-config") && !g.has("compare")
 });
+/// Of what the program that the door stands for takes along with `--generate-config` too.
+const UNCOMPARED: FlagNeed = FlagNeed::new("without `--compare`", |g| !g.has("compare"));
 const COMPARE: FlagNeed = FlagNeed::new("with `--compare`", |g| g.has("compare"));
 const WRITES: FlagNeed = FlagNeed::new("with `--data verify` and `--op write`", |g| {
     g.is("data", "verify") && g.is("op", "write")
 });
-const LINES: FlagNeed = FlagNeed::new("with `--format kio` or `--format table`", |g| {
-    g.is("format", "kio") || g.is("format", "table")
-});
+const LINES: FlagNeed = FlagNeed::new(
+    "with `--format kio` or `--format table`, and without `--compare`",
+    |g| (g.is("format", "kio") || g.is("format", "table")) && !g.has("compare"),
+);
 
 /// How many of [`FLAGS`] are of the program that the door stands for.
 pub(super) const REFERENCE: usize = 22;
@@ -55,17 +62,17 @@ pub const FLAGS: &[Flag] = &[
     of(&SETTINGS[12]),
     Flag::with_value("label", "STR", OUTPUT, "A name for the run, in YAML and CSV")
         .letter('L')
-        .needs(SINGLE)
+        .needs(UNCOMPARED)
         .prints(),
     Flag::with_value("generate-config", "YAML", OUTPUT, "Write the configuration and run nothing")
         .letter('g'),
     Flag::with_value("config", "YAML", OUTPUT, "Read the configuration from a file").letter('c'),
     Flag::with_value("output-csv", "CSV", OUTPUT, "Add a row to this file")
         .letter('o')
-        .needs(SINGLE),
+        .needs(UNCOMPARED),
     Flag::with_value("output-yaml", "YAML", OUTPUT, "Write a report to this file")
         .letter('y')
-        .needs(SINGLE),
+        .needs(UNCOMPARED),
     Flag::switch("examples", HELP, "Print examples"),
     Flag::switch("version", HELP, "Print the version of the kernel module, or of weir without one"),
     Flag::with_value("device", "PATH", TARGET, "A block device, or a file for the engines of user space")
@@ -81,8 +88,8 @@ pub const FLAGS: &[Flag] = &[
         .default("irq")
         .needs(RUN),
     Flag::with_value("cpus", "LIST", TARGET, "A thread on each of these CPUs, as 0,2,4-7").needs(RUN),
-    Flag::with_value("numa", "NODE", TARGET, "Run on the CPUs of this node; auto: the device's")
-        .needs(RUN),
+    Flag::with_value("numa", "NODE", TARGET, "Run on the CPUs of this node; auto: the device's, where it has one")
+        .needs(UNPLACED),
     Flag::with_value("batch", "N", TARGET, "I/Os handed over at once")
         .range(1, 1024)
         .default("1")
@@ -130,8 +137,8 @@ pub const FLAGS: &[Flag] = &[
         .default("burst")
         .needs(RUN),
     Flag::switch("thread-partition", DATA, "Threads share the region out in equal parts").needs(RUN),
-    Flag::with_value("error-limit", "N", DATA, "A failed I/O ends the run; 0: they are only counted")
-        .range(0, 1)
+    Flag::with_value("error-limit", "N", DATA, "So many failed I/Os end the run; 0: they are only counted")
+        .range(0, 0xFFFF_FFFF)
         .default("1")
         .needs(RUN),
     Flag::switch(

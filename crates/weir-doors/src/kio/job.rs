@@ -3,19 +3,27 @@
 //! In: the settings of a thread, flags for all threads. Out: a job of the house; of a job the settings
 //! that it has. Not here: which threads there are.
 
-use std::collections::BTreeSet;
-
 use weir_schema::{
-    BlockSizes, BlockWorkload, Bursts, EngineChoice, FileNames, Job, Kind, KindName, Mix, PerKind,
-    SectorData, Setting, Size,
+    BlockSizes, BlockWorkload, Bursts, EngineChoice, ExitAll, FileNames, Job, Kind, KindName, Mix,
+    PerKind, SectorData, Setting, Size,
 };
 use weir_units::{Bytes, Nanos, QueueDepth};
 
 use super::TargetFacts;
-use super::plan::number;
+use super::plan::{number, small, whole_of};
 use super::settings::{Field, Settings};
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
+
+/// Flags without a meaning where nothing is moved.
+const OF_DATA: [&str; 6] = [
+    "data",
+    "size",
+    "fua",
+    "offset-align",
+    "mix-unit",
+    "thread-partition",
+];
 
 /// What a job is made of.
 pub(super) struct JobRequest<'a> {
@@ -76,6 +84,9 @@ pub(super) fn of(request: &JobRequest<'_>) -> Result<Job, Refusal> {
     let mut job = Job::of_blocks(&name(request), engine, work);
     let cpu = |cpus: &[u32]| cpus.get(request.index % cpus.len().max(1)).copied();
     job.placement.cpus = request.cpus.and_then(cpu).map(|cpu| vec![cpu]);
+    // The limit is that of all threads together.
+    let is_limited = job.load().errors.go_on.is_empty() || job.load().errors.fail_at.is_some();
+    job.end.exit_all = is_limited.then_some(ExitAll::GroupOnError);
     job.placement.nodes = node(request)?.map(|node| vec![node]);
     Ok(job)
 }
@@ -94,7 +105,7 @@ fn node(request: &JobRequest<'_>) -> Result<Option<u32>, Refusal> {
         None => Ok(None),
         Some("auto") => Ok(request.facts.node),
         Some(text) => {
-            let node = number("numa", text, (0, 1023))?;
+            let node = whole_of("numa", text, (0, 1023))?;
             Ok(u32::try_from(node).ok())
         }
     }
@@ -117,6 +128,7 @@ fn workload(request: &JobRequest<'_>) -> Result<BlockWorkload, Refusal> {
             drain: settings.get(F::BurstFinish) == 1,
             pause_behind: settings.get(F::BurstDelay) == 1,
             stream: u32::try_from(request.index).ok(),
+            flush_only: given.is("op", "flush"),
         }),
         ..BlockWorkload::default()
     };
@@ -124,7 +136,8 @@ fn workload(request: &JobRequest<'_>) -> Result<BlockWorkload, Refusal> {
     work.access.map = false;
     work.access.skip_bytes = stride - i64::try_from(block).unwrap_or(0);
     work.access.align_bytes = align(request)?.map(|align| PerKind::all(Bytes(align)));
-    work.access.seed = given.number("seed");
+    let seed = number(given, "seed")?.unwrap_or_default();
+    work.access.seed = seed;
     work.region.offset = Some(Size::Bytes(Bytes(low)));
     work.region.size = Some(Size::Bytes(Bytes(length)));
     work.targets.files = FileNames::of(request.path);
@@ -138,7 +151,7 @@ fn workload(request: &JobRequest<'_>) -> Result<BlockWorkload, Refusal> {
             ));
         }
         work.content.sectors = Some(SectorData {
-            seed: given.number("seed"),
+            seed,
             generation: 0,
         });
     }
@@ -154,19 +167,13 @@ fn bound(request: &JobRequest<'_>, length: u64, work: &mut BlockWorkload) -> Res
     } = request;
     let load = &mut work.load;
     load.depth.queue_depth = QueueDepth(settings.count(F::QueueDepth));
-    load.depth.submit_batch = given.number("batch");
+    load.depth.submit_batch = small(given, "batch")?;
     load.depth.reap_min = u32::from(!given.is("complete", "spin"));
     load.bounds.runtime_ns = Some(Nanos::from_secs(request.runtime.into()));
-    load.bounds.ramp_ns = Nanos::from_secs(given.number("ramp"));
-    load.recording.interval_ns = Nanos::from_millis(given.number("interval"));
-    let limit = |name: &str| -> Result<Option<u64>, Refusal> {
-        let Some(text) = given.text(name) else {
-            return Ok(None);
-        };
-        Ok(u64::try_from(number(name, text, (1, i64::MAX))?).ok())
-    };
-    load.bounds.operations = limit("ios")?;
-    let size = limit("size")?;
+    load.bounds.ramp_ns = Nanos::from_secs(small(given, "ramp")?.into());
+    load.recording.interval_ns = Nanos::from_millis(small(given, "interval")?.into());
+    load.bounds.operations = number(given, "ios")?;
+    let size = number(given, "size")?;
     if given.has("verify") {
         if given.has("runtime") {
             return Err(Refusal::usage(
@@ -180,14 +187,13 @@ fn bound(request: &JobRequest<'_>, length: u64, work: &mut BlockWorkload) -> Res
     } else {
         work.passes.io_size = size.map(|bytes| Size::Bytes(Bytes(bytes)));
     }
-    if number(
-        "error-limit",
-        given.text("error-limit").unwrap_or("1"),
-        (0, 1),
-    )? == 0
-    {
-        let kinds = Kind::DATA.map(KindName::from);
-        work.load.errors.go_on = BTreeSet::from(kinds);
+    let fail_at = small(given, "error-limit")?;
+    if fail_at != 1 {
+        let errors = &mut work.load.errors;
+        let kinds = Kind::DATA.into_iter().chain([Kind::Sync]);
+        errors.go_on = kinds.map(KindName::from).collect();
+        errors.go_on_mismatch = given.is("data", "verify");
+        errors.fail_at = Some(fail_at).filter(|limit| *limit > 0);
     }
     for (kind, field) in [
         (Kind::Read, F::ReadSleepUsec),
@@ -236,10 +242,12 @@ fn mix(given: &GivenFlags, settings: &Settings) -> Result<Mix, Refusal> {
             ));
         }
         Some("flush") => {
-            return Err(Refusal::usage(
-                "--op flush: flushes alone are not made by this build\n  help: --op write --fua is \
-                 the nearest: each write is on the medium when it is over",
-            ));
+            if let Some(flag) = OF_DATA.into_iter().find(|flag| given.has(flag)) {
+                return Err(Refusal::usage(format!(
+                    "--{flag} is about what is read or written, and --op flush moves nothing; leave it out"
+                )));
+            }
+            Mix::only(Kind::Write)
         }
         _ => {
             let read = u8::try_from(settings.get(Field::ReadMixPercent)).unwrap_or(100);
@@ -266,7 +274,7 @@ fn align(request: &JobRequest<'_>) -> Result<Option<u64>, Refusal> {
     if text == "lbs" {
         return Ok(Some(unit));
     }
-    let align = u64::try_from(number("offset-align", text, (1, 1 << 30))?).unwrap_or(1);
+    let align = whole_of("offset-align", text, (1, 1 << 30))?;
     if align % unit == 0 {
         return Ok(Some(align));
     }
@@ -283,6 +291,13 @@ fn engine(request: &JobRequest<'_>) -> Result<EngineChoice, Refusal> {
     let how = given.text("complete").unwrap_or("irq");
     let mut engine = EngineChoice::new(request.engine);
     let refuse = |why: &str| Err(Refusal::usage(why));
+    if how == "poll" && request.facts.has_polling == Some(false) {
+        return Err(Refusal::lacks(format!(
+            "--complete poll: {} has no queues to poll\n  help: load its driver with some, for example \
+             nvme.poll_queues=1 or null_blk poll_queues=1; or take --complete spin",
+            request.path
+        )));
+    }
     match request.engine {
         "psync" if depth > 1 => {
             return refuse(
@@ -321,7 +336,7 @@ fn engine(request: &JobRequest<'_>) -> Result<EngineChoice, Refusal> {
         }
         _ => {}
     }
-    if given.number::<i64>("batch") > depth {
+    if i64::from(small(given, "batch")?) > depth {
         return Err(Refusal::usage(format!(
             "--batch {}: no more than queue_depth, which is {depth}, can be handed over at once",
             given.text("batch").unwrap_or_default()

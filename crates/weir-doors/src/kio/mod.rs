@@ -13,6 +13,7 @@ mod job;
 mod number;
 pub mod output;
 mod plan;
+mod remarks;
 mod settings;
 mod sweep;
 mod targets;
@@ -97,15 +98,17 @@ pub struct TargetFacts {
     pub is_device: bool,
     /// Bytes.
     pub bytes: u64,
-    /// The unit of addressing of a device.
+    /// The unit of addressing, of a file that of direct I/O.
     pub logical_block: u64,
+    /// The device, or the one below the file, has queues to poll; absent: nobody knows.
+    pub has_polling: Option<bool>,
     /// The page cache can be passed by.
     pub is_direct: bool,
     /// It refuses writes.
     pub is_read_only: bool,
     /// Its zones have to be written in order.
     pub is_zoned: bool,
-    /// The NUMA node that it is attached to.
+    /// The NUMA node that it, or the device below it, is attached to.
     pub node: Option<u32>,
 }
 

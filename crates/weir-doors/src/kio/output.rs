@@ -11,7 +11,7 @@ use weir_units::Date;
 use super::figures::Figures;
 use super::number::{counted, figure};
 use super::settings::{Field, Settings};
-use super::{ModuleFacts, config, job, own_version};
+use super::{ModuleFacts, config, job, own_version, remarks};
 use crate::given::GivenFlags;
 
 /// The name of this door's data in a plan.
@@ -170,7 +170,7 @@ fn sections(result: &RunResult, options: &KioOptions) -> String {
         push!(out, "{}\n", point.config(0));
         heading(&mut out, "Running");
         heading(&mut out, "Results");
-        push!(out, "{}\n", point.results());
+        push!(out, "{}{}\n", point.results(), point.remarks());
     }
     out
 }
@@ -241,6 +241,17 @@ impl Point<'_> {
                 "{dash}{number}:\n{}",
                 map(figures, "        ", "        ")
             );
+        }
+        out
+    }
+
+    /// Comments behind the results.
+    fn remarks(&self) -> String {
+        let mut out = String::new();
+        for (number, (job, done)) in self.jobs.iter().zip(&self.group.jobs).enumerate() {
+            for remark in remarks::of(job, done) {
+                push!(out, "# thread {number}: {remark}\n");
+            }
         }
         out
     }

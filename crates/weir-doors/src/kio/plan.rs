@@ -12,9 +12,9 @@ use super::job::{self, JobRequest};
 use super::number::whole;
 use super::settings::{Field, Given, Settings};
 use super::sweep::{Point, points};
-use super::{Action, KioEnvironment, KioRun, ModuleFacts, TargetFacts, output, targets};
+use super::{Action, FLAGS, KioEnvironment, KioRun, ModuleFacts, TargetFacts, output, targets};
 use crate::beff::values;
-use crate::flags::refuse_result_files;
+use crate::flags::{find, refuse_result_files};
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 
@@ -54,6 +54,7 @@ pub(super) fn read(
         ));
     }
     let engine = engine_of(given, environment.module)?;
+    notes.extend(undriven(engine, environment.module));
     let named: Vec<String> = given.all("device").map(str::to_owned).collect();
     let points = points(given.all("sweep")).map_err(Refusal::usage)?;
     let mut builder = Builder {
@@ -68,21 +69,31 @@ pub(super) fn read(
         notes: Vec::new(),
     };
     if given.has("compare") {
-        let mut sides = Vec::new();
-        for engine in ["kernel", "io_uring"] {
-            builder.engine = Some(engine);
-            sides.push((engine.to_owned(), builder.plan(&points[..1], words)?));
-        }
-        builder.engine = Some("psync");
-        // A call at a time is a side where the settings let it be one.
-        let calls = builder.plan(&points[..1], words).ok();
-        sides.extend(calls.map(|plan| ("psync".to_owned(), plan)));
-        return boundary::compare(given, sides, words)
-            .map(|asked| Action::Compare(Box::new(asked)));
+        return compare(&mut builder, &points[..1], words);
     }
     let plan = builder.plan(&points, words)?;
     notes.append(&mut builder.notes);
     finish(given, plan, notes)
+}
+
+/// The same in the kernel and from user space.
+fn compare(
+    builder: &mut Builder<'_>,
+    points: &[Point],
+    words: &[String],
+) -> Result<Action, Refusal> {
+    let mut sides = Vec::new();
+    for engine in ["kernel", "io_uring"] {
+        builder.engine = Some(engine);
+        sides.push((engine.to_owned(), builder.plan(points, words)?));
+    }
+    builder.engine = Some("psync");
+    // A call at a time is a side where the settings let it be one.
+    let calls = builder.plan(points, words).ok();
+    sides.extend(calls.map(|plan| ("psync".to_owned(), plan)));
+    let rounds = number(builder.given, "rounds")?.and_then(|n| u32::try_from(n).ok());
+    let asked = boundary::compare(builder.given, rounds, sides, words)?;
+    Ok(Action::Compare(Box::new(asked)))
 }
 
 fn finish(given: &GivenFlags, plan: Plan, notes: Vec<String>) -> Result<Action, Refusal> {
@@ -105,10 +116,7 @@ fn finish(given: &GivenFlags, plan: Plan, notes: Vec<String>) -> Result<Action, 
         output: text("output"),
         store,
         history,
-        trace: given
-            .text("trace-offsets")
-            .map_or(Ok(0), |text| number("trace-offsets", text, (1, 65_536)))
-            .map(|n| u32::try_from(n).unwrap_or(0))?,
+        trace: small(given, "trace-offsets")?,
         dry_run,
         notes,
     })))
@@ -145,9 +153,24 @@ fn command_line(given: &GivenFlags) -> Result<Given, Refusal> {
     Ok(line)
 }
 
-/// A number of a flag.
-pub(super) fn number(flag: &str, text: &str, range: (i64, i64)) -> Result<i64, Refusal> {
-    whole(text, range).map_err(|why| Refusal::usage(format!("--{flag} {text}: {why}")))
+/// A text of a flag as a number.
+pub(super) fn whole_of(flag: &str, text: &str, range: (i64, i64)) -> Result<u64, Refusal> {
+    let number = whole(text, range).map(|number| u64::try_from(number).unwrap_or(0));
+    number.map_err(|why| Refusal::usage(format!("--{flag} {text}: {why}")))
+}
+
+/// The number of a flag that states its range, as it is given or by default.
+pub(super) fn number(given: &GivenFlags, flag: &str) -> Result<Option<u64>, Refusal> {
+    let range = find(FLAGS, flag).and_then(|flag| flag.range);
+    let text = given.text(flag);
+    text.map(|text| whole_of(flag, text, range.unwrap_or((0, i64::MAX))))
+        .transpose()
+}
+
+/// The same of one that is small, 0 where it is not given.
+pub(super) fn small(given: &GivenFlags, flag: &str) -> Result<u32, Refusal> {
+    let number = number(given, flag)?;
+    Ok(number.and_then(|n| u32::try_from(n).ok()).unwrap_or(0))
 }
 
 /// What holds for all threads.
@@ -159,20 +182,16 @@ struct Globals {
 
 impl Globals {
     fn of(given: &GivenFlags, file: &Config, cpus: Option<&[u32]>) -> Result<Self, Refusal> {
-        let flag = |name, most| -> Result<Option<u32>, Refusal> {
-            let Some(text) = given.text(name) else {
-                return Ok(None);
-            };
-            let value = number(name, text, (0, most))?;
-            Ok(u32::try_from(value).ok().filter(|value| *value != 0))
+        let flag = |name| -> Result<Option<u32>, Refusal> {
+            Ok(Some(small(given, name)?).filter(|value| *value != 0))
         };
         let each_cpu = cpus.and_then(|cpus| u32::try_from(cpus.len()).ok());
         Ok(Self {
-            threads: flag("num-threads", 1024)?
+            threads: flag("num-threads")?
                 .or(file.num_threads)
                 .or(each_cpu)
                 .unwrap_or(1),
-            runtime: flag("runtime", 3600)?.or(file.runtime_seconds).unwrap_or(5),
+            runtime: flag("runtime")?.or(file.runtime_seconds).unwrap_or(5),
         })
     }
 }
@@ -199,6 +218,15 @@ fn engine_of(given: &GivenFlags, module: &ModuleFacts) -> Result<Option<&'static
         )),
         _ => Ok(None),
     }
+}
+
+/// What `auto` does not take although it is there.
+fn undriven(engine: Option<&str>, module: &ModuleFacts) -> Option<String> {
+    let is_other = module.version.is_some() && !module.has_node;
+    (is_other && engine.is_none()).then(|| {
+        "the module kio that is loaded is not weir's and is not driven: --engine uring is taken"
+            .to_owned()
+    })
 }
 
 /// The settings of a thread: the line's, then the file's, then defaults.

@@ -14,6 +14,7 @@ fn facts() -> TargetFacts {
         is_device: true,
         bytes: 64 << 20,
         logical_block: 512,
+        has_polling: None,
         is_direct: true,
         is_read_only: false,
         is_zoned: false,
@@ -88,6 +89,44 @@ fn a_command_line_of_the_other_program_is_a_job_for_each_thread() {
 }
 
 #[test]
+fn numbers_of_every_option_have_units_and_bases() {
+    let plan = run(
+        "-d /dev/a -t 0x2 -s 0x3 --qd 0x10 --seed 0x5EED --ramp 0x2 --interval 1k --batch 0x4 --ios 2k \
+         --size 1M --error-limit 0x20",
+    )
+    .plan;
+    let job = jobs(&plan)[1];
+    let load = job.load();
+    let seconds = weir_units::Nanos::from_secs;
+    assert_eq!(job.blocks().unwrap().access.seed, 0x5EED);
+    assert_eq!(load.bounds.runtime_ns, Some(seconds(3)));
+    assert_eq!(load.bounds.ramp_ns, seconds(2));
+    assert_eq!(load.bounds.operations, Some(2048));
+    assert_eq!(load.depth.submit_batch, 4);
+    assert_eq!(load.recording.interval_ns.0, 1_024_000_000);
+    assert_eq!(load.errors.fail_at, Some(32));
+}
+
+#[test]
+fn so_many_failures_of_all_threads_end_the_run() {
+    use weir_schema::ExitAll::GroupOnError;
+    for (words, fail_at, goes_on, exit_all) in [
+        ("", None, false, Some(GroupOnError)),
+        ("--error-limit 1", None, false, Some(GroupOnError)),
+        ("--error-limit 10", Some(10), true, Some(GroupOnError)),
+        ("--error-limit 0", None, true, None),
+    ] {
+        let plan = run(&format!("-d /dev/a -t 2 {words}")).plan;
+        for job in jobs(&plan) {
+            let errors = &job.load().errors;
+            assert_eq!(errors.fail_at, fail_at, "{words}");
+            assert_eq!(!errors.go_on.is_empty(), goes_on, "{words}");
+            assert_eq!(job.end.exit_all, exit_all, "{words}");
+        }
+    }
+}
+
+#[test]
 fn the_line_wins_over_the_file_and_the_file_over_defaults() {
     let plan = run("-c kio.conf -t 3 -d /dev/a --bs 4096").plan;
     let depths: Vec<u32> = jobs(&plan)
@@ -132,6 +171,13 @@ fn numbers_out_of_their_range_are_refused_with_it() {
         ("--offset-align 8k", "--offset-align"),
         ("--engine legacy", "--engine uring"),
         ("--op zone-append", "--op write"),
+        ("--op flush --size 1M", "--size is about"),
+        ("--seed x", "--seed x: expected a whole number"),
+        (
+            "--ramp 2h",
+            "--ramp 2h: expected a whole number from 0 to 3600",
+        ),
+        ("--error-limit -1", "--error-limit -1: expected"),
         ("--fua", "--fua"),
         ("--engine sync --qd 2", "--queue-depth 1"),
         ("-c bad.conf", "did you mean `queue_depth`"),
@@ -139,7 +185,7 @@ fn numbers_out_of_their_range_are_refused_with_it() {
         ("--sweep queue_depth=1..8", "--sweep"),
         ("statsu", "weir kio status"),
         ("--bogus", "no option `--bogus`"),
-        ("-g x.conf -o r.csv", "--output-csv"),
+        ("-g x.conf --ios 9", "--ios"),
     ] {
         is_refused(&format!("{text} -d /dev/a"), 2, named);
     }
@@ -161,6 +207,46 @@ fn without_a_device_the_five_ways_to_name_one_are_listed() {
 }
 
 #[test]
+fn a_comparison_has_a_side_in_the_kernel_and_refuses_what_it_does_not_print() {
+    use crate::compare::{CompareInput, RoundsOf};
+    let loaded = ModuleFacts {
+        has_node: true,
+        ..ModuleFacts::default()
+    };
+    let sides = |words: &str| match asked(words, &loaded, &facts()) {
+        Ok(Action::Compare(compare)) => match compare.input {
+            CompareInput::Rounds {
+                rounds,
+                of: RoundsOf::Plans(sides),
+                ..
+            } => {
+                let names: Vec<String> = sides.into_iter().map(|(name, _)| name).collect();
+                (names.join(" "), rounds.count)
+            }
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    };
+    let all = "kernel io_uring psync".to_owned();
+    assert_eq!(sides("--compare -d a --rounds 0x10"), (all, Some(16)));
+    assert_eq!(sides("--compare -d a --qd 4").0, "kernel io_uring");
+    for (words, named) in [
+        ("--format yaml", "--format json"),
+        ("--trace-offsets 4", "--trace-offsets acts only"),
+        ("--label x", "--label acts only"),
+        ("--engine uring", "--engine acts only"),
+    ] {
+        let words = format!("--compare -d a {words}");
+        let refusal = asked(&words, &loaded, &facts()).unwrap_err();
+        assert!(
+            refusal.code == 2 && refusal.message.contains(named),
+            "{refusal}"
+        );
+    }
+    is_refused("--compare -d a", 3, "weir kio load");
+}
+
+#[test]
 fn the_kernel_engine_needs_its_module_and_a_block_device() {
     is_refused("--engine kernel -d /dev/a", 3, "weir kio load");
     is_refused("--engine kernel", 3, "weir kio build");
@@ -173,6 +259,14 @@ fn the_kernel_engine_needs_its_module_and_a_block_device() {
         Ok(other) => panic!("{other:?}"),
         Err(refusal) => Err(refusal),
     };
+    let older = ModuleFacts {
+        version: Some("1.0-r7-gabc".to_owned()),
+        ..ModuleFacts::default()
+    };
+    match asked("-d a", &older, &facts()) {
+        Ok(Action::Run(run)) => assert!(run.notes[0].contains("not driven"), "{:?}", run.notes),
+        other => panic!("{other:?}"),
+    }
     let file = TargetFacts {
         is_device: false,
         ..facts()
@@ -185,6 +279,23 @@ fn the_kernel_engine_needs_its_module_and_a_block_device() {
         refusal.code == 2 && refusal.message.contains("losetup"),
         "{refusal}"
     );
+}
+
+#[test]
+fn polling_needs_queues_to_poll() {
+    let polled = |engine: &str, has_polling| {
+        let facts = TargetFacts {
+            has_polling,
+            ..facts()
+        };
+        let words = format!("-d a --complete poll --engine {engine}");
+        asked(&words, &ModuleFacts::default(), &facts)
+    };
+    assert!(polled("uring", None).is_ok() && polled("uring", Some(true)).is_ok());
+    let refusal = polled("uring", Some(false)).unwrap_err();
+    assert_eq!(refusal.code, 3, "{refusal}");
+    assert!(refusal.message.contains("nvme.poll_queues=1"), "{refusal}");
+    assert_eq!(polled("aio", Some(true)).unwrap_err().code, 2);
 }
 
 #[test]
@@ -268,7 +379,8 @@ fn what_is_read_back_is_what_was_written() {
 
 #[test]
 fn a_configuration_is_written_without_a_device_and_reads_back() {
-    let (text, told) = match action("-t 2 -s 5 --qd 7 -g kio.conf") {
+    // What would be written of a run has nothing to be written of, and is taken all the same.
+    let (text, told) = match action("-t 2 -s 5 --qd 7 -g kio.conf -L a -o r.csv -y r.yaml") {
         Ok(Action::Generate { path, text, told }) => {
             assert_eq!(path, "kio.conf");
             (text, told)

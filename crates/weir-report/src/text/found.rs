@@ -1,7 +1,7 @@
 //! What a job found or left behind beside its figures: a steady rate, the depth of a latency,
 //! log files.
 
-use weir_schema::{SteadyMeasure, SteadyRate};
+use weir_schema::{Kind, SteadyMeasure, SteadyRate, read_share};
 
 use super::Report;
 use crate::color::Tone;
@@ -18,6 +18,9 @@ impl Report<'_> {
         }
         if let Some(text) = depth(entry) {
             self.line("depth", Tone::Plain, None, &text);
+        }
+        if let Some(text) = mix(entry) {
+            self.line("mix", Tone::Plain, None, &text);
         }
         if let Some(text) = logs(entry) {
             self.line("logs", Tone::Plain, None, &text);
@@ -69,6 +72,21 @@ fn depth(entry: &ReportEntry<'_>) -> Option<String> {
         depths.join(", "),
         target.share.0,
         target.target_ns
+    ))
+}
+
+/// `reads 74.9 % of operations (75 % asked)`, where bursts of both kinds are drawn.
+fn mix(entry: &ReportEntry<'_>) -> Option<String> {
+    let work = entry.plan?.blocks()?;
+    let is_mixed = work.mix.has(Kind::Read) && work.mix.has(Kind::Write);
+    let bursts = work.bursts.filter(|_| is_mixed)?;
+    let share = read_share(entry.workers.iter().copied())?;
+    let asked = bursts.read_share(work.mix.read_percent);
+    let percent = |share: f64| significant(share * 100.0, 3);
+    Some(format!(
+        "reads {} % of operations ({} % asked)",
+        percent(share),
+        percent(asked)
     ))
 }
 

@@ -69,13 +69,17 @@ fn unknown_kinds(job: &Job) -> Vec<Failure> {
     unknown.map(refuse).collect()
 }
 
+/// A setting, whether it says nothing sensible, and why.
+type Senseless = (&'static str, bool, &'static str);
+
 /// What no job can mean: nobody to do it, waiting for what never comes.
 fn senseless(plan: &Plan) -> Vec<(String, Failure)> {
     let mut found = Vec::new();
     let mut earlier: Vec<&str> = Vec::new();
     for (_, job) in plan.jobs() {
         let mut refuse = |why: String| found.push((job.name.clone(), failure("plan", None, why)));
-        for (setting, is_senseless, why) in senseless_settings(job) {
+        let settings = senseless_settings(job);
+        for (setting, is_senseless, why) in settings.into_iter().chain(senseless_limits(job)) {
             if is_senseless {
                 refuse(format!("`{setting}` {why}"));
             }
@@ -106,8 +110,26 @@ fn senseless(plan: &Plan) -> Vec<(String, Failure)> {
     found
 }
 
+/// The same of what happens on failures.
+fn senseless_limits(job: &Job) -> [Senseless; 2] {
+    let errors = &job.load().errors;
+    let goes_on = !errors.go_on.is_empty() || errors.go_on_mismatch;
+    [
+        (
+            "load.errors.fail_at",
+            errors.fail_at == Some(0),
+            "is 0: leave it out where no number of failures ends the job",
+        ),
+        (
+            "load.errors.fail_at",
+            errors.fail_at.is_some() && !goes_on,
+            "is about failures after which the job goes on, and it goes on after none",
+        ),
+    ]
+}
+
 /// Settings that every job has, each with whether it says nothing sensible here, and why.
-fn senseless_settings(job: &Job) -> [(&'static str, bool, &'static str); 10] {
+fn senseless_settings(job: &Job) -> [Senseless; 10] {
     let load = job.load();
     let (bounds, depth) = (&load.bounds, &load.depth);
     let is_empty = |list: &Option<Vec<u32>>| list.as_ref().is_some_and(Vec::is_empty);

@@ -54,6 +54,7 @@ use weir_sys::clock::{Clock, Tick, Timeline};
 use weir_units::Nanos;
 pub use weir_world::RankHost;
 
+use crate::findings::FailureCounts;
 use crate::flow::Flows;
 use crate::generate::rng::mix64;
 use crate::log::LogFiles;
@@ -249,6 +250,7 @@ struct Run<'a> {
     bandwidth_log: Option<BandwidthLog>,
     steady_groups: SteadyGroups,
     flows: Flows,
+    failure_counts: FailureCounts,
     loop_costs: LoopCosts,
     /// For how long the process was stopped while jobs ran.
     stopped: Nanos,
@@ -287,6 +289,7 @@ impl<'a> Run<'a> {
             log_files: LogFiles::new(control.log_format),
             steady_groups: SteadyGroups::default(),
             flows: Flows::default(),
+            failure_counts: FailureCounts::default(),
             loop_costs: LoopCosts::default(),
             stopped: Nanos::ZERO,
             bandwidth_log: plan.total_log.as_ref().and_then(|log| {

@@ -24,6 +24,7 @@ use crate::execute::sampler::{JobSampler, Sampled};
 use crate::execute::search::Search;
 use crate::execute::thread::{Event, Thread};
 use crate::execute::{Entry, interrupt_thread};
+use crate::findings::FailureLimit;
 use crate::flow::SharedFlow;
 use crate::gate::Gate;
 use crate::live::WorkerLive;
@@ -39,6 +40,7 @@ pub(super) struct JobSetup<'a> {
     pub(super) events: Sender<Event>,
     pub(super) directory: Arc<Path>,
     pub(super) flow: Option<Arc<SharedFlow>>,
+    pub(super) failure_limit: Option<FailureLimit>,
 }
 
 /// A worker as the run sees it.
@@ -172,6 +174,10 @@ impl RunningJob {
         };
         let workers = (0..clones).map(|clone| {
             let live = WorkerLive::new(job.workload.kinds(), measured);
+            let live = match setup.failure_limit.clone() {
+                Some(limit) => live.limited(limit),
+                None => live,
+            };
             let traced = record.is_by_operation();
             let room = job.load().recording.waiting_operations;
             let live = Arc::new(if traced { live.traced(room) } else { live });

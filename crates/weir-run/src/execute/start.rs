@@ -224,6 +224,7 @@ impl<'a> Run<'a> {
                     events: self.events.0.clone(),
                     directory: Arc::from(self.directory),
                     flow: self.flows.of(entry.job),
+                    failure_limit: self.failure_counts.limit_of(entry.group, entry.job),
                 };
                 let mut job = RunningJob::spawn(setup, &mut self.log_files);
                 if stopped || self.cancelled {

@@ -284,10 +284,12 @@ impl<'a, C: RunClock> LoopState<'a, C> {
             return Rest::Over;
         }
         let at = failure_of(op, moved, fault);
-        if !self.plan.go_on[kind] && !self.plan.ignore[kind].contains(&errno) {
+        let is_failure = !self.plan.ignore[kind].contains(&errno);
+        let findings = &self.worker.live.findings;
+        if is_failure && (!self.plan.go_on[kind] || findings.is_too_many()) {
             self.ended.get_or_insert(LoopStop::Failed(at));
         } else if self.plan.tell {
-            self.worker.live.findings.add_failed(at);
+            findings.add_failed(at);
         }
         Rest::Over
     }

@@ -7,7 +7,7 @@ use crate::mounts::DevId;
 use crate::tree::Tree;
 use std::fs;
 use std::path::Path;
-use weir_units::Bytes;
+use weir_units::{Bytes, Nanos};
 
 /// A block device: a whole disk, a partition, or one made of others.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,8 +46,14 @@ pub struct BlockFacts {
     pub hardware_queues: Option<usize>,
     /// Whether its driver has queues to poll.
     pub has_polling: Option<bool>,
+    /// The latency of reads for which the kernel holds back writes; zero: it does not.
+    pub write_throttle: Option<Nanos>,
     /// The maker's name for it.
     pub model: Option<String>,
+    /// The maker's number of it.
+    pub serial: Option<String>,
+    /// The kernel's name of its driver.
+    pub driver: Option<String>,
     /// The NUMA node that it is attached to.
     pub numa_node: Option<u32>,
     /// Its PCI Express link.
@@ -100,7 +106,12 @@ pub fn block_facts(tree: &Tree, dev: DevId) -> Option<BlockFacts> {
         queue_requests: disk.number("queue/nr_requests"),
         hardware_queues: Some(disk.names("mq").len()).filter(|&queues| queues > 0),
         has_polling: flag("queue/io_poll"),
+        write_throttle: disk.number("queue/wbt_lat_usec").map(Nanos::from_micros),
         model: model(),
+        serial: ["serial", "device/serial"]
+            .into_iter()
+            .find_map(|entry| disk.word(entry)),
+        driver: above.iter().find_map(driver),
         // -1 is a device that belongs to no node.
         numa_node: node.and_then(|node| u32::try_from(node).ok()),
         pcie: above.iter().find_map(pcie_link),
@@ -163,6 +174,12 @@ fn ancestors(disk: &Tree) -> Vec<Tree> {
     above
 }
 
+fn driver(dir: &Tree) -> Option<String> {
+    let entry = dir.path("driver");
+    let name = fs::read_link(entry).ok()?;
+    Some(name.file_name()?.to_string_lossy().into_owned())
+}
+
 fn pcie_link(dir: &Tree) -> Option<PcieLink> {
     Some(PcieLink {
         speed: dir.word("current_link_speed")?,
@@ -201,6 +218,8 @@ pub(crate) mod tests {
             ("ro", "0\n"),
             ("stat", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n"),
             ("device/model", "Fast SSD   \n"),
+            ("device/serial", "S5X1  \n"),
+            ("queue/wbt_lat_usec", "2000\n"),
             ("queue/logical_block_size", "512\n"),
             ("queue/physical_block_size", "4096\n"),
             ("queue/max_sectors_kb", "1280\n"),
@@ -222,6 +241,7 @@ pub(crate) mod tests {
         for (file, text) in files {
             fake.write(&format!("{disk}/{file}"), text);
         }
+        fake.link(&format!("{pci}/driver"), "sys/bus/pci/drivers/nvme");
         let dm = "sys/devices/virtual/block/dm-0";
         fake.write(&format!("{dm}/dev"), "253:0\n");
         fake.write(&format!("{dm}/dm/name"), "vg-home\n");
@@ -261,6 +281,9 @@ pub(crate) mod tests {
         assert_eq!(facts.scheduler.as_deref(), Some("none"));
         assert_eq!(facts.hardware_queues, Some(2));
         assert_eq!(facts.model.as_deref(), Some("Fast SSD"));
+        assert_eq!(facts.serial.as_deref(), Some("S5X1"));
+        assert_eq!(facts.driver.as_deref(), Some("nvme"));
+        assert_eq!(facts.write_throttle, Some(Nanos(2_000_000)));
         assert_eq!(facts.numa_node, Some(1));
         let link = facts.pcie.unwrap();
         assert_eq!(
@@ -280,6 +303,7 @@ pub(crate) mod tests {
         assert_eq!(volume.members, ["nvme0n1p2"]);
         assert_eq!(volume.model.as_deref(), Some("vg-home"));
         assert_eq!((volume.numa_node, volume.pcie), (None, None));
+        assert_eq!((volume.driver, volume.serial), (None, None));
     }
 
     #[test]

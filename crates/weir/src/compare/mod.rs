@@ -65,6 +65,7 @@ fn of_stored(asked: &Compare, stored: &[StoredSide]) -> Outcome {
     let rule = rule(asked, has, &jobs)?;
     let mut comparison = compare(&sides, &rule).map_err(|error| refuse_metric(&error))?;
     comparison.held = held_of(asked, &comparison)?;
+    say_limits(asked, &comparison);
     let failed = !comparison.held.is_empty();
     Ok(show::show(&comparison, &sides.sides, &asked.show).max(u8::from(failed)))
 }
@@ -144,6 +145,11 @@ fn refuse_metric(error: &CompareError) -> Refusal {
 
 /// The conditions that hold.
 fn held_of(asked: &Compare, comparison: &Comparison) -> Result<Vec<HeldCondition>, Refusal> {
+    held(&asked.fail_if, comparison, asked.single_run_ok).map_err(|why| refuse_condition(&why))
+}
+
+/// What conditions cannot say of a comparison that is shown.
+fn say_limits(asked: &Compare, comparison: &Comparison) {
     let jobs = comparison.pairs.iter().flat_map(|pair| &pair.jobs);
     let methods = jobs.flat_map(|job| &job.metrics).filter_map(|m| m.method);
     let methods: Vec<Method> = methods.collect();
@@ -157,7 +163,6 @@ fn held_of(asked: &Compare, comparison: &Comparison) -> Result<Vec<HeldCondition
         );
     }
     say_incomparable(asked, comparison);
-    held(&asked.fail_if, comparison, asked.single_run_ok).map_err(|why| refuse_condition(&why))
 }
 
 /// A condition that nothing can meet would look like one that nothing has met.

@@ -144,6 +144,7 @@ pub(crate) fn measured(asked: &Compare) -> Result<Measured, Refusal> {
         comparison = contest.again(asked, &rule)?;
     }
     contest.progress.erase();
+    super::say_limits(asked, &comparison);
     let code = contest.worst.max(u8::from(!comparison.held.is_empty()));
     signals::release();
     Ok(Measured {

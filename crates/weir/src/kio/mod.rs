@@ -25,6 +25,8 @@ use crate::progress::{ProgressMode, ProgressObserver};
 use crate::runners::first_operations;
 use crate::{Outcome, compare, fio, output, printed, run as run_door, session, signals};
 
+/// The least unit of addressing.
+const SECTOR: u64 = 512;
 /// The longest configuration that is read.
 const LONGEST_CONFIG: u64 = 4 << 20;
 
@@ -77,20 +79,21 @@ fn target(path: &str) -> Result<TargetFacts, String> {
         PathKind::Directory => return Err("it is a directory: name a file in it".to_owned()),
         _ => return Err("it is neither a block device nor a file".to_owned()),
     };
-    let block = facts.block.filter(|_| is_device);
-    let of_device = block.as_ref();
+    let block = facts.block.as_ref();
+    let of_device = block.filter(|_| is_device);
+    let is_direct = !matches!(facts.direct_io, Some(DirectIo::Unsupported));
+    let unit = block.and_then(|block| block.logical_block);
     Ok(TargetFacts {
         is_device,
         bytes: facts.size.map_or(0, |size| size.0),
-        logical_block: of_device
-            .and_then(|block| block.logical_block)
-            .map_or(1, |unit| unit.0),
-        is_direct: !matches!(facts.direct_io, Some(DirectIo::Unsupported)),
+        logical_block: unit.filter(|_| is_direct).map_or(SECTOR, |unit| unit.0),
+        has_polling: block.and_then(|block| block.has_polling),
+        is_direct,
         is_read_only: of_device.and_then(|block| block.is_read_only) == Some(true),
         is_zoned: of_device
             .and_then(|block| block.zoned.as_deref())
             .is_some_and(|zoned| zoned == "host-managed"),
-        node: of_device.and_then(|block| block.numa_node),
+        node: block.and_then(|block| block.numa_node),
     })
 }
 

@@ -36,6 +36,7 @@ pub(super) const OP_MIX: u32 = 0;
 pub(super) const OP_READ: u32 = 1;
 pub(super) const OP_WRITE: u32 = 2;
 pub(super) const OP_TRIM: u32 = 3;
+pub(super) const OP_FLUSH: u32 = 4;
 pub(super) const DATA_ZERO: u32 = 0;
 pub(super) const DATA_RANDOM: u32 = 1;
 pub(super) const DATA_VERIFY: u32 = 2;
@@ -56,6 +57,24 @@ pub(super) const CODE_NAMES: [&str; 15] = [
     "OFFLINE",
     "OTHER",
     "DATA",
+];
+/// The errno values of the same, as the kernel gives them to programs; 0: no failure.
+pub(super) const ERRNOS: [i32; 15] = [
+    0,
+    libc::EOPNOTSUPP,
+    libc::ETIMEDOUT,
+    libc::ENOSPC,
+    libc::ENOLINK,
+    libc::EREMOTEIO,
+    libc::EBADE,
+    libc::ENODATA,
+    libc::EILSEQ,
+    libc::ENOMEM,
+    libc::EIO,
+    0,
+    libc::ENODEV,
+    libc::EIO,
+    libc::EILSEQ,
 ];
 /// A block was read well, and its data is not what it should be.
 pub(super) const ERR_DATA: u32 = 14;

@@ -7,6 +7,7 @@
 //! ([`session`]).
 
 mod abi;
+mod described;
 mod session;
 #[cfg(test)]
 mod tests;
@@ -21,18 +22,18 @@ use rustix::io::Errno;
 use weir_run::generate::Streams;
 use weir_run::{LoopStop, OpFailure, OpFault, OpTarget, WorkerContext, failure};
 use weir_schema::catalogue::{ActsOn, EngineInfo, SettingInfo, SettingKind};
-use weir_schema::{BlockWorkload, Bursts, CpuUse, EngineChoice, Failure, Job, Kind};
+use weir_schema::{BlockWorkload, CpuUse, Failure, Job, Kind};
 use weir_stats::Histogram;
 use weir_sys::Availability;
 use weir_units::{Bytes, Nanos};
 
-use self::abi::{AddJob, Direction, RUNNING, Stats};
+use self::abi::{Direction, RUNNING, Stats};
 pub(crate) use self::session::KernelSessions;
 use self::session::{Session, Timing};
 use super::{EngineEntry, EngineRun, Opens, Warnings, number, switch};
 use crate::generate::mix::DataKind;
-use crate::source::bursts::{BurstDraws, block_of, stride_of};
-use crate::source::{Extent, Recipe};
+use crate::source::Extent;
+use crate::source::bursts::BurstDraws;
 
 /// Its name in plans.
 pub(crate) const NAME: &str = "kernel";
@@ -129,13 +130,17 @@ fn drive(run: EngineRun<'_, '_>) -> Result<LoopStop, Failure> {
     }
     // The module holds the device for itself where it writes.
     drop(setup.targets);
-    let mut job = described(&recipe, bursts, extent);
-    apply_settings(&mut job, worker, &setup.choice);
+    let mut job = described::job(&recipe, bursts, extent);
+    described::apply_settings(&mut job, worker, &setup.choice);
     let load = worker.job.load();
     let timing = Timing {
         runtime_ns: load.bounds.runtime_ns.map_or(0, |time| time.0),
         ramp_ns: load.bounds.ramp_ns.0,
-        error_limit: u32::from(load.errors.go_on.is_empty()),
+        error_limit: if load.errors.go_on.is_empty() {
+            1
+        } else {
+            load.errors.fail_at.unwrap_or(0)
+        },
     };
     let writes =
         recipe.workload.carries_out(Kind::Write) || recipe.workload.carries_out(Kind::Trim);
@@ -149,37 +154,15 @@ fn drive(run: EngineRun<'_, '_>) -> Result<LoopStop, Failure> {
     let mut draws = BurstDraws::of(recipe.workload, bursts, extent, streams);
     let writes = writes_of(worker);
     let ended = watch(worker, &session, job.job, timing)?;
-    check_draws(&session, job.job, &mut draws, extent)?;
+    if !bursts.flush_only {
+        check_draws(&session, job.job, &mut draws, extent)?;
+    }
     take_histograms(worker, &session, job.job, writes)?;
-    let goes_on = timing.error_limit == 0;
-    match first_fault(&session, job.job, &file.path, goes_on) {
+    let is_counted = timing.error_limit != 1 && !matches!(ended, LoopStop::Failed(_));
+    match first_fault(&session, job.job, &file.path, is_counted) {
         Some(fault) => Err(fault),
         None => Ok(ended),
     }
-}
-
-/// What the engine's settings say of a job.
-fn apply_settings(job: &mut AddJob, worker: &WorkerContext<'_>, choice: &EngineChoice) {
-    job.complete = match choice.text("complete") {
-        Some("spin") => 1,
-        Some("poll") => 2,
-        _ => 0,
-    };
-    if choice.flag("no_wait", false) {
-        job.flags |= abi::JOB_NOWAIT;
-    }
-    let pinned = worker
-        .job
-        .placement
-        .cpus
-        .as_deref()
-        .and_then(<[u32]>::first);
-    let cpu = pinned.and_then(|cpu| i32::try_from(*cpu).ok());
-    job.cpu = choice
-        .number("cpu")
-        .and_then(|cpu| cpu.try_into().ok())
-        .or(cpu)
-        .unwrap_or(-1);
 }
 
 /// What the module notes of a job.
@@ -200,61 +183,6 @@ fn warn(warnings: &Warnings, notes: u32) {
             warnings.add(id, text.to_owned());
         }
     }
-}
-
-/// The job as the module takes it.
-fn described(recipe: &Recipe<'_>, bursts: Bursts, extent: Extent) -> AddJob {
-    let work = recipe.workload;
-    let load = &work.load;
-    let mut job: AddJob = abi::message();
-    job.block_size = u32::try_from(block_of(work)).unwrap_or(u32::MAX);
-    job.queue_depth = load.depth.queue_depth.0;
-    job.offset_random = u32::from(work.access.random);
-    job.read_mix_percent = u32::from(work.mix.read_percent);
-    job.offset_stride = stride_of(work);
-    job.offset_low = extent.start;
-    job.offset_high = extent.start + extent.length;
-    job.read_burst = bursts.reads;
-    job.write_burst = bursts.writes;
-    job.burst_finish = u32::from(bursts.drain);
-    job.burst_delay = u32::from(bursts.pause_behind);
-    let pause = |kind: Kind| {
-        let pause = load.pacing.pause_after_ns.get(&kind.into());
-        pause.map_or(0, |pause| u32::try_from(pause.0 / 1000).unwrap_or(u32::MAX))
-    };
-    job.read_sleep_usec = pause(Kind::Read);
-    job.write_sleep_usec = pause(Kind::Write);
-    job.node = -1;
-    job.op = match (
-        work.mix.read_percent,
-        work.mix.write_percent,
-        work.mix.trim_percent,
-    ) {
-        (100, ..) => abi::OP_READ,
-        (_, 100, _) => abi::OP_WRITE,
-        (.., 100) => abi::OP_TRIM,
-        _ => abi::OP_MIX,
-    };
-    job.batch = load.depth.submit_batch;
-    job.data = match work.content.sectors {
-        Some(data) => {
-            (job.verify_seed, job.generation) = (data.seed, data.generation);
-            abi::DATA_VERIFY
-        }
-        None if work.content.zero => abi::DATA_ZERO,
-        None => abi::DATA_RANDOM,
-    };
-    if work.targets.open.data_sync {
-        job.flags |= abi::JOB_FUA;
-    }
-    job.seed = recipe.seed;
-    job.stream = bursts.stream.unwrap_or(recipe.worker);
-    job.trace = COMPARED;
-    job.align = work.access.align_bytes.map_or(0, |align| align.read.0);
-    let bounded = |limit: u64| if limit == u64::MAX { 0 } else { limit };
-    job.limit_ios = bounded(recipe.limits.operations);
-    job.limit_bytes = bounded(recipe.limits.bytes);
-    job
 }
 
 /// Looks at the job until it has ended, and passes on what is asked of the worker.
@@ -312,17 +240,19 @@ fn watch(
     Ok(stop_of(&stats, asked, timing))
 }
 
-/// The first operation that failed, or that read what was not written, where that ends the job.
-fn first_fault(session: &Session, job: u32, device: &Path, goes_on: bool) -> Option<Failure> {
+/// The first operation that failed, unless failures are no more than counted, or that read what was not
+/// written.
+fn first_fault(session: &Session, job: u32, device: &Path, is_counted: bool) -> Option<Failure> {
     let step = abi::first_failure(session.file(), job)?;
     let shown = device.display().to_string();
     let is_wrong = step.code == abi::ERR_DATA;
-    if goes_on && !is_wrong {
+    if is_counted && !is_wrong {
         return None;
     }
     let (kind, deed) = match step.op {
         abi::OP_READ => (Kind::Read, "read"),
         abi::OP_TRIM => (Kind::Trim, "trim"),
+        abi::OP_FLUSH => (Kind::Sync, "flush"),
         _ => (Kind::Write, "write"),
     };
     let (cause, message) = if is_wrong {
@@ -375,6 +305,7 @@ fn stop_of(stats: &Stats, asked: bool, timing: Timing) -> LoopStop {
 /// The kind of what the module counts as a write, of a worker's job.
 fn writes_of(worker: &WorkerContext<'_>) -> Kind {
     match worker.job.blocks() {
+        Some(work) if work.bursts.is_some_and(|bursts| bursts.flush_only) => Kind::Sync,
         Some(work) if work.mix.trim_percent == 100 => Kind::Trim,
         _ => Kind::Write,
     }
@@ -382,11 +313,23 @@ fn writes_of(worker: &WorkerContext<'_>) -> Kind {
 
 /// Puts what the module has counted into the worker's counters, for whoever looks at them.
 fn count(worker: &WorkerContext<'_>, stats: &Stats, writes: Kind) {
+    let mix = worker.job.blocks().map(|work| work.mix);
+    let is_mixed = mix.is_some_and(|mix| mix.has(Kind::Read) && mix.has(Kind::Write));
     for (dir, kind) in stats.dirs.iter().zip([Kind::Read, writes]) {
         let live = &worker.live.kinds[kind.index()];
         live.completed.set(dir.ios);
         live.bytes.set(dir.bytes);
-        live.set_failed(libc::EIO, dir.errors);
+        // Of a mix the module does not say which kind failed how.
+        if is_mixed {
+            live.set_failed([(libc::EIO, dir.errors)]);
+        } else if dir.errors > 0 {
+            live.set_failed(
+                abi::ERRNOS
+                    .into_iter()
+                    .zip(stats.codes)
+                    .filter(|(e, _)| *e != 0),
+            );
+        }
         live.issued.set(dir.ios + dir.errors);
     }
     let reads = &worker.live.kinds[Kind::Read.index()];

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use weir_schema::Workload;
 use weir_schema::sample::{JobSample, block_job};
+use weir_schema::{Bursts, Workload};
 
 use super::abi::{
     AddDev, AddJob, Direction, Failed, FailedStep, Hist, Start, Stats, Step, Stop, Sum, Traced,

@@ -143,7 +143,7 @@ impl Inspector {
         };
         if is_bad {
             self.findings().count();
-            if !self.with.goes_on {
+            if !self.with.goes_on || self.findings().is_too_many() {
                 self.findings().end();
             }
         }

@@ -1,0 +1,39 @@
+//! What is said of threads beside their figures: the mix that was achieved, and a depth that was not.
+//!
+//! In: jobs of a plan with what they did. Out: lines. Not here: where they are printed.
+
+use weir_schema::{BlockWorkload, Job, JobResult, Kind, read_share};
+
+/// By so much of its depth the mean of what was in flight may be off.
+const SLACK: f64 = 0.05;
+
+/// The remarks about a thread.
+pub(super) fn of(planned: &Job, done: &JobResult) -> Vec<String> {
+    let Some(work) = planned.blocks() else {
+        return Vec::new();
+    };
+    [mix(work, done), in_flight(work, done)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// `reads 74.9 % of I/Os (75.0 % asked)`, where both kinds are drawn.
+fn mix(work: &BlockWorkload, done: &JobResult) -> Option<String> {
+    let is_mixed = work.mix.has(Kind::Read) && work.mix.has(Kind::Write);
+    let bursts = work.bursts.filter(|_| is_mixed)?;
+    let share = read_share(done.workers())? * 100.0;
+    let asked = bursts.read_share(work.mix.read_percent) * 100.0;
+    Some(format!("reads {share:.1} % of I/Os ({asked:.1} % asked)"))
+}
+
+/// `7.2 in flight of 10 (rate x latency)`, where these are not about the same: by Little's law they are
+/// as long as nothing but the target is waited for.
+fn in_flight(work: &BlockWorkload, done: &JobResult) -> Option<String> {
+    let means = done.workers().iter();
+    let means: Vec<f64> = means.filter_map(|w| w.depth.mean_in_flight).collect();
+    let mean: f64 = means.iter().sum();
+    let depth = f64::from(work.load.depth.queue_depth.0);
+    let is_off = !means.is_empty() && (mean / depth - 1.0).abs() > SLACK;
+    is_off.then(|| format!("{mean:.2} in flight of {depth} (rate x latency)"))
+}
