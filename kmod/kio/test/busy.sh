@@ -1,6 +1,10 @@
 # The module stays while it is in use; the run is none the worse.
 . /lab/common.sh
 load
+# Idle sessions hold it as well as runs.
+exec 3<>/dev/kio
+rmmod kio 2>/dev/null && lab_fail "rmmod under an open session succeeds"
+exec 3>&-
 kio-client run device=$NULL runtime_ms=1000 >$GOT 2>&1 &
 run=$!
 until_used 1

@@ -46,7 +46,8 @@ blockdev --setrw $RAM
 # What was built for another kernel is refused with both names, and without root nothing is loaded.
 if [ -e /lab/of-another-kernel.ko ]; then
 	cp /lab/of-another-kernel.ko kmod/kio/kio.ko
-	ends 3 "it was built for kernel 6\.12\..*, and $release is running" load
+	ends 3 "it was built for kernel [0-9].*, and $release is running" load
+	grep -q "for kernel $release," $GOT && lab_fail "the kernel of the module is not named"
 	lab_check grep -q 'weir kio build' $GOT
 	lab_check is_gone
 fi
