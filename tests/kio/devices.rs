@@ -76,10 +76,10 @@ fn each_engine_of_user_space_reads_and_writes() {
 }
 
 /// A loop device that vanishes.
-struct Loop(String);
+pub(crate) struct Loop(pub(crate) String);
 
 impl Loop {
-    fn over(file: &str) -> Option<Self> {
+    pub(crate) fn over(file: &str) -> Option<Self> {
         let made = Command::new("losetup")
             .args(["-f", "--show", file])
             .output()

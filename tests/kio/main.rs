@@ -9,6 +9,7 @@
 
 mod devices;
 mod files;
+mod module;
 #[path = "../stage/mod.rs"]
 mod stage;
 

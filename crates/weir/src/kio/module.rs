@@ -188,14 +188,16 @@ pub(super) fn build(kernel: Option<&str>) -> Outcome {
     };
     let usual = format!("/lib/modules/{}/build", release());
     let kernel = kernel.unwrap_or(&usual);
-    if !Path::new(kernel).is_dir() {
+    // `make` goes to the sources first, and a folder is named from where weir was called.
+    let Ok(headers) = fs::canonicalize(kernel) else {
         return Err(Refusal::lacks(format!(
             "{kernel}: the kernel's headers are not there\n  help: install them (linux-headers of \
              this kernel), or name their folder with --kdir DIR"
         )));
-    }
+    };
     let mut make = Command::new("make");
-    make.arg("-C").arg(&folder).arg(format!("KDIR={kernel}"));
+    make.arg("-C").arg(&folder);
+    make.arg(format!("KDIR={}", headers.display()));
     command(&mut make)
 }
 

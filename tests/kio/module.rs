@@ -1,0 +1,119 @@
+//! The verbs of the kernel module on this machine, where it is not loaded. Loading and unloading are
+//! tried in the lab's guests (`kmod/kio/test/weir-module.sh`).
+
+use std::path::Path;
+
+use crate::devices::Loop;
+use crate::stage;
+use crate::stage::{Said, Stage, has, is_root, root, said, skip};
+
+/// Whether one is loaded, which is not this test's to change; says so for this test.
+fn is_loaded() -> bool {
+    let is_loaded = Path::new("/sys/module/kio").exists();
+    if is_loaded {
+        skip("kio module", "the kernel module is loaded here");
+    }
+    is_loaded
+}
+
+/// weir kio with a verb, where no program can load anything.
+fn harmless(stage: &Stage, words: &[&str]) -> Said {
+    let all = [&["kio"], words].concat();
+    let mut command = stage.weir(&all);
+    command.env("PATH", "/nowhere");
+    said(command)
+}
+
+/// A folder with the real Makefile of the module, where weir looks for sources first.
+fn tree() -> Stage {
+    let stage = Stage::new();
+    let from = root().join("kmod/kio/Makefile");
+    std::fs::create_dir_all(stage.path("kmod/kio")).unwrap();
+    stage.file("kmod/kio/Makefile", std::fs::read(from).unwrap());
+    stage
+}
+
+#[test]
+fn without_the_module_its_verbs_say_so() {
+    if is_loaded() {
+        return;
+    }
+    let stage = Stage::new();
+    harmless(&stage, &["status"])
+        .code(0)
+        .out("module   not loaded (`weir kio load`)\n")
+        .calm();
+    harmless(&stage, &["unload"])
+        .code(0)
+        .out("the module is not loaded\n")
+        .calm();
+    let said = harmless(&stage, &["doctor"])
+        .code(0)
+        .out("missing  the module is not loaded: `weir kio load`\n")
+        .out("missing  make or a C compiler: install build-essential\n")
+        .calm();
+    for line in said.out.lines() {
+        let kinds = ["ok       ", "missing  ", "note     "];
+        assert!(kinds.iter().any(|kind| line.starts_with(kind)), "{line}");
+    }
+}
+
+#[test]
+fn a_module_that_cannot_be_loaded_is_refused_with_a_remedy() {
+    if is_loaded() {
+        return;
+    }
+    let stage = tree();
+    harmless(&stage, &["load"])
+        .code(3)
+        .silent()
+        .err("modprobe: No such file");
+    let module = b"\x7fELF\0vermagic=6.1.0-none SMP mod_unload \0";
+    stage.file("kmod/kio/kio.ko", module);
+    let running = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    harmless(&stage, &["load"])
+        .code(3)
+        .silent()
+        .err("it was built for kernel 6.1.0-none")
+        .err(running.trim())
+        .err("weir kio build");
+}
+
+#[test]
+fn the_module_is_built_against_the_folder_that_is_named() {
+    if !has("make") {
+        return skip("kio build", "no make (apt: make)");
+    }
+    let stage = tree();
+    std::fs::create_dir(stage.path("headers")).unwrap();
+    stage.file("headers/Makefile", "modules:\n\techo $(M) > $(M)/kio.ko\n");
+    stage.say(&["kio", "build", "--kdir", "headers"]).code(0);
+    let built = stage.read("kmod/kio/kio.ko");
+    assert!(built.trim().ends_with("/kmod/kio"), "{built}");
+
+    stage.file("headers/Makefile", "modules:\n\texit 7\n");
+    stage
+        .say(&["kio", "build", "--kdir", "headers"])
+        .code(3)
+        .err("make ended with 2")
+        .err("weir kio doctor");
+    stage
+        .say(&["kio", "build", "--kdir", "nowhere"])
+        .code(3)
+        .err("nowhere: the kernel's headers are not there")
+        .err("--kdir DIR");
+}
+
+#[test]
+fn devices_are_listed_with_their_sizes() {
+    let stage = stage();
+    let Some(device) = (is_root() && has("losetup"))
+        .then(|| Loop::over(&stage.path("F")))
+        .flatten()
+    else {
+        return skip("kio devices", "no loop devices here");
+    };
+    let said = stage.say(&["kio", "devices"]).code(0).calm();
+    let line = format!("{:20} 64.0 MiB", device.0);
+    assert!(said.out.lines().any(|found| found == line), "{said}");
+}
