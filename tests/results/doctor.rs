@@ -53,6 +53,20 @@ fn every_check_has_a_line_in_order() {
 }
 
 #[test]
+fn what_goes_without_the_kernel_module_is_said() {
+    if std::path::Path::new("/sys/module/kio").exists() {
+        return;
+    }
+    let said = Stage::new().say(&["doctor"]).code(0);
+    let line = said.out.lines().find(|line| line.contains(" kmod "));
+    let line = line.unwrap_or_else(|| panic!("{said}"));
+    assert!(
+        line.contains("`weir kio` measures from user space"),
+        "{line}"
+    );
+}
+
+#[test]
 fn a_target_that_would_be_measured_wrong_fails_where_it_is_asked_to() {
     let stage = Stage::new();
     stage.sparse("holes", 1 << 20);

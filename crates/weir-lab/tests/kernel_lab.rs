@@ -264,7 +264,7 @@ fn l7_l8_a_run_inside_the_kernel_holds_its_module() -> Result<()> {
             "l8",
             "weir kio --help >/dev/null || lab_skip this weir has no kio
              lab_check insmod /lab/kio.ko
-             weir kio --device $LAB_DEV_0 --runtime 3 & run=$!
+             weir kio --device $LAB_DEV_0 --runtime 2 & run=$!
              tries=0
              while [ $(cat /sys/module/kio/refcnt) = 0 ]; do
                tries=$((tries + 1)); [ $tries -lt 400 ] || lab_fail nobody holds the module
@@ -362,13 +362,16 @@ fn l11_a_user_without_rights_can_do_it() -> Result<()> {
         // Then l2 has shown it already.
         return Ok(());
     }
-    // The tree may lie where others cannot look.
+    // The tree may lie where others cannot look; this one they may only read.
     let folder = Folder::new("l11")?;
     let (program, kernel) = (folder.0.join("weir-lab"), folder.0.join("vmlinuz"));
+    let temporary = folder.0.join("tmp");
     fs::copy(PROGRAM, &program)?;
     fs::copy(&lab.kernel().image, &kernel)?;
+    fs::create_dir(&temporary)?;
     let open = std::os::unix::fs::PermissionsExt::from_mode;
-    fs::set_permissions(&folder.0, open(0o777))?;
+    fs::set_permissions(&folder.0, open(0o755))?;
+    fs::set_permissions(&temporary, open(0o777))?;
     fs::set_permissions(&kernel, open(0o644))?;
     let output = Command::new("setpriv")
         .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
@@ -376,6 +379,7 @@ fn l11_a_user_without_rights_can_do_it() -> Result<()> {
         .args(["run", "--", "sh", "-c", "echo hi; exit 5"])
         .env("WEIR_LAB_ROOT", &folder.0)
         .env("WEIR_LAB_KERNEL", &kernel)
+        .env("TMPDIR", &temporary)
         .current_dir("/")
         .output()?;
     assert_eq!(text(&output.stdout), "hi\n", "{output:?}");

@@ -8,7 +8,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -155,13 +155,33 @@ fn lab_with_module_of(series: &str, guest: Lab) -> Result<Lab> {
     Ok(guest.file(file, "lab/of-another-kernel.ko"))
 }
 
-/// What a case came to; the guest is booted once for all of its cases.
+/// What a guest's cases came to: none where no guest can be booted.
+type Booted = Result<Option<Vec<CaseRun>>, String>;
+
+/// The cases of a guest, which is booted once.
+fn booted(guest: Guest) -> &'static Booted {
+    static RUNS: [OnceLock<Booted>; 4] = [const { OnceLock::new() }; 4];
+    RUNS[guest as usize]
+        .get_or_init(|| or_skip("kio", boot(guest)).map_err(|error| format!("{error:#}")))
+}
+
+/// Begins with all guests where all tests are run, those that take longest first: tests would ask
+/// for them one after the other. A test that is named waits for no guest but its own.
+fn begin() {
+    static BEGUN: Once = Once::new();
+    let is_one_named = std::env::args().skip(1).any(|word| !word.starts_with('-'));
+    BEGUN.call_once(|| {
+        let all = [Guest::Door, Guest::Module, Guest::Newer, Guest::Counting];
+        for guest in all.into_iter().filter(|_| !is_one_named) {
+            std::thread::spawn(move || booted(guest).is_ok());
+        }
+    });
+}
+
+/// What a case came to.
 fn case(guest: Guest, test: &str) -> Result<Option<CaseRun>> {
-    static RUNS: [OnceLock<Result<Option<Vec<CaseRun>>, String>>; 4] =
-        [const { OnceLock::new() }; 4];
-    let runs = RUNS[guest as usize]
-        .get_or_init(|| or_skip("kio", boot(guest)).map_err(|error| format!("{error:#}")));
-    match runs {
+    begin();
+    match booted(guest) {
         Ok(Some(cases)) => {
             let mut cases = cases.iter();
             let found = cases.find(|case| case.name == test);
