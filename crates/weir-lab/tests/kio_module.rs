@@ -128,7 +128,7 @@ fn boot(guest: Guest) -> Result<Vec<CaseRun>> {
     let (lab, cases, cycles) = match guest {
         Guest::Module => {
             let lab = with(lab(older)?, &DEVICES).paranoid(true);
-            (lab, &CASES_OF_THE_MODULE[..], 100)
+            (lab, &CASES_OF_THE_MODULE[..], 200)
         }
         Guest::Door => {
             let lab = with(lab_with_module_of(newer, lab(older)?)?, &DEVICES).paranoid(true);

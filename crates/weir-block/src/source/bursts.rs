@@ -27,7 +27,8 @@ pub struct BurstSource<const WATCHED: bool> {
     draws: BurstDraws,
     start: u64,
     length: u32,
-    flush_only: bool,
+    /// What is done in place of reads and writes.
+    instead: Option<Verb>,
     pause_behind: bool,
     bytes_left: u64,
     operations_left: u64,
@@ -229,7 +230,7 @@ pub(super) fn build(recipe: Recipe<'_>, bursts: Bursts) -> Result<VariedSource, 
                 draws,
                 start: extent.start,
                 length: u32::try_from(block_of(recipe.workload)).unwrap_or(u32::MAX),
-                flush_only: bursts.flush_only,
+                instead: bursts.flush_only.then_some(Verb::DataSync),
                 pause_behind: bursts.pause_behind,
                 bytes_left: recipe.limits.bytes,
                 operations_left: recipe.limits.operations,
@@ -266,9 +267,9 @@ impl<const WATCHED: bool> Source for BurstSource<WATCHED> {
         self.operations_left = self.operations_left.checked_sub(1)?;
         self.bytes_left = bytes;
         self.in_flight += u32::from(WATCHED);
-        if self.flush_only {
+        if let Some(verb) = self.instead {
             return Some(BlockOp {
-                verb: Verb::DataSync,
+                verb,
                 ..BlockOp::default()
             });
         }
