@@ -7,6 +7,7 @@
 mod beff;
 mod command_turn;
 mod compare;
+mod destination;
 mod doctor;
 mod engines;
 mod environment;

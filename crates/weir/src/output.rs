@@ -10,6 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weir_sys::closed_stdout;
 
+use crate::destination::Destination;
+
 /// Prints results. A closed or full standard output is told on standard error, except for a
 /// reader that has seen enough.
 pub(crate) fn print(text: &str) -> bool {
@@ -72,25 +74,49 @@ pub(crate) fn error(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Writes a report file.
+/// Writes a report file. A link stays, and what it leads to is written.
 pub(crate) fn write_file(path: &str, text: impl AsRef<[u8]>) -> Result<(), String> {
-    let (target, text) = (Path::new(path), text.as_ref());
+    let text = text.as_ref();
     refuse_history(path)?;
-    if !is_plain(target) {
+    let written = Destination::of(Path::new(path)).and_then(|destination| match destination {
+        Destination::Replaced(target) => replace(&target, text),
+        Destination::Descriptor(number) => write_descriptor(path, number, text),
         // A device or pipe cannot be replaced, only written to.
-        return fs::write(target, text).map_err(|e| format!("error: {path}: {e}\n"));
-    }
+        Destination::InPlace => fs::write(path, text),
+    });
+    written.map_err(|e| format!("error: {path}: {e}\n"))
+}
+
+fn replace(target: &Path, text: &[u8]) -> io::Result<()> {
     let temporary = beside(target);
     let written = File::create(&temporary).and_then(|mut file| {
         file.write_all(text)?;
         file.sync_all()?;
         fs::rename(&temporary, target)
     });
-    written.map_err(|e| {
+    if written.is_err() {
         // The error that matters is the one being reported.
         let _ = fs::remove_file(&temporary);
-        format!("error: {path}: {e}\n")
-    })
+    }
+    written
+}
+
+/// Standard output and error go on where they stand: what is printed later comes behind it.
+fn write_descriptor(path: &str, number: u32, text: &[u8]) -> io::Result<()> {
+    match number {
+        1 if closed_stdout::stdout_was_closed() => {
+            Err(io::Error::other("standard output is closed"))
+        }
+        1 => {
+            let mut out = io::stdout().lock();
+            out.write_all(text).and_then(|()| out.flush())
+        }
+        2 => io::stderr().lock().write_all(text),
+        _ => {
+            let mut file = fs::OpenOptions::new().append(true).open(path)?;
+            file.write_all(text)
+        }
+    }
 }
 
 /// Adds rows to a file of such rows, all of them or none; `text` begins with their head. Where nothing
@@ -181,10 +207,9 @@ pub(crate) fn read_text(path: &str, longest: u64) -> Result<String, String> {
 /// Whether two paths are those of one file, be it there or not.
 pub(crate) fn are_same(one: &str, other: &str) -> bool {
     // Where nothing is yet, a name in a folder.
-    let planned = |path: &str| {
-        let path = std::path::absolute(path).ok()?;
-        let folder = fs::canonicalize(path.parent()?).ok()?;
-        Some(folder.join(path.file_name()?))
+    let planned = |path: &str| match Destination::of(Path::new(path)) {
+        Ok(Destination::Replaced(target)) => Some(target),
+        _ => None,
     };
     let whole = |path: &str| fs::canonicalize(path).ok().or_else(|| planned(path));
     let one = whole(one);
@@ -203,16 +228,12 @@ pub(crate) fn check_writable(path: &str) -> Result<(), String> {
         return refuse(&"it is a directory");
     }
     refuse_history(path)?;
-    if !is_plain(target) {
-        return Ok(());
-    }
-    // The name itself may be none.
-    if let Err(e) = fs::symlink_metadata(target)
-        && e.kind() != io::ErrorKind::NotFound
-    {
-        return refuse(&e);
-    }
-    let temporary = beside(target);
+    let target = match Destination::of(target) {
+        Ok(Destination::Replaced(target)) => target,
+        Ok(_) => return Ok(()),
+        Err(e) => return refuse(&e),
+    };
+    let temporary = beside(&target);
     match File::create(&temporary) {
         Ok(_) => fs::remove_file(&temporary).or_else(|e| refuse(&e)),
         Err(e) => refuse(&e),
