@@ -1,7 +1,7 @@
 //! Configurations, reports and rows in files.
 
-use crate::stage::Stage;
-use crate::{kio, stage};
+use crate::stage::{Running, Stage};
+use crate::{in_peace, kio, stage};
 
 #[test]
 fn a_generated_configuration_runs_again_with_another_time() {
@@ -87,7 +87,7 @@ fn a_file_with_other_columns_is_refused_before_any_io() {
         &stage,
         "-d F --runtime 1 --read-mix-percent 0 --output-csv r.csv",
     )
-    .code(1)
+    .code(2)
     .silent()
     .err("\ncolumns:  ['timestamp', 'hostname',")
     .err("\nexisting: ['a', 'b']\n");
@@ -102,6 +102,57 @@ fn a_file_with_other_columns_is_refused_before_any_io() {
     stage.file("empty.csv", "");
     kio(&stage, "-d F --runtime 1 -o empty.csv").code(0);
     assert!(stage.read("empty.csv").starts_with("timestamp,"));
+}
+
+#[test]
+fn rows_that_would_not_fit_behind_those_of_a_file_are_refused_before_the_run() {
+    let stage = stage();
+    kio(&stage, "-d F --ios 10 -o r.csv").code(0);
+    let whole = stage.read("r.csv");
+    for (name, text, says) in [
+        (
+            "open.csv",
+            whole.trim_end().to_owned(),
+            "its last row has no end",
+        ),
+        ("unix.csv", whole.replace('\r', ""), "its lines end with LF"),
+    ] {
+        stage.file(name, &text);
+        let words = format!("-d F -s 60 -o {name} --store-result s.json");
+        let said = kio(&stage, &words).code(2).silent().err(says);
+        assert!(said.err.contains(&format!("--output-csv {name}")), "{said}");
+        assert!(!said.err.contains("--append"), "{said}");
+        assert_eq!(stage.read(name), text);
+    }
+    assert_eq!(stage.list(), ["F", "open.csv", "r.csv", "unix.csv"]);
+}
+
+#[test]
+fn runs_that_end_together_all_leave_their_rows() {
+    let stage = stage();
+    let words = |number: usize| {
+        let label = number.to_string();
+        let words = "kio --engine sync -d F --ios 1 -o r.csv --label";
+        let mut words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        words.push(label);
+        words
+    };
+    let running: Vec<Running> = (0..8)
+        .map(|number| {
+            let words = words(number);
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            Running::start(in_peace(&stage, &words))
+        })
+        .collect();
+    for running in running {
+        running.end().code(0);
+    }
+    let text = stage.read("r.csv");
+    let lines: Vec<&str> = text.split_terminator("\r\n").collect();
+    let mut labels: Vec<&str> = lines.iter().map(|l| l.split(',').nth(3).unwrap()).collect();
+    assert_eq!(labels.remove(0), "label");
+    labels.sort_unstable();
+    assert_eq!(labels, ["0", "1", "2", "3", "4", "5", "6", "7"], "{text}");
 }
 
 #[test]

@@ -29,6 +29,7 @@ mod progress;
 mod ranks;
 mod repeat;
 mod report;
+mod rows;
 mod run;
 mod runners;
 mod scratch;

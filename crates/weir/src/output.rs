@@ -1,10 +1,11 @@
 //! Standard streams and report files.
 //!
 //! A reader that goes away (`| head`) ends the printing and nothing else. A report file appears
-//! whole or not at all: temporary name, fsync, rename. Rows that are added to a file are all there or none.
+//! whole or not at all: temporary name, fsync, rename. Not here: rows that are added to a file
+//! (`rows`), where a path leads (`destination`).
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -117,72 +118,6 @@ fn write_descriptor(path: &str, number: u32, text: &[u8]) -> io::Result<()> {
             file.write_all(text)
         }
     }
-}
-
-/// Adds rows to a file of such rows, all of them or none; `text` begins with their head. Where nothing
-/// is, and where a file cannot be looked into, all of it is written.
-pub(crate) fn append_rows(path: &str, text: &str) -> Result<(), String> {
-    let head = text.split_inclusive('\n').next().unwrap_or_default();
-    if head_of(path)?.is_none() {
-        return write_file(path, text);
-    }
-    check_head(path, head)?;
-    let rows = &text.as_bytes()[head.len()..];
-    let added = fs::OpenOptions::new()
-        .append(true)
-        .open(path)
-        .and_then(|mut file| {
-            let before = file.metadata()?.len();
-            let added = file.write_all(rows).and_then(|()| file.sync_all());
-            if added.is_err() {
-                // The error that matters is the one being reported.
-                let _ = file.set_len(before);
-            }
-            added
-        });
-    added.map_err(|e| format!("error: {path}: {e}\n"))
-}
-
-/// Refuses a file whose first line is not this head, or whose last one has no end.
-pub(crate) fn check_head(path: &str, head: &str) -> Result<(), String> {
-    let Some(found) = head_of(path)? else {
-        return Ok(());
-    };
-    let refuse = |why: &str| {
-        Err(format!(
-            "error: --append: {path}: {why}\n  help: name another file, or leave --append out to \
-             replace this one\n"
-        ))
-    };
-    if found != head.as_bytes() {
-        return refuse("its first line is not the head of these rows");
-    }
-    let mut last = [0];
-    let file = File::open(path).and_then(|mut file| {
-        file.seek(SeekFrom::End(-1))?;
-        file.read_exact(&mut last)
-    });
-    file.map_err(|e| format!("error: {path}: {e}\n"))?;
-    if last == *b"\n" {
-        Ok(())
-    } else {
-        refuse("its last row has no end")
-    }
-}
-
-/// The first line of a file with its end; nothing where there is no file or nothing in it.
-pub(crate) fn head_of(path: &str) -> Result<Option<Vec<u8>>, String> {
-    if !is_plain(Path::new(path)) {
-        return Ok(None);
-    }
-    let file = match File::open(path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        file => file.map_err(|e| format!("error: {path}: {e}\n"))?,
-    };
-    let mut line = Vec::new();
-    let read = io::BufReader::new(file.take(4096)).read_until(b'\n', &mut line);
-    read.map_err(|e| format!("error: {path}: {e}\n"))?;
-    Ok((!line.is_empty()).then_some(line))
 }
 
 /// Why a file of other bytes cannot be read.
