@@ -1,6 +1,8 @@
 //! Configurations, reports and rows in files.
 
-use crate::stage::{Running, Stage};
+use rustix::process::Signal;
+
+use crate::stage::{Running, Stage, until};
 use crate::{in_peace, kio, stage};
 
 #[test]
@@ -207,6 +209,59 @@ fn a_sweep_is_one_run_with_a_row_for_each_point() {
     assert!(done, "{text}");
     let again = stage.say(&["show", "r.json"]).code(0);
     assert_eq!(again.out, text);
+}
+
+#[test]
+fn a_sweep_that_is_interrupted_leaves_no_rows_of_points_that_never_ran() {
+    for format in ["kio", "csv", "table"] {
+        let stage = stage();
+        let words =
+            "kio --engine uring -d F -s 60 --rm 0 --sweep queue_depth=1..8*2 -o r.csv -y r.yaml";
+        let words = [words, "--format", format].join(" ");
+        let words: Vec<&str> = words.split(' ').collect();
+        let running = Running::start(in_peace(&stage, &words));
+        until("the first block to be written", || {
+            stage.read_bytes("F")[..4096] != [7; 4096]
+        });
+        running.signal(Signal::INT);
+        let said = running.end().code(130);
+        let text = stage.read("r.csv");
+        let rows: Vec<Vec<&str>> = text.lines().map(|row| row.split(',').collect()).collect();
+        assert_eq!(rows.len(), 2, "{text}");
+        assert_eq!(rows[0][5], "runtime_seconds");
+        let seconds: f64 = rows[1][5].parse().unwrap();
+        assert!(seconds > 0.0 && seconds < 60.0, "{text}");
+        let yaml = stage.read("r.yaml");
+        assert_eq!(yaml.matches("config:\n").count(), 1, "{yaml}");
+        assert!(
+            yaml.contains(&format!("runtime_seconds: {}\n", rows[1][5])),
+            "{yaml}"
+        );
+        let all = said.err.clone() + &said.out;
+        assert!(all.contains("INCOMPLETE"), "{said}");
+        if format == "kio" {
+            assert_eq!(said.out.matches("Results...").count(), 1, "{said}");
+            assert!(
+                said.out
+                    .ends_with("# INCOMPLETE: 3 of 4 points did not run\n"),
+                "{said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn points_of_several_axes_are_told_apart_in_the_report() {
+    let stage = stage();
+    let axes = "--sweep read_sleep_usec=0,1 --sweep offset_random=0,1 --sweep queue_depth=1,2";
+    let said = kio(&stage, &format!("-d F --ios 20 {axes}")).code(0);
+    for values in [
+        "queue_depth=1 read_sleep_usec=0",
+        "queue_depth=2 read_sleep_usec=1",
+    ] {
+        assert!(said.out.contains(values), "{said}");
+    }
+    assert!(said.out.contains("offset_random=1"), "{said}");
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn target(path: &str) -> Result<TargetFacts, String> {
 
 fn dry_run(run: &KioRun) -> u8 {
     tell_notes(run);
-    printed(&kio_output::planned(&run.plan, &run.options))
+    printed(&kio_output::planned(&run.plan))
 }
 
 fn tell_notes(run: &KioRun) {
@@ -199,10 +199,12 @@ fn report(result: &RunResult, run: &KioRun) -> u8 {
             good = false;
         }
     };
-    if let Some(path) = &run.csv {
+    // A run that was ended before its first point has nothing to add or to replace.
+    let has_begun = kio_output::has_begun(result);
+    if let Some(path) = run.csv.as_ref().filter(|_| has_begun) {
         keep(rows::append_rows(path, &kio_output::rows(result, options)));
     }
-    if let Some(path) = &run.yaml {
+    if let Some(path) = run.yaml.as_ref().filter(|_| has_begun) {
         keep(output::write_file(path, kio_output::yaml(result, options)));
     }
     let text = traced(result, run.trace) + &text_of(result, options, run.output.is_none());
@@ -212,6 +214,9 @@ fn report(result: &RunResult, run: &KioRun) -> u8 {
     }
     if options.format != KioFormat::Table || run.output.is_some() {
         session::tell_failures(result);
+        for undone in kio_output::left_undone(result) {
+            output::error(&format!("warning: INCOMPLETE: {undone}\n"));
+        }
     }
     let code = exit_code(result, &Strict::No);
     if good { code } else { code.max(1) }
