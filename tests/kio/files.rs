@@ -1,7 +1,9 @@
 //! Configurations, reports and rows in files.
 
-use crate::stage::Stage;
-use crate::{kio, stage};
+use rustix::process::Signal;
+
+use crate::stage::{Running, Stage, until};
+use crate::{in_peace, kio, stage};
 
 #[test]
 fn a_generated_configuration_runs_again_with_another_time() {
@@ -87,7 +89,7 @@ fn a_file_with_other_columns_is_refused_before_any_io() {
         &stage,
         "-d F --runtime 1 --read-mix-percent 0 --output-csv r.csv",
     )
-    .code(1)
+    .code(2)
     .silent()
     .err("\ncolumns:  ['timestamp', 'hostname',")
     .err("\nexisting: ['a', 'b']\n");
@@ -102,6 +104,57 @@ fn a_file_with_other_columns_is_refused_before_any_io() {
     stage.file("empty.csv", "");
     kio(&stage, "-d F --runtime 1 -o empty.csv").code(0);
     assert!(stage.read("empty.csv").starts_with("timestamp,"));
+}
+
+#[test]
+fn rows_that_would_not_fit_behind_those_of_a_file_are_refused_before_the_run() {
+    let stage = stage();
+    kio(&stage, "-d F --ios 10 -o r.csv").code(0);
+    let whole = stage.read("r.csv");
+    for (name, text, says) in [
+        (
+            "open.csv",
+            whole.trim_end().to_owned(),
+            "its last row has no end",
+        ),
+        ("unix.csv", whole.replace('\r', ""), "its lines end with LF"),
+    ] {
+        stage.file(name, &text);
+        let words = format!("-d F -s 60 -o {name} --store-result s.json");
+        let said = kio(&stage, &words).code(2).silent().err(says);
+        assert!(said.err.contains(&format!("--output-csv {name}")), "{said}");
+        assert!(!said.err.contains("--append"), "{said}");
+        assert_eq!(stage.read(name), text);
+    }
+    assert_eq!(stage.list(), ["F", "open.csv", "r.csv", "unix.csv"]);
+}
+
+#[test]
+fn runs_that_end_together_all_leave_their_rows() {
+    let stage = stage();
+    let words = |number: usize| {
+        let label = number.to_string();
+        let words = "kio --engine sync -d F --ios 1 -o r.csv --label";
+        let mut words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        words.push(label);
+        words
+    };
+    let running: Vec<Running> = (0..8)
+        .map(|number| {
+            let words = words(number);
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            Running::start(in_peace(&stage, &words))
+        })
+        .collect();
+    for running in running {
+        running.end().code(0);
+    }
+    let text = stage.read("r.csv");
+    let lines: Vec<&str> = text.split_terminator("\r\n").collect();
+    let mut labels: Vec<&str> = lines.iter().map(|l| l.split(',').nth(3).unwrap()).collect();
+    assert_eq!(labels.remove(0), "label");
+    labels.sort_unstable();
+    assert_eq!(labels, ["0", "1", "2", "3", "4", "5", "6", "7"], "{text}");
 }
 
 #[test]
@@ -156,6 +209,59 @@ fn a_sweep_is_one_run_with_a_row_for_each_point() {
     assert!(done, "{text}");
     let again = stage.say(&["show", "r.json"]).code(0);
     assert_eq!(again.out, text);
+}
+
+#[test]
+fn a_sweep_that_is_interrupted_leaves_no_rows_of_points_that_never_ran() {
+    for format in ["kio", "csv", "table"] {
+        let stage = stage();
+        let words =
+            "kio --engine uring -d F -s 60 --rm 0 --sweep queue_depth=1..8*2 -o r.csv -y r.yaml";
+        let words = [words, "--format", format].join(" ");
+        let words: Vec<&str> = words.split(' ').collect();
+        let running = Running::start(in_peace(&stage, &words));
+        until("the first block to be written", || {
+            stage.read_bytes("F")[..4096] != [7; 4096]
+        });
+        running.signal(Signal::INT);
+        let said = running.end().code(130);
+        let text = stage.read("r.csv");
+        let rows: Vec<Vec<&str>> = text.lines().map(|row| row.split(',').collect()).collect();
+        assert_eq!(rows.len(), 2, "{text}");
+        assert_eq!(rows[0][5], "runtime_seconds");
+        let seconds: f64 = rows[1][5].parse().unwrap();
+        assert!(seconds > 0.0 && seconds < 60.0, "{text}");
+        let yaml = stage.read("r.yaml");
+        assert_eq!(yaml.matches("config:\n").count(), 1, "{yaml}");
+        assert!(
+            yaml.contains(&format!("runtime_seconds: {}\n", rows[1][5])),
+            "{yaml}"
+        );
+        let all = said.err.clone() + &said.out;
+        assert!(all.contains("INCOMPLETE"), "{said}");
+        if format == "kio" {
+            assert_eq!(said.out.matches("Results...").count(), 1, "{said}");
+            assert!(
+                said.out
+                    .ends_with("# INCOMPLETE: 3 of 4 points did not run\n"),
+                "{said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn points_of_several_axes_are_told_apart_in_the_report() {
+    let stage = stage();
+    let axes = "--sweep read_sleep_usec=0,1 --sweep offset_random=0,1 --sweep queue_depth=1,2";
+    let said = kio(&stage, &format!("-d F --ios 20 {axes}")).code(0);
+    for values in [
+        "queue_depth=1 read_sleep_usec=0",
+        "queue_depth=2 read_sleep_usec=1",
+    ] {
+        assert!(said.out.contains(values), "{said}");
+    }
+    assert!(said.out.contains("offset_random=1"), "{said}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::stage::{Stage, said};
 
-const JOBS: &str = "\
+pub(crate) const JOBS: &str = "\
 [global]
 ioengine=null
 size=64m

@@ -10,7 +10,7 @@ use weir_schema::Metric;
 
 use crate::comparison::{Comparison, JobComparison, MetricComparison};
 use crate::remarks::Tone;
-use crate::words::{brief_percent, chance, change_words, verdict_words};
+use crate::words::{brief_percent, chance, change_words, interval_words, verdict_words};
 
 /// Columns of the table.
 const COLUMNS: usize = 7;
@@ -59,13 +59,7 @@ fn cells(metric: &MetricComparison, numbers: NumberFormat, with_kind: bool) -> C
         metric.name.clone()
     };
     let interval = metric.ratio.and_then(|ratio| ratio.low.zip(ratio.high));
-    let interval = interval.map_or_else(String::new, |(low, high)| {
-        let [low, high] = [low, high].map(|end| change_words(end - 1.0));
-        match low.strip_suffix(" %") {
-            Some(low) if high.ends_with('%') => format!("{low} … {high}"),
-            _ => format!("{low} … {high}"),
-        }
-    });
+    let interval = interval.map_or_else(String::new, |(low, high)| interval_words(low, high));
     [
         name,
         print(metric.a),

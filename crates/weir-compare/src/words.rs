@@ -4,6 +4,8 @@ use crate::comparison::Verdict;
 
 /// More rounds than this are not counted.
 const MOST_ROUNDS: u32 = 200;
+/// An interval whose ends lie further apart than this, as a ratio, says nothing.
+const WIDEST: f64 = 1e6;
 
 /// `4.6`, `11`: a share in per cent, one decimal below ten.
 pub fn brief_percent(share: f64) -> String {
@@ -29,6 +31,19 @@ pub(crate) fn change_words(share: f64) -> String {
         format!("{percent:+.0} %")
     } else {
         format!("{percent:+.1} %")
+    }
+}
+
+/// `+3.9 … +5.4 %`: the interval of a ratio; `unknown` where it leaves everything open.
+pub(crate) fn interval_words(low: f64, high: f64) -> String {
+    // Ends that are no numbers leave everything open as well.
+    if !(low > 0.0 && high / low <= WIDEST) {
+        return "unknown".to_owned();
+    }
+    let [low, high] = [low, high].map(|end| change_words(end - 1.0));
+    match low.strip_suffix(" %") {
+        Some(low) if high.ends_with('%') => format!("{low} … {high}"),
+        _ => format!("{low} … {high}"),
     }
 }
 
@@ -75,6 +90,21 @@ mod tests {
         assert_eq!(brief, ["95", "2.1", "2", "0.0", "0.04"]);
         let chances = [0.0098, 0.34, 0.000_1, 1.0].map(chance);
         assert_eq!(chances, ["0.010", "0.34", "<0.001", "1.00"]);
+    }
+
+    #[test]
+    fn an_interval_that_leaves_everything_open_is_unknown() {
+        for (low, high, words) in [
+            (1.039, 1.054, "+3.9 … +5.4 %"),
+            (0.5, 12.0, "-50 % … ×12"),
+            (4000.0, 6000.0, "×4000 … ×6000"),
+            (0.01, 100.0, "-99 % … ×100"),
+            (2.9e-22, 3.456e21, "unknown"),
+            (0.0, f64::INFINITY, "unknown"),
+            (0.9, f64::NAN, "unknown"),
+        ] {
+            assert_eq!(interval_words(low, high), words);
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@
 mod beff;
 mod command_turn;
 mod compare;
+mod destination;
 mod doctor;
 mod engines;
 mod environment;
@@ -28,6 +29,7 @@ mod progress;
 mod ranks;
 mod repeat;
 mod report;
+mod rows;
 mod run;
 mod runners;
 mod scratch;

@@ -1,14 +1,17 @@
 //! Standard streams and report files.
 //!
 //! A reader that goes away (`| head`) ends the printing and nothing else. A report file appears
-//! whole or not at all: temporary name, fsync, rename. Rows that are added to a file are all there or none.
+//! whole or not at all: temporary name, fsync, rename. Not here: rows that are added to a file
+//! (`rows`), where a path leads (`destination`).
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weir_sys::closed_stdout;
+
+use crate::destination::Destination;
 
 /// Prints results. A closed or full standard output is told on standard error, except for a
 /// reader that has seen enough.
@@ -72,91 +75,49 @@ pub(crate) fn error(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Writes a report file.
+/// Writes a report file. A link stays, and what it leads to is written.
 pub(crate) fn write_file(path: &str, text: impl AsRef<[u8]>) -> Result<(), String> {
-    let (target, text) = (Path::new(path), text.as_ref());
+    let text = text.as_ref();
     refuse_history(path)?;
-    if !is_plain(target) {
+    let written = Destination::of(Path::new(path)).and_then(|destination| match destination {
+        Destination::Replaced(target) => replace(&target, text),
+        Destination::Descriptor(number) => write_descriptor(path, number, text),
         // A device or pipe cannot be replaced, only written to.
-        return fs::write(target, text).map_err(|e| format!("error: {path}: {e}\n"));
-    }
+        Destination::InPlace => fs::write(path, text),
+    });
+    written.map_err(|e| format!("error: {path}: {e}\n"))
+}
+
+fn replace(target: &Path, text: &[u8]) -> io::Result<()> {
     let temporary = beside(target);
     let written = File::create(&temporary).and_then(|mut file| {
         file.write_all(text)?;
         file.sync_all()?;
         fs::rename(&temporary, target)
     });
-    written.map_err(|e| {
+    if written.is_err() {
         // The error that matters is the one being reported.
         let _ = fs::remove_file(&temporary);
-        format!("error: {path}: {e}\n")
-    })
+    }
+    written
 }
 
-/// Adds rows to a file of such rows, all of them or none; `text` begins with their head. Where nothing
-/// is, and where a file cannot be looked into, all of it is written.
-pub(crate) fn append_rows(path: &str, text: &str) -> Result<(), String> {
-    let head = text.split_inclusive('\n').next().unwrap_or_default();
-    if head_of(path)?.is_none() {
-        return write_file(path, text);
+/// Standard output and error go on where they stand: what is printed later comes behind it.
+fn write_descriptor(path: &str, number: u32, text: &[u8]) -> io::Result<()> {
+    match number {
+        1 if closed_stdout::stdout_was_closed() => {
+            Err(io::Error::other("standard output is closed"))
+        }
+        1 => {
+            let mut out = io::stdout().lock();
+            out.write_all(text).and_then(|()| out.flush())
+        }
+        2 => io::stderr().lock().write_all(text),
+        _ => {
+            let mut file = fs::OpenOptions::new().append(true).open(path)?;
+            file.write_all(text)
+        }
     }
-    check_head(path, head)?;
-    let rows = &text.as_bytes()[head.len()..];
-    let added = fs::OpenOptions::new()
-        .append(true)
-        .open(path)
-        .and_then(|mut file| {
-            let before = file.metadata()?.len();
-            let added = file.write_all(rows).and_then(|()| file.sync_all());
-            if added.is_err() {
-                // The error that matters is the one being reported.
-                let _ = file.set_len(before);
-            }
-            added
-        });
-    added.map_err(|e| format!("error: {path}: {e}\n"))
-}
-
-/// Refuses a file whose first line is not this head, or whose last one has no end.
-pub(crate) fn check_head(path: &str, head: &str) -> Result<(), String> {
-    let Some(found) = head_of(path)? else {
-        return Ok(());
-    };
-    let refuse = |why: &str| {
-        Err(format!(
-            "error: --append: {path}: {why}\n  help: name another file, or leave --append out to \
-             replace this one\n"
-        ))
-    };
-    if found != head.as_bytes() {
-        return refuse("its first line is not the head of these rows");
-    }
-    let mut last = [0];
-    let file = File::open(path).and_then(|mut file| {
-        file.seek(SeekFrom::End(-1))?;
-        file.read_exact(&mut last)
-    });
-    file.map_err(|e| format!("error: {path}: {e}\n"))?;
-    if last == *b"\n" {
-        Ok(())
-    } else {
-        refuse("its last row has no end")
-    }
-}
-
-/// The first line of a file with its end; nothing where there is no file or nothing in it.
-pub(crate) fn head_of(path: &str) -> Result<Option<Vec<u8>>, String> {
-    if !is_plain(Path::new(path)) {
-        return Ok(None);
-    }
-    let file = match File::open(path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        file => file.map_err(|e| format!("error: {path}: {e}\n"))?,
-    };
-    let mut line = Vec::new();
-    let read = io::BufReader::new(file.take(4096)).read_until(b'\n', &mut line);
-    read.map_err(|e| format!("error: {path}: {e}\n"))?;
-    Ok((!line.is_empty()).then_some(line))
 }
 
 /// Why a file of other bytes cannot be read.
@@ -181,10 +142,9 @@ pub(crate) fn read_text(path: &str, longest: u64) -> Result<String, String> {
 /// Whether two paths are those of one file, be it there or not.
 pub(crate) fn are_same(one: &str, other: &str) -> bool {
     // Where nothing is yet, a name in a folder.
-    let planned = |path: &str| {
-        let path = std::path::absolute(path).ok()?;
-        let folder = fs::canonicalize(path.parent()?).ok()?;
-        Some(folder.join(path.file_name()?))
+    let planned = |path: &str| match Destination::of(Path::new(path)) {
+        Ok(Destination::Replaced(target)) => Some(target),
+        _ => None,
     };
     let whole = |path: &str| fs::canonicalize(path).ok().or_else(|| planned(path));
     let one = whole(one);
@@ -203,16 +163,12 @@ pub(crate) fn check_writable(path: &str) -> Result<(), String> {
         return refuse(&"it is a directory");
     }
     refuse_history(path)?;
-    if !is_plain(target) {
-        return Ok(());
-    }
-    // The name itself may be none.
-    if let Err(e) = fs::symlink_metadata(target)
-        && e.kind() != io::ErrorKind::NotFound
-    {
-        return refuse(&e);
-    }
-    let temporary = beside(target);
+    let target = match Destination::of(target) {
+        Ok(Destination::Replaced(target)) => target,
+        Ok(_) => return Ok(()),
+        Err(e) => return refuse(&e),
+    };
+    let temporary = beside(&target);
     match File::create(&temporary) {
         Ok(_) => fs::remove_file(&temporary).or_else(|e| refuse(&e)),
         Err(e) => refuse(&e),

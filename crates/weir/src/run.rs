@@ -18,6 +18,7 @@ use crate::history::Keep;
 use crate::live::LiveDisplay;
 use crate::measure::{self, MeasureRequest, RunObserver, Silent};
 use crate::progress::{ProgressMode, ProgressObserver};
+use crate::rows::{self, Unfit};
 use crate::watch::{Watch, WatchedObserver};
 use crate::web::Window;
 use crate::{
@@ -149,7 +150,15 @@ pub(crate) fn check_output(
     let refuse = |message| Refusal::new(USAGE, message);
     output::check_writable(path).map_err(refuse)?;
     if options.append && format.is_rows() {
-        output::check_head(path, &several_of(&[], format)).map_err(refuse)?;
+        rows::check_rows(path, &several_of(&[], format)).map_err(|why| {
+            let remedy = match why {
+                Unfit::OtherHead(_) | Unfit::OpenEnd => {
+                    "\n  help: name another file, or leave --append out to replace this one"
+                }
+                Unfit::Io(_) => "",
+            };
+            refuse(format!("error: --append: {path}: {why}{remedy}\n"))
+        })?;
     }
     Ok(())
 }
@@ -162,7 +171,7 @@ pub(crate) fn write_output(
     text: &str,
 ) -> bool {
     let written = if options.append && format.is_rows() {
-        output::append_rows(path, text)
+        rows::append_rows(path, text)
     } else {
         output::write_file(path, text)
     };

@@ -4,6 +4,7 @@
 //! door stands for: four spaces, sorted keys. Not here: where the file is, and defaults.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
@@ -142,7 +143,7 @@ fn unknown<E: de::Error>(key: &str) -> E {
 }
 
 /// A configuration as it is written and printed, each line indented by so many levels.
-pub(super) fn text(runtime_seconds: u64, threads: &[Settings], level: usize) -> String {
+pub(super) fn text(runtime_seconds: impl Display, threads: &[Settings], level: usize) -> String {
     let mut out = String::new();
     let indent = "    ".repeat(level);
     let count = threads.len();

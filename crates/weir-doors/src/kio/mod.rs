@@ -13,6 +13,7 @@ mod job;
 mod number;
 pub mod output;
 mod plan;
+mod points;
 mod remarks;
 mod settings;
 mod sweep;
@@ -25,8 +26,8 @@ use clap::{Arg, Command};
 use weir_schema::Plan;
 
 pub use flags::FLAGS;
-pub(crate) use output::{EXTENSION, check_extension};
 pub use output::{KioFormat, KioOptions};
+pub(crate) use points::{EXTENSION, check_extension};
 
 use crate::compare::Compare;
 use crate::door::{Door, DoorLink};

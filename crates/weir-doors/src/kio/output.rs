@@ -4,18 +4,16 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Value, json};
-use weir_schema::{GroupResult, Job, Plan, RunResult};
+use weir_schema::{Plan, RunResult};
 use weir_units::Date;
 
 use super::figures::Figures;
 use super::number::{counted, figure};
+use super::points::{self, PointResult, has_module};
 use super::settings::{Field, Settings};
-use super::{ModuleFacts, config, job, own_version, remarks};
+use super::{config, job, own_version, remarks};
 use crate::given::GivenFlags;
 
-/// The name of this door's data in a plan.
-pub(crate) const EXTENSION: &str = "kio";
 /// Columns of a row that are not of a thread's settings: those before, those behind.
 const BEFORE: [&str; 6] = [
     "timestamp",
@@ -79,42 +77,30 @@ pub(super) fn options(given: &GivenFlags) -> KioOptions {
     }
 }
 
-/// Notes in a plan whether the module was there.
-pub(super) fn note_module(plan: &mut Plan, module: &ModuleFacts) {
-    let noted = json!({ "module": module.has_node });
-    plan.extensions.insert(EXTENSION.to_owned(), noted);
-}
-
-/// Refuses what is no note of this door.
-pub(crate) fn check_extension(noted: &Value) -> Result<(), String> {
-    let is_known = |map: &serde_json::Map<String, Value>| {
-        map.iter()
-            .all(|(key, value)| key == "module" && value.is_boolean())
-    };
-    if noted.as_object().is_some_and(is_known) {
-        return Ok(());
-    }
-    Err(format!(
-        "`extensions.{EXTENSION}` is {noted}: it has `module`, true or false"
-    ))
-}
-
-/// A point with its jobs.
-struct Point<'a> {
+/// A point, and how it is shown.
+struct Shown<'a> {
+    point: PointResult<'a>,
     result: &'a RunResult,
-    jobs: &'a [Job],
-    group: &'a GroupResult,
     options: &'a KioOptions,
 }
 
-fn points<'a>(result: &'a RunResult, options: &'a KioOptions) -> impl Iterator<Item = Point<'a>> {
-    let groups = result.plan.groups.iter().zip(&result.groups);
-    groups.map(move |(planned, group)| Point {
+/// Points that ran, if not to their end: of the others there is nothing to show.
+fn shown<'a>(result: &'a RunResult, options: &'a KioOptions) -> impl Iterator<Item = Shown<'a>> {
+    points::begun(result).map(move |point| Shown {
+        point,
         result,
-        jobs: &planned.jobs,
-        group,
         options,
     })
+}
+
+/// Whether there is anything to show.
+pub fn has_begun(result: &RunResult) -> bool {
+    points::begun(result).next().is_some()
+}
+
+/// What a run that was ended early has left undone, a sentence each.
+pub fn left_undone(result: &RunResult) -> Vec<String> {
+    points::left_undone(result)
 }
 
 /// The text of a form of kio.py's; nothing of weir's own forms.
@@ -130,12 +116,9 @@ pub fn text(result: &RunResult, options: &KioOptions) -> Option<String> {
 /// The line that says where the I/Os were made.
 pub fn engine_line(plan: &Plan) -> String {
     let engine = engine(plan);
-    let is_loaded = plan.extensions.get(EXTENSION).and_then(|e| e.get("module"));
-    let note = match (engine.as_str(), is_loaded) {
+    let note = match (engine.as_str(), has_module(plan)) {
         ("kernel", _) => "no system call in the measured path",
-        (_, Some(Value::Bool(false))) => {
-            "kernel module not loaded; includes the system-call boundary"
-        }
+        (_, Some(false)) => "kernel module not loaded; includes the system-call boundary",
         _ => "includes the system-call boundary",
     };
     let place = match engine.as_str() {
@@ -165,51 +148,63 @@ pub fn version(plan: &Plan) -> String {
 fn sections(result: &RunResult, options: &KioOptions) -> String {
     let mut out = format!("# {}\n", engine_line(&result.plan));
     push!(out, "KIO version {}\n", version(&result.plan));
-    for point in points(result, options) {
-        heading(&mut out, "Current config");
-        push!(out, "{}\n", point.config(0));
+    for shown in shown(result, options) {
+        let seconds = planned_seconds(&shown.point);
+        configuration(&mut out, &shown.point, seconds);
         heading(&mut out, "Running");
         heading(&mut out, "Results");
-        push!(out, "{}{}\n", point.results(), point.remarks());
+        push!(out, "{}{}\n", shown.results(), shown.remarks());
+    }
+    if let Some(missing) = points::not_begun(result) {
+        push!(out, "# INCOMPLETE: {missing}\n");
     }
     out
 }
 
 /// The sections that come before a run, alone.
-pub fn planned(plan: &Plan, options: &KioOptions) -> String {
+pub fn planned(plan: &Plan) -> String {
     let result = RunResult::of(plan.clone());
     let mut out = format!("# {}\n", engine_line(plan));
     push!(out, "KIO version {}\n", version(plan));
-    for point in points(&result, options) {
-        heading(&mut out, "Current config");
-        push!(out, "{}\n", point.config(0));
+    for point in points::planned(&result) {
+        configuration(&mut out, &point, planned_seconds(&point));
     }
     out
+}
+
+/// The section with the settings of a point.
+fn configuration(out: &mut String, point: &PointResult<'_>, seconds: u64) {
+    heading(out, "Current config");
+    if let Some(title) = point.title() {
+        push!(out, "# {title}\n");
+    }
+    push!(out, "{}\n", config::text(seconds, &settings(point), 0));
+}
+
+fn settings(point: &PointResult<'_>) -> Vec<Settings> {
+    point.jobs.iter().filter_map(job::settings).collect()
+}
+
+/// How long a point was to run.
+fn planned_seconds(point: &PointResult<'_>) -> u64 {
+    point.runtime().map_or(0, |runtime| runtime.0 / NANOS)
+}
+
+/// How long it ran: what was asked for, or the time that was measured before something ended it.
+fn runtime_seconds(point: &PointResult<'_>) -> String {
+    point.cut_after().map_or_else(
+        || planned_seconds(point).to_string(),
+        |ran| figure(ran.as_secs_f64()),
+    )
 }
 
 fn heading(out: &mut String, name: &str) {
     push!(out, "{}\n{name}...\n", "-".repeat(62));
 }
 
-impl Point<'_> {
-    fn settings(&self) -> Vec<Settings> {
-        self.jobs.iter().filter_map(job::settings).collect()
-    }
-
-    fn runtime_seconds(&self) -> u64 {
-        let runtime = self
-            .jobs
-            .first()
-            .and_then(|job| job.load().bounds.runtime_ns);
-        runtime.map_or(0, |runtime| runtime.0 / NANOS)
-    }
-
-    fn config(&self, level: usize) -> String {
-        config::text(self.runtime_seconds(), &self.settings(), level)
-    }
-
+impl Shown<'_> {
     fn threads(&self) -> Vec<Figures> {
-        self.group.jobs.iter().map(Figures::of).collect()
+        self.point.group.jobs.iter().map(Figures::of).collect()
     }
 
     fn summary(&self, threads: &[Figures]) -> Figures {
@@ -248,25 +243,41 @@ impl Point<'_> {
     /// Comments behind the results.
     fn remarks(&self) -> String {
         let mut out = String::new();
-        for (number, (job, done)) in self.jobs.iter().zip(&self.group.jobs).enumerate() {
+        let jobs = self.point.jobs.iter().zip(&self.point.group.jobs);
+        for (number, (job, done)) in jobs.enumerate() {
             for remark in remarks::of(job, done) {
                 push!(out, "# thread {number}: {remark}\n");
             }
         }
+        if let Some(ending) = self.point.ending(self.result) {
+            push!(out, "# INCOMPLETE: {ending}\n");
+        }
         out
+    }
+
+    /// The label; of what reads back, with these words.
+    fn label(&self) -> String {
+        let pass = if self.point.name.reads_back {
+            "read back"
+        } else {
+            ""
+        };
+        let parts = [self.options.label.as_str(), pass].into_iter();
+        let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+        parts.join(" ")
     }
 
     fn row(&self) -> Vec<String> {
         let threads = self.threads();
         let summary = self.summary(&threads);
-        let settings = self.settings();
+        let settings = settings(&self.point);
         let mut row = vec![
             timestamp(self.result, self.options),
             hostname(self.result).to_owned(),
             version(&self.result.plan),
-            self.options.label.clone(),
+            self.label(),
             threads.len().to_string(),
-            self.runtime_seconds().to_string(),
+            runtime_seconds(&self.point),
         ];
         row.extend(Field::ALL.map(|field| distinct(&settings, field)));
         row.extend([
@@ -283,7 +294,15 @@ impl Point<'_> {
     fn document(&self) -> String {
         let threads = self.threads();
         let summary = self.summary(&threads);
-        let mut out = format!("config:\n{}results:\n", self.config(1));
+        let mut out = String::new();
+        if let Some(title) = self.point.title() {
+            push!(out, "# {title}\n");
+        }
+        if let Some(ending) = self.point.ending(self.result) {
+            push!(out, "# INCOMPLETE: {ending}\n");
+        }
+        let config = config::text(runtime_seconds(&self.point), &settings(&self.point), 1);
+        push!(out, "config:\n{config}results:\n");
         push!(
             out,
             "    summary:\n{}",
@@ -294,7 +313,7 @@ impl Point<'_> {
             let figures = map(figures, "            ", "            ");
             push!(out, "        {number}:\n{figures}");
         }
-        push!(out, "run_label: {}\n", quoted(&self.options.label));
+        push!(out, "run_label: {}\n", quoted(&self.label()));
         push!(
             out,
             "system:\n    hostname: {}\n",
@@ -371,9 +390,9 @@ fn distinct(settings: &[Settings], field: Field) -> String {
     values.join("/")
 }
 
-/// A report for each point.
+/// A report for each point that ran.
 pub fn yaml(result: &RunResult, options: &KioOptions) -> String {
-    let documents: Vec<String> = points(result, options).map(|p| p.document()).collect();
+    let documents: Vec<String> = shown(result, options).map(|p| p.document()).collect();
     documents.join("---\n")
 }
 
@@ -384,9 +403,9 @@ pub fn head() -> String {
     line(columns.map(str::to_owned))
 }
 
-/// The head, and a row for each point.
+/// The head, and a row for each point that ran.
 pub fn rows(result: &RunResult, options: &KioOptions) -> String {
-    let rows = points(result, options).map(|point| line(point.row().into_iter()));
+    let rows = shown(result, options).map(|shown| line(shown.row().into_iter()));
     head() + &rows.collect::<String>()
 }
 

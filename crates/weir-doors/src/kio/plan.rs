@@ -10,8 +10,9 @@ use super::boundary;
 use super::config::{self, Config};
 use super::job::{self, JobRequest};
 use super::number::whole;
+use super::points::{self, PointName};
 use super::settings::{Field, Given, Settings};
-use super::sweep::{Point, points};
+use super::sweep::{Point, points as swept_points};
 use super::{Action, FLAGS, KioEnvironment, KioRun, ModuleFacts, TargetFacts, output, targets};
 use crate::beff::values;
 use crate::flags::{find, refuse_result_files};
@@ -41,7 +42,7 @@ pub(super) fn read(
         let threads: Vec<Settings> = threads.collect::<Result<_, _>>()?;
         return Ok(Action::Generate {
             path: path.to_owned(),
-            text: config::text(globals.runtime.into(), &threads, 0),
+            text: config::text(globals.runtime, &threads, 0),
             told: format!(
                 "KIO version {}\nGenerating config in {path}\n",
                 super::own_version()
@@ -56,7 +57,7 @@ pub(super) fn read(
     let engine = engine_of(given, environment.module)?;
     notes.extend(undriven(engine, environment.module));
     let named: Vec<String> = given.all("device").map(str::to_owned).collect();
-    let points = points(given.all("sweep")).map_err(Refusal::usage)?;
+    let points = swept_points(given.all("sweep")).map_err(Refusal::usage)?;
     let mut builder = Builder {
         given,
         line,
@@ -254,11 +255,22 @@ struct Builder<'a> {
 impl Builder<'_> {
     /// A plan of these points.
     fn plan(&mut self, points: &[Point], words: &[String]) -> Result<Plan, Refusal> {
-        let groups = points.iter().enumerate();
-        let groups = groups.map(|(number, point)| self.group(number, point));
-        let mut groups: Vec<Group> = groups.collect::<Result<_, _>>()?;
-        if self.given.has("verify") {
-            groups = groups.into_iter().flat_map(read_back).collect();
+        let (mut groups, mut names) = (Vec::new(), Vec::new());
+        for (number, point) in points.iter().enumerate() {
+            let group = self.group(number, point)?;
+            let passes = if self.given.has("verify") {
+                Vec::from(read_back(group))
+            } else {
+                vec![group]
+            };
+            for (pass, group) in passes.into_iter().enumerate() {
+                let name = PointName {
+                    swept: point.words(),
+                    reads_back: pass > 0,
+                };
+                groups.push(named(group, &name));
+                names.push(name);
+            }
         }
         let command = ["weir", "kio"].into_iter().map(str::to_owned);
         let mut plan = Plan {
@@ -266,7 +278,7 @@ impl Builder<'_> {
             groups,
             ..Plan::new("kio", "kio", Vec::new())
         };
-        output::note_module(&mut plan, self.environment.module);
+        points::note(&mut plan, self.environment.module.has_node, &names);
         Ok(plan)
     }
 
@@ -398,7 +410,6 @@ fn check_target(settings: &Settings, facts: &TargetFacts) -> Result<(), String> 
 fn read_back(group: Group) -> [Group; 2] {
     let mut reads = group.clone();
     for (number, job) in reads.jobs.iter_mut().enumerate() {
-        push!(job.name, " read back");
         job.start.barrier = number == 0;
         if let Some(work) = job.workload.blocks_mut() {
             work.mix = Mix::only(Kind::Read);
@@ -406,4 +417,17 @@ fn read_back(group: Group) -> [Group; 2] {
         }
     }
     [group, reads]
+}
+
+/// Its jobs by the point that they are of: a result has all of them side by side.
+fn named(mut group: Group, name: &PointName) -> Group {
+    for job in &mut group.jobs {
+        if name.reads_back {
+            push!(job.name, " read back");
+        }
+        if !name.swept.is_empty() {
+            push!(job.name, ", {}", name.swept);
+        }
+    }
+    group
 }

@@ -54,6 +54,21 @@ pub(super) fn points<'a>(axes: impl Iterator<Item = &'a str>) -> Result<Vec<Poin
 }
 
 impl Point {
+    /// `num_threads=2 queue_depth=8`: the settings that are swept, in the order in which they are printed.
+    pub(super) fn words(&self) -> String {
+        let threads = self.threads.map(|count| format!("num_threads={count}"));
+        let set = |field: Field| {
+            let value = self.given.get(field)?;
+            Some(format!("{}={value}", field.setting().name))
+        };
+        let settings = Field::ALL.into_iter().filter_map(set);
+        threads
+            .into_iter()
+            .chain(settings)
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
     fn at(mut self, axis: Axis, value: i64) -> Self {
         match axis {
             Axis::Threads => self.threads = u32::try_from(value).ok(),
@@ -154,7 +169,9 @@ mod tests {
         let depths = [1, 2, 4].map(Some);
         let expected = [1, 2].map(|threads| depths.map(|depth| (Some(threads), depth)));
         assert_eq!(shown, expected.concat());
-        assert_eq!(super::points([].into_iter()).unwrap().len(), 1);
+        assert_eq!(points[4].words(), "num_threads=2 queue_depth=2");
+        let one = super::points([].into_iter()).unwrap();
+        assert_eq!(one.iter().map(Point::words).collect::<Vec<_>>(), [""]);
     }
 
     #[test]

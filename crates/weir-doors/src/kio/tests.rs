@@ -1,7 +1,7 @@
 //! The door as a whole: from words to a plan, from a result to text.
 
 use proptest::prelude::*;
-use weir_schema::{Job, Plan, RunResult};
+use weir_schema::{Job, Plan, RunResult, State};
 
 use super::*;
 
@@ -420,8 +420,118 @@ fn a_sweep_is_a_group_for_each_point_that_waits_for_the_one_before() {
             (2, 4, true)
         ]
     );
-    let rows = output::rows(&RunResult::of(plan), &options(""));
+    let rows = output::rows(&ended(plan, State::Done), &options(""));
     assert_eq!(rows.lines().count(), 7);
+}
+
+/// A result of which all jobs have this state.
+fn ended(plan: Plan, state: State) -> RunResult {
+    let mut result = RunResult::of(plan);
+    for job in result.groups.iter_mut().flat_map(|group| &mut group.jobs) {
+        job.state = state;
+    }
+    result
+}
+
+#[test]
+fn points_of_several_axes_are_told_apart_by_what_is_swept() {
+    let axes = "--sweep offset_stride=4096,8192 --sweep num_threads=1,2";
+    let plan = run(&format!("-d /dev/a {axes}")).plan;
+    let names: Vec<&str> = jobs(&plan).iter().map(|job| job.name.as_str()).collect();
+    let expected = [
+        "thread 0, num_threads=1 offset_stride=4096",
+        "thread 0, num_threads=2 offset_stride=4096",
+        "thread 1, num_threads=2 offset_stride=4096",
+        "thread 0, num_threads=1 offset_stride=8192",
+        "thread 0, num_threads=2 offset_stride=8192",
+        "thread 1, num_threads=2 offset_stride=8192",
+    ];
+    assert_eq!(names, expected);
+    let title = "# point 3 of 4: num_threads=1 offset_stride=8192\n";
+    assert!(output::planned(&plan).contains(title));
+    let result = ended(plan, State::Done);
+    for format in ["kio", "yaml"] {
+        let text = output::text(&result, &options(&format!("--format {format}"))).unwrap();
+        assert!(text.contains(title), "{text}");
+        assert!(!text.contains("INCOMPLETE"), "{text}");
+    }
+    let plain = output::planned(&run("-d /dev/a").plan);
+    assert!(!plain.contains("# point"), "{plain}");
+}
+
+#[test]
+fn what_reads_back_says_so_in_its_rows_and_reports() {
+    let words = "-d /dev/a --op write --data verify --verify --sweep queue_depth=1,2";
+    let plan = run(words).plan;
+    let names: Vec<&str> = jobs(&plan).iter().map(|job| job.name.as_str()).collect();
+    let expected = [
+        "thread 0, queue_depth=1",
+        "thread 0 read back, queue_depth=1",
+        "thread 0, queue_depth=2",
+        "thread 0 read back, queue_depth=2",
+    ];
+    assert_eq!(names, expected);
+    let result = ended(plan, State::Done);
+    let labels = |words: &str| -> Vec<String> {
+        let rows = output::rows(&result, &options(words));
+        let label = |row: &str| row.split(',').nth(3).unwrap().to_owned();
+        rows.lines().skip(1).map(label).collect()
+    };
+    assert_eq!(labels(""), ["", "read back", "", "read back"]);
+    assert_eq!(labels("-L a"), ["a", "a read back", "a", "a read back"]);
+    let yaml = output::yaml(&result, &options("-L a"));
+    assert!(
+        yaml.contains("# point 4 of 4: queue_depth=2, read back\n"),
+        "{yaml}"
+    );
+    assert_eq!(yaml.matches("run_label: \"a read back\"\n").count(), 2);
+}
+
+#[test]
+fn a_run_that_is_ended_has_nothing_of_points_that_never_ran() {
+    use weir_schema::{EndedBy, Span};
+    let plan = run("-d /dev/a -s 2 --sweep queue_depth=1..8*2").plan;
+    let mut result = RunResult::of(plan);
+    let seconds = |ms| {
+        Some(Span {
+            start_ns: weir_units::Nanos(0),
+            end_ns: weir_units::Nanos::from_millis(ms),
+        })
+    };
+    for (group, state, ms) in [(0, State::Done, 2000), (1, State::Stopped, 960)] {
+        let job = &mut result.groups[group].jobs[0];
+        (job.state, job.span) = (state, seconds(ms));
+    }
+    result.ended_by = Some(EndedBy { signal: 2 });
+    let rows = output::rows(&result, &options(""));
+    let column = |number: usize| -> Vec<&str> {
+        rows.lines()
+            .map(|row| row.split(',').nth(number).unwrap())
+            .collect()
+    };
+    assert_eq!(column(5), ["runtime_seconds", "2", "0.96"]);
+    assert_eq!(column(13), ["queue_depth", "1", "2"]);
+    let ending = "INCOMPLETE: ended by signal 2 after 0.96 of 2 s\n";
+    let yaml = output::yaml(&result, &options(""));
+    assert_eq!(yaml.matches("config:\n").count(), 2);
+    assert!(yaml.contains("        runtime_seconds: 0.96\n"), "{yaml}");
+    assert_eq!(yaml.matches(ending).count(), 1);
+    let text = output::text(&result, &options("--format kio")).unwrap();
+    assert_eq!(text.matches("Results...").count(), 2);
+    assert!(text.contains(ending), "{text}");
+    assert!(
+        text.ends_with("# INCOMPLETE: 2 of 4 points did not run\n"),
+        "{text}"
+    );
+    let undone = [
+        "point 2 of 4: queue_depth=2: ended by signal 2 after 0.96 of 2 s",
+        "2 of 4 points did not run",
+    ];
+    assert_eq!(output::left_undone(&result), undone);
+    result.groups[0].jobs[0].state = State::NotStarted;
+    result.groups[1].jobs[0].state = State::NotStarted;
+    assert!(!output::has_begun(&result));
+    assert_eq!(output::rows(&result, &options("")), output::head());
 }
 
 fn options(text: &str) -> KioOptions {
@@ -431,7 +541,7 @@ fn options(text: &str) -> KioOptions {
 #[test]
 fn rows_join_what_differs_between_threads() {
     let plan = run("-c kio.conf -t 2 -d /dev/a").plan;
-    let rows = output::rows(&RunResult::of(plan), &options("-L a,b"));
+    let rows = output::rows(&ended(plan, State::Done), &options("-L a,b"));
     let (head, row) = rows.split_once("\r\n").unwrap();
     assert_eq!(head.split(',').count(), 25);
     assert!(

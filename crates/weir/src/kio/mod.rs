@@ -22,6 +22,7 @@ use weir_sys::guard::{Overrides, check_write};
 use crate::history::Keep;
 use crate::measure::{self, MeasureRequest};
 use crate::progress::{ProgressMode, ProgressObserver};
+use crate::rows::{self, Unfit};
 use crate::runners::first_operations;
 use crate::{Outcome, compare, fio, output, printed, run as run_door, session, signals};
 
@@ -99,7 +100,7 @@ fn target(path: &str) -> Result<TargetFacts, String> {
 
 fn dry_run(run: &KioRun) -> u8 {
     tell_notes(run);
-    printed(&kio_output::planned(&run.plan, &run.options))
+    printed(&kio_output::planned(&run.plan))
 }
 
 fn tell_notes(run: &KioRun) {
@@ -142,8 +143,7 @@ fn other_files(run: &KioRun) -> Vec<(&'static str, String)> {
     named.collect()
 }
 
-/// Finds out before the run whether everything can be written. A file with other columns is told as
-/// the older program tells it.
+/// Finds out before the run whether everything can be written.
 fn check_files(run: &KioRun) -> Result<(), Refusal> {
     let files = other_files(run);
     for (_, path) in &files {
@@ -154,29 +154,38 @@ fn check_files(run: &KioRun) -> Result<(), Refusal> {
     let Some(path) = &run.csv else {
         return Ok(());
     };
-    let refuse = |why: String| Refusal::new(1, why);
     let head = kio_output::head();
-    let found = output::head_of(path).map_err(refuse)?;
-    match found {
-        Some(found) if found != head.as_bytes() => {
-            let found = String::from_utf8_lossy(&found).into_owned();
-            let list = |head: &str| {
-                let columns: Vec<String> = head
-                    .trim_end()
-                    .split(',')
-                    .map(|column| format!("'{column}'"))
-                    .collect();
-                columns.join(", ")
-            };
-            Err(refuse(format!(
-                "error: --output-csv {path}: its columns are others\ncolumns:  [{}]\nexisting: [{}]\n  \
-                 help: name another file\n",
-                list(&head),
-                list(&found)
-            )))
+    let why = match rows::check_rows(path, &head) {
+        Ok(()) => return Ok(()),
+        Err(Unfit::OtherHead(found)) => unlike(&head, &found),
+        Err(Unfit::OpenEnd) => {
+            "its last row has no end, and the next one would become a part of it\n  \
+             help: end that row with a line break, or name another file"
+                .to_owned()
         }
-        _ => Ok(()),
+        Err(Unfit::Io(error)) => error.to_string(),
+    };
+    let message = format!("error: --output-csv {path}: {why}\n");
+    Err(Refusal::new(USAGE, message))
+}
+
+/// In what a head differs, as the older program tells it. Columns that are the same end otherwise.
+fn unlike(head: &str, found: &str) -> String {
+    let columns = |head: &str| {
+        let columns = head.trim_end().split(',');
+        columns.map(|c| format!("'{c}'")).collect::<Vec<_>>()
+    };
+    let (own, other) = (columns(head), columns(found));
+    if own == other {
+        return "its lines end with LF, and those of these rows with CR LF\n  help: name another file, or \
+                convert this one (`unix2dos`)"
+            .to_owned();
     }
+    format!(
+        "its columns are others\ncolumns:  [{}]\nexisting: [{}]\n  help: name another file",
+        own.join(", "),
+        other.join(", ")
+    )
 }
 
 /// Writes and prints; the exit code.
@@ -190,13 +199,12 @@ fn report(result: &RunResult, run: &KioRun) -> u8 {
             good = false;
         }
     };
-    if let Some(path) = &run.csv {
-        keep(output::append_rows(
-            path,
-            &kio_output::rows(result, options),
-        ));
+    // A run that was ended before its first point has nothing to add or to replace.
+    let has_begun = kio_output::has_begun(result);
+    if let Some(path) = run.csv.as_ref().filter(|_| has_begun) {
+        keep(rows::append_rows(path, &kio_output::rows(result, options)));
     }
-    if let Some(path) = &run.yaml {
+    if let Some(path) = run.yaml.as_ref().filter(|_| has_begun) {
         keep(output::write_file(path, kio_output::yaml(result, options)));
     }
     let text = traced(result, run.trace) + &text_of(result, options, run.output.is_none());
@@ -206,6 +214,9 @@ fn report(result: &RunResult, run: &KioRun) -> u8 {
     }
     if options.format != KioFormat::Table || run.output.is_some() {
         session::tell_failures(result);
+        for undone in kio_output::left_undone(result) {
+            output::error(&format!("warning: INCOMPLETE: {undone}\n"));
+        }
     }
     let code = exit_code(result, &Strict::No);
     if good { code } else { code.max(1) }
