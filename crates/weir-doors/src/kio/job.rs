@@ -55,7 +55,7 @@ pub(super) fn of(request: &JobRequest<'_>) -> Result<Job, Refusal> {
             "it is read-only: take --read-mix-percent 100".to_owned(),
         ));
     }
-    let is_guarded = writes && facts.is_device && !given.has("force");
+    let is_guarded = writes && !given.has("force");
     if let Some(holds) = is_guarded.then(|| (request.holds)(request.path)).flatten() {
         return Err(refuse(format!(
             "it seems to hold {holds}, which would be overwritten\n  help: --force writes all the same"
