@@ -174,6 +174,13 @@ fn bound(request: &JobRequest<'_>, length: u64, work: &mut BlockWorkload) -> Res
     load.recording.interval_ns = Nanos::from_millis(small(given, "interval")?.into());
     load.bounds.operations = number(given, "ios")?;
     let size = number(given, "size")?;
+    let block = settings.size(F::BlockSize);
+    if let Some(size) = size.filter(|size| *size < block) {
+        return Err(Refusal::usage(format!(
+            "--size {size}: less than an I/O, which has {block} bytes\n  help: take {block} or more, or a \
+             smaller --block-size"
+        )));
+    }
     if given.has("verify") {
         if given.has("runtime") {
             return Err(Refusal::usage(
