@@ -86,6 +86,8 @@ pub struct ModuleFacts {
     pub has_node: bool,
     /// Its version, where one of this name is loaded.
     pub version: Option<String>,
+    /// This user may not open its node.
+    pub is_closed: bool,
     /// Its parameter of this name.
     pub block_device: Option<String>,
 }
