@@ -58,6 +58,9 @@ pub(super) fn read(
     let engine = engine_of(given, environment.module)?;
     notes.extend(undriven(engine, environment.module));
     let named: Vec<String> = given.all("device").map(str::to_owned).collect();
+    if let Some(refusal) = twice(&named) {
+        return Err(refusal);
+    }
     let points = points(given.all("sweep")).map_err(Refusal::usage)?;
     let mut builder = Builder {
         given,
@@ -240,6 +243,15 @@ fn undriven(engine: Option<&str>, module: &ModuleFacts) -> Option<String> {
     };
     let note = || format!("the module kio {why}: --engine uring is taken");
     engine.is_none().then(note)
+}
+
+/// A target that is named twice.
+fn twice(named: &[String]) -> Option<Refusal> {
+    let is_earlier = |(at, path): &(usize, &String)| named[..*at].contains(path);
+    let (_, path) = named.iter().enumerate().find(is_earlier)?;
+    Some(Refusal::usage(format!(
+        "--device {path}: it stands there twice\n  help: --num-threads says how many threads work on it"
+    )))
 }
 
 /// The settings of a thread: the line's, then the file's, then defaults.
