@@ -62,6 +62,8 @@ pub(super) fn read(
         return Err(refusal);
     }
     let points = points(given.all("sweep")).map_err(Refusal::usage)?;
+    let most = points.iter().filter_map(|point| point.threads).max();
+    notes.extend(unrun(&file, most.unwrap_or(globals.threads)));
     let mut builder = Builder {
         given,
         line,
@@ -243,6 +245,21 @@ fn undriven(engine: Option<&str>, module: &ModuleFacts) -> Option<String> {
     };
     let note = || format!("the module kio {why}: --engine uring is taken");
     engine.is_none().then(note)
+}
+
+/// Threads that a configuration has settings for, and that are not run.
+fn unrun(file: &Config, threads: u32) -> Option<String> {
+    let beyond: Vec<String> = file
+        .threads
+        .range(threads..)
+        .map(|(n, _)| n.to_string())
+        .collect();
+    (!beyond.is_empty()).then(|| {
+        format!(
+            "settings of the configuration for thread {} have no effect: num_threads is {threads}",
+            beyond.join(", ")
+        )
+    })
 }
 
 /// A target that is named twice.
