@@ -27,6 +27,7 @@ use weir_schema::Plan;
 pub use flags::FLAGS;
 pub(crate) use output::{EXTENSION, check_extension};
 pub use output::{KioFormat, KioOptions};
+pub use remarks::deeds;
 
 use crate::compare::Compare;
 use crate::door::{Door, DoorLink};
