@@ -35,6 +35,7 @@ use crate::flags::{command, nearest};
 use crate::given::GivenFlags;
 use crate::house_words::{Parsed, parse};
 use crate::refusal::Refusal;
+use crate::run::{Repeat, Run};
 
 /// The door.
 pub const DOOR: Door = Door {
@@ -85,10 +86,10 @@ pub struct KioEnvironment<'a> {
 pub struct ModuleFacts {
     /// Its node is there: it is weir's, and loaded.
     pub has_node: bool,
-    /// Its version, where one of this name is loaded.
-    pub version: Option<String>,
     /// This user may not open its node.
     pub is_closed: bool,
+    /// Its version, where one of this name is loaded.
+    pub version: Option<String>,
     /// Its parameter of this name.
     pub block_device: Option<String>,
 }
@@ -131,6 +132,15 @@ pub enum Action {
     },
     /// A run.
     Run(Box<KioRun>),
+    /// Several runs, each a process of its own.
+    Repeat {
+        /// The run.
+        run: Box<Run>,
+        /// How many.
+        repeat: Repeat,
+        /// As those of a single run.
+        notes: Vec<String>,
+    },
     /// The same in the kernel and from user space, in turns.
     Compare(Box<Compare>),
     /// What the module says of itself.

@@ -104,6 +104,10 @@ fn compare(
 }
 
 fn finish(given: &GivenFlags, plan: Plan, notes: Vec<String>) -> Result<Action, Refusal> {
+    if let Some(runs) = number(given, "repeat")? {
+        let runs = u32::try_from(runs).unwrap_or(u32::MAX);
+        return boundary::repeat(given, plan, runs, notes);
+    }
     let text = |name| given.text(name).map(str::to_owned);
     let (store, history) = (text("store-result"), text("history"));
     if given.has("show-plan") {

@@ -23,7 +23,7 @@ use crate::history::Keep;
 use crate::measure::{self, MeasureRequest, Silent};
 use crate::progress::{ProgressMode, ProgressObserver};
 use crate::runners::first_operations;
-use crate::{Outcome, compare, fio, output, printed, run as run_door, session, signals};
+use crate::{Outcome, compare, fio, output, printed, repeat, run as run_door, session, signals};
 
 /// The least unit of addressing.
 const SECTOR: u64 = 512;
@@ -49,6 +49,10 @@ pub(crate) fn run(words: &[String]) -> Outcome {
         }
         Action::Run(run) if run.dry_run => dry_run(&run),
         Action::Run(run) => measure(*run),
+        Action::Repeat { run, repeat, notes } => {
+            tell_notes(&notes);
+            repeat::run(&run, repeat)
+        }
         Action::Compare(asked) => compare::in_rounds(&asked),
         Action::Status => Ok(module::status(&facts)),
         Action::Devices => Ok(module::devices()),
