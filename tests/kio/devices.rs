@@ -117,6 +117,7 @@ fn a_device_that_is_mounted_is_not_written() {
     let said = [
         kio(&stage, &words),
         kio(&stage, &format!("{words} --force")),
+        kio(&stage, &format!("{words} --dry-run")),
     ];
     assert!(done(&["umount", &point]));
     for said in said {

@@ -11,6 +11,7 @@ mod devices;
 mod failures;
 mod files;
 mod module;
+mod refused;
 #[path = "../stage/mod.rs"]
 mod stage;
 
@@ -174,6 +175,17 @@ fn values_out_of_range_name_the_option_and_the_range() {
         ),
         ("--queue-depth 0", "--queue-depth 0", "1 to 1024"),
         ("--burst-fin 2", "--burst-finish 2", "0 to 1"),
+        ("--seed foo", "--seed foo", "1 to 9223372036854775807"),
+        ("--seed -1", "--seed", "1 to 9223372036854775807"),
+        ("--ramp 3x", "--ramp 3x", "0 to 3600"),
+        (
+            "--ramp 99999999999999",
+            "--ramp 99999999999999",
+            "0 to 3600",
+        ),
+        ("--interval abc", "--interval abc", "1 to 3600000"),
+        ("--batch abc", "--batch abc", "1 to 1024"),
+        ("--repeat 1", "--repeat 1", "2 to 1000"),
     ] {
         kio(&stage, &format!("--device F {words}"))
             .code(2)

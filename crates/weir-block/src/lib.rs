@@ -9,6 +9,7 @@
 //! reads and writes patterns of operations.
 #![deny(unsafe_code)]
 
+mod buffer_total;
 mod engine;
 pub mod generate;
 mod kinds;

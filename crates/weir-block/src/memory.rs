@@ -7,10 +7,11 @@ use std::path::Path;
 
 use weir_run::generate::Streams;
 use weir_run::{WorkerContext, failure};
-use weir_schema::{BlockWorkload, Failure, Kind, Memory, MemoryKind, VerifyMethod};
+use weir_schema::{BlockWorkload, Failure, Job, Kind, Memory, MemoryKind, VerifyMethod};
 use weir_sys::buffer::{AlignedBuf, Backing, BufferSpec, HugePage};
 use weir_units::Bytes;
 
+use crate::engine::{EngineEntry, kernel};
 use crate::generate::payload::Payload;
 use crate::source::{SlotBuffers, payload_rule};
 
@@ -19,13 +20,24 @@ const WIDEST_ALIGNMENT: u64 = 1 << 31;
 
 /// The largest block of any kind that occurs.
 pub(crate) fn largest_block(workload: &BlockWorkload) -> u64 {
-    let sizes = &workload.sizes.size;
     let occurs = |kind: &Kind| workload.sizes.by_pattern || workload.mix.has(*kind);
-    let largest = Kind::DATA
-        .into_iter()
-        .filter(occurs)
-        .map(|kind| sizes.of(kind).max().0);
-    largest.max().unwrap_or(0)
+    largest_block_of(workload, Kind::DATA.into_iter().filter(occurs))
+}
+
+/// The largest block of these kinds.
+pub(crate) fn largest_block_of(workload: &BlockWorkload, kinds: impl Iterator<Item = Kind>) -> u64 {
+    let sizes = &workload.sizes.size;
+    kinds.map(|kind| sizes.of(kind).max().0).max().unwrap_or(0)
+}
+
+/// How many operations of a worker have buffers here at a time.
+pub(crate) fn slots(entry: &EngineEntry, job: &Job) -> u32 {
+    // The buffers of the kernel's slots are its own.
+    if entry.info.synchronous || entry.info.name == kernel::NAME {
+        1
+    } else {
+        job.load().depth.queue_depth.0.max(1)
+    }
 }
 
 /// The smallest block of any kind that occurs.

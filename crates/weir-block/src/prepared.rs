@@ -21,7 +21,7 @@ use weir_sys::device::PathFacts;
 use weir_units::Bytes;
 
 use crate::engine::dma_emu::{self, EmulatedCards};
-use crate::engine::kernel::{self, KernelSessions};
+use crate::engine::kernel::KernelSessions;
 use crate::engine::{
     EngineEntry, EngineRun, EngineSetup, FileName, Mappings, OpenTarget, SlotMemory, Warnings,
     sync_all,
@@ -126,12 +126,7 @@ impl PreparedBlockJob {
 
     /// Slots of a worker.
     fn depth(&self) -> u32 {
-        // The buffers of the kernel's slots are its own.
-        if self.entry.info.synchronous || self.entry.info.name == kernel::NAME {
-            1
-        } else {
-            self.job.load().depth.queue_depth.0.max(1)
-        }
+        memory::slots(self.entry, &self.job)
     }
 
     fn extents(&self, clone: u32) -> Vec<Extent> {

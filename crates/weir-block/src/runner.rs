@@ -16,6 +16,7 @@ use weir_sys::guard::{GuardError, Overrides, check_write};
 use weir_sys::{Availability, Tree};
 use weir_units::Bytes;
 
+use crate::buffer_total;
 use crate::engine::dma_emu::EmulatedCards;
 use crate::engine::kernel::{self, KernelSessions};
 use crate::engine::net;
@@ -75,7 +76,9 @@ impl Runner for Block {
     }
 
     fn check_together(&self, contexts: &[JobContext<'_>]) -> Vec<(u32, Failure)> {
-        verify::check_together(contexts)
+        let mut failures = verify::check_together(contexts);
+        failures.extend(buffer_total::check_together(contexts));
+        failures
     }
 
     fn part(&self, job: &mut Job, rank: RankPart) -> Result<(), Failure> {

@@ -101,7 +101,7 @@ fn rates(jobs: &[JobResult], together: Option<Span>) -> Vec<Rates> {
 }
 
 /// Operations and bytes per second while all members ran, from their interval series: an
-/// interval that reaches over an end counts with its share.
+/// interval that reaches over an end counts with its share. A member does nothing after its own end.
 #[expect(
     clippy::cast_precision_loss,
     reason = "counts and times of a run are far below 2^53"
@@ -115,9 +115,10 @@ fn overlap<'a>(
     for (span, kind) in members {
         let mut from = span.start_ns.0;
         for point in kind.series.points() {
-            let length = point.length.0.max(1);
-            let to = from + length;
-            let inside = to.min(end).saturating_sub(from.max(start)) as f64 / length as f64;
+            let to = from + point.length.0.max(1);
+            let until = to.min(span.end_ns.0.max(from + 1));
+            let length = until - from;
+            let inside = until.min(end).saturating_sub(from.max(start)) as f64 / length as f64;
             operations += point.operations as f64 * inside;
             bytes += point.bytes.0 as f64 * inside;
             from = to;

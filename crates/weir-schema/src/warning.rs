@@ -158,7 +158,7 @@ pub const WARNINGS: &[WarningKind] = &[
         Disturbed,
         "the loop's own cost is above 5 % of the median latency, or above a tenth of the time per \
          operation",
-        "Compare with the null engine, or measure without latencies.",
+        "Take the latencies for upper bounds, or move more with each operation.",
     ),
     kind(
         "log",
@@ -177,7 +177,7 @@ pub const WARNINGS: &[WarningKind] = &[
         "never-written",
         Wrong,
         "parts of the file were never written: reads of holes reach no device",
-        "Write the file first, or let weir make it.",
+        "Write all of the file first.",
     ),
     kind(
         "not-registered",

@@ -313,15 +313,27 @@ impl BatchStore {
             .fold(0, u64::saturating_add);
         let per_batch = count as f64 / histograms.len().max(1) as f64;
         let values = excess(of_run, &histograms, per_batch);
-        Estimate::about(of_run, SeriesMean::of(&values).map(|mean| mean.half_width))
+        let mean = SeriesMean::of(&values).and_then(|mean| self.seen_over_time().map(|()| mean));
+        Estimate::about(of_run, mean.map(|mean| mean.half_width))
     }
 
     /// Percentiles of `whole`, the histogram of everything that was recorded, with intervals
     /// from the batches. A percentile that `whole` does not have is left out.
     pub fn percentiles(&self, whole: &Histogram, wanted: &[f64]) -> Vec<(f64, Estimate)> {
-        let intervals = PercentileIntervals::new(whole, self.histograms());
+        let intervals = PercentileIntervals::new(whole, self.histograms(), self.seen_over_time());
         let estimates = wanted.iter().map(|p| Some((*p, intervals.percentile(*p)?)));
         estimates.flatten().collect()
+    }
+
+    /// Whether values were recorded while the operations were done. Where most batches have operations
+    /// and no values, the few that hold the values of all say nothing about how the run went.
+    fn seen_over_time(&self) -> Result<(), NoInterval> {
+        let bare = self.batches.iter().filter(|b| b.histogram.is_empty());
+        let bare: f64 = bare.map(|batch| batch.operations as f64).sum();
+        if 2.0 * bare > self.total(of_operations) {
+            return Err(NoInterval::SeenAtEnd);
+        }
+        Ok(())
     }
 
     fn histograms(&self) -> Vec<&Histogram> {

@@ -29,6 +29,8 @@ pub struct Estimate {
 pub enum NoInterval {
     /// Fewer than 10 stretches: the run was too short.
     ShortRun,
+    /// What it is made of was seen at the end of the run, and not as the run went.
+    SeenAtEnd,
 }
 
 impl Estimate {

@@ -25,7 +25,12 @@ pub(crate) struct PercentileIntervals<'a> {
 }
 
 impl<'a> PercentileIntervals<'a> {
-    pub(crate) fn new(whole: &'a Histogram, batches: Vec<&'a Histogram>) -> Self {
+    /// `usable` says whether the batches' values are those of their time.
+    pub(crate) fn new(
+        whole: &'a Histogram,
+        batches: Vec<&'a Histogram>,
+        usable: Result<(), NoInterval>,
+    ) -> Self {
         let counts: Vec<f64> = batches.iter().map(|b| b.count() as f64).collect();
         let per_batch = if counts.is_empty() {
             0.0
@@ -33,7 +38,8 @@ impl<'a> PercentileIntervals<'a> {
             mean(&counts)
         };
         let latencies = excess(whole.mean().unwrap_or(0.0), &batches, per_batch);
-        let widening = SeriesMean::of(&latencies).map(|mean| {
+        let latencies_mean = SeriesMean::of(&latencies).and_then(|mean| usable.map(|()| mean));
+        let widening = latencies_mean.map(|mean| {
             let plain = plain_variance(&latencies).sqrt();
             if plain > 0.0 {
                 mean.half_width / plain

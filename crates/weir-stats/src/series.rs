@@ -102,6 +102,25 @@ impl Series {
         Ok(())
     }
 
+    /// Takes what came to be known after the end, so long after the start, into the interval of the end:
+    /// nothing was done later.
+    pub fn end_at(&mut self, end: Nanos, operations: u64, bytes: Bytes) {
+        let last = end.0.saturating_sub(1) / self.interval.0.max(1);
+        let last = usize::try_from(last).unwrap_or(usize::MAX);
+        for (counts, late) in [
+            (&mut self.operations, operations),
+            (&mut self.bytes, bytes.0),
+        ] {
+            let Some((in_time, after)) = counts.split_at_mut_checked(last.saturating_add(1)) else {
+                continue;
+            };
+            let moved = after.iter_mut().map(std::mem::take);
+            if let Some(count) = in_time.last_mut() {
+                *count = moved.fold(count.saturating_add(late), u64::saturating_add);
+            }
+        }
+    }
+
     /// Adds what `other` did in the same intervals. The sum lasts as long as the longer one:
     /// a member that ended early did nothing more.
     ///

@@ -117,6 +117,12 @@ pub(crate) fn refuse_work_of_ranks(
         // Files of ranks have names of their own: each rank looks at its own.
         return Ok(());
     }
+    check(plan, (request.observer)(plan).as_ref())
+}
+
+/// Refuses what a run of this plan in this process would refuse. Touches nothing.
+pub(crate) fn check(plan: &Plan, observer: &dyn RunObserver) -> Result<(), Refusal> {
+    let runners = Runners::default();
     let (clock, facts) = Detection::begin().finish();
     let control = RunControl {
         runners: &runners.list(),
@@ -134,7 +140,7 @@ pub(crate) fn refuse_work_of_ranks(
         calibrate: false,
         other_ranks: None,
     };
-    refuse_what_cannot_run(plan, &control, (request.observer)(plan).as_ref())
+    refuse_what_cannot_run(plan, &control, observer)
 }
 
 /// Failures of one job that are shown.

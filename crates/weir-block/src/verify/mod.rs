@@ -26,4 +26,4 @@ pub use block_mark::{Expected, Marker, Stamp};
 pub use check::{IntervalFinding, WrongByte};
 pub use interval_layout::Unfit;
 pub use method::checksum;
-pub(crate) use plan_check::{check, check_together};
+pub(crate) use plan_check::{are_ordered, check, check_together};

@@ -205,7 +205,7 @@ fn claims<'a>(context: &'a JobContext<'a>) -> Vec<Claim<'a>> {
 }
 
 /// Whether the later of two jobs starts when the earlier has ended.
-fn are_ordered(contexts: &[JobContext<'_>], earlier: u32, later: u32) -> bool {
+pub(crate) fn are_ordered(contexts: &[JobContext<'_>], earlier: u32, later: u32) -> bool {
     let between = |c: &&JobContext<'_>| c.index > earlier && c.index <= later;
     if contexts.iter().filter(between).any(|c| c.job.start.barrier) {
         return true;

@@ -205,7 +205,7 @@ impl Rounds {
             Some(count) if count >= least => Ok(vec![count]),
             Some(count) => Err(Refusal::usage(format!(
                 "--rounds {count}: with {figures} figure{s} no difference can be established in fewer \
-                 than {least} rounds\n  help: --rounds {least}, or fewer --metrics"
+                 than {least} rounds\n  help: --rounds {least}, or compare fewer figures"
             ))),
         }
     }

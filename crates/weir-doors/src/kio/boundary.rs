@@ -1,17 +1,19 @@
-//! `--compare`: what the boundary between kernel and user space costs.
+//! Several runs: `--compare`, which shows what the boundary between kernel and user space costs, and
+//! `--repeat`.
 //!
-//! In: a plan for each side. Out: a comparison in rounds, as `weir compare --run` makes one. Not here:
-//! carrying it out, the statistics.
+//! In: a plan, of each side. Out: a comparison in rounds, as `weir compare --run` makes one, or what `weir
+//! run --repeat` carries out. Not here: carrying it out, the statistics.
 
 use weir_compare::Rule;
 use weir_schema::Plan;
 use weir_units::Nanos;
 
+use super::Action;
 use crate::compare::{Compare, CompareFormat, CompareInput, CompareShow, Rounds, RoundsOf};
 use crate::flags::refuse_result_files;
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
-use crate::run::{Input, ProgressStyle, Run, read_options};
+use crate::run::{Input, ProgressStyle, Repeat, Run, RunFormat, read_options};
 
 /// What is compared: rates, latencies, CPU time of an operation.
 const FIGURES: [&str; 4] = ["rate", "p50", "p99", "cpu_per_op"];
@@ -54,7 +56,7 @@ pub(super) fn compare(
             command: command.chain(words.iter().cloned()).collect(),
             store,
             save: None,
-            progress: ProgressStyle::None,
+            progress: ProgressStyle::Auto,
         },
         rule: Rule {
             metrics: FIGURES.map(str::to_owned).to_vec(),
@@ -71,10 +73,56 @@ pub(super) fn compare(
     })
 }
 
-/// A plan as `weir run` carries it out, in silence.
+/// Words that say what becomes of one run.
+const OF_ONE: [&str; 7] = [
+    "output-csv",
+    "output-yaml",
+    "output",
+    "trace-offsets",
+    "legacy-summary",
+    "dry-run",
+    "show-plan",
+];
+
+/// The runs that the words ask for.
+pub(super) fn repeat(
+    given: &GivenFlags,
+    plan: Plan,
+    runs: u32,
+    notes: Vec<String>,
+) -> Result<Action, Refusal> {
+    if let Some(flag) = OF_ONE.into_iter().find(|flag| given.has(flag)) {
+        return Err(Refusal::usage(format!(
+            "--repeat: --{flag} is about one run, and here are several; leave one of them out"
+        )));
+    }
+    let mut run = run_of(plan)?;
+    run.options.format = match given.text("format") {
+        Some("json") => RunFormat::Json,
+        Some("table") | None => RunFormat::Text,
+        Some(format) => {
+            return Err(Refusal::usage(format!(
+                "--format {format}: several runs are printed as table or json\n  help: take --format json"
+            )));
+        }
+    };
+    let text = |name| given.text(name).map(str::to_owned);
+    (run.store, run.history) = (text("store-result"), text("history"));
+    let repeat = Repeat {
+        runs,
+        pause: Nanos(0),
+    };
+    run.repeat = Some(repeat);
+    Ok(Action::Repeat {
+        run: Box::new(run),
+        repeat,
+        notes,
+    })
+}
+
+/// A plan as `weir run` carries it out.
 fn run_of(plan: Plan) -> Result<Run, Refusal> {
-    let mut options = read_options(&[])?;
-    options.progress = ProgressStyle::None;
+    let options = read_options(&[])?;
     Ok(Run {
         input: Input::Made(Box::new(plan)),
         show_plan: false,

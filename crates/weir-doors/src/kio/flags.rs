@@ -147,6 +147,10 @@ pub const FLAGS: &[Flag] = &[
         "Kernel and user space in turns: what the boundary between them costs",
     )
     .needs(RUN),
+    Flag::with_value("repeat", "N", BOUNDS, "So many runs, and by how much they differ")
+        .range(2, 1000)
+        .needs(SINGLE)
+        .long("Each run is a process of its own, as with `weir run --repeat`."),
     Flag::with_value("rounds", "N", BOUNDS, "So many turns of each side")
         .range(1, 1000)
         .needs(COMPARE),

@@ -55,7 +55,7 @@ pub(super) fn of(request: &JobRequest<'_>) -> Result<Job, Refusal> {
             "it is read-only: take --read-mix-percent 100".to_owned(),
         ));
     }
-    let is_guarded = writes && facts.is_device && !given.has("force");
+    let is_guarded = writes && !given.has("force");
     if let Some(holds) = is_guarded.then(|| (request.holds)(request.path)).flatten() {
         return Err(refuse(format!(
             "it seems to hold {holds}, which would be overwritten\n  help: --force writes all the same"
@@ -174,6 +174,13 @@ fn bound(request: &JobRequest<'_>, length: u64, work: &mut BlockWorkload) -> Res
     load.recording.interval_ns = Nanos::from_millis(small(given, "interval")?.into());
     load.bounds.operations = number(given, "ios")?;
     let size = number(given, "size")?;
+    let block = settings.size(F::BlockSize);
+    if let Some(size) = size.filter(|size| *size < block) {
+        return Err(Refusal::usage(format!(
+            "--size {size}: less than an I/O, which has {block} bytes\n  help: take {block} or more, or a \
+             smaller --block-size"
+        )));
+    }
     if given.has("verify") {
         if given.has("runtime") {
             return Err(Refusal::usage(

@@ -28,6 +28,7 @@ use weir_schema::Plan;
 pub use flags::FLAGS;
 pub use output::{KioFormat, KioOptions};
 pub(crate) use points::{EXTENSION, check_extension};
+pub use remarks::deeds;
 
 use crate::compare::Compare;
 use crate::door::{Door, DoorLink};
@@ -35,6 +36,7 @@ use crate::flags::{command, nearest};
 use crate::given::GivenFlags;
 use crate::house_words::{Parsed, parse};
 use crate::refusal::Refusal;
+use crate::run::{Repeat, Run};
 
 /// The door.
 pub const DOOR: Door = Door {
@@ -85,6 +87,8 @@ pub struct KioEnvironment<'a> {
 pub struct ModuleFacts {
     /// Its node is there: it is weir's, and loaded.
     pub has_node: bool,
+    /// This user may not open its node.
+    pub is_closed: bool,
     /// Its version, where one of this name is loaded.
     pub version: Option<String>,
     /// Its parameter of this name.
@@ -129,6 +133,15 @@ pub enum Action {
     },
     /// A run.
     Run(Box<KioRun>),
+    /// Several runs, each a process of its own.
+    Repeat {
+        /// The run.
+        run: Box<Run>,
+        /// How many.
+        repeat: Repeat,
+        /// As those of a single run.
+        notes: Vec<String>,
+    },
     /// The same in the kernel and from user space, in turns.
     Compare(Box<Compare>),
     /// What the module says of itself.

@@ -24,6 +24,10 @@ pub(super) const NO_MODULE: &str = "--engine kernel: the kernel module kio is no
      /dev/kio)\n  help: build it with `weir kio build`, load it with `weir kio load`; or take --engine \
      uring, which measures the same through system calls";
 
+/// Where it is there, and not for this user.
+const CLOSED_MODULE: &str = "--engine kernel: /dev/kio may not be opened by this user\n  help: be root, or of \
+     the group that may open it; or take --engine uring, which measures the same through system calls";
+
 /// What the words ask for.
 pub(super) fn read(
     given: &GivenFlags,
@@ -49,15 +53,18 @@ pub(super) fn read(
             ),
         });
     }
-    if given.has("compare") && !environment.module.has_node {
-        return Err(Refusal::lacks(
-            NO_MODULE.replace("--engine kernel", "--compare"),
-        ));
+    if given.has("compare") {
+        usable(environment.module, "--compare")?;
     }
     let engine = engine_of(given, environment.module)?;
     notes.extend(undriven(engine, environment.module));
     let named: Vec<String> = given.all("device").map(str::to_owned).collect();
+    if let Some(refusal) = twice(&named) {
+        return Err(refusal);
+    }
     let points = swept_points(given.all("sweep")).map_err(Refusal::usage)?;
+    let most = points.iter().filter_map(|point| point.threads).max();
+    notes.extend(unrun(&file, most.unwrap_or(globals.threads)));
     let mut builder = Builder {
         given,
         line,
@@ -98,6 +105,10 @@ fn compare(
 }
 
 fn finish(given: &GivenFlags, plan: Plan, notes: Vec<String>) -> Result<Action, Refusal> {
+    if let Some(runs) = number(given, "repeat")? {
+        let runs = u32::try_from(runs).unwrap_or(u32::MAX);
+        return boundary::repeat(given, plan, runs, notes);
+    }
     let text = |name| given.text(name).map(str::to_owned);
     let (store, history) = (text("store-result"), text("history"));
     if given.has("show-plan") {
@@ -208,8 +219,7 @@ fn cpus(given: &GivenFlags) -> Result<Option<Vec<u32>>, Refusal> {
 /// The engine in house words; which one `auto` means is for each target to say.
 fn engine_of(given: &GivenFlags, module: &ModuleFacts) -> Result<Option<&'static str>, Refusal> {
     match given.text("engine") {
-        Some("kernel") if module.has_node => Ok(Some("kernel")),
-        Some("kernel") => Err(Refusal::lacks(NO_MODULE)),
+        Some("kernel") => usable(module, "--engine kernel").map(|()| Some("kernel")),
         Some("uring") => Ok(Some("io_uring")),
         Some("aio") => Ok(Some("libaio")),
         Some("sync") => Ok(Some("psync")),
@@ -221,13 +231,49 @@ fn engine_of(given: &GivenFlags, module: &ModuleFacts) -> Result<Option<&'static
     }
 }
 
+/// Refuses what needs the module where it cannot be had.
+fn usable(module: &ModuleFacts, asked: &str) -> Result<(), Refusal> {
+    let why = match (module.has_node, module.is_closed) {
+        (false, _) => NO_MODULE,
+        (true, true) => CLOSED_MODULE,
+        (true, false) => return Ok(()),
+    };
+    Err(Refusal::lacks(why.replace("--engine kernel", asked)))
+}
+
 /// What `auto` does not take although it is there.
 fn undriven(engine: Option<&str>, module: &ModuleFacts) -> Option<String> {
-    let is_other = module.version.is_some() && !module.has_node;
-    (is_other && engine.is_none()).then(|| {
-        "the module kio that is loaded is not weir's and is not driven: --engine uring is taken"
-            .to_owned()
+    let why = match (module.has_node, module.is_closed) {
+        (true, true) => "is loaded, but /dev/kio may not be opened by this user",
+        (false, _) if module.version.is_some() => "that is loaded is not weir's and is not driven",
+        _ => return None,
+    };
+    let note = || format!("the module kio {why}: --engine uring is taken");
+    engine.is_none().then(note)
+}
+
+/// Threads that a configuration has settings for, and that are not run.
+fn unrun(file: &Config, threads: u32) -> Option<String> {
+    let beyond: Vec<String> = file
+        .threads
+        .range(threads..)
+        .map(|(n, _)| n.to_string())
+        .collect();
+    (!beyond.is_empty()).then(|| {
+        format!(
+            "settings of the configuration for thread {} have no effect: num_threads is {threads}",
+            beyond.join(", ")
+        )
     })
+}
+
+/// A target that is named twice.
+fn twice(named: &[String]) -> Option<Refusal> {
+    let is_earlier = |(at, path): &(usize, &String)| named[..*at].contains(path);
+    let (_, path) = named.iter().enumerate().find(is_earlier)?;
+    Some(Refusal::usage(format!(
+        "--device {path}: it stands there twice\n  help: --num-threads says how many threads work on it"
+    )))
 }
 
 /// The settings of a thread: the line's, then the file's, then defaults.
@@ -358,7 +404,8 @@ impl Builder<'_> {
 
     /// What `auto` means for a target.
     fn automatic(&self, facts: &TargetFacts) -> &'static str {
-        if self.environment.module.has_node && facts.is_device {
+        let module = self.environment.module;
+        if module.has_node && !module.is_closed && facts.is_device {
             "kernel"
         } else {
             "io_uring"

@@ -1,8 +1,9 @@
-//! What is said of threads beside their figures: the mix that was achieved, and a depth that was not.
+//! What is said of threads beside their figures: the mix that was achieved, a depth that was not, what
+//! would be done to which target.
 //!
-//! In: jobs of a plan with what they did. Out: lines. Not here: where they are printed.
+//! In: jobs of a plan, with what they did. Out: lines. Not here: where they are printed.
 
-use weir_schema::{BlockWorkload, Job, JobResult, Kind, read_share};
+use weir_schema::{BlockWorkload, FileNames, Job, JobResult, Kind, Plan, read_share};
 
 /// By so much of its depth the mean of what was in flight may be off.
 const SLACK: f64 = 0.05;
@@ -16,6 +17,33 @@ pub(super) fn of(planned: &Job, done: &JobResult) -> Vec<String> {
         .into_iter()
         .flatten()
         .collect()
+}
+
+/// `would read and write F with io_uring`: a line for each thing that is done to a target.
+pub fn deeds(plan: &Plan) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for (_, job) in plan.jobs() {
+        let Some(work) = job.blocks() else { continue };
+        let FileNames::Listed { paths, .. } = &work.targets.files else {
+            continue;
+        };
+        let kinds = Kind::DATA.into_iter().filter(|kind| work.mix.has(*kind));
+        let mut deeds: Vec<&str> = kinds.map(Kind::name).collect();
+        if work.bursts.is_some_and(|bursts| bursts.flush_only) {
+            deeds = vec!["flush"];
+        }
+        for path in paths {
+            let line = format!(
+                "would {} {path} with {}",
+                deeds.join(" and "),
+                job.engine.name
+            );
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    lines
 }
 
 /// `reads 74.9 % of I/Os (75.0 % asked)`, where both kinds are drawn.

@@ -267,6 +267,27 @@ fn the_kernel_engine_needs_its_module_and_a_block_device() {
         Ok(Action::Run(run)) => assert!(run.notes[0].contains("not driven"), "{:?}", run.notes),
         other => panic!("{other:?}"),
     }
+    let closed = ModuleFacts {
+        has_node: true,
+        is_closed: true,
+        ..ModuleFacts::default()
+    };
+    match asked("-d a", &closed, &facts()) {
+        Ok(Action::Run(run)) => {
+            assert_eq!(jobs(&run.plan)[0].engine.name, "io_uring");
+            assert!(
+                run.notes[0].contains("may not be opened"),
+                "{:?}",
+                run.notes
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+    let refusal = asked("-d a --engine kernel", &closed, &facts()).unwrap_err();
+    assert!(
+        refusal.code == 3 && refusal.message.contains("--engine uring"),
+        "{refusal}"
+    );
     let file = TargetFacts {
         is_device: false,
         ..facts()

@@ -188,6 +188,7 @@ pub(super) fn sure(confidence: Option<&Confidence>) -> Option<Result<String, &'s
     let rate = confidence?.ops_per_s;
     Some(match (rate.half_width(), rate.absent) {
         (_, Some(NoInterval::ShortRun)) => Err("short run"),
+        (_, Some(NoInterval::SeenAtEnd)) => Err("seen at the end alone"),
         (Some(half), _) if rate.value > 0.0 => {
             Ok(format!("{} %", brief(100.0 * half / rate.value)))
         }

@@ -207,7 +207,12 @@ impl JobSampler {
                 let last = samples[kind].last;
                 let operations = now.operations.saturating_sub(last.operations);
                 let bytes = Bytes(now.bytes.saturating_sub(last.bytes));
-                if operations > 0 {
+                if length <= whole {
+                    // A loop elsewhere may have told of it after intervals had gone by.
+                    samples[kind]
+                        .series
+                        .end_at(Nanos(length), operations, bytes);
+                } else if operations > 0 {
                     // A series that has not ended takes a last interval.
                     let _ = samples[kind].series.finish(rest, operations, bytes);
                 }
@@ -311,6 +316,22 @@ pub(super) mod tests {
         let reads = &sampled.workers[0][0];
         assert!(reads.series.points().all(|p| p.bytes == Bytes(409_600)));
         assert_eq!((reads.iops.min, reads.iops.max), (1000.0, 1000.0));
+    }
+
+    #[test]
+    fn what_is_told_after_the_end_belongs_to_the_interval_of_the_end() {
+        let late = live();
+        let other = live();
+        let mut sampler = sampler(&[Arc::clone(&late), Arc::clone(&other)]);
+        done(&late, 73);
+        sampler.sample(Tick(100 * MS));
+        done(&late, 100);
+        sampler.sample(Tick(200 * MS));
+        done(&late, 83);
+        late.last_done.set(95 * MS);
+        other.last_done.set(210 * MS);
+        let sampled = sampler.finish(Tick(230 * MS));
+        assert_eq!(operations(&sampled, 0), [256, 0]);
     }
 
     #[test]

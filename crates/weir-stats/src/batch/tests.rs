@@ -202,6 +202,31 @@ fn a_short_run_prints_its_figures_without_intervals() {
 }
 
 #[test]
+fn values_that_are_all_seen_at_the_end_have_no_interval() {
+    let mut late = BatchStore::new(STRETCH, 1);
+    for at in 0..40 {
+        let batch = stretch(100);
+        let all = whole(&store([100; 40]));
+        let histogram = if at == 39 { all } else { Histogram::new() };
+        late.push(Batch { histogram, ..batch }).unwrap();
+    }
+    let seen_at_end = Estimate::without(1100.0, NoInterval::SeenAtEnd);
+    assert_eq!(late.mean(1100.0), seen_at_end);
+    let percentiles = late.percentiles(&whole(&late), &[50.0]);
+    assert_eq!(percentiles, [(50.0, seen_at_end)]);
+    assert!(late.operations_per_second(1000.0).half_width().is_some());
+    // A stretch that happens to have none is nothing.
+    let mut once = store([100; 39]);
+    let histogram = Histogram::new();
+    once.push(Batch {
+        histogram,
+        ..stretch(100)
+    })
+    .unwrap();
+    assert!(once.mean(1100.0).half_width().is_some());
+}
+
+#[test]
 fn a_run_without_any_operation_is_no_panic() {
     let rate = store([0; 40]).operations_per_second(0.0);
     assert!(rate.low == Some(0.0) && (rate.high.unwrap() - 0.25).abs() < 1e-9);

@@ -145,7 +145,9 @@ pub(super) fn modules(machine: &Machine) -> Vec<Finding> {
     vec![match machine.tree.word("sys/module/kio/version") {
         Some(version) => Finding::ok(format!("kio {version} is loaded")),
         None if machine.tree.has("sys/module/kio") => Finding::ok("kio is loaded"),
-        None => Finding::absent("kio is not loaded; `weir kio` measures from user space without it"),
+        None => {
+            Finding::absent("kio is not loaded; `weir kio` measures from user space without it")
+        }
     }]
 }
 

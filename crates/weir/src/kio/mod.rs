@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use weir_doors::kio::{
-    Action, KioEnvironment, KioFormat, KioOptions, KioRun, MODPROBE, TargetFacts,
+    Action, KioEnvironment, KioFormat, KioOptions, KioRun, MODPROBE, TargetFacts, deeds,
     output as kio_output, read, read_options,
 };
 use weir_doors::run::{RunFormat, RunOptions, Strict, exit_code, read_options as run_options};
@@ -20,11 +20,11 @@ use weir_sys::device::{DirectIo, PathKind, path_facts, signature};
 use weir_sys::guard::{Overrides, check_write};
 
 use crate::history::Keep;
-use crate::measure::{self, MeasureRequest};
+use crate::measure::{self, MeasureRequest, Silent};
 use crate::progress::{ProgressMode, ProgressObserver};
 use crate::rows::{self, Unfit};
 use crate::runners::first_operations;
-use crate::{Outcome, compare, fio, output, printed, run as run_door, session, signals};
+use crate::{Outcome, compare, fio, output, printed, repeat, run as run_door, session, signals};
 
 /// The least unit of addressing.
 const SECTOR: u64 = 512;
@@ -48,8 +48,12 @@ pub(crate) fn run(words: &[String]) -> Outcome {
             output::write_file(&path, text).map_err(|why| Refusal::new(USAGE, why))?;
             Ok(printed(&told))
         }
-        Action::Run(run) if run.dry_run => Ok(dry_run(&run)),
+        Action::Run(run) if run.dry_run => dry_run(&run),
         Action::Run(run) => measure(*run),
+        Action::Repeat { run, repeat, notes } => {
+            tell_notes(&notes);
+            repeat::run(&run, repeat)
+        }
         Action::Compare(asked) => compare::in_rounds(&asked),
         Action::Status => Ok(module::status(&facts)),
         Action::Devices => Ok(module::devices()),
@@ -98,13 +102,20 @@ fn target(path: &str) -> Result<TargetFacts, String> {
     })
 }
 
-fn dry_run(run: &KioRun) -> u8 {
-    tell_notes(run);
-    printed(&kio_output::planned(&run.plan))
+/// What would be done, where nothing stands against it.
+fn dry_run(run: &KioRun) -> Outcome {
+    check_files(run)?;
+    tell_notes(&run.notes);
+    session::check(&run.plan, &Silent)?;
+    let deeds = deeds(&run.plan).join("\n");
+    Ok(printed(&format!(
+        "{deeds}\n{}",
+        &kio_output::planned(&run.plan)
+    )))
 }
 
-fn tell_notes(run: &KioRun) {
-    for note in &run.notes {
+fn tell_notes(notes: &[String]) {
+    for note in notes {
         output::error(&format!("note: {note}\n"));
     }
 }
@@ -115,7 +126,7 @@ fn measure(mut run: KioRun) -> Outcome {
     measure::measure(&MeasureRequest {
         plan: &|| {
             check_files(run)?;
-            tell_notes(run);
+            tell_notes(&run.notes);
             Ok(run.plan.clone())
         },
         ranks: None,

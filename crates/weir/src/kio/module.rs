@@ -9,6 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
 use weir_doors::Refusal;
 use weir_doors::kio::ModuleFacts;
 use weir_sys::Tree;
@@ -27,6 +29,7 @@ pub(super) fn facts() -> ModuleFacts {
     let tree = Tree::real();
     ModuleFacts {
         has_node: Path::new(NODE).exists(),
+        is_closed: access(NODE, Access::READ_OK | Access::WRITE_OK) == Err(Errno::ACCESS),
         version: tree.word(format!("{LOADED}/version")),
         // A parameter that was not given prints as a null pointer.
         block_device: tree
