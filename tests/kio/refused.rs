@@ -37,7 +37,7 @@ fn more_buffers_than_memory_are_refused_before_the_run() {
     let said = kio(&stage, "-d F --BLOCK --queue-depth 1024 --ios 1");
     said.code(3)
         .silent()
-        .err("16.0 TiB of buffers")
+        .err("of buffers at a time")
         .err("of memory are available");
 }
 
