@@ -143,7 +143,7 @@ impl PointResult<'_> {
             Some(end) => format!("signal {}", end.signal),
             None => "the end of another thread".to_owned(),
         };
-        let of = self.runtime().map(|planned| planned.as_secs_f64());
+        let of = self.runtime().map(Nanos::as_secs_f64);
         let of = of.map_or_else(String::new, |planned| format!(" of {planned}"));
         Some(format!("ended by {cause} after {ran}{of} s"))
     }
