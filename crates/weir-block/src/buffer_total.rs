@@ -97,7 +97,7 @@ mod tests {
     use std::path::Path;
 
     use weir_run::execute::Signals;
-    use weir_schema::{BlockSizes, BlockWorkload, EngineChoice, Group, Job, Mix, Plan};
+    use weir_schema::{BlockSizes, BlockWorkload, EngineChoice, Job, Mix, Plan};
     use weir_units::QueueDepth;
 
     use super::*;
@@ -116,7 +116,7 @@ mod tests {
     }
 
     fn found(jobs: Vec<Job>, room: u64) -> Option<(u32, u64)> {
-        let plan = Plan::new("test", "test", vec![Group { jobs }]);
+        let plan = Plan::new("test", "test", jobs);
         let signals = Signals::default();
         let contexts: Vec<JobContext<'_>> = (0..)
             .zip(plan.jobs())
@@ -153,7 +153,7 @@ mod tests {
         let mut null = job("null");
         null.engine = EngineChoice::new("null");
         let mut trims = job("trims");
-        trims.blocks_mut().unwrap().mix = Mix::only(Kind::Trim);
+        trims.workload.blocks_mut().unwrap().mix = Mix::only(Kind::Trim);
         let mut in_the_kernel = job("kernel");
         in_the_kernel.engine = EngineChoice::new(kernel::NAME);
         let mut one_at_a_time = job("psync");
