@@ -102,10 +102,10 @@ impl<const SQUARES: bool> Recorder<SQUARES> {
         self.sums.record_many(value, count);
     }
 
-    /// Takes everything that a histogram of the same precision has counted, as where another loop
-    /// than the run's has recorded it. As [`Self::record`], one thread at a time.
+    /// Takes everything that a histogram of the same or a finer precision has counted, as where another
+    /// loop than the run's has recorded it. As [`Self::record`], one thread at a time.
     pub fn add(&self, counted: &Histogram) {
-        if counted.bits() != DEFAULT_BITS {
+        if counted.bits() < DEFAULT_BITS {
             return;
         }
         for bucket in counted.buckets() {
@@ -220,6 +220,11 @@ mod tests {
             whole.record(value);
         }
         at_once.add(&whole);
+        assert_eq!(at_once.snapshot(), one_by_one.snapshot());
+        at_once.reset();
+        let mut finer = Histogram::with_bits(10).unwrap().with_squares();
+        values().for_each(|value| finer.record(value >> 20));
+        at_once.add(&finer);
         at_once.add(&Histogram::new());
         assert_eq!(at_once.snapshot(), one_by_one.snapshot());
         let coarse = Histogram::with_bits(4).unwrap();

@@ -8,9 +8,12 @@
 //! `client` (the protocol), `service` (what is answered), `transport` (what a load generator
 //! drives).
 
+pub mod engine;
 pub mod error;
 pub mod link;
+pub mod null;
 pub mod service;
+pub mod spread;
 pub mod transport;
 pub mod wire;
 
