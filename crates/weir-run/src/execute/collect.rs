@@ -159,7 +159,7 @@ pub(super) fn so_far(
             Some(seen) => job_result(job, &seen, &times),
             None => JobResult::not_started(&job.name),
         };
-        if let Outcome::Loop(done) = &mut result.outcome {
+        if let Some(done) = result.outcome.of_loop_mut() {
             done.loop_ns_per_op = run.loop_costs.of(index);
         }
         groups[group].jobs.push(result);
