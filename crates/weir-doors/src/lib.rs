@@ -31,7 +31,9 @@ pub mod net;
 pub mod new;
 mod refusal;
 pub mod report;
+pub mod rpc;
 pub mod run;
+pub mod selftest;
 pub mod show;
 pub mod top;
 
@@ -48,6 +50,8 @@ pub const DOORS: &[Door] = &[
     kio::DOOR,
     beff::DOOR,
     net::DOOR,
+    selftest::DOOR,
+    rpc::DOOR,
     show::DOOR,
     history::DOOR,
     report::DOOR,

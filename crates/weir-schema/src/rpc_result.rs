@@ -240,8 +240,8 @@ impl RpcMaster {
         }
     }
 
-    /// Adds up what the endpoints have, of which what was requested and is not there was not sent; takes the figures from the histograms: of the master, and
-    /// of each endpoint the median.
+    /// Adds up what the endpoints have; the rest of what was requested was not sent. Takes the figures
+    /// from the histograms: of the master, and of each endpoint the median.
     pub fn conclude(&mut self) {
         self.endpoints.sort_by_key(|one| one.endpoint);
         for one in &mut self.endpoints {

@@ -28,9 +28,11 @@ mod progress;
 mod ranks;
 mod repeat;
 mod report;
+mod rpc;
 mod run;
 mod runners;
 mod scratch;
+mod selftest;
 mod session;
 mod show;
 mod signals;
@@ -79,6 +81,8 @@ const OWN_WAYS: &[(&str, Carry)] = &[
     ("fio", fio::run),
     ("kio", kio::run),
     ("beff", beff::run),
+    ("selftest", selftest::run),
+    ("rpc", rpc::run),
     ("show", show::run),
     ("report", report::run),
     ("history", history::run),
