@@ -17,6 +17,7 @@ pub mod generate;
 mod live;
 mod live_target;
 mod log;
+mod lone_loop;
 mod loop_plan;
 pub mod null;
 mod pacer;
@@ -35,6 +36,7 @@ pub use findings::{Findings, MOST_KEPT};
 pub use live::{Counter, KINDS, LiveKind, Measured, StageRecorder, WorkerLive};
 pub use live_target::LiveTarget;
 pub use log::inflate_log;
+pub use lone_loop::LoneLoop;
 pub use loop_plan::{measured, rates};
 pub use pacer::{Pacer, PacerPlan, Pause, RecordedStarts};
 pub use runner::{

@@ -8,13 +8,19 @@
 //! `client` (the protocol), `service` (what is answered), `transport` (what a load generator
 //! drives).
 
+pub mod call_list;
+pub mod calling;
 pub mod engine;
 pub mod error;
 pub mod link;
+pub mod measured_master;
 pub mod null;
+pub mod runner;
 pub mod service;
 pub mod spread;
 pub mod transport;
+pub mod warm_up;
+pub mod way;
 pub mod wire;
 
 pub use error::{DerCode, RpcError};

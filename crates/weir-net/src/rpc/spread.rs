@@ -92,6 +92,12 @@ impl EntryStates {
         self.entries.is_empty()
     }
 
+    /// Whether an entry can be called.
+    pub fn is_up(&self, entry: u32) -> bool {
+        let state = self.entries.get(entry as usize);
+        state.is_some_and(|state| state.is_up.get())
+    }
+
     /// An endpoint is lost, or is back.
     #[cold]
     pub fn set_up(&self, entry: u32, is_up: bool) {
