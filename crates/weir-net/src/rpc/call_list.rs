@@ -39,15 +39,6 @@ impl CallList {
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
-
-    /// Entries by number of the endpoint.
-    pub fn entries_per_target(&self) -> Vec<u64> {
-        let mut counts = vec![0; self.distinct.len()];
-        for target in &self.targets {
-            counts[*target as usize] += 1;
-        }
-        counts
-    }
 }
 
 #[cfg(test)]
@@ -60,6 +51,5 @@ mod tests {
         let list = CallList::new(vec![at(2, 0), at(1, 0), at(2, 0), at(1, 1)]);
         assert_eq!(list.distinct, [at(1, 0), at(1, 1), at(2, 0)]);
         assert_eq!(list.targets, [2, 0, 2, 1]);
-        assert_eq!(list.entries_per_target(), [1, 1, 2]);
     }
 }

@@ -67,7 +67,6 @@ impl MasterParts<'_> {
         }
         let sent = master.endpoints.iter().map(RpcEndpointResult::sent).sum();
         master.requested = self.requested.unwrap_or(sent).max(sent);
-        self.spread_unsent(&mut master, sent);
         master.effective_in_flight = in_flight(&service, self.duration_ns);
         if let Some(rate) = self.rate() {
             let kept = Nanos::as_secs_f64(self.duration_ns) * rate * KEPT;
@@ -103,22 +102,6 @@ impl MasterParts<'_> {
         }
         result.succeeded = result.latency.count();
         (result, service)
-    }
-
-    /// Calls that were never sent, by whose share they would have been.
-    fn spread_unsent(&self, master: &mut RpcMaster, sent: u64) {
-        let mut left = master.requested - sent;
-        let entries = u64::from(self.list.len().max(1));
-        let per_entry = master.requested.div_ceil(entries);
-        let shares = self.list.entries_per_target();
-        for (one, share) in master.endpoints.iter_mut().zip(shares) {
-            let missing = (share * per_entry).saturating_sub(one.sent());
-            one.not_sent = missing.min(left);
-            left -= one.not_sent;
-        }
-        if let Some(last) = master.endpoints.last_mut() {
-            last.not_sent += left;
-        }
     }
 
     /// Calls per second that there were to be.
