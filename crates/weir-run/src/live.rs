@@ -181,6 +181,13 @@ impl LiveKind {
         }
     }
 
+    /// So many more operations have failed, in a loop that is none of the run's.
+    #[cold]
+    pub fn add_failed(&self, number: i32, count: u64) {
+        self.failed.add(count);
+        *lock(&self.errors).by_code.entry(number).or_default() += count;
+    }
+
     /// Counts completion and total latency of an operation of a class, where classes are told
     /// apart.
     pub(crate) fn record_class(&self, class: u16, (clat_ns, lat_ns): (u64, u64)) {

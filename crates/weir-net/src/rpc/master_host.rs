@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,6 +23,7 @@ use weir_sys::clock::Clock;
 use super::call_list::CallList;
 use super::calling::{CallLoop, Calling};
 use super::engine::EndSigns;
+use super::group::RpcGroup;
 use super::measured_master::{MasterParts, requested};
 use super::server::{MasterAnswers, MasterOrder, TestMasters};
 use super::transport::{RpcCounters, RpcTransport};
@@ -48,16 +49,20 @@ pub struct MasterTask {
 /// Runs tests on threads of its own.
 #[derive(Debug)]
 pub struct MasterHost {
+    group: String,
     table: Option<PathBuf>,
+    token_file: Option<PathBuf>,
     clock: Clock,
     running: Arc<Mutex<BTreeMap<RpcEndpoint, Arc<AtomicU32>>>>,
 }
 
 impl MasterHost {
-    /// For a server whose group has its table in this directory.
-    pub fn new(table: Option<PathBuf>) -> Self {
+    /// For a server of a group that has its table in this directory; the secret of its servers.
+    pub fn new(group: &str, table: Option<PathBuf>, token_file: Option<PathBuf>) -> Self {
         Self {
+            group: group.to_owned(),
             table,
+            token_file,
             clock: Clock::detect().0,
             running: Arc::default(),
         }
@@ -70,8 +75,14 @@ impl TestMasters for MasterHost {
         let mut task = task.map_err(|error| {
             RpcError::new(DerCode::Invalid, format!("the order cannot be read: {error}"))
         })?;
-        task.work.table = self.table.as_ref().map(|dir| dir.display().to_string());
-        (task.work.targets, task.work.loopback) = (Vec::new(), None);
+        let work = &mut task.work;
+        // Whoever orders names ranks of this group, and nothing else.
+        let text = |path: &PathBuf| path.display().to_string();
+        work.group.clone_from(&self.group);
+        (work.targets, work.loopback) = (Vec::new(), None);
+        work.table = self.table.as_ref().map(text);
+        work.token_file = self.token_file.as_ref().map(text);
+        (work.interface, work.domain) = (None, None);
         let test = OrderedTest::new(task, order.rank, order.tag, self.clock)?;
         let stop: Arc<AtomicU32> = Arc::default();
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,11 +139,15 @@ impl OrderedTest {
     fn new(task: MasterTask, rank: u32, tag: u32, clock: Clock) -> Result<Self, RpcError> {
         let refuse = |why: &dyn ToString| RpcError::new(DerCode::NotThere, why.to_string());
         let work = task.work;
-        let entries = expand_endpoints(&work.endpoints, &[]).map_err(|why| refuse(&why))?;
-        let way = Way::of(&work).map_err(|why| refuse(&why.message))?;
+        let here = Path::new("");
+        let group = RpcGroup::of(&work, here).map_err(|why| refuse(&why.message))?;
+        let entries = expand_endpoints(&work.endpoints, &group.ranks()).map_err(|why| refuse(&why))?;
+        let list = CallList::new(entries);
+        let way = Way::of(&work, group, 1, here).map_err(|why| refuse(&why.message))?;
+        way.endpoints(&list.distinct).map_err(|why| refuse(&why.message))?;
         Ok(Self {
             master: RpcEndpoint { rank, tag },
-            list: CallList::new(entries),
+            list,
             job: Job::of_rpcs("master", work.clone()),
             work,
             way,
@@ -198,8 +213,7 @@ impl OrderedTest {
             test: self,
             live,
         };
-        let slots = calls.calling.slots();
-        match self.way.connect(&self.work, slots, calls) {
+        match self.way.connect(&self.work, &self.list, (0, 1), calls) {
             Ok(Ok(master)) => master,
             Ok(Err(error)) => self.failed(Failure::new("engine", error.to_string())),
             Err(why) => self.failed(why),
@@ -243,6 +257,7 @@ impl TransportUser for OrderedCalls<'_> {
         };
         let mut master = parts.master();
         master.cpu = alone.cpu();
+        master.bulk_path = test.way.bulk_path(&test.work).map(str::to_owned);
         Ok(master)
     }
 }

@@ -8,16 +8,30 @@
 //! `client` (the protocol), `service` (what is answered), `transport` (what a load generator
 //! drives).
 
+pub mod address;
+mod assembly;
+pub mod auth;
 pub mod call_list;
 pub mod calling;
+pub mod client;
 pub mod engine;
 pub mod error;
+pub mod group;
+pub mod group_table;
+pub mod hosting;
 pub mod link;
+pub mod master_host;
 pub mod measured_master;
 pub mod null;
+pub mod ordered;
+mod payload;
 pub mod runner;
+pub mod self_test;
+pub mod server;
 pub mod service;
+mod socket;
 pub mod spread;
+pub mod stream;
 pub mod transport;
 pub mod warm_up;
 pub mod way;

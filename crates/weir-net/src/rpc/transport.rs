@@ -67,7 +67,7 @@ pub trait RpcTransport: Sized {
         false
     }
 
-    /// Gives up every call that is out: the next look answers each with `CANCELED`.
+    /// Gives up every call that is out: the next polls answer each with `Canceled` (-1018).
     fn cancel(&mut self) {}
 
     /// What was counted so far.
