@@ -203,7 +203,12 @@ fn a_failed_master_is_named_and_several_are_added_up() {
     let mut result = RunResult::of(run_of(&["-u", "-s", "0"]).plan);
     result.groups[0].jobs = vec![job];
     let options = read_options(&[]).unwrap();
+    result.ended_by = Some(weir_schema::EndedBy { signal: 2 });
     let text = output::text(&result, &options).unwrap();
+    let ending = "+ Interrupted by signal 2: not all was measured\n";
+    assert!(text.ends_with(ending), "{text}");
+    assert_eq!(exit_code(&result, &options), 130);
+    result.ended_by = None;
     assert!(
         text.contains("Master Endpoint 3:1 FAILED: no such rank\n"),
         "{text}"
@@ -301,6 +306,41 @@ fn more_at_once_than_there_are_is_as_many_as_there_are() {
         head.contains("  Max in-flight RPCs:          12\n"),
         "{head}"
     );
+}
+
+#[test]
+fn a_sweep_is_a_group_for_each_number_at_once_and_ends_with_a_table() {
+    let words = [
+        "-u",
+        "-s",
+        "0,1",
+        "-r",
+        "100",
+        "--sweep-inflight",
+        "4,1,999",
+    ];
+    let run = run_of(&words);
+    let depths: Vec<u64> = works(&run).iter().map(RpcWorkload::in_flight).collect();
+    assert_eq!(depths, [1, 4, 100, 1, 4, 100]);
+    let head = output::head(&run.plan, &run.options);
+    assert!(
+        head.contains("[(0-EMPTY 0-EMPTY), (1-IOV 1-IOV)]\n"),
+        "{head}"
+    );
+    assert!(
+        head.contains("  Max in-flight RPCs:          1, 4, 100\n"),
+        "{head}"
+    );
+    let second = GOLDEN.lines().skip(1).collect::<Vec<_>>().join("\n");
+    let second = second.replace("inflight=16", "inflight=32");
+    let (_, text) = replayed(&format!("{GOLDEN}{second}"), &[]);
+    let table = "\
++ Sweep of (0-EMPTY 1048578-BULK_PUT)
++ in flight       RPCs/sec  median (us)  99th % (us)
++        16           2000           42           84
++        32           2000           42           84
++ Knee: ";
+    assert!(text.contains(table), "{text}");
 }
 
 #[test]
@@ -402,6 +442,11 @@ fn without_a_table_a_run_says_where_it_looked_and_a_dry_run_goes_on() {
         let file = format!("{place}daos_server.attach_info_tmp");
         assert!(refusal.message.contains(&file), "{refusal}");
     }
+    assert!(!refusal.message.contains("D_PROVIDER"), "{refusal}");
+    let alone = read_with(&[], &[]).unwrap_err();
+    let provider =
+        "Error: provider (D_PROVIDER) is not set\nExample: export D_PROVIDER='ofi+tcp'\n";
+    assert!(alone.message.starts_with(provider), "{alone}");
     let run = run_with(&["-u", "--dry-run"], &[]);
     assert_eq!(run.mode, SelfTestMode::DryRun);
     let own = run_with(&["--loopback"], &[]);
@@ -489,6 +534,10 @@ fn what_is_wrong_is_refused_in_one_line_with_option_value_and_reason() {
         (
             &["--arrival", "const"],
             "--arrival acts only with `--rate`; leave it out",
+        ),
+        (
+            &["--sweep-inflight", "1", "-i", "2"],
+            "--sweep-inflight 1: --max-inflight-rpcs says how many at once; leave one out",
         ),
         (
             &["--samples", "f"],
