@@ -130,7 +130,7 @@ fn the_command_lines_that_users_know_are_understood() {
 fn stored_samples_are_reported_and_the_report_is_read_as_that_of_the_older_program() {
     let stage = &Stage::new();
     stage.file("s", GOLDEN);
-    let report = linked(stage, &["--replay", "s"]).code(0).silent();
+    let report = linked(stage, &["--replay", "s"]).code(0).calm();
     assert!(
         report.out.contains("\tRPC Bandwidth (MB/sec): 2000.00\n"),
         "{}",
