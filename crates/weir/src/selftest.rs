@@ -124,8 +124,8 @@ fn report(result: &RunResult, options: &SelfTestOptions, shown: &AtomicUsize) ->
         text_of(result, options)
     } else {
         let rest = shown..result.groups.len();
-        rest.map(|group| blocks::block(result, group, options))
-            .collect()
+        let rest = rest.map(|group| blocks::block(result, group, options));
+        rest.collect::<String>() + &blocks::ending(result, options)
     };
     let is_good = output::print(&text);
     session::tell_failures(result);

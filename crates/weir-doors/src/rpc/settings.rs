@@ -6,9 +6,7 @@
 use weir_schema::RpcPoll;
 use weir_units::{Bytes, Nanos};
 
-use super::flags::FLAGS;
 use crate::beff::values::{cpus, seconds};
-use crate::flags::find;
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
 use crate::selftest::values::{group_name, poll, size, time, uris, whole};
@@ -167,7 +165,6 @@ impl Reader<'_> {
 fn refuse(name: &str, text: &str, why: &str) -> Refusal {
     let clean = |c: char| if c.is_control() { ' ' } else { c };
     let text: String = text.chars().map(clean).take(120).collect();
-    debug_assert!(find(FLAGS, name).is_some());
     Refusal::usage(format!("--{name} {text}: {why}"))
 }
 

@@ -29,7 +29,9 @@ pub(super) fn parse(words: &[String]) -> Result<Taken, Refusal> {
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
         if word == "--" {
-            rest.by_ref().for_each(|stray| taken.stray(stray));
+            for stray in rest.by_ref() {
+                taken.stray(stray);
+            }
         } else if let Some(long) = word.strip_prefix("--") {
             let (name, inline) = match long.split_once('=') {
                 Some((name, value)) => (name, Some(value)),
@@ -94,6 +96,7 @@ fn named(name: &str) -> Result<&'static Flag, Refusal> {
     let meant: Vec<&Flag> = whole().filter(|flag| flag.name.starts_with(name)).collect();
     match meant.as_slice() {
         [one] if !name.is_empty() => Ok(*one),
+        _ if name.is_empty() => Err(unknown("--", name)),
         [] | [_] => Err(unknown(&format!("--{name}"), name)),
         several => {
             let names: Vec<String> = several.iter().map(|flag| flag.spelling()).collect();

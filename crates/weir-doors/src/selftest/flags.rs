@@ -121,6 +121,12 @@ pub const FLAGS: &[Flag] = &[
         LOAD,
         "RPCs before anything counts: a number, or a time such as 1s",
     ),
+    Flag::with_value(
+        "sweep-inflight",
+        "LIST",
+        LOAD,
+        "One after another so many RPCs at once, 1,2,4,8; a table, and its knee",
+    ),
     Flag::with_value("spread", "WORD", LOAD, "Which endpoint is next")
         .choices(&["rr", "least", "random", "per-endpoint"])
         .default("rr"),
@@ -148,7 +154,6 @@ pub const FLAGS: &[Flag] = &[
     Flag::with_value("repeat", "K", LOAD, "Several runs").refused(NOTHING_ACTS),
     Flag::with_value("stall-timeout", "S", LOAD, "Diagnosis of a stall").refused(NOTHING_ACTS),
     Flag::switch("first", LOAD, "Cold connect and first RPC").refused(NOTHING_ACTS),
-    Flag::with_value("sweep-inflight", "LIST", LOAD, "A curve").refused(NOTHING_ACTS),
     Flag::with_value("find-max", "p99<US", LOAD, "Largest rate").refused(NOTHING_ACTS),
     Flag::with_value("connect-storm", "N", LOAD, "Many connections").refused(NOTHING_ACTS),
     // Servers

@@ -3,7 +3,7 @@
 //! In: a plan, what the words said. Out: lines. Spec: RPC self-test, 4. Not here: results.
 
 use weir_schema::{
-    EndpointError, EndpointSet, Members, Plan, RpcEndpoint, RpcWorkload, Workload, count_endpoints,
+    EndpointError, EndpointSet, Members, Plan, RpcEndpoint, RpcWorkload, count_endpoints,
     expand_endpoints, shuffle_endpoints,
 };
 
@@ -89,14 +89,19 @@ fn shuffled(out: &mut String, work: &RpcWorkload) {
 }
 
 fn parameters(out: &mut String, plan: &Plan, work: &RpcWorkload) {
-    let pairs = plan.jobs().filter_map(|(_, job)| match &job.workload {
-        Workload::Rpc(work) => Some(MessagePair {
-            request: work.request,
-            reply: work.reply,
-        }),
-        _ => None,
-    });
-    let pairs: Vec<String> = pairs.map(MessagePair::words).collect();
+    // Of a sweep each pair stands there once.
+    let mut pairs: Vec<String> = Vec::new();
+    let is_sweep = works(plan).any(|one| one.in_flight() != work.in_flight());
+    for one in works(plan) {
+        let pair = MessagePair {
+            request: one.request,
+            reply: one.reply,
+        };
+        let words = pair.words();
+        if !(is_sweep && pairs.last() == Some(&words)) {
+            pairs.push(words);
+        }
+    }
     let endpoints = endpoint_count(work);
     let endpoints = endpoints.map_or_else(|| "all".to_owned(), |count| count.to_string());
     let low_byte = work.buffer_low_byte;
@@ -117,11 +122,19 @@ fn parameters(out: &mut String, plan: &Plan, work: &RpcWorkload) {
     );
     push!(out, "  Buffer addresses end with:  {low_byte}\n");
     push!(out, "  Repetitions per size:       {repetitions}\n");
+    let mut depths: Vec<u64> = works(plan).map(RpcWorkload::in_flight).collect();
+    depths.sort_unstable();
+    depths.dedup();
+    let depths: Vec<String> = depths.iter().map(u64::to_string).collect();
     push!(
         out,
         "  Max in-flight RPCs:          {}\n\n",
-        work.in_flight()
+        depths.join(", ")
     );
+}
+
+fn works(plan: &Plan) -> impl Iterator<Item = &RpcWorkload> {
+    plan.jobs().filter_map(|(_, job)| output::work_of(job))
 }
 
 /// How many endpoints are asked, where the plan alone says it.

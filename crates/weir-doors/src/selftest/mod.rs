@@ -18,6 +18,7 @@ mod rows;
 pub mod samples;
 mod sizes;
 mod surroundings;
+mod sweep;
 #[cfg(test)]
 mod tests;
 pub(crate) mod values;
@@ -307,13 +308,19 @@ fn refuse_absent_table(
             .map(|(_, directory)| table_file(directory, &work.group));
         files.collect()
     };
-    Err(Refusal::lacks(format!(
+    let mut refusal = Refusal::lacks(format!(
         "no table of group `{}` (looked for {})\n  help: start a server with `weir rpc serve --group \
          {}`, or name servers with --target",
         work.group,
         looked.join(", "),
         work.group
-    )))
+    ));
+    if !given.has("use-daos-agent-env") && work.transport.is_none() {
+        let provider = "Error: provider (D_PROVIDER) is not set\nExample: export \
+                        D_PROVIDER='ofi+tcp'\n";
+        refusal.message.insert_str(0, provider);
+    }
+    Err(refusal)
 }
 
 /// The page of `--help`.

@@ -10,7 +10,7 @@ use weir_schema::{
 use weir_units::Nanos;
 
 use super::sizes::MessagePair;
-use super::{SelfTestFormat, SelfTestOptions, TimeUnit, cart, head, rows};
+use super::{SelfTestFormat, SelfTestOptions, TimeUnit, cart, head, rows, sweep};
 
 /// Percentiles of further lines where no list names others.
 const PERCENTILES: [f64; 5] = [90.0, 95.0, 99.0, 99.9, 99.99];
@@ -48,7 +48,8 @@ pub fn text(result: &RunResult, options: &SelfTestOptions) -> Option<String> {
         SelfTestFormat::Prometheus => rows::prometheus(result),
         SelfTestFormat::Text => {
             let groups = 0..result.groups.len();
-            groups.map(|group| block(result, group, options)).collect()
+            let blocks: String = groups.map(|group| block(result, group, options)).collect();
+            blocks + &ending(result, options)
         }
     })
 }
@@ -72,6 +73,22 @@ pub fn block(result: &RunResult, group: usize, options: &SelfTestOptions) -> Str
 pub fn is_whole(plan: &Plan, group: usize, has_ended: impl Fn(usize) -> bool) -> bool {
     let mut jobs = plan.jobs().enumerate().filter(|(_, (of, _))| *of == group);
     jobs.all(|(index, _)| has_ended(index))
+}
+
+/// What is said below the last block: the table of a sweep; that a run was ended early.
+pub fn ending(result: &RunResult, options: &SelfTestOptions) -> String {
+    if !has_blocks(options) {
+        return String::new();
+    }
+    let mut out = sweep::tables(result);
+    if let Some(end) = result.ended_by {
+        push!(
+            out,
+            "+ Interrupted by signal {}: not all was measured\n",
+            end.signal
+        );
+    }
+    out
 }
 
 /// Whether what is printed comes in blocks.

@@ -5,8 +5,8 @@
 
 use weir_schema::{
     BulkPath, EndpointError, EndpointSet, Group, Job, KindName, Plan, RPC_KINDS, RankTags,
-    RpcEndpoint, RpcPoll, RpcSpread, RpcVerify, RpcWarmup, RpcWorkload, Schedule, Start,
-    count_endpoints, expand_endpoints,
+    RpcEndpoint, RpcPoll, RpcSpread, RpcVerify, RpcWarmup, RpcWorkload, Schedule, count_endpoints,
+    expand_endpoints,
 };
 use weir_units::{Iops, Nanos, QueueDepth};
 
@@ -15,7 +15,7 @@ use super::endpoints::endpoint_set;
 use super::grammar::Wrong;
 use super::sizes::{MessagePair, message_pairs};
 use super::values::{self, MOST};
-use super::{SelfTestEnvironment, surroundings};
+use super::{SelfTestEnvironment, surroundings, sweep};
 use crate::beff::values::seconds;
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
@@ -92,17 +92,24 @@ pub(super) fn of(
     let endpoints = counted("endpoint", &common.endpoints, &members)?;
     counted("master-endpoint", &common.masters, &members)?;
     let common = bounded(given, explicit(common, &members)?, endpoints)?;
+    let depths = depths(given)?;
     let mut groups = Vec::new();
     for pair in pairs(given)? {
-        let mut work = common.clone();
-        (work.request, work.reply) = (pair.request, pair.reply);
-        let mut job = Job::of_rpcs(pair.words().trim_matches(['(', ')']), work);
-        job.clones = threads(given)?;
-        job.start = Start {
-            barrier: !groups.is_empty(),
-            ..Start::default()
-        };
-        groups.push(Group { jobs: vec![job] });
+        for depth in &depths {
+            let mut work = common.clone();
+            (work.request, work.reply) = (pair.request, pair.reply);
+            set_depth(given, &mut work, *depth)?;
+            let words = pair.words();
+            let words = words.trim_matches(['(', ')']);
+            let name = match depths.as_slice() {
+                [_] => words.to_owned(),
+                _ => format!("{words}, {depth} in flight"),
+            };
+            let mut job = Job::of_rpcs(&name, work);
+            job.clones = threads(given)?;
+            job.start.barrier = !groups.is_empty();
+            groups.push(Group { jobs: vec![job] });
+        }
     }
     let plan = Plan {
         command,
@@ -249,7 +256,37 @@ fn explicit(mut work: RpcWorkload, members: &[RankTags]) -> Result<RpcWorkload, 
     Ok(work)
 }
 
-/// How many, how many at once, how fast.
+/// How many RPCs at once, one after another.
+fn depths(given: &GivenFlags) -> Result<Vec<u64>, Refusal> {
+    match value(given, "sweep-inflight", sweep::depths)? {
+        Some(_) if given.has("max-inflight-rpcs") => Err(refuse_named(
+            "sweep-inflight",
+            given.text("sweep-inflight").unwrap_or_default(),
+            "--max-inflight-rpcs says how many at once; leave one out",
+        )),
+        Some(depths) => Ok(depths),
+        None => Ok(vec![number(given, "max-inflight-rpcs", 1)?]),
+    }
+}
+
+/// So many at once, and no more than there are in all.
+fn set_depth(given: &GivenFlags, work: &mut RpcWorkload, depth: u64) -> Result<(), Refusal> {
+    let depth = work
+        .load
+        .bounds
+        .operations
+        .map_or(depth, |all| depth.min(all));
+    work.load.depth.queue_depth = QueueDepth(u32::try_from(depth).unwrap_or(u32::MAX));
+    work.warmup = match value(given, "warmup", values::warmup)? {
+        Some(warmup) => warmup,
+        // As short as it can be without the set-up of connections in the maximum.
+        None if given.has("use-daos-agent-env") => RpcWarmup::Requests { count: 2 * depth },
+        None => RpcWarmup::Automatic,
+    };
+    Ok(())
+}
+
+/// How many, for how long, how fast.
 fn bounded(
     given: &GivenFlags,
     mut work: RpcWorkload,
@@ -257,14 +294,11 @@ fn bounded(
 ) -> Result<RpcWorkload, Refusal> {
     let duration = value(given, "duration", values::time)?;
     let repetitions = number(given, "repetitions-per-size", endpoints)?;
-    let in_flight = number(given, "max-inflight-rpcs", 1)?;
     let is_bounded = duration.is_none() || given.has("repetitions-per-size");
     work.repetitions = if is_bounded { repetitions } else { 0 };
     let total = is_bounded.then(|| repetitions.saturating_mul(endpoints));
-    let in_flight = total.map_or(in_flight, |total| in_flight.min(total));
     work.load.bounds.operations = total;
     work.load.bounds.runtime_ns = duration;
-    work.load.depth.queue_depth = QueueDepth(u32::try_from(in_flight).unwrap_or(u32::MAX));
     let rpc = KindName::from(&RPC_KINDS[0]);
     if let Some(rate) = value(given, "rate", values::rate)? {
         work.load.pacing.schedule = Some(Schedule::OpsPerSecond {
@@ -275,14 +309,6 @@ fn bounded(
         });
     }
     work.load.errors.go_on = [rpc].into();
-    work.warmup = match value(given, "warmup", values::warmup)? {
-        Some(warmup) => warmup,
-        // As short as it can be without the set-up of connections in the maximum.
-        None if given.has("use-daos-agent-env") => RpcWarmup::Requests {
-            count: 2 * in_flight,
-        },
-        None => RpcWarmup::Automatic,
-    };
     Ok(work)
 }
 

@@ -287,21 +287,22 @@ mod tests {
         assert!(message_pairs(&"0,".repeat(2000)).is_err());
     }
 
-    fn size() -> impl Strategy<Value = (Option<char>, u32)> {
+    type LetteredSize = (Option<char>, u32);
+
+    fn size() -> impl Strategy<Value = LetteredSize> {
         let letter = prop::option::of(prop::sample::select(vec!['e', 'i', 'b']));
         (letter, prop_oneof![Just(0), 1_u32..5000, any::<u32>()])
     }
 
-    fn word((letter, bytes): &(Option<char>, u32)) -> String {
+    fn word((letter, bytes): LetteredSize) -> String {
         format!("{}{bytes}", letter.map_or(String::new(), String::from))
     }
 
     /// By the rules of the specification, one after another.
-    fn naive((letter, bytes): (Option<char>, u32)) -> (u32, RpcPayloadKind) {
+    fn naive((letter, bytes): LetteredSize) -> (u32, RpcPayloadKind) {
         let kind = match (letter, bytes) {
             (_, 0) => RpcPayloadKind::Empty,
-            (Some('b'), _) => RpcPayloadKind::Bulk,
-            (None, 1_048_576..) => RpcPayloadKind::Bulk,
+            (Some('b'), _) | (None, 1_048_576..) => RpcPayloadKind::Bulk,
             _ => RpcPayloadKind::Inline,
         };
         (bytes, kind)
@@ -313,9 +314,9 @@ mod tests {
             sizes in prop::collection::vec((size(), prop::option::of(size())), 1..20),
             between in prop::sample::select(vec![",", ")(", ") (", " , "]),
         ) {
-            let piece = |(first, second): &((Option<char>, u32), Option<(Option<char>, u32)>)| {
-                let second = second.as_ref().map_or(String::new(), |s| format!(" {}", word(s)));
-                format!("{}{second}", word(first))
+            let piece = |(first, second): &(LetteredSize, Option<LetteredSize>)| {
+                let second = second.map_or(String::new(), |s| format!(" {}", word(s)));
+                format!("{}{second}", word(*first))
             };
             let text = sizes.iter().map(piece).collect::<Vec<_>>().join(between);
             let pairs = message_pairs(&text).unwrap();

@@ -26,7 +26,7 @@ fn list(words: &[&str]) -> Vec<String> {
     words.iter().map(ToString::to_string).collect()
 }
 
-/// A machine with these variables, on which /g/daos_server.attach_info_tmp is a table.
+/// A machine with these variables, on which `/g/daos_server.attach_info_tmp` is a table.
 fn read_with(words: &[&str], variables: &[(&str, &str)]) -> Result<Action, Refusal> {
     let variable = |name: &str| {
         let found = variables.iter().find(|(known, _)| *known == name);
@@ -203,7 +203,12 @@ fn a_failed_master_is_named_and_several_are_added_up() {
     let mut result = RunResult::of(run_of(&["-u", "-s", "0"]).plan);
     result.groups[0].jobs = vec![job];
     let options = read_options(&[]).unwrap();
+    result.ended_by = Some(weir_schema::EndedBy { signal: 2 });
     let text = output::text(&result, &options).unwrap();
+    let ending = "+ Interrupted by signal 2: not all was measured\n";
+    assert!(text.ends_with(ending), "{text}");
+    assert_eq!(exit_code(&result, &options), 130);
+    result.ended_by = None;
     assert!(
         text.contains("Master Endpoint 3:1 FAILED: no such rank\n"),
         "{text}"
@@ -265,6 +270,10 @@ Self Test Parameters:
 
 "
     );
+}
+
+#[test]
+fn the_order_that_is_drawn_and_an_odd_alignment_are_told() {
     let shuffled = head_of(&["-u", "-q", "-e", "0-4:0", "--seed", "3"]);
     assert!(
         shuffled.contains("Randomizing order of endpoints\nNew order:\n"),
@@ -301,6 +310,41 @@ fn more_at_once_than_there_are_is_as_many_as_there_are() {
         head.contains("  Max in-flight RPCs:          12\n"),
         "{head}"
     );
+}
+
+#[test]
+fn a_sweep_is_a_group_for_each_number_at_once_and_ends_with_a_table() {
+    let words = [
+        "-u",
+        "-s",
+        "0,1",
+        "-r",
+        "100",
+        "--sweep-inflight",
+        "4,1,999",
+    ];
+    let run = run_of(&words);
+    let depths: Vec<u64> = works(&run).iter().map(RpcWorkload::in_flight).collect();
+    assert_eq!(depths, [1, 4, 100, 1, 4, 100]);
+    let head = output::head(&run.plan, &run.options);
+    assert!(
+        head.contains("[(0-EMPTY 0-EMPTY), (1-IOV 1-IOV)]\n"),
+        "{head}"
+    );
+    assert!(
+        head.contains("  Max in-flight RPCs:          1, 4, 100\n"),
+        "{head}"
+    );
+    let second = GOLDEN.lines().skip(1).collect::<Vec<_>>().join("\n");
+    let second = second.replace("inflight=16", "inflight=32");
+    let (_, text) = replayed(&format!("{GOLDEN}{second}"), &[]);
+    let table = "\
++ Sweep of (0-EMPTY 1048578-BULK_PUT)
++ in flight       RPCs/sec  median (us)  99th % (us)
++        16           2000           42           84
++        32           2000           42           84
++ Knee: ";
+    assert!(text.contains(table), "{text}");
 }
 
 #[test]
@@ -402,6 +446,11 @@ fn without_a_table_a_run_says_where_it_looked_and_a_dry_run_goes_on() {
         let file = format!("{place}daos_server.attach_info_tmp");
         assert!(refusal.message.contains(&file), "{refusal}");
     }
+    assert!(!refusal.message.contains("D_PROVIDER"), "{refusal}");
+    let alone = read_with(&[], &[]).unwrap_err();
+    let provider =
+        "Error: provider (D_PROVIDER) is not set\nExample: export D_PROVIDER='ofi+tcp'\n";
+    assert!(alone.message.starts_with(provider), "{alone}");
     let run = run_with(&["-u", "--dry-run"], &[]);
     assert_eq!(run.mode, SelfTestMode::DryRun);
     let own = run_with(&["--loopback"], &[]);
@@ -425,84 +474,88 @@ fn all_are_those_of_the_group() {
     assert_eq!(works(&own)[0].endpoints.len(), 2);
 }
 
+/// Words that are refused, and why.
+const REFUSED: &[(&[&str], &str)] = &[
+    (&["-s", "10.5"], "--message-sizes 10.5: expected a size"),
+    (
+        &["-s", "1 2 3"],
+        "--message-sizes 1 2 3: a message has two sizes, and there is more (at character 5: `3`)",
+    ),
+    (
+        &["-s", "4294967296"],
+        "--message-sizes 4294967296: a size goes up to",
+    ),
+    (&["-s", "100b"], "--message-sizes 100b: expected a size"),
+    (
+        &["-e", "0"],
+        "--endpoint 0: endpoint must contain non-empty rank:tag",
+    ),
+    (
+        &["-e", "a:0"],
+        "--endpoint a:0: endpoint rank contains invalid characters (at character 1: `a:0`)",
+    ),
+    (&["-e", "1-:0"], "--endpoint 1-:0: "),
+    (&["-e", "0:2:5"], "--endpoint 0:2:5: there is a third part"),
+    (&["-m", "x"], "--master-endpoint x: "),
+    (
+        &["-r", "0"],
+        "--repetitions-per-size 0: Invalid --repetitions-per-size argument: Expected value in range (0:1073741824], got 0",
+    ),
+    (
+        &["-r", "4x"],
+        "--repetitions-per-size 4x: it takes a whole number",
+    ),
+    (
+        &["-r", "1073741824", "-e", "0-1:2"],
+        "got 2147483648 (1073741824 × 2 endpoints)",
+    ),
+    (
+        &["-i", "0"],
+        "--max-inflight-rpcs 0: Invalid --max-inflight-rpcs argument",
+    ),
+    (&["-i", ""], "--max-inflight-rpcs: it takes a whole number"),
+    (&["-a", "x"], "--align x: it takes a whole number"),
+    (
+        &["-g", "a/b"],
+        "--group-name a/b: --group-name argument not specified or is invalid",
+    ),
+    (&["-p", "/nowhere"], "--path /nowhere: it is no directory"),
+    (&["--bogus"], "no option `--bogus`"),
+    (&["--m", "1"], "--m: it is short for several options"),
+    (
+        &["-e", "0-2000:0-2000"],
+        "--endpoint: more than 1048576 endpoints",
+    ),
+    (&["-e", "0,!0:0"], "--endpoint: there is no such endpoint"),
+    (
+        &["--loopback", "--target", "shm://"],
+        "--loopback: --target says elsewhere",
+    ),
+    (
+        &["--arrival", "const"],
+        "--arrival acts only with `--rate`; leave it out",
+    ),
+    (
+        &["--sweep-inflight", "1", "-i", "2"],
+        "--sweep-inflight 1: --max-inflight-rpcs says how many at once; leave one out",
+    ),
+    (
+        &["--samples", "f"],
+        "--samples f: nothing in this build acts on it yet",
+    ),
+    (
+        &["--replay", "f", "-r", "5"],
+        "--repetitions-per-size 5: with --replay nothing is measured",
+    ),
+    (
+        &["--dry-run", "--store-result", "f"],
+        "--store-result f: nothing is measured",
+    ),
+];
+
 #[test]
 fn what_is_wrong_is_refused_in_one_line_with_option_value_and_reason() {
-    for (words, says) in [
-        (
-            &["-s", "10.5"] as &[&str],
-            "--message-sizes 10.5: expected a size",
-        ),
-        (
-            &["-s", "1 2 3"],
-            "--message-sizes 1 2 3: a message has two sizes, and there is more (at character 5: `3`)",
-        ),
-        (
-            &["-s", "4294967296"],
-            "--message-sizes 4294967296: a size goes up to",
-        ),
-        (&["-s", "100b"], "--message-sizes 100b: expected a size"),
-        (
-            &["-e", "0"],
-            "--endpoint 0: endpoint must contain non-empty rank:tag",
-        ),
-        (
-            &["-e", "a:0"],
-            "--endpoint a:0: endpoint rank contains invalid characters (at character 1: `a:0`)",
-        ),
-        (&["-e", "1-:0"], "--endpoint 1-:0: "),
-        (&["-e", "0:2:5"], "--endpoint 0:2:5: there is a third part"),
-        (&["-m", "x"], "--master-endpoint x: "),
-        (
-            &["-r", "0"],
-            "--repetitions-per-size 0: Invalid --repetitions-per-size argument: Expected value in range (0:1073741824], got 0",
-        ),
-        (
-            &["-r", "4x"],
-            "--repetitions-per-size 4x: it takes a whole number",
-        ),
-        (
-            &["-r", "1073741824", "-e", "0-1:2"],
-            "got 2147483648 (1073741824 × 2 endpoints)",
-        ),
-        (
-            &["-i", "0"],
-            "--max-inflight-rpcs 0: Invalid --max-inflight-rpcs argument",
-        ),
-        (&["-i", ""], "--max-inflight-rpcs: it takes a whole number"),
-        (&["-a", "x"], "--align x: it takes a whole number"),
-        (
-            &["-g", "a/b"],
-            "--group-name a/b: --group-name argument not specified or is invalid",
-        ),
-        (&["-p", "/nowhere"], "--path /nowhere: it is no directory"),
-        (&["--bogus"], "no option `--bogus`"),
-        (&["--m", "1"], "--m: it is short for several options"),
-        (
-            &["-e", "0-2000:0-2000"],
-            "--endpoint: more than 1048576 endpoints",
-        ),
-        (&["-e", "0,!0:0"], "--endpoint: there is no such endpoint"),
-        (
-            &["--loopback", "--target", "shm://"],
-            "--loopback: --target says elsewhere",
-        ),
-        (
-            &["--arrival", "const"],
-            "--arrival acts only with `--rate`; leave it out",
-        ),
-        (
-            &["--samples", "f"],
-            "--samples f: nothing in this build acts on it yet",
-        ),
-        (
-            &["--replay", "f", "-r", "5"],
-            "--repetitions-per-size 5: with --replay nothing is measured",
-        ),
-        (
-            &["--dry-run", "--store-result", "f"],
-            "--store-result f: nothing is measured",
-        ),
-    ] {
+    for (words, says) in REFUSED {
         let refusal = read_with(words, &[("WEIR_GROUP_DIR", "/g")]).unwrap_err();
         assert_eq!(refusal.code, 2, "{words:?}: {refusal}");
         assert!(refusal.message.contains(says), "{words:?}: {refusal}");
