@@ -10,7 +10,7 @@ use crate::stage::{Running, Stage, until};
 #[test]
 fn a_self_test_without_a_network_counts_every_rpc() {
     let stage = Stage::new();
-    let words = "selftest --transport null:// --endpoint 0-1:0-2,1-2:0 --message-sizes 0 \
+    let words = "selftest --transport null:// --endpoint 0-1:0-2 --endpoint 1-2:0 --message-sizes 0 \
                  --repetitions-per-size 5000 --max-inflight-rpcs 16 --warmup 0 --output json";
     let said = stage.say(&split(words)).code(0);
     let masters = &masters(&said)[0];

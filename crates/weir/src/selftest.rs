@@ -135,14 +135,14 @@ fn report(result: &RunResult, options: &SelfTestOptions, shown: &AtomicUsize) ->
 /// Prints the block of each group when it has ended, and shows how far the others are.
 struct BlockObserver<'a> {
     progress: ProgressObserver,
-    plan: &'a Plan,
+    plan: Plan,
     options: &'a SelfTestOptions,
     /// Groups that are printed.
     shown: &'a AtomicUsize,
 }
 
 impl<'a> BlockObserver<'a> {
-    fn new(plan: &'a Plan, options: &'a SelfTestOptions, shown: &'a AtomicUsize) -> Self {
+    fn new(plan: &Plan, options: &'a SelfTestOptions, shown: &'a AtomicUsize) -> Self {
         let mode = match ProgressMode::of_terminal() {
             ProgressMode::None if options.has_progress => ProgressMode::Plain,
             mode => mode,
@@ -151,7 +151,7 @@ impl<'a> BlockObserver<'a> {
         let _ = output::print(&blocks::head(plan, options));
         Self {
             progress: ProgressObserver::new(mode, plan),
-            plan,
+            plan: plan.clone(),
             options,
             shown,
         }
@@ -163,7 +163,7 @@ impl<'a> BlockObserver<'a> {
         let ended = view.ended();
         let has_ended = |index| ended.iter().any(|job| job.index == index);
         let groups = first..self.plan.groups.len();
-        let whole = groups.take_while(|group| blocks::is_whole(self.plan, *group, has_ended));
+        let whole = groups.take_while(|group| blocks::is_whole(&self.plan, *group, has_ended));
         first + whole.count()
     }
 }
