@@ -108,7 +108,7 @@ fn measure(run: &SelfTestRun, is_cart: bool) -> Outcome {
         keep: Keep::Always(run.history.as_deref()),
         other_files: &[],
         warnings: &[],
-        observer: &|plan| Box::new(BlockObserver::new(plan, &run.options, &shown)),
+        observer: &|_| Box::new(BlockObserver::new(&run.plan, &run.options, &shown)),
         report: &|result| {
             let code = report(result, &run.options, &shown);
             Ok(in_style_of(code, Some(result), is_cart))
