@@ -97,9 +97,4 @@ impl CallTable {
         same.then_some(place)
     }
 
-    /// How many there are.
-    #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
-        self.calls.len() - self.free.len()
-    }
 }
