@@ -13,7 +13,6 @@ mod assembly;
 pub mod auth;
 pub mod client;
 pub mod error;
-pub mod group_table;
 pub mod link;
 mod payload;
 pub mod self_test;
