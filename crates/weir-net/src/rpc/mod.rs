@@ -11,6 +11,7 @@
 pub mod address;
 mod assembly;
 pub mod auth;
+pub mod channel;
 pub mod client;
 pub mod error;
 pub mod link;
@@ -18,6 +19,8 @@ mod payload;
 pub mod self_test;
 pub mod server;
 pub mod service;
+#[cfg(test)]
+mod simulated;
 mod socket;
 pub mod stream;
 pub mod transport;

@@ -96,5 +96,4 @@ impl CallTable {
         let same = u64::from(call.generation) == token >> 32 && call.stage != CallStage::Free;
         same.then_some(place)
     }
-
 }
