@@ -149,6 +149,7 @@ fn uri(text: &str) -> Result<String, String> {
 
 /// The scheme of a URI: `tcp`, `tcp+uring`, `shm`, `null`, `ofi+PROVIDER`, `ucx+WORD`.
 pub(crate) fn transport(text: &str) -> Result<String, String> {
+    let text = text.strip_suffix("://").unwrap_or(text);
     let is_word = |word: &str| {
         let known = |c: char| c.is_ascii_alphanumeric() || ";_+-".contains(c);
         !word.is_empty() && word.chars().all(known)

@@ -13,6 +13,7 @@ mod assembly;
 pub mod auth;
 pub mod call_list;
 pub mod calling;
+pub mod channel;
 pub mod client;
 pub mod engine;
 pub mod error;
@@ -29,6 +30,8 @@ pub mod runner;
 pub mod self_test;
 pub mod server;
 pub mod service;
+#[cfg(test)]
+mod simulated;
 mod socket;
 pub mod spread;
 pub mod stream;
