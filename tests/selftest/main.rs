@@ -1,5 +1,5 @@
-//! `weir selftest` and `weir rpc serve` as a user sees them where nothing is reached: words, what is
-//! printed of a plan, the report of stored samples.
+//! `weir selftest` and `weir rpc serve` as a user sees them. Here what reaches nobody: words, what is
+//! printed of a plan, the report of stored samples; RPCs in `end_to_end`.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -7,6 +7,8 @@
     reason = "tests"
 )]
 
+mod end_to_end;
+mod servers;
 #[path = "../stage/mod.rs"]
 mod stage;
 
