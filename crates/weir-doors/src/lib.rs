@@ -34,6 +34,7 @@ pub mod report;
 pub mod run;
 pub mod show;
 pub mod top;
+pub mod topo;
 
 pub use door::{
     Door, DoorLink, DoorPath, DoorRequest, PrintResult, Printed, ReadWords, WorkloadDoor,
@@ -54,6 +55,7 @@ pub const DOORS: &[Door] = &[
     compare::DOOR,
     import::DOOR,
     doctor::DOOR,
+    topo::DOOR,
     new::DOOR,
     Door {
         words: Some(top::engines_words),
