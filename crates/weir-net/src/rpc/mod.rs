@@ -9,6 +9,7 @@
 //! drives).
 
 pub mod error;
+pub mod interface_choice;
 pub mod link;
 pub mod service;
 pub mod transport;

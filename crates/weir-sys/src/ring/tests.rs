@@ -1,3 +1,5 @@
+//! A ring as a queue, with whatever the other end may write, and between processes.
+
 use std::collections::VecDeque;
 use std::fs::File;
 use std::os::fd::AsRawFd;
