@@ -8,9 +8,12 @@
 
 #![expect(unsafe_code, reason = "memory that other processes write into")]
 
+use std::fmt;
 use std::fs::File;
+use std::ops::Deref;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::{NonNull, copy_nonoverlapping, null_mut};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use rustix::fs::{
@@ -168,27 +171,15 @@ impl SharedMemory {
 
     /// A word that every process may read and write.
     #[inline]
+    #[expect(
+        clippy::cast_ptr_alignment,
+        reason = "asserted, and the mapping begins on a page"
+    )]
     pub fn word(&self, offset: usize) -> &AtomicU32 {
-        self.atomics(offset)
-    }
-
-    /// Words that every process may read and write.
-    #[inline]
-    pub fn atomics<T: AtomicWords>(&self, offset: usize) -> &T {
-        let words = self.at(offset, size_of::<T>()).cast::<T>();
-        assert!(words.is_aligned(), "words are aligned");
-        // SAFETY: aligned, mapped for as long as `self` lives, and atomic by its type's promise.
-        unsafe { &*words }
-    }
-
-    /// So many groups of words that every process may read and write.
-    #[inline]
-    pub fn atomic_slice<T: AtomicWords>(&self, offset: usize, count: usize) -> &[T] {
-        let bytes = count.checked_mul(size_of::<T>());
-        let first = self.at(offset, bytes.unwrap_or(usize::MAX)).cast::<T>();
-        assert!(first.is_aligned(), "words are aligned");
-        // SAFETY: as in `atomics`, for all of them.
-        unsafe { std::slice::from_raw_parts(first, count) }
+        assert!(offset.is_multiple_of(4), "words are aligned");
+        let word = self.at(offset, 4).cast::<u32>();
+        // SAFETY: aligned, mapped for as long as `self` lives, and used as an atomic by everybody.
+        unsafe { AtomicU32::from_ptr(word) }
     }
 
     /// Bytes that are this side's turn to change.
@@ -234,6 +225,58 @@ impl SharedMemory {
         // SAFETY: mapped; the bytes are this side's turn to write, and borrowed ones of this memory
         // are borrowed through `&mut self`, so that `from` lies elsewhere.
         unsafe { copy_nonoverlapping(from.as_ptr(), to, from.len()) }
+    }
+}
+
+/// Words within shared memory, found and checked once.
+pub struct SharedWords<T> {
+    /// Keeps the words mapped.
+    memory: Arc<SharedMemory>,
+    words: NonNull<[T]>,
+}
+
+// SAFETY: all that is reached through it are atomic words.
+unsafe impl<T: AtomicWords> Send for SharedWords<T> {}
+// SAFETY: all that is reached through it are atomic words.
+unsafe impl<T: AtomicWords> Sync for SharedWords<T> {}
+
+impl<T: AtomicWords> SharedWords<T> {
+    /// So many groups of words that every process may read and write. Offsets beyond the end panic.
+    pub fn at(memory: &Arc<SharedMemory>, offset: usize, count: usize) -> Self {
+        let bytes = count.checked_mul(size_of::<T>());
+        let first = memory.at(offset, bytes.unwrap_or(usize::MAX)).cast::<T>();
+        assert!(first.is_aligned(), "words are aligned");
+        let first = NonNull::new(first).unwrap_or(NonNull::dangling());
+        Self {
+            memory: Arc::clone(memory),
+            words: NonNull::slice_from_raw_parts(first, count),
+        }
+    }
+}
+
+impl<T: AtomicWords> Deref for SharedWords<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        // SAFETY: aligned and within the mapping, which `memory` keeps; atomic by their type's
+        // promise.
+        unsafe { self.words.as_ref() }
+    }
+}
+
+impl<T> Clone for SharedWords<T> {
+    fn clone(&self) -> Self {
+        Self {
+            memory: Arc::clone(&self.memory),
+            words: self.words,
+        }
+    }
+}
+
+impl<T> fmt::Debug for SharedWords<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SharedWords").field(&self.memory).finish()
     }
 }
 

@@ -19,6 +19,7 @@ mod payload;
 pub mod self_test;
 pub mod server;
 pub mod service;
+pub mod shm;
 mod socket;
 pub mod stream;
 pub mod transport;

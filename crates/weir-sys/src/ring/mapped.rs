@@ -1,20 +1,16 @@
 //! A ring in memory that processes share.
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::{Record, RingMemory, RingWords};
 use crate::error::SysError;
-use crate::shared_memory::{AtomicWords, SharedMemory};
+use crate::shared_memory::{AtomicWords, SharedMemory, SharedWords};
 
 /// A ring's memory within a mapping: its words, then its slots.
 #[derive(Clone, Debug)]
-pub struct MappedRing<R> {
-    memory: Arc<SharedMemory>,
-    /// Where the words lie.
-    at: usize,
-    slots: usize,
-    record: PhantomData<R>,
+pub struct MappedRing<R: Record> {
+    words: SharedWords<RingWords>,
+    slots: SharedWords<R::Slot>,
 }
 
 impl<R: Record<Slot: AtomicWords>> MappedRing<R> {
@@ -40,11 +36,10 @@ impl<R: Record<Slot: AtomicWords>> MappedRing<R> {
                 memory.len()
             )));
         }
+        let slots_at = offset + size_of::<RingWords>();
         Ok(Self {
-            memory: Arc::clone(memory),
-            at: offset,
-            slots: slots as usize,
-            record: PhantomData,
+            words: SharedWords::at(memory, offset, 1),
+            slots: SharedWords::at(memory, slots_at, slots as usize),
         })
     }
 }
@@ -54,12 +49,11 @@ impl<R: Record<Slot: AtomicWords>> RingMemory for MappedRing<R> {
 
     #[inline]
     fn words(&self) -> &RingWords {
-        self.memory.atomics(self.at)
+        &self.words[0]
     }
 
     #[inline]
     fn slots(&self) -> &[R::Slot] {
-        let first = self.at + size_of::<RingWords>();
-        self.memory.atomic_slice(first, self.slots)
+        &self.slots
     }
 }

@@ -222,12 +222,16 @@ impl Link for ShmLink {
 
     fn join(&mut self, mut new: NewPeer) -> Result<PeerId, RpcError> {
         let wrong = |what: &str| RpcError::protocol(format!("shared memory: {what}"));
+        let passed = std::mem::take(&mut new.greeting.passed);
         let (memory, windows) = match self.side {
             LinkSide::Client => (self.next.take(), None),
+            // Whoever only gives orders over the socket shares no memory.
+            LinkSide::Server if passed.is_empty() => {
+                (Some(segment::create().map_err(no_memory)?.0), None)
+            }
             LinkSide::Server => {
-                let passed = std::mem::take(&mut new.greeting.passed);
                 let [file, arena] = <[_; 2]>::try_from(passed)
-                    .map_err(|_| wrong("the client passed no two descriptors"))?;
+                    .map_err(|_| wrong("the client passed one descriptor, or more than two"))?;
                 let memory = segment::open(&file).map_err(|error| wrong(&error.to_string()))?;
                 (Some(memory), Some(ClientWindows::new(arena)))
             }

@@ -276,7 +276,7 @@ fn a_frame_on_the_wrong_plane_ends_the_connection() {
 }
 
 #[test]
-fn a_greeting_without_memory_or_with_memory_that_can_be_cut_is_refused() {
+fn a_greeting_with_half_of_the_memory_or_memory_that_can_be_cut_is_refused() {
     let mut server = ShmLink::new(LinkSide::Server).unwrap();
     let mut client = ShmLink::new(LinkSide::Client).unwrap();
     let mut refusal = |greeting| {
@@ -287,10 +287,37 @@ fn a_greeting_without_memory_or_with_memory_that_can_be_cut_is_refused() {
         assert_eq!(error.code, DerCode::Protocol);
         error.message.into_owned()
     };
-    assert!(refusal(LinkGreeting::default()).contains("no two descriptors"));
+    let mut greeting = client.greeting().unwrap();
+    greeting.passed.pop();
+    assert!(refusal(greeting).contains("passed one descriptor"));
     let mut greeting = client.greeting().unwrap();
     greeting.passed[0] = std::fs::File::open("/dev/null").unwrap().into();
     assert!(refusal(greeting).contains("can be cut"));
+}
+
+#[test]
+fn whoever_shares_no_memory_gives_orders_and_makes_no_calls() {
+    let mut server = ShmLink::new(LinkSide::Server).unwrap();
+    let mut plain = StreamLink::new().unwrap();
+    let (one, other) = stream_pair();
+    let greeting = LinkGreeting::default;
+    let peer = server
+        .join(new_peer(LinkSide::Server, other, greeting()))
+        .unwrap();
+    let to_server = plain
+        .join(new_peer(LinkSide::Client, one, greeting()))
+        .unwrap();
+    let order = FrameHeader::plain(FrameKind::Start);
+    assert_eq!(plain.send(to_server, &order, &[b"now"]), Sent::Queued);
+    plain.flush().unwrap();
+    assert_eq!(poll(&mut server).frames, [(order, b"now".to_vec())]);
+    assert_eq!(plain.send(to_server, &request(0), &[]), Sent::Queued);
+    plain.flush().unwrap();
+    let kept = poll(&mut server);
+    assert_eq!(
+        (kept.lost[0].0, kept.lost[0].1.code),
+        (peer, DerCode::Protocol)
+    );
 }
 
 /// Set where the test's own program is started again as the server.
