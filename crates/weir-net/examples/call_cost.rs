@@ -1,7 +1,7 @@
 //! What a call costs with client, server and sessions, and without a load generator around it: a
 //! server with one poller on one CPU, a client on another, calls in a closed loop.
 //!
-//! `rpc_cost tcp|shm IN_FLIGHT REQUEST REPLY CALLER ANSWERER [SECONDS]`: calls a second. REQUEST and
+//! `call_cost tcp|shm IN_FLIGHT REQUEST REPLY CALLER ANSWERER [SECONDS]`: calls a second. REQUEST and
 //! REPLY are bytes, by bulk transfer from 64 KiB on.
 #![allow(
     clippy::print_stdout,
@@ -44,13 +44,13 @@ fn main() {
         number(4),
         number(5),
     ) else {
-        panic!("rpc_cost tcp|shm IN_FLIGHT REQUEST REPLY CALLER ANSWERER [SECONDS]");
+        panic!("call_cost tcp|shm IN_FLIGHT REQUEST REPLY CALLER ANSWERER [SECONDS]");
     };
     let seconds = words
         .get(6)
         .and_then(|word| word.parse().ok())
         .unwrap_or(0.3);
-    let socket = std::env::temp_dir().join(format!("weir-rpc-cost-{}.sock", std::process::id()));
+    let socket = std::env::temp_dir().join(format!("weir-call-cost-{}.sock", std::process::id()));
     let address = match scheme.as_str() {
         "shm" => format!("shm://{}", socket.display()),
         _ => "tcp://127.0.0.1:0".to_owned(),
