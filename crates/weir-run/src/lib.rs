@@ -20,6 +20,7 @@ mod loop_plan;
 pub mod null;
 mod pacer;
 pub mod runner;
+mod service_channel;
 pub mod sim;
 mod source;
 mod stage_recorder;
@@ -39,6 +40,7 @@ pub use runner::{
     Amount, JobContext, OperationWriter, Prepared, PreparedJob, RankControl, RankJob, RankOutcome,
     RankPart, RankPosition, RankProgress, Runner, failure,
 };
+pub use service_channel::{BulkMemory, BulkUse, ServiceChannel};
 pub use source::Source;
 pub use trace::Traced;
 pub use worker::{LoopContext, LoopPlan, LoopStop, OpFailure, OpFault, drive};

@@ -11,6 +11,7 @@
 pub mod address;
 mod assembly;
 pub mod auth;
+pub mod channel;
 pub mod client;
 pub mod error;
 pub mod interface_choice;
@@ -20,6 +21,8 @@ pub mod self_test;
 pub mod server;
 pub mod service;
 pub mod shm;
+#[cfg(test)]
+mod simulated;
 mod socket;
 pub mod stream;
 pub mod transport;

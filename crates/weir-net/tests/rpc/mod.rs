@@ -91,7 +91,12 @@ pub(crate) struct Outcome {
 }
 
 /// Keeps all slots busy, endpoint by endpoint in turn, until so many calls have ended.
-pub(crate) fn run<T: RpcTransport>(client: &mut T, slots: u32, endpoints: u32, calls: u64) -> Outcome {
+pub(crate) fn run<T: RpcTransport>(
+    client: &mut T,
+    slots: u32,
+    endpoints: u32,
+    calls: u64,
+) -> Outcome {
     run_with(client, slots, endpoints, calls, |_, _| {})
 }
 

@@ -89,8 +89,9 @@ impl ClientState {
     /// A call begins. The endpoint is up and the slot is free.
     #[inline]
     pub(super) fn begin<L: Link>(&mut self, link: &mut L, endpoint: u32, slot: u32) {
-        let first = self.slots.get(slot).generation == 0;
         let entry = self.slots.get(slot);
+        let first = entry.generation == 0;
+        entry.stage = SlotStage::Waiting;
         entry.generation = entry.generation.wrapping_add(1).max(1);
         entry.endpoint = endpoint;
         entry.pushed = 0;
@@ -104,7 +105,6 @@ impl ClientState {
         if self.waiting.is_empty() && self.table.may_call(endpoint) && self.go_out(link, slot) {
             return;
         }
-        self.slots.get(slot).stage = SlotStage::Waiting;
         self.waiting.push_back(self.slots.rpc(slot));
         self.counters.credit_waits += 1;
     }

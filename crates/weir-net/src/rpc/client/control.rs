@@ -89,6 +89,14 @@ impl ControlStream {
         Ok(())
     }
 
+    /// Sends bytes as they are, which may be no frames: for tests of servers.
+    ///
+    /// # Errors
+    /// The connection is lost.
+    pub fn send_raw(&self, bytes: &[u8]) -> Result<(), RpcError> {
+        self.write(bytes, &[])
+    }
+
     /// Sends a frame, or several where the body is long.
     ///
     /// # Errors

@@ -29,6 +29,9 @@ const PAUSE_NS: (u64, u64) = (10_000_000, 1_000_000_000);
 
 type Dialled = (u32, Result<(NewPeer, HelloReply), RpcError>);
 
+/// Nanoseconds since some moment.
+pub(in crate::rpc) type Time = dyn Fn() -> u64;
+
 /// Says where a server listens now; `None`: where it did.
 pub(super) type Lookup = dyn Fn(&RpcEndpoint) -> Option<RpcEndpoint> + Send;
 
@@ -36,7 +39,8 @@ pub(super) type Lookup = dyn Fn(&RpcEndpoint) -> Option<RpcEndpoint> + Send;
 pub struct RpcClient<L> {
     link: L,
     state: ClientState,
-    began: Instant,
+    /// Nanoseconds since some moment. Asked once in many rounds.
+    time: Box<Time>,
     rounds: u32,
     sweep_ns: u64,
     next_sweep_ns: u64,
@@ -52,7 +56,25 @@ impl<L: Link> RpcClient<L> {
     /// # Errors
     /// No endpoint could be had: why the first one failed. Single ones that fail are down from the
     /// beginning.
-    pub fn attach(mut link: L, setup: ClientSetup) -> Result<Self, RpcError> {
+    pub fn attach(link: L, setup: ClientSetup) -> Result<Self, RpcError> {
+        let began = Instant::now();
+        let time = move || u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let to = setup.dial.clone();
+        Self::attach_with(link, setup, Box::new(time), |link, endpoint| {
+            dial(&to, endpoint, link.greeting()?)
+        })
+    }
+
+    /// The same by another clock, which counts nanoseconds, and another way to connect.
+    ///
+    /// # Errors
+    /// As [`RpcClient::attach`].
+    pub(in crate::rpc) fn attach_with(
+        mut link: L,
+        setup: ClientSetup,
+        time: Box<Time>,
+        mut connect: impl FnMut(&mut L, &RpcEndpoint) -> Result<(NewPeer, HelloReply), RpcError>,
+    ) -> Result<Self, RpcError> {
         let mut state = ClientState::new(setup);
         if state.setup.payload.buffer() > 0 {
             for slot in 0..state.setup.slots {
@@ -65,7 +87,7 @@ impl<L: Link> RpcClient<L> {
         let mut client = Self {
             link,
             state,
-            began: Instant::now(),
+            time,
             rounds: 0,
             sweep_ns,
             next_sweep_ns: sweep_ns,
@@ -76,7 +98,12 @@ impl<L: Link> RpcClient<L> {
         let mut first_error = None;
         for connection in 0..client.state.table.connections.len() {
             let connection = u32::try_from(connection).unwrap_or(u32::MAX);
-            if let Err(error) = client.connect(connection) {
+            let endpoint = client.state.table.connections[connection as usize]
+                .endpoint
+                .clone();
+            let connected = connect(&mut client.link, &endpoint);
+            let joined = connected.and_then(|(peer, reply)| client.join(connection, peer, &reply));
+            if let Err(error) = joined {
                 first_error.get_or_insert(error);
             }
         }
@@ -104,15 +131,6 @@ impl<L: Link> RpcClient<L> {
     /// Why connections were lost or sessions refused, the latest.
     pub fn last_error(&self) -> Option<&RpcError> {
         self.state.refusals.last().or(self.state.last_loss.as_ref())
-    }
-
-    fn connect(&mut self, connection: u32) -> Result<(), RpcError> {
-        let endpoint = self.state.table.connections[connection as usize]
-            .endpoint
-            .clone();
-        let greeting = self.link.greeting()?;
-        let (peer, reply) = dial(&self.state.setup.dial, &endpoint, greeting)?;
-        self.join(connection, peer, &reply)
     }
 
     fn join(&mut self, connection: u32, peer: NewPeer, reply: &HelloReply) -> Result<(), RpcError> {
@@ -188,7 +206,7 @@ impl<L: Link> RpcClient<L> {
     }
 
     fn look_at_clock(&mut self) {
-        self.state.now_ns = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.state.now_ns = (self.time)();
         if self.state.now_ns >= self.next_sweep_ns {
             self.next_sweep_ns = self.state.now_ns + self.sweep_ns;
             self.state.sweep(&mut self.link);

@@ -96,10 +96,4 @@ impl CallTable {
         let same = u64::from(call.generation) == token >> 32 && call.stage != CallStage::Free;
         same.then_some(place)
     }
-
-    /// How many there are.
-    #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
-        self.calls.len() - self.free.len()
-    }
 }

@@ -15,6 +15,8 @@ mod pending;
 mod poller;
 mod serve;
 mod sessions;
+#[cfg(test)]
+mod simulated_server;
 mod start;
 mod tags;
 mod thread;
@@ -22,4 +24,6 @@ mod thread;
 pub use inbox::MasterAnswers;
 pub use limits::{ServerCounters, ServerLimits};
 pub use masters::{MasterOrder, NoMasters, TestMasters};
+#[cfg(test)]
+pub(in crate::rpc) use simulated_server::SimulatedServer;
 pub use start::{PollMode, RankSetup, RpcServer, ServerSetup, ServicesOfTag};

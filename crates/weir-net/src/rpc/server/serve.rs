@@ -179,6 +179,9 @@ impl PollerState {
                 let call = self.calls.get(place);
                 call.region = region;
                 call.reply_checksum = reply_checksum;
+                if matches!(step, NextStep::Pull(_)) {
+                    call.payload = parts.payload.to_vec();
+                }
                 self.go_to(link, place, step, header.flags & flag::EAGER != 0);
             }
         }
