@@ -13,3 +13,4 @@ mod manual;
 mod report;
 #[path = "../stage/mod.rs"]
 mod stage;
+mod topo;

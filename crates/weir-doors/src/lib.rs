@@ -36,6 +36,7 @@ pub mod run;
 pub mod selftest;
 pub mod show;
 pub mod top;
+pub mod topo;
 
 pub use door::{
     Door, DoorLink, DoorPath, DoorRequest, PrintResult, Printed, ReadWords, WorkloadDoor,
@@ -58,6 +59,7 @@ pub const DOORS: &[Door] = &[
     compare::DOOR,
     import::DOOR,
     doctor::DOOR,
+    topo::DOOR,
     new::DOOR,
     Door {
         words: Some(top::engines_words),

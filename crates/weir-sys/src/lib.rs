@@ -28,6 +28,9 @@ pub mod mempolicy;
 pub mod mounts;
 pub mod pin;
 pub mod priority;
+pub mod ring;
+#[cfg(not(loom))]
+pub mod shared_memory;
 mod signals;
 pub mod topology;
 pub mod tree;

@@ -37,6 +37,7 @@ mod session;
 mod show;
 mod signals;
 mod stored;
+mod topo;
 mod turns;
 mod watch;
 mod web;
@@ -89,6 +90,7 @@ const OWN_WAYS: &[(&str, Carry)] = &[
     ("compare", compare::run),
     ("import", import::run),
     ("doctor", doctor::run),
+    ("topo", topo::run),
     ("new", new::run),
     ("engines", |_| Ok(printed(&engines::page()))),
     ("mpi", |_| mpi::info()),
@@ -104,6 +106,7 @@ const MEASURES_NOTHING: &[&str] = &[
     "history",
     "import",
     "doctor",
+    "topo",
     "man",
     "completions",
 ];

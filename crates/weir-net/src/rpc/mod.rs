@@ -20,6 +20,7 @@ pub mod error;
 pub mod group;
 pub mod group_table;
 pub mod hosting;
+pub mod interface_choice;
 pub mod link;
 pub mod master_host;
 pub mod measured_master;
@@ -30,6 +31,7 @@ pub mod runner;
 pub mod self_test;
 pub mod server;
 pub mod service;
+pub mod shm;
 #[cfg(test)]
 mod simulated;
 mod socket;

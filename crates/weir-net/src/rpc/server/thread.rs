@@ -11,7 +11,8 @@ use super::inbox::{Inbox, PollerOrder};
 use super::poller::{Poller, PollerRound, obey};
 use super::start::{PollMode, ServerShared, ServicesOfTag, pin};
 use super::tags::ServedTag;
-use crate::rpc::link::Link;
+use crate::rpc::link::{Link, LinkSide};
+use crate::rpc::shm::ShmLink;
 use crate::rpc::stream::StreamLink;
 use crate::rpc::{DerCode, RpcError};
 
@@ -48,6 +49,7 @@ fn poller_of(
 ) -> Result<(Box<dyn PollerRound>, Vec<u8>), RpcError> {
     match scheme {
         "tcp" => with_link(thread, number, StreamLink::new()?),
+        "shm" => with_link(thread, number, ShmLink::new(LinkSide::Server)?),
         _ => Err(RpcError::new(
             DerCode::Invalid,
             format!("this build has no transport `{scheme}`"),
