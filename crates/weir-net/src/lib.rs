@@ -16,6 +16,7 @@ mod pairing;
 mod pattern;
 mod placement;
 mod rank_context;
+pub mod rpc;
 mod runner;
 mod settings;
 pub mod transport;

@@ -1,0 +1,3 @@
+//! Remote procedure calls: what carries them.
+
+pub mod ofi;
