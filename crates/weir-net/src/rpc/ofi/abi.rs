@@ -49,7 +49,9 @@ constants! {
     FI_SOURCE: u64 = 1 << 57;
     FI_CONTEXT: u64 = 1 << 59;
     FI_CONTEXT2: u64 = 1 << 52;
+    FI_ORDER_SAW: u64 = 1 << 7;
     FI_ORDER_SAS: u64 = 1 << 8;
+    FI_DELIVERY_COMPLETE: u64 = 1 << 28;
     FI_MR_LOCAL: c_int = 1 << 2;
     FI_MR_VIRT_ADDR: c_int = 1 << 4;
     FI_MR_ALLOCATED: c_int = 1 << 5;
@@ -68,7 +70,6 @@ constants! {
     FI_EAGAIN: c_int = 11;
     FI_ENOSYS: c_int = 38;
     FI_ENODATA: c_int = 61;
-    FI_ETIMEDOUT: c_int = 110;
     FI_ECANCELED: c_int = 125;
     FI_ETOOSMALL: c_int = 257;
     FI_EAVAIL: c_int = 259;

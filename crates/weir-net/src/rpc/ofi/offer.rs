@@ -14,9 +14,9 @@ use std::ptr::{NonNull, null, null_mut};
 use std::sync::Arc;
 
 use super::abi::{
-    FI_AV_TABLE, FI_CONTEXT, FI_CONTEXT2, FI_ENODATA, FI_EP_RDM, FI_MR_ALLOCATED, FI_MR_ENDPOINT,
-    FI_MR_LOCAL, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_MSG, FI_ORDER_SAS, FI_RM_ENABLED, FI_RMA,
-    FI_SOURCE, FI_THREAD_DOMAIN, FiInfo,
+    FI_AV_TABLE, FI_CONTEXT, FI_CONTEXT2, FI_DELIVERY_COMPLETE, FI_ENODATA, FI_EP_RDM,
+    FI_MR_ALLOCATED, FI_MR_ENDPOINT, FI_MR_LOCAL, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_MSG,
+    FI_ORDER_SAS, FI_ORDER_SAW, FI_RM_ENABLED, FI_RMA, FI_SOURCE, FI_THREAD_DOMAIN, FiInfo,
 };
 use super::error::FabricError;
 use super::library::{FabricLibrary, text_of};
@@ -102,6 +102,52 @@ pub struct FabricOffer {
 // SAFETY: the list belongs to this value alone and to no particular thread.
 unsafe impl Send for FabricOffer {}
 
+/// What an offer has to be able to do.
+#[derive(Clone, Copy, Debug)]
+struct Abilities {
+    caps: u64,
+    /// Which operations a peer sees in the order in which they were begun.
+    order: u64,
+    /// What holds for every operation.
+    flags: u64,
+}
+
+impl Abilities {
+    const MESSAGES: Self = Self {
+        caps: FI_MSG,
+        order: FI_ORDER_SAS,
+        flags: 0,
+    };
+    /// A message is seen after what was written into the peer's memory before it.
+    const ORDERED_MOVES: Self = Self {
+        caps: FI_MSG | FI_RMA,
+        order: FI_ORDER_SAS | FI_ORDER_SAW,
+        flags: 0,
+    };
+    /// A write is done when it is in the peer's memory.
+    const DELIVERED_MOVES: Self = Self {
+        caps: FI_MSG | FI_RMA,
+        order: FI_ORDER_SAS,
+        flags: FI_DELIVERY_COMPLETE,
+    };
+    /// The same without asking: the peer handles writes that are done here, and messages, in order.
+    const SHARED_MEMORY: Self = Self {
+        flags: 0,
+        ..Self::DELIVERED_MOVES
+    };
+
+    /// What to ask of a provider, best first.
+    fn of(provider: Option<&str>) -> [Self; 3] {
+        let moves = if provider == Some("shm") {
+            // Asked for delivery, it leaves its short way.
+            Self::SHARED_MEMORY
+        } else {
+            Self::DELIVERED_MOVES
+        };
+        [Self::ORDERED_MOVES, moves, Self::MESSAGES]
+    }
+}
+
 /// What is asked for. Freed by libfabric, which must not free the strings of the choice.
 struct Hints<'library> {
     library: &'library FabricLibrary,
@@ -114,7 +160,7 @@ impl<'library> Hints<'library> {
     fn new(
         library: &'library FabricLibrary,
         choice: &FabricChoice,
-        caps: u64,
+        abilities: Abilities,
     ) -> Result<Self, FabricError> {
         let provider = choice.provider.as_deref().map(c_string).transpose()?;
         let domain = choice.domain.as_deref().map(c_string).transpose()?;
@@ -129,14 +175,14 @@ impl<'library> Hints<'library> {
             provider,
             domain,
         };
-        hints.fill(caps);
+        hints.fill(abilities);
         Ok(hints)
     }
 
-    fn fill(&self, caps: u64) {
+    fn fill(&self, abilities: Abilities) {
         // SAFETY: made by libfabric, which fills every part; nothing else refers to it.
         let info = unsafe { &mut *self.info.as_ptr() };
-        info.caps = caps;
+        info.caps = abilities.caps;
         info.mode = FI_CONTEXT | FI_CONTEXT2;
         // SAFETY: a part of the same structure, with nothing else that refers to it.
         let endpoint = unsafe { &mut *info.ep_attr };
@@ -148,8 +194,10 @@ impl<'library> Hints<'library> {
             unsafe { &raw mut (*info.rx_attr).msg_order },
         ] {
             // SAFETY: a field of a part of the same structure.
-            unsafe { order.write(FI_ORDER_SAS) };
+            unsafe { order.write(abilities.order) };
         }
+        // SAFETY: as above.
+        unsafe { (&raw mut (*info.tx_attr).op_flags).write(abilities.flags) };
         // SAFETY: as above.
         let domain = unsafe { &mut *info.domain_attr };
         domain.threading = FI_THREAD_DOMAIN;
@@ -190,8 +238,8 @@ impl FabricOffer {
     /// # Errors
     /// [`FabricError::NoProvider`] where none fits; [`FabricError::Call`] where libfabric fails.
     pub fn find(library: &Arc<FabricLibrary>, choice: &FabricChoice) -> Result<Self, FabricError> {
-        for caps in [FI_MSG | FI_RMA, FI_MSG] {
-            if let Some(list) = list(library, choice, caps)? {
+        for abilities in Abilities::of(choice.provider.as_deref()) {
+            if let Some(list) = list(library, choice, abilities)? {
                 return Ok(Self {
                     library: Arc::clone(library),
                     facts: facts(list),
@@ -234,7 +282,7 @@ impl Drop for FabricOffer {
 /// libfabric fails.
 pub fn providers(library: &FabricLibrary) -> Result<Vec<String>, FabricError> {
     let mut names: Vec<String> = Vec::new();
-    let Some(first) = list(library, &FabricChoice::default(), FI_MSG)? else {
+    let Some(first) = list(library, &FabricChoice::default(), Abilities::MESSAGES)? else {
         return Ok(names);
     };
     let mut at = first.as_ptr();
@@ -255,9 +303,9 @@ pub fn providers(library: &FabricLibrary) -> Result<Vec<String>, FabricError> {
 fn list(
     library: &FabricLibrary,
     choice: &FabricChoice,
-    caps: u64,
+    abilities: Abilities,
 ) -> Result<Option<NonNull<FiInfo>>, FabricError> {
-    let hints = Hints::new(library, choice, caps)?;
+    let hints = Hints::new(library, choice, abilities)?;
     let node = choice.node.as_deref().map(c_string).transpose()?;
     // The address is this side's own.
     let flags = if node.is_some() { FI_SOURCE } else { 0 };

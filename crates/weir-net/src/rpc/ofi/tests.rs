@@ -145,9 +145,8 @@ fn memory_is_moved_both_ways_by_one_side_alone() {
             let pattern: Vec<u8> = (0..len).map(|at| (at * 13 + len) as u8).collect();
             both[1].0.bytes(theirs)[8..].copy_from_slice(&pattern);
             let remote = both[1].0.remote(theirs, 8).unwrap();
-            let (endpoint, peer) = &mut both[0];
             let moved = FabricMove {
-                peer: *peer,
+                peer: both[0].1,
                 remote,
                 region: own,
                 offset: 0,
@@ -164,6 +163,8 @@ fn memory_is_moved_both_ways_by_one_side_alone() {
             both[0].0.bytes(own).fill(0xA7);
             until_taken(&mut both, |endpoint| endpoint.put(&moved));
             until(&mut both, 0, is_done);
+            // It is there when a message is that was sent after it.
+            exchange(&mut both, 0, b"done");
             let bytes = both[1].0.bytes(theirs);
             assert!(bytes[8..].iter().all(|byte| *byte == 0xA7), "put {len}");
             assert!(bytes[..8].iter().all(|byte| *byte == 0), "put {len}");
