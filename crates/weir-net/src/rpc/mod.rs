@@ -1,3 +1,18 @@
-//! Remote procedure calls: what carries them.
+//! Remote procedure calls: requests that servers answer, small or with bulk data on either way.
+//!
+//! In: servers and the services that they offer; endpoints (a rank and a tag) that a client calls.
+//! Out: completed calls by slot. Not here: what a load generator asks for and how it measures
+//! (`weir_run` and the runner), options and reports (the doors).
+//!
+//! Layers, from below: `wire` (bytes), `link` (one thread's way to its peers), `server` and
+//! `client` (the protocol), `service` (what is answered), `transport` (what a load generator
+//! drives).
 
+pub mod error;
+pub mod link;
 pub mod ofi;
+pub mod service;
+pub mod transport;
+pub mod wire;
+
+pub use error::{DerCode, RpcError};
