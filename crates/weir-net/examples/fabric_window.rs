@@ -141,10 +141,7 @@ impl Window {
     /// Sends, and keeps polling while the provider cannot.
     fn send(&mut self, bytes: &[u8]) -> Outcome<()> {
         loop {
-            let posted = match self.endpoint.inject(self.peer, &[bytes])? {
-                Some(posted) => posted,
-                None => self.send_long(bytes)?,
-            };
+            let posted = self.try_to_send(bytes)?;
             if posted == Posted::Taken {
                 return Ok(());
             }
@@ -152,11 +149,15 @@ impl Window {
         }
     }
 
-    fn send_long(&mut self, bytes: &[u8]) -> Outcome<Posted> {
+    fn try_to_send(&mut self, bytes: &[u8]) -> Outcome<Posted> {
         let Some(slot) = self.endpoint.take_send() else {
             return Ok(Posted::Again);
         };
         self.endpoint.send_bytes(&slot)[..bytes.len()].copy_from_slice(bytes);
+        if let Some(posted) = self.endpoint.inject_slot(&slot, bytes.len(), self.peer)? {
+            self.endpoint.give_send_back(slot);
+            return Ok(posted);
+        }
         Ok(match self.endpoint.send(slot, bytes.len(), self.peer, 0)? {
             None => Posted::Taken,
             Some(slot) => {
@@ -179,7 +180,8 @@ fn server(provider: &str, cpu: &str) -> Outcome<()> {
         window.look()?;
         let mut is_last = false;
         while let Some(slot) = window.received.pop() {
-            let bytes = window.endpoint.message(slot, answer.len());
+            let messages = window.endpoint.lend_messages().ok_or("no messages")?;
+            let bytes = messages.message(slot, answer.len());
             is_last |= bytes.starts_with(LAST);
             // The length is not kept: answers are as long as the client's first 4 bytes say.
             let len = bytes
@@ -187,6 +189,7 @@ fn server(provider: &str, cpu: &str) -> Outcome<()> {
                 .map_or(0, |len| u32::from_le_bytes(*len));
             let len = (len as usize).min(answer.len());
             answer[..len].copy_from_slice(&bytes[..len]);
+            window.endpoint.take_messages_back(messages);
             window.endpoint.receive(slot)?;
             window.send(&answer[..len])?;
             looks = 0;

@@ -39,9 +39,44 @@ pub enum Posted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FabricPeer(pub(super) PeerAddress);
 
+impl FabricPeer {
+    /// No peer at all.
+    pub(super) const NOBODY: Self = Self(FI_ADDR_NOTAVAIL);
+}
+
 /// A part of the memory for sends, which nobody else uses until its message is sent.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SendSlot(pub(super) u32);
+
+/// The memory that messages are received into. Where it is not taken back it stays for good: the
+/// fabric writes there.
+#[derive(Debug)]
+pub struct ReceivedMessages {
+    memory: Option<RegisteredMemory>,
+    bytes: usize,
+}
+
+impl ReceivedMessages {
+    /// What was received by the receive of this number. It is read before that is posted again.
+    #[inline]
+    pub fn message(&self, slot: u32, bytes: usize) -> &[u8] {
+        let memory = self.memory.as_ref();
+        memory.map_or(&[], |memory| {
+            memory.slot(slot as usize * self.bytes, bytes.min(self.bytes))
+        })
+    }
+}
+
+impl Drop for ReceivedMessages {
+    fn drop(&mut self) {
+        if let Some(memory) = self.memory.take() {
+            memory.leak();
+        }
+    }
+}
+
+// SAFETY: the memory belongs to this value alone and to no particular thread.
+unsafe impl Send for ReceivedMessages {}
 
 /// One thread's end of a fabric.
 #[derive(Debug)]
@@ -53,9 +88,9 @@ pub struct FabricEndpoint {
     pub(super) owners: Vec<u64>,
     pub(super) free_sends: Vec<u32>,
     pub(super) moves: Moves,
-    received: Option<RegisteredMemory>,
+    received: Option<ReceivedMessages>,
     sending: Option<RegisteredMemory>,
-    scratch: Vec<u8>,
+    inject_bytes: usize,
     endpoint: Option<Object<FidEp>>,
     pub(super) queue: CompletionQueue,
     addresses: Option<Object<FidAv>>,
@@ -88,7 +123,6 @@ impl FabricEndpoint {
         library.good("bind the completion queue", bound)?;
         library.good("enable the endpoint", endpoint.enable())?;
         let calls = DataCalls::of(&endpoint)?;
-        let scratch = domain.offer.facts().inject_bytes.min(sizes.message_bytes);
         let mut opened = Self {
             calls,
             sizes,
@@ -100,7 +134,7 @@ impl FabricEndpoint {
             moves: Moves::new(sizes.receives + sizes.sends, sizes.moves),
             received: None,
             sending: None,
-            scratch: vec![0; scratch],
+            inject_bytes: domain.offer.facts().inject_bytes.min(sizes.message_bytes),
             endpoint: Some(endpoint),
             queue: CompletionQueue::new(queue, has_descriptor, &domain)?,
             addresses: Some(addresses),
@@ -119,7 +153,11 @@ impl FabricEndpoint {
         };
         let bytes = |count: u32| self.sizes.message_bytes.saturating_mul(count as usize);
         let (received, sending) = (bytes(self.sizes.receives), bytes(self.sizes.sends));
-        self.received = Some(self.register(received, 0, uses)?);
+        let received = self.register(received, 0, uses)?;
+        self.received = Some(ReceivedMessages {
+            memory: Some(received),
+            bytes: self.sizes.message_bytes,
+        });
         self.sending = Some(self.register(sending, 0, uses)?);
         for slot in 0..self.sizes.receives {
             if self.receive(slot)? == Posted::Again {
@@ -242,10 +280,7 @@ impl FabricEndpoint {
     /// The provider fails for good.
     pub fn receive(&mut self, slot: u32) -> Result<Posted, FabricError> {
         let bytes = self.sizes.message_bytes;
-        let memory = self
-            .received
-            .as_ref()
-            .filter(|_| slot < self.sizes.receives);
+        let memory = self.received.as_ref().and_then(|all| all.memory.as_ref());
         let part = memory.and_then(|memory| {
             let part = memory.part(slot as usize * bytes, bytes)?;
             Some((part, memory.descriptor))
@@ -266,41 +301,15 @@ impl FabricEndpoint {
         self.posted("receive", code)
     }
 
-    /// What was received into the message of this number. It is read before it is posted again.
-    pub fn message(&self, slot: u32, bytes: usize) -> &[u8] {
-        let bytes = bytes.min(self.sizes.message_bytes);
-        let memory = self
-            .received
-            .as_ref()
-            .filter(|_| slot < self.sizes.receives);
-        memory.map_or(&[], |memory| {
-            memory.slot(slot as usize * self.sizes.message_bytes, bytes)
-        })
+    /// Hands out the memory of all messages, so that they can be read while the endpoint is used for
+    /// everything but receives.
+    pub fn lend_messages(&mut self) -> Option<ReceivedMessages> {
+        self.received.take()
     }
 
-    /// Sends a short message, which is copied; `None` where it is too long for that.
-    ///
-    /// # Errors
-    /// The provider fails for good.
-    #[inline]
-    pub fn inject(
-        &mut self,
-        to: FabricPeer,
-        parts: &[&[u8]],
-    ) -> Result<Option<Posted>, FabricError> {
-        let mut len = 0;
-        for part in parts {
-            let end = len + part.len();
-            let Some(room) = self.scratch.get_mut(len..end) else {
-                return Ok(None);
-            };
-            room.copy_from_slice(part);
-            len = end;
-        }
-        // SAFETY: an open endpoint; the bytes are copied before the call returns.
-        let code =
-            unsafe { (self.calls.inject)(self.raw(), self.scratch.as_ptr().cast(), len, to.0) };
-        self.posted("send", code).map(Some)
+    /// Takes it back.
+    pub fn take_messages_back(&mut self, messages: ReceivedMessages) {
+        self.received = Some(messages);
     }
 
     /// A place for a message; `None` while all are in flight.
@@ -322,11 +331,42 @@ impl FabricEndpoint {
     /// The bytes of a message that is not sent yet.
     #[inline]
     pub fn send_bytes(&mut self, slot: &SendSlot) -> &mut [u8] {
+        self.moves_and_send_bytes(slot).1
+    }
+
+    /// The same, beside the memory that may be copied there.
+    #[inline]
+    pub(super) fn moves_and_send_bytes(&mut self, slot: &SendSlot) -> (&Moves, &mut [u8]) {
         let (bytes, at) = (self.sizes.message_bytes, slot.0 - self.sizes.receives);
-        match &mut self.sending {
+        let bytes = match &mut self.sending {
             Some(memory) => memory.slot_mut(at as usize * bytes, bytes),
             None => &mut [],
+        };
+        (&self.moves, bytes)
+    }
+
+    /// Sends the first `len` bytes of a place by copying them: the place stays the caller's. `None`
+    /// where they are too many for that.
+    ///
+    /// # Errors
+    /// The provider fails for good.
+    #[inline]
+    pub fn inject_slot(
+        &mut self,
+        slot: &SendSlot,
+        len: usize,
+        to: FabricPeer,
+    ) -> Result<Option<Posted>, FabricError> {
+        let (bytes, at) = (self.sizes.message_bytes, slot.0 - self.sizes.receives);
+        if len > self.inject_bytes {
+            return Ok(None);
         }
+        let memory = self.sending.as_ref();
+        let part = memory.and_then(|memory| memory.part(at as usize * bytes, len));
+        let part = part.ok_or_else(|| no_such("send", slot.0))?;
+        // SAFETY: an open endpoint; the bytes are copied before the call returns.
+        let code = unsafe { (self.calls.inject)(self.raw(), part.cast_const().cast(), len, to.0) };
+        self.posted("send", code).map(Some)
     }
 
     /// Sends the first `len` bytes of a place, which comes back with its completion; `owner` is told
@@ -399,10 +439,8 @@ impl Drop for FabricEndpoint {
     /// let go of is never given back.
     fn drop(&mut self) {
         let mut is_closed = self.moves.deregister();
-        for memory in [&mut self.received, &mut self.sending]
-            .into_iter()
-            .flatten()
-        {
+        let mut received = self.received.take().and_then(|mut all| all.memory.take());
+        for memory in [&mut received, &mut self.sending].into_iter().flatten() {
             is_closed &= memory.deregister();
         }
         is_closed &= self.endpoint.take().is_none_or(Object::close);
@@ -410,7 +448,7 @@ impl Drop for FabricEndpoint {
         is_closed &= self.addresses.take().is_none_or(Object::close);
         if !is_closed {
             self.moves.leak();
-            for memory in [self.received.take(), self.sending.take()] {
+            for memory in [received, self.sending.take()] {
                 memory.into_iter().for_each(RegisteredMemory::leak);
             }
         }

@@ -4,6 +4,8 @@ use std::ffi::c_int;
 
 use weir_sys::SysError;
 
+use crate::rpc::{DerCode, RpcError};
+
 /// Why something with a fabric did not work.
 #[derive(Debug, thiserror::Error)]
 pub enum FabricError {
@@ -62,4 +64,17 @@ pub enum FabricError {
     /// What was asked for makes no sense.
     #[error("{0}")]
     Invalid(String),
+}
+
+impl From<&FabricError> for RpcError {
+    fn from(error: &FabricError) -> Self {
+        let no_memory = rustix::io::Errno::NOMEM.raw_os_error();
+        let code = match error {
+            FabricError::Memory(_) => DerCode::NoMemory,
+            FabricError::Call { code, .. } if *code == no_memory => DerCode::NoMemory,
+            FabricError::Invalid(_) => DerCode::Invalid,
+            _ => DerCode::Unreachable,
+        };
+        Self::new(code, error.to_string())
+    }
 }

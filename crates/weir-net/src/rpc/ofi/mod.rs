@@ -9,15 +9,17 @@ mod contexts;
 mod endpoint;
 mod error;
 mod library;
+mod link;
 mod moves;
 mod objects;
 mod offer;
 mod opening;
 
 pub use completion::{COMPLETIONS_AT_ONCE, FabricCompletion, FabricFailure, FabricWork};
-pub use endpoint::{FabricEndpoint, FabricPeer, Posted, SendSlot};
+pub use endpoint::{FabricEndpoint, FabricPeer, Posted, ReceivedMessages, SendSlot};
 pub use error::FabricError;
 pub use library::{FabricLibrary, LIBRARY_VARIABLE};
+pub use link::{OfiLink, OfiSettings};
 pub use moves::{FabricMove, FabricRegion, RemoteMemory};
 pub use offer::{FabricChoice, FabricFacts, FabricOffer, providers};
 pub use opening::{EndpointSizes, FabricWaiting};

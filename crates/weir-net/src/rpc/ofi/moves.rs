@@ -8,13 +8,13 @@
 use std::ffi::c_void;
 
 use super::abi::{FidEp, SizedCode};
-use super::endpoint::{FabricEndpoint, FabricPeer, Posted};
+use super::endpoint::{FabricEndpoint, FabricPeer, Posted, SendSlot};
 use super::error::FabricError;
 use super::objects::{RegisteredMemory, Uses};
 
 /// Memory for moves, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct FabricRegion(u32);
+pub struct FabricRegion(pub(super) u32);
 
 /// Where a peer's memory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,46 @@ pub struct RemoteMemory {
     pub address: u64,
     /// The key that the peer told for it.
     pub key: u64,
+}
+
+/// Bytes of a message, and where they come from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum MessagePart<'bytes> {
+    /// These.
+    Bytes(&'bytes [u8]),
+    /// Of a region: from a byte on, how many.
+    Memory(FabricRegion, usize, usize),
+}
+
+impl MessagePart<'_> {
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Bytes(bytes) => bytes.len(),
+            Self::Memory(_, _, len) => *len,
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The first bytes, at most so many, and the others.
+    #[inline]
+    pub(super) fn split_at(self, most: usize) -> (Self, Self) {
+        let at = most.min(self.len());
+        match self {
+            Self::Bytes(bytes) => {
+                let (first, others) = bytes.split_at(at);
+                (Self::Bytes(first), Self::Bytes(others))
+            }
+            Self::Memory(region, offset, len) => (
+                Self::Memory(region, offset, at),
+                Self::Memory(region, offset + at, len - at),
+            ),
+        }
+    }
 }
 
 /// What a move is between.
@@ -103,6 +143,19 @@ impl Moves {
         (!memory.is_released).then_some(memory)
     }
 
+    /// The bytes of a part; `None` for memory that there is not.
+    #[inline]
+    fn part<'part>(&'part self, part: MessagePart<'part>) -> Option<&'part [u8]> {
+        match part {
+            MessagePart::Bytes(bytes) => Some(bytes),
+            MessagePart::Memory(region, offset, len) => {
+                let memory = &self.region(region)?.memory;
+                memory.part(offset, len)?;
+                Some(memory.slot(offset, len))
+            }
+        }
+    }
+
     fn region_mut(&mut self, region: FabricRegion) -> Option<&mut MovedMemory> {
         let memory = self.regions.get_mut(region.0 as usize)?.as_mut()?;
         (!memory.is_released).then_some(memory)
@@ -176,6 +229,25 @@ impl FabricEndpoint {
                 region.memory.slot_mut(0, len)
             }
             None => &mut [],
+        }
+    }
+
+    /// Writes a part of a message from byte `at` on; zeroes for memory that was released.
+    #[inline]
+    pub(super) fn fill(&mut self, slot: &SendSlot, at: usize, part: MessagePart<'_>) {
+        let (moves, into) = self.moves_and_send_bytes(slot);
+        let into = &mut into[at..at + part.len()];
+        match moves.part(part) {
+            Some(from) => into.copy_from_slice(from),
+            None => into.fill(0),
+        }
+    }
+
+    /// Adds a part of a message to `into`; zeroes for memory that was released.
+    pub(super) fn add_part(&self, part: MessagePart<'_>, into: &mut Vec<u8>) {
+        match self.moves.part(part) {
+            Some(from) => into.extend_from_slice(from),
+            None => into.resize(into.len() + part.len(), 0),
         }
     }
 

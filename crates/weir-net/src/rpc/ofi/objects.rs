@@ -10,7 +10,7 @@ use std::fmt::{self, Debug, Formatter};
 use std::mem::ManuallyDrop;
 use std::ptr::{NonNull, null_mut};
 
-use weir_sys::buffer::{AlignedBuf, BufferSpec};
+use weir_sys::buffer::{AlignedBuf, Backing, BufferSpec};
 use weir_units::Bytes;
 
 use super::abi::{
@@ -180,7 +180,10 @@ impl FabricDomain {
         uses: Uses,
     ) -> Result<RegisteredMemory, FabricError> {
         let room = len.max(1).saturating_add(usize::from(low_byte));
-        let spec = BufferSpec::private(Bytes(room as u64));
+        let spec = BufferSpec {
+            backing: Backing::Transparent,
+            ..BufferSpec::private(Bytes(room as u64))
+        };
         let memory = AlignedBuf::new(&spec)?;
         let mut memory = RegisteredMemory {
             registration: None,

@@ -73,6 +73,8 @@ pub struct FabricFacts {
     pub receives: usize,
     /// The longest message in bytes.
     pub message_bytes: usize,
+    /// What kind of addresses it has; only equal kinds understand each other.
+    pub address_format: u32,
     pub(super) mr_mode: c_int,
     key_bytes: usize,
 }
@@ -84,6 +86,12 @@ impl FabricFacts {
         u64::MAX
             .checked_shr(u64::BITS.saturating_sub(bits))
             .unwrap_or(0)
+    }
+
+    /// What speaks against its provider.
+    pub fn objection(&self) -> Option<&'static str> {
+        let is_obsolete = self.provider.split(';').any(|name| name == "sockets");
+        is_obsolete.then_some("the fabric provider sockets is obsolete and slow: use tcp")
     }
 
     pub(super) fn has_mr_mode(&self, bit: c_int) -> bool {
@@ -355,6 +363,7 @@ fn facts(info: NonNull<FiInfo>) -> FabricFacts {
         sends: transmit.size,
         receives: receive.size,
         message_bytes: endpoint.max_msg_size,
+        address_format: info.addr_format,
         mr_mode: domain.mr_mode,
         key_bytes: domain.mr_key_size,
     }

@@ -33,7 +33,7 @@ pub struct EndpointSizes {
     pub message_bytes: usize,
     /// Receives that are posted, less where the provider takes less.
     pub receives: u32,
-    /// Sends in flight, less where the provider takes less.
+    /// Messages that are written or in flight.
     pub sends: u32,
     /// Moves of remote memory in flight.
     pub moves: u32,
@@ -42,15 +42,12 @@ pub struct EndpointSizes {
 impl EndpointSizes {
     /// What of it this provider can hold.
     pub(super) fn within(self, facts: &FabricFacts) -> Self {
-        let most = |wanted: u32, most: usize| {
-            let most = u32::try_from(most).unwrap_or(u32::MAX);
-            wanted.clamp(1, most.max(1))
-        };
         Self {
             message_bytes: self.message_bytes.clamp(1, facts.message_bytes.max(1)),
-            receives: most(self.receives, facts.receives),
-            sends: most(self.sends, facts.sends),
-            moves: most(self.moves, facts.sends),
+            receives: self
+                .receives
+                .clamp(1, u32::try_from(facts.receives).unwrap_or(u32::MAX).max(1)),
+            ..self
         }
     }
 

@@ -21,7 +21,7 @@ fn skip(test: &str, reason: &str) {
 }
 
 /// An offer of each provider that is here.
-fn offers(test: &str) -> Vec<FabricChoice> {
+pub(super) fn offers(test: &str) -> Vec<FabricChoice> {
     let library = match FabricLibrary::open() {
         Ok(library) => library,
         Err(error) => {
@@ -82,26 +82,30 @@ fn until(
     panic!("nothing of the kind within {PATIENCE:?}");
 }
 
+/// Sends a message however long it is.
+fn send(endpoint: &mut FabricEndpoint, peer: FabricPeer, bytes: &[u8]) -> Posted {
+    let slot = endpoint.take_send().unwrap();
+    endpoint.send_bytes(&slot)[..bytes.len()].copy_from_slice(bytes);
+    if let Some(posted) = endpoint.inject_slot(&slot, bytes.len(), peer).unwrap() {
+        endpoint.give_send_back(slot);
+        return posted;
+    }
+    match endpoint.send(slot, bytes.len(), peer, 7).unwrap() {
+        None => Posted::Taken,
+        Some(slot) => {
+            endpoint.give_send_back(slot);
+            Posted::Again
+        }
+    }
+}
+
 /// Sends a message however long it is, and waits until it is there.
 fn exchange(both: &mut [(FabricEndpoint, FabricPeer); 2], from: usize, bytes: &[u8]) {
     let start = Instant::now();
     loop {
         let (endpoint, peer) = &mut both[from];
         let peer = *peer;
-        let posted = match endpoint.inject(peer, &[bytes]).unwrap() {
-            Some(posted) => posted,
-            None => {
-                let slot = endpoint.take_send().unwrap();
-                endpoint.send_bytes(&slot)[..bytes.len()].copy_from_slice(bytes);
-                match endpoint.send(slot, bytes.len(), peer, 7).unwrap() {
-                    None => Posted::Taken,
-                    Some(slot) => {
-                        endpoint.give_send_back(slot);
-                        Posted::Again
-                    }
-                }
-            }
-        };
+        let posted = send(endpoint, peer, bytes);
         if posted == Posted::Taken {
             break;
         }
@@ -115,7 +119,9 @@ fn exchange(both: &mut [(FabricEndpoint, FabricPeer); 2], from: usize, bytes: &[
         let FabricCompletion::Received { slot, bytes: len } = completion else {
             return false;
         };
-        assert_eq!(endpoint.message(slot, len), bytes);
+        let messages = endpoint.lend_messages().unwrap();
+        assert_eq!(messages.message(slot, len), bytes);
+        endpoint.take_messages_back(messages);
         assert_eq!(endpoint.receive(slot).unwrap(), Posted::Taken);
         true
     });
@@ -236,5 +242,26 @@ fn a_provider_that_there_is_not_is_refused_with_those_that_there_are() {
     assert!(text.contains("no provider nonesuch"), "{text}");
     for name in providers(&library).unwrap() {
         assert!(text.contains(&name), "{text}");
+    }
+}
+
+#[test]
+fn the_short_name_of_tcp_finds_a_provider_for_datagrams_and_sockets_is_objected_to() {
+    let test = "the_short_name_of_tcp_finds_a_provider_for_datagrams_and_sockets_is_objected_to";
+    let Ok(library) = FabricLibrary::open() else {
+        return skip(test, "no libfabric");
+    };
+    let there = providers(&library).unwrap();
+    let named = |name: &str| {
+        let choice = FabricChoice::on_loopback(name);
+        FabricOffer::find(&library, &choice).unwrap()
+    };
+    if there.iter().any(|name| name.starts_with("tcp")) {
+        let facts = named("tcp").facts().clone();
+        assert!(facts.provider.starts_with("tcp"), "{facts:?}");
+        assert_eq!(facts.objection(), None);
+    }
+    if there.iter().any(|name| name == "sockets") {
+        assert!(named("sockets").facts().objection().is_some());
     }
 }
