@@ -193,8 +193,19 @@ pub trait Link: Sized {
     /// What other threads wake this one with.
     fn waker(&self) -> LinkWaker;
 
+    /// Whether a frame that is not out yet refers to a region, so that its contents must stay.
+    fn is_in_use(&self, _region: RegionId) -> bool {
+        false
+    }
+
     /// Closes a connection after what is queued for it; no event follows.
     fn close(&mut self, peer: PeerId);
+
+    /// Closes connections that have sent half a frame and nothing more for this long, and returns
+    /// them; no event follows. It is called about ten times in that time.
+    fn close_stale(&mut self, _limit: Duration) -> Vec<PeerId> {
+        Vec::new()
+    }
 
     /// Packets that were sent again, over all peers; `None` where the link cannot tell.
     fn retransmits(&self) -> Option<u64> {
@@ -205,7 +216,7 @@ pub trait Link: Sized {
 /// What a link calls for what comes.
 pub trait LinkHandler<L: Link> {
     /// Where the data of a long frame goes that carries bulk data, asked once its header and head
-    /// (see `FrameKind::head_length`) are there: that many bytes from the start of the range. With
+    /// (see `FrameHeader::head_length`) are there: that many bytes from the start of the range. With
     /// `None` the whole body comes to `message` like any other.
     fn destination(
         &mut self,

@@ -8,10 +8,19 @@
 //! `client` (the protocol), `service` (what is answered), `transport` (what a load generator
 //! drives).
 
+pub mod address;
+mod assembly;
+pub mod auth;
+pub mod client;
 pub mod error;
 pub mod link;
 pub mod ofi;
+mod payload;
+pub mod self_test;
+pub mod server;
 pub mod service;
+mod socket;
+pub mod stream;
 pub mod transport;
 pub mod wire;
 

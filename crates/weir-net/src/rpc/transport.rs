@@ -67,6 +67,9 @@ pub trait RpcTransport: Sized {
         false
     }
 
+    /// Gives up every call that is out: the next polls answer each with `Canceled` (-1018).
+    fn cancel(&mut self) {}
+
     /// What was counted so far.
     fn counters(&self) -> RpcCounters;
 

@@ -454,6 +454,11 @@ impl<const RMA: bool> Link for OfiLink<RMA> {
         self.control.waker()
     }
 
+    fn is_in_use(&self, region: RegionId) -> bool {
+        let region = FabricRegion(region.0);
+        self.endpoint.is_moving(region) || self.moves.waits_for(region)
+    }
+
     fn close(&mut self, peer: PeerId) {
         if self.peer(peer).is_some() {
             self.push_out(peer.index);

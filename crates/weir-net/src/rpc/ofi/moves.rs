@@ -221,6 +221,12 @@ impl FabricEndpoint {
         }
     }
 
+    /// Whether moves of this side use a region.
+    pub fn is_moving(&self, region: FabricRegion) -> bool {
+        let memory = self.moves.regions.get(region.0 as usize);
+        memory.is_some_and(|memory| memory.as_ref().is_some_and(|memory| memory.in_flight > 0))
+    }
+
     /// The bytes of a region; peers may be at work on them. Nothing for one that was released.
     pub fn bytes(&mut self, region: FabricRegion) -> &mut [u8] {
         match self.moves.region_mut(region) {

@@ -24,11 +24,14 @@ pub struct RpcId {
 pub mod flag {
     /// More fragments of this body follow; the first says the whole length (u64) first.
     pub const MORE: u8 = 1;
-    /// The body ends in the sum (CRC32C, 4 bytes) of the payload that belongs to this direction of
-    /// the call, inline or bulk. In a request without payload: the answer shall have one.
+    /// Before the payload (behind a descriptor) stands the sum (CRC32C, 4 bytes) of the payload that
+    /// belongs to this direction of the call, inline or bulk. A request with a sum, which may be
+    /// that of nothing, asks for an answer with one.
     pub const CHECKSUM: u8 = 1 << 1;
     /// A request's body begins with a descriptor of bulk memory.
     pub const BULK: u8 = 1 << 2;
+    /// A fragment that is not the first of its body.
+    pub const CONTINUED: u8 = 1 << 3;
     /// Bulk data of the request follow it without being asked for.
     pub const EAGER: u8 = 1 << 4;
     /// Payloads follow the pattern of the call's name, and are compared with it.
@@ -36,7 +39,7 @@ pub mod flag {
     /// An answer whose request had to wait for a buffer.
     pub const WAITED: u8 = 1 << 6;
     /// Every bit with a meaning.
-    pub const KNOWN: u8 = MORE | CHECKSUM | BULK | EAGER | PATTERN | WAITED;
+    pub const KNOWN: u8 = MORE | CHECKSUM | BULK | CONTINUED | EAGER | PATTERN | WAITED;
 }
 
 macro_rules! kinds {
@@ -110,15 +113,6 @@ kinds! {
 }
 
 impl FrameKind {
-    /// For kinds that carry bulk data: bytes before the data.
-    #[inline]
-    pub fn head_length(self) -> Option<usize> {
-        match self {
-            Self::BulkData | Self::BulkPush => Some(super::PushHead::LENGTH),
-            _ => None,
-        }
-    }
-
     /// Whether it travels on the data plane: calls and what belongs to them.
     #[inline]
     pub fn is_data(self) -> bool {
@@ -150,6 +144,18 @@ impl FrameHeader {
             word: 0,
             rpc: RpcId::default(),
             session: 0,
+        }
+    }
+
+    /// For frames whose data may go straight to memory: bytes before the data.
+    #[inline]
+    pub fn head_length(&self) -> Option<usize> {
+        match self.kind {
+            FrameKind::BulkData | FrameKind::BulkPush => Some(super::PushHead::LENGTH),
+            FrameKind::Response if self.flags & (flag::MORE | flag::CONTINUED) != 0 => None,
+            FrameKind::Response if self.flags & flag::CHECKSUM != 0 => Some(4),
+            FrameKind::Response => Some(0),
+            _ => None,
         }
     }
 

@@ -13,6 +13,7 @@ mod session;
 pub use codec::{WireError, WireReader};
 pub use descriptor::{BulkAccess, BulkMode, BulkSegment, Descriptor, MOST_SEGMENTS};
 pub use handshake::{Auth, Hello, HelloReply, MAJOR, MINOR, PREAMBLE, Preamble, PreambleReply};
+pub(super) use header::sum;
 pub use header::{FrameHeader, FrameKind, HEADER, RpcId, flag};
 pub use session::{
     Closed, OpenReply, OpenRequest, PROGRESS, PayloadKind, PingTimes, ProgressNote, PullRange,

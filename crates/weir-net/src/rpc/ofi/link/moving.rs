@@ -198,6 +198,11 @@ impl MoveTable {
         self.refused.retain(|(of, _)| *of != peer);
     }
 
+    /// Whether something waits that uses a region.
+    pub(super) fn waits_for(&self, region: FabricRegion) -> bool {
+        self.waiting.iter().any(|waiting| waiting.wanted.region == region)
+    }
+
     /// Gives memory back: what waits for it will not be.
     pub(super) fn release(&mut self, endpoint: &mut FabricEndpoint, region: RegionId) {
         let region = FabricRegion(region.0);

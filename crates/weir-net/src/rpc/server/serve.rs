@@ -1,0 +1,658 @@
+//! The steps of a call at the server: take it, give it a buffer, fetch and send bulk data, answer.
+//!
+//! In: requests, data, ends of moves. Out: answers. A call that is answered at once leaves no trace;
+//! one that waits or moves data has a place in the table. Not here: what a service makes of it.
+
+use super::calls::{CallStage, ServerCall};
+use super::poller::PollerState;
+use crate::rpc::assembly::{is_fragment, send_payload};
+use crate::rpc::link::{Link, MemoryRange, PeerId, RegionId, Sent};
+use crate::rpc::service::{NextStep, ServiceCall};
+use crate::rpc::wire::{
+    BULK_PIECE, BULK_WINDOW, BulkAccess, BulkMode, Descriptor, FrameHeader, FrameKind, PullRange,
+    PushHead, RpcId, WireReader, flag,
+};
+use crate::rpc::{DerCode, RpcError};
+
+/// What an answer needs to know of its request.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    peer: PeerId,
+    session: u32,
+    rpc: RpcId,
+    waited: bool,
+    reply_checksum: Option<u32>,
+}
+
+/// A request's body, taken apart.
+struct RequestParts<'a> {
+    bulk: Option<Descriptor>,
+    checksum: Option<u32>,
+    payload: &'a [u8],
+}
+
+fn take_apart<'a>(header: &FrameHeader, body: &'a [u8]) -> Result<RequestParts<'a>, RpcError> {
+    let mut reader = WireReader::new(body);
+    let bulk = if header.flags & flag::BULK == 0 {
+        None
+    } else {
+        Some(Descriptor::decode(&mut reader)?)
+    };
+    let checksum = if header.flags & flag::CHECKSUM == 0 {
+        None
+    } else {
+        Some(reader.u32("checksum")?)
+    };
+    let payload = reader.rest();
+    Ok(RequestParts {
+        bulk,
+        checksum,
+        payload,
+    })
+}
+
+impl PollerState {
+    /// Something can go on without anything having come.
+    #[inline]
+    pub(super) fn has_work(&self) -> bool {
+        !(self.pushing.is_empty() && self.stalled.is_empty() && self.starved.is_empty())
+    }
+
+    /// Goes on with what could not go on before.
+    #[inline]
+    pub(super) fn go_on<L: Link>(&mut self, link: &mut L) {
+        if self.has_work() {
+            self.go_on_now(link);
+        }
+    }
+
+    fn go_on_now<L: Link>(&mut self, link: &mut L) {
+        for session in std::mem::take(&mut self.starved) {
+            self.serve_waiting(link, session);
+        }
+        for _ in 0..self.stalled.len() {
+            if let Some(place) = self
+                .stalled
+                .pop_front()
+                .and_then(|t| self.calls.by_token(t))
+            {
+                self.move_memory(link, place);
+            }
+        }
+        // One piece of each in turn, until none finds room.
+        let mut moved = true;
+        while moved && !self.pushing.is_empty() {
+            moved = false;
+            for _ in 0..self.pushing.len() {
+                if let Some(token) = self.pushing.pop_front() {
+                    moved |= self.push_piece(link, token);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn request<L: Link>(
+        &mut self,
+        link: &mut L,
+        peer: PeerId,
+        header: &FrameHeader,
+        body: &[u8],
+    ) -> Result<(), RpcError> {
+        if is_fragment(header) {
+            let longest = self.shared.limits.max_message + 1024;
+            let whole = self.assemblies.add(peer, header, body, longest)?;
+            return whole.map_or(Ok(()), |body| self.take(link, peer, header, &body));
+        }
+        self.take(link, peer, header, body)
+    }
+
+    #[inline]
+    fn take<L: Link>(
+        &mut self,
+        link: &mut L,
+        peer: PeerId,
+        header: &FrameHeader,
+        body: &[u8],
+    ) -> Result<(), RpcError> {
+        self.requests += 1;
+        let parts = take_apart(header, body)?;
+        let (tag, service, mut region) = if header.session == 0 {
+            let Some(served) = self.peer(peer) else {
+                return Ok(());
+            };
+            (served.tag, 0, None)
+        } else {
+            let session = self.session(peer, header.session)?;
+            if session.active.len() >= session.credits as usize {
+                return Err(RpcError::protocol(
+                    "more calls than the session has credits",
+                ));
+            }
+            if parts.payload.len() as u64 > u64::from(session.send_size) {
+                return Err(RpcError::protocol("a payload is longer than the session's"));
+            }
+            session.requests += 1;
+            let region = if session.waiting.is_empty() {
+                session.take_buffer(link)
+            } else {
+                None
+            };
+            (session.tag, session.service, region)
+        };
+        let needs = self.tags[tag].services[service].needs_buffer(header.word);
+        if needs && region.is_none() {
+            return self.let_wait(peer, header, parts);
+        }
+        if !needs && let Some(unused) = region.take() {
+            self.session(peer, header.session)?.free.push_front(unused);
+        }
+        let mut call = ServiceCall {
+            session: header.session,
+            operation: header.word,
+            rpc: header.rpc,
+            flags: header.flags,
+            payload: parts.payload,
+            bulk: parts.bulk.as_ref().map(|bulk| bulk.length),
+            buffer: region.map_or(&mut [], |region| link.bytes(region)),
+            checksum: parts.checksum,
+            reply_checksum: None,
+        };
+        let step = self.tags[tag].services[service].request(&mut call);
+        let asked = Asked {
+            peer,
+            session: header.session,
+            rpc: header.rpc,
+            waited: false,
+            reply_checksum: call.reply_checksum,
+        };
+        match step {
+            NextStep::Reply(_) | NextStep::Fail(_) => {
+                self.answer(link, &asked, step, region);
+                if let Some(region) = region {
+                    self.give_buffer(header.session, region);
+                }
+            }
+            NextStep::Pull(_) | NextStep::PushAndReply(_) => {
+                let reply_checksum = call.reply_checksum;
+                let place = self.keep(peer, header, &parts)?;
+                let call = self.calls.get(place);
+                call.region = region;
+                call.reply_checksum = reply_checksum;
+                self.go_to(link, place, step, header.flags & flag::EAGER != 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a call a place in the table.
+    fn keep(
+        &mut self,
+        peer: PeerId,
+        header: &FrameHeader,
+        parts: &RequestParts<'_>,
+    ) -> Result<u32, RpcError> {
+        // Without a session nothing bounds how many there are.
+        self.session(peer, header.session)?;
+        let place = self.calls.add(ServerCall {
+            stage: CallStage::Waiting { dropped: 0 },
+            generation: 0,
+            peer,
+            session: header.session,
+            rpc: header.rpc,
+            operation: header.word,
+            flags: header.flags,
+            waited: false,
+            cancelled: false,
+            moving: false,
+            region: None,
+            bulk: parts.bulk.map(Box::new),
+            checksum: parts.checksum,
+            reply_checksum: None,
+            payload: Vec::new(),
+        });
+        self.session(peer, header.session)?.active.push(place);
+        Ok(place)
+    }
+
+    fn let_wait(
+        &mut self,
+        peer: PeerId,
+        header: &FrameHeader,
+        parts: RequestParts<'_>,
+    ) -> Result<(), RpcError> {
+        let place = self.keep(peer, header, &parts)?;
+        let call = self.calls.get(place);
+        call.payload = parts.payload.to_vec();
+        call.waited = true;
+        let session = self.session(peer, header.session)?;
+        session.buffer_waits += 1;
+        session.waiting.push_back(place);
+        if !session.free.is_empty() {
+            // There is one, but it is still being sent.
+            self.starved.push(header.session);
+        }
+        Ok(())
+    }
+
+    /// Serves calls that wait, as long as there are buffers.
+    fn serve_waiting<L: Link>(&mut self, link: &mut L, number: u32) {
+        loop {
+            let Some(Some(session)) = self.sessions.get_mut(number as usize - 1) else {
+                return;
+            };
+            let Some(&place) = session.waiting.front() else {
+                return;
+            };
+            let Some(region) = session.take_buffer(link) else {
+                if !session.free.is_empty() {
+                    self.starved.push(number);
+                }
+                return;
+            };
+            session.waiting.pop_front();
+            let call = self.calls.get(place);
+            call.region = Some(region);
+            let eager = call.flags & flag::EAGER != 0;
+            let step = self.ask_service(link, place, false);
+            self.go_to(link, place, step, eager);
+        }
+    }
+
+    /// Lets the service say what is next for a call in the table.
+    fn ask_service<L: Link>(&mut self, link: &mut L, place: u32, pulled: bool) -> NextStep {
+        let kept = self.calls.get(place);
+        let Some(Some(session)) = self.sessions.get(kept.session as usize - 1) else {
+            return NextStep::Fail(DerCode::NotThere);
+        };
+        let service = &mut self.tags[session.tag].services[session.service];
+        let mut call = ServiceCall {
+            session: kept.session,
+            operation: kept.operation,
+            rpc: kept.rpc,
+            flags: kept.flags,
+            payload: &kept.payload,
+            bulk: kept.bulk.as_ref().map(|bulk| bulk.length),
+            buffer: kept.region.map_or(&mut [], |region| link.bytes(region)),
+            checksum: kept.checksum,
+            reply_checksum: None,
+        };
+        let step = if pulled {
+            service.pulled(&mut call)
+        } else {
+            service.request(&mut call)
+        };
+        kept.reply_checksum = call.reply_checksum;
+        step
+    }
+
+    /// Begins the next step of a call in the table.
+    fn go_to<L: Link>(&mut self, link: &mut L, place: u32, step: NextStep, eager: bool) {
+        let call = self.calls.get(place);
+        let (length, access) = match step {
+            NextStep::Reply(_) | NextStep::Fail(_) => return self.finish(link, place, step),
+            NextStep::Pull(length) => (length, BulkAccess::READ),
+            NextStep::PushAndReply(length) => (length, BulkAccess::WRITE),
+        };
+        let room = call
+            .region
+            .map_or(0, |region| link.bytes(region).len() as u64);
+        let fits = |bulk: &Descriptor| bulk.contains(0, length) && bulk.access.allows(access);
+        if length > room || !call.bulk.as_deref().is_some_and(fits) {
+            return self.finish(link, place, NextStep::Fail(DerCode::Invalid));
+        }
+        let by_frames = call
+            .bulk
+            .as_deref()
+            .is_none_or(|bulk| bulk.mode == BulkMode::Frames);
+        call.stage = if access == BulkAccess::READ {
+            let missed = match call.stage {
+                CallStage::Waiting { dropped } if eager => dropped,
+                _ => length,
+            };
+            let (to_ask, total) = (missed, length);
+            CallStage::Pulling {
+                asked: 0,
+                to_ask,
+                got: 0,
+                total,
+            }
+        } else {
+            CallStage::Pushing {
+                sent: 0,
+                total: length,
+            }
+        };
+        if length == 0 {
+            return self.step_done(link, place);
+        }
+        if !by_frames {
+            self.move_memory(link, place);
+        } else if access == BulkAccess::READ {
+            self.pull_more(link, place);
+        } else {
+            let token = self.calls.token(place);
+            self.push_piece(link, token);
+        }
+    }
+
+    /// All data of a step are where they belong.
+    fn step_done<L: Link>(&mut self, link: &mut L, place: u32) {
+        match self.calls.get(place).stage {
+            CallStage::Pulling { .. } => {
+                let step = self.ask_service(link, place, true);
+                self.go_to(link, place, step, false);
+            }
+            _ => self.finish(link, place, NextStep::Reply(0)),
+        }
+    }
+
+    /// Lets the link move a call's memory.
+    fn move_memory<L: Link>(&mut self, link: &mut L, place: u32) {
+        let token = self.calls.token(place);
+        let call = self.calls.get(place);
+        let (Some(region), Some(bulk)) = (call.region, call.bulk.as_deref()) else {
+            return;
+        };
+        let range = |length| MemoryRange {
+            region,
+            offset: 0,
+            length,
+        };
+        let sent = match call.stage {
+            CallStage::Pulling { total, .. } => link.get(call.peer, bulk, 0, range(total), token),
+            CallStage::Pushing { total, .. } => link.put(call.peer, range(total), bulk, 0, token),
+            _ => return,
+        };
+        match sent {
+            Sent::Queued => call.moving = true,
+            Sent::Full => self.stalled.push_back(token),
+            Sent::Gone => {}
+        }
+    }
+
+    /// The link has moved a call's memory.
+    pub(super) fn move_ended<L: Link>(
+        &mut self,
+        link: &mut L,
+        token: u64,
+        result: Result<(), RpcError>,
+    ) {
+        let Some(place) = self.calls.by_token(token) else {
+            return;
+        };
+        let call = self.calls.get(place);
+        call.moving = false;
+        if call.cancelled {
+            return self.finish(link, place, NextStep::Fail(DerCode::Canceled));
+        }
+        match result {
+            Ok(()) => self.step_done(link, place),
+            Err(error) => self.finish(link, place, NextStep::Fail(error.code)),
+        }
+    }
+
+    /// Asks for data, a few pieces ahead.
+    fn pull_more<L: Link>(&mut self, link: &mut L, place: u32) {
+        let call = self.calls.get(place);
+        let header = FrameHeader {
+            rpc: call.rpc,
+            session: call.session,
+            ..FrameHeader::plain(FrameKind::BulkPull)
+        };
+        let peer = call.peer;
+        if let CallStage::Pulling {
+            asked, to_ask, got, ..
+        } = &mut call.stage
+        {
+            let window = u64::from(BULK_WINDOW) * BULK_PIECE;
+            while *asked < *to_ask && asked.saturating_sub(*got) < window {
+                let length = BULK_PIECE.min(*to_ask - *asked);
+                let range = PullRange {
+                    offset: *asked,
+                    length,
+                };
+                if link.send(peer, &header, &[&range.encode()]) != Sent::Queued {
+                    return;
+                }
+                *asked += length;
+            }
+        }
+    }
+
+    /// Sends a piece of a call's data; whether there was room. The answer follows the last one.
+    fn push_piece<L: Link>(&mut self, link: &mut L, token: u64) -> bool {
+        let Some(place) = self.calls.by_token(token) else {
+            return false;
+        };
+        let call = self.calls.get(place);
+        let (CallStage::Pushing { sent, total }, Some(region)) = (call.stage, call.region) else {
+            return false;
+        };
+        let header = FrameHeader {
+            rpc: call.rpc,
+            session: call.session,
+            ..FrameHeader::plain(FrameKind::BulkPush)
+        };
+        let length = BULK_PIECE.min(total - sent);
+        let from = MemoryRange {
+            region,
+            offset: sent,
+            length,
+        };
+        let head = PushHead { offset: sent }.encode();
+        match link.send_memory(call.peer, &header, &head, from) {
+            Sent::Queued if sent + length == total => {
+                self.step_done(link, place);
+                true
+            }
+            Sent::Queued => {
+                let sent = sent + length;
+                call.stage = CallStage::Pushing { sent, total };
+                self.pushing.push_back(token);
+                true
+            }
+            Sent::Full => {
+                self.pushing.push_back(token);
+                false
+            }
+            Sent::Gone => false,
+        }
+    }
+
+    fn find(&mut self, peer: PeerId, header: &FrameHeader) -> Option<u32> {
+        let place = (header.session as usize).checked_sub(1)?;
+        let session = self.sessions.get(place)?.as_ref()?;
+        if session.peer != peer {
+            return None;
+        }
+        let calls = &mut self.calls;
+        session
+            .active
+            .iter()
+            .copied()
+            .find(|&place| calls.get(place).rpc == header.rpc)
+    }
+
+    /// Where a caller's data go; nowhere where the call has ended, or has no buffer yet.
+    pub(super) fn place_for(
+        &mut self,
+        peer: PeerId,
+        header: &FrameHeader,
+        head: &[u8],
+        length: u64,
+    ) -> Option<MemoryRange> {
+        if header.kind != FrameKind::BulkData {
+            return None;
+        }
+        let place = self.find(peer, header)?;
+        let (head, _) = PushHead::decode(head).ok()?;
+        let call = self.calls.get(place);
+        let CallStage::Pulling { total, .. } = call.stage else {
+            return None;
+        };
+        let end = head.offset.checked_add(length)?;
+        (end <= total).then_some(MemoryRange {
+            region: call.region?,
+            offset: head.offset,
+            length,
+        })
+    }
+
+    /// Data of a caller, in a frame that was read as a whole.
+    pub(super) fn data<L: Link>(
+        &mut self,
+        link: &mut L,
+        peer: PeerId,
+        header: &FrameHeader,
+        body: &[u8],
+    ) -> Result<(), RpcError> {
+        let (_, data) = PushHead::decode(body)?;
+        let head = &body[..PushHead::LENGTH];
+        let length = data.len() as u64;
+        if let Some(at) = self.place_for(peer, header, head, length) {
+            let (start, end) = (at.offset, at.offset + length);
+            let bytes = link.bytes(at.region);
+            let bounds = usize::try_from(start).unwrap_or(0)..usize::try_from(end).unwrap_or(0);
+            bytes[bounds].copy_from_slice(data);
+            self.arrived(link, peer, header, length);
+            return Ok(());
+        }
+        let Some(place) = self.find(peer, header) else {
+            // The call was cancelled.
+            return Ok(());
+        };
+        let call = self.calls.get(place);
+        let eager = call.flags & flag::EAGER != 0;
+        let all = call.bulk.as_ref().map_or(0, |bulk| bulk.length);
+        match &mut call.stage {
+            CallStage::Waiting { dropped } if eager && *dropped + length <= all => {
+                *dropped += length;
+                Ok(())
+            }
+            _ => Err(RpcError::protocol("bulk data that nobody asked for")),
+        }
+    }
+
+    /// So many more bytes of a caller's data are in its buffer.
+    pub(super) fn arrived<L: Link>(
+        &mut self,
+        link: &mut L,
+        peer: PeerId,
+        header: &FrameHeader,
+        length: u64,
+    ) {
+        let Some(place) = self.find(peer, header) else {
+            return;
+        };
+        let CallStage::Pulling { got, total, .. } = &mut self.calls.get(place).stage else {
+            return;
+        };
+        *got += length;
+        if *got >= *total {
+            self.step_done(link, place);
+        } else {
+            self.pull_more(link, place);
+        }
+    }
+
+    pub(super) fn cancel<L: Link>(&mut self, link: &mut L, peer: PeerId, header: &FrameHeader) {
+        if let Some(place) = self.find(peer, header) {
+            let call = self.calls.get(place);
+            call.cancelled = true;
+            if !call.moving {
+                self.finish(link, place, NextStep::Fail(DerCode::Canceled));
+            }
+        }
+    }
+
+    /// Ends all calls of a session that the link does not work on.
+    pub(super) fn end_calls<L: Link>(&mut self, link: &mut L, number: u32) {
+        let Some(Some(session)) = self.sessions.get_mut(number as usize - 1) else {
+            return;
+        };
+        session.waiting.clear();
+        for place in session.active.clone() {
+            let call = self.calls.get(place);
+            call.cancelled = true;
+            if !call.moving {
+                self.finish(link, place, NextStep::Fail(DerCode::Canceled));
+            }
+        }
+    }
+
+    /// Answers a call of the table, and lets others have its buffer and its place.
+    fn finish<L: Link>(&mut self, link: &mut L, place: u32, step: NextStep) {
+        let call = self.calls.get(place);
+        let region = call.region.take();
+        let asked = Asked {
+            peer: call.peer,
+            session: call.session,
+            rpc: call.rpc,
+            waited: call.waited,
+            reply_checksum: call.reply_checksum,
+        };
+        self.answer(link, &asked, step, region);
+        self.calls.remove(place);
+        if let Some(Some(session)) = self.sessions.get_mut(asked.session as usize - 1) {
+            session.active.retain(|&other| other != place);
+            session.waiting.retain(|&other| other != place);
+        }
+        if let Some(region) = region {
+            self.give_buffer(asked.session, region);
+        }
+        self.finish_close(link, asked.session);
+    }
+
+    /// A buffer is free; who waits for it goes on within this round.
+    fn give_buffer(&mut self, number: u32, region: RegionId) {
+        if let Some(Some(session)) = self.sessions.get_mut(number as usize - 1) {
+            session.free.push_back(region);
+            if !session.waiting.is_empty() {
+                self.starved.push(number);
+            }
+        }
+    }
+
+    #[inline]
+    fn answer<L: Link>(
+        &mut self,
+        link: &mut L,
+        asked: &Asked,
+        step: NextStep,
+        region: Option<RegionId>,
+    ) {
+        let (status, length) = match step {
+            NextStep::Reply(length) => (0, length),
+            NextStep::Fail(code) => (code.to_status(), 0),
+            NextStep::Pull(_) | NextStep::PushAndReply(_) => (DerCode::Other.to_status(), 0),
+        };
+        let mut header = FrameHeader {
+            kind: FrameKind::Response,
+            flags: if asked.waited { flag::WAITED } else { 0 },
+            word: status,
+            rpc: asked.rpc,
+            session: asked.session,
+        };
+        let checksum = asked.reply_checksum.filter(|_| status == 0);
+        let sum = checksum.unwrap_or(0).to_le_bytes();
+        let head = if checksum.is_some() { &sum[..] } else { &[] };
+        if checksum.is_some() {
+            header.flags |= flag::CHECKSUM;
+        }
+        match region {
+            Some(region) if length > 0 => {
+                let max_frame = self.peer(asked.peer).map_or(0, |served| served.max_frame);
+                let from = MemoryRange {
+                    region,
+                    offset: 0,
+                    length,
+                };
+                send_payload(link, asked.peer, &header, head, from, max_frame);
+            }
+            _ => {
+                link.send(asked.peer, &header, &[head]);
+            }
+        }
+    }
+}
