@@ -36,6 +36,8 @@ use crate::rpc::{DerCode, RpcError};
 
 /// Rounds between two looks at the streams, while the fabric is busy.
 const LOOK_AT_STREAMS: u32 = 64;
+/// Looks at the fabric before the end of a stream is believed: its last answers may come later.
+const LOOKS_BEFORE_AN_END: u32 = 16;
 /// How long a wait sleeps at first, and at most, where the provider has nothing to sleep on.
 const NAPS: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(1)];
 /// How long it sleeps at most where it has: providers want to be polled now and then.
@@ -216,8 +218,16 @@ impl<const RMA: bool> OfiLink<RMA> {
         wait: Option<Duration>,
         handler: &mut H,
     ) -> io::Result<u32> {
-        let seen = self.control.poll(wait, &mut self.collected)?;
-        for event in std::mem::take(&mut self.collected.events) {
+        let mut seen = self.control.poll(wait, &mut self.collected)?;
+        let events = std::mem::take(&mut self.collected.events);
+        let is_end = |event: &CollectedEvent| matches!(event, CollectedEvent::Lost(..));
+        if events.iter().any(is_end) {
+            // What was sent before the end counts.
+            for _ in 0..LOOKS_BEFORE_AN_END {
+                seen += self.poll_fabric(handler)?;
+            }
+        }
+        for event in events {
             match event {
                 CollectedEvent::Message(peer, header, body) => {
                     handler.message(self, peer, &header, &body);

@@ -14,6 +14,7 @@ mod moves;
 mod objects;
 mod offer;
 mod opening;
+mod scheme;
 
 pub use completion::{COMPLETIONS_AT_ONCE, FabricCompletion, FabricFailure, FabricWork};
 pub use endpoint::{FabricEndpoint, FabricPeer, Posted, ReceivedMessages, SendSlot};
@@ -23,6 +24,8 @@ pub use link::{OfiLink, OfiSettings};
 pub use moves::{FabricMove, FabricRegion, RemoteMemory};
 pub use offer::{FabricChoice, FabricFacts, FabricOffer, providers};
 pub use opening::{EndpointSizes, FabricWaiting};
+pub use scheme::SCHEME;
+pub(in crate::rpc) use scheme::listening;
 
 use weir_sys::Availability;
 

@@ -8,7 +8,7 @@ use super::*;
 const PROVIDERS: [&str; 3] = ["tcp;ofi_rxm", "shm", "net"];
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn skip(test: &str, reason: &str) {
+pub(super) fn skip(test: &str, reason: &str) {
     use std::io::Write as _;
     println!("SKIPPED: {test}: {reason}");
     if let Ok(path) = std::env::var("WEIR_SKIP_LOG") {

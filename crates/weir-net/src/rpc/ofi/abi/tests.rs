@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
 use super::{CONSTANTS, LAYOUTS};
+use crate::rpc::ofi::tests::skip;
 
 /// Structures that weir allocates: what the library takes for one has to lie within.
 const OWN: &[&str] = &[
@@ -40,14 +40,7 @@ fn claims() -> Vec<String> {
     claims
 }
 
-fn skip(reason: &str) {
-    let name = "structures_and_constants_are_those_of_the_installed_headers";
-    println!("SKIPPED: {name}: {reason}");
-    if let Ok(path) = std::env::var("WEIR_SKIP_LOG") {
-        let log = fs::OpenOptions::new().append(true).create(true).open(path);
-        let _ = log.and_then(|mut log| writeln!(log, "{name}: {reason}"));
-    }
-}
+const NAME: &str = "structures_and_constants_are_those_of_the_installed_headers";
 
 fn scratch(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("weir-{}-{name}", std::process::id()))
@@ -81,12 +74,15 @@ fn structures_and_constants_are_those_of_the_installed_headers() {
         .output();
     let built = match built {
         Ok(built) => built,
-        Err(error) => return skip(&format!("no C compiler ({error})")),
+        Err(error) => return skip(NAME, &format!("no C compiler ({error})")),
     };
     let complaints = String::from_utf8_lossy(&built.stderr);
     if complaints.contains("rdma/fabric.h: No such file") {
         fs::remove_file(source).unwrap();
-        return skip("no headers of libfabric (Debian package libfabric-dev)");
+        return skip(
+            NAME,
+            "no headers of libfabric (Debian package libfabric-dev)",
+        );
     }
     assert!(built.status.success(), "{complaints}");
     let said = Command::new(&program).output().unwrap();

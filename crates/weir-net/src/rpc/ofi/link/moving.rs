@@ -200,7 +200,9 @@ impl MoveTable {
 
     /// Whether something waits that uses a region.
     pub(super) fn waits_for(&self, region: FabricRegion) -> bool {
-        self.waiting.iter().any(|waiting| waiting.wanted.region == region)
+        self.waiting
+            .iter()
+            .any(|waiting| waiting.wanted.region == region)
     }
 
     /// Gives memory back: what waits for it will not be.
