@@ -26,6 +26,7 @@ pub mod master_host;
 pub mod measured_master;
 pub mod null;
 pub mod ordered;
+pub mod ofi;
 mod payload;
 pub mod runner;
 pub mod self_test;

@@ -124,10 +124,10 @@ impl RpcServer {
     /// # Errors
     /// An address cannot be bound, a link is not to be had, a thread cannot be started.
     pub fn start(setup: ServerSetup) -> Result<Self, RpcError> {
-        let mut schemes: Vec<String> = Vec::new();
+        let mut links: Vec<RpcAddress> = Vec::new();
         for address in setup.ranks.iter().flat_map(|rank| &rank.addresses) {
-            if !schemes.contains(&address.scheme) {
-                schemes.push(address.scheme.clone());
+            if !links.iter().any(|link| link.scheme == address.scheme) {
+                links.push(address.clone());
             }
         }
         let shared = Arc::new(ServerShared {
@@ -147,7 +147,7 @@ impl RpcServer {
             log: setup.log,
             closing: AtomicBool::new(false),
         });
-        let bound = bind_all(&setup.ranks, &schemes)?;
+        let bound = bind_all(&setup.ranks, &links)?;
         let services: Arc<ServicesOfTag> = Arc::from(setup.services);
         let count = setup.pollers.max(1);
         let (mut inboxes, mut pollers, mut greetings) = (Vec::new(), Vec::new(), Vec::new());
@@ -160,7 +160,7 @@ impl RpcServer {
                 shared: Arc::clone(&shared),
                 services: Arc::clone(&services),
                 inbox: Arc::clone(&inbox),
-                schemes: schemes.clone(),
+                links: links.clone(),
                 tags: shared.all_tags().skip(number).step_by(count).collect(),
                 poll: setup.poll,
                 cpu: setup.cpus.get(number % setup.cpus.len().max(1)).copied(),
@@ -259,11 +259,11 @@ impl Drop for RpcServer {
     }
 }
 
-fn bind_all(ranks: &[RankSetup], schemes: &[String]) -> Result<Vec<BoundListener>, RpcError> {
+fn bind_all(ranks: &[RankSetup], links: &[RpcAddress]) -> Result<Vec<BoundListener>, RpcError> {
     let mut bound = Vec::new();
     for rank in ranks {
         for address in &rank.addresses {
-            let link = schemes.iter().position(|scheme| *scheme == address.scheme);
+            let link = links.iter().position(|link| link.scheme == address.scheme);
             bound.push(BoundListener::bind(rank.rank, address, link.unwrap_or(0))?);
         }
     }

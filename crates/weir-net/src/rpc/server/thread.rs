@@ -11,7 +11,9 @@ use super::inbox::{Inbox, PollerOrder};
 use super::poller::{Poller, PollerRound, obey};
 use super::start::{PollMode, ServerShared, ServicesOfTag, pin};
 use super::tags::ServedTag;
+use crate::rpc::address::RpcAddress;
 use crate::rpc::link::{Link, LinkSide};
+use crate::rpc::ofi::{self, FabricChoice, OfiLink, OfiSettings};
 use crate::rpc::shm::ShmLink;
 use crate::rpc::stream::StreamLink;
 use crate::rpc::{DerCode, RpcError};
@@ -30,7 +32,8 @@ pub(super) struct PollerThread {
     pub(super) shared: Arc<ServerShared>,
     pub(super) services: Arc<ServicesOfTag>,
     pub(super) inbox: Arc<Inbox>,
-    pub(super) schemes: Vec<String>,
+    /// One address of each scheme.
+    pub(super) links: Vec<RpcAddress>,
     /// Rank and tag of each tag that it serves.
     pub(super) tags: Vec<(u32, u32)>,
     pub(super) poll: PollMode,
@@ -45,12 +48,21 @@ pub(super) struct PollerThread {
 fn poller_of(
     thread: &PollerThread,
     number: usize,
-    scheme: &str,
+    address: &RpcAddress,
 ) -> Result<(Box<dyn PollerRound>, Vec<u8>), RpcError> {
-    match scheme {
+    match address.scheme.as_str() {
         "tcp" => with_link(thread, number, StreamLink::new()?),
         "shm" => with_link(thread, number, ShmLink::new(LinkSide::Server)?),
-        _ => Err(RpcError::new(
+        scheme if scheme.starts_with(ofi::SCHEME) => {
+            let choice = FabricChoice::of_address(address, ofi::listening(address))?;
+            let (offer, settings) = (choice.find()?, OfiSettings::of(thread.poll));
+            if offer.facts().has_remote_memory {
+                with_link(thread, number, OfiLink::<true>::open(offer, settings)?)
+            } else {
+                with_link(thread, number, OfiLink::<false>::open(offer, settings)?)
+            }
+        }
+        scheme => Err(RpcError::new(
             DerCode::Invalid,
             format!("this build has no transport `{scheme}`"),
         )),
@@ -77,8 +89,8 @@ fn with_link<L: Link + 'static>(
 pub(super) fn run_poller(thread: PollerThread) -> std::io::Result<()> {
     pin(thread.cpu);
     let made: Result<Vec<_>, RpcError> = (0..)
-        .zip(&thread.schemes)
-        .map(|(number, scheme)| poller_of(&thread, number, scheme))
+        .zip(&thread.links)
+        .map(|(number, address)| poller_of(&thread, number, address))
         .collect();
     let (mut pollers, addresses): (Vec<_>, Vec<_>) = match made {
         Ok(made) => made.into_iter().unzip(),

@@ -10,6 +10,7 @@ mod memory;
 mod peer_stream;
 mod read;
 mod send_queue;
+mod watch;
 
 use std::io;
 use std::os::fd::OwnedFd;
