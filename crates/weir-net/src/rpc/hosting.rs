@@ -166,7 +166,10 @@ impl Hosting {
 
     /// Where a rank listens: sockets of the file system lie beside the table.
     fn place(&self, address: &RpcAddress, rank: u32) -> RpcAddress {
-        if address.scheme != "shm" || !address.place.is_empty() {
+        if address.scheme != "shm" {
+            return of_interface(address);
+        }
+        if !address.place.is_empty() {
             return address.clone();
         }
         let directory = self.table.as_ref().map(|place| place.directory.clone());
@@ -179,6 +182,22 @@ impl Hosting {
             place: directory.join(name).display().to_string(),
         }
     }
+}
+
+/// An address whose host is the name of an interface, with that one's address.
+fn of_interface(address: &RpcAddress) -> RpcAddress {
+    let mut address = address.clone();
+    if let Some((host, port)) = address.place.rsplit_once(':') {
+        let all = if_addrs::get_if_addrs().unwrap_or_default();
+        let mut named = all.iter().filter(|one| one.name == host);
+        let first = named.clone().find(|one| one.ip().is_ipv4());
+        match first.or_else(|| named.next()).map(|one| one.ip()) {
+            Some(std::net::IpAddr::V6(ip)) => address.place = format!("[{ip}]:{port}"),
+            Some(ip) => address.place = format!("{ip}:{port}"),
+            None => {}
+        }
+    }
+    address
 }
 
 /// Servers of this machine that the table names, apart from these ranks.

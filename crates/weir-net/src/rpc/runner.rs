@@ -96,8 +96,8 @@ fn nobody(work: &RpcWorkload, tags: u32) -> RpcGroup {
 fn own_server(work: &RpcWorkload, tags: u32) -> Result<Host, Failure> {
     let scheme = work.transport.as_deref().unwrap_or("tcp").trim_end_matches("://");
     let place = match scheme {
-        "tcp" => "127.0.0.1:0",
-        _ => "",
+        "shm" => "",
+        _ => "127.0.0.1:0",
     };
     let address = RpcAddress {
         scheme: scheme.to_owned(),

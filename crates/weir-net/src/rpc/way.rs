@@ -11,14 +11,17 @@ use weir_schema::{
     BulkPath, Failure, RpcEndpoint, RpcPayloadKind, RpcPoll, RpcVerify, RpcWorkload,
 };
 
+use super::address::RpcAddress;
 use super::auth::Token;
 use super::call_list::CallList;
 use super::calling::{calls_of, slots_of};
 use super::client::{self, CallPayload, ClientSetup, DialSetup, RpcClient, VerifyMode};
 use super::group::RpcGroup;
-use super::link::Link;
+use super::link::{Link, LinkSide};
 use super::null::NullTransport;
+use super::ofi::{self, FabricChoice, FabricOffer, OfiLink, OfiSettings};
 use super::server::PollMode;
+use super::shm::ShmLink;
 use super::stream::StreamLink;
 use super::transport::RpcTransport;
 use super::wire::PayloadKind;
@@ -43,6 +46,10 @@ enum WayKind {
     Null,
     /// Streams of the network.
     Tcp,
+    /// Memory that both sides map.
+    Shm,
+    /// A fabric, and whether it reads and writes the memory of others.
+    Ofi { has_remote_memory: bool },
 }
 
 /// What is done with a transport, whatever its kind.
@@ -70,8 +77,14 @@ impl Way {
         let kind = match scheme.as_str() {
             "null" => WayKind::Null,
             "tcp" => WayKind::Tcp,
+            "shm" => WayKind::Shm,
+            fabric if fabric.starts_with(ofi::SCHEME) => {
+                let offer = offer(&group, fabric).map_err(|why| refused(&why))?;
+                let has_remote_memory = offer.facts().has_remote_memory;
+                WayKind::Ofi { has_remote_memory }
+            }
             other => {
-                let why = format!("this build has no transport `{other}` (null, tcp)");
+                let why = format!("this build has no transport `{other}`");
                 return Err(failure("missing", None, why));
             }
         };
@@ -112,8 +125,12 @@ impl Way {
         match self.kind {
             _ if !has_bulk => None,
             WayKind::Null => None,
-            WayKind::Tcp if work.bulk_path == BulkPath::Eager => Some("emulated-eager"),
-            WayKind::Tcp => Some("emulated-rendezvous"),
+            WayKind::Shm => Some("shm"),
+            WayKind::Ofi {
+                has_remote_memory: true,
+            } => Some("rma"),
+            _ if work.bulk_path == BulkPath::Eager => Some("emulated-eager"),
+            _ => Some("emulated-rendezvous"),
         }
     }
 
@@ -179,6 +196,18 @@ impl Way {
         match self.kind {
             WayKind::Null => Ok(user.with(NullTransport::new(slots, work.bytes().0))),
             WayKind::Tcp => self.attach(StreamLink::new(), setup, user),
+            WayKind::Shm => self.attach(ShmLink::new(LinkSide::Client), setup, user),
+            WayKind::Ofi { has_remote_memory } => {
+                let settings = OfiSettings::of(self.poll);
+                let offer = offer(&self.group, &self.scheme);
+                if has_remote_memory {
+                    let link = offer.and_then(|offer| OfiLink::<true>::open(offer, settings));
+                    self.attach(link, setup, user)
+                } else {
+                    let link = offer.and_then(|offer| OfiLink::<false>::open(offer, settings));
+                    self.attach(link, setup, user)
+                }
+            }
         }
     }
 
@@ -196,6 +225,17 @@ impl Way {
         }
         Ok(user.with(client))
     }
+}
+
+/// What a fabric offers on the interface that the group is reached by.
+fn offer(group: &RpcGroup, scheme: &str) -> Result<FabricOffer, RpcError> {
+    let all = group.members.values().flat_map(|member| &member.addresses);
+    let mut fitting = all.filter(|address| address.scheme == scheme);
+    let nowhere = RpcAddress {
+        scheme: scheme.to_owned(),
+        place: "127.0.0.1:0".to_owned(),
+    };
+    FabricChoice::of_address(fitting.next().unwrap_or(&nowhere), None)?.find()
 }
 
 fn payload_kind(kind: RpcPayloadKind) -> PayloadKind {
