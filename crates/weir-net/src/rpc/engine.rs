@@ -59,7 +59,8 @@ impl<'a, T: RpcTransport> RpcEngine<'a, T> {
     ) -> Self {
         let may_return = transport.may_return();
         entries.waits.set(may_return);
-        let mut engine = Self {
+        // An endpoint that is lost already fails its first call, so that it shows.
+        Self {
             transport,
             entries,
             called: vec![0; slots as usize].into(),
@@ -68,9 +69,7 @@ impl<'a, T: RpcTransport> RpcEngine<'a, T> {
             harvests: 0,
             signs,
             ending: None,
-        };
-        engine.look_at_endpoints();
-        engine
+        }
     }
 
     /// The transport, after the last completion.
