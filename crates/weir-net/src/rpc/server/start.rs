@@ -149,32 +149,13 @@ impl RpcServer {
         });
         let bound = bind_all(&setup.ranks, &schemes)?;
         let services: Arc<ServicesOfTag> = Arc::from(setup.services);
-        let count = setup.pollers.max(1);
-        let (mut inboxes, mut pollers, mut greetings) = (Vec::new(), Vec::new(), Vec::new());
-        let mut quiets = Vec::new();
-        for number in 0..count {
-            let inbox = Arc::new(Inbox::default());
-            let quiet = Arc::new(AtomicBool::new(true));
-            let (ready, made) = mpsc::channel();
-            let thread = PollerThread {
-                shared: Arc::clone(&shared),
-                services: Arc::clone(&services),
-                inbox: Arc::clone(&inbox),
-                schemes: schemes.clone(),
-                tags: shared.all_tags().skip(number).step_by(count).collect(),
-                poll: setup.poll,
-                cpu: setup.cpus.get(number % setup.cpus.len().max(1)).copied(),
-                quiet: Arc::clone(&quiet),
-                ready,
-            };
-            pollers.push(spawn(format!("weir-poller-{number}"), move || {
-                run_poller(thread)
-            })?);
-            inboxes.push(inbox);
-            quiets.push(quiet);
-            let died = |_| RpcError::new(DerCode::Other, "a poller ended before it began");
-            greetings.push(made.recv().map_err(died)??);
-        }
+        let way = (setup.poll, &setup.cpus[..]);
+        let Pollers {
+            inboxes,
+            threads,
+            greetings,
+            quiets,
+        } = start_pollers(&shared, &services, &schemes, setup.pollers.max(1), way)?;
         let addresses = bound
             .iter()
             .map(|one| (one.rank, one.address.clone()))
@@ -187,7 +168,7 @@ impl RpcServer {
             shared,
             inboxes,
             addresses,
-            pollers,
+            pollers: threads,
             listener: Some(listener),
             quiet: Arc::new(move || quiets.iter().all(|quiet| quiet.load(Ordering::Relaxed))),
         })
@@ -257,6 +238,51 @@ impl Drop for RpcServer {
         // Nobody is left to hear why.
         let _ = self.end();
     }
+}
+
+/// What the threads that serve are reached by.
+#[derive(Default)]
+struct Pollers {
+    inboxes: Vec<Arc<Inbox>>,
+    threads: Vec<JoinHandle<std::io::Result<()>>>,
+    /// The addresses of each one's links.
+    greetings: Vec<Vec<Vec<u8>>>,
+    quiets: Vec<Arc<AtomicBool>>,
+}
+
+fn start_pollers(
+    shared: &Arc<ServerShared>,
+    services: &Arc<ServicesOfTag>,
+    schemes: &[String],
+    count: usize,
+    (poll, cpus): (PollMode, &[u32]),
+) -> Result<Pollers, RpcError> {
+    let mut pollers = Pollers::default();
+    for number in 0..count {
+        let inbox = Arc::new(Inbox::default());
+        let quiet = Arc::new(AtomicBool::new(true));
+        let (ready, made) = mpsc::channel();
+        let thread = PollerThread {
+            shared: Arc::clone(shared),
+            services: Arc::clone(services),
+            inbox: Arc::clone(&inbox),
+            schemes: schemes.to_vec(),
+            tags: shared.all_tags().skip(number).step_by(count).collect(),
+            poll,
+            cpu: cpus.get(number % cpus.len().max(1)).copied(),
+            quiet: Arc::clone(&quiet),
+            ready,
+        };
+        let name = format!("weir-poller-{number}");
+        pollers
+            .threads
+            .push(spawn(name, move || run_poller(&thread))?);
+        pollers.inboxes.push(inbox);
+        pollers.quiets.push(quiet);
+        let died = |_| RpcError::new(DerCode::Other, "a poller ended before it began");
+        pollers.greetings.push(made.recv().map_err(died)??);
+    }
+    Ok(pollers)
 }
 
 fn bind_all(ranks: &[RankSetup], schemes: &[String]) -> Result<Vec<BoundListener>, RpcError> {

@@ -72,13 +72,13 @@ fn with_link<L: Link + 'static>(
 }
 
 /// Serves until it is told to stop.
-pub(super) fn run_poller(thread: PollerThread) -> std::io::Result<()> {
+pub(super) fn run_poller(thread: &PollerThread) -> std::io::Result<()> {
     pin(thread.cpu);
     let made: Result<Vec<_>, RpcError> = (0..)
         .zip(&thread.schemes)
-        .map(|(number, scheme)| poller_of(&thread, number, scheme))
+        .map(|(number, scheme)| poller_of(thread, number, scheme))
         .collect();
-    let (mut pollers, addresses): (Vec<_>, Vec<_>) = match made {
+    let (mut pollers, addresses): (Vec<Box<dyn PollerRound>>, Vec<_>) = match made {
         Ok(made) => made.into_iter().unzip(),
         Err(error) => {
             // The starter hears it; where there is none there is nobody to serve.
@@ -86,12 +86,10 @@ pub(super) fn run_poller(thread: PollerThread) -> std::io::Result<()> {
             return Ok(());
         }
     };
-    let wakers = pollers
-        .iter()
-        .map(|poller: &Box<dyn PollerRound>| poller.waker());
+    let wakers = pollers.iter().map(|poller| poller.waker());
     thread.inbox.set_wakers(wakers.collect());
     let _ = thread.ready.send(Ok(addresses));
-    serve(&thread, &mut pollers)
+    serve(thread, &mut pollers)
 }
 
 fn serve(thread: &PollerThread, pollers: &mut [Box<dyn PollerRound>]) -> std::io::Result<()> {
@@ -134,7 +132,9 @@ fn serve(thread: &PollerThread, pollers: &mut [Box<dyn PollerRound>]) -> std::io
         }
         if (had_slept || rounds.is_multiple_of(LOOK)) && last_tick.elapsed() >= TICK {
             last_tick = Instant::now();
-            pollers.iter_mut().for_each(|poller| poller.tick());
+            for poller in pollers.iter_mut() {
+                poller.tick();
+            }
             let quiet = pollers.iter().all(|poller| poller.is_quiet());
             thread.quiet.store(quiet, Ordering::Relaxed);
         }

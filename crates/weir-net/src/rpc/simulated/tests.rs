@@ -182,9 +182,7 @@ fn holds(case: &Case) {
     let link = SimulatedLink::new(&net, LinkSide::Server);
     let regions = Rc::clone(&link.regions);
     let server = Rc::new(RefCell::new(SimulatedServer::new(
-        link,
-        ENDPOINTS,
-        Box::new(service),
+        link, ENDPOINTS, &service,
     )));
     let mut link = SimulatedLink::new(&net, LinkSide::Client);
     let serving = Rc::clone(&server);

@@ -31,6 +31,10 @@ pub(super) struct LongBody {
 
 /// A connection.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, looked at apart"
+)]
 pub(super) struct PeerStream {
     pub(super) fd: OwnedFd,
     pub(super) generation: u32,
