@@ -1,6 +1,11 @@
 //! Peers that are broken or mean: each loses its own connection, and nobody else notices.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests fail by panicking"
+)]
 
-#[allow(dead_code, reason = "shared with other tests")]
 mod rpc;
 
 use std::io::{Read, Write};
@@ -120,7 +125,7 @@ fn other_languages_are_hung_up_on_while_calls_go_on() {
         payload((Inline, 9), (Empty, 0)),
     ));
     let noise: Vec<u8> = (0..1 << 20_u32)
-        .map(|i: u32| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
+        .map(|i: u32| i.wrapping_mul(2_654_435_761).to_be_bytes()[0])
         .collect();
     let openings: [&[u8]; 4] = [
         &noise,
@@ -386,7 +391,9 @@ fn a_call_that_is_cut_anywhere_frees_its_session() {
             rpc,
             ..header(FrameKind::Request)
         };
-        let mut frame = call.encode(body.len() as u32, true).to_vec();
+        let mut frame = call
+            .encode(u32::try_from(body.len()).unwrap(), true)
+            .to_vec();
         frame.extend_from_slice(&body);
         control.send_raw(&frame[..end]).unwrap();
         drop(control);
@@ -411,7 +418,7 @@ fn half_a_frame_that_lies_too_long_ends_its_connection() {
         .unwrap();
     long.send_raw(&header(FrameKind::Start).encode(100_000, true))
         .unwrap();
-    long.send_raw(&[0; 50_000]).unwrap();
+    long.send_raw(&vec![0; 50_000]).unwrap();
     is_refused(&mut control);
     is_refused(&mut long);
     // One that says nothing at all may stay.

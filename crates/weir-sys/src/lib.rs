@@ -29,6 +29,7 @@ pub mod mounts;
 pub mod pin;
 pub mod priority;
 mod signals;
+pub mod tcp_info;
 pub mod topology;
 pub mod tree;
 pub mod usage;

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::io::Errno;
+use weir_sys::tcp_info::retransmits;
 
 pub use collected::{Collected, CollectedEvent};
 pub(in crate::rpc) use memory::RegionTable;
@@ -71,6 +72,11 @@ pub struct StreamLink {
     /// Connections with bytes that came with their handshake.
     early: Vec<PeerId>,
     round: u32,
+    /// Streams that talk are read without epoll, and epoll does not hear of them: it would take
+    /// its share of every arrival.
+    unwatched: bool,
+    /// Segments that connections had sent again which are closed now.
+    closed_retransmits: u64,
 }
 
 impl StreamLink {
@@ -99,6 +105,8 @@ impl StreamLink {
             spare: Vec::new(),
             early: Vec::new(),
             round: 0,
+            unwatched: false,
+            closed_retransmits: 0,
         })
     }
 
@@ -131,6 +139,7 @@ impl StreamLink {
             return;
         }
         if let Some(mut stream) = self.streams[peer.index as usize].take() {
+            self.closed_retransmits += retransmits(&stream.fd).map_or(0, u64::from);
             stream.forget(&mut self.memory);
             // Closing the descriptor ends epoll's interest: nobody else has it.
         }
@@ -172,8 +181,11 @@ impl StreamLink {
             if round.wrapping_sub(stream.last_round) < IDLE_ROUNDS {
                 return true;
             }
-            stream.rest();
-            false
+            let watched = stream.watch(&self.epoll, index);
+            if watched {
+                stream.rest();
+            }
+            !watched
         });
     }
 
@@ -362,6 +374,9 @@ impl Link for StreamLink {
             self.forget_idle();
         }
         let direct = self.hot.len() <= DIRECT && !self.hot.is_empty();
+        if self.unwatched && (wait.is_some() || !direct) {
+            self.watch_all();
+        }
         if direct {
             let mut at = 0;
             while let Some(&index) = self.hot.get(at) {
@@ -371,6 +386,9 @@ impl Link for StreamLink {
             let look_around = self.round.is_multiple_of(LOOK_AROUND);
             if !look_around && (events > 0 || wait.is_none()) {
                 return Ok(events);
+            }
+            if look_around && wait.is_none() && !self.unwatched {
+                self.unwatch_hot();
             }
         }
         // Whoever has something already does not wait for more.
@@ -398,6 +416,17 @@ impl Link for StreamLink {
             let _ = stream.write(&mut self.memory);
             self.remove(peer);
         }
+    }
+
+    fn retransmits(&self) -> Option<u64> {
+        let counts = self
+            .streams
+            .iter()
+            .flatten()
+            .map(|stream| retransmits(&stream.fd));
+        // Of streams that are none of TCP nobody knows; with none at all neither.
+        let known: Option<u64> = counts.map(|count| count.map(u64::from)).sum();
+        known.map(|count| count + self.closed_retransmits)
     }
 
     fn close_stale(&mut self, limit: Duration) -> Vec<PeerId> {

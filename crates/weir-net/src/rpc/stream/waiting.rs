@@ -13,6 +13,28 @@ use super::{StreamLink, WAKER, gone};
 use crate::rpc::link::LinkHandler;
 
 impl StreamLink {
+    /// Epoll hears of the streams that talk no more.
+    pub(super) fn unwatch_hot(&mut self) {
+        self.unwatched = true;
+        for &index in &self.hot {
+            if let Some(Some(stream)) = self.streams.get_mut(index as usize) {
+                stream.unwatch(&self.epoll);
+            }
+        }
+    }
+
+    /// Epoll hears of all streams again.
+    #[cold]
+    pub(super) fn watch_all(&mut self) {
+        self.unwatched = false;
+        for &index in &self.hot {
+            if let Some(Some(stream)) = self.streams.get_mut(index as usize) {
+                // Where there was no memory for it, it is tried again.
+                self.unwatched |= !stream.watch(&self.epoll, index);
+            }
+        }
+    }
+
     /// Tells epoll what each connection with something to write waits for.
     pub(super) fn set_interests(&mut self) {
         for &index in &self.dirty {
