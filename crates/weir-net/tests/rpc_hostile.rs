@@ -9,7 +9,7 @@
 mod rpc;
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ use weir_net::rpc::transport::RpcTransport;
 use weir_net::rpc::wire::PayloadKind::{Bulk, Empty, Inline};
 use weir_net::rpc::wire::{
     BulkAccess, BulkMode, BulkSegment, Descriptor, FrameHeader, FrameKind, OpenReply, OpenRequest,
-    PREAMBLE, Preamble, RpcId, flag,
+    PREAMBLE, Preamble, PreambleReply, RpcId, flag,
 };
 use weir_net::rpc::{DerCode, RpcError};
 
@@ -158,6 +158,35 @@ fn another_version_is_told_ours() {
     stream.read_exact(&mut answer).unwrap();
     assert_eq!(&answer[8..14], &[1, 0, 0, 0, 1, 0]);
     closes(&mut stream);
+}
+
+#[test]
+fn a_client_names_both_versions_where_they_do_not_fit() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let reply = PreambleReply {
+            major: 2,
+            minor: 3,
+            reason: 1,
+        };
+        stream.read_exact(&mut [0; PREAMBLE]).unwrap();
+        stream.write_all(&reply.encode()).unwrap();
+    });
+    let real = start();
+    let mut setup = client_setup(endpoints(&real, 1), payload((Empty, 0), (Empty, 0)));
+    setup.endpoints[0].address = format!("tcp://{address}").parse().unwrap();
+    let error = RpcClient::attach(StreamLink::new().unwrap(), setup)
+        .map(|_| ())
+        .unwrap_err();
+    assert!(
+        error
+            .message
+            .contains("version mismatch: local 1.0, remote 2.3"),
+        "{error}"
+    );
+    server.join().unwrap();
 }
 
 #[test]

@@ -67,6 +67,9 @@ impl PollerState {
 
     fn go_on_now<L: Link>(&mut self, link: &mut L) {
         for session in std::mem::take(&mut self.starved) {
+            if let Some(Some(session)) = self.sessions.get_mut(session as usize - 1) {
+                session.starving = false;
+            }
             self.serve_waiting(link, session);
         }
         for _ in 0..self.stalled.len() {
@@ -264,7 +267,7 @@ impl PollerState {
         session.waiting.push_back(place);
         if !session.free.is_empty() {
             // There is one, but it is still being sent.
-            self.starved.push(header.session);
+            self.starve(header.session);
         }
         Ok(())
     }
@@ -280,7 +283,7 @@ impl PollerState {
             };
             let Some(region) = session.take_buffer(link) else {
                 if !session.free.is_empty() {
-                    self.starved.push(number);
+                    self.starve(number);
                 }
                 return;
             };
@@ -434,8 +437,18 @@ impl PollerState {
         if let Some(Some(session)) = self.sessions.get_mut(number as usize - 1) {
             session.free.push_back(region);
             if !session.waiting.is_empty() {
-                self.starved.push(number);
+                self.starve(number);
             }
+        }
+    }
+
+    /// Calls of a session wait for a buffer that may be free in the next round.
+    fn starve(&mut self, number: u32) {
+        if let Some(Some(session)) = self.sessions.get_mut(number as usize - 1)
+            && !session.starving
+        {
+            session.starving = true;
+            self.starved.push(number);
         }
     }
 

@@ -20,7 +20,7 @@ const SLEEP: Duration = Duration::from_millis(50);
 /// Longest sleep of one of several links, which the others do not end.
 const SHORT_SLEEP: Duration = Duration::from_millis(1);
 /// Between two looks for what has gone stale.
-const TICK: Duration = Duration::from_millis(50);
+pub(super) const TICK: Duration = Duration::from_millis(50);
 /// Rounds between two looks at the clock.
 const LOOK: u32 = 256;
 
