@@ -6,6 +6,7 @@
 //! processors given, or where they like. Prints calls in flight, time per call, calls per second and
 //! bytes per second. Beside it stands what one write and one read per batch of 24-byte frames take
 //! without any of this (`raw`).
+#![allow(clippy::cast_precision_loss, reason = "figures to look at")]
 
 use std::error::Error;
 use std::io::{Read, Write};

@@ -1,6 +1,11 @@
 //! Calls over tcp on loopback: every way of carrying payloads, and what becomes of buffers.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests fail by panicking"
+)]
 
-#[allow(dead_code, reason = "shared with other tests")]
 mod rpc;
 
 use std::time::Duration;
@@ -117,7 +122,7 @@ fn limits_of_the_client_make_calls_wait_and_lose_none() {
 #[test]
 fn buffers_end_in_the_byte_that_was_asked_for() {
     all_end_well(payload((Bulk, 4096), (Bulk, 4096)), 50, |setup| {
-        setup.low_byte = Some(3)
+        setup.low_byte = Some(3);
     });
 }
 

@@ -1,10 +1,15 @@
 //! Peers that are broken or mean: each loses its own connection, and nobody else notices.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests fail by panicking"
+)]
 
-#[allow(dead_code, reason = "shared with other tests")]
 mod rpc;
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -19,7 +24,7 @@ use weir_net::rpc::transport::RpcTransport;
 use weir_net::rpc::wire::PayloadKind::{Bulk, Empty, Inline};
 use weir_net::rpc::wire::{
     BulkAccess, BulkMode, BulkSegment, Descriptor, FrameHeader, FrameKind, OpenReply, OpenRequest,
-    PREAMBLE, Preamble, RpcId, flag,
+    PREAMBLE, Preamble, PreambleReply, RpcId, flag,
 };
 use weir_net::rpc::{DerCode, RpcError};
 
@@ -120,7 +125,7 @@ fn other_languages_are_hung_up_on_while_calls_go_on() {
         payload((Inline, 9), (Empty, 0)),
     ));
     let noise: Vec<u8> = (0..1 << 20_u32)
-        .map(|i: u32| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
+        .map(|i: u32| i.wrapping_mul(2_654_435_761).to_be_bytes()[0])
         .collect();
     let openings: [&[u8]; 4] = [
         &noise,
@@ -153,6 +158,35 @@ fn another_version_is_told_ours() {
     stream.read_exact(&mut answer).unwrap();
     assert_eq!(&answer[8..14], &[1, 0, 0, 0, 1, 0]);
     closes(&mut stream);
+}
+
+#[test]
+fn a_client_names_both_versions_where_they_do_not_fit() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let reply = PreambleReply {
+            major: 2,
+            minor: 3,
+            reason: 1,
+        };
+        stream.read_exact(&mut [0; PREAMBLE]).unwrap();
+        stream.write_all(&reply.encode()).unwrap();
+    });
+    let real = start();
+    let mut setup = client_setup(endpoints(&real, 1), payload((Empty, 0), (Empty, 0)));
+    setup.endpoints[0].address = format!("tcp://{address}").parse().unwrap();
+    let error = RpcClient::attach(StreamLink::new().unwrap(), setup)
+        .map(|_| ())
+        .unwrap_err();
+    assert!(
+        error
+            .message
+            .contains("version mismatch: local 1.0, remote 2.3"),
+        "{error}"
+    );
+    server.join().unwrap();
 }
 
 #[test]
@@ -386,7 +420,9 @@ fn a_call_that_is_cut_anywhere_frees_its_session() {
             rpc,
             ..header(FrameKind::Request)
         };
-        let mut frame = call.encode(body.len() as u32, true).to_vec();
+        let mut frame = call
+            .encode(u32::try_from(body.len()).unwrap(), true)
+            .to_vec();
         frame.extend_from_slice(&body);
         control.send_raw(&frame[..end]).unwrap();
         drop(control);
@@ -411,7 +447,7 @@ fn half_a_frame_that_lies_too_long_ends_its_connection() {
         .unwrap();
     long.send_raw(&header(FrameKind::Start).encode(100_000, true))
         .unwrap();
-    long.send_raw(&[0; 50_000]).unwrap();
+    long.send_raw(&vec![0; 50_000]).unwrap();
     is_refused(&mut control);
     is_refused(&mut long);
     // One that says nothing at all may stay.

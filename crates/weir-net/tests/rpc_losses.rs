@@ -1,6 +1,11 @@
 //! Servers and clients that vanish in the middle of their calls.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests fail by panicking"
+)]
 
-#[allow(dead_code, reason = "shared with other tests")]
 mod rpc;
 
 use std::sync::atomic::Ordering::Relaxed;

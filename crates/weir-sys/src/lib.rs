@@ -32,6 +32,7 @@ pub mod ring;
 #[cfg(not(loom))]
 pub mod shared_memory;
 mod signals;
+pub mod tcp_info;
 pub mod topology;
 pub mod tree;
 pub mod usage;

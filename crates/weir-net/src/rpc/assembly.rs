@@ -3,12 +3,12 @@
 //! In: fragments of a connection. Out: whole bodies. The first fragment says how long all of them
 //! are together, which is checked before anything is kept; memory grows with what has come.
 
-use super::RpcError;
 use super::link::{Link, MemoryRange, PeerId, Sent};
 use super::wire::{FrameHeader, FrameKind, RpcId, WireReader, flag};
+use super::{DerCode, RpcError};
 
 /// Unfinished bodies that a connection may have.
-const MOST: usize = 1024;
+const MOST: usize = 64;
 
 #[derive(Debug)]
 struct PartialBody {
@@ -29,6 +29,8 @@ pub(super) fn is_fragment(header: &FrameHeader) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct Assemblies {
     unfinished: Vec<PartialBody>,
+    /// Bytes of all of them.
+    held: u64,
 }
 
 impl Assemblies {
@@ -38,14 +40,23 @@ impl Assemblies {
         })
     }
 
-    /// Adds a fragment; the body once it is whole.
+    /// Adds a fragment; the body once it is whole. A body may be as long as `longest`, and all
+    /// unfinished ones together as `room`.
     pub(super) fn add(
         &mut self,
         peer: PeerId,
         header: &FrameHeader,
         body: &[u8],
         longest: u64,
+        room: u64,
     ) -> Result<Option<Vec<u8>>, RpcError> {
+        self.held += body.len() as u64;
+        if self.held > room {
+            return Err(RpcError::new(
+                DerCode::NoMemory,
+                "no memory for unfinished messages",
+            ));
+        }
         let at = match (self.find(peer, header), header.flags & flag::CONTINUED != 0) {
             (Some(at), true) => {
                 self.unfinished[at].body.extend_from_slice(body);
@@ -59,7 +70,11 @@ impl Assemblies {
         if partial.body.len() > partial.total || is_last != (partial.body.len() == partial.total) {
             return Err(RpcError::protocol("fragments of another length than said"));
         }
-        Ok(is_last.then(|| self.unfinished.swap_remove(at).body))
+        let whole = is_last.then(|| self.unfinished.swap_remove(at).body);
+        if whole.is_some() {
+            self.count();
+        }
+        Ok(whole)
     }
 
     fn begin(
@@ -96,6 +111,15 @@ impl Assemblies {
     /// A connection is gone.
     pub(super) fn forget(&mut self, peer: PeerId) {
         self.unfinished.retain(|partial| partial.peer != peer);
+        self.count();
+    }
+
+    fn count(&mut self) {
+        self.held = self
+            .unfinished
+            .iter()
+            .map(|partial| partial.body.len() as u64)
+            .sum();
     }
 }
 

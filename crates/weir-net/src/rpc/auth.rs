@@ -111,11 +111,12 @@ mod tests {
     fn the_hash_is_that_of_the_standard() {
         // RFC 4231, case 2.
         let sum = hmac(b"Jefe", &[b"what do ya want ", b"for nothing?"]);
-        let hex: String = sum.iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(
-            hex,
-            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
-        );
+        let number = |half: &[u8]| u128::from_be_bytes(half.try_into().unwrap());
+        let expected = [
+            0x5bdc_c146_bf60_754e_6a04_2426_0895_75c7,
+            0x5a00_3f08_9d27_3983_9dec_58b9_64ec_3843,
+        ];
+        assert_eq!([number(&sum[..16]), number(&sum[16..])], expected);
     }
 
     #[test]

@@ -127,11 +127,8 @@ impl<L: Link> RpcChannel<L> {
             session: self.state.session,
             ..header
         };
-        loop {
-            match self.link.send(self.peer, &header, body) {
-                Sent::Full => self.round(Duration::from_millis(1)).map(|_| ())?,
-                Sent::Queued | Sent::Gone => break,
-            }
+        while self.link.send(self.peer, &header, body) == Sent::Full {
+            self.round(Duration::from_millis(1))?;
         }
         if let Some(call) = self.state.calls.get_mut(slot as usize) {
             call.is_out = true;

@@ -1,4 +1,6 @@
 //! A server in this process, and clients of it.
+#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::unwrap_used, reason = "in tests")]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -129,9 +131,11 @@ pub(crate) fn run_with<T: RpcTransport>(
             assert_eq!(client.request(endpoint, slot), Requested::Queued);
         }
         client.flush().unwrap();
-        let timeout = Some(Duration::from_secs(20).as_nanos() as u64);
+        let timeout = Some(20_000_000_000);
         let mut busy = vec![true; slots as usize];
-        free.iter().for_each(|&slot| busy[slot as usize] = false);
+        for &slot in &free {
+            busy[slot as usize] = false;
+        }
         let waits = busy.contains(&true);
         let got = client
             .poll(

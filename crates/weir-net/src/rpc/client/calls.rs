@@ -131,18 +131,13 @@ impl ClientState {
             self.send_request(link, peer, max_frame, header)
         };
         match sent {
-            Sent::Queued => {
+            // A loss is reported soon, and ends this call as well.
+            Sent::Queued | Sent::Gone => {
                 self.slots.get(slot).stage = SlotStage::Out;
                 self.table.take(entry.endpoint);
                 true
             }
             Sent::Full => false,
-            // The loss is reported soon, and ends this call as well.
-            Sent::Gone => {
-                self.slots.get(slot).stage = SlotStage::Out;
-                self.table.take(entry.endpoint);
-                true
-            }
         }
     }
 

@@ -148,7 +148,10 @@ impl ControlStream {
                     return Ok(Some((header, body)));
                 }
                 let peer = PeerId::default();
-                if let Some(whole) = self.assemblies.add(peer, &header, &body, LONGEST)? {
+                if let Some(whole) = self
+                    .assemblies
+                    .add(peer, &header, &body, LONGEST, u64::MAX)?
+                {
                     return Ok(Some((header, whole)));
                 }
                 continue;

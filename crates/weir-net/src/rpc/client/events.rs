@@ -37,7 +37,7 @@ impl ClientState {
     ) -> Result<(), RpcError> {
         if is_fragment(header) {
             let longest = u64::from(self.setup.payload.reply_size) + 64;
-            return match self.assemblies.add(peer, header, body, longest)? {
+            return match self.assemblies.add(peer, header, body, longest, u64::MAX)? {
                 Some(whole) => self.answer(link, peer, header, &whole, None),
                 None => Ok(()),
             };

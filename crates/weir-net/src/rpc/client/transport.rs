@@ -342,7 +342,7 @@ impl<L: Link> RpcClient<L> {
             }
             let waited = began.get_or_insert_with(Instant::now).elapsed();
             let left = timeout_ns.map(|ns| Duration::from_nanos(ns).saturating_sub(waited));
-            if left == Some(Duration::ZERO) || (!self.state.unfinished() && timeout_ns.is_none()) {
+            if left == Some(Duration::ZERO) || (timeout_ns.is_none() && !self.state.unfinished()) {
                 return Ok(());
             }
             let sleep = SLEEP.min(Duration::from_nanos(self.sweep_ns));

@@ -11,6 +11,8 @@ mod inbox;
 mod limits;
 mod listener;
 mod masters;
+mod moves;
+mod opening;
 mod pending;
 mod poller;
 mod serve;

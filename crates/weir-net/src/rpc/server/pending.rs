@@ -176,7 +176,7 @@ impl PendingClient {
                 Err(error) => self.refuse(shared, &error, "a client asked for what is not here"),
             },
             (Stage::Proof(accepted), FrameKind::Auth) => {
-                if !self.is_proof(shared, &accepted, &body) {
+                if !is_proof(shared, &accepted, &body) {
                     shared.connections.wrong_proof(self.source);
                     let error = RpcError::new(DerCode::NoPermission, "authentication failed");
                     return self.refuse(shared, &error, "authentication failed");
@@ -250,14 +250,6 @@ impl PendingClient {
         self.hand_over(accepted)
     }
 
-    fn is_proof(&self, shared: &ServerShared, accepted: &Accepted, body: &[u8]) -> bool {
-        let (Some(token), Ok(auth)) = (&shared.token, Auth::decode(body)) else {
-            return false;
-        };
-        let right = token.proof(&accepted.hello.nonce, &shared.nonce, LinkSide::Client);
-        same(&right, &auth.proof)
-    }
-
     /// The client wants to know as well whom it talks to.
     fn prove(&self, shared: &ServerShared, accepted: &Accepted) {
         if let Some(token) = &shared.token {
@@ -318,4 +310,12 @@ impl PendingClient {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         let _ = send(self.fd(), bytes, flags);
     }
+}
+
+fn is_proof(shared: &ServerShared, accepted: &Accepted, body: &[u8]) -> bool {
+    let (Some(token), Ok(auth)) = (&shared.token, Auth::decode(body)) else {
+        return false;
+    };
+    let right = token.proof(&accepted.hello.nonce, &shared.nonce, LinkSide::Client);
+    same(&right, &auth.proof)
 }

@@ -20,9 +20,7 @@ use super::tags::ServedTag;
 use super::{MasterAnswers, inbox::PollerOrder};
 use crate::rpc::assembly::{Assemblies, is_fragment, send_whole};
 use crate::rpc::link::{Link, LinkHandler, LinkWaker, MemoryRange, PeerId};
-use crate::rpc::wire::{
-    Closed, FrameHeader, FrameKind, OpenReply, OpenRequest, PingTimes, WireReader,
-};
+use crate::rpc::wire::{FrameHeader, FrameKind, PingTimes, WireReader};
 use crate::rpc::{DerCode, RpcError};
 
 /// Longest order of a test, in bytes.
@@ -36,7 +34,7 @@ pub(super) struct ServedPeer {
     pub(super) tag: usize,
     source: Source,
     pub(super) max_frame: u32,
-    sessions: Vec<u32>,
+    pub(super) sessions: Vec<u32>,
     /// It has ordered a test that may run.
     has_test: bool,
 }
@@ -48,7 +46,7 @@ pub(super) struct PollerState {
     pub(super) tags: Vec<ServedTag>,
     pub(super) peers: Vec<Option<ServedPeer>>,
     pub(super) sessions: Vec<Option<ServerSession>>,
-    free_sessions: Vec<u32>,
+    pub(super) free_sessions: Vec<u32>,
     pub(super) calls: CallTable,
     /// Calls (by token) that push data in frames, in turn.
     pub(super) pushing: VecDeque<u64>,
@@ -129,27 +127,24 @@ impl<L: Link> PollerRound for Poller<L> {
 
     fn join(&mut self, arrival: Arrival) {
         let max_frame = arrival.peer.max_frame;
-        match self.link.join(arrival.peer) {
-            Ok(peer) => {
-                let index = peer.index as usize;
-                if self.state.peers.len() <= index {
-                    self.state.peers.resize_with(index + 1, || None);
-                }
-                self.state.shared.counters.connections.fetch_add(1, Relaxed);
-                self.state.peers[index] = Some(ServedPeer {
-                    peer,
-                    tag: arrival.tag,
-                    source: arrival.source,
-                    max_frame,
-                    sessions: Vec::new(),
-                    has_test: false,
-                });
-            }
-            Err(_) => {
-                self.state.shared.counters.refused.fetch_add(1, Relaxed);
-                self.state.shared.connections.leave(arrival.source);
-            }
+        let Ok(peer) = self.link.join(arrival.peer) else {
+            self.state.shared.counters.refused.fetch_add(1, Relaxed);
+            self.state.shared.connections.leave(arrival.source);
+            return;
+        };
+        let index = peer.index as usize;
+        if self.state.peers.len() <= index {
+            self.state.peers.resize_with(index + 1, || None);
         }
+        self.state.shared.counters.connections.fetch_add(1, Relaxed);
+        self.state.peers[index] = Some(ServedPeer {
+            peer,
+            tag: arrival.tag,
+            source: arrival.source,
+            max_frame,
+            sessions: Vec::new(),
+            has_test: false,
+        });
     }
 
     fn send(&mut self, peer: PeerId, header: &FrameHeader, body: &[u8]) {
@@ -216,131 +211,6 @@ impl PollerState {
         }
     }
 
-    fn open<L: Link>(
-        &mut self,
-        link: &mut L,
-        peer: PeerId,
-        header: &FrameHeader,
-        body: &[u8],
-    ) -> Result<(), RpcError> {
-        let asked = OpenRequest::decode(body)?;
-        let mut answer = FrameHeader {
-            rpc: header.rpc,
-            ..FrameHeader::plain(FrameKind::OpenAck)
-        };
-        let mut body = Vec::new();
-        match self.open_session(link, peer, &asked) {
-            Ok(reply) => reply.encode(&mut body),
-            Err(error) => {
-                answer.word = error.code.to_status();
-                body.extend_from_slice(error.message.as_bytes());
-            }
-        }
-        link.send(peer, &answer, &[&body]);
-        Ok(())
-    }
-
-    fn open_session<L: Link>(
-        &mut self,
-        link: &mut L,
-        peer: PeerId,
-        asked: &OpenRequest,
-    ) -> Result<OpenReply, RpcError> {
-        let shared = Arc::clone(&self.shared);
-        let served = self
-            .peer(peer)
-            .ok_or_else(|| RpcError::protocol("no such connection"))?;
-        let too_many = |what| RpcError::new(DerCode::NoMemory, what);
-        if served.sessions.len() >= shared.limits.sessions_each as usize {
-            return Err(too_many("too many sessions on this connection"));
-        }
-        if shared.counters.sessions.load(Relaxed) >= shared.limits.sessions {
-            return Err(too_many("too many sessions"));
-        }
-        let tag = served.tag;
-        let place = self.free_sessions.pop().unwrap_or_else(|| {
-            self.sessions.push(None);
-            u32::try_from(self.sessions.len() - 1).unwrap_or(u32::MAX)
-        });
-        let number = place + 1;
-        let served_tag = &mut self.tags[tag];
-        let opened = served_tag.find(asked).and_then(|service| {
-            let shape = served_tag.services[service].open(number, asked)?;
-            let limits = (&shared.memory, shared.limits.credits);
-            ServerSession::open(link, peer, (tag, service), asked, &shape, limits)
-                .inspect_err(|_| served_tag.services[service].closed(number))
-        });
-        let session = opened.inspect_err(|_| self.free_sessions.push(place))?;
-        let reply = OpenReply {
-            session: number,
-            buffers: u32::try_from(session.buffers.len()).unwrap_or(u32::MAX),
-            credits: session.credits,
-        };
-        shared.counters.sessions.fetch_add(1, Relaxed);
-        self.sessions[place as usize] = Some(session);
-        if let Some(served) = self.peer(peer) {
-            served.sessions.push(number);
-        }
-        Ok(reply)
-    }
-
-    /// CLOSE: ends calls that wait, and answers once none moves memory. A session that is not there
-    /// is closed already.
-    fn close<L: Link>(&mut self, link: &mut L, peer: PeerId, header: &FrameHeader) {
-        if self.session(peer, header.session).is_ok() {
-            self.end_calls(link, header.session);
-            if let Ok(session) = self.session(peer, header.session) {
-                session.closing = true;
-            }
-            self.finish_close(link, header.session);
-        } else {
-            self.answer_close(link, peer, header.session, &Closed::default());
-        }
-    }
-
-    fn answer_close<L: Link>(&self, link: &mut L, peer: PeerId, session: u32, closed: &Closed) {
-        let header = FrameHeader {
-            session,
-            ..FrameHeader::plain(FrameKind::CloseAck)
-        };
-        let mut body = Vec::new();
-        closed.encode(&mut body);
-        link.send(peer, &header, &[&body]);
-    }
-
-    /// Answers CLOSE unless memory still moves.
-    pub(super) fn finish_close<L: Link>(&mut self, link: &mut L, number: u32) {
-        let Some(Some(session)) = self.sessions.get(number as usize - 1) else {
-            return;
-        };
-        if !session.closing || !session.active.is_empty() {
-            return;
-        }
-        let closed = Closed {
-            requests: session.requests,
-            buffer_waits: session.buffer_waits,
-        };
-        let peer = session.peer;
-        self.drop_session(link, number);
-        if let Some(served) = self.peer(peer) {
-            served.sessions.retain(|&other| other != number);
-        }
-        self.answer_close(link, peer, number, &closed);
-    }
-
-    fn drop_session<L: Link>(&mut self, link: &mut L, number: u32) {
-        let place = number as usize - 1;
-        if let Some(mut session) = self.sessions[place].take() {
-            for &call in &session.active {
-                self.calls.remove(call);
-            }
-            session.give_back(link, &self.shared.memory);
-            self.tags[session.tag].services[session.service].closed(number);
-            self.shared.counters.sessions.fetch_sub(1, Relaxed);
-            self.free_sessions.push(number - 1);
-        }
-    }
-
     /// A connection is gone, and all that was its own.
     pub(super) fn forget<L: Link>(&mut self, link: &mut L, peer: PeerId) {
         if self.peer(peer).is_none() {
@@ -381,8 +251,12 @@ impl PollerState {
         body: &[u8],
     ) -> Result<(), RpcError> {
         let whole;
+        let room = self.shared.memory.left();
         let body = if is_fragment(header) {
-            match self.assemblies.add(peer, header, body, LONGEST_ORDER)? {
+            match self
+                .assemblies
+                .add(peer, header, body, LONGEST_ORDER, room)?
+            {
                 Some(body) => whole = body,
                 None => return Ok(()),
             }

@@ -6,11 +6,10 @@
 use super::calls::{CallStage, ServerCall};
 use super::poller::PollerState;
 use crate::rpc::assembly::{is_fragment, send_payload};
-use crate::rpc::link::{Link, MemoryRange, PeerId, RegionId, Sent};
+use crate::rpc::link::{Link, MemoryRange, PeerId, RegionId};
 use crate::rpc::service::{NextStep, ServiceCall};
 use crate::rpc::wire::{
-    BULK_PIECE, BULK_WINDOW, BulkAccess, BulkMode, Descriptor, FrameHeader, FrameKind, PullRange,
-    PushHead, RpcId, WireReader, flag,
+    BulkAccess, BulkMode, Descriptor, FrameHeader, FrameKind, RpcId, WireReader, flag,
 };
 use crate::rpc::{DerCode, RpcError};
 
@@ -68,6 +67,9 @@ impl PollerState {
 
     fn go_on_now<L: Link>(&mut self, link: &mut L) {
         for session in std::mem::take(&mut self.starved) {
+            if let Some(Some(session)) = self.sessions.get_mut(session as usize - 1) {
+                session.starving = false;
+            }
             self.serve_waiting(link, session);
         }
         for _ in 0..self.stalled.len() {
@@ -101,7 +103,8 @@ impl PollerState {
     ) -> Result<(), RpcError> {
         if is_fragment(header) {
             let longest = self.shared.limits.max_message + 1024;
-            let whole = self.assemblies.add(peer, header, body, longest)?;
+            let room = self.shared.memory.left();
+            let whole = self.assemblies.add(peer, header, body, longest, room)?;
             return whole.map_or(Ok(()), |body| self.take(link, peer, header, &body));
         }
         self.take(link, peer, header, body)
@@ -117,35 +120,18 @@ impl PollerState {
     ) -> Result<(), RpcError> {
         self.requests += 1;
         let parts = take_apart(header, body)?;
-        let (tag, service, mut region) = if header.session == 0 {
-            let Some(served) = self.peer(peer) else {
-                return Ok(());
-            };
-            (served.tag, 0, None)
-        } else {
-            let session = self.session(peer, header.session)?;
-            if session.active.len() >= session.credits as usize {
-                return Err(RpcError::protocol(
-                    "more calls than the session has credits",
-                ));
-            }
-            if parts.payload.len() as u64 > u64::from(session.send_size) {
-                return Err(RpcError::protocol("a payload is longer than the session's"));
-            }
-            session.requests += 1;
-            let region = if session.waiting.is_empty() {
-                session.take_buffer(link)
-            } else {
-                None
-            };
-            (session.tag, session.service, region)
+        let Some((tag, service)) = self.answerer(peer, header, parts.payload.len())? else {
+            return Ok(());
         };
-        let needs = self.tags[tag].services[service].needs_buffer(header.word);
-        if needs && region.is_none() {
-            return self.let_wait(peer, header, parts);
-        }
-        if !needs && let Some(unused) = region.take() {
-            self.session(peer, header.session)?.free.push_front(unused);
+        let mut region = None;
+        if self.tags[tag].services[service].needs_buffer(header.word) {
+            let session = self.session(peer, header.session)?;
+            if session.waiting.is_empty() {
+                region = session.take_buffer(link);
+            }
+            if region.is_none() {
+                return self.let_wait(link, peer, header, &parts);
+            }
         }
         let mut call = ServiceCall {
             session: header.session,
@@ -179,13 +165,38 @@ impl PollerState {
                 let call = self.calls.get(place);
                 call.region = region;
                 call.reply_checksum = reply_checksum;
-                if matches!(step, NextStep::Pull(_)) {
-                    call.payload = parts.payload.to_vec();
+                if matches!(step, NextStep::Pull(_)) && !self.keep_payload(place, parts.payload) {
+                    self.finish(link, place, NextStep::Fail(DerCode::NoMemory));
+                    return Ok(());
                 }
                 self.go_to(link, place, step, header.flags & flag::EAGER != 0);
             }
         }
         Ok(())
+    }
+
+    /// Which tag and service a request is for; none where the connection is gone.
+    #[inline]
+    fn answerer(
+        &mut self,
+        peer: PeerId,
+        header: &FrameHeader,
+        payload: usize,
+    ) -> Result<Option<(usize, usize)>, RpcError> {
+        if header.session == 0 {
+            return Ok(self.peer(peer).map(|served| (served.tag, 0)));
+        }
+        let session = self.session(peer, header.session)?;
+        if session.active.len() >= session.credits as usize {
+            return Err(RpcError::protocol(
+                "more calls than the session has credits",
+            ));
+        }
+        if payload as u64 > u64::from(session.send_size) {
+            return Err(RpcError::protocol("a payload is longer than the session's"));
+        }
+        session.requests += 1;
+        Ok(Some((session.tag, session.service)))
     }
 
     /// Gives a call a place in the table.
@@ -218,22 +229,45 @@ impl PollerState {
         Ok(place)
     }
 
-    fn let_wait(
+    /// Keeps a payload for later steps of a call, if there is memory for it.
+    fn keep_payload(&mut self, place: u32, payload: &[u8]) -> bool {
+        if payload.is_empty() {
+            return true;
+        }
+        let taken = self.shared.memory.take(payload.len() as u64);
+        if taken {
+            self.calls.get(place).payload = payload.to_vec();
+        }
+        taken
+    }
+
+    /// Frees a call's place, and the memory of its payload.
+    pub(super) fn remove_call(&mut self, place: u32) {
+        self.shared
+            .memory
+            .give(self.calls.get(place).payload.len() as u64);
+        self.calls.remove(place);
+    }
+
+    fn let_wait<L: Link>(
         &mut self,
+        link: &mut L,
         peer: PeerId,
         header: &FrameHeader,
-        parts: RequestParts<'_>,
+        parts: &RequestParts<'_>,
     ) -> Result<(), RpcError> {
-        let place = self.keep(peer, header, &parts)?;
-        let call = self.calls.get(place);
-        call.payload = parts.payload.to_vec();
-        call.waited = true;
+        let place = self.keep(peer, header, parts)?;
+        self.calls.get(place).waited = true;
+        if !self.keep_payload(place, parts.payload) {
+            self.finish(link, place, NextStep::Fail(DerCode::NoMemory));
+            return Ok(());
+        }
         let session = self.session(peer, header.session)?;
         session.buffer_waits += 1;
         session.waiting.push_back(place);
         if !session.free.is_empty() {
             // There is one, but it is still being sent.
-            self.starved.push(header.session);
+            self.starve(header.session);
         }
         Ok(())
     }
@@ -249,7 +283,7 @@ impl PollerState {
             };
             let Some(region) = session.take_buffer(link) else {
                 if !session.free.is_empty() {
-                    self.starved.push(number);
+                    self.starve(number);
                 }
                 return;
             };
@@ -340,222 +374,13 @@ impl PollerState {
     }
 
     /// All data of a step are where they belong.
-    fn step_done<L: Link>(&mut self, link: &mut L, place: u32) {
+    pub(super) fn step_done<L: Link>(&mut self, link: &mut L, place: u32) {
         match self.calls.get(place).stage {
             CallStage::Pulling { .. } => {
                 let step = self.ask_service(link, place, true);
                 self.go_to(link, place, step, false);
             }
             _ => self.finish(link, place, NextStep::Reply(0)),
-        }
-    }
-
-    /// Lets the link move a call's memory.
-    fn move_memory<L: Link>(&mut self, link: &mut L, place: u32) {
-        let token = self.calls.token(place);
-        let call = self.calls.get(place);
-        let (Some(region), Some(bulk)) = (call.region, call.bulk.as_deref()) else {
-            return;
-        };
-        let range = |length| MemoryRange {
-            region,
-            offset: 0,
-            length,
-        };
-        let sent = match call.stage {
-            CallStage::Pulling { total, .. } => link.get(call.peer, bulk, 0, range(total), token),
-            CallStage::Pushing { total, .. } => link.put(call.peer, range(total), bulk, 0, token),
-            _ => return,
-        };
-        match sent {
-            Sent::Queued => call.moving = true,
-            Sent::Full => self.stalled.push_back(token),
-            Sent::Gone => {}
-        }
-    }
-
-    /// The link has moved a call's memory.
-    pub(super) fn move_ended<L: Link>(
-        &mut self,
-        link: &mut L,
-        token: u64,
-        result: Result<(), RpcError>,
-    ) {
-        let Some(place) = self.calls.by_token(token) else {
-            return;
-        };
-        let call = self.calls.get(place);
-        call.moving = false;
-        if call.cancelled {
-            return self.finish(link, place, NextStep::Fail(DerCode::Canceled));
-        }
-        match result {
-            Ok(()) => self.step_done(link, place),
-            Err(error) => self.finish(link, place, NextStep::Fail(error.code)),
-        }
-    }
-
-    /// Asks for data, a few pieces ahead.
-    fn pull_more<L: Link>(&mut self, link: &mut L, place: u32) {
-        let call = self.calls.get(place);
-        let header = FrameHeader {
-            rpc: call.rpc,
-            session: call.session,
-            ..FrameHeader::plain(FrameKind::BulkPull)
-        };
-        let peer = call.peer;
-        if let CallStage::Pulling {
-            asked, to_ask, got, ..
-        } = &mut call.stage
-        {
-            let window = u64::from(BULK_WINDOW) * BULK_PIECE;
-            while *asked < *to_ask && asked.saturating_sub(*got) < window {
-                let length = BULK_PIECE.min(*to_ask - *asked);
-                let range = PullRange {
-                    offset: *asked,
-                    length,
-                };
-                if link.send(peer, &header, &[&range.encode()]) != Sent::Queued {
-                    return;
-                }
-                *asked += length;
-            }
-        }
-    }
-
-    /// Sends a piece of a call's data; whether there was room. The answer follows the last one.
-    fn push_piece<L: Link>(&mut self, link: &mut L, token: u64) -> bool {
-        let Some(place) = self.calls.by_token(token) else {
-            return false;
-        };
-        let call = self.calls.get(place);
-        let (CallStage::Pushing { sent, total }, Some(region)) = (call.stage, call.region) else {
-            return false;
-        };
-        let header = FrameHeader {
-            rpc: call.rpc,
-            session: call.session,
-            ..FrameHeader::plain(FrameKind::BulkPush)
-        };
-        let length = BULK_PIECE.min(total - sent);
-        let from = MemoryRange {
-            region,
-            offset: sent,
-            length,
-        };
-        let head = PushHead { offset: sent }.encode();
-        match link.send_memory(call.peer, &header, &head, from) {
-            Sent::Queued if sent + length == total => {
-                self.step_done(link, place);
-                true
-            }
-            Sent::Queued => {
-                let sent = sent + length;
-                call.stage = CallStage::Pushing { sent, total };
-                self.pushing.push_back(token);
-                true
-            }
-            Sent::Full => {
-                self.pushing.push_back(token);
-                false
-            }
-            Sent::Gone => false,
-        }
-    }
-
-    fn find(&mut self, peer: PeerId, header: &FrameHeader) -> Option<u32> {
-        let place = (header.session as usize).checked_sub(1)?;
-        let session = self.sessions.get(place)?.as_ref()?;
-        if session.peer != peer {
-            return None;
-        }
-        let calls = &mut self.calls;
-        session
-            .active
-            .iter()
-            .copied()
-            .find(|&place| calls.get(place).rpc == header.rpc)
-    }
-
-    /// Where a caller's data go; nowhere where the call has ended, or has no buffer yet.
-    pub(super) fn place_for(
-        &mut self,
-        peer: PeerId,
-        header: &FrameHeader,
-        head: &[u8],
-        length: u64,
-    ) -> Option<MemoryRange> {
-        if header.kind != FrameKind::BulkData {
-            return None;
-        }
-        let place = self.find(peer, header)?;
-        let (head, _) = PushHead::decode(head).ok()?;
-        let call = self.calls.get(place);
-        let CallStage::Pulling { total, .. } = call.stage else {
-            return None;
-        };
-        let end = head.offset.checked_add(length)?;
-        (end <= total).then_some(MemoryRange {
-            region: call.region?,
-            offset: head.offset,
-            length,
-        })
-    }
-
-    /// Data of a caller, in a frame that was read as a whole.
-    pub(super) fn data<L: Link>(
-        &mut self,
-        link: &mut L,
-        peer: PeerId,
-        header: &FrameHeader,
-        body: &[u8],
-    ) -> Result<(), RpcError> {
-        let (_, data) = PushHead::decode(body)?;
-        let head = &body[..PushHead::LENGTH];
-        let length = data.len() as u64;
-        if let Some(at) = self.place_for(peer, header, head, length) {
-            let (start, end) = (at.offset, at.offset + length);
-            let bytes = link.bytes(at.region);
-            let bounds = usize::try_from(start).unwrap_or(0)..usize::try_from(end).unwrap_or(0);
-            bytes[bounds].copy_from_slice(data);
-            self.arrived(link, peer, header, length);
-            return Ok(());
-        }
-        let Some(place) = self.find(peer, header) else {
-            // The call was cancelled.
-            return Ok(());
-        };
-        let call = self.calls.get(place);
-        let eager = call.flags & flag::EAGER != 0;
-        let all = call.bulk.as_ref().map_or(0, |bulk| bulk.length);
-        match &mut call.stage {
-            CallStage::Waiting { dropped } if eager && *dropped + length <= all => {
-                *dropped += length;
-                Ok(())
-            }
-            _ => Err(RpcError::protocol("bulk data that nobody asked for")),
-        }
-    }
-
-    /// So many more bytes of a caller's data are in its buffer.
-    pub(super) fn arrived<L: Link>(
-        &mut self,
-        link: &mut L,
-        peer: PeerId,
-        header: &FrameHeader,
-        length: u64,
-    ) {
-        let Some(place) = self.find(peer, header) else {
-            return;
-        };
-        let CallStage::Pulling { got, total, .. } = &mut self.calls.get(place).stage else {
-            return;
-        };
-        *got += length;
-        if *got >= *total {
-            self.step_done(link, place);
-        } else {
-            self.pull_more(link, place);
         }
     }
 
@@ -585,7 +410,7 @@ impl PollerState {
     }
 
     /// Answers a call of the table, and lets others have its buffer and its place.
-    fn finish<L: Link>(&mut self, link: &mut L, place: u32, step: NextStep) {
+    pub(super) fn finish<L: Link>(&mut self, link: &mut L, place: u32, step: NextStep) {
         let call = self.calls.get(place);
         let region = call.region.take();
         let asked = Asked {
@@ -596,7 +421,7 @@ impl PollerState {
             reply_checksum: call.reply_checksum,
         };
         self.answer(link, &asked, step, region);
-        self.calls.remove(place);
+        self.remove_call(place);
         if let Some(Some(session)) = self.sessions.get_mut(asked.session as usize - 1) {
             session.active.retain(|&other| other != place);
             session.waiting.retain(|&other| other != place);
@@ -612,8 +437,18 @@ impl PollerState {
         if let Some(Some(session)) = self.sessions.get_mut(number as usize - 1) {
             session.free.push_back(region);
             if !session.waiting.is_empty() {
-                self.starved.push(number);
+                self.starve(number);
             }
+        }
+    }
+
+    /// Calls of a session wait for a buffer that may be free in the next round.
+    fn starve(&mut self, number: u32) {
+        if let Some(Some(session)) = self.sessions.get_mut(number as usize - 1)
+            && !session.starving
+        {
+            session.starving = true;
+            self.starved.push(number);
         }
     }
 

@@ -24,6 +24,8 @@ pub(super) struct ServerSession {
     pub(super) free: VecDeque<RegionId>,
     /// Calls without a buffer, in order.
     pub(super) waiting: VecDeque<u32>,
+    /// It is in the poller's list of those with calls that wait.
+    pub(super) starving: bool,
     /// Calls that are not answered at once.
     pub(super) active: Vec<u32>,
     pub(super) credits: u32,
@@ -81,6 +83,7 @@ impl ServerSession {
             buffers: Vec::new(),
             free: VecDeque::new(),
             waiting: VecDeque::new(),
+            starving: false,
             active: Vec::new(),
             credits: asked.credits.clamp(1, most_credits),
             requests: 0,

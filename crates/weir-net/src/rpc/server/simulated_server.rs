@@ -23,7 +23,7 @@ pub(in crate::rpc) struct SimulatedServer<L> {
 }
 
 impl<L: Link> SimulatedServer<L> {
-    pub(in crate::rpc) fn new(link: L, tags: u32, services: Box<ServicesOfTag>) -> Self {
+    pub(in crate::rpc) fn new(link: L, tags: u32, services: &ServicesOfTag) -> Self {
         let shared = Arc::new(ServerShared {
             group: "g".to_owned(),
             ranks: vec![(0, tags)],

@@ -15,7 +15,7 @@ use super::connections::Connections;
 use super::inbox::{Inbox, PollerOrder};
 use super::limits::Quota;
 use super::listener::{BoundListener, run_listener};
-use super::thread::{PollerThread, run_poller};
+use super::thread::{PollerThread, TICK, run_poller};
 use super::{ServerCounters, ServerLimits, TestMasters};
 use crate::rpc::address::RpcAddress;
 use crate::rpc::auth::{Token, nonce};
@@ -149,32 +149,13 @@ impl RpcServer {
         });
         let bound = bind_all(&setup.ranks, &links)?;
         let services: Arc<ServicesOfTag> = Arc::from(setup.services);
-        let count = setup.pollers.max(1);
-        let (mut inboxes, mut pollers, mut greetings) = (Vec::new(), Vec::new(), Vec::new());
-        let mut quiets = Vec::new();
-        for number in 0..count {
-            let inbox = Arc::new(Inbox::default());
-            let quiet = Arc::new(AtomicBool::new(true));
-            let (ready, made) = mpsc::channel();
-            let thread = PollerThread {
-                shared: Arc::clone(&shared),
-                services: Arc::clone(&services),
-                inbox: Arc::clone(&inbox),
-                links: links.clone(),
-                tags: shared.all_tags().skip(number).step_by(count).collect(),
-                poll: setup.poll,
-                cpu: setup.cpus.get(number % setup.cpus.len().max(1)).copied(),
-                quiet: Arc::clone(&quiet),
-                ready,
-            };
-            pollers.push(spawn(format!("weir-poller-{number}"), move || {
-                run_poller(thread)
-            })?);
-            inboxes.push(inbox);
-            quiets.push(quiet);
-            let died = |_| RpcError::new(DerCode::Other, "a poller ended before it began");
-            greetings.push(made.recv().map_err(died)??);
-        }
+        let way = (setup.poll, &setup.cpus[..]);
+        let Pollers {
+            inboxes,
+            threads,
+            greetings,
+            quiets,
+        } = start_pollers(&shared, &services, &links, setup.pollers.max(1), way)?;
         let addresses = bound
             .iter()
             .map(|one| (one.rank, one.address.clone()))
@@ -187,7 +168,7 @@ impl RpcServer {
             shared,
             inboxes,
             addresses,
-            pollers,
+            pollers: threads,
             listener: Some(listener),
             quiet: Arc::new(move || quiets.iter().all(|quiet| quiet.load(Ordering::Relaxed))),
         })
@@ -220,10 +201,11 @@ impl RpcServer {
     pub fn stop(mut self) -> std::io::Result<()> {
         self.shared.closing.store(true, Ordering::Relaxed);
         self.post(|| PollerOrder::GoAway);
-        let until = Instant::now() + self.shared.limits.drain;
-        while Instant::now() < until {
+        let began = Instant::now();
+        while began.elapsed() < self.shared.limits.drain {
             std::thread::sleep(Duration::from_millis(10));
-            if (self.quiet)() {
+            // What pollers say of themselves may be as old as their last tick.
+            if began.elapsed() > 2 * TICK && (self.quiet)() {
                 break;
             }
         }
@@ -257,6 +239,51 @@ impl Drop for RpcServer {
         // Nobody is left to hear why.
         let _ = self.end();
     }
+}
+
+/// What the threads that serve are reached by.
+#[derive(Default)]
+struct Pollers {
+    inboxes: Vec<Arc<Inbox>>,
+    threads: Vec<JoinHandle<std::io::Result<()>>>,
+    /// The addresses of each one's links.
+    greetings: Vec<Vec<Vec<u8>>>,
+    quiets: Vec<Arc<AtomicBool>>,
+}
+
+fn start_pollers(
+    shared: &Arc<ServerShared>,
+    services: &Arc<ServicesOfTag>,
+    links: &[RpcAddress],
+    count: usize,
+    (poll, cpus): (PollMode, &[u32]),
+) -> Result<Pollers, RpcError> {
+    let mut pollers = Pollers::default();
+    for number in 0..count {
+        let inbox = Arc::new(Inbox::default());
+        let quiet = Arc::new(AtomicBool::new(true));
+        let (ready, made) = mpsc::channel();
+        let thread = PollerThread {
+            shared: Arc::clone(shared),
+            services: Arc::clone(services),
+            inbox: Arc::clone(&inbox),
+            links: links.to_vec(),
+            tags: shared.all_tags().skip(number).step_by(count).collect(),
+            poll,
+            cpu: cpus.get(number % cpus.len().max(1)).copied(),
+            quiet: Arc::clone(&quiet),
+            ready,
+        };
+        let name = format!("weir-poller-{number}");
+        pollers
+            .threads
+            .push(spawn(name, move || run_poller(&thread))?);
+        pollers.inboxes.push(inbox);
+        pollers.quiets.push(quiet);
+        let died = |_| RpcError::new(DerCode::Other, "a poller ended before it began");
+        pollers.greetings.push(made.recv().map_err(died)??);
+    }
+    Ok(pollers)
 }
 
 fn bind_all(ranks: &[RankSetup], links: &[RpcAddress]) -> Result<Vec<BoundListener>, RpcError> {

@@ -23,7 +23,7 @@ const SLEEP: Duration = Duration::from_millis(50);
 /// Longest sleep of one of several links, which the others do not end.
 const SHORT_SLEEP: Duration = Duration::from_millis(1);
 /// Between two looks for what has gone stale.
-const TICK: Duration = Duration::from_millis(50);
+pub(super) const TICK: Duration = Duration::from_millis(50);
 /// Rounds between two looks at the clock.
 const LOOK: u32 = 256;
 
@@ -86,13 +86,13 @@ fn with_link<L: Link + 'static>(
 }
 
 /// Serves until it is told to stop.
-pub(super) fn run_poller(thread: PollerThread) -> std::io::Result<()> {
+pub(super) fn run_poller(thread: &PollerThread) -> std::io::Result<()> {
     pin(thread.cpu);
     let made: Result<Vec<_>, RpcError> = (0..)
         .zip(&thread.links)
-        .map(|(number, address)| poller_of(&thread, number, address))
+        .map(|(number, address)| poller_of(thread, number, address))
         .collect();
-    let (mut pollers, addresses): (Vec<_>, Vec<_>) = match made {
+    let (mut pollers, addresses): (Vec<Box<dyn PollerRound>>, Vec<_>) = match made {
         Ok(made) => made.into_iter().unzip(),
         Err(error) => {
             // The starter hears it; where there is none there is nobody to serve.
@@ -100,12 +100,10 @@ pub(super) fn run_poller(thread: PollerThread) -> std::io::Result<()> {
             return Ok(());
         }
     };
-    let wakers = pollers
-        .iter()
-        .map(|poller: &Box<dyn PollerRound>| poller.waker());
+    let wakers = pollers.iter().map(|poller| poller.waker());
     thread.inbox.set_wakers(wakers.collect());
     let _ = thread.ready.send(Ok(addresses));
-    serve(&thread, &mut pollers)
+    serve(thread, &mut pollers)
 }
 
 fn serve(thread: &PollerThread, pollers: &mut [Box<dyn PollerRound>]) -> std::io::Result<()> {
@@ -148,7 +146,9 @@ fn serve(thread: &PollerThread, pollers: &mut [Box<dyn PollerRound>]) -> std::io
         }
         if (had_slept || rounds.is_multiple_of(LOOK)) && last_tick.elapsed() >= TICK {
             last_tick = Instant::now();
-            pollers.iter_mut().for_each(|poller| poller.tick());
+            for poller in pollers.iter_mut() {
+                poller.tick();
+            }
             let quiet = pollers.iter().all(|poller| poller.is_quiet());
             thread.quiet.store(quiet, Ordering::Relaxed);
         }

@@ -2,6 +2,7 @@
 //! faults by chance. Frames of calls are lost, come twice or in another order; connections are
 //! killed. Everything follows from a seed.
 
+mod cost;
 mod tests;
 
 use std::cell::RefCell;
@@ -85,7 +86,7 @@ impl SimulatedNet {
         self.open.get(peer.index as usize) == Some(&true)
     }
 
-    fn launch(&mut self, to: LinkSide, peer: PeerId, header: FrameHeader, body: Vec<u8>) {
+    fn launch(&mut self, to: LinkSide, peer: PeerId, header: FrameHeader, body: &[u8]) {
         let faulty = header.kind.is_data();
         let happens = |random: &mut Rng, chance: f64| faulty && random.unit() < chance;
         if happens(&mut self.random, self.faults.drop) {
@@ -108,7 +109,7 @@ impl SimulatedNet {
                 to,
                 peer,
                 header,
-                body: body.clone(),
+                body: body.to_vec(),
             });
         }
     }
@@ -229,7 +230,7 @@ impl Link for SimulatedLink {
         if !net.is_open(peer) {
             return Sent::Gone;
         }
-        net.launch(self.other(), peer, *header, body.concat());
+        net.launch(self.other(), peer, *header, &body.concat());
         Sent::Queued
     }
 

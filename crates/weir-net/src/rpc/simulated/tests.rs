@@ -136,7 +136,11 @@ fn reply() -> HelloReply {
 }
 
 /// Good, failed and not sent calls.
-fn drive(client: &mut RpcClient<SimulatedLink>, calls: u64) -> (u64, Vec<i64>, u64) {
+fn drive(
+    client: &mut RpcClient<SimulatedLink>,
+    net: &RefCell<SimulatedNet>,
+    calls: u64,
+) -> (u64, Vec<i64>, u64) {
     let (mut good, mut failed, mut not_sent) = (0, Vec::new(), 0);
     let mut busy = [false; SLOTS as usize];
     let (mut asked, mut turn) = (0, 0);
@@ -170,6 +174,8 @@ fn drive(client: &mut RpcClient<SimulatedLink>, calls: u64) -> (u64, Vec<i64>, u
             }
         };
         client.poll(Some(0), SLOTS, ended).unwrap();
+        // All calls in turn, each until its time is over, take three seconds.
+        assert!(net.borrow().now_ns < 60_000_000_000, "a call never ends");
     }
     (good, failed, not_sent)
 }
@@ -182,9 +188,7 @@ fn holds(case: &Case) {
     let link = SimulatedLink::new(&net, LinkSide::Server);
     let regions = Rc::clone(&link.regions);
     let server = Rc::new(RefCell::new(SimulatedServer::new(
-        link,
-        ENDPOINTS,
-        Box::new(service),
+        link, ENDPOINTS, &service,
     )));
     let mut link = SimulatedLink::new(&net, LinkSide::Client);
     let serving = Rc::clone(&server);
@@ -201,7 +205,7 @@ fn holds(case: &Case) {
         },
     );
     if let Ok(mut client) = attached {
-        let (good, failed, not_sent) = drive(&mut client, case.calls);
+        let (good, failed, not_sent) = drive(&mut client, &net, case.calls);
         assert_eq!(good + failed.len() as u64 + not_sent, case.calls);
         let faults = case.faults;
         if faults.drop + faults.duplicate + faults.reorder + faults.kill == 0.0 {

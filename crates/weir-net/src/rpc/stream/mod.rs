@@ -11,14 +11,16 @@ mod peer_stream;
 mod read;
 mod send_queue;
 mod watch;
+mod waiting;
 
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::io::Errno;
+use weir_sys::tcp_info::retransmits;
 
 pub use collected::{Collected, CollectedEvent};
 pub(in crate::rpc) use memory::RegionTable;
@@ -71,6 +73,11 @@ pub struct StreamLink {
     /// Connections with bytes that came with their handshake.
     early: Vec<PeerId>,
     round: u32,
+    /// Streams that talk are read without epoll, and epoll does not hear of them: it would take
+    /// its share of every arrival.
+    unwatched: bool,
+    /// Segments that connections had sent again which are closed now.
+    closed_retransmits: u64,
 }
 
 impl StreamLink {
@@ -99,6 +106,8 @@ impl StreamLink {
             spare: Vec::new(),
             early: Vec::new(),
             round: 0,
+            unwatched: false,
+            closed_retransmits: 0,
         })
     }
 
@@ -131,6 +140,7 @@ impl StreamLink {
             return;
         }
         if let Some(mut stream) = self.streams[peer.index as usize].take() {
+            self.closed_retransmits += retransmits(&stream.fd).map_or(0, u64::from);
             stream.forget(&mut self.memory);
             // Closing the descriptor ends epoll's interest: nobody else has it.
         }
@@ -172,8 +182,11 @@ impl StreamLink {
             if round.wrapping_sub(stream.last_round) < IDLE_ROUNDS {
                 return true;
             }
-            stream.rest();
-            false
+            let watched = stream.watch(&self.epoll, index);
+            if watched {
+                stream.rest();
+            }
+            !watched
         });
     }
 
@@ -187,73 +200,6 @@ impl StreamLink {
             }
         }
         events
-    }
-
-    /// Tells epoll what each connection with something to write waits for.
-    fn set_interests(&mut self) {
-        for &index in &self.dirty {
-            if let Some(Some(stream)) = self.streams.get_mut(index as usize) {
-                stream.set_interest(&self.epoll, index, stream.wanted());
-            }
-        }
-    }
-
-    fn ask_epoll<H: LinkHandler<Self>>(
-        &mut self,
-        wait: Option<Duration>,
-        handler: &mut H,
-    ) -> io::Result<u32> {
-        let timeout = timespec(wait.unwrap_or_default());
-        if wait.is_some() {
-            self.set_interests();
-        }
-        let mut events = std::mem::take(&mut self.events);
-        events.clear();
-        let spare = rustix::buffer::spare_capacity(&mut events);
-        match epoll::wait(&self.epoll, spare, Some(&timeout)) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => {
-                self.events = events;
-                return Err(error.into());
-            }
-        }
-        let mut seen = 0;
-        for event in &events {
-            let data = event.data.u64();
-            if data == WAKER {
-                let _ = rustix::io::read(&*self.waker, &mut [0_u8; 8]);
-                seen += 1;
-                continue;
-            }
-            let Ok(index) = u32::try_from(data) else {
-                continue;
-            };
-            let flags = event.flags;
-            if flags.contains(epoll::EventFlags::OUT) {
-                self.write(index);
-            }
-            seen += self.read(index, handler);
-        }
-        self.events = events;
-        Ok(seen)
-    }
-
-    fn write(&mut self, index: u32) {
-        let Some(Some(stream)) = self.streams.get_mut(index as usize) else {
-            return;
-        };
-        match stream.write(&mut self.memory) {
-            Ok(()) => {
-                if stream.queue.is_empty() {
-                    stream.set_interest(&self.epoll, index, epoll::EventFlags::IN);
-                }
-            }
-            Err(errno) => {
-                if let Some(peer) = self.peer_at(index) {
-                    self.break_off(peer, gone(errno));
-                }
-            }
-        }
     }
 
     #[inline]
@@ -429,6 +375,9 @@ impl Link for StreamLink {
             self.forget_idle();
         }
         let direct = self.hot.len() <= DIRECT && !self.hot.is_empty();
+        if self.unwatched && (wait.is_some() || !direct) {
+            self.watch_all();
+        }
         if direct {
             let mut at = 0;
             while let Some(&index) = self.hot.get(at) {
@@ -438,6 +387,9 @@ impl Link for StreamLink {
             let look_around = self.round.is_multiple_of(LOOK_AROUND);
             if !look_around && (events > 0 || wait.is_none()) {
                 return Ok(events);
+            }
+            if look_around && wait.is_none() && !self.unwatched {
+                self.unwatch_hot();
             }
         }
         // Whoever has something already does not wait for more.
@@ -465,6 +417,17 @@ impl Link for StreamLink {
             let _ = stream.write(&mut self.memory);
             self.remove(peer);
         }
+    }
+
+    fn retransmits(&self) -> Option<u64> {
+        let counts = self
+            .streams
+            .iter()
+            .flatten()
+            .map(|stream| retransmits(&stream.fd));
+        // Of streams that are none of TCP nobody knows; with none at all neither.
+        let known: Option<u64> = counts.map(|count| count.map(u64::from)).sum();
+        known.map(|count| count + self.closed_retransmits)
     }
 
     fn close_stale(&mut self, limit: Duration) -> Vec<PeerId> {
@@ -499,13 +462,6 @@ fn waits_for_room(header: &FrameHeader) -> bool {
         FrameKind::Request => header.flags & flag::CONTINUED == 0,
         FrameKind::BulkData | FrameKind::BulkPush => true,
         _ => false,
-    }
-}
-
-fn timespec(wait: Duration) -> Timespec {
-    Timespec {
-        tv_sec: wait.as_secs().try_into().unwrap_or(i64::MAX),
-        tv_nsec: wait.subsec_nanos().into(),
     }
 }
 

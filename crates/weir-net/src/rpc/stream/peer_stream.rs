@@ -31,6 +31,10 @@ pub(super) struct LongBody {
 
 /// A connection.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, looked at apart"
+)]
 pub(super) struct PeerStream {
     pub(super) fd: OwnedFd,
     pub(super) generation: u32,
@@ -48,6 +52,8 @@ pub(super) struct PeerStream {
     pub(super) frames: u32,
     half: Option<(Instant, u32)>,
     interest: epoll::EventFlags,
+    /// Epoll knows of it.
+    watched: bool,
     pub(super) queue: SendQueue,
     /// The beginning of a frame.
     pub(super) partial: Vec<u8>,
@@ -75,6 +81,7 @@ impl PeerStream {
             frames: 0,
             half: None,
             interest: epoll::EventFlags::IN,
+            watched: true,
             queue: SendQueue::default(),
             partial: Vec::new(),
             long: None,
@@ -119,12 +126,30 @@ impl PeerStream {
     }
 
     pub(super) fn set_interest(&mut self, epoll: &OwnedFd, index: u32, wanted: epoll::EventFlags) {
-        if wanted != self.interest {
+        if !self.watched {
+            self.interest = wanted;
+        } else if wanted != self.interest {
             let data = epoll::EventData::new_u64(u64::from(index));
             if epoll::modify(epoll, &self.fd, data, wanted).is_ok() {
                 self.interest = wanted;
             }
         }
+    }
+
+    /// Epoll hears of it no more.
+    pub(super) fn unwatch(&mut self, epoll: &OwnedFd) {
+        if self.watched && epoll::delete(epoll, &self.fd).is_ok() {
+            self.watched = false;
+        }
+    }
+
+    /// Epoll hears of it again; whether it does.
+    pub(super) fn watch(&mut self, epoll: &OwnedFd, index: u32) -> bool {
+        if !self.watched {
+            let data = epoll::EventData::new_u64(u64::from(index));
+            self.watched = epoll::add(epoll, &self.fd, data, self.interest).is_ok();
+        }
+        self.watched
     }
 
     /// Half a frame has been there for longer than this.
