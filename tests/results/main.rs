@@ -14,3 +14,4 @@ mod report;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod written;
+mod topo;

@@ -23,6 +23,7 @@ mod kio;
 mod machine;
 mod net;
 mod results;
+mod rpc;
 mod same;
 mod side;
 mod startup;
@@ -74,6 +75,14 @@ const BENCHES: &[Bench] = &[
         rounds: 6,
         examples: &["exchange_cost", "merge_cost"],
         cases: net::cases,
+    },
+    Bench {
+        name: "rpc",
+        what: "what a remote procedure call is made of beside raw probes in C",
+        peer: rpc::peer,
+        rounds: 8,
+        examples: &["ring_cost", "shm_link_cost"],
+        cases: rpc::cases,
     },
     Bench {
         name: "results",

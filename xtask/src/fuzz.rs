@@ -95,6 +95,7 @@ fn dictionary(target: &str) -> Result<String> {
         "numbers" => (Some(" "), None),
         "beff" => (None, Some("crates/weir-doors/src/beff")),
         "kio" => (None, Some("crates/weir-doors/src/kio")),
+        "selftest" => (None, Some("crates/weir-doors/src/selftest")),
         _ => (None, None),
     };
     if let Some(before) = before {

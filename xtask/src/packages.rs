@@ -83,6 +83,18 @@ const PACKAGES: &[Package] = &[
         why: "an OpenCL device on the processors",
     },
     Package {
+        name: "libfabric-dev",
+        sign: "/usr/include/rdma/fabric.h",
+        verbs: &["test"],
+        why: "libfabric, and the headers that weir's structures are compared with",
+    },
+    Package {
+        name: "libfabric-bin",
+        sign: "fi_pingpong",
+        verbs: &["bench"],
+        why: "the peer of the benches of fabrics",
+    },
+    Package {
         name: "iproute2",
         sign: "ip",
         verbs: &["test"],

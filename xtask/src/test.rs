@@ -28,6 +28,9 @@ const SLOWEST: usize = 10;
 /// marked, and no more: no timing decides a test.
 const BUDGET: f64 = 20.0;
 const BUDGET_OF_ALL: f64 = 12.0 * 60.0;
+/// Models of what threads share, in every order in which they can run. They replace the atomics of the
+/// whole build, which therefore has a directory of its own.
+const MODELS: &str = "cargo test -p weir-sys --lib --target-dir target/loom";
 /// The word with which cargo starts this program in front of each test program.
 pub(crate) const HARNESS: &str = "harness";
 
@@ -64,6 +67,8 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     if args.is_empty() {
         let programs = "--workspace --lib --bins --tests --examples";
         Cmd::new(&format!("cargo test --no-run {programs}")).run()?;
+        let models = || Cmd::new(MODELS).env("RUSTFLAGS", "--cfg loom");
+        models().arg("--no-run").run()?;
         let begin = Instant::now();
         let this = std::env::current_exe().context("where this program lies")?;
         cargo_test(
@@ -76,6 +81,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         cargo_test(Cmd::new(
             "cargo test --no-fail-fast --workspace --doc --quiet",
         ))?;
+        cargo_test(models().args(["--", "ring::model"]))?;
         took = Some(begin.elapsed().as_secs_f64());
     } else {
         cargo_test(Cmd::new("cargo test --no-fail-fast").args(args))?;

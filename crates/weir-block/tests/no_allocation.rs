@@ -177,6 +177,7 @@ where
         response: paced,
         squares: true,
         classes: false,
+        targets: 0,
     };
     let live = WorkerLive::new(BLOCK_KINDS, [Some(m); KINDS]);
     let stop = AtomicU32::new(0);

@@ -192,7 +192,11 @@ pub(crate) fn errors(runs: &[&RunResult]) -> u64 {
         let exchanged = job
             .exchange()
             .map_or(0, |done| done.wrong_bytes() + done.lost());
-        operations + exchanged + u64::from(job.failure.is_some())
+        let rpcs = job.rpc().map_or(0, |done| {
+            let masters = done.masters.iter();
+            masters.map(|master| master.not_sent).sum()
+        });
+        operations + exchanged + rpcs + u64::from(job.failure.is_some())
     };
     runs.iter().flat_map(|run| run.jobs()).map(of_job).sum()
 }

@@ -31,9 +31,12 @@ pub mod net;
 pub mod new;
 mod refusal;
 pub mod report;
+pub mod rpc;
 pub mod run;
+pub mod selftest;
 pub mod show;
 pub mod top;
+pub mod topo;
 
 pub use door::{
     Door, DoorLink, DoorPath, DoorRequest, PrintResult, Printed, ReadWords, WorkloadDoor,
@@ -48,12 +51,15 @@ pub const DOORS: &[Door] = &[
     kio::DOOR,
     beff::DOOR,
     net::DOOR,
+    selftest::DOOR,
+    rpc::DOOR,
     show::DOOR,
     history::DOOR,
     report::DOOR,
     compare::DOOR,
     import::DOOR,
     doctor::DOOR,
+    topo::DOOR,
     new::DOOR,
     Door {
         words: Some(top::engines_words),

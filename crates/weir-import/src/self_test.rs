@@ -38,12 +38,18 @@ fn read(text: &str) -> Result<ForeignRun, ImportError> {
             size = rest.trim_end_matches(':');
             is_whole = false;
         } else if let Some(master) = text.strip_prefix("Master Endpoint ") {
+            // As weir says it of a master that measured nothing; the older program leaves it out.
+            let (master, why) = match master.split_once(" FAILED: ") {
+                Some((master, why)) => (master, Some(why)),
+                None => (master, None),
+            };
             jobs.push(ForeignJob {
                 name: format!("{size} from {master}"),
                 title: "self_test".to_owned(),
+                failure: why.map(|why| Failure::new("io", why)),
                 ..ForeignJob::default()
             });
-            is_whole = false;
+            is_whole = why.is_some();
         } else if let Some(job) = jobs.last_mut() {
             is_whole |= text.starts_with("All RPCs") || is_endpoint(line);
             figure(job, line)?;

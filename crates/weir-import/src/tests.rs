@@ -264,6 +264,16 @@ fn megabytes_and_megabits_of_self_test_are_told_apart() {
     is(job(&result, 1), "bandwidth", "B/s", 2e6);
     is(job(&result, 0), "p50", "s", 52e-6);
     assert_eq!(job(&result, 1).state, State::Failed);
+    let failed = "Results for message size (0-EMPTY 0-EMPTY) (max_inflight_rpcs = 1):\n\n\
+                  Master Endpoint 3:1 FAILED: no such rank\n\n";
+    let failed = Format::named("self-test")
+        .unwrap()
+        .import(failed, "x")
+        .unwrap();
+    assert_eq!(
+        job(&failed, 0).failure.as_ref().unwrap().message,
+        "no such rank"
+    );
     let json = import("self-test", "self-test.json");
     is(job(&json, 0), "rate", "ops/s", 2000.5);
     is(job(&json, 0), "p99", "s", 84e-6);

@@ -15,11 +15,14 @@ mod flow;
 mod gate;
 pub mod generate;
 mod live;
+mod live_target;
 mod log;
+mod lone_loop;
 mod loop_plan;
 pub mod null;
 mod pacer;
 pub mod runner;
+mod service_channel;
 pub mod sim;
 mod source;
 mod stage_recorder;
@@ -32,13 +35,16 @@ pub use clock::RunClock;
 pub use engine::{Completed, Engine, OpTarget, Operation, Submit, Wait};
 pub use findings::{Findings, MOST_KEPT};
 pub use live::{Counter, KINDS, LiveKind, Measured, StageRecorder, WorkerLive};
+pub use live_target::LiveTarget;
 pub use log::inflate_log;
+pub use lone_loop::LoneLoop;
 pub use loop_plan::{measured, rates};
 pub use pacer::{Pacer, PacerPlan, Pause, RecordedStarts};
 pub use runner::{
     Amount, JobContext, OperationWriter, Prepared, PreparedJob, RankControl, RankJob, RankOutcome,
     RankPart, RankPosition, RankProgress, Runner, failure,
 };
+pub use service_channel::{BulkMemory, BulkUse, ServiceChannel};
 pub use source::Source;
 pub use trace::Traced;
 pub use worker::{LoopContext, LoopPlan, LoopStop, OpFailure, OpFault, drive};

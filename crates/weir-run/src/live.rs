@@ -15,6 +15,7 @@ use weir_sys::clock::Tick;
 use crate::cpu_use::CpuReading;
 use crate::engine::OpTarget;
 use crate::findings::{FailureLimit, Findings};
+use crate::live_target::LiveTarget;
 pub use crate::stage_recorder::StageRecorder;
 use crate::trace::TraceQueue;
 
@@ -85,6 +86,8 @@ pub struct LiveKind {
     errors: Mutex<Errors>,
     /// Latencies of the classes that the operations are of, where these are told apart.
     classes: Option<Mutex<BTreeMap<u16, ClassLatencies>>>,
+    /// By number of the target, where each has figures of its own; else none.
+    pub targets: Box<[LiveTarget]>,
 }
 
 /// Completion and total latencies of the operations of one class.
@@ -116,6 +119,8 @@ pub struct Measured {
     pub squares: bool,
     /// Latencies by class too.
     pub classes: bool,
+    /// So many targets have figures of their own.
+    pub targets: u32,
 }
 
 impl LiveKind {
@@ -127,6 +132,7 @@ impl LiveKind {
             lat: stage(m.latency),
             rlat: stage(m.response),
             classes: (m.latency && m.classes).then(Mutex::default),
+            targets: (0..m.targets).map(|_| LiveTarget::new(m.response)).collect(),
             ..Self::default()
         }
     }
@@ -144,9 +150,19 @@ impl LiveKind {
         self.last.set(to.0);
     }
 
+    /// The figures of a target that has some of its own.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "a part of the hot path")]
+    pub(crate) fn target(&self, on: OpTarget) -> Option<&LiveTarget> {
+        self.targets.get(on.number as usize)
+    }
+
     /// Counts a failed operation.
     #[cold]
-    pub fn fail(&self, errno: i32, lat_ns: u64) {
+    pub fn fail(&self, errno: i32, lat_ns: u64, on: OpTarget) {
+        if let Some(target) = self.target(on) {
+            target.fail(errno);
+        }
         self.failed.add(1);
         let mut errors = lock(&self.errors);
         *errors.by_code.entry(errno).or_default() += 1;
@@ -163,6 +179,13 @@ impl LiveKind {
             *errors.by_code.entry(errno).or_default() += count;
         }
         self.failed.set(errors.by_code.values().sum());
+    }
+
+    /// So many more operations have failed, in a loop that is none of the run's.
+    #[cold]
+    pub fn add_failed(&self, number: i32, count: u64) {
+        self.failed.add(count);
+        *lock(&self.errors).by_code.entry(number).or_default() += count;
     }
 
     /// Counts completion and total latency of an operation of a class, where classes are told
@@ -207,6 +230,7 @@ impl LiveKind {
             last,
             errors,
             classes,
+            targets,
         } = self;
         let in_flight = issued.get().saturating_sub(completed.get() + failed.get());
         issued.set(in_flight);
@@ -217,6 +241,7 @@ impl LiveKind {
             stage.reset();
         }
         *lock(errors) = Errors::default();
+        targets.iter().for_each(LiveTarget::reset);
         if let Some(classes) = classes {
             lock(classes).clear();
         }
@@ -520,7 +545,7 @@ mod tests {
         );
         live.kinds[0].issued.add(5);
         live.kinds[0].completed.add(2);
-        live.kinds[0].fail(5, 100);
+        live.kinds[0].fail(5, 100, OpTarget::default());
         live.reset();
         assert_eq!(live.in_flight(), 2);
         assert_eq!(live.kinds[0].completed.get(), 0);

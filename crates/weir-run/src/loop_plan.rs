@@ -79,6 +79,7 @@ pub fn measured(job: &Job, inline: bool) -> Measured {
         response: is_open_loop(job) && timing != Timing::EndsOnly,
         squares: exact_squares,
         classes: false,
+        targets: 0,
     }
 }
 

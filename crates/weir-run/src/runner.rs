@@ -12,14 +12,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use weir_schema::{
-    Announcement, DeviceFacts, Failure, Job, JobResult, Metric, Outcome, Plan, TargetsPerRank,
-    Warning, Workload,
+    Announcement, DeviceFacts, ErrorCode, Failure, Job, JobResult, LoopOutcome, Metric, Outcome,
+    Plan, TargetsPerRank, Warning, Workload,
 };
 use weir_sys::clock::{Clock, Scale, Tick};
 use weir_world::World;
 
 use crate::execute::Signals;
-use crate::live::{KINDS, Measured};
+use crate::live::{KINDS, Measured, WorkerLive};
 use crate::loop_plan::measured_kinds;
 use crate::trace::Traced;
 use crate::worker::{LoopStop, OpFailure};
@@ -258,6 +258,17 @@ pub trait Prepared: Send + Sync {
     /// that names the target.
     fn explain(&self, _clone: u32, _at: &OpFailure) -> Option<String> {
         None
+    }
+
+    /// The code of a failed operation, of the negative number that its engine gave.
+    fn error_code(&self, number: i32) -> ErrorCode {
+        number.into()
+    }
+
+    /// What came of the job, or has so far: from what its loop did, and what each worker has
+    /// recorded.
+    fn outcome(&self, done: LoopOutcome, _workers: &[&WorkerLive]) -> Outcome {
+        Outcome::Loop(done)
     }
 
     /// After the last worker: removes files that were to be removed.

@@ -24,6 +24,7 @@ use crate::plan::{
     EngineChoice, Extensions, Group, Job, JobEnd, JobReport, Placement, Plan, Setting, Start,
 };
 use crate::result::{Failure, GroupResult, JobResult, KindResult, RunResult, State};
+use crate::rpc::RpcWorkload;
 use crate::target::{CreatePolicy, FileNames, FileService, OpenMode, Preallocate, Targets};
 use crate::workload::Workload;
 
@@ -65,6 +66,11 @@ impl Job {
     /// Exchanges over a transport, and nothing else asked for.
     pub fn of_exchanges(name: &str, engine: EngineChoice, workload: ExchangeWorkload) -> Self {
         Self::alone(name, engine, workload)
+    }
+
+    /// RPCs, and nothing else asked for.
+    pub fn of_rpcs(name: &str, workload: RpcWorkload) -> Self {
+        Self::alone(name, EngineChoice::new("rpc"), workload)
     }
 
     /// This work over an engine, and nothing else asked for.

@@ -8,7 +8,7 @@ use weir_units::{Nanos, Percent};
 
 use crate::confidence::KindBatches;
 use crate::kind::KindName;
-use crate::outcome::{LoopOutcome, Outcome};
+use crate::outcome::LoopOutcome;
 use crate::result::{Confidence, GroupResult, JobResult, rated_kinds};
 
 /// Jobs that began within this time of each other began together: it is that of a stretch.
@@ -46,10 +46,7 @@ impl GroupResult {
     }
 
     fn loops(&self) -> impl Iterator<Item = &LoopOutcome> {
-        self.jobs.iter().filter_map(|job| match &job.outcome {
-            Outcome::Loop(done) => Some(done),
-            _ => None,
-        })
+        self.jobs.iter().filter_map(|job| job.outcome.of_loop())
     }
 
     fn batches_of(&self, kind: &KindName) -> Option<KindBatches> {
@@ -85,6 +82,7 @@ mod tests {
     use super::*;
     use crate::confidence::KindBatches;
     use crate::kind::Kind;
+    use crate::outcome::Outcome;
     use crate::result::{KindResult, Stage, StageHistogram};
     use crate::sample;
 

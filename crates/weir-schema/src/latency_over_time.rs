@@ -10,7 +10,7 @@ use weir_units::{JsonSchema, Nanos};
 
 use crate::confidence::KindBatches;
 use crate::kind::KindName;
-use crate::outcome::{LoopOutcome, Outcome};
+use crate::outcome::LoopOutcome;
 use crate::result::{GroupResult, JobResult, RunResult, Stage};
 
 /// Of all jobs and kinds together, so that a result of many jobs stays small.
@@ -121,7 +121,7 @@ impl GroupResult {
     fn forget_batches(&mut self, most: usize) {
         let is_each = self.latency_over_time.is_empty();
         for job in &mut self.jobs {
-            if let Outcome::Loop(done) = &mut job.outcome {
+            if let Some(done) = job.outcome.of_loop_mut() {
                 done.forget_batches(is_each, most);
             }
         }
@@ -142,17 +142,13 @@ impl JobResult {
     /// How the latencies of each kind went over time; nothing where the group has that of all its
     /// jobs.
     pub fn latency_over_time(&self) -> &[LatencyOverTime] {
-        match &self.outcome {
-            Outcome::Loop(done) => &done.latency_over_time,
-            _ => &[],
-        }
+        let done = self.outcome.of_loop();
+        done.map_or(&[], |done| &done.latency_over_time)
     }
 
     fn batches(&self) -> &[KindBatches] {
-        match &self.outcome {
-            Outcome::Loop(done) => &done.batches,
-            _ => &[],
-        }
+        let done = self.outcome.of_loop();
+        done.map_or(&[], |done| &done.batches)
     }
 }
 
@@ -163,6 +159,7 @@ mod tests {
 
     use super::*;
     use crate::kind::Kind;
+    use crate::outcome::Outcome;
     use crate::result::{KindResult, StageHistogram};
     use crate::sample;
 

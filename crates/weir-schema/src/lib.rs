@@ -38,6 +38,10 @@ mod rates;
 mod recording;
 mod replay;
 mod result;
+mod rpc;
+mod rpc_endpoints;
+mod rpc_error;
+mod rpc_result;
 mod runs;
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
@@ -103,6 +107,19 @@ pub use result::{
     ClassResult, Confidence, CpuUse, DepthUse, EndedBy, Failure, Finding, GroupResult,
     HistoryPlace, JobResult, KindResult, LatencyPercentile, Rates, RunResult, SampleStatistics,
     Span, Stage, StageHistogram, State, WorkerResult,
+};
+pub use rpc::{
+    BulkPath, RPC_KINDS, RpcPayload, RpcPayloadKind, RpcPoll, RpcSpread, RpcVerify, RpcWarmup,
+    RpcWorkload,
+};
+pub use rpc_endpoints::{
+    EndpointError, EndpointSet, MOST_ENDPOINTS, Members, RankTags, RpcEndpoint, count_endpoints,
+    expand_endpoints, expand_masters, shuffle_endpoints,
+};
+pub use rpc_error::{UNKNOWN_RPC_ERROR, rpc_error_code, rpc_error_name};
+pub use rpc_result::{
+    LatencyFigures, RPC_HISTOGRAM_BITS, RpcEndpointResult, RpcInterface, RpcMaster, RpcOutcome,
+    RpcServerUse, rpc_histogram, value_at,
 };
 pub use runs::{FigureBetweenRuns, JobBetweenRuns, RunSeries, Runs};
 pub use steady::{

@@ -9,7 +9,7 @@
 use weir_stats::{BatchError, SeriesError};
 use weir_units::{Bytes, Nanos};
 
-use crate::metrics::loop_metrics;
+use crate::metrics::{loop_metrics, rpc_metrics};
 use crate::outcome::{LoopOutcome, Outcome, PhaseResult};
 use crate::rates::both;
 use crate::result::{
@@ -96,6 +96,10 @@ impl RunResult {
                 job.span.iter_mut().for_each(move_span);
                 let workers = job.workers_mut().iter_mut();
                 workers.filter_map(|w| w.span.as_mut()).for_each(move_span);
+                if let Outcome::Rpc(done) = &mut job.outcome {
+                    let masters = done.masters.iter_mut();
+                    masters.filter_map(|m| m.span.as_mut()).for_each(move_span);
+                }
             }
         }
     }
@@ -190,11 +194,13 @@ impl JobResult {
         Ok(())
     }
 
-    /// Fills in the headline figures of a loop, from its workers and how sure they are. Those of
+    /// Fills in the headline figures of a loop and of RPCs, from the workers and how sure they are. Those of
     /// other workloads come with their outcome.
     pub fn conclude(&mut self) {
-        if let Outcome::Loop(done) = &self.outcome {
-            self.metrics = loop_metrics(done);
+        match &self.outcome {
+            Outcome::Loop(done) => self.metrics = loop_metrics(done),
+            Outcome::Rpc(done) => self.metrics = rpc_metrics(done),
+            Outcome::None | Outcome::Exchange(_) | Outcome::LatencyBandwidth(_) => {}
         }
     }
 }
@@ -210,6 +216,10 @@ impl Outcome {
                 Ok(())
             }
             (Self::Loop(mine), Self::Loop(theirs)) => mine.merge(theirs),
+            (Self::Rpc(mine), Self::Rpc(theirs)) => {
+                mine.masters.extend(theirs.masters);
+                mine.workers.merge(theirs.workers)
+            }
             _ => {
                 let text = "two ranks have what only one of them can have measured";
                 Err(MergeError::OtherForm(text.to_owned()))

@@ -16,6 +16,7 @@ use crate::latency_bandwidth_figures::{PairRange, latency_bandwidth_figures};
 use crate::outcome::{Interval, LoopOutcome, Metric};
 use crate::rates::total_rate;
 use crate::result::{Confidence, KindResult, Stage, WorkerResult, rated_kinds};
+use crate::rpc_result::RpcOutcome;
 
 /// Percentiles among the metrics of a loop.
 const PERCENTILES: [f64; 2] = [50.0, 99.0];
@@ -39,6 +40,17 @@ pub(crate) fn names_in_rows(workers: &[WorkerResult]) -> Vec<String> {
         names.extend(all.map(|what| format!("{kind} {what}")));
     }
     names
+}
+
+/// Those of the loop, and how many failed.
+pub(crate) fn rpc_metrics(done: &RpcOutcome) -> Vec<Metric> {
+    let mut all = loop_metrics(&done.workers);
+    #[expect(clippy::cast_precision_loss, reason = "a count far below 2^53")]
+    let failures = done.failures() as f64;
+    if !done.masters.is_empty() {
+        all.push(Metric::low("rpc failures", "", failures));
+    }
+    all
 }
 
 /// Rate, bandwidth and latencies of each kind, over all workers.

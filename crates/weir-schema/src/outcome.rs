@@ -13,6 +13,7 @@ use crate::latency_bandwidth::LatencyBandwidthResult;
 use crate::latency_over_time::LatencyOverTime;
 use crate::metrics::names_in_rows;
 use crate::result::{Confidence, JobResult, Span, WorkerResult};
+use crate::rpc_result::RpcOutcome;
 
 /// What came of a job, by its workload.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,6 +29,8 @@ pub enum Outcome {
     Exchange(Box<ExchangeResult>),
     /// Latencies and bandwidths between ranks.
     LatencyBandwidth(Box<LatencyBandwidthResult>),
+    /// Requests to servers, each with a reply.
+    Rpc(Box<RpcOutcome>),
 }
 
 /// What the workers of a loop did.
@@ -57,39 +60,48 @@ impl Outcome {
             ..LoopOutcome::default()
         })
     }
+
+    /// What the workers of its loop did, where it has one.
+    pub fn of_loop(&self) -> Option<&LoopOutcome> {
+        match self {
+            Self::Loop(done) => Some(done),
+            Self::Rpc(done) => Some(&done.workers),
+            Self::None | Self::Exchange(_) | Self::LatencyBandwidth(_) => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn of_loop_mut(&mut self) -> Option<&mut LoopOutcome> {
+        match self {
+            Self::Loop(done) => Some(done),
+            Self::Rpc(done) => Some(&mut done.workers),
+            Self::None | Self::Exchange(_) | Self::LatencyBandwidth(_) => None,
+        }
+    }
 }
 
 impl JobResult {
     /// Its workers; none where it is no loop or never started.
     pub fn workers(&self) -> &[WorkerResult] {
-        match &self.outcome {
-            Outcome::Loop(done) => &done.workers,
-            _ => &[],
-        }
+        let done = self.outcome.of_loop();
+        done.map_or(&[], |done| &done.workers)
     }
 
     /// The same, to be changed.
     pub fn workers_mut(&mut self) -> &mut [WorkerResult] {
-        match &mut self.outcome {
-            Outcome::Loop(done) => &mut done.workers,
-            _ => &mut [],
-        }
+        let done = self.outcome.of_loop_mut();
+        done.map_or(&mut [], |done| &mut done.workers)
     }
 
     /// How sure the figures of its workers are, per kind.
     pub fn confidence(&self) -> &[Confidence] {
-        match &self.outcome {
-            Outcome::Loop(done) => &done.confidence,
-            _ => &[],
-        }
+        let done = self.outcome.of_loop();
+        done.map_or(&[], |done| &done.confidence)
     }
 
     /// What its loop costs itself, where that was measured: nanoseconds per operation.
     pub fn loop_ns_per_op(&self) -> Option<f64> {
-        match &self.outcome {
-            Outcome::Loop(done) => done.loop_ns_per_op,
-            _ => None,
-        }
+        self.outcome.of_loop()?.loop_ns_per_op
     }
 
     /// What was exchanged, where that was its work.
@@ -104,6 +116,14 @@ impl JobResult {
     pub fn latency_bandwidth(&self) -> Option<&LatencyBandwidthResult> {
         match &self.outcome {
             Outcome::LatencyBandwidth(done) => Some(done),
+            _ => None,
+        }
+    }
+
+    /// What came of RPCs, where they were its work.
+    pub fn rpc(&self) -> Option<&RpcOutcome> {
+        match &self.outcome {
+            Outcome::Rpc(done) => Some(done),
             _ => None,
         }
     }

@@ -92,6 +92,8 @@ workloads! {
     Block(BlockWorkload) counts BLOCK_KINDS;
     /// Messages between ranks.
     Exchange(crate::exchange::ExchangeWorkload) counts NO_KINDS;
+    /// Requests to servers, each with a reply.
+    Rpc(crate::rpc::RpcWorkload) counts crate::rpc::RPC_KINDS;
     /// Ping-pongs and rings of messages between ranks.
     LatencyBandwidth(crate::latency_bandwidth::LatencyBandwidthWorkload) counts NO_KINDS;
     /// What a newer weir or another program did, in a result of theirs.

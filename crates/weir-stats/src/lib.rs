@@ -5,7 +5,7 @@
 //! Nothing here reads a clock, a file or a socket; everything is deterministic, the resampling
 //! included.
 //!
-//! - While a run goes on: [`Recorder`], one writer, read by anyone at any time.
+//! - While a run goes on: [`Recorder`] and [`FineRecorder`], one writer, read by anyone at any time.
 //! - Afterwards: [`Histogram`] (merged exactly, percentiles), [`Moments`], [`Series`], [`RowCounts`].
 //! - How sure: [`BatchStore`] collects a run in bounded memory and gives every figure as an
 //!   [`Estimate`] with its 95 % interval; [`warmup`] tests the warm-up; [`BetweenRuns`] adds up
@@ -22,6 +22,7 @@ mod between;
 mod bucket;
 pub mod change_points;
 mod estimate;
+mod fine_recorder;
 mod gap;
 mod histogram;
 mod moments;
@@ -29,6 +30,7 @@ mod percentile;
 mod percentile_interval;
 mod random;
 mod recorder;
+mod recorder_sums;
 mod row_counts;
 mod series;
 mod series_mean;
@@ -40,6 +42,7 @@ pub use batch::{Batch, BatchError, BatchStore};
 pub use between::BetweenRuns;
 pub use bucket::{DEFAULT_BITS, MAX_BITS, MIN_BITS};
 pub use estimate::{Estimate, NoInterval};
+pub use fine_recorder::FineRecorder;
 pub use gap::Gap;
 pub use histogram::{Bucket, Histogram, HistogramError, Spread};
 pub use moments::Moments;

@@ -12,7 +12,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::bucket::{DEFAULT_BITS, bucket_count, index_of};
-use crate::histogram::{Histogram, HistogramSums, square};
+use crate::histogram::{Histogram, square};
+use crate::recorder_sums::{RecorderSums, add};
 
 /// The next power of two above the 3,776 buckets, so that masking the index proves to the
 /// compiler that it is in range.
@@ -31,10 +32,7 @@ const MASK: usize = SLOTS - 1;
 #[repr(align(128))] // two cache lines: neighbours fetched in pairs would be shared otherwise
 pub struct Recorder<const SQUARES: bool = false> {
     buckets: [AtomicU64; SLOTS],
-    sum: Wide,
-    squares: Wide,
-    min: AtomicU64,
-    max: AtomicU64,
+    sums: RecorderSums<SQUARES>,
 }
 
 /// Sums of a few values and the extremes of all, in plain memory of the writer: those of a recorder,
@@ -72,61 +70,12 @@ impl Tally {
     }
 }
 
-/// A 128-bit sum in two words.
-#[derive(Debug, Default)]
-struct Wide {
-    low: AtomicU64,
-    high: AtomicU64,
-}
-
-impl Wide {
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "a part of the hot path")]
-    fn add(&self, value: u64) {
-        let (low, carry) = self.low.load(Relaxed).overflowing_add(value);
-        self.low.store(low, Relaxed);
-        if carry {
-            add(&self.high, 1);
-        }
-    }
-
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "a part of the hot path")]
-    fn add_wide(&self, value: u128) {
-        #[expect(clippy::cast_possible_truncation, reason = "the low word is meant")]
-        let (low, carry) = self.low.load(Relaxed).overflowing_add(value as u64);
-        self.low.store(low, Relaxed);
-        add(&self.high, (value >> 64) as u64 + u64::from(carry));
-    }
-
-    /// A reader that meets a carry between the two stores is off by 2^64; the snapshot brings
-    /// it within what the buckets allow.
-    fn get(&self) -> u128 {
-        u128::from(self.high.load(Relaxed)) << 64 | u128::from(self.low.load(Relaxed))
-    }
-
-    fn clear(&self) {
-        self.low.store(0, Relaxed);
-        self.high.store(0, Relaxed);
-    }
-}
-
-/// The single writer's increment.
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "a part of the hot path")]
-fn add(cell: &AtomicU64, by: u64) {
-    cell.store(cell.load(Relaxed).wrapping_add(by), Relaxed);
-}
-
 impl<const SQUARES: bool> Default for Recorder<SQUARES> {
     #[expect(clippy::large_stack_arrays, reason = "32 KiB, once per worker")]
     fn default() -> Self {
         Self {
             buckets: [const { AtomicU64::new(0) }; SLOTS],
-            sum: Wide::default(),
-            squares: Wide::default(),
-            min: AtomicU64::new(u64::MAX),
-            max: AtomicU64::new(0),
+            sums: RecorderSums::default(),
         }
     }
 }
@@ -142,11 +91,7 @@ impl<const SQUARES: bool> Recorder<SQUARES> {
     #[expect(clippy::inline_always, reason = "a part of the hot path")]
     pub fn record(&self, value: u64) {
         add(&self.buckets[index_of(DEFAULT_BITS, value) & MASK], 1);
-        self.sum.add(value);
-        if SQUARES {
-            self.squares.add_wide(square(value));
-        }
-        self.widen(value);
+        self.sums.record(value);
     }
 
     /// Counts so many times the same value. As [`Self::record`], one thread at a time.
@@ -154,38 +99,20 @@ impl<const SQUARES: bool> Recorder<SQUARES> {
     #[expect(clippy::inline_always, reason = "a part of the hot path")]
     pub fn record_many(&self, value: u64, count: u64) {
         add(&self.buckets[index_of(DEFAULT_BITS, value) & MASK], count);
-        self.sum.add_wide(u128::from(value) * u128::from(count));
-        if SQUARES {
-            let all = square(value).wrapping_mul(u128::from(count));
-            self.squares.add_wide(all);
-        }
-        self.widen(value);
+        self.sums.record_many(value, count);
     }
 
-    /// Takes everything that a histogram of the same precision has counted, as where another loop
-    /// than the run's has recorded it. As [`Self::record`], one thread at a time.
+    /// Takes everything that a histogram of the same or a finer precision has counted, as where another
+    /// loop than the run's has recorded it. As [`Self::record`], one thread at a time.
     pub fn add(&self, counted: &Histogram) {
-        if counted.bits() != DEFAULT_BITS {
+        if counted.bits() < DEFAULT_BITS {
             return;
         }
-        let mut squares = 0_u128;
         for bucket in counted.buckets() {
-            add(
-                &self.buckets[index_of(DEFAULT_BITS, bucket.low) & MASK],
-                bucket.count,
-            );
-            let all = square(bucket.middle).saturating_mul(u128::from(bucket.count));
-            squares = squares.saturating_add(all);
+            let index = index_of(DEFAULT_BITS, bucket.low) & MASK;
+            add(&self.buckets[index], bucket.count);
         }
-        self.sum.add_wide(counted.sum());
-        if SQUARES {
-            self.squares
-                .add_wide(counted.sum_of_squares().unwrap_or(squares));
-        }
-        if let (Some(min), Some(max)) = (counted.min(), counted.max()) {
-            self.widen(min);
-            self.widen(max);
-        }
+        self.sums.add(counted);
     }
 
     /// Counts one value, whose part of the figures beside the buckets goes into a tally. As
@@ -209,38 +136,15 @@ impl<const SQUARES: bool> Recorder<SQUARES> {
     /// Takes the sums of a tally, which keeps its extremes for more values.
     #[inline]
     pub fn take(&self, tally: &mut Tally) {
-        self.sum.add(tally.sum);
-        if SQUARES {
-            self.squares.add_wide(tally.squares);
-        }
-        self.widen(tally.min);
-        self.widen(tally.max);
+        self.sums.take(tally.sum, tally.squares, (tally.min, tally.max));
         (tally.sum, tally.squares) = (0, 0);
-    }
-
-    /// Keeps the smallest and the largest value.
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "a part of the hot path")]
-    fn widen(&self, value: u64) {
-        if value < self.min.load(Relaxed) {
-            self.min.store(value, Relaxed);
-        }
-        if value > self.max.load(Relaxed) {
-            self.max.store(value, Relaxed);
-        }
     }
 
     /// What has been counted so far, read from any thread at any time.
     pub fn snapshot(&self) -> Histogram {
         let used = &self.buckets[..bucket_count(DEFAULT_BITS)];
         let counts: Vec<u64> = used.iter().map(|bucket| bucket.load(Relaxed)).collect();
-        let figures = HistogramSums {
-            sum: self.sum.get(),
-            min: self.min.load(Relaxed),
-            max: self.max.load(Relaxed),
-            sum_of_squares: SQUARES.then(|| self.squares.get()),
-        };
-        Histogram::from_parts(DEFAULT_BITS, counts, figures)
+        Histogram::from_parts(DEFAULT_BITS, counts, self.sums.read())
     }
 
     /// Forgets everything, at the end of the ramp. The writer's to call; a snapshot taken
@@ -249,10 +153,7 @@ impl<const SQUARES: bool> Recorder<SQUARES> {
         for bucket in &self.buckets {
             bucket.store(0, Relaxed);
         }
-        self.sum.clear();
-        self.squares.clear();
-        self.min.store(u64::MAX, Relaxed);
-        self.max.store(0, Relaxed);
+        self.sums.clear();
     }
 }
 
@@ -319,6 +220,11 @@ mod tests {
             whole.record(value);
         }
         at_once.add(&whole);
+        assert_eq!(at_once.snapshot(), one_by_one.snapshot());
+        at_once.reset();
+        let mut finer = Histogram::with_bits(10).unwrap().with_squares();
+        values().for_each(|value| finer.record(value >> 20));
+        at_once.add(&finer);
         at_once.add(&Histogram::new());
         assert_eq!(at_once.snapshot(), one_by_one.snapshot());
         let coarse = Histogram::with_bits(4).unwrap();

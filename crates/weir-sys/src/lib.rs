@@ -28,7 +28,11 @@ pub mod mempolicy;
 pub mod mounts;
 pub mod pin;
 pub mod priority;
+pub mod ring;
+#[cfg(not(loom))]
+pub mod shared_memory;
 mod signals;
+pub mod tcp_info;
 pub mod topology;
 pub mod tree;
 pub mod usage;

@@ -30,13 +30,16 @@ mod ranks;
 mod repeat;
 mod report;
 mod rows;
+mod rpc;
 mod run;
 mod runners;
 mod scratch;
+mod selftest;
 mod session;
 mod show;
 mod signals;
 mod stored;
+mod topo;
 mod turns;
 mod watch;
 mod web;
@@ -81,12 +84,15 @@ const OWN_WAYS: &[(&str, Carry)] = &[
     ("fio", fio::run),
     ("kio", kio::run),
     ("beff", beff::run),
+    ("selftest", selftest::run),
+    ("rpc", rpc::run),
     ("show", show::run),
     ("report", report::run),
     ("history", history::run),
     ("compare", compare::run),
     ("import", import::run),
     ("doctor", doctor::run),
+    ("topo", topo::run),
     ("new", new::run),
     ("engines", |_| Ok(printed(&engines::page()))),
     ("mpi", |_| mpi::info()),
@@ -102,6 +108,7 @@ const MEASURES_NOTHING: &[&str] = &[
     "history",
     "import",
     "doctor",
+    "topo",
     "man",
     "completions",
 ];

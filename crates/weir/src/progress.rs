@@ -220,6 +220,11 @@ impl ProgressObserver {
         }
     }
 
+    /// Takes the line away, for something else to be printed.
+    pub(crate) fn erase(&self) {
+        self.shown.borrow_mut().erase();
+    }
+
     /// The same for a door whose plans have one job, of which its user does not know the name.
     pub(crate) fn of_one_job(mode: ProgressMode) -> Self {
         Self {

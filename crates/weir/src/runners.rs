@@ -16,6 +16,7 @@ pub(crate) struct Runners {
     block: weir_block::Block,
     exchange: weir_net::ExchangeRunner,
     latency_bandwidth: weir_net::LatencyBandwidthRunner,
+    rpc: weir_net::RpcRunner,
 }
 
 impl Runners {
@@ -26,6 +27,7 @@ impl Runners {
             &self.block,
             &self.exchange,
             &self.latency_bandwidth,
+            &self.rpc,
         ]
     }
 }

@@ -4,7 +4,8 @@
 //! command line asks for; the exit code of a result.
 
 use weir_schema::{
-    ExitAll, Job, JobResult, Kind, Load, Plan, RunResult, State, TargetsPerRank, Timing, Workload,
+    ExitAll, Job, JobResult, Kind, Load, Plan, RpcOutcome, RunResult, State, TargetsPerRank,
+    Timing, Workload,
 };
 
 use super::{Input, Run, Strict};
@@ -153,7 +154,10 @@ fn has_wrong_data(job: &JobResult) -> bool {
     let exchange = job.exchange();
     let exchanged = exchange.is_some_and(|done| done.wrong_bytes() > 0 || done.lost() > 0);
     let measured = job.latency_bandwidth();
-    exchanged || measured.is_some_and(|done| done.wrong_bytes > 0)
+    let asked = job.rpc();
+    exchanged
+        || asked.is_some_and(RpcOutcome::has_failed)
+        || measured.is_some_and(|done| done.wrong_bytes > 0)
 }
 
 /// A job never came to its start, although neither the plan nor who watched the run ended it before.

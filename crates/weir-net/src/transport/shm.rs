@@ -10,7 +10,6 @@
 //! nap: whoever writes the word wakes a sleeper it sees, and one it just missed wakes by itself.
 
 mod point_to_point;
-mod segment;
 mod wait;
 
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -19,9 +18,9 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 use weir_schema::{MessageSize, Method};
 use weir_sys::buffer::AlignedBuf;
+use weir_sys::shared_memory::SharedMemory;
 use weir_units::Bytes;
 
-use self::segment::Segment;
 use self::wait::{Patience, wake};
 use super::{PLAIN, Setup, Transport, TransportInfo};
 use crate::buffers;
@@ -132,7 +131,7 @@ struct Lane {
 
 /// One rank's end.
 pub(super) struct Shm {
-    segment: Segment,
+    segment: SharedMemory,
     layout: Layout,
     rank: u32,
     lanes: Vec<Lane>,
@@ -226,7 +225,7 @@ fn share(
     comm: &RankComm<'_>,
     watchdog: &Watchdog,
     len: usize,
-) -> Result<(Segment, Option<File>), Halt> {
+) -> Result<(SharedMemory, Option<File>), Halt> {
     if comm.rank() != 0 {
         let path = comm.receive(0, watchdog)?;
         let path = String::from_utf8_lossy(&path).into_owned();
@@ -235,7 +234,7 @@ fn share(
             what: "open the shared memory of rank 0 (the ranks have to be on one machine)".into(),
             source,
         })?;
-        let segment = Segment::map(&file, len)?;
+        let segment = mapped(&file, len)?;
         comm.barrier(watchdog)?;
         return Ok((segment, None));
     }
@@ -243,7 +242,7 @@ fn share(
         .map_err(Halt::io("make shared memory"))?;
     ftruncate(&file, len as u64).map_err(Halt::io("make shared memory this large"))?;
     let file = File::from(file);
-    let segment = Segment::map(&file, len)?;
+    let segment = mapped(&file, len)?;
     let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
     for rank in 1..comm.size() {
         comm.send(rank, path.as_bytes(), watchdog)?;
@@ -251,6 +250,10 @@ fn share(
     comm.barrier(watchdog)?;
     // The mappings keep it alive; nobody opens it any more.
     Ok((segment, None))
+}
+
+fn mapped(file: &File, len: usize) -> Result<SharedMemory, Halt> {
+    SharedMemory::open_trusted(file, len).map_err(|error| Halt::Garbled(error.to_string()))
 }
 
 impl Transport for Shm {

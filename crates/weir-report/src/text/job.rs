@@ -18,6 +18,7 @@ impl Report<'_> {
         self.rates(entry);
         self.metrics(entry);
         self.latencies(entry);
+        self.rpc(entry);
         if let Some(row) = self.course(entry) {
             self.row(row);
         }

@@ -13,6 +13,7 @@ mod job;
 mod latency;
 mod metrics;
 mod ranks;
+mod rpc;
 mod runs;
 mod spark;
 mod table;

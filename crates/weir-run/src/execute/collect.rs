@@ -159,7 +159,7 @@ pub(super) fn so_far(
             Some(seen) => job_result(job, &seen, &times),
             None => JobResult::not_started(&job.name),
         };
-        if let Outcome::Loop(done) = &mut result.outcome {
+        if let Some(done) = result.outcome.of_loop_mut() {
             done.loop_ns_per_op = run.loop_costs.of(index);
         }
         groups[group].jobs.push(result);
@@ -233,7 +233,11 @@ fn job_result(job: &Job, seen: &JobSnapshot<'_>, times: &Times<'_>) -> JobResult
         result.metrics.clone_from(&ranks.outcome.metrics);
     } else if seen.state != State::NotStarted {
         let done = loop_outcome(job, workers, seen.sampled);
-        result.outcome = Outcome::Loop(done);
+        let lives: Vec<&WorkerLive> = seen.workers.iter().map(|w| &*w.live).collect();
+        result.outcome = match seen.prepared {
+            Some(prepared) => prepared.outcome(done, &lives),
+            None => Outcome::Loop(done),
+        };
     }
     result.conclude();
     result
@@ -265,7 +269,7 @@ fn worker_result(
         let runtime = live.active().map_or(runtime, |(from, to)| {
             Nanos(times.at(to).0.saturating_sub(times.at(from).0))
         });
-        kind_result(job, info, live, samples, runtime, seen.is_inline)
+        kind_result(job, info, live, samples, runtime, seen)
     });
     let mut kinds: Vec<KindResult> = kinds.collect();
     count_mismatches(&mut kinds, live);
@@ -351,14 +355,18 @@ fn kind_result(
     live: &LiveKind,
     samples: Option<&KindSamples>,
     runtime_ns: Nanos,
-    is_inline: bool,
+    seen: &JobSnapshot<'_>,
 ) -> Option<KindResult> {
     let (issued, operations, failed) = (live.issued.get(), live.completed.get(), live.failed.get());
     if issued == 0 && operations == 0 && failed == 0 {
         return None;
     }
     let (by_errno, error_latencies) = live.errors();
-    let errors = by_errno.into_iter().map(|(errno, n)| (errno.into(), n));
+    let code = |number: i32| {
+        let own = seen.prepared.map(|prepared| prepared.error_code(number));
+        own.unwrap_or_else(|| number.into())
+    };
+    let errors = by_errno.into_iter().map(|(number, n)| (code(number), n));
     let mut stages = Vec::new();
     let mut add = |stage, histogram: Option<Histogram>| {
         if let Some(histogram) = histogram.filter(|h| !h.is_empty()) {
@@ -369,7 +377,7 @@ fn kind_result(
     let wanted = &job.load().recording;
     add(Stage::Slat, live.slat.snapshot().filter(|_| wanted.slat));
     // An engine that completes inside the call has no point between: clat is lat.
-    let clat = if is_inline {
+    let clat = if seen.is_inline {
         lat.clone()
     } else {
         live.clat.snapshot()

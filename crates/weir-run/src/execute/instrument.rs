@@ -5,23 +5,22 @@
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use weir_schema::{
     BlockWorkload, Depth, EngineChoice, Instrument, Job, KindInfo, KindName, Moves, Schedule,
     Timing,
 };
-use weir_sys::clock::{Clock, SharedScale, Tick};
+use weir_sys::clock::Clock;
 use weir_units::{BytesPerSec, Iops, Nanos};
 
 use crate::call::{Call, Calls};
 use crate::engine::Engine;
 use crate::generate::rng::Rng;
 use crate::live::{KINDS, Measured, WorkerLive};
-use crate::loop_plan::{loop_plan, measured, pacing};
+use crate::lone_loop::LoneLoop;
+use crate::loop_plan::measured;
 use crate::null::{NullInline, NullQueued};
-use crate::worker::{LoopContext, LoopPlan, drive};
 
 /// Who is interrupted in one of the moments is not in another.
 const MOMENTS: u32 = 10;
@@ -130,12 +129,11 @@ fn unhindered(job: &Job) -> Job {
 
 /// Nanoseconds per operation over one moment.
 fn moment(job: &Job, form: &LoopForm, clock: &Clock) -> Option<f64> {
-    let plan = &loop_plan(job, form.depth.queue_depth.0);
     if form.is_inline {
-        run(&mut NullInline::attach(1_u32).ok()?, job, form, plan, clock)
+        run(&mut NullInline::attach(1_u32).ok()?, job, form, clock)
     } else {
         let mut engine = NullQueued::attach(form.depth.queue_depth.0).ok()?;
-        run(&mut engine, job, form, plan, clock)
+        run(&mut engine, job, form, clock)
     }
 }
 
@@ -143,7 +141,6 @@ fn run(
     engine: &mut impl Engine<Op = Call>,
     job: &Job,
     form: &LoopForm,
-    plan: &LoopPlan,
     clock: &Clock,
 ) -> Option<f64> {
     let mut kinds = [None; KINDS];
@@ -158,22 +155,16 @@ fn run(
             length: 4096,
         }
     }));
-    let pacing = pacing(job, 1, 0, clock.scale());
-    let release = clock.now();
-    let worker = LoopContext {
+    let alone = LoneLoop {
+        job,
+        seed: 1,
         clock,
-        scale: Arc::new(SharedScale::new(clock.scale())),
         stop: &AtomicU32::new(0),
         live: &live,
-        release,
-        pacing,
     };
-    drive(engine, &mut calls, plan, worker);
-    let took = clock
-        .scale()
-        .to_nanos(Tick(live.last_done.get()).since(release));
+    alone.drive(engine, &mut calls, form.depth.queue_depth.0, |_| ());
     let operations = live.kinds[0].completed.get();
-    (operations > 0).then(|| took as f64 / operations as f64)
+    (operations > 0).then(|| alone.duration().0 as f64 / operations as f64)
 }
 
 #[cfg(test)]

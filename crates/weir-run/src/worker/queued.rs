@@ -438,8 +438,16 @@ fn complete<S: Source, C: RunClock>(
         kind.slat.record(slat);
         kind.clat.record(clat);
         kind.lat.record(lat);
+        let target = kind.target(slot.op.acts_on());
+        if let Some(target) = target {
+            target.record(lat);
+        }
         if state.response() {
-            kind.rlat.record(state.nanos(slot.intended, now));
+            let rlat = state.nanos(slot.intended, now);
+            kind.rlat.record(rlat);
+            if let Some(target) = target {
+                target.record_response(rlat);
+            }
         }
         if state.is_traced() {
             state.trace(slot.op, slot.started, (slat, lat), 0);

@@ -270,7 +270,7 @@ impl<'a, C: RunClock> LoopState<'a, C> {
             OpFault::Errno(errno)
         };
         let counted = if errno == 0 { EIO } else { errno };
-        live.fail(counted, lat_ns);
+        live.fail(counted, lat_ns, op.acts_on());
         if self.traced {
             self.trace(*op, started, (0, lat_ns), counted);
         }
@@ -306,7 +306,9 @@ impl<'a, C: RunClock> LoopState<'a, C> {
 
     /// Whether more is done about each operation of an inline engine than to count it.
     pub(super) fn is_watched(&self) -> bool {
-        self.traced || self.plan.response || self.plan.max_latency.is_some() || self.is_paced()
+        let has_targets = || self.worker.live.kinds.iter().any(|kind| !kind.targets.is_empty());
+        let looks_closer = self.traced || self.plan.response || self.plan.max_latency.is_some();
+        looks_closer || self.is_paced() || has_targets()
     }
 
     /// Notes an operation that an inline engine carried out as a whole, where that is asked for.
@@ -319,8 +321,16 @@ impl<'a, C: RunClock> LoopState<'a, C> {
         (started, intended, done): (Tick, Tick, Tick),
         lat_ns: u64,
     ) {
+        let target = kind.target(op.acts_on());
+        if let Some(target) = target {
+            target.record(lat_ns);
+        }
         if self.plan.response {
-            kind.rlat.record(self.nanos(intended, done));
+            let rlat = self.nanos(intended, done);
+            kind.rlat.record(rlat);
+            if let Some(target) = target {
+                target.record_response(rlat);
+            }
         }
         if self.traced {
             self.trace(op, started, (0, lat_ns), 0);

@@ -18,9 +18,12 @@ use crate::result::{
     LatencyPercentile, RunResult, SampleStatistics, Span, Stage, StageHistogram, State,
     WorkerResult,
 };
+use crate::rpc_endpoints::RpcEndpoint;
+use crate::rpc_result::{RpcEndpointResult, RpcInterface, RpcMaster, RpcOutcome, RpcServerUse};
 use crate::steady::{DepthFound, Steadiness, SteadySample};
 use crate::verify::{BadByte, Damage, FailedCheck, Mismatch, VerifyMethod};
 use crate::warning::Warning;
+use crate::workload::Workload;
 
 /// A result of this plan with something in each of its places.
 pub fn everything(plan: Plan) -> RunResult {
@@ -54,6 +57,13 @@ pub fn everything(plan: Plan) -> RunResult {
             let clones = (0..planned.clones).zip(&mut numbers);
             let workers = clones.map(|(clone, number)| busy_worker(clone, number, time));
             *job = broken_job(&planned.name, workers.collect(), time);
+            if let (Workload::Rpc(_), Outcome::Loop(done)) = (&planned.workload, &job.outcome) {
+                job.outcome = Outcome::Rpc(Box::new(RpcOutcome {
+                    workers: done.clone(),
+                    masters: vec![broken_master(time)],
+                }));
+                job.conclude();
+            }
         }
     }
     result
@@ -98,6 +108,45 @@ fn broken_job(name: &str, workers: Vec<WorkerResult>, time: Span) -> JobResult {
     }
     job.conclude();
     job
+}
+
+/// A master with a failed RPC, one that was not sent, and everything that may be known.
+fn broken_master(time: Span) -> RpcMaster {
+    let mut one = RpcEndpointResult::new(RpcEndpoint { rank: 0, tag: 2 });
+    one.latency.record_n(52_000, 10);
+    one.succeeded = 10;
+    one.failed.insert("DER_UNREACH".into(), 1);
+    let own = RpcEndpoint { rank: 1, tag: 0 };
+    let mut master = RpcMaster {
+        failure: Some(spoiled()),
+        duration_ns: time.length(),
+        span: Some(time),
+        requested: 12,
+        latency: one.latency.clone(),
+        service: Some(one.latency.clone()),
+        endpoints: vec![one],
+        bulk_path: Some("emulated-rendezvous".to_owned()),
+        effective_in_flight: Some(15.9),
+        overload: true,
+        mismatches: 1,
+        late_replies: 2,
+        buffer_waits: 3,
+        retransmits: Some(4),
+        bytes_on_wire: Some(Bytes::MIB),
+        servers: vec![RpcServerUse {
+            endpoint: own,
+            cpu: CpuUse::default(),
+        }],
+        interface: Some(RpcInterface {
+            name: "eth0".to_owned(),
+            node: Some(0),
+            client_cpus: "0-3".to_owned(),
+            client_node: Some(1),
+        }),
+        ..RpcMaster::new(own, "tcp")
+    };
+    master.conclude();
+    master
 }
 
 fn one_interval() -> LatencyOverTime {

@@ -163,7 +163,7 @@ pub(crate) fn whole_disk(own: &Tree) -> Tree {
 }
 
 /// The directories from a disk up through its controller and buses.
-fn ancestors(disk: &Tree) -> Vec<Tree> {
+pub(crate) fn ancestors(disk: &Tree) -> Vec<Tree> {
     let mut above: Vec<Tree> = std::iter::successors(Some(disk.clone()), Tree::parent).collect();
     // NVMe namespaces of a multipath subsystem sit aside; their controller is linked.
     above.extend(

@@ -3,12 +3,16 @@
 //! In: a path that a plan names. Out: facts for the plan's checks and for the result. Not here:
 //! opening it for the run, and whether it may be written ([`crate::guard`]).
 
+mod attached;
 pub(crate) mod block;
 mod counters;
 mod driver;
 mod extents;
 mod signature;
 
+pub use attached::{
+    AttachedDisk, Attachment, NetworkInterface, attached_disks, network_interfaces,
+};
 pub use block::{BlockFacts, PcieLink, block_facts, disks_behind};
 pub use counters::{DiskCounters, disk_counters};
 pub use driver::{DriverFacts, driver_facts};

@@ -7,9 +7,9 @@
 use std::sync::atomic::Ordering;
 
 use weir_sys::buffer::AlignedBuf;
+use weir_sys::shared_memory::SharedMemory;
 use weir_units::Bytes;
 
-use super::segment::Segment;
 use super::wait::{Patience, wake};
 use super::{
     CHANNEL, HEAD, LINE, PAGE, PUBLISHED, READER_SLEEPS, SLOT_0, SLOTS, SMALL, TAKEN,
@@ -80,7 +80,7 @@ struct End {
 
 /// One rank's ends of all channels.
 pub(super) struct ShmPointToPoint {
-    segment: Segment,
+    segment: SharedMemory,
     layout: Layout,
     rank: u32,
     /// By peer and direction.

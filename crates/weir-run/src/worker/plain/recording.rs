@@ -73,10 +73,19 @@ pub(super) fn record<O: Operation>(sink: &KindSink<'_>, slot: &Slot<O>, now: Tic
     }
     let slat = scale.to_nanos(slot.accepted.since(slot.started));
     let clat = scale.to_nanos(now.since(slot.accepted));
+    record_target(sink, slot, slat + clat);
     match sink.stages {
         Stages::Off => {}
         Stages::Plain(stages) => record_all(stages, slat, clat),
         Stages::Squares(stages) => record_all(stages, slat, clat),
+    }
+}
+
+/// One operation of the target that it acted on, where targets have figures of their own.
+#[inline(always)]
+fn record_target<O: Operation>(sink: &KindSink<'_>, slot: &Slot<O>, lat: u64) {
+    if let Some(target) = sink.live.target(slot.op.acts_on()) {
+        target.record(lat);
     }
 }
 
@@ -124,12 +133,16 @@ impl<'s, 'a> Harvested<'s, 'a> {
     pub(super) fn record<O: Operation>(&mut self, slot: &Slot<O>, now: Tick, scale: Scale) {
         self.count += 1;
         self.bytes += u64::from(slot.op.length());
-        let slat = || scale.to_nanos(slot.accepted.since(slot.started));
-        let clat = || scale.to_nanos(now.since(slot.accepted));
+        if let Stages::Off = self.sink.stages {
+            return;
+        }
+        let slat = scale.to_nanos(slot.accepted.since(slot.started));
+        let clat = scale.to_nanos(now.since(slot.accepted));
+        record_target(self.sink, slot, slat + clat);
         match self.sink.stages {
             Stages::Off => {}
-            Stages::Plain(stages) => self.record_stages(stages, slat(), clat()),
-            Stages::Squares(stages) => self.record_stages(stages, slat(), clat()),
+            Stages::Plain(stages) => self.record_stages(stages, slat, clat),
+            Stages::Squares(stages) => self.record_stages(stages, slat, clat),
         }
     }
 
@@ -225,13 +238,16 @@ impl<'s, 'a> Run<'s, 'a> {
         }
         self.count += 1;
         self.bytes += u64::from(slot.op.length());
-        if self.own_starts {
-            let slat = || hot.scale.to_nanos(slot.accepted.since(slot.started));
-            match sink.stages {
-                Stages::Off => {}
-                Stages::Plain(stages) => record_own(stages, slat(), self.clat),
-                Stages::Squares(stages) => record_own(stages, slat(), self.clat),
-            }
+        if !self.own_starts {
+            record_target(sink, slot, self.slat + self.clat);
+            return;
+        }
+        let slat = hot.scale.to_nanos(slot.accepted.since(slot.started));
+        record_target(sink, slot, slat + self.clat);
+        match sink.stages {
+            Stages::Off => {}
+            Stages::Plain(stages) => record_own(stages, slat, self.clat),
+            Stages::Squares(stages) => record_own(stages, slat, self.clat),
         }
     }
 

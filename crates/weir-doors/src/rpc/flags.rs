@@ -1,0 +1,129 @@
+//! The flags of `weir rpc serve`.
+
+use crate::flags::Flag;
+
+const GROUP: &str = "Group";
+const WAY: &str = "How it is reached";
+const LIMITS: &str = "Limits";
+const END: &str = "Start and end";
+
+/// Why a flag is refused that nothing acts on.
+const NO_TLS: &str = "this build has no TLS";
+
+/// All of them, in the order of the help text.
+pub(super) const FLAGS: &[Flag] = &[
+    Flag::with_value("group", "NAME", GROUP, "Name of the group").default("daos_server"),
+    Flag::with_value(
+        "rank",
+        "N",
+        GROUP,
+        "Rank in the group; the next free one if nothing is said",
+    ),
+    Flag::with_value("ranks", "N-M", GROUP, "Several ranks in this process"),
+    Flag::with_value(
+        "tags",
+        "T",
+        GROUP,
+        "Endpoints of each rank; 1 if nothing is said",
+    ),
+    Flag::with_value(
+        "layout",
+        "daos,targets=T,helpers=H",
+        GROUP,
+        "The tags of a DAOS engine: T + H + 2",
+    )
+    .long("Tag 0 metadata, 1 monitoring, 2 to T+1 targets, then helpers."),
+    Flag::with_value(
+        "path",
+        "DIR",
+        GROUP,
+        "Directory of the table of the group, which names this server",
+    )
+    .long("Without it WEIR_GROUP_DIR, CRT_ATTACH_INFO_PATH, XDG_RUNTIME_DIR/weir, /tmp."),
+    Flag::switch("public", GROUP, "Let everyone read the table"),
+    Flag::with_value("table-format", "FORM", GROUP, "Of the table's lines")
+        .choices(&["weir", "cart"])
+        .default("weir")
+        .long("cart leaves out what the older program would take for further entries."),
+    Flag::with_value(
+        "transport",
+        "URI,…",
+        WAY,
+        "Where it listens and how data moves",
+    )
+    .default("tcp://127.0.0.1:0")
+    .long(
+        "tcp://HOST[:PORT], shm://, ofi+PROVIDER://IFACE[:PORT]; several with commas. Port 0 is \
+             any free one.",
+    ),
+    Flag::with_value(
+        "pollers",
+        "N",
+        WAY,
+        "Threads that answer; as many as there are CPUs for",
+    )
+    .long("Tag t is answered by poller t mod N. Without it the tags or the CPUs, the fewer."),
+    Flag::with_value("cpus", "LIST", WAY, "A CPU for each poller, 0,2,4-7"),
+    Flag::with_value(
+        "poll",
+        "HOW",
+        WAY,
+        "How pollers wait: auto, busy, block, spin:US",
+    ),
+    Flag::with_value(
+        "token-file",
+        "FILE",
+        WAY,
+        "The secret that clients must know",
+    ),
+    Flag::with_value(
+        "allow-master",
+        "yes|no",
+        WAY,
+        "Tests may be started from here",
+    )
+    .choices(&["yes", "no"])
+    .default("yes"),
+    Flag::with_value("tls-cert", "FILE", WAY, "Certificate").refused(NO_TLS),
+    Flag::with_value("tls-key", "FILE", WAY, "Key").refused(NO_TLS),
+    Flag::with_value("tls-ca", "FILE", WAY, "Authority").refused(NO_TLS),
+    Flag::with_value("max-msg", "SIZE", LIMITS, "Longest message, 1g at most").default("16m"),
+    Flag::with_value(
+        "mem-limit",
+        "SIZE",
+        LIMITS,
+        "Memory of all buffers; 1g or a quarter of the memory, the smaller",
+    ),
+    Flag::with_value("max-conns", "N", LIMITS, "Connections").default("16384"),
+    Flag::with_value("max-sessions", "N", LIMITS, "Sessions of all connections").default("65536"),
+    Flag::with_value(
+        "half-frame-timeout",
+        "T",
+        LIMITS,
+        "A message that is not whole by then ends its connection",
+    )
+    .default("30s"),
+    Flag::with_value(
+        "ready-fd",
+        "N",
+        END,
+        "Write a line to this descriptor when it is ready",
+    ),
+    Flag::with_value(
+        "exit-after",
+        "N|idle:S",
+        END,
+        "End after N requests, or after S idle seconds",
+    ),
+    Flag::with_value(
+        "service-time",
+        "DIST",
+        END,
+        "Busy time of each request: const:US, exp:US, bimodal:US1,P,US2",
+    ),
+    Flag::switch(
+        "dry-run",
+        END,
+        "Print what would be served, and serve nothing",
+    ),
+];

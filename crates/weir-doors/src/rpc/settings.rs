@@ -1,0 +1,264 @@
+//! What `weir rpc serve` is asked to do, as plain data: every value is within its range.
+//!
+//! In: flags. Out: [`ServeSettings`], which whoever serves takes as they are. Not here: serving, files,
+//! which rank is free.
+
+use weir_schema::RpcPoll;
+use weir_units::{Bytes, Nanos};
+
+use crate::beff::values::{cpus, seconds};
+use crate::given::GivenFlags;
+use crate::refusal::Refusal;
+use crate::selftest::values::{group_name, poll, size, time, uris, whole};
+
+/// Most ranks of one process, and most tags of a rank.
+const MOST_RANKS: u64 = 4096;
+const MOST_TAGS: u64 = 65_536;
+/// The largest rank and tag.
+const LARGEST: u64 = u32::MAX as u64 - 1;
+/// No message may be longer, whatever is asked for.
+const LONGEST_MESSAGE: u64 = 1 << 30;
+
+/// A server, or several in one process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServeSettings {
+    /// Name of the group, which is no path.
+    pub group: String,
+    /// First and last rank; none: the next free one.
+    pub ranks: Option<(u32, u32)>,
+    /// Endpoints of each rank.
+    pub tags: u32,
+    /// The directory of the table, where the words name one.
+    pub path: Option<String>,
+    /// Everyone may read the table.
+    pub is_public: bool,
+    /// The table has what the older program reads, and no more.
+    pub is_cart_table: bool,
+    /// URIs, at least one.
+    pub transports: Vec<String>,
+    /// Threads that answer; none: as many as there are CPUs for.
+    pub pollers: Option<u32>,
+    /// A CPU for each of them.
+    pub cpus: Vec<u32>,
+    /// How they wait.
+    pub poll: RpcPoll,
+    /// The file with the secret that clients must know.
+    pub token_file: Option<String>,
+    /// Tests may be started from here.
+    pub allows_masters: bool,
+    /// Longest message that is no bulk.
+    pub max_message: Bytes,
+    /// Memory of all buffers; none: by the memory of the machine.
+    pub memory_limit: Option<Bytes>,
+    /// Connections.
+    pub max_connections: u32,
+    /// Sessions of all connections.
+    pub max_sessions: u32,
+    /// A message that is not whole by then ends its connection.
+    pub half_frame_timeout_ns: Nanos,
+    /// The descriptor that hears when it is ready.
+    pub ready_descriptor: Option<i32>,
+    /// When it ends by itself.
+    pub end: ServeEnd,
+    /// Busy time of each request.
+    pub service_time: ServiceTime,
+}
+
+/// When a server ends by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServeEnd {
+    /// Never.
+    Never,
+    /// After so many requests.
+    Requests(u64),
+    /// When nobody has asked for so long.
+    Idle(Nanos),
+}
+
+/// How long a server is busy with each request.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ServiceTime {
+    /// Not at all.
+    None,
+    /// Always as long.
+    Constant(Nanos),
+    /// Exponential with this mean.
+    Exponential(Nanos),
+    /// Either of two.
+    Bimodal {
+        /// The one.
+        first: Nanos,
+        /// How probable it is, 0 to 1.
+        probability: f64,
+        /// The other.
+        second: Nanos,
+    },
+}
+
+/// The settings of these flags.
+///
+/// # Errors
+/// Values out of range, flags that contradict each other.
+pub(super) fn of(given: &GivenFlags) -> Result<ServeSettings, Refusal> {
+    let read = Reader { given };
+    Ok(ServeSettings {
+        group: read.value("group", group_name)?.unwrap_or_default(),
+        ranks: ranks(&read)?,
+        tags: tags(&read)?,
+        path: given.text("path").map(str::to_owned),
+        is_public: given.has("public"),
+        is_cart_table: given.is("table-format", "cart"),
+        transports: read.value("transport", uris)?.unwrap_or_default(),
+        pollers: read.value("pollers", |text| small(text, (1, 1024)))?,
+        cpus: read.value("cpus", cpus)?.unwrap_or_default(),
+        poll: read.value("poll", poll)?.unwrap_or_default(),
+        token_file: given.text("token-file").map(str::to_owned),
+        allows_masters: !given.is("allow-master", "no"),
+        max_message: read
+            .value("max-msg", |text| size(text, LONGEST_MESSAGE))?
+            .unwrap_or(Bytes(16 << 20)),
+        memory_limit: read.value("mem-limit", |text| size(text, u64::MAX))?,
+        max_connections: read
+            .value("max-conns", |text| small(text, (1, 1 << 20)))?
+            .unwrap_or(1),
+        max_sessions: read
+            .value("max-sessions", |text| small(text, (1, 1 << 20)))?
+            .unwrap_or(1),
+        half_frame_timeout_ns: read.value("half-frame-timeout", time)?.unwrap_or_default(),
+        ready_descriptor: read
+            .value("ready-fd", |text| small(text, (1, 1 << 20)))?
+            .and_then(|n| i32::try_from(n).ok()),
+        end: read.value("exit-after", end)?.unwrap_or(ServeEnd::Never),
+        service_time: read
+            .value("service-time", service_time)?
+            .unwrap_or(ServiceTime::None),
+    })
+}
+
+/// Reads values of flags.
+struct Reader<'a> {
+    given: &'a GivenFlags,
+}
+
+impl Reader<'_> {
+    fn value<T>(
+        &self,
+        name: &str,
+        read: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<Option<T>, Refusal> {
+        let text = self.given.text(name);
+        let value = text.map(|text| read(text).map_err(|why| refuse(name, text, &why)));
+        value.transpose()
+    }
+
+    /// Two flags of which one may stand there.
+    fn refuse_both(&self, one: &str, other: &str) -> Result<(), Refusal> {
+        if !self.given.has(one) || !self.given.has(other) {
+            return Ok(());
+        }
+        let text = self.given.text(one).unwrap_or_default();
+        let why = format!("--{other} says it as well; leave one out");
+        Err(refuse(one, text, &why))
+    }
+}
+
+fn refuse(name: &str, text: &str, why: &str) -> Refusal {
+    let clean = |c: char| if c.is_control() { ' ' } else { c };
+    let text: String = text.chars().map(clean).take(120).collect();
+    Refusal::usage(format!("--{name} {text}: {why}"))
+}
+
+fn small(text: &str, range: (u64, u64)) -> Result<u32, String> {
+    let number = whole(text, range)?;
+    u32::try_from(number).map_err(|_| format!("it goes up to {}", u32::MAX))
+}
+
+fn ranks(read: &Reader<'_>) -> Result<Option<(u32, u32)>, Refusal> {
+    read.refuse_both("rank", "ranks")?;
+    let one = read.value("rank", |text| small(text, (0, LARGEST)))?;
+    let several = read.value("ranks", |text| {
+        let wrong = || format!("it takes FIRST-LAST, at most {MOST_RANKS} ranks, as 0-3");
+        let (first, last) = text.split_once('-').ok_or_else(wrong)?;
+        let (first, last) = (small(first, (0, LARGEST))?, small(last, (0, LARGEST))?);
+        let count = u64::from(last.checked_sub(first).ok_or_else(wrong)?) + 1;
+        (count <= MOST_RANKS)
+            .then_some((first, last))
+            .ok_or_else(wrong)
+    })?;
+    Ok(one.map(|rank| (rank, rank)).or(several))
+}
+
+fn tags(read: &Reader<'_>) -> Result<u32, Refusal> {
+    read.refuse_both("tags", "layout")?;
+    let tags = read.value("tags", |text| small(text, (1, MOST_TAGS)))?;
+    Ok(tags.or(read.value("layout", layout)?).unwrap_or(1))
+}
+
+/// `daos,targets=16,helpers=4`: metadata, monitoring, targets, helpers.
+fn layout(text: &str) -> Result<u32, String> {
+    let wrong = || "it takes daos,targets=T,helpers=H, as daos,targets=16,helpers=4".to_owned();
+    let rest = text.strip_prefix("daos,").ok_or_else(wrong)?;
+    let (mut targets, mut helpers) = (None, None);
+    for word in rest.split(',') {
+        let (name, value) = word.split_once('=').ok_or_else(wrong)?;
+        let place = match name {
+            "targets" => &mut targets,
+            "helpers" => &mut helpers,
+            _ => return Err(wrong()),
+        };
+        let least = u64::from(name == "targets");
+        let number =
+            small(value, (least, MOST_TAGS - 2)).map_err(|why| format!("{name}: {why}"))?;
+        if place.replace(number).is_some() {
+            return Err(format!("{name}= stands there twice"));
+        }
+    }
+    let (targets, helpers) = targets.zip(helpers).ok_or_else(wrong)?;
+    let tags = u64::from(targets) + u64::from(helpers) + 2;
+    let tags = u32::try_from(tags).ok().filter(|_| tags <= MOST_TAGS);
+    tags.ok_or_else(|| format!("a rank has at most {MOST_TAGS} tags"))
+}
+
+/// `1000`, `idle:30`.
+fn end(text: &str) -> Result<ServeEnd, String> {
+    match text.strip_prefix("idle:") {
+        Some(idle) => seconds(idle).map(ServeEnd::Idle),
+        None => whole(text, (1, u64::MAX))
+            .map(ServeEnd::Requests)
+            .map_err(|_| "it takes a number of requests, or idle:SECONDS".to_owned()),
+    }
+}
+
+/// `const:100`, `exp:50`, `bimodal:10,0.99,1000`; microseconds.
+fn service_time(text: &str) -> Result<ServiceTime, String> {
+    let wrong = || "it takes const:US, exp:US or bimodal:US1,P,US2, as const:100".to_owned();
+    let micros = |text: &str| {
+        let is_plain = text.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+        let number = text
+            .parse::<f64>()
+            .ok()
+            .filter(|us| is_plain && *us <= 60e6);
+        number
+            .and_then(|us| Nanos::from_secs_f64(us / 1e6))
+            .ok_or_else(wrong)
+    };
+    if text == "0" {
+        return Ok(ServiceTime::None);
+    }
+    let (form, numbers) = text.split_once(':').ok_or_else(wrong)?;
+    let numbers: Vec<&str> = numbers.split(',').collect();
+    match (form, numbers.as_slice()) {
+        ("const", [us]) => micros(us).map(ServiceTime::Constant),
+        ("exp", [us]) => micros(us).map(ServiceTime::Exponential),
+        ("bimodal", [first, probability, second]) => {
+            let probability = probability.parse::<f64>().ok();
+            let probability = probability.filter(|p| (0.0..=1.0).contains(p));
+            Ok(ServiceTime::Bimodal {
+                first: micros(first)?,
+                probability: probability.ok_or("the probability lies between 0 and 1")?,
+                second: micros(second)?,
+            })
+        }
+        _ => Err(wrong()),
+    }
+}

@@ -1,0 +1,138 @@
+//! Words of `weir rpc serve` and the settings that they are.
+
+use super::*;
+use weir_schema::RpcPoll;
+use weir_units::{Bytes, Nanos};
+
+fn list(words: &str) -> Vec<String> {
+    let words = words.split(' ').filter(|word| !word.is_empty());
+    words.map(str::to_owned).collect()
+}
+
+fn served(words: &str) -> ServeSettings {
+    match read(&list(&format!("serve {words}"))) {
+        Ok(Action::Serve(settings)) => *settings,
+        other => panic!("{words}: {other:?}"),
+    }
+}
+
+#[test]
+fn without_words_it_is_one_rank_of_one_tag_that_only_this_machine_reaches() {
+    let settings = served("");
+    assert_eq!(settings.group, "daos_server");
+    assert_eq!((settings.ranks, settings.tags), (None, 1));
+    assert_eq!(settings.transports, ["tcp://127.0.0.1:0"]);
+    assert_eq!(settings.max_message, Bytes(16 << 20));
+    assert_eq!(
+        (settings.max_connections, settings.max_sessions),
+        (16_384, 65_536)
+    );
+    assert_eq!(settings.half_frame_timeout_ns, Nanos::from_secs(30));
+    assert_eq!(settings.end, ServeEnd::Never);
+    assert_eq!(settings.service_time, ServiceTime::None);
+    assert_eq!(settings.poll, RpcPoll::Automatic);
+    assert!(settings.allows_masters && !settings.is_public && !settings.is_cart_table);
+}
+
+#[test]
+fn values_are_what_they_say() {
+    let settings = served(
+        "--ranks 0-3 --layout daos,targets=16,helpers=4 --allow-master no --exit-after idle:0.5 \
+         --service-time bimodal:10,0.99,1000 --transport tcp://0.0.0.0:7000,shm:// --cpus 0,2-3 \
+         --poll spin:50 --mem-limit 512m --table-format cart",
+    );
+    assert_eq!((settings.ranks, settings.tags), (Some((0, 3)), 22));
+    assert_eq!(settings.transports.len(), 2);
+    assert_eq!(settings.cpus, [0, 2, 3]);
+    assert_eq!(settings.memory_limit, Some(Bytes(512 << 20)));
+    assert_eq!(settings.end, ServeEnd::Idle(Nanos::from_millis(500)));
+    assert_eq!(
+        settings.service_time,
+        ServiceTime::Bimodal {
+            first: Nanos(10_000),
+            probability: 0.99,
+            second: Nanos(1_000_000),
+        }
+    );
+    assert_eq!(
+        settings.poll,
+        RpcPoll::Spin {
+            for_ns: Nanos(50_000)
+        }
+    );
+    assert!(!settings.allows_masters && settings.is_cart_table);
+    assert_eq!(served("--exit-after 5").end, ServeEnd::Requests(5));
+}
+
+#[test]
+fn values_out_of_range_are_refused_by_name() {
+    for (words, says) in [
+        ("--group a/b", "--group a/b: a name has no '/'"),
+        ("--group ..", "--group ..: a name has no `..`"),
+        (
+            "--layout daos,targets=16",
+            "--layout daos,targets=16: it takes",
+        ),
+        (
+            "--layout daos,targets=0,helpers=1",
+            "targets: it takes a whole number from 1",
+        ),
+        (
+            "--layout daos,targets=1,targets=2,helpers=1",
+            "stands there twice",
+        ),
+        ("--tags 0", "--tags 0: it takes a whole number from 1"),
+        (
+            "--tags 3 --layout daos,targets=1,helpers=1",
+            "--layout says it as well",
+        ),
+        ("--rank 0 --ranks 0-1", "--ranks says it as well"),
+        ("--ranks 3-1", "--ranks 3-1: it takes FIRST-LAST"),
+        ("--ranks 0-9999", "at most 4096 ranks"),
+        ("--rank 4294967295", "--rank 4294967295"),
+        ("--transport udp://x", "`udp://x` is no URI"),
+        ("--service-time const", "it takes const:US"),
+        ("--service-time exp:-1", "it takes const:US"),
+        ("--service-time bimodal:1,2,3", "between 0 and 1"),
+        ("--exit-after x", "idle:SECONDS"),
+        ("--max-msg 2g", "--max-msg 2g"),
+        ("--poll spin:x", "whole microseconds"),
+        (
+            "--tls-cert c",
+            "--tls-cert is not available: this build has no TLS",
+        ),
+        ("--bogus", "no option `--bogus`"),
+    ] {
+        let refusal = read(&list(&format!("serve {words}"))).unwrap_err();
+        assert_eq!(refusal.code, 2, "{words}");
+        assert!(refusal.message.contains(says), "{words}: {refusal}");
+    }
+    for words in ["", "sever", "x"] {
+        assert_eq!(read(&list(words)).unwrap_err().code, 2, "{words}");
+    }
+}
+
+#[test]
+fn the_examples_of_the_page_are_good_words() {
+    let Ok(Action::Print(page)) = read(&list("serve --help")) else {
+        panic!("no page");
+    };
+    let examples: Vec<&str> = page
+        .lines()
+        .filter_map(|l| l.strip_prefix("    weir rpc "))
+        .collect();
+    assert!((3..=5).contains(&examples.len()), "{page}");
+    for example in examples {
+        assert!(
+            matches!(read(&list(example)), Ok(Action::Serve(_))),
+            "{example}"
+        );
+    }
+    let Ok(Action::Print(planned)) = read(&list("serve --tags 3 --rank 1 --dry-run")) else {
+        panic!("it serves");
+    };
+    assert_eq!(
+        planned,
+        "group daos_server: rank 1, 3 tags each, at tcp://127.0.0.1:0\n"
+    );
+}

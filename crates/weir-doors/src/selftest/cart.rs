@@ -1,0 +1,137 @@
+//! The JSON of `daos health net-test -j` (spec: RPC self-test, 5).
+//!
+//! In: a result. Out: one document. Percentile p of n sorted latencies is the one at n·p/100, counted from
+//! 0; the deviation is that of a sample. Only RPCs that succeeded count.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+use weir_schema::{
+    RpcEndpoint, RpcMaster, RpcWorkload, RunResult, expand_endpoints, expand_masters, value_at,
+};
+use weir_stats::Histogram;
+
+use super::output::{first_work, work_of};
+
+const PERCENTILES: [u64; 5] = [50, 75, 90, 95, 99];
+
+/// The document, indented.
+pub(super) fn json(result: &RunResult) -> String {
+    let mut results = Vec::new();
+    for ((_, job), done) in result.plan.jobs().zip(result.jobs()) {
+        if let (Some(work), Some(outcome)) = (work_of(job), done.rpc()) {
+            let good = outcome
+                .masters
+                .iter()
+                .filter(|master| master.failure.is_none());
+            results.extend(good.map(|master| of_master(work, master)));
+        }
+    }
+    let configuration = first_work(&result.plan).map_or(Value::Null, |w| configuration(w, result));
+    let document = json!({
+        "response": {"configuration": configuration, "results": results},
+        "error": null,
+        "status": 0,
+    });
+    weir_schema::json::indented(&document.to_string()) + "\n"
+}
+
+fn configuration(work: &RpcWorkload, result: &RunResult) -> Value {
+    let works = || result.plan.jobs().filter_map(|(_, job)| work_of(job));
+    let asked = endpoints(work, result);
+    let ranks: BTreeSet<u32> = asked.iter().map(|one| one.rank).collect();
+    let tags: BTreeSet<u32> = asked.iter().map(|one| one.tag).collect();
+    let sizes = |of: fn(&RpcWorkload) -> u32| works().map(of).collect::<Vec<u32>>();
+    let mut all = json!({
+        "group_name": work.group,
+        "endpoint_ranks": ranks,
+        "endpoint_tags": tags,
+        "repetitions": work.repetitions,
+        "send_sizes": sizes(|work| work.request.bytes),
+        "reply_sizes": sizes(|work| work.reply.bytes),
+        "buffer_alignment": alignment(work),
+        "max_inflight_rpcs": work.in_flight(),
+    });
+    let masters = expand_masters(&work.masters, &[]).unwrap_or_default();
+    if let Some(all) = all.as_object_mut().filter(|_| !masters.is_empty()) {
+        let one = |one: &RpcEndpoint| json!({"Rank": one.rank, "Tag": one.tag});
+        all.insert(
+            "master_endpoints".to_owned(),
+            masters.iter().map(one).collect(),
+        );
+    }
+    all
+}
+
+/// Those of the plan; where it names all of a group, or none, those that were asked.
+fn endpoints(work: &RpcWorkload, result: &RunResult) -> Vec<RpcEndpoint> {
+    let planned = expand_endpoints(&work.endpoints, &[]).unwrap_or_default();
+    if !planned.is_empty() {
+        return planned;
+    }
+    let masters = result
+        .jobs()
+        .filter_map(|job| job.rpc())
+        .flat_map(|done| &done.masters);
+    let asked = masters.flat_map(|master| &master.endpoints);
+    asked.map(|one| one.endpoint).collect()
+}
+
+fn alignment(work: &RpcWorkload) -> i32 {
+    work.buffer_low_byte.map_or(-1, i32::from)
+}
+
+fn of_master(work: &RpcWorkload, master: &RpcMaster) -> Value {
+    let targets: Vec<String> = master
+        .endpoints
+        .iter()
+        .map(|one| one.endpoint.to_string())
+        .collect();
+    let of_target = master.endpoints.iter().map(|one| {
+        let figures = latency(&one.latency, one.sent(), one.failures());
+        (one.endpoint.to_string(), figures)
+    });
+    let of_target: Map<String, Value> = of_target.collect();
+    let bytes = f64::from(work.request.bytes) + f64::from(work.reply.bytes);
+    json!({
+        "master_endpoint": master.endpoint.to_string(),
+        "target_endpoints": targets,
+        "target_latencies": of_target,
+        "rpc_count_per_second": master.rate(),
+        "rpc_bytes_per_second": master.rate() * bytes,
+        "repetitions": master.requested,
+        "send_size": work.request.bytes,
+        "reply_size": work.reply.bytes,
+        "buffer_alignment": alignment(work),
+        "duration": master.duration_ns.0,
+        "master_latency": latency(&master.latency, master.requested, master.failed),
+    })
+}
+
+fn latency(latency: &Histogram, total: u64, failed: u64) -> Value {
+    let n = latency.count();
+    let percentile = |percent: u64| {
+        let at = u128::from(n) * u128::from(percent) / 100;
+        let at = u64::try_from(at).unwrap_or(n);
+        json!({
+            "label": percent.to_string(),
+            "cumulative_count": at,
+            "upper_bound": value_at(latency, at).unwrap_or(0),
+        })
+    };
+    let percentiles: Vec<Value> = PERCENTILES.into_iter().map(percentile).collect();
+    json!({
+        "avg": rounded(latency.mean().unwrap_or(0.0)),
+        "std_dev": rounded(latency.spread().map_or(0.0, |spread| spread.deviation)),
+        "percentiles": percentiles,
+        "total_rpcs": total,
+        "min": latency.min().unwrap_or(0),
+        "max": latency.max().unwrap_or(0),
+        "fail_count": failed,
+    })
+}
+
+/// Four decimals.
+fn rounded(value: f64) -> f64 {
+    (value * 1e4).round() / 1e4
+}

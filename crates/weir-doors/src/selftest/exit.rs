@@ -1,0 +1,70 @@
+//! The exit code, by weir's numbers or by those of the older program.
+
+use weir_schema::{ErrorCode, JobResult, RpcMaster, RunResult, rpc_error_code};
+
+use super::SelfTestOptions;
+use crate::refusal::{LACKS, USAGE};
+use crate::run::{self, Strict};
+
+/// An error of weir itself.
+const INTERNAL: u8 = 4;
+/// What stands for words that cannot be used, servers that cannot be reached, everything else.
+const INVALID: i32 = -1003;
+const UNREACHABLE: i32 = -1006;
+const MISCELLANEOUS: i32 = -1025;
+
+/// 0 good; 1 failures; 2 a plan that cannot be carried out; 3 servers that cannot be reached; 4 an error
+/// of weir itself; 128 + signal.
+pub fn exit_code(result: &RunResult, options: &SelfTestOptions) -> u8 {
+    let code = run::exit_code(result, &Strict::No);
+    let is_internal = |job: &JobResult| job.failure.as_ref().is_some_and(|f| f.cause == "panic");
+    if code == 1 && result.jobs().any(is_internal) {
+        return INTERNAL;
+    }
+    let all: Vec<&RpcMaster> = masters(result).collect();
+    let lacks = |master: &&RpcMaster| {
+        master
+            .failure
+            .as_ref()
+            .is_some_and(|f| f.cause == "missing")
+    };
+    if code == 1 && !all.is_empty() && all.iter().all(lacks) {
+        return LACKS;
+    }
+    if code == 0 && options.is_strict_rate && all.iter().any(|master| master.overload) {
+        return 1;
+    }
+    code
+}
+
+fn masters(result: &RunResult) -> impl Iterator<Item = &RpcMaster> {
+    result
+        .jobs()
+        .filter_map(JobResult::rpc)
+        .flat_map(|done| &done.masters)
+}
+
+/// The same code as the older program has it, where that is asked for: the low byte of the error's
+/// number. Of a run with failures the one that came most often counts.
+pub fn in_style_of(code: u8, result: Option<&RunResult>, is_cart: bool) -> u8 {
+    let number = match code {
+        _ if !is_cart => return code,
+        1 => result.and_then(most_frequent).unwrap_or(MISCELLANEOUS),
+        USAGE => INVALID,
+        LACKS => UNREACHABLE,
+        INTERNAL => MISCELLANEOUS,
+        // Good, or a signal.
+        other => return other,
+    };
+    number.to_le_bytes()[0]
+}
+
+fn most_frequent(result: &RunResult) -> Option<i32> {
+    let codes = masters(result).flat_map(|master| &master.endpoints);
+    let codes = codes.flat_map(|one| &one.failed);
+    let (code, _) = codes.max_by_key(|(_, count)| **count)?;
+    match code {
+        ErrorCode::Errno(number) => Some(*number),
+        ErrorCode::Named(name) => rpc_error_code(name),
+    }
+}

@@ -1,0 +1,224 @@
+//! The flags of `weir selftest`: those of the older program, then weir's own.
+
+use crate::flags::{Flag, history, store_result};
+
+/// Heading of the flags of the older program, whose names may be cut short.
+pub(super) const REFERENCE: &str = "Options of self_test, which may be cut short";
+const LOAD: &str = "Load";
+const SERVERS: &str = "Servers";
+const OUTPUT: &str = "Output";
+
+/// Why a flag is refused that nothing acts on.
+const NOTHING_ACTS: &str = "nothing in this build acts on it yet";
+
+/// All of them, in the order of the help text.
+pub const FLAGS: &[Flag] = &[
+    Flag::with_value(
+        "group-name",
+        "NAME",
+        REFERENCE,
+        "Group of servers to test against",
+    )
+    .letter('g')
+    .default("daos_server"),
+    Flag::with_value("endpoint", "RANKS:TAGS", REFERENCE, "Who is asked")
+        .letter('e')
+        .repeats()
+        .long(
+            "Lists and ranges, 1-3,5:0-1; all: every one of the group; !2: not this one. Without it \
+             0:2 with -u, else 0:0.",
+        ),
+    Flag::with_value(
+        "message-sizes",
+        "LIST",
+        REFERENCE,
+        "Pairs of sizes sent and sent back",
+    )
+    .letter('s')
+    .default("0 0,0 b1048578,b1048578 0")
+    .long("(0 0) (b1m 0): letters e empty, i in the message, b bulk; k, m and g count by 1024."),
+    Flag::with_value(
+        "master-endpoint",
+        "RANKS:TAGS",
+        REFERENCE,
+        "Who asks, in place of this command",
+    )
+    .letter('m')
+    .repeats(),
+    Flag::with_value(
+        "repetitions-per-size",
+        "N",
+        REFERENCE,
+        "RPCs per endpoint and pair of sizes",
+    )
+    .letter('r')
+    .default("10000"),
+    Flag::with_value(
+        "max-inflight-rpcs",
+        "N",
+        REFERENCE,
+        "RPCs at once of a master, over all endpoints",
+    )
+    .letter('i')
+    .default("16"),
+    Flag::with_value(
+        "align",
+        "0..255",
+        REFERENCE,
+        "Low byte of the address of every buffer",
+    )
+    .letter('a'),
+    Flag::switch("Mbits", REFERENCE, "Bandwidth in 10^6 bit/s, not MiB/s")
+        .letter('b')
+        .prints(),
+    Flag::switch(
+        "randomize-endpoints",
+        REFERENCE,
+        "Put the endpoints into random order first",
+    )
+    .letter('q'),
+    Flag::with_value(
+        "path",
+        "DIR",
+        REFERENCE,
+        "Directory of the table of the group",
+    )
+    .letter('p')
+    .long("Without it WEIR_GROUP_DIR, CRT_ATTACH_INFO_PATH, /tmp; more places with -u."),
+    Flag::switch(
+        "use-daos-agent-env",
+        REFERENCE,
+        "Use the defaults of the site: look for the table in more places",
+    )
+    .letter('u'),
+    Flag::switch("no-sync", REFERENCE, "Do not ask every rank before the run")
+        .letter('n')
+        .without_effect("weir reaches the endpoints that it tests, and no other rank"),
+    Flag::switch("help", REFERENCE, "This page").letter('h'),
+    Flag::switch("singleton", REFERENCE, "Of older versions")
+        .letter('t')
+        .without_effect("ignored, has no meaning"),
+    Flag::switch("nopmix", REFERENCE, "Of older versions")
+        .without_effect("ignored, has no meaning"),
+    // Load
+    Flag::with_value("threads", "N", LOAD, "Threads of this command as master").default("1"),
+    Flag::with_value(
+        "rate",
+        "R",
+        LOAD,
+        "RPCs per second of a master, whatever the replies do",
+    )
+    .long("Latency counts from the time at which an RPC was due."),
+    Flag::with_value("arrival", "WORD", LOAD, "Gaps between RPCs at a --rate")
+        .choices(&["const", "poisson"])
+        .needs(crate::given::FlagNeed::new("with `--rate`", |given| {
+            given.has("rate")
+        })),
+    Flag::with_value("duration", "T", LOAD, "So long per pair of sizes, 3 or 500ms"),
+    Flag::with_value(
+        "warmup",
+        "T|N",
+        LOAD,
+        "RPCs before anything counts: a number, or a time such as 1s",
+    ),
+    Flag::with_value(
+        "sweep-inflight",
+        "LIST",
+        LOAD,
+        "One after another so many RPCs at once, 1,2,4,8; a table, and its knee",
+    ),
+    Flag::with_value("spread", "WORD", LOAD, "Which endpoint is next")
+        .choices(&["rr", "least", "random", "per-endpoint"])
+        .default("rr"),
+    Flag::with_value(
+        "inflight-per-endpoint",
+        "N",
+        LOAD,
+        "RPCs at once to one endpoint",
+    ),
+    Flag::with_value("verify", "WORD", LOAD, "How payloads are checked")
+        .choices(&["off", "first", "crc", "full"])
+        .default("first"),
+    Flag::with_value("bulk-mode", "WORD", LOAD, "How bulk data moves")
+        .choices(&["auto", "rma", "rendezvous", "eager"])
+        .default("auto"),
+    Flag::with_value("poll", "HOW", LOAD, "How threads wait: auto, busy, block, spin:US"),
+    Flag::switch(
+        "matrix",
+        LOAD,
+        "Measure each pair of a master and an endpoint on its own",
+    ),
+    Flag::with_value("timeout", "S", LOAD, "An RPC that takes longer has failed")
+        .long("Without it CRT_TIMEOUT, else 60."),
+    Flag::with_value("seed", "N", LOAD, "Of random order and random spread"),
+    Flag::with_value("repeat", "K", LOAD, "Several runs").refused(NOTHING_ACTS),
+    Flag::with_value("stall-timeout", "S", LOAD, "Diagnosis of a stall").refused(NOTHING_ACTS),
+    Flag::switch("first", LOAD, "Cold connect and first RPC").refused(NOTHING_ACTS),
+    Flag::with_value("find-max", "p99<US", LOAD, "Largest rate").refused(NOTHING_ACTS),
+    Flag::with_value("connect-storm", "N", LOAD, "Many connections").refused(NOTHING_ACTS),
+    // Servers
+    Flag::with_value(
+        "transport",
+        "WORD",
+        SERVERS,
+        "How data moves: tcp, shm, ofi+tcp, null",
+    )
+    .long("Without it D_PROVIDER, else what the table of the group says."),
+    Flag::with_value(
+        "target",
+        "URI,…",
+        SERVERS,
+        "Where the servers are, rank 0 first, in place of a table",
+    ),
+    Flag {
+        optional: true,
+        ..Flag::with_value(
+            "loopback",
+            "TAGS",
+            SERVERS,
+            "Start a server for this run alone, of 3 tags if nothing is said",
+        )
+    },
+    Flag::with_value(
+        "attach-timeout",
+        "S",
+        SERVERS,
+        "A server that takes longer to be reached is not there",
+    )
+    .default("10"),
+    Flag::with_value(
+        "reconnect",
+        "S",
+        SERVERS,
+        "Look so long for a server while there is no other",
+    ),
+    Flag::with_value("token-file", "FILE", SERVERS, "The secret that servers ask for"),
+    // Output
+    Flag::with_value("output", "FORM", OUTPUT, "What is printed")
+        .choices(&["text", "json", "json-cart", "csv", "prom"])
+        .default("text")
+        .prints(),
+    Flag::with_value(
+        "percentiles",
+        "LIST",
+        OUTPUT,
+        "Further lines for these, as 90,99,99.9",
+    )
+    .prints(),
+    Flag::with_value("time-unit", "UNIT", OUTPUT, "Of latencies in the text")
+        .choices(&["us", "ns", "auto"])
+        .default("us")
+        .prints(),
+    Flag::switch("verbose", OUTPUT, "Further lines: percentiles, transport, CPU").prints(),
+    Flag::with_value("replay", "FILE", OUTPUT, "Print the report of stored samples"),
+    Flag::with_value("samples", "FILE", OUTPUT, "Store every sample").refused(NOTHING_ACTS),
+    Flag::switch("net-test", OUTPUT, "As `daos health net-test`").refused(NOTHING_ACTS),
+    Flag::switch("strict-rate", OUTPUT, "Exit with 1 where --rate is not kept").needs(
+        crate::given::FlagNeed::new("with `--rate`", |given| given.has("rate")),
+    ),
+    Flag::switch("progress", OUTPUT, "A line on standard error while it runs"),
+    Flag::switch("dry-run", OUTPUT, "Print what would be done, reach nobody"),
+    Flag::switch("show-plan", OUTPUT, "Print the plan as JSON and run nothing"),
+    store_result(OUTPUT),
+    history(OUTPUT),
+];

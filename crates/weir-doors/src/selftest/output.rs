@@ -1,0 +1,383 @@
+//! What is printed of a result: the text of `self_test`, and what weir adds below each block.
+//!
+//! In: a result, how it is shown. Out: text. Spec: RPC self-test, 4. Not here: JSON (`cart`), rows
+//! (`rows`), weir's own JSON (`weir-report`), the exit code.
+
+use weir_schema::{
+    ErrorCode, Job, LatencyFigures, Plan, RpcEndpointResult, RpcMaster, RpcOutcome, RpcWorkload,
+    RunResult, UNKNOWN_RPC_ERROR, Workload, rpc_error_code,
+};
+use weir_units::Nanos;
+
+use super::sizes::MessagePair;
+use super::{SelfTestFormat, SelfTestOptions, TimeUnit, cart, head, rows, sweep};
+
+/// Percentiles of further lines where no list names others.
+const PERCENTILES: [f64; 5] = [90.0, 95.0, 99.0, 99.9, 99.99];
+/// Below this median, in nanoseconds, whole microseconds say too little.
+const SHORT: u64 = 20_000;
+const MIB: f64 = 1_048_576.0;
+
+/// The first RPC work of a plan, which has what all of them have.
+pub(super) fn first_work(plan: &Plan) -> Option<&RpcWorkload> {
+    plan.jobs().find_map(|(_, job)| work_of(job))
+}
+
+/// The RPC work of a job.
+pub(super) fn work_of(job: &Job) -> Option<&RpcWorkload> {
+    match &job.workload {
+        Workload::Rpc(work) => Some(work),
+        _ => None,
+    }
+}
+
+/// Every line before the results; nothing in other forms than text.
+pub fn head(plan: &Plan, options: &SelfTestOptions) -> String {
+    match options.format {
+        SelfTestFormat::Text => head::head(plan, &options.head),
+        _ => String::new(),
+    }
+}
+
+/// The whole of what is printed of a result; nothing in the form that is weir's own.
+pub fn text(result: &RunResult, options: &SelfTestOptions) -> Option<String> {
+    Some(match options.format {
+        SelfTestFormat::Json => return None,
+        SelfTestFormat::CartJson => cart::json(result),
+        SelfTestFormat::Csv => rows::csv(result),
+        SelfTestFormat::Prometheus => rows::prometheus(result),
+        SelfTestFormat::Text => {
+            let groups = 0..result.groups.len();
+            let blocks: String = groups.map(|group| block(result, group, options)).collect();
+            blocks + &ending(result, options)
+        }
+    })
+}
+
+/// The block of one pair of sizes, by its place in the plan; in other forms than text nothing.
+pub fn block(result: &RunResult, group: usize, options: &SelfTestOptions) -> String {
+    let mut out = String::new();
+    let planned = result.plan.groups.get(group);
+    let done = result.groups.get(group);
+    if let (SelfTestFormat::Text, Some(planned), Some(done)) = (options.format, planned, done) {
+        for (job, done) in planned.jobs.iter().zip(&done.jobs) {
+            if let (Some(work), Some(outcome)) = (work_of(job), done.rpc()) {
+                of_job(&mut out, work, outcome, options);
+            }
+        }
+    }
+    out
+}
+
+/// Whether every job of a group has ended, by the jobs' places in the plan.
+pub fn is_whole(plan: &Plan, group: usize, has_ended: impl Fn(usize) -> bool) -> bool {
+    let mut jobs = plan.jobs().enumerate().filter(|(_, (of, _))| *of == group);
+    jobs.all(|(index, _)| has_ended(index))
+}
+
+/// What is said below the last block: the table of a sweep; that a run was ended early.
+pub fn ending(result: &RunResult, options: &SelfTestOptions) -> String {
+    if !has_blocks(options) {
+        return String::new();
+    }
+    let mut out = sweep::tables(result);
+    if let Some(end) = result.ended_by {
+        push!(
+            out,
+            "+ Interrupted by signal {}: not all was measured\n",
+            end.signal
+        );
+    }
+    out
+}
+
+/// Whether what is printed comes in blocks.
+pub fn has_blocks(options: &SelfTestOptions) -> bool {
+    options.format == SelfTestFormat::Text
+}
+
+fn of_job(out: &mut String, work: &RpcWorkload, done: &RpcOutcome, options: &SelfTestOptions) {
+    let pair = MessagePair {
+        request: work.request,
+        reply: work.reply,
+    };
+    push!(out, "{}\n", "#".repeat(50));
+    push!(
+        out,
+        "Results for message size {} (max_inflight_rpcs = {}):\n\n",
+        pair.words(),
+        work.in_flight()
+    );
+    for master in &done.masters {
+        match &master.failure {
+            Some(failure) => {
+                let why = &failure.message;
+                push!(out, "Master Endpoint {} FAILED: {why}\n\n", master.endpoint);
+            }
+            None => of_master(out, work, master, options),
+        }
+    }
+    if done.masters.len() > 1 {
+        together(out, work, done, options);
+    }
+}
+
+fn of_master(out: &mut String, work: &RpcWorkload, master: &RpcMaster, options: &SelfTestOptions) {
+    let title = format!("Master Endpoint {}", master.endpoint);
+    push!(out, "{title}\n{}\n", "-".repeat(title.len()));
+    let (label, bandwidth) = bandwidth(work, master.rate(), options);
+    push!(out, "\tRPC Bandwidth ({label}): {bandwidth:.2}\n");
+    push!(out, "\tRPC Throughput (RPCs/sec): {:.0}\n", master.rate());
+    match &master.figures {
+        None => out.push_str("\tAll RPCs for this message size failed\n"),
+        Some(figures) => {
+            let scale = Scale::of(options.unit, figures);
+            latencies(out, master, figures, scale);
+            endpoints(out, master, scale);
+        }
+    }
+    let more = further(work, master, options);
+    for line in &more {
+        push!(out, "\t+ {line}\n");
+    }
+    if !more.is_empty() {
+        out.push('\n');
+    }
+}
+
+/// Its unit and its figure.
+fn bandwidth(work: &RpcWorkload, rate: f64, options: &SelfTestOptions) -> (&'static str, f64) {
+    let bytes = f64::from(work.request.bytes) + f64::from(work.reply.bytes);
+    if options.is_mbits {
+        ("Mbits/sec", rate * bytes * 8.0 / 1e6)
+    } else {
+        ("MB/sec", rate * bytes / MIB)
+    }
+}
+
+/// How latencies are written.
+#[derive(Clone, Copy)]
+enum Scale {
+    /// Microseconds, cut off.
+    Micros,
+    /// Microseconds with three decimals.
+    FineMicros,
+    /// Nanoseconds.
+    Nanos,
+}
+
+impl Scale {
+    fn of(unit: TimeUnit, figures: &LatencyFigures) -> Self {
+        match unit {
+            TimeUnit::Nanos => Self::Nanos,
+            TimeUnit::Auto if figures.median_ns.0 < SHORT => Self::FineMicros,
+            TimeUnit::Micros | TimeUnit::Auto => Self::Micros,
+        }
+    }
+
+    const fn unit(self) -> &'static str {
+        match self {
+            Self::Nanos => "ns",
+            Self::Micros | Self::FineMicros => "us",
+        }
+    }
+
+    fn text(self, time: Nanos) -> String {
+        match self {
+            Self::Micros => (time.0 / 1000).to_string(),
+            Self::FineMicros => format!("{}.{:03}", time.0 / 1000, time.0 % 1000),
+            Self::Nanos => time.0.to_string(),
+        }
+    }
+
+    /// A mean, which need not be whole.
+    fn mean(self, ns: f64) -> String {
+        match self {
+            Self::Micros => format!("{:.0}", (ns / 1000.0).floor()),
+            Self::FineMicros => format!("{:.3}", ns / 1000.0),
+            Self::Nanos => format!("{:.0}", ns.floor()),
+        }
+    }
+
+    fn deviation(self, ns: f64) -> String {
+        match self {
+            Self::Micros | Self::FineMicros => format!("{:.2}", ns / 1000.0),
+            Self::Nanos => format!("{ns:.2}"),
+        }
+    }
+}
+
+fn latencies(out: &mut String, master: &RpcMaster, figures: &LatencyFigures, scale: Scale) {
+    push!(out, "\tRPC Latencies ({}):\n", scale.unit());
+    for (label, time) in [
+        ("Min    ", figures.min_ns),
+        ("25th  %", figures.p25_ns),
+        ("Median ", figures.median_ns),
+        ("75th  %", figures.p75_ns),
+        ("Max    ", figures.max_ns),
+    ] {
+        push!(out, "\t\t{label}: {}\n", scale.text(time));
+    }
+    push!(out, "\t\tAverage: {}\n", scale.mean(figures.mean_ns));
+    push!(
+        out,
+        "\t\tStd Dev: {}\n",
+        scale.deviation(figures.deviation_ns)
+    );
+    push!(out, "\tRPC Failures: {}\n\n", master.failed);
+}
+
+fn endpoints(out: &mut String, master: &RpcMaster, scale: Scale) {
+    push!(
+        out,
+        "\tEndpoint results (rank:tag - Median Latency ({})):\n",
+        scale.unit()
+    );
+    for one in &master.endpoints {
+        let median = one.median_ns.map(|time| scale.text(time));
+        let median = median.unwrap_or_else(|| "NA".to_owned());
+        push!(out, "\t\t{} - {median}\n", one.endpoint);
+        failures(out, one);
+    }
+    out.push('\n');
+}
+
+fn failures(out: &mut String, one: &RpcEndpointResult) {
+    let failures = one.failures();
+    if failures == 0 {
+        return;
+    }
+    push!(out, "\t\t\tFailures: {failures}/{}\n", one.sent());
+    for (number, name, count) in by_code(one) {
+        push!(out, "\t\t\t{count}: -{name} ({number})\n");
+    }
+}
+
+/// Codes in ascending order, each with its name and how often it came.
+fn by_code(one: &RpcEndpointResult) -> Vec<(i64, &str, u64)> {
+    let mut all: Vec<(i64, &str, u64)> = Vec::new();
+    for (code, count) in &one.failed {
+        let (number, name) = match code {
+            ErrorCode::Errno(number) => (i64::from(*number), UNKNOWN_RPC_ERROR),
+            ErrorCode::Named(name) => (rpc_error_code(name).map_or(0, i64::from), name.as_str()),
+        };
+        all.push((number, name, *count));
+    }
+    all.sort_unstable();
+    all
+}
+
+/// What weir adds below a block: always what spoils it, the rest where it was asked for.
+fn further(work: &RpcWorkload, master: &RpcMaster, options: &SelfTestOptions) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (label, count) in [
+        ("Not sent", master.not_sent),
+        ("Wrong payloads", master.mismatches),
+        ("Late replies", master.late_replies),
+        ("Requests that waited for a buffer", master.buffer_waits),
+    ] {
+        if count > 0 {
+            lines.push(format!("{label}: {count}"));
+        }
+    }
+    if master.overload {
+        lines.push("The rate was not kept".to_owned());
+    }
+    lines.extend(
+        master
+            .bulk_path
+            .as_ref()
+            .map(|path| format!("Bulk path: {path}")),
+    );
+    lines.extend(percentile_lines(master, options));
+    if work.credits_per_rank > 0 || work.quota > 0 || options.is_verbose {
+        let mean = master.effective_in_flight;
+        lines.extend(mean.map(|mean| format!("Effective in-flight: {mean:.2}")));
+    }
+    if options.is_verbose {
+        lines.extend(verbose(master));
+    }
+    lines
+}
+
+fn percentile_lines(master: &RpcMaster, options: &SelfTestOptions) -> Vec<String> {
+    let list: &[f64] = match (options.percentiles.as_slice(), options.is_verbose) {
+        ([], true) => &PERCENTILES,
+        (list, _) => list,
+    };
+    let Some(figures) = &master.figures else {
+        return Vec::new();
+    };
+    let scale = Scale::of(options.unit, figures);
+    let one = |percent: &f64| {
+        let time = Nanos(master.latency.percentile(*percent)?);
+        let label = format!("{percent}th");
+        Some(format!(
+            "{label:<6}%: {} {}",
+            scale.text(time),
+            scale.unit()
+        ))
+    };
+    list.iter().filter_map(one).collect()
+}
+
+fn verbose(master: &RpcMaster) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !master.transport.is_empty() {
+        lines.push(format!("Transport: {}", master.transport));
+    }
+    if let Some(interface) = &master.interface {
+        let node = |node: Option<u32>| node.map_or_else(|| "?".to_owned(), |n| n.to_string());
+        lines.push(format!(
+            "Interface: {} (node {}), CPUs {} (node {})",
+            interface.name,
+            node(interface.node),
+            interface.client_cpus,
+            node(interface.client_node)
+        ));
+    }
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "times and counts far below 2^53"
+    )]
+    let cpu = (master.cpu.user_ns.0 + master.cpu.system_ns.0) as f64 / 1000.0;
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "times and counts far below 2^53"
+    )]
+    let rpcs = (master.succeeded + master.failed) as f64;
+    if cpu > 0.0 && rpcs > 0.0 {
+        lines.push(format!("CPU (us per RPC): {:.3}", cpu / rpcs));
+    }
+    lines.extend(
+        master
+            .retransmits
+            .map(|count| format!("Retransmits: {count}")),
+    );
+    lines
+}
+
+/// All masters at once: the sum of their rates, and for how much of their time all were at work.
+fn together(out: &mut String, work: &RpcWorkload, done: &RpcOutcome, options: &SelfTestOptions) {
+    let good = || {
+        done.masters
+            .iter()
+            .filter(|master| master.failure.is_none())
+    };
+    let rate: f64 = good().map(RpcMaster::rate).sum();
+    let (label, bandwidth) = bandwidth(work, rate, options);
+    push!(out, "Aggregate of {} masters\n", good().count());
+    push!(out, "\t+ RPC Bandwidth ({label}): {bandwidth:.2}\n");
+    push!(out, "\t+ RPC Throughput (RPCs/sec): {rate:.0}\n");
+    let spans: Vec<_> = good().filter_map(|master| master.span).collect();
+    let start = spans.iter().map(|span| span.start_ns).max();
+    let end = spans.iter().map(|span| span.end_ns).min();
+    let longest = spans.iter().map(|span| span.length()).max();
+    if let (Some(start), Some(end), Some(longest)) = (start, end, longest)
+        && longest > Nanos::ZERO
+    {
+        let share = 100.0 * end.saturating_sub(start).as_secs_f64() / longest.as_secs_f64();
+        push!(out, "\t+ At work at the same time: {share:.0} %\n");
+    }
+    out.push('\n');
+}

@@ -1,0 +1,336 @@
+//! From options to a plan: a group with one job for each pair of message sizes.
+//!
+//! In: the options, variables of the surroundings, which tables of groups there are. Out: a plan; notes
+//! for standard error. Not here: the words (`argv`), reaching any server.
+
+use weir_schema::{
+    BulkPath, EndpointError, EndpointSet, Group, Job, KindName, Plan, RPC_KINDS, RankTags,
+    RpcEndpoint, RpcPoll, RpcSpread, RpcVerify, RpcWarmup, RpcWorkload, Schedule, count_endpoints,
+    expand_endpoints,
+};
+use weir_units::{Iops, Nanos, QueueDepth};
+
+use super::argv::refuse_named;
+use super::endpoints::endpoint_set;
+use super::grammar::Wrong;
+use super::sizes::{MessagePair, message_pairs};
+use super::values::{self, MOST};
+use super::{SelfTestEnvironment, surroundings, sweep};
+use crate::beff::values::seconds;
+use crate::given::GivenFlags;
+use crate::refusal::Refusal;
+
+/// Most threads of a master.
+const MOST_THREADS: u64 = 1024;
+/// Tags of a server of the run's own, where nothing says how many: enough for those of the defaults.
+const LOOPBACK_TAGS: u32 = 3;
+
+/// A plan and what is said about how it came about.
+pub(super) struct Made {
+    pub(super) plan: Plan,
+    pub(super) notes: Vec<String>,
+}
+
+/// What a value came to, or the refusal of its option.
+pub(super) fn value<T>(
+    given: &GivenFlags,
+    name: &str,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<Option<T>, Refusal> {
+    let Some(text) = given.text(name) else {
+        return Ok(None);
+    };
+    read(text)
+        .map(Some)
+        .map_err(|why| refuse_named(name, text, &why))
+}
+
+fn located<T>(name: &str, text: &str, read: Result<T, Wrong>) -> Result<T, Refusal> {
+    read.map_err(|wrong| refuse_named(name, text, &wrong.sentence(text)))
+}
+
+/// The sets of an option, in order.
+pub(super) fn sets(given: &GivenFlags, name: &str) -> Result<Vec<EndpointSet>, Refusal> {
+    let of = |text: &str| located(name, text, endpoint_set(text));
+    given.all(name).map(of).collect()
+}
+
+/// The endpoints that are asked where nothing says which.
+pub(super) fn default_endpoint(has_agent: bool) -> RpcEndpoint {
+    let tag = if has_agent { 2 } else { 0 };
+    RpcEndpoint { rank: 0, tag }
+}
+
+/// The pairs of sizes.
+pub(super) fn pairs(given: &GivenFlags) -> Result<Vec<MessagePair>, Refusal> {
+    let text = given.text("message-sizes").unwrap_or_default();
+    located("message-sizes", text, message_pairs(text))
+}
+
+/// What an alignment comes to; out of range it is left alone, with a warning.
+pub(super) fn low_byte(given: &GivenFlags) -> Result<Option<Result<u8, String>>, Refusal> {
+    value(given, "align", |text| {
+        let number = text.parse::<i64>();
+        let number = number.map_err(|_| "it takes a whole number from 0 to 255".to_owned())?;
+        Ok(u8::try_from(number).map_err(|_| text.to_owned()))
+    })
+}
+
+/// The plan of these options.
+///
+/// # Errors
+/// Values out of range, options that contradict each other, a group that is not there.
+pub(super) fn of(
+    given: &GivenFlags,
+    command: Vec<String>,
+    environment: &SelfTestEnvironment<'_>,
+) -> Result<Made, Refusal> {
+    refuse_contradictions(given)?;
+    let mut used = surroundings::Used::new(environment);
+    let common = workload(given, &mut used)?;
+    let members = members(&common, environment)?;
+    let endpoints = counted("endpoint", &common.endpoints, &members)?;
+    counted("master-endpoint", &common.masters, &members)?;
+    let common = bounded(given, explicit(common, &members)?, endpoints)?;
+    let depths = depths(given)?;
+    let mut groups = Vec::new();
+    for pair in pairs(given)? {
+        for depth in &depths {
+            let mut work = common.clone();
+            (work.request, work.reply) = (pair.request, pair.reply);
+            set_depth(given, &mut work, *depth)?;
+            let words = pair.words();
+            let words = words.trim_matches(['(', ')']);
+            let name = match depths.as_slice() {
+                [_] => words.to_owned(),
+                _ => format!("{words}, {depth} in flight"),
+            };
+            let mut job = Job::of_rpcs(&name, work);
+            job.clones = threads(given)?;
+            job.start.barrier = !groups.is_empty();
+            groups.push(Group { jobs: vec![job] });
+        }
+    }
+    let plan = Plan {
+        command,
+        groups,
+        ..Plan::new("selftest", "selftest", Vec::new())
+    };
+    Ok(Made {
+        plan,
+        notes: used.notes(),
+    })
+}
+
+fn refuse_contradictions(given: &GivenFlags) -> Result<(), Refusal> {
+    let places: Vec<&str> = ["loopback", "target", "path"]
+        .into_iter()
+        .filter(|name| given.has(name))
+        .collect();
+    if let [one, other, ..] = places.as_slice() {
+        return Err(refuse_named(
+            one,
+            given.text(one).unwrap_or_default(),
+            &format!("--{other} says elsewhere where the servers are; leave one out"),
+        ));
+    }
+    given
+        .refusal()
+        .map_or(Ok(()), |why| Err(Refusal::usage(why)))
+}
+
+fn threads(given: &GivenFlags) -> Result<u32, Refusal> {
+    let threads = value(given, "threads", |text| {
+        values::whole(text, (1, MOST_THREADS))
+    })?;
+    Ok(threads.and_then(|n| u32::try_from(n).ok()).unwrap_or(1))
+}
+
+/// Everything but the sizes and what depends on how many endpoints there are.
+fn workload(given: &GivenFlags, used: &mut surroundings::Used<'_>) -> Result<RpcWorkload, Refusal> {
+    let has_agent = given.has("use-daos-agent-env");
+    let mut endpoints = sets(given, "endpoint")?;
+    if endpoints.is_empty() {
+        endpoints.push(EndpointSet::one(default_endpoint(has_agent)));
+    }
+    let mut work = RpcWorkload {
+        group: value(given, "group-name", |text| {
+            let wrong = "--group-name argument not specified or is invalid";
+            values::group_name(text).map_err(|why| format!("{wrong}: {why}"))
+        })?
+        .unwrap_or_default(),
+        targets: value(given, "target", values::uris)?.unwrap_or_default(),
+        loopback: loopback(given)?,
+        transport: value(given, "transport", values::transport)?,
+        endpoints,
+        masters: sets(given, "master-endpoint")?,
+        buffer_low_byte: low_byte(given)?.and_then(Result::ok),
+        shuffle: given.has("randomize-endpoints"),
+        matrix: given.has("matrix"),
+        seed: value(given, "seed", |text| values::whole(text, (1, u64::MAX)))?
+            .unwrap_or_else(|| used.seed()),
+        attach_timeout_ns: value(given, "attach-timeout", seconds)?.unwrap_or(Nanos::from_secs(10)),
+        reconnect_ns: value(given, "reconnect", seconds)?,
+        token_file: given.text("token-file").map(str::to_owned),
+        in_flight_per_endpoint: value(given, "inflight-per-endpoint", |text| {
+            values::whole(text, (1, MOST))
+        })?
+        .and_then(|n| u32::try_from(n).ok()),
+        ..RpcWorkload::default()
+    };
+    words(given, &mut work);
+    work.poll = match value(given, "poll", values::poll)? {
+        Some(poll) => poll,
+        None => used.poll()?.unwrap_or(RpcPoll::Automatic),
+    };
+    work.timeout_ns = match value(given, "timeout", seconds)? {
+        Some(timeout) => timeout,
+        None => used.timeout()?.unwrap_or(Nanos::from_secs(60)),
+    };
+    used.fill(given, &mut work)?;
+    Ok(work)
+}
+
+/// Options that take one of some words.
+fn words(given: &GivenFlags, work: &mut RpcWorkload) {
+    work.verify = match given.text("verify") {
+        Some("off") => RpcVerify::Off,
+        Some("crc") => RpcVerify::Checksum,
+        Some("full") => RpcVerify::Full,
+        _ => RpcVerify::First,
+    };
+    work.spread = match given.text("spread") {
+        Some("least") => RpcSpread::Least,
+        Some("random") => RpcSpread::Random,
+        Some("per-endpoint") => RpcSpread::PerEndpoint,
+        _ => RpcSpread::RoundRobin,
+    };
+    work.bulk_path = match given.text("bulk-mode") {
+        Some("rma") => BulkPath::Rma,
+        Some("rendezvous") => BulkPath::Rendezvous,
+        Some("eager") => BulkPath::Eager,
+        _ => BulkPath::Automatic,
+    };
+}
+
+fn loopback(given: &GivenFlags) -> Result<Option<u32>, Refusal> {
+    let tags = value(given, "loopback", |text| match text {
+        "" => Ok(u64::from(LOOPBACK_TAGS)),
+        tags => values::whole(tags, (1, 65_536)),
+    })?;
+    Ok(tags.and_then(|tags| u32::try_from(tags).ok()))
+}
+
+/// The members of the group, where a set says `all`.
+fn members(
+    work: &RpcWorkload,
+    environment: &SelfTestEnvironment<'_>,
+) -> Result<Vec<RankTags>, Refusal> {
+    let mut sets = work.endpoints.iter().chain(&work.masters);
+    if !sets.any(EndpointSet::needs_group) {
+        return Ok(Vec::new());
+    }
+    if let Some(tags) = work.loopback {
+        return Ok(vec![RankTags { rank: 0, tags }]);
+    }
+    (environment.members)(work).map_err(Refusal::lacks)
+}
+
+fn counted(name: &str, sets: &[EndpointSet], members: &[RankTags]) -> Result<u64, Refusal> {
+    let refuse = |why: &str| Err(refuse_named(name, "", why));
+    match count_endpoints(sets, members) {
+        Ok(0) if !sets.is_empty() => refuse("there is no such endpoint"),
+        Ok(count) => Ok(count),
+        Err(EndpointError::NoGroup) => refuse("`all`, and the group has no members"),
+        Err(wrong) => refuse(&wrong.to_string()),
+    }
+}
+
+/// Where the order is drawn, what `all` stands for is written out: the order is printed.
+fn explicit(mut work: RpcWorkload, members: &[RankTags]) -> Result<RpcWorkload, Refusal> {
+    if work.shuffle && work.endpoints.iter().any(EndpointSet::needs_group) {
+        let all = expand_endpoints(&work.endpoints, members);
+        let all = all.map_err(|wrong| refuse_named("endpoint", "", &wrong.to_string()))?;
+        work.endpoints = all.into_iter().map(EndpointSet::one).collect();
+    }
+    Ok(work)
+}
+
+/// How many RPCs at once, one after another.
+fn depths(given: &GivenFlags) -> Result<Vec<u64>, Refusal> {
+    match value(given, "sweep-inflight", sweep::depths)? {
+        Some(_) if given.has("max-inflight-rpcs") => Err(refuse_named(
+            "sweep-inflight",
+            given.text("sweep-inflight").unwrap_or_default(),
+            "--max-inflight-rpcs says how many at once; leave one out",
+        )),
+        Some(depths) => Ok(depths),
+        None => Ok(vec![number(given, "max-inflight-rpcs", 1)?]),
+    }
+}
+
+/// So many at once, and no more than there are in all.
+fn set_depth(given: &GivenFlags, work: &mut RpcWorkload, depth: u64) -> Result<(), Refusal> {
+    let depth = work
+        .load
+        .bounds
+        .operations
+        .map_or(depth, |all| depth.min(all));
+    work.load.depth.queue_depth = QueueDepth(u32::try_from(depth).unwrap_or(u32::MAX));
+    work.warmup = match value(given, "warmup", values::warmup)? {
+        Some(warmup) => warmup,
+        // As short as it can be without the set-up of connections in the maximum.
+        None if given.has("use-daos-agent-env") => RpcWarmup::Requests { count: 2 * depth },
+        None => RpcWarmup::Automatic,
+    };
+    Ok(())
+}
+
+/// How many, for how long, how fast.
+fn bounded(
+    given: &GivenFlags,
+    mut work: RpcWorkload,
+    endpoints: u64,
+) -> Result<RpcWorkload, Refusal> {
+    let duration = value(given, "duration", values::time)?;
+    let repetitions = number(given, "repetitions-per-size", endpoints)?;
+    let is_bounded = duration.is_none() || given.has("repetitions-per-size");
+    work.repetitions = if is_bounded { repetitions } else { 0 };
+    let total = is_bounded.then(|| repetitions.saturating_mul(endpoints));
+    work.load.bounds.operations = total;
+    work.load.bounds.runtime_ns = duration;
+    let rpc = KindName::from(&RPC_KINDS[0]);
+    if let Some(rate) = value(given, "rate", values::rate)? {
+        work.load.pacing.schedule = Some(Schedule::OpsPerSecond {
+            limit_per_s: [(rpc.clone(), Iops(rate / f64::from(threads(given)?)))].into(),
+            poisson: given.text("arrival") == Some("poisson"),
+            open_loop: true,
+            ignore_thinktime: false,
+        });
+    }
+    work.load.errors.go_on = [rpc].into();
+    Ok(work)
+}
+
+/// A number above 0 whose product with the endpoints the older program could count.
+fn number(given: &GivenFlags, name: &str, endpoints: u64) -> Result<u64, Refusal> {
+    let number = value(given, name, |text| {
+        let is_plain = text.starts_with(|c: char| c.is_ascii_digit());
+        let number = text.parse::<u128>().ok().filter(|_| is_plain);
+        let number = number.ok_or("it takes a whole number")?;
+        let product = number.saturating_mul(endpoints.into());
+        let good = u64::try_from(number).ok();
+        let good = good.filter(|_| product > 0 && product <= u128::from(MOST));
+        good.ok_or_else(|| {
+            let of = if endpoints == 1 {
+                String::new()
+            } else {
+                format!(" ({number} × {endpoints} endpoints)")
+            };
+            format!(
+                "Invalid --{name} argument: Expected value in range (0:{MOST}], got {product}{of}"
+            )
+        })
+    })?;
+    Ok(number.unwrap_or(1))
+}

@@ -1,0 +1,261 @@
+//! Values with a small grammar of their own: times, rates, percentiles, counts.
+//!
+//! In: the text of a value. Out: what it means, or what was expected.
+
+use weir_schema::{RpcPoll, RpcWarmup};
+use weir_units::{Bytes, Nanos};
+
+/// What repetitions and RPCs at once may come to.
+pub(super) const MOST: u64 = 1 << 30;
+
+/// Units of time and their nanoseconds.
+const UNITS: [(&str, f64); 5] = [
+    ("ns", 1.0),
+    ("us", 1e3),
+    ("ms", 1e6),
+    ("s", 1e9),
+    ("min", 60e9),
+];
+
+/// A time with its unit; seconds without one.
+pub(crate) fn time(text: &str) -> Result<Nanos, String> {
+    let wrong = || "it takes a time above 0, as 3, 0.5s, 500ms or 2min".to_owned();
+    let found = time_with_unit(text).or_else(|| of_unit(text, 1e9));
+    found.filter(|time| *time > Nanos::ZERO).ok_or_else(wrong)
+}
+
+fn time_with_unit(text: &str) -> Option<Nanos> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = text.get(digits.len()..)?;
+    let (_, factor) = UNITS.iter().find(|(name, _)| *name == unit)?;
+    of_unit(digits, *factor)
+}
+
+fn of_unit(digits: &str, factor: f64) -> Option<Nanos> {
+    let is_plain = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    let number = digits.parse::<f64>().ok().filter(|_| is_plain)?;
+    Nanos::from_secs_f64(number * factor / 1e9)
+}
+
+/// A number of RPCs, or a time with its unit.
+pub(super) fn warmup(text: &str) -> Result<RpcWarmup, String> {
+    if let Ok(count) = text.parse::<u64>()
+        && count <= MOST
+    {
+        return Ok(RpcWarmup::Requests { count });
+    }
+    let time = time_with_unit(text).map(|for_ns| RpcWarmup::Time { for_ns });
+    time.ok_or_else(|| format!("it takes a number of RPCs up to {MOST}, or a time as 500ms"))
+}
+
+/// RPCs per second: `10000`, `10k`, `1.5M/s`; k, M and G are steps of 1000.
+pub(super) fn rate(text: &str) -> Result<f64, String> {
+    let bare = text.strip_suffix("/s").unwrap_or(text);
+    let (digits, factor) = match bare.char_indices().last() {
+        Some((at, 'k' | 'K')) => (bare.get(..at), 1e3),
+        Some((at, 'm' | 'M')) => (bare.get(..at), 1e6),
+        Some((at, 'g' | 'G')) => (bare.get(..at), 1e9),
+        _ => (Some(bare), 1.0),
+    };
+    let digits = digits.filter(|d| d.starts_with(|c: char| c.is_ascii_digit() || c == '.'));
+    let number = digits.and_then(|digits| digits.parse::<f64>().ok());
+    let rate = number.map(|n| n * factor);
+    let good = rate.filter(|rate| rate.is_finite() && *rate > 0.0 && *rate <= 1e12);
+    good.ok_or_else(|| "it takes RPCs per second above 0, as 10000, 10k or 10k/s".to_owned())
+}
+
+/// `90,99,99.9`, ascending.
+pub(super) fn percentiles(text: &str) -> Result<Vec<f64>, String> {
+    const MOST_PERCENTILES: usize = 32;
+    let one = |word: &str| {
+        let number = word.trim().parse::<f64>().ok();
+        number.filter(|p| *p > 0.0 && *p < 100.0)
+    };
+    let all: Option<Vec<f64>> = text.split(',').map(one).collect();
+    let all = all.filter(|all| all.len() <= MOST_PERCENTILES);
+    let mut all = all.ok_or("it takes percentiles above 0 and below 100, as 90,99,99.9")?;
+    all.sort_by(f64::total_cmp);
+    all.dedup();
+    Ok(all)
+}
+
+/// `auto`, `busy`, `block` or `spin:US`.
+pub(crate) fn poll(text: &str) -> Result<RpcPoll, String> {
+    match (text, text.strip_prefix("spin:")) {
+        ("auto", _) => Ok(RpcPoll::Automatic),
+        ("busy", _) => Ok(RpcPoll::Busy),
+        ("block", _) => Ok(RpcPoll::Block),
+        (_, Some(us)) => {
+            let us = us.parse::<u64>().ok().filter(|us| *us <= 60_000_000);
+            let for_ns = us.map(Nanos::from_micros);
+            let wrong = || "spin takes whole microseconds up to 60000000, as spin:10000".to_owned();
+            for_ns
+                .map(|for_ns| RpcPoll::Spin { for_ns })
+                .ok_or_else(wrong)
+        }
+        _ => Err("it takes auto, busy, block or spin:US".to_owned()),
+    }
+}
+
+/// A whole number of a range.
+pub(crate) fn whole(text: &str, range: (u64, u64)) -> Result<u64, String> {
+    let (least, most) = range;
+    let number = text.parse::<u64>().ok().filter(|_| !text.starts_with('+'));
+    let number = number.filter(|n| (least..=most).contains(n));
+    number.ok_or_else(|| format!("it takes a whole number from {least} to {most}"))
+}
+
+/// Bytes with a suffix that counts in steps of 1024, above 0.
+pub(crate) fn size(text: &str, most: u64) -> Result<Bytes, String> {
+    let wrong = || format!("it takes a size from 1 to {most} bytes, as 16m");
+    let lower = text.to_ascii_lowercase();
+    let digits = lower.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match lower.get(digits.len()..) {
+        Some("") => 1,
+        Some("k" | "ki") => 1 << 10,
+        Some("m" | "mi") => 1 << 20,
+        Some("g" | "gi") => 1 << 30,
+        _ => return Err(wrong()),
+    };
+    let number = digits
+        .parse::<u64>()
+        .ok()
+        .filter(|_| !digits.starts_with('+'));
+    let bytes = number.and_then(|number| number.checked_mul(factor));
+    let bytes = bytes.filter(|bytes| (1..=most).contains(bytes));
+    bytes.map(Bytes).ok_or_else(wrong)
+}
+
+/// URIs with commas between them.
+pub(crate) fn uris(text: &str) -> Result<Vec<String>, String> {
+    text.split(',').map(uri).collect()
+}
+
+/// `tcp://host:port`, `shm://`: a scheme, and no blanks.
+fn uri(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    let wrong = |why: &str| Err(format!("`{text}` is no URI: {why}, as in tcp://host:7000"));
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return wrong("it needs a scheme before ://");
+    };
+    if let Err(why) = transport(scheme) {
+        return wrong(&why);
+    }
+    if rest.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return wrong("it has blanks");
+    }
+    Ok(text.to_owned())
+}
+
+/// The scheme of a URI: `tcp`, `tcp+uring`, `shm`, `null`, `ofi+PROVIDER`, `ucx+WORD`.
+pub(crate) fn transport(text: &str) -> Result<String, String> {
+    let text = text.strip_suffix("://").unwrap_or(text);
+    let is_word = |word: &str| {
+        let known = |c: char| c.is_ascii_alphanumeric() || ";_+-".contains(c);
+        !word.is_empty() && word.chars().all(known)
+    };
+    let is_known = ["tcp", "tcp+uring", "shm", "null"].contains(&text)
+        || ["ofi+", "ucx+"]
+            .iter()
+            .any(|family| text.strip_prefix(family).is_some_and(is_word));
+    if is_known {
+        return Ok(text.to_owned());
+    }
+    Err("it takes tcp, tcp+uring, shm, null, ofi+PROVIDER or ucx+WORD".to_owned())
+}
+
+/// The name of a group, which becomes part of a file's name.
+pub(crate) fn group_name(text: &str) -> Result<String, String> {
+    const LONGEST: usize = 64;
+    let odd = |c: &char| !(*c == ' ' || c.is_ascii_graphic()) || ";\"`'\\/".contains(*c);
+    if text.is_empty() || text.len() > LONGEST {
+        return Err(format!("a name has 1 to {LONGEST} characters"));
+    }
+    if let Some((at, c)) = text.chars().enumerate().find(|(_, c)| odd(c)) {
+        let place = at + 1;
+        return Err(format!("a name has no {c:?} (character {place})"));
+    }
+    if text.contains("..") {
+        return Err("a name has no `..`".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units_and_are_seconds_without_one() {
+        for (text, ns) in [
+            ("3", 3_000_000_000),
+            ("0.5", 500_000_000),
+            ("500ms", 500_000_000),
+            ("2min", 120_000_000_000),
+            ("20us", 20_000),
+        ] {
+            assert_eq!(time(text), Ok(Nanos(ns)), "{text}");
+        }
+        for text in ["", "0", "-1", "inf", "nan", "3 s", "3x", "1e400"] {
+            assert!(time(text).is_err(), "{text}");
+        }
+        assert_eq!(warmup("0"), Ok(RpcWarmup::Requests { count: 0 }));
+        assert_eq!(
+            warmup("1s"),
+            Ok(RpcWarmup::Time {
+                for_ns: Nanos::SECOND
+            })
+        );
+        assert!(warmup("1.5").is_err() && warmup("x").is_err());
+    }
+
+    #[test]
+    fn rates_and_percentiles_are_positive_numbers() {
+        assert_eq!(rate("10000"), Ok(10_000.0));
+        assert_eq!(rate("1.5k/s"), Ok(1500.0));
+        for text in ["", "0", "-5", "k", "nan", "inf", "1e300", "5/min"] {
+            assert!(rate(text).is_err(), "{text}");
+        }
+        assert_eq!(percentiles("99.9, 90,90"), Ok(vec![90.0, 99.9]));
+        for text in ["", "0", "100", "x", "nan", "90,"] {
+            assert!(percentiles(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_name_of_a_group_is_no_path() {
+        for name in ["daos_server", "a b", "x.y", &"a".repeat(64)] {
+            assert_eq!(group_name(name).as_deref(), Ok(name));
+        }
+        for name in [
+            "",
+            "a/b",
+            "..",
+            "a..b",
+            "a;b",
+            "a'b",
+            "a\\b",
+            "ä",
+            "a\nb",
+            &"a".repeat(65),
+        ] {
+            assert!(group_name(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_uri_has_a_scheme_that_there_may_be() {
+        let list = "tcp://h1:7000, ofi+verbs;ofi_rxm://ib0,shm://";
+        assert_eq!(uris(list).map(|all| all.len()), Ok(3));
+        for text in [
+            "",
+            "h1:7000",
+            "udp://h",
+            "tcp://a b",
+            "ofi+://x",
+            "tcp://h,",
+        ] {
+            assert!(uris(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! One thread's part of a master: it warms up, then calls until there is nothing left to call.
+//!
+//! In: what is to be done, a transport whose sessions are open, a loop to do it in. Out: why the loop
+//! ended, what the transport counted. Not here: what is recorded (the loop), who else calls.
+
+use std::io;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+
+use weir_run::{Engine, LoopPlan, LoopStop, Source, WorkerContext};
+use weir_schema::{RpcSpread, RpcWorkload};
+
+use super::call_list::CallList;
+use super::engine::{EndSigns, RpcEngine};
+use super::spread::{EntryStates, RpcSource, SpreadPlan};
+use super::transport::{RpcCounters, RpcTransport};
+use super::warm_up::WarmUp;
+
+/// The part of a thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Calling<'a> {
+    /// What its master does.
+    pub work: &'a RpcWorkload,
+    /// Whom that calls.
+    pub list: &'a CallList,
+    /// Which thread, from 0.
+    pub thread: u32,
+    /// Of how many.
+    pub threads: u32,
+    /// Of its random choices.
+    pub seed: u64,
+    /// How it is asked to end.
+    pub signs: EndSigns<'a>,
+}
+
+/// The loop that calls are made in.
+pub trait CallLoop {
+    /// Runs it with so many slots; `change` makes the plan that of calls.
+    fn run<E, S>(
+        &mut self,
+        engine: &mut E,
+        source: &mut S,
+        slots: u32,
+        change: impl FnOnce(&mut LoopPlan),
+    ) -> LoopStop
+    where
+        E: Engine,
+        S: Source<Op = E::Op>;
+}
+
+impl CallLoop for WorkerContext<'_> {
+    fn run<E, S>(
+        &mut self,
+        engine: &mut E,
+        source: &mut S,
+        slots: u32,
+        change: impl FnOnce(&mut LoopPlan),
+    ) -> LoopStop
+    where
+        E: Engine,
+        S: Source<Op = E::Op>,
+    {
+        let mut plan = self.loop_plan(slots);
+        change(&mut plan);
+        self.drive(engine, source, &plan)
+    }
+}
+
+/// A thread's part of a number.
+pub fn part(whole: u64, thread: u32, threads: u32) -> u64 {
+    let (threads, thread) = (u64::from(threads.max(1)), u64::from(thread));
+    whole / threads + u64::from(thread < whole % threads)
+}
+
+/// Calls in flight of a thread.
+pub fn slots_of(work: &RpcWorkload, thread: u32, threads: u32) -> u32 {
+    u32::try_from(part(work.in_flight(), thread, threads)).unwrap_or(u32::MAX)
+}
+
+/// Calls of a thread, where their number is bounded.
+pub fn calls_of(work: &RpcWorkload, thread: u32, threads: u32) -> Option<u64> {
+    Some(part(work.load.bounds.operations?, thread, threads))
+}
+
+impl Calling<'_> {
+    /// Calls in flight.
+    pub fn slots(&self) -> u32 {
+        slots_of(self.work, self.thread, self.threads)
+    }
+
+    /// Makes the calls.
+    ///
+    /// # Errors
+    /// The transport is broken, or could not be closed in order.
+    pub fn run(
+        &self,
+        mut transport: impl RpcTransport,
+        calls: &mut impl CallLoop,
+    ) -> io::Result<(LoopStop, RpcCounters)> {
+        let slots = self.slots();
+        let warm_up = WarmUp {
+            asked: self.work.warmup,
+            slots,
+            entries: self.list.len(),
+            threads: self.threads,
+        };
+        let is_over = || self.signs.stop.load(Ordering::Relaxed) != 0;
+        warm_up.run(&mut transport, is_over)?;
+        let limit = self.work.in_flight_per_endpoint;
+        let counts = limit.is_some() || self.work.spread == RpcSpread::Least;
+        let waits = limit.is_some() || transport.may_return();
+        let entries = EntryStates::new(&self.list.targets, counts);
+        let bytes = self.work.bytes().0;
+        let spread = SpreadPlan {
+            spread: self.work.spread,
+            limit,
+            calls: calls_of(self.work, self.thread, self.threads).unwrap_or(u64::MAX),
+            first: self.list.len() / self.threads.max(1) * self.thread,
+            seed: self.seed,
+            bytes,
+        };
+        let all = (slots, bytes);
+        let mut engine = RpcEngine::new(transport, Rc::clone(&entries), all, self.signs);
+        let change = |plan: &mut LoopPlan| {
+            // What an answer has released goes out together, and began with that answer.
+            (plan.batch, plan.stamp_each) = (slots, false);
+            plan.go_on[0] = true;
+        };
+        let stop = if waits {
+            let mut source = RpcSource::<true>::new(entries, &spread);
+            calls.run(&mut engine, &mut source, slots, change)
+        } else {
+            let mut source = RpcSource::<false>::new(entries, &spread);
+            calls.run(&mut engine, &mut source, slots, change)
+        };
+        Ok((stop, engine.into_transport().close()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_share_a_number_and_none_is_lost() {
+        let parts = |whole, threads| Vec::from_iter((0..threads).map(|t| part(whole, t, threads)));
+        assert_eq!(parts(10, 3), [4, 3, 3]);
+        assert_eq!(parts(2, 4), [1, 1, 0, 0]);
+    }
+}

@@ -1,0 +1,180 @@
+//! Making a connection: preamble, HELLO, proof of the token.
+//!
+//! In: whom to call, and who calls. Out: a connection whose handshake is done, or why there is
+//! none. It waits, at most for the time given, so that it belongs before or beside a measurement.
+
+use std::time::{Duration, Instant};
+
+use super::control::ControlStream;
+use crate::rpc::address::RpcAddress;
+use crate::rpc::auth::{Token, nonce, same};
+use crate::rpc::link::{LinkGreeting, LinkSide, NewPeer};
+use crate::rpc::wire::{
+    Auth, FrameHeader, FrameKind, Hello, HelloReply, MAJOR, MAX_FRAME, MINOR, Preamble, features,
+};
+use crate::rpc::{DerCode, RpcError};
+
+/// Whom to call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RpcEndpoint {
+    /// Its rank in the group.
+    pub rank: u32,
+    /// Its tag.
+    pub tag: u32,
+    /// Where the rank listens.
+    pub address: RpcAddress,
+    /// The run of the server that is meant, where that is known.
+    pub nonce: Option<[u8; 16]>,
+}
+
+/// What all connections of a client have in common.
+#[derive(Clone, Debug)]
+pub struct DialSetup {
+    /// The group that the servers have to be of.
+    pub group: String,
+    /// What proves that this client may.
+    pub token: Option<Token>,
+    /// How long connecting and the handshake may take.
+    pub within: Duration,
+}
+
+/// Connects and makes the handshake for calls.
+///
+/// # Errors
+/// Nobody listens, the version is another, group, rank or tag are not there, the token is wrong.
+pub fn dial(
+    setup: &DialSetup,
+    endpoint: &RpcEndpoint,
+    greeting: LinkGreeting,
+) -> Result<(NewPeer, HelloReply), RpcError> {
+    let (control, reply) = open_control(setup, endpoint, greeting)?;
+    let (stream, early) = control.into_parts();
+    let peer = NewPeer {
+        side: LinkSide::Client,
+        stream,
+        early,
+        max_frame: reply.max_frame,
+        features: reply.features,
+        greeting: LinkGreeting {
+            address: reply.address.clone(),
+            passed: Vec::new(),
+        },
+    };
+    Ok((peer, reply))
+}
+
+/// Connects and makes the handshake, for a stream that is used by waiting.
+///
+/// # Errors
+/// As [`dial`].
+pub fn open_control(
+    setup: &DialSetup,
+    endpoint: &RpcEndpoint,
+    greeting: LinkGreeting,
+) -> Result<(ControlStream, HelloReply), RpcError> {
+    let to = |error: RpcError| RpcError {
+        message: format!(
+            "rank {} tag {} at {}: {}",
+            endpoint.rank, endpoint.tag, endpoint.address, error.message
+        )
+        .into(),
+        ..error
+    };
+    shake_hands(setup, endpoint, greeting).map_err(to)
+}
+
+fn shake_hands(
+    setup: &DialSetup,
+    endpoint: &RpcEndpoint,
+    greeting: LinkGreeting,
+) -> Result<(ControlStream, HelloReply), RpcError> {
+    let until = Instant::now() + setup.within;
+    let mut control = ControlStream::connect(&endpoint.address, setup.within)?;
+    let hello = Hello {
+        nonce: nonce(),
+        group: setup.group.clone(),
+        rank: endpoint.rank,
+        tag: endpoint.tag,
+        transports: endpoint.address.scheme.clone(),
+        features: features::ALL,
+        max_frame: MAX_FRAME,
+        process: std::process::id(),
+        boot: 0,
+        address: greeting.address,
+    };
+    let preamble = Preamble {
+        major: MAJOR,
+        minor: MINOR,
+        flags: 0,
+    };
+    let mut body = Vec::new();
+    hello.encode(&mut body);
+    let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
+    let mut first = preamble.encode().to_vec();
+    first.extend_from_slice(&FrameHeader::plain(FrameKind::Hello).encode(length, true));
+    first.extend_from_slice(&body);
+    control.write(&first, &greeting.passed)?;
+    let body = expect(&mut control, FrameKind::HelloAck, until)?;
+    let reply = HelloReply::decode(&body)?;
+    if endpoint.nonce.is_some_and(|known| known != reply.nonce) {
+        return Err(RpcError::new(
+            DerCode::Unreachable,
+            "another server listens there than the group table says (a stale entry?)",
+        ));
+    }
+    authenticate(&mut control, setup.token.as_ref(), &hello, &reply, until)?;
+    control.set_max_frame(reply.max_frame);
+    Ok((control, reply))
+}
+
+fn authenticate(
+    control: &mut ControlStream,
+    token: Option<&Token>,
+    hello: &Hello,
+    reply: &HelloReply,
+    until: Instant,
+) -> Result<(), RpcError> {
+    let failed = |why| {
+        RpcError::new(
+            DerCode::NoPermission,
+            format!("authentication failed: {why}"),
+        )
+    };
+    let token = match (token, reply.authenticate) {
+        (None, false) => return Ok(()),
+        (None, true) => return Err(failed("the server asks for a token (--token-file)")),
+        (Some(_), false) => return Err(failed("the server does not know any token")),
+        (Some(token), true) => token,
+    };
+    let proof = token.proof(&hello.nonce, &reply.nonce, LinkSide::Client);
+    let mut body = Vec::new();
+    Auth { proof }.encode(&mut body);
+    control.send(&FrameHeader::plain(FrameKind::Auth), &body)?;
+    let theirs = Auth::decode(&expect(control, FrameKind::Auth, until)?)?;
+    let right = token.proof(&hello.nonce, &reply.nonce, LinkSide::Server);
+    if same(&right, &theirs.proof) {
+        Ok(())
+    } else {
+        Err(failed("the server has another token"))
+    }
+}
+
+fn expect(
+    control: &mut ControlStream,
+    kind: FrameKind,
+    until: Instant,
+) -> Result<Vec<u8>, RpcError> {
+    let left = until.saturating_duration_since(Instant::now());
+    match control.receive(left)? {
+        Some((header, body)) if header.kind == kind => Ok(body),
+        Some((header, body)) if header.kind == FrameKind::Error => {
+            let words = String::from_utf8_lossy(&body).into_owned();
+            Err(RpcError::new(DerCode::from_status(header.word), words))
+        }
+        Some(_) => Err(RpcError::protocol("the server answered something else")),
+        None => Err(RpcError::new(
+            DerCode::TimedOut,
+            "the server did not answer in time",
+        )),
+    }
+}

@@ -1,0 +1,439 @@
+//! The client as a transport for a load generator: attach, request, poll, reconnect, close.
+//!
+//! In: a setup and a link. Out: completions. Attaching and closing wait; nothing between does,
+//! unless it is asked to.
+
+use std::io;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::time::{Duration, Instant};
+
+use super::calls::ClientState;
+use super::dial::dial;
+use super::endpoints::{ConnectionStage, EndpointStage, NO_LIMIT};
+use super::{ClientSetup, RpcEndpoint};
+use crate::rpc::link::{Link, LinkGreeting, NewPeer};
+use crate::rpc::self_test;
+use crate::rpc::server::PollMode;
+use crate::rpc::transport::{Requested, RpcCounters, RpcTransport};
+use crate::rpc::wire::{FrameHeader, FrameKind, HelloReply, OpenRequest, RpcId};
+use crate::rpc::{DerCode, RpcError};
+
+/// Rounds between two looks at the clock while there is nothing.
+const LOOK: u32 = 16;
+/// Longest sleep, so that time-outs are seen.
+const SLEEP: Duration = Duration::from_millis(50);
+/// How long closing waits for servers.
+const CLOSE: Duration = Duration::from_secs(2);
+/// First and longest pause between two tries to reconnect.
+const PAUSE_NS: (u64, u64) = (10_000_000, 1_000_000_000);
+
+type Dialled = (u32, Result<(NewPeer, HelloReply), RpcError>);
+
+/// Nanoseconds since some moment.
+pub(in crate::rpc) type Time = dyn Fn() -> u64;
+
+/// Says where a server listens now; `None`: where it did.
+pub(super) type Lookup = dyn Fn(&RpcEndpoint) -> Option<RpcEndpoint> + Send;
+
+/// One thread's calls.
+pub struct RpcClient<L> {
+    link: L,
+    state: ClientState,
+    /// Nanoseconds since some moment. Asked once in many rounds.
+    time: Box<Time>,
+    rounds: u32,
+    sweep_ns: u64,
+    next_sweep_ns: u64,
+    dialling: Option<Receiver<Dialled>>,
+    /// When the last endpoint went down.
+    down_since: Option<Instant>,
+    lookup: Option<Box<Lookup>>,
+}
+
+impl<L: Link> RpcClient<L> {
+    /// Connects to all endpoints and opens their sessions.
+    ///
+    /// # Errors
+    /// No endpoint could be had: why the first one failed. Single ones that fail are down from the
+    /// beginning.
+    pub fn attach(link: L, setup: ClientSetup) -> Result<Self, RpcError> {
+        let began = Instant::now();
+        let time = move || u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let to = setup.dial.clone();
+        Self::attach_with(link, setup, Box::new(time), |link, endpoint| {
+            dial(&to, endpoint, link.greeting()?)
+        })
+    }
+
+    /// The same by another clock, which counts nanoseconds, and another way to connect.
+    ///
+    /// # Errors
+    /// As [`RpcClient::attach`].
+    pub(in crate::rpc) fn attach_with(
+        mut link: L,
+        setup: ClientSetup,
+        time: Box<Time>,
+        mut connect: impl FnMut(&mut L, &RpcEndpoint) -> Result<(NewPeer, HelloReply), RpcError>,
+    ) -> Result<Self, RpcError> {
+        let mut state = ClientState::new(setup);
+        if state.setup.payload.buffer() > 0 {
+            for slot in 0..state.setup.slots {
+                let region = state.new_region(&mut link)?;
+                state.slots.get(slot).region = Some(region);
+            }
+        }
+        let sweep = (state.setup.timeout / 64).clamp(Duration::from_millis(1), 2 * SLEEP);
+        let sweep_ns = u64::try_from(sweep.as_nanos()).unwrap_or(u64::MAX);
+        let mut client = Self {
+            link,
+            state,
+            time,
+            rounds: 0,
+            sweep_ns,
+            next_sweep_ns: sweep_ns,
+            dialling: None,
+            down_since: None,
+            lookup: None,
+        };
+        let mut first_error = None;
+        for connection in 0..client.state.table.connections.len() {
+            let connection = u32::try_from(connection).unwrap_or(u32::MAX);
+            let endpoint = client.state.table.connections[connection as usize]
+                .endpoint
+                .clone();
+            let connected = connect(&mut client.link, &endpoint);
+            let joined = connected.and_then(|(peer, reply)| client.join(connection, peer, &reply));
+            if let Err(error) = joined {
+                first_error.get_or_insert(error);
+            }
+        }
+        client.wait_for_sessions()?;
+        if client.state.table.any_up() {
+            return Ok(client);
+        }
+        let refused = client.state.refusals.pop();
+        Err(refused
+            .or(first_error)
+            .or(client.state.last_loss.take())
+            .unwrap_or_else(|| {
+                RpcError::new(DerCode::TimedOut, "no server opened a session in time")
+            }))
+    }
+
+    /// Asks `lookup` where a server listens before it is tried again.
+    pub fn set_lookup(
+        &mut self,
+        lookup: impl Fn(&RpcEndpoint) -> Option<RpcEndpoint> + Send + 'static,
+    ) {
+        self.lookup = Some(Box::new(lookup));
+    }
+
+    /// Why connections were lost or sessions refused, the latest.
+    pub fn last_error(&self) -> Option<&RpcError> {
+        self.state.refusals.last().or(self.state.last_loss.as_ref())
+    }
+
+    fn join(&mut self, connection: u32, peer: NewPeer, reply: &HelloReply) -> Result<(), RpcError> {
+        super::super::socket::set_user_timeout(&peer.stream, self.state.setup.timeout);
+        let peer = self.link.join(peer)?;
+        let table = &mut self.state.table;
+        table.connect(connection, peer);
+        let known = &mut table.connections[connection as usize];
+        known.stage = ConnectionStage::Up;
+        known.max_frame = reply.max_frame;
+        known.heard_ns = self.state.now_ns;
+        known.pinged = false;
+        for endpoint in known.endpoints.clone() {
+            self.open(endpoint);
+        }
+        self.link.flush().map_err(RpcError::io("open a session"))
+    }
+
+    fn open(&mut self, endpoint: u32) {
+        let setup = &self.state.setup;
+        let entry = &mut self.state.table.endpoints[endpoint as usize];
+        let peer = self.state.table.connections[entry.connection as usize].peer;
+        if !setup.payload.has_session() {
+            entry.stage = EndpointStage::Up;
+            entry.session = 0;
+            entry.credits = NO_LIMIT;
+            return;
+        }
+        entry.stage = EndpointStage::Opening;
+        let payload = setup.payload;
+        let asked = OpenRequest {
+            service: self_test::NAME.to_owned(),
+            version: self_test::VERSION,
+            send_size: payload.send_size,
+            reply_size: payload.reply_size,
+            send_kind: payload.send_kind,
+            reply_kind: payload.reply_kind,
+            buffers: setup.buffers,
+            credits: setup.credits,
+            low_byte: setup.low_byte,
+            verify: setup.verify as u8,
+        };
+        let mut body = Vec::new();
+        asked.encode(&mut body);
+        let rpc = RpcId {
+            slot: endpoint,
+            generation: 0,
+        };
+        let header = FrameHeader {
+            rpc,
+            ..FrameHeader::plain(FrameKind::Open)
+        };
+        self.link.send(peer, &header, &[&body]);
+    }
+
+    fn wait_for_sessions(&mut self) -> Result<(), RpcError> {
+        let until = Instant::now() + self.state.setup.dial.within;
+        let opening = |state: &ClientState| {
+            let mut endpoints = state.table.endpoints.iter();
+            endpoints.any(|endpoint| endpoint.stage == EndpointStage::Opening)
+        };
+        while opening(&self.state) && Instant::now() < until {
+            self.link.flush().map_err(RpcError::io("open a session"))?;
+            let polled = self.link.poll(Some(SLEEP), &mut self.state);
+            polled.map_err(RpcError::io("wait for a session"))?;
+        }
+        for endpoint in &mut self.state.table.endpoints {
+            if endpoint.stage == EndpointStage::Opening {
+                endpoint.stage = EndpointStage::Down;
+            }
+        }
+        Ok(())
+    }
+
+    fn look_at_clock(&mut self) {
+        self.state.now_ns = (self.time)();
+        if self.state.now_ns >= self.next_sweep_ns {
+            self.next_sweep_ns = self.state.now_ns + self.sweep_ns;
+            self.state.sweep(&mut self.link);
+            if self.state.setup.reconnect.is_some() {
+                self.reconnect();
+            }
+        }
+    }
+
+    /// Tries lost connections again, on a thread of its own, one after the other.
+    fn reconnect(&mut self) {
+        if self.state.table.any_up() {
+            self.down_since = None;
+        } else {
+            self.down_since.get_or_insert_with(Instant::now);
+        }
+        if let Some(dialling) = &self.dialling {
+            match dialling.try_recv() {
+                Ok((connection, result)) => {
+                    self.dialling = None;
+                    self.dialled(connection, result);
+                }
+                Err(TryRecvError::Empty) => return,
+                Err(TryRecvError::Disconnected) => self.dialling = None,
+            }
+        }
+        let now = self.state.now_ns;
+        let mut connections = self.state.table.connections.iter_mut();
+        let down = |known: &&mut super::endpoints::ClientConnection| {
+            known.stage == ConnectionStage::Down && known.retry_ns <= now
+        };
+        let Some(known) = connections.find(down) else {
+            return;
+        };
+        if let Some(found) = self
+            .lookup
+            .as_ref()
+            .and_then(|lookup| lookup(&known.endpoint))
+        {
+            known.endpoint = found;
+        }
+        let Ok(greeting) = self.link.greeting() else {
+            return;
+        };
+        let Some(&first) = known.endpoints.first() else {
+            return;
+        };
+        known.stage = ConnectionStage::Dialling;
+        let connection = self.state.table.endpoints[first as usize].connection;
+        let endpoint = self.state.table.connections[connection as usize]
+            .endpoint
+            .clone();
+        self.dialling = self.dial_aside(connection, endpoint, greeting);
+    }
+
+    fn dial_aside(
+        &self,
+        connection: u32,
+        endpoint: RpcEndpoint,
+        greeting: LinkGreeting,
+    ) -> Option<Receiver<Dialled>> {
+        let setup = self.state.setup.dial.clone();
+        let (sender, receiver) = channel();
+        let thread = std::thread::Builder::new().name("weir-reconnect".to_owned());
+        let run = move || {
+            // Nobody may be waiting any more.
+            let _ = sender.send((connection, dial(&setup, &endpoint, greeting)));
+        };
+        thread.spawn(run).ok().map(|_| receiver)
+    }
+
+    fn dialled(&mut self, connection: u32, result: Result<(NewPeer, HelloReply), RpcError>) {
+        let joined = result.and_then(|(peer, reply)| self.join(connection, peer, &reply));
+        let now = self.state.now_ns;
+        let known = &mut self.state.table.connections[connection as usize];
+        match joined {
+            Ok(()) => known.pause_ns = 0,
+            Err(error) => {
+                known.stage = ConnectionStage::Down;
+                known.pause_ns = (2 * known.pause_ns).clamp(PAUSE_NS.0, PAUSE_NS.1);
+                known.retry_ns = now + known.pause_ns;
+                self.state.last_loss = Some(error);
+            }
+        }
+    }
+
+    /// One look, or a wait of this length.
+    #[inline]
+    fn round(&mut self, wait: Option<Duration>) -> io::Result<u32> {
+        let events = self.link.poll(wait, &mut self.state)?;
+        self.rounds = self.rounds.wrapping_add(1);
+        if wait.is_some() || self.rounds.is_multiple_of(LOOK) {
+            self.look_at_clock();
+        }
+        if !(self.state.held.is_empty() && self.state.waiting.is_empty()) {
+            self.state.go_on(&mut self.link);
+        }
+        self.link.flush()?;
+        Ok(events)
+    }
+
+    #[inline]
+    fn hand_out(&mut self, at_most: u32, mut done: impl FnMut(u32, i64)) -> u32 {
+        let mut given = 0;
+        while given < at_most
+            && let Some((slot, result)) = self.state.ready.pop_front()
+        {
+            done(slot, result);
+            given += 1;
+        }
+        given
+    }
+
+    /// Looks until there is a completion or the time is over.
+    fn wait_for_ready(&mut self, timeout_ns: Option<u64>) -> io::Result<()> {
+        let patience = match self.state.setup.poll {
+            PollMode::Busy => None,
+            PollMode::Spin(spin) => Some(spin),
+            PollMode::Block => Some(Duration::ZERO),
+        };
+        let mut began = None;
+        let mut looks = 0_u32;
+        let mut wait = None;
+        loop {
+            let events = self.round(wait)?;
+            if !self.state.ready.is_empty() || timeout_ns == Some(0) {
+                return Ok(());
+            }
+            looks += 1;
+            let block = patience == Some(Duration::ZERO);
+            if events > 0 || !(block || looks.is_multiple_of(LOOK) || wait.is_some()) {
+                continue;
+            }
+            let waited = began.get_or_insert_with(Instant::now).elapsed();
+            let left = timeout_ns.map(|ns| Duration::from_nanos(ns).saturating_sub(waited));
+            if left == Some(Duration::ZERO) || (timeout_ns.is_none() && !self.state.unfinished()) {
+                return Ok(());
+            }
+            let sleep = SLEEP.min(Duration::from_nanos(self.sweep_ns));
+            wait = patience
+                .is_some_and(|patience| waited >= patience)
+                .then(|| left.unwrap_or(sleep).min(sleep));
+        }
+    }
+}
+
+impl<L: Link> RpcTransport for RpcClient<L> {
+    #[inline]
+    fn request(&mut self, endpoint: u32, slot: u32) -> Requested {
+        if !self.is_up(endpoint) {
+            return Requested::Gone;
+        }
+        self.state.begin(&mut self.link, endpoint, slot);
+        Requested::Queued
+    }
+
+    #[inline]
+    fn flush(&mut self) -> io::Result<()> {
+        self.link.flush()
+    }
+
+    #[inline]
+    fn poll(
+        &mut self,
+        timeout_ns: Option<u64>,
+        at_most: u32,
+        done: impl FnMut(u32, i64),
+    ) -> io::Result<u32> {
+        if self.state.ready.is_empty() {
+            self.wait_for_ready(timeout_ns)?;
+        }
+        Ok(self.hand_out(at_most, done))
+    }
+
+    #[inline]
+    fn is_up(&self, endpoint: u32) -> bool {
+        let entry = self.state.table.endpoints.get(endpoint as usize);
+        entry.is_some_and(|entry| entry.stage == EndpointStage::Up)
+    }
+
+    fn may_return(&self) -> bool {
+        match (self.state.setup.reconnect, self.down_since) {
+            (None, _) => false,
+            (Some(limit), Some(since)) => since.elapsed() < limit,
+            (Some(_), None) => true,
+        }
+    }
+
+    fn cancel(&mut self) {
+        self.state.cancel_all(&mut self.link);
+    }
+
+    fn counters(&self) -> RpcCounters {
+        RpcCounters {
+            retransmits: self.link.retransmits(),
+            ..self.state.counters
+        }
+    }
+
+    fn close(mut self) -> io::Result<RpcCounters> {
+        self.state.cancel_all(&mut self.link);
+        for endpoint in &self.state.table.endpoints {
+            let known = &self.state.table.connections[endpoint.connection as usize];
+            let there = matches!(known.stage, ConnectionStage::Up | ConnectionStage::Leaving);
+            if endpoint.session != 0 && there {
+                let header = FrameHeader {
+                    session: endpoint.session,
+                    ..FrameHeader::plain(FrameKind::Close)
+                };
+                self.link.send(known.peer, &header, &[]);
+                self.state.closing += 1;
+            }
+        }
+        let until = Instant::now() + CLOSE;
+        while self.state.closing > 0 && Instant::now() < until {
+            self.link.flush()?;
+            self.link.poll(Some(SLEEP), &mut self.state)?;
+            let connections = self.state.table.connections.iter();
+            let up = |stage| matches!(stage, ConnectionStage::Up | ConnectionStage::Leaving);
+            if !connections.into_iter().any(|known| up(known.stage)) {
+                break;
+            }
+        }
+        let counters = self.counters();
+        for known in &self.state.table.connections {
+            self.link.close(known.peer);
+        }
+        Ok(counters)
+    }
+}

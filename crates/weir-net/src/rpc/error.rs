@@ -1,0 +1,146 @@
+//! Why a call or a connection failed: a code that travels in one number, and words.
+//!
+//! In: what went wrong. Out: a code of the DER family, as results and peers name it. Not here:
+//! what a caller does about it.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io;
+
+/// Codes below this one are none of the operating system's.
+const BASE: i32 = -1000;
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $number:literal, $text:literal;)*) => {
+        /// A reason with a number that all sides know.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum DerCode {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl DerCode {
+            /// The negative number, as results hold it.
+            pub fn number(self) -> i32 {
+                match self { $(Self::$name => $number,)* }
+            }
+
+            /// Its name, as `DER_UNREACH`.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$name => concat!("DER_", $text),)* }
+            }
+
+            /// The code of a negative number; `None` where the number has no name here.
+            pub fn from_number(number: i32) -> Option<Self> {
+                match number { $($number => Some(Self::$name),)* _ => None }
+            }
+
+            /// Every code.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+        }
+    };
+}
+
+codes! {
+    /// Not allowed: no token, a wrong one, or a service that is switched off.
+    NoPermission = -1001, "NO_PERM";
+    /// The request makes no sense.
+    Invalid = -1003, "INVAL";
+    /// No such group, rank, tag, session or key.
+    NotThere = -1005, "NONEXIST";
+    /// The connection is lost or cannot be made.
+    Unreachable = -1006, "UNREACH";
+    /// No memory, or more than the limits allow.
+    NoMemory = -1009, "NOMEM";
+    /// No such service or operation.
+    NoService = -1010, "NOSYS";
+    /// The answer did not come in time.
+    TimedOut = -1011, "TIMEDOUT";
+    /// Somebody else is at it.
+    Busy = -1012, "BUSY";
+    /// The other side broke the protocol.
+    Protocol = -1014, "PROTO";
+    /// More than fits.
+    Overflow = -1017, "OVERFLOW";
+    /// Cancelled before it was answered.
+    Canceled = -1018, "CANCELED";
+    /// Something else, which the words tell.
+    Other = -1025, "MISC";
+    /// What came is not what was sent.
+    Mismatch = -2021, "CSUM";
+}
+
+impl DerCode {
+    /// As a frame carries it: the distance below -1000; never 0, which means success.
+    pub fn to_status(self) -> u16 {
+        u16::try_from(BASE - self.number()).unwrap_or(u16::MAX)
+    }
+
+    /// The code of a status that is not 0; numbers without a name become [`DerCode::Other`].
+    pub fn from_status(status: u16) -> Self {
+        Self::from_number(BASE - i32::from(status)).unwrap_or(Self::Other)
+    }
+
+    /// As the result of an operation.
+    #[inline]
+    pub fn result(self) -> i64 {
+        i64::from(self.number())
+    }
+}
+
+impl fmt::Display for DerCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "-{} ({})", self.name(), self.number())
+    }
+}
+
+/// What went wrong, by code and in words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct RpcError {
+    /// For counters and peers.
+    pub code: DerCode,
+    /// For people: what, why, and what to do where that is known.
+    pub message: Cow<'static, str>,
+}
+
+impl RpcError {
+    /// An error of this code.
+    pub fn new(code: DerCode, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+        }
+    }
+
+    /// The other side broke the protocol.
+    pub fn protocol(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(DerCode::Protocol, message)
+    }
+
+    /// The system refused what was tried, a verb phrase.
+    pub fn io(what: impl fmt::Display) -> impl FnOnce(io::Error) -> Self {
+        move |error| Self::new(DerCode::Unreachable, format!("cannot {what}: {error}"))
+    }
+}
+
+impl From<RpcError> for io::Error {
+    fn from(error: RpcError) -> Self {
+        Self::other(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_comes_back_from_its_number_and_its_status() {
+        for &code in DerCode::ALL {
+            assert_eq!(DerCode::from_number(code.number()), Some(code));
+            assert_eq!(DerCode::from_status(code.to_status()), code);
+            assert_ne!(code.to_status(), 0);
+        }
+        assert_eq!(DerCode::from_status(999), DerCode::Other);
+        assert_eq!(DerCode::TimedOut.to_string(), "-DER_TIMEDOUT (-1011)");
+    }
+}

@@ -1,0 +1,332 @@
+//! The table of a group: a file that says where each rank listens.
+//!
+//! In: a directory and the name of a group. Out: ranks, their addresses, how many tags they have; entries
+//! that come and go, one writer at a time. The form is that of the older programs of the family, with
+//! fields of weir's own behind the address. Not here: where the directory is.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use weir_schema::RankTags;
+
+use super::address::RpcAddress;
+use super::{DerCode, RpcError};
+
+/// What the name of the file ends with.
+const SUFFIX: &str = ".attach_info_tmp";
+/// Longest table, in bytes.
+const LONGEST: u64 = 64 << 20;
+
+/// A rank of a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupMember {
+    /// Where it listens, each with another transport.
+    pub addresses: Vec<RpcAddress>,
+    /// How many tags it has, where the table says so.
+    pub tags: Option<u32>,
+    /// Its machine.
+    pub node: Option<String>,
+    /// Which run of the server it is.
+    pub nonce: Option<String>,
+}
+
+/// The ranks of a group.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupTable {
+    /// By rank.
+    pub members: BTreeMap<u32, GroupMember>,
+    /// The size that it says is another: who wrote it has lost or kept an entry.
+    pub said_size: Option<u64>,
+}
+
+impl GroupTable {
+    /// The file of a group in a directory.
+    pub fn path(directory: &Path, group: &str) -> PathBuf {
+        directory.join(format!("{group}{SUFFIX}"))
+    }
+
+    /// Reads a group's table.
+    ///
+    /// # Errors
+    /// There is none, others may write it, or a line makes no sense: with file and line.
+    pub fn read(directory: &Path, group: &str) -> Result<Self, RpcError> {
+        let path = Self::path(directory, group);
+        let refuse = |why: String| {
+            RpcError::new(DerCode::NotThere, format!("group table {}: {why}", path.display()))
+        };
+        let facts = fs::metadata(&path);
+        let facts = facts.map_err(|error| {
+            let help = "`weir rpc serve` starts a server and writes it";
+            refuse(format!("{error} ({help})"))
+        })?;
+        if facts.permissions().mode() & 0o002 != 0 {
+            return Err(refuse("everyone may write it (chmod o-w)".to_owned()));
+        }
+        if facts.len() > LONGEST {
+            return Err(refuse(format!("longer than {LONGEST} bytes")));
+        }
+        let text = fs::read_to_string(&path).map_err(|error| refuse(error.to_string()))?;
+        Self::parse(&text, group).map_err(|(line, why)| {
+            let message = format!("group table {}:{line}: {why}", path.display());
+            RpcError::new(DerCode::NotThere, message)
+        })
+    }
+
+    /// A table's text.
+    ///
+    /// # Errors
+    /// The number of a line and what is wrong with it.
+    pub fn parse(text: &str, group: &str) -> Result<Self, (usize, String)> {
+        let lines = (1..).zip(text.lines().map(str::trim));
+        let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+        let (number, line) = lines.next().ok_or((1, "it is empty".to_owned()))?;
+        let name = last_word(line);
+        if name != group {
+            return Err((number, format!("it is of group `{name}`, not `{group}`")));
+        }
+        let (number, line) = lines.next().ok_or((number + 1, "no size follows".to_owned()))?;
+        let size: u64 = last_word(line)
+            .parse()
+            .map_err(|_| (number, format!("`{line}` is no size")))?;
+        let mut table = Self::default();
+        for (number, line) in lines {
+            if matches!(line, "all" | "self") && table.members.is_empty() {
+                continue;
+            }
+            let (rank, member) = member(line).map_err(|why| (number, why))?;
+            if table.members.insert(rank, member).is_some() {
+                return Err((number, format!("rank {rank} stands there twice")));
+            }
+        }
+        table.said_size = (size != table.members.len() as u64).then_some(size);
+        Ok(table)
+    }
+
+    /// Ranks and how many tags each has, in order.
+    pub fn ranks(&self) -> Vec<RankTags> {
+        let members = self.members.iter();
+        let of = |(rank, member): (&u32, &GroupMember)| RankTags {
+            rank: *rank,
+            tags: member.tags.unwrap_or(1),
+        };
+        members.map(of).collect()
+    }
+
+    /// Its text. `is_plain`: without fields that older programs would take for more ranks.
+    pub fn text(&self, group: &str, is_plain: bool) -> String {
+        let mut text = format!("name {group}\nsize {}\nall\n", self.members.len());
+        for (rank, member) in &self.members {
+            let mut addresses = member.addresses.iter();
+            let Some(first) = addresses.next() else { continue };
+            let _ = write!(text, "{rank} {first}");
+            if !is_plain {
+                let also: Vec<_> = addresses.map(ToString::to_string).collect();
+                let fields = [
+                    ("tags", member.tags.map(|tags| tags.to_string())),
+                    ("node", member.node.clone()),
+                    ("nonce", member.nonce.clone()),
+                    ("also", (!also.is_empty()).then(|| also.join(","))),
+                ];
+                for (name, value) in fields {
+                    if let Some(value) = value {
+                        let _ = write!(text, " {name}={value}");
+                    }
+                }
+            }
+            text.push('\n');
+        }
+        text
+    }
+
+    /// The lowest rank that nobody has.
+    pub fn free_rank(&self) -> u32 {
+        let taken = self.members.keys().zip(0..);
+        let first_gap = taken.clone().find(|(rank, place)| **rank != *place);
+        first_gap.map_or_else(|| u32::try_from(self.members.len()).unwrap_or(0), |(_, place)| place)
+    }
+}
+
+/// The first word of the first two lines is skipped, whatever it is; it may be missing.
+fn last_word(line: &str) -> &str {
+    line.split_whitespace().last().unwrap_or_default()
+}
+
+fn member(line: &str) -> Result<(u32, GroupMember), String> {
+    let mut words = line.split_whitespace();
+    let (Some(rank), Some(address)) = (words.next(), words.next()) else {
+        return Err(format!("`{line}` is no `<rank> <address>`"));
+    };
+    let rank = rank.parse().map_err(|_| format!("`{rank}` is no rank"))?;
+    let address: RpcAddress = address.parse().map_err(|why: RpcError| why.to_string())?;
+    let mut member = GroupMember {
+        addresses: vec![address],
+        tags: None,
+        node: None,
+        nonce: None,
+    };
+    for word in words {
+        match word.split_once('=') {
+            Some(("tags", tags)) => {
+                let tags = tags.parse().map_err(|_| format!("`{word}` is no number of tags"))?;
+                member.tags = Some(tags);
+            }
+            Some(("node", node)) => member.node = Some(node.to_owned()),
+            Some(("nonce", nonce)) => member.nonce = Some(nonce.to_owned()),
+            Some(("also", more)) => {
+                let more = more.split(',').map(str::parse);
+                let more: Result<Vec<RpcAddress>, RpcError> = more.collect();
+                member.addresses.extend(more.map_err(|why| why.to_string())?);
+            }
+            // A field of a newer version.
+            Some(_) => {}
+            None => return Err(format!("`{word}` is no field")),
+        }
+    }
+    Ok((rank, member))
+}
+
+/// Where a server has its entries.
+#[derive(Clone, Debug)]
+pub struct TablePlace {
+    /// The directory.
+    pub directory: PathBuf,
+    /// The group.
+    pub group: String,
+    /// Everyone may read it.
+    pub is_public: bool,
+    /// Without fields of weir's own.
+    pub is_plain: bool,
+}
+
+impl TablePlace {
+    /// Changes the table, alone: others wait. A missing one is an empty one. A table without members
+    /// stays, and says so.
+    ///
+    /// # Errors
+    /// It cannot be read or written, or the change is refused.
+    pub fn change<R>(
+        &self,
+        change: impl FnOnce(&mut GroupTable) -> Result<R, RpcError>,
+    ) -> Result<R, RpcError> {
+        let path = GroupTable::path(&self.directory, &self.group);
+        let io = |error| RpcError::io(format_args!("write {}", path.display()))(error);
+        let lock = self.directory.join(format!("{}{SUFFIX}.lock", self.group));
+        let lock = File::options().create(true).truncate(false).write(true).open(lock).map_err(io)?;
+        // Given back with the file.
+        lock.lock().map_err(io)?;
+        let mut table = match path.exists() {
+            true => GroupTable::read(&self.directory, &self.group)?,
+            false => GroupTable::default(),
+        };
+        let result = change(&mut table)?;
+        let text = table.text(&self.group, self.is_plain);
+        let new = self.directory.join(format!(".{}{SUFFIX}.{}", self.group, std::process::id()));
+        let written = self.write(&new, &text).and_then(|()| fs::rename(&new, &path));
+        if written.is_err() {
+            let _ = fs::remove_file(&new);
+        }
+        written.map_err(io)?;
+        Ok(result)
+    }
+
+    fn write(&self, path: &Path, text: &str) -> std::io::Result<()> {
+        let mut file = File::create(path)?;
+        let mode = if self.is_public { 0o644 } else { 0o600 };
+        file.set_permissions(fs::Permissions::from_mode(mode))?;
+        file.write_all(text.as_bytes())
+    }
+
+    /// Takes entries out, unless another run of a server has them by now.
+    ///
+    /// # Errors
+    /// As of [`TablePlace::change`].
+    pub fn remove(&self, ranks: &[u32], nonce: &str) -> Result<(), RpcError> {
+        self.change(|table| {
+            table.members.retain(|rank, member| {
+                let is_other = member.nonce.as_deref().is_some_and(|other| other != nonce);
+                !ranks.contains(rank) || is_other
+            });
+            Ok(())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = "name daos_server\nsize 2\nall\n# a note\n0 tcp://127.0.0.1:7000 tags=3 \
+                         node=a nonce=0f also=shm:///run/weir/0\n2 tcp://127.0.0.1:7002\n";
+
+    #[test]
+    fn a_table_is_read_and_written_the_same() {
+        let table = GroupTable::parse(TABLE, "daos_server").unwrap();
+        assert_eq!(table.said_size, None);
+        assert_eq!(table.members[&0].tags, Some(3));
+        assert_eq!(table.members[&0].addresses[1].scheme, "shm");
+        let ranks: Vec<_> = table.ranks().iter().map(|one| (one.rank, one.tags)).collect();
+        assert_eq!(ranks, [(0, 3), (2, 1)]);
+        assert_eq!(table.free_rank(), 1);
+        let again = GroupTable::parse(&table.text("daos_server", false), "daos_server").unwrap();
+        assert_eq!(again, table);
+        let plain = table.text("daos_server", true);
+        assert!(plain.contains("\n0 tcp://127.0.0.1:7000\n"), "{plain}");
+        let bare = "daos_server\n1\n0 tcp://127.0.0.1:7000\n";
+        assert_eq!(GroupTable::parse(bare, "daos_server").unwrap().members.len(), 1);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_named_with_its_line() {
+        for (text, line, why) in [
+            ("", 1, "empty"),
+            ("name other\nsize 0\nall\n", 1, "group `other`"),
+            ("name g\nsize many\n", 2, "no size"),
+            ("name g\nsize 1\nall\n0\n", 4, "<rank> <address>"),
+            ("name g\nsize 1\nall\nx tcp://a:1\n", 4, "no rank"),
+            ("name g\nsize 1\nall\n0 a:1\n", 4, "TRANSPORT://PLACE"),
+            ("name g\nsize 2\nall\n0 tcp://a:1\n0 tcp://a:2\n", 5, "twice"),
+            ("name g\nsize 1\nall\n0 tcp://a:1 junk\n", 4, "no field"),
+        ] {
+            let (number, found) = GroupTable::parse(text, "g").unwrap_err();
+            assert_eq!(number, line, "{text}");
+            assert!(found.contains(why), "{found}");
+        }
+        let odd = GroupTable::parse("name g\nsize 3\nall\n0 tcp://a:1\n", "g").unwrap();
+        assert_eq!(odd.said_size, Some(3));
+    }
+
+    #[test]
+    fn entries_come_and_go_and_those_of_a_later_run_stay() {
+        let directory = std::env::temp_dir().join(format!("weir-table-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let place = TablePlace {
+            directory: directory.clone(),
+            group: "g".to_owned(),
+            is_public: false,
+            is_plain: false,
+        };
+        let member = |nonce: &str| GroupMember {
+            addresses: vec!["tcp://127.0.0.1:1".parse().unwrap()],
+            tags: Some(1),
+            node: None,
+            nonce: Some(nonce.to_owned()),
+        };
+        for (rank, nonce) in [(0, "a"), (1, "b")] {
+            let add = |table: &mut GroupTable| Ok(table.members.insert(rank, member(nonce)));
+            place.change(add).unwrap();
+        }
+        place.remove(&[0, 1], "a").unwrap();
+        let left = GroupTable::read(&directory, "g").unwrap();
+        assert_eq!(left.members.keys().collect::<Vec<_>>(), [&1]);
+        let path = GroupTable::path(&directory, "g");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+        let refused = GroupTable::read(&directory, "g").unwrap_err();
+        assert!(refused.message.contains("chmod o-w"), "{refused}");
+        fs::remove_dir_all(&directory).unwrap();
+    }
+}

@@ -1,0 +1,299 @@
+//! Masters on a server: it is ordered to call others of its group, and tells how it went.
+//!
+//! In: orders. Out: notes of progress, and at the end the figures as [`RpcMaster`]. The same loop over the
+//! same transports as in the command's own process. One test at a time by rank and tag; only ranks of
+//! the server's own table are called. Not here: who orders (`ordered`), the frames (`server`).
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use weir_run::{
+    Engine, KINDS, LoneLoop, LoopPlan, LoopStop, Measured, Source, WorkerLive, measured,
+};
+use weir_schema::{Failure, Job, RPC_KINDS, RpcEndpoint, RpcMaster, RpcWorkload, expand_endpoints};
+use weir_sys::clock::Clock;
+
+use super::call_list::CallList;
+use super::calling::{CallLoop, Calling};
+use super::engine::EndSigns;
+use super::group::RpcGroup;
+use super::measured_master::{MasterParts, requested};
+use super::server::{MasterAnswers, MasterOrder, TestMasters};
+use super::transport::{RpcCounters, RpcTransport};
+use super::way::{TransportUser, Way};
+use super::wire::{FrameKind, ProgressNote};
+use super::{DerCode, RpcError};
+
+/// How often a running test is told of.
+const NOTES: Duration = Duration::from_millis(250);
+/// How long a master that waits for its start looks away.
+const NAP: Duration = Duration::from_millis(10);
+
+/// What a master is ordered to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MasterTask {
+    /// Calls to endpoints in their final order.
+    pub work: RpcWorkload,
+    /// When the first call goes out, by the monotonic clock of the server's machine; sessions are opened
+    /// before.
+    pub start_ns: u64,
+}
+
+/// Runs tests on threads of its own.
+#[derive(Debug)]
+pub struct MasterHost {
+    group: String,
+    table: Option<PathBuf>,
+    token_file: Option<PathBuf>,
+    clock: Clock,
+    running: Arc<Mutex<BTreeMap<RpcEndpoint, Arc<AtomicU32>>>>,
+}
+
+impl MasterHost {
+    /// For a server of a group that has its table in this directory; the secret of its servers.
+    pub fn new(group: &str, table: Option<PathBuf>, token_file: Option<PathBuf>) -> Self {
+        Self {
+            group: group.to_owned(),
+            table,
+            token_file,
+            clock: Clock::detect().0,
+            running: Arc::default(),
+        }
+    }
+}
+
+impl TestMasters for MasterHost {
+    fn start(&self, order: MasterOrder) -> Result<(), RpcError> {
+        let task: Result<MasterTask, _> = serde_json::from_slice(&order.body);
+        let mut task = task.map_err(|error| {
+            RpcError::new(DerCode::Invalid, format!("the order cannot be read: {error}"))
+        })?;
+        let work = &mut task.work;
+        // Whoever orders names ranks of this group, and nothing else.
+        let text = |path: &PathBuf| path.display().to_string();
+        work.group.clone_from(&self.group);
+        (work.targets, work.loopback) = (Vec::new(), None);
+        work.table = self.table.as_ref().map(text);
+        work.token_file = self.token_file.as_ref().map(text);
+        (work.interface, work.domain) = (None, None);
+        let test = OrderedTest::new(task, order.rank, order.tag, self.clock)?;
+        let stop: Arc<AtomicU32> = Arc::default();
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if running.contains_key(&test.master) {
+            let message = format!("{} runs a test already", test.master);
+            return Err(RpcError::new(DerCode::Busy, message));
+        }
+        running.insert(test.master, Arc::clone(&stop));
+        drop(running);
+        let (running, master) = (Arc::clone(&self.running), test.master);
+        let serve = move || {
+            let done = test.carry_out(&stop, &order.answers);
+            let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
+            running.remove(&master);
+            drop(running);
+            send(&order.answers, &done);
+        };
+        let named = thread::Builder::new().name(format!("weir-master-{master}"));
+        let spawned = named.spawn(serve);
+        spawned.map_err(RpcError::io("start a thread for the test"))?;
+        Ok(())
+    }
+
+    fn stop(&self, rank: u32, tag: u32) {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(stop) = running.get(&RpcEndpoint { rank, tag }) {
+            stop.store(1, Ordering::Relaxed);
+        }
+    }
+}
+
+fn send(answers: &MasterAnswers, done: &RpcMaster) {
+    match serde_json::to_vec(done) {
+        Ok(body) => answers.send(FrameKind::Result, 0, body),
+        Err(error) => {
+            let words = error.to_string().into_bytes();
+            answers.send(FrameKind::Result, DerCode::Other.to_status(), words);
+        }
+    }
+}
+
+/// A test that was ordered.
+struct OrderedTest {
+    master: RpcEndpoint,
+    job: Job,
+    work: RpcWorkload,
+    list: CallList,
+    way: Way,
+    start_ns: u64,
+    clock: Clock,
+}
+
+impl OrderedTest {
+    fn new(task: MasterTask, rank: u32, tag: u32, clock: Clock) -> Result<Self, RpcError> {
+        let refuse = |why: &dyn ToString| RpcError::new(DerCode::NotThere, why.to_string());
+        let work = task.work;
+        let here = Path::new("");
+        let group = RpcGroup::of(&work, here).map_err(|why| refuse(&why.message))?;
+        let entries = expand_endpoints(&work.endpoints, &group.ranks()).map_err(|why| refuse(&why))?;
+        let list = CallList::new(entries);
+        let way = Way::of(&work, group, 1, here).map_err(|why| refuse(&why.message))?;
+        way.endpoints(&list.distinct).map_err(|why| refuse(&why.message))?;
+        Ok(Self {
+            master: RpcEndpoint { rank, tag },
+            list,
+            job: Job::of_rpcs("master", work.clone()),
+            work,
+            way,
+            start_ns: task.start_ns,
+            clock,
+        })
+    }
+
+    /// Runs it on a thread of its own and tells of it meanwhile.
+    fn carry_out(&self, stop: &AtomicU32, answers: &MasterAnswers) -> RpcMaster {
+        let live = self.recorders();
+        let (ended, wait) = channel();
+        let live = &live;
+        let all = self.work.load.bounds.operations.unwrap_or(0);
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                let _ = ended.send(self.call(stop, live));
+            });
+            loop {
+                match wait.recv_timeout(NOTES) {
+                    Ok(done) => return done,
+                    Err(RecvTimeoutError::Timeout) => {
+                        let done = live.kinds[0].completed.get() + live.kinds[0].failed.get();
+                        let note = ProgressNote { done, total: all };
+                        answers.send(FrameKind::Progress, 0, note.encode().to_vec());
+                    }
+                    Err(RecvTimeoutError::Disconnected) => {
+                        return self.failed(Failure::new("panic", "the test panicked"));
+                    }
+                }
+            }
+        })
+    }
+
+    fn recorders(&self) -> WorkerLive {
+        let mut kinds = [None; KINDS];
+        kinds[0] = Some(Measured {
+            targets: u32::try_from(self.list.distinct.len()).unwrap_or(u32::MAX),
+            ..measured(&self.job, false)
+        });
+        WorkerLive::new(RPC_KINDS, kinds)
+    }
+
+    fn failed(&self, why: Failure) -> RpcMaster {
+        let mut master = RpcMaster::new(self.master, self.way.name());
+        master.failure = Some(why);
+        master
+    }
+
+    fn call(&self, stop: &AtomicU32, live: &WorkerLive) -> RpcMaster {
+        let calls = OrderedCalls {
+            calling: Calling {
+                work: &self.work,
+                list: &self.list,
+                thread: 0,
+                threads: 1,
+                seed: self.work.seed ^ u64::from(self.master.rank) << 32 ^ u64::from(self.master.tag),
+                signs: EndSigns {
+                    stop,
+                    findings: None,
+                },
+            },
+            test: self,
+            live,
+        };
+        match self.way.connect(&self.work, &self.list, (0, 1), calls) {
+            Ok(Ok(master)) => master,
+            Ok(Err(error)) => self.failed(Failure::new("engine", error.to_string())),
+            Err(why) => self.failed(why),
+        }
+    }
+}
+
+/// The calls of an ordered test.
+struct OrderedCalls<'a> {
+    calling: Calling<'a>,
+    test: &'a OrderedTest,
+    live: &'a WorkerLive,
+}
+
+impl TransportUser for OrderedCalls<'_> {
+    type Output = io::Result<RpcMaster>;
+
+    fn with(self, transport: impl RpcTransport) -> Self::Output {
+        let test = self.test;
+        let alone = LoneLoop {
+            job: &test.job,
+            seed: self.calling.seed,
+            clock: &test.clock,
+            stop: self.calling.signs.stop,
+            live: self.live,
+        };
+        let mut calls = TimedStart {
+            start_ns: test.start_ns,
+            alone,
+        };
+        let (_, counted): (LoopStop, RpcCounters) = self.calling.run(transport, &mut calls)?;
+        let parts = MasterParts {
+            endpoint: test.master,
+            transport: test.way.name(),
+            work: &test.work,
+            list: &test.list,
+            lives: &[self.live],
+            duration_ns: alone.duration(),
+            requested: requested(&test.work),
+            counters: &[counted],
+        };
+        let mut master = parts.master();
+        master.cpu = alone.cpu();
+        master.bulk_path = test.way.bulk_path(&test.work).map(str::to_owned);
+        Ok(master)
+    }
+}
+
+/// A loop that begins at a certain time.
+struct TimedStart<'a> {
+    start_ns: u64,
+    alone: LoneLoop<'a>,
+}
+
+impl CallLoop for TimedStart<'_> {
+    fn run<E, S>(
+        &mut self,
+        engine: &mut E,
+        source: &mut S,
+        slots: u32,
+        change: impl FnOnce(&mut LoopPlan),
+    ) -> LoopStop
+    where
+        E: Engine,
+        S: Source<Op = E::Op>,
+    {
+        loop {
+            let left = Duration::from_nanos(self.start_ns.saturating_sub(monotonic_ns()));
+            if left.is_zero() || self.alone.stop.load(Ordering::Relaxed) != 0 {
+                break;
+            }
+            thread::sleep(left.min(NAP));
+        }
+        self.alone.drive(engine, source, slots, change)
+    }
+}
+
+/// The clock that machines share between their processes, in nanoseconds.
+pub fn monotonic_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let whole = u64::try_from(now.tv_sec).unwrap_or(0);
+    whole * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+}

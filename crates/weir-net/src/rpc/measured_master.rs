@@ -1,0 +1,142 @@
+//! From what the loop's threads recorded to the figures of a master.
+//!
+//! In: recorders with figures per endpoint, what the transports counted, how long it took. Out: an
+//! [`RpcMaster`]. The same for this command's own master and for one on a server. Not here: text.
+
+use weir_run::{LiveTarget, WorkerLive};
+use weir_schema::{
+    ErrorCode, RpcEndpoint, RpcEndpointResult, RpcMaster, RpcWorkload, Schedule, rpc_error_name,
+    rpc_histogram,
+};
+use weir_stats::Histogram;
+use weir_units::Nanos;
+
+use super::DerCode;
+use super::call_list::CallList;
+use super::transport::RpcCounters;
+
+/// A rate that is kept by less than this share is not kept.
+const KEPT: f64 = 0.99;
+
+/// What a master measured, in pieces.
+#[derive(Debug)]
+pub struct MasterParts<'a> {
+    /// Which it is.
+    pub endpoint: RpcEndpoint,
+    /// How data moved.
+    pub transport: &'a str,
+    /// What was to be done.
+    pub work: &'a RpcWorkload,
+    /// Whom it called.
+    pub list: &'a CallList,
+    /// What each of its threads recorded.
+    pub lives: &'a [&'a WorkerLive],
+    /// From the first call to the end of the last.
+    pub duration_ns: Nanos,
+    /// Calls that there were to be in all, where a number is the bound.
+    pub requested: Option<u64>,
+    /// What its transports counted, thread by thread.
+    pub counters: &'a [RpcCounters],
+}
+
+/// The code of a failed call.
+pub fn error_code(number: i32) -> ErrorCode {
+    match rpc_error_name(-number) {
+        Some(name) => name.into(),
+        None => number.into(),
+    }
+}
+
+/// Calls that a master shall make in all, where their number is the bound and not a time.
+pub fn requested(work: &RpcWorkload) -> Option<u64> {
+    let bounds = &work.load.bounds;
+    bounds.operations.filter(|_| bounds.runtime_ns.is_none())
+}
+
+impl MasterParts<'_> {
+    /// The figures.
+    pub fn master(&self) -> RpcMaster {
+        let mut master = RpcMaster::new(self.endpoint, self.transport);
+        master.duration_ns = self.duration_ns;
+        let mut service = rpc_histogram();
+        for (number, endpoint) in self.list.distinct.iter().enumerate() {
+            let (result, served) = self.endpoint_result(number, *endpoint);
+            add(&mut master.latency, &result.latency);
+            add(&mut service, &served);
+            master.endpoints.push(result);
+        }
+        let sent = master.endpoints.iter().map(RpcEndpointResult::sent).sum();
+        master.requested = self.requested.unwrap_or(sent).max(sent);
+        master.effective_in_flight = in_flight(&service, self.duration_ns);
+        if let Some(rate) = self.rate() {
+            let kept = Nanos::as_secs_f64(self.duration_ns) * rate * KEPT;
+            master.overload = as_float(sent) < kept;
+            master.service = Some(service);
+        }
+        let wrong = ErrorCode::from(DerCode::Mismatch.name());
+        let of = |one: &RpcEndpointResult| one.failed.get(&wrong).copied();
+        master.mismatches = master.endpoints.iter().filter_map(of).sum();
+        self.add_counters(&mut master);
+        master.conclude();
+        master
+    }
+
+    /// Of one endpoint over all threads, and how long its calls took from when they were sent.
+    fn endpoint_result(
+        &self,
+        number: usize,
+        endpoint: RpcEndpoint,
+    ) -> (RpcEndpointResult, Histogram) {
+        let mut result = RpcEndpointResult::new(endpoint);
+        let mut service = rpc_histogram();
+        let kinds = self.lives.iter().map(|live| &live.kinds[0]);
+        for target in kinds.filter_map(|kind| kind.targets.get(number)) {
+            add(&mut service, &target.latency());
+            match LiveTarget::response(target) {
+                Some(response) => add(&mut result.latency, &response),
+                None => add(&mut result.latency, &target.latency()),
+            }
+            for (code, count) in target.failed() {
+                *result.failed.entry(error_code(code)).or_default() += count;
+            }
+        }
+        result.succeeded = result.latency.count();
+        (result, service)
+    }
+
+    /// Calls per second that there were to be.
+    fn rate(&self) -> Option<f64> {
+        let Schedule::OpsPerSecond { limit_per_s, .. } = self.work.load.pacing.schedule.as_ref()?
+        else {
+            return None;
+        };
+        let per_thread = limit_per_s.values().next()?.0;
+        Some(per_thread * as_float(self.lives.len() as u64))
+    }
+
+    fn add_counters(&self, master: &mut RpcMaster) {
+        for counters in self.counters {
+            master.late_replies += counters.late_replies;
+            master.buffer_waits += counters.buffer_waits;
+            if let Some(again) = counters.retransmits {
+                *master.retransmits.get_or_insert(0) += again;
+            }
+        }
+    }
+}
+
+/// Histograms of one precision always fit.
+fn add(to: &mut Histogram, from: &Histogram) {
+    let _ = to.merge(from);
+}
+
+/// In flight on the mean, by Little's law.
+fn in_flight(service: &Histogram, duration: Nanos) -> Option<f64> {
+    let mean = service.mean()?;
+    (duration.0 > 0).then(|| mean * as_float(service.count()) / as_float(duration.0))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts far below 2^53")]
+fn as_float(count: u64) -> f64 {
+    count as f64
+}

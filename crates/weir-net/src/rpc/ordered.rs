@@ -1,0 +1,222 @@
+//! Tests on masters that are servers: this command orders them, looks at how far they are, and takes
+//! what they measured.
+//!
+//! In: the masters, a task. Out: their figures, each with why where there are none. A thread for each
+//! waits for what it says. Not here: carrying a test out (`master_host`).
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use weir_schema::{Failure, RpcMaster};
+
+use super::client::{ControlStream, DialSetup, RpcEndpoint, open_control};
+use super::link::LinkGreeting;
+use super::master_host::{MasterTask, monotonic_ns};
+use super::wire::{FrameHeader, FrameKind, PingTimes, ProgressNote};
+use super::{DerCode, RpcError};
+
+/// Clock readings that are compared with those of each master.
+const PINGS: u32 = 8;
+/// How long an answer to one of them is waited for.
+const PING: Duration = Duration::from_secs(2);
+/// From the order to the first call: sessions are opened meanwhile.
+const LEAD: Duration = Duration::from_millis(200);
+/// The same for each master that there is.
+const LEAD_EACH: Duration = Duration::from_millis(10);
+/// How long a look for frames waits.
+const LOOK: Duration = Duration::from_millis(20);
+/// A master that says nothing for so long is lost: it tells of itself four times a second.
+const SILENCE: Duration = Duration::from_secs(10);
+/// For so long results are waited for once the end was asked for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A master that can be ordered, or why not.
+#[derive(Debug)]
+struct OrderedMaster {
+    endpoint: RpcEndpoint,
+    connection: Result<MasterConnection, RpcError>,
+}
+
+#[derive(Debug)]
+struct MasterConnection {
+    stream: ControlStream,
+    /// What its clock shows more than ours, in nanoseconds.
+    offset_ns: i64,
+}
+
+/// Masters on servers, with the connections to them.
+#[derive(Debug)]
+pub struct OrderedMasters {
+    masters: Vec<OrderedMaster>,
+    transport: String,
+}
+
+impl OrderedMasters {
+    /// Connects to all of them at the same time.
+    pub fn connect(endpoints: &[RpcEndpoint], dial: &DialSetup, transport: &str) -> Self {
+        let connected = each(endpoints, |endpoint| MasterConnection::new(endpoint, dial));
+        let masters = endpoints.iter().zip(connected);
+        let master = |(endpoint, connection): (&RpcEndpoint, _)| OrderedMaster {
+            endpoint: endpoint.clone(),
+            connection,
+        };
+        Self {
+            masters: masters.map(master).collect(),
+            transport: transport.to_owned(),
+        }
+    }
+
+    /// From now to the first call, so that every master is ready by then.
+    pub fn lead(&self) -> Duration {
+        let count = u32::try_from(self.masters.len()).unwrap_or(u32::MAX);
+        LEAD + LEAD_EACH.saturating_mul(count)
+    }
+
+    /// Has every master carry the task out from the same instant on, and waits for what comes of it.
+    /// `look` sees now and then how many calls are done; once `stop` is not 0 the tests are ended.
+    pub fn carry_out(mut self, task: &MasterTask, stop: &AtomicU32, look: impl Fn(u64)) -> Vec<RpcMaster> {
+        let transport = std::mem::take(&mut self.transport);
+        let counts: Vec<AtomicU64> = self.masters.iter().map(|_| AtomicU64::new(0)).collect();
+        let mut results = thread::scope(|scope| {
+            let threads = self.masters.into_iter().zip(&counts);
+            let threads = threads.map(|(master, done)| {
+                let transport = &transport;
+                scope.spawn(move || master.carry_out(task, stop, done, transport))
+            });
+            let threads: Vec<_> = threads.collect();
+            while threads.iter().any(|thread| !thread.is_finished()) {
+                look(counts.iter().map(|done| done.load(Ordering::Relaxed)).sum());
+                thread::sleep(LOOK);
+            }
+            let results = threads.into_iter().filter_map(|thread| thread.join().ok());
+            results.collect::<Vec<_>>()
+        });
+        look(results.iter().map(|master| master.succeeded + master.failed).sum());
+        results.sort_by_key(|master| master.endpoint);
+        results
+    }
+}
+
+impl OrderedMaster {
+    fn carry_out(
+        self,
+        task: &MasterTask,
+        stop: &AtomicU32,
+        done: &AtomicU64,
+        transport: &str,
+    ) -> RpcMaster {
+        let endpoint = weir_schema::RpcEndpoint {
+            rank: self.endpoint.rank,
+            tag: self.endpoint.tag,
+        };
+        let result = self.connection.and_then(|mut connection| {
+            connection.start(task)?;
+            connection.wait(stop, done)
+        });
+        match result {
+            Ok(master) => RpcMaster { endpoint, ..master },
+            Err(why) => {
+                let cause = match why.code {
+                    DerCode::Unreachable | DerCode::NotThere => "missing",
+                    DerCode::NoPermission => "authentication",
+                    _ => "engine",
+                };
+                let mut failed = RpcMaster::new(endpoint, transport);
+                failed.failure = Some(Failure::new(cause, format!("{why} [{}]", why.code)));
+                failed
+            }
+        }
+    }
+}
+
+impl MasterConnection {
+    fn new(endpoint: &RpcEndpoint, dial: &DialSetup) -> Result<Self, RpcError> {
+        let (stream, _) = open_control(dial, endpoint, LinkGreeting::default())?;
+        let mut this = Self {
+            stream,
+            offset_ns: 0,
+        };
+        this.compare_clocks()?;
+        Ok(this)
+    }
+
+    /// What its clock shows more than ours, by the answer that came fastest.
+    fn compare_clocks(&mut self) -> Result<(), RpcError> {
+        let mut best = u64::MAX;
+        for _ in 0..PINGS {
+            let sent = monotonic_ns();
+            self.stream.send(&FrameHeader::plain(FrameKind::Ping), &sent.to_le_bytes())?;
+            let Some((header, body)) = self.stream.receive(PING)? else {
+                return Err(RpcError::new(DerCode::TimedOut, "it does not answer"));
+            };
+            let took = monotonic_ns().saturating_sub(sent);
+            if header.kind == FrameKind::Pong && took < best {
+                best = took;
+                let middle = sent + took / 2;
+                let times = PingTimes::decode(&body)?;
+                self.offset_ns = times.clock_ns.cast_signed() - middle.cast_signed();
+            }
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, task: &MasterTask) -> Result<(), RpcError> {
+        let task = MasterTask {
+            work: task.work.clone(),
+            start_ns: task.start_ns.saturating_add_signed(self.offset_ns),
+        };
+        let body = serde_json::to_vec(&task).map_err(|error| {
+            RpcError::new(DerCode::Invalid, format!("the order cannot be written: {error}"))
+        })?;
+        self.stream.send(&FrameHeader::plain(FrameKind::Start), &body)
+    }
+
+    /// What came of the test.
+    fn wait(&mut self, stop: &AtomicU32, done: &AtomicU64) -> Result<RpcMaster, RpcError> {
+        let mut heard = Instant::now();
+        let mut stopped: Option<Instant> = None;
+        loop {
+            let came = self.stream.receive(LOOK)?;
+            if stop.load(Ordering::Relaxed) != 0 && stopped.is_none() {
+                stopped = Some(Instant::now());
+                self.stream.send(&FrameHeader::plain(FrameKind::Stop), &[])?;
+            }
+            let is_late = stopped.is_some_and(|since| since.elapsed() > PATIENCE);
+            if is_late || heard.elapsed() > SILENCE {
+                return Err(RpcError::new(DerCode::TimedOut, "it says nothing any more"));
+            }
+            let Some((header, body)) = came else { continue };
+            heard = Instant::now();
+            match header.kind {
+                _ if header.word != 0 => {
+                    let words = String::from_utf8_lossy(&body).into_owned();
+                    return Err(RpcError::new(DerCode::from_status(header.word), words));
+                }
+                FrameKind::Progress => {
+                    let note = ProgressNote::decode(&body)?;
+                    done.store(note.done, Ordering::Relaxed);
+                }
+                FrameKind::Result => {
+                    return serde_json::from_slice(&body).map_err(|error| {
+                        RpcError::protocol(format!("its result cannot be read: {error}"))
+                    });
+                }
+                FrameKind::GoAway => {
+                    return Err(RpcError::new(DerCode::Unreachable, "the server leaves"));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The same of each, all at the same time.
+fn each<T: Sync, R: Send>(all: &[T], of: impl Fn(&T) -> Result<R, RpcError> + Sync) -> Vec<Result<R, RpcError>> {
+    thread::scope(|scope| {
+        let threads: Vec<_> = all.iter().map(|one| scope.spawn(|| of(one))).collect();
+        let failed = |_| Err(RpcError::new(DerCode::Other, "a thread panicked"));
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(failed);
+        threads.into_iter().map(join).collect()
+    })
+}

@@ -1,0 +1,433 @@
+//! RPCs as a job of a run: this command calls every endpoint of a list, by one thread or several, or
+//! has masters on servers do so.
+//!
+//! In: a job of the plan. Out: refusals before anything is touched; a job whose threads run the house's
+//! loop over a transport; what came of it by master and endpoint. Not here: how calls travel (`way`),
+//! masters on servers (`ordered`).
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use weir_run::{
+    Amount, JobContext, KINDS, LoopStop, Measured, Prepared, PreparedJob, Runner, WorkerContext,
+    WorkerLive, failure, measured,
+};
+use weir_schema::{
+    CpuUse, EndpointError, EndpointSet, ErrorCode, Failure, Job, LoopOutcome, Outcome, RpcEndpoint,
+    RpcMaster, RpcOutcome, RpcWorkload, Span, Workload, expand_endpoints, expand_masters,
+    shuffle_endpoints,
+};
+use weir_units::Nanos;
+
+use super::address::RpcAddress;
+use super::call_list::CallList;
+use super::calling::{Calling, calls_of, part};
+use super::engine::EndSigns;
+use super::group::RpcGroup;
+use super::hosting::{Host, Hosting};
+use super::master_host::{MasterTask, monotonic_ns};
+use super::measured_master::{MasterParts, error_code, requested};
+use super::ordered::OrderedMasters;
+use super::transport::{RpcCounters, RpcTransport};
+use super::way::{TransportUser, Way, refused};
+
+/// Carries RPCs out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RpcRunner;
+
+impl Runner for RpcRunner {
+    fn handles(&self, workload: &Workload) -> bool {
+        matches!(workload, Workload::Rpc(_))
+    }
+
+    fn check(&self, context: &JobContext<'_>) -> Vec<Failure> {
+        let Workload::Rpc(work) = &context.job.workload else {
+            return Vec::new();
+        };
+        let found = match work.loopback {
+            // There is no server yet.
+            Some(tags) => RpcJob::new(context, work, nobody(work, tags)),
+            None => group(context, work).and_then(|group| RpcJob::new(context, work, group)),
+        };
+        found.err().into_iter().collect()
+    }
+
+    fn prepare(&self, context: &JobContext<'_>) -> Result<PreparedJob, Failure> {
+        let Workload::Rpc(work) = &context.job.workload else {
+            return Err(failure("plan", None, "these are no RPCs"));
+        };
+        let Some(tags) = work.loopback else {
+            let group = group(context, work)?;
+            return Ok(PreparedJob::Workers(Arc::new(RpcJob::new(context, work, group)?)));
+        };
+        let host = own_server(work, tags)?;
+        let mut group = RpcGroup::at(&work.group, host.addresses().iter().cloned());
+        set_tags(&mut group, tags);
+        let mut job = RpcJob::new(context, work, group)?;
+        job.host = Mutex::new(Some(host));
+        Ok(PreparedJob::Workers(Arc::new(job)))
+    }
+}
+
+fn group(context: &JobContext<'_>, work: &RpcWorkload) -> Result<RpcGroup, Failure> {
+    if work.transport.as_deref() == Some("null") {
+        return Ok(RpcGroup::default());
+    }
+    RpcGroup::of(work, context.directory)
+}
+
+fn set_tags(group: &mut RpcGroup, tags: u32) {
+    group.members.values_mut().for_each(|member| member.tags = Some(tags));
+}
+
+/// The group of a server that is not there yet.
+fn nobody(work: &RpcWorkload, tags: u32) -> RpcGroup {
+    let address = RpcAddress {
+        scheme: work.transport.clone().unwrap_or_else(|| "tcp".to_owned()),
+        place: String::new(),
+    };
+    let mut group = RpcGroup::at(&work.group, [(0, address)]);
+    set_tags(&mut group, tags);
+    group
+}
+
+/// A server of the run's own.
+fn own_server(work: &RpcWorkload, tags: u32) -> Result<Host, Failure> {
+    let scheme = work.transport.as_deref().unwrap_or("tcp").trim_end_matches("://");
+    let place = match scheme {
+        "shm" => "",
+        _ => "127.0.0.1:0",
+    };
+    let address = RpcAddress {
+        scheme: scheme.to_owned(),
+        place: place.to_owned(),
+    };
+    let hosting = Hosting {
+        token_file: work.token_file.as_ref().map(PathBuf::from),
+        ..Hosting::alone(&work.group, tags, address)
+    };
+    hosting.start(Box::new(|_| ())).map_err(|why| refused(&why))
+}
+
+/// A job that is ready to run.
+struct RpcJob {
+    work: RpcWorkload,
+    threads: u32,
+    list: CallList,
+    way: Way,
+    /// Who this command is among the masters.
+    own: RpcEndpoint,
+    /// Who else is master, instead of this command.
+    masters: Vec<RpcEndpoint>,
+    host: Mutex<Option<Host>>,
+    /// What the transports of its threads have counted.
+    counters: Mutex<Vec<RpcCounters>>,
+    /// What masters on servers have measured.
+    ordered: Mutex<Vec<RpcMaster>>,
+}
+
+impl RpcJob {
+    fn new(context: &JobContext<'_>, work: &RpcWorkload, group: RpcGroup) -> Result<Self, Failure> {
+        let ranks = group.ranks();
+        let mut entries = expand_endpoints(&work.endpoints, &ranks).map_err(no_list)?;
+        if work.shuffle {
+            shuffle_endpoints(&mut entries, work.seed);
+        }
+        let masters = expand_masters(&work.masters, &ranks).map_err(no_list)?;
+        let highest = group.members.keys().copied();
+        let highest = highest.chain(entries.iter().map(|one| one.rank)).max();
+        let threads = context.job.clones.max(1);
+        let directory = context.directory;
+        let job = Self {
+            way: Way::of(work, group, threads, directory)?,
+            list: CallList::new(entries),
+            own: RpcEndpoint {
+                rank: highest.unwrap_or(0).saturating_add(1),
+                tag: 0,
+            },
+            work: bounded(work, directory),
+            threads,
+            masters,
+            host: Mutex::default(),
+            counters: Mutex::default(),
+            ordered: Mutex::default(),
+        };
+        job.check()?;
+        Ok(job)
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        if self.list.is_empty() {
+            return Err(failure("plan", None, "there is no endpoint to call"));
+        }
+        if self.way.is_null() && !self.masters.is_empty() {
+            let why = "without a network there is no other master than this command";
+            return Err(failure("plan", None, why));
+        }
+        self.way.endpoints(&self.list.distinct)?;
+        self.way.endpoints(&self.masters)?;
+        Ok(())
+    }
+
+    /// Has the masters of a thread carry the test out.
+    fn order(&self, worker: &mut WorkerContext<'_>) -> Result<LoopStop, Failure> {
+        let mine = self.masters.iter().skip(worker.clone as usize);
+        let mine: Vec<_> = mine.step_by(self.threads as usize).copied().collect();
+        if mine.is_empty() {
+            worker.wait_for_release();
+            return Ok(LoopStop::WorkDone);
+        }
+        let endpoints = self.way.endpoints(&mine)?;
+        let masters = OrderedMasters::connect(&endpoints, self.way.dial(), self.way.name());
+        if !worker.wait_for_release() {
+            return Ok(LoopStop::Asked);
+        }
+        let lead = Nanos(u64::try_from(masters.lead().as_nanos()).unwrap_or(0));
+        let task = MasterTask {
+            work: self.task(),
+            start_ns: monotonic_ns() + lead.0,
+        };
+        let began = worker.clock.now().after(worker.scale.load().to_ticks(lead));
+        worker.begin_elsewhere(began);
+        let (live, bytes) = (worker.live, self.work.bytes().0);
+        let rpcs = &live.kinds[0];
+        let look = |done: u64| {
+            rpcs.completed.set(done);
+            rpcs.issued.set(done);
+            rpcs.bytes.set(done.saturating_mul(bytes));
+        };
+        let results = masters.carry_out(&task, worker.stop, look);
+        let longest = results.iter().map(|master| master.duration_ns).max();
+        let end = began.after(worker.scale.load().to_ticks(longest.unwrap_or_default()));
+        worker.end_elsewhere(end, CpuUse::default());
+        self.count(worker.live, &results);
+        lock(&self.ordered).extend(results);
+        let asked = worker.stop.load(std::sync::atomic::Ordering::Relaxed) != 0;
+        Ok(if asked { LoopStop::Asked } else { LoopStop::WorkDone })
+    }
+
+    /// What masters are sent: endpoints in their order, and nothing of where this command finds them.
+    fn task(&self) -> RpcWorkload {
+        RpcWorkload {
+            endpoints: sets(&self.list.entries),
+            masters: Vec::new(),
+            shuffle: false,
+            transport: Some(self.way.name().to_owned()),
+            ..self.work.clone()
+        }
+    }
+
+    /// Puts what masters have measured into the recorders of a worker.
+    fn count(&self, live: &WorkerLive, results: &[RpcMaster]) {
+        let rpcs = &live.kinds[0];
+        let sum = |of: fn(&RpcMaster) -> u64| results.iter().map(of).sum::<u64>();
+        let (succeeded, failed) = (sum(|one| one.succeeded), sum(|one| one.failed));
+        rpcs.completed.set(succeeded);
+        rpcs.issued.set(succeeded + failed);
+        rpcs.bytes.set(succeeded.saturating_mul(self.work.bytes().0));
+        for endpoint in results.iter().flat_map(|master| &master.endpoints) {
+            for (code, count) in &endpoint.failed {
+                let number = weir_schema::rpc_error_code(&code.to_string()).map_or(0, |n| -n);
+                rpcs.add_failed(number, *count);
+            }
+        }
+        for master in results {
+            rpcs.lat.add(master.service.as_ref().unwrap_or(&master.latency));
+            if master.service.is_some() {
+                rpcs.rlat.add(&master.latency);
+            }
+        }
+    }
+
+    fn own_master(&self, done: &LoopOutcome, lives: &[&WorkerLive]) -> RpcMaster {
+        let spans = done.workers.iter().filter_map(|worker| worker.span);
+        let span = spans.reduce(Span::hull);
+        let parts = MasterParts {
+            endpoint: self.own,
+            transport: self.way.name(),
+            work: &self.work,
+            list: &self.list,
+            lives,
+            duration_ns: span.map_or(Nanos::ZERO, Span::length),
+            requested: requested(&self.work),
+            counters: &lock(&self.counters),
+        };
+        let mut master = parts.master();
+        master.span = span;
+        master.bulk_path = self.way.bulk_path(&self.work).map(str::to_owned);
+        let used = done.workers.iter().map(|worker| worker.cpu);
+        master.cpu = used.fold(CpuUse::default(), added);
+        master
+    }
+}
+
+/// A thread's calls over the transport that it gets.
+struct ThreadCalls<'a, 'w, 'c> {
+    calling: Calling<'a>,
+    worker: &'w mut WorkerContext<'c>,
+}
+
+impl TransportUser for ThreadCalls<'_, '_, '_> {
+    type Output = io::Result<(LoopStop, RpcCounters)>;
+
+    fn with(self, transport: impl RpcTransport) -> Self::Output {
+        self.calling.run(transport, self.worker)
+    }
+}
+
+impl Prepared for RpcJob {
+    fn measured(&self, job: &Job) -> [Option<Measured>; KINDS] {
+        let own = self.masters.is_empty();
+        let targets = if own { self.list.distinct.len() } else { 0 };
+        let mut kinds = [None; KINDS];
+        kinds[0] = Some(Measured {
+            targets: u32::try_from(targets).unwrap_or(u32::MAX),
+            ..measured(job, !own)
+        });
+        kinds
+    }
+
+    fn is_inline(&self) -> bool {
+        false
+    }
+
+    fn amount(&self, clone: u32) -> Amount {
+        let masters = part(self.masters.len() as u64, clone, self.threads);
+        Amount {
+            bytes: None,
+            operations: match self.masters.as_slice() {
+                [] => calls_of(&self.work, clone, self.threads),
+                _ => self.work.load.bounds.operations.map(|calls| calls * masters),
+            },
+        }
+    }
+
+    fn work(&self, worker: &mut WorkerContext<'_>) -> Result<LoopStop, Failure> {
+        if !self.masters.is_empty() {
+            return self.order(worker);
+        }
+        let (thread, live) = (worker.clone, worker.live);
+        let calling = Calling {
+            work: &self.work,
+            list: &self.list,
+            thread,
+            threads: self.threads,
+            seed: worker.seed ^ u64::from(worker.number),
+            signs: EndSigns {
+                stop: worker.stop,
+                findings: Some(&live.findings),
+            },
+        };
+        if calling.slots() == 0 || calls_of(&self.work, thread, self.threads) == Some(0) {
+            worker.wait_for_release();
+            return Ok(LoopStop::WorkDone);
+        }
+        let calls = ThreadCalls { calling, worker };
+        let parts = (thread, self.threads);
+        let ended = self.way.connect(&self.work, &self.list, parts, calls)?;
+        let (stop, counted) = ended.map_err(broken)?;
+        lock(&self.counters).push(counted);
+        Ok(stop)
+    }
+
+    fn target_name(&self, _clone: u32, target: u32) -> Option<String> {
+        let endpoint = self.list.distinct.get(target as usize)?;
+        Some(format!("endpoint {endpoint}"))
+    }
+
+    fn error_code(&self, number: i32) -> ErrorCode {
+        error_code(number)
+    }
+
+    fn outcome(&self, done: LoopOutcome, lives: &[&WorkerLive]) -> Outcome {
+        let masters = if self.masters.is_empty() {
+            vec![self.own_master(&done, lives)]
+        } else {
+            let mut masters = lock(&self.ordered).clone();
+            masters.sort_by_key(|master| master.endpoint);
+            masters
+        };
+        Outcome::Rpc(Box::new(RpcOutcome {
+            workers: done,
+            masters,
+        }))
+    }
+
+    fn never_sleeps(&self) -> bool {
+        self.masters.is_empty() && self.way.never_sleeps()
+    }
+
+    fn finish(&self) -> Result<(), Failure> {
+        let host = lock(&self.host).take();
+        host.map_or(Ok(()), |host| host.stop().map_err(|why| refused(&why)))
+    }
+}
+
+/// A poisoned lock still holds whole values.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The work, with its files found from anywhere.
+fn bounded(work: &RpcWorkload, directory: &Path) -> RpcWorkload {
+    let found = |file: &String| directory.join(file).display().to_string();
+    RpcWorkload {
+        token_file: work.token_file.as_ref().map(found),
+        ..work.clone()
+    }
+}
+
+/// A list as sets, one for each run of tags of one rank.
+fn sets(entries: &[RpcEndpoint]) -> Vec<EndpointSet> {
+    let mut sets: Vec<EndpointSet> = Vec::new();
+    let mut last: Option<RpcEndpoint> = None;
+    for entry in entries {
+        let follows = last.is_some_and(|last| last.rank == entry.rank && last.tag + 1 == entry.tag);
+        let tags = sets.last_mut().and_then(|set| set.tags.ranges.last_mut());
+        match tags.filter(|_| follows) {
+            Some(range) => range.1 = entry.tag,
+            None => sets.push(EndpointSet::one(*entry)),
+        }
+        last = Some(*entry);
+    }
+    sets
+}
+
+/// What two threads have used.
+fn added(one: CpuUse, other: CpuUse) -> CpuUse {
+    let both = |of: fn(&CpuUse) -> u64| of(&one) + of(&other);
+    CpuUse {
+        user_ns: Nanos(both(|cpu| cpu.user_ns.0)),
+        system_ns: Nanos(both(|cpu| cpu.system_ns.0)),
+        voluntary_switches: both(|cpu| cpu.voluntary_switches),
+        involuntary_switches: both(|cpu| cpu.involuntary_switches),
+        minor_faults: both(|cpu| cpu.minor_faults),
+        major_faults: both(|cpu| cpu.major_faults),
+        first_cpu: one.first_cpu.or(other.first_cpu),
+        last_cpu: one.last_cpu.or(other.last_cpu),
+        ..CpuUse::default()
+    }
+}
+
+fn no_list(why: EndpointError) -> Failure {
+    failure("plan", None, why.to_string())
+}
+
+fn broken(error: io::Error) -> Failure {
+    failure("engine", error.raw_os_error(), error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_comes_back_from_its_sets() {
+        let at = |rank, tag| RpcEndpoint { rank, tag };
+        let list = vec![at(0, 0), at(0, 1), at(0, 2), at(1, 2), at(1, 0), at(1, 0), at(1, 1)];
+        let sets = sets(&list);
+        assert_eq!(sets.len(), 4);
+        assert_eq!(expand_endpoints(&sets, &[]).unwrap(), list);
+    }
+}

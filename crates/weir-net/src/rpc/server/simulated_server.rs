@@ -1,0 +1,70 @@
+//! A poller without threads and sockets, for tests.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::connections::Connections;
+use super::inbox::{Arrival, Inbox};
+use super::limits::Quota;
+use super::poller::{Poller, PollerRound};
+use super::start::ServerShared;
+use super::tags::ServedTag;
+use super::{NoMasters, ServerCounters, ServerLimits, ServicesOfTag};
+use crate::rpc::link::{Link, NewPeer};
+
+/// Memory that sessions may take.
+const MEMORY: u64 = 1 << 30;
+
+/// A poller of rank 0.
+pub(in crate::rpc) struct SimulatedServer<L> {
+    poller: Poller<L>,
+    shared: Arc<ServerShared>,
+}
+
+impl<L: Link> SimulatedServer<L> {
+    pub(in crate::rpc) fn new(link: L, tags: u32, services: &ServicesOfTag) -> Self {
+        let shared = Arc::new(ServerShared {
+            group: "g".to_owned(),
+            ranks: vec![(0, tags)],
+            nonce: [0; 16],
+            limits: ServerLimits::default(),
+            token: None,
+            memory: Quota::new(MEMORY),
+            counters: ServerCounters::default(),
+            connections: Connections::default(),
+            masters: Arc::new(NoMasters),
+            log: Box::new(|_| {}),
+            closing: AtomicBool::new(false),
+        });
+        let served = (0..tags).map(|tag| ServedTag {
+            rank: 0,
+            tag,
+            services: services(0, tag),
+        });
+        let inbox = Arc::new(Inbox::default());
+        let poller = Poller::new(link, 0, served.collect(), Arc::clone(&shared), inbox);
+        Self { poller, shared }
+    }
+
+    pub(in crate::rpc) fn join(&mut self, peer: NewPeer, tag: u32) {
+        self.poller.join(Arrival {
+            link: 0,
+            peer,
+            tag: tag as usize,
+            source: None,
+        });
+    }
+
+    pub(in crate::rpc) fn round(&mut self) {
+        self.poller.round(None).unwrap();
+    }
+
+    pub(in crate::rpc) fn protocol_errors(&self) -> u64 {
+        self.shared.counters.protocol_errors.load(Relaxed)
+    }
+
+    pub(in crate::rpc) fn memory_taken(&self) -> u64 {
+        MEMORY - self.shared.memory.left()
+    }
+}

@@ -1,0 +1,81 @@
+//! What a load generator drives: calls to endpoints, each in a slot.
+//!
+//! In: which endpoint, which slot. Out: completions by slot. What a call carries was settled when
+//! the transport was made. Not here: which endpoint is next, and when (the engine and the loop).
+
+use std::io;
+
+/// The answer to [`RpcTransport::request`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Requested {
+    /// Taken; a completion will follow.
+    Queued,
+    /// This endpoint is not there any more. Nothing was sent and no completion follows.
+    Gone,
+}
+
+/// What a transport has counted since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RpcCounters {
+    /// Answers that came after their call had timed out.
+    pub late_replies: u64,
+    /// Calls that waited for a buffer at a server, as the servers said.
+    pub buffer_waits: u64,
+    /// Calls that waited in this process for credits, a quota or room to send.
+    pub credit_waits: u64,
+    /// How long those waited together, in nanoseconds, as precise as a look per round is.
+    pub credit_wait_ns: u64,
+    /// Packets that were sent again; `None` where that cannot be told.
+    pub retransmits: Option<u64>,
+    /// Connections that were lost.
+    pub lost_connections: u64,
+    /// Payloads that were compared or summed.
+    pub verified: u64,
+}
+
+/// Calls to endpoints, by one thread.
+pub trait RpcTransport: Sized {
+    /// Sends the request of a free slot to an endpoint, a number below that of the endpoints.
+    /// Makes no system call; what cannot go out yet waits inside.
+    fn request(&mut self, endpoint: u32, slot: u32) -> Requested;
+
+    /// Hands over what was queued.
+    ///
+    /// # Errors
+    /// Nothing can be sent any more.
+    fn flush(&mut self) -> io::Result<()>;
+
+    /// Calls `done` for up to `at_most` completions: the slot, and the bytes of request and reply
+    /// or a negative code (-1011, or an errno). `timeout_ns` is the longest wait for a first one: 0 only
+    /// looks, `None` waits until there is one, a signal comes or all endpoints are gone.
+    ///
+    /// # Errors
+    /// Completions cannot be had any more.
+    fn poll(
+        &mut self,
+        timeout_ns: Option<u64>,
+        at_most: u32,
+        done: impl FnMut(u32, i64),
+    ) -> io::Result<u32>;
+
+    /// Whether an endpoint can be called. One that is lost may come back where reconnecting was
+    /// asked for.
+    fn is_up(&self, endpoint: u32) -> bool;
+
+    /// Whether a lost endpoint may still come back.
+    fn may_return(&self) -> bool {
+        false
+    }
+
+    /// Gives up every call that is out: the next polls answer each with `Canceled` (-1018).
+    fn cancel(&mut self) {}
+
+    /// What was counted so far.
+    fn counters(&self) -> RpcCounters;
+
+    /// Closes sessions and connections; calls that are still out end here.
+    ///
+    /// # Errors
+    /// What closing reported.
+    fn close(self) -> io::Result<RpcCounters>;
+}

@@ -1,0 +1,287 @@
+//! How the calls of a master travel.
+//!
+//! In: what a job asks for, its group. Out: a transport per thread, of the kind that it asks for. Each
+//! kind has a loop of its own, so that no call goes through a pointer. Not here: the transports.
+
+use std::path::Path;
+use std::time::Duration;
+
+use weir_run::failure;
+use weir_schema::{
+    BulkPath, Failure, RpcEndpoint, RpcPayloadKind, RpcPoll, RpcVerify, RpcWorkload,
+};
+
+use super::address::RpcAddress;
+use super::auth::Token;
+use super::call_list::CallList;
+use super::calling::{calls_of, slots_of};
+use super::client::{self, CallPayload, ClientSetup, DialSetup, RpcClient, VerifyMode};
+use super::group::RpcGroup;
+use super::link::{Link, LinkSide};
+use super::null::NullTransport;
+use super::ofi::{self, FabricChoice, FabricOffer, OfiLink, OfiSettings};
+use super::server::PollMode;
+use super::shm::ShmLink;
+use super::stream::StreamLink;
+use super::transport::RpcTransport;
+use super::wire::PayloadKind;
+use super::{DerCode, RpcError};
+
+/// Asleep only after so long without anything.
+const SPIN: Duration = Duration::from_millis(10);
+
+/// How calls travel, and to whom.
+#[derive(Clone, Debug)]
+pub struct Way {
+    kind: WayKind,
+    scheme: String,
+    dial: DialSetup,
+    group: RpcGroup,
+    poll: PollMode,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WayKind {
+    /// Nowhere.
+    Null,
+    /// Streams of the network.
+    Tcp,
+    /// Memory that both sides map.
+    Shm,
+    /// A fabric, and whether it reads and writes the memory of others.
+    Ofi { has_remote_memory: bool },
+}
+
+/// What is done with a transport, whatever its kind.
+pub trait TransportUser {
+    /// What comes of it.
+    type Output;
+
+    /// Uses it.
+    fn with(self, transport: impl RpcTransport) -> Self::Output;
+}
+
+impl Way {
+    /// As a job asks for it, with so many threads.
+    ///
+    /// # Errors
+    /// There is no such transport, the token cannot be read.
+    pub fn of(
+        work: &RpcWorkload,
+        group: RpcGroup,
+        threads: u32,
+        directory: &Path,
+    ) -> Result<Self, Failure> {
+        let asked = work.transport.as_deref().map(|name| name.trim_end_matches("://"));
+        let scheme = asked.or_else(|| group.first_scheme()).unwrap_or("tcp").to_owned();
+        let kind = match scheme.as_str() {
+            "null" => WayKind::Null,
+            "tcp" => WayKind::Tcp,
+            "shm" => WayKind::Shm,
+            fabric if fabric.starts_with(ofi::SCHEME) => {
+                let offer = offer(&group, fabric).map_err(|why| refused(&why))?;
+                let has_remote_memory = offer.facts().has_remote_memory;
+                WayKind::Ofi { has_remote_memory }
+            }
+            other => {
+                let why = format!("this build has no transport `{other}`");
+                return Err(failure("missing", None, why));
+            }
+        };
+        let token = work.token_file.as_ref().map(|file| Token::read(&directory.join(file)));
+        let token = token.transpose().map_err(|why| refused(&why))?;
+        Ok(Self {
+            kind,
+            dial: DialSetup {
+                group: work.group.clone(),
+                token,
+                within: Duration::from_nanos(work.attach_timeout_ns.0),
+            },
+            poll: poll_mode(work.poll, threads, &group),
+            scheme,
+            group,
+        })
+    }
+
+    /// As the beginning of an address.
+    pub fn name(&self) -> &str {
+        &self.scheme
+    }
+
+    /// Nothing leaves this process.
+    pub fn is_null(&self) -> bool {
+        self.kind == WayKind::Null
+    }
+
+    /// A thread of it uses a CPU all the time.
+    pub fn never_sleeps(&self) -> bool {
+        self.is_null() || self.poll == PollMode::Busy
+    }
+
+    /// How bulk data move, where a job has some.
+    pub fn bulk_path(&self, work: &RpcWorkload) -> Option<&'static str> {
+        let is_bulk = |payload: weir_schema::RpcPayload| payload.kind == RpcPayloadKind::Bulk;
+        let has_bulk = is_bulk(work.request) || is_bulk(work.reply);
+        match self.kind {
+            _ if !has_bulk => None,
+            WayKind::Null => None,
+            WayKind::Shm => Some("shm"),
+            WayKind::Ofi {
+                has_remote_memory: true,
+            } => Some("rma"),
+            _ if work.bulk_path == BulkPath::Eager => Some("emulated-eager"),
+            _ => Some("emulated-rendezvous"),
+        }
+    }
+
+    /// Whom to connect to.
+    ///
+    /// # Errors
+    /// The group has no such endpoint.
+    pub fn endpoints(&self, list: &[RpcEndpoint]) -> Result<Vec<client::RpcEndpoint>, Failure> {
+        if self.is_null() {
+            return Ok(Vec::new());
+        }
+        let endpoints = list.iter().map(|one| self.group.endpoint(*one, &self.scheme));
+        endpoints.collect()
+    }
+
+    /// How connections are made.
+    pub fn dial(&self) -> &DialSetup {
+        &self.dial
+    }
+
+    /// Connects a thread, and has the transport used.
+    ///
+    /// # Errors
+    /// No server could be reached.
+    pub fn connect<U: TransportUser>(
+        &self,
+        work: &RpcWorkload,
+        list: &CallList,
+        (thread, threads): (u32, u32),
+        user: U,
+    ) -> Result<U::Output, Failure> {
+        let slots = slots_of(work, thread, threads);
+        if self.is_null() {
+            return Ok(user.with(NullTransport::new(slots, work.bytes().0)));
+        }
+        let calls = calls_of(work, thread, threads).unwrap_or(u64::MAX);
+        let setup = ClientSetup {
+            dial: self.dial.clone(),
+            endpoints: self.endpoints(&list.entries)?,
+            slots,
+            payload: CallPayload {
+                send_kind: payload_kind(work.request.kind),
+                send_size: work.request.bytes,
+                reply_kind: payload_kind(work.reply.kind),
+                reply_size: work.reply.bytes,
+            },
+            buffers: slots.div_ceil(list.len().max(1)),
+            credits: u32::try_from(calls).unwrap_or(u32::MAX).min(slots),
+            credits_per_rank: work.credits_per_rank,
+            quota: work.quota,
+            verify: match work.verify {
+                RpcVerify::Off => VerifyMode::Off,
+                RpcVerify::First => VerifyMode::First,
+                RpcVerify::Checksum => VerifyMode::Checksum,
+                RpcVerify::Full => VerifyMode::Full,
+            },
+            eager: work.bulk_path == BulkPath::Eager,
+            timeout: Duration::from_nanos(work.timeout_ns.0),
+            reconnect: work.reconnect_ns.map(|time| Duration::from_nanos(time.0)),
+            low_byte: work.buffer_low_byte,
+            poll: self.poll,
+        };
+        match self.kind {
+            WayKind::Null => Ok(user.with(NullTransport::new(slots, work.bytes().0))),
+            WayKind::Tcp => self.attach(StreamLink::new(), setup, user),
+            WayKind::Shm => self.attach(ShmLink::new(LinkSide::Client), setup, user),
+            WayKind::Ofi { has_remote_memory } => {
+                let settings = OfiSettings::of(self.poll);
+                let offer = offer(&self.group, &self.scheme);
+                if has_remote_memory {
+                    let link = offer.and_then(|offer| OfiLink::<true>::open(offer, settings));
+                    self.attach(link, setup, user)
+                } else {
+                    let link = offer.and_then(|offer| OfiLink::<false>::open(offer, settings));
+                    self.attach(link, setup, user)
+                }
+            }
+        }
+    }
+
+    fn attach<L: Link, U: TransportUser>(
+        &self,
+        link: Result<L, RpcError>,
+        setup: ClientSetup,
+        user: U,
+    ) -> Result<U::Output, Failure> {
+        let client = link.and_then(|link| RpcClient::attach(link, setup));
+        let mut client = client.map_err(|why| refused(&why))?;
+        if let Some(directory) = self.group.directory.clone() {
+            let name = self.group.name.clone();
+            client.set_lookup(move |of| RpcGroup::look_again(&directory, &name, of));
+        }
+        Ok(user.with(client))
+    }
+}
+
+/// What a fabric offers on the interface that the group is reached by.
+fn offer(group: &RpcGroup, scheme: &str) -> Result<FabricOffer, RpcError> {
+    let all = group.members.values().flat_map(|member| &member.addresses);
+    let mut fitting = all.filter(|address| address.scheme == scheme);
+    let nowhere = RpcAddress {
+        scheme: scheme.to_owned(),
+        place: "127.0.0.1:0".to_owned(),
+    };
+    FabricChoice::of_address(fitting.next().unwrap_or(&nowhere), None)?.find()
+}
+
+fn payload_kind(kind: RpcPayloadKind) -> PayloadKind {
+    match kind {
+        RpcPayloadKind::Empty => PayloadKind::Empty,
+        RpcPayloadKind::Inline => PayloadKind::Inline,
+        RpcPayloadKind::Bulk => PayloadKind::Bulk,
+    }
+}
+
+/// Busy only where each of the threads and each server of this machine has a CPU.
+fn poll_mode(asked: RpcPoll, threads: u32, group: &RpcGroup) -> PollMode {
+    let here = super::hosting::node_name();
+    let mut servers: Vec<_> = group
+        .members
+        .values()
+        .filter(|member| member.node.as_deref().is_none_or(|node| node == here))
+        .map(|member| member.nonce.as_deref())
+        .collect();
+    servers.sort_unstable();
+    servers.dedup();
+    let spinners = threads as usize + servers.len().max(1);
+    choose_poll(asked, spinners, PollMode::Busy)
+}
+
+/// How threads look for work where so many spin on this machine.
+pub(super) fn choose_poll(asked: RpcPoll, spinners: usize, with_room: PollMode) -> PollMode {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    match asked {
+        RpcPoll::Busy => PollMode::Busy,
+        RpcPoll::Spin { for_ns } => PollMode::Spin(Duration::from_nanos(for_ns.0)),
+        RpcPoll::Block => PollMode::Block,
+        RpcPoll::Automatic if spinners <= cpus => with_room,
+        RpcPoll::Automatic => PollMode::Block,
+    }
+}
+
+/// What a server's threads do where there is room: CPUs are free for others while nobody asks.
+pub(super) const SERVER_POLL: PollMode = PollMode::Spin(SPIN);
+
+/// Why a connection or a session could not be had.
+pub fn refused(why: &RpcError) -> Failure {
+    let cause = match why.code {
+        DerCode::NoPermission => "authentication",
+        DerCode::Mismatch | DerCode::Other => "engine",
+        _ => "missing",
+    };
+    failure(cause, None, format!("{why} [{}]", why.code))
+}

@@ -1,0 +1,299 @@
+//! Sessions and what travels in them: OPEN, CLOSE, pulls and pushes, pings, progress.
+//!
+//! In: values, or bodies. Out: the other. Not here: descriptors, the handshake.
+
+use super::codec::{WireError, WireReader, put_block};
+
+/// Longest name of a service, in bytes.
+const SERVICE: usize = 32;
+/// What says that buffers may lie anywhere.
+const ANYWHERE: u16 = 256;
+
+/// How a direction's payload travels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum PayloadKind {
+    /// There is none.
+    #[default]
+    Empty = 0,
+    /// In the frame of the call itself.
+    Inline = 1,
+    /// By reading or writing the caller's memory.
+    Bulk = 2,
+}
+
+impl PayloadKind {
+    fn decode(number: u8, what: &'static str) -> Result<Self, WireError> {
+        match number {
+            0 => Ok(Self::Empty),
+            1 => Ok(Self::Inline),
+            2 => Ok(Self::Bulk),
+            _ => Err(WireError::Field(what)),
+        }
+    }
+}
+
+/// Asks for a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenRequest {
+    /// Of which service.
+    pub service: String,
+    /// Of the service.
+    pub version: u16,
+    /// Bytes of a request's payload, at most.
+    pub send_size: u32,
+    /// Bytes of a reply's payload, at most.
+    pub reply_size: u32,
+    /// How requests' payloads travel.
+    pub send_kind: PayloadKind,
+    /// How replies' payloads travel.
+    pub reply_kind: PayloadKind,
+    /// How many buffers the server shall hold ready.
+    pub buffers: u32,
+    /// How many calls shall be out at once.
+    pub credits: u32,
+    /// What the address of every buffer shall end in.
+    pub low_byte: Option<u8>,
+    /// What the client will have checked, for reports.
+    pub verify: u8,
+}
+
+impl OpenRequest {
+    /// As bytes.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.version.to_le_bytes());
+        out.extend_from_slice(&self.send_size.to_le_bytes());
+        out.extend_from_slice(&self.reply_size.to_le_bytes());
+        out.push(self.send_kind as u8);
+        out.push(self.reply_kind as u8);
+        out.extend_from_slice(&self.buffers.to_le_bytes());
+        out.extend_from_slice(&self.credits.to_le_bytes());
+        let low_byte = self.low_byte.map_or(ANYWHERE, u16::from);
+        out.extend_from_slice(&low_byte.to_le_bytes());
+        out.push(self.verify);
+        put_block(out, self.service.as_bytes());
+    }
+
+    /// What a client asks for.
+    ///
+    /// # Errors
+    /// It is cut, or a field is out of bounds.
+    pub fn decode(body: &[u8]) -> Result<Self, WireError> {
+        let mut body = WireReader::new(body);
+        let request = Self {
+            version: body.u16("version")?,
+            send_size: body.u32("send_size")?,
+            reply_size: body.u32("reply_size")?,
+            send_kind: PayloadKind::decode(body.u8("send_kind")?, "send_kind")?,
+            reply_kind: PayloadKind::decode(body.u8("reply_kind")?, "reply_kind")?,
+            buffers: body.u32("buffers")?,
+            credits: body.u32("credits")?,
+            low_byte: match body.u16("low_byte")? {
+                ANYWHERE => None,
+                byte => Some(u8::try_from(byte).map_err(|_| WireError::Field("low_byte"))?),
+            },
+            verify: body.u8("verify")?,
+            service: body.text(SERVICE, "service")?,
+        };
+        body.end()?;
+        Ok(request)
+    }
+}
+
+/// What a server granted. A refusal is a status and words instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenReply {
+    /// The session's number; never 0.
+    pub session: u32,
+    /// Buffers that it has.
+    pub buffers: u32,
+    /// Calls that may be out at once.
+    pub credits: u32,
+}
+
+impl OpenReply {
+    /// As bytes.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.session.to_le_bytes());
+        out.extend_from_slice(&self.buffers.to_le_bytes());
+        out.extend_from_slice(&self.credits.to_le_bytes());
+    }
+
+    /// What a server said.
+    ///
+    /// # Errors
+    /// It has another length, or grants nothing.
+    pub fn decode(body: &[u8]) -> Result<Self, WireError> {
+        let mut body = WireReader::new(body);
+        let reply = Self {
+            session: body.u32("session")?,
+            buffers: body.u32("buffers")?,
+            credits: body.u32("credits")?,
+        };
+        body.end()?;
+        if reply.session == 0 || reply.credits == 0 {
+            return Err(WireError::Field("session"));
+        }
+        Ok(reply)
+    }
+}
+
+/// What a session that ended has to say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Closed {
+    /// Requests that it has taken.
+    pub requests: u64,
+    /// Those of them that waited for a buffer.
+    pub buffer_waits: u64,
+}
+
+impl Closed {
+    /// As bytes.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.requests.to_le_bytes());
+        out.extend_from_slice(&self.buffer_waits.to_le_bytes());
+    }
+
+    /// What a server said.
+    ///
+    /// # Errors
+    /// It has another length.
+    pub fn decode(body: &[u8]) -> Result<Self, WireError> {
+        let mut body = WireReader::new(body);
+        let closed = Self {
+            requests: body.u64("requests")?,
+            buffer_waits: body.u64("buffer_waits")?,
+        };
+        body.end()?;
+        Ok(closed)
+    }
+}
+
+/// A range of the caller's memory that a server asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PullRange {
+    /// From the start of the descriptor, in bytes.
+    pub offset: u64,
+    /// In bytes.
+    pub length: u64,
+}
+
+impl PullRange {
+    /// As bytes.
+    pub fn encode(&self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.offset.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.length.to_le_bytes());
+        bytes
+    }
+
+    /// What a server asks for.
+    ///
+    /// # Errors
+    /// It has another length.
+    pub fn decode(body: &[u8]) -> Result<Self, WireError> {
+        let mut body = WireReader::new(body);
+        let range = Self {
+            offset: body.u64("offset")?,
+            length: body.u64("length")?,
+        };
+        body.end()?;
+        Ok(range)
+    }
+}
+
+/// What stands before bulk data in a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PushHead {
+    /// Where the data belong, from the start of the descriptor, in bytes.
+    pub offset: u64,
+}
+
+impl PushHead {
+    /// Its bytes.
+    pub const LENGTH: usize = 8;
+
+    /// As bytes.
+    pub fn encode(&self) -> [u8; Self::LENGTH] {
+        self.offset.to_le_bytes()
+    }
+
+    /// The head, and the data behind it.
+    ///
+    /// # Errors
+    /// There is not even a head.
+    pub fn decode(body: &[u8]) -> Result<(Self, &[u8]), WireError> {
+        let mut body = WireReader::new(body);
+        let offset = body.u64("offset")?;
+        Ok((Self { offset }, body.rest()))
+    }
+}
+
+/// The body of PONG: what PING said, and the server's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PingTimes {
+    /// What PING's body was.
+    pub echo: u64,
+    /// `CLOCK_MONOTONIC` of the server, in nanoseconds.
+    pub clock_ns: u64,
+}
+
+impl PingTimes {
+    /// As bytes.
+    pub fn encode(&self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.echo.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.clock_ns.to_le_bytes());
+        bytes
+    }
+
+    /// What a server said.
+    ///
+    /// # Errors
+    /// It has another length.
+    pub fn decode(body: &[u8]) -> Result<Self, WireError> {
+        let mut body = WireReader::new(body);
+        let times = Self {
+            echo: body.u64("echo")?,
+            clock_ns: body.u64("clock")?,
+        };
+        body.end()?;
+        Ok(times)
+    }
+}
+
+/// Bytes of a progress note.
+pub const PROGRESS: usize = 16;
+
+/// How far an ordered test is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProgressNote {
+    /// Calls that have ended.
+    pub done: u64,
+    /// Calls that there will be; 0 where nobody knows.
+    pub total: u64,
+}
+
+impl ProgressNote {
+    /// As bytes.
+    pub fn encode(&self) -> [u8; PROGRESS] {
+        let mut bytes = [0; PROGRESS];
+        bytes[..8].copy_from_slice(&self.done.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.total.to_le_bytes());
+        bytes
+    }
+
+    /// What a master said.
+    ///
+    /// # Errors
+    /// It has another length.
+    pub fn decode(body: &[u8]) -> Result<Self, WireError> {
+        let mut body = WireReader::new(body);
+        let note = Self {
+            done: body.u64("done")?,
+            total: body.u64("total")?,
+        };
+        body.end()?;
+        Ok(note)
+    }
+}

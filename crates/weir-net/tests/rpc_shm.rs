@@ -1,0 +1,120 @@
+//! Calls over shared memory: every way of carrying payloads, busy and asleep.
+
+#[allow(dead_code, reason = "shared with other tests")]
+mod rpc;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use rpc::{client_setup, endpoints, payload, run, server_setup};
+use weir_net::rpc::client::{CallPayload, ClientSetup, RpcClient, VerifyMode};
+use weir_net::rpc::link::LinkSide;
+use weir_net::rpc::self_test::ServiceTime;
+use weir_net::rpc::server::{PollMode, RpcServer};
+use weir_net::rpc::shm::ShmLink;
+use weir_net::rpc::transport::RpcTransport;
+use weir_net::rpc::wire::PayloadKind::{self, Bulk, Empty, Inline};
+
+/// A socket's path that nobody else has.
+fn socket() -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("weir-rpc-{}-{number}.sock", std::process::id());
+    std::env::temp_dir().join(name)
+}
+
+/// A server of three tags whose pollers wait like this.
+fn server(time: ServiceTime, poll: PollMode) -> (RpcServer, PathBuf) {
+    let path = socket();
+    let mut setup = server_setup(3, time);
+    setup.poll = poll;
+    setup.ranks[0].addresses = vec![format!("shm://{}", path.display()).parse().unwrap()];
+    (RpcServer::start(setup).unwrap(), path)
+}
+
+fn client(setup: ClientSetup) -> RpcClient<ShmLink> {
+    RpcClient::attach(ShmLink::new(LinkSide::Client).unwrap(), setup).unwrap()
+}
+
+const SPIN: PollMode = PollMode::Spin(Duration::from_micros(50));
+
+/// Makes calls of this kind and checks that all end well and that all memory is given back.
+fn all_end_well(payload: CallPayload, calls: u64, poll: PollMode, verify: VerifyMode) {
+    let (server, path) = server(ServiceTime::None, poll);
+    let memory = server.memory_left();
+    let mut setup = client_setup(endpoints(&server, 3), payload);
+    (setup.poll, setup.verify, setup.low_byte) = (poll, verify, Some(3));
+    let mut client = client(setup);
+    let outcome = run(&mut client, 16, 3, calls);
+    let ended = (outcome.good, outcome.failed);
+    assert_eq!(ended, (calls, Vec::new()), "{payload:?}");
+    client.close().unwrap();
+    assert_eq!(server.memory_left(), memory);
+    server.stop().unwrap();
+    let _ = std::fs::remove_file(path);
+}
+
+fn every_pair(sizes: &[u32]) -> Vec<CallPayload> {
+    let kinds = [Empty, Inline, Bulk];
+    let bytes = |kind: PayloadKind, size| if kind == Empty { 0 } else { size };
+    let pair =
+        |send, reply, size| payload((send, bytes(send, size)), (reply, bytes(reply, size + 7)));
+    let of_kinds = |send| kinds.map(|reply| sizes.iter().map(move |&size| pair(send, reply, size)));
+    kinds.into_iter().flat_map(of_kinds).flatten().collect()
+}
+
+#[test]
+fn every_pair_of_kinds_carries_payloads_whole() {
+    for payload in every_pair(&[1, 1_000, 5_000]) {
+        all_end_well(payload, 300, SPIN, VerifyMode::Full);
+    }
+    for payload in every_pair(&[1_048_578]) {
+        all_end_well(payload, 40, SPIN, VerifyMode::Full);
+    }
+}
+
+#[test]
+fn payloads_that_take_several_frames_arrive_whole_and_sums_are_as_good() {
+    let size = 3_500_001;
+    let inline = payload((Inline, size), (Inline, size + 1));
+    all_end_well(inline, 30, SPIN, VerifyMode::Full);
+    all_end_well(inline, 30, SPIN, VerifyMode::Checksum);
+    let bulk = payload((Bulk, size), (Bulk, size - 1));
+    all_end_well(bulk, 30, SPIN, VerifyMode::Checksum);
+}
+
+#[test]
+fn sides_that_sleep_wake_each_other() {
+    for payload in every_pair(&[100]) {
+        all_end_well(payload, 200, PollMode::Block, VerifyMode::Full);
+    }
+}
+
+#[test]
+fn a_server_that_stops_is_lost_and_the_rest_is_not_sent() {
+    let (server, path) = server(ServiceTime::None, SPIN);
+    let setup = client_setup(endpoints(&server, 3), payload((Inline, 9), (Empty, 0)));
+    let mut client = client(setup);
+    let mut server = Some(server);
+    let outcome = rpc::run_with(&mut client, 16, 3, 100_000, |_, ended| {
+        if ended > 1_000
+            && let Some(server) = server.take()
+        {
+            server.stop().unwrap();
+        }
+    });
+    let failed = outcome.failed.len() as u64;
+    assert!(
+        outcome.not_sent > 0,
+        "{} good, {failed} failed",
+        outcome.good
+    );
+    assert_eq!(outcome.good + failed + outcome.not_sent, 100_000);
+    assert!(
+        outcome.failed.iter().all(|&code| code == -1006),
+        "{:?}",
+        outcome.failed
+    );
+    let _ = std::fs::remove_file(path);
+}

@@ -1,0 +1,189 @@
+//! `weir rpc serve`: servers that answer RPCs.
+//!
+//! In: the words after `rpc`. Out: the exit code. Once it can be called it says `READY` and its addresses,
+//! a line for each rank; a signal ends it in order. Not here: what the words mean (`weir-doors`), serving
+//! (`weir-net`).
+
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use weir_doors::Refusal;
+use weir_doors::rpc::{Action, ServeEnd, ServeSettings, ServiceTime, read};
+use weir_net::rpc::RpcError;
+use weir_net::rpc::address::RpcAddress;
+use weir_net::rpc::group_table::TablePlace;
+use weir_net::rpc::hosting::{Host, Hosting, default_directory};
+use weir_net::rpc::self_test::ServiceTime as BusyTime;
+use weir_net::rpc::server::ServerLimits;
+use weir_sys::Tree;
+use weir_units::Nanos;
+
+use crate::{Outcome, output, printed, signals};
+
+/// How often it looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(10);
+/// The most that all buffers take where nothing says how much.
+const MOST_MEMORY: u64 = 1 << 30;
+
+/// The words after `rpc`.
+pub(crate) fn run(words: &[String]) -> Outcome {
+    match read(words)? {
+        Action::Print(text) => Ok(printed(&text)),
+        Action::Serve(settings) => serve(&settings),
+    }
+}
+
+/// Serves until it is to end.
+fn serve(settings: &ServeSettings) -> Outcome {
+    let caught = signals::catch(None, None)?;
+    let ready = settings.ready_descriptor.map(open_descriptor).transpose()?;
+    let hosting = hosting(settings)?;
+    if let Some(note) = exposed(&hosting) {
+        output::error(&note);
+    }
+    let host = hosting.start(Box::new(|line| output::error(&format!("note: {line}\n"))));
+    let host = host.map_err(|why| lacks(&why))?;
+    let lines = host.addresses().iter().map(|(_, address)| format!("READY {address}\n"));
+    let lines: String = lines.collect();
+    match ready {
+        // Who does not listen has missed it.
+        Some(mut file) => {
+            let _ = file.write_all(lines.as_bytes());
+        }
+        None => {
+            let _ = output::print(&lines);
+        }
+    }
+    let mut end = EndWatch::new(settings.end);
+    while !caught.interrupted() && !end.is_reached(&host) {
+        thread::sleep(LOOK);
+    }
+    host.stop().map_err(|why| lacks(&why))?;
+    Ok(0)
+}
+
+fn lacks(why: &RpcError) -> Refusal {
+    Refusal::lacks(why.to_string())
+}
+
+fn open_descriptor(number: i32) -> Result<File, Refusal> {
+    // Through /proc, which opens it anew: no descriptor is taken from whoever has it.
+    let path = format!("/proc/self/fd/{number}");
+    let file = File::options().write(true).open(&path);
+    file.map_err(|error| Refusal::usage(format!("--ready-fd {number}: {error}")))
+}
+
+fn hosting(settings: &ServeSettings) -> Result<Hosting, Refusal> {
+    let addresses = settings.transports.iter().map(|text| text.parse::<RpcAddress>());
+    let addresses = addresses.map(|address| address.map(with_port));
+    let addresses: Result<Vec<_>, RpcError> = addresses.collect();
+    let variable = |name: &str| std::env::var(name).ok();
+    let directory = settings.path.as_ref().map(PathBuf::from);
+    let directory = directory.unwrap_or_else(|| default_directory(variable));
+    Ok(Hosting {
+        group: settings.group.clone(),
+        ranks: settings.ranks,
+        tags: settings.tags,
+        addresses: addresses.map_err(|why| lacks(&why))?,
+        table: Some(TablePlace {
+            directory,
+            group: settings.group.clone(),
+            is_public: settings.is_public,
+            is_plain: settings.is_cart_table,
+        }),
+        pollers: settings.pollers,
+        cpus: settings.cpus.clone(),
+        poll: settings.poll,
+        token_file: settings.token_file.as_ref().map(PathBuf::from),
+        allows_masters: settings.allows_masters,
+        limits: ServerLimits {
+            max_message: settings.max_message.0,
+            memory: settings.memory_limit.map_or_else(default_memory, |limit| limit.0),
+            connections: settings.max_connections,
+            sessions: settings.max_sessions,
+            half_frame: time(settings.half_frame_timeout_ns),
+            ..ServerLimits::default()
+        },
+        service_time: match settings.service_time {
+            ServiceTime::None => BusyTime::None,
+            ServiceTime::Constant(span) => BusyTime::Constant(time(span)),
+            ServiceTime::Exponential(mean) => BusyTime::Exponential(time(mean)),
+            ServiceTime::Bimodal {
+                first,
+                probability,
+                second,
+            } => BusyTime::Bimodal(time(first), probability, time(second)),
+        },
+    })
+}
+
+fn time(span: Nanos) -> Duration {
+    Duration::from_nanos(span.0)
+}
+
+/// An address of the network without a port gets any.
+fn with_port(mut address: RpcAddress) -> RpcAddress {
+    let has_port = address.place.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    if address.scheme != "shm" && !has_port {
+        address.place.push_str(":0");
+    }
+    address
+}
+
+/// A quarter of the memory, at most a gibibyte.
+fn default_memory() -> u64 {
+    let text = Tree::real().text("proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kib.map_or(MOST_MEMORY, |kib| (kib * 1024 / 4).min(MOST_MEMORY))
+}
+
+/// What listening beyond this machine without a secret means.
+fn exposed(hosting: &Hosting) -> Option<String> {
+    let is_local = |address: &RpcAddress| {
+        let host = address.place.rsplit_once(':').map_or("", |(host, _)| host);
+        let host = host.trim_matches(['[', ']']);
+        let is_loopback = host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
+        address.scheme == "shm" || is_loopback || ["localhost", "lo"].contains(&host)
+    };
+    let open = hosting.addresses.iter().find(|address| !is_local(address))?;
+    hosting.token_file.is_none().then(|| {
+        format!(
+            "warning: {open}: everyone who reaches it can have this server use memory and start tests \
+             against its group (--token-file FILE, --allow-master no)\n"
+        )
+    })
+}
+
+/// When a server ends by itself.
+struct EndWatch {
+    end: ServeEnd,
+    requests: u64,
+    since: Instant,
+}
+
+impl EndWatch {
+    fn new(end: ServeEnd) -> Self {
+        Self {
+            end,
+            requests: 0,
+            since: Instant::now(),
+        }
+    }
+
+    fn is_reached(&mut self, host: &Host) -> bool {
+        let requests = host.counters().requests.load(Relaxed);
+        if requests != self.requests {
+            (self.requests, self.since) = (requests, Instant::now());
+        }
+        match self.end {
+            ServeEnd::Never => false,
+            ServeEnd::Requests(count) => requests >= count,
+            ServeEnd::Idle(span) => self.since.elapsed() >= time(span),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! `weir selftest`: RPCs to servers and their replies.
+//!
+//! In: the words after `selftest`. Out: the exit code. The text of a pair of sizes is printed when its
+//! group has ended, the rest with the result. Not here: what the words mean (`weir-doors`), RPCs
+//! (`weir-net`).
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use weir_doors::run::{RunFormat, RunOptions, read_options as run_options};
+use weir_doors::selftest::{
+    Action, SelfTestEnvironment, SelfTestMode, SelfTestOptions, SelfTestRun, exit_code,
+    in_style_of, output as blocks, read, read_options, samples,
+};
+use weir_doors::{Printed, Refusal};
+use weir_net::rpc::group::RpcGroup;
+use weir_run::execute::LiveView;
+use weir_schema::{Announcement, Plan, RankTags, RpcWorkload, RunResult, TargetsPerRank};
+
+use crate::history::Keep;
+use crate::measure::{self, MeasureRequest, RunObserver};
+use crate::progress::{ProgressMode, ProgressObserver};
+use crate::{Outcome, output, printed, run as run_door, session, signals};
+
+/// The longest file of samples that is read.
+const LONGEST_SAMPLES: u64 = 4 << 30;
+
+/// The words after `selftest`.
+pub(crate) fn run(words: &[String]) -> Outcome {
+    let is_cart = std::env::var("WEIR_COMPAT_EXIT").is_ok_and(|style| style == "cart");
+    carry_out(words, is_cart).map_err(|refusal| Refusal {
+        code: in_style_of(refusal.code, None, is_cart),
+        ..refusal
+    })
+}
+
+fn carry_out(words: &[String], is_cart: bool) -> Outcome {
+    let seed = SystemTime::now().duration_since(UNIX_EPOCH);
+    let seed = seed.map_or(1, |since| u64::from(since.subsec_nanos()) ^ since.as_secs());
+    let environment = SelfTestEnvironment {
+        variable: &|name| std::env::var(name).ok(),
+        is_directory: &|path| Path::new(path).is_dir(),
+        has_file: &|path| Path::new(path).is_file(),
+        members: &members,
+        seed,
+    };
+    match read(words, &environment)? {
+        Action::Print(text) => Ok(printed(&text)),
+        Action::Replay { file, options } => replay(&file, &options, is_cart),
+        Action::Run(run) => {
+            for note in &run.notes {
+                output::error(&format!("note: {note}\n"));
+            }
+            match run.mode {
+                SelfTestMode::Run => measure(&run, is_cart),
+                SelfTestMode::DryRun => Ok(printed(&blocks::head(&run.plan, &run.options))),
+                SelfTestMode::ShowPlan => {
+                    let text = run.plan.to_json().map_err(Refusal::usage)?;
+                    Ok(printed(&format!("{}\n", text.trim_end())))
+                }
+            }
+        }
+    }
+}
+
+/// The members of the group that a workload names.
+fn members(work: &RpcWorkload) -> Result<Vec<RankTags>, String> {
+    let group = RpcGroup::of(work, Path::new("")).map_err(|failure| failure.message)?;
+    Ok(group.ranks())
+}
+
+fn replay(file: &str, options: &SelfTestOptions, is_cart: bool) -> Outcome {
+    let refuse = |why: String| Refusal::usage(format!("--replay {file}: {why}"));
+    let text = output::read_text(file, LONGEST_SAMPLES).map_err(refuse)?;
+    let result = samples::result(&samples::read(&text).map_err(refuse)?);
+    let code = printed(&text_of(&result, options)).max(exit_code(&result, options));
+    Ok(in_style_of(code, Some(&result), is_cart))
+}
+
+fn text_of(result: &RunResult, options: &SelfTestOptions) -> String {
+    let of_house = || {
+        let house = run_options(&[]).ok();
+        house.map_or_else(String::new, |house: RunOptions| {
+            run_door::text_of(result, RunFormat::Json, &house, true)
+        })
+    };
+    blocks::text(result, options).unwrap_or_else(of_house)
+}
+
+/// What is printed of a stored result.
+pub(crate) fn printed_again(result: &RunResult, words: &[String]) -> Result<Printed, Refusal> {
+    let options = read_options(words)?;
+    Ok(Printed {
+        out: blocks::head(&result.plan, &options) + &text_of(result, &options),
+        ..Printed::default()
+    })
+}
+
+fn measure(run: &SelfTestRun, is_cart: bool) -> Outcome {
+    let shown = AtomicUsize::new(0);
+    measure::measure(&MeasureRequest {
+        plan: &|| Ok(run.plan.clone()),
+        ranks: None,
+        targets: TargetsPerRank::Own,
+        timeout: None,
+        store: run.store.as_deref(),
+        keep: Keep::Always(run.history.as_deref()),
+        other_files: &[],
+        warnings: &[],
+        observer: &|_| Box::new(BlockObserver::new(&run.plan, &run.options, &shown)),
+        report: &|result| {
+            let code = report(result, &run.options, &shown);
+            Ok(in_style_of(code, Some(result), is_cart))
+        },
+    })
+}
+
+/// Prints what is not printed yet; the exit code.
+fn report(result: &RunResult, options: &SelfTestOptions, shown: &AtomicUsize) -> u8 {
+    signals::release();
+    let shown = shown.load(Ordering::Relaxed);
+    let text = if shown == 0 {
+        text_of(result, options)
+    } else {
+        let rest = shown..result.groups.len();
+        let rest = rest.map(|group| blocks::block(result, group, options));
+        rest.collect::<String>() + &blocks::ending(result, options)
+    };
+    let is_good = output::print(&text);
+    session::tell_failures(result);
+    exit_code(result, options).max(u8::from(!is_good))
+}
+
+/// Prints the block of each group when it has ended, and shows how far the others are.
+struct BlockObserver<'a> {
+    progress: ProgressObserver,
+    plan: Plan,
+    options: &'a SelfTestOptions,
+    /// Groups that are printed.
+    shown: &'a AtomicUsize,
+}
+
+impl<'a> BlockObserver<'a> {
+    fn new(plan: &Plan, options: &'a SelfTestOptions, shown: &'a AtomicUsize) -> Self {
+        let mode = match ProgressMode::of_terminal() {
+            ProgressMode::None if options.has_progress => ProgressMode::Plain,
+            mode => mode,
+        };
+        // Failures of it are told with the result.
+        let _ = output::print(&blocks::head(plan, options));
+        Self {
+            progress: ProgressObserver::new(mode, plan),
+            plan: plan.clone(),
+            options,
+            shown,
+        }
+    }
+
+    /// Groups from the first that is not printed to the last that has ended.
+    fn next_groups(&self, view: &LiveView<'_>) -> usize {
+        let first = self.shown.load(Ordering::Relaxed);
+        let ended = view.ended();
+        let has_ended = |index| ended.iter().any(|job| job.index == index);
+        let groups = first..self.plan.groups.len();
+        let whole = groups.take_while(|group| blocks::is_whole(&self.plan, *group, has_ended));
+        first + whole.count()
+    }
+}
+
+impl RunObserver for BlockObserver<'_> {
+    fn announce(&self, announcement: &Announcement) {
+        self.progress.announce(announcement);
+    }
+
+    fn observe(&self, view: &LiveView<'_>) {
+        self.progress.observe(view);
+        let first = self.shown.load(Ordering::Relaxed);
+        let next = self.next_groups(view);
+        if next == first || !blocks::has_blocks(self.options) {
+            return;
+        }
+        let result = view.result();
+        let text = (first..next).map(|group| blocks::block(&result, group, self.options));
+        let text: String = text.collect();
+        self.progress.erase();
+        if output::print(&text) {
+            self.shown.store(next, Ordering::Relaxed);
+        }
+    }
+
+    fn done(&self, result: &mut RunResult) {
+        self.progress.done(result);
+    }
+
+    fn refusal(&self, job: &str, why: &str) -> String {
+        self.progress.refusal(job, why)
+    }
+}

@@ -1,0 +1,285 @@
+//! Self-tests against servers: in this process, in others, over no network at all.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::servers::{S1, Server, masters, self_test, split, values};
+use crate::stage::{Running, Stage, until};
+
+#[test]
+fn a_self_test_without_a_network_counts_every_rpc() {
+    let stage = Stage::new();
+    let words = "selftest --transport null:// --endpoint 0-1:0-2 --endpoint 1-2:0 --message-sizes 0 \
+                 --repetitions-per-size 5000 --max-inflight-rpcs 16 --warmup 0 --output json";
+    let said = stage.say(&split(words)).code(0);
+    let masters = &masters(&said)[0];
+    assert_eq!(masters.len(), 1);
+    let master = &masters[0];
+    assert_eq!(master["endpoint"]["rank"], 3);
+    assert_eq!(master["transport"], "null");
+    // 1:0 stands twice.
+    let succeeded = |one: &serde_json::Value| one["succeeded"].as_u64().unwrap();
+    let each: Vec<_> = master["endpoints"].as_array().unwrap().iter().map(succeeded).collect();
+    assert_eq!(each, [5000, 5000, 5000, 10_000, 5000, 5000, 5000]);
+    assert_eq!(succeeded(master), 40_000);
+    assert_eq!(master["not_sent"], 0);
+}
+
+#[test]
+fn a1_the_first_line_of_the_seed_reads_a_mebibyte() {
+    let stage = Stage::new();
+    let _server = Server::start(&stage, S1);
+    let said = self_test(
+        &stage,
+        "--group-name daos_server --endpoint 0:2 --message-size '(0 b1048578)' \
+         --max-inflight-rpcs 16 --repetitions 1000",
+    );
+    let said = said
+        .code(0)
+        .out("  Message sizes:              [(0-EMPTY 1048578-BULK_PUT)]\n")
+        .out("  Repetitions per size:       1000\n")
+        .out("  Max in-flight RPCs:          16\n")
+        .out(&format!("Master Endpoint 1:0\n{}\n", "-".repeat(19)))
+        .out("\tRPC Failures: 0\n")
+        .out("\t\t0:2 - ");
+    let bandwidth = values(&said, "RPC Bandwidth (MB/sec)")[0];
+    let throughput = values(&said, "RPC Throughput (RPCs/sec)")[0];
+    let expected = throughput * 1_048_578.0 / 1_048_576.0;
+    assert!((bandwidth - expected).abs() <= 0.51, "{bandwidth} {expected}");
+}
+
+#[test]
+fn a2_three_pairs_of_sizes_have_three_blocks_in_their_order() {
+    let stage = Stage::new();
+    let _server = Server::start(&stage, S1);
+    let said = self_test(
+        &stage,
+        "--endpoint 0:2 --message-size '(0 0) (b1048578 0) (0 b1048578)' \
+         --max-inflight-rpcs 16 --repetitions 200",
+    );
+    let said = said.code(0);
+    let titles = said.out.lines().filter(|line| line.starts_with("Results for"));
+    let titles: Vec<_> = titles.collect();
+    assert_eq!(
+        titles,
+        [
+            "Results for message size (0-EMPTY 0-EMPTY) (max_inflight_rpcs = 16):",
+            "Results for message size (1048578-BULK_GET 0-EMPTY) (max_inflight_rpcs = 16):",
+            "Results for message size (0-EMPTY 1048578-BULK_PUT) (max_inflight_rpcs = 16):",
+        ]
+    );
+    assert_eq!(values(&said, "RPC Failures"), [0.0; 3]);
+    assert!(!said.out.contains("Invalid message sizes tuple"));
+}
+
+/// Every endpoint of four ranks calls every rank.
+fn cross_servers(stage: &Stage) {
+    let said = self_test(
+        stage,
+        "--endpoint 0-3:0 --master-endpoint 0-3:0-1 \
+         --message-sizes 'b1048576,b1048576 0,0 b1048576,i2048,i2048 0,0 i2048' \
+         --max-inflight-rpcs 16 --repetitions 100",
+    );
+    let said = said.code(0).out("  Repetitions per size:       400\n");
+    let blocks: Vec<_> = said.out.split(&"#".repeat(50)).skip(1).collect();
+    assert_eq!(blocks.len(), 6, "{said}");
+    for block in blocks {
+        let masters = block.lines().filter_map(|line| line.strip_prefix("Master Endpoint "));
+        let masters: Vec<_> = masters.collect();
+        assert_eq!(masters, ["0:0", "0:1", "1:0", "1:1", "2:0", "2:1", "3:0", "3:1"]);
+        for rank in 0..4 {
+            assert_eq!(block.matches(&format!("\t\t{rank}:0 - ")).count(), 8, "{block}");
+        }
+        assert_eq!(block.matches("RPC Failures: 0").count(), 8, "{block}");
+    }
+}
+
+#[test]
+fn a3_masters_on_servers_of_one_process_call_all_servers() {
+    let stage = Stage::new();
+    let _server = Server::start(&stage, "--ranks 0-3 --tags 2");
+    cross_servers(&stage);
+}
+
+#[test]
+fn a3_masters_on_servers_of_four_processes_call_all_servers() {
+    let stage = Stage::new();
+    let start = |rank| Server::start(&stage, &format!("--rank {rank} --tags 2"));
+    let _servers: Vec<_> = (0..4).map(start).collect();
+    cross_servers(&stage);
+}
+
+#[test]
+fn a4_an_endpoint_that_stands_twice_gets_twice_the_rpcs() {
+    let stage = Stage::new();
+    let _server = Server::start(&stage, "--ranks 0-3 --tags 2");
+    let words = "--endpoint 1-3,2:0-1 --message-sizes 0 --repetitions 300";
+    let text = self_test(&stage, words).code(0);
+    let text = text.out("Adding endpoints:\n  ranks: 1-3,2 (# ranks = 4)\n");
+    assert_eq!(text.out.matches(" - ").count(), 6, "{text}");
+    let said = self_test(&stage, &format!("{words} --output json")).code(0);
+    let master = &masters(&said)[0][0];
+    let of = |one: &serde_json::Value| {
+        let at = &one["endpoint"];
+        let count = one["succeeded"].as_u64().unwrap();
+        (at["rank"].as_u64().unwrap(), at["tag"].as_u64().unwrap(), count)
+    };
+    let each: Vec<_> = master["endpoints"].as_array().unwrap().iter().map(of).collect();
+    let expected = [(1, 0, 300), (1, 1, 300), (2, 0, 600), (2, 1, 600), (3, 0, 300), (3, 1, 300)];
+    assert_eq!(each, expected);
+}
+
+#[test]
+fn a8_more_in_flight_than_repetitions_is_as_many() {
+    let stage = Stage::new();
+    let _server = Server::start(&stage, S1);
+    let said = self_test(&stage, "-e 0:2 -s 0 -i 64 -r 3").code(0);
+    said.out("  Max in-flight RPCs:          3\n");
+}
+
+#[test]
+fn a13_a_stopped_server_shows_in_the_latency_from_intended_starts() {
+    let stage = Stage::new();
+    let server = Server::start(&stage, S1);
+    let words = "selftest --path . -e 0:2 -s 0 --rate 10000 --duration 3s --output json";
+    let running = Running::start(stage.weir(&split(words)));
+    until("the test has begun", || running.catches_signals());
+    std::thread::sleep(Duration::from_millis(1500));
+    server.signal(Signal::STOP);
+    std::thread::sleep(Duration::from_millis(200));
+    server.signal(Signal::CONT);
+    let said = running.end().code(0);
+    let master = &masters(&said)[0][0];
+    let longest = |of: &str| master[of]["max"].as_u64().unwrap();
+    assert!(longest("latency") >= 190_000_000, "{master}");
+    let (late, served) = (late(&master["latency"]), late(&master["service"]));
+    assert!(late >= 1500, "{late}");
+    assert!(served <= 16, "{served}");
+}
+
+/// Values above 20 ms.
+fn late(histogram: &serde_json::Value) -> u64 {
+    let histogram: weir_stats::Histogram = serde_json::from_value(histogram.clone()).unwrap();
+    let late = histogram.buckets().filter(|bucket| bucket.low > 20_000_000);
+    late.map(|bucket| bucket.count).sum()
+}
+
+#[test]
+fn a18_each_pair_of_sizes_has_its_own_duration() {
+    let stage = Stage::new();
+    let _server = Server::start(&stage, S1);
+    let words = "-e 0:2 -s '(0 0) (0 b1048578)' -r 1000 --output json";
+    let said = self_test(&stage, words).code(0);
+    let blocks = masters(&said);
+    let times: Vec<_> = blocks.iter().map(|masters| masters[0]["duration_ns"].as_u64().unwrap()).collect();
+    assert!(times[1] > 2 * times[0], "{times:?}");
+    for masters in &blocks {
+        assert_eq!(masters[0]["succeeded"], 1000);
+    }
+}
+
+#[test]
+fn a19_requests_wait_for_buffers_of_a_slow_server_and_none_is_lost() {
+    let stage = Stage::new();
+    let _fast = [0, 1].map(|rank| Server::start(&stage, &format!("--rank {rank}")));
+    let _slow = Server::start(&stage, "--rank 2 --service-time const:1000");
+    let words = "-e 0-2:0 -i 16 -s b65536 -r 200 --output json";
+    let said = self_test(&stage, words).code(0);
+    let master = &masters(&said)[0][0];
+    assert_eq!(master["succeeded"], 600);
+    assert_eq!(master["failed"], 0);
+    assert!(master["buffer_waits"].as_u64().unwrap() > 0, "{master}");
+}
+
+#[test]
+fn f1_a_killed_server_ends_the_test_with_what_was_measured() {
+    let stage = Stage::new();
+    let server = Server::start(&stage, S1);
+    let words = "selftest -u --path . -e 0:2 -s 0 -r 1000000000";
+    let running = Running::start(stage.weir(&split(words)));
+    until("the test has begun", || running.catches_signals());
+    std::thread::sleep(Duration::from_millis(700));
+    server.signal(Signal::KILL);
+    let killed = Instant::now();
+    let said = running.end().code(1);
+    assert!(killed.elapsed() < Duration::from_secs(3), "{said}");
+    let said = said.out("-DER_UNREACH (-1006)\n").out("\t+ Not sent: ");
+    assert!(!said.out.contains("0:0 -"), "{said}");
+}
+
+#[test]
+fn f2_one_of_four_servers_is_killed_and_the_others_go_on() {
+    let stage = Stage::new();
+    let start = |rank| {
+        let words = format!("--rank {rank} --service-time const:100");
+        Server::start(&stage, &words)
+    };
+    let servers: Vec<_> = (0..4).map(start).collect();
+    let words = "selftest -u --path . -e 0-3:0 -s 0 --duration 3s --output json";
+    let running = Running::start(stage.weir(&split(words)));
+    until("the test has begun", || running.catches_signals());
+    std::thread::sleep(Duration::from_millis(1500));
+    servers[2].signal(Signal::KILL);
+    let said = running.end().code(1);
+    let master = &masters(&said)[0][0];
+    let of = |rank: usize| &master["endpoints"][rank];
+    let lost = of(2)["failed"]["DER_UNREACH"].as_u64().unwrap();
+    assert!((1..=16).contains(&lost), "{lost}");
+    let counts = [0, 1, 3].map(|rank| of(rank)["succeeded"].as_u64().unwrap());
+    assert!(counts.iter().all(|count| *count > of(2)["succeeded"].as_u64().unwrap()));
+    assert!([0, 1, 3].iter().all(|rank| of(*rank)["failed"] == serde_json::json!({})));
+}
+
+#[test]
+fn f14_an_interrupted_test_reports_what_it_measured() {
+    let stage = Stage::new();
+    let _server = Server::start(&stage, S1);
+    let words = "selftest -u --path . -e 0:2 -s 0 -r 1000000000";
+    let running = Running::start(stage.weir(&split(words)));
+    until("the test has begun", || running.catches_signals());
+    std::thread::sleep(Duration::from_millis(500));
+    running.signal(Signal::INT);
+    running.end().code(130).out("RPC Throughput (RPCs/sec): ");
+}
+
+#[test]
+fn the_seeds_seven_lines_run_against_two_servers_with_the_tags_of_engines() {
+    let stage = Stage::new();
+    let start = |rank| {
+        let words = format!("--rank {rank} --layout daos,targets=16,helpers=4 --pollers 2");
+        Server::start(&stage, &words)
+    };
+    let servers: Vec<_> = (0..2).map(start).collect();
+    let group = "--group-name daos_server";
+    let most = "--max-inflight-rpcs 16";
+    for (line, blocks) in [
+        ("--endpoint 0:2 --message-size '(0 b1048578)' --repetitions 50", 1),
+        ("--endpoint 0:2 --message-size '(b1048578 0)' --repetitions 50", 1),
+        ("--endpoint 0:2 --message-size '(0 0)' --repetitions 50", 1),
+        ("--endpoint 0:2 --message-size '(0 0) (b1048578 0) (0 b1048578)' --repetitions 50", 3),
+        ("--endpoint 0-1:0-21 --message-size '(0 0) (b1048578 0) (0 b1048578)' --repetitions 5", 3),
+        (
+            "--endpoint 0-1:0 --master-endpoint 0-1:0-21 --message-sizes \
+             'b1048576,b1048576 0,0 b1048576,i2048,i2048 0,0 i2048' --repetitions 2",
+            6,
+        ),
+    ] {
+        let said = self_test(&stage, &format!("{group} {line} {most}")).code(0);
+        assert_eq!(said.out.matches("Results for message size").count(), blocks, "{line}");
+    }
+    stage.say(&["selftest", "--help"]).code(0).out("--group-name");
+    for server in servers {
+        assert_eq!(server.end(), Some(0));
+    }
+    let table = stage.read("daos_server.attach_info_tmp");
+    assert!(!table.contains("tcp://"), "{table}");
+}
+
+#[test]
+fn a_server_of_the_runs_own_answers() {
+    let stage = Stage::new();
+    let words = "selftest --loopback=4 -e 0:0-3 -s '(0 0) (i100 b70000)' -r 200";
+    let said = stage.say(&split(words)).code(0);
+    assert_eq!(values(&said, "RPC Failures"), [0.0; 2]);
+}

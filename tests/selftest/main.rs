@@ -1,0 +1,248 @@
+//! `weir selftest` and `weir rpc serve` as a user sees them. Here what reaches nobody: words, what is
+//! printed of a plan, the report of stored samples; RPCs in `end_to_end`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "tests"
+)]
+
+mod end_to_end;
+mod servers;
+#[path = "../stage/mod.rs"]
+mod stage;
+
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use stage::{Said, Stage, WEIR, said};
+
+/// Eight RPCs of 10.5 to 84 µs, to two endpoints in turn.
+const GOLDEN: &str = "\
+# weir-selftest-samples 1
+# tuple send=0:EMPTY reply=1048578:BULK_PUT inflight=16 master=1:0 duration_ns=4000000
+latency_ns,rank,tag,code
+10500,0,2,0
+21000,1,2,0
+31500,0,2,0
+42000,1,2,0
+52500,0,2,0
+63000,1,2,0
+73500,0,2,0
+84000,1,2,0
+";
+
+/// The variables that the door reads.
+const VARIABLES: &[&str] = &[
+    "WEIR_GROUP_DIR",
+    "WEIR_COMPAT_EXIT",
+    "CRT_ATTACH_INFO_PATH",
+    "CRT_TIMEOUT",
+    "D_PROVIDER",
+    "D_INTERFACE",
+    "OFI_INTERFACE",
+    "XDG_RUNTIME_DIR",
+];
+
+/// A call of a program in a folder, whatever the surroundings of the test say.
+fn quiet(mut command: Command) -> Command {
+    for variable in VARIABLES {
+        command.env_remove(variable);
+    }
+    command
+}
+
+fn selftest(stage: &Stage, words: &[&str]) -> Said {
+    let words = [&["selftest"], words].concat();
+    said(quiet(stage.weir(&words)))
+}
+
+/// The same words through a link that is called as the older program.
+fn linked(stage: &Stage, words: &[&str]) -> Said {
+    let link = stage.path("self_test");
+    let _ = symlink(WEIR, &link);
+    let mut command = stage.command(&link);
+    command.args(words);
+    said(quiet(command))
+}
+
+#[test]
+fn the_command_lines_that_users_know_are_understood() {
+    let stage = &Stage::new();
+    let common = ["-u", "--group-name", "daos_server", "--dry-run"];
+    for (words, lines) in [
+        (
+            &[
+                "--endpoint",
+                "0:2",
+                "--message-size",
+                "(0 b1048578)",
+                "--max-inflight-rpcs",
+                "16",
+                "--repetitions",
+                "100000",
+            ] as &[&str],
+            &[
+                "[(0-EMPTY 1048578-BULK_PUT)]",
+                "Repetitions per size:       100000",
+                "Max in-flight RPCs:          16",
+            ] as &[&str],
+        ),
+        (
+            &[
+                "--endpoint",
+                "0:2",
+                "--message-size",
+                "(0 0) (b1048578 0) (0 b1048578)",
+            ],
+            &["[(0-EMPTY 0-EMPTY), (1048578-BULK_GET 0-EMPTY), (0-EMPTY 1048578-BULK_PUT)]"],
+        ),
+        (
+            &[
+                "--endpoint",
+                "0-3:0",
+                "--master-endpoint",
+                "0-3:0-1",
+                "--message-sizes",
+                "b1048576,b1048576 0,0 b1048576,i2048,i2048 0,0 i2048",
+                "--repetitions",
+                "100",
+            ],
+            &[
+                "# endpoints:                4",
+                "Repetitions per size:       400",
+                "(2048-IOV 2048-IOV), (2048-IOV 0-EMPTY)",
+            ],
+        ),
+    ] {
+        let words = [&common, words].concat();
+        let (own, link) = (
+            selftest(stage, &words).code(0),
+            linked(stage, &words).code(0),
+        );
+        for line in lines {
+            assert!(own.out.contains(line), "{line}\n{}", own.out);
+        }
+        assert_eq!(own.out, link.out);
+        assert!(!own.out.contains("Invalid"), "{}", own.out);
+    }
+}
+
+#[test]
+fn stored_samples_are_reported_and_the_report_is_read_as_that_of_the_older_program() {
+    let stage = &Stage::new();
+    stage.file("s", GOLDEN);
+    let report = linked(stage, &["--replay", "s"]).code(0).calm();
+    assert!(
+        report.out.contains("\tRPC Bandwidth (MB/sec): 2000.00\n"),
+        "{}",
+        report.out
+    );
+    assert!(
+        report.out.contains("\t\tStd Dev: 24.06\n"),
+        "{}",
+        report.out
+    );
+    let mbits = selftest(stage, &["--replay", "s", "-b"]).code(0);
+    assert!(
+        mbits.out.contains("(Mbits/sec): 16777.25\n"),
+        "{}",
+        mbits.out
+    );
+    stage.file("report.txt", &report.out);
+    let read = stage
+        .say(&["show", "report.txt", "--from", "self-test"])
+        .code(0);
+    assert!(read.out.contains("from 1:0"), "{}", read.out);
+    // weir's own JSON, and that of the older program.
+    let own = selftest(stage, &["--replay", "s", "--output", "json"]).code(0);
+    let own: serde_json::Value = serde_json::from_str(&own.out).unwrap();
+    assert_eq!(
+        own["groups"][0]["jobs"][0]["outcome"]["masters"][0]["succeeded"],
+        8
+    );
+    let cart = selftest(stage, &["--replay", "s", "--output", "json-cart"]).code(0);
+    stage.file("cart.json", &cart.out);
+    stage
+        .say(&["show", "cart.json", "--from", "self-test"])
+        .code(0)
+        .out("from 1:0");
+}
+
+#[test]
+fn failures_are_the_exit_code_in_either_style() {
+    let stage = &Stage::new();
+    stage.file("s", GOLDEN.replace("84000,1,2,0", "84000,1,2,-1011"));
+    let report = selftest(stage, &["--replay", "s"]).code(1);
+    assert!(
+        report.out.contains("\t\t\t1: -DER_TIMEDOUT (-1011)\n"),
+        "{}",
+        report.out
+    );
+    stage.file("all", GOLDEN.replace(",2,0", ",2,-1006"));
+    let none = selftest(stage, &["--replay", "all"]).code(1);
+    stage.file("all.txt", &none.out);
+    stage
+        .say(&["show", "all.txt", "--from", "self-test"])
+        .code(0);
+    let in_cart = |words: &[&str]| {
+        let words = [&["selftest"], words].concat();
+        let mut command = quiet(stage.weir(&words));
+        command.env("WEIR_COMPAT_EXIT", "cart");
+        said(command)
+    };
+    in_cart(&["--replay", "s"]).code(13);
+    in_cart(&["--bogus"]).code(21);
+    in_cart(&["-u"]).code(18);
+}
+
+#[test]
+fn words_that_cannot_be_meant_are_refused_in_one_line() {
+    let stage = &Stage::new();
+    for (words, says) in [
+        (&["-s", "10.5"] as &[&str], "--message-sizes 10.5: "),
+        (&["-e", "0:2:5"], "--endpoint 0:2:5: "),
+        (
+            &["--m", "1"],
+            "--message-sizes, --master-endpoint, --max-inflight-rpcs",
+        ),
+        (&["--bogus"], "no option `--bogus`"),
+        (
+            &["--connect-storm", "5"],
+            "--connect-storm 5: nothing in this build acts on it yet",
+        ),
+        (&["--replay", "none"], "--replay none: "),
+    ] {
+        let refused = selftest(stage, words).code(2).err(says);
+        assert_eq!(refused.err.lines().count(), 1, "{}", refused.err);
+        assert_eq!(refused.out, "");
+    }
+    let noted = selftest(stage, &["-u", "-t", "-n", "--dry-run"]).code(0);
+    assert_eq!(noted.err, "note: --singleton: ignored, has no meaning\n");
+    selftest(stage, &["-u"])
+        .code(3)
+        .err("no table of group `daos_server`");
+}
+
+#[test]
+fn a_server_says_what_it_would_serve() {
+    let stage = &Stage::new();
+    let words = [
+        "rpc",
+        "serve",
+        "--layout",
+        "daos,targets=16,helpers=4",
+        "--rank",
+        "1",
+        "--dry-run",
+    ];
+    let planned = stage.say(&words).code(0);
+    assert_eq!(
+        planned.out,
+        "group daos_server: rank 1, 22 tags each, at tcp://127.0.0.1:0\n"
+    );
+    stage
+        .say(&["rpc", "serve", "--group", "../x"])
+        .code(2)
+        .err("--group ../x: ");
+}

@@ -1,0 +1,83 @@
+//! Servers of their own processes, and what a self-test says of them.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::stage::{Said, Stage};
+
+/// A server, killed when it goes out of scope.
+pub(crate) struct Server {
+    child: Child,
+}
+
+impl Server {
+    /// `weir rpc serve` with these words, ready to answer; its table is in the stage.
+    pub(crate) fn start(stage: &Stage, words: &str) -> Self {
+        let mut command = stage.weir(&["rpc", "serve", "--path", "."]);
+        command.args(words.split_whitespace());
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut first = String::new();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        out.read_line(&mut first).unwrap();
+        assert!(first.starts_with("READY "), "it said `{first}`");
+        Self { child }
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Ends it in order; its exit code.
+    pub(crate) fn end(mut self) -> Option<i32> {
+        self.signal(Signal::TERM);
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// One rank with three tags.
+pub(crate) const S1: &str = "--group daos_server --rank 0 --tags 3";
+
+/// What the self-test says to these words; quotes keep words together.
+pub(crate) fn self_test(stage: &Stage, words: &str) -> Said {
+    stage.say(&split(&format!("selftest -u --path . {words}")))
+}
+
+/// Words as a shell splits them, as far as single quotes go.
+pub(crate) fn split(words: &str) -> Vec<&str> {
+    let parts = words.split('\'').enumerate();
+    let parts = parts.map(|(number, part)| match number % 2 {
+        0 => part.split_whitespace().collect(),
+        _ => vec![part],
+    });
+    parts.collect::<Vec<Vec<_>>>().concat()
+}
+
+/// The masters of each block, by their JSON.
+pub(crate) fn masters(said: &Said) -> Vec<Vec<Value>> {
+    let result: Value = serde_json::from_str(&said.out).unwrap_or_else(|e| panic!("{e}: {said}"));
+    let groups = result["groups"].as_array().unwrap();
+    let of = |group: &Value| {
+        let outcome = &group["jobs"][0]["outcome"];
+        let masters = outcome["rpc"]["masters"].as_array();
+        let masters = masters.or_else(|| outcome["masters"].as_array());
+        masters.unwrap_or_else(|| panic!("{outcome}")).clone()
+    };
+    groups.iter().map(of).collect()
+}
+
+/// The value of a line of a block, as `RPC Failures`, in the order of blocks.
+pub(crate) fn values(said: &Said, label: &str) -> Vec<f64> {
+    let lines = said.out.lines().map(str::trim_start);
+    let found = lines.filter_map(|line| line.strip_prefix(label)?.trim_start().strip_prefix(':'));
+    found.map(|value| value.trim().parse().unwrap()).collect()
+}
