@@ -120,31 +120,33 @@ fn new_peer(side: LinkSide, stream: UnixStream, greeting: LinkGreeting) -> NewPe
     }
 }
 
-/// A client and a server with the other's name.
-fn connected() -> ((ShmLink, PeerId), (ShmLink, PeerId)) {
+/// A client that has joined, and what its server joins with.
+fn client() -> (ShmLink, PeerId, NewPeer) {
     let mut client = ShmLink::new(LinkSide::Client).expect("a link");
-    let mut server = ShmLink::new(LinkSide::Server).expect("a link");
     let (one, other) = UnixStream::pair().expect("sockets");
     let greeting = client.greeting().expect("memory");
-    let at_server = server
-        .join(new_peer(LinkSide::Server, other, greeting))
-        .expect("joined");
-    let greeting = LinkGreeting::default();
-    let at_client = client
-        .join(new_peer(LinkSide::Client, one, greeting))
-        .expect("joined");
-    ((client, at_client), (server, at_server))
+    let for_server = new_peer(LinkSide::Server, other, greeting);
+    let for_client = new_peer(LinkSide::Client, one, LinkGreeting::default());
+    let peer = client.join(for_client).expect("joined");
+    (client, peer, for_server)
+}
+
+fn server(client: NewPeer) -> (ShmLink, PeerId) {
+    let mut server = ShmLink::new(LinkSide::Server).expect("a link");
+    let peer = server.join(client).expect("joined");
+    (server, peer)
 }
 
 /// Nanoseconds a call.
 fn calls_ns(depth: u64, calls: u64, answerer: u32) -> f64 {
-    let ((mut client, peer), (mut server, _)) = connected();
+    let (mut client, peer, for_server) = client();
     // A thread begins where its parent is pinned, and has to get away from there.
     let both_pinned = Barrier::new(2);
     let met = || both_pinned.wait();
     std::thread::scope(|scope| {
         scope.spawn(move || {
             pin(answerer);
+            let (mut server, _) = server(for_server);
             met();
             let mut ends = Ends {
                 answers: true,
@@ -202,7 +204,8 @@ fn copies_ns() -> f64 {
 
 /// The same by a server, from or to a client's memory.
 fn bulk_ns(gets: bool) -> f64 {
-    let ((mut client, to_server), (mut server, to_client)) = connected();
+    let (mut client, to_server, for_server) = client();
+    let (mut server, to_client) = server(for_server);
     let theirs = client.allocate(BUFFERS * MIB, None).expect("memory");
     let own = server.allocate(BUFFERS * MIB, None).expect("memory");
     client.bytes(theirs).fill(1);

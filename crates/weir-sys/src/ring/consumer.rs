@@ -13,6 +13,8 @@ use super::{
 pub struct Consumer<M> {
     pub(super) memory: M,
     mask: u32,
+    /// Whether a barrier stands before a look for sleepers.
+    barrier: bool,
     /// Records popped so far; indexes go round after 2^32.
     pub(super) popped: u32,
     /// Of these, those whose slots were given back.
@@ -26,6 +28,7 @@ impl<M: RingMemory> Consumer<M> {
     pub fn new(memory: M) -> Self {
         Self {
             mask: mask(&memory),
+            barrier: sleep::needs_barrier(),
             memory,
             popped: 0,
             released: 0,
@@ -110,7 +113,7 @@ impl<M: RingMemory> Consumer<M> {
     /// [`Consumer::release`], and answered with true to one of those who ask.
     #[inline]
     pub fn producer_sleeps(&self) -> bool {
-        sleep::has_to_be_woken(&self.memory.words()[PRODUCER_SLEEPS][0])
+        sleep::has_to_be_woken(&self.memory.words()[PRODUCER_SLEEPS][0], self.barrier)
     }
 
     /// Gives slots back, and wakes the producer where it sleeps in

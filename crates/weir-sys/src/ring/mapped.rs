@@ -1,5 +1,6 @@
 //! A ring in memory that processes share.
 
+use std::fmt;
 use std::sync::Arc;
 
 use super::{Record, RingMemory, RingWords};
@@ -7,7 +8,6 @@ use crate::error::SysError;
 use crate::shared_memory::{AtomicWords, SharedMemory, SharedWords};
 
 /// A ring's memory within a mapping: its words, then its slots.
-#[derive(Clone, Debug)]
 pub struct MappedRing<R: Record> {
     words: SharedWords<RingWords>,
     slots: SharedWords<R::Slot>,
@@ -41,6 +41,21 @@ impl<R: Record<Slot: AtomicWords>> MappedRing<R> {
             words: SharedWords::at(memory, offset, 1),
             slots: SharedWords::at(memory, slots_at, slots as usize),
         })
+    }
+}
+
+impl<R: Record> Clone for MappedRing<R> {
+    fn clone(&self) -> Self {
+        Self {
+            words: self.words.clone(),
+            slots: self.slots.clone(),
+        }
+    }
+}
+
+impl<R: Record> fmt::Debug for MappedRing<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("MappedRing").field(&self.slots).finish()
     }
 }
 

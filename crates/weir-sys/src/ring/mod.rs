@@ -144,6 +144,13 @@ pub struct CorruptRing {
     pub capacity: u32,
 }
 
+/// How long a sleep may be that was announced at a ring, by whoever sleeps elsewhere: on some
+/// systems a wake-up may be missed, and a sleep has to be short.
+#[cfg(not(loom))]
+pub fn longest_sleep(wait: std::time::Duration) -> std::time::Duration {
+    sleep::longest(Some(wait)).unwrap_or(wait)
+}
+
 /// The mask that turns an index into the number of a slot.
 ///
 /// Panics where the slots are no power of two, or more than an index can tell apart.

@@ -13,6 +13,8 @@ use super::{
 pub struct Producer<M> {
     pub(super) memory: M,
     mask: u32,
+    /// Whether a barrier stands before a look for sleepers.
+    barrier: bool,
     /// Records pushed so far; indexes go round after 2^32.
     pub(super) pushed: u32,
     /// Of these, those that the consumer may see.
@@ -26,6 +28,7 @@ impl<M: RingMemory> Producer<M> {
     pub fn new(memory: M) -> Self {
         Self {
             mask: mask(&memory),
+            barrier: sleep::needs_barrier(),
             memory,
             pushed: 0,
             published: 0,
@@ -119,7 +122,7 @@ impl<M: RingMemory> Producer<M> {
     /// [`Producer::publish`], and answered with true to one of those who ask.
     #[inline]
     pub fn consumer_sleeps(&self) -> bool {
-        sleep::has_to_be_woken(&self.memory.words()[CONSUMER_SLEEPS][0])
+        sleep::has_to_be_woken(&self.memory.words()[CONSUMER_SLEEPS][0], self.barrier)
     }
 
     /// Shows the consumer all that was pushed, and wakes it where it sleeps in

@@ -6,6 +6,8 @@
 use std::io;
 use std::time::Duration;
 
+use weir_sys::ring::longest_sleep;
+
 use super::frames::SLOTS;
 use super::{BELL, ShmLink};
 use crate::rpc::RpcError;
@@ -194,7 +196,8 @@ impl ShmLink {
         } else {
             wait
         };
-        let events = self.look_at_sockets(may_sleep.then_some(wait), handler)?;
+        let wait = may_sleep.then(|| longest_sleep(wait));
+        let events = self.look_at_sockets(wait, handler)?;
         for &place in &self.busy {
             if let Some(Some(peer)) = self.peers.get_mut(place as usize) {
                 peer.receiver.end_sleep();
