@@ -77,7 +77,7 @@ pub(super) trait PollerRound {
     /// Tells all clients that the server leaves.
     fn go_away(&mut self);
     /// No call is on its way.
-    fn is_quiet(&self) -> bool;
+    fn is_at_rest(&self) -> bool;
     /// What is done a few times a second.
     fn tick(&mut self);
 }
@@ -168,7 +168,7 @@ impl<L: Link> PollerRound for Poller<L> {
         let _ = self.link.flush();
     }
 
-    fn is_quiet(&self) -> bool {
+    fn is_at_rest(&self) -> bool {
         self.state
             .sessions
             .iter()

@@ -115,7 +115,7 @@ pub struct RpcServer {
     addresses: Vec<(u32, RpcAddress)>,
     pollers: Vec<JoinHandle<std::io::Result<()>>>,
     listener: Option<JoinHandle<()>>,
-    quiet: Arc<dyn Fn() -> bool + Send + Sync>,
+    at_rest: Arc<dyn Fn() -> bool + Send + Sync>,
 }
 
 impl RpcServer {
@@ -154,7 +154,7 @@ impl RpcServer {
             inboxes,
             threads,
             greetings,
-            quiets,
+            rests,
         } = start_pollers(&shared, &services, &links, setup.pollers.max(1), way)?;
         let addresses = bound
             .iter()
@@ -170,7 +170,7 @@ impl RpcServer {
             addresses,
             pollers: threads,
             listener: Some(listener),
-            quiet: Arc::new(move || quiets.iter().all(|quiet| quiet.load(Ordering::Relaxed))),
+            at_rest: Arc::new(move || rests.iter().all(|at_rest| at_rest.load(Ordering::Relaxed))),
         })
     }
 
@@ -205,7 +205,7 @@ impl RpcServer {
         while began.elapsed() < self.shared.limits.drain {
             std::thread::sleep(Duration::from_millis(10));
             // What pollers say of themselves may be as old as their last tick.
-            if began.elapsed() > 2 * TICK && (self.quiet)() {
+            if began.elapsed() > 2 * TICK && (self.at_rest)() {
                 break;
             }
         }
@@ -248,7 +248,7 @@ struct Pollers {
     threads: Vec<JoinHandle<std::io::Result<()>>>,
     /// The addresses of each one's links.
     greetings: Vec<Vec<Vec<u8>>>,
-    quiets: Vec<Arc<AtomicBool>>,
+    rests: Vec<Arc<AtomicBool>>,
 }
 
 fn start_pollers(
@@ -261,7 +261,7 @@ fn start_pollers(
     let mut pollers = Pollers::default();
     for number in 0..count {
         let inbox = Arc::new(Inbox::default());
-        let quiet = Arc::new(AtomicBool::new(true));
+        let at_rest = Arc::new(AtomicBool::new(true));
         let (ready, made) = mpsc::channel();
         let thread = PollerThread {
             shared: Arc::clone(shared),
@@ -271,7 +271,7 @@ fn start_pollers(
             tags: shared.all_tags().skip(number).step_by(count).collect(),
             poll,
             cpu: cpus.get(number % cpus.len().max(1)).copied(),
-            quiet: Arc::clone(&quiet),
+            at_rest: Arc::clone(&at_rest),
             ready,
         };
         let name = format!("weir-poller-{number}");
@@ -279,7 +279,7 @@ fn start_pollers(
             .threads
             .push(spawn(name, move || run_poller(&thread))?);
         pollers.inboxes.push(inbox);
-        pollers.quiets.push(quiet);
+        pollers.rests.push(at_rest);
         let died = |_| RpcError::new(DerCode::Other, "a poller ended before it began");
         pollers.greetings.push(made.recv().map_err(died)??);
     }

@@ -39,7 +39,7 @@ pub(super) struct PollerThread {
     pub(super) poll: PollMode,
     pub(super) cpu: Option<u32>,
     /// No call is on its way.
-    pub(super) quiet: Arc<AtomicBool>,
+    pub(super) at_rest: Arc<AtomicBool>,
     /// Takes the links' addresses once they are made.
     pub(super) ready: Sender<Result<Vec<Vec<u8>>, RpcError>>,
 }
@@ -149,8 +149,8 @@ fn serve(thread: &PollerThread, pollers: &mut [Box<dyn PollerRound>]) -> std::io
             for poller in pollers.iter_mut() {
                 poller.tick();
             }
-            let quiet = pollers.iter().all(|poller| poller.is_quiet());
-            thread.quiet.store(quiet, Ordering::Relaxed);
+            let at_rest = pollers.iter().all(|poller| poller.is_at_rest());
+            thread.at_rest.store(at_rest, Ordering::Relaxed);
         }
     }
 }

@@ -58,6 +58,9 @@ pub(super) struct PeerStream {
     /// The beginning of a frame.
     pub(super) partial: Vec<u8>,
     pub(super) long: Option<Box<LongBody>>,
+    /// Its last frames were long. It is read in small steps then, so that little of the next long
+    /// body lands in the shared buffer and has to be copied.
+    pub(super) sends_long: bool,
 }
 
 impl PeerStream {
@@ -85,6 +88,7 @@ impl PeerStream {
             queue: SendQueue::default(),
             partial: Vec::new(),
             long: None,
+            sends_long: false,
         }
     }
 

@@ -17,6 +17,8 @@ use crate::rpc::{DerCode, wire::WireError};
 
 /// Bodies above this are read where they belong.
 const LONG: usize = 16 << 10;
+/// What is read behind a long body, and by streams that send such.
+const STEP: usize = 4 << 10;
 
 /// Buffers of long bodies that are kept.
 const SPARE: usize = 4;
@@ -64,11 +66,19 @@ impl StreamLink {
             return 0;
         };
         let had = stream.partial.len();
-        match recv(&stream.fd, &mut shared[had..], RecvFlags::DONTWAIT) {
+        let end = if stream.sends_long {
+            had + STEP
+        } else {
+            SHARED
+        };
+        match recv(&stream.fd, &mut shared[had..end], RecvFlags::DONTWAIT) {
             Ok((_, 0)) => self.end(peer, left(), handler),
             Ok((_, came)) => {
                 shared[..had].copy_from_slice(&stream.partial);
                 stream.partial.clear();
+                // Small frames fill the step: they are read by the buffer again. A long one among
+                // them brings the steps back.
+                stream.sends_long &= had + came < end;
                 self.mark_hot(peer.index);
                 self.handle(peer, &shared[..had + came], handler)
             }
@@ -171,6 +181,7 @@ impl StreamLink {
             long.gathered[..bytes.len()].copy_from_slice(bytes);
         }
         if let Some(stream) = self.stream(peer) {
+            stream.sends_long = true;
             stream.long = Some(Box::new(long));
         }
     }
@@ -193,7 +204,7 @@ impl StreamLink {
             None => room_for_more(long),
         };
         let room = rest.len();
-        let mut pieces = [IoSliceMut::new(rest), IoSliceMut::new(shared)];
+        let mut pieces = [IoSliceMut::new(rest), IoSliceMut::new(&mut shared[..STEP])];
         // What lies behind a part of the body goes into the shared buffer only with the last part.
         let last = got + room == length;
         let pieces = if last {
@@ -217,7 +228,7 @@ impl StreamLink {
             self.mark_hot(peer.index);
             self.end_long(peer, *long, handler);
         }
-        let behind = came.saturating_sub(room).min(SHARED);
+        let behind = came.saturating_sub(room).min(STEP);
         1 + self.handle(peer, &shared[..behind], handler)
     }
 
