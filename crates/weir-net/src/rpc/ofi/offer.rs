@@ -90,8 +90,18 @@ impl FabricFacts {
 
     /// What speaks against its provider.
     pub fn objection(&self) -> Option<&'static str> {
-        let is_obsolete = self.provider.split(';').any(|name| name == "sockets");
-        is_obsolete.then_some("the fabric provider sockets is obsolete and slow: use tcp")
+        let is = |name: &str| self.provider.split(';').any(|part| part == name);
+        if is("sockets") {
+            return Some("the fabric provider sockets is obsolete and slow: use tcp");
+        }
+        self.can_hang()
+            .then_some("a peer of the fabric provider shm that is killed can stop this process")
+    }
+
+    /// Whether the death of a peer can hold a thread in the provider for ever: shm keeps locks in
+    /// memory that both sides share, and nobody releases those of a process that was killed.
+    pub fn can_hang(&self) -> bool {
+        self.provider.split(';').any(|part| part == "shm")
     }
 
     pub(super) fn has_mr_mode(&self, bit: c_int) -> bool {

@@ -264,4 +264,7 @@ fn the_short_name_of_tcp_finds_a_provider_for_datagrams_and_sockets_is_objected_
     if there.iter().any(|name| name == "sockets") {
         assert!(named("sockets").facts().objection().is_some());
     }
+    if there.iter().any(|name| name == "shm") {
+        assert!(named("shm").facts().can_hang());
+    }
 }
