@@ -13,5 +13,5 @@ mod manual;
 mod report;
 #[path = "../stage/mod.rs"]
 mod stage;
-mod written;
 mod topo;
+mod written;
