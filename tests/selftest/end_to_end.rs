@@ -20,7 +20,12 @@ fn a_self_test_without_a_network_counts_every_rpc() {
     assert_eq!(master["transport"], "null");
     // 1:0 stands twice.
     let succeeded = |one: &serde_json::Value| one["succeeded"].as_u64().unwrap();
-    let each: Vec<_> = master["endpoints"].as_array().unwrap().iter().map(succeeded).collect();
+    let each: Vec<_> = master["endpoints"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(succeeded)
+        .collect();
     assert_eq!(each, [5000, 5000, 5000, 10_000, 5000, 5000, 5000]);
     assert_eq!(succeeded(master), 40_000);
     assert_eq!(master["not_sent"], 0);
@@ -46,7 +51,10 @@ fn a1_the_first_line_of_the_seed_reads_a_mebibyte() {
     let bandwidth = values(&said, "RPC Bandwidth (MB/sec)")[0];
     let throughput = values(&said, "RPC Throughput (RPCs/sec)")[0];
     let expected = throughput * 1_048_578.0 / 1_048_576.0;
-    assert!((bandwidth - expected).abs() <= 0.51, "{bandwidth} {expected}");
+    assert!(
+        (bandwidth - expected).abs() <= 0.51,
+        "{bandwidth} {expected}"
+    );
 }
 
 #[test]
@@ -59,7 +67,10 @@ fn a2_three_pairs_of_sizes_have_three_blocks_in_their_order() {
          --max-inflight-rpcs 16 --repetitions 200",
     );
     let said = said.code(0);
-    let titles = said.out.lines().filter(|line| line.starts_with("Results for"));
+    let titles = said
+        .out
+        .lines()
+        .filter(|line| line.starts_with("Results for"));
     let titles: Vec<_> = titles.collect();
     assert_eq!(
         titles,
@@ -85,11 +96,20 @@ fn cross_servers(stage: &Stage) {
     let blocks: Vec<_> = said.out.split(&"#".repeat(50)).skip(1).collect();
     assert_eq!(blocks.len(), 6, "{said}");
     for block in blocks {
-        let masters = block.lines().filter_map(|line| line.strip_prefix("Master Endpoint "));
+        let masters = block
+            .lines()
+            .filter_map(|line| line.strip_prefix("Master Endpoint "));
         let masters: Vec<_> = masters.collect();
-        assert_eq!(masters, ["0:0", "0:1", "1:0", "1:1", "2:0", "2:1", "3:0", "3:1"]);
+        assert_eq!(
+            masters,
+            ["0:0", "0:1", "1:0", "1:1", "2:0", "2:1", "3:0", "3:1"]
+        );
         for rank in 0..4 {
-            assert_eq!(block.matches(&format!("\t\t{rank}:0 - ")).count(), 8, "{block}");
+            assert_eq!(
+                block.matches(&format!("\t\t{rank}:0 - ")).count(),
+                8,
+                "{block}"
+            );
         }
         assert_eq!(block.matches("RPC Failures: 0").count(), 8, "{block}");
     }
@@ -124,10 +144,26 @@ fn a4_an_endpoint_that_stands_twice_gets_twice_the_rpcs() {
     let of = |one: &serde_json::Value| {
         let at = &one["endpoint"];
         let count = one["succeeded"].as_u64().unwrap();
-        (at["rank"].as_u64().unwrap(), at["tag"].as_u64().unwrap(), count)
+        (
+            at["rank"].as_u64().unwrap(),
+            at["tag"].as_u64().unwrap(),
+            count,
+        )
     };
-    let each: Vec<_> = master["endpoints"].as_array().unwrap().iter().map(of).collect();
-    let expected = [(1, 0, 300), (1, 1, 300), (2, 0, 600), (2, 1, 600), (3, 0, 300), (3, 1, 300)];
+    let each: Vec<_> = master["endpoints"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(of)
+        .collect();
+    let expected = [
+        (1, 0, 300),
+        (1, 1, 300),
+        (2, 0, 600),
+        (2, 1, 600),
+        (3, 0, 300),
+        (3, 1, 300),
+    ];
     assert_eq!(each, expected);
 }
 
@@ -173,7 +209,10 @@ fn a18_each_pair_of_sizes_has_its_own_duration() {
     let words = "-e 0:2 -s '(0 0) (0 b1048578)' -r 1000 --output json";
     let said = self_test(&stage, words).code(0);
     let blocks = masters(&said);
-    let times: Vec<_> = blocks.iter().map(|masters| masters[0]["duration_ns"].as_u64().unwrap()).collect();
+    let times: Vec<_> = blocks
+        .iter()
+        .map(|masters| masters[0]["duration_ns"].as_u64().unwrap())
+        .collect();
     assert_ne!(times[0], times[1]);
     for (masters, time) in blocks.iter().zip(&times) {
         let span = &masters[0]["span"];
@@ -230,8 +269,16 @@ fn f2_one_of_four_servers_is_killed_and_the_others_go_on() {
     let lost = of(2)["failed"]["DER_UNREACH"].as_u64().unwrap();
     assert!((1..=16).contains(&lost), "{lost}");
     let counts = [0, 1, 3].map(|rank| of(rank)["succeeded"].as_u64().unwrap());
-    assert!(counts.iter().all(|count| *count > of(2)["succeeded"].as_u64().unwrap()));
-    assert!([0, 1, 3].iter().all(|rank| of(*rank)["failed"] == serde_json::json!({})));
+    assert!(
+        counts
+            .iter()
+            .all(|count| *count > of(2)["succeeded"].as_u64().unwrap())
+    );
+    assert!(
+        [0, 1, 3]
+            .iter()
+            .all(|rank| of(*rank)["failed"] == serde_json::json!({}))
+    );
 }
 
 #[test]
@@ -257,11 +304,23 @@ fn the_seeds_seven_lines_run_against_two_servers_with_the_tags_of_engines() {
     let group = "--group-name daos_server";
     let most = "--max-inflight-rpcs 16";
     for (line, blocks) in [
-        ("--endpoint 0:2 --message-size '(0 b1048578)' --repetitions 50", 1),
-        ("--endpoint 0:2 --message-size '(b1048578 0)' --repetitions 50", 1),
+        (
+            "--endpoint 0:2 --message-size '(0 b1048578)' --repetitions 50",
+            1,
+        ),
+        (
+            "--endpoint 0:2 --message-size '(b1048578 0)' --repetitions 50",
+            1,
+        ),
         ("--endpoint 0:2 --message-size '(0 0)' --repetitions 50", 1),
-        ("--endpoint 0:2 --message-size '(0 0) (b1048578 0) (0 b1048578)' --repetitions 50", 3),
-        ("--endpoint 0-1:0-21 --message-size '(0 0) (b1048578 0) (0 b1048578)' --repetitions 5", 3),
+        (
+            "--endpoint 0:2 --message-size '(0 0) (b1048578 0) (0 b1048578)' --repetitions 50",
+            3,
+        ),
+        (
+            "--endpoint 0-1:0-21 --message-size '(0 0) (b1048578 0) (0 b1048578)' --repetitions 5",
+            3,
+        ),
         (
             "--endpoint 0-1:0 --master-endpoint 0-1:0-21 --message-sizes \
              'b1048576,b1048576 0,0 b1048576,i2048,i2048 0,0 i2048' --repetitions 2",
@@ -269,9 +328,16 @@ fn the_seeds_seven_lines_run_against_two_servers_with_the_tags_of_engines() {
         ),
     ] {
         let said = self_test(&stage, &format!("{group} {line} {most}")).code(0);
-        assert_eq!(said.out.matches("Results for message size").count(), blocks, "{line}");
+        assert_eq!(
+            said.out.matches("Results for message size").count(),
+            blocks,
+            "{line}"
+        );
     }
-    stage.say(&["selftest", "--help"]).code(0).out("--group-name");
+    stage
+        .say(&["selftest", "--help"])
+        .code(0)
+        .out("--group-name");
     for server in servers {
         assert_eq!(server.end(), Some(0));
     }

@@ -132,7 +132,9 @@ impl LiveKind {
             lat: stage(m.latency),
             rlat: stage(m.response),
             classes: (m.latency && m.classes).then(Mutex::default),
-            targets: (0..m.targets).map(|_| LiveTarget::new(m.response)).collect(),
+            targets: (0..m.targets)
+                .map(|_| LiveTarget::new(m.response))
+                .collect(),
             ..Self::default()
         }
     }

@@ -98,7 +98,7 @@ impl Bench {
             response: true,
             squares: true,
             classes: false,
-        targets: 0,
+            targets: 0,
         };
         let live = WorkerLive::new(BLOCK_KINDS, [Some(m); KINDS]);
         live.depth_limit.store(self.limit, Ordering::Relaxed);

@@ -93,7 +93,11 @@ mod tests {
     #[test]
     fn a_snapshot_equals_the_plain_histogram_of_the_same_values() {
         let recorder = FineRecorder::default();
-        let empty = || Histogram::with_bits(FineRecorder::BITS).unwrap().with_squares();
+        let empty = || {
+            Histogram::with_bits(FineRecorder::BITS)
+                .unwrap()
+                .with_squares()
+        };
         let mut expected = empty();
         assert_eq!(recorder.snapshot(), expected);
         for i in 0..20_000_u64 {

@@ -136,7 +136,8 @@ impl<const SQUARES: bool> Recorder<SQUARES> {
     /// Takes the sums of a tally, which keeps its extremes for more values.
     #[inline]
     pub fn take(&self, tally: &mut Tally) {
-        self.sums.take(tally.sum, tally.squares, (tally.min, tally.max));
+        self.sums
+            .take(tally.sum, tally.squares, (tally.min, tally.max));
         (tally.sum, tally.squares) = (0, 0);
     }
 

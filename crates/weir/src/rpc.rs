@@ -47,7 +47,10 @@ fn serve(settings: &ServeSettings) -> Outcome {
     }
     let host = hosting.start(Box::new(|line| output::error(&format!("note: {line}\n"))));
     let host = host.map_err(|why| lacks(&why))?;
-    let lines = host.addresses().iter().map(|(_, address)| format!("READY {address}\n"));
+    let lines = host
+        .addresses()
+        .iter()
+        .map(|(_, address)| format!("READY {address}\n"));
     let lines: String = lines.collect();
     match ready {
         // Who does not listen has missed it.
@@ -78,7 +81,10 @@ fn open_descriptor(number: i32) -> Result<File, Refusal> {
 }
 
 fn hosting(settings: &ServeSettings) -> Result<Hosting, Refusal> {
-    let addresses = settings.transports.iter().map(|text| text.parse::<RpcAddress>());
+    let addresses = settings
+        .transports
+        .iter()
+        .map(|text| text.parse::<RpcAddress>());
     let addresses = addresses.map(|address| address.map(with_port));
     let addresses: Result<Vec<_>, RpcError> = addresses.collect();
     let variable = |name: &str| std::env::var(name).ok();
@@ -102,7 +108,9 @@ fn hosting(settings: &ServeSettings) -> Result<Hosting, Refusal> {
         allows_masters: settings.allows_masters,
         limits: ServerLimits {
             max_message: settings.max_message.0,
-            memory: settings.memory_limit.map_or_else(default_memory, |limit| limit.0),
+            memory: settings
+                .memory_limit
+                .map_or_else(default_memory, |limit| limit.0),
             connections: settings.max_connections,
             sessions: settings.max_sessions,
             half_frame: time(settings.half_frame_timeout_ns),
@@ -127,7 +135,10 @@ fn time(span: Nanos) -> Duration {
 
 /// An address of the network without a port gets any.
 fn with_port(mut address: RpcAddress) -> RpcAddress {
-    let has_port = address.place.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    let has_port = address
+        .place
+        .rsplit_once(':')
+        .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     if address.scheme != "shm" && !has_port {
         address.place.push_str(":0");
     }
@@ -147,10 +158,15 @@ fn exposed(hosting: &Hosting) -> Option<String> {
     let is_local = |address: &RpcAddress| {
         let host = address.place.rsplit_once(':').map_or("", |(host, _)| host);
         let host = host.trim_matches(['[', ']']);
-        let is_loopback = host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
+        let is_loopback = host
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|ip| ip.is_loopback());
         address.scheme == "shm" || is_loopback || ["localhost", "lo"].contains(&host)
     };
-    let open = hosting.addresses.iter().find(|address| !is_local(address))?;
+    let open = hosting
+        .addresses
+        .iter()
+        .find(|address| !is_local(address))?;
     hosting.token_file.is_none().then(|| {
         format!(
             "warning: {open}: everyone who reaches it can have this server use memory and start tests \

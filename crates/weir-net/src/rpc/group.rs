@@ -60,7 +60,11 @@ impl RpcGroup {
                 node: None,
                 nonce: None,
             };
-            members.entry(rank).or_insert_with(new).addresses.push(address);
+            members
+                .entry(rank)
+                .or_insert_with(new)
+                .addresses
+                .push(address);
         }
         Self {
             name: name.to_owned(),
@@ -95,7 +99,10 @@ impl RpcGroup {
         };
         if member.tags.is_some_and(|tags| of.tag >= tags) {
             let tags = member.tags.unwrap_or_default();
-            return missing(format!("rank {} has {tags} tags, and no tag {}", of.rank, of.tag));
+            return missing(format!(
+                "rank {} has {tags} tags, and no tag {}",
+                of.rank, of.tag
+            ));
         }
         let listens = |address: &&RpcAddress| address.scheme == scheme;
         let Some(address) = member.addresses.iter().find(listens) else {
@@ -115,7 +122,11 @@ impl RpcGroup {
     }
 
     /// Where an endpoint listens by now, as far as the table says.
-    pub fn look_again(directory: &Path, name: &str, of: &client::RpcEndpoint) -> Option<client::RpcEndpoint> {
+    pub fn look_again(
+        directory: &Path,
+        name: &str,
+        of: &client::RpcEndpoint,
+    ) -> Option<client::RpcEndpoint> {
         let table = GroupTable::read(directory, name).ok()?;
         let group = Self {
             name: name.to_owned(),
@@ -158,7 +169,9 @@ mod tests {
         group.members.get_mut(&2).unwrap().tags = Some(2);
         let why = |rank, tag, scheme| {
             let found = group.endpoint(RpcEndpoint { rank, tag }, scheme);
-            found.map(|one| one.address.to_string()).unwrap_or_else(|f| f.message)
+            found
+                .map(|one| one.address.to_string())
+                .unwrap_or_else(|f| f.message)
         };
         assert_eq!(why(2, 1, "tcp"), "tcp://b:1");
         assert_eq!(why(1, 0, "tcp"), "group g has no rank 1");

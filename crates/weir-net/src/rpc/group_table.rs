@@ -56,7 +56,10 @@ impl GroupTable {
     pub fn read(directory: &Path, group: &str) -> Result<Self, RpcError> {
         let path = Self::path(directory, group);
         let refuse = |why: String| {
-            RpcError::new(DerCode::NotThere, format!("group table {}: {why}", path.display()))
+            RpcError::new(
+                DerCode::NotThere,
+                format!("group table {}: {why}", path.display()),
+            )
         };
         let facts = fs::metadata(&path);
         let facts = facts.map_err(|error| {
@@ -88,7 +91,9 @@ impl GroupTable {
         if name != group {
             return Err((number, format!("it is of group `{name}`, not `{group}`")));
         }
-        let (number, line) = lines.next().ok_or((number + 1, "no size follows".to_owned()))?;
+        let (number, line) = lines
+            .next()
+            .ok_or((number + 1, "no size follows".to_owned()))?;
         let size: u64 = last_word(line)
             .parse()
             .map_err(|_| (number, format!("`{line}` is no size")))?;
@@ -121,7 +126,9 @@ impl GroupTable {
         let mut text = format!("name {group}\nsize {}\nall\n", self.members.len());
         for (rank, member) in &self.members {
             let mut addresses = member.addresses.iter();
-            let Some(first) = addresses.next() else { continue };
+            let Some(first) = addresses.next() else {
+                continue;
+            };
             let _ = write!(text, "{rank} {first}");
             if !is_plain {
                 let also: Vec<_> = addresses.map(ToString::to_string).collect();
@@ -146,7 +153,10 @@ impl GroupTable {
     pub fn free_rank(&self) -> u32 {
         let taken = self.members.keys().zip(0..);
         let first_gap = taken.clone().find(|(rank, place)| **rank != *place);
-        first_gap.map_or_else(|| u32::try_from(self.members.len()).unwrap_or(0), |(_, place)| place)
+        first_gap.map_or_else(
+            || u32::try_from(self.members.len()).unwrap_or(0),
+            |(_, place)| place,
+        )
     }
 }
 
@@ -171,7 +181,9 @@ fn member(line: &str) -> Result<(u32, GroupMember), String> {
     for word in words {
         match word.split_once('=') {
             Some(("tags", tags)) => {
-                let tags = tags.parse().map_err(|_| format!("`{word}` is no number of tags"))?;
+                let tags = tags
+                    .parse()
+                    .map_err(|_| format!("`{word}` is no number of tags"))?;
                 member.tags = Some(tags);
             }
             Some(("node", node)) => member.node = Some(node.to_owned()),
@@ -179,7 +191,9 @@ fn member(line: &str) -> Result<(u32, GroupMember), String> {
             Some(("also", more)) => {
                 let more = more.split(',').map(str::parse);
                 let more: Result<Vec<RpcAddress>, RpcError> = more.collect();
-                member.addresses.extend(more.map_err(|why| why.to_string())?);
+                member
+                    .addresses
+                    .extend(more.map_err(|why| why.to_string())?);
             }
             // A field of a newer version.
             Some(_) => {}
@@ -215,7 +229,12 @@ impl TablePlace {
         let path = GroupTable::path(&self.directory, &self.group);
         let io = |error| RpcError::io(format_args!("write {}", path.display()))(error);
         let lock = self.directory.join(format!("{}{SUFFIX}.lock", self.group));
-        let lock = File::options().create(true).truncate(false).write(true).open(lock).map_err(io)?;
+        let lock = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(lock)
+            .map_err(io)?;
         // Given back with the file.
         lock.lock().map_err(io)?;
         let mut table = match path.exists() {
@@ -224,8 +243,12 @@ impl TablePlace {
         };
         let result = change(&mut table)?;
         let text = table.text(&self.group, self.is_plain);
-        let new = self.directory.join(format!(".{}{SUFFIX}.{}", self.group, std::process::id()));
-        let written = self.write(&new, &text).and_then(|()| fs::rename(&new, &path));
+        let new = self
+            .directory
+            .join(format!(".{}{SUFFIX}.{}", self.group, std::process::id()));
+        let written = self
+            .write(&new, &text)
+            .and_then(|()| fs::rename(&new, &path));
         if written.is_err() {
             let _ = fs::remove_file(&new);
         }
@@ -268,7 +291,11 @@ mod tests {
         assert_eq!(table.said_size, None);
         assert_eq!(table.members[&0].tags, Some(3));
         assert_eq!(table.members[&0].addresses[1].scheme, "shm");
-        let ranks: Vec<_> = table.ranks().iter().map(|one| (one.rank, one.tags)).collect();
+        let ranks: Vec<_> = table
+            .ranks()
+            .iter()
+            .map(|one| (one.rank, one.tags))
+            .collect();
         assert_eq!(ranks, [(0, 3), (2, 1)]);
         assert_eq!(table.free_rank(), 1);
         let again = GroupTable::parse(&table.text("daos_server", false), "daos_server").unwrap();
@@ -276,7 +303,13 @@ mod tests {
         let plain = table.text("daos_server", true);
         assert!(plain.contains("\n0 tcp://127.0.0.1:7000\n"), "{plain}");
         let bare = "daos_server\n1\n0 tcp://127.0.0.1:7000\n";
-        assert_eq!(GroupTable::parse(bare, "daos_server").unwrap().members.len(), 1);
+        assert_eq!(
+            GroupTable::parse(bare, "daos_server")
+                .unwrap()
+                .members
+                .len(),
+            1
+        );
     }
 
     #[test]
@@ -288,7 +321,11 @@ mod tests {
             ("name g\nsize 1\nall\n0\n", 4, "<rank> <address>"),
             ("name g\nsize 1\nall\nx tcp://a:1\n", 4, "no rank"),
             ("name g\nsize 1\nall\n0 a:1\n", 4, "TRANSPORT://PLACE"),
-            ("name g\nsize 2\nall\n0 tcp://a:1\n0 tcp://a:2\n", 5, "twice"),
+            (
+                "name g\nsize 2\nall\n0 tcp://a:1\n0 tcp://a:2\n",
+                5,
+                "twice",
+            ),
             ("name g\nsize 1\nall\n0 tcp://a:1 junk\n", 4, "no field"),
         ] {
             let (number, found) = GroupTable::parse(text, "g").unwrap_err();
@@ -323,7 +360,10 @@ mod tests {
         let left = GroupTable::read(&directory, "g").unwrap();
         assert_eq!(left.members.keys().collect::<Vec<_>>(), [&1]);
         let path = GroupTable::path(&directory, "g");
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
         let refused = GroupTable::read(&directory, "g").unwrap_err();
         assert!(refused.message.contains("chmod o-w"), "{refused}");

@@ -137,14 +137,22 @@ impl Hosting {
         let pollers = self.pollers.map_or(fitting, |pollers| pollers as usize);
         let directory = self.table.as_ref().map(|place| place.directory.clone());
         let masters: Arc<dyn TestMasters> = if self.allows_masters {
-            Arc::new(MasterHost::new(&self.group, directory, self.token_file.clone()))
+            Arc::new(MasterHost::new(
+                &self.group,
+                directory,
+                self.token_file.clone(),
+            ))
         } else {
             Arc::new(NoMasters)
         };
         let rank_setup = |rank: &u32| RankSetup {
             rank: *rank,
             tags: self.tags,
-            addresses: self.addresses.iter().map(|address| self.place(address, *rank)).collect(),
+            addresses: self
+                .addresses
+                .iter()
+                .map(|address| self.place(address, *rank))
+                .collect(),
         };
         RpcServer::start(ServerSetup {
             group: self.group.clone(),
@@ -203,7 +211,10 @@ fn of_interface(address: &RpcAddress) -> RpcAddress {
 /// Servers of this machine that the table names, apart from these ranks.
 fn others_here(table: &GroupTable, ranks: &[u32]) -> usize {
     let here = node_name();
-    let others = table.members.iter().filter(|(rank, _)| !ranks.contains(rank));
+    let others = table
+        .members
+        .iter()
+        .filter(|(rank, _)| !ranks.contains(rank));
     let others = others.filter(|(_, member)| member.node.as_deref() == Some(&here));
     let mut runs: Vec<_> = others.map(|(_, member)| member.nonce.as_deref()).collect();
     runs.sort_unstable();
@@ -240,7 +251,9 @@ impl Host {
     /// The table could not be changed, or a thread had failed.
     pub fn stop(self) -> Result<(), RpcError> {
         let nonce = nonce_text(self.server.nonce());
-        let removed = self.table.map_or(Ok(()), |place| place.remove(&self.ranks, &nonce));
+        let removed = self
+            .table
+            .map_or(Ok(()), |place| place.remove(&self.ranks, &nonce));
         let stopped = self.server.stop();
         stopped.map_err(|error| RpcError::new(DerCode::Other, error.to_string()))?;
         removed
@@ -251,7 +264,9 @@ impl Host {
 /// is weir's own.
 pub fn default_directory(variable: impl Fn(&str) -> Option<String>) -> PathBuf {
     let named = ["WEIR_GROUP_DIR", "CRT_ATTACH_INFO_PATH"];
-    let named = named.iter().find_map(|name| variable(name).filter(|path| !path.is_empty()));
+    let named = named
+        .iter()
+        .find_map(|name| variable(name).filter(|path| !path.is_empty()));
     if let Some(path) = named {
         return PathBuf::from(path);
     }

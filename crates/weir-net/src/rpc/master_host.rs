@@ -73,7 +73,10 @@ impl TestMasters for MasterHost {
     fn start(&self, order: MasterOrder) -> Result<(), RpcError> {
         let task: Result<MasterTask, _> = serde_json::from_slice(&order.body);
         let mut task = task.map_err(|error| {
-            RpcError::new(DerCode::Invalid, format!("the order cannot be read: {error}"))
+            RpcError::new(
+                DerCode::Invalid,
+                format!("the order cannot be read: {error}"),
+            )
         })?;
         let work = &mut task.work;
         // Whoever orders names ranks of this group, and nothing else.
@@ -141,10 +144,12 @@ impl OrderedTest {
         let work = task.work;
         let here = Path::new("");
         let group = RpcGroup::of(&work, here).map_err(|why| refuse(&why.message))?;
-        let entries = expand_endpoints(&work.endpoints, &group.ranks()).map_err(|why| refuse(&why))?;
+        let entries =
+            expand_endpoints(&work.endpoints, &group.ranks()).map_err(|why| refuse(&why))?;
         let list = CallList::new(entries);
         let way = Way::of(&work, group, 1, here).map_err(|why| refuse(&why.message))?;
-        way.endpoints(&list.distinct).map_err(|why| refuse(&why.message))?;
+        way.endpoints(&list.distinct)
+            .map_err(|why| refuse(&why.message))?;
         Ok(Self {
             master: RpcEndpoint { rank, tag },
             list,
@@ -204,7 +209,9 @@ impl OrderedTest {
                 list: &self.list,
                 thread: 0,
                 threads: 1,
-                seed: self.work.seed ^ u64::from(self.master.rank) << 32 ^ u64::from(self.master.tag),
+                seed: self.work.seed
+                    ^ u64::from(self.master.rank) << 32
+                    ^ u64::from(self.master.tag),
                 signs: EndSigns {
                     stop,
                     findings: None,

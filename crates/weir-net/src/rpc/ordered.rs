@@ -75,7 +75,12 @@ impl OrderedMasters {
 
     /// Has every master carry the task out from the same instant on, and waits for what comes of it.
     /// `look` sees now and then how many calls are done; once `stop` is not 0 the tests are ended.
-    pub fn carry_out(mut self, task: &MasterTask, stop: &AtomicU32, look: impl Fn(u64)) -> Vec<RpcMaster> {
+    pub fn carry_out(
+        mut self,
+        task: &MasterTask,
+        stop: &AtomicU32,
+        look: impl Fn(u64),
+    ) -> Vec<RpcMaster> {
         let transport = std::mem::take(&mut self.transport);
         let counts: Vec<AtomicU64> = self.masters.iter().map(|_| AtomicU64::new(0)).collect();
         let mut results = thread::scope(|scope| {
@@ -92,7 +97,12 @@ impl OrderedMasters {
             let results = threads.into_iter().filter_map(|thread| thread.join().ok());
             results.collect::<Vec<_>>()
         });
-        look(results.iter().map(|master| master.succeeded + master.failed).sum());
+        look(
+            results
+                .iter()
+                .map(|master| master.succeeded + master.failed)
+                .sum(),
+        );
         results.sort_by_key(|master| master.endpoint);
         results
     }
@@ -146,7 +156,8 @@ impl MasterConnection {
         let mut best = u64::MAX;
         for _ in 0..PINGS {
             let sent = monotonic_ns();
-            self.stream.send(&FrameHeader::plain(FrameKind::Ping), &sent.to_le_bytes())?;
+            self.stream
+                .send(&FrameHeader::plain(FrameKind::Ping), &sent.to_le_bytes())?;
             let Some((header, body)) = self.stream.receive(PING)? else {
                 return Err(RpcError::new(DerCode::TimedOut, "it does not answer"));
             };
@@ -167,9 +178,13 @@ impl MasterConnection {
             start_ns: task.start_ns.saturating_add_signed(self.offset_ns),
         };
         let body = serde_json::to_vec(&task).map_err(|error| {
-            RpcError::new(DerCode::Invalid, format!("the order cannot be written: {error}"))
+            RpcError::new(
+                DerCode::Invalid,
+                format!("the order cannot be written: {error}"),
+            )
         })?;
-        self.stream.send(&FrameHeader::plain(FrameKind::Start), &body)
+        self.stream
+            .send(&FrameHeader::plain(FrameKind::Start), &body)
     }
 
     /// What came of the test.
@@ -180,7 +195,8 @@ impl MasterConnection {
             let came = self.stream.receive(LOOK)?;
             if stop.load(Ordering::Relaxed) != 0 && stopped.is_none() {
                 stopped = Some(Instant::now());
-                self.stream.send(&FrameHeader::plain(FrameKind::Stop), &[])?;
+                self.stream
+                    .send(&FrameHeader::plain(FrameKind::Stop), &[])?;
             }
             let is_late = stopped.is_some_and(|since| since.elapsed() > PATIENCE);
             if is_late || heard.elapsed() > SILENCE {
@@ -212,7 +228,10 @@ impl MasterConnection {
 }
 
 /// The same of each, all at the same time.
-fn each<T: Sync, R: Send>(all: &[T], of: impl Fn(&T) -> Result<R, RpcError> + Sync) -> Vec<Result<R, RpcError>> {
+fn each<T: Sync, R: Send>(
+    all: &[T],
+    of: impl Fn(&T) -> Result<R, RpcError> + Sync,
+) -> Vec<Result<R, RpcError>> {
     thread::scope(|scope| {
         let threads: Vec<_> = all.iter().map(|one| scope.spawn(|| of(one))).collect();
         let failed = |_| Err(RpcError::new(DerCode::Other, "a thread panicked"));

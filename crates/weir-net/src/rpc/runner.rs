@@ -59,7 +59,9 @@ impl Runner for RpcRunner {
         };
         let Some(tags) = work.loopback else {
             let group = group(context, work)?;
-            return Ok(PreparedJob::Workers(Arc::new(RpcJob::new(context, work, group)?)));
+            return Ok(PreparedJob::Workers(Arc::new(RpcJob::new(
+                context, work, group,
+            )?)));
         };
         let host = own_server(work, tags)?;
         let mut group = RpcGroup::at(&work.group, host.addresses().iter().cloned());
@@ -78,14 +80,17 @@ fn group(context: &JobContext<'_>, work: &RpcWorkload) -> Result<RpcGroup, Failu
 }
 
 fn set_tags(group: &mut RpcGroup, tags: u32) {
-    group.members.values_mut().for_each(|member| member.tags = Some(tags));
+    group
+        .members
+        .values_mut()
+        .for_each(|member| member.tags = Some(tags));
 }
 
 /// The group of a server that is not there yet.
 fn nobody(work: &RpcWorkload, tags: u32) -> RpcGroup {
     let address = RpcAddress {
         scheme: work.transport.clone().unwrap_or_else(|| "tcp".to_owned()),
-        place: String::new(),
+        place: "127.0.0.1:0".to_owned(),
     };
     let mut group = RpcGroup::at(&work.group, [(0, address)]);
     set_tags(&mut group, tags);
@@ -94,7 +99,11 @@ fn nobody(work: &RpcWorkload, tags: u32) -> RpcGroup {
 
 /// A server of the run's own.
 fn own_server(work: &RpcWorkload, tags: u32) -> Result<Host, Failure> {
-    let scheme = work.transport.as_deref().unwrap_or("tcp").trim_end_matches("://");
+    let scheme = work
+        .transport
+        .as_deref()
+        .unwrap_or("tcp")
+        .trim_end_matches("://");
     let place = match scheme {
         "shm" => "",
         _ => "127.0.0.1:0",
@@ -204,7 +213,11 @@ impl RpcJob {
         self.count(worker.live, &results);
         lock(&self.ordered).extend(results);
         let asked = worker.stop.load(std::sync::atomic::Ordering::Relaxed) != 0;
-        Ok(if asked { LoopStop::Asked } else { LoopStop::WorkDone })
+        Ok(if asked {
+            LoopStop::Asked
+        } else {
+            LoopStop::WorkDone
+        })
     }
 
     /// What masters are sent: endpoints in their order, and nothing of where this command finds them.
@@ -225,7 +238,8 @@ impl RpcJob {
         let (succeeded, failed) = (sum(|one| one.succeeded), sum(|one| one.failed));
         rpcs.completed.set(succeeded);
         rpcs.issued.set(succeeded + failed);
-        rpcs.bytes.set(succeeded.saturating_mul(self.work.bytes().0));
+        rpcs.bytes
+            .set(succeeded.saturating_mul(self.work.bytes().0));
         for endpoint in results.iter().flat_map(|master| &master.endpoints) {
             for (code, count) in &endpoint.failed {
                 let number = weir_schema::rpc_error_code(&code.to_string()).map_or(0, |n| -n);
@@ -233,7 +247,8 @@ impl RpcJob {
             }
         }
         for master in results {
-            rpcs.lat.add(master.service.as_ref().unwrap_or(&master.latency));
+            rpcs.lat
+                .add(master.service.as_ref().unwrap_or(&master.latency));
             if master.service.is_some() {
                 rpcs.rlat.add(&master.latency);
             }
@@ -298,7 +313,12 @@ impl Prepared for RpcJob {
             bytes: None,
             operations: match self.masters.as_slice() {
                 [] => calls_of(&self.work, clone, self.threads),
-                _ => self.work.load.bounds.operations.map(|calls| calls * masters),
+                _ => self
+                    .work
+                    .load
+                    .bounds
+                    .operations
+                    .map(|calls| calls * masters),
             },
         }
     }
@@ -425,7 +445,15 @@ mod tests {
     #[test]
     fn a_list_comes_back_from_its_sets() {
         let at = |rank, tag| RpcEndpoint { rank, tag };
-        let list = vec![at(0, 0), at(0, 1), at(0, 2), at(1, 2), at(1, 0), at(1, 0), at(1, 1)];
+        let list = vec![
+            at(0, 0),
+            at(0, 1),
+            at(0, 2),
+            at(1, 2),
+            at(1, 0),
+            at(1, 0),
+            at(1, 1),
+        ];
         let sets = sets(&list);
         assert_eq!(sets.len(), 4);
         assert_eq!(expand_endpoints(&sets, &[]).unwrap(), list);

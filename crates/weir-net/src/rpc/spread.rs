@@ -202,7 +202,9 @@ impl<const WAITS: bool> RpcSource<WAITS> {
         }
         let (before, behind) = entries.split_at_checked(start)?;
         let find = |part: &[EntryState]| part.iter().position(|entry| self.can_take(entry));
-        find(behind).map(|place| start + place).or_else(|| find(before))
+        find(behind)
+            .map(|place| start + place)
+            .or_else(|| find(before))
     }
 
     fn least(&self) -> Option<usize> {
@@ -280,7 +282,8 @@ mod tests {
     #[test]
     fn round_robin_goes_on_over_what_is_left_until_nothing_is() {
         let entries = EntryStates::new(&[0, 1, 1], false);
-        let mut source = RpcSource::<false>::new(Rc::clone(&entries), &plan(RpcSpread::RoundRobin, 20));
+        let mut source =
+            RpcSource::<false>::new(Rc::clone(&entries), &plan(RpcSpread::RoundRobin, 20));
         assert_eq!(drawn(&mut source, 4), [0, 1, 2, 0]);
         assert_eq!(source.next(0).unwrap().target, 1);
         entries.set_up(0, false);
@@ -337,7 +340,8 @@ mod tests {
     #[test]
     fn lost_endpoints_are_called_only_where_they_may_come_back_and_none_else_is_there() {
         let entries = EntryStates::new(&[0, 1], false);
-        let mut source = RpcSource::<true>::new(Rc::clone(&entries), &plan(RpcSpread::RoundRobin, 20));
+        let mut source =
+            RpcSource::<true>::new(Rc::clone(&entries), &plan(RpcSpread::RoundRobin, 20));
         entries.set_up(0, false);
         assert_eq!(drawn(&mut source, 2), [1, 1]);
         entries.set_up(1, false);

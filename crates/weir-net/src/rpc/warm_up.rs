@@ -35,7 +35,11 @@ impl WarmUp {
     ///
     /// # Errors
     /// The transport is broken.
-    pub fn run(self, transport: &mut impl RpcTransport, is_over: impl Fn() -> bool) -> io::Result<()> {
+    pub fn run(
+        self,
+        transport: &mut impl RpcTransport,
+        is_over: impl Fn() -> bool,
+    ) -> io::Result<()> {
         let (calls, time) = match self.asked {
             RpcWarmup::Automatic => (CALLS, TIME),
             RpcWarmup::Requests { count } => (count, Duration::ZERO),

@@ -72,8 +72,14 @@ impl Way {
         threads: u32,
         directory: &Path,
     ) -> Result<Self, Failure> {
-        let asked = work.transport.as_deref().map(|name| name.trim_end_matches("://"));
-        let scheme = asked.or_else(|| group.first_scheme()).unwrap_or("tcp").to_owned();
+        let asked = work
+            .transport
+            .as_deref()
+            .map(|name| name.trim_end_matches("://"));
+        let scheme = asked
+            .or_else(|| group.first_scheme())
+            .unwrap_or("tcp")
+            .to_owned();
         let kind = match scheme.as_str() {
             "null" => WayKind::Null,
             "tcp" => WayKind::Tcp,
@@ -88,7 +94,10 @@ impl Way {
                 return Err(failure("missing", None, why));
             }
         };
-        let token = work.token_file.as_ref().map(|file| Token::read(&directory.join(file)));
+        let token = work
+            .token_file
+            .as_ref()
+            .map(|file| Token::read(&directory.join(file)));
         let token = token.transpose().map_err(|why| refused(&why))?;
         Ok(Self {
             kind,
@@ -142,7 +151,9 @@ impl Way {
         if self.is_null() {
             return Ok(Vec::new());
         }
-        let endpoints = list.iter().map(|one| self.group.endpoint(*one, &self.scheme));
+        let endpoints = list
+            .iter()
+            .map(|one| self.group.endpoint(*one, &self.scheme));
         endpoints.collect()
     }
 

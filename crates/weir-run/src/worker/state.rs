@@ -304,7 +304,13 @@ impl<'a, C: RunClock> LoopState<'a, C> {
 
     /// Whether more is done about each operation of an inline engine than to count it.
     pub(super) fn is_watched(&self) -> bool {
-        let has_targets = || self.worker.live.kinds.iter().any(|kind| !kind.targets.is_empty());
+        let has_targets = || {
+            self.worker
+                .live
+                .kinds
+                .iter()
+                .any(|kind| !kind.targets.is_empty())
+        };
         let looks_closer = self.traced || self.plan.response || self.plan.max_latency.is_some();
         looks_closer || self.is_paced() || has_targets()
     }

@@ -10,8 +10,8 @@ mod memory;
 mod peer_stream;
 mod read;
 mod send_queue;
-mod watch;
 mod waiting;
+mod watch;
 
 use std::io;
 use std::os::fd::OwnedFd;
