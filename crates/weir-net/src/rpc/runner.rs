@@ -90,7 +90,7 @@ fn set_tags(group: &mut RpcGroup, tags: u32) {
 fn nobody(work: &RpcWorkload, tags: u32) -> RpcGroup {
     let address = RpcAddress {
         scheme: work.transport.clone().unwrap_or_else(|| "tcp".to_owned()),
-        place: String::new(),
+        place: "127.0.0.1:0".to_owned(),
     };
     let mut group = RpcGroup::at(&work.group, [(0, address)]);
     set_tags(&mut group, tags);
