@@ -155,7 +155,7 @@ fn nonce(text: &str) -> Option<[u8; 16]> {
 
 /// A run's mark, as tables have it.
 pub fn nonce_text(nonce: [u8; 16]) -> String {
-    nonce.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:032x}", u128::from_be_bytes(nonce))
 }
 
 #[cfg(test)]
@@ -169,9 +169,7 @@ mod tests {
         group.members.get_mut(&2).unwrap().tags = Some(2);
         let why = |rank, tag, scheme| {
             let found = group.endpoint(RpcEndpoint { rank, tag }, scheme);
-            found
-                .map(|one| one.address.to_string())
-                .unwrap_or_else(|f| f.message)
+            found.map_or_else(|f| f.message, |one| one.address.to_string())
         };
         assert_eq!(why(2, 1, "tcp"), "tcp://b:1");
         assert_eq!(why(1, 0, "tcp"), "group g has no rank 1");

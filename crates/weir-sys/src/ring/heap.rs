@@ -32,12 +32,12 @@ impl<R: Record> RingMemory for Arc<HeapRing<R>> {
     }
 }
 
-/// The two ends of a ring over one memory.
-pub type RingEnds<M> = (Producer<M>, Consumer<M>);
+/// Both ends of a ring on the heap.
+pub type HeapRingEnds<R> = (Producer<Arc<HeapRing<R>>>, Consumer<Arc<HeapRing<R>>>);
 
 /// Both ends of a ring in memory of this process, with room for at least so many records: the next
 /// power of two.
-pub fn heap_ring<R: Record>(records: u32) -> RingEnds<Arc<HeapRing<R>>> {
+pub fn heap_ring<R: Record>(records: u32) -> HeapRingEnds<R> {
     let slots = records.clamp(1, 1 << 31).next_power_of_two();
     let line = |_| std::array::from_fn::<_, LINE_WORDS, _>(|_| AtomicU32::new(0));
     let memory = Arc::new(HeapRing {

@@ -23,7 +23,7 @@ mod producer;
 mod sleep;
 
 pub use consumer::Consumer;
-pub use heap::{HeapRing, RingEnds, heap_ring};
+pub use heap::{HeapRing, HeapRingEnds, heap_ring};
 #[cfg(not(loom))]
 pub use mapped::MappedRing;
 pub use producer::Producer;

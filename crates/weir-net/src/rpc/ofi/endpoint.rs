@@ -324,8 +324,8 @@ impl FabricEndpoint {
     }
 
     /// Gives a place back whose message is not sent.
-    pub fn give_send_back(&mut self, slot: SendSlot) {
-        self.free_sends.push(slot.0);
+    pub fn give_send_back(&mut self, SendSlot(slot): SendSlot) {
+        self.free_sends.push(slot);
     }
 
     /// The bytes of a message that is not sent yet.

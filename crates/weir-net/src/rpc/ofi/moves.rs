@@ -163,8 +163,11 @@ impl Moves {
 
     /// Ends all registrations; whether the fabric let go of the memory.
     pub(super) fn deregister(&mut self) -> bool {
-        let regions = self.regions.iter_mut().flatten();
-        regions.fold(true, |all, region| region.memory.deregister() && all)
+        let mut all = true;
+        for region in self.regions.iter_mut().flatten() {
+            all &= region.memory.deregister();
+        }
+        all
     }
 
     /// Gives the memory up without unmapping it.

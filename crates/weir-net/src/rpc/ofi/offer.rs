@@ -215,7 +215,9 @@ impl<'library> Hints<'library> {
             unsafe { order.write(abilities.order) };
         }
         // SAFETY: as above.
-        unsafe { (&raw mut (*info.tx_attr).op_flags).write(abilities.flags) };
+        let flags = unsafe { &raw mut (*info.tx_attr).op_flags };
+        // SAFETY: as above.
+        unsafe { flags.write(abilities.flags) };
         // SAFETY: as above.
         let domain = unsafe { &mut *info.domain_attr };
         domain.threading = FI_THREAD_DOMAIN;
@@ -236,9 +238,13 @@ impl<'library> Hints<'library> {
         // SAFETY: as in `fill`.
         let info = unsafe { self.info.as_ref() };
         // SAFETY: as in `fill`.
-        unsafe { (&raw mut (*info.fabric_attr).prov_name).write(provider) };
+        let name = unsafe { &raw mut (*info.fabric_attr).prov_name };
+        // SAFETY: a field of a part of the same structure.
+        unsafe { name.write(provider) };
         // SAFETY: as in `fill`.
-        unsafe { (&raw mut (*info.domain_attr).name).write(domain) };
+        let name = unsafe { &raw mut (*info.domain_attr).name };
+        // SAFETY: as above.
+        unsafe { name.write(domain) };
     }
 }
 

@@ -52,6 +52,8 @@ struct ShmPeer {
     receiver: FrameReceiver,
     /// On the server's side.
     windows: Option<ClientWindows>,
+    /// Frames that found no room, in order. What answers a call is never refused.
+    held: VecDeque<(FrameHeader, Vec<u8>)>,
     /// Something is queued and not published.
     dirty: bool,
     /// It is in the list of those that are looked at.
@@ -71,6 +73,8 @@ pub struct ShmLink {
     busy: Vec<u32>,
     /// Places with something to publish.
     dirty: Vec<u32>,
+    /// Places with frames that found no room.
+    holding: Vec<u32>,
     /// Moves that are done.
     moved: VecDeque<(PeerId, u64, Result<(), RpcError>)>,
     /// Connections that broke while something was sent.
@@ -96,6 +100,7 @@ impl ShmLink {
             peers: Vec::new(),
             busy: Vec::new(),
             dirty: Vec::new(),
+            holding: Vec::new(),
             moved: VecDeque::new(),
             broken: Vec::new(),
             next: None,
@@ -117,6 +122,7 @@ impl ShmLink {
             self.peers[id.index as usize] = None;
             self.busy.retain(|&place| place != id.index);
             self.dirty.retain(|&place| place != id.index);
+            self.holding.retain(|&place| place != id.index);
             self.moved.retain(|(of, ..)| *of != id);
         }
     }
@@ -129,7 +135,12 @@ impl ShmLink {
         if peer.id != id {
             return Sent::Gone;
         }
-        match peer.sender.send(header, body) {
+        let sent = if peer.held.is_empty() {
+            peer.sender.send(header, body)
+        } else {
+            Ok(false)
+        };
+        match sent {
             Ok(true) => {
                 if !peer.dirty {
                     peer.dirty = true;
@@ -137,15 +148,64 @@ impl ShmLink {
                 }
                 Sent::Queued
             }
-            Ok(false) => {
-                self.lacks_room = true;
-                Sent::Full
-            }
+            Ok(false) => self.without_room(id, header, body),
             Err(why) => {
                 self.broken.push((id, why));
                 Sent::Gone
             }
         }
+    }
+
+    /// New calls are refused; everything else belongs to a call that the other side waits for, so
+    /// that there are no more of it than calls.
+    #[cold]
+    fn without_room(&mut self, id: PeerId, header: &FrameHeader, body: &[&[u8]]) -> Sent {
+        self.lacks_room = true;
+        if header.kind == FrameKind::Request {
+            return Sent::Full;
+        }
+        let Some(peer) = self.peer(id) else {
+            return Sent::Gone;
+        };
+        peer.held.push_back((*header, body.concat()));
+        if peer.held.len() == 1 {
+            self.holding.push(id.index);
+        }
+        Sent::Queued
+    }
+
+    /// Sends what found no room before, as much as finds it now.
+    #[cold]
+    fn send_held(&mut self) {
+        let mut at = 0;
+        while let Some(&place) = self.holding.get(at) {
+            let Some(Some(peer)) = self.peers.get_mut(place as usize) else {
+                self.holding.swap_remove(at);
+                continue;
+            };
+            while let Some((header, body)) = peer.held.front() {
+                match peer.sender.send(header, &[body]) {
+                    Ok(true) => {
+                        peer.held.pop_front();
+                        if !peer.dirty {
+                            peer.dirty = true;
+                            self.dirty.push(place);
+                        }
+                    }
+                    Ok(false) => break,
+                    Err(why) => {
+                        self.broken.push((peer.id, why));
+                        peer.held.clear();
+                    }
+                }
+            }
+            if peer.held.is_empty() {
+                self.holding.swap_remove(at);
+            } else {
+                at += 1;
+            }
+        }
+        self.publish();
     }
 
     /// Shows the other sides what is queued, and wakes those that sleep.
@@ -252,6 +312,7 @@ impl Link for ShmLink {
             sender,
             receiver,
             windows,
+            held: VecDeque::new(),
             dirty: false,
             busy: true,
             empty_rounds: 0,
@@ -326,11 +387,14 @@ impl Link for ShmLink {
             events += self.hand_on(handler);
         }
         events += self.look_at_rings(handler);
+        if !self.holding.is_empty() {
+            self.send_held();
+        }
         if events == 0
             && let Some(wait) = wait
         {
             events = self.sleep(wait, handler)?;
-            self.lacks_room = false;
+            self.lacks_room = !self.holding.is_empty();
             return Ok(events);
         }
         self.rounds += 1 + events;

@@ -201,7 +201,7 @@ impl<const RMA: bool> OfiLink<RMA> {
     ) -> Result<u32, RpcError> {
         let mut events = 0;
         if self.peer(peer).is_some_and(|found| found.partial.is_some()) {
-            (events, bytes) = self.go_on(peer, bytes, handler)?;
+            (events, bytes) = self.go_on(peer, bytes, handler);
         }
         while !bytes.is_empty() {
             // A handler may have closed the connection.
@@ -285,10 +285,10 @@ impl<const RMA: bool> OfiLink<RMA> {
         peer: PeerId,
         bytes: &'bytes [u8],
         handler: &mut H,
-    ) -> Result<(u32, &'bytes [u8]), RpcError> {
+    ) -> (u32, &'bytes [u8]) {
         let partial = self.peer(peer).and_then(|found| found.partial.take());
         let Some(mut partial) = partial else {
-            return Ok((0, bytes));
+            return (0, bytes);
         };
         let (data, rest) = bytes.split_at(partial.missing.min(bytes.len()));
         match partial.place {
@@ -304,7 +304,7 @@ impl<const RMA: bool> OfiLink<RMA> {
             if let Some(found) = self.peer(peer) {
                 found.partial = Some(partial);
             }
-            return Ok((0, rest));
+            return (0, rest);
         }
         let (header, head) = (partial.header, partial.head);
         match partial.place {
@@ -312,6 +312,6 @@ impl<const RMA: bool> OfiLink<RMA> {
             None => handler.message(self, peer, &header, &head),
         }
         self.spare = head;
-        Ok((1, rest))
+        (1, rest)
     }
 }
