@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use weir_sys::CpuList;
 use weir_sys::pin::set_affinity;
-use weir_sys::ring::{Consumer, HeapRing, MappedRing, Producer, RingMemory, heap_ring};
+use weir_sys::ring::{Consumer, HeapRingEnds, MappedRing, Producer, RingMemory, heap_ring};
 use weir_sys::shared_memory::SharedMemory;
 
 type Message = [u64; 8];
@@ -67,7 +67,7 @@ fn shared() -> (Ends<MappedRing<Message>>, Ends<MappedRing<Message>>) {
     (ends(0), ends(bytes))
 }
 
-fn on_heap() -> (Ends<Arc<HeapRing<Message>>>, Ends<Arc<HeapRing<Message>>>) {
+fn on_heap() -> (HeapRingEnds<Message>, HeapRingEnds<Message>) {
     (heap_ring(SLOTS), heap_ring(SLOTS))
 }
 

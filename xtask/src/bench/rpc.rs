@@ -8,7 +8,6 @@
 use anyhow::{Context, Result};
 
 use super::side::{self, text};
-use super::table::Row;
 use super::{Case, FOLDER, Metric, Target, child, in_turns};
 use crate::cmd::Cmd;
 

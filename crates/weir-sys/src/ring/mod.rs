@@ -163,7 +163,9 @@ fn mask<M: RingMemory>(memory: &M) -> u32 {
     u32::try_from(slots - 1).unwrap_or(u32::MAX >> 1)
 }
 
-#[cfg(all(test, loom))]
+#[cfg(test)]
+#[cfg(loom)]
 mod model;
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
+#[cfg(not(loom))]
 mod tests;
