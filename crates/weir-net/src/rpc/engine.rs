@@ -16,7 +16,7 @@ use super::spread::{EntryStates, RpcOp};
 use super::transport::{Requested, RpcTransport};
 
 /// However long it waits for an answer, it looks up so often whether it is to end.
-const LOOK: Duration = Duration::from_millis(10);
+const LOOK_NS: u64 = 10_000_000;
 /// For so long it waits for answers once somebody has asked it to end.
 const DRAIN_ASKED: Duration = Duration::from_secs(1);
 /// And for so long once its time is up.
@@ -94,9 +94,8 @@ impl<'a, T: RpcTransport> RpcEngine<'a, T> {
         if !self.transport.may_return() {
             return Submit::Done(DerCode::Unreachable.result());
         }
-        let wait = u64::try_from(LOOK.as_nanos()).unwrap_or(0);
         // No call is out where lost endpoints are called; a broken link shows at the next hand-over.
-        let _ = self.transport.poll(Some(wait), 0, |_, _| ());
+        let _ = self.transport.poll(Some(LOOK_NS), 0, |_, _| ());
         self.look_at_endpoints();
         match self.transport.request(entry, slot) {
             Requested::Queued => self.sent(slot, entry),
@@ -131,7 +130,7 @@ impl<'a, T: RpcTransport> RpcEngine<'a, T> {
     }
 }
 
-impl<'a, T: RpcTransport> Engine for RpcEngine<'a, T> {
+impl<T: RpcTransport> Engine for RpcEngine<'_, T> {
     type Op = RpcOp;
     type Setup = Self;
     const QUICK: bool = true;
@@ -157,10 +156,9 @@ impl<'a, T: RpcTransport> Engine for RpcEngine<'a, T> {
 
     #[inline]
     fn reap(&mut self, wait: Wait, mut done: impl FnMut(Completed)) -> io::Result<u32> {
-        const LONGEST: u64 = LOOK.as_nanos() as u64;
         let timeout = match wait.at_least {
             0 => 0,
-            _ => wait.timeout_ns.unwrap_or(LONGEST).min(LONGEST),
+            _ => wait.timeout_ns.unwrap_or(LOOK_NS).min(LOOK_NS),
         };
         let Self {
             transport,

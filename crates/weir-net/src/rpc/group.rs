@@ -155,7 +155,7 @@ fn nonce(text: &str) -> Option<[u8; 16]> {
 
 /// A run's mark, as tables have it.
 pub fn nonce_text(nonce: [u8; 16]) -> String {
-    nonce.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:032x}", u128::from_be_bytes(nonce))
 }
 
 #[cfg(test)]

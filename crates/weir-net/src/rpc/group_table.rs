@@ -237,9 +237,10 @@ impl TablePlace {
             .map_err(io)?;
         // Given back with the file.
         lock.lock().map_err(io)?;
-        let mut table = match path.exists() {
-            true => GroupTable::read(&self.directory, &self.group)?,
-            false => GroupTable::default(),
+        let mut table = if path.exists() {
+            GroupTable::read(&self.directory, &self.group)?
+        } else {
+            GroupTable::default()
         };
         let result = change(&mut table)?;
         let text = table.text(&self.group, self.is_plain);

@@ -199,7 +199,7 @@ fn of_interface(address: &RpcAddress) -> RpcAddress {
         let all = if_addrs::get_if_addrs().unwrap_or_default();
         let mut named = all.iter().filter(|one| one.name == host);
         let first = named.clone().find(|one| one.ip().is_ipv4());
-        match first.or_else(|| named.next()).map(|one| one.ip()) {
+        match first.or_else(|| named.next()).map(if_addrs::Interface::ip) {
             Some(std::net::IpAddr::V6(ip)) => address.place = format!("[{ip}]:{port}"),
             Some(ip) => address.place = format!("{ip}:{port}"),
             None => {}

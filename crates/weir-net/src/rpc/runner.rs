@@ -346,7 +346,7 @@ impl Prepared for RpcJob {
         let calls = ThreadCalls { calling, worker };
         let parts = (thread, self.threads);
         let ended = self.way.connect(&self.work, &self.list, parts, calls)?;
-        let (stop, counted) = ended.map_err(broken)?;
+        let (stop, counted) = ended.map_err(|error| broken(&error))?;
         lock(&self.counters).push(counted);
         Ok(stop)
     }
@@ -434,7 +434,7 @@ fn no_list(why: EndpointError) -> Failure {
     failure("plan", None, why.to_string())
 }
 
-fn broken(error: io::Error) -> Failure {
+fn broken(error: &io::Error) -> Failure {
     failure("engine", error.raw_os_error(), error.to_string())
 }
 

@@ -278,9 +278,8 @@ pub(super) fn choose_poll(asked: RpcPoll, spinners: usize, with_room: PollMode) 
     match asked {
         RpcPoll::Busy => PollMode::Busy,
         RpcPoll::Spin { for_ns } => PollMode::Spin(Duration::from_nanos(for_ns.0)),
-        RpcPoll::Block => PollMode::Block,
         RpcPoll::Automatic if spinners <= cpus => with_room,
-        RpcPoll::Automatic => PollMode::Block,
+        RpcPoll::Block | RpcPoll::Automatic => PollMode::Block,
     }
 }
 
