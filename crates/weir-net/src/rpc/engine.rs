@@ -94,9 +94,8 @@ impl<'a, T: RpcTransport> RpcEngine<'a, T> {
         if !self.transport.may_return() {
             return Submit::Done(DerCode::Unreachable.result());
         }
-        let wait = LOOK_NS;
         // No call is out where lost endpoints are called; a broken link shows at the next hand-over.
-        let _ = self.transport.poll(Some(wait), 0, |_, _| ());
+        let _ = self.transport.poll(Some(LOOK_NS), 0, |_, _| ());
         self.look_at_endpoints();
         match self.transport.request(entry, slot) {
             Requested::Queued => self.sent(slot, entry),
