@@ -34,7 +34,8 @@ fn a_link_stays_and_what_it_leads_to_is_written() {
         ("rows.csv", "below/rows.csv"),
         ("page.html", "below/page.html"),
     ]);
-    let run = "run j.fio --section two --store-result first.json -o rows.csv -o page.html";
+    let run =
+        "run j.fio --section two --store-result first.json --output rows.csv --output page.html";
     for before in ["", "old"] {
         for name in ["real.json", "rows.csv", "page.html"] {
             if !before.is_empty() {
@@ -50,7 +51,7 @@ fn a_link_stays_and_what_it_leads_to_is_written() {
         assert!(stage.read("below/page.html").contains("</html>"));
     }
     stage
-        .say(&words("run j.fio --section two --append -o rows.csv"))
+        .say(&words("run j.fio --section two --append --output rows.csv"))
         .code(0);
     is_link(&stage, "rows.csv");
     assert_eq!(stage.read("below/rows.csv").lines().count(), 3);
@@ -63,7 +64,7 @@ fn a_link_stays_and_what_it_leads_to_is_written() {
     assert_eq!(hidden.count(), 0);
     for (link, target) in [("nowhere.csv", "none/x"), ("round.csv", "round.csv")] {
         symlink(target, stage.path(link)).unwrap();
-        let run = format!("run j.fio --section two -o {link}");
+        let run = format!("run j.fio --section two --output {link}");
         let said = stage.say(&words(&run)).code(2).silent();
         said.err("cannot be written");
     }
@@ -74,7 +75,7 @@ fn one_file_by_two_names_is_told_though_it_is_not_there_yet() {
     let stage = linked(&[("link.json", "below/r.json")]);
     stage
         .say(&words(
-            "run j.fio --section two --store-result below/r.json -o link.json",
+            "run j.fio --section two --store-result below/r.json --output link.json",
         ))
         .code(2)
         .err("this file is");

@@ -143,7 +143,8 @@ mod tests {
 
     #[test]
     fn threads_share_a_number_and_none_is_lost() {
-        let parts = |whole, threads| Vec::from_iter((0..threads).map(|t| part(whole, t, threads)));
+        let parts =
+            |whole, threads| -> Vec<_> { (0..threads).map(|t| part(whole, t, threads)).collect() };
         assert_eq!(parts(10, 3), [4, 3, 3]);
         assert_eq!(parts(2, 4), [1, 1, 0, 0]);
     }

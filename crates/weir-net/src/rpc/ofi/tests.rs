@@ -133,7 +133,9 @@ fn messages_of_every_length_arrive_on_both_sides() {
         let mut both = pair(&choice);
         for round in 0..40_usize {
             for len in [0, 1, 24, 64, 65, 4096, 4097, 16 << 10] {
-                let bytes: Vec<u8> = (0..len).map(|at| (at * 7 + round) as u8).collect();
+                let bytes: Vec<u8> = (0..len)
+                    .map(|at| (at * 7 + round).to_le_bytes()[0])
+                    .collect();
                 exchange(&mut both, round % 2, &bytes);
             }
         }
@@ -148,7 +150,9 @@ fn memory_is_moved_both_ways_by_one_side_alone() {
             let theirs = both[1].0.allocate(len + 8, 3).unwrap();
             let own = both[0].0.allocate(len, 0).unwrap();
             assert_eq!(both[1].0.bytes(theirs).as_ptr().addr() % 256, 3);
-            let pattern: Vec<u8> = (0..len).map(|at| (at * 13 + len) as u8).collect();
+            let pattern: Vec<u8> = (0..len)
+                .map(|at| (at * 13 + len).to_le_bytes()[0])
+                .collect();
             both[1].0.bytes(theirs)[8..].copy_from_slice(&pattern);
             let remote = both[1].0.remote(theirs, 8).unwrap();
             let moved = FabricMove {

@@ -44,7 +44,8 @@ pub(super) struct SharedArena {
 impl SharedArena {
     pub(super) fn new() -> Result<Self, RpcError> {
         Ok(Self {
-            file: SharedMemory::file("weir-rpc-memory", PAGES * PAGE).map_err(no_memory)?,
+            file: SharedMemory::file("weir-rpc-memory", PAGES * PAGE)
+                .map_err(|error| no_memory(&error))?,
             regions: Vec::new(),
             used: BTreeMap::new(),
             registrations: 0,
@@ -70,9 +71,9 @@ impl SharedArena {
             .ok_or_else(|| RpcError::new(DerCode::NoMemory, "no place in the shared memory"))?;
         let length = usize::try_from(pages * PAGE)
             .map_err(|_| RpcError::new(DerCode::NoMemory, "more than the address space"))?;
-        let mut memory =
-            SharedMemory::open(&self.file, first_page * PAGE, length).map_err(no_memory)?;
-        memory.populate().map_err(no_memory)?;
+        let mut memory = SharedMemory::open(&self.file, first_page * PAGE, length)
+            .map_err(|error| no_memory(&error))?;
+        memory.populate().map_err(|error| no_memory(&error))?;
         self.used.insert(first_page, pages);
         self.registrations = self.registrations.wrapping_add(1);
         let region = SharedRegion {
@@ -140,6 +141,6 @@ impl SharedArena {
     }
 }
 
-fn no_memory(error: SysError) -> RpcError {
+pub(super) fn no_memory(error: &SysError) -> RpcError {
     RpcError::new(DerCode::NoMemory, error.to_string())
 }

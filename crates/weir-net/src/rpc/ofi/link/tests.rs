@@ -167,7 +167,7 @@ fn header(kind: FrameKind, slot: u32) -> FrameHeader {
 
 fn pattern(len: usize, seed: usize) -> Vec<u8> {
     (0..len)
-        .map(|at| (at * 31 + at / 256 + seed) as u8)
+        .map(|at| (at * 31 + at / 256 + seed).to_le_bytes()[0])
         .collect()
 }
 
