@@ -282,6 +282,45 @@ fn f2_one_of_four_servers_is_killed_and_the_others_go_on() {
 }
 
 #[test]
+fn f2_a_server_that_comes_back_takes_load_again() {
+    let stage = Stage::new();
+    let server = Server::start(&stage, "--rank 0");
+    let words = "selftest -u --path . -e 0:0 -s 0 --duration 4s --reconnect 10 --output json";
+    let running = Running::start(stage.weir(&split(words)));
+    until("the test has begun", || running.catches_signals());
+    std::thread::sleep(Duration::from_millis(1000));
+    server.signal(Signal::KILL);
+    drop(server);
+    // It ends by itself once it has answered.
+    let again = Server::start(&stage, "--rank 0 --exit-after 100");
+    assert_eq!(again.wait(), Some(0));
+    let said = running.end().code(1);
+    let master = &masters(&said)[0][0];
+    assert!(master["failed"].as_u64().unwrap() >= 1, "{master}");
+}
+
+#[test]
+fn calls_over_shared_memory_arrive_whole() {
+    let stage = Stage::new();
+    let _server = Server::start(&stage, "--rank 0 --tags 2 --transport shm://");
+    let words = "-e 0:0-1 -s '(0 0) (b70000 i300) (i300 b1048578)' -r 200 --verify full";
+    let said = self_test(&stage, words).code(0).out("\t+ Bulk path: shm\n");
+    assert_eq!(values(&said, "RPC Failures"), [0.0; 3]);
+}
+
+#[test]
+fn f15_a_missing_library_of_fabrics_is_named() {
+    let stage = Stage::new();
+    let mut command = stage.weir(&split(
+        "selftest --loopback=1 --transport ofi+tcp -e 0:0 -s 0 -r 10",
+    ));
+    command.env("WEIR_LIBFABRIC", "/nonexistent/libfabric.so");
+    crate::stage::said(command)
+        .code(3)
+        .err("libfabric not found");
+}
+
+#[test]
 fn f14_an_interrupted_test_reports_what_it_measured() {
     let stage = Stage::new();
     let _server = Server::start(&stage, S1);

@@ -30,6 +30,11 @@ impl Server {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Waits for its end; its exit code.
+    pub(crate) fn wait(mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+
     /// Ends it in order; its exit code.
     pub(crate) fn end(mut self) -> Option<i32> {
         self.signal(Signal::TERM);
