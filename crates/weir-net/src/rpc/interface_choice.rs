@@ -193,7 +193,8 @@ pub fn next_turn(directory: &Path, node: Option<u32>) -> io::Result<u64> {
             lines.push('\n');
         }
     }
-    lines.push_str(&format!("{key} {}\n", turn.wrapping_add(1)));
+    let next = turn.wrapping_add(1).to_string();
+    lines.extend([key.as_str(), " ", &next, "\n"]);
     file.rewind()?;
     file.set_len(0)?;
     file.write_all(lines.as_bytes())?;

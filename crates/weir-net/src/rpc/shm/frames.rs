@@ -321,7 +321,7 @@ mod tests {
             let (mut sent, mut into) = (VecDeque::new(), Vec::new());
             let mut number = 0_u16;
             for (length, receives) in steps {
-                let body: Vec<u8> = (0..length).map(|n| (n as u8) ^ (number as u8)).collect();
+                let body: Vec<u8> = (0..length).map(|n| n.to_le_bytes()[0] ^ number.to_le_bytes()[0]).collect();
                 let (one, two) = body.split_at(length / 3);
                 if sender.send(&header(number), &[one, two]).unwrap() {
                     sent.push_back((number, body));

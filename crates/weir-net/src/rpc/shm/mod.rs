@@ -423,6 +423,7 @@ impl Link for ShmLink {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
 fn no_memory(error: SysError) -> RpcError {
     RpcError::new(DerCode::NoMemory, error.to_string())
 }
