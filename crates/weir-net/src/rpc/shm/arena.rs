@@ -8,9 +8,9 @@
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 
-use weir_sys::SysError;
 use weir_sys::shared_memory::SharedMemory;
 
+use super::no_memory;
 use crate::rpc::link::{MemoryRange, RegionId};
 use crate::rpc::wire::{BulkAccess, BulkMode, BulkSegment, Descriptor};
 use crate::rpc::{DerCode, RpcError};
@@ -139,8 +139,4 @@ impl SharedArena {
         }
         Descriptor::one(BulkMode::Shared, access, registration, part)
     }
-}
-
-pub(super) fn no_memory(error: &SysError) -> RpcError {
-    RpcError::new(DerCode::NoMemory, error.to_string())
 }

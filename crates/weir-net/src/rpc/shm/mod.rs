@@ -423,3 +423,8 @@ impl Link for ShmLink {
         stale
     }
 }
+
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+fn no_memory(error: SysError) -> RpcError {
+    RpcError::new(DerCode::NoMemory, error.to_string())
+}
