@@ -288,7 +288,7 @@ fn f2_a_server_that_comes_back_takes_load_again() {
     let words = "selftest -u --path . -e 0:0 -s 0 --duration 4s --reconnect 10 --output json";
     let running = Running::start(stage.weir(&split(words)));
     until("the test has begun", || running.catches_signals());
-    std::thread::sleep(Duration::from_millis(1000));
+    std::thread::sleep(Duration::from_secs(1));
     server.signal(Signal::KILL);
     drop(server);
     // It ends by itself once it has answered.

@@ -1,6 +1,12 @@
 //! Calls over fabrics on loopback: the same client and server, another link.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "tests fail by panicking, and say what they skip"
+)]
 
-#[allow(dead_code, reason = "shared with other tests")]
 mod rpc;
 
 use std::io::Write as _;

@@ -1,6 +1,11 @@
 //! Calls over shared memory: every way of carrying payloads, busy and asleep.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests fail by panicking"
+)]
 
-#[allow(dead_code, reason = "shared with other tests")]
 mod rpc;
 
 use std::path::PathBuf;

@@ -44,8 +44,7 @@ pub(super) struct SharedArena {
 impl SharedArena {
     pub(super) fn new() -> Result<Self, RpcError> {
         Ok(Self {
-            file: SharedMemory::file("weir-rpc-memory", PAGES * PAGE)
-                .map_err(|error| no_memory(&error))?,
+            file: SharedMemory::file("weir-rpc-memory", PAGES * PAGE).map_err(no_memory)?,
             regions: Vec::new(),
             used: BTreeMap::new(),
             registrations: 0,
@@ -71,9 +70,9 @@ impl SharedArena {
             .ok_or_else(|| RpcError::new(DerCode::NoMemory, "no place in the shared memory"))?;
         let length = usize::try_from(pages * PAGE)
             .map_err(|_| RpcError::new(DerCode::NoMemory, "more than the address space"))?;
-        let mut memory = SharedMemory::open(&self.file, first_page * PAGE, length)
-            .map_err(|error| no_memory(&error))?;
-        memory.populate().map_err(|error| no_memory(&error))?;
+        let mut memory =
+            SharedMemory::open(&self.file, first_page * PAGE, length).map_err(no_memory)?;
+        memory.populate().map_err(no_memory)?;
         self.used.insert(first_page, pages);
         self.registrations = self.registrations.wrapping_add(1);
         let region = SharedRegion {

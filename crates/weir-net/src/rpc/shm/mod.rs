@@ -26,9 +26,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use weir_sys::SysError;
 use weir_sys::shared_memory::SharedMemory;
 
-use self::arena::no_memory;
 use self::frames::{FrameReceiver, FrameSender};
 use self::memory::LinkMemory;
 use self::polling::SOCKET_ROUNDS;
@@ -39,7 +39,7 @@ use super::link::{
 };
 use super::stream::{Collected, StreamLink};
 use super::wire::{BulkAccess, Descriptor, FrameHeader, FrameKind};
-use super::RpcError;
+use super::{DerCode, RpcError};
 
 /// The frame that wakes the other side. It says nothing.
 const BELL: FrameKind = FrameKind::BulkAck;
@@ -271,7 +271,7 @@ impl Link for ShmLink {
         let LinkMemory::Shared(arena) = &self.memory else {
             return Ok(LinkGreeting::default());
         };
-        let (memory, file) = segment::create().map_err(|error| no_memory(&error))?;
+        let (memory, file) = segment::create().map_err(no_memory)?;
         let passed = vec![file, arena.file()?];
         self.next = Some(memory);
         Ok(LinkGreeting {
@@ -286,10 +286,9 @@ impl Link for ShmLink {
         let (memory, windows) = match self.side {
             LinkSide::Client => (self.next.take(), None),
             // Whoever only gives orders over the socket shares no memory.
-            LinkSide::Server if passed.is_empty() => (
-                Some(segment::create().map_err(|error| no_memory(&error))?.0),
-                None,
-            ),
+            LinkSide::Server if passed.is_empty() => {
+                (Some(segment::create().map_err(no_memory)?.0), None)
+            }
             LinkSide::Server => {
                 let [file, arena] = <[_; 2]>::try_from(passed)
                     .map_err(|_| wrong("the client passed one descriptor, or more than two"))?;
@@ -302,7 +301,7 @@ impl Link for ShmLink {
             return Err(wrong("frames longer than its slab were agreed on"));
         }
         let (sender, receiver) =
-            segment::ends(&memory, self.side, new.max_frame).map_err(|error| no_memory(&error))?;
+            segment::ends(&memory, self.side, new.max_frame).map_err(no_memory)?;
         let id = self.control.join(new)?;
         let place = id.index as usize;
         if self.peers.len() <= place {
