@@ -216,7 +216,7 @@ fn client(provider: &str, port: u16, plan: &Plan, cpu: &str) -> Outcome<()> {
     let start = Instant::now();
     turns(&mut window, &message, plan.depth, plan.messages)?;
     let seconds = start.elapsed().as_secs_f64();
-    let count = plan.messages as f64;
+    let count = f64::from(u32::try_from(plan.messages)?);
     writeln!(
         std::io::stdout(),
         "{provider} depth {} bytes {}: {:.0} ns, {:.0} per second",
