@@ -373,7 +373,6 @@ fn options_are_what_the_plan_says() {
         "100",
         "--poll",
         "busy",
-        "--matrix",
     ]);
     assert_eq!(run.plan.groups.len(), 2);
     let jobs: Vec<&Job> = run.plan.jobs().map(|(_, job)| job).collect();
@@ -402,7 +401,6 @@ fn options_are_what_the_plan_says() {
     assert_eq!(work.timeout_ns, Nanos::from_millis(10));
     assert_eq!(work.warmup, RpcWarmup::Requests { count: 100 });
     assert_eq!(work.poll, RpcPoll::Busy);
-    assert!(work.matrix);
     let again = Plan::from_json(&run.plan.to_json().unwrap()).unwrap();
     assert_eq!(again, run.plan);
 }

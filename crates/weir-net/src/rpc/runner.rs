@@ -45,6 +45,11 @@ impl Runner for RpcRunner {
         let Workload::Rpc(work) = &context.job.workload else {
             return Vec::new();
         };
+        if work.matrix {
+            let why =
+                "pairs of a master and an endpoint are not measured one by one yet (`matrix`)";
+            return vec![failure("plan", None, why)];
+        }
         let found = match work.loopback {
             // There is no server yet.
             Some(tags) => RpcJob::new(context, work, nobody(work, tags)),

@@ -142,7 +142,11 @@ fn authenticate(
     };
     let token = match (token, reply.authenticate) {
         (None, false) => return Ok(()),
-        (None, true) => return Err(failed("the server asks for a token (--token-file)")),
+        (None, true) => {
+            return Err(failed(
+                "the server asks for a token, and no file of one was named",
+            ));
+        }
         (Some(_), false) => return Err(failed("the server does not know any token")),
         (Some(token), true) => token,
     };

@@ -1,3 +1,5 @@
+//! The engine over a transport whose answers a test writes down.
+
 use std::cell::RefCell;
 
 use super::*;
