@@ -89,7 +89,7 @@ fn a_file_with_other_columns_is_refused_before_any_io() {
         &stage,
         "-d F --runtime 1 --read-mix-percent 0 --output-csv r.csv",
     )
-    .code(2)
+    .code(1)
     .silent()
     .err("\ncolumns:  ['timestamp', 'hostname',")
     .err("\nexisting: ['a', 'b']\n");
@@ -121,7 +121,7 @@ fn rows_that_would_not_fit_behind_those_of_a_file_are_refused_before_the_run() {
     ] {
         stage.file(name, &text);
         let words = format!("-d F -s 60 -o {name} --store-result s.json");
-        let said = kio(&stage, &words).code(2).silent().err(says);
+        let said = kio(&stage, &words).code(1).silent().err(says);
         assert!(said.err.contains(&format!("--output-csv {name}")), "{said}");
         assert!(!said.err.contains("--append"), "{said}");
         assert_eq!(stage.read(name), text);

@@ -177,7 +177,8 @@ fn check_files(run: &KioRun) -> Result<(), Refusal> {
         Err(Unfit::Io(error)) => error.to_string(),
     };
     let message = format!("error: --output-csv {path}: {why}\n");
-    Err(Refusal::new(USAGE, message))
+    // As kio.py ends there.
+    Err(Refusal::new(1, message))
 }
 
 /// In what a head differs, as the older program tells it. Columns that are the same end otherwise.
