@@ -34,7 +34,10 @@ fn a_file_that_holds_a_file_system_is_written_by_force_alone() {
 fn more_buffers_than_memory_are_refused_before_the_run() {
     let stage = Stage::new();
     stage.sparse("F", 1 << 30);
-    let said = kio(&stage, "-d F --BLOCK --queue-depth 1024 --ios 1");
+    let said = kio(
+        &stage,
+        "-d F --block-size 16M --num-threads 64 --queue-depth 1024 --ios 1",
+    );
     said.code(3)
         .silent()
         .err("of buffers at a time")
