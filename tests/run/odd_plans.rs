@@ -328,7 +328,7 @@ fn what_no_door_has_written_is_refused_by_name() {
     ] {
         let kind = workload["kind"].as_str().unwrap();
         let why = format!(
-            "odd.json: file: nothing carries out a workload `{kind}` (there are block, exchange, \
+            "odd.json: file: nothing carries out a workload `{kind}` (there are block, exchange, rpc, \
              latency_bandwidth)"
         );
         refused(&put("/groups/0/jobs/0/workload", workload.clone()), &why);
