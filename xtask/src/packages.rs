@@ -317,7 +317,10 @@ mod tests {
                 .collect()
         };
         let headers = ["libopenmpi-dev", "libmpich-dev"];
-        let without = names("bench", &["fio", "mpirun.openmpi", "mpirun.mpich"]);
+        let without = names(
+            "bench",
+            &["fio", "mpirun.openmpi", "mpirun.mpich", "fi_pingpong"],
+        );
         assert_eq!(without, [&["valgrind"][..], &headers].concat());
         assert!(names("test", &["fio"]).contains(&"mount"));
         assert_eq!(names("fuzz", &[]), ["g++"]);

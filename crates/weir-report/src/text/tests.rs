@@ -197,7 +197,7 @@ fn the_three_gravest_warnings_of_a_job_are_said_and_the_others_named() {
         .filter(|line| line.starts_with("  ! "))
         .collect();
     let starts = [
-        "  ! never-written  never-written here. Write the file first",
+        "  ! never-written  never-written here. Write all of the file first",
         "  ! cpu-shared  cpu-shared here. And 1 more of this kind. Stop",
         "  ! instrument-cost  instrument-cost here. ",
         "  ! 2 more  short-run, few-samples (--warnings all)",
