@@ -1,7 +1,7 @@
 //! The link over shared memory: calls in rings, bulk data by one copy.
 //!
-//! In: connections over a unix socket, each with memory that the client made ([`segment`]). Out:
-//! frames, and copies from and to the client's memory ([`arena`], [`windows`]), which the server
+//! In: connections over a unix socket, each with memory that the client made (`segment`). Out:
+//! frames, and copies from and to the client's memory (`arena`, `windows`), which the server
 //! makes by itself. Sessions, pings and orders go over the socket, whose end is the other side's
 //! end, however it came. Whatever the other side writes into shared memory is checked, or copied
 //! before it is looked at.
