@@ -135,13 +135,7 @@ impl History {
     fn try_open(path: &Path, steps: &[&str]) -> Result<Self, HistoryError> {
         let said = |source| said(path, source);
         let (mut connection, is_immutable) = connect(path)?;
-        let id: i32 = connection
-            .pragma_query_value(None, "application_id", |row| row.get(0))
-            .map_err(said)?;
-        let tables: i64 = connection
-            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
-            .map_err(said)?;
-        if id != APPLICATION_ID && (id != 0 || tables > 0) {
+        if !is_ours_or_empty(&mut connection).map_err(said)? {
             return Err(HistoryError::NoHistory(path.to_owned()));
         }
         let found = tables::version(&connection).map_err(said)?;
@@ -170,6 +164,15 @@ pub fn is_database(path: &Path) -> bool {
     let mut head = [0; BEGIN.len()];
     let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));
     read.is_ok() && head == *BEGIN
+}
+
+/// Whether the tables are those of a history, or there are none yet.
+fn is_ours_or_empty(connection: &mut Connection) -> rusqlite::Result<bool> {
+    // One look at both: between two of them another process may make the tables.
+    let look = connection.transaction()?;
+    let id: i32 = look.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let tables: i64 = look.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    Ok(id == APPLICATION_ID || (id == 0 && tables == 0))
 }
 
 fn newest(steps: &[&str]) -> u32 {

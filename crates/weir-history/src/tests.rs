@@ -68,7 +68,7 @@ fn a_writer_adds_its_runs() {
 
 fn writer(file: &Path, runs: u32) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "tests::a_writer_adds_its_runs"]);
+    command.args(["--exact", "tests::a_writer_adds_its_runs", "--nocapture"]);
     command.env(WRITER, format!("{runs} {}", file.display()));
     command.stdout(Stdio::null()).spawn().unwrap()
 }
