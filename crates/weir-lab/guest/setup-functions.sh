@@ -14,8 +14,9 @@ lab_null() {
 	shift
 	mkdir "/sys/kernel/config/nullb/$name" || lab_broken "null_blk makes no $name"
 	for setting; do
-		echo "${setting#*=}" >"/sys/kernel/config/nullb/$name/${setting%%=*}" ||
-			lab_broken "null_blk refuses $setting"
+		file=/sys/kernel/config/nullb/$name/${setting%%=*}
+		[ -e "$file" ] || lab_broken "null_blk of this kernel has no setting ${setting%%=*}"
+		echo "${setting#*=}" >"$file" || lab_broken "null_blk refuses $setting"
 	done
 	echo 1 >"/sys/kernel/config/nullb/$name/power" || lab_broken "null_blk refuses $name: $*"
 }

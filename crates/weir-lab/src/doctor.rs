@@ -2,7 +2,7 @@
 //!
 //! In: this machine. Out: one [`Line`] per prerequisite. Not here: printing them (the program).
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
 use crate::accel;
 use crate::host::{Places, find, need};
@@ -47,8 +47,8 @@ pub fn examine(kernel: Option<&std::path::Path>) -> Vec<Line> {
         }
     };
     lines.push(line("state", true, Ok(places.state.display().to_string())));
-    let weir = places.weir().ok_or_else(|| {
-        anyhow::anyhow!("no release build in the guest (cargo build --release -p weir)")
+    let weir = places.weir().and_then(|built| {
+        built.context("no release build in the guest (cargo build --release -p weir)")
     });
     lines.push(line(
         "weir",

@@ -5,17 +5,34 @@
 use clap::{Arg, ArgAction, Command};
 use weir_lab::KINDS;
 
+const EXAMPLES: &str = "\
+Examples:
+  lab/vm doctor                                     what is needed and what is there
+  lab/vm run -- uname -r                            a command; its status is the lab's
+  lab/vm run --dev nvme:size=1G --script test.sh    the disk is $LAB_DEV_0
+  lab/vm run --module kmod/kio -- insmod /lab/kio.ko
+  lab/vm shell                                      a shell there; exit leaves it
+  lab/vm matrix -- uname -r                         the same with every kernel at hand";
+
 /// The program's command.
 pub(crate) fn command() -> Command {
     Command::new("lab/vm")
+        .bin_name("lab/vm")
         .about("Boots a kernel in QEMU, with devices and a module, and runs a script there.")
+        .after_help(EXAMPLES)
         .subcommand_required(true)
         .subcommand(
             guest("run", "Run a script; the exit status is the script's")
                 .args(task())
                 .after_help(devices()),
         )
-        .subcommand(guest("shell", "A shell in the guest, on this terminal").after_help(devices()))
+        .subcommand(
+            guest(
+                "shell",
+                "A shell in the guest, on this terminal; without one, the lines of the input",
+            )
+            .after_help(devices()),
+        )
         .subcommand(
             guest(
                 "matrix",
@@ -62,7 +79,8 @@ fn guest(name: &'static str, about: &'static str) -> Command {
         many("append", "WORDS").help("Words for the kernel's command line"),
         many("file", "HOST[:GUEST]")
             .help("A file, folder or program with its libraries (default: to /lab)"),
-        many("expect", "WORDS").help("A complaint of the kernel that is no fault here"),
+        many("expect", "WORDS")
+            .help("A complaint of the kernel that is no fault here (a panic is one always)"),
         one("out", "DIR").help("Where logs and the guest's /out go"),
         one("timeout", "S").default_value("120").help("Time limit"),
         switch("keep", "Keep disks and the first file system"),

@@ -74,14 +74,21 @@ impl Places {
         Ok(folder)
     }
 
-    /// The program under test: what `WEIR_LAB_WEIR` names, or the tree's release build.
-    pub(crate) fn weir(&self) -> Option<PathBuf> {
-        std::env::var_os("WEIR_LAB_WEIR")
-            .map_or_else(
-                || Some(self.root.join("target/release/weir")),
-                |path| Some(PathBuf::from(path)),
-            )
-            .filter(|path| path.is_file())
+    /// The program under test: what `WEIR_LAB_WEIR` names, or the tree's release build if there is one.
+    ///
+    /// # Errors
+    /// What is named is no file.
+    pub(crate) fn weir(&self) -> Result<Option<PathBuf>> {
+        let Some(named) = std::env::var_os("WEIR_LAB_WEIR").map(PathBuf::from) else {
+            let built = self.root.join("target/release/weir");
+            return Ok(Some(built).filter(|path| path.is_file()));
+        };
+        anyhow::ensure!(
+            named.is_file(),
+            "WEIR_LAB_WEIR={}: no such file",
+            named.display()
+        );
+        Ok(Some(named))
     }
 }
 

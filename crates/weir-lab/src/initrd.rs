@@ -35,7 +35,7 @@ pub(crate) struct Contents<'a> {
 /// Packs it all.
 pub(crate) fn pack(places: &Places, contents: &Contents<'_>) -> Result<Vec<u8>> {
     let mut parts = vec![parts::userland(places)?];
-    if let Some(weir) = places.weir() {
+    if let Some(weir) = places.weir()? {
         parts.push(parts::program(places, &weir, "lab/weir")?);
     }
     for (program, package) in &contents.wiring.programs {

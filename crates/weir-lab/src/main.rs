@@ -6,7 +6,6 @@
 
 #![forbid(unsafe_code)]
 #![expect(
-    clippy::print_stdout,
     clippy::print_stderr,
     reason = "a developer's tool: talking on the terminal is its job"
 )]
@@ -14,6 +13,7 @@
 mod flags;
 
 use std::fs;
+use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -51,8 +51,8 @@ fn dispatch(matches: &ArgMatches) -> Result<u8> {
             reported(&lab.echo(true).run_task(&task)?)
         }
         Some(("shell", flags)) => {
-            let run = lab(flags, None)?.run_task(&Task::Shell)?;
-            reported(&run)
+            let (lab, task) = (lab(flags, None)?.echo(true), shell_task()?);
+            reported(&lab.run_task(&task)?)
         }
         Some(("matrix", flags)) => matrix(flags),
         Some(("initrd", flags)) => {
@@ -61,7 +61,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8> {
             fs::write(&file, bytes).with_context(|| file.display().to_string())?;
             Ok(0)
         }
-        Some(("doctor", flags)) => Ok(doctor(path(flags, "kernel").as_deref())),
+        Some(("doctor", flags)) => doctor(path(flags, "kernel").as_deref()),
         Some(("clean", _)) => clean(),
         _ => bail!("no such verb"),
     }
@@ -146,12 +146,36 @@ fn task(flags: &ArgMatches) -> Result<Task> {
     }
 }
 
+/// A shell on this terminal, or the lines that come instead of a terminal.
+fn shell_task() -> Result<Task> {
+    let input = io::stdin();
+    if input.is_terminal() {
+        return Ok(Task::Shell);
+    }
+    let lines = io::read_to_string(input).context("the lines for the shell")?;
+    Ok(Task::Script(lines))
+}
+
+/// Prints on standard output; a reader that has gone away has read enough.
+fn print(text: &str) -> Result<()> {
+    let mut out = io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(error).context("standard output")
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Says what a run came to beyond the script's own output.
 fn reported(run: &LabRun) -> Result<u8> {
     match &run.ending {
         Ending::Exit(_) => {}
         Ending::TimedOut => eprintln!("lab: stopped at the time limit"),
         Ending::Setup(why) => eprintln!("lab: {why}"),
+        Ending::NoVerdict if run.has_panicked() => {
+            eprintln!("lab: the kernel panicked, which --expect cannot make good: no verdict");
+        }
         Ending::NoVerdict => eprintln!("lab: the guest powered off or restarted without a verdict"),
     }
     for complaint in &run.complaints {
@@ -188,16 +212,17 @@ fn matrix(flags: &ArgMatches) -> Result<u8> {
         reported(&run)?;
         rows.push(MatrixRow::of(&run));
     }
-    println!(
-        "{:<32} {:>6} {:>10} {:>7}",
+    let mut table = format!(
+        "{:<32} {:>6} {:>10} {:>7}\n",
         "kernel", "status", "complaints", "s"
     );
     for row in &rows {
-        println!(
-            "{:<32} {:>6} {:>10} {:>7.1}",
+        table += &format!(
+            "{:<32} {:>6} {:>10} {:>7.1}\n",
             row.kernel, row.status, row.complaints, row.run_s
         );
     }
+    print(&table)?;
     let worst = rows
         .iter()
         .map(|row| row.status)
@@ -205,26 +230,26 @@ fn matrix(flags: &ArgMatches) -> Result<u8> {
     u8::try_from(worst.unwrap_or(0)).context("a status")
 }
 
-fn doctor(kernel: Option<&Path>) -> u8 {
+fn doctor(kernel: Option<&Path>) -> Result<u8> {
     let lines = examine(kernel);
+    let mut text = String::new();
     for line in &lines {
         let mark = if line.good { "ok" } else { "--" };
-        println!("{mark}  {:<12} {}", line.name, line.says);
+        text += &format!("{mark}  {:<12} {}\n", line.name, line.says);
     }
     let possible = lines.iter().all(|line| line.good || !line.needed);
-    println!(
-        "{}",
-        if possible {
-            "a guest can be run here"
-        } else {
-            "no guest can be run here"
-        }
-    );
-    u8::from(!possible)
+    text += if possible {
+        "a guest can be run here\n"
+    } else {
+        "no guest can be run here\n"
+    };
+    print(&text)?;
+    Ok(u8::from(!possible))
 }
 
 fn clean() -> Result<u8> {
     let state = Places::find()?.state;
     fs::remove_dir_all(&state).with_context(|| state.display().to_string())?;
+    print(&format!("removed {}\n", state.display()))?;
     Ok(0)
 }

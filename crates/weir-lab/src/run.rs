@@ -4,7 +4,7 @@
 //! repeated once, and says so. Not here: the settings (`lab`), several scripts in one guest (`batch`).
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -24,6 +24,8 @@ use crate::{module_file, qemu};
 
 /// How long logs and results stay that went to no folder of the caller's.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
+/// Less memory than this is too little for a kernel alone, in MiB.
+const KERNEL_MIB: usize = 64;
 /// Room for the files of `/out`.
 const RESULTS: u64 = 64 << 20;
 
@@ -131,6 +133,17 @@ impl Lab {
         words.join(" ")
     }
 
+    /// The kernel keeps the first file system as it came and unpacks it beside that.
+    fn check_memory(&self, initrd_bytes: usize) -> Result<()> {
+        let least = KERNEL_MIB + (initrd_bytes >> 20) * 2;
+        ensure!(
+            self.memory_mib as usize >= least,
+            "--mem {}: kernel and first file system need {least} MiB or more",
+            self.memory_mib
+        );
+        Ok(())
+    }
+
     fn once(&self, task: &Task) -> Result<LabRun> {
         let accel = accel::choose(&self.places, &self.kernel, self.accel)?;
         ensure!(
@@ -140,6 +153,7 @@ impl Lab {
         );
         let scratch = Scratch::new(&self.places)?;
         let (bytes, wiring) = self.packed(task, &scratch.folder)?;
+        self.check_memory(bytes.len())?;
         let initrd = scratch.folder.join("initrd");
         fs::write(&initrd, bytes)?;
         for disk in &wiring.disks {
@@ -166,10 +180,11 @@ impl Lab {
             say(&shown(&command));
         }
         let start = Instant::now();
+        let mut unwritten = None;
         let (raw, wait, errors) = if machine.interactive {
             (Vec::new(), attended(command)?, String::new())
         } else {
-            self.unattended(command)?
+            self.unattended(command, &mut unwritten)?
         };
         let run_s = start.elapsed().as_secs_f64();
         drop(place);
@@ -178,19 +193,23 @@ impl Lab {
         let mut run = self.judged(&raw, wait, &errors, kernel_log, machine.interactive);
         run.accel = accel.to_string();
         run.run_s = run_s;
+        if let (Ending::Exit(status), Some(error)) = (&run.ending, unwritten) {
+            let lost = format!("the script ended with {status}; its output was lost: {error}");
+            run.end(Ending::Setup(lost));
+        }
         self.deliver(&mut run, &raw, scratch, &wiring)?;
         Ok(run)
     }
 
     /// Runs the emulator; the bytes of the script's line, how it ended, what it said itself.
-    fn unattended(&self, command: Command) -> Result<(Vec<u8>, Wait, String)> {
+    fn unattended(&self, command: Command, unwritten: &mut Option<io::Error>) -> Result<Emulated> {
         let (mut raw, mut splitter) = (Vec::new(), Splitter::default());
-        let echo = |pieces: Vec<Piece>| {
+        let mut echo = |pieces: Vec<Piece>| {
             for piece in pieces {
-                if let Piece::Output(bytes) = piece {
-                    // A reader that has gone away does not end the run.
-                    let _ = std::io::stdout().write_all(&bytes);
-                    let _ = std::io::stdout().flush();
+                if let Piece::Output(bytes) = piece
+                    && let Err(error) = print(&bytes)
+                {
+                    unwritten.get_or_insert(error);
                 }
             }
         };
@@ -219,8 +238,8 @@ impl Lab {
             // Nobody reads the script's line but the terminal.
             ending = Ending::Exit(0);
         }
-        if let (Ending::Exit(_), Some(lost)) = (&ending, &transcript.lost) {
-            ending = Ending::Setup(lost.clone());
+        if let (Ending::Exit(status), Some(lost)) = (&ending, &transcript.lost) {
+            ending = Ending::Setup(format!("the script ended with {status}; {lost}"));
         }
         LabRun {
             status: status_of(&ending, !complaints.is_empty()),
@@ -252,22 +271,9 @@ impl Lab {
             None => scratch.folder.join("out"),
         };
         fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-        if let Some(disk) = wiring
-            .results_disk()
-            .filter(|_| run.transcript.exit.is_some())
-        {
-            let output = Command::new("tar")
-                .arg("-xf")
-                .arg(disk)
-                .args(["--no-same-owner", "-C"])
-                .arg(&folder)
-                .output()
-                .context("tar")?;
-            ensure!(
-                output.status.success(),
-                "results: {}",
-                String::from_utf8_lossy(&output.stderr)
-            );
+        let is_whole = run.transcript.exit.is_some() && run.transcript.lost.is_none();
+        if let Some(disk) = wiring.results_disk().filter(|_| is_whole) {
+            unpack(disk, &folder)?;
         }
         run.out.clone_from(&folder);
         fs::write(folder.join("serial.log"), raw)?;
@@ -275,7 +281,7 @@ impl Lab {
         let summary = serde_json::to_vec_pretty(&run.summary())?;
         fs::write(folder.join("result.json"), summary)?;
         if self.verbose {
-            let _ = std::io::stderr().write_all(run.kernel_log.as_bytes());
+            let _ = io::stderr().write_all(run.kernel_log.as_bytes());
         }
         if self.keep {
             say(&format!("kept: {}", scratch.folder.display()));
@@ -288,9 +294,48 @@ impl Lab {
     }
 }
 
+/// The bytes of the script's line, how the emulator ended, what it said itself.
+type Emulated = (Vec<u8>, Wait, String);
+
+/// Prints at once. A reader that has gone away does not end the run.
+fn print(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Brings the files of `/out` into a folder, whole: what is cut off by a full disk does not stay.
+fn unpack(disk: &Path, folder: &Path) -> Result<()> {
+    let part = folder.join(format!(".part-{}", unique()));
+    let unpacked = fs::create_dir(&part)
+        .map_err(anyhow::Error::from)
+        .and_then(|()| {
+            let mut tar = Command::new("tar");
+            tar.arg("-xf").arg(disk).args(["--no-same-owner", "-C"]);
+            let output = tar.arg(&part).output().context("tar")?;
+            let says = String::from_utf8_lossy(&output.stderr);
+            let first = says.lines().next().unwrap_or_default().to_owned();
+            ensure!(output.status.success(), "{first}");
+            for entry in fs::read_dir(&part)? {
+                let entry = entry?;
+                let to = folder.join(entry.file_name());
+                if to.is_dir() {
+                    fs::remove_dir_all(&to)?;
+                }
+                fs::rename(entry.path(), to)?;
+            }
+            Ok(())
+        })
+        .with_context(|| format!("the files of /out do not go to {}", folder.display()));
+    let _ = fs::remove_dir_all(&part);
+    unpacked
+}
+
 /// A message of the lab.
 fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "lab: {text}");
+    let _ = writeln!(io::stderr(), "lab: {text}");
 }
 
 /// Runs the emulator on this terminal, without a limit.

@@ -107,6 +107,17 @@ pub struct LabRun {
 }
 
 impl LabRun {
+    /// Gives it another end than the one that was seen first.
+    pub(crate) fn end(&mut self, ending: Ending) {
+        self.status = status_of(&ending, !self.complaints.is_empty());
+        self.ending = ending;
+    }
+
+    /// Whether the kernel gave up.
+    pub fn has_panicked(&self) -> bool {
+        self.kernel_log.contains("Kernel panic")
+    }
+
     /// Fails with the first complaints, if there are any.
     ///
     /// # Errors

@@ -575,8 +575,10 @@ fn the_shell_answers_on_the_line_of_the_script() -> Result<()> {
     if lab("shell")?.is_none() {
         return Ok(());
     }
-    let mut child = Command::new("timeout")
-        .args(["120", PROGRAM, "shell", "--dev", "ram:8M"])
+    // A terminal of its own.
+    let command = format!("timeout 120 {PROGRAM} shell --dev ram:8M");
+    let mut child = Command::new("script")
+        .args(["-qefc", &command, "/dev/null"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
@@ -595,6 +597,58 @@ fn the_shell_answers_on_the_line_of_the_script() -> Result<()> {
     let status = child.wait()?;
     ensure!(text(&said).contains("/dev/ram0 42"), "{}", text(&said));
     assert_eq!(status.code(), Some(0));
+    Ok(())
+}
+
+#[test]
+fn lines_that_come_instead_of_a_terminal_are_run_and_results_without_room_are_told() -> Result<()> {
+    if lab("shell-lines")?.is_none() {
+        return Ok(());
+    }
+    let folder = Folder::new("shell")?;
+    let mut child = Command::new("timeout")
+        .args(["120", PROGRAM, "shell", "--out", &folder.text()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let lines = b"echo $((40 + 2))\ntruncate -s 80M /out/big\necho more >/out/y\nexit 3\n";
+    child.stdin.take().context("stdin")?.write_all(lines)?;
+    let output = child.wait_with_output()?;
+    assert_eq!(text(&output.stdout), "42\n", "{output:?}");
+    // A part of the results would be taken for all of them.
+    assert_eq!(output.status.code(), Some(125), "{output:?}");
+    let said = text(&output.stderr);
+    let told = "the script ended with 3; the results in /out do not fit";
+    ensure!(said.contains(told), "{said}");
+    ensure!(!folder.0.join("big").exists() && !folder.0.join("y").exists());
+    Ok(())
+}
+
+#[test]
+fn output_that_cannot_be_written_is_an_error_and_a_reader_that_left_is_none() -> Result<()> {
+    let into = |file: &str, args: &[&str]| -> Result<Output> {
+        let to = fs::OpenOptions::new().write(true).open(file)?;
+        let mut command = Command::new(PROGRAM);
+        Ok(command.args(args).stdout(to).output()?)
+    };
+    let full = into("/dev/full", &["doctor"])?;
+    assert_eq!(full.status.code(), Some(125), "{full:?}");
+    ensure!(text(&full.stderr).contains("No space left"), "{full:?}");
+    let mut gone = Command::new(PROGRAM);
+    let mut gone = gone.arg("doctor").stdout(Stdio::piped()).spawn()?;
+    drop(gone.stdout.take());
+    ensure!(matches!(gone.wait()?.code(), Some(0 | 1)), "it panicked");
+    if lab("full")?.is_none() {
+        return Ok(());
+    }
+    let full = into("/dev/full", &["run", "--", "echo", "x"])?;
+    assert_eq!(full.status.code(), Some(125), "{full:?}");
+    let said = text(&full.stderr);
+    ensure!(
+        said.contains("ended with 0; its output was lost: No space left"),
+        "{said}"
+    );
     Ok(())
 }
 
@@ -643,6 +697,10 @@ fn what_cannot_be_set_up_is_no_status_of_the_script() -> Result<()> {
         ),
         (&["run", "--module", "/no.ko", "--", "true"], "no such file"),
         (&["run", "--mem", "none", "--", "true"], "--mem none"),
+        (
+            &["run", "--mem", "10", "--", "true"],
+            "--mem 10: kernel and first file system need",
+        ),
         (&["run", "--no-such-flag"], "--no-such-flag"),
     ] {
         let output = vm(args)?;
@@ -653,8 +711,15 @@ fn what_cannot_be_set_up_is_no_status_of_the_script() -> Result<()> {
     let refused = vm(&["run", "--dev", "null:no_such_setting=1", "--", "true"])?;
     assert_eq!(refused.status.code(), Some(125), "{refused:?}");
     let said = text(&refused.stderr);
+    ensure!(said.contains("has no setting no_such_setting"), "{said}");
+    let absent = Command::new(PROGRAM)
+        .args(["run", "--", "true"])
+        .env("WEIR_LAB_WEIR", "/nonexistent")
+        .output()?;
+    assert_eq!(absent.status.code(), Some(125), "{absent:?}");
+    let said = text(&absent.stderr);
     ensure!(
-        said.contains("null_blk refuses no_such_setting=1"),
+        said.contains("WEIR_LAB_WEIR=/nonexistent: no such file"),
         "{said}"
     );
     Ok(())
