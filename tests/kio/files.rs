@@ -289,8 +289,13 @@ fn a_dry_run_and_a_plan_touch_nothing() {
     stage.file("c.conf", "global: {num_threads: 3, block_device: F}");
     let converted = stage.say(&["kio", "convert", "c.conf"]).code(0);
     assert_eq!(converted.out.matches("\"thread ").count(), 3, "{converted}");
+    stage.file("d.conf", "global: {num_threads: 2}");
+    let words = ["kio", "convert", "d.conf", "--device", "F"];
+    let converted = stage.say(&words).code(0);
+    assert_eq!(converted.out.matches("\"thread ").count(), 2, "{converted}");
     assert_eq!(stage.read_bytes("F"), bytes);
-    assert_eq!(stage.list(), ["F", "c.conf", "plan.json", "reads.json"]);
+    let files = ["F", "c.conf", "d.conf", "plan.json", "reads.json"];
+    assert_eq!(stage.list(), files);
 }
 
 #[test]
@@ -302,7 +307,12 @@ fn data_that_was_damaged_is_found_with_its_offset_and_byte() {
     )
     .code(0)
     .out("thread 0 read back");
-    kio(&stage, "-d F --oh 1M --op write --data verify --verify").code(0);
+    kio(
+        &stage,
+        "-d F --oh 1M --op write --data verify --verify --format kio",
+    )
+    .code(0)
+    .out("# thread 0: 256 blocks read back are what was written\n");
     kio(
         &stage,
         "-d F --oh 1M --op read --data verify --ios 256 --engine sync",

@@ -1,6 +1,7 @@
 //! The verbs of the kernel module on this machine, where it is not loaded. Loading and unloading are
 //! tried in the lab's guests (`kmod/kio/test/weir-module.sh`).
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use crate::devices::Loop;
@@ -48,7 +49,7 @@ fn without_the_module_its_verbs_say_so() {
         .out("the module is not loaded\n")
         .calm();
     let said = harmless(&stage, &["doctor"])
-        .code(0)
+        .code(3)
         .out("missing  the module is not loaded: `weir kio load`\n")
         .out("missing  make or a C compiler: install build-essential\n")
         .calm();
@@ -68,6 +69,23 @@ fn a_module_that_cannot_be_loaded_is_refused_with_a_remedy() {
         .code(3)
         .silent()
         .err("modprobe: No such file");
+    // A loader that says no: the remedy is what is missing, not where to read it.
+    let loader = "#!/bin/sh\nexit 1\n";
+    std::fs::create_dir(stage.path("bin")).unwrap();
+    for name in ["insmod", "modprobe"] {
+        let file = stage.file(&format!("bin/{name}"), loader);
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let refused = || {
+        let mut command = stage.weir(&["kio", "load"]);
+        command.env("PATH", stage.path("bin"));
+        said(command).code(3).silent()
+    };
+    if !Path::new("/proc/modules").exists() {
+        refused().err("help: the kernel loads no modules (it was built without CONFIG_MODULES)");
+    } else if is_root() {
+        refused().err("help: the module is not built: `weir kio build`");
+    }
     let module = b"\x7fELF\0vermagic=6.1.0-none SMP mod_unload \0";
     stage.file("kmod/kio/kio.ko", module);
     let running = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
@@ -97,11 +115,30 @@ fn the_module_is_built_against_the_folder_that_is_named() {
         .code(3)
         .err("make ended with 2")
         .err("weir kio doctor");
+    if !is_root() {
+        let closed = std::fs::Permissions::from_mode(0o555);
+        std::fs::set_permissions(stage.path("kmod/kio"), closed).unwrap();
+        let said = stage.say(&["kio", "build", "--kdir", "headers"]).code(3);
+        said.err("it cannot be written").err("copy of the");
+    }
     stage
         .say(&["kio", "build", "--kdir", "nowhere"])
         .code(3)
         .err("nowhere: the kernel's headers are not there")
         .err("--kdir DIR");
+}
+
+#[test]
+fn verbs_show_the_help_of_the_door() {
+    let stage = Stage::new();
+    for verb in ["load", "unload", "build", "convert", "status"] {
+        stage
+            .say(&["kio", verb, "--help"])
+            .code(0)
+            .out("load [--device DEV]")
+            .out("Examples:")
+            .calm();
+    }
 }
 
 #[test]

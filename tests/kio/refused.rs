@@ -51,6 +51,13 @@ fn less_than_an_operation_and_a_target_named_twice_are_refused() {
         .code(2)
         .silent()
         .err("4096 bytes");
+    kio(&stage, "-d F --size 10000 --format kio")
+        .code(0)
+        .err("note: --size 10000 is no multiple of 4096: 8192 bytes are done");
+    kio(&stage, "-d F --ios 10 --sweep queue_depth=1,1")
+        .code(2)
+        .silent()
+        .err("--sweep queue_depth=1,1: 1 stands there twice");
     kio(&stage, "-d F -d F --ios 10")
         .code(2)
         .silent()

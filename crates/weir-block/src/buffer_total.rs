@@ -2,7 +2,7 @@
 //! kernel ends processes, and not always the one that asked for too much.
 //!
 //! In: jobs of the plan. Out: a failure before anything is touched. Not here: one worker's buffers
-//! ([`crate::memory`]), and those of the kernel module, which has a limit of its own.
+//! ([`crate::memory`]).
 
 use weir_run::{JobContext, failure};
 use weir_schema::catalogue::ActsOn;
@@ -14,32 +14,56 @@ use crate::engine::{self, kernel};
 use crate::memory::{largest_block_of, slots};
 use crate::verify::are_ordered;
 
-/// Refuses jobs whose buffers have no room beside those of the jobs they run with.
-pub(crate) fn check_together(contexts: &[JobContext<'_>]) -> Vec<(u32, Failure)> {
-    let Some(room) = room(&Tree::real()) else {
-        return Vec::new();
-    };
-    let first = too_many(contexts, room);
-    let refuse = |(index, total): (u32, u64)| {
-        let message = format!(
-            "{} of buffers at a time, and {room} of memory are available (take smaller blocks, a \
-             lower queue depth or fewer workers)",
-            Bytes(total)
-        );
-        (index, failure("missing", Some(libc::ENOMEM), message))
-    };
-    first.map(refuse).into_iter().collect()
+/// Who has the buffers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Holder {
+    /// Processes of weir.
+    Process,
+    /// The kernel module, which has a limit of its own.
+    Module,
 }
 
-/// What processes can have: what the machine has to give, as far as the process's group allows.
-fn room(tree: &Tree) -> Option<Bytes> {
+/// The limit of the kernel module, in MiB.
+const MODULE_LIMIT: &str = "sys/module/kio/parameters/max_mem_mb";
+
+/// Refuses jobs whose buffers have no room beside those of the jobs they run with.
+pub(crate) fn check_together(contexts: &[JobContext<'_>]) -> Vec<(u32, Failure)> {
+    let holders = [Holder::Process, Holder::Module].into_iter();
+    let refusal = |holder| {
+        let room = room(&Tree::real(), holder)?;
+        let (index, total) = too_many(contexts, room, holder)?;
+        let (what, remedy) = match holder {
+            Holder::Process => (format!("{room} of memory are available"), String::new()),
+            Holder::Module => (
+                format!("{room} are what the kernel module takes at most"),
+                format!(", or write a larger number into /{MODULE_LIMIT}"),
+            ),
+        };
+        let message = format!(
+            "{} of buffers at a time, and {what} (take smaller blocks, a lower queue depth or fewer \
+             workers{remedy})",
+            Bytes(total)
+        );
+        Some((index, failure("missing", Some(libc::ENOMEM), message)))
+    };
+    holders.filter_map(refusal).collect()
+}
+
+/// What processes can have: what the machine has to give, as far as the process's group allows. What
+/// the module may have: what its parameter says.
+fn room(tree: &Tree, holder: Holder) -> Option<Bytes> {
+    if holder == Holder::Module {
+        let mebibytes = tree.number::<u64>(MODULE_LIMIT)?;
+        return Some(Bytes(mebibytes.saturating_mul(1 << 20)));
+    }
     let available = MemoryFacts::read(tree).available;
     let limit = cgroup::limits(tree).memory;
     available.into_iter().chain(limit).min()
 }
 
 /// The first job that has no room beside the others, and what all of them together take.
-fn too_many(contexts: &[JobContext<'_>], room: Bytes) -> Option<(u32, u64)> {
+fn too_many(contexts: &[JobContext<'_>], room: Bytes, holder: Holder) -> Option<(u32, u64)> {
+    let bytes = |context: &JobContext<'_>| bytes(context, holder);
     let mut begin = 0;
     let mut total: u64 = 0;
     for (at, context) in contexts.iter().enumerate() {
@@ -61,8 +85,8 @@ fn too_many(contexts: &[JobContext<'_>], room: Bytes) -> Option<(u32, u64)> {
     None
 }
 
-/// What the buffers of a job take once they are filled, on this machine.
-fn bytes(context: &JobContext<'_>) -> u64 {
+/// What the buffers of a job take of a holder's memory once they are filled, on this machine.
+fn bytes(context: &JobContext<'_>, holder: Holder) -> u64 {
     let Workload::Block(workload) = &context.job.workload else {
         return 0;
     };
@@ -77,11 +101,20 @@ fn bytes(context: &JobContext<'_>) -> u64 {
     let fills = workload.carries_out(Kind::Write);
     let is_untouched =
         entry.info.moves_no_data() && !(fills && entry.info.acts_on == ActsOn::Nothing);
-    if is_elsewhere || is_untouched || entry.info.name == kernel::NAME {
+    let is_module = entry.info.name == kernel::NAME;
+    if is_module != (holder == Holder::Module) || is_elsewhere || is_untouched {
         return 0;
     }
     let moved = [Kind::Read, Kind::Write].into_iter();
-    let largest = largest_block_of(workload, moved.filter(|kind| workload.carries_out(*kind)));
+    let moved = moved.filter(|kind| workload.carries_out(*kind));
+    let largest = largest_block_of(workload, moved.clone());
+    if is_module {
+        // A buffer for each direction, of a page or more.
+        let sides = u64::try_from(moved.count()).unwrap_or(u64::MAX);
+        let depth = u64::from(workload.load.depth.queue_depth.0);
+        let whole = largest.max(rustix::param::page_size() as u64);
+        return sides.saturating_mul(depth).saturating_mul(whole);
+    }
     let ranks = context.plan.ranks.filter(|r| r.spawn != Spawn::Launcher);
     [
         u64::from(slots(entry, context.job)),
@@ -116,6 +149,10 @@ mod tests {
     }
 
     fn found(jobs: Vec<Job>, room: u64) -> Option<(u32, u64)> {
+        found_in(jobs, room, Holder::Process)
+    }
+
+    fn found_in(jobs: Vec<Job>, room: u64, holder: Holder) -> Option<(u32, u64)> {
         let plan = Plan::new("test", "test", jobs);
         let signals = Signals::default();
         let contexts: Vec<JobContext<'_>> = (0..)
@@ -132,7 +169,7 @@ mod tests {
                 signals: &signals,
             })
             .collect();
-        too_many(&contexts, Bytes(room))
+        too_many(&contexts, Bytes(room), holder)
     }
 
     #[test]
@@ -146,6 +183,36 @@ mod tests {
         let mut awaiting = two();
         awaiting[1].start.wait_for = Some("a".to_owned());
         assert_eq!(found(awaiting, 1 << 30), None);
+    }
+
+    #[test]
+    fn the_module_has_a_limit_of_its_own_for_both_directions() {
+        let in_the_kernel = || {
+            let mut job = job("kernel");
+            job.engine = EngineChoice::new(kernel::NAME);
+            job.clones = 1;
+            job
+        };
+        let two = vec![in_the_kernel(), job("beside"), in_the_kernel()];
+        let limit = 512 << 20;
+        assert_eq!(found_in(two.clone(), limit, Holder::Module), None);
+        let beyond = found_in(two, limit - 1, Holder::Module);
+        assert_eq!(beyond, Some((2, limit)));
+        let mut mixed = in_the_kernel();
+        mixed.workload.blocks_mut().unwrap().mix = Mix {
+            read_percent: 50,
+            ..Mix::only(Kind::Write)
+        };
+        let beyond = found_in(vec![mixed], limit - 1, Holder::Module);
+        assert_eq!(beyond, Some((0, limit)));
+        let folder = std::env::temp_dir().join(format!("weir-limit-{}", std::process::id()));
+        let tree = Tree::at(&folder);
+        assert_eq!(room(&tree, Holder::Module), None);
+        let file = folder.join(MODULE_LIMIT);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, "1024\n").unwrap();
+        assert_eq!(room(&tree, Holder::Module), Some(Bytes(1 << 30)));
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::fmt::Display;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 
+use super::number::whole;
 use super::settings::{Field, Given, Settings};
 
 /// Threads that a file may have.
@@ -97,9 +98,14 @@ impl Config {
     }
 }
 
-/// The first line of what the parser says, with a place before it.
+/// The first line of what the parser says, with a place before it, without its advice to programmers.
 fn brief(message: &str) -> String {
     let line = message.lines().next().unwrap_or_default();
+    let line = line
+        .split(", set DuplicateKeyPolicy")
+        .next()
+        .unwrap_or(line);
+    let line = line.trim_start_matches("error: ");
     format!(" {line}")
 }
 
@@ -127,11 +133,23 @@ impl<'de> Visitor<'de> for ThreadVisitor {
                 continue;
             }
             let field = Field::named(&key).ok_or_else(|| unknown(&key))?;
-            let value = map.next_value::<i64>()?;
+            let Whole(value) = map.next_value()?;
             let value = field.setting().check(value).map_err(de::Error::custom)?;
             thread.given.set(field, value);
         }
         Ok(thread)
+    }
+}
+
+/// A whole number, also one that is written as on the command line: `4k`, `0x10`.
+struct Whole(i64);
+
+impl<'de> Deserialize<'de> for Whole {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let number = whole(&text, (i64::MIN, i64::MAX)).ok();
+        let wrong = || de::Error::custom(format!("`{text}` is not a whole number (8, 4k, 1M)"));
+        number.map(Self).ok_or_else(wrong)
     }
 }
 
@@ -214,6 +232,10 @@ threads:
         )
         .unwrap();
         assert_eq!(read.num_threads, None);
+        let sizes = Config::read("threads: {0: {block_size: 8k, offset_high: 1M}}").unwrap();
+        let given = sizes.threads[&0].given;
+        assert_eq!(given.get(Field::BlockSize), Some(8192));
+        assert_eq!(given.get(Field::OffsetHigh), Some(1 << 20));
         assert_eq!(read.block_device.as_deref(), Some("/dev/a"));
         assert_eq!(read.threads[&1].block_device.as_deref(), Some("/dev/b"));
         assert_eq!(read.notes(), ["offset_high 0 means the end of the device"]);
@@ -232,11 +254,23 @@ threads:
             ("threads: [1, 2]", ""),
             ("global: {num_threads: 5000}", "it takes 0 to 1024"),
             ("globul: {}", "globul"),
-            ("threads: {0: {queue_depth: deep}}", ""),
+            (
+                "threads: {0: {queue_depth: deep}}",
+                "`deep` is not a whole number",
+            ),
+            (
+                "threads: {0: {queue_depth: 4.0}}",
+                "`4.0` is not a whole number",
+            ),
+            (
+                "threads: {0: {queue_depth: 1, queue_depth: 2}}",
+                "duplicate mapping key: queue_depth",
+            ),
             ("threads: {0: {queue_depth: 1", ""),
         ] {
             let why = Config::read(text).unwrap_err();
             assert!(why.contains(named) && why.len() > 10, "{text}: {why}");
+            assert!(!why.contains("Policy"), "{text}: {why}");
         }
     }
 

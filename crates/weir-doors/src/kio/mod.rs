@@ -249,6 +249,10 @@ fn of_verb(
     rest: &[String],
     environment: &KioEnvironment<'_>,
 ) -> Result<Action, Refusal> {
+    if rest.iter().any(|word| word == "--help" || word == "-h") && VERBS.contains(&verb) {
+        let mut help = builder();
+        return Ok(Action::Print(help.render_help().to_string()));
+    }
     let alone = |action: Action| match rest.first() {
         None => Ok(action),
         Some(word) => Err(Refusal::usage(format!(
@@ -271,9 +275,12 @@ fn of_verb(
             _ => Err(Refusal::usage("`weir kio load` takes `--device DEV` alone")),
         },
         "convert" => match rest {
-            [file] => plan::convert(file, environment).map(Action::Print),
+            [file] => plan::convert(file, None, environment).map(Action::Print),
+            [file, flag, device] if flag == "--device" => {
+                plan::convert(file, Some(device), environment).map(Action::Print)
+            }
             _ => Err(Refusal::usage(
-                "`weir kio convert` takes one configuration file",
+                "`weir kio convert` takes one configuration file, and `--device DEV` after it",
             )),
         },
         other => {
@@ -295,7 +302,7 @@ fn builder() -> Command {
         .after_help(HELP)
         .override_usage(
             "weir kio [OPTIONS]\n       weir kio status | devices | doctor | build [--kdir DIR] | \
-             load [--device DEV] | unload | convert FILE",
+             load [--device DEV] | unload | convert FILE [--device DEV]",
         )
         .no_binary_name(true)
         .args_override_self(true);

@@ -135,12 +135,14 @@ fn finish(given: &GivenFlags, plan: Plan, notes: Vec<String>) -> Result<Action, 
 }
 
 /// A configuration as a plan that `weir run` carries out.
-pub(super) fn convert(path: &str, environment: &KioEnvironment<'_>) -> Result<String, Refusal> {
-    let words = [
-        "--config".to_owned(),
-        path.to_owned(),
-        "--show-plan".to_owned(),
-    ];
+pub(super) fn convert(
+    path: &str,
+    device: Option<&str>,
+    environment: &KioEnvironment<'_>,
+) -> Result<String, Refusal> {
+    let words = ["--config", path, "--show-plan"].into_iter();
+    let words = words.chain(device.iter().flat_map(|device| ["--device", device]));
+    let words: Vec<String> = words.map(str::to_owned).collect();
     match super::read(&words, environment)? {
         Action::Print(text) => Ok(text),
         _ => Err(Refusal::usage(format!("{path}: nothing is measured by it"))),
@@ -387,6 +389,7 @@ impl Builder<'_> {
             ));
         }
         check_target(&settings, &facts).map_err(refuse)?;
+        self.round(&settings)?;
         job::of(&JobRequest {
             given: self.given,
             settings,
@@ -412,15 +415,33 @@ impl Builder<'_> {
         }
     }
 
+    /// Only whole blocks are read and written.
+    fn round(&mut self, settings: &Settings) -> Result<(), Refusal> {
+        let block = settings.get(Field::BlockSize);
+        let size = number(self.given, "size")?.and_then(|size| i64::try_from(size).ok());
+        if let Some(size) = size.filter(|size| *size > block && size % block != 0) {
+            let whole = size - size % block;
+            self.note(format!(
+                "--size {size} is no multiple of {block}: {whole} bytes are done"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Once, though it is true of many threads.
+    fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
     /// Nothing lies behind the end of a target.
     fn clip(&mut self, settings: &mut Settings, path: &str, end: i64) {
         let high = settings.get(Field::OffsetHigh);
         if high > end {
             settings.set(Field::OffsetHigh, end);
             let note = format!("offset_high {high} is behind the end of {path}: clipped to {end}");
-            if !self.notes.contains(&note) {
-                self.notes.push(note);
-            }
+            self.note(note);
         }
     }
 }

@@ -13,7 +13,7 @@ pub(super) fn of(planned: &Job, done: &JobResult) -> Vec<String> {
     let Some(work) = planned.blocks() else {
         return Vec::new();
     };
-    [mix(work, done), in_flight(work, done)]
+    [mix(work, done), in_flight(work, done), checked(work, done)]
         .into_iter()
         .flatten()
         .collect()
@@ -53,6 +53,15 @@ fn mix(work: &BlockWorkload, done: &JobResult) -> Option<String> {
     let share = read_share(done.workers())? * 100.0;
     let asked = bursts.read_share(work.mix.read_percent) * 100.0;
     Some(format!("reads {share:.1} % of I/Os ({asked:.1} % asked)"))
+}
+
+/// `256 blocks read back are what was written`, where reads are compared and none failed.
+fn checked(work: &BlockWorkload, done: &JobResult) -> Option<String> {
+    let compares = work.content.sectors.is_some() && !work.mix.has(Kind::Write) && work.mix.has(Kind::Read);
+    let reads = || done.workers().iter().filter_map(|w| w.kind(Kind::Read));
+    let compared: u64 = reads().map(|reads| reads.operations).sum();
+    let is_good = compares && compared > 0 && reads().all(|reads| reads.errors.is_empty());
+    is_good.then(|| format!("{compared} blocks read back are what was written"))
 }
 
 /// `7.2 in flight of 10 (rate x latency)`, where these are not about the same: by Little's law they are

@@ -40,6 +40,10 @@ pub(super) fn points<'a>(axes: impl Iterator<Item = &'a str>) -> Result<Vec<Poin
             return Err(format!("--sweep {text}: this axis stands there twice"));
         }
         seen.push(axis);
+        let twice = |(at, value): &(usize, &i64)| values[..*at].contains(value);
+        if let Some((_, value)) = values.iter().enumerate().find(twice) {
+            return Err(format!("--sweep {text}: {value} stands there twice"));
+        }
         if points.len().saturating_mul(values.len()) > MOST_POINTS {
             return Err(format!(
                 "--sweep {text}: more than {MOST_POINTS} points in all"

@@ -1,9 +1,10 @@
 //! `weir kio`: threads that keep a block device busy.
 //!
 //! In: the words after `kio`. Out: the exit code. Not here: what the words mean (`weir-doors`), the
-//! module's own verbs ([`module`]).
+//! module's own verbs ([`module`], [`needs`]).
 
 mod module;
+mod needs;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -57,9 +58,9 @@ pub(crate) fn run(words: &[String]) -> Outcome {
         Action::Compare(asked) => compare::in_rounds(&asked),
         Action::Status => Ok(module::status(&facts)),
         Action::Devices => Ok(module::devices()),
-        Action::Doctor => Ok(module::doctor(&facts)),
+        Action::Doctor => Ok(needs::doctor(&facts)),
         Action::Build(kernel) => module::build(kernel.as_deref()),
-        Action::Load(device) => module::load(device.as_deref()),
+        Action::Load(device) => module::load(device.as_deref(), &facts),
         Action::Unload => module::unload(),
     }
 }

@@ -1,8 +1,7 @@
-//! The kernel module of `weir kio`: whether it is there, what this machine lacks for it, building,
-//! loading and unloading it.
+//! The kernel module of `weir kio`: whether it is there, building, loading and unloading it.
 //!
 //! In: `/dev/kio`, `/sys/module/kio`, the sources beside the program. Out: text, an exit code. Not here:
-//! running I/Os in it (`weir-block`).
+//! what this machine lacks for it ([`super::needs`]), running I/Os in it (`weir-block`).
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,6 +14,7 @@ use weir_doors::Refusal;
 use weir_doors::kio::ModuleFacts;
 use weir_sys::Tree;
 
+use super::needs;
 use crate::{Outcome, printed};
 
 /// Its node.
@@ -39,7 +39,7 @@ pub(super) fn facts() -> ModuleFacts {
 }
 
 /// The running kernel.
-fn release() -> String {
+pub(super) fn release() -> String {
     let tree = Tree::real();
     tree.word("proc/sys/kernel/osrelease").unwrap_or_default()
 }
@@ -110,63 +110,8 @@ pub(super) fn devices() -> u8 {
     printed(&out)
 }
 
-/// `weir kio doctor`: one line for each thing.
-pub(super) fn doctor(facts: &ModuleFacts) -> u8 {
-    let tree = Tree::real();
-    let release = release();
-    let mut out = String::new();
-    let mut say = |is_good: bool, good: &str, lacking: &str| {
-        let (word, text) = if is_good {
-            ("ok", good)
-        } else {
-            ("missing", lacking)
-        };
-        let _ = writeln!(out, "{word:8} {text}");
-    };
-    let headers = format!("/lib/modules/{release}/build");
-    say(
-        Path::new(&headers).exists(),
-        "kernel headers",
-        &format!("kernel headers: install linux-headers-{release}"),
-    );
-    say(
-        sources().is_some(),
-        "sources of the module",
-        "sources of the module: run weir in its source tree",
-    );
-    say(
-        program("make").is_some() && program("cc").is_some(),
-        "make and a C compiler",
-        "make or a C compiler: install build-essential",
-    );
-    say(
-        rustix::process::geteuid().is_root(),
-        "root, to load a module",
-        "root: a module is loaded by root alone",
-    );
-    say(
-        facts.has_node,
-        "the module is loaded",
-        "the module is not loaded: `weir kio load`",
-    );
-    let lockdown = tree
-        .text("sys/kernel/security/lockdown")
-        .unwrap_or_default();
-    let is_open = lockdown.is_empty() || lockdown.contains("[none]");
-    say(
-        is_open,
-        "the kernel is not locked down",
-        "the kernel is locked down: sign the module, or switch Secure Boot off",
-    );
-    let taint = tree.number::<u64>("proc/sys/kernel/tainted").unwrap_or(0);
-    if taint & (1 << 13) != 0 {
-        let _ = writeln!(out, "note     an unsigned module was loaded (taint E)");
-    }
-    printed(&out)
-}
-
 /// The folder with the module's sources: below this one, or beside the program.
-fn sources() -> Option<PathBuf> {
+pub(super) fn sources() -> Option<PathBuf> {
     let program = std::env::current_exe().ok();
     let above = program.iter().flat_map(|path| path.ancestors().skip(1));
     let here = std::env::current_dir().ok();
@@ -175,7 +120,7 @@ fn sources() -> Option<PathBuf> {
     candidates.find(|folder| folder.join("Makefile").is_file())
 }
 
-fn program(name: &str) -> Option<PathBuf> {
+pub(super) fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let mut found = std::env::split_paths(&path).map(|folder| folder.join(name));
     found.find(|file| file.is_file())
@@ -190,6 +135,13 @@ pub(super) fn build(kernel: Option<&str>) -> Outcome {
         ));
     };
     let usual = format!("/lib/modules/{}/build", release());
+    if access(&folder, Access::WRITE_OK).is_err() {
+        return Err(Refusal::lacks(format!(
+            "{}: it cannot be written, and the module is built there\n  help: build it in a copy of the \
+             source tree that is yours, or as the owner of this one",
+            folder.display()
+        )));
+    }
     let kernel = kernel.unwrap_or(&usual);
     // `make` goes to the sources first, and a folder is named from where weir was called.
     let Ok(headers) = fs::canonicalize(kernel) else {
@@ -205,9 +157,9 @@ pub(super) fn build(kernel: Option<&str>) -> Outcome {
 }
 
 /// `weir kio load`: what was built, else what is installed.
-pub(super) fn load(device: Option<&str>) -> Outcome {
+pub(super) fn load(device: Option<&str>, facts: &ModuleFacts) -> Outcome {
     if is_loaded() {
-        return Ok(printed("the module is loaded already\n"));
+        return loaded_already(device, facts);
     }
     let device = device.map(|device| format!("block_device={device}"));
     let built = sources().map(|folder| folder.join("kio.ko"));
@@ -216,6 +168,19 @@ pub(super) fn load(device: Option<&str>) -> Outcome {
         return command(Command::new("insmod").arg(built).args(&device));
     }
     command(Command::new("modprobe").arg("kio").args(&device))
+}
+
+/// A module takes its device when it is loaded.
+fn loaded_already(device: Option<&str>, facts: &ModuleFacts) -> Outcome {
+    let own = facts.block_device.as_deref();
+    match device {
+        Some(device) if own != Some(device) => Err(Refusal::usage(format!(
+            "the module is loaded already, {}\n  help: `weir kio unload` first, or name the device at \
+             the run: `weir kio --device {device}`",
+            own.map_or_else(|| "without a device".to_owned(), |own| format!("for {own}"))
+        ))),
+        _ => Ok(printed("the module is loaded already\n")),
+    }
 }
 
 /// Refuses what was built for another kernel: the running one would only call its format invalid.
@@ -234,7 +199,7 @@ fn check_release(built: &Path) -> Result<(), Refusal> {
 }
 
 /// The kernel for which a module was built, from the strings in its file.
-fn release_of(module: &[u8]) -> Option<&str> {
+pub(super) fn release_of(module: &[u8]) -> Option<&str> {
     let field = b"\0vermagic=";
     let at = module.windows(field.len()).position(|w| w == field)?;
     let value = module.get(at + field.len()..)?;
@@ -278,10 +243,12 @@ fn command(command: &mut Command) -> Outcome {
         return Ok(0);
     }
     let code = status.code().unwrap_or(1);
-    let help = if rustix::process::geteuid().is_root() || name == "make" {
-        "`weir kio doctor` says what is missing"
-    } else {
-        "run weir as root"
+    let help = match name.as_str() {
+        "make" => "`weir kio doctor` says what is missing".to_owned(),
+        "rmmod" if !rustix::process::geteuid().is_root() => "run weir as root".to_owned(),
+        "rmmod" => "the kernel's log says why (`dmesg`)".to_owned(),
+        _ => needs::first_to_load()
+            .unwrap_or_else(|| "the kernel's log says why (`dmesg`)".to_owned()),
     };
     Err(Refusal::lacks(format!(
         "{name} ended with {code}\n  help: {help}"

@@ -313,14 +313,13 @@ fn writes_of(worker: &WorkerContext<'_>) -> Kind {
 
 /// Puts what the module has counted into the worker's counters, for whoever looks at them.
 fn count(worker: &WorkerContext<'_>, stats: &Stats, writes: Kind) {
-    let mix = worker.job.blocks().map(|work| work.mix);
-    let is_mixed = mix.is_some_and(|mix| mix.has(Kind::Read) && mix.has(Kind::Write));
+    let have_failed = stats.dirs.iter().filter(|dir| dir.errors > 0).count();
     for (dir, kind) in stats.dirs.iter().zip([Kind::Read, writes]) {
         let live = &worker.live.kinds[kind.index()];
         live.completed.set(dir.ios);
         live.bytes.set(dir.bytes);
-        // Of a mix the module does not say which kind failed how.
-        if is_mixed {
+        // Where both directions have failures the module does not say which failed how.
+        if have_failed > 1 {
             live.set_failed([(libc::EIO, dir.errors)]);
         } else if dir.errors > 0 {
             live.set_failed(
