@@ -20,5 +20,6 @@ for engine in kernel uring; do
 	weir kio --engine $engine --device $RAM --op read --data verify --size 8M --seed 4 >$GOT 2>&1
 	check $? -eq 1 "status with a wrong byte ($engine)"
 	lab_check grep -q 8192 $GOT
+	lab_check grep -q EILSEQ $GOT
 done
 unload

@@ -24,17 +24,18 @@ ends_for_nobody() {
 # Not loaded, and not built.
 ends 0 '^module   not loaded (`weir kio load`)' status
 ends 0 'the module is not loaded' unload
-ends 0 '^missing  the module is not loaded: `weir kio load`' doctor
+ends 3 '^missing  the module is not loaded: `weir kio load`' doctor
 lab_check grep -q "^missing  kernel headers: install linux-headers-$release" $GOT
 lab_check grep -q '^missing  sources of the module' $GOT
 lab_check grep -q '^missing  make or a C compiler' $GOT
 lab_check grep -q '^ok       root' $GOT
 ends 3 'the sources of the module are not here' build
 ends 3 'modprobe ended with' load
+lab_check grep -q 'help: the module is not built: `weir kio build`' $GOT
 mkdir -p kmod/kio
 : >kmod/kio/Makefile
 ends 3 "/lib/modules/$release/build: the kernel's headers are not there" build
-ends 0 '^ok       sources of the module' doctor
+ends 3 '^ok       sources of the module' doctor
 
 # Devices of all kinds, with their sizes.
 blockdev --setro $RAM
@@ -52,7 +53,7 @@ if [ -e /lab/of-another-kernel.ko ]; then
 	lab_check is_gone
 fi
 cp /lab/kio.ko kmod/kio/kio.ko
-ends_for_nobody 3 'run weir as root' load
+ends_for_nobody 3 'help: root: a module is loaded by root alone' load
 lab_check is_gone
 
 # Loaded.
@@ -61,6 +62,8 @@ trap 'rmmod kio' EXIT
 lab_check is_loaded
 check "$(cat /sys/module/kio/parameters/block_device)" = $NULL "device of the module"
 ends 0 'loaded already' load
+ends 0 'loaded already' load --device $NULL
+ends 2 "loaded already, for $NULL" load --device $RAM
 ends 0 '^module   loaded$' status
 lab_check grep -q "^version  $(cat /sys/module/kio/version)\$" $GOT
 lab_check grep -q "^device   $NULL\$" $GOT

@@ -40,6 +40,13 @@ held "$RAM is part of"
 lab_check grep -q 'kioheld\|dm-' $GOT
 dmsetup remove --noudevsync kioheld || lab_fail "the mapped device stays"
 dd if=/dev/zero of=$RAM bs=1M count=1 conv=fsync 2>/dev/null
+# More buffers than the module may have: once, for all threads, with the way out.
+limit=/sys/module/kio/parameters/max_mem_mb
+usual=$(cat $limit)
+echo 8 >$limit
+ends 3 "write a larger number into $limit" --engine kernel --device $NULL --num-threads 4 --queue-depth 64 --block-size 64k --runtime 1
+check "$(grep -c 'of buffers at a time' $GOT)" -eq 1 "refusals for one limit"
+echo $usual >$limit
 # Polling.
 good --engine kernel --device $NVME --complete poll --cpus 0 --runtime 1
 ends 3 poll_queues --engine kernel --device $NOPOLL --complete poll --cpus 0 --runtime 1
