@@ -55,11 +55,53 @@ fn figure(line: Line<'_>, key: &str, value: &str) -> Result<Option<Metric>, Impo
     }))
 }
 
+/// A document for each point of a sweep, one for a run.
 fn yaml(text: &str, lines: &[Line<'_>]) -> Result<ForeignRun, ImportError> {
     let mut run = ForeignRun::default();
+    let points: Vec<&[Line<'_>]> = lines.split(|line| line.text.trim_end() == "---").collect();
+    for point in &points {
+        let (mut jobs, words) = document(text, point, &mut run)?;
+        if let [_] = *points {
+            run.global_words = words;
+        } else {
+            let name = point.iter().find_map(|line| point_name(line.text));
+            for job in &mut jobs {
+                job.words.clone_from(&words);
+                job.name.extend(name.iter().flat_map(|name| [", ", name]));
+            }
+        }
+        run.jobs.append(&mut jobs);
+    }
+    let promised = lines.first().and_then(|line| point_count(line.text));
+    if promised.is_some_and(|count| count > points.len()) {
+        return Err(ends_early(text, "points of its sweep are missing"));
+    }
+    Ok(run)
+}
+
+/// 2 of `# point 1 of 2: queue_depth=1`.
+fn point_count(line: &str) -> Option<usize> {
+    let (numbers, _) = line.strip_prefix("# point ")?.split_once(": ")?;
+    numbers.split_once(" of ")?.1.parse().ok()
+}
+
+/// `queue_depth=4` of `# point 2 of 2: queue_depth=4`.
+fn point_name(line: &str) -> Option<&str> {
+    let (_, name) = line.strip_prefix("# point ")?.split_once(": ")?;
+    Some(name.trim())
+}
+
+/// The jobs of a document, and the words of its configuration.
+fn document(
+    text: &str,
+    lines: &[Line<'_>],
+    run: &mut ForeignRun,
+) -> Result<(Vec<ForeignJob>, Vec<Word>), ImportError> {
+    let (mut jobs, mut words): (Vec<ForeignJob>, Vec<Word>) = Default::default();
     // The keys above a line, each with its indentation.
     let mut path: Vec<(usize, &str)> = Vec::new();
-    for line in lines.iter().filter(|line| !line.text.trim().is_empty()) {
+    let is_said = |line: &&Line<'_>| !line.text.trim().is_empty() && !line.text.starts_with('#');
+    for line in lines.iter().filter(is_said) {
         let indent = line.text.len() - line.text.trim_start().len();
         let Some((key, value)) = line.text.trim().split_once(':') else {
             return Err(line.error("a line has a key and a colon"));
@@ -69,29 +111,30 @@ fn yaml(text: &str, lines: &[Line<'_>]) -> Result<ForeignRun, ImportError> {
         path.push((indent, key));
         let keys: Vec<&str> = path.iter().map(|(_, key)| *key).collect();
         match keys.as_slice() {
-            ["results", "summary"] => run.jobs.push(job("all threads")),
-            ["results", "threads", thread] => run.jobs.push(job(&format!("thread {thread}"))),
+            ["results", "summary"] => jobs.push(job("all threads")),
+            ["results", "threads", thread] => jobs.push(job(&format!("thread {thread}"))),
             ["results", .., key] => {
-                if let Some(job) = run.jobs.last_mut() {
+                if let Some(job) = jobs.last_mut() {
                     job.metrics.extend(figure(*line, key, value)?);
                 }
             }
             ["config", rest @ ..] if !value.is_empty() => {
-                run.global_words.push(word(&rest.join("."), value));
+                words.push(word(&rest.join("."), value));
             }
-            ["system", key] => system(&mut run, key, value),
+            ["system", key] => system(run, key, value),
             _ => {}
         }
     }
     let is_whole = path.first().is_some_and(|(_, key)| *key == "system")
         && path.last().is_some_and(|(_, key)| *key == "timestamp")
         && lines
-            .last()
+            .iter()
+            .rfind(is_said)
             .is_some_and(|line| line.text.trim().len() >= TIMESTAMP);
-    if !is_whole || run.jobs.is_empty() {
+    if !is_whole || jobs.is_empty() {
         return Err(ends_early(text, "there is no `timestamp` below `system`"));
     }
-    Ok(run)
+    Ok((jobs, words))
 }
 
 /// `timestamp: ` and a date with a time.

@@ -295,6 +295,18 @@ fn reports_of_kio_have_the_same_figures_in_both_forms() {
 }
 
 #[test]
+fn points_of_a_sweep_of_kio_are_jobs_of_their_own() {
+    let result = import("kio", "kio-sweep.yaml");
+    let names: Vec<&str> = (0..4).map(|at| job(&result, at).name.as_str()).collect();
+    let expected = ["all threads, queue_depth=1", "thread 0, queue_depth=1"];
+    assert_eq!(names[..2], expected);
+    assert_eq!(names[3], "thread 0, queue_depth=4");
+    is(job(&result, 3), "completed", "ops", 50.0);
+    is(job(&result, 0), "rate", "ops/s", 320_178.0);
+    is(job(&result, 2), "rate", "ops/s", 369_601.0);
+}
+
+#[test]
 fn intervals_of_a_log_are_samples_and_tags_are_jobs() {
     let result = import("hlog", "two-tags.hlog");
     assert_eq!(result.started_unix_ns, 1_795_418_695_500_000_000);
@@ -331,6 +343,7 @@ const FIXTURES: &[(&str, &str, bool)] = &[
     ("self-test", "self-test.txt", false),
     ("self-test", "self-test.json", true),
     ("kio", "kio.yaml", true),
+    ("kio", "kio-sweep.yaml", true),
     ("kio", "kio.csv", false),
     ("hlog", "two-tags.hlog", false),
 ];

@@ -57,7 +57,8 @@ fn mix(work: &BlockWorkload, done: &JobResult) -> Option<String> {
 
 /// `256 blocks read back are what was written`, where reads are compared and none failed.
 fn checked(work: &BlockWorkload, done: &JobResult) -> Option<String> {
-    let compares = work.content.sectors.is_some() && !work.mix.has(Kind::Write) && work.mix.has(Kind::Read);
+    let compares =
+        work.content.sectors.is_some() && !work.mix.has(Kind::Write) && work.mix.has(Kind::Read);
     let reads = || done.workers().iter().filter_map(|w| w.kind(Kind::Read));
     let compared: u64 = reads().map(|reads| reads.operations).sum();
     let is_good = compares && compared > 0 && reads().all(|reads| reads.errors.is_empty());
