@@ -104,13 +104,18 @@ fn a_rank_that_dies_under_a_launcher_ends_the_others() {
 
 #[test]
 fn a_rank_that_hangs_is_named_and_does_not_keep_the_others() {
-    let message = "rank 2 did not answer within 2 s";
+    // How long a rank was waited for is told as it was: longer on a machine that is busy.
+    let message = "rank 2 did not answer within ";
     let said = ranks(&["processes", "3", "hang"]);
     assert_eq!(said.code, Some(1), "{said:#?}");
-    // Rank 1 waits for the same, and ends at the same instant: rank 0 may see that first.
-    let said_so = said.complaints(&format!("rank 0: {message}"));
-    let saw_other = said.complaints("rank 0: rank 1 is gone: its process ");
-    assert_eq!(said_so + saw_other, 1, "{said:#?}");
+    assert_ne!(said.complaints(message), 0, "{said:#?}");
+    // Rank 1 waits for the same, and may end first; rank 2 ends with whoever started it.
+    let of_first = ["did not answer within ", "is gone: its process "];
+    let of_first = of_first.iter().flat_map(|what| {
+        let lost = [1, 2].map(|rank| format!("rank 0: rank {rank} {what}"));
+        lost.map(|line| said.complaints(&line))
+    });
+    assert_eq!(of_first.sum::<usize>(), 1, "{said:#?}");
     for mpi in families("a_rank_that_hangs_is_named_and_does_not_keep_the_others") {
         let said = run(&mut under(mpi, 3, &["hang"]));
         assert_ne!(said.code, Some(0), "{said:#?}");
