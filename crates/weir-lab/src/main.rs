@@ -12,6 +12,7 @@
 
 mod flags;
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -217,8 +218,9 @@ fn matrix(flags: &ArgMatches) -> Result<u8> {
         "kernel", "status", "complaints", "s"
     );
     for row in &rows {
-        table += &format!(
-            "{:<32} {:>6} {:>10} {:>7.1}\n",
+        let _ = writeln!(
+            table,
+            "{:<32} {:>6} {:>10} {:>7.1}",
             row.kernel, row.status, row.complaints, row.run_s
         );
     }
@@ -235,7 +237,7 @@ fn doctor(kernel: Option<&Path>) -> Result<u8> {
     let mut text = String::new();
     for line in &lines {
         let mark = if line.good { "ok" } else { "--" };
-        text += &format!("{mark}  {:<12} {}\n", line.name, line.says);
+        let _ = writeln!(text, "{mark}  {:<12} {}", line.name, line.says);
     }
     let possible = lines.iter().all(|line| line.good || !line.needed);
     text += if possible {

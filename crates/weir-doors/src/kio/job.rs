@@ -41,6 +41,15 @@ pub(super) struct JobRequest<'a> {
     pub(super) cpus: Option<&'a [u32]>,
 }
 
+/// What of `--size` is done, where that is less: only whole blocks are read and written.
+pub(super) fn rounded(given: &GivenFlags, settings: &Settings) -> Result<Option<String>, Refusal> {
+    let block = settings.size(Field::BlockSize);
+    let size = number(given, "size")?.unwrap_or(0);
+    let whole = size - size % block;
+    let note = format!("--size {size} is no multiple of {block}: {whole} bytes are done");
+    Ok((0 < whole && whole < size).then_some(note))
+}
+
 /// Makes the job.
 ///
 /// # Errors

@@ -389,7 +389,9 @@ impl Builder<'_> {
             ));
         }
         check_target(&settings, &facts).map_err(refuse)?;
-        self.round(&settings)?;
+        if let Some(note) = job::rounded(self.given, &settings)? {
+            self.note(note);
+        }
         job::of(&JobRequest {
             given: self.given,
             settings,
@@ -413,19 +415,6 @@ impl Builder<'_> {
         } else {
             "io_uring"
         }
-    }
-
-    /// Only whole blocks are read and written.
-    fn round(&mut self, settings: &Settings) -> Result<(), Refusal> {
-        let block = settings.get(Field::BlockSize);
-        let size = number(self.given, "size")?.and_then(|size| i64::try_from(size).ok());
-        if let Some(size) = size.filter(|size| *size > block && size % block != 0) {
-            let whole = size - size % block;
-            self.note(format!(
-                "--size {size} is no multiple of {block}: {whole} bytes are done"
-            ));
-        }
-        Ok(())
     }
 
     /// Once, though it is true of many threads.
