@@ -31,7 +31,7 @@ const MOST_MEMORY: u64 = 1 << 30;
 
 /// The words after `rpc`.
 pub(crate) fn run(words: &[String]) -> Outcome {
-    match read(words)? {
+    match read(words, &|name| std::env::var(name).ok())? {
         Action::Print(text) => Ok(printed(&text)),
         Action::Serve(settings) => serve(&settings),
     }
@@ -40,6 +40,9 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 /// Serves until it is to end.
 fn serve(settings: &ServeSettings) -> Outcome {
     let caught = signals::catch(None, None)?;
+    for note in &settings.notes {
+        output::error(&format!("note: {note}\n"));
+    }
     let ready = settings.ready_descriptor.map(open_descriptor).transpose()?;
     let hosting = hosting(settings)?;
     if let Some(note) = exposed(&hosting) {
@@ -95,6 +98,8 @@ fn hosting(settings: &ServeSettings) -> Result<Hosting, Refusal> {
         ranks: settings.ranks,
         tags: settings.tags,
         addresses: addresses.map_err(|why| lacks(&why))?,
+        interface: settings.interface.clone(),
+        domain: settings.domain.clone(),
         table: Some(TablePlace {
             directory,
             group: settings.group.clone(),

@@ -17,7 +17,7 @@ use super::inbox::{Arrival, Inbox};
 use super::sessions::ServerSession;
 use super::start::ServerShared;
 use super::tags::ServedTag;
-use super::{MasterAnswers, inbox::PollerOrder};
+use super::{MasterAnswers, TestEnd, inbox::PollerOrder};
 use crate::rpc::assembly::{Assemblies, is_fragment, send_whole};
 use crate::rpc::link::{Link, LinkHandler, LinkWaker, MemoryRange, PeerId};
 use crate::rpc::wire::{FrameHeader, FrameKind, PingTimes, WireReader};
@@ -35,8 +35,8 @@ pub(super) struct ServedPeer {
     source: Source,
     pub(super) max_frame: u32,
     pub(super) sessions: Vec<u32>,
-    /// It has ordered a test that may run.
-    has_test: bool,
+    /// Of the test that it has ordered and that may run.
+    test: Option<TestEnd>,
 }
 
 /// What a poller knows; the link stands beside it.
@@ -143,7 +143,7 @@ impl<L: Link> PollerRound for Poller<L> {
             source: arrival.source,
             max_frame,
             sessions: Vec::new(),
-            has_test: false,
+            test: None,
         });
     }
 
@@ -152,7 +152,7 @@ impl<L: Link> PollerRound for Poller<L> {
             return;
         };
         if header.kind == FrameKind::Result {
-            served.has_test = false;
+            served.test = None;
         }
         let max_frame = served.max_frame;
         // It went out, or the connection is gone and with it who waits for it.
@@ -221,9 +221,8 @@ impl PollerState {
             for &session in &served.sessions {
                 self.drop_session(link, session);
             }
-            if served.has_test {
-                let tag = &self.tags[served.tag];
-                self.shared.masters.stop(tag.rank, tag.tag);
+            if let Some(test) = served.test {
+                test.ask();
             }
             self.shared.connections.leave(served.source);
             self.shared.counters.connections.fetch_sub(1, Relaxed);
@@ -281,22 +280,20 @@ impl PollerState {
             body,
             answers,
         };
-        let taken = self.shared.masters.start(order);
-        let answer = FrameHeader {
-            word: taken
-                .as_ref()
-                .map_or_else(|error| error.code.to_status(), |()| 0),
-            rpc: header.rpc,
-            ..FrameHeader::plain(FrameKind::StartAck)
-        };
-        let words = taken
-            .as_ref()
-            .map_or_else(|error| error.message.as_bytes(), |()| &[]);
-        link.send(peer, &answer, &[words]);
-        if taken.is_ok()
-            && let Some(served) = self.peer(peer)
-        {
-            served.has_test = true;
+        match self.shared.masters.start(order) {
+            Ok(test) => {
+                if let Some(served) = self.peer(peer) {
+                    served.test = Some(test);
+                }
+            }
+            Err(error) => {
+                let answer = FrameHeader {
+                    word: error.code.to_status(),
+                    rpc: header.rpc,
+                    ..FrameHeader::plain(FrameKind::StartAck)
+                };
+                link.send(peer, &answer, &[error.message.as_bytes()]);
+            }
         }
         Ok(())
     }
@@ -322,13 +319,9 @@ impl PollerState {
             }
             FrameKind::Start => self.start_test(link, peer, header, body)?,
             FrameKind::Stop => {
-                let tag = self
-                    .peer(peer)
-                    .filter(|served| served.has_test)
-                    .map(|s| s.tag);
-                if let Some(tag) = tag {
-                    let tag = &self.tags[tag];
-                    self.shared.masters.stop(tag.rank, tag.tag);
+                let test = self.peer(peer).and_then(|served| served.test.as_ref());
+                if let Some(test) = test {
+                    test.ask();
                 }
             }
             FrameKind::Error => {

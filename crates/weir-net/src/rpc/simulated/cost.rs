@@ -37,6 +37,7 @@ fn calls(slots: u32, rounds: u32) -> f64 {
         dial: DialSetup {
             group: "g".to_owned(),
             token: None,
+            from: Vec::new(),
             within: std::time::Duration::from_secs(1),
         },
         endpoints: vec![RpcEndpoint {
