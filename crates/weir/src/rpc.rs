@@ -12,12 +12,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use weir_doors::Refusal;
-use weir_doors::rpc::{Action, ServeEnd, ServeSettings, ServiceTime, read};
+use weir_doors::rpc::{Action, BusyTime, ServeEnd, ServeSettings, read};
 use weir_net::rpc::RpcError;
 use weir_net::rpc::address::RpcAddress;
 use weir_net::rpc::group_table::TablePlace;
 use weir_net::rpc::hosting::{Host, Hosting, default_directory};
-use weir_net::rpc::self_test::ServiceTime as BusyTime;
+use weir_net::rpc::self_test::ServiceTime;
 use weir_net::rpc::server::ServerLimits;
 use weir_sys::Tree;
 use weir_units::Nanos;
@@ -122,14 +122,14 @@ fn hosting(settings: &ServeSettings) -> Result<Hosting, Refusal> {
             ..ServerLimits::default()
         },
         service_time: match settings.service_time {
-            ServiceTime::None => BusyTime::None,
-            ServiceTime::Constant(span) => BusyTime::Constant(time(span)),
-            ServiceTime::Exponential(mean) => BusyTime::Exponential(time(mean)),
-            ServiceTime::Bimodal {
+            BusyTime::None => ServiceTime::None,
+            BusyTime::Constant(span) => ServiceTime::Constant(time(span)),
+            BusyTime::Exponential(mean) => ServiceTime::Exponential(time(mean)),
+            BusyTime::Bimodal {
                 first,
                 probability,
                 second,
-            } => BusyTime::Bimodal(time(first), probability, time(second)),
+            } => ServiceTime::Bimodal(time(first), probability, time(second)),
         },
     })
 }

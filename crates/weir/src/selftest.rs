@@ -29,13 +29,13 @@ const LONGEST_SAMPLES: u64 = 4 << 30;
 /// The words after `selftest`.
 pub(crate) fn run(words: &[String]) -> Outcome {
     let is_cart = std::env::var("WEIR_COMPAT_EXIT").is_ok_and(|style| style == "cart");
-    carry_out(words, is_cart).map_err(|refusal| Refusal {
+    run_words(words, is_cart).map_err(|refusal| Refusal {
         code: in_style_of(refusal.code, None, is_cart),
         ..refusal
     })
 }
 
-fn carry_out(words: &[String], is_cart: bool) -> Outcome {
+fn run_words(words: &[String], is_cart: bool) -> Outcome {
     let seed = SystemTime::now().duration_since(UNIX_EPOCH);
     let seed = seed.map_or(1, |since| u64::from(since.subsec_nanos()) ^ since.as_secs());
     let environment = SelfTestEnvironment {

@@ -10,7 +10,7 @@ mod tests;
 
 use clap::Command;
 use flags::FLAGS;
-pub use settings::{ServeEnd, ServeSettings, ServiceTime};
+pub use settings::{BusyTime, ServeEnd, ServeSettings};
 
 use crate::door::Door;
 use crate::flags::{command, nearest};

@@ -66,7 +66,7 @@ pub struct ServeSettings {
     /// When it ends by itself.
     pub end: ServeEnd,
     /// Busy time of each request.
-    pub service_time: ServiceTime,
+    pub service_time: BusyTime,
     /// For standard error, before anything else.
     pub notes: Vec<String>,
 }
@@ -84,7 +84,7 @@ pub enum ServeEnd {
 
 /// How long a server is busy with each request.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum ServiceTime {
+pub enum BusyTime {
     /// Not at all.
     None,
     /// Always as long.
@@ -151,7 +151,7 @@ pub(super) fn of(
         end: read.value("exit-after", end)?.unwrap_or(ServeEnd::Never),
         service_time: read
             .value("service-time", service_time)?
-            .unwrap_or(ServiceTime::None),
+            .unwrap_or(BusyTime::None),
         notes: Vec::new(),
     })
 }
@@ -268,7 +268,7 @@ fn end(text: &str) -> Result<ServeEnd, String> {
 }
 
 /// `const:100`, `exp:50`, `bimodal:10,0.99,1000`; microseconds.
-fn service_time(text: &str) -> Result<ServiceTime, String> {
+fn service_time(text: &str) -> Result<BusyTime, String> {
     let wrong = || "it takes const:US, exp:US or bimodal:US1,P,US2, as const:100".to_owned();
     let micros = |text: &str| {
         let is_plain = text.starts_with(|c: char| c.is_ascii_digit() || c == '.');
@@ -281,17 +281,17 @@ fn service_time(text: &str) -> Result<ServiceTime, String> {
             .ok_or_else(wrong)
     };
     if text == "0" {
-        return Ok(ServiceTime::None);
+        return Ok(BusyTime::None);
     }
     let (form, numbers) = text.split_once(':').ok_or_else(wrong)?;
     let numbers: Vec<&str> = numbers.split(',').collect();
     match (form, numbers.as_slice()) {
-        ("const", [us]) => micros(us).map(ServiceTime::Constant),
-        ("exp", [us]) => micros(us).map(ServiceTime::Exponential),
+        ("const", [us]) => micros(us).map(BusyTime::Constant),
+        ("exp", [us]) => micros(us).map(BusyTime::Exponential),
         ("bimodal", [first, probability, second]) => {
             let probability = probability.parse::<f64>().ok();
             let probability = probability.filter(|p| (0.0..=1.0).contains(p));
-            Ok(ServiceTime::Bimodal {
+            Ok(BusyTime::Bimodal {
                 first: micros(first)?,
                 probability: probability.ok_or("the probability lies between 0 and 1")?,
                 second: micros(second)?,

@@ -38,7 +38,7 @@ fn without_words_it_is_one_rank_of_one_tag_that_only_this_machine_reaches() {
     );
     assert_eq!(settings.half_frame_timeout_ns, Nanos::from_secs(30));
     assert_eq!(settings.end, ServeEnd::Never);
-    assert_eq!(settings.service_time, ServiceTime::None);
+    assert_eq!(settings.service_time, BusyTime::None);
     assert_eq!(settings.poll, RpcPoll::Automatic);
     assert!(settings.allows_masters && !settings.is_public && !settings.is_cart_table);
 }
@@ -57,7 +57,7 @@ fn values_are_what_they_say() {
     assert_eq!(settings.end, ServeEnd::Idle(Nanos::from_millis(500)));
     assert_eq!(
         settings.service_time,
-        ServiceTime::Bimodal {
+        BusyTime::Bimodal {
             first: Nanos(10_000),
             probability: 0.99,
             second: Nanos(1_000_000),

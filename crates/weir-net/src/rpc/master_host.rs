@@ -21,13 +21,13 @@ use weir_schema::{Failure, Job, RPC_KINDS, RpcEndpoint, RpcMaster, RpcWorkload, 
 use weir_sys::clock::Clock;
 
 use super::call_list::CallList;
-use super::calling::{CallLoop, Calling};
+use super::calling::{CallCounts, CallLoop, Calling};
 use super::engine::EndSigns;
 use super::group::RpcGroup;
 use super::local_interface::process_cpus;
 use super::measured_master::{MasterParts, requested};
 use super::server::{MasterAnswers, MasterOrder, TestEnd, TestMasters};
-use super::transport::{RpcCounters, RpcTransport};
+use super::transport::RpcTransport;
 use super::way::{TransportUser, Way};
 use super::wire::{FrameKind, ProgressNote};
 use super::{DerCode, RpcError};
@@ -107,17 +107,19 @@ impl TestMasters for MasterHost {
         let asked = end.clone();
         let serve = move || {
             let answers = order.answers.clone();
-            let test = OrderedTest::ordered(order, &hosted, clock);
-            let (status, words) = match &test {
-                Ok(_) => (0, Vec::new()),
-                Err(why) => (why.code.to_status(), why.message.as_bytes().to_vec()),
-            };
-            answers.send(FrameKind::StartAck, status, words);
-            let done = test.map(|test| test.serve(asked.sign(), &answers));
-            // Whoever has the result may order the next test.
-            drop(turn);
-            if let Ok(done) = done {
-                send(&answers, &done);
+            // Whoever has the last answer may order the next test: the turn ends before it.
+            match OrderedTest::ordered(order, &hosted, clock) {
+                Ok(test) => {
+                    answers.send(FrameKind::StartAck, 0, Vec::new());
+                    let done = test.serve(asked.sign(), &answers);
+                    drop(turn);
+                    send(&answers, &done);
+                }
+                Err(why) => {
+                    drop(turn);
+                    let words = why.message.as_bytes().to_vec();
+                    answers.send(FrameKind::StartAck, why.code.to_status(), words);
+                }
             }
         };
         let named = thread::Builder::new().name(format!("weir-master-{master}"));
@@ -299,7 +301,7 @@ impl TransportUser for OrderedCalls<'_> {
             start_ns: test.start_ns,
             alone,
         };
-        let (_, counted): (LoopStop, RpcCounters) = self.calling.run(transport, &mut calls)?;
+        let (_, counted): (LoopStop, CallCounts) = self.calling.run(transport, &mut calls)?;
         let parts = MasterParts {
             endpoint: test.master,
             transport: test.way.name(),
@@ -352,4 +354,56 @@ pub fn monotonic_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let whole = u64::try_from(now.tv_sec).unwrap_or(0);
     whole * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    use super::*;
+
+    #[test]
+    fn an_order_is_taken_at_once_and_what_is_wrong_with_it_is_answered_later() {
+        let name = format!("weir-masters-{}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&directory).unwrap();
+        // A table that nobody can read before somebody writes it.
+        let table = directory.join("g.attach_info_tmp");
+        let mode = Mode::RUSR | Mode::WUSR;
+        mknodat(CWD, &table, FileType::Fifo, mode, 0).unwrap();
+        let host = MasterHost::new(HostedMasters {
+            group: "g".to_owned(),
+            table: Some(directory.clone()),
+            token_file: None,
+            interface: None,
+            domain: None,
+        });
+        let answers = MasterAnswers::collected();
+        let order = || MasterOrder {
+            rank: 0,
+            tag: 1,
+            body: serde_json::to_vec(&MasterTask {
+                work: RpcWorkload::default(),
+                start_ns: 0,
+            })
+            .unwrap(),
+            answers: answers.clone(),
+        };
+        for _ in 0..2 {
+            host.start(order()).unwrap();
+            assert_eq!(answers.taken(), []);
+            assert_eq!(host.start(order()).unwrap_err().code, DerCode::Busy);
+            std::fs::write(&table, "junk\n").unwrap();
+            let mut taken = answers.taken();
+            while taken.is_empty() {
+                thread::yield_now();
+                taken = answers.taken();
+            }
+            assert_eq!(
+                taken,
+                [(FrameKind::StartAck, DerCode::NotThere.to_status())]
+            );
+        }
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
 }

@@ -23,7 +23,7 @@ use weir_units::Nanos;
 
 use super::address::RpcAddress;
 use super::call_list::CallList;
-use super::calling::{Calling, calls_of, part};
+use super::calling::{CallCounts, Calling, calls_of, part};
 use super::engine::EndSigns;
 use super::group::RpcGroup;
 use super::hosting::{Host, Hosting};
@@ -31,7 +31,7 @@ use super::local_interface::addresses_of_interface;
 use super::master_host::{MasterTask, monotonic_ns};
 use super::measured_master::{MasterParts, error_code, requested};
 use super::ordered::OrderedMasters;
-use super::transport::{RpcCounters, RpcTransport};
+use super::transport::RpcTransport;
 use super::way::{TransportUser, Way, refused};
 
 /// Carries RPCs out.
@@ -139,7 +139,7 @@ struct RpcJob {
     masters: Vec<RpcEndpoint>,
     host: Mutex<Option<Host>>,
     /// What the transports of its threads have counted.
-    counters: Mutex<Vec<RpcCounters>>,
+    counters: Mutex<Vec<CallCounts>>,
     /// What masters on servers have measured.
     ordered: Mutex<Vec<RpcMaster>>,
 }
@@ -214,7 +214,7 @@ impl RpcJob {
             rpcs.issued.set(done);
             rpcs.bytes.set(done.saturating_mul(bytes));
         };
-        let results = masters.carry_out(&task, worker.stop, look);
+        let results = masters.run(&task, worker.stop, look);
         let longest = results.iter().map(|master| master.duration_ns).max();
         let end = began.after(worker.scale.load().to_ticks(longest.unwrap_or_default()));
         worker.end_elsewhere(end, CpuUse::default());
@@ -293,7 +293,7 @@ struct ThreadCalls<'a, 'w, 'c> {
 }
 
 impl TransportUser for ThreadCalls<'_, '_, '_> {
-    type Output = io::Result<(LoopStop, RpcCounters)>;
+    type Output = io::Result<(LoopStop, CallCounts)>;
 
     fn with(self, transport: impl RpcTransport) -> Self::Output {
         self.calling.run(transport, self.worker)

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
+use weir_sys::usage::ThreadUsage;
 
 use super::MasterOrder;
 use super::calls::CallTable;
@@ -20,7 +21,7 @@ use super::tags::ServedTag;
 use super::{MasterAnswers, TestEnd, inbox::PollerOrder};
 use crate::rpc::assembly::{Assemblies, is_fragment, send_whole};
 use crate::rpc::link::{Link, LinkHandler, LinkWaker, MemoryRange, PeerId};
-use crate::rpc::wire::{FrameHeader, FrameKind, PingTimes, WireReader};
+use crate::rpc::wire::{FrameHeader, FrameKind, PingTimes, PollerUse, WireReader};
 use crate::rpc::{DerCode, RpcError};
 
 /// Longest order of a test, in bytes.
@@ -313,6 +314,7 @@ impl PollerState {
                 let times = PingTimes {
                     echo: WireReader::new(body).u64("echo")?,
                     clock_ns: monotonic_ns(),
+                    used: used_by_this_thread(),
                 };
                 let header = FrameHeader::plain(FrameKind::Pong);
                 link.send(peer, &header, &[&times.encode()]);
@@ -411,5 +413,15 @@ pub(super) fn obey(pollers: &mut [Box<dyn PollerRound>], order: PollerOrder) {
         }
         PollerOrder::GoAway => pollers.iter_mut().for_each(|poller| poller.go_away()),
         PollerOrder::Stop => {}
+    }
+}
+
+fn used_by_this_thread() -> PollerUse {
+    let used = ThreadUsage::current();
+    PollerUse {
+        user_ns: used.user.0,
+        system_ns: used.system.0,
+        voluntary_switches: used.voluntary_switches,
+        involuntary_switches: used.involuntary_switches,
     }
 }
