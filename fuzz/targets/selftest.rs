@@ -35,7 +35,7 @@ fuzz_target!(|data: &[u8]| {
         Ok(_) => {}
         Err(refusal) => refused(&refusal),
     }
-    if let Err(refusal) = rpc::read(&words) {
+    if let Err(refusal) = rpc::read(&words, environment.variable) {
         refused(&refusal);
     }
     let Ok(masters) = samples::read(stored) else {

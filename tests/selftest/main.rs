@@ -7,7 +7,9 @@
     reason = "tests"
 )]
 
+mod counts;
 mod end_to_end;
+mod interfaces;
 mod servers;
 #[path = "../stage/mod.rs"]
 mod stage;
@@ -39,6 +41,11 @@ const VARIABLES: &[&str] = &[
     "CRT_ATTACH_INFO_PATH",
     "CRT_TIMEOUT",
     "D_PROVIDER",
+    "CRT_PHY_ADDR_STR",
+    "CRT_CTX_NUM",
+    "D_PORT",
+    "D_DOMAIN",
+    "OFI_DOMAIN",
     "D_INTERFACE",
     "OFI_INTERFACE",
     "XDG_RUNTIME_DIR",

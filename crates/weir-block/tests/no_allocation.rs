@@ -45,12 +45,12 @@ struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         MADE.set(MADE.get() + 1);
-        // SAFETY: the caller keeps the promises that `System` asks for.
+        // SAFETY: this trait asks of its callers what `System` asks: a layout that is not empty.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as above; the pointer came from `System`.
+        // SAFETY: the caller names a pointer of `alloc` above, which is one of `System`, and its layout.
         unsafe { System.dealloc(pointer, layout) }
     }
 }

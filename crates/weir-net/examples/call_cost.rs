@@ -87,6 +87,7 @@ fn serve(address: &str, answerer: u32) -> RpcServer {
         cpus: vec![answerer],
         poll: PollMode::Busy,
         services: Box::new(|_, _| vec![Box::new(SelfTestService::new(ServiceTime::None, 0))]),
+        domain: None,
         limits: ServerLimits::default(),
         token: None,
         masters: Arc::new(NoMasters),
@@ -106,6 +107,7 @@ fn setup(server: &RpcServer, in_flight: u32, request: u32, reply: u32) -> Client
         dial: DialSetup {
             group: "cost".to_owned(),
             token: None,
+            from: Vec::new(),
             within: Duration::from_secs(10),
         },
         endpoints: vec![RpcEndpoint {

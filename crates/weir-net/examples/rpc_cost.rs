@@ -84,6 +84,7 @@ fn server(cpu: Option<u32>) -> Result<RpcServer, Box<dyn Error>> {
         cpus: cpu.into_iter().collect(),
         poll: PollMode::Busy,
         services: Box::new(|_, _| vec![Box::new(SelfTestService::new(ServiceTime::None, 1))]),
+        domain: None,
         limits: ServerLimits::default(),
         token: None,
         masters: Arc::new(NoMasters),
@@ -103,6 +104,7 @@ fn calls(
         dial: DialSetup {
             group: "cost".to_owned(),
             token: None,
+            from: Vec::new(),
             within: Duration::from_secs(5),
         },
         endpoints: vec![RpcEndpoint {

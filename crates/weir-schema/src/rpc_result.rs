@@ -82,6 +82,12 @@ pub struct RpcMaster {
     /// Requests that had to wait for a buffer of their server.
     #[serde(default)]
     pub buffer_waits: u64,
+    /// RPCs that had to wait at their master: for credits, a quota, or room to send.
+    #[serde(default)]
+    pub credit_waits: u64,
+    /// How long those waited together.
+    #[serde(default)]
+    pub credit_wait_ns: Nanos,
     /// Segments that were sent again, where the transport counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retransmits: Option<u64>,
@@ -232,6 +238,8 @@ impl RpcMaster {
             mismatches: 0,
             late_replies: 0,
             buffer_waits: 0,
+            credit_waits: 0,
+            credit_wait_ns: Nanos::ZERO,
             retransmits: None,
             bytes_on_wire: None,
             cpu: CpuUse::default(),

@@ -225,6 +225,19 @@ pub const WARNINGS: &[WarningKind] = &[
         "Lower the rate, or use more workers or a greater depth.",
     ),
     kind(
+        "rpc-interface",
+        Disturbed,
+        "RPCs went through a network interface that is not near to the CPUs of this process, or what was \
+         asked for had no effect",
+        "Start it on the CPUs of the interface's node (taskset, numactl), or name another interface.",
+    ),
+    kind(
+        "rpc-table",
+        Uncertain,
+        "the table of a group of servers says another size than it has",
+        "Start a server whose entry is missing again; weir counts the entries.",
+    ),
+    kind(
         "runs-differ",
         Uncertain,
         "equal runs differ by more than twice what the interval of one of them allows for",

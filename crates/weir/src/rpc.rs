@@ -12,12 +12,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use weir_doors::Refusal;
-use weir_doors::rpc::{Action, ServeEnd, ServeSettings, ServiceTime, read};
+use weir_doors::rpc::{Action, BusyTime, ServeEnd, ServeSettings, read};
 use weir_net::rpc::RpcError;
 use weir_net::rpc::address::RpcAddress;
 use weir_net::rpc::group_table::TablePlace;
 use weir_net::rpc::hosting::{Host, Hosting, default_directory};
-use weir_net::rpc::self_test::ServiceTime as BusyTime;
+use weir_net::rpc::self_test::ServiceTime;
 use weir_net::rpc::server::ServerLimits;
 use weir_sys::Tree;
 use weir_units::Nanos;
@@ -31,7 +31,7 @@ const MOST_MEMORY: u64 = 1 << 30;
 
 /// The words after `rpc`.
 pub(crate) fn run(words: &[String]) -> Outcome {
-    match read(words)? {
+    match read(words, &|name| std::env::var(name).ok())? {
         Action::Print(text) => Ok(printed(&text)),
         Action::Serve(settings) => serve(&settings),
     }
@@ -40,6 +40,9 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 /// Serves until it is to end.
 fn serve(settings: &ServeSettings) -> Outcome {
     let caught = signals::catch(None, None)?;
+    for note in &settings.notes {
+        output::error(&format!("note: {note}\n"));
+    }
     let ready = settings.ready_descriptor.map(open_descriptor).transpose()?;
     let hosting = hosting(settings)?;
     if let Some(note) = exposed(&hosting) {
@@ -95,6 +98,8 @@ fn hosting(settings: &ServeSettings) -> Result<Hosting, Refusal> {
         ranks: settings.ranks,
         tags: settings.tags,
         addresses: addresses.map_err(|why| lacks(&why))?,
+        interface: settings.interface.clone(),
+        domain: settings.domain.clone(),
         table: Some(TablePlace {
             directory,
             group: settings.group.clone(),
@@ -117,14 +122,14 @@ fn hosting(settings: &ServeSettings) -> Result<Hosting, Refusal> {
             ..ServerLimits::default()
         },
         service_time: match settings.service_time {
-            ServiceTime::None => BusyTime::None,
-            ServiceTime::Constant(span) => BusyTime::Constant(time(span)),
-            ServiceTime::Exponential(mean) => BusyTime::Exponential(time(mean)),
-            ServiceTime::Bimodal {
+            BusyTime::None => ServiceTime::None,
+            BusyTime::Constant(span) => ServiceTime::Constant(time(span)),
+            BusyTime::Exponential(mean) => ServiceTime::Exponential(time(mean)),
+            BusyTime::Bimodal {
                 first,
                 probability,
                 second,
-            } => BusyTime::Bimodal(time(first), probability, time(second)),
+            } => ServiceTime::Bimodal(time(first), probability, time(second)),
         },
     })
 }

@@ -9,6 +9,7 @@ use weir_sys::Availability;
 
 pub(crate) use weir_block::source::first_operations;
 pub(crate) use weir_block::verify::checksum;
+pub(crate) use weir_net::rpc::ofi::FabricSurvey;
 
 /// All runners, with what their jobs share over a run.
 #[derive(Default)]
@@ -40,6 +41,14 @@ pub(crate) fn catalogue() -> Catalogue {
 /// Whether this machine can run an engine.
 pub(crate) fn availability(engine: &str) -> Availability {
     weir_block::availability(engine)
+}
+
+/// The library of fabrics that RPCs can go over, or what is missing.
+pub(crate) fn fabrics() -> Result<FabricSurvey, String> {
+    if let Availability::Missing { what, remedy } = weir_net::rpc::ofi::availability() {
+        return Err(format!("{what}; {remedy}"));
+    }
+    FabricSurvey::take().map_err(|why| why.to_string())
 }
 
 /// The transports between ranks.

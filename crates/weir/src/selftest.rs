@@ -16,7 +16,7 @@ use weir_doors::selftest::{
 use weir_doors::{Printed, Refusal};
 use weir_net::rpc::group::RpcGroup;
 use weir_run::execute::LiveView;
-use weir_schema::{Announcement, Plan, RankTags, RpcWorkload, RunResult, TargetsPerRank};
+use weir_schema::{Announcement, Plan, RankTags, RpcWorkload, RunResult, TargetsPerRank, Warning};
 
 use crate::history::Keep;
 use crate::measure::{self, MeasureRequest, RunObserver};
@@ -29,13 +29,13 @@ const LONGEST_SAMPLES: u64 = 4 << 30;
 /// The words after `selftest`.
 pub(crate) fn run(words: &[String]) -> Outcome {
     let is_cart = std::env::var("WEIR_COMPAT_EXIT").is_ok_and(|style| style == "cart");
-    carry_out(words, is_cart).map_err(|refusal| Refusal {
+    run_words(words, is_cart).map_err(|refusal| Refusal {
         code: in_style_of(refusal.code, None, is_cart),
         ..refusal
     })
 }
 
-fn carry_out(words: &[String], is_cart: bool) -> Outcome {
+fn run_words(words: &[String], is_cart: bool) -> Outcome {
     let seed = SystemTime::now().duration_since(UNIX_EPOCH);
     let seed = seed.map_or(1, |since| u64::from(since.subsec_nanos()) ^ since.as_secs());
     let environment = SelfTestEnvironment {
@@ -128,8 +128,23 @@ fn report(result: &RunResult, options: &SelfTestOptions, shown: &AtomicUsize) ->
         rest.collect::<String>() + &blocks::ending(result, options)
     };
     let is_good = output::print(&text);
+    for warning in of_servers(result) {
+        output::error(&format!("warning: {}\n", warning.cause));
+    }
     session::tell_failures(result);
     exit_code(result, options).max(u8::from(!is_good))
+}
+
+/// Warnings of the way to the servers and of their table, each once. The others are in the result.
+fn of_servers(result: &RunResult) -> Vec<&Warning> {
+    let mut all: Vec<&Warning> = Vec::new();
+    for warning in &result.warnings {
+        let is_known = all.iter().any(|known| known.cause == warning.cause);
+        if warning.id.starts_with("rpc-") && !is_known {
+            all.push(warning);
+        }
+    }
+    all
 }
 
 /// Prints the block of each group when it has ended, and shows how far the others are.

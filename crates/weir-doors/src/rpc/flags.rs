@@ -54,7 +54,7 @@ pub(super) const FLAGS: &[Flag] = &[
     .default("tcp://127.0.0.1:0")
     .long(
         "tcp://HOST[:PORT], shm://, ofi+PROVIDER://IFACE[:PORT]; several with commas. Port 0 is \
-             any free one.",
+             any free one. Without it D_PROVIDER, D_INTERFACE and D_PORT say it.",
     ),
     Flag::with_value(
         "pollers",

@@ -10,13 +10,14 @@ mod tests;
 
 use clap::Command;
 use flags::FLAGS;
-pub use settings::{ServeEnd, ServeSettings, ServiceTime};
+pub use settings::{BusyTime, ServeEnd, ServeSettings};
 
 use crate::door::Door;
 use crate::flags::{command, nearest};
 use crate::given::GivenFlags;
 use crate::house_words::{Parsed, parse};
 use crate::refusal::Refusal;
+use crate::selftest::UsedVariables;
 
 /// The door.
 pub const DOOR: Door = Door {
@@ -43,11 +44,14 @@ pub enum Action {
     Serve(Box<ServeSettings>),
 }
 
-/// The words after `rpc`.
+/// The words after `rpc`; `variable` reads the environment.
 ///
 /// # Errors
 /// Words that are not understood, values out of range: exit code 2.
-pub fn read(words: &[String]) -> Result<Action, Refusal> {
+pub fn read(
+    words: &[String],
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<Action, Refusal> {
     let help = ["--help".to_owned()];
     let words = match words.split_first() {
         Some((verb, rest)) if verb == "serve" => rest,
@@ -72,7 +76,9 @@ pub fn read(words: &[String]) -> Result<Action, Refusal> {
     };
     let given = GivenFlags::of_matches(FLAGS, &matches);
     refuse_unavailable(&given)?;
-    let settings = settings::of(&given)?;
+    let mut variables = UsedVariables::new(variable);
+    let mut settings = settings::of(&given, &mut variables)?;
+    settings.notes = variables.notes();
     if given.has("dry-run") {
         return Ok(Action::Print(planned(&settings)));
     }

@@ -9,6 +9,7 @@ use weir_units::{Bytes, Nanos};
 use crate::beff::values::{cpus, seconds};
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
+use crate::selftest::UsedVariables;
 use crate::selftest::values::{group_name, poll, size, time, uris, whole};
 
 /// Most ranks of one process, and most tags of a rank.
@@ -36,6 +37,10 @@ pub struct ServeSettings {
     pub is_cart_table: bool,
     /// URIs, at least one.
     pub transports: Vec<String>,
+    /// The network interface that it belongs to.
+    pub interface: Option<String>,
+    /// The domain of its fabrics.
+    pub domain: Option<String>,
     /// Threads that answer; none: as many as there are CPUs for.
     pub pollers: Option<u32>,
     /// A CPU for each of them.
@@ -61,7 +66,9 @@ pub struct ServeSettings {
     /// When it ends by itself.
     pub end: ServeEnd,
     /// Busy time of each request.
-    pub service_time: ServiceTime,
+    pub service_time: BusyTime,
+    /// For standard error, before anything else.
+    pub notes: Vec<String>,
 }
 
 /// When a server ends by itself.
@@ -77,7 +84,7 @@ pub enum ServeEnd {
 
 /// How long a server is busy with each request.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum ServiceTime {
+pub enum BusyTime {
     /// Not at all.
     None,
     /// Always as long.
@@ -99,19 +106,32 @@ pub enum ServiceTime {
 ///
 /// # Errors
 /// Values out of range, flags that contradict each other.
-pub(super) fn of(given: &GivenFlags) -> Result<ServeSettings, Refusal> {
+pub(super) fn of(
+    given: &GivenFlags,
+    variables: &mut UsedVariables<'_>,
+) -> Result<ServeSettings, Refusal> {
     let read = Reader { given };
+    let poll = match read.value("poll", poll)? {
+        Some(poll) => poll,
+        None => variables.poll()?.unwrap_or_default(),
+    };
+    let interface = variables.interface();
     Ok(ServeSettings {
         group: read.value("group", group_name)?.unwrap_or_default(),
         ranks: ranks(&read)?,
-        tags: tags(&read)?,
+        tags: tags(&read, variables)?,
         path: given.text("path").map(str::to_owned),
         is_public: given.has("public"),
         is_cart_table: given.is("table-format", "cart"),
-        transports: read.value("transport", uris)?.unwrap_or_default(),
+        transports: match given.has("transport") {
+            true => read.value("transport", uris)?.unwrap_or_default(),
+            false => vec![transport(interface.as_deref(), variables)?],
+        },
+        interface,
+        domain: variables.domain(),
         pollers: read.value("pollers", |text| small(text, (1, 1024)))?,
         cpus: read.value("cpus", cpus)?.unwrap_or_default(),
-        poll: read.value("poll", poll)?.unwrap_or_default(),
+        poll,
         token_file: given.text("token-file").map(str::to_owned),
         allows_masters: !given.is("allow-master", "no"),
         max_message: read
@@ -131,7 +151,8 @@ pub(super) fn of(given: &GivenFlags) -> Result<ServeSettings, Refusal> {
         end: read.value("exit-after", end)?.unwrap_or(ServeEnd::Never),
         service_time: read
             .value("service-time", service_time)?
-            .unwrap_or(ServiceTime::None),
+            .unwrap_or(BusyTime::None),
+        notes: Vec::new(),
     })
 }
 
@@ -188,10 +209,27 @@ fn ranks(read: &Reader<'_>) -> Result<Option<(u32, u32)>, Refusal> {
     Ok(one.map(|rank| (rank, rank)).or(several))
 }
 
-fn tags(read: &Reader<'_>) -> Result<u32, Refusal> {
+/// Where it listens as far as variables say: at the interface, else at the loopback.
+fn transport(
+    interface: Option<&str>,
+    variables: &mut UsedVariables<'_>,
+) -> Result<String, Refusal> {
+    let scheme = variables.transport()?.unwrap_or_else(|| "tcp".to_owned());
+    if scheme == "shm" {
+        return Ok("shm://".to_owned());
+    }
+    let host = interface.unwrap_or("127.0.0.1");
+    let port = variables.port()?.unwrap_or(0);
+    Ok(format!("{scheme}://{host}:{port}"))
+}
+
+fn tags(read: &Reader<'_>, variables: &mut UsedVariables<'_>) -> Result<u32, Refusal> {
     read.refuse_both("tags", "layout")?;
     let tags = read.value("tags", |text| small(text, (1, MOST_TAGS)))?;
-    Ok(tags.or(read.value("layout", layout)?).unwrap_or(1))
+    match tags.or(read.value("layout", layout)?) {
+        Some(tags) => Ok(tags),
+        None => Ok(variables.contexts()?.unwrap_or(1)),
+    }
 }
 
 /// `daos,targets=16,helpers=4`: metadata, monitoring, targets, helpers.
@@ -230,7 +268,7 @@ fn end(text: &str) -> Result<ServeEnd, String> {
 }
 
 /// `const:100`, `exp:50`, `bimodal:10,0.99,1000`; microseconds.
-fn service_time(text: &str) -> Result<ServiceTime, String> {
+fn service_time(text: &str) -> Result<BusyTime, String> {
     let wrong = || "it takes const:US, exp:US or bimodal:US1,P,US2, as const:100".to_owned();
     let micros = |text: &str| {
         let is_plain = text.starts_with(|c: char| c.is_ascii_digit() || c == '.');
@@ -243,17 +281,17 @@ fn service_time(text: &str) -> Result<ServiceTime, String> {
             .ok_or_else(wrong)
     };
     if text == "0" {
-        return Ok(ServiceTime::None);
+        return Ok(BusyTime::None);
     }
     let (form, numbers) = text.split_once(':').ok_or_else(wrong)?;
     let numbers: Vec<&str> = numbers.split(',').collect();
     match (form, numbers.as_slice()) {
-        ("const", [us]) => micros(us).map(ServiceTime::Constant),
-        ("exp", [us]) => micros(us).map(ServiceTime::Exponential),
+        ("const", [us]) => micros(us).map(BusyTime::Constant),
+        ("exp", [us]) => micros(us).map(BusyTime::Exponential),
         ("bimodal", [first, probability, second]) => {
             let probability = probability.parse::<f64>().ok();
             let probability = probability.filter(|p| (0.0..=1.0).contains(p));
-            Ok(ServiceTime::Bimodal {
+            Ok(BusyTime::Bimodal {
                 first: micros(first)?,
                 probability: probability.ok_or("the probability lies between 0 and 1")?,
                 second: micros(second)?,

@@ -10,7 +10,16 @@ fn list(words: &str) -> Vec<String> {
 }
 
 fn served(words: &str) -> ServeSettings {
-    match read(&list(&format!("serve {words}"))) {
+    served_with(words, &[])
+}
+
+/// In surroundings with these variables.
+fn served_with(words: &str, variables: &[(&str, &str)]) -> ServeSettings {
+    let variable = |name: &str| {
+        let found = variables.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| (*value).to_owned())
+    };
+    match read(&list(&format!("serve {words}")), &variable) {
         Ok(Action::Serve(settings)) => *settings,
         other => panic!("{words}: {other:?}"),
     }
@@ -29,7 +38,7 @@ fn without_words_it_is_one_rank_of_one_tag_that_only_this_machine_reaches() {
     );
     assert_eq!(settings.half_frame_timeout_ns, Nanos::from_secs(30));
     assert_eq!(settings.end, ServeEnd::Never);
-    assert_eq!(settings.service_time, ServiceTime::None);
+    assert_eq!(settings.service_time, BusyTime::None);
     assert_eq!(settings.poll, RpcPoll::Automatic);
     assert!(settings.allows_masters && !settings.is_public && !settings.is_cart_table);
 }
@@ -48,7 +57,7 @@ fn values_are_what_they_say() {
     assert_eq!(settings.end, ServeEnd::Idle(Nanos::from_millis(500)));
     assert_eq!(
         settings.service_time,
-        ServiceTime::Bimodal {
+        BusyTime::Bimodal {
             first: Nanos(10_000),
             probability: 0.99,
             second: Nanos(1_000_000),
@@ -62,6 +71,53 @@ fn values_are_what_they_say() {
     );
     assert!(!settings.allows_masters && settings.is_cart_table);
     assert_eq!(served("--exit-after 5").end, ServeEnd::Requests(5));
+}
+
+#[test]
+fn variables_say_what_words_leave_open() {
+    let site = [
+        ("D_PROVIDER", "ofi+tcp"),
+        ("CRT_PHY_ADDR_STR", "ofi+sockets"),
+        ("D_INTERFACE", "ib0"),
+        ("OFI_DOMAIN", "mlx5_0"),
+        ("OFI_PORT", "31416"),
+        ("CRT_CTX_NUM", "3"),
+        ("D_PROGRESS_BUSY", "1"),
+    ];
+    let settings = served_with("", &site);
+    assert_eq!(settings.transports, ["ofi+tcp://ib0:31416"]);
+    assert_eq!(settings.interface.as_deref(), Some("ib0"));
+    assert_eq!(settings.domain.as_deref(), Some("mlx5_0"));
+    assert_eq!((settings.tags, settings.poll), (3, RpcPoll::Busy));
+    let [note] = &settings.notes[..] else {
+        panic!("{settings:?}");
+    };
+    for name in ["D_PROVIDER=", "OFI_PORT=", "CRT_CTX_NUM=", "D_INTERFACE="] {
+        assert!(note.contains(name), "{note}");
+    }
+    assert!(!note.contains("CRT_PHY_ADDR_STR"), "{note}");
+    // Words go before them.
+    let words = "--transport tcp://127.0.0.1:7000 --tags 2 --poll block";
+    let settings = served_with(words, &site);
+    assert_eq!(settings.transports, ["tcp://127.0.0.1:7000"]);
+    assert_eq!((settings.tags, settings.poll), (2, RpcPoll::Block));
+    assert!(!settings.notes[0].contains("D_PROVIDER"));
+    let by_memory = served_with("", &[("D_PROVIDER", "shm"), ("D_PORT", "1")]);
+    assert_eq!(by_memory.transports, ["shm://"]);
+    assert!(!by_memory.notes[0].contains("D_PORT"));
+    for (name, value) in [
+        ("D_PORT", "65536"),
+        ("CRT_CTX_NUM", "129"),
+        ("D_PROVIDER", "x"),
+    ] {
+        let variable = |of: &str| (of == name).then(|| value.to_owned());
+        let refusal = read(&list("serve"), &variable).unwrap_err();
+        let says = format!("the variable {name}={value}: ");
+        assert!(
+            refusal.code == 2 && refusal.message.contains(&says),
+            "{refusal}"
+        );
+    }
 }
 
 #[test]
@@ -103,18 +159,22 @@ fn values_out_of_range_are_refused_by_name() {
         ),
         ("--bogus", "no option `--bogus`"),
     ] {
-        let refusal = read(&list(&format!("serve {words}"))).unwrap_err();
+        let refusal = read(&list(&format!("serve {words}")), &|_| None).unwrap_err();
         assert_eq!(refusal.code, 2, "{words}");
         assert!(refusal.message.contains(says), "{words}: {refusal}");
     }
     for words in ["", "sever", "x"] {
-        assert_eq!(read(&list(words)).unwrap_err().code, 2, "{words}");
+        assert_eq!(
+            read(&list(words), &|_| None).unwrap_err().code,
+            2,
+            "{words}"
+        );
     }
 }
 
 #[test]
 fn the_examples_of_the_page_are_good_words() {
-    let Ok(Action::Print(page)) = read(&list("serve --help")) else {
+    let Ok(Action::Print(page)) = read(&list("serve --help"), &|_| None) else {
         panic!("no page");
     };
     let examples: Vec<&str> = page
@@ -124,11 +184,12 @@ fn the_examples_of_the_page_are_good_words() {
     assert!((3..=5).contains(&examples.len()), "{page}");
     for example in examples {
         assert!(
-            matches!(read(&list(example)), Ok(Action::Serve(_))),
+            matches!(read(&list(example), &|_| None), Ok(Action::Serve(_))),
             "{example}"
         );
     }
-    let Ok(Action::Print(planned)) = read(&list("serve --tags 3 --rank 1 --dry-run")) else {
+    let Ok(Action::Print(planned)) = read(&list("serve --tags 3 --rank 1 --dry-run"), &|_| None)
+    else {
         panic!("it serves");
     };
     assert_eq!(

@@ -29,7 +29,7 @@ use weir_schema::{EndpointSet, Plan, RankTags, RpcWorkload};
 pub use exit::{exit_code, in_style_of};
 pub use flags::FLAGS;
 pub use sizes::MessagePair;
-pub(crate) use surroundings::table_file;
+pub(crate) use surroundings::{UsedVariables, table_file};
 
 use crate::door::{Door, DoorLink};
 use crate::flags::{command, listing, refuse_result_files};

@@ -4,8 +4,8 @@
 //! (`rows`), weir's own JSON (`weir-report`), the exit code.
 
 use weir_schema::{
-    ErrorCode, Job, LatencyFigures, Plan, RpcEndpointResult, RpcMaster, RpcOutcome, RpcWorkload,
-    RunResult, UNKNOWN_RPC_ERROR, Workload, rpc_error_code,
+    ErrorCode, Job, LatencyFigures, Plan, RpcEndpointResult, RpcMaster, RpcOutcome, RpcServerUse,
+    RpcWorkload, RunResult, UNKNOWN_RPC_ERROR, Workload, rpc_error_code,
 };
 use weir_units::Nanos;
 
@@ -14,6 +14,8 @@ use super::{SelfTestFormat, SelfTestOptions, TimeUnit, cart, head, rows, sweep};
 
 /// Percentiles of further lines where no list names others.
 const PERCENTILES: [f64; 5] = [90.0, 95.0, 99.0, 99.9, 99.99];
+/// Lines of servers; the result has them all.
+const MOST_SERVERS: usize = 16;
 /// Below this median, in nanoseconds, whole microseconds say too little.
 const SHORT: u64 = 20_000;
 const MIB: f64 = 1_048_576.0;
@@ -293,6 +295,11 @@ fn further(work: &RpcWorkload, master: &RpcMaster, options: &SelfTestOptions) ->
     if work.credits_per_rank > 0 || work.quota > 0 || options.is_verbose {
         let mean = master.effective_in_flight;
         lines.extend(mean.map(|mean| format!("Effective in-flight: {mean:.2}")));
+        let (count, time) = (master.credit_waits, master.credit_wait_ns);
+        lines.push(format!(
+            "Waits for credits: {count}, together {} us",
+            time.0 / 1000
+        ));
     }
     if options.is_verbose {
         lines.extend(verbose(master));
@@ -354,7 +361,21 @@ fn verbose(master: &RpcMaster) -> Vec<String> {
             .retransmits
             .map(|count| format!("Retransmits: {count}")),
     );
+    let bytes = master.bytes_on_wire;
+    lines.extend(bytes.map(|bytes| format!("Bytes on the wire: {}", bytes.0)));
+    lines.extend(master.servers.iter().take(MOST_SERVERS).map(of_server));
     lines
+}
+
+fn of_server(one: &RpcServerUse) -> String {
+    let RpcServerUse { endpoint, cpu } = one;
+    format!(
+        "Server {endpoint} CPU (us): {} user, {} system; {} switches, {} forced",
+        cpu.user_ns.0 / 1000,
+        cpu.system_ns.0 / 1000,
+        cpu.voluntary_switches,
+        cpu.involuntary_switches
+    )
 }
 
 /// All masters at once: the sum of their rates, and for how much of their time all were at work.

@@ -86,12 +86,13 @@ pub(super) fn of(
     environment: &SelfTestEnvironment<'_>,
 ) -> Result<Made, Refusal> {
     refuse_contradictions(given)?;
-    let mut used = surroundings::Used::new(environment);
-    let common = workload(given, &mut used)?;
+    let mut used = surroundings::UsedVariables::new(environment.variable);
+    let common = workload(given, environment, &mut used)?;
     let members = members(&common, environment)?;
     let endpoints = counted("endpoint", &common.endpoints, &members)?;
     counted("master-endpoint", &common.masters, &members)?;
-    let common = bounded(given, explicit(common, &members)?, endpoints)?;
+    let threads = threads(given, &mut used)?;
+    let common = bounded(given, explicit(common, &members)?, endpoints, threads)?;
     let depths = depths(given)?;
     let mut groups = Vec::new();
     for pair in pairs(given)? {
@@ -106,7 +107,7 @@ pub(super) fn of(
                 _ => format!("{words}, {depth} in flight"),
             };
             let mut job = Job::of_rpcs(&name, work);
-            job.clones = threads(given)?;
+            job.clones = threads;
             job.start.barrier = !groups.is_empty();
             groups.push(Group { jobs: vec![job] });
         }
@@ -139,15 +140,26 @@ fn refuse_contradictions(given: &GivenFlags) -> Result<(), Refusal> {
         .map_or(Ok(()), |why| Err(Refusal::usage(why)))
 }
 
-fn threads(given: &GivenFlags) -> Result<u32, Refusal> {
+/// Threads of the own master, where that is the one that asks.
+fn threads(given: &GivenFlags, used: &mut surroundings::UsedVariables<'_>) -> Result<u32, Refusal> {
     let threads = value(given, "threads", |text| {
         values::whole(text, (1, MOST_THREADS))
     })?;
-    Ok(threads.and_then(|n| u32::try_from(n).ok()).unwrap_or(1))
+    if let Some(threads) = threads.and_then(|n| u32::try_from(n).ok()) {
+        return Ok(threads);
+    }
+    if given.has("master-endpoint") {
+        return Ok(1);
+    }
+    Ok(used.contexts()?.unwrap_or(1))
 }
 
 /// Everything but the sizes and what depends on how many endpoints there are.
-fn workload(given: &GivenFlags, used: &mut surroundings::Used<'_>) -> Result<RpcWorkload, Refusal> {
+fn workload(
+    given: &GivenFlags,
+    environment: &SelfTestEnvironment<'_>,
+    used: &mut surroundings::UsedVariables<'_>,
+) -> Result<RpcWorkload, Refusal> {
     let has_agent = given.has("use-daos-agent-env");
     let mut endpoints = sets(given, "endpoint")?;
     if endpoints.is_empty() {
@@ -168,7 +180,7 @@ fn workload(given: &GivenFlags, used: &mut surroundings::Used<'_>) -> Result<Rpc
         shuffle: given.has("randomize-endpoints"),
         matrix: given.has("matrix"),
         seed: value(given, "seed", |text| values::whole(text, (1, u64::MAX)))?
-            .unwrap_or_else(|| used.seed()),
+            .unwrap_or_else(|| environment.seed.max(1)),
         attach_timeout_ns: value(given, "attach-timeout", seconds)?.unwrap_or(Nanos::from_secs(10)),
         reconnect_ns: value(given, "reconnect", seconds)?,
         token_file: given.text("token-file").map(str::to_owned),
@@ -187,7 +199,7 @@ fn workload(given: &GivenFlags, used: &mut surroundings::Used<'_>) -> Result<Rpc
         Some(timeout) => timeout,
         None => used.timeout()?.unwrap_or(Nanos::from_secs(60)),
     };
-    used.fill(given, &mut work)?;
+    used.fill(given, environment, &mut work)?;
     Ok(work)
 }
 
@@ -291,6 +303,7 @@ fn bounded(
     given: &GivenFlags,
     mut work: RpcWorkload,
     endpoints: u64,
+    threads: u32,
 ) -> Result<RpcWorkload, Refusal> {
     let duration = value(given, "duration", values::time)?;
     let repetitions = number(given, "repetitions-per-size", endpoints)?;
@@ -302,7 +315,7 @@ fn bounded(
     let rpc = KindName::from(&RPC_KINDS[0]);
     if let Some(rate) = value(given, "rate", values::rate)? {
         work.load.pacing.schedule = Some(Schedule::OpsPerSecond {
-            limit_per_s: [(rpc.clone(), Iops(rate / f64::from(threads(given)?)))].into(),
+            limit_per_s: [(rpc.clone(), Iops(rate / f64::from(threads)))].into(),
             poisson: given.text("arrival") == Some("poisson"),
             open_loop: true,
             ignore_thinktime: false,

@@ -13,62 +13,72 @@ use crate::refusal::Refusal;
 
 /// The longest path of a directory that the older program takes.
 const LONGEST_PATH: usize = 255;
+/// Most contexts of a process of it.
+const MOST_CONTEXTS: u64 = 128;
+/// The older program takes a larger number for the largest.
+const MOST_CREDITS: u32 = 256;
 
 /// Reads variables, and remembers those that had an effect.
-pub(super) struct Used<'a> {
-    environment: &'a SelfTestEnvironment<'a>,
+pub(crate) struct UsedVariables<'a> {
+    variable: &'a dyn Fn(&str) -> Option<String>,
     effects: Vec<String>,
+    /// What became of values that do not count as they are.
+    remarks: Vec<String>,
 }
 
-impl<'a> Used<'a> {
-    pub(super) fn new(environment: &'a SelfTestEnvironment<'a>) -> Self {
+impl<'a> UsedVariables<'a> {
+    pub(crate) fn new(variable: &'a dyn Fn(&str) -> Option<String>) -> Self {
         Self {
-            environment,
+            variable,
             effects: Vec::new(),
+            remarks: Vec::new(),
         }
     }
 
-    /// A line about the variables that had an effect.
-    pub(super) fn notes(self) -> Vec<String> {
-        if self.effects.is_empty() {
-            return Vec::new();
-        }
-        vec![format!("from the environment: {}", self.effects.join(" "))]
-    }
-
-    pub(super) fn seed(&self) -> u64 {
-        self.environment.seed.max(1)
+    /// A line about the variables that had an effect, and others on what became of values.
+    pub(crate) fn notes(self) -> Vec<String> {
+        let effects = (!self.effects.is_empty())
+            .then(|| format!("from the environment: {}", self.effects.join(" ")));
+        effects.into_iter().chain(self.remarks).collect()
     }
 
     /// The first of these variables that says something.
-    fn variable(&mut self, names: &[&'static str]) -> Option<(&'static str, String)> {
+    fn first(&mut self, names: &[&'static str]) -> Option<(&'static str, String)> {
         let found = names.iter().find_map(|name| {
-            let value = (self.environment.variable)(name)?;
+            let value = (self.variable)(name)?;
             (!value.is_empty()).then_some((*name, value))
         })?;
         self.effects.push(format!("{}={}", found.0, found.1));
         Some(found)
     }
 
-    fn number(&mut self, name: &'static str, range: (u64, u64)) -> Result<Option<u64>, Refusal> {
-        let Some((_, text)) = self.variable(&[name]) else {
+    /// Its value, as `read` takes it.
+    fn value<T>(
+        &mut self,
+        names: &[&'static str],
+        read: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<Option<T>, Refusal> {
+        let Some((name, text)) = self.first(names) else {
             return Ok(None);
         };
-        let number = values::whole(&text, range);
         let refuse = |why| Refusal::usage(format!("the variable {name}={text}: {why}"));
-        number.map(Some).map_err(refuse)
+        read(&text).map(Some).map_err(refuse)
+    }
+
+    fn number(&mut self, name: &'static str, range: (u64, u64)) -> Result<Option<u64>, Refusal> {
+        self.value(&[name], |text| values::whole(text, range))
     }
 
     /// How long an RPC may take.
-    pub(super) fn timeout(&mut self) -> Result<Option<Nanos>, Refusal> {
+    pub(crate) fn timeout(&mut self) -> Result<Option<Nanos>, Refusal> {
         Ok(self.number("CRT_TIMEOUT", (1, 3600))?.map(Nanos::from_secs))
     }
 
     /// How threads wait.
-    pub(super) fn poll(&mut self) -> Result<Option<RpcPoll>, Refusal> {
-        let busy = (self.environment.variable)("D_PROGRESS_BUSY");
+    pub(crate) fn poll(&mut self) -> Result<Option<RpcPoll>, Refusal> {
+        let busy = (self.variable)("D_PROGRESS_BUSY");
         if busy.is_some_and(|value| !["", "0", "no", "false"].contains(&&*value)) {
-            let _ = self.variable(&["D_PROGRESS_BUSY"]);
+            let _ = self.first(&["D_PROGRESS_BUSY"]);
             return Ok(Some(RpcPoll::Busy));
         }
         let spin = self.number("D_PROGRESS_SPINDOWN", (0, 60_000))?;
@@ -80,49 +90,87 @@ impl<'a> Used<'a> {
         }))
     }
 
+    /// Contexts: threads of who asks, tags of who answers.
+    pub(crate) fn contexts(&mut self) -> Result<Option<u32>, Refusal> {
+        let contexts = self.number("CRT_CTX_NUM", (1, MOST_CONTEXTS))?;
+        Ok(contexts.and_then(|n| u32::try_from(n).ok()))
+    }
+
+    /// How data moves, as the beginning of a URI.
+    pub(crate) fn transport(&mut self) -> Result<Option<String>, Refusal> {
+        self.value(&["D_PROVIDER", "CRT_PHY_ADDR_STR"], values::transport)
+    }
+
+    /// The name of a network interface.
+    pub(crate) fn interface(&mut self) -> Option<String> {
+        let found = self.first(&["D_INTERFACE", "OFI_INTERFACE"]);
+        found.map(|(_, name)| name)
+    }
+
+    /// The domain of a fabric.
+    pub(crate) fn domain(&mut self) -> Option<String> {
+        self.first(&["D_DOMAIN", "OFI_DOMAIN"])
+            .map(|(_, name)| name)
+    }
+
+    /// The port that a server listens at.
+    pub(crate) fn port(&mut self) -> Result<Option<u64>, Refusal> {
+        let range = (0, u16::MAX.into());
+        self.value(&["D_PORT", "OFI_PORT"], |text| values::whole(text, range))
+    }
+
+    /// RPCs at once from one context to one rank.
+    fn credits(&mut self) -> Result<u32, Refusal> {
+        let credits = self.number("CRT_CREDIT_EP_CTX", (0, u64::MAX))?;
+        let taken = credits.map_or(0, |n| u32::try_from(n).unwrap_or(u32::MAX));
+        if taken > MOST_CREDITS {
+            let remark = format!("CRT_CREDIT_EP_CTX goes up to {MOST_CREDITS}, which it is now");
+            self.remarks.push(remark);
+        }
+        Ok(taken.min(MOST_CREDITS))
+    }
+
     /// What options leave open: transport, interface, limits, the table.
     pub(super) fn fill(
         &mut self,
         given: &GivenFlags,
+        environment: &SelfTestEnvironment<'_>,
         work: &mut RpcWorkload,
     ) -> Result<(), Refusal> {
-        if work.transport.is_none()
-            && let Some((name, text)) = self.variable(&["D_PROVIDER", "CRT_PHY_ADDR_STR"])
-        {
-            let transport = values::transport(&text);
-            let refuse = |why| Refusal::usage(format!("the variable {name}={text}: {why}"));
-            work.transport = Some(transport.map_err(refuse)?);
+        if work.transport.is_none() {
+            work.transport = self.transport()?;
         }
-        let text = |found: Option<(&str, String)>| found.map(|(_, text)| text);
-        work.interface = text(self.variable(&["OFI_INTERFACE", "D_INTERFACE"]));
-        work.domain = text(self.variable(&["OFI_DOMAIN", "D_DOMAIN"]));
-        // The older program takes a larger number for the largest.
-        let credits = self.number("CRT_CREDIT_EP_CTX", (0, u64::MAX))?;
-        work.credits_per_rank = credits.map_or(0, |n| u32::try_from(n.min(256)).unwrap_or(256));
+        (work.interface, work.domain) = (self.interface(), self.domain());
+        work.credits_per_rank = self.credits()?;
         let quota = self.number("D_QUOTA_RPCS", (0, u32::MAX.into()))?;
         work.quota = quota.and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
         if work.loopback.is_none() && work.targets.is_empty() {
-            work.table = Some(self.table(given, &work.group)?);
+            work.table = Some(self.table(given, environment, &work.group)?);
         }
         Ok(())
     }
 
     /// The directory of the table: that of --path, else the first that has it.
-    fn table(&mut self, given: &GivenFlags, group: &str) -> Result<String, Refusal> {
+    fn table(
+        &mut self,
+        given: &GivenFlags,
+        environment: &SelfTestEnvironment<'_>,
+        group: &str,
+    ) -> Result<String, Refusal> {
         if let Some(path) = given.text("path") {
             let refuse = |why: &str| Err(refuse_named("path", path, why));
             if path.len() > LONGEST_PATH {
                 return refuse("it has more than 255 characters");
             }
-            if !(self.environment.is_directory)(path) {
+            if !(environment.is_directory)(path) {
                 return refuse("it is no directory");
             }
             return Ok(path.to_owned());
         }
         let has_agent = given.has("use-daos-agent-env");
         let mut first = None;
-        for (variable, directory) in places(self.environment, has_agent) {
-            if (self.environment.has_file)(&table_file(&directory, group)) {
+        for (variable, directory) in places(environment, has_agent) {
+            if (environment.has_file)(&table_file(&directory, group)) {
                 if let Some(variable) = variable {
                     self.effects.push(format!("{variable}={directory}"));
                 }

@@ -420,15 +420,31 @@ fn variables_say_what_options_leave_open() {
     let work = &works(&run)[0];
     assert_eq!(work.table.as_deref(), Some("/g"));
     assert_eq!(work.transport.as_deref(), Some("ofi+tcp"));
-    assert_eq!(work.interface.as_deref(), Some("eth1"));
+    assert_eq!(work.interface.as_deref(), Some("eth0"));
     assert_eq!(work.timeout_ns, Nanos::from_secs(5));
     assert_eq!((work.credits_per_rank, work.quota), (256, 0));
     let note = run.notes.join("\n");
     assert!(
-        note.contains("CRT_TIMEOUT=5") && note.contains("OFI_INTERFACE=eth1"),
+        note.contains("CRT_TIMEOUT=5") && note.contains(" D_INTERFACE=eth0 "),
         "{note}"
     );
-    assert!(!note.contains("D_INTERFACE="), "{note}");
+    assert!(!note.contains("OFI_INTERFACE="), "{note}");
+    assert!(note.contains("CRT_CREDIT_EP_CTX goes up to 256"), "{note}");
+    let threads = |words: &[&str]| {
+        let run = run_with(words, &[("CRT_CTX_NUM", "4"), ("D_DOMAIN", "mlx5_0")]);
+        let jobs = run.plan.jobs();
+        let clones: Vec<u32> = jobs.map(|(_, job): (usize, &Job)| job.clones).collect();
+        let domain = works(&run)[0].domain.clone();
+        (
+            clones[0],
+            domain,
+            run.notes.join("\n").contains("CRT_CTX_NUM=4"),
+        )
+    };
+    let domain = Some("mlx5_0".to_owned());
+    assert_eq!(threads(&["-e", "0:0"]), (4, domain.clone(), true));
+    let words = ["-e", "0:0", "--threads", "2"];
+    assert_eq!(threads(&words), (2, domain, false));
     let refusal = read_with(&["-u"], &[("CRT_TIMEOUT", "x")]).unwrap_err();
     assert!(
         refusal.message.contains("the variable CRT_TIMEOUT=x"),

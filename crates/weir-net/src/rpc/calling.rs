@@ -13,8 +13,17 @@ use weir_schema::{RpcSpread, RpcWorkload};
 use super::call_list::CallList;
 use super::engine::{EndSigns, RpcEngine};
 use super::spread::{EntryStates, RpcSource, SpreadPlan};
-use super::transport::{RpcCounters, RpcTransport};
+use super::transport::{RpcCounters, RpcTransport, ServerUse};
 use super::warm_up::WarmUp;
+
+/// What a thread counted while its calls were measured.
+#[derive(Clone, Debug, Default)]
+pub struct CallCounts {
+    /// Of its transport.
+    pub transport: RpcCounters,
+    /// What servers used, each by its rank and tag.
+    pub servers: Vec<ServerUse>,
+}
 
 /// The part of a thread.
 #[derive(Clone, Copy, Debug)]
@@ -96,7 +105,7 @@ impl Calling<'_> {
         &self,
         mut transport: impl RpcTransport,
         calls: &mut impl CallLoop,
-    ) -> io::Result<(LoopStop, RpcCounters)> {
+    ) -> io::Result<(LoopStop, CallCounts)> {
         let slots = self.slots();
         let warm_up = WarmUp {
             asked: self.work.warmup,
@@ -106,6 +115,7 @@ impl Calling<'_> {
         };
         let is_over = || self.signs.stop.load(Ordering::Relaxed) != 0;
         warm_up.run(&mut transport, is_over)?;
+        let (servers, counted) = (transport.server_use()?, transport.counters());
         let limit = self.work.in_flight_per_endpoint;
         let counts = limit.is_some() || self.work.spread == RpcSpread::Least;
         let waits = limit.is_some() || transport.may_return();
@@ -133,8 +143,22 @@ impl Calling<'_> {
             let mut source = RpcSource::<false>::new(entries, &spread);
             calls.run(&mut engine, &mut source, slots, change)
         };
-        Ok((stop, engine.into_transport().close()?))
+        let mut transport = engine.into_transport();
+        let servers = used_since(&servers, transport.server_use()?);
+        let transport = transport.close()?.since(counted);
+        Ok((stop, CallCounts { transport, servers }))
     }
+}
+
+/// What was used between two readings, of servers that answered both.
+fn used_since(before: &[ServerUse], after: Vec<ServerUse>) -> Vec<ServerUse> {
+    let since = |now: ServerUse| {
+        let is_same = |one: &&ServerUse| (one.rank, one.tag) == (now.rank, now.tag);
+        let then = before.iter().find(is_same)?;
+        let used = now.used.since(then.used);
+        Some(ServerUse { used, ..now })
+    };
+    after.into_iter().filter_map(since).collect()
 }
 
 #[cfg(test)]

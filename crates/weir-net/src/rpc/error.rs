@@ -7,11 +7,13 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io;
 
+use weir_schema::{UNKNOWN_RPC_ERROR, rpc_error_name};
+
 /// Codes below this one are none of the operating system's.
 const BASE: i32 = -1000;
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident = $number:literal, $text:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident = $number:literal;)*) => {
         /// A reason with a number that all sides know.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum DerCode {
@@ -22,11 +24,6 @@ macro_rules! codes {
             /// The negative number, as results hold it.
             pub fn number(self) -> i32 {
                 match self { $(Self::$name => $number,)* }
-            }
-
-            /// Its name, as `DER_UNREACH`.
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$name => concat!("DER_", $text),)* }
             }
 
             /// The code of a negative number; `None` where the number has no name here.
@@ -42,34 +39,39 @@ macro_rules! codes {
 
 codes! {
     /// Not allowed: no token, a wrong one, or a service that is switched off.
-    NoPermission = -1001, "NO_PERM";
+    NoPermission = -1001;
     /// The request makes no sense.
-    Invalid = -1003, "INVAL";
+    Invalid = -1003;
     /// No such group, rank, tag, session or key.
-    NotThere = -1005, "NONEXIST";
+    NotThere = -1005;
     /// The connection is lost or cannot be made.
-    Unreachable = -1006, "UNREACH";
+    Unreachable = -1006;
     /// No memory, or more than the limits allow.
-    NoMemory = -1009, "NOMEM";
+    NoMemory = -1009;
     /// No such service or operation.
-    NoService = -1010, "NOSYS";
+    NoService = -1010;
     /// The answer did not come in time.
-    TimedOut = -1011, "TIMEDOUT";
+    TimedOut = -1011;
     /// Somebody else is at it.
-    Busy = -1012, "BUSY";
+    Busy = -1012;
     /// The other side broke the protocol.
-    Protocol = -1014, "PROTO";
+    Protocol = -1014;
     /// More than fits.
-    Overflow = -1017, "OVERFLOW";
+    Overflow = -1017;
     /// Cancelled before it was answered.
-    Canceled = -1018, "CANCELED";
+    Canceled = -1018;
     /// Something else, which the words tell.
-    Other = -1025, "MISC";
+    Other = -1025;
     /// What came is not what was sent.
-    Mismatch = -2021, "CSUM";
+    Mismatch = -2021;
 }
 
 impl DerCode {
+    /// Its name, as `DER_UNREACH`.
+    pub fn name(self) -> &'static str {
+        rpc_error_name(self.number()).unwrap_or(UNKNOWN_RPC_ERROR)
+    }
+
     /// As a frame carries it: the distance below -1000; never 0, which means success.
     pub fn to_status(self) -> u16 {
         u16::try_from(BASE - self.number()).unwrap_or(u16::MAX)
@@ -139,6 +141,7 @@ mod tests {
             assert_eq!(DerCode::from_number(code.number()), Some(code));
             assert_eq!(DerCode::from_status(code.to_status()), code);
             assert_ne!(code.to_status(), 0);
+            assert_ne!(code.name(), UNKNOWN_RPC_ERROR, "{code:?}");
         }
         assert_eq!(DerCode::from_status(999), DerCode::Other);
         assert_eq!(DerCode::TimedOut.to_string(), "-DER_TIMEDOUT (-1011)");

@@ -23,6 +23,8 @@ pub struct RpcGroup {
     pub members: BTreeMap<u32, GroupMember>,
     /// The directory of its table, where it has one.
     pub directory: Option<PathBuf>,
+    /// The size that its table says it has, where that is wrong.
+    pub said_size: Option<u64>,
 }
 
 impl RpcGroup {
@@ -47,6 +49,7 @@ impl RpcGroup {
             name: work.group.clone(),
             members: table.members,
             directory: Some(directory),
+            said_size: table.said_size,
         })
     }
 
@@ -70,6 +73,7 @@ impl RpcGroup {
             name: name.to_owned(),
             members,
             directory: None,
+            said_size: None,
         }
     }
 
@@ -132,6 +136,7 @@ impl RpcGroup {
             name: name.to_owned(),
             members: table.members,
             directory: None,
+            said_size: None,
         };
         let endpoint = RpcEndpoint {
             rank: of.rank,

@@ -5,16 +5,20 @@
 //! which they do not. The same for `weir rpc serve` and for a server of a run's own. Not here: words,
 //! signals.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use weir_schema::RpcPoll;
+use weir_sys::device::NetworkInterface;
 
 use super::address::RpcAddress;
 use super::auth::Token;
 use super::group::nonce_text;
 use super::group_table::{GroupMember, GroupTable, TablePlace};
-use super::master_host::MasterHost;
+use super::interface_choice::{interfaces_of_this_machine, named_interface};
+use super::local_interface::addresses_of_interface;
+use super::master_host::{HostedMasters, MasterHost};
 use super::self_test::{SelfTestService, ServiceTime};
 use super::server::{
     NoMasters, RankSetup, RpcServer, ServerCounters, ServerLimits, ServerSetup, TestMasters,
@@ -34,6 +38,10 @@ pub struct Hosting {
     pub tags: u32,
     /// Where it listens, for each rank; port 0 is any.
     pub addresses: Vec<RpcAddress>,
+    /// The interface by which the tests call that others order here.
+    pub interface: Option<String>,
+    /// The domain of its fabrics.
+    pub domain: Option<String>,
     /// The table that names it.
     pub table: Option<TablePlace>,
     /// Threads that answer; none: as many as there are CPUs for.
@@ -67,6 +75,8 @@ impl Hosting {
             ranks: Some((0, 0)),
             tags,
             addresses: vec![address],
+            interface: None,
+            domain: None,
             table: None,
             pollers: None,
             cpus: Vec::new(),
@@ -84,6 +94,9 @@ impl Hosting {
     /// An address cannot be bound, the table cannot be changed, the token cannot be read.
     pub fn start(self, log: Box<dyn Fn(&str) + Send + Sync>) -> Result<Host, RpcError> {
         let token = self.token_file.as_deref().map(Token::read).transpose()?;
+        if let Some(name) = &self.interface {
+            named_interface(interfaces_of_this_machine(), name)?;
+        }
         let Some(place) = self.table.clone() else {
             let (first, last) = self.ranks.unwrap_or_default();
             let ranks: Vec<u32> = (first..=last).collect();
@@ -137,26 +150,30 @@ impl Hosting {
         let pollers = self.pollers.map_or(fitting, |pollers| pollers as usize);
         let directory = self.table.as_ref().map(|place| place.directory.clone());
         let masters: Arc<dyn TestMasters> = if self.allows_masters {
-            Arc::new(MasterHost::new(
-                &self.group,
-                directory,
-                self.token_file.clone(),
-            ))
+            Arc::new(MasterHost::new(HostedMasters {
+                group: self.group.clone(),
+                table: directory,
+                token_file: self.token_file.clone(),
+                interface: self.interface.clone(),
+                domain: self.domain.clone(),
+            }))
         } else {
             Arc::new(NoMasters)
         };
-        let rank_setup = |rank: &u32| RankSetup {
-            rank: *rank,
-            tags: self.tags,
-            addresses: self
-                .addresses
-                .iter()
-                .map(|address| self.place(address, *rank))
-                .collect(),
+        let rank_setup = |rank: &u32| {
+            let places = self.addresses.iter();
+            let places = places.map(|address| self.place(address, *rank));
+            Ok(RankSetup {
+                rank: *rank,
+                tags: self.tags,
+                addresses: places.collect::<Result<_, RpcError>>()?,
+            })
         };
+        let setups: Result<_, RpcError> = ranks.iter().map(rank_setup).collect();
         RpcServer::start(ServerSetup {
             group: self.group.clone(),
-            ranks: ranks.iter().map(rank_setup).collect(),
+            ranks: setups?,
+            domain: self.domain.clone(),
             pollers,
             cpus: self.cpus.clone(),
             poll: choose_poll(self.poll, pollers + servers_here, SERVER_POLL),
@@ -173,39 +190,44 @@ impl Hosting {
     }
 
     /// Where a rank listens: sockets of the file system lie beside the table.
-    fn place(&self, address: &RpcAddress, rank: u32) -> RpcAddress {
+    fn place(&self, address: &RpcAddress, rank: u32) -> Result<RpcAddress, RpcError> {
         if address.scheme != "shm" {
-            return of_interface(address);
+            return Self::of_interface(address);
         }
         if !address.place.is_empty() {
-            return address.clone();
+            return Ok(address.clone());
         }
         let directory = self.table.as_ref().map(|place| place.directory.clone());
         let directory = directory.unwrap_or_else(std::env::temp_dir);
         let directory = std::path::absolute(&directory).unwrap_or(directory);
         let process = std::process::id();
         let name = format!("{}-{rank}-{process}.sock", self.group);
-        RpcAddress {
+        Ok(RpcAddress {
             scheme: address.scheme.clone(),
             place: directory.join(name).display().to_string(),
-        }
+        })
     }
-}
 
-/// An address whose host is the name of an interface, with that one's address.
-fn of_interface(address: &RpcAddress) -> RpcAddress {
-    let mut address = address.clone();
-    if let Some((host, port)) = address.place.rsplit_once(':') {
-        let all = if_addrs::get_if_addrs().unwrap_or_default();
-        let mut named = all.iter().filter(|one| one.name == host);
-        let first = named.clone().find(|one| one.ip().is_ipv4());
-        match first.or_else(|| named.next()).map(if_addrs::Interface::ip) {
-            Some(std::net::IpAddr::V6(ip)) => address.place = format!("[{ip}]:{port}"),
-            Some(ip) => address.place = format!("{ip}:{port}"),
-            None => {}
+    /// An address whose host is the name of an interface, with that one's address.
+    fn of_interface(address: &RpcAddress) -> Result<RpcAddress, RpcError> {
+        let Some((host, port)) = address.place.rsplit_once(':') else {
+            return Ok(address.clone());
+        };
+        let is_named = |one: &NetworkInterface| one.name == host;
+        if !interfaces_of_this_machine().iter().any(is_named) {
+            return Ok(address.clone());
         }
+        let first = addresses_of_interface(host)?.into_iter().next();
+        let host = first.unwrap_or(Ipv4Addr::LOCALHOST.into());
+        let host = match host {
+            IpAddr::V6(ip) => format!("[{ip}]"),
+            IpAddr::V4(ip) => ip.to_string(),
+        };
+        Ok(RpcAddress {
+            scheme: address.scheme.clone(),
+            place: format!("{host}:{port}"),
+        })
     }
-    address
 }
 
 /// Servers of this machine that the table names, apart from these ranks.

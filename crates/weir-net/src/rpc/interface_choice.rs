@@ -1,26 +1,23 @@
 //! Which network interface a process uses: the one asked for, else one near its CPUs.
 //!
-//! In: the interfaces of the machine, its nodes, the CPUs of this process, what the environment asks
+//! In: the interfaces of the machine, its nodes, the CPUs of this process, the name that was asked
 //! for, and whose turn it is among the processes of the machine. Out: an [`InterfaceChoice`], with
 //! what the user should know. Choosing is a pure function; [`next_turn`] counts in a file. Not here:
-//! which interfaces a provider supports, and the addresses of an interface (`transport::interface`).
+//! which interfaces reach a server, and their addresses (`local_interface`).
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use weir_sys::device::{NetworkInterface, network_interfaces};
 use weir_sys::topology::Topology;
 use weir_sys::{CpuList, Tree};
 
 use super::{DerCode, RpcError};
 
-/// The variables that name an interface, the one that wins first.
-pub const INTERFACE_VARIABLES: [&str; 2] = ["D_INTERFACE", "OFI_INTERFACE"];
-/// The variables that name a domain of the provider, the one that wins first.
-pub const DOMAIN_VARIABLES: [&str; 2] = ["D_DOMAIN", "OFI_DOMAIN"];
 /// The file of the group's directory that counts the turns.
 const TURNS: &str = "weir-interface-turns";
 /// So much of it is read: a machine has few nodes.
@@ -38,20 +35,16 @@ pub struct InterfaceFacts<'a> {
 }
 
 /// The interface that a process uses, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceChoice {
     /// Its name.
     pub name: String,
     /// The node that it counts as attached to.
     pub node: u32,
-    /// The domain of the provider that was asked for.
-    pub domain: Option<String>,
     /// The only node of the process's CPUs; `None` where they are of several.
     pub process_node: Option<u32>,
     /// The process's CPUs.
     pub process_cpus: CpuList,
-    /// Variables that had an effect.
-    pub variables: Vec<&'static str>,
     /// What to say on standard error.
     pub note: Option<String>,
 }
@@ -62,43 +55,30 @@ pub fn interfaces_of_this_machine() -> &'static [NetworkInterface] {
     SCANNED.get_or_init(|| network_interfaces(&Tree::real()))
 }
 
-/// Chooses among the interfaces that `supports` says the provider can use. `variable` reads the
-/// environment; `turn` says which turn a process of a node has among those that chose there before
-/// (`None`: among those of no node in particular), and is asked only where there are several
-/// to choose from.
+/// The one that was asked for, or one of those that `supports` says can be used. `turn` says which
+/// turn a process of a node has among those that chose there before (`None`: among those of no node
+/// in particular), and is asked only where there are several to choose from.
 ///
 /// # Errors
-/// The environment names an interface that there is not: [`DerCode::NotThere`], with those that
-/// there are.
+/// There is none of that name: [`DerCode::NotThere`], with those that there are.
 pub fn choose_interface(
     facts: &InterfaceFacts<'_>,
+    asked: Option<&str>,
     supports: impl Fn(&NetworkInterface) -> bool,
-    variable: impl Fn(&str) -> Option<String>,
     turn: impl FnOnce(Option<u32>) -> u64,
 ) -> Result<InterfaceChoice, RpcError> {
-    let set = |names: [&'static str; 2]| {
-        let value = |name| Some((name, variable(name).filter(|value| !value.is_empty())?));
-        names.into_iter().find_map(value)
-    };
-    let domain = set(DOMAIN_VARIABLES);
     let process_node = node_of(facts.topology, facts.cpus);
     let choice = |interface: Option<&NetworkInterface>, note| InterfaceChoice {
         name: interface
             .map_or("lo", |interface| &interface.name)
             .to_owned(),
         node: interface.map_or(0, node_of_interface),
-        domain: domain.as_ref().map(|(_, value)| value.clone()),
         process_node,
         process_cpus: facts.cpus.clone(),
-        variables: domain.iter().map(|(name, _)| *name).collect(),
         note,
     };
-    if let Some((variable, name)) = set(INTERFACE_VARIABLES) {
-        let named = facts.interfaces.iter().find(|known| known.name == name);
-        let named = named.ok_or_else(|| no_such_interface(facts, variable, &name))?;
-        let mut chosen = choice(Some(named), None);
-        chosen.variables.insert(0, variable);
-        return Ok(chosen);
+    if let Some(name) = asked {
+        return Ok(choice(Some(named_interface(facts.interfaces, name)?), None));
     }
     let usable = |known: &&NetworkInterface| known.is_up && !known.is_loopback && supports(known);
     let candidates: Vec<_> = facts.interfaces.iter().filter(usable).collect();
@@ -149,15 +129,23 @@ fn node_of_interface(interface: &NetworkInterface) -> u32 {
     u32::try_from(node).unwrap_or(0)
 }
 
-fn no_such_interface(facts: &InterfaceFacts<'_>, variable: &str, name: &str) -> RpcError {
-    let known: Vec<_> = facts.interfaces.iter().map(|i| i.name.as_str()).collect();
-    RpcError::new(
-        DerCode::NotThere,
-        format!(
-            "{variable}={name}: there is no such network interface (there are {})",
-            known.join(", ")
-        ),
-    )
+/// The interface of this name.
+///
+/// # Errors
+/// There is none: [`DerCode::NotThere`], with those that there are.
+pub fn named_interface<'a>(
+    interfaces: &'a [NetworkInterface],
+    name: &str,
+) -> Result<&'a NetworkInterface, RpcError> {
+    let found = interfaces.iter().find(|known| known.name == name);
+    found.ok_or_else(|| {
+        let known: Vec<_> = interfaces.iter().map(|i| i.name.as_str()).collect();
+        let known = known.join(", ");
+        RpcError::new(
+            DerCode::NotThere,
+            format!("there is no network interface `{name}` (there are {known})"),
+        )
+    })
 }
 
 /// The number of processes that have had a turn for this node before, counted in a file of the
@@ -170,6 +158,8 @@ pub fn next_turn(directory: &Path, node: Option<u32>) -> io::Result<u64> {
     let path = directory.join(TURNS);
     let mut options = File::options();
     options.read(true).write(true).create(true).truncate(false);
+    // In a directory that others write to, a link could lead anywhere.
+    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
     let mut file = options.open(path)?;
     // Freed with the file.
     flock(&file, FlockOperation::LockExclusive)?;

@@ -100,6 +100,15 @@ impl LinkWaker {
     }
 }
 
+/// What went over the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WireCounts {
+    /// Packets that were sent again; `None` where the link cannot tell.
+    pub retransmits: Option<u64>,
+    /// Bytes both ways, with what frames messages; `None` where the link cannot tell.
+    pub bytes: Option<u64>,
+}
+
 /// One thread's way to its peers.
 pub trait Link: Sized {
     /// `get` and `put` move memory by themselves; otherwise the protocol asks the client for data
@@ -207,9 +216,9 @@ pub trait Link: Sized {
         Vec::new()
     }
 
-    /// Packets that were sent again, over all peers; `None` where the link cannot tell.
-    fn retransmits(&self) -> Option<u64> {
-        None
+    /// What went over the wire since the link was made, over all peers.
+    fn wire_counts(&self) -> WireCounts {
+        WireCounts::default()
     }
 }
 

@@ -4,7 +4,7 @@
 //! same transports as in the command's own process. One test at a time by rank and tag; only ranks of
 //! the server's own table are called. Not here: who orders (`ordered`), the frames (`server`).
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,12 +21,13 @@ use weir_schema::{Failure, Job, RPC_KINDS, RpcEndpoint, RpcMaster, RpcWorkload, 
 use weir_sys::clock::Clock;
 
 use super::call_list::CallList;
-use super::calling::{CallLoop, Calling};
+use super::calling::{CallCounts, CallLoop, Calling};
 use super::engine::EndSigns;
 use super::group::RpcGroup;
+use super::local_interface::process_cpus;
 use super::measured_master::{MasterParts, requested};
-use super::server::{MasterAnswers, MasterOrder, TestMasters};
-use super::transport::{RpcCounters, RpcTransport};
+use super::server::{MasterAnswers, MasterOrder, TestEnd, TestMasters};
+use super::transport::RpcTransport;
 use super::way::{TransportUser, Way};
 use super::wire::{FrameKind, ProgressNote};
 use super::{DerCode, RpcError};
@@ -46,23 +47,49 @@ pub struct MasterTask {
     pub start_ns: u64,
 }
 
+/// What the tests of a server have of it, whoever orders them.
+#[derive(Clone, Debug)]
+pub struct HostedMasters {
+    /// Its group.
+    pub group: String,
+    /// The directory of the group's table.
+    pub table: Option<PathBuf>,
+    /// The secret of its servers.
+    pub token_file: Option<PathBuf>,
+    /// The interface that calls leave by; none: one that is near.
+    pub interface: Option<String>,
+    /// The fabric's domain.
+    pub domain: Option<String>,
+}
+
+impl HostedMasters {
+    /// Whoever orders names ranks of this group, and nothing else.
+    fn bind(&self, work: &mut RpcWorkload) {
+        let text = |path: &PathBuf| path.display().to_string();
+        work.group.clone_from(&self.group);
+        (work.targets, work.loopback) = (Vec::new(), None);
+        work.table = self.table.as_ref().map(text);
+        work.token_file = self.token_file.as_ref().map(text);
+        work.interface.clone_from(&self.interface);
+        work.domain.clone_from(&self.domain);
+    }
+}
+
 /// Runs tests on threads of its own.
 #[derive(Debug)]
 pub struct MasterHost {
-    group: String,
-    table: Option<PathBuf>,
-    token_file: Option<PathBuf>,
+    hosted: HostedMasters,
     clock: Clock,
-    running: Arc<Mutex<BTreeMap<RpcEndpoint, Arc<AtomicU32>>>>,
+    running: Arc<Mutex<BTreeSet<RpcEndpoint>>>,
 }
 
 impl MasterHost {
-    /// For a server of a group that has its table in this directory; the secret of its servers.
-    pub fn new(group: &str, table: Option<PathBuf>, token_file: Option<PathBuf>) -> Self {
+    /// For a server.
+    pub fn new(hosted: HostedMasters) -> Self {
+        // Before any of its threads is pinned.
+        let _ = process_cpus();
         Self {
-            group: group.to_owned(),
-            table,
-            token_file,
+            hosted,
             clock: Clock::detect().0,
             running: Arc::default(),
         }
@@ -70,50 +97,64 @@ impl MasterHost {
 }
 
 impl TestMasters for MasterHost {
-    fn start(&self, order: MasterOrder) -> Result<(), RpcError> {
-        let task: Result<MasterTask, _> = serde_json::from_slice(&order.body);
-        let mut task = task.map_err(|error| {
-            RpcError::new(
-                DerCode::Invalid,
-                format!("the order cannot be read: {error}"),
-            )
-        })?;
-        let work = &mut task.work;
-        // Whoever orders names ranks of this group, and nothing else.
-        let text = |path: &PathBuf| path.display().to_string();
-        work.group.clone_from(&self.group);
-        (work.targets, work.loopback) = (Vec::new(), None);
-        work.table = self.table.as_ref().map(text);
-        work.token_file = self.token_file.as_ref().map(text);
-        (work.interface, work.domain) = (None, None);
-        let test = OrderedTest::new(task, order.rank, order.tag, self.clock)?;
-        let stop: Arc<AtomicU32> = Arc::default();
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if running.contains_key(&test.master) {
-            let message = format!("{} runs a test already", test.master);
-            return Err(RpcError::new(DerCode::Busy, message));
-        }
-        running.insert(test.master, Arc::clone(&stop));
-        drop(running);
-        let (running, master) = (Arc::clone(&self.running), test.master);
+    fn start(&self, order: MasterOrder) -> Result<TestEnd, RpcError> {
+        let master = RpcEndpoint {
+            rank: order.rank,
+            tag: order.tag,
+        };
+        let turn = MasterTurn::take(&self.running, master)?;
+        let (end, hosted, clock) = (TestEnd::default(), self.hosted.clone(), self.clock);
+        let asked = end.clone();
         let serve = move || {
-            let done = test.carry_out(&stop, &order.answers);
-            let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
-            running.remove(&master);
-            drop(running);
-            send(&order.answers, &done);
+            let answers = order.answers.clone();
+            // Whoever has the last answer may order the next test: the turn ends before it.
+            match OrderedTest::ordered(order, &hosted, clock) {
+                Ok(test) => {
+                    answers.send(FrameKind::StartAck, 0, Vec::new());
+                    let done = test.serve(asked.sign(), &answers);
+                    drop(turn);
+                    send(&answers, &done);
+                }
+                Err(why) => {
+                    drop(turn);
+                    let words = why.message.as_bytes().to_vec();
+                    answers.send(FrameKind::StartAck, why.code.to_status(), words);
+                }
+            }
         };
         let named = thread::Builder::new().name(format!("weir-master-{master}"));
         let spawned = named.spawn(serve);
         spawned.map_err(RpcError::io("start a thread for the test"))?;
-        Ok(())
+        Ok(end)
     }
+}
 
-    fn stop(&self, rank: u32, tag: u32) {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(stop) = running.get(&RpcEndpoint { rank, tag }) {
-            stop.store(1, Ordering::Relaxed);
+/// A rank and tag that run a test, until it is dropped.
+struct MasterTurn {
+    running: Arc<Mutex<BTreeSet<RpcEndpoint>>>,
+    master: RpcEndpoint,
+}
+
+impl MasterTurn {
+    fn take(
+        running: &Arc<Mutex<BTreeSet<RpcEndpoint>>>,
+        master: RpcEndpoint,
+    ) -> Result<Self, RpcError> {
+        let mut all = running.lock().unwrap_or_else(PoisonError::into_inner);
+        if !all.insert(master) {
+            let message = format!("{master} runs a test already");
+            return Err(RpcError::new(DerCode::Busy, message));
         }
+        drop(all);
+        let running = Arc::clone(running);
+        Ok(Self { running, master })
+    }
+}
+
+impl Drop for MasterTurn {
+    fn drop(&mut self) {
+        let mut all = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        all.remove(&self.master);
     }
 }
 
@@ -139,9 +180,15 @@ struct OrderedTest {
 }
 
 impl OrderedTest {
-    fn new(task: MasterTask, rank: u32, tag: u32, clock: Clock) -> Result<Self, RpcError> {
+    fn ordered(order: MasterOrder, hosted: &HostedMasters, clock: Clock) -> Result<Self, RpcError> {
         let refuse = |why: &dyn ToString| RpcError::new(DerCode::NotThere, why.to_string());
-        let work = task.work;
+        let task: Result<MasterTask, _> = serde_json::from_slice(&order.body);
+        let task = task.map_err(|error| {
+            let why = format!("the order cannot be read: {error}");
+            RpcError::new(DerCode::Invalid, why)
+        })?;
+        let mut work = task.work;
+        hosted.bind(&mut work);
         let here = Path::new("");
         let group = RpcGroup::of(&work, here).map_err(|why| refuse(&why.message))?;
         let entries =
@@ -151,7 +198,10 @@ impl OrderedTest {
         way.endpoints(&list.distinct)
             .map_err(|why| refuse(&why.message))?;
         Ok(Self {
-            master: RpcEndpoint { rank, tag },
+            master: RpcEndpoint {
+                rank: order.rank,
+                tag: order.tag,
+            },
             list,
             job: Job::of_rpcs("master", work.clone()),
             work,
@@ -162,7 +212,7 @@ impl OrderedTest {
     }
 
     /// Runs it on a thread of its own and tells of it meanwhile.
-    fn carry_out(&self, stop: &AtomicU32, answers: &MasterAnswers) -> RpcMaster {
+    fn serve(&self, stop: &AtomicU32, answers: &MasterAnswers) -> RpcMaster {
         let live = self.recorders();
         let (ended, wait) = channel();
         let live = &live;
@@ -251,7 +301,7 @@ impl TransportUser for OrderedCalls<'_> {
             start_ns: test.start_ns,
             alone,
         };
-        let (_, counted): (LoopStop, RpcCounters) = self.calling.run(transport, &mut calls)?;
+        let (_, counted): (LoopStop, CallCounts) = self.calling.run(transport, &mut calls)?;
         let parts = MasterParts {
             endpoint: test.master,
             transport: test.way.name(),
@@ -265,6 +315,7 @@ impl TransportUser for OrderedCalls<'_> {
         let mut master = parts.master();
         master.cpu = alone.cpu();
         master.bulk_path = test.way.bulk_path(&test.work).map(str::to_owned);
+        master.interface = test.way.interface().cloned();
         Ok(master)
     }
 }
@@ -303,4 +354,56 @@ pub fn monotonic_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let whole = u64::try_from(now.tv_sec).unwrap_or(0);
     whole * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    use super::*;
+
+    #[test]
+    fn an_order_is_taken_at_once_and_what_is_wrong_with_it_is_answered_later() {
+        let name = format!("weir-masters-{}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&directory).unwrap();
+        // A table that nobody can read before somebody writes it.
+        let table = directory.join("g.attach_info_tmp");
+        let mode = Mode::RUSR | Mode::WUSR;
+        mknodat(CWD, &table, FileType::Fifo, mode, 0).unwrap();
+        let host = MasterHost::new(HostedMasters {
+            group: "g".to_owned(),
+            table: Some(directory.clone()),
+            token_file: None,
+            interface: None,
+            domain: None,
+        });
+        let answers = MasterAnswers::collected();
+        let order = || MasterOrder {
+            rank: 0,
+            tag: 1,
+            body: serde_json::to_vec(&MasterTask {
+                work: RpcWorkload::default(),
+                start_ns: 0,
+            })
+            .unwrap(),
+            answers: answers.clone(),
+        };
+        for _ in 0..2 {
+            host.start(order()).unwrap();
+            assert_eq!(answers.taken(), []);
+            assert_eq!(host.start(order()).unwrap_err().code, DerCode::Busy);
+            std::fs::write(&table, "junk\n").unwrap();
+            let mut taken = answers.taken();
+            while taken.is_empty() {
+                thread::yield_now();
+                taken = answers.taken();
+            }
+            assert_eq!(
+                taken,
+                [(FrameKind::StartAck, DerCode::NotThere.to_status())]
+            );
+        }
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
 }

@@ -5,15 +5,16 @@
 
 use weir_run::{LiveTarget, WorkerLive};
 use weir_schema::{
-    ErrorCode, RpcEndpoint, RpcEndpointResult, RpcMaster, RpcWorkload, Schedule, rpc_error_name,
-    rpc_histogram,
+    CpuUse, ErrorCode, RpcEndpoint, RpcEndpointResult, RpcMaster, RpcServerUse, RpcWorkload,
+    Schedule, rpc_error_name, rpc_histogram,
 };
 use weir_stats::Histogram;
 use weir_units::Nanos;
 
 use super::DerCode;
 use super::call_list::CallList;
-use super::transport::RpcCounters;
+use super::calling::CallCounts;
+use super::transport::ServerUse;
 
 /// A rate that is kept by less than this share is not kept.
 const KEPT: f64 = 0.99;
@@ -36,7 +37,7 @@ pub struct MasterParts<'a> {
     /// Calls that there were to be in all, where a number is the bound.
     pub requested: Option<u64>,
     /// What its transports counted, thread by thread.
-    pub counters: &'a [RpcCounters],
+    pub counters: &'a [CallCounts],
 }
 
 /// The code of a failed call.
@@ -115,13 +116,44 @@ impl MasterParts<'_> {
     }
 
     fn add_counters(&self, master: &mut RpcMaster) {
-        for counters in self.counters {
-            master.late_replies += counters.late_replies;
-            master.buffer_waits += counters.buffer_waits;
-            if let Some(again) = counters.retransmits {
+        for CallCounts { transport, servers } in self.counters {
+            master.late_replies += transport.late_replies;
+            master.buffer_waits += transport.buffer_waits;
+            master.credit_waits += transport.credit_waits;
+            master.credit_wait_ns.0 += transport.credit_wait_ns;
+            if let Some(again) = transport.retransmits {
                 *master.retransmits.get_or_insert(0) += again;
             }
+            if let Some(bytes) = transport.wire_bytes {
+                master.bytes_on_wire.get_or_insert_default().0 += bytes;
+            }
+            servers.iter().for_each(|one| add_server(master, one));
         }
+        master.servers.sort_by_key(|one| one.endpoint);
+    }
+}
+
+/// Threads that asked the same server saw the same thread of it: the one that looked for longest counts.
+fn add_server(master: &mut RpcMaster, one: &ServerUse) {
+    let used = RpcServerUse {
+        endpoint: RpcEndpoint {
+            rank: one.rank,
+            tag: one.tag,
+        },
+        cpu: CpuUse {
+            user_ns: Nanos(one.used.user_ns),
+            system_ns: Nanos(one.used.system_ns),
+            voluntary_switches: one.used.voluntary_switches,
+            involuntary_switches: one.used.involuntary_switches,
+            ..CpuUse::default()
+        },
+    };
+    let time = |used: &RpcServerUse| used.cpu.user_ns.0 + used.cpu.system_ns.0;
+    let same = |known: &&mut RpcServerUse| known.endpoint == used.endpoint;
+    match master.servers.iter_mut().find(same) {
+        Some(known) if time(known) >= time(&used) => {}
+        Some(known) => *known = used,
+        None => master.servers.push(used),
     }
 }
 

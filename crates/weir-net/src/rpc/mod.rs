@@ -22,6 +22,7 @@ pub mod group_table;
 pub mod hosting;
 pub mod interface_choice;
 pub mod link;
+pub mod local_interface;
 pub mod master_host;
 pub mod measured_master;
 pub mod null;

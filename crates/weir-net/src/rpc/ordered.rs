@@ -75,7 +75,7 @@ impl OrderedMasters {
 
     /// Has every master carry the task out from the same instant on, and waits for what comes of it.
     /// `look` sees now and then how many calls are done; once `stop` is not 0 the tests are ended.
-    pub fn carry_out(
+    pub fn run(
         mut self,
         task: &MasterTask,
         stop: &AtomicU32,
@@ -87,7 +87,7 @@ impl OrderedMasters {
             let threads = self.masters.into_iter().zip(&counts);
             let threads = threads.map(|(master, done)| {
                 let transport = &transport;
-                scope.spawn(move || master.carry_out(task, stop, done, transport))
+                scope.spawn(move || master.run(task, stop, done, transport))
             });
             let threads: Vec<_> = threads.collect();
             while threads.iter().any(|thread| !thread.is_finished()) {
@@ -109,7 +109,7 @@ impl OrderedMasters {
 }
 
 impl OrderedMaster {
-    fn carry_out(
+    fn run(
         self,
         task: &MasterTask,
         stop: &AtomicU32,

@@ -6,6 +6,7 @@
 //! masters on servers (`ordered`).
 
 use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,21 +16,22 @@ use weir_run::{
 };
 use weir_schema::{
     CpuUse, EndpointError, EndpointSet, ErrorCode, Failure, Job, LoopOutcome, Outcome, RpcEndpoint,
-    RpcMaster, RpcOutcome, RpcWorkload, Span, Workload, expand_endpoints, expand_masters,
+    RpcMaster, RpcOutcome, RpcWorkload, Span, Warning, Workload, expand_endpoints, expand_masters,
     shuffle_endpoints,
 };
 use weir_units::Nanos;
 
 use super::address::RpcAddress;
 use super::call_list::CallList;
-use super::calling::{Calling, calls_of, part};
+use super::calling::{CallCounts, Calling, calls_of, part};
 use super::engine::EndSigns;
 use super::group::RpcGroup;
 use super::hosting::{Host, Hosting};
+use super::local_interface::addresses_of_interface;
 use super::master_host::{MasterTask, monotonic_ns};
 use super::measured_master::{MasterParts, error_code, requested};
 use super::ordered::OrderedMasters;
-use super::transport::{RpcCounters, RpcTransport};
+use super::transport::RpcTransport;
 use super::way::{TransportUser, Way, refused};
 
 /// Carries RPCs out.
@@ -52,7 +54,7 @@ impl Runner for RpcRunner {
         }
         let found = match work.loopback {
             // There is no server yet.
-            Some(tags) => RpcJob::new(context, work, nobody(work, tags)),
+            Some(tags) => nobody(work, tags).and_then(|group| RpcJob::new(context, work, group)),
             None => group(context, work).and_then(|group| RpcJob::new(context, work, group)),
         };
         found.err().into_iter().collect()
@@ -92,34 +94,35 @@ fn set_tags(group: &mut RpcGroup, tags: u32) {
 }
 
 /// The group of a server that is not there yet.
-fn nobody(work: &RpcWorkload, tags: u32) -> RpcGroup {
-    let address = RpcAddress {
-        scheme: work.transport.clone().unwrap_or_else(|| "tcp".to_owned()),
-        place: "127.0.0.1:0".to_owned(),
-    };
-    let mut group = RpcGroup::at(&work.group, [(0, address)]);
+fn nobody(work: &RpcWorkload, tags: u32) -> Result<RpcGroup, Failure> {
+    let mut group = RpcGroup::at(&work.group, [(0, own_address(work)?)]);
     set_tags(&mut group, tags);
-    group
+    Ok(group)
+}
+
+/// Where a server of the run's own listens: on the interface that was asked for, else nobody else
+/// reaches it.
+fn own_address(work: &RpcWorkload) -> Result<RpcAddress, Failure> {
+    let scheme = work.transport.as_deref().unwrap_or("tcp");
+    let scheme = scheme.trim_end_matches("://").to_owned();
+    let place = match &work.interface {
+        _ if scheme == "shm" => String::new(),
+        Some(name) => {
+            let addresses = addresses_of_interface(name).map_err(|why| refused(&why))?;
+            let first = addresses.first().copied();
+            SocketAddr::new(first.unwrap_or(Ipv4Addr::LOCALHOST.into()), 0).to_string()
+        }
+        None => "127.0.0.1:0".to_owned(),
+    };
+    Ok(RpcAddress { scheme, place })
 }
 
 /// A server of the run's own.
 fn own_server(work: &RpcWorkload, tags: u32) -> Result<Host, Failure> {
-    let scheme = work
-        .transport
-        .as_deref()
-        .unwrap_or("tcp")
-        .trim_end_matches("://");
-    let place = match scheme {
-        "shm" => "",
-        _ => "127.0.0.1:0",
-    };
-    let address = RpcAddress {
-        scheme: scheme.to_owned(),
-        place: place.to_owned(),
-    };
     let hosting = Hosting {
         token_file: work.token_file.as_ref().map(PathBuf::from),
-        ..Hosting::alone(&work.group, tags, address)
+        domain: work.domain.clone(),
+        ..Hosting::alone(&work.group, tags, own_address(work)?)
     };
     hosting.start(Box::new(|_| ())).map_err(|why| refused(&why))
 }
@@ -136,7 +139,7 @@ struct RpcJob {
     masters: Vec<RpcEndpoint>,
     host: Mutex<Option<Host>>,
     /// What the transports of its threads have counted.
-    counters: Mutex<Vec<RpcCounters>>,
+    counters: Mutex<Vec<CallCounts>>,
     /// What masters on servers have measured.
     ordered: Mutex<Vec<RpcMaster>>,
 }
@@ -211,7 +214,7 @@ impl RpcJob {
             rpcs.issued.set(done);
             rpcs.bytes.set(done.saturating_mul(bytes));
         };
-        let results = masters.carry_out(&task, worker.stop, look);
+        let results = masters.run(&task, worker.stop, look);
         let longest = results.iter().map(|master| master.duration_ns).max();
         let end = began.after(worker.scale.load().to_ticks(longest.unwrap_or_default()));
         worker.end_elsewhere(end, CpuUse::default());
@@ -276,6 +279,7 @@ impl RpcJob {
         let mut master = parts.master();
         master.span = span;
         master.bulk_path = self.way.bulk_path(&self.work).map(str::to_owned);
+        master.interface = self.way.interface().cloned();
         let used = done.workers.iter().map(|worker| worker.cpu);
         master.cpu = used.fold(CpuUse::default(), added);
         master
@@ -289,7 +293,7 @@ struct ThreadCalls<'a, 'w, 'c> {
 }
 
 impl TransportUser for ThreadCalls<'_, '_, '_> {
-    type Output = io::Result<(LoopStop, RpcCounters)>;
+    type Output = io::Result<(LoopStop, CallCounts)>;
 
     fn with(self, transport: impl RpcTransport) -> Self::Output {
         self.calling.run(transport, self.worker)
@@ -377,6 +381,10 @@ impl Prepared for RpcJob {
             workers: done,
             masters,
         }))
+    }
+
+    fn warnings(&self) -> Vec<Warning> {
+        self.way.warnings()
     }
 
     fn never_sleeps(&self) -> bool {

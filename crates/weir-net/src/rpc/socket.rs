@@ -1,16 +1,19 @@
 //! Sockets: their options, and descriptors that travel over them.
 //!
-//! In: connected sockets. Out: the same, ready for calls. Not here: what is said over them.
+//! In: where to connect to and from, connected sockets. Out: sockets that are ready for calls. Not
+//! here: what is said over them.
 
-use std::io::IoSliceMut;
+use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg, sockopt,
+    self, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, sockopt,
 };
 
 use super::RpcError;
@@ -29,6 +32,45 @@ pub(super) fn prepare(socket: &OwnedFd) -> Result<(), RpcError> {
         sockopt::set_tcp_keepcnt(socket, 3).map_err(fail)?;
     }
     Ok(())
+}
+
+/// Connects a stream of the network within a time, from one of these addresses where there are some.
+pub(super) fn connect(to: SocketAddr, from: &[IpAddr], within: Duration) -> io::Result<OwnedFd> {
+    if from.is_empty() {
+        return TcpStream::connect_timeout(&to, within).map(OwnedFd::from);
+    }
+    let own = from.iter().find(|own| own.is_ipv4() == to.is_ipv4());
+    let own = own.ok_or_else(|| {
+        let why = "the interface has no address of that kind";
+        io::Error::new(io::ErrorKind::AddrNotAvailable, why)
+    })?;
+    let family = if to.is_ipv4() {
+        AddressFamily::INET
+    } else {
+        AddressFamily::INET6
+    };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
+    net::bind(&socket, &SocketAddr::new(*own, 0))?;
+    match net::connect(&socket, &to) {
+        Ok(()) => return Ok(socket),
+        Err(Errno::INPROGRESS) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let until = Instant::now() + within;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let left = Timespec::try_from(left).map_err(|_| Errno::INVAL)?;
+        let mut watched = [PollFd::new(&socket, PollFlags::OUT)];
+        match poll(&mut watched, Some(&left)) {
+            Ok(0) => return Err(Errno::TIMEDOUT.into()),
+            Ok(_) => break,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    sockopt::socket_error(&socket)??;
+    Ok(socket)
 }
 
 /// How long the kernel tries to get data through before a connection counts as lost.
@@ -73,4 +115,25 @@ pub(super) fn send_with_descriptors(
     }
     let pieces = [std::io::IoSlice::new(bytes)];
     sendmsg(socket, &pieces, &mut control, SendFlags::NOSIGNAL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_connection_comes_from_the_address_that_it_shall_come_from() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let to = listener.local_addr().unwrap();
+        let from = ["::1", "127.0.0.77"].map(|ip| ip.parse().unwrap());
+        let within = Duration::from_secs(5);
+        let _socket = connect(to, &from, within).unwrap();
+        assert_eq!(listener.accept().unwrap().1.ip(), from[1]);
+        let error = connect(to, &from[..1], within).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
+        drop(listener);
+        let error = connect(to, &from, within).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+    }
 }

@@ -5,6 +5,8 @@
 
 use std::io;
 
+use super::wire::PollerUse;
+
 /// The answer to [`RpcTransport::request`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requested {
@@ -27,10 +29,42 @@ pub struct RpcCounters {
     pub credit_wait_ns: u64,
     /// Packets that were sent again; `None` where that cannot be told.
     pub retransmits: Option<u64>,
+    /// Bytes of frames both ways; `None` where that cannot be told.
+    pub wire_bytes: Option<u64>,
     /// Connections that were lost.
     pub lost_connections: u64,
     /// Payloads that were compared or summed.
     pub verified: u64,
+}
+
+impl RpcCounters {
+    /// What was counted after an earlier reading.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        let after = |now: u64, then: u64| now.saturating_sub(then);
+        let known = |now: Option<u64>, then: Option<u64>| Some(after(now?, then.unwrap_or(0)));
+        Self {
+            late_replies: after(self.late_replies, before.late_replies),
+            buffer_waits: after(self.buffer_waits, before.buffer_waits),
+            credit_waits: after(self.credit_waits, before.credit_waits),
+            credit_wait_ns: after(self.credit_wait_ns, before.credit_wait_ns),
+            retransmits: known(self.retransmits, before.retransmits),
+            wire_bytes: known(self.wire_bytes, before.wire_bytes),
+            lost_connections: after(self.lost_connections, before.lost_connections),
+            verified: after(self.verified, before.verified),
+        }
+    }
+}
+
+/// What the thread of a server's tag has used; others may run on it as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerUse {
+    /// The rank.
+    pub rank: u32,
+    /// The tag.
+    pub tag: u32,
+    /// How much.
+    pub used: PollerUse,
 }
 
 /// Calls to endpoints, by one thread.
@@ -69,6 +103,15 @@ pub trait RpcTransport: Sized {
 
     /// Gives up every call that is out: the next polls answer each with `Canceled` (-1018).
     fn cancel(&mut self) {}
+
+    /// Asks each server what its thread has used so far, and waits a little for the answers. Before
+    /// and after calls, not between them.
+    ///
+    /// # Errors
+    /// Nothing can be sent any more.
+    fn server_use(&mut self) -> io::Result<Vec<ServerUse>> {
+        Ok(Vec::new())
+    }
 
     /// What was counted so far.
     fn counters(&self) -> RpcCounters;

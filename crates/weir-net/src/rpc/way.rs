@@ -8,16 +8,18 @@ use std::time::Duration;
 
 use weir_run::failure;
 use weir_schema::{
-    BulkPath, Failure, RpcEndpoint, RpcPayloadKind, RpcPoll, RpcVerify, RpcWorkload,
+    BulkPath, Failure, RpcEndpoint, RpcInterface, RpcPayloadKind, RpcPoll, RpcVerify, RpcWorkload,
+    Warning,
 };
 
-use super::address::RpcAddress;
+use super::address::{RpcAddress, StreamAddress};
 use super::auth::Token;
 use super::call_list::CallList;
 use super::calling::{calls_of, slots_of};
 use super::client::{self, CallPayload, ClientSetup, DialSetup, RpcClient, VerifyMode};
 use super::group::RpcGroup;
 use super::link::{Link, LinkSide};
+use super::local_interface::LocalInterface;
 use super::null::NullTransport;
 use super::ofi::{self, FabricChoice, FabricOffer, OfiLink, OfiSettings};
 use super::server::PollMode;
@@ -36,6 +38,7 @@ pub struct Way {
     kind: WayKind,
     scheme: String,
     dial: DialSetup,
+    local: LocalInterface,
     group: RpcGroup,
     poll: PollMode,
 }
@@ -65,7 +68,7 @@ impl Way {
     /// As a job asks for it, with so many threads.
     ///
     /// # Errors
-    /// There is no such transport, the token cannot be read.
+    /// There is no such transport or interface, the token cannot be read.
     pub fn of(
         work: &RpcWorkload,
         group: RpcGroup,
@@ -80,12 +83,13 @@ impl Way {
             .or_else(|| group.first_scheme())
             .unwrap_or("tcp")
             .to_owned();
+        let local = LocalInterface::of(work, &scheme, &group).map_err(|why| refused(&why))?;
         let kind = match scheme.as_str() {
             "null" => WayKind::Null,
             "tcp" => WayKind::Tcp,
             "shm" => WayKind::Shm,
             fabric if fabric.starts_with(ofi::SCHEME) => {
-                let offer = offer(&group, fabric).map_err(|why| refused(&why))?;
+                let offer = offer(&group, fabric, &local).map_err(|why| refused(&why))?;
                 let has_remote_memory = offer.facts().has_remote_memory;
                 WayKind::Ofi { has_remote_memory }
             }
@@ -104,9 +108,11 @@ impl Way {
             dial: DialSetup {
                 group: work.group.clone(),
                 token,
+                from: local.addresses.clone(),
                 within: Duration::from_nanos(work.attach_timeout_ns.0),
             },
             poll: poll_mode(work.poll, threads, &group),
+            local,
             scheme,
             group,
         })
@@ -115,6 +121,23 @@ impl Way {
     /// As the beginning of an address.
     pub fn name(&self) -> &str {
         &self.scheme
+    }
+
+    /// The interface that calls leave this machine by, and who uses it.
+    pub fn interface(&self) -> Option<&RpcInterface> {
+        self.local.interface.as_ref()
+    }
+
+    /// What the user should know.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let notes = self.local.notes.iter();
+        let notes = notes.map(|note| Warning::new("rpc-interface", None, note.clone()));
+        let of_size = self.group.said_size.map(|said| {
+            let (name, ranks) = (&self.group.name, self.group.members.len());
+            let cause = format!("the table of group {name} says {said} ranks and has {ranks}");
+            Warning::new("rpc-table", None, cause)
+        });
+        notes.chain(of_size).collect()
     }
 
     /// Nothing leaves this process.
@@ -210,7 +233,7 @@ impl Way {
             WayKind::Shm => self.attach(ShmLink::new(LinkSide::Client), setup, user),
             WayKind::Ofi { has_remote_memory } => {
                 let settings = OfiSettings::of(self.poll);
-                let offer = offer(&self.group, &self.scheme);
+                let offer = offer(&self.group, &self.scheme, &self.local);
                 if has_remote_memory {
                     let link = offer.and_then(|offer| OfiLink::<true>::open(offer, settings));
                     self.attach(link, setup, user)
@@ -238,15 +261,22 @@ impl Way {
     }
 }
 
-/// What a fabric offers on the interface that the group is reached by.
-fn offer(group: &RpcGroup, scheme: &str) -> Result<FabricOffer, RpcError> {
+/// What a fabric offers on the interface that was chosen, else on that which the group is reached by.
+fn offer(group: &RpcGroup, scheme: &str, local: &LocalInterface) -> Result<FabricOffer, RpcError> {
     let all = group.members.values().flat_map(|member| &member.addresses);
     let mut fitting = all.filter(|address| address.scheme == scheme);
     let nowhere = RpcAddress {
         scheme: scheme.to_owned(),
         place: "127.0.0.1:0".to_owned(),
     };
-    FabricChoice::of_address(fitting.next().unwrap_or(&nowhere), None)?.find()
+    let address = fitting.next().unwrap_or(&nowhere);
+    let own = match address.stream()? {
+        StreamAddress::Tcp(there) => local.address_towards(there.ip()),
+        StreamAddress::Unix(_) => None,
+    };
+    let mut choice = FabricChoice::of_address(address, own)?;
+    choice.domain.clone_from(&local.domain);
+    choice.find()
 }
 
 fn payload_kind(kind: RpcPayloadKind) -> PayloadKind {

@@ -29,6 +29,7 @@ pub(crate) fn server_setup(tags: u32, time: ServiceTime) -> ServerSetup {
         services: Box::new(move |_, tag| {
             vec![Box::new(SelfTestService::new(time, u64::from(tag)))]
         }),
+        domain: None,
         limits: ServerLimits::default(),
         token: None,
         masters: Arc::new(NoMasters),
@@ -62,6 +63,7 @@ pub(crate) fn client_setup(endpoints: Vec<RpcEndpoint>, payload: CallPayload) ->
         dial: DialSetup {
             group: "test".to_owned(),
             token: None,
+            from: Vec::new(),
             within: Duration::from_secs(10),
         },
         endpoints,

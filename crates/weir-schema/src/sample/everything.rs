@@ -131,6 +131,8 @@ fn broken_master(time: Span) -> RpcMaster {
         mismatches: 1,
         late_replies: 2,
         buffer_waits: 3,
+        credit_waits: 6,
+        credit_wait_ns: Nanos::from_micros(9),
         retransmits: Some(4),
         bytes_on_wire: Some(Bytes::MIB),
         servers: vec![RpcServerUse {

@@ -51,7 +51,7 @@ fn act(action: Action, speaks: bool) -> Outcome {
         Action::Print(text) => Ok(printed(&text)),
         Action::SelfTest(note) => {
             if let Some(note) = note {
-                tell_note(&note);
+                print_note(&note);
             }
             Ok(selftest::run())
         }
@@ -66,7 +66,7 @@ fn carry_out(run: &BeffRun, speaks: bool) -> Outcome {
     if !speaks {
         return Ok(0);
     }
-    tell_notes(run);
+    print_notes(run);
     if let Some(path) = &run.options.store {
         return Err(Refusal::usage(nothing_to_store(path)));
     }
@@ -92,11 +92,11 @@ fn measure(run: &BeffRun) -> Outcome {
             let mut options = run.options.clone();
             options.baseline = run.baseline.as_deref().map(baseline).transpose()?;
             writable(&options)?;
-            tell_notes(run);
+            print_notes(run);
             if let Some(baseline) = options.baseline.as_ref().filter(|_| !options.quiet) {
                 let notes = baseline.differences(&run.plan);
                 for note in &notes {
-                    tell_note(note);
+                    print_note(note);
                 }
             }
             prepared.get_or_init(|| options);
@@ -133,13 +133,13 @@ fn other_files(run: &BeffRun) -> Vec<(&'static str, String)> {
     read.chain(written).collect()
 }
 
-fn tell_notes(run: &BeffRun) {
+fn print_notes(run: &BeffRun) {
     for note in run.notes.iter().filter(|_| !run.options.quiet) {
-        tell_note(note);
+        print_note(note);
     }
 }
 
-fn tell_note(note: &str) {
+fn print_note(note: &str) {
     output::error(&format!("note: {note}\n"));
 }
 

@@ -8,7 +8,7 @@ use weir_sys::memory::MemoryFacts;
 
 use super::Machine;
 use super::finding::Finding;
-use crate::runners;
+use crate::runners::{self, FabricSurvey};
 
 pub(super) fn limits(machine: &Machine) -> Vec<Finding> {
     let limits = Limits::read(&machine.tree);
@@ -127,6 +127,35 @@ pub(super) fn libraries(_: &Machine) -> Vec<Finding> {
         ready("transports", &transports.collect::<Vec<_>>()),
     ]
     .concat()
+}
+
+/// What there is for `ofi+…` addresses of RPCs.
+pub(super) fn fabrics(_: &Machine) -> Vec<Finding> {
+    match runners::fabrics() {
+        Ok(survey) => of_survey(&survey),
+        Err(lacks) => vec![Finding::absent(lacks)],
+    }
+}
+
+/// The library with its providers, then what speaks against single ones.
+pub(super) fn of_survey(survey: &FabricSurvey) -> Vec<Finding> {
+    let FabricSurvey {
+        file,
+        version,
+        providers,
+    } = survey;
+    let found = format!("{file} {version}: {}", providers.join(", "));
+    let has_shm = providers
+        .iter()
+        .any(|one| one.split(';').any(|part| part == "shm"));
+    let shm = has_shm.then(|| {
+        Finding::warn(
+            "provider shm",
+            "who sends to a process that is killed can hang in it for ever",
+            "use shm:// of weir itself between processes of one machine",
+        )
+    });
+    [Finding::ok(found)].into_iter().chain(shm).collect()
 }
 
 /// Which of these can be used here, then why each other cannot.

@@ -53,6 +53,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("cgroup", kernel::control_group),
     ("net", devices::networks),
     ("libs", kernel::libraries),
+    ("libfabric", kernel::fabrics),
     ("kmod", kernel::modules),
     ("perf", kernel::counters),
 ];

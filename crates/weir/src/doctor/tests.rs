@@ -8,6 +8,7 @@ use weir_sys::cpu_time::CpuTimes;
 use weir_units::Nanos;
 
 use super::*;
+use crate::runners::FabricSurvey;
 
 /// A tree of kernel files that vanishes.
 struct Fake(PathBuf);
@@ -62,6 +63,23 @@ fn times(idle: u64, steal: u64) -> CpuTimes {
 fn one(findings: Vec<Finding>) -> Finding {
     let [finding] = <[Finding; 1]>::try_from(findings).unwrap();
     finding
+}
+
+#[test]
+fn the_provider_of_fabrics_that_can_hang_is_warned_of() {
+    let survey = |providers: &[&str]| FabricSurvey {
+        file: "libfabric.so.1".to_owned(),
+        version: "1.17".to_owned(),
+        providers: providers.iter().map(|name| (*name).to_owned()).collect(),
+    };
+    let good = one(kernel::of_survey(&survey(&["tcp;ofi_rxm"])));
+    assert_eq!(good, Finding::ok("libfabric.so.1 1.17: tcp;ofi_rxm"));
+    let found = kernel::of_survey(&survey(&["tcp", "shm"]));
+    let [there, shm] = &found[..] else {
+        panic!("{found:?}");
+    };
+    assert_eq!((there.status, shm.status), (Status::Ok, Status::Warn));
+    assert!(shm.why.contains("killed"), "{shm:?}");
 }
 
 #[test]

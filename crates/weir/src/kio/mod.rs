@@ -52,7 +52,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
         Action::Run(run) if run.dry_run => dry_run(&run),
         Action::Run(run) => measure(*run),
         Action::Repeat { run, repeat, notes } => {
-            tell_notes(&notes);
+            print_notes(&notes);
             repeat::run(&run, repeat)
         }
         Action::Compare(asked) => compare::in_rounds(&asked),
@@ -106,7 +106,7 @@ fn target(path: &str) -> Result<TargetFacts, String> {
 /// What would be done, where nothing stands against it.
 fn dry_run(run: &KioRun) -> Outcome {
     check_files(run)?;
-    tell_notes(&run.notes);
+    print_notes(&run.notes);
     session::check(&run.plan, &Silent)?;
     let deeds = deeds(&run.plan).join("\n");
     Ok(printed(&format!(
@@ -115,7 +115,7 @@ fn dry_run(run: &KioRun) -> Outcome {
     )))
 }
 
-fn tell_notes(notes: &[String]) {
+fn print_notes(notes: &[String]) {
     for note in notes {
         output::error(&format!("note: {note}\n"));
     }
@@ -127,7 +127,7 @@ fn measure(mut run: KioRun) -> Outcome {
     measure::measure(&MeasureRequest {
         plan: &|| {
             check_files(run)?;
-            tell_notes(&run.notes);
+            print_notes(&run.notes);
             Ok(run.plan.clone())
         },
         ranks: None,

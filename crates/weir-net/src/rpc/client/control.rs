@@ -3,7 +3,7 @@
 //! In: frames to send. Out: frames that come, within a time. Not here: calls, which never wait
 //! (`RpcClient`).
 
-use std::net::TcpStream;
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -39,16 +39,20 @@ fn lost(errno: Errno) -> RpcError {
 }
 
 impl ControlStream {
-    /// Connects.
+    /// Connects, from the address of the same kind where there are some.
     ///
     /// # Errors
     /// Nobody listens there, or not within the time.
-    pub(super) fn connect(address: &RpcAddress, within: Duration) -> Result<Self, RpcError> {
+    pub(super) fn connect(
+        address: &RpcAddress,
+        from: &[IpAddr],
+        within: Duration,
+    ) -> Result<Self, RpcError> {
         let fail = || RpcError::io(format!("connect to {address}"));
         let stream = match address.stream()? {
             StreamAddress::Tcp(at) => {
                 let within = within.max(Duration::from_millis(1));
-                OwnedFd::from(TcpStream::connect_timeout(&at, within).map_err(fail())?)
+                socket::connect(at, from, within).map_err(fail())?
             }
             StreamAddress::Unix(path) => OwnedFd::from(UnixStream::connect(path).map_err(fail())?),
         };

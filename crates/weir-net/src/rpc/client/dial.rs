@@ -3,6 +3,7 @@
 //! In: whom to call, and who calls. Out: a connection whose handshake is done, or why there is
 //! none. It waits, at most for the time given, so that it belongs before or beside a measurement.
 
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use super::control::ControlStream;
@@ -34,6 +35,9 @@ pub struct DialSetup {
     pub group: String,
     /// What proves that this client may.
     pub token: Option<Token>,
+    /// Addresses of this machine that connections come from, one of each kind; empty: as the kernel
+    /// has it.
+    pub from: Vec<IpAddr>,
     /// How long connecting and the handshake may take.
     pub within: Duration,
 }
@@ -89,7 +93,7 @@ fn shake_hands(
     greeting: LinkGreeting,
 ) -> Result<(ControlStream, HelloReply), RpcError> {
     let until = Instant::now() + setup.within;
-    let mut control = ControlStream::connect(&endpoint.address, setup.within)?;
+    let mut control = ControlStream::connect(&endpoint.address, &setup.from, setup.within)?;
     let hello = Hello {
         nonce: nonce(),
         group: setup.group.clone(),

@@ -5,6 +5,7 @@
 
 use super::RpcEndpoint;
 use crate::rpc::link::PeerId;
+use crate::rpc::wire::PollerUse;
 
 /// What a connection is at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub(super) struct ClientConnection {
     /// When something last came, in nanoseconds of the client's clock.
     pub(super) heard_ns: u64,
     pub(super) pinged: bool,
+    /// What its server's thread had used by the latest answer.
+    pub(super) used: Option<PollerUse>,
     /// When it may be tried again, and how long to wait after that.
     pub(super) retry_ns: u64,
     pub(super) pause_ns: u64,
@@ -118,6 +121,7 @@ impl EndpointTable {
                     out: 0,
                     heard_ns: 0,
                     pinged: false,
+                    used: None,
                     retry_ns: 0,
                     pause_ns: 0,
                     endpoints: Vec::new(),

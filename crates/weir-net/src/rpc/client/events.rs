@@ -10,8 +10,8 @@ use crate::rpc::assembly::is_fragment;
 use crate::rpc::link::{Link, LinkHandler, MemoryRange, PeerId};
 use crate::rpc::payload::{follows, payload_sum};
 use crate::rpc::wire::{
-    Closed, FrameHeader, FrameKind, OpenReply, PayloadKind, PullRange, PushHead, RpcId, WireReader,
-    flag,
+    Closed, FrameHeader, FrameKind, OpenReply, PayloadKind, PingTimes, PullRange, PushHead, RpcId,
+    WireReader, flag,
 };
 use crate::rpc::{DerCode, RpcError};
 
@@ -283,10 +283,12 @@ impl ClientState {
                 self.closing = self.closing.saturating_sub(1);
             }
             FrameKind::Pong => {
+                let times = PingTimes::decode(body)?;
                 if let Some(connection) = self.table.of_peer(peer) {
                     let connection = &mut self.table.connections[connection as usize];
                     connection.heard_ns = self.now_ns;
                     connection.pinged = false;
+                    connection.used = Some(times.used);
                 }
             }
             FrameKind::GoAway => {

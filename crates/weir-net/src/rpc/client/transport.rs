@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use super::calls::ClientState;
 use super::dial::dial;
-use super::endpoints::{ConnectionStage, EndpointStage, NO_LIMIT};
+use super::endpoints::{ClientConnection, ConnectionStage, EndpointStage, NO_LIMIT};
 use super::{ClientSetup, RpcEndpoint};
 use crate::rpc::link::{Link, LinkGreeting, NewPeer};
 use crate::rpc::self_test;
 use crate::rpc::server::PollMode;
-use crate::rpc::transport::{Requested, RpcCounters, RpcTransport};
+use crate::rpc::transport::{Requested, RpcCounters, RpcTransport, ServerUse};
 use crate::rpc::wire::{FrameHeader, FrameKind, HelloReply, OpenRequest, RpcId};
 use crate::rpc::{DerCode, RpcError};
 
@@ -22,6 +22,8 @@ use crate::rpc::{DerCode, RpcError};
 const LOOK: u32 = 16;
 /// Longest sleep, so that time-outs are seen.
 const SLEEP: Duration = Duration::from_millis(50);
+/// How long servers may take to say what they have used.
+const ASK: Duration = Duration::from_millis(200);
 /// How long closing waits for servers.
 const CLOSE: Duration = Duration::from_secs(2);
 /// First and longest pause between two tries to reconnect.
@@ -400,10 +402,39 @@ impl<L: Link> RpcTransport for RpcClient<L> {
     }
 
     fn counters(&self) -> RpcCounters {
+        let wire = self.link.wire_counts();
         RpcCounters {
-            retransmits: self.link.retransmits(),
+            retransmits: wire.retransmits,
+            wire_bytes: wire.bytes,
             ..self.state.counters
         }
+    }
+
+    fn server_use(&mut self) -> io::Result<Vec<ServerUse>> {
+        let header = FrameHeader::plain(FrameKind::Ping);
+        let echo = self.state.now_ns.to_le_bytes();
+        for known in &mut self.state.table.connections {
+            known.used = None;
+            if known.stage == ConnectionStage::Up {
+                self.link.send(known.peer, &header, &[&echo]);
+            }
+        }
+        let until = Instant::now() + ASK;
+        let is_silent =
+            |known: &ClientConnection| known.stage == ConnectionStage::Up && known.used.is_none();
+        while self.state.table.connections.iter().any(is_silent) && Instant::now() < until {
+            self.link.flush()?;
+            self.link.poll(Some(SLEEP), &mut self.state)?;
+        }
+        let answered = |known: &ClientConnection| {
+            Some(ServerUse {
+                rank: known.endpoint.rank,
+                tag: known.endpoint.tag,
+                used: known.used?,
+            })
+        };
+        let connections = self.state.table.connections.iter();
+        Ok(connections.filter_map(answered).collect())
     }
 
     fn close(mut self) -> io::Result<RpcCounters> {

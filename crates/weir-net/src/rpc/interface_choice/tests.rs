@@ -73,34 +73,26 @@ fn machine(cards: &[(&str, &str, &str)]) -> Machine {
 }
 
 impl Machine {
-    /// Chooses for a process on these CPUs, in this environment.
-    fn choose(
-        &self,
-        cpus: &str,
-        environment: &[(&str, &str)],
-    ) -> Result<InterfaceChoice, RpcError> {
+    /// Chooses for a process on these CPUs, which asks for this one.
+    fn choose(&self, cpus: &str, asked: Option<&str>) -> Result<InterfaceChoice, RpcError> {
         let facts = InterfaceFacts {
             interfaces: &self.interfaces,
             topology: &self.topology,
             cpus: &cpus.parse().unwrap(),
         };
-        let variable = |name: &str| {
-            let found = environment.iter().find(|(known, _)| *known == name);
-            found.map(|(_, value)| (*value).to_owned())
-        };
         let turn = |node| next_turn(&self.folder.0, node).unwrap();
-        choose_interface(&facts, |_| true, variable, turn)
+        choose_interface(&facts, asked, |_| true, turn)
     }
 
     fn name(&self, cpus: &str) -> String {
-        self.choose(cpus, &[]).unwrap().name
+        self.choose(cpus, None).unwrap().name
     }
 }
 
 #[test]
 fn n_1_a_process_uses_the_card_of_its_node() {
     let machine = machine(&[("eth0", "0", "up"), ("eth1", "1", "up")]);
-    let choice = machine.choose("2-3", &[]).unwrap();
+    let choice = machine.choose("2-3", None).unwrap();
     assert_eq!((choice.name.as_str(), choice.node), ("eth1", 1));
     assert_eq!((choice.process_node, choice.note), (Some(1), None));
     assert_eq!(choice.process_cpus.to_string(), "2-3");
@@ -130,7 +122,9 @@ fn n_2_processes_of_a_node_take_its_cards_in_turn() {
 #[test]
 fn n_3_without_a_card_of_its_node_it_uses_another_nodes_and_says_so() {
     for node in ["0", "-1"] {
-        let choice = machine(&[("eth0", node, "up")]).choose("2-3", &[]).unwrap();
+        let choice = machine(&[("eth0", node, "up")])
+            .choose("2-3", None)
+            .unwrap();
         assert_eq!((choice.name.as_str(), choice.node), ("eth0", 0));
         assert_eq!(
             choice.note.as_deref(),
@@ -142,7 +136,7 @@ fn n_3_without_a_card_of_its_node_it_uses_another_nodes_and_says_so() {
 #[test]
 fn n_4_without_any_card_it_uses_the_loopback_and_says_so() {
     for cards in [&[][..], &[("eth0", "1", "down")]] {
-        let choice = machine(cards).choose("2-3", &[]).unwrap();
+        let choice = machine(cards).choose("2-3", None).unwrap();
         assert_eq!(choice.name, "lo");
         assert_eq!(
             choice.note.as_deref(),
@@ -155,38 +149,29 @@ fn n_4_without_any_card_it_uses_the_loopback_and_says_so() {
 }
 
 #[test]
-fn n_5_what_the_environment_names_wins() {
+fn n_5_the_one_that_is_asked_for_wins() {
     let machine = machine(&[("eth0", "0", "up"), ("eth1", "1", "up")]);
-    let environment = [("OFI_INTERFACE", "eth0"), ("OFI_DOMAIN", "mlx5_0")];
-    let choice = machine.choose("2-3", &environment).unwrap();
-    assert_eq!((choice.name.as_str(), choice.note), ("eth0", None));
-    assert_eq!(choice.domain.as_deref(), Some("mlx5_0"));
-    assert_eq!(choice.variables, ["OFI_INTERFACE", "OFI_DOMAIN"]);
-    let environment = [
-        ("OFI_INTERFACE", "eth0"),
-        ("D_INTERFACE", "lo"),
-        ("D_DOMAIN", ""),
-    ];
-    let choice = machine.choose("2-3", &environment).unwrap();
-    assert_eq!((choice.name.as_str(), choice.domain), ("lo", None));
-    assert_eq!(choice.variables, ["D_INTERFACE"]);
+    for name in ["eth0", "lo"] {
+        let choice = machine.choose("2-3", Some(name)).unwrap();
+        assert_eq!((choice.name.as_str(), choice.note), (name, None));
+    }
 }
 
 #[test]
 fn an_interface_that_does_not_exist_is_an_error_that_names_those_that_do() {
     let machine = machine(&[("eth0", "0", "up"), ("eth1", "1", "down")]);
-    let error = machine.choose("0", &[("D_INTERFACE", "ib7")]).unwrap_err();
+    let error = machine.choose("0", Some("ib7")).unwrap_err();
     assert_eq!(error.code, DerCode::NotThere);
     assert_eq!(
         error.message,
-        "D_INTERFACE=ib7: there is no such network interface (there are eth0, eth1, lo)"
+        "there is no network interface `ib7` (there are eth0, eth1, lo)"
     );
 }
 
 #[test]
 fn cpus_of_several_nodes_mean_no_node_in_particular() {
     let machine = machine(&[("eth0", "0", "up"), ("eth1", "1", "up")]);
-    let choice = machine.choose("0-3", &[]).unwrap();
+    let choice = machine.choose("0-3", None).unwrap();
     assert_eq!((choice.process_node, choice.note), (None, None));
     let next = machine.name("1-2");
     assert_ne!(choice.name, next, "all cards take turns");
@@ -201,7 +186,7 @@ fn a_provider_that_does_not_support_the_near_card_uses_another() {
         cpus: &"2".parse().unwrap(),
     };
     let supports = |interface: &NetworkInterface| interface.name == "eth0";
-    let choice = choose_interface(&facts, supports, |_| None, |_| 0).unwrap();
+    let choice = choose_interface(&facts, None, supports, |_| 0).unwrap();
     assert_eq!(choice.name, "eth0");
     assert!(choice.note.unwrap().contains("node 1"));
 }
@@ -224,4 +209,7 @@ fn every_turn_is_given_once() {
     fs::write(folder.0.join(TURNS), b"1 \xff\xfe\n").unwrap();
     assert_eq!(next_turn(&folder.0, Some(1)).unwrap(), 0);
     assert!(next_turn(&folder.0.join("nothing"), None).is_err());
+    fs::remove_file(folder.0.join(TURNS)).unwrap();
+    symlink(folder.0.join("elsewhere"), folder.0.join(TURNS)).unwrap();
+    assert!(next_turn(&folder.0, None).is_err());
 }

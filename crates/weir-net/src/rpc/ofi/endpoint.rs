@@ -117,9 +117,9 @@ impl FabricEndpoint {
         let (queue, has_descriptor) = open_queue(&domain, sizes, waiting)?;
         let endpoint = open_endpoint(&domain)?;
         let library = &domain.offer.library;
-        let bound = endpoint.bind(addresses.fid(), 0);
+        let bound = endpoint.bind(&addresses, 0);
         library.good("bind the addresses", bound)?;
-        let bound = endpoint.bind(queue.fid(), FI_TRANSMIT | FI_RECV);
+        let bound = endpoint.bind(&queue, FI_TRANSMIT | FI_RECV);
         library.good("bind the completion queue", bound)?;
         library.good("enable the endpoint", endpoint.enable())?;
         let calls = DataCalls::of(&endpoint)?;

@@ -37,7 +37,8 @@ macro_rules! table {
             /// Finds all of them, or names the first that is not there.
             fn resolve(library: &Library) -> Result<Self, &'static CStr> {
                 Ok(Self {
-                    // SAFETY: libfabric's own header gives each symbol the type of its field.
+                    // SAFETY: libfabric's own header gives each symbol the type of its field; the library
+                    // is never unloaded.
                     $($field: unsafe { library.function($symbol) }.ok_or($symbol)?,)*
                 })
             }
@@ -103,7 +104,7 @@ impl FabricLibrary {
             file: file.clone(),
             symbol: symbol.to_string_lossy().into_owned(),
         })?;
-        // SAFETY: takes nothing, and answers with a number.
+        // SAFETY: resolved just now; it takes nothing, and answers with a number.
         let version = unpacked(unsafe { (calls.version)() });
         if version < OLDEST {
             return Err(FabricError::TooOld {
@@ -136,9 +137,9 @@ impl FabricLibrary {
 
     /// What libfabric says about an answer below 0, or its positive number.
     pub(super) fn text(&self, code: c_int) -> String {
-        // SAFETY: takes any number, and answers with a string that stays, or null.
+        // SAFETY: resolved when it was opened, and never unloaded; it takes any number.
         let text = unsafe { (self.calls.strerror)(code.saturating_abs()) };
-        // SAFETY: as said above.
+        // SAFETY: it answers with null or a string of its own that stays, which is copied at once.
         unsafe { text_of(text) }.unwrap_or_else(|| "unknown error".to_owned())
     }
 
@@ -168,7 +169,7 @@ pub(super) unsafe fn text_of(text: *const c_char) -> Option<String> {
     if text.is_null() {
         return None;
     }
-    // SAFETY: not null, so a string by the caller's word; copied at once.
+    // SAFETY: not null, so the caller answers for a string; it is copied at once.
     let text = unsafe { CStr::from_ptr(text) };
     Some(text.to_string_lossy().into_owned())
 }

@@ -28,18 +28,16 @@ use super::offer::FabricOffer;
 /// It is `repr(C)`, and begins with one.
 pub(super) unsafe trait FabricObject {}
 
-// SAFETY: declared so.
-unsafe impl FabricObject for FidFabric {}
-// SAFETY: declared so.
-unsafe impl FabricObject for FidDomain {}
-// SAFETY: declared so.
-unsafe impl FabricObject for FidAv {}
-// SAFETY: declared so.
-unsafe impl FabricObject for FidCq {}
-// SAFETY: declared so.
-unsafe impl FabricObject for FidEp {}
-// SAFETY: declared so.
-unsafe impl FabricObject for FidMr {}
+/// Declares structures to begin with a [`Fid`], and checks it.
+macro_rules! fabric_objects {
+    ($($kind:ident),*) => {$(
+        const _: () = assert!(std::mem::offset_of!($kind, fid) == 0);
+        // SAFETY: all structures of `abi` are `repr(C)`, and the field is at the start, as asserted.
+        unsafe impl FabricObject for $kind {}
+    )*};
+}
+
+fabric_objects!(FidFabric, FidDomain, FidAv, FidCq, FidEp, FidMr);
 
 /// An open object, which belongs to this value alone.
 pub(super) struct Object<T: FabricObject> {
@@ -70,15 +68,16 @@ impl<T: FabricObject> Object<T> {
     }
 
     fn ops(&self) -> *const FiOps {
-        // SAFETY: an open object, which begins with this structure.
+        // SAFETY: `new` was given an open object, which stays so while this value lives; `FabricObject`
+        // says that it begins with this structure.
         unsafe { (*self.fid()).ops }
     }
 
     /// Binds it to another object.
-    pub(super) fn bind(&self, to: *mut Fid, flags: u64) -> Code {
+    pub(super) fn bind<U: FabricObject>(&self, to: &Object<U>, flags: u64) -> Code {
         match slot!(self.ops(), FiOps, bind) {
-            // SAFETY: both objects are open.
-            Some(bind) => unsafe { bind(self.fid(), to, flags) },
+            // SAFETY: both objects are open, as long as their values live.
+            Some(bind) => unsafe { bind(self.fid(), to.fid(), flags) },
             None => -FI_ENOSYS,
         }
     }
@@ -89,7 +88,7 @@ impl<T: FabricObject> Object<T> {
     /// `argument` is what the command asks for.
     pub(super) unsafe fn control(&self, command: c_int, argument: *mut c_void) -> Code {
         match slot!(self.ops(), FiOps, control) {
-            // SAFETY: the object is open; the argument is by the caller's word.
+            // SAFETY: the object is open while this value lives; the caller answers for the argument.
             Some(control) => unsafe { control(self.fid(), command, argument) },
             None => -FI_ENOSYS,
         }
@@ -97,7 +96,7 @@ impl<T: FabricObject> Object<T> {
 
     /// Puts it to use.
     pub(super) fn enable(&self) -> Code {
-        // SAFETY: the command takes nothing.
+        // SAFETY: FI_ENABLE reads no argument.
         unsafe { self.control(FI_ENABLE, null_mut()) }
     }
 
@@ -108,7 +107,7 @@ impl<T: FabricObject> Object<T> {
 
     fn end(&mut self) -> Code {
         match slot!(self.ops(), FiOps, close) {
-            // SAFETY: the object is open, and used by nobody after this.
+            // SAFETY: the object is open, and both callers give this value up with it.
             Some(close) => unsafe { close(self.fid()) },
             None => -FI_ENOSYS,
         }
@@ -137,23 +136,23 @@ impl FabricDomain {
     /// Opens a fabric and a domain of the offer.
     pub(super) fn open(offer: FabricOffer) -> Result<Self, FabricError> {
         let library = &offer.library;
-        // SAFETY: the offer's own first entry.
+        // SAFETY: an entry of a list that the offer keeps until it is dropped.
         let attributes = unsafe { (*offer.info()).fabric_attr };
         let mut fabric = null_mut();
-        // SAFETY: attributes that libfabric made itself.
+        // SAFETY: attributes that libfabric made itself and that the offer keeps; it writes one address.
         let code = unsafe { (library.calls.fabric)(attributes, &raw mut fabric, NO_CONTEXT) };
         library.good("open the fabric", code)?;
-        // SAFETY: opened just now.
+        // SAFETY: libfabric opened it just now, for nobody else, or left the address null.
         let fabric = unsafe { Object::new(fabric) }.ok_or(FabricError::Lacks("open a fabric"))?;
-        // SAFETY: an open fabric.
+        // SAFETY: the fabric is open, and libfabric fills its table before it hands it out.
         let table = unsafe { (*fabric.as_ptr()).ops };
         let open = slot!(table, FiOpsFabric, domain);
         let open = open.ok_or(FabricError::Lacks("open a domain"))?;
         let mut domain = null_mut();
-        // SAFETY: an open fabric, and the offer that it was opened from.
+        // SAFETY: the fabric is open, and the offer that it was opened from is kept; one address is written.
         let code = unsafe { open(fabric.as_ptr(), offer.info(), &raw mut domain, NO_CONTEXT) };
         library.good("open a domain", code)?;
-        // SAFETY: opened just now.
+        // SAFETY: libfabric opened it just now, for nobody else, or left the address null.
         let domain = unsafe { Object::new(domain) }.ok_or(FabricError::Lacks("open a domain"))?;
         Ok(Self {
             domain,
@@ -166,7 +165,7 @@ impl FabricDomain {
 
     /// The domain's table of calls.
     pub(super) fn calls(&self) -> *const FiOpsDomain {
-        // SAFETY: an open domain.
+        // SAFETY: the domain is open while this value lives, its tables as long.
         unsafe { (*self.domain.as_ptr()).ops }
     }
 
@@ -201,10 +200,10 @@ impl FabricDomain {
         let facts = self.offer.facts();
         if facts.has_mr_mode(FI_MR_ENDPOINT) {
             let library = &self.offer.library;
-            library.good("bind memory", registration.bind(endpoint.fid(), 0))?;
+            library.good("bind memory", registration.bind(endpoint, 0))?;
             library.good("enable memory", registration.enable())?;
         }
-        // SAFETY: an open registration.
+        // SAFETY: the registration is open, and libfabric does not change its record any more.
         let record = unsafe { &*registration.as_ptr() };
         (memory.key, memory.descriptor) = (record.key, record.mem_desc);
         if facts.has_mr_mode(FI_MR_VIRT_ADDR) {
@@ -220,7 +219,7 @@ impl FabricDomain {
         uses: Uses,
     ) -> Result<Object<FidMr>, FabricError> {
         let library = &self.offer.library;
-        // SAFETY: an open domain.
+        // SAFETY: the domain is open while this value lives, its tables as long.
         let table = unsafe { (*self.domain.as_ptr()).mr };
         let register = slot!(table, FiOpsMr, reg);
         let register = register.ok_or(FabricError::Lacks("register memory"))?;
@@ -237,7 +236,8 @@ impl FabricDomain {
             std::hash::BuildHasher::hash_one(&self.keys, self.registered) & facts.key_mask()
         };
         let mut registration = null_mut();
-        // SAFETY: the memory stays mapped until the registration is closed (`RegisteredMemory`).
+        // SAFETY: the domain is open; the memory stays mapped until the registration is closed, since
+        // `RegisteredMemory` drops that first.
         let code = unsafe {
             register(
                 self.domain.fid(),
@@ -252,7 +252,7 @@ impl FabricDomain {
             )
         };
         library.good("register memory", code)?;
-        // SAFETY: opened just now.
+        // SAFETY: libfabric opened it just now, for nobody else, or left the address null.
         unsafe { Object::new(registration) }.ok_or(FabricError::Lacks("register memory"))
     }
 }
@@ -271,6 +271,7 @@ pub(super) enum Uses {
 /// Memory that the fabric reads and writes.
 #[derive(Debug)]
 pub(super) struct RegisteredMemory {
+    // Dropped in this order.
     registration: Option<Object<FidMr>>,
     memory: AlignedBuf,
     first: usize,

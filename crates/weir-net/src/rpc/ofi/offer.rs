@@ -114,6 +114,8 @@ impl FabricFacts {
 pub struct FabricOffer {
     pub(super) library: Arc<FabricLibrary>,
     list: NonNull<FiInfo>,
+    /// The entry of the list that is used.
+    chosen: NonNull<FiInfo>,
     facts: FabricFacts,
 }
 
@@ -263,12 +265,15 @@ impl FabricOffer {
     /// [`FabricError::NoProvider`] where none fits; [`FabricError::Call`] where libfabric fails.
     pub fn find(library: &Arc<FabricLibrary>, choice: &FabricChoice) -> Result<Self, FabricError> {
         for abilities in Abilities::of(choice.provider.as_deref()) {
-            if let Some(list) = list(library, choice, abilities)? {
-                return Ok(Self {
-                    library: Arc::clone(library),
-                    facts: facts(list),
-                    list,
-                });
+            let found = list(library, choice, abilities)?.map(|list| Self {
+                library: Arc::clone(library),
+                facts: facts(list),
+                chosen: list,
+                list,
+            });
+            let domain = choice.domain.as_deref();
+            if let Some(offer) = found.and_then(|offer| offer.of_domain(domain)) {
+                return Ok(offer);
             }
         }
         let there = providers(library)?;
@@ -282,6 +287,16 @@ impl FabricOffer {
         })
     }
 
+    /// The entry of this domain: providers that are given an address do not look at the name.
+    fn of_domain(mut self, domain: Option<&str>) -> Option<Self> {
+        while domain.is_some_and(|domain| domain != self.facts.domain) {
+            // SAFETY: an entry of the list, which lives as long as this value.
+            self.chosen = NonNull::new(unsafe { self.chosen.as_ref() }.next)?;
+            self.facts = facts(self.chosen);
+        }
+        Some(self)
+    }
+
     /// What decides how it is used.
     pub fn facts(&self) -> &FabricFacts {
         &self.facts
@@ -289,7 +304,7 @@ impl FabricOffer {
 
     /// For libfabric's calls, which read it.
     pub(super) fn info(&self) -> *mut FiInfo {
-        self.list.as_ptr()
+        self.chosen.as_ptr()
     }
 }
 

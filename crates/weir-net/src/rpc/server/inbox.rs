@@ -101,3 +101,25 @@ impl MasterAnswers {
         });
     }
 }
+
+#[cfg(test)]
+impl MasterAnswers {
+    /// Answers that go to nobody, to be looked at.
+    pub(in crate::rpc) fn collected() -> Self {
+        Self {
+            inbox: Arc::default(),
+            link: 0,
+            peer: PeerId::default(),
+            rpc: RpcId::default(),
+        }
+    }
+
+    /// Kinds and statuses of those that came since the last look.
+    pub(in crate::rpc) fn taken(&self) -> Vec<(FrameKind, u16)> {
+        let sent = |order| match order {
+            PollerOrder::Send { header, .. } => Some((header.kind, header.word)),
+            _ => None,
+        };
+        self.inbox.take().into_iter().filter_map(sent).collect()
+    }
+}

@@ -1,7 +1,10 @@
 //! Tests that others order a server to run: the server's side of START and STOP.
 //!
-//! In: orders. Out: whether they are taken; what comes of them goes through [`MasterAnswers`] from
-//! the thread that runs the test. Not here: running it.
+//! In: orders. Out: whether they are taken; whether the test can be run, and what comes of it, goes
+//! through [`MasterAnswers`] from the thread that runs it. Not here: running it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::MasterAnswers;
 use crate::rpc::{DerCode, RpcError};
@@ -15,21 +18,35 @@ pub struct MasterOrder {
     pub tag: u32,
     /// What it is; the wire does not look inside.
     pub body: Vec<u8>,
-    /// Where progress and result go.
+    /// Where START_ACK, progress and result go.
     pub answers: MasterAnswers,
+}
+
+/// Ends a test that was taken: who ordered it waits no longer, or is gone.
+#[derive(Clone, Debug, Default)]
+pub struct TestEnd(Arc<AtomicU32>);
+
+impl TestEnd {
+    /// From now on the test ends.
+    pub fn ask(&self) {
+        self.0.store(1, Ordering::Relaxed);
+    }
+
+    /// What the test looks at: not 0 once it shall end.
+    pub fn sign(&self) -> &AtomicU32 {
+        &self.0
+    }
 }
 
 /// Runs ordered tests, on threads of its own.
 pub trait TestMasters: Send + Sync {
-    /// Takes an order.
+    /// Takes an order. It returns at once, on the thread that calls are answered on: what takes time,
+    /// as looking for the targets, comes later, and so does START_ACK then.
     ///
     /// # Errors
-    /// `Busy` while this rank and tag runs a test, `NoPermission` where tests may not be ordered,
-    /// `NotThere` for targets that the group does not have.
-    fn start(&self, order: MasterOrder) -> Result<(), RpcError>;
-
-    /// Who ordered the test of this rank and tag waits no longer, or is gone.
-    fn stop(&self, rank: u32, tag: u32);
+    /// `Busy` while this rank and tag runs a test, `NoPermission` where tests may not be ordered; no
+    /// START_ACK follows.
+    fn start(&self, order: MasterOrder) -> Result<TestEnd, RpcError>;
 }
 
 /// Refuses all orders.
@@ -37,10 +54,8 @@ pub trait TestMasters: Send + Sync {
 pub struct NoMasters;
 
 impl TestMasters for NoMasters {
-    fn start(&self, _: MasterOrder) -> Result<(), RpcError> {
+    fn start(&self, _: MasterOrder) -> Result<TestEnd, RpcError> {
         let message = "this server runs no tests by order";
         Err(RpcError::new(DerCode::NoPermission, message))
     }
-
-    fn stop(&self, _: u32, _: u32) {}
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
+use weir_sys::usage::ThreadUsage;
 
 use super::MasterOrder;
 use super::calls::CallTable;
@@ -17,10 +18,10 @@ use super::inbox::{Arrival, Inbox};
 use super::sessions::ServerSession;
 use super::start::ServerShared;
 use super::tags::ServedTag;
-use super::{MasterAnswers, inbox::PollerOrder};
+use super::{MasterAnswers, TestEnd, inbox::PollerOrder};
 use crate::rpc::assembly::{Assemblies, is_fragment, send_whole};
 use crate::rpc::link::{Link, LinkHandler, LinkWaker, MemoryRange, PeerId};
-use crate::rpc::wire::{FrameHeader, FrameKind, PingTimes, WireReader};
+use crate::rpc::wire::{FrameHeader, FrameKind, PingTimes, PollerUse, WireReader};
 use crate::rpc::{DerCode, RpcError};
 
 /// Longest order of a test, in bytes.
@@ -35,8 +36,8 @@ pub(super) struct ServedPeer {
     source: Source,
     pub(super) max_frame: u32,
     pub(super) sessions: Vec<u32>,
-    /// It has ordered a test that may run.
-    has_test: bool,
+    /// Of the test that it has ordered and that may run.
+    test: Option<TestEnd>,
 }
 
 /// What a poller knows; the link stands beside it.
@@ -143,7 +144,7 @@ impl<L: Link> PollerRound for Poller<L> {
             source: arrival.source,
             max_frame,
             sessions: Vec::new(),
-            has_test: false,
+            test: None,
         });
     }
 
@@ -152,7 +153,7 @@ impl<L: Link> PollerRound for Poller<L> {
             return;
         };
         if header.kind == FrameKind::Result {
-            served.has_test = false;
+            served.test = None;
         }
         let max_frame = served.max_frame;
         // It went out, or the connection is gone and with it who waits for it.
@@ -221,9 +222,8 @@ impl PollerState {
             for &session in &served.sessions {
                 self.drop_session(link, session);
             }
-            if served.has_test {
-                let tag = &self.tags[served.tag];
-                self.shared.masters.stop(tag.rank, tag.tag);
+            if let Some(test) = served.test {
+                test.ask();
             }
             self.shared.connections.leave(served.source);
             self.shared.counters.connections.fetch_sub(1, Relaxed);
@@ -281,22 +281,20 @@ impl PollerState {
             body,
             answers,
         };
-        let taken = self.shared.masters.start(order);
-        let answer = FrameHeader {
-            word: taken
-                .as_ref()
-                .map_or_else(|error| error.code.to_status(), |()| 0),
-            rpc: header.rpc,
-            ..FrameHeader::plain(FrameKind::StartAck)
-        };
-        let words = taken
-            .as_ref()
-            .map_or_else(|error| error.message.as_bytes(), |()| &[]);
-        link.send(peer, &answer, &[words]);
-        if taken.is_ok()
-            && let Some(served) = self.peer(peer)
-        {
-            served.has_test = true;
+        match self.shared.masters.start(order) {
+            Ok(test) => {
+                if let Some(served) = self.peer(peer) {
+                    served.test = Some(test);
+                }
+            }
+            Err(error) => {
+                let answer = FrameHeader {
+                    word: error.code.to_status(),
+                    rpc: header.rpc,
+                    ..FrameHeader::plain(FrameKind::StartAck)
+                };
+                link.send(peer, &answer, &[error.message.as_bytes()]);
+            }
         }
         Ok(())
     }
@@ -316,19 +314,16 @@ impl PollerState {
                 let times = PingTimes {
                     echo: WireReader::new(body).u64("echo")?,
                     clock_ns: monotonic_ns(),
+                    used: used_by_this_thread(),
                 };
                 let header = FrameHeader::plain(FrameKind::Pong);
                 link.send(peer, &header, &[&times.encode()]);
             }
             FrameKind::Start => self.start_test(link, peer, header, body)?,
             FrameKind::Stop => {
-                let tag = self
-                    .peer(peer)
-                    .filter(|served| served.has_test)
-                    .map(|s| s.tag);
-                if let Some(tag) = tag {
-                    let tag = &self.tags[tag];
-                    self.shared.masters.stop(tag.rank, tag.tag);
+                let test = self.peer(peer).and_then(|served| served.test.as_ref());
+                if let Some(test) = test {
+                    test.ask();
                 }
             }
             FrameKind::Error => {
@@ -418,5 +413,15 @@ pub(super) fn obey(pollers: &mut [Box<dyn PollerRound>], order: PollerOrder) {
         }
         PollerOrder::GoAway => pollers.iter_mut().for_each(|poller| poller.go_away()),
         PollerOrder::Stop => {}
+    }
+}
+
+fn used_by_this_thread() -> PollerUse {
+    let used = ThreadUsage::current();
+    PollerUse {
+        user_ns: used.user.0,
+        system_ns: used.system.0,
+        voluntary_switches: used.voluntary_switches,
+        involuntary_switches: used.involuntary_switches,
     }
 }

@@ -28,6 +28,7 @@ impl<L: Link> SimulatedServer<L> {
             group: "g".to_owned(),
             ranks: vec![(0, tags)],
             nonce: [0; 16],
+            domain: None,
             limits: ServerLimits::default(),
             token: None,
             memory: Quota::new(MEMORY),

@@ -61,6 +61,8 @@ pub struct ServerSetup {
     pub poll: PollMode,
     /// What each tag offers.
     pub services: Box<ServicesOfTag>,
+    /// The domain of fabrics; none: the provider's first.
+    pub domain: Option<String>,
     /// What clients may take.
     pub limits: ServerLimits,
     /// What clients have to know.
@@ -77,6 +79,7 @@ pub(super) struct ServerShared {
     /// Rank and its number of tags; a tag's number over all ranks counts these up.
     pub(super) ranks: Vec<(u32, u32)>,
     pub(super) nonce: [u8; 16],
+    pub(super) domain: Option<String>,
     pub(super) limits: ServerLimits,
     pub(super) token: Option<Token>,
     pub(super) memory: Quota,
@@ -138,6 +141,7 @@ impl RpcServer {
                 .map(|rank| (rank.rank, rank.tags))
                 .collect(),
             nonce: nonce(),
+            domain: setup.domain,
             memory: Quota::new(setup.limits.memory),
             limits: setup.limits,
             token: setup.token,

@@ -54,7 +54,8 @@ fn poller_of(
         "tcp" => with_link(thread, number, StreamLink::new()?),
         "shm" => with_link(thread, number, ShmLink::new(LinkSide::Server)?),
         scheme if scheme.starts_with(ofi::SCHEME) => {
-            let choice = FabricChoice::of_address(address, ofi::listening(address))?;
+            let mut choice = FabricChoice::of_address(address, ofi::listening(address))?;
+            choice.domain.clone_from(&thread.shared.domain);
             let (offer, settings) = (choice.find()?, OfiSettings::of(thread.poll));
             if offer.facts().has_remote_memory {
                 with_link(thread, number, OfiLink::<true>::open(offer, settings)?)

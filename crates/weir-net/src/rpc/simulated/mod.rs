@@ -2,7 +2,6 @@
 //! faults by chance. Frames of calls are lost, come twice or in another order; connections are
 //! killed. Everything follows from a seed.
 
-mod cost;
 mod tests;
 
 use std::cell::RefCell;

@@ -91,6 +91,7 @@ fn setup(case: &Case) -> ClientSetup {
         dial: DialSetup {
             group: "g".to_owned(),
             token: None,
+            from: Vec::new(),
             within: Duration::from_secs(10),
         },
         endpoints: (0..ENDPOINTS).map(endpoint).collect(),

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::io::Errno;
-use weir_sys::tcp_info::retransmits;
+use weir_sys::tcp_info::{TcpCounts, tcp_counts};
 
 pub use collected::{Collected, CollectedEvent};
 pub(in crate::rpc) use memory::RegionTable;
@@ -28,7 +28,7 @@ pub(in crate::rpc) use memory::RegionTable;
 use self::peer_stream::PeerStream;
 use super::link::{
     Link, LinkGreeting, LinkHandler, LinkSide, LinkWaker, MemoryRange, NewPeer, PeerId, RegionId,
-    Sent,
+    Sent, WireCounts,
 };
 use super::wire::{
     BulkAccess, BulkMode, BulkSegment, Descriptor, FrameHeader, FrameKind, features, flag,
@@ -46,7 +46,7 @@ const BULK_ROOM: u64 = 1 << 20;
 /// Talking connections that are read without asking epoll.
 const DIRECT: usize = 4;
 /// Rounds between two looks at all connections, while some talk.
-const LOOK_AROUND: u32 = 64;
+const FULL_LOOK: u32 = 64;
 /// Rounds without a frame after which a connection counts as idle.
 const IDLE_ROUNDS: u32 = 4096;
 /// What epoll says for the waker.
@@ -76,8 +76,8 @@ pub struct StreamLink {
     /// Streams that talk are read without epoll, and epoll does not hear of them: it would take
     /// its share of every arrival.
     unwatched: bool,
-    /// Segments that connections had sent again which are closed now.
-    closed_retransmits: u64,
+    /// Of connections that are closed now.
+    closed: TcpCounts,
 }
 
 impl StreamLink {
@@ -107,7 +107,7 @@ impl StreamLink {
             early: Vec::new(),
             round: 0,
             unwatched: false,
-            closed_retransmits: 0,
+            closed: TcpCounts::default(),
         })
     }
 
@@ -140,7 +140,9 @@ impl StreamLink {
             return;
         }
         if let Some(mut stream) = self.streams[peer.index as usize].take() {
-            self.closed_retransmits += retransmits(&stream.fd).map_or(0, u64::from);
+            let counts = tcp_counts(&stream.fd).unwrap_or_default();
+            self.closed.retransmits += counts.retransmits;
+            self.closed.bytes += counts.bytes;
             stream.forget(&mut self.memory);
             // Closing the descriptor ends epoll's interest: nobody else has it.
         }
@@ -384,11 +386,11 @@ impl Link for StreamLink {
                 events += self.read(index, handler);
                 at += 1;
             }
-            let look_around = self.round.is_multiple_of(LOOK_AROUND);
-            if !look_around && (events > 0 || wait.is_none()) {
+            let is_full = self.round.is_multiple_of(FULL_LOOK);
+            if !is_full && (events > 0 || wait.is_none()) {
                 return Ok(events);
             }
-            if look_around && wait.is_none() && !self.unwatched {
+            if is_full && wait.is_none() && !self.unwatched {
                 self.unwatch_hot();
             }
         }
@@ -419,15 +421,18 @@ impl Link for StreamLink {
         }
     }
 
-    fn retransmits(&self) -> Option<u64> {
-        let counts = self
-            .streams
-            .iter()
-            .flatten()
-            .map(|stream| retransmits(&stream.fd));
-        // Of streams that are none of TCP nobody knows; with none at all neither.
-        let known: Option<u64> = counts.map(|count| count.map(u64::from)).sum();
-        known.map(|count| count + self.closed_retransmits)
+    fn wire_counts(&self) -> WireCounts {
+        let streams = self.streams.iter().flatten();
+        let counts: Option<Vec<_>> = streams.map(|stream| tcp_counts(&stream.fd)).collect();
+        // Of streams that are none of TCP nobody knows.
+        let Some(counts) = counts else {
+            return WireCounts::default();
+        };
+        let sum = |of: fn(&TcpCounts) -> u64| counts.iter().chain([&self.closed]).map(of).sum();
+        WireCounts {
+            retransmits: Some(sum(|one| one.retransmits)),
+            bytes: Some(sum(|one| one.bytes)),
+        }
     }
 
     fn close_stale(&mut self, limit: Duration) -> Vec<PeerId> {

@@ -236,14 +236,55 @@ pub struct PingTimes {
     pub echo: u64,
     /// `CLOCK_MONOTONIC` of the server, in nanoseconds.
     pub clock_ns: u64,
+    /// What the thread that answers has used.
+    pub used: PollerUse,
+}
+
+/// What a server's thread has used since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PollerUse {
+    /// Nanoseconds in user code.
+    pub user_ns: u64,
+    /// Nanoseconds in the kernel.
+    pub system_ns: u64,
+    /// Times it gave up the CPU.
+    pub voluntary_switches: u64,
+    /// Times the CPU was taken from it.
+    pub involuntary_switches: u64,
+}
+
+impl PollerUse {
+    /// What was used after an earlier reading.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            user_ns: self.user_ns.saturating_sub(before.user_ns),
+            system_ns: self.system_ns.saturating_sub(before.system_ns),
+            voluntary_switches: self
+                .voluntary_switches
+                .saturating_sub(before.voluntary_switches),
+            involuntary_switches: self
+                .involuntary_switches
+                .saturating_sub(before.involuntary_switches),
+        }
+    }
 }
 
 impl PingTimes {
     /// As bytes.
-    pub fn encode(&self) -> [u8; 16] {
-        let mut bytes = [0; 16];
-        bytes[..8].copy_from_slice(&self.echo.to_le_bytes());
-        bytes[8..].copy_from_slice(&self.clock_ns.to_le_bytes());
+    pub fn encode(&self) -> [u8; 48] {
+        let numbers = [
+            self.echo,
+            self.clock_ns,
+            self.used.user_ns,
+            self.used.system_ns,
+            self.used.voluntary_switches,
+            self.used.involuntary_switches,
+        ];
+        let mut bytes = [0; 48];
+        for (place, number) in bytes.chunks_exact_mut(8).zip(numbers) {
+            place.copy_from_slice(&number.to_le_bytes());
+        }
         bytes
     }
 
@@ -256,6 +297,12 @@ impl PingTimes {
         let times = Self {
             echo: body.u64("echo")?,
             clock_ns: body.u64("clock")?,
+            used: PollerUse {
+                user_ns: body.u64("user time")?,
+                system_ns: body.u64("system time")?,
+                voluntary_switches: body.u64("switches")?,
+                involuntary_switches: body.u64("forced switches")?,
+            },
         };
         body.end()?;
         Ok(times)

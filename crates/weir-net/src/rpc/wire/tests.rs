@@ -187,7 +187,7 @@ proptest! {
     fn what_has_only_numbers_comes_back(a: u64, b: u64, damage: (prop::sample::Index, u8)) {
         let range = PullRange { offset: a, length: b };
         comes_back(&range, |m| m.encode().to_vec(), PullRange::decode, damage);
-        let times = PingTimes { echo: a, clock_ns: b };
+        let times = PingTimes { echo: a, clock_ns: b, used: PollerUse { user_ns: b, voluntary_switches: a, ..PollerUse::default() } };
         comes_back(&times, |m| m.encode().to_vec(), PingTimes::decode, damage);
         let note = ProgressNote { done: a, total: b };
         comes_back(&note, |m| m.encode().to_vec(), ProgressNote::decode, damage);
