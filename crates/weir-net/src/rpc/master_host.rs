@@ -98,15 +98,14 @@ impl TestMasters for MasterHost {
         let (running, master) = (Arc::clone(&self.running), test.master);
         let serve = move || {
             let done = test.carry_out(&stop, &order.answers);
-            let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
-            running.remove(&master);
-            drop(running);
+            forget(&running, master);
             send(&order.answers, &done);
         };
         let named = thread::Builder::new().name(format!("weir-master-{master}"));
-        let spawned = named.spawn(serve);
-        spawned.map_err(RpcError::io("start a thread for the test"))?;
-        Ok(())
+        let spawned = named.spawn(serve).map(|_| ());
+        spawned
+            .inspect_err(|_| forget(&self.running, master))
+            .map_err(RpcError::io("start a thread for the test"))
     }
 
     fn stop(&self, rank: u32, tag: u32) {
@@ -115,6 +114,12 @@ impl TestMasters for MasterHost {
             stop.store(1, Ordering::Relaxed);
         }
     }
+}
+
+/// The endpoint can run another test.
+fn forget(running: &Mutex<BTreeMap<RpcEndpoint, Arc<AtomicU32>>>, master: RpcEndpoint) {
+    let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
+    running.remove(&master);
 }
 
 fn send(answers: &MasterAnswers, done: &RpcMaster) {
