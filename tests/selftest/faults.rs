@@ -75,7 +75,8 @@ fn a_client_survives_all_kills_of_its_server() {
     let mut server = Server::start(&stage, "--rank 0");
     for round in 0..kills() {
         until("the client is there", || server.descriptors() > alone);
-        std::thread::sleep(Duration::from_millis(u64::from(round % 5) * 12));
+        // Mostly amid its traffic.
+        std::thread::sleep(Duration::from_millis(50 + u64::from(round % 5) * 50));
         server.signal(Signal::KILL);
         drop(server);
         server = Server::start(&stage, "--rank 0");
@@ -133,20 +134,15 @@ fn a_client_that_is_stopped_disturbs_nobody_and_goes_on_later() {
         let stage = Stage::new();
         let server = Server::start(&stage, "--rank 0 --transport tcp://127.0.0.1:0,shm://");
         let alone = server.descriptors();
-        let words = format!("-e 0:0 -s '(b1m b1m)' --transport {transport}");
-        let client = endless(&stage, &words);
+        let words = format!("-e 0:0 -s '(b100k b100k)' --transport {transport}");
+        let test = format!("selftest -u --path . {words} -r 4000");
+        let client = Running::start(stage.weir(&split(&test)));
         until("it has connected", || server.descriptors() > alone);
         std::thread::sleep(Duration::from_millis(200));
         client.signal(Signal::STOP);
         self_test(&stage, &format!("{words} -r 50")).code(0);
         client.signal(Signal::CONT);
-        std::thread::sleep(Duration::from_millis(200));
-        client.signal(Signal::INT);
-        let said = client.end().code(130);
-        let master = &masters(&said)[0][0];
-        adds_up(master);
-        assert_eq!(master["endpoints"][0]["failed"], serde_json::json!({}));
-        assert!(count(master, "succeeded") > 0, "{master}");
+        client.end().code(0).out("RPC Failures: 0\n");
     }
 }
 
