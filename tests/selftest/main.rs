@@ -1,5 +1,5 @@
 //! `weir selftest` and `weir rpc serve` as a user sees them. Here what reaches nobody: words, what is
-//! printed of a plan, the report of stored samples; RPCs in `end_to_end`.
+//! printed of a plan, the report of stored samples; RPCs in the other files.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -7,12 +7,16 @@
     reason = "tests"
 )]
 
+mod acceptance;
 mod counts;
 mod end_to_end;
+mod faults;
 mod interfaces;
+mod refusals;
 mod servers;
 #[path = "../stage/mod.rs"]
 mod stage;
+mod two_hosts;
 
 use std::os::unix::fs::symlink;
 use std::process::Command;

@@ -1,7 +1,8 @@
 //! Servers of their own processes, and what a self-test says of them.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -11,6 +12,8 @@ use crate::stage::{Said, Stage};
 /// A server, killed when it goes out of scope.
 pub(crate) struct Server {
     child: Child,
+    /// Where it listens.
+    pub(crate) address: String,
 }
 
 impl Server {
@@ -18,12 +21,33 @@ impl Server {
     pub(crate) fn start(stage: &Stage, words: &str) -> Self {
         let mut command = stage.weir(&["rpc", "serve", "--path", "."]);
         command.args(words.split_whitespace());
+        Self::of(command)
+    }
+
+    /// A server that this command is, ready to answer.
+    pub(crate) fn of(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut first = String::new();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         out.read_line(&mut first).unwrap();
-        assert!(first.starts_with("READY "), "it said `{first}`");
-        Self { child }
+        let address = first.trim_end().strip_prefix("READY ");
+        let address = address.unwrap_or_else(|| panic!("it said `{first}`"));
+        let address = address.to_owned();
+        Self { child, address }
+    }
+
+    /// Descriptors that it has open.
+    pub(crate) fn descriptors(&self) -> usize {
+        let list = fs::read_dir(format!("/proc/{}/fd", self.child.id()));
+        list.unwrap().count()
+    }
+
+    /// Memory that it has touched, in KiB.
+    pub(crate) fn resident_kib(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.unwrap().trim().strip_suffix(" kB").unwrap();
+        kib.parse().unwrap()
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
@@ -47,6 +71,11 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Whether the tests may take minutes (`cargo xtask test --long`).
+pub(crate) fn is_long() -> bool {
+    std::env::var_os("WEIR_LONG_TESTS").is_some()
 }
 
 /// One rank with three tags.

@@ -59,7 +59,7 @@ const VERBS: &[Verb] = &[
     },
     Verb {
         name: "test",
-        arguments: "[CARGO-TEST-ARGUMENT...]",
+        arguments: "[--long] [CARGO-TEST-ARGUMENT...]",
         what: "install missing Debian packages, run every test, list what was skipped",
         run: test::run,
     },

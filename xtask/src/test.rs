@@ -1,6 +1,7 @@
 //! Test: runs every test that this machine can run and lists what it cannot.
 //!
-//! In: arguments for `cargo test` (default: the whole workspace). Out: cargo's own
+//! In: arguments for `cargo test` (default: the whole workspace), after `--long` if tests may take
+//! minutes: they open more connections and kill more often. Out: cargo's own
 //! output, every skipped test with its reason, the slowest tests with the budget
 //! that each has, and one last line `N passed, N failed, N skipped`.
 //!
@@ -44,8 +45,15 @@ struct Tally {
     times: Vec<(f64, String)>,
 }
 
+/// What tells tests that they may take minutes.
+const LONG: &str = "WEIR_LONG_TESTS";
+
 /// The verb.
 pub(crate) fn run(args: &[String]) -> Result<()> {
+    let (is_long, args) = match args {
+        [first, rest @ ..] if first == "--long" => (true, rest),
+        all => (false, all),
+    };
     packages::ensure("test");
     lab_kernels::ensure_there();
     Cmd::new("cargo build --release -p weir").run()?;
@@ -57,6 +65,11 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let mut good = true;
     let mut cargo_test = |command: Cmd| -> Result<()> {
         let command = command.env("WEIR_SKIP_LOG", log.to_string_lossy());
+        let command = if is_long {
+            command.env(LONG, "1")
+        } else {
+            command
+        };
         good &= command.each_line(|line| {
             println!("{line}");
             tally.read(line);

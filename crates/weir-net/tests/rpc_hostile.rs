@@ -145,6 +145,35 @@ fn other_languages_are_hung_up_on_while_calls_go_on() {
 }
 
 #[test]
+fn who_does_not_finish_a_handshake_makes_room_for_others() {
+    let mut setup = server_setup(1, ServiceTime::None);
+    setup.limits.handshake = Duration::from_millis(300);
+    setup.limits.pending = 8;
+    let server = RpcServer::start(setup).unwrap();
+    let preamble = Preamble {
+        major: 1,
+        minor: 0,
+        flags: 0,
+    };
+    let opening = [
+        &preamble.encode()[..],
+        &header(FrameKind::Hello).encode(100, true),
+        b"half",
+    ]
+    .concat();
+    // More than may be in their handshake at once, each silent from another byte on.
+    let mut silent: Vec<_> = (0..=opening.len()).map(|_| raw(&server)).collect();
+    for (length, stream) in silent.iter_mut().enumerate() {
+        stream.write_all(&opening[..length]).unwrap();
+    }
+    still_serves(&server);
+    silent.iter_mut().for_each(closes);
+    until("connections end", || {
+        server.counters().connections.load(Relaxed) == 0
+    });
+}
+
+#[test]
 fn another_version_is_told_ours() {
     let server = start();
     let mut stream = raw(&server);

@@ -55,21 +55,21 @@ fn serve(settings: &ServeSettings) -> Outcome {
         .iter()
         .map(|(_, address)| format!("READY {address}\n"));
     let lines: String = lines.collect();
-    match ready {
-        // Who does not listen has missed it.
+    let is_said = match ready {
         Some(mut file) => {
+            // Who does not listen has missed it.
             let _ = file.write_all(lines.as_bytes());
+            true
         }
-        None => {
-            let _ = output::print(&lines);
-        }
-    }
+        // It serves all the same, and its exit code says what was lost.
+        None => output::print(&lines),
+    };
     let mut end = EndWatch::new(settings.end);
     while !caught.interrupted() && !end.is_reached(&host) {
         thread::sleep(LOOK);
     }
     host.stop().map_err(|why| lacks(&why))?;
-    Ok(0)
+    Ok(u8::from(!is_said))
 }
 
 fn lacks(why: &RpcError) -> Refusal {

@@ -100,7 +100,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "half-frame-timeout",
         "T",
         LIMITS,
-        "A message that is not whole by then ends its connection",
+        "A message that is not whole, or not taken, by then ends its connection",
     )
     .default("30s"),
     Flag::with_value(

@@ -119,7 +119,7 @@ fn of_job(out: &mut String, work: &RpcWorkload, done: &RpcOutcome, options: &Sel
             None => of_master(out, work, master, options),
         }
     }
-    if done.masters.len() > 1 {
+    if done.masters.len() > 1 && done.masters.iter().any(|one| one.failure.is_none()) {
         together(out, work, done, options);
     }
 }

@@ -128,12 +128,13 @@ struct ListenerState<'a> {
     last_log: Option<Instant>,
 }
 
-/// Accepts until the server closes.
+/// Accepts until the server closes. The spare descriptor is taken before anybody can come.
 pub(super) fn run_listener(
     shared: &Arc<ServerShared>,
     bound: Vec<BoundListener>,
     inboxes: &[Arc<Inbox>],
     addresses: &[Vec<Vec<u8>>],
+    spare: Option<OwnedFd>,
 ) {
     let mut state = ListenerState {
         shared,
@@ -141,7 +142,7 @@ pub(super) fn run_listener(
         inboxes,
         addresses,
         pending: Vec::new(),
-        spare: spare(),
+        spare,
         paused_until: None,
         last_log: None,
     };
@@ -153,7 +154,7 @@ pub(super) fn run_listener(
 }
 
 /// A descriptor to give up.
-fn spare() -> Option<OwnedFd> {
+pub(super) fn spare() -> Option<OwnedFd> {
     std::fs::File::open("/dev/null").ok().map(OwnedFd::from)
 }
 
@@ -238,12 +239,13 @@ impl ListenerState<'_> {
                     self.drop_pending(at);
                     self.log(why);
                 }
-                Progressed::Done(arrival) => {
-                    self.pending.swap_remove(at);
-                    let mut arrival = arrival;
+                Progressed::Done(accepted) => {
+                    let client = self.pending.swap_remove(at);
+                    let half_frame = self.shared.limits.half_frame;
+                    let mut arrival = client.hand_over(*accepted, half_frame);
                     let poller = arrival.tag % count;
                     arrival.tag /= count;
-                    self.inboxes[poller].post(PollerOrder::Join(arrival));
+                    self.inboxes[poller].post(PollerOrder::Join(Box::new(arrival)));
                 }
             }
         }

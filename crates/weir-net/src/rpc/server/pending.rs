@@ -5,7 +5,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -33,7 +33,7 @@ enum Stage {
 }
 
 /// What HELLO settled.
-struct Accepted {
+pub(super) struct Accepted {
     tag: usize,
     hello: Hello,
     reply: HelloReply,
@@ -45,8 +45,8 @@ pub(super) enum Progressed {
     Waiting,
     /// It is over. The reason is for the log.
     Refused(&'static str),
-    /// A connection for a poller; its tag is the number over all ranks.
-    Done(Box<Arrival>),
+    /// The connection can be handed over.
+    Done(Box<Accepted>),
 }
 
 /// A connection in its handshake.
@@ -172,7 +172,7 @@ impl PendingClient {
         let stage = std::mem::replace(&mut self.stage, Stage::Hello);
         match (stage, header.kind) {
             (Stage::Hello, FrameKind::Hello) => match self.hello(shared, &body, address_of) {
-                Ok(accepted) => self.accept(shared, accepted),
+                Ok(accepted) => self.accept(shared, Box::new(accepted)),
                 Err(error) => self.refuse(shared, &error, "a client asked for what is not here"),
             },
             (Stage::Proof(accepted), FrameKind::Auth) => {
@@ -182,7 +182,7 @@ impl PendingClient {
                     return self.refuse(shared, &error, "authentication failed");
                 }
                 self.prove(shared, &accepted);
-                self.hand_over(*accepted)
+                Progressed::Done(accepted)
             }
             _ => Progressed::Refused("a client sent something else than a handshake"),
         }
@@ -235,7 +235,7 @@ impl PendingClient {
         Ok(Accepted { tag, hello, reply })
     }
 
-    fn accept(&mut self, shared: &ServerShared, accepted: Accepted) -> Progressed {
+    fn accept(&mut self, shared: &ServerShared, accepted: Box<Accepted>) -> Progressed {
         if accepted.reply.authenticate && !shared.connections.may_prove(self.source) {
             let error = RpcError::new(DerCode::Busy, "too many wrong proofs, try again later");
             return self.refuse(shared, &error, "too many wrong proofs");
@@ -244,10 +244,10 @@ impl PendingClient {
         accepted.reply.encode(&mut body);
         self.write_frame(FrameKind::HelloAck, 0, &body);
         if accepted.reply.authenticate {
-            self.stage = Stage::Proof(Box::new(accepted));
+            self.stage = Stage::Proof(accepted);
             return Progressed::Waiting;
         }
-        self.hand_over(accepted)
+        Progressed::Done(accepted)
     }
 
     /// The client wants to know as well whom it talks to.
@@ -260,28 +260,27 @@ impl PendingClient {
         }
     }
 
-    fn hand_over(&mut self, accepted: Accepted) -> Progressed {
-        // This one is closed when the pending connection is dropped.
-        let Ok(stream) = self.stream.try_clone() else {
-            return Progressed::Refused("no descriptors left for a connection");
-        };
+    /// The connection for a poller; its tag is the number over all ranks. Who takes nothing of what is
+    /// sent for as long as half a frame may lie is gone, even where no end of it can be seen.
+    pub(super) fn hand_over(self, accepted: Accepted, half_frame: Duration) -> Arrival {
+        socket::set_user_timeout(&self.stream, half_frame);
         let peer = NewPeer {
             side: LinkSide::Server,
-            stream,
-            early: std::mem::take(&mut self.input),
+            stream: self.stream,
+            early: self.input,
             max_frame: accepted.reply.max_frame,
             features: accepted.reply.features,
             greeting: LinkGreeting {
                 address: accepted.hello.address,
-                passed: std::mem::take(&mut self.passed),
+                passed: self.passed,
             },
         };
-        Progressed::Done(Box::new(Arrival {
+        Arrival {
             link: self.link,
             peer,
             tag: accepted.tag,
             source: self.source,
-        }))
+        }
     }
 
     fn refuse(&self, shared: &ServerShared, error: &RpcError, why: &'static str) -> Progressed {

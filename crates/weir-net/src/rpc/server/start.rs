@@ -14,7 +14,7 @@ use weir_sys::CpuList;
 use super::connections::Connections;
 use super::inbox::{Inbox, PollerOrder};
 use super::limits::Quota;
-use super::listener::{BoundListener, run_listener};
+use super::listener::{BoundListener, run_listener, spare};
 use super::thread::{PollerThread, TICK, run_poller};
 use super::{ServerCounters, ServerLimits, TestMasters};
 use crate::rpc::address::RpcAddress;
@@ -165,8 +165,9 @@ impl RpcServer {
             .map(|one| (one.rank, one.address.clone()))
             .collect();
         let (for_listener, inboxes_there) = (Arc::clone(&shared), inboxes.clone());
+        let spare = spare();
         let listener = spawn("weir-listener".to_owned(), move || {
-            run_listener(&for_listener, bound, &inboxes_there, &greetings);
+            run_listener(&for_listener, bound, &inboxes_there, &greetings, spare);
         })?;
         Ok(Self {
             shared,

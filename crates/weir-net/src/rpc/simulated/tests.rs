@@ -16,6 +16,8 @@ use crate::rpc::wire::{HelloReply, PayloadKind};
 
 const ENDPOINTS: u32 = 3;
 const SLOTS: u32 = 8;
+/// A time-out that never comes: longer than any case may take.
+const PATIENT_US: u64 = 1_000_000_000;
 
 /// One run by chance.
 #[derive(Clone, Debug)]
@@ -54,6 +56,14 @@ fn case() -> impl Strategy<Value = Case> {
     (any::<u64>(), faults, kinds(), kinds(), numbers).prop_map(
         |(seed, (drop, duplicate, reorder, kill), send, reply, numbers)| {
             let (calls, credits, buffers, eager, timeout_us) = numbers;
+            // Nothing that was lost on the way comes back without a time-out.
+            let patient = seed % 2 == 0;
+            let (drop, kill) = if patient {
+                (0.0, 10.0 * kill)
+            } else {
+                (drop, kill)
+            };
+            let timeout_us = if patient { PATIENT_US } else { timeout_us };
             let faults = Faults {
                 drop,
                 duplicate,
@@ -209,6 +219,10 @@ fn holds(case: &Case) {
         let (good, failed, not_sent) = drive(&mut client, &net, case.calls);
         assert_eq!(good + failed.len() as u64 + not_sent, case.calls);
         let faults = case.faults;
+        if case.timeout_us == PATIENT_US {
+            // Calls at a connection that is closed end with it, and no other way.
+            assert!(!failed.contains(&-1011), "{failed:?}");
+        }
         if faults.drop + faults.duplicate + faults.reorder + faults.kill == 0.0 {
             let slow = failed.iter().all(|&code| code == -1011);
             assert!(slow, "a network without faults: {failed:?}");

@@ -1,0 +1,109 @@
+//! Acceptance cases that are about figures: they agree with each other, and with what cannot be otherwise.
+//! Not here: how fast anything is, which depends on what else the machine does (`cargo xtask bench rpc`).
+
+use serde_json::Value;
+
+use crate::servers::{S1, Server, masters, self_test, split, values};
+use crate::stage::{Stage, skip};
+
+fn only_master(said: &crate::stage::Said) -> Value {
+    masters(said)[0][0].clone()
+}
+
+fn number(of: &Value) -> f64 {
+    of.as_f64().unwrap_or_else(|| panic!("a number: {of}"))
+}
+
+#[test]
+fn a9_megabits_are_the_mebibytes_in_other_units() {
+    let stage = Stage::new();
+    let _server = Server::start(&stage, S1);
+    let words = "-e 0:2 -s '0 b1048578' -r 50 --store-result r.json -b";
+    let said = self_test(&stage, words).code(0);
+    let mbits = values(&said, "RPC Bandwidth (Mbits/sec)")[0];
+    let stored: Value = serde_json::from_str(&stage.read("r.json")).unwrap();
+    let master = &stored["groups"][0]["jobs"][0]["outcome"]["masters"][0];
+    let seconds = number(&master["duration_ns"]) / 1e9;
+    let mib = 50.0 * 1_048_578.0 / seconds / 1_048_576.0;
+    assert!((mbits - mib * 8.388_608).abs() <= 0.01, "{mbits} {mib}");
+}
+
+#[test]
+fn a10_buffers_end_in_the_byte_that_was_asked_for_and_carry_everything() {
+    let stage = Stage::new();
+    let _server = Server::start(&stage, S1);
+    for transport in ["tcp", "null"] {
+        let words = "-e 0:2 --align 3 -s b4096 -r 200 --verify full --transport";
+        let said = self_test(&stage, &format!("{words} {transport}")).code(0);
+        said.out("  Buffer addresses end with:  3\n");
+    }
+}
+
+#[test]
+fn a11_without_variables_the_table_says_where_servers_are() {
+    let stage = Stage::new();
+    let _server = Server::start(&stage, S1);
+    let mut command = stage.weir(&split("selftest --path . -e 0:2 -s 0 -r 100"));
+    for name in [
+        "D_PROVIDER",
+        "D_INTERFACE",
+        "OFI_INTERFACE",
+        "CRT_PHY_ADDR_STR",
+    ] {
+        command.env_remove(name);
+    }
+    let said = crate::stage::said(command).code(0);
+    said.out("Using attachment file ./daos_server.attach_info_tmp instead\n");
+}
+
+#[test]
+fn a14_no_rpc_is_faster_than_its_server_is_busy() {
+    let stage = Stage::new();
+    let _server = Server::start(
+        &stage,
+        "--rank 0 --service-time const:100 --transport tcp://127.0.0.1:0,shm://",
+    );
+    for transport in ["tcp", "shm"] {
+        let words = format!("-e 0:0 -s 0 --output json --transport {transport}");
+        let one = only_master(&self_test(&stage, &format!("{words} -i 1 -r 1000")).code(0));
+        assert!(number(&one["latency"]["min"]) >= 100_000.0, "{one}");
+        // Eight at once wait for the one server: no more than 10,000 a second, however many wait.
+        let many = only_master(&self_test(&stage, &format!("{words} -i 8 -r 4000")).code(0));
+        let throughput = 4000.0 / (number(&many["duration_ns"]) / 1e9);
+        assert!(throughput <= 10_000.0, "{throughput}");
+        let in_flight = number(&many["effective_in_flight"]);
+        assert!((in_flight - 8.0).abs() <= 0.03 * 8.0, "{in_flight}");
+    }
+}
+
+#[test]
+fn a15_rate_times_latency_is_what_is_in_flight() {
+    for transport in ["tcp", "shm", "ofi+tcp", "ofi+shm"] {
+        let stage = Stage::new();
+        let words = "selftest --loopback=1 -e 0:0 -s 0 -i 16 -r 20000 --output json --transport";
+        let mut words = split(words);
+        words.push(transport);
+        let said = stage.say(&words);
+        if said.err.contains("libfabric not found") {
+            skip(
+                &format!("a15_rate_times_latency over {transport}"),
+                "no libfabric",
+            );
+            continue;
+        }
+        let master = only_master(&said.code(0));
+        let in_flight = number(&master["effective_in_flight"]);
+        assert!(
+            (in_flight - 16.0).abs() <= 0.02 * 16.0,
+            "{transport}: {in_flight}"
+        );
+    }
+}
+
+#[test]
+fn a16_a_run_without_a_network_says_so() {
+    let stage = Stage::new();
+    let words = "selftest --transport null:// -e 0:0 -s 0 -i 16 -r 100000 --verbose";
+    let said = stage.say(&split(words)).code(0);
+    said.out("\t+ Transport: null\n");
+}

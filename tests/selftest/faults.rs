@@ -1,0 +1,306 @@
+//! Peers that vanish, stop, say nothing or talk nonsense, as processes: failures are counted by endpoint
+//! and code, nothing hangs, and the next test is as good as the first.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Resource, Signal, getrlimit};
+use serde_json::Value;
+use weir_net::rpc::RpcError;
+use weir_net::rpc::client::{ControlStream, DialSetup, RpcEndpoint, open_control};
+use weir_net::rpc::link::LinkGreeting;
+use weir_net::rpc::wire::{FrameHeader, FrameKind, MAJOR, MINOR, Preamble, RpcId};
+
+use crate::servers::{Server, is_long, masters, self_test, split};
+use crate::stage::{Running, Stage, WEIR, until};
+
+/// As often peers are killed in a row.
+fn kills() -> u32 {
+    if is_long() { 100 } else { 20 }
+}
+
+/// A self-test that goes on until something ends it.
+fn endless(stage: &Stage, words: &str) -> Running {
+    let words = format!("selftest -u --path . --output json -r 100000000 {words}");
+    Running::start(stage.weir(&split(&words)))
+}
+
+fn count(of: &Value, what: &str) -> u64 {
+    of[what]
+        .as_u64()
+        .unwrap_or_else(|| panic!("{what} of {of}"))
+}
+
+/// Every RPC has succeeded, failed or was not sent.
+fn adds_up(master: &Value) {
+    let parts = ["succeeded", "failed", "not_sent"].map(|part| count(master, part));
+    assert_eq!(parts.iter().sum::<u64>(), count(master, "requested"));
+}
+
+#[test]
+fn f3_clients_that_are_killed_in_bulk_traffic_leave_nothing_behind() {
+    for transport in ["tcp", "shm"] {
+        let stage = Stage::new();
+        // Room for the buffers of one client, and not of two.
+        let serve = "--rank 0 --transport tcp://127.0.0.1:0,shm:// --mem-limit 20m";
+        let server = Server::start(&stage, serve);
+        let words = format!("-e 0:0 -s 'b1m b1m' --transport {transport}");
+        let before = server.descriptors();
+        for round in 0..kills() {
+            let client = endless(&stage, &words);
+            until("it has connected", || server.descriptors() > before);
+            // Somewhere between its handshake and its traffic.
+            std::thread::sleep(Duration::from_millis(u64::from(round % 5) * 12));
+            client.signal(Signal::KILL);
+            assert_eq!(client.end().code, None);
+            until("its connection is closed", || {
+                server.descriptors() == before
+            });
+        }
+        self_test(&stage, &format!("{words} -r 50")).code(0);
+        assert_eq!(server.end(), Some(0));
+    }
+}
+
+#[test]
+fn a_client_survives_all_kills_of_its_server() {
+    let stage = Stage::new();
+    // The first one ends by itself, once the client has begun.
+    let first = Server::start(&stage, "--rank 0 --exit-after 100");
+    let alone = first.descriptors();
+    let client = endless(&stage, "-e 0:0 -s 0 --reconnect 30");
+    assert_eq!(first.wait(), Some(0));
+    let mut server = Server::start(&stage, "--rank 0");
+    for round in 0..kills() {
+        until("the client is there", || server.descriptors() > alone);
+        // Mostly amid its traffic.
+        std::thread::sleep(Duration::from_millis(50 + u64::from(round % 5) * 50));
+        server.signal(Signal::KILL);
+        drop(server);
+        server = Server::start(&stage, "--rank 0");
+    }
+    drop(server);
+    let last = Server::start(&stage, "--rank 0 --exit-after 100");
+    assert_eq!(last.wait(), Some(0));
+    client.signal(Signal::INT);
+    let said = client.end().code(130);
+    let master = &masters(&said)[0][0];
+    adds_up(master);
+    let endpoint = &master["endpoints"][0];
+    assert!(count(endpoint, "succeeded") >= 100, "{endpoint}");
+    let failed = endpoint["failed"].as_object().unwrap();
+    let codes: Vec<&String> = failed.keys().collect();
+    assert_eq!(codes, ["DER_UNREACH"], "{endpoint}");
+}
+
+#[test]
+fn a_server_that_is_stopped_fails_its_own_rpcs_by_time_and_no_others() {
+    for transport in ["tcp", "shm"] {
+        let stage = Stage::new();
+        let serve = |rank| {
+            let words = format!("--rank {rank} --transport tcp://127.0.0.1:0,shm://");
+            Server::start(&stage, &words)
+        };
+        let servers = [serve(0), serve(1)];
+        let alone = servers[0].descriptors();
+        // Each endpoint has slots of its own, so that the other one goes on.
+        let words = format!(
+            "selftest -u --path . -e 0-1:0 -s 'i100 b9000' --spread per-endpoint --timeout 0.4 \
+             --duration 2s --output json --transport {transport}"
+        );
+        let client = Running::start(stage.weir(&split(&words)));
+        until("it has connected", || servers[0].descriptors() > alone);
+        std::thread::sleep(Duration::from_millis(300));
+        servers[0].signal(Signal::STOP);
+        let said = client.end().code(1);
+        let master = &masters(&said)[0][0];
+        adds_up(master);
+        let [stopped, other] = [0, 1].map(|rank| &master["endpoints"][rank]);
+        assert!(count(&stopped["failed"], "DER_TIMEDOUT") >= 8, "{stopped}");
+        assert_eq!(stopped["failed"].as_object().unwrap().len(), 1, "{stopped}");
+        assert_eq!(other["failed"], serde_json::json!({}));
+        assert!(count(other, "succeeded") > 0, "{other}");
+        servers[0].signal(Signal::CONT);
+        let words = format!("-e 0-1:0 -s 0 -r 50 --transport {transport}");
+        self_test(&stage, &words).code(0);
+    }
+}
+
+#[test]
+fn a_client_that_is_stopped_disturbs_nobody_and_goes_on_later() {
+    for transport in ["tcp", "shm"] {
+        let stage = Stage::new();
+        let server = Server::start(&stage, "--rank 0 --transport tcp://127.0.0.1:0,shm://");
+        let alone = server.descriptors();
+        let words = format!("-e 0:0 -s '(b100k b100k)' --transport {transport}");
+        let test = format!("selftest -u --path . {words} -r 4000");
+        let client = Running::start(stage.weir(&split(&test)));
+        until("it has connected", || server.descriptors() > alone);
+        std::thread::sleep(Duration::from_millis(200));
+        client.signal(Signal::STOP);
+        self_test(&stage, &format!("{words} -r 50")).code(0);
+        client.signal(Signal::CONT);
+        client.end().code(0).out("RPC Failures: 0\n");
+    }
+}
+
+/// Bytes that mean nothing, of a seed; some begin as a client does.
+fn noise(seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let length = usize::try_from(next() % 20_000).unwrap();
+    let mut bytes = Vec::new();
+    let preamble = Preamble {
+        major: MAJOR,
+        minor: MINOR,
+        flags: 0,
+    };
+    match seed % 5 {
+        0 => {}
+        1 => bytes.extend_from_slice(&preamble.encode()[..9]),
+        2 => bytes.extend_from_slice(&preamble.encode()),
+        kind => {
+            let hello = FrameHeader::plain(FrameKind::Hello);
+            let long = if kind == 3 { 300 } else { u32::MAX };
+            bytes.extend_from_slice(&preamble.encode());
+            bytes.extend_from_slice(&hello.encode(long, true));
+        }
+    }
+    while bytes.len() < length {
+        bytes.extend_from_slice(&next().to_le_bytes());
+    }
+    bytes
+}
+
+/// Says it to a server, which has to hang up.
+fn spray(place: &str, bytes: &[u8]) {
+    let mut stream = TcpStream::connect(place).unwrap();
+    let patience = Some(Duration::from_secs(20));
+    stream.set_read_timeout(patience).unwrap();
+    // The server may have closed before all of it is out.
+    let _ = stream.write_all(bytes);
+    let _ = stream.shutdown(Shutdown::Write);
+    if let Err(error) = stream.read_to_end(&mut Vec::new()) {
+        assert_ne!(error.kind(), std::io::ErrorKind::WouldBlock, "still open");
+    }
+}
+
+#[test]
+fn f4_noise_from_many_sides_harms_no_test_and_fills_no_log() {
+    let stage = Stage::new();
+    let mut command = stage.weir(&["rpc", "serve", "--path", ".", "--rank", "0"]);
+    command.stderr(std::fs::File::create(stage.path("log")).unwrap());
+    let server = Server::of(command);
+    let before = server.descriptors();
+    let place = server.address.strip_prefix("tcp://").unwrap();
+    let (began, over) = (Instant::now(), AtomicBool::new(false));
+    let sprayed = std::thread::scope(|scope| {
+        let spray_until_over = |thread: u64| {
+            let over = &over;
+            scope.spawn(move || {
+                let mut sent = 0;
+                while !over.load(Ordering::Relaxed) {
+                    spray(place, &noise(thread * 1_000_000 + sent));
+                    sent += 1;
+                }
+                sent
+            })
+        };
+        let threads: Vec<_> = (0..3).map(spray_until_over).collect();
+        let words = "-e 0:0 -s '(0 0) (b70000 i300)' --duration 1s --verify full --output json";
+        let said = self_test(&stage, words).code(0);
+        over.store(true, Ordering::Relaxed);
+        for block in masters(&said) {
+            assert_eq!(count(&block[0], "failed"), 0);
+        }
+        let sent = threads.into_iter().map(|thread| thread.join().unwrap());
+        sent.sum::<u64>()
+    });
+    until("all are gone", || server.descriptors() == before);
+    let lines = stage.read("log").lines().count() as u64;
+    assert!(sprayed > 10, "{sprayed}");
+    assert!(
+        (1..=began.elapsed().as_secs() + 1).contains(&lines),
+        "{lines}"
+    );
+    assert_eq!(server.end(), Some(0));
+}
+
+/// A connection whose handshake is done.
+fn connected(server: &Server) -> Result<ControlStream, RpcError> {
+    let dial = DialSetup {
+        group: "daos_server".to_owned(),
+        token: None,
+        within: Duration::from_secs(10),
+    };
+    let endpoint = RpcEndpoint {
+        rank: 0,
+        tag: 0,
+        address: server.address.parse().unwrap(),
+        nonce: None,
+    };
+    open_control(&dial, &endpoint, LinkGreeting::default()).map(|(control, _)| control)
+}
+
+/// One empty RPC, which is answered.
+fn answers(control: &mut ControlStream) {
+    let rpc = RpcId {
+        slot: 0,
+        generation: 1,
+    };
+    let header = FrameHeader {
+        rpc,
+        ..FrameHeader::plain(FrameKind::Request)
+    };
+    control.send(&header, &[]).unwrap();
+    let (answer, _) = control.receive(Duration::from_secs(20)).unwrap().unwrap();
+    assert_eq!(
+        (answer.kind, answer.rpc, answer.word),
+        (FrameKind::Response, rpc, 0)
+    );
+}
+
+#[test]
+fn f8_idle_connections_take_little_memory_and_all_answer() {
+    let wanted = if is_long() { 10_000 } else { 1000 };
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let connections = wanted.min(limit.saturating_sub(200));
+    println!("{connections} connections of {wanted} (limit of descriptors {limit})");
+    let stage = Stage::new();
+    let server = Server::start(&stage, "--rank 0");
+    // What the first ones need for good.
+    let mut idle: Vec<_> = (0..20).map(|_| connected(&server).unwrap()).collect();
+    let before = server.resident_kib();
+    idle.extend((0..connections).map(|_| connected(&server).unwrap()));
+    self_test(&stage, "-e 0:0 -s 0 -r 2000").code(0);
+    idle.iter_mut().for_each(answers);
+    let taken = server.resident_kib().saturating_sub(before);
+    println!("{taken} KiB for {connections} connections");
+    assert!(taken <= 10 * connections, "{taken} KiB for {connections}");
+    assert_eq!(server.end(), Some(0));
+}
+
+#[test]
+fn f8_without_descriptors_the_next_are_refused_and_the_others_unharmed() {
+    let stage = Stage::new();
+    let mut command = stage.command("sh");
+    let serve = "ulimit -n 64; exec \"$0\" rpc serve --path . --rank 0";
+    command.args(["-c", serve, WEIR]);
+    command.stderr(std::fs::File::create(stage.path("log")).unwrap());
+    let server = Server::of(command);
+    let mut there: Vec<_> = (0..100).map_while(|_| connected(&server).ok()).collect();
+    assert!((10..64).contains(&there.len()), "{}", there.len());
+    there.iter_mut().for_each(answers);
+    assert!(stage.read("log").contains("no descriptors left"));
+    there.truncate(5);
+    until("others find room", || connected(&server).is_ok());
+    there.iter_mut().for_each(answers);
+    assert_eq!(server.end(), Some(0));
+}
