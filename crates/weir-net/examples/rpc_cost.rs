@@ -105,6 +105,7 @@ fn calls(
             token: None,
             within: Duration::from_secs(5),
         },
+        own_connections: false,
         endpoints: vec![RpcEndpoint {
             rank,
             tag: 0,

@@ -148,7 +148,7 @@ pub const FLAGS: &[Flag] = &[
         LOAD,
         "Measure each pair of a master and an endpoint on its own",
     )
-    .refused(NOTHING_ACTS),
+    .long("One after another; the text ends with a table of masters and endpoints."),
     Flag::with_value("timeout", "S", LOAD, "An RPC that takes longer has failed")
         .long("Without it CRT_TIMEOUT, else 60."),
     Flag::with_value("seed", "N", LOAD, "Of random order and random spread"),

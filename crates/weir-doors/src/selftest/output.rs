@@ -4,12 +4,13 @@
 //! (`rows`), weir's own JSON (`weir-report`), the exit code.
 
 use weir_schema::{
-    ErrorCode, Job, LatencyFigures, Plan, RpcEndpointResult, RpcMaster, RpcOutcome, RpcWorkload,
-    RunResult, UNKNOWN_RPC_ERROR, Workload, rpc_error_code,
+    ErrorCode, Job, LatencyFigures, PairFigure, PairMatrix, Plan, RpcEndpointResult, RpcMaster,
+    RpcOutcome, RpcWorkload, RunResult, UNKNOWN_RPC_ERROR, Workload, rpc_error_code,
 };
 use weir_units::Nanos;
 
 use super::sizes::MessagePair;
+use crate::pair_table;
 use super::{SelfTestFormat, SelfTestOptions, TimeUnit, cart, head, rows, sweep};
 
 /// Percentiles of further lines where no list names others.
@@ -117,7 +118,12 @@ fn of_job(out: &mut String, work: &RpcWorkload, done: &RpcOutcome, options: &Sel
             None => of_master(out, work, master, options),
         }
     }
-    if done.masters.len() > 1 {
+    if work.matrix {
+        for matrix in PairMatrix::of_rpcs(work, done) {
+            out.push_str(&pair_table::table(&matrix, "+ ", pair_unit(&matrix, options)));
+            out.push('\n');
+        }
+    } else if done.masters.len() > 1 {
         together(out, work, done, options);
     }
 }
@@ -142,6 +148,17 @@ fn of_master(out: &mut String, work: &RpcWorkload, master: &RpcMaster, options: 
     }
     if !more.is_empty() {
         out.push('\n');
+    }
+}
+
+/// The same units as in the block.
+fn pair_unit(matrix: &PairMatrix, options: &SelfTestOptions) -> (&'static str, f64) {
+    match matrix.figure {
+        PairFigure::Latency if options.unit == TimeUnit::Nanos => ("ns", 1e-9),
+        PairFigure::Latency => ("us", 1e-6),
+        PairFigure::Bandwidth if options.is_mbits => ("Mbits/sec", 1e6 / 8.0),
+        PairFigure::Bandwidth => ("MB/sec", MIB),
+        PairFigure::Throughput => ("RPCs/sec", 1.0),
     }
 }
 

@@ -25,6 +25,13 @@ const MOST_THREADS: u64 = 1024;
 /// Tags of a server of the run's own, where nothing says how many: enough for those of the defaults.
 const LOOPBACK_TAGS: u32 = 3;
 
+/// Options that other options leave nothing to do for, and why.
+const EXCLUSIVE: &[(&str, &[&str], &str)] = &[(
+    "matrix",
+    &["threads", "rate", "duration", "spread", "inflight-per-endpoint"],
+    "one thread has its RPCs in flight to one endpoint after another, a number to each",
+)];
+
 /// A plan and what is said about how it came about.
 pub(super) struct Made {
     pub(super) plan: Plan,
@@ -133,6 +140,13 @@ fn refuse_contradictions(given: &GivenFlags) -> Result<(), Refusal> {
             given.text(one).unwrap_or_default(),
             &format!("--{other} says elsewhere where the servers are; leave one out"),
         ));
+    }
+    for (one, others, why) in EXCLUSIVE {
+        let other = others.iter().find(|other| given.has(other));
+        if let Some(other) = other.filter(|_| given.has(one)) {
+            let why = format!("{why}; leave out --{other} or this");
+            return Err(refuse_named(one, given.text(one).unwrap_or_default(), &why));
+        }
     }
     given
         .refusal()

@@ -26,7 +26,7 @@ use super::engine::EndSigns;
 use super::group::RpcGroup;
 use super::measured_master::{MasterParts, requested};
 use super::server::{MasterAnswers, MasterOrder, TestMasters};
-use super::transport::{RpcCounters, RpcTransport};
+use super::transport::RpcTransport;
 use super::way::{TransportUser, Way};
 use super::wire::{FrameKind, ProgressNote};
 use super::{DerCode, RpcError};
@@ -251,7 +251,7 @@ impl TransportUser for OrderedCalls<'_> {
             start_ns: test.start_ns,
             alone,
         };
-        let (_, counted): (LoopStop, RpcCounters) = self.calling.run(transport, &mut calls)?;
+        let made = self.calling.run(transport, &mut calls)?;
         let parts = MasterParts {
             endpoint: test.master,
             transport: test.way.name(),
@@ -260,7 +260,7 @@ impl TransportUser for OrderedCalls<'_> {
             lives: &[self.live],
             duration_ns: alone.duration(),
             requested: requested(&test.work),
-            counters: &[counted],
+            made: &[made],
         };
         let mut master = parts.master();
         master.cpu = alone.cpu();

@@ -27,6 +27,8 @@ pub struct RpcCounters {
     pub credit_wait_ns: u64,
     /// Packets that were sent again; `None` where that cannot be told.
     pub retransmits: Option<u64>,
+    /// Connections that were made at first.
+    pub connections: u32,
     /// Connections that were lost.
     pub lost_connections: u64,
     /// Payloads that were compared or summed.
@@ -69,6 +71,11 @@ pub trait RpcTransport: Sized {
 
     /// Gives up every call that is out: the next polls answer each with `Canceled` (-1018).
     fn cancel(&mut self) {}
+
+    /// Nanoseconds that it took to connect to an endpoint at first; nothing where nobody connects.
+    fn connect_ns(&self, _endpoint: u32) -> Option<u64> {
+        None
+    }
 
     /// What was counted so far.
     fn counters(&self) -> RpcCounters;

@@ -64,6 +64,7 @@ pub(crate) fn client_setup(endpoints: Vec<RpcEndpoint>, payload: CallPayload) ->
             token: None,
             within: Duration::from_secs(10),
         },
+        own_connections: false,
         endpoints,
         slots: 16,
         payload,

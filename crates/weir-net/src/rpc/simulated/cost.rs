@@ -39,6 +39,7 @@ fn calls(slots: u32, rounds: u32) -> f64 {
             token: None,
             within: std::time::Duration::from_secs(1),
         },
+        own_connections: false,
         endpoints: vec![RpcEndpoint {
             rank: 0,
             tag: 0,

@@ -93,6 +93,7 @@ fn setup(case: &Case) -> ClientSetup {
             token: None,
             within: Duration::from_secs(10),
         },
+        own_connections: false,
         endpoints: (0..ENDPOINTS).map(endpoint).collect(),
         slots: SLOTS,
         payload: case.payload,
