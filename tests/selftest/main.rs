@@ -8,6 +8,7 @@
 )]
 
 mod end_to_end;
+mod load;
 mod servers;
 #[path = "../stage/mod.rs"]
 mod stage;
@@ -208,8 +209,8 @@ fn words_that_cannot_be_meant_are_refused_in_one_line() {
         ),
         (&["--bogus"], "no option `--bogus`"),
         (
-            &["--connect-storm", "5"],
-            "--connect-storm 5: nothing in this build acts on it yet",
+            &["--net-test"],
+            "--net-test: this build does not have that form",
         ),
         (&["--replay", "none"], "--replay none: "),
     ] {

@@ -11,7 +11,7 @@ use weir_units::Nanos;
 
 use super::sizes::MessagePair;
 use crate::pair_table;
-use super::{SelfTestFormat, SelfTestOptions, TimeUnit, cart, head, rows, sweep};
+use super::{SelfTestFormat, SelfTestOptions, TimeUnit, cart, head, rate_search, rows, sweep};
 
 /// Percentiles of further lines where no list names others.
 const PERCENTILES: [f64; 5] = [90.0, 95.0, 99.0, 99.9, 99.99];
@@ -47,6 +47,7 @@ pub fn text(result: &RunResult, options: &SelfTestOptions) -> Option<String> {
         SelfTestFormat::CartJson => cart::json(result),
         SelfTestFormat::Csv => rows::csv(result),
         SelfTestFormat::Prometheus => rows::prometheus(result),
+        SelfTestFormat::Text if options.goal.is_some() => ending(result, options),
         SelfTestFormat::Text => {
             let groups = 0..result.groups.len();
             let blocks: String = groups.map(|group| block(result, group, options)).collect();
@@ -81,7 +82,10 @@ pub fn ending(result: &RunResult, options: &SelfTestOptions) -> String {
     if !has_blocks(options) {
         return String::new();
     }
-    let mut out = sweep::tables(result);
+    let mut out = match &options.goal {
+        Some(goal) => rate_search::text(result, goal, options),
+        None => sweep::tables(result),
+    };
     if let Some(end) = result.ended_by {
         push!(
             out,
@@ -297,6 +301,11 @@ fn further(work: &RpcWorkload, master: &RpcMaster, options: &SelfTestOptions) ->
             lines.push(format!("{label}: {count}"));
         }
     }
+    if let (Some(asked), Some(made)) = (work.connections, master.connections) {
+        lines.push(format!("Connections: {made} of {asked}"));
+    }
+    lines.extend(slow_endpoints(master, options));
+    lines.extend(first_lines(master, options));
     if master.overload {
         lines.push("The rate was not kept".to_owned());
     }
@@ -315,6 +324,33 @@ fn further(work: &RpcWorkload, master: &RpcMaster, options: &SelfTestOptions) ->
         lines.extend(verbose(master));
     }
     lines
+}
+
+/// Endpoints that stand out by their latency.
+fn slow_endpoints(master: &RpcMaster, options: &SelfTestOptions) -> Option<String> {
+    let scale = Scale::of(options.unit, master.figures.as_ref()?);
+    let slow = master.endpoints.iter().filter(|one| one.is_slow);
+    let slow: Vec<String> = slow
+        .filter_map(|one| Some(format!("{} - {}", one.endpoint, scale.text(one.median_ns?))))
+        .collect();
+    (!slow.is_empty())
+        .then(|| format!("Slow endpoints ({}): {}", scale.unit(), slow.join(", ")))
+}
+
+/// The first RPC of each endpoint, where it was timed.
+fn first_lines(master: &RpcMaster, options: &SelfTestOptions) -> Vec<String> {
+    let scale = match options.unit {
+        TimeUnit::Nanos => Scale::Nanos,
+        TimeUnit::Micros | TimeUnit::Auto => Scale::FineMicros,
+    };
+    let text = |time: Option<Nanos>| time.map_or_else(|| "NA".to_owned(), |time| scale.text(time));
+    let line = |one: &RpcEndpointResult| {
+        let first = one.first?;
+        let (connect, rpc) = (text(first.connect_ns), text(first.rpc_ns));
+        let (at, unit) = (one.endpoint, scale.unit());
+        Some(format!("First of {at} ({unit}): connection {connect}, RPC {rpc}"))
+    };
+    master.endpoints.iter().filter_map(line).collect()
 }
 
 fn percentile_lines(master: &RpcMaster, options: &SelfTestOptions) -> Vec<String> {
