@@ -203,6 +203,41 @@ fn a_plan_is_shown_and_runs_from_a_file() {
 }
 
 #[test]
+fn a_matrix_has_a_cell_for_each_pair_of_ranks() {
+    let stage = Stage::new();
+    let words = "--ranks 3 --pin none --matrix";
+    let said = lat_bw(&stage, words).code(0);
+    for (title, unit) in [("Latency", "usec"), ("Bandwidth", "MB/s")] {
+        let title =
+            format!("{title} of each pair ({unit}): who calls down, who is called across\n");
+        let table = said
+            .out
+            .split(&title)
+            .nth(1)
+            .unwrap_or_else(|| panic!("{said}"));
+        let rows: Vec<Vec<&str>> = table
+            .lines()
+            .take(4)
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        assert_eq!(rows[0], ["0", "1", "2"]);
+        for (rank, row) in rows[1..].iter().enumerate() {
+            assert_eq!(row[0], rank.to_string());
+            for (other, cell) in row[1..].iter().enumerate() {
+                let figure = cell.parse::<f64>().ok();
+                assert_eq!(
+                    figure.is_some_and(|figure| figure > 0.0),
+                    rank != other,
+                    "{said}"
+                );
+            }
+        }
+    }
+    let plan = lat_bw(&stage, &format!("{words} --show-plan")).code(0);
+    plan.out("\"matrix\": true");
+}
+
+#[test]
 fn the_page_of_the_test_is_printed() {
     let stage = Stage::new();
     lat_bw(&stage, "--help")

@@ -239,6 +239,7 @@ fn connected(server: &Server) -> Result<ControlStream, RpcError> {
         group: "daos_server".to_owned(),
         token: None,
         within: Duration::from_secs(10),
+        from: Vec::new(),
     };
     let endpoint = RpcEndpoint {
         rank: 0,

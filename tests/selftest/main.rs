@@ -12,6 +12,7 @@ mod counts;
 mod end_to_end;
 mod faults;
 mod interfaces;
+mod load;
 mod refusals;
 mod servers;
 #[path = "../stage/mod.rs"]
@@ -219,8 +220,8 @@ fn words_that_cannot_be_meant_are_refused_in_one_line() {
         ),
         (&["--bogus"], "no option `--bogus`"),
         (
-            &["--connect-storm", "5"],
-            "--connect-storm 5: nothing in this build acts on it yet",
+            &["--net-test"],
+            "--net-test: this build does not have that form",
         ),
         (&["--replay", "none"], "--replay none: "),
     ] {

@@ -29,6 +29,7 @@ pub mod manual;
 mod mpi;
 pub mod net;
 pub mod new;
+mod pair_table;
 mod refusal;
 pub mod report;
 pub mod rpc;

@@ -110,6 +110,7 @@ fn setup(server: &RpcServer, in_flight: u32, request: u32, reply: u32) -> Client
             from: Vec::new(),
             within: Duration::from_secs(10),
         },
+        own_connections: false,
         endpoints: vec![RpcEndpoint {
             rank,
             tag: 0,

@@ -107,6 +107,7 @@ fn calls(
             from: Vec::new(),
             within: Duration::from_secs(5),
         },
+        own_connections: false,
         endpoints: vec![RpcEndpoint {
             rank,
             tag: 0,

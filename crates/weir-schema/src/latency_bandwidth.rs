@@ -15,6 +15,9 @@ pub struct LatencyBandwidthWorkload {
     pub latency: MessageTest,
     /// What the bandwidth is taken from.
     pub bandwidth: MessageTest,
+    /// Pairs of all ranks are measured, however long it takes, and each is shown.
+    #[serde(default)]
+    pub matrix: bool,
     /// Of the random orders.
     pub seed: u64,
     /// Loops are made longer until one takes this long.
@@ -58,6 +61,7 @@ impl Default for LatencyBandwidthWorkload {
                 ring: Loop::of(3, 2),
                 random_rings: 10,
             },
+            matrix: false,
             seed: 1,
             min_time_ns: None,
             max_time_ns: None,

@@ -32,6 +32,7 @@ mod memory;
 mod merge;
 mod metrics;
 mod outcome;
+mod pair_matrix;
 mod plan;
 mod prune;
 mod rates;
@@ -96,6 +97,7 @@ pub use memory::{Memory, MemoryKind};
 pub use merge::MergeError;
 pub use metrics::{exchange_metrics, latency_bandwidth_metrics};
 pub use outcome::{Better, Interval, LoopOutcome, Metric, Outcome, PhaseResult, RankSpan};
+pub use pair_matrix::{PairFigure, PairMatrix, pair_matrices};
 pub use plan::{
     EngineChoice, ExitAll, Extensions, Group, IoPriority, Job, JobEnd, JobReport, MemoryNodes,
     Placement, Plan, Setting, ShareCpus, ShellCommand, Start, StartDelay, Word,
@@ -118,8 +120,8 @@ pub use rpc_endpoints::{
 };
 pub use rpc_error::{UNKNOWN_RPC_ERROR, rpc_error_code, rpc_error_name};
 pub use rpc_result::{
-    LatencyFigures, RPC_HISTOGRAM_BITS, RpcEndpointResult, RpcInterface, RpcMaster, RpcOutcome,
-    RpcServerUse, rpc_histogram, value_at,
+    LatencyFigures, RPC_HISTOGRAM_BITS, RpcEndpointResult, RpcFirst, RpcInterface, RpcMaster,
+    RpcOutcome, RpcSample, RpcServerUse, rpc_histogram, value_at,
 };
 pub use runs::{FigureBetweenRuns, JobBetweenRuns, RunSeries, Runs};
 pub use steady::{

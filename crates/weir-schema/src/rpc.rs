@@ -61,6 +61,16 @@ pub struct RpcWorkload {
     /// Each pair of a master and an endpoint is measured on its own, one after another.
     #[serde(default)]
     pub matrix: bool,
+    /// The connection to each endpoint and the first RPC to it are timed; nothing warms up before.
+    #[serde(default)]
+    pub first: bool,
+    /// So many connections to all endpoints together, each with an entry of the list of its own; absent:
+    /// one of each thread to each endpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<u32>,
+    /// Every RPC is kept, with its latency and endpoint, until the run has ended.
+    #[serde(default)]
+    pub samples: bool,
     /// Of random choices.
     pub seed: u64,
     /// An RPC that takes longer has failed.
@@ -142,6 +152,9 @@ impl Default for RpcWorkload {
             bulk_path: BulkPath::default(),
             shuffle: false,
             matrix: false,
+            first: false,
+            connections: None,
+            samples: false,
             seed: 0,
             timeout_ns: Nanos::from_secs(60),
             attach_timeout_ns: Nanos::from_secs(10),

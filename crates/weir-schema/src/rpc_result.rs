@@ -103,6 +103,28 @@ pub struct RpcMaster {
     /// What the data went through.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<RpcInterface>,
+    /// Connections that were made, where a number of them was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<u32>,
+    /// Every RPC in the order in which they were begun, where they were kept; no stored result has them.
+    #[serde(skip)]
+    pub samples: Vec<RpcSample>,
+}
+
+/// One RPC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RpcSample {
+    /// It was sent.
+    Sent {
+        /// How long it took.
+        latency_ns: Nanos,
+        /// Where to.
+        endpoint: RpcEndpoint,
+        /// 0, or the negative number of what went wrong.
+        code: i32,
+    },
+    /// It never was.
+    Unsent,
 }
 
 /// What one endpoint did for one master.
@@ -118,6 +140,25 @@ pub struct RpcEndpointResult {
     pub latency: Histogram,
     /// Where half of them were faster; the lower of two middles.
     pub median_ns: Option<Nanos>,
+    /// The median is more than half as long again as that of most endpoints, and farther from it than they
+    /// are from each other.
+    #[serde(default)]
+    pub is_slow: bool,
+    /// For so long it was called and no other, where each endpoint has a turn of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_ns: Option<Nanos>,
+    /// The connection and the first RPC, where they were timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<RpcFirst>,
+}
+
+/// What it takes to begin with an endpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RpcFirst {
+    /// Until the server has answered the greeting on a new connection; nothing without a connection.
+    pub connect_ns: Option<Nanos>,
+    /// The first RPC after that; nothing where it failed.
+    pub rpc_ns: Option<Nanos>,
 }
 
 /// What a server's context used meanwhile.
@@ -245,6 +286,8 @@ impl RpcMaster {
             cpu: CpuUse::default(),
             servers: Vec::new(),
             interface: None,
+            connections: None,
+            samples: Vec::new(),
         }
     }
 
@@ -256,6 +299,7 @@ impl RpcMaster {
             let middle = one.latency.count().saturating_sub(1) / 2;
             one.median_ns = value_at(&one.latency, middle).map(Nanos);
         }
+        mark_slow(&mut self.endpoints);
         let sum = |of: fn(&RpcEndpointResult) -> u64| self.endpoints.iter().map(of).sum();
         (self.succeeded, self.failed) =
             (sum(|one| one.succeeded), sum(RpcEndpointResult::failures));
@@ -280,6 +324,35 @@ impl RpcMaster {
     }
 }
 
+/// Fewer endpoints show nothing of what is usual.
+const FEWEST_COMPARED: usize = 4;
+/// So many times the usual distance from the usual median is far; of medians that scatter as by chance
+/// one in some thousand is farther.
+const FAR: u64 = 5;
+
+/// Marks endpoints whose median stands out among the others.
+fn mark_slow(endpoints: &mut [RpcEndpointResult]) {
+    let middle = |mut all: Vec<u64>| {
+        all.sort_unstable();
+        all.get(all.len() / 2).copied()
+    };
+    let medians = || endpoints.iter().filter_map(|one| one.median_ns);
+    let medians: Vec<u64> = medians().map(|median| median.0).collect();
+    if medians.len() < FEWEST_COMPARED {
+        return;
+    }
+    let Some(usual) = middle(medians.clone()) else {
+        return;
+    };
+    let distances = medians.iter().map(|median| median.abs_diff(usual));
+    let distance = middle(distances.collect()).unwrap_or(0);
+    let far = (usual / 2).max(distance.saturating_mul(FAR));
+    for one in endpoints {
+        let above = one.median_ns.map(|median| median.0.saturating_sub(usual));
+        one.is_slow = above.is_some_and(|above| above > far);
+    }
+}
+
 #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]
 fn rate(count: u64, time: Nanos) -> f64 {
     let seconds = time.as_secs_f64();
@@ -299,7 +372,15 @@ impl RpcEndpointResult {
             failed: BTreeMap::new(),
             latency: rpc_histogram(),
             median_ns: None,
+            is_slow: false,
+            turn_ns: None,
+            first: None,
         }
+    }
+
+    /// RPCs per second that succeeded in its turn; nothing where it had none of its own.
+    pub fn rate(&self) -> Option<f64> {
+        self.turn_ns.map(|time| rate(self.succeeded, time))
     }
 
     /// RPCs that failed, whatever the code.
@@ -375,6 +456,28 @@ mod tests {
         assert_eq!(first.endpoint.rank, 0);
         let median = first.median_ns.unwrap().0;
         assert!(median.abs_diff(10_500) <= 10, "{median}");
+    }
+
+    #[test]
+    fn an_endpoint_is_slow_where_it_stands_out_among_the_others() {
+        let slow = |medians: &[u64]| {
+            let mut master = RpcMaster::new(RpcEndpoint { rank: 9, tag: 0 }, "tcp");
+            for (rank, median) in (0..).zip(medians) {
+                let mut one = RpcEndpointResult::new(RpcEndpoint { rank, tag: 0 });
+                one.latency.record(*median);
+                one.succeeded = 1;
+                master.endpoints.push(one);
+            }
+            master.conclude();
+            let slow = master.endpoints.iter().filter(|one| one.is_slow);
+            slow.map(|one| one.endpoint.rank).collect::<Vec<_>>()
+        };
+        assert_eq!(slow(&[50_000, 51_000, 49_000, 52_000, 90_000]), [4]);
+        assert_eq!(slow(&[50_000, 51_000, 90_000, 49_000, 52_000, 20_000]), [2]);
+        // Half as long again is not enough, few say nothing, and those that differ anyway less.
+        assert_eq!(slow(&[50_000, 51_000, 49_000, 52_000, 74_000]), [0; 0]);
+        assert_eq!(slow(&[50_000, 51_000, 90_000]), [0; 0]);
+        assert_eq!(slow(&[10_000, 30_000, 50_000, 70_000, 110_000]), [0; 0]);
     }
 
     #[test]

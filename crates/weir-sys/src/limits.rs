@@ -4,7 +4,7 @@
 //! field says. Not here: control groups ([`crate::cgroup`]).
 
 use crate::tree::Tree;
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use weir_units::Bytes;
 
 /// Whether something can be used on this machine.
@@ -78,6 +78,23 @@ impl Limits {
             },
         }
     }
+}
+
+/// Files that this process may open at most, once [`raise_open_files`] was called; `None` is
+/// unlimited.
+pub fn most_open_files() -> Option<u64> {
+    getrlimit(Resource::Nofile).maximum
+}
+
+/// Lets this process open as many files as it may allow itself.
+pub fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    // Where it is refused, opening a file says so.
+    let _ = setrlimit(Resource::Nofile, raised);
 }
 
 #[cfg(test)]

@@ -38,6 +38,7 @@ mod selftest;
 mod session;
 mod show;
 mod signals;
+mod stall;
 mod stored;
 mod topo;
 mod turns;

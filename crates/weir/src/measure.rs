@@ -245,24 +245,34 @@ fn together(
     })
 }
 
-/// Keeps and stores the result and has the door report it; first stored, as a launcher that ends the ranks may
-/// not read any more what they print.
-fn report(request: &MeasureRequest<'_>, mut result: RunResult) -> Outcome {
-    result
-        .warnings
-        .splice(0..0, request.warnings.iter().cloned());
-    let mut kept = history::keep(&mut result, request.keep);
-    let stored = request.store.map_or(Ok(()), |path| store(path, &result));
+/// The end of several runs of [`measure_alone`], whose results are one.
+pub(crate) fn conclude(
+    mut result: RunResult,
+    keep: Keep<'_>,
+    store_in: Option<&str>,
+    report: &dyn Fn(&RunResult) -> Outcome,
+) -> Outcome {
+    let mut kept = history::keep(&mut result, keep);
+    let stored = store_in.map_or(Ok(()), |path| store(path, &result));
     if let Err(message) = &stored {
         output::error(message);
     }
-    let code = (request.report)(&result)?;
+    let code = report(&result)?;
     let code = if stored.is_ok() { code } else { code.max(1) };
     if let Some(kept) = &mut kept {
         kept.ended_with(code);
         kept.tell_changes();
     }
     Ok(code)
+}
+
+/// Keeps and stores the result and has the door report it; first stored, as a launcher that ends the ranks may
+/// not read any more what they print.
+fn report(request: &MeasureRequest<'_>, mut result: RunResult) -> Outcome {
+    result
+        .warnings
+        .splice(0..0, request.warnings.iter().cloned());
+    conclude(result, request.keep, request.store, request.report)
 }
 
 fn store(path: &str, result: &RunResult) -> Result<(), String> {

@@ -6,22 +6,26 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_doors::run::{RunFormat, RunOptions, read_options as run_options};
 use weir_doors::selftest::{
-    Action, SelfTestEnvironment, SelfTestMode, SelfTestOptions, SelfTestRun, exit_code,
+    Action, RateSearch, SelfTestEnvironment, SelfTestMode, SelfTestOptions, SelfTestRun, exit_code,
     in_style_of, output as blocks, read, read_options, samples,
 };
 use weir_doors::{Printed, Refusal};
 use weir_net::rpc::group::RpcGroup;
 use weir_run::execute::LiveView;
 use weir_schema::{Announcement, Plan, RankTags, RpcWorkload, RunResult, TargetsPerRank, Warning};
+use weir_sys::limits::most_open_files;
 
 use crate::history::Keep;
 use crate::measure::{self, MeasureRequest, RunObserver};
 use crate::progress::{ProgressMode, ProgressObserver};
-use crate::{Outcome, output, printed, run as run_door, session, signals};
+use crate::stall::StallWatch;
+use crate::turns::refuse_launcher;
+use crate::{Outcome, output, printed, repeat, run as run_door, session, signals};
 
 /// The longest file of samples that is read.
 const LONGEST_SAMPLES: u64 = 4 << 30;
@@ -44,15 +48,19 @@ fn run_words(words: &[String], is_cart: bool) -> Outcome {
         has_file: &|path| Path::new(path).is_file(),
         members: &members,
         seed,
+        most_files: most_open_files(),
     };
     match read(words, &environment)? {
         Action::Print(text) => Ok(printed(&text)),
         Action::Replay { file, options } => replay(&file, &options, is_cart),
+        Action::Repeat { run, repeat, notes } => {
+            tell_notes(&notes);
+            repeat::run(&run, repeat)
+        }
         Action::Run(run) => {
-            for note in &run.notes {
-                output::error(&format!("note: {note}\n"));
-            }
+            tell_notes(&run.notes);
             match run.mode {
+                SelfTestMode::Run if run.options.goal.is_some() => search(&run, is_cart),
                 SelfTestMode::Run => measure(&run, is_cart),
                 SelfTestMode::DryRun => Ok(printed(&blocks::head(&run.plan, &run.options))),
                 SelfTestMode::ShowPlan => {
@@ -61,6 +69,12 @@ fn run_words(words: &[String], is_cart: bool) -> Outcome {
                 }
             }
         }
+    }
+}
+
+fn tell_notes(notes: &[String]) {
+    for note in notes {
+        output::error(&format!("note: {note}\n"));
     }
 }
 
@@ -99,6 +113,8 @@ pub(crate) fn printed_again(result: &RunResult, words: &[String]) -> Result<Prin
 
 fn measure(run: &SelfTestRun, is_cart: bool) -> Outcome {
     let shown = AtomicUsize::new(0);
+    let other_files = other_files(run);
+    check_samples(run)?;
     measure::measure(&MeasureRequest {
         plan: &|| Ok(run.plan.clone()),
         ranks: None,
@@ -106,13 +122,92 @@ fn measure(run: &SelfTestRun, is_cart: bool) -> Outcome {
         timeout: None,
         store: run.store.as_deref(),
         keep: Keep::Always(run.history.as_deref()),
-        other_files: &[],
+        other_files: &other_files,
         warnings: &[],
-        observer: &|_| Box::new(BlockObserver::new(&run.plan, &run.options, &shown)),
+        observer: &|_| {
+            // Failures of it are told with the result.
+            let _ = output::print(&blocks::head(&run.plan, &run.options));
+            Box::new(BlockObserver::new(run, &run.plan, &shown))
+        },
         report: &|result| {
-            let code = report(result, &run.options, &shown);
+            let code = report(result, &run.options, &shown).max(store_samples(run, result));
             Ok(in_style_of(code, Some(result), is_cart))
         },
+    })
+}
+
+fn other_files(run: &SelfTestRun) -> Vec<(&'static str, String)> {
+    let samples = run.samples.iter();
+    samples
+        .map(|file| ("that of --samples", file.clone()))
+        .collect()
+}
+
+/// Finds out before the run whether samples can be stored.
+fn check_samples(run: &SelfTestRun) -> Result<(), Refusal> {
+    let Some(file) = &run.samples else {
+        return Ok(());
+    };
+    output::check_writable(file)
+        .map_err(|why| Refusal::usage(why.replacen("error: ", "error: --samples: ", 1)))
+}
+
+/// 1 where they cannot be stored.
+fn store_samples(run: &SelfTestRun, result: &RunResult) -> u8 {
+    let Some(file) = &run.samples else {
+        return 0;
+    };
+    let written = output::write_file(file, samples::print(&samples::kept(result)));
+    written.map_or_else(
+        |why| {
+            output::error(&why);
+            1
+        },
+        |()| 0,
+    )
+}
+
+/// One step after another, until the rate is known.
+fn search(run: &SelfTestRun, is_cart: bool) -> Outcome {
+    refuse_launcher("--find-max")?;
+    measure::check_store(run.store.as_deref(), &[])?;
+    let _ = output::print(&blocks::head(&run.plan, &run.options));
+    let mut search = run
+        .options
+        .goal
+        .map(|goal| RateSearch::new(run.plan.clone(), goal));
+    // Blocks come with the table.
+    let shown = AtomicUsize::new(usize::MAX);
+    while let Some(plan) = search.as_ref().and_then(RateSearch::next_plan) {
+        let found = Mutex::new(None);
+        measure::measure_alone(&MeasureRequest {
+            plan: &|| Ok(plan.clone()),
+            ranks: None,
+            targets: TargetsPerRank::Own,
+            timeout: None,
+            store: None,
+            keep: Keep::Never,
+            other_files: &[],
+            warnings: &[],
+            observer: &|plan| Box::new(BlockObserver::new(run, plan, &shown)),
+            report: &|result| {
+                *found.lock().unwrap_or_else(PoisonError::into_inner) = Some(result.clone());
+                Ok(0)
+            },
+        })?;
+        let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (Some(search), Some(result)) = (&mut search, found) else {
+            break;
+        };
+        search.take(result);
+    }
+    let Some(result) = search.and_then(RateSearch::into_result) else {
+        return Err(Refusal::usage("--find-max: there is nothing to measure"));
+    };
+    let keep = Keep::Always(run.history.as_deref());
+    measure::conclude(result, keep, run.store.as_deref(), &|result| {
+        let code = report(result, &run.options, &AtomicUsize::new(0));
+        Ok(in_style_of(code, Some(result), is_cart))
     })
 }
 
@@ -150,6 +245,7 @@ fn of_servers(result: &RunResult) -> Vec<&Warning> {
 /// Prints the block of each group when it has ended, and shows how far the others are.
 struct BlockObserver<'a> {
     progress: ProgressObserver,
+    stall: StallWatch,
     plan: Plan,
     options: &'a SelfTestOptions,
     /// Groups that are printed.
@@ -157,17 +253,16 @@ struct BlockObserver<'a> {
 }
 
 impl<'a> BlockObserver<'a> {
-    fn new(plan: &Plan, options: &'a SelfTestOptions, shown: &'a AtomicUsize) -> Self {
+    fn new(run: &'a SelfTestRun, plan: &Plan, shown: &'a AtomicUsize) -> Self {
         let mode = match ProgressMode::of_terminal() {
-            ProgressMode::None if options.has_progress => ProgressMode::Plain,
+            ProgressMode::None if run.options.has_progress => ProgressMode::Plain,
             mode => mode,
         };
-        // Failures of it are told with the result.
-        let _ = output::print(&blocks::head(plan, options));
         Self {
             progress: ProgressObserver::new(mode, plan),
+            stall: StallWatch::new(run.stall),
             plan: plan.clone(),
-            options,
+            options: &run.options,
             shown,
         }
     }
@@ -190,6 +285,10 @@ impl RunObserver for BlockObserver<'_> {
 
     fn observe(&self, view: &LiveView<'_>) {
         self.progress.observe(view);
+        if let Some(note) = self.stall.look(view, &self.plan) {
+            self.progress.erase();
+            output::error(&note);
+        }
         let first = self.shown.load(Ordering::Relaxed);
         let next = self.next_groups(view);
         if next == first || !blocks::has_blocks(self.options) {

@@ -13,7 +13,7 @@ use crate::compare::{Compare, CompareFormat, CompareInput, CompareShow, Rounds, 
 use crate::flags::refuse_result_files;
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
-use crate::run::{Input, ProgressStyle, Repeat, Run, RunFormat, read_options};
+use crate::run::{ProgressStyle, Repeat, Run, RunFormat};
 
 /// What is compared: rates, latencies, CPU time of an operation.
 const FIGURES: [&str; 4] = ["rate", "p50", "p99", "cpu_per_op"];
@@ -38,7 +38,7 @@ pub(super) fn compare(
     };
     let sides = sides
         .into_iter()
-        .map(|(name, plan)| Ok((name, Box::new(run_of(plan)?))));
+        .map(|(name, plan)| Ok((name, Box::new(Run::of_plan(plan)?))));
     let sides: Vec<_> = sides.collect::<Result<_, Refusal>>()?;
     refuse_result_files(None, given.text("history"))?;
     let command = ["weir", "kio"].into_iter().map(str::to_owned);
@@ -96,7 +96,7 @@ pub(super) fn repeat(
             "--repeat: --{flag} is about one run, and here are several; leave one of them out"
         )));
     }
-    let mut run = run_of(plan)?;
+    let mut run = Run::of_plan(plan)?;
     run.options.format = match given.text("format") {
         Some("json") => RunFormat::Json,
         Some("table") | None => RunFormat::Text,
@@ -117,21 +117,5 @@ pub(super) fn repeat(
         run: Box::new(run),
         repeat,
         notes,
-    })
-}
-
-/// A plan as `weir run` carries it out.
-fn run_of(plan: Plan) -> Result<Run, Refusal> {
-    let options = read_options(&[])?;
-    Ok(Run {
-        input: Input::Made(Box::new(plan)),
-        show_plan: false,
-        ranks: None,
-        targets: weir_schema::TargetsPerRank::default(),
-        timeout: None,
-        repeat: None,
-        store: None,
-        history: None,
-        options,
     })
 }

@@ -5,9 +5,11 @@
 
 use serde_json::{Map, Value, json};
 use weir_schema::{
-    JobResult, LatencyBandwidthFigures, LatencyBandwidthResult, RunResult, Workload,
-    latency_bandwidth_figures,
+    JobResult, LatencyBandwidthFigures, LatencyBandwidthResult, PairFigure, PairMatrix, RunResult,
+    Workload, latency_bandwidth_figures,
 };
+
+use crate::pair_table;
 
 /// The form of what is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +28,7 @@ pub fn stdout(result: &RunResult, format: NetFormat) -> Option<String> {
     }
     let figures = measured(result).and_then(latency_bandwidth_figures);
     match format {
-        NetFormat::Text => figures.map(|figures| page(&figures)),
+        NetFormat::Text => figures.map(|figures| page(&figures) + &matrices(result)),
         NetFormat::Json => Some(object(result, figures.as_ref())),
     }
 }
@@ -34,6 +36,25 @@ pub fn stdout(result: &RunResult, format: NetFormat) -> Option<String> {
 /// What was measured.
 pub(super) fn measured(result: &RunResult) -> Option<&LatencyBandwidthResult> {
     result.jobs().find_map(JobResult::latency_bandwidth)
+}
+
+/// Tables of all pairs, where they were asked for.
+fn matrices(result: &RunResult) -> String {
+    let asks = |work: &Workload| matches!(work, Workload::LatencyBandwidth(work) if work.matrix);
+    let Some(done) = measured(result) else {
+        return String::new();
+    };
+    if !result.plan.jobs().any(|(_, job)| asks(&job.workload)) {
+        return String::new();
+    }
+    let table = |matrix: &PairMatrix| {
+        let unit = match matrix.figure {
+            PairFigure::Latency => ("usec", 1e-6),
+            PairFigure::Bandwidth | PairFigure::Throughput => ("MB/s", 1e6),
+        };
+        format!("\n{}", pair_table::table(matrix, "", unit))
+    };
+    PairMatrix::of_messages(done).iter().map(table).collect()
 }
 
 fn page(figures: &LatencyBandwidthFigures) -> String {

@@ -28,6 +28,7 @@ pub(super) fn of(
     let ranks = ranks(matches, &transport, launcher)?;
     let seed = word(matches, "seed").unwrap_or_default();
     let work = LatencyBandwidthWorkload {
+        matrix: matches.get_flag("matrix"),
         seed: seed
             .parse()
             .map_err(|_| format!("--seed {seed}: expected a whole number from 0"))?,

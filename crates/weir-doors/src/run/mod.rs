@@ -125,6 +125,21 @@ impl Input {
 }
 
 impl Run {
+    /// A plan that another door has made.
+    pub(crate) fn of_plan(plan: Plan) -> Result<Self, Refusal> {
+        Ok(Self {
+            input: Input::Made(Box::new(plan)),
+            show_plan: false,
+            ranks: None,
+            targets: TargetsPerRank::default(),
+            timeout: None,
+            repeat: None,
+            store: None,
+            history: None,
+            options: read_options(&[])?,
+        })
+    }
+
     /// The words that ask for it.
     pub fn command(&self) -> &[String] {
         match &self.input {

@@ -224,8 +224,8 @@ mod tests {
             (&["--Mbits=3"], "takes no value"),
             (&["--spread", "lest"], "did you mean `least`?"),
             (
-                &["--first"],
-                "--first: nothing in this build acts on it yet",
+                &["--net-test"],
+                "--net-test: this build does not have that form",
             ),
             (&["--=3"], "no option `--`"),
         ] {

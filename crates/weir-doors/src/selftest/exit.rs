@@ -2,7 +2,7 @@
 
 use weir_schema::{ErrorCode, JobResult, RpcMaster, RunResult, rpc_error_code};
 
-use super::SelfTestOptions;
+use super::{SelfTestOptions, rate_search};
 use crate::refusal::{LACKS, USAGE};
 use crate::run::{self, Strict};
 
@@ -30,6 +30,12 @@ pub fn exit_code(result: &RunResult, options: &SelfTestOptions) -> u8 {
     };
     if code == 1 && !all.is_empty() && all.iter().all(lacks) {
         return LACKS;
+    }
+    if let Some(goal) = &options.goal
+        && code <= 1
+    {
+        // RPCs that fail where there are too many are what is looked for.
+        return u8::from(!rate_search::has_all(result, goal));
     }
     if code == 0 && options.is_strict_rate && all.iter().any(|master| master.overload) {
         return 1;

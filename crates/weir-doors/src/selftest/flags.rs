@@ -8,9 +8,6 @@ const LOAD: &str = "Load";
 const SERVERS: &str = "Servers";
 const OUTPUT: &str = "Output";
 
-/// Why a flag is refused that nothing acts on.
-const NOTHING_ACTS: &str = "nothing in this build acts on it yet";
-
 /// All of them, in the order of the help text.
 pub const FLAGS: &[Flag] = &[
     Flag::with_value(
@@ -111,9 +108,10 @@ pub const FLAGS: &[Flag] = &[
     .long("Latency counts from the time at which an RPC was due."),
     Flag::with_value("arrival", "WORD", LOAD, "Gaps between RPCs at a --rate")
         .choices(&["const", "poisson"])
-        .needs(crate::given::FlagNeed::new("with `--rate`", |given| {
-            given.has("rate")
-        })),
+        .needs(crate::given::FlagNeed::new(
+            "with `--rate` or `--find-max`",
+            |given| given.has("rate") || given.has("find-max"),
+        )),
     Flag::with_value("duration", "T", LOAD, "So long per pair of sizes, 3 or 500ms"),
     Flag::with_value(
         "warmup",
@@ -148,15 +146,37 @@ pub const FLAGS: &[Flag] = &[
         LOAD,
         "Measure each pair of a master and an endpoint on its own",
     )
-    .refused(NOTHING_ACTS),
+    .long("One after another; the text ends with a table of masters and endpoints."),
     Flag::with_value("timeout", "S", LOAD, "An RPC that takes longer has failed")
         .long("Without it CRT_TIMEOUT, else 60."),
     Flag::with_value("seed", "N", LOAD, "Of random order and random spread"),
-    Flag::with_value("repeat", "K", LOAD, "Several runs").refused(NOTHING_ACTS),
-    Flag::with_value("stall-timeout", "S", LOAD, "Diagnosis of a stall").refused(NOTHING_ACTS),
-    Flag::switch("first", LOAD, "Cold connect and first RPC").refused(NOTHING_ACTS),
-    Flag::with_value("find-max", "p99<US", LOAD, "Largest rate").refused(NOTHING_ACTS),
-    Flag::with_value("connect-storm", "N", LOAD, "Many connections").refused(NOTHING_ACTS),
+    Flag::with_value(
+        "find-max",
+        "pN<US",
+        LOAD,
+        "Highest --rate at which a percentile stays below a limit, as p99<200",
+    )
+    .long("Steps of a second each, unless --duration or the repetitions say otherwise."),
+    Flag::with_value("repeat", "K", LOAD, "So many runs, and by how much they differ")
+        .long("Each run is a process of its own, as with `weir run --repeat`."),
+    Flag::switch(
+        "first",
+        LOAD,
+        "Time the connection to each endpoint and the first RPC on it",
+    ),
+    Flag::with_value(
+        "connect-storm",
+        "N",
+        LOAD,
+        "N connections to the endpoints in turn, and one RPC on each",
+    ),
+    Flag::with_value(
+        "stall-timeout",
+        "S",
+        LOAD,
+        "Say on standard error when no RPC has ended for so long",
+    )
+    .default("5"),
     // Servers
     Flag::with_value(
         "transport",
@@ -212,8 +232,9 @@ pub const FLAGS: &[Flag] = &[
         .prints(),
     Flag::switch("verbose", OUTPUT, "Further lines: percentiles, transport, CPU").prints(),
     Flag::with_value("replay", "FILE", OUTPUT, "Print the report of stored samples"),
-    Flag::with_value("samples", "FILE", OUTPUT, "Store every sample").refused(NOTHING_ACTS),
-    Flag::switch("net-test", OUTPUT, "As `daos health net-test`").refused(NOTHING_ACTS),
+    Flag::with_value("samples", "FILE", OUTPUT, "Store every RPC, for --replay"),
+    Flag::switch("net-test", OUTPUT, "As `daos health net-test`")
+        .refused("this build does not have that form; --output json-cart is its JSON"),
     Flag::switch("strict-rate", OUTPUT, "Exit with 1 where --rate is not kept").needs(
         crate::given::FlagNeed::new("with `--rate`", |given| given.has("rate")),
     ),

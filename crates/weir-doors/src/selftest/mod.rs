@@ -14,6 +14,7 @@ mod grammar;
 mod head;
 pub mod output;
 mod plan;
+mod rate_search;
 mod rows;
 pub mod samples;
 mod sizes;
@@ -25,16 +26,20 @@ pub(crate) mod values;
 
 use clap::Command;
 use weir_schema::{EndpointSet, Plan, RankTags, RpcWorkload};
+use weir_units::Nanos;
 
 pub use exit::{exit_code, in_style_of};
 pub use flags::FLAGS;
+pub use rate_search::{RateGoal, RateSearch};
 pub use sizes::MessagePair;
 pub(crate) use surroundings::{UsedVariables, table_file};
 
+use crate::beff::values::seconds;
 use crate::door::{Door, DoorLink};
 use crate::flags::{command, listing, refuse_result_files};
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
+use crate::run::{Repeat, Run, RunFormat};
 
 /// The door.
 pub const DOOR: Door = Door {
@@ -69,6 +74,8 @@ pub struct SelfTestEnvironment<'a> {
     pub members: &'a dyn Fn(&RpcWorkload) -> Result<Vec<RankTags>, String>,
     /// Of what is drawn, where no option says it.
     pub seed: u64,
+    /// Files that a process may have open at most; any number where it is none.
+    pub most_files: Option<u64>,
 }
 
 /// What the words ask for.
@@ -78,6 +85,15 @@ pub enum Action {
     Print(String),
     /// A run.
     Run(Box<SelfTestRun>),
+    /// Several runs, as `weir run --repeat` has them.
+    Repeat {
+        /// What each of them is.
+        run: Box<Run>,
+        /// How many.
+        repeat: Repeat,
+        /// For standard error, before anything else.
+        notes: Vec<String>,
+    },
     /// The report of the samples in a file.
     Replay {
         /// The file.
@@ -102,6 +118,10 @@ pub struct SelfTestRun {
     pub store: Option<String>,
     /// The history that keeps it, or `off`, where the words say so.
     pub history: Option<String>,
+    /// The file that gets every RPC.
+    pub samples: Option<String>,
+    /// When no RPC has ended for so long, that is said.
+    pub stall: Nanos,
 }
 
 /// What is done with a plan.
@@ -131,6 +151,8 @@ pub struct SelfTestOptions {
     pub is_verbose: bool,
     /// A pace that is not kept fails the run.
     pub is_strict_rate: bool,
+    /// The rate is searched for that keeps this.
+    pub goal: Option<RateGoal>,
     /// A line of progress on standard error even where that is no terminal.
     pub has_progress: bool,
     /// What stands before the results.
@@ -214,6 +236,9 @@ pub fn read(words: &[String], environment: &SelfTestEnvironment<'_>) -> Result<A
     }
     let mut notes = taken.notes;
     notes.extend(made.notes);
+    if let Some(runs) = plan::value(given, "repeat", |text| values::whole(text, (2, 1000)))? {
+        return repeated(given, made.plan, runs, notes);
+    }
     Ok(Action::Run(Box::new(SelfTestRun {
         plan: made.plan,
         options,
@@ -221,7 +246,40 @@ pub fn read(words: &[String], environment: &SelfTestEnvironment<'_>) -> Result<A
         notes,
         store,
         history,
+        samples: given.text("samples").map(str::to_owned),
+        stall: plan::value(given, "stall-timeout", seconds)?.unwrap_or_default(),
     })))
+}
+
+/// Several runs, whose report is that of `weir run`.
+fn repeated(
+    given: &GivenFlags,
+    plan: Plan,
+    runs: u64,
+    notes: Vec<String>,
+) -> Result<Action, Refusal> {
+    let mut run = Run::of_plan(plan)?;
+    run.options.format = match given.text("output") {
+        Some("json") => RunFormat::Json,
+        Some("csv") => RunFormat::Csv,
+        Some(form @ ("json-cart" | "prom")) => {
+            let why = "several runs are printed as text, json or csv";
+            return Err(argv::refuse_named("output", form, why));
+        }
+        _ => RunFormat::Text,
+    };
+    let text = |name| given.text(name).map(str::to_owned);
+    (run.store, run.history) = (text("store-result"), text("history"));
+    let repeat = Repeat {
+        runs: u32::try_from(runs).unwrap_or(u32::MAX),
+        pause: Nanos::ZERO,
+    };
+    run.repeat = Some(repeat);
+    Ok(Action::Repeat {
+        run: Box::new(run),
+        repeat,
+        notes,
+    })
 }
 
 /// How a stored result is shown by these words.
@@ -257,6 +315,9 @@ fn options(given: &GivenFlags) -> Result<SelfTestOptions, Refusal> {
         percentiles: plan::value(given, "percentiles", values::percentiles)?.unwrap_or_default(),
         is_verbose: given.has("verbose"),
         is_strict_rate: given.has("strict-rate"),
+        goal: plan::value(given, "find-max", |text| {
+            rate_search::goal(text, given.is("arrival", "poisson"))
+        })?,
         has_progress: given.has("progress"),
         head: HeadFacts {
             sets,

@@ -4,13 +4,14 @@
 //! (`rows`), weir's own JSON (`weir-report`), the exit code.
 
 use weir_schema::{
-    ErrorCode, Job, LatencyFigures, Plan, RpcEndpointResult, RpcMaster, RpcOutcome, RpcServerUse,
-    RpcWorkload, RunResult, UNKNOWN_RPC_ERROR, Workload, rpc_error_code,
+    ErrorCode, Job, LatencyFigures, PairFigure, PairMatrix, Plan, RpcEndpointResult, RpcMaster,
+    RpcOutcome, RpcServerUse, RpcWorkload, RunResult, UNKNOWN_RPC_ERROR, Workload, rpc_error_code,
 };
 use weir_units::Nanos;
 
 use super::sizes::MessagePair;
-use super::{SelfTestFormat, SelfTestOptions, TimeUnit, cart, head, rows, sweep};
+use super::{SelfTestFormat, SelfTestOptions, TimeUnit, cart, head, rate_search, rows, sweep};
+use crate::pair_table;
 
 /// Percentiles of further lines where no list names others.
 const PERCENTILES: [f64; 5] = [90.0, 95.0, 99.0, 99.9, 99.99];
@@ -48,6 +49,7 @@ pub fn text(result: &RunResult, options: &SelfTestOptions) -> Option<String> {
         SelfTestFormat::CartJson => cart::json(result),
         SelfTestFormat::Csv => rows::csv(result),
         SelfTestFormat::Prometheus => rows::prometheus(result),
+        SelfTestFormat::Text if options.goal.is_some() => ending(result, options),
         SelfTestFormat::Text => {
             let groups = 0..result.groups.len();
             let blocks: String = groups.map(|group| block(result, group, options)).collect();
@@ -82,7 +84,10 @@ pub fn ending(result: &RunResult, options: &SelfTestOptions) -> String {
     if !has_blocks(options) {
         return String::new();
     }
-    let mut out = sweep::tables(result);
+    let mut out = match &options.goal {
+        Some(goal) => rate_search::text(result, goal, options),
+        None => sweep::tables(result),
+    };
     if let Some(end) = result.ended_by {
         push!(
             out,
@@ -119,7 +124,16 @@ fn of_job(out: &mut String, work: &RpcWorkload, done: &RpcOutcome, options: &Sel
             None => of_master(out, work, master, options),
         }
     }
-    if done.masters.len() > 1 && done.masters.iter().any(|one| one.failure.is_none()) {
+    if work.matrix {
+        for matrix in PairMatrix::of_rpcs(work, done) {
+            out.push_str(&pair_table::table(
+                &matrix,
+                "+ ",
+                pair_unit(&matrix, options),
+            ));
+            out.push('\n');
+        }
+    } else if done.masters.len() > 1 && done.masters.iter().any(|one| one.failure.is_none()) {
         together(out, work, done, options);
     }
 }
@@ -144,6 +158,17 @@ fn of_master(out: &mut String, work: &RpcWorkload, master: &RpcMaster, options: 
     }
     if !more.is_empty() {
         out.push('\n');
+    }
+}
+
+/// The same units as in the block.
+fn pair_unit(matrix: &PairMatrix, options: &SelfTestOptions) -> (&'static str, f64) {
+    match matrix.figure {
+        PairFigure::Latency if options.unit == TimeUnit::Nanos => ("ns", 1e-9),
+        PairFigure::Latency => ("us", 1e-6),
+        PairFigure::Bandwidth if options.is_mbits => ("Mbits/sec", 1e6 / 8.0),
+        PairFigure::Bandwidth => ("MB/sec", MIB),
+        PairFigure::Throughput => ("RPCs/sec", 1.0),
     }
 }
 
@@ -282,6 +307,11 @@ fn further(work: &RpcWorkload, master: &RpcMaster, options: &SelfTestOptions) ->
             lines.push(format!("{label}: {count}"));
         }
     }
+    if let (Some(asked), Some(made)) = (work.connections, master.connections) {
+        lines.push(format!("Connections: {made} of {asked}"));
+    }
+    lines.extend(slow_endpoints(master, options));
+    lines.extend(first_lines(master, options));
     if master.overload {
         lines.push("The rate was not kept".to_owned());
     }
@@ -305,6 +335,34 @@ fn further(work: &RpcWorkload, master: &RpcMaster, options: &SelfTestOptions) ->
         lines.extend(verbose(master));
     }
     lines
+}
+
+/// Endpoints that stand out by their latency.
+fn slow_endpoints(master: &RpcMaster, options: &SelfTestOptions) -> Option<String> {
+    let scale = Scale::of(options.unit, master.figures.as_ref()?);
+    let slow = master.endpoints.iter().filter(|one| one.is_slow);
+    let slow: Vec<String> = slow
+        .filter_map(|one| Some(format!("{} - {}", one.endpoint, scale.text(one.median_ns?))))
+        .collect();
+    (!slow.is_empty()).then(|| format!("Slow endpoints ({}): {}", scale.unit(), slow.join(", ")))
+}
+
+/// The first RPC of each endpoint, where it was timed.
+fn first_lines(master: &RpcMaster, options: &SelfTestOptions) -> Vec<String> {
+    let scale = match options.unit {
+        TimeUnit::Nanos => Scale::Nanos,
+        TimeUnit::Micros | TimeUnit::Auto => Scale::FineMicros,
+    };
+    let text = |time: Option<Nanos>| time.map_or_else(|| "NA".to_owned(), |time| scale.text(time));
+    let line = |one: &RpcEndpointResult| {
+        let first = one.first?;
+        let (connect, rpc) = (text(first.connect_ns), text(first.rpc_ns));
+        let (at, unit) = (one.endpoint, scale.unit());
+        Some(format!(
+            "First of {at} ({unit}): connection {connect}, RPC {rpc}"
+        ))
+    };
+    master.endpoints.iter().filter_map(line).collect()
 }
 
 fn percentile_lines(master: &RpcMaster, options: &SelfTestOptions) -> Vec<String> {

@@ -15,7 +15,7 @@ use super::endpoints::endpoint_set;
 use super::grammar::Wrong;
 use super::sizes::{MessagePair, message_pairs};
 use super::values::{self, MOST};
-use super::{SelfTestEnvironment, surroundings, sweep};
+use super::{SelfTestEnvironment, rate_search, surroundings, sweep};
 use crate::beff::values::seconds;
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
@@ -24,6 +24,72 @@ use crate::refusal::Refusal;
 const MOST_THREADS: u64 = 1024;
 /// Tags of a server of the run's own, where nothing says how many: enough for those of the defaults.
 const LOOPBACK_TAGS: u32 = 3;
+
+/// Options that other options leave nothing to do for, and why.
+const EXCLUSIVE: &[(&str, &[&str], &str)] = &[
+    (
+        "matrix",
+        &[
+            "threads",
+            "rate",
+            "duration",
+            "spread",
+            "inflight-per-endpoint",
+        ],
+        "one thread has its RPCs in flight to one endpoint after another, a number to each",
+    ),
+    (
+        "first",
+        &["warmup"],
+        "the first RPC is that of a new connection",
+    ),
+    (
+        "connect-storm",
+        &[
+            "repetitions-per-size",
+            "duration",
+            "matrix",
+            "master-endpoint",
+            "threads",
+            "warmup",
+        ],
+        "this command has one RPC on each connection",
+    ),
+    (
+        "find-max",
+        &[
+            "rate",
+            "sweep-inflight",
+            "matrix",
+            "connect-storm",
+            "first",
+            "show-plan",
+        ],
+        "each step has a rate that follows from the one before",
+    ),
+    (
+        "samples",
+        &["master-endpoint", "rate", "find-max"],
+        "samples are of this command's own RPCs, from when they were sent",
+    ),
+    (
+        "repeat",
+        &[
+            "find-max",
+            "samples",
+            "dry-run",
+            "show-plan",
+            "stall-timeout",
+            "Mbits",
+            "time-unit",
+            "percentiles",
+            "verbose",
+            "strict-rate",
+            "progress",
+        ],
+        "the report is that of several runs",
+    ),
+];
 
 /// A plan and what is said about how it came about.
 pub(super) struct Made {
@@ -92,7 +158,19 @@ pub(super) fn of(
     let endpoints = counted("endpoint", &common.endpoints, &members)?;
     counted("master-endpoint", &common.masters, &members)?;
     let threads = threads(given, &mut used)?;
-    let common = bounded(given, explicit(common, &members)?, endpoints, threads)?;
+    let mut common = bounded(given, explicit(common, &members)?, endpoints, threads)?;
+    let mut notes = Vec::new();
+    if let Some(asked) = value(given, "connect-storm", |text| {
+        values::whole(text, (1, 65_536))
+    })? {
+        let (count, note) = connections(&common, asked, environment.most_files);
+        let asked_for = given.text("connect-storm").unwrap_or_default();
+        notes.extend(note.map(|note| format!("--connect-storm {asked_for}: {note}")));
+        common.connections = Some(count);
+        common.repetitions = 1;
+        common.load.bounds.operations = Some(count.into());
+        common.warmup = RpcWarmup::Requests { count: 0 };
+    }
     let depths = depths(given)?;
     let mut groups = Vec::new();
     for pair in pairs(given)? {
@@ -117,10 +195,29 @@ pub(super) fn of(
         groups,
         ..Plan::new("selftest", "selftest", Vec::new())
     };
-    Ok(Made {
-        plan,
-        notes: used.notes(),
-    })
+    notes.extend(used.notes());
+    Ok(Made { plan, notes })
+}
+
+/// Files that are open for other reasons.
+const OTHER_FILES: u64 = 64;
+
+/// So many connections as a process may have, and what is said where those are fewer.
+fn connections(work: &RpcWorkload, asked: u64, most: Option<u64>) -> (u32, Option<String>) {
+    let transport = work.transport.as_deref().unwrap_or("tcp");
+    let each = if transport.starts_with("tcp") { 1 } else { 4 };
+    // A server of the run's own has the other ends.
+    let each = if work.loopback.is_some() {
+        2 * each
+    } else {
+        each
+    };
+    let room = most.map(|most| (most.saturating_sub(OTHER_FILES) / each).max(1));
+    let count = room.map_or(asked, |room| asked.min(room));
+    let note = most
+        .filter(|_| count < asked)
+        .map(|most| format!("a process may have {most} files open here: {count} connections"));
+    (u32::try_from(count).unwrap_or(u32::MAX), note)
 }
 
 fn refuse_contradictions(given: &GivenFlags) -> Result<(), Refusal> {
@@ -134,6 +231,13 @@ fn refuse_contradictions(given: &GivenFlags) -> Result<(), Refusal> {
             given.text(one).unwrap_or_default(),
             &format!("--{other} says elsewhere where the servers are; leave one out"),
         ));
+    }
+    for (one, others, why) in EXCLUSIVE {
+        let other = others.iter().find(|other| given.has(other));
+        if let Some(other) = other.filter(|_| given.has(one)) {
+            let why = format!("{why}; leave out --{other} or this");
+            return Err(refuse_named(one, given.text(one).unwrap_or_default(), &why));
+        }
     }
     given
         .refusal()
@@ -179,6 +283,8 @@ fn workload(
         buffer_low_byte: low_byte(given)?.and_then(Result::ok),
         shuffle: given.has("randomize-endpoints"),
         matrix: given.has("matrix"),
+        first: given.has("first"),
+        samples: given.has("samples"),
         seed: value(given, "seed", |text| values::whole(text, (1, u64::MAX)))?
             .unwrap_or_else(|| environment.seed.max(1)),
         attach_timeout_ns: value(given, "attach-timeout", seconds)?.unwrap_or(Nanos::from_secs(10)),
@@ -289,6 +395,9 @@ fn set_depth(given: &GivenFlags, work: &mut RpcWorkload, depth: u64) -> Result<(
         .operations
         .map_or(depth, |all| depth.min(all));
     work.load.depth.queue_depth = QueueDepth(u32::try_from(depth).unwrap_or(u32::MAX));
+    if work.connections.is_some() {
+        return Ok(());
+    }
     work.warmup = match value(given, "warmup", values::warmup)? {
         Some(warmup) => warmup,
         // As short as it can be without the set-up of connections in the maximum.
@@ -306,6 +415,8 @@ fn bounded(
     threads: u32,
 ) -> Result<RpcWorkload, Refusal> {
     let duration = value(given, "duration", values::time)?;
+    let is_search = given.has("find-max") && !given.has("repetitions-per-size");
+    let duration = duration.or(is_search.then_some(rate_search::STEP));
     let repetitions = number(given, "repetitions-per-size", endpoints)?;
     let is_bounded = duration.is_none() || given.has("repetitions-per-size");
     work.repetitions = if is_bounded { repetitions } else { 0 };
@@ -315,7 +426,11 @@ fn bounded(
     let rpc = KindName::from(&RPC_KINDS[0]);
     if let Some(rate) = value(given, "rate", values::rate)? {
         work.load.pacing.schedule = Some(Schedule::OpsPerSecond {
-            limit_per_s: [(rpc.clone(), Iops(rate / f64::from(threads)))].into(),
+            limit_per_s: [(
+                rpc.clone(),
+                Iops(rate / f64::from(rate_sharers(&work, threads))),
+            )]
+            .into(),
             poisson: given.text("arrival") == Some("poisson"),
             open_loop: true,
             ignore_thinktime: false,
@@ -323,6 +438,15 @@ fn bounded(
     }
     work.load.errors.go_on = [rpc].into();
     Ok(work)
+}
+
+/// Threads that share the rate of a master; on a server it is one.
+pub(super) fn rate_sharers(work: &RpcWorkload, clones: u32) -> u32 {
+    if work.masters.is_empty() {
+        clones.max(1)
+    } else {
+        1
+    }
 }
 
 /// A number above 0 whose product with the endpoints the older program could count.

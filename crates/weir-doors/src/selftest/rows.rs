@@ -35,6 +35,7 @@ pub(super) fn csv(result: &RunResult) -> String {
     let mut out = format!("{COLUMNS}\n");
     for (work, master) in masters(result) {
         let (request, reply) = (work.request, work.reply);
+        let bytes = f64::from(request.bytes) + f64::from(reply.bytes);
         let lead = format!(
             "{},{},{},{},{},{}",
             request.bytes,
@@ -69,26 +70,29 @@ pub(super) fn csv(result: &RunResult) -> String {
             None => out.push_str(",,,,,,,\n"),
         }
         for one in &master.endpoints {
-            endpoint_row(&mut out, &lead, one);
+            endpoint_row(&mut out, &lead, one, bytes);
         }
     }
     out
 }
 
-fn endpoint_row(out: &mut String, lead: &str, one: &RpcEndpointResult) {
+/// Rates where it was called alone.
+fn endpoint_row(out: &mut String, lead: &str, one: &RpcEndpointResult, bytes: f64) {
     let number = |ns: Option<u64>| ns.map_or_else(String::new, |ns| ns.to_string());
+    let real = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     push!(
         out,
-        "{lead},{},{},{},,,,,{},,{},,{},{},\n",
+        "{lead},{},{},{},,{},{},{},{},,{},,{},{},\n",
         one.endpoint,
         one.succeeded,
         one.failures(),
+        number(one.turn_ns.map(|ns| ns.0)),
+        real(one.rate()),
+        real(one.rate().map(|rate| rate * bytes)),
         number(one.latency.min()),
         number(one.median_ns.map(|ns| ns.0)),
         number(one.latency.max()),
-        one.latency
-            .mean()
-            .map_or_else(String::new, |mean| mean.to_string())
+        real(one.latency.mean())
     );
 }
 

@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 use weir_schema::{
     ErrorCode, Group, GroupResult, Job, JobResult, KindResult, LatencyFigures, LoopOutcome,
     Outcome, Plan, RPC_KINDS, RpcEndpoint, RpcEndpointResult, RpcMaster, RpcOutcome, RpcPayload,
-    RpcPayloadKind, RpcWorkload, RunResult, Span, Stage, StageHistogram, Start, State,
+    RpcPayloadKind, RpcSample, RpcWorkload, RunResult, Span, Stage, StageHistogram, Start, State,
     WorkerResult, rpc_error_name,
 };
 use weir_units::{Bytes, Nanos, QueueDepth};
 
+use super::output::work_of;
 use super::sizes::{MessagePair, reply_word, request_word};
 use super::values::whole;
 
@@ -38,20 +39,26 @@ pub struct SampledMaster {
     pub samples: Vec<RpcSample>,
 }
 
-/// One RPC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RpcSample {
-    /// It was sent.
-    Sent {
-        /// How long it took.
-        latency_ns: Nanos,
-        /// Where to.
-        endpoint: RpcEndpoint,
-        /// 0, or the negative number of what went wrong.
-        code: i32,
-    },
-    /// It never was.
-    Unsent,
+/// The samples that a run has kept.
+pub fn kept(result: &RunResult) -> Vec<SampledMaster> {
+    let mut all = Vec::new();
+    for ((_, job), done) in result.plan.jobs().zip(result.jobs()) {
+        let (Some(work), Some(outcome)) = (work_of(job), done.rpc()) else {
+            continue;
+        };
+        let good = outcome.masters.iter().filter(|one| one.failure.is_none());
+        all.extend(good.map(|master| SampledMaster {
+            pair: MessagePair {
+                request: work.request,
+                reply: work.reply,
+            },
+            in_flight: u32::try_from(work.in_flight()).unwrap_or(u32::MAX),
+            master: master.endpoint,
+            duration_ns: master.duration_ns,
+            samples: master.samples.clone(),
+        }));
+    }
+    all
 }
 
 /// The text of a samples file.

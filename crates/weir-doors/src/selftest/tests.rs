@@ -46,6 +46,7 @@ fn read_with(words: &[&str], variables: &[(&str, &str)]) -> Result<Action, Refus
             has_file: &|path| path == "/g/daos_server.attach_info_tmp",
             members: &members,
             seed: 7,
+            most_files: Some(1024),
         },
     )
 }
@@ -406,6 +407,30 @@ fn options_are_what_the_plan_says() {
 }
 
 #[test]
+fn a_storm_has_as_many_connections_as_files_can_be_open() {
+    let storm = |words: &[&str]| {
+        let run = run_of(&[&["-u", "-i", "999", "--connect-storm"], words].concat());
+        let work = works(&run).remove(0);
+        assert_eq!(work.load.bounds.operations, work.connections.map(u64::from));
+        (work.connections, work.in_flight(), run.notes)
+    };
+    assert_eq!(storm(&["300"]), (Some(300), 300, Vec::new()));
+    let note = "--connect-storm 2000: a process may have 1024 files open here: 960 connections";
+    assert_eq!(storm(&["2000"]), (Some(960), 960, vec![note.to_owned()]));
+}
+
+#[test]
+fn several_runs_are_those_of_the_house() {
+    match read_with(&["--loopback", "--repeat", "7", "--output", "json"], &[]) {
+        Ok(Action::Repeat { run, repeat, .. }) => {
+            assert_eq!((repeat.runs, run.repeat), (7, Some(repeat)));
+            assert_eq!(run.options.format, RunFormat::Json);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
 fn variables_say_what_options_leave_open() {
     let variables = [
         ("CRT_ATTACH_INFO_PATH", "/g"),
@@ -547,15 +572,52 @@ const REFUSED: &[(&[&str], &str)] = &[
     ),
     (
         &["--arrival", "const"],
-        "--arrival acts only with `--rate`; leave it out",
+        "--arrival acts only with `--rate` or `--find-max`; leave it out",
     ),
     (
         &["--sweep-inflight", "1", "-i", "2"],
         "--sweep-inflight 1: --max-inflight-rpcs says how many at once; leave one out",
     ),
     (
-        &["--samples", "f"],
-        "--samples f: nothing in this build acts on it yet",
+        &["--samples", "f", "--rate", "5"],
+        "--samples f: samples are of this command's own RPCs, from when they were sent; leave out --rate \
+         or this",
+    ),
+    (
+        &["--matrix", "--duration", "5"],
+        "--matrix: one thread has its RPCs in flight to one endpoint after another",
+    ),
+    (
+        &["--connect-storm", "5", "-r", "5"],
+        "--connect-storm 5: this command has one RPC on each connection; leave out --repetitions-per-size",
+    ),
+    (
+        &["--find-max", "200"],
+        "--find-max 200: it takes a percentile and a time",
+    ),
+    (
+        &["--find-max", "p99<5", "--rate", "5"],
+        "--find-max p99<5: each step has a rate",
+    ),
+    (
+        &["--repeat", "3", "--verbose"],
+        "--repeat 3: the report is that of several runs; leave out --verbose or this",
+    ),
+    (
+        &["--repeat", "1"],
+        "--repeat 1: it takes a whole number from 2 to 1000",
+    ),
+    (
+        &["--repeat", "2", "--output", "prom"],
+        "--output prom: several runs are printed as text, json or csv",
+    ),
+    (
+        &["--first", "--warmup", "5"],
+        "--first: the first RPC is that of a new connection",
+    ),
+    (
+        &["--stall-timeout", "0"],
+        "--stall-timeout 0: it takes seconds above 0",
     ),
     (
         &["--replay", "f", "-r", "5"],
@@ -677,7 +739,7 @@ fn the_examples_of_the_page_are_good_words() {
     let Ok(Action::Print(page)) = read_with(&["--help"], &[]) else {
         panic!("no page");
     };
-    assert!(!page.contains("--find-max"), "{page}");
+    assert!(!page.contains("--net-test"), "{page}");
     let examples: Vec<&str> = page
         .lines()
         .filter_map(|l| l.strip_prefix("    weir selftest "))

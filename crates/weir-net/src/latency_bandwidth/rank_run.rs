@@ -151,8 +151,12 @@ impl<T: Messages> LatencyBandwidthRun<'_, T> {
         Ok(())
     }
 
-    /// From the pair of the first and the last rank: of which ranks there is time for pairs.
+    /// From the pair of the first and the last rank: of which ranks there is time for pairs, where not all
+    /// are asked for.
     fn stride(&mut self, test: &MessageTest) -> Result<u32, Halt> {
+        if self.context.workload.matrix {
+            return Ok(1);
+        }
         let ranks = self.context.comm.size();
         let mut trial = Vec::new();
         self.pairs(&[(0, ranks - 1)], &test.ping_pong, &mut trial)?;

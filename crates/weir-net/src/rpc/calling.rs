@@ -1,29 +1,23 @@
 //! One thread's part of a master: it warms up, then calls until there is nothing left to call.
 //!
 //! In: what is to be done, a transport whose sessions are open, a loop to do it in. Out: why the loop
-//! ended, what the transport counted. Not here: what is recorded (the loop), who else calls.
+//! ended, what was learnt beside what the loop records. Not here: what is recorded (the loop), who else calls.
 
 use std::io;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use weir_run::{Engine, LoopPlan, LoopStop, Source, WorkerContext};
-use weir_schema::{RpcSpread, RpcWorkload};
+use weir_schema::{RpcFirst, RpcSpread, RpcWorkload};
 
 use super::call_list::CallList;
 use super::engine::{EndSigns, RpcEngine};
+use super::first_calls::time_first_calls;
+use super::sample_log::SampledCall;
 use super::spread::{EntryStates, RpcSource, SpreadPlan};
 use super::transport::{RpcCounters, RpcTransport, ServerUse};
 use super::warm_up::WarmUp;
-
-/// What a thread counted while its calls were measured.
-#[derive(Clone, Debug, Default)]
-pub struct CallCounts {
-    /// Of its transport.
-    pub transport: RpcCounters,
-    /// What servers used, each by its rank and tag.
-    pub servers: Vec<ServerUse>,
-}
 
 /// The part of a thread.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +34,23 @@ pub struct Calling<'a> {
     pub seed: u64,
     /// How it is asked to end.
     pub signs: EndSigns<'a>,
+}
+
+/// What a thread's calls came to, beside what the loop records.
+#[derive(Clone, Debug)]
+pub struct CallsMade {
+    /// Why the loop ended.
+    pub stop: LoopStop,
+    /// What the transport counted meanwhile.
+    pub counters: RpcCounters,
+    /// What servers used meanwhile, each by its rank and tag.
+    pub servers: Vec<ServerUse>,
+    /// How long each entry was called alone; zeros where they have no turns.
+    pub turns: Vec<Duration>,
+    /// The first call to each entry, where those are timed.
+    pub first: Vec<Option<RpcFirst>>,
+    /// Every call, where they are kept.
+    pub samples: Vec<SampledCall>,
 }
 
 /// The loop that calls are made in.
@@ -105,32 +116,42 @@ impl Calling<'_> {
         &self,
         mut transport: impl RpcTransport,
         calls: &mut impl CallLoop,
-    ) -> io::Result<(LoopStop, CallCounts)> {
-        let slots = self.slots();
-        let warm_up = WarmUp {
-            asked: self.work.warmup,
-            slots,
-            entries: self.list.len(),
-            threads: self.threads,
-        };
+    ) -> io::Result<CallsMade> {
+        let (slots, work) = (self.slots(), self.work);
         let is_over = || self.signs.stop.load(Ordering::Relaxed) != 0;
-        warm_up.run(&mut transport, is_over)?;
+        let first = if work.first {
+            time_first_calls(&mut transport, self.list.len(), is_over)?
+        } else {
+            let warm_up = WarmUp {
+                asked: work.warmup,
+                slots,
+                entries: self.list.len(),
+                threads: self.threads,
+            };
+            warm_up.run(&mut transport, is_over)?;
+            Vec::new()
+        };
         let (servers, counted) = (transport.server_use()?, transport.counters());
-        let limit = self.work.in_flight_per_endpoint;
-        let counts = limit.is_some() || self.work.spread == RpcSpread::Least;
-        let waits = limit.is_some() || transport.may_return();
+        let limit = work.in_flight_per_endpoint;
+        let counts = limit.is_some() || work.matrix || work.spread == RpcSpread::Least;
+        let waits = limit.is_some() || work.matrix || transport.may_return();
         let entries = EntryStates::new(&self.list.targets, counts);
-        let bytes = self.work.bytes().0;
+        let bytes = work.bytes().0;
         let spread = SpreadPlan {
-            spread: self.work.spread,
+            spread: work.spread,
             limit,
-            calls: calls_of(self.work, self.thread, self.threads).unwrap_or(u64::MAX),
+            calls: calls_of(work, self.thread, self.threads).unwrap_or(u64::MAX),
             first: self.list.len() / self.threads.max(1) * self.thread,
             seed: self.seed,
             bytes,
+            has_turns: work.matrix,
         };
         let all = (slots, bytes);
+        let states = Rc::clone(&entries);
         let mut engine = RpcEngine::new(transport, Rc::clone(&entries), all, self.signs);
+        if work.samples {
+            engine.keep_samples();
+        }
         let change = |plan: &mut LoopPlan| {
             // What an answer has released goes out together, and began with that answer.
             (plan.batch, plan.stamp_each) = (slots, false);
@@ -143,10 +164,18 @@ impl Calling<'_> {
             let mut source = RpcSource::<false>::new(entries, &spread);
             calls.run(&mut engine, &mut source, slots, change)
         };
+        let turns = states.turns();
+        let samples = engine.take_samples();
         let mut transport = engine.into_transport();
         let servers = used_since(&servers, transport.server_use()?);
-        let transport = transport.close()?.since(counted);
-        Ok((stop, CallCounts { transport, servers }))
+        Ok(CallsMade {
+            stop,
+            turns,
+            first,
+            samples,
+            servers,
+            counters: transport.close()?.since(counted),
+        })
     }
 }
 

@@ -21,7 +21,7 @@ use weir_schema::{Failure, Job, RPC_KINDS, RpcEndpoint, RpcMaster, RpcWorkload, 
 use weir_sys::clock::Clock;
 
 use super::call_list::CallList;
-use super::calling::{CallCounts, CallLoop, Calling};
+use super::calling::{CallLoop, Calling};
 use super::engine::EndSigns;
 use super::group::RpcGroup;
 use super::local_interface::process_cpus;
@@ -301,7 +301,7 @@ impl TransportUser for OrderedCalls<'_> {
             start_ns: test.start_ns,
             alone,
         };
-        let (_, counted): (LoopStop, CallCounts) = self.calling.run(transport, &mut calls)?;
+        let made = self.calling.run(transport, &mut calls)?;
         let parts = MasterParts {
             endpoint: test.master,
             transport: test.way.name(),
@@ -310,7 +310,7 @@ impl TransportUser for OrderedCalls<'_> {
             lives: &[self.live],
             duration_ns: alone.duration(),
             requested: requested(&test.work),
-            counters: &[counted],
+            made: &[made],
         };
         let mut master = parts.master();
         master.cpu = alone.cpu();

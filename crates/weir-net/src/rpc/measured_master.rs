@@ -5,15 +5,16 @@
 
 use weir_run::{LiveTarget, WorkerLive};
 use weir_schema::{
-    CpuUse, ErrorCode, RpcEndpoint, RpcEndpointResult, RpcMaster, RpcServerUse, RpcWorkload,
-    Schedule, rpc_error_name, rpc_histogram,
+    CpuUse, ErrorCode, RpcEndpoint, RpcEndpointResult, RpcFirst, RpcMaster, RpcSample,
+    RpcServerUse, RpcWorkload, Schedule, rpc_error_name, rpc_histogram,
 };
 use weir_stats::Histogram;
 use weir_units::Nanos;
 
 use super::DerCode;
 use super::call_list::CallList;
-use super::calling::CallCounts;
+use super::calling::CallsMade;
+use super::sample_log::SampledCall;
 use super::transport::ServerUse;
 
 /// A rate that is kept by less than this share is not kept.
@@ -36,8 +37,8 @@ pub struct MasterParts<'a> {
     pub duration_ns: Nanos,
     /// Calls that there were to be in all, where a number is the bound.
     pub requested: Option<u64>,
-    /// What its transports counted, thread by thread.
-    pub counters: &'a [CallCounts],
+    /// What its threads learnt beside.
+    pub made: &'a [CallsMade],
 }
 
 /// The code of a failed call.
@@ -79,7 +80,52 @@ impl MasterParts<'_> {
         master.mismatches = master.endpoints.iter().filter_map(of).sum();
         self.add_counters(&mut master);
         master.conclude();
+        if self.work.samples {
+            master.samples = self.samples(master.not_sent);
+        }
         master
+    }
+
+    /// Every call of all threads in the order in which they were begun, then those that never were.
+    fn samples(&self, not_sent: u64) -> Vec<RpcSample> {
+        let mut calls: Vec<SampledCall> = self
+            .made
+            .iter()
+            .flat_map(|thread| &thread.samples)
+            .copied()
+            .collect();
+        calls.sort_by_key(|call| call.began);
+        let entries = &self.list.entries;
+        let sent = calls.iter().filter_map(|call| {
+            Some(RpcSample::Sent {
+                latency_ns: Nanos(call.took_ns),
+                endpoint: *entries.get(call.entry as usize)?,
+                code: call.code,
+            })
+        });
+        let unsent = (0..not_sent).map(|_| RpcSample::Unsent);
+        sent.chain(unsent).collect()
+    }
+
+    /// The places of an endpoint in the list.
+    fn places(&self, number: usize) -> impl Iterator<Item = usize> {
+        let targets = self.list.targets.iter().enumerate();
+        let own = targets.filter(move |(_, target)| **target as usize == number);
+        own.map(|(place, _)| place)
+    }
+
+    /// How long it was called alone.
+    fn turn(&self, number: usize) -> Nanos {
+        let turns = self.made.iter().map(|thread| &thread.turns);
+        let own = turns.flat_map(|turns| self.places(number).filter_map(|at| turns.get(at)));
+        Nanos(u64::try_from(own.map(|took| took.as_nanos()).sum::<u128>()).unwrap_or(u64::MAX))
+    }
+
+    /// The first of its first calls.
+    fn first(&self, number: usize) -> Option<RpcFirst> {
+        let threads = self.made.iter().map(|thread| &thread.first);
+        let mut own = threads.flat_map(|all| self.places(number).map(|at| all.get(at)));
+        own.find_map(|first| *first?)
     }
 
     /// Of one endpoint over all threads, and how long its calls took from when they were sent.
@@ -102,6 +148,8 @@ impl MasterParts<'_> {
             }
         }
         result.succeeded = result.latency.count();
+        result.turn_ns = self.work.matrix.then(|| self.turn(number));
+        result.first = self.first(number);
         (result, service)
     }
 
@@ -116,15 +164,22 @@ impl MasterParts<'_> {
     }
 
     fn add_counters(&self, master: &mut RpcMaster) {
-        for CallCounts { transport, servers } in self.counters {
-            master.late_replies += transport.late_replies;
-            master.buffer_waits += transport.buffer_waits;
-            master.credit_waits += transport.credit_waits;
-            master.credit_wait_ns.0 += transport.credit_wait_ns;
-            if let Some(again) = transport.retransmits {
+        if self.work.connections.is_some() {
+            let made = self.made.iter().map(|thread| thread.counters.connections);
+            master.connections = Some(made.sum());
+        }
+        for CallsMade {
+            counters, servers, ..
+        } in self.made
+        {
+            master.late_replies += counters.late_replies;
+            master.buffer_waits += counters.buffer_waits;
+            master.credit_waits += counters.credit_waits;
+            master.credit_wait_ns.0 += counters.credit_wait_ns;
+            if let Some(again) = counters.retransmits {
                 *master.retransmits.get_or_insert(0) += again;
             }
-            if let Some(bytes) = transport.wire_bytes {
+            if let Some(bytes) = counters.wire_bytes {
                 master.bytes_on_wire.get_or_insert_default().0 += bytes;
             }
             servers.iter().for_each(|one| add_server(master, one));

@@ -6,8 +6,8 @@
 //! masters on servers (`ordered`).
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weir_run::{
@@ -19,18 +19,19 @@ use weir_schema::{
     RpcMaster, RpcOutcome, RpcWorkload, Span, Warning, Workload, expand_endpoints, expand_masters,
     shuffle_endpoints,
 };
+use weir_sys::clock::Tick;
+use weir_sys::limits::raise_open_files;
 use weir_units::Nanos;
 
-use super::address::RpcAddress;
 use super::call_list::CallList;
-use super::calling::{CallCounts, Calling, calls_of, part};
+use super::calling::{Calling, CallsMade, calls_of, part};
 use super::engine::EndSigns;
 use super::group::RpcGroup;
-use super::hosting::{Host, Hosting};
-use super::local_interface::addresses_of_interface;
+use super::hosting::Host;
 use super::master_host::{MasterTask, monotonic_ns};
 use super::measured_master::{MasterParts, error_code, requested};
 use super::ordered::OrderedMasters;
+use super::own_server;
 use super::transport::RpcTransport;
 use super::way::{TransportUser, Way, refused};
 
@@ -47,14 +48,11 @@ impl Runner for RpcRunner {
         let Workload::Rpc(work) = &context.job.workload else {
             return Vec::new();
         };
-        if work.matrix {
-            let why =
-                "pairs of a master and an endpoint are not measured one by one yet (`matrix`)";
-            return vec![failure("plan", None, why)];
-        }
         let found = match work.loopback {
             // There is no server yet.
-            Some(tags) => nobody(work, tags).and_then(|group| RpcJob::new(context, work, group)),
+            Some(tags) => {
+                own_server::nobody(work, tags).and_then(|group| RpcJob::new(context, work, group))
+            }
             None => group(context, work).and_then(|group| RpcJob::new(context, work, group)),
         };
         found.err().into_iter().collect()
@@ -64,15 +62,16 @@ impl Runner for RpcRunner {
         let Workload::Rpc(work) = &context.job.workload else {
             return Err(failure("plan", None, "these are no RPCs"));
         };
+        if work.connections.is_some() {
+            raise_open_files();
+        }
         let Some(tags) = work.loopback else {
             let group = group(context, work)?;
             return Ok(PreparedJob::Workers(Arc::new(RpcJob::new(
                 context, work, group,
             )?)));
         };
-        let host = own_server(work, tags)?;
-        let mut group = RpcGroup::at(&work.group, host.addresses().iter().cloned());
-        set_tags(&mut group, tags);
+        let (host, group) = own_server::start(work, tags)?;
         let mut job = RpcJob::new(context, work, group)?;
         job.host = Mutex::new(Some(host));
         Ok(PreparedJob::Workers(Arc::new(job)))
@@ -86,47 +85,6 @@ fn group(context: &JobContext<'_>, work: &RpcWorkload) -> Result<RpcGroup, Failu
     RpcGroup::of(work, context.directory)
 }
 
-fn set_tags(group: &mut RpcGroup, tags: u32) {
-    group
-        .members
-        .values_mut()
-        .for_each(|member| member.tags = Some(tags));
-}
-
-/// The group of a server that is not there yet.
-fn nobody(work: &RpcWorkload, tags: u32) -> Result<RpcGroup, Failure> {
-    let mut group = RpcGroup::at(&work.group, [(0, own_address(work)?)]);
-    set_tags(&mut group, tags);
-    Ok(group)
-}
-
-/// Where a server of the run's own listens: on the interface that was asked for, else nobody else
-/// reaches it.
-fn own_address(work: &RpcWorkload) -> Result<RpcAddress, Failure> {
-    let scheme = work.transport.as_deref().unwrap_or("tcp");
-    let scheme = scheme.trim_end_matches("://").to_owned();
-    let place = match &work.interface {
-        _ if scheme == "shm" => String::new(),
-        Some(name) => {
-            let addresses = addresses_of_interface(name).map_err(|why| refused(&why))?;
-            let first = addresses.first().copied();
-            SocketAddr::new(first.unwrap_or(Ipv4Addr::LOCALHOST.into()), 0).to_string()
-        }
-        None => "127.0.0.1:0".to_owned(),
-    };
-    Ok(RpcAddress { scheme, place })
-}
-
-/// A server of the run's own.
-fn own_server(work: &RpcWorkload, tags: u32) -> Result<Host, Failure> {
-    let hosting = Hosting {
-        token_file: work.token_file.as_ref().map(PathBuf::from),
-        domain: work.domain.clone(),
-        ..Hosting::alone(&work.group, tags, own_address(work)?)
-    };
-    hosting.start(Box::new(|_| ())).map_err(|why| refused(&why))
-}
-
 /// A job that is ready to run.
 struct RpcJob {
     work: RpcWorkload,
@@ -138,8 +96,8 @@ struct RpcJob {
     /// Who else is master, instead of this command.
     masters: Vec<RpcEndpoint>,
     host: Mutex<Option<Host>>,
-    /// What the transports of its threads have counted.
-    counters: Mutex<Vec<CallCounts>>,
+    /// What its threads have learnt beside what the loop records.
+    made: Mutex<Vec<CallsMade>>,
     /// What masters on servers have measured.
     ordered: Mutex<Vec<RpcMaster>>,
 }
@@ -150,6 +108,10 @@ impl RpcJob {
         let mut entries = expand_endpoints(&work.endpoints, &ranks).map_err(no_list)?;
         if work.shuffle {
             shuffle_endpoints(&mut entries, work.seed);
+        }
+        if let Some(count) = work.connections {
+            let all = entries.iter().cycle().take(count as usize);
+            entries = all.copied().collect();
         }
         let masters = expand_masters(&work.masters, &ranks).map_err(no_list)?;
         let highest = group.members.keys().copied();
@@ -167,7 +129,7 @@ impl RpcJob {
             threads,
             masters,
             host: Mutex::default(),
-            counters: Mutex::default(),
+            made: Mutex::default(),
             ordered: Mutex::default(),
         };
         job.check()?;
@@ -182,9 +144,43 @@ impl RpcJob {
             let why = "without a network there is no other master than this command";
             return Err(failure("plan", None, why));
         }
+        if let Some(why) = self.contradiction() {
+            return Err(failure("plan", None, why));
+        }
         self.way.endpoints(&self.list.distinct)?;
         self.way.endpoints(&self.masters)?;
         Ok(())
+    }
+
+    /// What of the work cannot be had together.
+    fn contradiction(&self) -> Option<&'static str> {
+        let (work, bounds) = (&self.work, &self.work.load.bounds);
+        let is_paced = work.load.pacing.schedule.is_some();
+        let has_masters = !self.masters.is_empty();
+        [
+            (
+                work.matrix && (self.threads > 1 || work.in_flight_per_endpoint.is_some()),
+                "`matrix`: a pair has all RPCs in flight, and they are of one thread",
+            ),
+            (
+                work.matrix && (is_paced || bounds.runtime_ns.is_some()),
+                "`matrix`: a pair has a number of RPCs, without a rate or a time",
+            ),
+            (
+                work.matrix && bounds.operations.is_none(),
+                "`matrix`: how many RPCs a pair has is not said",
+            ),
+            (
+                work.connections.is_some() && (has_masters || work.matrix),
+                "`connections`: they are of this command, and all at work at the same time",
+            ),
+            (
+                work.samples && (has_masters || is_paced),
+                "`samples`: they are of this command's own RPCs, from when they were sent",
+            ),
+        ]
+        .into_iter()
+        .find_map(|(is_wrong, why)| is_wrong.then_some(why))
     }
 
     /// Has the masters of a thread carry the test out.
@@ -195,37 +191,65 @@ impl RpcJob {
             worker.wait_for_release();
             return Ok(LoopStop::WorkDone);
         }
-        let endpoints = self.way.endpoints(&mine)?;
-        let masters = OrderedMasters::connect(&endpoints, self.way.dial(), self.way.name());
-        if !worker.wait_for_release() {
-            return Ok(LoopStop::Asked);
+        // In a matrix one master after another, each with one endpoint after another.
+        let at_once = if self.work.matrix { 1 } else { mine.len() };
+        let mut began = None;
+        let mut results: Vec<RpcMaster> = Vec::new();
+        for masters in mine.chunks(at_once) {
+            let endpoints = self.way.endpoints(masters)?;
+            let masters = OrderedMasters::connect(&endpoints, self.way.dial(), self.way.name());
+            if began.is_none() && !worker.wait_for_release() {
+                return Ok(LoopStop::Asked);
+            }
+            let more = self.order_some(masters, worker, &mut began, &results);
+            results.extend(more);
+            if worker.stop.load(Ordering::Relaxed) != 0 {
+                break;
+            }
         }
+        self.count(worker.live, &results);
+        lock(&self.ordered).extend(results);
+        let asked = worker.stop.load(Ordering::Relaxed) != 0;
+        Ok(if asked {
+            LoopStop::Asked
+        } else {
+            LoopStop::WorkDone
+        })
+    }
+
+    /// Has some masters carry the test out at the same time, after others that did so.
+    fn order_some(
+        &self,
+        masters: OrderedMasters,
+        worker: &mut WorkerContext<'_>,
+        began: &mut Option<Tick>,
+        before: &[RpcMaster],
+    ) -> Vec<RpcMaster> {
         let lead = Nanos(u64::try_from(masters.lead().as_nanos()).unwrap_or(0));
         let task = MasterTask {
             work: self.task(),
             start_ns: monotonic_ns() + lead.0,
         };
-        let began = worker.clock.now().after(worker.scale.load().to_ticks(lead));
-        worker.begin_elsewhere(began);
-        let (live, bytes) = (worker.live, self.work.bytes().0);
-        let rpcs = &live.kinds[0];
+        let start = worker.clock.now().after(worker.scale.load().to_ticks(lead));
+        if began.is_none() {
+            worker.begin_elsewhere(start);
+            *began = Some(start);
+        }
+        let done = |master: &RpcMaster| master.succeeded + master.failed;
+        let before: u64 = before.iter().map(done).sum();
+        let bytes = self.work.bytes().0;
+        let rpcs = &worker.live.kinds[0];
         let look = |done: u64| {
+            let done = before + done;
             rpcs.completed.set(done);
             rpcs.issued.set(done);
             rpcs.bytes.set(done.saturating_mul(bytes));
         };
         let results = masters.run(&task, worker.stop, look);
         let longest = results.iter().map(|master| master.duration_ns).max();
-        let end = began.after(worker.scale.load().to_ticks(longest.unwrap_or_default()));
+        let end = start.after(worker.scale.load().to_ticks(longest.unwrap_or_default()));
         worker.end_elsewhere(end, CpuUse::default());
-        self.count(worker.live, &results);
-        lock(&self.ordered).extend(results);
-        let asked = worker.stop.load(std::sync::atomic::Ordering::Relaxed) != 0;
-        Ok(if asked {
-            LoopStop::Asked
-        } else {
-            LoopStop::WorkDone
-        })
+        results
     }
 
     /// What masters are sent: endpoints in their order, and nothing of where this command finds them.
@@ -274,7 +298,7 @@ impl RpcJob {
             lives,
             duration_ns: span.map_or(Nanos::ZERO, Span::length),
             requested: requested(&self.work),
-            counters: &lock(&self.counters),
+            made: &lock(&self.made),
         };
         let mut master = parts.master();
         master.span = span;
@@ -293,7 +317,7 @@ struct ThreadCalls<'a, 'w, 'c> {
 }
 
 impl TransportUser for ThreadCalls<'_, '_, '_> {
-    type Output = io::Result<(LoopStop, CallCounts)>;
+    type Output = io::Result<CallsMade>;
 
     fn with(self, transport: impl RpcTransport) -> Self::Output {
         self.calling.run(transport, self.worker)
@@ -355,8 +379,9 @@ impl Prepared for RpcJob {
         let calls = ThreadCalls { calling, worker };
         let parts = (thread, self.threads);
         let ended = self.way.connect(&self.work, &self.list, parts, calls)?;
-        let (stop, counted) = ended.map_err(|error| broken(&error))?;
-        lock(&self.counters).push(counted);
+        let made = ended.map_err(|error| broken(&error))?;
+        let stop = made.stop.clone();
+        lock(&self.made).push(made);
         Ok(stop)
     }
 

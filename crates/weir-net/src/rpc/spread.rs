@@ -2,10 +2,12 @@
 //! the slot belongs to.
 //!
 //! In: a list of endpoints, of which some may be lost, and how many calls there shall be. Out: the calls
-//! of a loop, until there are enough or no endpoint is left. Not here: how a call is made (`engine`).
+//! of a loop, until there are enough or no endpoint is left; for how long each endpoint was called where
+//! each has a turn of its own. Not here: how a call is made (`engine`).
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use weir_run::generate::rng::Rng;
 use weir_run::{OpTarget, Operation, Source};
@@ -57,6 +59,10 @@ pub struct EntryStates {
     pub(super) counts: bool,
     /// Lost endpoints are called, too, while there is no other: they may come back.
     pub(super) waits: Cell<bool>,
+    /// The turn that goes on: its entry, and since when.
+    turn: Cell<Option<(u32, Instant)>>,
+    /// How long each turn took that is over.
+    turns: RefCell<Vec<Duration>>,
 }
 
 #[derive(Debug)]
@@ -79,7 +85,32 @@ impl EntryStates {
             up: Cell::new(u32::try_from(targets.len()).unwrap_or(u32::MAX)),
             counts,
             waits: Cell::new(false),
+            turn: Cell::new(None),
+            turns: RefCell::new(vec![Duration::ZERO; targets.len()]),
         })
+    }
+
+    /// An entry has its first call.
+    #[cold]
+    fn begin_turn(&self, entry: u32) {
+        self.turn.set(Some((entry, Instant::now())));
+    }
+
+    /// Its last call was answered.
+    #[cold]
+    fn end_turn(&self) {
+        let Some((entry, began)) = self.turn.take() else {
+            return;
+        };
+        if let Some(took) = self.turns.borrow_mut().get_mut(entry as usize) {
+            *took = began.elapsed();
+        }
+    }
+
+    /// How long the turn of each entry took; the last one ends now. Zero where there are no turns.
+    pub fn turns(&self) -> Vec<Duration> {
+        self.end_turn();
+        self.turns.borrow().clone()
     }
 
     /// How many there are.
@@ -140,6 +171,31 @@ pub struct RpcSource<const WAITS: bool> {
     at: usize,
     random: Rng,
     length: u32,
+    turns: Option<Turns>,
+}
+
+/// One entry after another gets all its calls, and the next one's begin when they are answered.
+#[derive(Clone, Copy, Debug)]
+struct Turns {
+    /// Calls that the present entry still gets.
+    left: u64,
+    /// Calls of each entry, and how many entries get one more.
+    each: (u64, u64),
+}
+
+impl Turns {
+    fn new(calls: u64, entries: u64) -> Self {
+        let mut turns = Self {
+            left: 0,
+            each: (calls / entries.max(1), calls % entries.max(1)),
+        };
+        turns.left = turns.of(0);
+        turns
+    }
+
+    fn of(self, entry: usize) -> u64 {
+        self.each.0 + u64::from((entry as u64) < self.each.1)
+    }
 }
 
 /// What a source is made of.
@@ -157,12 +213,16 @@ pub struct SpreadPlan {
     pub seed: u64,
     /// Of request and reply.
     pub bytes: u64,
+    /// Each entry has a turn of its own, in which no other is called; for sources that wait.
+    pub has_turns: bool,
 }
 
 impl<const WAITS: bool> RpcSource<WAITS> {
     /// Over these entries.
     pub fn new(entries: Rc<EntryStates>, plan: &SpreadPlan) -> Self {
+        let count = entries.entries.len() as u64;
         Self {
+            turns: (WAITS && plan.has_turns).then(|| Turns::new(plan.calls, count)),
             at: plan.first as usize % entries.entries.len().max(1),
             entries,
             spread: plan.spread,
@@ -217,8 +277,37 @@ impl<const WAITS: bool> RpcSource<WAITS> {
         least.map(|(place, _)| place)
     }
 
+    /// The entry whose turn it is; nothing while the next one has to wait for answers, or where all
+    /// have had theirs.
+    fn in_turn(&mut self, mut turns: Turns) -> Option<usize> {
+        let states = Rc::clone(&self.entries);
+        let found = loop {
+            let entry = states.entries.get(self.at)?;
+            if turns.left > 0 && (entry.is_up.get() || states.waits.get()) {
+                if turns.left == turns.of(self.at) {
+                    states.begin_turn(u32::try_from(self.at).unwrap_or(u32::MAX));
+                }
+                turns.left -= 1;
+                break Some(self.at);
+            }
+            if entry.in_flight.get() > 0 {
+                break None;
+            }
+            states.end_turn();
+            // What a lost endpoint was to get is not sent to another one.
+            self.left -= turns.left;
+            self.at += 1;
+            turns.left = turns.of(self.at);
+        };
+        self.turns = Some(turns);
+        found
+    }
+
     #[inline]
     fn pick(&mut self, slot: u32) -> Option<usize> {
+        if WAITS && let Some(turns) = self.turns {
+            return self.in_turn(turns);
+        }
         let count = self.entries.entries.len();
         let place = match self.spread {
             RpcSpread::RoundRobin => self.from(self.at),
@@ -271,6 +360,7 @@ mod tests {
             first: 0,
             seed: 7,
             bytes: 24,
+            has_turns: false,
         }
     }
 
@@ -349,6 +439,39 @@ mod tests {
         entries.waits.set(true);
         assert!(source.is_waiting());
         assert_eq!(drawn(&mut source, 2), [0, 1]);
+    }
+
+    #[test]
+    fn in_turns_the_next_endpoint_waits_for_the_answers_of_the_one_before() {
+        let entries = EntryStates::new(&[0, 1, 2], true);
+        let turns = SpreadPlan {
+            has_turns: true,
+            ..plan(RpcSpread::RoundRobin, 7)
+        };
+        let mut source = RpcSource::<true>::new(Rc::clone(&entries), &turns);
+        assert_eq!(
+            drawn(&mut source, 3),
+            [0, 0, 0],
+            "the first gets the remainder"
+        );
+        (0..3).for_each(|_| entries.count_out(0));
+        entries.count_back(0);
+        assert!(source.next(0).is_none() && source.is_waiting());
+        (0..2).for_each(|_| entries.count_back(0));
+        assert_eq!(source.next(0).unwrap().entry, 1);
+        entries.set_up(1, false);
+        assert_eq!(
+            drawn(&mut source, 3),
+            [2, 2],
+            "a lost one's calls go to nobody"
+        );
+        assert!(source.next(0).is_none() && !source.is_waiting());
+        let took = entries.turns();
+        assert!(
+            took.len() == 3 && took.iter().all(|took| !took.is_zero()),
+            "{took:?}"
+        );
+        assert_eq!(entries.turns(), took);
     }
 
     #[test]

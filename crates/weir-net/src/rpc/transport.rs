@@ -31,6 +31,8 @@ pub struct RpcCounters {
     pub retransmits: Option<u64>,
     /// Bytes of frames both ways; `None` where that cannot be told.
     pub wire_bytes: Option<u64>,
+    /// Connections that were made at first.
+    pub connections: u32,
     /// Connections that were lost.
     pub lost_connections: u64,
     /// Payloads that were compared or summed.
@@ -50,6 +52,8 @@ impl RpcCounters {
             credit_wait_ns: after(self.credit_wait_ns, before.credit_wait_ns),
             retransmits: known(self.retransmits, before.retransmits),
             wire_bytes: known(self.wire_bytes, before.wire_bytes),
+            // They were made before the first call.
+            connections: self.connections,
             lost_connections: after(self.lost_connections, before.lost_connections),
             verified: after(self.verified, before.verified),
         }
@@ -111,6 +115,11 @@ pub trait RpcTransport: Sized {
     /// Nothing can be sent any more.
     fn server_use(&mut self) -> io::Result<Vec<ServerUse>> {
         Ok(Vec::new())
+    }
+
+    /// Nanoseconds that it took to connect to an endpoint at first; nothing where nobody connects.
+    fn connect_ns(&self, _endpoint: u32) -> Option<u64> {
+        None
     }
 
     /// What was counted so far.

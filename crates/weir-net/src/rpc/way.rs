@@ -204,6 +204,7 @@ impl Way {
         let setup = ClientSetup {
             dial: self.dial.clone(),
             endpoints: self.endpoints(&list.entries)?,
+            own_connections: work.connections.is_some(),
             slots,
             payload: CallPayload {
                 send_kind: payload_kind(work.request.kind),
@@ -211,7 +212,11 @@ impl Way {
                 reply_kind: payload_kind(work.reply.kind),
                 reply_size: work.reply.bytes,
             },
-            buffers: slots.div_ceil(list.len().max(1)),
+            buffers: if work.matrix {
+                slots
+            } else {
+                slots.div_ceil(list.len().max(1))
+            },
             credits: u32::try_from(calls).unwrap_or(u32::MAX).min(slots),
             credits_per_rank: work.credits_per_rank,
             quota: work.quota,

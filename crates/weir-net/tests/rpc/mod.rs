@@ -66,6 +66,7 @@ pub(crate) fn client_setup(endpoints: Vec<RpcEndpoint>, payload: CallPayload) ->
             from: Vec::new(),
             within: Duration::from_secs(10),
         },
+        own_connections: false,
         endpoints,
         slots: 16,
         payload,

@@ -15,7 +15,7 @@ const POINTS: usize = 2000;
 /// Nothing for a plot that the script leaves as it is.
 pub(crate) fn data_of(plot: &Plot) -> Option<Value> {
     match &plot.body {
-        PlotBody::Bars(_) => None,
+        PlotBody::Bars(_) | PlotBody::Pairs(_) => None,
         PlotBody::Chart(chart) => Some(json!({
             "name": plot.name,
             "x": axis(&chart.x),

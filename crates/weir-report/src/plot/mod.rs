@@ -73,6 +73,8 @@ pub(crate) enum PlotBody {
     Bars(Bars),
     /// Counts over two axes.
     Heat(HeatMap),
+    /// Figures of pairs, how far each is above the lowest.
+    Pairs(HeatMap),
 }
 
 /// Points over two axes.

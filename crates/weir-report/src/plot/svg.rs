@@ -127,7 +127,7 @@ fn drawn(plot: &Plot, top: f64, before: &str) -> String {
     let (height, inside) = match &plot.body {
         PlotBody::Chart(chart) => chart::drawn(chart, top),
         PlotBody::Bars(bars) => bars::drawn(bars, top),
-        PlotBody::Heat(map) => heat::drawn(map, top),
+        PlotBody::Heat(map) | PlotBody::Pairs(map) => heat::drawn(map, top),
     };
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {}\" \

@@ -19,7 +19,9 @@ use crate::result::{
     WorkerResult,
 };
 use crate::rpc_endpoints::RpcEndpoint;
-use crate::rpc_result::{RpcEndpointResult, RpcInterface, RpcMaster, RpcOutcome, RpcServerUse};
+use crate::rpc_result::{
+    RpcEndpointResult, RpcFirst, RpcInterface, RpcMaster, RpcOutcome, RpcServerUse,
+};
 use crate::steady::{DepthFound, Steadiness, SteadySample};
 use crate::verify::{BadByte, Damage, FailedCheck, Mismatch, VerifyMethod};
 use crate::warning::Warning;
@@ -116,6 +118,11 @@ fn broken_master(time: Span) -> RpcMaster {
     one.latency.record_n(52_000, 10);
     one.succeeded = 10;
     one.failed.insert("DER_UNREACH".into(), 1);
+    one.turn_ns = Some(time.length());
+    one.first = Some(RpcFirst {
+        connect_ns: Some(Nanos(80_000)),
+        rpc_ns: Some(Nanos(60_000)),
+    });
     let own = RpcEndpoint { rank: 1, tag: 0 };
     let mut master = RpcMaster {
         failure: Some(spoiled()),
@@ -145,6 +152,7 @@ fn broken_master(time: Span) -> RpcMaster {
             client_cpus: "0-3".to_owned(),
             client_node: Some(1),
         }),
+        connections: Some(1),
         ..RpcMaster::new(own, "tcp")
     };
     master.conclude();

@@ -68,7 +68,12 @@ impl ClientState {
     pub(super) fn new(setup: ClientSetup) -> Self {
         Self {
             operation: setup.operation(),
-            table: EndpointTable::new(&setup.endpoints, setup.credits_per_rank, setup.quota),
+            table: EndpointTable::new(
+                &setup.endpoints,
+                setup.own_connections,
+                setup.credits_per_rank,
+                setup.quota,
+            ),
             slots: SlotTable::new(setup.slots),
             setup,
             waiting: VecDeque::new(),

@@ -31,6 +31,8 @@ pub(super) struct ClientConnection {
     pub(super) out: u32,
     /// When something last came, in nanoseconds of the client's clock.
     pub(super) heard_ns: u64,
+    /// How long the first connection took.
+    pub(super) connect_ns: Option<u64>,
     pub(super) pinged: bool,
     /// What its server's thread had used by the latest answer.
     pub(super) used: Option<PollerUse>,
@@ -92,7 +94,12 @@ fn or_any(limit: u32) -> u32 {
 }
 
 impl EndpointTable {
-    pub(super) fn new(list: &[RpcEndpoint], credits_per_rank: u32, quota: u32) -> Self {
+    pub(super) fn new(
+        list: &[RpcEndpoint],
+        own_connections: bool,
+        credits_per_rank: u32,
+        quota: u32,
+    ) -> Self {
         let mut table = Self {
             endpoints: Vec::with_capacity(list.len()),
             connections: Vec::new(),
@@ -109,8 +116,9 @@ impl EndpointTable {
                 table.rank_credits.push(or_any(credits_per_rank));
             }
             let next = u32::try_from(connections.len()).unwrap_or(u32::MAX);
+            let own = own_connections.then_some(place);
             let connection = *connections
-                .entry((endpoint.rank, endpoint.tag))
+                .entry((endpoint.rank, endpoint.tag, own))
                 .or_insert(next);
             if connection == next {
                 table.connections.push(ClientConnection {
@@ -120,6 +128,7 @@ impl EndpointTable {
                     max_frame: 0,
                     out: 0,
                     heard_ns: 0,
+                    connect_ns: None,
                     pinged: false,
                     used: None,
                     retry_ns: 0,
@@ -251,7 +260,8 @@ mod tests {
             endpoint(2, 0),
             endpoint(3, 0),
         ];
-        let mut table = EndpointTable::new(&list, 2, 3);
+        assert_eq!(EndpointTable::new(&list, true, 0, 0).connections.len(), 4);
+        let mut table = EndpointTable::new(&list, false, 2, 3);
         assert_eq!(table.connections.len(), 3);
         for entry in &mut table.endpoints {
             entry.credits = 8;

@@ -64,8 +64,10 @@ pub struct ClientSetup {
     /// How connections are made.
     pub dial: DialSetup,
     /// Whom it calls; each entry has a session of its own, those of one rank and tag share a
-    /// connection.
+    /// connection unless each shall have its own.
     pub endpoints: Vec<RpcEndpoint>,
+    /// Each entry has a connection of its own.
+    pub own_connections: bool,
     /// Calls that may be out at once.
     pub slots: u32,
     /// What they carry.

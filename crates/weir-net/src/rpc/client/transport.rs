@@ -103,10 +103,17 @@ impl<L: Link> RpcClient<L> {
             let endpoint = client.state.table.connections[connection as usize]
                 .endpoint
                 .clone();
+            let began = (client.time)();
             let connected = connect(&mut client.link, &endpoint);
+            let took = (client.time)().saturating_sub(began);
             let joined = connected.and_then(|(peer, reply)| client.join(connection, peer, &reply));
-            if let Err(error) = joined {
-                first_error.get_or_insert(error);
+            match joined {
+                Ok(()) => {
+                    client.state.table.connections[connection as usize].connect_ns = Some(took);
+                }
+                Err(error) => {
+                    first_error.get_or_insert(error);
+                }
             }
         }
         client.wait_for_sessions()?;
@@ -401,9 +408,19 @@ impl<L: Link> RpcTransport for RpcClient<L> {
         self.state.cancel_all(&mut self.link);
     }
 
+    fn connect_ns(&self, endpoint: u32) -> Option<u64> {
+        let table = &self.state.table;
+        let entry = table.endpoints.get(endpoint as usize)?;
+        let connection = table.connections.get(entry.connection as usize)?;
+        connection.connect_ns
+    }
+
     fn counters(&self) -> RpcCounters {
         let wire = self.link.wire_counts();
+        let connections = self.state.table.connections.iter();
+        let made = connections.filter(|known| known.connect_ns.is_some());
         RpcCounters {
+            connections: u32::try_from(made.count()).unwrap_or(u32::MAX),
             retransmits: wire.retransmits,
             wire_bytes: wire.bytes,
             ..self.state.counters

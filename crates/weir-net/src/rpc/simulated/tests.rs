@@ -104,6 +104,7 @@ fn setup(case: &Case) -> ClientSetup {
             from: Vec::new(),
             within: Duration::from_secs(10),
         },
+        own_connections: false,
         endpoints: (0..ENDPOINTS).map(endpoint).collect(),
         slots: SLOTS,
         payload: case.payload,

@@ -9,6 +9,7 @@ mod figures;
 mod heat;
 mod latency;
 mod load;
+mod pairs;
 mod spread;
 mod steps;
 mod times;
@@ -113,6 +114,7 @@ pub(crate) fn of_job(job: &JobAcross<'_, '_>) -> Vec<Plot> {
     plots.extend(heat::map(job));
     plots.extend(distribution::latencies(job));
     plots.extend(figures::of_job(job));
+    plots.extend(pairs::matrices(job));
     plots.extend(load::depth(job));
     plots.extend(load::cpu(job));
     plots.extend(spread::of_workers(job));

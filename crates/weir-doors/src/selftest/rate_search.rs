@@ -1,0 +1,410 @@
+//! `--find-max`: the highest rate at which a percentile of the latency stays below a limit.
+//!
+//! In: a plan, and what each of its steps measured. Out: the plan of the next step, until the rate is
+//! known; the result of all steps, and its text. A pair of sizes first has as many RPCs as go with those
+//! in flight; then the rate is halved in between, in at most twelve steps. Not here: running a step.
+
+use std::cmp::Ordering;
+
+use weir_schema::{
+    Group, Job, KindName, Plan, RPC_KINDS, RpcMaster, RpcOutcome, RpcWorkload, RunResult, Schedule,
+};
+use weir_units::{Iops, Nanos};
+
+use super::output::{self, work_of};
+use super::plan::rate_sharers;
+use super::sizes::MessagePair;
+use super::{SelfTestOptions, values};
+
+/// Steps with a rate, of each pair of sizes.
+const STEPS: u32 = 12;
+/// A rate is known where what is kept and what is not differ by no more than this share.
+const FINE: f64 = 0.01;
+/// So long a step takes where nothing bounds it.
+pub(super) const STEP: Nanos = Nanos::SECOND;
+
+/// What a rate has to keep.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateGoal {
+    /// This percentile of the latency from the intended start
+    pub percent: f64,
+    /// stays below this.
+    pub below: Nanos,
+    /// RPCs come at random and not evenly.
+    pub is_poisson: bool,
+}
+
+/// `p99<200`, `p99.9<2ms`: microseconds without a unit.
+pub(super) fn goal(text: &str, is_poisson: bool) -> Result<RateGoal, String> {
+    let wrong =
+        || "it takes a percentile and a time, as p99<200 in microseconds or p99.9<2ms".to_owned();
+    let (percentile, limit) = text.split_once('<').ok_or_else(wrong)?;
+    let percentile = percentile.trim().strip_prefix('p').ok_or_else(wrong)?;
+    let percent = match values::percentiles(percentile).as_deref() {
+        Ok([percent]) => *percent,
+        _ => return Err(wrong()),
+    };
+    let limit = limit.trim();
+    let has_unit = limit.ends_with(|c: char| c.is_ascii_alphabetic());
+    let limit = if has_unit {
+        limit.to_owned()
+    } else {
+        format!("{limit}us")
+    };
+    Ok(RateGoal {
+        percent,
+        below: values::time(&limit).map_err(|_| wrong())?,
+        is_poisson,
+    })
+}
+
+impl RateGoal {
+    /// Whether every master has kept it, and its rate.
+    fn is_kept_by(&self, done: &RpcOutcome) -> bool {
+        let is_kept = |master: &RpcMaster| {
+            let latency = master.latency.percentile(self.percent);
+            let is_below = latency.is_some_and(|ns| ns < self.below.0);
+            is_below && !master.overload && !master.has_failed()
+        };
+        !done.masters.is_empty() && done.masters.iter().all(is_kept)
+    }
+}
+
+/// A search on its way.
+#[derive(Clone, Debug)]
+pub struct RateSearch {
+    plan: Plan,
+    goal: RateGoal,
+    /// The pair of sizes.
+    group: usize,
+    /// Its next step: none where as many go as can.
+    step: Option<RateStep>,
+    /// Of all steps so far.
+    done: Option<RunResult>,
+    is_over: bool,
+}
+
+/// A rate that is tried, between one that is kept and one that is not.
+#[derive(Clone, Copy, Debug)]
+struct RateStep {
+    number: u32,
+    rate: f64,
+    kept: f64,
+    missed: f64,
+}
+
+impl RateSearch {
+    /// Through all groups of a plan.
+    pub fn new(plan: Plan, goal: RateGoal) -> Self {
+        Self {
+            plan,
+            goal,
+            group: 0,
+            step: None,
+            done: None,
+            is_over: false,
+        }
+    }
+
+    /// The plan of the next step; nothing when all is known, or nothing more can be.
+    pub fn next_plan(&self) -> Option<Plan> {
+        let group = self.plan.groups.get(self.group).filter(|_| !self.is_over)?;
+        let mut jobs = group.jobs.clone();
+        for job in &mut jobs {
+            job.start.barrier = false;
+            let Some(step) = self.step else { continue };
+            let clones = job.clones;
+            if let weir_schema::Workload::Rpc(work) = &mut job.workload {
+                let threads = f64::from(rate_sharers(work, clones));
+                let rpc = KindName::from(&RPC_KINDS[0]);
+                work.load.pacing.schedule = Some(Schedule::OpsPerSecond {
+                    limit_per_s: [(rpc, Iops(step.rate / threads))].into(),
+                    poisson: self.goal.is_poisson,
+                    open_loop: true,
+                    ignore_thinktime: false,
+                });
+            }
+            job.name = format!("{}, {:.0} per second", job.name, step.rate);
+        }
+        Some(Plan {
+            groups: vec![Group { jobs }],
+            ..self.plan.clone()
+        })
+    }
+
+    /// What the step has measured.
+    pub fn take(&mut self, result: RunResult) {
+        let outcome = result.jobs().find_map(|job| job.rpc());
+        let rates = outcome.map(|done| done.masters.iter().map(RpcMaster::rate));
+        let rate = rates.and_then(|all| all.min_by(f64::total_cmp));
+        let is_kept = outcome.is_some_and(|done| self.goal.is_kept_by(done));
+        self.is_over = result.ended_by.is_some() || rate.is_none();
+        self.step = match self.step {
+            None => rate.filter(|rate| *rate > 0.0).map(|rate| RateStep {
+                number: 1,
+                rate,
+                kept: 0.0,
+                missed: rate,
+            }),
+            Some(step) => step.after(is_kept),
+        };
+        if self.step.is_none() {
+            self.group += 1;
+        }
+        match &mut self.done {
+            None => self.done = Some(result),
+            Some(done) => append(done, result),
+        }
+    }
+
+    /// Of all steps.
+    pub fn into_result(self) -> Option<RunResult> {
+        self.done
+    }
+}
+
+impl RateStep {
+    fn after(self, is_kept: bool) -> Option<Self> {
+        // The first is the highest there can be.
+        if is_kept && self.number == 1 {
+            return None;
+        }
+        let (kept, missed) = if is_kept {
+            (self.rate, self.missed)
+        } else {
+            (self.kept, self.rate)
+        };
+        let goes_on = self.number < STEPS && missed - kept > FINE * missed;
+        goes_on.then_some(Self {
+            number: self.number + 1,
+            rate: f64::midpoint(kept, missed),
+            kept,
+            missed,
+        })
+    }
+}
+
+/// Adds the groups of a later result.
+fn append(done: &mut RunResult, mut later: RunResult) {
+    for job in later
+        .plan
+        .groups
+        .iter_mut()
+        .flat_map(|group| &mut group.jobs)
+    {
+        job.start.barrier = true;
+    }
+    done.plan.groups.append(&mut later.plan.groups);
+    done.groups.append(&mut later.groups);
+    done.complete &= later.complete;
+    done.ended_by = done.ended_by.or(later.ended_by);
+    done.duration_ns = done.duration_ns.saturating_add(later.duration_ns);
+    for warning in later.warnings {
+        if !done.warnings.iter().any(|known| known.id == warning.id) {
+            done.warnings.push(warning);
+        }
+    }
+}
+
+/// A step of a result: its group, what was asked for and what came of it.
+struct DoneStep<'a> {
+    group: usize,
+    work: &'a RpcWorkload,
+    /// Of each master; none where as many went as could.
+    rate: Option<f64>,
+    outcome: &'a RpcOutcome,
+}
+
+/// The steps of each pair of sizes.
+fn steps(result: &RunResult) -> Vec<(MessagePair, Vec<DoneStep<'_>>)> {
+    let mut pairs: Vec<(MessagePair, Vec<DoneStep<'_>>)> = Vec::new();
+    for ((group, job), done) in result.plan.jobs().zip(result.jobs()) {
+        let (Some(work), Some(outcome)) = (work_of(job), done.rpc()) else {
+            continue;
+        };
+        let pair = MessagePair {
+            request: work.request,
+            reply: work.reply,
+        };
+        let step = DoneStep {
+            group,
+            work,
+            rate: rate_of(job, work),
+            outcome,
+        };
+        match pairs
+            .last_mut()
+            .filter(|(last, _)| *last == pair && step.rate.is_some())
+        {
+            Some((_, steps)) => steps.push(step),
+            None => pairs.push((pair, vec![step])),
+        }
+    }
+    pairs
+}
+
+fn rate_of(job: &Job, work: &RpcWorkload) -> Option<f64> {
+    let Some(Schedule::OpsPerSecond { limit_per_s, .. }) = &work.load.pacing.schedule else {
+        return None;
+    };
+    let of_thread = limit_per_s.values().next()?.0;
+    Some(of_thread * f64::from(rate_sharers(work, job.clones)))
+}
+
+/// The step with the highest rate that keeps it.
+fn best<'r, 'a>(goal: &RateGoal, steps: &'r [DoneStep<'a>]) -> Option<&'r DoneStep<'a>> {
+    let kept = steps
+        .iter()
+        .filter(|step| step.rate.is_some() && goal.is_kept_by(step.outcome));
+    kept.max_by(|one, other| one.rate.partial_cmp(&other.rate).unwrap_or(Ordering::Equal))
+}
+
+/// Whether each pair of sizes has such a rate.
+pub(super) fn has_all(result: &RunResult, goal: &RateGoal) -> bool {
+    let pairs = steps(result);
+    !pairs.is_empty() && pairs.iter().all(|(_, steps)| best(goal, steps).is_some())
+}
+
+/// For each pair of sizes the block of the highest rate that keeps the limit, and a table of the steps.
+pub(super) fn text(result: &RunResult, goal: &RateGoal, options: &SelfTestOptions) -> String {
+    let mut out = String::new();
+    for (pair, steps) in steps(result) {
+        let best = best(goal, &steps);
+        if let Some(best) = best {
+            out += &output::block(result, best.group, options);
+        }
+        push!(
+            out,
+            "+ Highest rate of {} with {}th % below {}\n",
+            pair.words(),
+            goal.percent,
+            goal.below
+        );
+        let name = format!("{}th % (us)", goal.percent);
+        push!(out, "+ {:>14} {:>14} {name:>14}\n", "asked/sec", "RPCs/sec");
+        for step in &steps {
+            row(&mut out, goal, step);
+        }
+        match best.and_then(|best| Some((best.rate?, best.work.masters.len()))) {
+            Some((rate, 0)) => push!(out, "+ Found: {rate:.0} RPCs/sec\n\n"),
+            Some((rate, _)) => push!(out, "+ Found: {rate:.0} RPCs/sec of each master\n\n"),
+            None => push!(out, "+ None of these rates keeps it\n\n"),
+        }
+    }
+    out
+}
+
+fn row(out: &mut String, goal: &RateGoal, step: &DoneStep<'_>) {
+    let asked = match step.rate {
+        Some(rate) => format!("{rate:.0}"),
+        None => "any".to_owned(),
+    };
+    let masters = || step.outcome.masters.iter();
+    let latency = masters().filter_map(|master| master.latency.percentile(goal.percent));
+    let latency = match latency.max() {
+        Some(ns) => format!("{}.{:03}", ns / 1000, ns % 1000),
+        None => "NA".to_owned(),
+    };
+    let lowest = masters().map(RpcMaster::rate).min_by(f64::total_cmp);
+    let is_kept = step.rate.is_some() && goal.is_kept_by(step.outcome);
+    let verdict = if is_kept { " kept" } else { "" };
+    push!(
+        out,
+        "+ {asked:>14} {:>14.0} {latency:>14}{verdict}\n",
+        lowest.unwrap_or(0.0)
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_schema::{RpcEndpoint, RpcEndpointResult, sample};
+
+    use super::*;
+    use crate::selftest::read_options;
+
+    const CAPACITY: f64 = 100_000.0;
+
+    /// What a server does that has this capacity and waits the longer the nearer a rate comes to it.
+    fn measured(plan: Plan) -> RunResult {
+        let (_, job) = plan.jobs().next().unwrap();
+        let work = work_of(job).unwrap();
+        let asked = rate_of(job, work);
+        let rate = asked.unwrap_or(CAPACITY).min(CAPACITY);
+        let mut one = RpcEndpointResult::new(RpcEndpoint { rank: 0, tag: 0 });
+        let free = (1.0 - rate / CAPACITY).max(0.001);
+        one.succeeded = 100;
+        one.latency
+            .record_n(Nanos::from_secs_f64(10e-6 / free).unwrap().0, 100);
+        let mut master = RpcMaster::new(RpcEndpoint { rank: 1, tag: 0 }, "tcp");
+        master.latency = one.latency.clone();
+        master.endpoints.push(one);
+        master.requested = 100;
+        master.duration_ns = Nanos::from_secs_f64(100.0 / rate).unwrap();
+        master.overload = asked.is_some_and(|asked| asked > CAPACITY * 0.999);
+        master.conclude();
+        let done = sample::rpc_result(&job.name.clone(), vec![master], 0);
+        let mut result = sample::result(plan);
+        result.groups[0].jobs[0] = done;
+        result
+    }
+
+    fn found(limit: &str) -> (RunResult, RateGoal) {
+        let goal = goal(limit, false).unwrap();
+        let job = Job::of_rpcs("0", RpcWorkload::default());
+        let mut search = RateSearch::new(Plan::new("p", "selftest", vec![job]), goal);
+        let mut steps = 0;
+        while let Some(plan) = search.next_plan() {
+            steps += 1;
+            search.take(measured(plan));
+        }
+        assert!(steps <= STEPS + 1, "{steps}");
+        (search.into_result().unwrap(), goal)
+    }
+
+    #[test]
+    fn the_rate_is_found_at_which_the_percentile_reaches_the_limit() {
+        // 10 us / (1 - rate / capacity) < 40 us up to three quarters of the capacity.
+        let (result, goal) = found("p99<40");
+        let pairs = steps(&result);
+        let rate = best(&goal, &pairs[0].1).unwrap().rate.unwrap();
+        assert!((0.98..1.0).contains(&(rate / 75_000.0)), "{rate}");
+        assert!(has_all(&result, &goal));
+        let options = read_options(&["--find-max".to_owned(), "p99<40".to_owned()]).unwrap();
+        let text = text(&result, &goal, &options);
+        assert_eq!(
+            text.matches("Results for message size").count(),
+            1,
+            "{text}"
+        );
+        assert!(text.contains("+            any         100000"), "{text}");
+        assert!(
+            text.contains(&format!("+ Found: {rate:.0} RPCs/sec\n")),
+            "{text}"
+        );
+        assert_eq!(
+            RunResult::from_json(&result.to_json().unwrap()).unwrap(),
+            result
+        );
+    }
+
+    #[test]
+    fn a_limit_that_no_rate_keeps_is_told_as_such() {
+        let (result, goal) = found("p99<5");
+        assert!(!has_all(&result, &goal));
+        let options = read_options(&[]).unwrap();
+        let text = text(&result, &goal, &options);
+        assert!(text.contains("+ None of these rates keeps it\n"), "{text}");
+    }
+
+    #[test]
+    fn a_limit_is_a_percentile_and_a_time() {
+        let of = |text| goal(text, false).map(|goal| (goal.percent, goal.below));
+        assert_eq!(of("p99<200"), Ok((99.0, Nanos::from_micros(200))));
+        assert_eq!(of("p99.9 < 2ms"), Ok((99.9, Nanos::from_millis(2))));
+        for text in [
+            "", "p99", "99<200", "p99>200", "p99<", "p99<0", "p100<5", "p9,8<5", "p99<5x",
+        ] {
+            assert!(of(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! RPCs that do not end: a line that says so, once for each stall.
+//!
+//! In: what the run shows of itself. Out: a note for standard error. Not here: the progress line, which
+//! shows a stall while it lasts.
+
+use std::cell::Cell;
+
+use weir_run::execute::{LiveJob, LiveView};
+use weir_schema::{Plan, Workload};
+use weir_units::Nanos;
+
+/// The run is looked at this often.
+const LOOK: Nanos = Nanos(100_000_000);
+
+/// Looks for stalls.
+#[derive(Debug)]
+pub(crate) struct StallWatch {
+    /// A stall is as long as this.
+    limit: Nanos,
+    looked: Cell<Nanos>,
+    /// RPCs that had ended, and since when there are no more.
+    last: Cell<(u64, Nanos)>,
+    is_told: Cell<bool>,
+}
+
+impl StallWatch {
+    pub(crate) fn new(limit: Nanos) -> Self {
+        Self {
+            limit,
+            looked: Cell::default(),
+            last: Cell::default(),
+            is_told: Cell::default(),
+        }
+    }
+
+    /// What is to be said now.
+    pub(crate) fn look(&self, view: &LiveView<'_>, plan: &Plan) -> Option<String> {
+        let now = view.elapsed_ns;
+        if now.saturating_sub(self.looked.get()) < LOOK {
+            return None;
+        }
+        self.looked.set(now);
+        let jobs = view.jobs();
+        let jobs: Vec<&LiveJob> = jobs.iter().filter(|job| job.gone < job.workers).collect();
+        let ended = jobs.iter().map(|job| job.operations + job.errors).sum();
+        let (before, since) = self.last.get();
+        if jobs.is_empty() || ended != before {
+            self.last.set((ended, now));
+            self.is_told.set(false);
+            return None;
+        }
+        let still = now.saturating_sub(since);
+        if still < self.limit || self.is_told.replace(true) {
+            return None;
+        }
+        Some(note(jobs.first()?, plan, self.limit))
+    }
+}
+
+fn note(job: &LiveJob, plan: &Plan, limit: Nanos) -> String {
+    let name = &job.name;
+    if !job.released {
+        return format!("note: {name}: still getting ready after {limit}\n");
+    }
+    let planned = plan.jobs().nth(job.index);
+    let timeout = planned.and_then(|(_, job)| match &job.workload {
+        Workload::Rpc(work) => Some(work.timeout_ns),
+        _ => None,
+    });
+    let timeout = timeout.map_or_else(String::new, |time| format!(", and fail after {time}"));
+    let out = job.in_flight;
+    format!("note: {name}: no RPC has ended for {limit}; {out} are out{timeout}\n")
+}
