@@ -78,10 +78,15 @@ const BENCHES: &[Bench] = &[
     },
     Bench {
         name: "rpc",
-        what: "what a remote procedure call is made of beside raw probes in C",
+        what: "remote procedure calls and their parts beside raw probes in C and over libfabric",
         peer: rpc::peer,
         rounds: 8,
-        examples: &["ring_cost", "shm_link_cost"],
+        examples: &[
+            "ring_cost",
+            "shm_link_cost",
+            "fabric_window",
+            "idle_connections",
+        ],
         cases: rpc::cases,
     },
     Bench {

@@ -1,104 +1,225 @@
 //! Remote procedure calls beside what the machine gives a call with nothing around it: probes in C
-//! (`bench/rpc/raw.c`), built here.
+//! (`bench/rpc/raw.c`), built here, and over libfabric (`rpc/fabric`).
 //!
-//! weir's side is a part of it in an example: the ring between two threads, the link over shared
-//! memory. Each value is calls per second of a run of some tenths of a second on two pinned CPUs.
-//! Not here: what a call is.
+//! weir's side is its parts in examples (the ring between two threads, the link over shared memory),
+//! then `weir selftest` and `weir rpc serve` as users run them, each on a CPU of its own. Each value
+//! is calls per second of a run of some tenths of a second. Not here: what a call is.
+
+mod fabric;
+mod idle;
+mod served;
 
 use anyhow::{Context, Result};
 
+use self::served::Served;
 use super::side::{self, text};
+use super::table::Row;
 use super::{Case, FOLDER, Metric, Target, child, in_turns};
+use crate::ab;
 use crate::cmd::Cmd;
 
 /// How long a probe calls, in seconds.
 const SECONDS: &str = "0.3";
 /// Large transfers in turn.
 const BUFFERS: u32 = 16;
+/// A large payload in bytes.
+const MIB: u32 = 1 << 20;
+/// Nanoseconds that a call may take without a network, with clock and histogram.
+const NULL_LIMIT: f64 = 33.0;
+
+/// Two CPUs, one for each side of a call.
+#[derive(Clone, Copy)]
+struct Cpus {
+    caller: usize,
+    answerer: usize,
+}
+
+/// What is called, by weir or by a probe.
+type Rate = Box<dyn FnMut() -> Result<f64>>;
 
 pub(super) fn peer() -> Result<String> {
     let said = Cmd::new("cc --version").read()?;
-    Ok(said.lines().next().unwrap_or_default().to_owned())
+    let compiler = said.lines().next().unwrap_or_default().to_owned();
+    Ok(format!("{compiler}; {}", fabric::version()?))
 }
 
 pub(super) fn cases() -> Vec<Case> {
+    let mut cases = parts();
+    for (depth, target) in [(1, 1.0 / 1.15), (16, 0.5), (64, 0.35)] {
+        let probe = format!("tcp {depth}");
+        cases.push(served(
+            &format!("tcp-{depth}"),
+            "tcp",
+            depth,
+            "0",
+            probe,
+            target,
+        ));
+    }
+    for (depth, target) in [(1, 0.5), (16, 0.17)] {
+        let probe = format!("ring {depth}");
+        cases.push(served(
+            &format!("shm-{depth}"),
+            "shm",
+            depth,
+            "0",
+            probe,
+            target,
+        ));
+    }
+    for (name, target) in [("tcp", 0.85), ("shm", 0.9)] {
+        for (way, sizes) in [("get", format!("b{MIB}e0")), ("put", format!("0b{MIB}"))] {
+            let probe = match name {
+                "tcp" => format!("tcp {BUFFERS} {MIB}"),
+                _ => format!("copy {BUFFERS}"),
+            };
+            let case = format!("{name}-{way}-1MiB");
+            cases.push(served(&case, name, BUFFERS, &sizes, probe, target));
+        }
+    }
+    cases.extend(fabric::cases());
+    cases.push(Case {
+        name: "null".to_owned(),
+        run: Box::new(null),
+    });
+    cases.push(idle::case());
+    cases
+}
+
+/// Parts of a call in examples, beside the same probes.
+fn parts() -> Vec<Case> {
     let mut cases = Vec::new();
     for depth in [1, 16] {
-        cases.push(case(
+        let example = format!("ring_cost {depth}");
+        cases.push(part(
             &format!("ring-{depth}"),
-            format!("ring_cost {depth}"),
+            example,
             format!("ring {depth}"),
-            Target::AtLeast(0.8),
+            0.8,
         ));
     }
     // A link frames, looks at every connection and wakes sleepers; the ring does none of it.
     for (depth, target) in [(1, 0.5), (16, 0.17)] {
-        cases.push(case(
-            &format!("shm-link-{depth}"),
-            format!("shm_link_cost calls {depth}"),
-            format!("ring {depth}"),
-            Target::AtLeast(target),
-        ));
+        let example = format!("shm_link_cost calls {depth}");
+        let name = format!("shm-link-{depth}");
+        cases.push(part(&name, example, format!("ring {depth}"), target));
     }
     for way in ["get", "put"] {
-        cases.push(case(
-            &format!("shm-link-{way}-1MiB"),
-            format!("shm_link_cost {way} {BUFFERS}"),
-            format!("copy {BUFFERS}"),
-            Target::AtLeast(0.9),
-        ));
+        let example = format!("shm_link_cost {way} {BUFFERS}");
+        let name = format!("shm-link-{way}-1MiB");
+        cases.push(part(&name, example, format!("copy {BUFFERS}"), 0.9));
     }
     cases
 }
 
-/// An example of weir and its words beside a probe and its words; both get two CPUs behind them.
-fn case(name: &str, example: String, probe: String, target: Target) -> Case {
-    let name = name.to_owned();
-    let of_case = name.clone();
+fn cpus() -> Cpus {
+    Cpus {
+        caller: side::cpu(),
+        answerer: side::cpu().saturating_sub(1),
+    }
+}
+
+/// An example of weir beside a probe; both get two CPUs.
+fn part(name: &str, example: String, probe: String, target: f64) -> Case {
+    let mine = move || {
+        let program = text(&side::built(&format!("examples/{example}")))?;
+        let Cpus { caller, answerer } = cpus();
+        Ok(printing(&format!("{program} {caller} {answerer}")))
+    };
+    beside(name, target, mine, move || raw(&probe))
+}
+
+/// `weir selftest` of a server beside a probe, or beside the same of another build of weir.
+fn served(
+    name: &str,
+    transport: &'static str,
+    depth: u32,
+    sizes: &str,
+    probe: String,
+    target: f64,
+) -> Case {
+    let calls = format!("-s {sizes} -i {depth}");
+    let own = calls.clone();
+    let mine = move || Served::calling(&text(&side::weir())?, transport, &own);
+    beside(name, target, mine, move || match side::other() {
+        Some(other) => Served::calling(other, transport, &calls),
+        None => raw(&probe),
+    })
+}
+
+/// Two sides of which each is made ready once and then measured in turns.
+fn beside(
+    name: &str,
+    target: f64,
+    mine: impl Fn() -> Result<Rate> + 'static,
+    peer: impl Fn() -> Result<Rate> + 'static,
+) -> Case {
+    let of_case = name.to_owned();
     let run = move |rounds| {
-        let (answerer, caller) = (side::cpu().saturating_sub(1), side::cpu());
-        let example = text(&side::built(&format!("examples/{example}")))?;
-        let mine = split(&format!("{example} {caller} {answerer}"));
-        let (kind, in_flight) = probe.split_once(' ').context("a probe and its depth")?;
-        let raw = raw_probe()?;
-        let peer = split(&format!(
-            "{raw} {kind} {caller} {answerer} {in_flight} {SECONDS}"
-        ));
-        println!("$ {}\n$ {}", mine.join(" "), peer.join(" "));
+        let (mut mine, mut peer) = (mine()?, peer()?);
         let metric = Metric {
             name: "calls",
             unit: "per second",
-            target,
+            target: Target::AtLeast(target),
         };
         in_turns(
             &of_case,
             &[metric],
             rounds,
-            &mut || Ok(vec![rate(&mine)?]),
-            &mut || Ok(vec![rate(&peer)?]),
+            &mut || Ok(vec![mine()?]),
+            &mut || Ok(vec![peer()?]),
         )
     };
     Case {
-        name,
+        name: name.to_owned(),
         run: Box::new(run),
     }
 }
 
-/// Builds the probes.
-fn raw_probe() -> Result<String> {
+/// A probe in C by its kind, calls in flight and what else it takes.
+fn raw(probe: &str) -> Result<Rate> {
     let program = format!("{FOLDER}/raw");
     Cmd::new(&format!("cc -O2 -Wall -o {program} bench/rpc/raw.c")).run()?;
-    Ok(program)
+    let (kind, rest) = probe.split_once(' ').context("a probe and its depth")?;
+    let (depth, reply) = rest.split_once(' ').unwrap_or((rest, ""));
+    let Cpus { caller, answerer } = cpus();
+    Ok(printing(&format!(
+        "{program} {kind} {caller} {answerer} {depth} {SECONDS} {reply}"
+    )))
+}
+
+/// What the loop itself takes for a call that goes nowhere, beside its limit.
+fn null(rounds: usize) -> Result<Vec<Row>> {
+    let weir = text(&side::weir())?;
+    let words = split(&served::caller(&weir, "--transport null -s 0 -i 16"));
+    println!("$ {}", words.join(" "));
+    let times: Result<Vec<f64>> = (0..rounds)
+        .map(|_| Ok(1e9 / served::rate(&words)?))
+        .collect();
+    let metric = Metric {
+        name: "time of a call that goes nowhere",
+        unit: "ns, of at most 33",
+        target: Target::AtMost(1.0),
+    };
+    Ok(vec![Row::counted(
+        "null",
+        &metric,
+        ab::median(times?),
+        NULL_LIMIT,
+    )])
 }
 
 fn split(words: &str) -> Vec<String> {
     words.split_whitespace().map(str::to_owned).collect()
 }
 
-/// The number that a program prints.
-fn rate(words: &[String]) -> Result<f64> {
-    let said = child::run(words)?.stdout;
-    said.trim()
-        .parse()
-        .with_context(|| format!("no rate: {said}"))
+/// A program that prints a rate.
+fn printing(words: &str) -> Rate {
+    let words = split(words);
+    println!("$ {}", words.join(" "));
+    Box::new(move || {
+        let said = child::run(&words)?.stdout;
+        let number = said.trim().parse();
+        number.with_context(|| format!("no rate: {said}"))
+    })
 }

@@ -44,7 +44,7 @@ impl<M: RingMemory> Consumer<M> {
 
     /// Records that can be popped, as far as is known without a look at the other end.
     #[inline]
-    fn known(&self) -> u32 {
+    pub fn known(&self) -> u32 {
         self.published.wrapping_sub(self.popped)
     }
 

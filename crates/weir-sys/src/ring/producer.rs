@@ -54,6 +54,12 @@ impl<M: RingMemory> Producer<M> {
         self.taken
     }
 
+    /// Records pushed that the consumer may not see yet.
+    #[inline]
+    pub fn unpublished(&self) -> u32 {
+        self.pushed.wrapping_sub(self.published)
+    }
+
     /// Free slots as far as is known without a look at the other end.
     #[inline]
     fn known_room(&self) -> u32 {

@@ -14,7 +14,7 @@ use weir_sys::shared_memory::SharedMemory;
 
 use super::segment::SLAB;
 use crate::rpc::RpcError;
-use crate::rpc::wire::{FrameHeader, HEADER};
+use crate::rpc::wire::{FrameHeader, HEADER, HEADER_WORDS};
 
 /// A slot: a cache line of most processors.
 pub(super) type Slot = [u64; 8];
@@ -26,6 +26,9 @@ pub(super) const SLOTS: u32 = 2048;
 const INLINE: usize = 4096;
 /// What fits beside the header.
 const BESIDE: usize = SLOT - HEADER;
+/// So many slots are shown to the other side without waiting for more, so that it has work while
+/// this side goes on.
+const AT_ONCE: u32 = 4;
 
 fn corrupt(error: CorruptRing) -> RpcError {
     RpcError::protocol(error.to_string())
@@ -36,6 +39,7 @@ fn to_slot(bytes: &[u8; SLOT]) -> Slot {
     std::array::from_fn(|word| u64::from_le_bytes(words[word]))
 }
 
+#[inline]
 fn from_slot(slot: Slot) -> [u8; SLOT] {
     let mut bytes = [0; SLOT];
     for (at, word) in bytes.as_chunks_mut().0.iter_mut().zip(slot) {
@@ -89,9 +93,26 @@ impl FrameSender {
     #[inline]
     pub(super) fn send(&mut self, header: &FrameHeader, body: &[&[u8]]) -> Result<bool, RpcError> {
         let length: usize = body.iter().map(|part| part.len()).sum();
-        let mut first = [0; SLOT];
         let announced = u32::try_from(length).unwrap_or(u32::MAX);
-        first[..HEADER].copy_from_slice(&header.encode(announced, false));
+        let mut slot = [0; SLOT / size_of::<u64>()];
+        slot[..HEADER_WORDS].copy_from_slice(&header.to_words(announced));
+        let sent = if length == 0 {
+            self.ring.push(slot).map_err(corrupt)?
+        } else {
+            self.send_body(from_slot(slot), body, length)?
+        };
+        if self.ring.unpublished() >= AT_ONCE {
+            self.ring.publish();
+        }
+        Ok(sent)
+    }
+
+    fn send_body(
+        &mut self,
+        mut first: [u8; SLOT],
+        body: &[&[u8]],
+        length: usize,
+    ) -> Result<bool, RpcError> {
         if length > BESIDE {
             return self.send_long(first, body, length);
         }
@@ -177,10 +198,12 @@ impl FrameSender {
         Ok(true)
     }
 
-    /// Shows the other side what is queued; whether it sleeps and has to be woken.
+    /// Shows the other side all that was queued; whether it sleeps and has to be woken, for what
+    /// was shown before as well.
     #[inline]
     pub(super) fn publish(&mut self) -> bool {
-        self.ring.publish() && self.ring.consumer_sleeps()
+        self.ring.publish();
+        self.ring.consumer_sleeps()
     }
 }
 
@@ -209,6 +232,18 @@ impl FrameReceiver {
         }
     }
 
+    /// Looks for frames; whether there are any.
+    #[inline]
+    pub(super) fn look(&mut self) -> Result<bool, RpcError> {
+        Ok(self.ring.available().map_err(corrupt)? > 0)
+    }
+
+    /// Whether there are more frames of those that the last look found.
+    #[inline]
+    pub(super) fn has_more(&self) -> bool {
+        self.ring.known() > 0
+    }
+
     /// The next frame and its body's length; the body is at the start of `into`, which grows to
     /// the longest so far.
     #[inline]
@@ -219,11 +254,23 @@ impl FrameReceiver {
         let Some(slot) = self.ring.pop().map_err(corrupt)? else {
             return Ok(None);
         };
+        let [zero, one, two, ..] = slot;
+        let (header, length) = FrameHeader::from_words([zero, one, two])?;
+        if length == 0 {
+            return Ok(Some((header, 0)));
+        }
+        self.receive_body(slot, length, into)?;
+        Ok(Some((header, length as usize)))
+    }
+
+    fn receive_body(
+        &mut self,
+        slot: Slot,
+        length: u32,
+        into: &mut Vec<u8>,
+    ) -> Result<(), RpcError> {
         let block = from_slot(slot);
-        let (head, beside) = block
-            .split_first_chunk::<HEADER>()
-            .unwrap_or((&[0; HEADER], &[]));
-        let (header, length) = FrameHeader::decode(head, false)?;
+        let beside = &block[HEADER..];
         if length > self.max_frame {
             return Err(RpcError::protocol("a frame is longer than agreed"));
         }
@@ -238,7 +285,7 @@ impl FrameReceiver {
         } else {
             self.receive_from_slab(beside, &mut into[..length])?;
         }
-        Ok(Some((header, length)))
+        Ok(())
     }
 
     fn receive_slots(&mut self, beside: &[u8], into: &mut [u8]) -> Result<(), RpcError> {

@@ -54,43 +54,70 @@ impl ShmLink {
         }
     }
 
-    /// Hands on the frames of one ring; how many there were.
+    /// Hands on the frames of one ring that are there now; how many there were. Those that come
+    /// meanwhile have their turn in the next round, once what these led to is on its way.
     #[inline]
     pub(super) fn look_at_ring<H: LinkHandler<Self>>(
         &mut self,
         place: u32,
         handler: &mut H,
     ) -> u32 {
+        let Some(Some(peer)) = self.peers.get_mut(place as usize) else {
+            return 0;
+        };
+        let id = peer.id;
+        match peer.receiver.look() {
+            Ok(true) => {}
+            Ok(false) => {
+                peer.empty_rounds += 1;
+                return 0;
+            }
+            Err(why) => return self.fail(id, why, handler),
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let (frames, broken) = self.take_frames(place, &mut scratch, handler);
+        self.scratch = scratch;
+        if let Some(why) = broken {
+            return frames + self.fail(id, why, handler);
+        }
+        if let Some(Some(peer)) = self.peers.get_mut(place as usize) {
+            peer.receiver.release();
+            peer.empty_rounds = 0;
+        }
+        frames
+    }
+
+    /// Hands on what the last look found, and what is wrong with the frame after the last one.
+    #[inline]
+    fn take_frames<H: LinkHandler<Self>>(
+        &mut self,
+        place: u32,
+        scratch: &mut Vec<u8>,
+        handler: &mut H,
+    ) -> (u32, Option<RpcError>) {
         let mut frames = 0;
         while frames < BATCH {
             let Some(Some(peer)) = self.peers.get_mut(place as usize) else {
-                return frames;
+                break;
             };
+            if !peer.receiver.has_more() {
+                break;
+            }
             let id = peer.id;
-            match peer.receiver.receive(&mut self.scratch) {
+            match peer.receiver.receive(scratch) {
                 Ok(Some((header, length))) if header.kind.is_data() => {
-                    let scratch = std::mem::take(&mut self.scratch);
                     handler.message(self, id, &header, &scratch[..length]);
-                    self.scratch = scratch;
                     frames += 1;
                 }
                 Ok(None) => break,
                 Ok(Some(_)) => {
-                    let why = RpcError::protocol("a frame that belongs on the socket came by ring");
-                    return frames + self.fail(id, why, handler);
+                    let why = "a frame that belongs on the socket came by ring";
+                    return (frames, Some(RpcError::protocol(why)));
                 }
-                Err(why) => return frames + self.fail(id, why, handler),
+                Err(why) => return (frames, Some(why)),
             }
         }
-        if let Some(Some(peer)) = self.peers.get_mut(place as usize) {
-            if frames > 0 {
-                peer.receiver.release();
-                peer.empty_rounds = 0;
-            } else {
-                peer.empty_rounds += 1;
-            }
-        }
-        frames
+        (frames, None)
     }
 
     #[inline]

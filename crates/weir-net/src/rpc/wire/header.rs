@@ -8,6 +8,8 @@ use super::codec::WireError;
 
 /// Bytes of a header.
 pub const HEADER: usize = 24;
+/// As many words of 64 bits.
+pub(in crate::rpc) const HEADER_WORDS: usize = HEADER / size_of::<u64>();
 /// What the sum covers.
 const SUMMED: usize = 20;
 
@@ -162,19 +164,28 @@ impl FrameHeader {
     /// As bytes, for a body of this length; the sum is 0 where there shall be none.
     #[inline]
     pub fn encode(&self, length: u32, summed: bool) -> [u8; HEADER] {
-        let mut bytes = [0; HEADER];
-        bytes[..4].copy_from_slice(&length.to_le_bytes());
-        bytes[4] = self.kind as u8;
-        bytes[5] = self.flags;
-        bytes[6..8].copy_from_slice(&self.word.to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.rpc.slot.to_le_bytes());
-        bytes[12..16].copy_from_slice(&self.rpc.generation.to_le_bytes());
-        bytes[16..20].copy_from_slice(&self.session.to_le_bytes());
+        let mut words = self.to_words(length);
         if summed {
-            let sum = sum(&bytes[..SUMMED]);
-            bytes[SUMMED..].copy_from_slice(&sum.to_le_bytes());
+            let bytes = words.map(u64::to_le_bytes);
+            words[2] |= u64::from(sum(&bytes.as_flattened()[..SUMMED])) << 32;
+        }
+        let mut bytes = [0; HEADER];
+        for (at, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
+            *at = word.to_le_bytes();
         }
         bytes
+    }
+
+    /// As little-endian words without a sum, for memory that is written word by word: bytes that
+    /// were written apart are slow to read together.
+    #[inline]
+    pub(in crate::rpc) fn to_words(self, length: u32) -> [u64; HEADER_WORDS] {
+        let kind = u64::from(self.kind as u8) << 32 | u64::from(self.flags) << 40;
+        [
+            u64::from(length) | kind | u64::from(self.word) << 48,
+            u64::from(self.rpc.slot) | u64::from(self.rpc.generation) << 32,
+            u64::from(self.session),
+        ]
     }
 
     /// The header and its body's length.
@@ -183,30 +194,53 @@ impl FrameHeader {
     /// A wrong sum, an unknown kind or flag.
     #[inline]
     pub fn decode(bytes: &[u8; HEADER], summed: bool) -> Result<(Self, u32), WireError> {
-        let u32_at = |at: usize| {
-            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
-        };
-        let expected = if summed { sum(&bytes[..SUMMED]) } else { 0 };
-        if u32_at(SUMMED) != expected {
+        let (chunks, _) = bytes.as_chunks();
+        let mut words = std::array::from_fn(|word| u64::from_le_bytes(chunks[word]));
+        if summed {
+            let [.., found] = halves(words);
+            if found != sum(&bytes[..SUMMED]) {
+                return Err(WireError::Checksum);
+            }
+            words[2] &= u64::from(u32::MAX);
+        }
+        Self::from_words(words)
+    }
+
+    /// The same from words without a sum.
+    #[inline]
+    pub(in crate::rpc) fn from_words(words: [u64; HEADER_WORDS]) -> Result<(Self, u32), WireError> {
+        let [length, _, slot, generation, session, sum] = halves(words);
+        if sum != 0 {
             return Err(WireError::Checksum);
         }
-        let kind = FrameKind::of(bytes[4]).ok_or(WireError::Field("kind"))?;
-        let flags = bytes[5];
+        let [.., kind, flags, low, high] = words[0].to_le_bytes();
+        let kind = FrameKind::of(kind).ok_or(WireError::Field("kind"))?;
         if flags & !flag::KNOWN != 0 {
             return Err(WireError::Field("flags"));
         }
         let header = Self {
             kind,
             flags,
-            word: u16::from_le_bytes([bytes[6], bytes[7]]),
-            rpc: RpcId {
-                slot: u32_at(8),
-                generation: u32_at(12),
-            },
-            session: u32_at(16),
+            word: u16::from_le_bytes([low, high]),
+            rpc: RpcId { slot, generation },
+            session,
         };
-        Ok((header, u32_at(0)))
+        Ok((header, length))
     }
+}
+
+/// The lower and the upper half of each word.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "a half of it")]
+fn halves([first, second, third]: [u64; HEADER_WORDS]) -> [u32; 2 * HEADER_WORDS] {
+    [
+        first as u32,
+        (first >> 32) as u32,
+        second as u32,
+        (second >> 32) as u32,
+        third as u32,
+        (third >> 32) as u32,
+    ]
 }
 
 /// The sum of a header, or of a payload.

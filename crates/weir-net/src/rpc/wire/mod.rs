@@ -13,8 +13,8 @@ mod session;
 pub use codec::{WireError, WireReader};
 pub use descriptor::{BulkAccess, BulkMode, BulkSegment, Descriptor, MOST_SEGMENTS};
 pub use handshake::{Auth, Hello, HelloReply, MAJOR, MINOR, PREAMBLE, Preamble, PreambleReply};
-pub(super) use header::sum;
 pub use header::{FrameHeader, FrameKind, HEADER, RpcId, flag};
+pub(super) use header::{HEADER_WORDS, sum};
 pub use session::{
     Closed, OpenReply, OpenRequest, PROGRESS, PayloadKind, PingTimes, PollerUse, ProgressNote,
     PullRange, PushHead,

@@ -1,0 +1,138 @@
+//! `weir rpc serve` on one CPU and `weir selftest` on another.
+//!
+//! In: a build of weir, a transport, what is called. Out: calls per second, from weir's own result.
+//! The server lives as long as its case and sleeps while nobody calls it, so that the peer of the
+//! case has its CPU.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::{Cpus, Rate, cpus, split};
+use crate::bench::{FOLDER, child};
+
+/// How long calls are made, and before that without counting.
+const TIMES: &str = "--duration 300ms --warmup 100ms";
+
+/// A server with one tag.
+pub(super) struct Served {
+    child: Child,
+    folder: PathBuf,
+    /// Where it is called.
+    pub(super) address: String,
+    /// Kept open, so that the server can go on printing.
+    _output: BufReader<ChildStdout>,
+}
+
+impl Served {
+    /// Starts a server and waits until it can be called. `before` are words of a command that starts
+    /// it.
+    pub(super) fn start(before: &str, weir: &str, transport: &str) -> Result<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::current_dir()?
+            .join(FOLDER)
+            .join(format!("rpc-{next}"));
+        std::fs::create_dir_all(&folder)?;
+        let place = match transport {
+            "shm" => format!("shm://{}/socket", folder.display()),
+            other => format!("{other}://127.0.0.1:0"),
+        };
+        let Cpus { answerer, .. } = cpus();
+        let words = split(&format!(
+            "{before} {weir} rpc serve --rank 0 --tags 1 --transport {place} --cpus {answerer} --path"
+        ));
+        println!("$ {} {}", words.join(" "), folder.display());
+        let (program, args) = words.split_first().context("a command has a program")?;
+        let mut child = Command::new(program)
+            .args(args)
+            .arg(&folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| words.join(" "))?;
+        let output = child.stdout.take().context("no output of the server")?;
+        let mut served = Self {
+            child,
+            folder,
+            address: String::new(),
+            _output: BufReader::new(output),
+        };
+        let mut line = String::new();
+        served._output.read_line(&mut line)?;
+        let address = line.trim().strip_prefix("READY ");
+        served.address = address
+            .with_context(|| format!("the server is not ready: {line}"))?
+            .to_owned();
+        Ok(served)
+    }
+
+    /// What `weir selftest` of a new server comes to, in calls per second.
+    pub(super) fn calling(weir: &str, transport: &str, calls: &str) -> Result<Rate> {
+        let served = Self::start("", weir, transport)?;
+        let words = served.caller(weir, calls);
+        println!("$ {}", words.join(" "));
+        Ok(Box::new(move || {
+            // It is stopped when nobody calls it any more.
+            let _ = &served;
+            rate(&words)
+        }))
+    }
+
+    /// The words of a caller.
+    pub(super) fn caller(&self, weir: &str, calls: &str) -> Vec<String> {
+        split(&caller(weir, &format!("--target {} {calls}", self.address)))
+    }
+
+    /// Resident memory in bytes.
+    pub(super) fn resident(&self) -> Result<f64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.split_whitespace().next());
+        let kib: f64 = kib.context("no VmRSS")?.parse()?;
+        Ok(kib * 1024.0)
+    }
+}
+
+impl Drop for Served {
+    /// In order, so that it takes its socket away; a server that does not end is killed.
+    fn drop(&mut self) {
+        let id = self.child.id().to_string();
+        let asked = Command::new("kill").arg(id).status();
+        if !asked.is_ok_and(|status| status.success()) {
+            let _ = self.child.kill();
+        }
+        let _ = self.child.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// `weir selftest` on the caller's CPU.
+pub(super) fn caller(weir: &str, calls: &str) -> String {
+    let Cpus { caller, .. } = cpus();
+    format!(
+        "taskset -c {caller} {weir} selftest --group-name daos_server --endpoint 0:0 {calls} {TIMES} \
+         --poll busy --history off --output json"
+    )
+}
+
+/// Calls per second of a run, none of which failed.
+pub(super) fn rate(words: &[String]) -> Result<f64> {
+    let said = child::run(words)?.stdout;
+    let result: Value = serde_json::from_str(&said).with_context(|| format!("no JSON: {said}"))?;
+    let master = &result["groups"][0]["jobs"][0]["outcome"]["masters"][0];
+    let count = |name: &str| {
+        let count = master[name].as_u64();
+        count.with_context(|| format!("no `{name}`"))
+    };
+    let (done, failed) = (count("succeeded")?, count("failed")?);
+    ensure!(
+        done > 0 && failed == 0,
+        "{failed} calls failed, {done} did not"
+    );
+    Ok(done as f64 * 1e9 / count("duration_ns")? as f64)
+}
