@@ -208,8 +208,13 @@ fn a_matrix_has_a_cell_for_each_pair_of_ranks() {
     let words = "--ranks 3 --pin none --matrix";
     let said = lat_bw(&stage, words).code(0);
     for (title, unit) in [("Latency", "usec"), ("Bandwidth", "MB/s")] {
-        let title = format!("{title} of each pair ({unit}): who calls down, who is called across\n");
-        let table = said.out.split(&title).nth(1).unwrap_or_else(|| panic!("{said}"));
+        let title =
+            format!("{title} of each pair ({unit}): who calls down, who is called across\n");
+        let table = said
+            .out
+            .split(&title)
+            .nth(1)
+            .unwrap_or_else(|| panic!("{said}"));
         let rows: Vec<Vec<&str>> = table
             .lines()
             .take(4)
@@ -220,7 +225,11 @@ fn a_matrix_has_a_cell_for_each_pair_of_ranks() {
             assert_eq!(row[0], rank.to_string());
             for (other, cell) in row[1..].iter().enumerate() {
                 let figure = cell.parse::<f64>().ok();
-                assert_eq!(figure.is_some_and(|figure| figure > 0.0), rank != other, "{said}");
+                assert_eq!(
+                    figure.is_some_and(|figure| figure > 0.0),
+                    rank != other,
+                    "{said}"
+                );
             }
         }
     }

@@ -23,7 +23,8 @@ pub(crate) fn table(matrix: &PairMatrix, lead: &str, (unit, size): PairUnit<'_>)
     let names = matrix.rows.iter().chain(&matrix.columns);
     let all = rows.iter().flatten().chain(names);
     let width = all.map(String::len).max().unwrap_or(0);
-    let mut out = format!("{lead}{what} of each pair ({unit}): who calls down, who is called across\n");
+    let mut out =
+        format!("{lead}{what} of each pair ({unit}): who calls down, who is called across\n");
     let line = |out: &mut String, name: &str, cells: &[String]| {
         push!(out, "{lead}{name:>width$}");
         for cell in cells {
@@ -60,7 +61,10 @@ mod tests {
             figure: PairFigure::Latency,
             rows: names(),
             columns: names(),
-            cells: vec![vec![None, Some(52.5e-6)], vec![Some(0.25e-6), Some(123_456e-6)]],
+            cells: vec![
+                vec![None, Some(52.5e-6)],
+                vec![Some(0.25e-6), Some(123_456e-6)],
+            ],
         };
         assert_eq!(
             table(&matrix, "+ ", ("us", 1e-6)),

@@ -3,7 +3,10 @@
 //! In: what came of a job. Out: a matrix for each figure, cells in seconds, bytes or operations per
 //! second; a cell is empty where the pair was not measured. Not here: how it is printed or drawn.
 
-#![expect(clippy::cast_precision_loss, reason = "times and counts far below 2^53")]
+#![expect(
+    clippy::cast_precision_loss,
+    reason = "times and counts far below 2^53"
+)]
 
 use std::collections::BTreeSet;
 
@@ -93,11 +96,7 @@ impl PairMatrix {
     }
 }
 
-fn of_pairs(
-    figure: PairFigure,
-    test: &MessageTestResult,
-    of: &dyn Fn(f64) -> f64,
-) -> PairMatrix {
+fn of_pairs(figure: PairFigure, test: &MessageTestResult, of: &dyn Fn(f64) -> f64) -> PairMatrix {
     let pairs = test.pairs.iter();
     let ranks: BTreeSet<u32> = pairs.flat_map(|pair| [pair.client, pair.server]).collect();
     let cell = |client: u32, server: u32| {
@@ -144,7 +143,10 @@ mod tests {
         let [latency, bandwidth] = &PairMatrix::of_messages(&done)[..] else {
             panic!()
         };
-        assert_eq!((&latency.rows, &latency.columns), (&bandwidth.rows, &bandwidth.rows));
+        assert_eq!(
+            (&latency.rows, &latency.columns),
+            (&bandwidth.rows, &bandwidth.rows)
+        );
         assert_eq!(latency.rows, ["0", "3"]);
         let cells = [vec![None, Some(1e-6)], vec![Some(2e-6), None]];
         assert_eq!(latency.cells, cells);
@@ -171,7 +173,10 @@ mod tests {
         };
         let found = PairMatrix::of_rpcs(&work, &outcome);
         assert_eq!(found[1].figure, PairFigure::Throughput);
-        assert_eq!((found[0].rows.len(), &found[0].columns), (2, &found[0].rows));
+        assert_eq!(
+            (found[0].rows.len(), &found[0].columns),
+            (2, &found[0].rows)
+        );
         let near = |value: Option<f64>, wanted: f64| (value.unwrap() / wanted - 1.0).abs() < 1e-3;
         assert!(near(found[0].cells[0][1], 16.384e-6), "{found:?}");
         assert!(near(found[1].cells[0][1], 10_000.0), "{found:?}");

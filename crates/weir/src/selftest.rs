@@ -138,7 +138,9 @@ fn measure(run: &SelfTestRun, is_cart: bool) -> Outcome {
 
 fn other_files(run: &SelfTestRun) -> Vec<(&'static str, String)> {
     let samples = run.samples.iter();
-    samples.map(|file| ("that of --samples", file.clone())).collect()
+    samples
+        .map(|file| ("that of --samples", file.clone()))
+        .collect()
 }
 
 /// Finds out before the run whether samples can be stored.

@@ -10,8 +10,8 @@ use weir_schema::{
 use weir_units::Nanos;
 
 use super::sizes::MessagePair;
-use crate::pair_table;
 use super::{SelfTestFormat, SelfTestOptions, TimeUnit, cart, head, rate_search, rows, sweep};
+use crate::pair_table;
 
 /// Percentiles of further lines where no list names others.
 const PERCENTILES: [f64; 5] = [90.0, 95.0, 99.0, 99.9, 99.99];
@@ -124,7 +124,11 @@ fn of_job(out: &mut String, work: &RpcWorkload, done: &RpcOutcome, options: &Sel
     }
     if work.matrix {
         for matrix in PairMatrix::of_rpcs(work, done) {
-            out.push_str(&pair_table::table(&matrix, "+ ", pair_unit(&matrix, options)));
+            out.push_str(&pair_table::table(
+                &matrix,
+                "+ ",
+                pair_unit(&matrix, options),
+            ));
             out.push('\n');
         }
     } else if done.masters.len() > 1 {
@@ -333,8 +337,7 @@ fn slow_endpoints(master: &RpcMaster, options: &SelfTestOptions) -> Option<Strin
     let slow: Vec<String> = slow
         .filter_map(|one| Some(format!("{} - {}", one.endpoint, scale.text(one.median_ns?))))
         .collect();
-    (!slow.is_empty())
-        .then(|| format!("Slow endpoints ({}): {}", scale.unit(), slow.join(", ")))
+    (!slow.is_empty()).then(|| format!("Slow endpoints ({}): {}", scale.unit(), slow.join(", ")))
 }
 
 /// The first RPC of each endpoint, where it was timed.
@@ -348,7 +351,9 @@ fn first_lines(master: &RpcMaster, options: &SelfTestOptions) -> Vec<String> {
         let first = one.first?;
         let (connect, rpc) = (text(first.connect_ns), text(first.rpc_ns));
         let (at, unit) = (one.endpoint, scale.unit());
-        Some(format!("First of {at} ({unit}): connection {connect}, RPC {rpc}"))
+        Some(format!(
+            "First of {at} ({unit}): connection {connect}, RPC {rpc}"
+        ))
     };
     master.endpoints.iter().filter_map(line).collect()
 }

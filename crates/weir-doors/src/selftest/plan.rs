@@ -38,7 +38,11 @@ const EXCLUSIVE: &[(&str, &[&str], &str)] = &[
         ],
         "one thread has its RPCs in flight to one endpoint after another, a number to each",
     ),
-    ("first", &["warmup"], "the first RPC is that of a new connection"),
+    (
+        "first",
+        &["warmup"],
+        "the first RPC is that of a new connection",
+    ),
     (
         "connect-storm",
         &[
@@ -155,7 +159,9 @@ pub(super) fn of(
     counted("master-endpoint", &common.masters, &members)?;
     let mut common = bounded(given, explicit(common, &members)?, endpoints)?;
     let mut notes = Vec::new();
-    if let Some(asked) = value(given, "connect-storm", |text| values::whole(text, (1, 65_536)))? {
+    if let Some(asked) = value(given, "connect-storm", |text| {
+        values::whole(text, (1, 65_536))
+    })? {
         let (count, note) = connections(&common, asked, environment.most_files);
         let asked_for = given.text("connect-storm").unwrap_or_default();
         notes.extend(note.map(|note| format!("--connect-storm {asked_for}: {note}")));
@@ -200,12 +206,16 @@ fn connections(work: &RpcWorkload, asked: u64, most: Option<u64>) -> (u32, Optio
     let transport = work.transport.as_deref().unwrap_or("tcp");
     let each = if transport.starts_with("tcp") { 1 } else { 4 };
     // A server of the run's own has the other ends.
-    let each = if work.loopback.is_some() { 2 * each } else { each };
+    let each = if work.loopback.is_some() {
+        2 * each
+    } else {
+        each
+    };
     let room = most.map(|most| (most.saturating_sub(OTHER_FILES) / each).max(1));
     let count = room.map_or(asked, |room| asked.min(room));
-    let note = most.filter(|_| count < asked).map(|most| {
-        format!("a process may have {most} files open here: {count} connections")
-    });
+    let note = most
+        .filter(|_| count < asked)
+        .map(|most| format!("a process may have {most} files open here: {count} connections"));
     (u32::try_from(count).unwrap_or(u32::MAX), note)
 }
 

@@ -36,9 +36,8 @@ pub struct RateGoal {
 
 /// `p99<200`, `p99.9<2ms`: microseconds without a unit.
 pub(super) fn goal(text: &str, is_poisson: bool) -> Result<RateGoal, String> {
-    let wrong = || {
-        "it takes a percentile and a time, as p99<200 in microseconds or p99.9<2ms".to_owned()
-    };
+    let wrong =
+        || "it takes a percentile and a time, as p99<200 in microseconds or p99.9<2ms".to_owned();
     let (percentile, limit) = text.split_once('<').ok_or_else(wrong)?;
     let percentile = percentile.trim().strip_prefix('p').ok_or_else(wrong)?;
     let percent = match values::percentiles(percentile).as_deref() {
@@ -187,7 +186,12 @@ impl RateStep {
 
 /// Adds the groups of a later result.
 fn append(done: &mut RunResult, mut later: RunResult) {
-    for job in later.plan.groups.iter_mut().flat_map(|group| &mut group.jobs) {
+    for job in later
+        .plan
+        .groups
+        .iter_mut()
+        .flat_map(|group| &mut group.jobs)
+    {
         job.start.barrier = true;
     }
     done.plan.groups.append(&mut later.plan.groups);
@@ -228,7 +232,10 @@ fn steps(result: &RunResult) -> Vec<(MessagePair, Vec<DoneStep<'_>>)> {
             rate: rate_of(job, work),
             outcome,
         };
-        match pairs.last_mut().filter(|(last, _)| *last == pair && step.rate.is_some()) {
+        match pairs
+            .last_mut()
+            .filter(|(last, _)| *last == pair && step.rate.is_some())
+        {
             Some((_, steps)) => steps.push(step),
             None => pairs.push((pair, vec![step])),
         }
@@ -249,9 +256,7 @@ fn best<'r, 'a>(goal: &RateGoal, steps: &'r [DoneStep<'a>]) -> Option<&'r DoneSt
     let kept = steps
         .iter()
         .filter(|step| step.rate.is_some() && goal.is_kept_by(step.outcome));
-    kept.max_by(|one, other| {
-        one.rate.partial_cmp(&other.rate).unwrap_or(Ordering::Equal)
-    })
+    kept.max_by(|one, other| one.rate.partial_cmp(&other.rate).unwrap_or(Ordering::Equal))
 }
 
 /// Whether each pair of sizes has such a rate.
@@ -328,7 +333,8 @@ mod tests {
         let mut one = RpcEndpointResult::new(RpcEndpoint { rank: 0, tag: 0 });
         let free = (1.0 - rate / CAPACITY).max(0.001);
         one.succeeded = 100;
-        one.latency.record_n(Nanos::from_secs_f64(10e-6 / free).unwrap().0, 100);
+        one.latency
+            .record_n(Nanos::from_secs_f64(10e-6 / free).unwrap().0, 100);
         let mut master = RpcMaster::new(RpcEndpoint { rank: 1, tag: 0 }, "tcp");
         master.latency = one.latency.clone();
         master.endpoints.push(one);
@@ -365,10 +371,20 @@ mod tests {
         assert!(has_all(&result, &goal));
         let options = read_options(&["--find-max".to_owned(), "p99<40".to_owned()]).unwrap();
         let text = text(&result, &goal, &options);
-        assert_eq!(text.matches("Results for message size").count(), 1, "{text}");
+        assert_eq!(
+            text.matches("Results for message size").count(),
+            1,
+            "{text}"
+        );
         assert!(text.contains("+            any         100000"), "{text}");
-        assert!(text.contains(&format!("+ Found: {rate:.0} RPCs/sec\n")), "{text}");
-        assert_eq!(RunResult::from_json(&result.to_json().unwrap()).unwrap(), result);
+        assert!(
+            text.contains(&format!("+ Found: {rate:.0} RPCs/sec\n")),
+            "{text}"
+        );
+        assert_eq!(
+            RunResult::from_json(&result.to_json().unwrap()).unwrap(),
+            result
+        );
     }
 
     #[test]
@@ -385,7 +401,9 @@ mod tests {
         let of = |text| goal(text, false).map(|goal| (goal.percent, goal.below));
         assert_eq!(of("p99<200"), Ok((99.0, Nanos::from_micros(200))));
         assert_eq!(of("p99.9 < 2ms"), Ok((99.9, Nanos::from_millis(2))));
-        for text in ["", "p99", "99<200", "p99>200", "p99<", "p99<0", "p100<5", "p9,8<5", "p99<5x"] {
+        for text in [
+            "", "p99", "99<200", "p99>200", "p99<", "p99<0", "p100<5", "p9,8<5", "p99<5x",
+        ] {
             assert!(of(text).is_err(), "{text}");
         }
     }

@@ -198,7 +198,11 @@ impl<T: RpcTransport> Engine for RpcEngine<'_, T> {
             }
             has_failures |= result < 0;
             if let Some(log) = samples {
-                log.end(slot, called.get(slot as usize).copied().unwrap_or(0), result);
+                log.end(
+                    slot,
+                    called.get(slot as usize).copied().unwrap_or(0),
+                    result,
+                );
             }
             let result = if result < 0 { result } else { *whole };
             done(Completed { slot, result });

@@ -449,17 +449,28 @@ mod tests {
             ..plan(RpcSpread::RoundRobin, 7)
         };
         let mut source = RpcSource::<true>::new(Rc::clone(&entries), &turns);
-        assert_eq!(drawn(&mut source, 3), [0, 0, 0], "the first gets the remainder");
+        assert_eq!(
+            drawn(&mut source, 3),
+            [0, 0, 0],
+            "the first gets the remainder"
+        );
         (0..3).for_each(|_| entries.count_out(0));
         entries.count_back(0);
         assert!(source.next(0).is_none() && source.is_waiting());
         (0..2).for_each(|_| entries.count_back(0));
         assert_eq!(source.next(0).unwrap().entry, 1);
         entries.set_up(1, false);
-        assert_eq!(drawn(&mut source, 3), [2, 2], "a lost one's calls go to nobody");
+        assert_eq!(
+            drawn(&mut source, 3),
+            [2, 2],
+            "a lost one's calls go to nobody"
+        );
         assert!(source.next(0).is_none() && !source.is_waiting());
         let took = entries.turns();
-        assert!(took.len() == 3 && took.iter().all(|took| !took.is_zero()), "{took:?}");
+        assert!(
+            took.len() == 3 && took.iter().all(|took| !took.is_zero()),
+            "{took:?}"
+        );
         assert_eq!(entries.turns(), took);
     }
 

@@ -7,13 +7,18 @@ use weir_schema::{PairFigure, PairMatrix, pair_matrices};
 
 use super::JobAcross;
 use crate::plot::axis::{Axis, AxisUnit};
-use crate::plot::{Detail, HeatColumn, HeatMap, HeatPanel, Plot, PlotBody, PlotTable, count, whole};
+use crate::plot::{
+    Detail, HeatColumn, HeatMap, HeatPanel, Plot, PlotBody, PlotTable, count, whole,
+};
 
 pub(super) fn matrices(job: &JobAcross<'_, '_>) -> Vec<Plot> {
-    let of = job.runs.iter().map(|(_, entry)| match (entry.plan, entry.jobs.first()) {
-        (Some(plan), Some(done)) => pair_matrices(plan, done),
-        _ => Vec::new(),
-    });
+    let of = job
+        .runs
+        .iter()
+        .map(|(_, entry)| match (entry.plan, entry.jobs.first()) {
+            (Some(plan), Some(done)) => pair_matrices(plan, done),
+            _ => Vec::new(),
+        });
     let mut found = of.filter(|matrices| !matrices.is_empty());
     found.next().iter().flatten().filter_map(plot).collect()
 }
@@ -32,7 +37,13 @@ fn plot(matrix: &PairMatrix) -> Option<Plot> {
         to: count(column + 1),
         cells: of_column(matrix, column, lowest),
     });
-    let names = |names: &[String]| names.iter().enumerate().map(|(at, _)| count(at + 1)).collect();
+    let names = |names: &[String]| {
+        names
+            .iter()
+            .enumerate()
+            .map(|(at, _)| count(at + 1))
+            .collect()
+    };
     let (across, down): (Vec<f64>, Vec<f64>) = (names(&matrix.columns), names(&matrix.rows));
     let axis = |name, ends: &[f64]| {
         Axis::linear(name, AxisUnit::Other(String::new()), ends.iter().copied())
