@@ -89,9 +89,12 @@ fn shuffled(out: &mut String, work: &RpcWorkload) {
 }
 
 fn parameters(out: &mut String, plan: &Plan, work: &RpcWorkload) {
-    // Of a sweep each pair stands there once.
+    // Of a sweep, and of a search for a rate, each pair stands there once.
     let mut pairs: Vec<String> = Vec::new();
-    let is_sweep = works(plan).any(|one| one.in_flight() != work.in_flight());
+    let is_other = |one: &RpcWorkload| {
+        one.in_flight() != work.in_flight() || one.load.pacing != work.load.pacing
+    };
+    let is_sweep = works(plan).any(is_other);
     for one in works(plan) {
         let pair = MessagePair {
             request: one.request,
