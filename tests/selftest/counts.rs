@@ -20,7 +20,10 @@ fn a_result_has_the_bytes_on_the_wire_and_what_servers_used() {
     let bytes = master["bytes_on_wire"].as_u64().unwrap();
     // With a header each way, and little else.
     let payloads = 500 * 4000;
-    assert!((payloads + 500 * 48..payloads + 500 * 200).contains(&bytes), "{bytes}");
+    assert!(
+        (payloads + 500 * 48..payloads + 500 * 200).contains(&bytes),
+        "{bytes}"
+    );
     assert_eq!(master["interface"]["name"], "lo");
     let servers = master["servers"].as_array().unwrap();
     let tags: Vec<_> = servers.iter().map(|one| &one["endpoint"]["tag"]).collect();
@@ -37,7 +40,10 @@ fn over_shared_memory_there_is_no_wire_and_no_interface() {
     let _server = Server::start(&stage, "--rank 0 --tags 1 --transport shm://");
     let master = master(&stage, "-e 0:0 -s 'i1000 i3000' -r 250");
     for name in ["bytes_on_wire", "interface"] {
-        assert!(master.get(name).is_none_or(Value::is_null), "{name}: {master}");
+        assert!(
+            master.get(name).is_none_or(Value::is_null),
+            "{name}: {master}"
+        );
     }
     assert_eq!(master["servers"].as_array().map(Vec::len), Some(1));
 }

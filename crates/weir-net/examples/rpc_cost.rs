@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use weir_net::rpc::client::{
-    CallPayload, ClientSetup, DialSetup, RpcClient, RpcEndpoint, VerifyMode,
+    CallPayload, ClientSetup, DialSetup, RpcClient, ServerEndpoint, VerifyMode,
 };
 use weir_net::rpc::self_test::{SelfTestService, ServiceTime};
 use weir_net::rpc::server::{NoMasters, PollMode, RankSetup, RpcServer, ServerLimits, ServerSetup};
@@ -107,7 +107,7 @@ fn calls(
             from: Vec::new(),
             within: Duration::from_secs(5),
         },
-        endpoints: vec![RpcEndpoint {
+        endpoints: vec![ServerEndpoint {
             rank,
             tag: 0,
             address,

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::{DialSetup, RpcEndpoint};
+use super::{DialSetup, ServerEndpoint};
 use crate::rpc::self_test;
 use crate::rpc::server::PollMode;
 use crate::rpc::wire::PayloadKind;
@@ -65,7 +65,7 @@ pub struct ClientSetup {
     pub dial: DialSetup,
     /// Whom it calls; each entry has a session of its own, those of one rank and tag share a
     /// connection.
-    pub endpoints: Vec<RpcEndpoint>,
+    pub endpoints: Vec<ServerEndpoint>,
     /// Calls that may be out at once.
     pub slots: u32,
     /// What they carry.
