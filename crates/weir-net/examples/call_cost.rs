@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use weir_net::rpc::client::{
-    CallPayload, ClientSetup, DialSetup, RpcClient, RpcEndpoint, VerifyMode,
+    CallPayload, ClientSetup, DialSetup, RpcClient, ServerEndpoint, VerifyMode,
 };
 use weir_net::rpc::link::{Link, LinkSide};
 use weir_net::rpc::self_test::{SelfTestService, ServiceTime};
@@ -111,7 +111,7 @@ fn setup(server: &RpcServer, in_flight: u32, request: u32, reply: u32) -> Client
             within: Duration::from_secs(10),
         },
         own_connections: false,
-        endpoints: vec![RpcEndpoint {
+        endpoints: vec![ServerEndpoint {
             rank,
             tag: 0,
             address,

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
-use weir_net::rpc::client::{ControlStream, DialSetup, RpcEndpoint, open_control};
+use weir_net::rpc::client::{ControlStream, DialSetup, ServerEndpoint, open_control};
 use weir_net::rpc::link::LinkGreeting;
 use weir_net::rpc::self_test;
 use weir_net::rpc::wire::{FrameHeader, FrameKind, OpenRequest, PayloadKind};
@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         from: Vec::new(),
         within: WITHIN,
     };
-    let endpoint = RpcEndpoint {
+    let endpoint = ServerEndpoint {
         rank: 0,
         tag: 0,
         address: address.parse()?,
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// A connection with a session for calls without payload.
-fn connection(setup: &DialSetup, endpoint: &RpcEndpoint) -> Result<ControlStream, Box<dyn Error>> {
+fn connection(setup: &DialSetup, endpoint: &ServerEndpoint) -> Result<ControlStream, Box<dyn Error>> {
     let (mut control, _) = open_control(setup, endpoint, LinkGreeting::default())?;
     let asked = OpenRequest {
         service: self_test::NAME.to_owned(),

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use rpc::{client, client_setup, endpoints, payload, run, run_with, server_setup};
-use weir_net::rpc::client::RpcEndpoint;
+use weir_net::rpc::client::ServerEndpoint;
 use weir_net::rpc::self_test::ServiceTime;
 use weir_net::rpc::server::RpcServer;
 use weir_net::rpc::transport::{Requested, RpcTransport};
@@ -72,7 +72,7 @@ fn the_only_server_vanishes_and_the_rest_is_not_sent() {
     }
 }
 
-fn two(first: &RpcServer, second: &RpcServer) -> Vec<RpcEndpoint> {
+fn two(first: &RpcServer, second: &RpcServer) -> Vec<ServerEndpoint> {
     let mut both = endpoints(first, 1);
     both.extend(endpoints(second, 1));
     both[1].rank = 1;

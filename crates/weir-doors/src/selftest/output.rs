@@ -322,9 +322,12 @@ fn further(work: &RpcWorkload, master: &RpcMaster, options: &SelfTestOptions) ->
             .map(|path| format!("Bulk path: {path}")),
     );
     lines.extend(percentile_lines(master, options));
-    if work.credits_per_rank > 0 || work.quota > 0 || options.is_verbose {
+    let is_limited = work.credits_per_rank > 0 || work.quota > 0;
+    if is_limited || options.is_verbose {
         let mean = master.effective_in_flight;
         lines.extend(mean.map(|mean| format!("Effective in-flight: {mean:.2}")));
+    }
+    if is_limited {
         let (count, time) = (master.credit_waits, master.credit_wait_ns);
         lines.push(format!(
             "Waits for credits: {count}, together {} us",

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use weir_run::{BulkMemory, BulkUse, ServiceChannel};
 
-use super::client::{DialSetup, RpcEndpoint, dial};
+use super::client::{DialSetup, ServerEndpoint, dial};
 use super::link::{Link, LinkHandler, MemoryRange, PeerId, RegionId, Sent};
 use super::wire::{
     BULK_PIECE, BulkAccess, FrameHeader, FrameKind, OpenReply, OpenRequest, PullRange, PushHead,
@@ -59,7 +59,7 @@ impl<L: Link> RpcChannel<L> {
     pub fn open(
         mut link: L,
         setup: &DialSetup,
-        endpoint: &RpcEndpoint,
+        endpoint: &ServerEndpoint,
         asked: &OpenRequest,
     ) -> Result<Self, RpcError> {
         let greeting = link.greeting()?;

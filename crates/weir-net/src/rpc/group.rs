@@ -96,7 +96,11 @@ impl RpcGroup {
     ///
     /// # Errors
     /// The group has no such rank, or it does not listen for this transport.
-    pub fn endpoint(&self, of: RpcEndpoint, scheme: &str) -> Result<client::RpcEndpoint, Failure> {
+    pub fn endpoint(
+        &self,
+        of: RpcEndpoint,
+        scheme: &str,
+    ) -> Result<client::ServerEndpoint, Failure> {
         let missing = |why: String| Err(failure("missing", None, why));
         let Some(member) = self.members.get(&of.rank) else {
             return missing(format!("group {} has no rank {}", self.name, of.rank));
@@ -117,7 +121,7 @@ impl RpcGroup {
                 there.join(", ")
             ));
         };
-        Ok(client::RpcEndpoint {
+        Ok(client::ServerEndpoint {
             rank: of.rank,
             tag: of.tag,
             address: address.clone(),
@@ -129,8 +133,8 @@ impl RpcGroup {
     pub fn look_again(
         directory: &Path,
         name: &str,
-        of: &client::RpcEndpoint,
-    ) -> Option<client::RpcEndpoint> {
+        of: &client::ServerEndpoint,
+    ) -> Option<client::ServerEndpoint> {
         let table = GroupTable::read(directory, name).ok()?;
         let group = Self {
             name: name.to_owned(),

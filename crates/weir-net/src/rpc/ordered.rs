@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use weir_schema::{Failure, RpcMaster};
+use weir_schema::{Failure, RpcEndpoint, RpcMaster};
 
-use super::client::{ControlStream, DialSetup, RpcEndpoint, open_control};
+use super::client::{ControlStream, DialSetup, ServerEndpoint, open_control};
 use super::link::LinkGreeting;
 use super::master_host::{MasterTask, monotonic_ns};
 use super::wire::{FrameHeader, FrameKind, PingTimes, ProgressNote};
@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A master that can be ordered, or why not.
 #[derive(Debug)]
 struct OrderedMaster {
-    endpoint: RpcEndpoint,
+    endpoint: ServerEndpoint,
     connection: Result<MasterConnection, RpcError>,
 }
 
@@ -54,10 +54,10 @@ pub struct OrderedMasters {
 
 impl OrderedMasters {
     /// Connects to all of them at the same time.
-    pub fn connect(endpoints: &[RpcEndpoint], dial: &DialSetup, transport: &str) -> Self {
+    pub fn connect(endpoints: &[ServerEndpoint], dial: &DialSetup, transport: &str) -> Self {
         let connected = each(endpoints, |endpoint| MasterConnection::new(endpoint, dial));
         let masters = endpoints.iter().zip(connected);
-        let master = |(endpoint, connection): (&RpcEndpoint, _)| OrderedMaster {
+        let master = |(endpoint, connection): (&ServerEndpoint, _)| OrderedMaster {
             endpoint: endpoint.clone(),
             connection,
         };
@@ -116,7 +116,7 @@ impl OrderedMaster {
         done: &AtomicU64,
         transport: &str,
     ) -> RpcMaster {
-        let endpoint = weir_schema::RpcEndpoint {
+        let endpoint = RpcEndpoint {
             rank: self.endpoint.rank,
             tag: self.endpoint.tag,
         };
@@ -141,7 +141,7 @@ impl OrderedMaster {
 }
 
 impl MasterConnection {
-    fn new(endpoint: &RpcEndpoint, dial: &DialSetup) -> Result<Self, RpcError> {
+    fn new(endpoint: &ServerEndpoint, dial: &DialSetup) -> Result<Self, RpcError> {
         let (stream, _) = open_control(dial, endpoint, LinkGreeting::default())?;
         let mut this = Self {
             stream,

@@ -170,7 +170,7 @@ impl Way {
     ///
     /// # Errors
     /// The group has no such endpoint.
-    pub fn endpoints(&self, list: &[RpcEndpoint]) -> Result<Vec<client::RpcEndpoint>, Failure> {
+    pub fn endpoints(&self, list: &[RpcEndpoint]) -> Result<Vec<client::ServerEndpoint>, Failure> {
         if self.is_null() {
             return Ok(Vec::new());
         }

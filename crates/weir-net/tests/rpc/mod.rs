@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_net::rpc::client::{
-    CallPayload, ClientSetup, DialSetup, RpcClient, RpcEndpoint, VerifyMode,
+    CallPayload, ClientSetup, DialSetup, RpcClient, ServerEndpoint, VerifyMode,
 };
 use weir_net::rpc::self_test::{SelfTestService, ServiceTime};
 use weir_net::rpc::server::{NoMasters, PollMode, RankSetup, RpcServer, ServerLimits, ServerSetup};
@@ -38,9 +38,9 @@ pub(crate) fn server_setup(tags: u32, time: ServiceTime) -> ServerSetup {
 }
 
 /// The endpoints of all tags of rank 0.
-pub(crate) fn endpoints(server: &RpcServer, tags: u32) -> Vec<RpcEndpoint> {
+pub(crate) fn endpoints(server: &RpcServer, tags: u32) -> Vec<ServerEndpoint> {
     let (rank, address) = server.addresses()[0].clone();
-    let endpoint = |tag| RpcEndpoint {
+    let endpoint = |tag| ServerEndpoint {
         rank,
         tag,
         address: address.clone(),
@@ -58,7 +58,7 @@ pub(crate) fn payload(send: (PayloadKind, u32), reply: (PayloadKind, u32)) -> Ca
     }
 }
 
-pub(crate) fn client_setup(endpoints: Vec<RpcEndpoint>, payload: CallPayload) -> ClientSetup {
+pub(crate) fn client_setup(endpoints: Vec<ServerEndpoint>, payload: CallPayload) -> ClientSetup {
     ClientSetup {
         dial: DialSetup {
             group: "test".to_owned(),

@@ -17,7 +17,7 @@ use crate::rpc::{DerCode, RpcError};
 
 /// Whom to call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RpcEndpoint {
+pub struct ServerEndpoint {
     /// Its rank in the group.
     pub rank: u32,
     /// Its tag.
@@ -48,7 +48,7 @@ pub struct DialSetup {
 /// Nobody listens, the version is another, group, rank or tag are not there, the token is wrong.
 pub fn dial(
     setup: &DialSetup,
-    endpoint: &RpcEndpoint,
+    endpoint: &ServerEndpoint,
     greeting: LinkGreeting,
 ) -> Result<(NewPeer, HelloReply), RpcError> {
     let (control, reply) = open_control(setup, endpoint, greeting)?;
@@ -73,7 +73,7 @@ pub fn dial(
 /// As [`dial`].
 pub fn open_control(
     setup: &DialSetup,
-    endpoint: &RpcEndpoint,
+    endpoint: &ServerEndpoint,
     greeting: LinkGreeting,
 ) -> Result<(ControlStream, HelloReply), RpcError> {
     let to = |error: RpcError| RpcError {
@@ -89,7 +89,7 @@ pub fn open_control(
 
 fn shake_hands(
     setup: &DialSetup,
-    endpoint: &RpcEndpoint,
+    endpoint: &ServerEndpoint,
     greeting: LinkGreeting,
 ) -> Result<(ControlStream, HelloReply), RpcError> {
     let until = Instant::now() + setup.within;

@@ -3,7 +3,7 @@
 //! In: sessions that open, calls that begin and end, connections that are lost. Out: whether a call
 //! may go out. Not here: sending it.
 
-use super::RpcEndpoint;
+use super::ServerEndpoint;
 use crate::rpc::link::PeerId;
 use crate::rpc::wire::PollerUse;
 
@@ -23,7 +23,7 @@ pub(super) enum ConnectionStage {
 /// The connection to a rank and tag.
 #[derive(Debug)]
 pub(super) struct ClientConnection {
-    pub(super) endpoint: RpcEndpoint,
+    pub(super) endpoint: ServerEndpoint,
     pub(super) stage: ConnectionStage,
     pub(super) peer: PeerId,
     pub(super) max_frame: u32,
@@ -95,7 +95,7 @@ fn or_any(limit: u32) -> u32 {
 
 impl EndpointTable {
     pub(super) fn new(
-        list: &[RpcEndpoint],
+        list: &[ServerEndpoint],
         own_connections: bool,
         credits_per_rank: u32,
         quota: u32,
@@ -243,8 +243,8 @@ impl EndpointTable {
 mod tests {
     use super::*;
 
-    fn endpoint(rank: u32, tag: u32) -> RpcEndpoint {
-        RpcEndpoint {
+    fn endpoint(rank: u32, tag: u32) -> ServerEndpoint {
+        ServerEndpoint {
             rank,
             tag,
             address: "tcp://127.0.0.1:1".parse().unwrap(),

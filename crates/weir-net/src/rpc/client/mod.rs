@@ -14,6 +14,6 @@ mod slots;
 mod transport;
 
 pub use control::ControlStream;
-pub use dial::{DialSetup, RpcEndpoint, dial, open_control};
+pub use dial::{DialSetup, ServerEndpoint, dial, open_control};
 pub use setup::{CallPayload, ClientSetup, VerifyMode};
 pub use transport::RpcClient;

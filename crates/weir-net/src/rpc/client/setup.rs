@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::{DialSetup, RpcEndpoint};
+use super::{DialSetup, ServerEndpoint};
 use crate::rpc::self_test;
 use crate::rpc::server::PollMode;
 use crate::rpc::wire::PayloadKind;
@@ -65,7 +65,7 @@ pub struct ClientSetup {
     pub dial: DialSetup,
     /// Whom it calls; each entry has a session of its own, those of one rank and tag share a
     /// connection unless each shall have its own.
-    pub endpoints: Vec<RpcEndpoint>,
+    pub endpoints: Vec<ServerEndpoint>,
     /// Each entry has a connection of its own.
     pub own_connections: bool,
     /// Calls that may be out at once.

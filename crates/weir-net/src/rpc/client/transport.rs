@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::calls::ClientState;
 use super::dial::dial;
 use super::endpoints::{ClientConnection, ConnectionStage, EndpointStage, NO_LIMIT};
-use super::{ClientSetup, RpcEndpoint};
+use super::{ClientSetup, ServerEndpoint};
 use crate::rpc::link::{Link, LinkGreeting, NewPeer};
 use crate::rpc::self_test;
 use crate::rpc::server::PollMode;
@@ -35,7 +35,7 @@ type Dialled = (u32, Result<(NewPeer, HelloReply), RpcError>);
 pub(in crate::rpc) type Time = dyn Fn() -> u64;
 
 /// Says where a server listens now; `None`: where it did.
-pub(super) type Lookup = dyn Fn(&RpcEndpoint) -> Option<RpcEndpoint> + Send;
+pub(super) type Lookup = dyn Fn(&ServerEndpoint) -> Option<ServerEndpoint> + Send;
 
 /// One thread's calls.
 pub struct RpcClient<L> {
@@ -75,7 +75,7 @@ impl<L: Link> RpcClient<L> {
         mut link: L,
         setup: ClientSetup,
         time: Box<Time>,
-        mut connect: impl FnMut(&mut L, &RpcEndpoint) -> Result<(NewPeer, HelloReply), RpcError>,
+        mut connect: impl FnMut(&mut L, &ServerEndpoint) -> Result<(NewPeer, HelloReply), RpcError>,
     ) -> Result<Self, RpcError> {
         let mut state = ClientState::new(setup);
         if state.setup.payload.buffer() > 0 {
@@ -132,7 +132,7 @@ impl<L: Link> RpcClient<L> {
     /// Asks `lookup` where a server listens before it is tried again.
     pub fn set_lookup(
         &mut self,
-        lookup: impl Fn(&RpcEndpoint) -> Option<RpcEndpoint> + Send + 'static,
+        lookup: impl Fn(&ServerEndpoint) -> Option<ServerEndpoint> + Send + 'static,
     ) {
         self.lookup = Some(Box::new(lookup));
     }
@@ -274,7 +274,7 @@ impl<L: Link> RpcClient<L> {
     fn dial_aside(
         &self,
         connection: u32,
-        endpoint: RpcEndpoint,
+        endpoint: ServerEndpoint,
         greeting: LinkGreeting,
     ) -> Option<Receiver<Dialled>> {
         let setup = self.state.setup.dial.clone();

@@ -28,7 +28,7 @@ use super::offer::{FabricFacts, FabricOffer};
 use super::opening::{EndpointSizes, FabricWaiting};
 use crate::rpc::link::{
     Link, LinkGreeting, LinkHandler, LinkSide, LinkWaker, MemoryRange, NewPeer, PeerId, RegionId,
-    Sent, WireCounts,
+    Sent,
 };
 use crate::rpc::stream::{Collected, CollectedEvent, StreamLink};
 use crate::rpc::wire::{BulkAccess, BulkMode, BulkSegment, Descriptor, FrameHeader, HEADER};
@@ -483,14 +483,6 @@ impl<const RMA: bool> Link for OfiLink<RMA> {
             self.forget(peer);
         }
         stale
-    }
-
-    fn wire_counts(&self) -> WireCounts {
-        WireCounts {
-            // What the provider sends nobody tells.
-            bytes: None,
-            ..self.control.wire_counts()
-        }
     }
 }
 

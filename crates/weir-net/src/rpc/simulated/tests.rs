@@ -7,7 +7,9 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::{Faults, SimulatedLink, SimulatedNet};
-use crate::rpc::client::{CallPayload, ClientSetup, DialSetup, RpcClient, RpcEndpoint, VerifyMode};
+use crate::rpc::client::{
+    CallPayload, ClientSetup, DialSetup, RpcClient, ServerEndpoint, VerifyMode,
+};
 use crate::rpc::link::{LinkGreeting, LinkSide, NewPeer};
 use crate::rpc::self_test::{SelfTestService, ServiceTime};
 use crate::rpc::server::{PollMode, SimulatedServer};
@@ -91,7 +93,7 @@ fn case() -> impl Strategy<Value = Case> {
 }
 
 fn setup(case: &Case) -> ClientSetup {
-    let endpoint = |tag| RpcEndpoint {
+    let endpoint = |tag| ServerEndpoint {
         rank: 0,
         tag,
         address: "tcp://127.0.0.1:1".parse().unwrap(),
