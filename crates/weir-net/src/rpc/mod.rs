@@ -28,6 +28,7 @@ pub mod null;
 pub mod ofi;
 pub mod ordered;
 mod payload;
+mod peer_table;
 pub mod runner;
 pub mod self_test;
 pub mod server;
