@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Resource, Signal, getrlimit};
 use serde_json::Value;
 use weir_net::rpc::RpcError;
-use weir_net::rpc::client::{ControlStream, DialSetup, RpcEndpoint, open_control};
+use weir_net::rpc::client::{ControlStream, DialSetup, ServerEndpoint, open_control};
 use weir_net::rpc::link::LinkGreeting;
 use weir_net::rpc::wire::{FrameHeader, FrameKind, MAJOR, MINOR, Preamble, RpcId};
 
@@ -241,7 +241,7 @@ fn connected(server: &Server) -> Result<ControlStream, RpcError> {
         within: Duration::from_secs(10),
         from: Vec::new(),
     };
-    let endpoint = RpcEndpoint {
+    let endpoint = ServerEndpoint {
         rank: 0,
         tag: 0,
         address: server.address.parse().unwrap(),

@@ -41,7 +41,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// A connection with a session for calls without payload.
-fn connection(setup: &DialSetup, endpoint: &ServerEndpoint) -> Result<ControlStream, Box<dyn Error>> {
+fn connection(
+    setup: &DialSetup,
+    endpoint: &ServerEndpoint,
+) -> Result<ControlStream, Box<dyn Error>> {
     let (mut control, _) = open_control(setup, endpoint, LinkGreeting::default())?;
     let asked = OpenRequest {
         service: self_test::NAME.to_owned(),

@@ -140,7 +140,9 @@ pub trait Link: Sized {
     ///
     /// # Errors
     /// What could not be prepared, as shared memory.
-    fn greeting(&mut self) -> Result<LinkGreeting, RpcError>;
+    fn greeting(&mut self) -> Result<LinkGreeting, RpcError> {
+        Ok(LinkGreeting::default())
+    }
 
     /// Takes a connection whose handshake is done.
     ///
@@ -162,25 +164,30 @@ pub trait Link: Sized {
         from: MemoryRange,
     ) -> Sent;
 
-    /// Moves a part of a peer's memory into own memory, then calls [`LinkHandler::moved`].
+    /// Moves a part of a peer's memory into own memory, then calls [`LinkHandler::moved`]. Asked for
+    /// only where [`Link::REMOTE_MEMORY`], as `put` is.
     fn get(
         &mut self,
-        peer: PeerId,
-        from: &Descriptor,
-        offset: u64,
-        into: MemoryRange,
-        token: u64,
-    ) -> Sent;
+        _peer: PeerId,
+        _from: &Descriptor,
+        _offset: u64,
+        _into: MemoryRange,
+        _token: u64,
+    ) -> Sent {
+        Sent::Gone
+    }
 
     /// Moves own memory into a part of a peer's memory, then calls [`LinkHandler::moved`].
     fn put(
         &mut self,
-        peer: PeerId,
-        from: MemoryRange,
-        into: &Descriptor,
-        offset: u64,
-        token: u64,
-    ) -> Sent;
+        _peer: PeerId,
+        _from: MemoryRange,
+        _into: &Descriptor,
+        _offset: u64,
+        _token: u64,
+    ) -> Sent {
+        Sent::Gone
+    }
 
     /// Hands over what is queued, as much of it as goes.
     ///

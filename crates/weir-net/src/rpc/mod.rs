@@ -31,6 +31,7 @@ pub mod ofi;
 pub mod ordered;
 pub mod own_server;
 mod payload;
+mod peer_table;
 pub mod runner;
 pub mod sample_log;
 pub mod self_test;

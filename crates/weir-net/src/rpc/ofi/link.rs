@@ -30,6 +30,7 @@ use crate::rpc::link::{
     Link, LinkGreeting, LinkHandler, LinkSide, LinkWaker, MemoryRange, NewPeer, PeerId, RegionId,
     Sent,
 };
+use crate::rpc::peer_table::PeerTable;
 use crate::rpc::stream::{Collected, CollectedEvent, StreamLink};
 use crate::rpc::wire::{BulkAccess, BulkMode, BulkSegment, Descriptor, FrameHeader, HEADER};
 use crate::rpc::{DerCode, RpcError};
@@ -75,7 +76,7 @@ pub struct OfiLink<const RMA: bool> {
     collected: Collected,
     settings: OfiSettings,
     /// By the place of their stream.
-    peers: Vec<Option<FabricLinkPeer>>,
+    peers: PeerTable<FabricLinkPeer>,
     addresses: AddressBook,
     moves: MoveTable,
     marks: HashMap<u64, u32>,
@@ -122,7 +123,7 @@ impl<const RMA: bool> OfiLink<RMA> {
             control,
             collected: Collected::default(),
             settings,
-            peers: Vec::new(),
+            peers: PeerTable::default(),
             addresses: AddressBook::default(),
             moves: MoveTable::default(),
             marks: HashMap::new(),
@@ -152,29 +153,15 @@ impl<const RMA: bool> OfiLink<RMA> {
         self.strays
     }
 
-    #[inline]
-    fn peer(&mut self, peer: PeerId) -> Option<&mut FabricLinkPeer> {
-        match self.peers.get_mut(peer.index as usize) {
-            Some(Some(found)) if found.generation == peer.generation => Some(found),
-            _ => None,
-        }
-    }
-
-    #[inline]
-    fn is_there(&self, peer: PeerId) -> bool {
-        matches!(self.peers.get(peer.index as usize),
-            Some(Some(found)) if found.generation == peer.generation && !found.is_broken)
-    }
-
-    fn peer_at(&self, index: u32) -> Option<PeerId> {
-        let generation = self.peers.get(index as usize)?.as_ref()?.generation;
-        Some(PeerId { index, generation })
+    /// It is there and not about to count as lost.
+    fn is_sound(&mut self, peer: PeerId) -> bool {
+        self.peers.get(peer).is_some_and(|found| !found.is_broken)
     }
 
     /// The peer is lost, as the next poll says.
     #[cold]
     fn break_off(&mut self, peer: PeerId, why: RpcError) {
-        if let Some(found) = self.peer(peer)
+        if let Some(found) = self.peers.get(peer)
             && !found.is_broken
         {
             found.is_broken = true;
@@ -184,10 +171,7 @@ impl<const RMA: bool> OfiLink<RMA> {
 
     /// Lets go of a peer and of everything that was kept for it.
     fn forget(&mut self, peer: PeerId) {
-        if self.peer(peer).is_none() {
-            return;
-        }
-        let Some(mut found) = self.peers[peer.index as usize].take() else {
+        let Some(mut found) = self.peers.remove(peer) else {
             return;
         };
         found.drop_messages(&mut self.endpoint);
@@ -244,7 +228,7 @@ impl<const RMA: bool> OfiLink<RMA> {
     fn report_lost<H: LinkHandler<Self>>(&mut self, handler: &mut H) -> u32 {
         let mut events = 0;
         for (peer, why) in std::mem::take(&mut self.lost) {
-            if self.peer(peer).is_some() {
+            if self.peers.contains(peer) {
                 self.forget(peer);
                 self.control.close(peer);
                 handler.lost(self, peer, why);
@@ -352,11 +336,8 @@ impl<const RMA: bool> Link for OfiLink<RMA> {
                 return Err(error);
             }
         };
-        let index = id.index as usize;
-        if self.peers.len() <= index {
-            self.peers.resize_with(index + 1, || None);
-        }
-        self.peers[index] = Some(FabricLinkPeer::new(id, address, mark, max_frame));
+        let known = FabricLinkPeer::new(id, address, mark, max_frame);
+        self.peers.insert(id, known);
         self.marks.insert(mark, id.index);
         self.replay = !self.strangers.is_empty();
         Ok(id)
@@ -470,7 +451,7 @@ impl<const RMA: bool> Link for OfiLink<RMA> {
     }
 
     fn close(&mut self, peer: PeerId) {
-        if self.peer(peer).is_some() {
+        if self.peers.contains(peer) {
             self.push_out(peer.index);
             self.forget(peer);
         }

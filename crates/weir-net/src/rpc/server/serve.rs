@@ -25,7 +25,7 @@ struct Asked {
 
 /// A request's body, taken apart.
 struct RequestParts<'a> {
-    bulk: Option<Descriptor>,
+    bulk: Option<Box<Descriptor>>,
     checksum: Option<u32>,
     payload: &'a [u8],
 }
@@ -35,7 +35,7 @@ fn take_apart<'a>(header: &FrameHeader, body: &'a [u8]) -> Result<RequestParts<'
     let bulk = if header.flags & flag::BULK == 0 {
         None
     } else {
-        Some(Descriptor::decode(&mut reader)?)
+        Some(Box::new(Descriptor::decode(&mut reader)?))
     };
     let checksum = if header.flags & flag::CHECKSUM == 0 {
         None
@@ -119,7 +119,7 @@ impl PollerState {
         body: &[u8],
     ) -> Result<(), RpcError> {
         self.requests += 1;
-        let parts = take_apart(header, body)?;
+        let mut parts = take_apart(header, body)?;
         let Some((tag, service)) = self.answerer(peer, header, parts.payload.len())? else {
             return Ok(());
         };
@@ -130,7 +130,7 @@ impl PollerState {
                 region = session.take_buffer(link);
             }
             if region.is_none() {
-                return self.let_wait(link, peer, header, &parts);
+                return self.let_wait(link, peer, header, &mut parts);
             }
         }
         let mut call = ServiceCall {
@@ -161,7 +161,7 @@ impl PollerState {
             }
             NextStep::Pull(_) | NextStep::PushAndReply(_) => {
                 let reply_checksum = call.reply_checksum;
-                let place = self.keep(peer, header, &parts)?;
+                let place = self.keep(peer, header, &mut parts)?;
                 let call = self.calls.get(place);
                 call.region = region;
                 call.reply_checksum = reply_checksum;
@@ -204,7 +204,7 @@ impl PollerState {
         &mut self,
         peer: PeerId,
         header: &FrameHeader,
-        parts: &RequestParts<'_>,
+        parts: &mut RequestParts<'_>,
     ) -> Result<u32, RpcError> {
         // Without a session nothing bounds how many there are.
         self.session(peer, header.session)?;
@@ -220,7 +220,7 @@ impl PollerState {
             cancelled: false,
             moving: false,
             region: None,
-            bulk: parts.bulk.map(Box::new),
+            bulk: parts.bulk.take(),
             checksum: parts.checksum,
             reply_checksum: None,
             payload: Vec::new(),
@@ -254,7 +254,7 @@ impl PollerState {
         link: &mut L,
         peer: PeerId,
         header: &FrameHeader,
-        parts: &RequestParts<'_>,
+        parts: &mut RequestParts<'_>,
     ) -> Result<(), RpcError> {
         let place = self.keep(peer, header, parts)?;
         self.calls.get(place).waited = true;

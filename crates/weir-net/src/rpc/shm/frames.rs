@@ -411,6 +411,19 @@ mod tests {
         }
     }
 
+    #[test]
+    fn frames_show_before_all_are_queued_and_their_sleeper_is_woken_all_the_same() {
+        let (_, mut sender, mut receiver) = connection();
+        assert!(receiver.announce_sleep().unwrap());
+        for number in 0..u16::try_from(AT_ONCE).unwrap() {
+            assert!(!receiver.look().unwrap());
+            assert!(sender.send(&header(number), &[]).unwrap());
+        }
+        assert!(receiver.look().unwrap());
+        assert!(sender.publish(), "who waits has to be woken");
+        assert!(!sender.publish(), "but once");
+    }
+
     /// What the receiver says to a first slot with this length and these bytes beside it.
     fn refusal(length: u32, beside: u64) -> RpcError {
         let (memory, _, mut receiver) = connection();

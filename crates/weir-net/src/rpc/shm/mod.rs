@@ -37,6 +37,7 @@ use super::link::{
     Link, LinkGreeting, LinkHandler, LinkSide, LinkWaker, MemoryRange, NewPeer, PeerId, RegionId,
     Sent,
 };
+use super::peer_table::PeerTable;
 use super::stream::{Collected, StreamLink};
 use super::wire::{BulkAccess, Descriptor, FrameHeader, FrameKind};
 use super::{DerCode, RpcError};
@@ -47,7 +48,6 @@ const BELL: FrameKind = FrameKind::BulkAck;
 /// One connection.
 #[derive(Debug)]
 struct ShmPeer {
-    id: PeerId,
     sender: FrameSender,
     receiver: FrameReceiver,
     /// On the server's side.
@@ -67,8 +67,7 @@ pub struct ShmLink {
     control: StreamLink,
     collected: Collected,
     memory: LinkMemory,
-    /// By the place that the socket has in `control`.
-    peers: Vec<Option<ShmPeer>>,
+    peers: PeerTable<ShmPeer>,
     /// Places that are looked at in every round.
     busy: Vec<u32>,
     /// Places with something to publish.
@@ -97,7 +96,7 @@ impl ShmLink {
             control: StreamLink::new()?,
             collected: Collected::default(),
             memory: LinkMemory::new(side)?,
-            peers: Vec::new(),
+            peers: PeerTable::default(),
             busy: Vec::new(),
             dirty: Vec::new(),
             holding: Vec::new(),
@@ -110,16 +109,9 @@ impl ShmLink {
         })
     }
 
-    #[inline]
-    fn peer(&mut self, id: PeerId) -> Option<&mut ShmPeer> {
-        let peer = self.peers.get_mut(id.index as usize)?.as_mut()?;
-        (peer.id == id).then_some(peer)
-    }
-
     /// Takes a connection out, without a word to anybody.
     fn forget(&mut self, id: PeerId) {
-        if self.peer(id).is_some() {
-            self.peers[id.index as usize] = None;
+        if self.peers.remove(id).is_some() {
             self.busy.retain(|&place| place != id.index);
             self.dirty.retain(|&place| place != id.index);
             self.holding.retain(|&place| place != id.index);
@@ -129,12 +121,9 @@ impl ShmLink {
 
     #[inline]
     fn queue(&mut self, id: PeerId, header: &FrameHeader, body: &[&[u8]]) -> Sent {
-        let Some(Some(peer)) = self.peers.get_mut(id.index as usize) else {
+        let Some(peer) = self.peers.get(id) else {
             return Sent::Gone;
         };
-        if peer.id != id {
-            return Sent::Gone;
-        }
         let sent = if peer.held.is_empty() {
             peer.sender.send(header, body)
         } else {
@@ -164,7 +153,7 @@ impl ShmLink {
         if header.kind == FrameKind::Request {
             return Sent::Full;
         }
-        let Some(peer) = self.peer(id) else {
+        let Some(peer) = self.peers.get(id) else {
             return Sent::Gone;
         };
         peer.held.push_back((*header, body.concat()));
@@ -179,7 +168,7 @@ impl ShmLink {
     fn send_held(&mut self) {
         let mut at = 0;
         while let Some(&place) = self.holding.get(at) {
-            let Some(Some(peer)) = self.peers.get_mut(place as usize) else {
+            let Some((id, peer)) = self.peers.at(place) else {
                 self.holding.swap_remove(at);
                 continue;
             };
@@ -194,7 +183,7 @@ impl ShmLink {
                     }
                     Ok(false) => break,
                     Err(why) => {
-                        self.broken.push((peer.id, why));
+                        self.broken.push((id, why));
                         peer.held.clear();
                     }
                 }
@@ -212,13 +201,13 @@ impl ShmLink {
     #[inline]
     fn publish(&mut self) {
         while let Some(place) = self.dirty.pop() {
-            let Some(Some(peer)) = self.peers.get_mut(place as usize) else {
+            let Some((id, peer)) = self.peers.at(place) else {
                 continue;
             };
             peer.dirty = false;
             if peer.sender.publish() {
                 // Where the socket has no room the other side has enough to read.
-                self.control.send(peer.id, &FrameHeader::plain(BELL), &[]);
+                self.control.send(id, &FrameHeader::plain(BELL), &[]);
             }
         }
     }
@@ -231,12 +220,9 @@ impl ShmLink {
         token: u64,
         copy: impl FnOnce(&mut ClientWindows, &mut [u8]) -> Result<(), RpcError>,
     ) -> Sent {
-        let Some(Some(peer)) = self.peers.get_mut(id.index as usize) else {
+        let Some(peer) = self.peers.get(id) else {
             return Sent::Gone;
         };
-        if peer.id != id {
-            return Sent::Gone;
-        }
         let part = self.memory.part(own);
         let result = match &mut peer.windows {
             Some(windows) if part.len() as u64 == own.length => copy(windows, part),
@@ -303,12 +289,7 @@ impl Link for ShmLink {
         let (sender, receiver) =
             segment::ends(&memory, self.side, new.max_frame).map_err(no_memory)?;
         let id = self.control.join(new)?;
-        let place = id.index as usize;
-        if self.peers.len() <= place {
-            self.peers.resize_with(place + 1, || None);
-        }
-        self.peers[place] = Some(ShmPeer {
-            id,
+        let known = ShmPeer {
             sender,
             receiver,
             windows,
@@ -316,7 +297,8 @@ impl Link for ShmLink {
             dirty: false,
             busy: true,
             empty_rounds: 0,
-        });
+        };
+        self.peers.insert(id, known);
         self.busy.push(id.index);
         Ok(id)
     }

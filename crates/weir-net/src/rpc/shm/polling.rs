@@ -34,7 +34,7 @@ impl ShmLink {
         why: RpcError,
         handler: &mut H,
     ) -> u32 {
-        if self.peer(id).is_none() {
+        if !self.peers.contains(id) {
             return 0;
         }
         self.control.close(id);
@@ -45,7 +45,9 @@ impl ShmLink {
 
     /// From now on looked at in every round.
     pub(super) fn rouse(&mut self, id: PeerId) {
-        let Some(peer) = self.peer(id) else { return };
+        let Some(peer) = self.peers.get(id) else {
+            return;
+        };
         peer.receiver.end_sleep();
         peer.empty_rounds = 0;
         if !peer.busy {
@@ -62,10 +64,9 @@ impl ShmLink {
         place: u32,
         handler: &mut H,
     ) -> u32 {
-        let Some(Some(peer)) = self.peers.get_mut(place as usize) else {
+        let Some((id, peer)) = self.peers.at(place) else {
             return 0;
         };
-        let id = peer.id;
         match peer.receiver.look() {
             Ok(true) => {}
             Ok(false) => {
@@ -80,7 +81,7 @@ impl ShmLink {
         if let Some(why) = broken {
             return frames + self.fail(id, why, handler);
         }
-        if let Some(Some(peer)) = self.peers.get_mut(place as usize) {
+        if let Some((_, peer)) = self.peers.at(place) {
             peer.receiver.release();
             peer.empty_rounds = 0;
         }
@@ -97,13 +98,12 @@ impl ShmLink {
     ) -> (u32, Option<RpcError>) {
         let mut frames = 0;
         while frames < BATCH {
-            let Some(Some(peer)) = self.peers.get_mut(place as usize) else {
+            let Some((id, peer)) = self.peers.at(place) else {
                 break;
             };
             if !peer.receiver.has_more() {
                 break;
             }
-            let id = peer.id;
             match peer.receiver.receive(scratch) {
                 Ok(Some((header, length))) if header.kind.is_data() => {
                     handler.message(self, id, &header, &scratch[..length]);
@@ -136,7 +136,7 @@ impl ShmLink {
 
     /// Whether a ring was silent for long and is empty; its bell then rings for the next frame.
     pub(super) fn falls_idle(&mut self, place: u32) -> bool {
-        let Some(Some(peer)) = self.peers.get_mut(place as usize) else {
+        let Some((_, peer)) = self.peers.at(place) else {
             return false;
         };
         if peer.empty_rounds < IDLE_ROUNDS {
@@ -168,7 +168,7 @@ impl ShmLink {
                     let why = RpcError::protocol("a frame that belongs in the ring came by socket");
                     self.fail(id, why, handler)
                 }
-                CollectedEvent::Message(id, header, body) if self.peer(id).is_some() => {
+                CollectedEvent::Message(id, header, body) if self.peers.contains(id) => {
                     handler.message(self, id, &header, &body);
                     1
                 }
@@ -190,7 +190,7 @@ impl ShmLink {
         let mut events = 0;
         // No more than there can be: the other side may go on writing.
         for _ in 0..SLOTS / BATCH {
-            if self.peer(id).is_none() {
+            if !self.peers.contains(id) {
                 return events;
             }
             match self.look_at_ring(id.index, handler) {
@@ -198,7 +198,7 @@ impl ShmLink {
                 frames => events += frames,
             }
         }
-        if self.peer(id).is_none() {
+        if !self.peers.contains(id) {
             return events;
         }
         self.forget(id);
@@ -214,7 +214,7 @@ impl ShmLink {
     ) -> io::Result<u32> {
         let mut may_sleep = true;
         for &place in &self.busy {
-            if let Some(Some(peer)) = self.peers.get_mut(place as usize) {
+            if let Some((_, peer)) = self.peers.at(place) {
                 may_sleep &= matches!(peer.receiver.announce_sleep(), Ok(true));
             }
         }
@@ -226,7 +226,7 @@ impl ShmLink {
         let wait = may_sleep.then(|| longest_sleep(wait));
         let events = self.look_at_sockets(wait, handler)?;
         for &place in &self.busy {
-            if let Some(Some(peer)) = self.peers.get_mut(place as usize) {
+            if let Some((_, peer)) = self.peers.at(place) {
                 peer.receiver.end_sleep();
             }
         }

@@ -15,11 +15,10 @@ use rustix::event::{EventfdFlags, eventfd};
 use weir_run::generate::rng::Rng;
 
 use super::link::{
-    Link, LinkGreeting, LinkHandler, LinkSide, LinkWaker, MemoryRange, NewPeer, PeerId, RegionId,
-    Sent,
+    Link, LinkHandler, LinkSide, LinkWaker, MemoryRange, NewPeer, PeerId, RegionId, Sent,
 };
 use super::stream::RegionTable;
-use super::wire::{BulkAccess, BulkMode, BulkSegment, Descriptor, FrameHeader, FrameKind};
+use super::wire::{BulkAccess, Descriptor, FrameHeader, FrameKind};
 use super::{DerCode, RpcError};
 
 /// Longest time on the way without a fault, in nanoseconds.
@@ -199,16 +198,7 @@ impl Link for SimulatedLink {
     }
 
     fn describe(&self, _: PeerId, range: MemoryRange, access: BulkAccess) -> Descriptor {
-        let part = BulkSegment {
-            address: range.offset,
-            length: range.length,
-            key: 0,
-        };
-        Descriptor::one(BulkMode::Frames, access, 0, part)
-    }
-
-    fn greeting(&mut self) -> Result<LinkGreeting, RpcError> {
-        Ok(LinkGreeting::default())
+        Descriptor::of_frames(range.offset, range.length, access)
     }
 
     fn join(&mut self, _: NewPeer) -> Result<PeerId, RpcError> {
@@ -246,14 +236,6 @@ impl Link for SimulatedLink {
         }
         let part = self.memory.part(from).to_vec();
         self.send(peer, header, &[head, &part])
-    }
-
-    fn get(&mut self, _: PeerId, _: &Descriptor, _: u64, _: MemoryRange, _: u64) -> Sent {
-        Sent::Gone
-    }
-
-    fn put(&mut self, _: PeerId, _: MemoryRange, _: &Descriptor, _: u64, _: u64) -> Sent {
-        Sent::Gone
     }
 
     fn flush(&mut self) -> io::Result<()> {

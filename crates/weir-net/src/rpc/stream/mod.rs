@@ -27,12 +27,10 @@ pub(in crate::rpc) use memory::RegionTable;
 
 use self::peer_stream::PeerStream;
 use super::link::{
-    Link, LinkGreeting, LinkHandler, LinkSide, LinkWaker, MemoryRange, NewPeer, PeerId, RegionId,
-    Sent, WireCounts,
+    Link, LinkHandler, LinkSide, LinkWaker, MemoryRange, NewPeer, PeerId, RegionId, Sent,
+    WireCounts,
 };
-use super::wire::{
-    BulkAccess, BulkMode, BulkSegment, Descriptor, FrameHeader, FrameKind, features, flag,
-};
+use super::wire::{BulkAccess, Descriptor, FrameHeader, FrameKind, features};
 use super::{DerCode, RpcError};
 
 /// The buffer that all connections are read into first.
@@ -219,7 +217,7 @@ impl StreamLink {
         if stream.generation != peer.generation || stream.broken {
             return Err(Sent::Gone);
         }
-        if waits_for_room(header) && stream.queue.pending() >= room {
+        if header.waits_for_room() && stream.queue.pending() >= room {
             return Err(Sent::Full);
         }
         let length = u32::try_from(length).unwrap_or(u32::MAX);
@@ -250,16 +248,7 @@ impl Link for StreamLink {
     }
 
     fn describe(&self, _: PeerId, range: MemoryRange, access: BulkAccess) -> Descriptor {
-        let part = BulkSegment {
-            address: range.offset,
-            length: range.length,
-            key: 0,
-        };
-        Descriptor::one(BulkMode::Frames, access, 0, part)
-    }
-
-    fn greeting(&mut self) -> Result<LinkGreeting, RpcError> {
-        Ok(LinkGreeting::default())
+        Descriptor::of_frames(range.offset, range.length, access)
     }
 
     fn join(&mut self, new: NewPeer) -> Result<PeerId, RpcError> {
@@ -331,14 +320,6 @@ impl Link for StreamLink {
             stream.queue.push_part(from, &mut self.memory);
         }
         Sent::Queued
-    }
-
-    fn get(&mut self, _: PeerId, _: &Descriptor, _: u64, _: MemoryRange, _: u64) -> Sent {
-        Sent::Gone
-    }
-
-    fn put(&mut self, _: PeerId, _: MemoryRange, _: &Descriptor, _: u64, _: u64) -> Sent {
-        Sent::Gone
     }
 
     #[inline]
@@ -456,17 +437,6 @@ impl Link for StreamLink {
             self.close(peer);
         }
         stale
-    }
-}
-
-/// Kinds of which there may be so many, or so long ones, that they have to wait for a slow reader.
-/// The others are bounded by what they answer, and are needed to come to an end.
-#[inline]
-fn waits_for_room(header: &FrameHeader) -> bool {
-    match header.kind {
-        FrameKind::Request => header.flags & flag::CONTINUED == 0,
-        FrameKind::BulkData | FrameKind::BulkPush => true,
-        _ => false,
     }
 }
 

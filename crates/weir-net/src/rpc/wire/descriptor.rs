@@ -83,6 +83,16 @@ impl Descriptor {
         }
     }
 
+    /// Memory that is reached by frames: a part of the call's own buffer.
+    pub(in crate::rpc) fn of_frames(offset: u64, length: u64, access: BulkAccess) -> Self {
+        let part = BulkSegment {
+            address: offset,
+            length,
+            key: 0,
+        };
+        Self::one(BulkMode::Frames, access, 0, part)
+    }
+
     /// Its stretches, in order.
     pub fn segments(&self) -> &[BulkSegment] {
         &self.segments[..usize::from(self.count)]

@@ -161,6 +161,18 @@ impl FrameHeader {
         }
     }
 
+    /// Whether it may be refused for lack of room: there may be so many of its kind, or so long ones,
+    /// that they have to wait for a slow reader. The others are bounded by what they answer, and are
+    /// needed to come to an end.
+    #[inline]
+    pub(in crate::rpc) fn waits_for_room(&self) -> bool {
+        match self.kind {
+            FrameKind::Request => self.flags & flag::CONTINUED == 0,
+            FrameKind::BulkData | FrameKind::BulkPush => true,
+            _ => false,
+        }
+    }
+
     /// As bytes, for a body of this length; the sum is 0 where there shall be none.
     #[inline]
     pub fn encode(&self, length: u32, summed: bool) -> [u8; HEADER] {

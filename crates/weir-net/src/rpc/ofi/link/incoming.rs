@@ -65,7 +65,7 @@ impl<const RMA: bool> OfiLink<RMA> {
 
     /// An operation of a peer is over.
     fn ended(&mut self, peer: PeerId) {
-        match self.peer(peer) {
+        match self.peers.get(peer) {
             Some(found) => found.in_flight = found.in_flight.saturating_sub(1),
             None => self.addresses.done(&mut self.endpoint, peer),
         }
@@ -81,7 +81,7 @@ impl<const RMA: bool> OfiLink<RMA> {
             return 0;
         };
         self.ended(peer);
-        if !self.is_there(peer) {
+        if !self.is_sound(peer) {
             return 0;
         }
         handler.moved(self, peer, token, failure.map_or(Ok(()), Err));
@@ -91,7 +91,7 @@ impl<const RMA: bool> OfiLink<RMA> {
     pub(super) fn report_refused<H: LinkHandler<Self>>(&mut self, handler: &mut H) -> u32 {
         let mut events = 0;
         for (peer, token) in self.moves.take_refused() {
-            if self.is_there(peer) {
+            if self.is_sound(peer) {
                 let why = RpcError::protocol("a move outside of the memory that was described");
                 handler.moved(self, peer, token, Err(why));
                 events += 1;
@@ -152,14 +152,12 @@ impl<const RMA: bool> OfiLink<RMA> {
             let bytes: [u8; 8] = std::array::from_fn(|offset| prefix[at + offset]);
             u64::from_le_bytes(bytes)
         });
-        let Some(peer) = self.marked(mark).and_then(|index| self.peer_at(index)) else {
+        let index = self.marked(mark);
+        let Some((peer, found)) = index.and_then(|index| self.peers.at(index)) else {
             if self.strangers.len() < MOST_STRANGERS {
                 self.strangers.push(message.to_vec());
             }
             self.strays += 1;
-            return 0;
-        };
-        let Some(found) = self.peer(peer) else {
             return 0;
         };
         // The upper half is zero.
@@ -200,12 +198,16 @@ impl<const RMA: bool> OfiLink<RMA> {
         handler: &mut H,
     ) -> Result<u32, RpcError> {
         let mut events = 0;
-        if self.peer(peer).is_some_and(|found| found.partial.is_some()) {
+        if self
+            .peers
+            .get(peer)
+            .is_some_and(|found| found.partial.is_some())
+        {
             (events, bytes) = self.go_on(peer, bytes, handler);
         }
         while !bytes.is_empty() {
             // A handler may have closed the connection.
-            let Some(found) = self.peer(peer).filter(|found| !found.is_broken) else {
+            let Some(found) = self.peers.get(peer).filter(|found| !found.is_broken) else {
                 break;
             };
             let (header, rest) = bytes
@@ -269,7 +271,7 @@ impl<const RMA: bool> OfiLink<RMA> {
         let mut head = std::mem::take(&mut self.spare);
         head.clear();
         head.extend_from_slice(first_part);
-        if let Some(found) = self.peer(peer) {
+        if let Some(found) = self.peers.get(peer) {
             found.partial = Some(PartialFrame {
                 header,
                 head,
@@ -286,7 +288,7 @@ impl<const RMA: bool> OfiLink<RMA> {
         bytes: &'bytes [u8],
         handler: &mut H,
     ) -> (u32, &'bytes [u8]) {
-        let partial = self.peer(peer).and_then(|found| found.partial.take());
+        let partial = self.peers.get(peer).and_then(|found| found.partial.take());
         let Some(mut partial) = partial else {
             return (0, bytes);
         };
@@ -301,7 +303,7 @@ impl<const RMA: bool> OfiLink<RMA> {
         }
         partial.missing -= data.len();
         if partial.missing > 0 {
-            if let Some(found) = self.peer(peer) {
+            if let Some(found) = self.peers.get(peer) {
                 found.partial = Some(partial);
             }
             return (0, rest);

@@ -11,13 +11,13 @@ use super::peer::Outlook;
 use crate::rpc::link::{MemoryRange, PeerId, Sent};
 use crate::rpc::ofi::error::FabricError;
 use crate::rpc::ofi::moves::MessagePart;
-use crate::rpc::wire::{Descriptor, FrameHeader, FrameKind, HEADER, flag};
+use crate::rpc::wire::{Descriptor, FrameHeader, HEADER};
 use crate::rpc::{DerCode, RpcError};
 
 impl<const RMA: bool> OfiLink<RMA> {
     /// Hands an open message, and what was kept before, to the provider.
     pub(super) fn push_out(&mut self, index: u32) {
-        let Some(Some(peer)) = self.peers.get_mut(index as usize) else {
+        let Some((_, peer)) = self.peers.at(index) else {
             return;
         };
         let done = peer.post(&mut self.endpoint, index);
@@ -34,7 +34,7 @@ impl<const RMA: bool> OfiLink<RMA> {
                 }
             }
             Err(error) => {
-                if let Some(peer) = self.peer_at(index) {
+                if let Some((peer, _)) = self.peers.at(index) {
                     self.break_off(peer, RpcError::from(&error));
                 }
             }
@@ -46,14 +46,11 @@ impl<const RMA: bool> OfiLink<RMA> {
         let now = Instant::now();
         let mut at = 0;
         while let Some(&index) = self.stalled.get(at) {
-            let Some(id) = self.peer_at(index) else {
+            let Some((id, peer)) = self.peers.at(index) else {
                 self.stalled.swap_remove(at);
                 continue;
             };
             let patience = self.settings.patience;
-            let Some(Some(peer)) = self.peers.get_mut(index as usize) else {
-                continue;
-            };
             let messages = peer.retry(&mut self.endpoint, index);
             let moves = self
                 .moves
@@ -88,16 +85,13 @@ impl<const RMA: bool> OfiLink<RMA> {
         header: &FrameHeader,
         body: &[MessagePart<'_>],
     ) -> Sent {
-        if !self.is_there(peer) {
-            return Sent::Gone;
-        }
-        let Some(Some(found)) = self.peers.get_mut(peer.index as usize) else {
+        let Some(found) = self.peers.get(peer).filter(|found| !found.is_broken) else {
             return Sent::Gone;
         };
         let length: usize = body.iter().map(MessagePart::len).sum();
         let encoded = header.encode(u32::try_from(length).unwrap_or(u32::MAX), false);
         if !found.has_room(&self.endpoint, HEADER + length) {
-            if waits_for_room(header) {
+            if header.waits_for_room() {
                 return Sent::Full;
             }
             found.keep(&self.endpoint, &encoded, body);
@@ -122,10 +116,7 @@ impl<const RMA: bool> OfiLink<RMA> {
         own: MemoryRange,
         token: u64,
     ) -> Sent {
-        if !self.is_there(peer) {
-            return Sent::Gone;
-        }
-        let Some(Some(found)) = self.peers.get_mut(peer.index as usize) else {
+        let Some(found) = self.peers.get(peer).filter(|found| !found.is_broken) else {
             return Sent::Gone;
         };
         let Some(mut wanted) = moving::wanted(direction, remote, own) else {
@@ -145,16 +136,5 @@ impl<const RMA: bool> OfiLink<RMA> {
             Err(error) => self.settle(peer.index, Err(error)),
         }
         Sent::Queued
-    }
-}
-
-/// Whether a frame can be refused for lack of room. The others are bounded by what they answer, and
-/// are needed to come to an end.
-#[inline]
-fn waits_for_room(header: &FrameHeader) -> bool {
-    match header.kind {
-        FrameKind::Request => header.flags & flag::CONTINUED == 0,
-        FrameKind::BulkData | FrameKind::BulkPush => true,
-        _ => false,
     }
 }
