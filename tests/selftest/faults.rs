@@ -75,8 +75,7 @@ fn a_client_survives_all_kills_of_its_server() {
     let mut server = Server::start(&stage, "--rank 0");
     for round in 0..kills() {
         until("the client is there", || server.descriptors() > alone);
-        // Mostly amid its traffic.
-        std::thread::sleep(Duration::from_millis(50 + u64::from(round % 5) * 50));
+        server.works_for(4 + u64::from(round % 5));
         server.signal(Signal::KILL);
         drop(server);
         server = Server::start(&stage, "--rank 0");
@@ -108,11 +107,11 @@ fn a_server_that_is_stopped_fails_its_own_rpcs_by_time_and_no_others() {
         // Each endpoint has slots of its own, so that the other one goes on.
         let words = format!(
             "selftest -u --path . -e 0-1:0 -s 'i100 b9000' --spread per-endpoint --timeout 0.4 \
-             --duration 2s --output json --transport {transport}"
+             --duration 3s --output json --transport {transport}"
         );
         let client = Running::start(stage.weir(&split(&words)));
         until("it has connected", || servers[0].descriptors() > alone);
-        std::thread::sleep(Duration::from_millis(300));
+        servers[0].works_for(5);
         servers[0].signal(Signal::STOP);
         let said = client.end().code(1);
         let master = &masters(&said)[0][0];

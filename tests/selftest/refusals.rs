@@ -146,12 +146,34 @@ fn a_server_that_takes_no_orders_says_so_of_each_master() {
     let stage = Stage::new();
     let _server = Server::start(&stage, "--ranks 0-1 --allow-master no");
     let words = "-e 0:0 --master-endpoint 0-1:0 -s 0 -r 10";
-    let refused = self_test(&stage, words).code(1);
+    let refused = self_test(&stage, words).code(3);
     let refused = refused.out("Master Endpoint 0:0 FAILED: ");
     let refused = refused.out("Master Endpoint 1:0 FAILED: ").out("-1001");
     assert!(!refused.out.contains("RPC Throughput"), "{refused}");
     let said = self_test(&stage, &format!("{words} --output json"));
-    let all = masters(&said.code(1));
+    let all = masters(&said.code(3));
     assert_eq!(all[0].len(), 2);
     assert!(all[0].iter().all(|one| one["succeeded"] == 0), "{all:?}");
+}
+
+#[test]
+fn f9_whoever_does_not_know_the_token_is_sent_away() {
+    let stage = Stage::new();
+    for (name, token) in [("right", "one"), ("wrong", "two")] {
+        let path = stage.file(name, token);
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    let _server = Server::start(&stage, "--rank 0 --token-file right");
+    let attempt = |words: &str| self_test(&stage, &format!("-e 0:0 -s 0 -r 10 {words}"));
+    attempt("--token-file right").code(0);
+    for wrong in ["", "--token-file wrong"] {
+        let refused = attempt(wrong).code(3).err("authentication failed");
+        refused.out("\t+ Not sent: 10\n");
+    }
+    // A secret that others may read is none.
+    let path = stage.file("open", "one");
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    attempt("--token-file open")
+        .code(3)
+        .err("others may read it");
 }

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::stage::{Said, Stage};
+use crate::stage::{Said, Stage, until};
 
 /// A server, killed when it goes out of scope.
 pub(crate) struct Server {
@@ -40,6 +40,20 @@ impl Server {
     pub(crate) fn descriptors(&self) -> usize {
         let list = fs::read_dir(format!("/proc/{}/fd", self.child.id()));
         list.unwrap().count()
+    }
+
+    /// Waits until it has worked for so many hundredths of a second: a handshake takes less than a few.
+    #[track_caller]
+    pub(crate) fn works_for(&self, ticks: u64) {
+        let used = || {
+            let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+            let (_, behind) = stat.rsplit_once(')').unwrap();
+            let fields: Vec<&str> = behind.split_whitespace().collect();
+            let [user, system] = [11, 12].map(|at: usize| fields[at].parse::<u64>().unwrap());
+            user + system
+        };
+        let before = used();
+        until("the server works", || used() >= before + ticks);
     }
 
     /// Memory that it has touched, in KiB.

@@ -135,9 +135,9 @@ fn f13_rpcs_that_take_too_long_all_time_out_and_their_late_replies_harm_nobody()
 
 #[test]
 fn f13_a_cut_wire_ends_the_test_and_frees_the_server() {
-    let test = "-s b1m -r 100000000 --timeout 1";
+    let test = "-s i1000 -r 100000000 --timeout 1";
     let serve = "--half-frame-timeout 2";
-    let Some(said) = between_hosts("--cut-after 2", serve, test) else {
+    let Some(said) = between_hosts("--cut-after 4", serve, test) else {
         return;
     };
     let said = said.code(1);

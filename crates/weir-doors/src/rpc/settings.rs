@@ -59,7 +59,7 @@ pub struct ServeSettings {
     pub max_connections: u32,
     /// Sessions of all connections.
     pub max_sessions: u32,
-    /// A message that is not whole by then ends its connection.
+    /// A message that is not whole by then, or not taken, ends its connection.
     pub half_frame_timeout_ns: Nanos,
     /// The descriptor that hears when it is ready.
     pub ready_descriptor: Option<i32>,

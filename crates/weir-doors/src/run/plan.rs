@@ -113,7 +113,7 @@ const PLAN_CAUSES: &[&str] = &[
 ];
 /// Causes that lie in the machine; an engine that fails before a worker has begun got something
 /// refused that it is made of.
-const MACHINE_CAUSES: &[&str] = &["engine", "memory", "missing", "placement"];
+const MACHINE_CAUSES: &[&str] = &["authentication", "engine", "memory", "missing", "placement"];
 
 /// 0 good; 1 failures, errors, or warnings that `--strict` names; 2 and 3 where no job came to
 /// run, for a reason of the plan or the machine; 128 + signal.

@@ -27,7 +27,7 @@ pub struct ServerLimits {
     pub pending: u32,
     /// How long a handshake may take.
     pub handshake: Duration,
-    /// How long half a frame may lie.
+    /// How long half a frame may lie, and data that a client does not take.
     pub half_frame: Duration,
     /// How long calls may take to end once the server stops.
     pub drain: Duration,
