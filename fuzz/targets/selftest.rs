@@ -24,6 +24,7 @@ fuzz_target!(|data: &[u8]| {
         has_file: &|path| !path.contains('y'),
         members: &|_| Ok(vec![RankTags { rank: 0, tags: 3 }, RankTags { rank: 7, tags: 1 }]),
         seed: 1,
+        most_files: Some(1024),
     };
     match read(&words, &environment) {
         Ok(Action::Run(run)) => {

@@ -229,7 +229,7 @@ fn a_server_that_stops_is_told_of_while_it_does() {
     until("the test has begun", || running.catches_signals());
     std::thread::sleep(std::time::Duration::from_millis(700));
     server.signal(Signal::STOP);
-    std::thread::sleep(std::time::Duration::from_millis(1000));
+    std::thread::sleep(std::time::Duration::from_secs(1));
     server.signal(Signal::CONT);
     running.signal(Signal::INT);
     let said = running.end().code(130);

@@ -101,6 +101,15 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     }
     tally.add_skips(&read_lossy(&log)?);
 
+    tell(&tally, took);
+    if !good {
+        bail!("cargo test failed");
+    }
+    Ok(())
+}
+
+/// What came of the tests.
+fn tell(tally: &Tally, took: Option<f64>) {
     println!();
     print!("{}", tally.slowest());
     if let Some(seconds) = took {
@@ -110,10 +119,6 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         println!("SKIPPED: {skipped}");
     }
     println!("{}", tally.summary());
-    if !good {
-        bail!("cargo test failed");
-    }
-    Ok(())
 }
 
 /// Starts a test program so that it prints how long each test took. Its harness offers that to

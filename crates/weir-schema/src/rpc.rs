@@ -18,6 +18,7 @@ pub const RPC_KINDS: &[KindInfo] = &[KindInfo::new("rpc", Moves::In)];
 /// Requests of one size, with replies of one size, to every endpoint of some sets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct RpcWorkload {
     /// Which group of servers.
     pub group: String,

@@ -123,9 +123,10 @@ pub(super) fn of(
         path: given.text("path").map(str::to_owned),
         is_public: given.has("public"),
         is_cart_table: given.is("table-format", "cart"),
-        transports: match given.has("transport") {
-            true => read.value("transport", uris)?.unwrap_or_default(),
-            false => vec![transport(interface.as_deref(), variables)?],
+        transports: if given.has("transport") {
+            read.value("transport", uris)?.unwrap_or_default()
+        } else {
+            vec![transport(interface.as_deref(), variables)?]
         },
         interface,
         domain: variables.domain(),

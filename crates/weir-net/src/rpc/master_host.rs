@@ -108,7 +108,7 @@ impl TestMasters for MasterHost {
         let serve = move || {
             let answers = order.answers.clone();
             // Whoever has the last answer may order the next test: the turn ends before it.
-            match OrderedTest::ordered(order, &hosted, clock) {
+            match OrderedTest::ordered(&order, &hosted, clock) {
                 Ok(test) => {
                     answers.send(FrameKind::StartAck, 0, Vec::new());
                     let done = test.serve(asked.sign(), &answers);
@@ -180,7 +180,11 @@ struct OrderedTest {
 }
 
 impl OrderedTest {
-    fn ordered(order: MasterOrder, hosted: &HostedMasters, clock: Clock) -> Result<Self, RpcError> {
+    fn ordered(
+        order: &MasterOrder,
+        hosted: &HostedMasters,
+        clock: Clock,
+    ) -> Result<Self, RpcError> {
         let refuse = |why: &dyn ToString| RpcError::new(DerCode::NotThere, why.to_string());
         let task: Result<MasterTask, _> = serde_json::from_slice(&order.body);
         let task = task.map_err(|error| {

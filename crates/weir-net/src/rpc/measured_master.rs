@@ -120,7 +120,9 @@ impl MasterParts<'_> {
     fn turn(&self, number: usize) -> Nanos {
         let turns = self.made.iter().map(|thread| &thread.turns);
         let own = turns.flat_map(|turns| self.places(number).filter_map(|at| turns.get(at)));
-        Nanos(u64::try_from(own.map(|took| took.as_nanos()).sum::<u128>()).unwrap_or(u64::MAX))
+        Nanos(
+            u64::try_from(own.map(std::time::Duration::as_nanos).sum::<u128>()).unwrap_or(u64::MAX),
+        )
     }
 
     /// The first of its first calls.
@@ -184,7 +186,9 @@ impl MasterParts<'_> {
             if let Some(bytes) = counters.wire_bytes {
                 master.bytes_on_wire.get_or_insert_default().0 += bytes;
             }
-            servers.iter().for_each(|one| add_server(master, one));
+            for one in servers {
+                add_server(master, one);
+            }
         }
         master.servers.sort_by_key(|one| one.endpoint);
     }

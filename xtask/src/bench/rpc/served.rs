@@ -25,7 +25,7 @@ pub(super) struct Served {
     /// Where it is called.
     pub(super) address: String,
     /// Kept open, so that the server can go on printing.
-    _output: BufReader<ChildStdout>,
+    output: BufReader<ChildStdout>,
 }
 
 impl Served {
@@ -60,10 +60,10 @@ impl Served {
             child,
             folder,
             address: String::new(),
-            _output: BufReader::new(output),
+            output: BufReader::new(output),
         };
         let mut line = String::new();
-        served._output.read_line(&mut line)?;
+        served.output.read_line(&mut line)?;
         let address = line.trim().strip_prefix("READY ");
         served.address = address
             .with_context(|| format!("the server is not ready: {line}"))?

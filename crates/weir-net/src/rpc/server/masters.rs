@@ -18,7 +18,7 @@ pub struct MasterOrder {
     pub tag: u32,
     /// What it is; the wire does not look inside.
     pub body: Vec<u8>,
-    /// Where START_ACK, progress and result go.
+    /// Where `START_ACK`, progress and result go.
     pub answers: MasterAnswers,
 }
 
@@ -41,11 +41,11 @@ impl TestEnd {
 /// Runs ordered tests, on threads of its own.
 pub trait TestMasters: Send + Sync {
     /// Takes an order. It returns at once, on the thread that calls are answered on: what takes time,
-    /// as looking for the targets, comes later, and so does START_ACK then.
+    /// as looking for the targets, comes later, and so does `START_ACK` then.
     ///
     /// # Errors
     /// `Busy` while this rank and tag runs a test, `NoPermission` where tests may not be ordered; no
-    /// START_ACK follows.
+    /// `START_ACK` follows.
     fn start(&self, order: MasterOrder) -> Result<TestEnd, RpcError>;
 }
 
