@@ -54,11 +54,10 @@ mod tests {
         let (mut other, _) = listener.accept().unwrap();
         other.write_all(&[7; 1000]).unwrap();
         (&stream).read_exact(&mut [0; 1000]).unwrap();
-        let expected = TcpCounts {
-            retransmits: 0,
-            bytes: 1000,
-        };
-        assert_eq!(tcp_counts(&stream), Some(expected));
+        let counts = tcp_counts(&stream).unwrap();
+        assert_eq!(counts.retransmits, 0);
+        // The kernel may count the segment that opened the connection as a byte.
+        assert!((1000..=1001).contains(&counts.bytes), "{counts:?}");
         assert_eq!(tcp_counts(UnixStream::pair().unwrap().0), None);
     }
 }

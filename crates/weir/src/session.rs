@@ -154,7 +154,8 @@ fn refuse_what_cannot_run(
     observer: &dyn RunObserver,
 ) -> Result<(), Refusal> {
     let mut failures = execute::check(plan, control);
-    let lacking = failures.iter().any(|(_, f)| f.cause == "missing");
+    let lacks = |f: &Failure| ["authentication", "missing"].contains(&f.cause.as_str());
+    let lacking = failures.iter().any(|(_, f)| lacks(f));
     if observer.runs_the_rest() {
         let others = failures.iter().filter(|(_, f)| !ends_every_run(f));
         for (job, message) in brief(others) {

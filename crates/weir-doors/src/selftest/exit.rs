@@ -13,9 +13,8 @@ const INVALID: i32 = -1003;
 const UNREACHABLE: i32 = -1006;
 const MISCELLANEOUS: i32 = -1025;
 
-/// 0 good; 1 failures; 2 a plan that cannot be carried out; 3 servers that cannot be reached or let
-/// nobody in; 4 an error
-/// of weir itself; 128 + signal.
+/// 0 good; 1 failures; 2 a plan that cannot be carried out; 3 servers that cannot be reached or let nobody
+/// in; 4 an error of weir itself; 128 + signal.
 pub fn exit_code(result: &RunResult, options: &SelfTestOptions) -> u8 {
     let code = run::exit_code(result, &Strict::No);
     let is_internal = |job: &JobResult| job.failure.as_ref().is_some_and(|f| f.cause == "panic");

@@ -98,7 +98,7 @@ pub const FLAGS: &[Flag] = &[
     Flag::switch("nopmix", REFERENCE, "Of older versions")
         .without_effect("ignored, has no meaning"),
     // Load
-    Flag::with_value("threads", "N", LOAD, "Threads of this command as master").default("1"),
+    Flag::with_value("threads", "N", LOAD, "Threads of this command as master; absent: 1, or CRT_CTX_NUM"),
     Flag::with_value(
         "rate",
         "R",

@@ -414,9 +414,13 @@ fn a_storm_has_as_many_connections_as_files_can_be_open() {
         assert_eq!(work.load.bounds.operations, work.connections.map(u64::from));
         (work.connections, work.in_flight(), run.notes)
     };
-    assert_eq!(storm(&["300"]), (Some(300), 300, Vec::new()));
+    let group = "from the environment: WEIR_GROUP_DIR=/g".to_owned();
+    assert_eq!(storm(&["300"]), (Some(300), 300, vec![group.clone()]));
     let note = "--connect-storm 2000: a process may have 1024 files open here: 960 connections";
-    assert_eq!(storm(&["2000"]), (Some(960), 960, vec![note.to_owned()]));
+    assert_eq!(
+        storm(&["2000"]),
+        (Some(960), 960, vec![group, note.to_owned()])
+    );
 }
 
 #[test]
@@ -456,7 +460,12 @@ fn variables_say_what_options_leave_open() {
     assert!(!note.contains("OFI_INTERFACE="), "{note}");
     assert!(note.contains("CRT_CREDIT_EP_CTX goes up to 256"), "{note}");
     let threads = |words: &[&str]| {
-        let run = run_with(words, &[("CRT_CTX_NUM", "4"), ("D_DOMAIN", "mlx5_0")]);
+        let variables = [
+            ("WEIR_GROUP_DIR", "/g"),
+            ("CRT_CTX_NUM", "4"),
+            ("D_DOMAIN", "mlx5_0"),
+        ];
+        let run = run_with(words, &variables);
         let jobs = run.plan.jobs();
         let clones: Vec<u32> = jobs.map(|(_, job): (usize, &Job)| job.clones).collect();
         let domain = works(&run)[0].domain.clone();
