@@ -419,7 +419,7 @@ fn a_storm_has_as_many_connections_as_files_can_be_open() {
     let note = "--connect-storm 2000: a process may have 1024 files open here: 960 connections";
     assert_eq!(
         storm(&["2000"]),
-        (Some(960), 960, vec![group, note.to_owned()])
+        (Some(960), 960, vec![note.to_owned(), group])
     );
 }
 
