@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use crate::stage::Stage;
 
-const IDS: [&str; 21] = [
+const IDS: [&str; 22] = [
     "governor",
     "cstates",
     "clock",
@@ -24,6 +24,7 @@ const IDS: [&str; 21] = [
     "cgroup",
     "net",
     "libs",
+    "libfabric",
     "kmod",
     "perf",
 ];

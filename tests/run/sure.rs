@@ -70,7 +70,7 @@ fn a_fifth_of_a_second_is_enough() {
             .all(|j| j.confidence()[0].ops_per_s.low.is_some())
     };
     assert!((0..20).any(|_| is_enough("200ms")));
-    assert!(!is_enough("90ms"));
+    assert!((0..20).any(|_| !is_enough("90ms")));
 }
 
 #[test]

@@ -90,9 +90,9 @@ fn cross_servers(stage: &Stage) {
         stage,
         "--endpoint 0-3:0 --master-endpoint 0-3:0-1 \
          --message-sizes 'b1048576,b1048576 0,0 b1048576,i2048,i2048 0,0 i2048' \
-         --max-inflight-rpcs 16 --repetitions 100",
+         --max-inflight-rpcs 16 --repetitions 25",
     );
-    let said = said.code(0).out("  Repetitions per size:       400\n");
+    let said = said.code(0).out("  Repetitions per size:       100\n");
     let blocks: Vec<_> = said.out.split(&"#".repeat(50)).skip(1).collect();
     assert_eq!(blocks.len(), 6, "{said}");
     for block in blocks {

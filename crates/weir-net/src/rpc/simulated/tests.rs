@@ -58,12 +58,13 @@ fn case() -> impl Strategy<Value = Case> {
     (any::<u64>(), faults, kinds(), kinds(), numbers).prop_map(
         |(seed, (drop, duplicate, reorder, kill), send, reply, numbers)| {
             let (calls, credits, buffers, eager, timeout_us) = numbers;
-            // Nothing that was lost on the way comes back without a time-out.
+            // A call of which something was lost, came twice or was overtaken on the way may end by its
+            // time-out alone.
             let patient = seed % 2 == 0;
-            let (drop, kill) = if patient {
-                (0.0, 10.0 * kill)
+            let (drop, duplicate, reorder, kill) = if patient {
+                (0.0, 0.0, 0.0, 10.0 * kill)
             } else {
-                (drop, kill)
+                (drop, duplicate, reorder, kill)
             };
             let timeout_us = if patient { PATIENT_US } else { timeout_us };
             let faults = Faults {
