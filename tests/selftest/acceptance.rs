@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::servers::{S1, Server, masters, self_test, split, values};
-use crate::stage::{Stage, skip};
+use crate::stage::{Stage, skip, until};
 
 fn only_master(said: &crate::stage::Said) -> Value {
     masters(said)[0][0].clone()
@@ -57,22 +57,38 @@ fn a11_without_variables_the_table_says_where_servers_are() {
 }
 
 #[test]
-fn a14_no_rpc_is_faster_than_its_server_is_busy() {
+fn a14_a_servers_time_is_in_each_latency_and_nothing_else_is() {
     let stage = Stage::new();
-    let _server = Server::start(
-        &stage,
-        "--rank 0 --service-time const:100 --transport tcp://127.0.0.1:0,shm://",
-    );
+    let serve = |rank, words: &str| {
+        let words =
+            format!("--rank {rank} --transport tcp://127.0.0.1:0,shm:// --poll busy {words}");
+        Server::start(&stage, &words)
+    };
+    let _idle = serve(0, "");
+    let _busy = serve(1, "--service-time const:100");
     for transport in ["tcp", "shm"] {
-        let words = format!("-e 0:0 -s 0 --output json --transport {transport}");
-        let one = only_master(&self_test(&stage, &format!("{words} -i 1 -r 1000")).code(0));
-        assert!(number(&one["latency"]["min"]) >= 100_000.0, "{one}");
-        // Eight at once wait for the one server: no more than 10,000 a second, however many wait.
-        let many = only_master(&self_test(&stage, &format!("{words} -i 8 -r 4000")).code(0));
-        let throughput = 4000.0 / (number(&many["duration_ns"]) / 1e9);
-        assert!(throughput <= 10_000.0, "{throughput}");
-        let in_flight = number(&many["effective_in_flight"]);
-        assert!((in_flight - 8.0).abs() <= 0.03 * 8.0, "{in_flight}");
+        // Others may have the CPUs just then.
+        until(&format!("{transport} has the CPUs for itself"), || {
+            let run = |rank: u32, words: &str| {
+                let words = format!(
+                    "-e {rank}:0 -s 0 --poll busy --output json --transport {transport} --warmup 100 {words}"
+                );
+                only_master(&self_test(&stage, &words).code(0))
+            };
+            let median = |master: &Value| number(&master["figures"]["median_ns"]);
+            let base = median(&run(0, "-i 1 -r 1000"));
+            let one = run(1, "-i 1 -r 1000");
+            // Whatever else the machine does, these hold.
+            assert!(number(&one["latency"]["min"]) >= 100_000.0, "{one}");
+            // Eight at once wait for the one server: no more than 10,000 a second.
+            let many = run(1, "-i 8 -r 4000");
+            let throughput = 4000.0 / (number(&many["duration_ns"]) / 1e9);
+            assert!(throughput <= 10_000.0, "{throughput}");
+            let in_flight = number(&many["effective_in_flight"]);
+            assert!((in_flight - 8.0).abs() <= 0.03 * 8.0, "{in_flight}");
+            let beside = (median(&one) - base - 100_000.0).abs();
+            beside <= 10_000.0_f64.max(base / 2.0) && throughput >= 9000.0
+        });
     }
 }
 
@@ -103,7 +119,19 @@ fn a15_rate_times_latency_is_what_is_in_flight() {
 #[test]
 fn a16_a_run_without_a_network_says_so() {
     let stage = Stage::new();
-    let words = "selftest --transport null:// -e 0:0 -s 0 -i 16 -r 100000 --verbose";
+    let words =
+        "selftest --transport null:// -e 0:0 -s 0 -i 16 -r 100000 --verbose --store-result r.json";
     let said = stage.say(&split(words)).code(0);
-    said.out("\t+ Transport: null\n");
+    let said = said.out("\t+ Transport: null\n").out("\tRPC Failures: 0\n");
+    let stored: Value = serde_json::from_str(&stage.read("r.json")).unwrap();
+    let master = &stored["groups"][0]["jobs"][0]["outcome"]["masters"][0];
+    assert_eq!(
+        (&master["transport"], &master["succeeded"]),
+        (&"null".into(), &100_000.into())
+    );
+    let rate = 1e5 / (number(&master["duration_ns"]) / 1e9);
+    assert!(
+        (values(&said, "RPC Throughput (RPCs/sec)")[0] - rate).abs() <= 1.0,
+        "{said}"
+    );
 }

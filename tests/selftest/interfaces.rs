@@ -147,6 +147,34 @@ fn servers_clients_and_masters_use_the_interfaces_that_they_are_told() {
 }
 
 #[test]
+fn n_5_the_older_variable_alone_wins_over_a_card_that_is_nearer_and_the_report_says_where_it_is() {
+    let stage = Stage::new();
+    let cards = [("eth0", "0"), ("eth1", "1")];
+    let script = "export OFI_INTERFACE=eth1; taskset -c 0 $asks > one; \
+                  taskset -c 0 ${asks% --output json} --verbose > text";
+    let server = ("", "--transport tcp://10.88.0.1:0");
+    let Some(said) = on_host(&stage, &cards, server, script) else {
+        return;
+    };
+    let one = stage.read("one");
+    assert_eq!(interface(&one), "eth1");
+    let result: Value = serde_json::from_str(&one).unwrap();
+    let master = &result["groups"][0]["jobs"][0]["outcome"]["masters"][0];
+    let expected = serde_json::json!({
+        "name": "eth1", "node": 1, "client_cpus": "0", "client_node": 0
+    });
+    assert_eq!(master["interface"], expected);
+    let text = stage.read("text");
+    assert!(
+        text.contains("\t+ Interface: eth1 (node 1), CPUs 0 (node 0)\n"),
+        "{text}"
+    );
+    let far = "warning: interface eth1 is near to node 1, the CPUs of this process to node 0\n";
+    said.err(far)
+        .err("note: from the environment: OFI_INTERFACE=eth1\n");
+}
+
+#[test]
 fn n_1_a_client_uses_the_card_of_the_node_that_it_was_started_on() {
     let stage = Stage::new();
     let cards = [("eth0", "0"), ("eth1", "1")];

@@ -5,7 +5,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::WEIR;
-use crate::servers::{S1, Server, masters, self_test, split};
+use crate::servers::{S1, Server, is_long, masters, self_test, split};
 use crate::stage::{Running, Said, Stage, said, until};
 
 fn number(value: &Value) -> u64 {
@@ -172,6 +172,26 @@ fn samples_of_a_run_are_read_as_what_it_measured() {
 }
 
 #[test]
+fn samples_of_masters_on_servers_are_theirs() {
+    let stage = Stage::new();
+    let _server = Server::start(&stage, "--ranks 0-1");
+    let words = "-e 0-1:0 -m 0-1:0 -s '(0 0) (i64 0)' -i 4 -r 25 --samples s --output json";
+    let measured = self_test(&stage, words).code(0);
+    let again = stage
+        .say(&split("selftest --replay s --output json"))
+        .code(0);
+    let (measured, again) = (masters(&measured), masters(&again));
+    assert_eq!((measured.len(), again.len()), (2, 2));
+    for (measured, again) in measured.iter().flatten().zip(again.iter().flatten()) {
+        for field in ["endpoint", "succeeded", "duration_ns"] {
+            assert_eq!(measured[field], again[field], "{field}");
+        }
+        assert_eq!(again["endpoints"][1]["succeeded"], 25);
+    }
+    assert_eq!(stage.read("s").matches("# tuple ").count(), 4);
+}
+
+#[test]
 fn the_first_rpc_has_a_time_of_its_own() {
     let stage = Stage::new();
     let _server = Server::start(&stage, "--rank 0 --tags 2 --service-time const:2000");
@@ -196,6 +216,30 @@ fn the_first_rpc_has_a_time_of_its_own() {
         2,
         "{text}"
     );
+}
+
+#[test]
+fn f8_a_storm_of_connections_is_answered() {
+    let wanted: u64 = if is_long() { 10_000 } else { 1000 };
+    let stage = Stage::new();
+    let server = Server::start(&stage, "--rank 0");
+    let before = server.descriptors();
+    let said = self_test(&stage, &format!("-e 0:0 -s 0 --connect-storm {wanted}")).code(0);
+    let made = said.out.split_once("\t+ Connections: ").unwrap().1;
+    let made: Vec<u64> = made
+        .lines()
+        .next()
+        .unwrap()
+        .split(" of ")
+        .map(|count| count.parse().unwrap())
+        .collect();
+    assert_eq!(made[0], made[1], "{said}");
+    // Fewer only where this machine does not allow for more files, which is said.
+    let note = format!("note: --connect-storm {wanted}: a process may have ");
+    assert_eq!(made[0] < wanted, said.err.contains(&note), "{said}");
+    said.out("\tRPC Failures: 0\n");
+    until("all are gone", || server.descriptors() == before);
+    assert_eq!(server.end(), Some(0));
 }
 
 #[test]

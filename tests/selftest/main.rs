@@ -8,15 +8,18 @@
 )]
 
 mod acceptance;
+mod bulk;
 mod counts;
 mod end_to_end;
 mod faults;
 mod interfaces;
 mod load;
 mod refusals;
+mod seed_lines;
 mod servers;
 #[path = "../stage/mod.rs"]
 mod stage;
+mod told;
 mod two_hosts;
 
 use std::os::unix::fs::symlink;
@@ -48,6 +51,11 @@ const VARIABLES: &[&str] = &[
     "D_PROVIDER",
     "CRT_PHY_ADDR_STR",
     "CRT_CTX_NUM",
+    "CRT_CREDIT_EP_CTX",
+    "D_QUOTA_RPCS",
+    "D_ADDR_FORMAT",
+    "D_LOG_FILE",
+    "D_LOG_MASK",
     "D_PORT",
     "D_DOMAIN",
     "OFI_DOMAIN",

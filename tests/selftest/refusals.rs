@@ -4,6 +4,7 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use weir_net::rpc::wire::{PREAMBLE, PreambleReply};
@@ -89,7 +90,12 @@ fn f12_an_entry_of_a_server_that_is_gone_is_noticed_and_replaced() {
     server.signal(Signal::KILL);
     assert_eq!(server.wait(), None);
     let attempt = || self_test(&stage, "-e 0:2 -s 0 -r 10");
-    attempt().code(3).err("refused");
+    // Unless this machine has too much to do just then.
+    until("it is noticed within a second", || {
+        let began = Instant::now();
+        attempt().code(3).err("refused");
+        began.elapsed() < Duration::from_secs(1)
+    });
     // Another run of a server at the very same address.
     let server = Server::start(&stage, S1);
     let table = stage.read(TABLE);
@@ -122,8 +128,11 @@ fn f16_what_cannot_be_printed_is_told_and_the_run_finishes() {
         let stored: serde_json::Value = stored;
         assert!(stored.to_string().contains("\"succeeded\":100"), "{stored}");
     }
-    let full = self_test(&stage, "-e 0:2 -s 0 -r 100 --store-result /dev/full");
-    full.code(1).err("/dev/full").out("RPC Failures: 0\n");
+    for option in ["--store-result", "--samples"] {
+        let full = self_test(&stage, &format!("-e 0:2 -s 0 -r 100 {option} /dev/full"));
+        let full = full.code(1).err("/dev/full").err("No space left");
+        full.out("RPC Failures: 0\n");
+    }
     assert_eq!(server.end(), Some(0));
     // A server that cannot say that it is ready serves all the same.
     let serve = "exec \"$0\" rpc serve --path . --rank 5 --exit-after idle:0.1 >&-";

@@ -9,26 +9,13 @@
 
 mod rpc;
 
-use std::io::Write as _;
-
-use rpc::{client_setup, endpoints, payload, run, server_setup};
+use rpc::{client_setup, endpoints, payload, run, server_setup, skip};
 use weir_net::rpc::client::{RpcClient, VerifyMode};
 use weir_net::rpc::ofi::{FabricChoice, OfiLink, OfiSettings};
 use weir_net::rpc::self_test::ServiceTime;
 use weir_net::rpc::server::{PollMode, RpcServer};
 use weir_net::rpc::transport::RpcTransport as _;
 use weir_net::rpc::wire::PayloadKind::{self, Bulk, Empty, Inline};
-
-fn skip(test: &str, reason: &str) {
-    println!("SKIPPED: {test}: {reason}");
-    if let Ok(path) = std::env::var("WEIR_SKIP_LOG") {
-        let log = std::fs::OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(path);
-        let _ = log.and_then(|mut log| writeln!(log, "{test}: {reason}"));
-    }
-}
 
 /// Providers that need no device and are here.
 fn providers(test: &str) -> Vec<&'static str> {

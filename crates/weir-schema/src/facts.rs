@@ -22,6 +22,9 @@ pub struct HostFacts {
     pub memory_bytes: Option<Bytes>,
     /// NUMA nodes.
     pub numa_nodes: Option<u32>,
+    /// Tasks that were running or ready to, on the mean over the last minute before the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_average: Option<f64>,
     /// Devices behind the targets.
     pub devices: Vec<DeviceFacts>,
 }

@@ -43,6 +43,7 @@ mod rpc;
 mod rpc_endpoints;
 mod rpc_error;
 mod rpc_result;
+mod rpc_together;
 mod runs;
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
@@ -111,8 +112,8 @@ pub use result::{
     Span, Stage, StageHistogram, State, WorkerResult,
 };
 pub use rpc::{
-    BulkPath, RPC_KINDS, RpcPayload, RpcPayloadKind, RpcPoll, RpcSpread, RpcVerify, RpcWarmup,
-    RpcWorkload,
+    BulkPath, RPC_KINDS, RpcAddresses, RpcPayload, RpcPayloadKind, RpcPoll, RpcSpread, RpcVerify,
+    RpcWarmup, RpcWorkload,
 };
 pub use rpc_endpoints::{
     EndpointError, EndpointSet, MOST_ENDPOINTS, Members, RankTags, RpcEndpoint, count_endpoints,
@@ -123,6 +124,7 @@ pub use rpc_result::{
     LatencyFigures, RPC_HISTOGRAM_BITS, RpcEndpointResult, RpcFirst, RpcInterface, RpcMaster,
     RpcOutcome, RpcSample, RpcServerUse, rpc_histogram, value_at,
 };
+pub use rpc_together::{RpcProgress, RpcTogether};
 pub use runs::{FigureBetweenRuns, JobBetweenRuns, RunSeries, Runs};
 pub use steady::{
     DepthFound, LatencyTarget, Steadiness, Steady, SteadyMeasure, SteadyRate, SteadySample,

@@ -32,6 +32,9 @@ pub struct RpcWorkload {
     /// How data moves, as the beginning of a URI says it: `tcp`, `shm`, `ofi+tcp`; absent: as the
     /// table has it.
     pub transport: Option<String>,
+    /// Which addresses of servers are used.
+    #[serde(default)]
+    pub addresses: RpcAddresses,
     /// The network interface; absent: one that is near.
     pub interface: Option<String>,
     /// The fabric domain of it.
@@ -59,6 +62,9 @@ pub struct RpcWorkload {
     pub bulk_path: BulkPath,
     /// The endpoints are put into an order first that the seed decides.
     pub shuffle: bool,
+    /// Every rank of the group is asked first whether it is there.
+    #[serde(default)]
+    pub ping: bool,
     /// Each pair of a master and an endpoint is measured on its own, one after another.
     #[serde(default)]
     pub matrix: bool,
@@ -139,6 +145,7 @@ impl Default for RpcWorkload {
             targets: Vec::new(),
             loopback: None,
             transport: None,
+            addresses: RpcAddresses::default(),
             interface: None,
             domain: None,
             endpoints: Vec::new(),
@@ -152,6 +159,7 @@ impl Default for RpcWorkload {
             in_flight_per_endpoint: None,
             bulk_path: BulkPath::default(),
             shuffle: false,
+            ping: false,
             matrix: false,
             first: false,
             connections: None,
@@ -168,6 +176,19 @@ impl Default for RpcWorkload {
             load: Load::default(),
         }
     }
+}
+
+/// Which addresses of servers are used, where a host has several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RpcAddresses {
+    /// The first that the system names.
+    #[default]
+    Any,
+    /// Those of version 4.
+    Ipv4,
+    /// Those of version 6.
+    Ipv6,
 }
 
 /// What goes one way.

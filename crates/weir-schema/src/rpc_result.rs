@@ -14,6 +14,7 @@ use crate::error_code::ErrorCode;
 use crate::outcome::LoopOutcome;
 use crate::result::{CpuUse, Failure, Span};
 use crate::rpc_endpoints::RpcEndpoint;
+use crate::rpc_together::RpcProgress;
 
 /// What came of RPCs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -70,18 +71,34 @@ pub struct RpcMaster {
     /// In flight on the mean, by rate and mean latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effective_in_flight: Option<f64>,
+    /// The share of their time in which its threads worked, and did not look or wait for replies; where no
+    /// pace was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy: Option<f64>,
+    /// Its threads worked nearly all the time: the figures are those of the client.
+    #[serde(default)]
+    pub client_bound: bool,
     /// The pace was not kept, where one was asked for.
     #[serde(default)]
     pub overload: bool,
     /// Payloads that were not what was sent; their RPCs are among those that failed.
     #[serde(default)]
     pub mismatches: u64,
+    /// Payloads of replies that were compared or summed.
+    #[serde(default)]
+    pub verified: u64,
+    /// What that took the master, and writing or summing what it sent.
+    #[serde(default)]
+    pub verify_ns: Nanos,
     /// Replies that came after their RPC had timed out.
     #[serde(default)]
     pub late_replies: u64,
     /// Requests that had to wait for a buffer of their server.
     #[serde(default)]
     pub buffer_waits: u64,
+    /// RPCs at once that a server allowed a thread, where that is fewer than it wanted; the fewest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credits: Option<u32>,
     /// RPCs that had to wait at their master: for credits, a quota, or room to send.
     #[serde(default)]
     pub credit_waits: u64,
@@ -106,6 +123,9 @@ pub struct RpcMaster {
     /// Connections that were made, where a number of them was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<u32>,
+    /// How many had succeeded by when, of a master that others were at work beside.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub progress: Vec<RpcProgress>,
     /// Every RPC in the order in which they were begun, where they were kept; no stored result has them.
     #[serde(skip)]
     pub samples: Vec<RpcSample>,
@@ -275,10 +295,15 @@ impl RpcMaster {
             transport: transport.to_owned(),
             bulk_path: None,
             effective_in_flight: None,
+            busy: None,
+            client_bound: false,
             overload: false,
             mismatches: 0,
+            verified: 0,
+            verify_ns: Nanos::ZERO,
             late_replies: 0,
             buffer_waits: 0,
+            credits: None,
             credit_waits: 0,
             credit_wait_ns: Nanos::ZERO,
             retransmits: None,
@@ -287,6 +312,7 @@ impl RpcMaster {
             servers: Vec::new(),
             interface: None,
             connections: None,
+            progress: Vec::new(),
             samples: Vec::new(),
         }
     }
@@ -429,6 +455,29 @@ mod tests {
         assert!((figures.deviation_ns - 10_500.0 * 5.25_f64.sqrt()).abs() < 1e-6);
         assert_eq!(LatencyFigures::of_sorted(&[]), None);
         assert_eq!(LatencyFigures::of_histogram(&rpc_histogram()), None);
+    }
+
+    proptest! {
+        #[test]
+        fn percentiles_are_within_a_thousandth_of_the_exact_ones(
+            mut values in proptest::collection::vec(0_u64..60_000_000_000, 1..500),
+            shift in 0_u32..30,
+        ) {
+            // Short times as well as long ones.
+            values.iter_mut().for_each(|value| *value >>= shift);
+            let mut latency = rpc_histogram();
+            values.iter().for_each(|value| latency.record(*value));
+            values.sort_unstable();
+            for percent in [50.0, 90.0, 95.0, 99.0, 99.9, 99.99] {
+                let place = (percent / 100.0 * values.len() as f64).ceil() as usize;
+                let exact = values[place.clamp(1, values.len()) - 1];
+                let found = latency.percentile(percent).unwrap();
+                prop_assert!(found.abs_diff(exact) as f64 <= exact as f64 / 1000.0, "{found} {exact}");
+            }
+            let exact = values[values.len() / 2];
+            let found = value_at(&latency, values.len() as u64 / 2).unwrap();
+            prop_assert!(found.abs_diff(exact) as f64 <= exact as f64 / 1000.0, "{found} {exact}");
+        }
     }
 
     #[test]

@@ -375,6 +375,7 @@ pub fn host() -> HostFacts {
         governor: Some("performance".to_owned()),
         memory_bytes: Some(Bytes(256 << 30)),
         numa_nodes: Some(2),
+        load_average: Some(0.4),
         devices: vec![DeviceFacts {
             target: "/dev/nvme0n1".to_owned(),
             kind: "block device".to_owned(),

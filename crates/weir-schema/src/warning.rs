@@ -225,6 +225,12 @@ pub const WARNINGS: &[WarningKind] = &[
         "Lower the rate, or use more workers or a greater depth.",
     ),
     kind(
+        "rpc-fabric",
+        Uncertain,
+        "RPCs went through a provider of fabrics that has been given up, or that can hang",
+        "Use another one (ofi+tcp), or the transport shm.",
+    ),
+    kind(
         "rpc-interface",
         Disturbed,
         "RPCs went through a network interface that is not near to the CPUs of this process, or what was \

@@ -41,6 +41,8 @@ pub struct HostFacts {
     pub hypervisor: Option<String>,
     /// The kernel's clock source.
     pub clocksource: Option<String>,
+    /// Tasks that were running or ready to, on the mean over the last minute.
+    pub load_average: Option<f64>,
 }
 
 impl HostFacts {
@@ -66,8 +68,15 @@ impl HostFacts {
             hypervisor: hypervisor(tree, &cpuinfo),
             clocksource: tree
                 .word("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+            load_average: load_average(tree),
         }
     }
+}
+
+/// `0.12 0.10 0.09 2/345 6789`: over one, five and fifteen minutes.
+fn load_average(tree: &Tree) -> Option<f64> {
+    let text = tree.text("proc/loadavg")?;
+    text.split_whitespace().next()?.parse().ok()
 }
 
 fn cpuinfo_field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
@@ -146,6 +155,7 @@ mod tests {
                 "powersave\n",
             ),
             ("sys/devices/system/cpu/intel_pstate/no_turbo", "1\n"),
+            ("proc/loadavg", "0.25 0.50 0.75 2/345 6789\n"),
             (
                 "sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq",
                 "2500000\n",
@@ -159,6 +169,7 @@ mod tests {
         assert_eq!(facts.governors, ["powersave"]);
         assert_eq!(facts.boost, Some(false));
         assert_eq!(facts.memory, Some(Bytes(1 << 20)));
+        assert_eq!(facts.load_average, Some(0.25));
     }
 
     #[test]

@@ -73,6 +73,7 @@ pub(crate) fn host() -> HostFacts {
         governor: (!facts.governors.is_empty()).then(|| facts.governors.join(", ")),
         memory_bytes: facts.memory,
         numa_nodes: u32::try_from(facts.numa_nodes).ok(),
+        load_average: facts.load_average,
         ..HostFacts::default()
     }
 }

@@ -7,8 +7,9 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use weir_doors::selftest::{LogLevel, LogSettings};
 use weir_sys::closed_stdout;
 
 use crate::destination::Destination;
@@ -73,6 +74,38 @@ pub(crate) fn error(text: &str) {
     }
     // There is no further place to tell that standard error is gone.
     let _ = io::stderr().lock().write_all(text.as_bytes());
+    if let Some(log) = LOG.get().filter(|log| level_of(text) <= log.level) {
+        let _ = (&log.file).write_all(text.as_bytes());
+    }
+}
+
+/// A file that gets what is said on standard error as well.
+struct Log {
+    file: File,
+    level: LogLevel,
+}
+
+static LOG: OnceLock<Log> = OnceLock::new();
+
+/// From here on a file gets what is said on standard error, as far as its level goes.
+pub(crate) fn log_to(settings: &LogSettings) -> Result<(), String> {
+    let file = fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(&settings.file)
+        .map_err(|e| format!("{}: {e}", settings.file))?;
+    let level = settings.level;
+    // A second one is never asked for.
+    let _ = LOG.set(Log { file, level });
+    Ok(())
+}
+
+fn level_of(text: &str) -> LogLevel {
+    match text.split_once(':') {
+        Some(("note", _)) => LogLevel::Notes,
+        Some(("warning", _)) => LogLevel::Warnings,
+        _ => LogLevel::Errors,
+    }
 }
 
 /// Writes a report file. A link stays, and what it leads to is written.

@@ -22,7 +22,7 @@ use weir_net::rpc::server::ServerLimits;
 use weir_sys::Tree;
 use weir_units::Nanos;
 
-use crate::{Outcome, output, printed, signals};
+use crate::{Outcome, output, printed, selftest, signals};
 
 /// How often it looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(10);
@@ -31,6 +31,7 @@ const MOST_MEMORY: u64 = 1 << 30;
 
 /// The words after `rpc`.
 pub(crate) fn run(words: &[String]) -> Outcome {
+    selftest::start_log()?;
     match read(words, &|name| std::env::var(name).ok())? {
         Action::Print(text) => Ok(printed(&text)),
         Action::Serve(settings) => serve(&settings),

@@ -11,13 +11,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_doors::run::{RunFormat, RunOptions, read_options as run_options};
 use weir_doors::selftest::{
-    Action, RateSearch, SelfTestEnvironment, SelfTestMode, SelfTestOptions, SelfTestRun, exit_code,
-    in_style_of, output as blocks, read, read_options, samples,
+    Action, DOOR, RateSearch, SelfTestEnvironment, SelfTestMode, SelfTestOptions, SelfTestRun,
+    exit_code, in_style_of, log_settings, output as blocks, read, read_options, samples,
 };
 use weir_doors::{Printed, Refusal};
 use weir_net::rpc::group::RpcGroup;
 use weir_run::execute::LiveView;
-use weir_schema::{Announcement, Plan, RankTags, RpcWorkload, RunResult, TargetsPerRank, Warning};
+use weir_schema::{
+    Announcement, Gravity, Plan, RankTags, RpcWorkload, RunResult, TargetsPerRank, Warning,
+};
 use weir_sys::limits::most_open_files;
 
 use crate::history::Keep;
@@ -33,10 +35,21 @@ const LONGEST_SAMPLES: u64 = 4 << 30;
 /// The words after `selftest`.
 pub(crate) fn run(words: &[String]) -> Outcome {
     let is_cart = std::env::var("WEIR_COMPAT_EXIT").is_ok_and(|style| style == "cart");
-    run_words(words, is_cart).map_err(|refusal| Refusal {
+    let is_logged = start_log();
+    let outcome = is_logged.and_then(|()| run_words(words, is_cart));
+    outcome.map_err(|refusal| Refusal {
         code: in_style_of(refusal.code, None, is_cart),
         ..refusal
     })
+}
+
+/// Begins the log that the environment asks for.
+pub(crate) fn start_log() -> Result<(), Refusal> {
+    match log_settings(&|name| std::env::var(name).ok())? {
+        Some(log) => output::log_to(&log)
+            .map_err(|why| Refusal::usage(format!("the variable D_LOG_FILE: {why}"))),
+        None => Ok(()),
+    }
 }
 
 fn run_words(words: &[String], is_cart: bool) -> Outcome {
@@ -47,6 +60,7 @@ fn run_words(words: &[String], is_cart: bool) -> Outcome {
         is_directory: &|path| Path::new(path).is_dir(),
         has_file: &|path| Path::new(path).is_file(),
         members: &members,
+        is_linked: is_linked(),
         seed,
         most_files: most_open_files(),
     };
@@ -70,6 +84,13 @@ fn run_words(words: &[String], is_cart: bool) -> Outcome {
             }
         }
     }
+}
+
+/// Whether this process was called by another name than weir's: by that of the older program.
+fn is_linked() -> bool {
+    let program = std::env::args_os().next().unwrap_or_default();
+    let name = Path::new(&program).file_name();
+    name.is_some_and(|name| DOOR.links.iter().any(|link| name == link.name))
 }
 
 fn tell_notes(notes: &[String]) {
@@ -223,23 +244,40 @@ fn report(result: &RunResult, options: &SelfTestOptions, shown: &AtomicUsize) ->
         rest.collect::<String>() + &blocks::ending(result, options)
     };
     let is_good = output::print(&text);
-    for warning in of_servers(result) {
-        output::error(&format!("warning: {}\n", warning.cause));
+    for warning in disturbing(result) {
+        output::error(&format!("warning: {}\n", sentence(warning)));
     }
     session::tell_failures(result);
     exit_code(result, options).max(u8::from(!is_good))
 }
 
-/// Warnings of the way to the servers and of their table, each once. The others are in the result.
-fn of_servers(result: &RunResult) -> Vec<&Warning> {
+/// Warnings of what took part in the figures beside what was measured, and of the way to the servers,
+/// each kind once. The others are in the result.
+fn disturbing(result: &RunResult) -> Vec<&Warning> {
     let mut all: Vec<&Warning> = Vec::new();
     for warning in &result.warnings {
-        let is_known = all.iter().any(|known| known.cause == warning.cause);
-        if warning.id.starts_with("rpc-") && !is_known {
+        let of_way = is_of_way(warning);
+        let is_known = all
+            .iter()
+            .any(|known| known.id == warning.id && (!of_way || known.cause == warning.cause));
+        if (of_way || warning.gravity() < Gravity::Uncertain) && !is_known {
             all.push(warning);
         }
     }
+    all.sort_by_key(|warning| warning.gravity());
     all
+}
+
+/// About the way to the servers, which all pairs of sizes have in common.
+fn is_of_way(warning: &Warning) -> bool {
+    warning.id.starts_with("rpc-")
+}
+
+fn sentence(warning: &Warning) -> String {
+    match &warning.job {
+        Some(job) if !is_of_way(warning) => format!("{job}: {}", warning.cause),
+        _ => warning.cause.clone(),
+    }
 }
 
 /// Prints the block of each group when it has ended, and shows how far the others are.

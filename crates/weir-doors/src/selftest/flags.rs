@@ -90,7 +90,7 @@ pub const FLAGS: &[Flag] = &[
     .letter('u'),
     Flag::switch("no-sync", REFERENCE, "Do not ask every rank before the run")
         .letter('n')
-        .without_effect("weir reaches the endpoints that it tests, and no other rank"),
+        .long("It is done without -u alone."),
     Flag::switch("help", REFERENCE, "This page").letter('h'),
     Flag::switch("singleton", REFERENCE, "Of older versions")
         .letter('t')
@@ -137,7 +137,7 @@ pub const FLAGS: &[Flag] = &[
     Flag::with_value("verify", "WORD", LOAD, "How payloads are checked")
         .choices(&["off", "first", "crc", "full"])
         .default("first"),
-    Flag::with_value("bulk-mode", "WORD", LOAD, "How bulk data moves")
+    Flag::with_value("bulk-mode", "WORD", LOAD, "How bulk data moves: tcp rendezvous or eager, shm and RMA fabrics rma")
         .choices(&["auto", "rma", "rendezvous", "eager"])
         .default("auto"),
     Flag::with_value("poll", "HOW", LOAD, "How threads wait: auto, busy, block, spin:US"),

@@ -10,6 +10,7 @@ mod cart;
 mod endpoints;
 mod exit;
 mod flags;
+mod further;
 mod grammar;
 mod head;
 pub mod output;
@@ -32,6 +33,7 @@ pub use exit::{exit_code, in_style_of};
 pub use flags::FLAGS;
 pub use rate_search::{RateGoal, RateSearch};
 pub use sizes::MessagePair;
+pub use surroundings::{LogLevel, LogSettings, log_settings};
 pub(crate) use surroundings::{UsedVariables, table_file};
 
 use crate::beff::values::seconds;
@@ -72,6 +74,8 @@ pub struct SelfTestEnvironment<'a> {
     pub has_file: &'a dyn Fn(&str) -> bool,
     /// The members of the group that a workload names, where an endpoint says `all`.
     pub members: &'a dyn Fn(&RpcWorkload) -> Result<Vec<RankTags>, String>,
+    /// The words were given to a link with the older program's name.
+    pub is_linked: bool,
     /// Of what is drawn, where no option says it.
     pub seed: u64,
     /// Files that a process may have open at most; any number where it is none.

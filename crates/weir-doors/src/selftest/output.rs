@@ -5,18 +5,16 @@
 
 use weir_schema::{
     ErrorCode, Job, LatencyFigures, PairFigure, PairMatrix, Plan, RpcEndpointResult, RpcMaster,
-    RpcOutcome, RpcServerUse, RpcWorkload, RunResult, UNKNOWN_RPC_ERROR, Workload, rpc_error_code,
+    RpcOutcome, RpcWorkload, RunResult, UNKNOWN_RPC_ERROR, Workload, rpc_error_code,
 };
 use weir_units::Nanos;
 
 use super::sizes::MessagePair;
-use super::{SelfTestFormat, SelfTestOptions, TimeUnit, cart, head, rate_search, rows, sweep};
+use super::{
+    SelfTestFormat, SelfTestOptions, TimeUnit, cart, further, head, rate_search, rows, sweep,
+};
 use crate::pair_table;
 
-/// Percentiles of further lines where no list names others.
-const PERCENTILES: [f64; 5] = [90.0, 95.0, 99.0, 99.9, 99.99];
-/// Lines of servers; the result has them all.
-const MOST_SERVERS: usize = 16;
 /// Below this median, in nanoseconds, whole microseconds say too little.
 const SHORT: u64 = 20_000;
 const MIB: f64 = 1_048_576.0;
@@ -88,6 +86,9 @@ pub fn ending(result: &RunResult, options: &SelfTestOptions) -> String {
         Some(goal) => rate_search::text(result, goal, options),
         None => sweep::tables(result),
     };
+    if let Some(load) = result.host.load_average.filter(|_| options.is_verbose) {
+        push!(out, "+ Load average before the run: {load:.2}\n");
+    }
     if let Some(end) = result.ended_by {
         push!(
             out,
@@ -134,7 +135,7 @@ fn of_job(out: &mut String, work: &RpcWorkload, done: &RpcOutcome, options: &Sel
             out.push('\n');
         }
     } else if done.masters.len() > 1 && done.masters.iter().any(|one| one.failure.is_none()) {
-        together(out, work, done, options);
+        further::together(out, work, done, options);
     }
 }
 
@@ -152,7 +153,7 @@ fn of_master(out: &mut String, work: &RpcWorkload, master: &RpcMaster, options: 
             endpoints(out, master, scale);
         }
     }
-    let more = further(work, master, options);
+    let more = further::lines(work, master, options);
     for line in &more {
         push!(out, "\t+ {line}\n");
     }
@@ -173,7 +174,11 @@ fn pair_unit(matrix: &PairMatrix, options: &SelfTestOptions) -> (&'static str, f
 }
 
 /// Its unit and its figure.
-fn bandwidth(work: &RpcWorkload, rate: f64, options: &SelfTestOptions) -> (&'static str, f64) {
+pub(super) fn bandwidth(
+    work: &RpcWorkload,
+    rate: f64,
+    options: &SelfTestOptions,
+) -> (&'static str, f64) {
     let bytes = f64::from(work.request.bytes) + f64::from(work.reply.bytes);
     if options.is_mbits {
         ("Mbits/sec", rate * bytes * 8.0 / 1e6)
@@ -184,7 +189,7 @@ fn bandwidth(work: &RpcWorkload, rate: f64, options: &SelfTestOptions) -> (&'sta
 
 /// How latencies are written.
 #[derive(Clone, Copy)]
-enum Scale {
+pub(super) enum Scale {
     /// Microseconds, cut off.
     Micros,
     /// Microseconds with three decimals.
@@ -194,7 +199,7 @@ enum Scale {
 }
 
 impl Scale {
-    fn of(unit: TimeUnit, figures: &LatencyFigures) -> Self {
+    pub(super) fn of(unit: TimeUnit, figures: &LatencyFigures) -> Self {
         match unit {
             TimeUnit::Nanos => Self::Nanos,
             TimeUnit::Auto if figures.median_ns.0 < SHORT => Self::FineMicros,
@@ -202,14 +207,14 @@ impl Scale {
         }
     }
 
-    const fn unit(self) -> &'static str {
+    pub(super) const fn unit(self) -> &'static str {
         match self {
             Self::Nanos => "ns",
             Self::Micros | Self::FineMicros => "us",
         }
     }
 
-    fn text(self, time: Nanos) -> String {
+    pub(super) fn text(self, time: Nanos) -> String {
         match self {
             Self::Micros => (time.0 / 1000).to_string(),
             Self::FineMicros => format!("{}.{:03}", time.0 / 1000, time.0 % 1000),
@@ -292,174 +297,4 @@ fn by_code(one: &RpcEndpointResult) -> Vec<(i64, &str, u64)> {
     }
     all.sort_unstable();
     all
-}
-
-/// What weir adds below a block: always what spoils it, the rest where it was asked for.
-fn further(work: &RpcWorkload, master: &RpcMaster, options: &SelfTestOptions) -> Vec<String> {
-    let mut lines = Vec::new();
-    for (label, count) in [
-        ("Not sent", master.not_sent),
-        ("Wrong payloads", master.mismatches),
-        ("Late replies", master.late_replies),
-        ("Requests that waited for a buffer", master.buffer_waits),
-    ] {
-        if count > 0 {
-            lines.push(format!("{label}: {count}"));
-        }
-    }
-    if let (Some(asked), Some(made)) = (work.connections, master.connections) {
-        lines.push(format!("Connections: {made} of {asked}"));
-    }
-    lines.extend(slow_endpoints(master, options));
-    lines.extend(first_lines(master, options));
-    if master.overload {
-        lines.push("The rate was not kept".to_owned());
-    }
-    lines.extend(
-        master
-            .bulk_path
-            .as_ref()
-            .map(|path| format!("Bulk path: {path}")),
-    );
-    lines.extend(percentile_lines(master, options));
-    let is_limited = work.credits_per_rank > 0 || work.quota > 0;
-    if is_limited || options.is_verbose {
-        let mean = master.effective_in_flight;
-        lines.extend(mean.map(|mean| format!("Effective in-flight: {mean:.2}")));
-    }
-    if is_limited {
-        let (count, time) = (master.credit_waits, master.credit_wait_ns);
-        lines.push(format!(
-            "Waits for credits: {count}, together {} us",
-            time.0 / 1000
-        ));
-    }
-    if options.is_verbose {
-        lines.extend(verbose(master));
-    }
-    lines
-}
-
-/// Endpoints that stand out by their latency.
-fn slow_endpoints(master: &RpcMaster, options: &SelfTestOptions) -> Option<String> {
-    let scale = Scale::of(options.unit, master.figures.as_ref()?);
-    let slow = master.endpoints.iter().filter(|one| one.is_slow);
-    let slow: Vec<String> = slow
-        .filter_map(|one| Some(format!("{} - {}", one.endpoint, scale.text(one.median_ns?))))
-        .collect();
-    (!slow.is_empty()).then(|| format!("Slow endpoints ({}): {}", scale.unit(), slow.join(", ")))
-}
-
-/// The first RPC of each endpoint, where it was timed.
-fn first_lines(master: &RpcMaster, options: &SelfTestOptions) -> Vec<String> {
-    let scale = match options.unit {
-        TimeUnit::Nanos => Scale::Nanos,
-        TimeUnit::Micros | TimeUnit::Auto => Scale::FineMicros,
-    };
-    let text = |time: Option<Nanos>| time.map_or_else(|| "NA".to_owned(), |time| scale.text(time));
-    let line = |one: &RpcEndpointResult| {
-        let first = one.first?;
-        let (connect, rpc) = (text(first.connect_ns), text(first.rpc_ns));
-        let (at, unit) = (one.endpoint, scale.unit());
-        Some(format!(
-            "First of {at} ({unit}): connection {connect}, RPC {rpc}"
-        ))
-    };
-    master.endpoints.iter().filter_map(line).collect()
-}
-
-fn percentile_lines(master: &RpcMaster, options: &SelfTestOptions) -> Vec<String> {
-    let list: &[f64] = match (options.percentiles.as_slice(), options.is_verbose) {
-        ([], true) => &PERCENTILES,
-        (list, _) => list,
-    };
-    let Some(figures) = &master.figures else {
-        return Vec::new();
-    };
-    let scale = Scale::of(options.unit, figures);
-    let one = |percent: &f64| {
-        let time = Nanos(master.latency.percentile(*percent)?);
-        let label = format!("{percent}th");
-        Some(format!(
-            "{label:<6}%: {} {}",
-            scale.text(time),
-            scale.unit()
-        ))
-    };
-    list.iter().filter_map(one).collect()
-}
-
-fn verbose(master: &RpcMaster) -> Vec<String> {
-    let mut lines = Vec::new();
-    if !master.transport.is_empty() {
-        lines.push(format!("Transport: {}", master.transport));
-    }
-    if let Some(interface) = &master.interface {
-        let node = |node: Option<u32>| node.map_or_else(|| "?".to_owned(), |n| n.to_string());
-        lines.push(format!(
-            "Interface: {} (node {}), CPUs {} (node {})",
-            interface.name,
-            node(interface.node),
-            interface.client_cpus,
-            node(interface.client_node)
-        ));
-    }
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "times and counts far below 2^53"
-    )]
-    let cpu = (master.cpu.user_ns.0 + master.cpu.system_ns.0) as f64 / 1000.0;
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "times and counts far below 2^53"
-    )]
-    let rpcs = (master.succeeded + master.failed) as f64;
-    if cpu > 0.0 && rpcs > 0.0 {
-        lines.push(format!("CPU (us per RPC): {:.3}", cpu / rpcs));
-    }
-    lines.extend(
-        master
-            .retransmits
-            .map(|count| format!("Retransmits: {count}")),
-    );
-    let bytes = master.bytes_on_wire;
-    lines.extend(bytes.map(|bytes| format!("Bytes on the wire: {}", bytes.0)));
-    lines.extend(master.servers.iter().take(MOST_SERVERS).map(of_server));
-    lines
-}
-
-fn of_server(one: &RpcServerUse) -> String {
-    let RpcServerUse { endpoint, cpu } = one;
-    format!(
-        "Server {endpoint} CPU (us): {} user, {} system; {} switches, {} forced",
-        cpu.user_ns.0 / 1000,
-        cpu.system_ns.0 / 1000,
-        cpu.voluntary_switches,
-        cpu.involuntary_switches
-    )
-}
-
-/// All masters at once: the sum of their rates, and for how much of their time all were at work.
-fn together(out: &mut String, work: &RpcWorkload, done: &RpcOutcome, options: &SelfTestOptions) {
-    let good = || {
-        done.masters
-            .iter()
-            .filter(|master| master.failure.is_none())
-    };
-    let rate: f64 = good().map(RpcMaster::rate).sum();
-    let (label, bandwidth) = bandwidth(work, rate, options);
-    push!(out, "Aggregate of {} masters\n", good().count());
-    push!(out, "\t+ RPC Bandwidth ({label}): {bandwidth:.2}\n");
-    push!(out, "\t+ RPC Throughput (RPCs/sec): {rate:.0}\n");
-    let spans: Vec<_> = good().filter_map(|master| master.span).collect();
-    let start = spans.iter().map(|span| span.start_ns).max();
-    let end = spans.iter().map(|span| span.end_ns).min();
-    let longest = spans.iter().map(|span| span.length()).max();
-    if let (Some(start), Some(end), Some(longest)) = (start, end, longest)
-        && longest > Nanos::ZERO
-    {
-        let share = 100.0 * end.saturating_sub(start).as_secs_f64() / longest.as_secs_f64();
-        push!(out, "\t+ At work at the same time: {share:.0} %\n");
-    }
-    out.push('\n');
 }

@@ -69,8 +69,8 @@ const EXCLUSIVE: &[(&str, &[&str], &str)] = &[
     ),
     (
         "samples",
-        &["master-endpoint", "rate", "find-max"],
-        "samples are of this command's own RPCs, from when they were sent",
+        &["rate", "find-max"],
+        "the latencies of samples are from when RPCs were sent, not from when they were due",
     ),
     (
         "repeat",
@@ -172,12 +172,13 @@ pub(super) fn of(
         common.warmup = RpcWarmup::Requests { count: 0 };
     }
     let depths = depths(given)?;
+    let is_compat = environment.is_linked || given.has("use-daos-agent-env");
     let mut groups = Vec::new();
     for pair in pairs(given)? {
         for depth in &depths {
             let mut work = common.clone();
             (work.request, work.reply) = (pair.request, pair.reply);
-            set_depth(given, &mut work, *depth)?;
+            set_depth(given, &mut work, *depth, is_compat)?;
             let words = pair.words();
             let words = words.trim_matches(['(', ')']);
             let name = match depths.as_slice() {
@@ -282,6 +283,7 @@ fn workload(
         masters: sets(given, "master-endpoint")?,
         buffer_low_byte: low_byte(given)?.and_then(Result::ok),
         shuffle: given.has("randomize-endpoints"),
+        ping: !has_agent && !given.has("no-sync") && !given.has("loopback"),
         matrix: given.has("matrix"),
         first: given.has("first"),
         samples: given.has("samples"),
@@ -388,7 +390,12 @@ fn depths(given: &GivenFlags) -> Result<Vec<u64>, Refusal> {
 }
 
 /// So many at once, and no more than there are in all.
-fn set_depth(given: &GivenFlags, work: &mut RpcWorkload, depth: u64) -> Result<(), Refusal> {
+fn set_depth(
+    given: &GivenFlags,
+    work: &mut RpcWorkload,
+    depth: u64,
+    is_compat: bool,
+) -> Result<(), Refusal> {
     let depth = work
         .load
         .bounds
@@ -401,7 +408,7 @@ fn set_depth(given: &GivenFlags, work: &mut RpcWorkload, depth: u64) -> Result<(
     work.warmup = match value(given, "warmup", values::warmup)? {
         Some(warmup) => warmup,
         // As short as it can be without the set-up of connections in the maximum.
-        None if given.has("use-daos-agent-env") => RpcWarmup::Requests { count: 2 * depth },
+        None if is_compat => RpcWarmup::Requests { count: 2 * depth },
         None => RpcWarmup::Automatic,
     };
     Ok(())

@@ -338,6 +338,11 @@ fn of_master(one: &SampledMaster) -> RpcMaster {
     let mut endpoints: BTreeMap<RpcEndpoint, (RpcEndpointResult, Vec<u64>)> = BTreeMap::new();
     let mut master = RpcMaster::new(one.master, "");
     master.duration_ns = one.duration_ns;
+    // Masters begin at the same time.
+    master.span = Some(Span {
+        start_ns: Nanos::ZERO,
+        end_ns: one.duration_ns,
+    });
     for sample in &one.samples {
         master.requested += 1;
         let RpcSample::Sent {

@@ -3,7 +3,7 @@
 //! In: variables, whether a file is there. Out: parts of a workload, and which variables had an effect.
 //! Not here: options, which go before variables; what the table says.
 
-use weir_schema::{RpcPoll, RpcWorkload};
+use weir_schema::{RpcAddresses, RpcPoll, RpcWorkload};
 use weir_units::Nanos;
 
 use super::argv::refuse_named;
@@ -119,6 +119,17 @@ impl<'a> UsedVariables<'a> {
         self.value(&["D_PORT", "OFI_PORT"], |text| values::whole(text, range))
     }
 
+    /// Which addresses of servers are used.
+    fn addresses(&mut self) -> Result<RpcAddresses, Refusal> {
+        let known = self.value(&["D_ADDR_FORMAT"], |text| match text {
+            "unspec" | "native" => Ok(RpcAddresses::Any),
+            "ipv4" => Ok(RpcAddresses::Ipv4),
+            "ipv6" => Ok(RpcAddresses::Ipv6),
+            _ => Err("it takes unspec, ipv4, ipv6 or native".to_owned()),
+        })?;
+        Ok(known.unwrap_or_default())
+    }
+
     /// RPCs at once from one context to one rank.
     fn credits(&mut self) -> Result<u32, Refusal> {
         let credits = self.number("CRT_CREDIT_EP_CTX", (0, u64::MAX))?;
@@ -140,6 +151,7 @@ impl<'a> UsedVariables<'a> {
         if work.transport.is_none() {
             work.transport = self.transport()?;
         }
+        work.addresses = self.addresses()?;
         (work.interface, work.domain) = (self.interface(), self.domain());
         work.credits_per_rank = self.credits()?;
         let quota = self.number("D_QUOTA_RPCS", (0, u32::MAX.into()))?;
@@ -200,6 +212,51 @@ pub(super) fn places(
     }
     all.push((None, "/tmp".to_owned()));
     all
+}
+
+/// A file that gets what is said beside results.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogSettings {
+    /// The file, which is added to.
+    pub file: String,
+    /// What it gets.
+    pub level: LogLevel,
+}
+
+/// What a log gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// Errors.
+    Errors,
+    /// Warnings as well.
+    Warnings,
+    /// Everything.
+    Notes,
+}
+
+/// The log that `D_LOG_FILE` and `D_LOG_MASK` ask for.
+///
+/// # Errors
+/// The mask has a word that is no level.
+pub fn log_settings(
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<Option<LogSettings>, Refusal> {
+    let mut used = UsedVariables::new(variable);
+    // What stands behind a comma is of one part of the older program alone.
+    let level = used.value(&["D_LOG_MASK"], |text| {
+        let word = text.split(',').find(|word| !word.contains('='));
+        match word.unwrap_or("WARN").to_ascii_uppercase().as_str() {
+            "ERR" | "CRIT" | "ALRT" | "EMRG" => Ok(LogLevel::Errors),
+            "WARN" => Ok(LogLevel::Warnings),
+            "NOTE" | "INFO" | "DEBUG" | "DBUG" => Ok(LogLevel::Notes),
+            _ => Err("it takes DEBUG, INFO, NOTE, WARN, ERR, CRIT, ALRT or EMRG".to_owned()),
+        }
+    })?;
+    let file = used.first(&["D_LOG_FILE"]);
+    Ok(file.map(|(_, file)| LogSettings {
+        file,
+        level: level.unwrap_or(LogLevel::Warnings),
+    }))
 }
 
 /// The file of a group's table.

@@ -2,8 +2,8 @@
 
 use super::*;
 use weir_schema::{
-    Job, MOST_ENDPOINTS, RpcEndpoint, RpcEndpointResult, RpcMaster, RpcPoll, RpcWarmup, RunResult,
-    Schedule, Workload, sample,
+    Job, MOST_ENDPOINTS, Outcome, RpcAddresses, RpcEndpoint, RpcEndpointResult, RpcMaster, RpcPoll,
+    RpcWarmup, RunResult, Schedule, Workload, sample,
 };
 use weir_units::{Bytes, Nanos};
 
@@ -45,6 +45,7 @@ fn read_with(words: &[&str], variables: &[(&str, &str)]) -> Result<Action, Refus
             is_directory: &|path| path == "/g",
             has_file: &|path| path == "/g/daos_server.attach_info_tmp",
             members: &members,
+            is_linked: false,
             seed: 7,
             most_files: Some(1024),
         },
@@ -443,6 +444,8 @@ fn variables_say_what_options_leave_open() {
         ("OFI_INTERFACE", "eth1"),
         ("CRT_TIMEOUT", "5"),
         ("CRT_CREDIT_EP_CTX", "999"),
+        ("D_QUOTA_RPCS", "12"),
+        ("D_ADDR_FORMAT", "ipv6"),
         ("D_PROGRESS_SPINDOWN", "3"),
     ];
     let run = run_with(&["-e", "0:0"], &variables);
@@ -451,10 +454,13 @@ fn variables_say_what_options_leave_open() {
     assert_eq!(work.transport.as_deref(), Some("ofi+tcp"));
     assert_eq!(work.interface.as_deref(), Some("eth0"));
     assert_eq!(work.timeout_ns, Nanos::from_secs(5));
-    assert_eq!((work.credits_per_rank, work.quota), (256, 0));
+    assert_eq!((work.credits_per_rank, work.quota), (256, 12));
+    assert_eq!(work.addresses, RpcAddresses::Ipv6);
     let note = run.notes.join("\n");
     assert!(
-        note.contains("CRT_TIMEOUT=5") && note.contains(" D_INTERFACE=eth0 "),
+        note.contains("CRT_TIMEOUT=5")
+            && note.contains(" D_INTERFACE=eth0 ")
+            && note.contains(" D_QUOTA_RPCS=12"),
         "{note}"
     );
     assert!(!note.contains("OFI_INTERFACE="), "{note}");
@@ -484,6 +490,36 @@ fn variables_say_what_options_leave_open() {
         refusal.message.contains("the variable CRT_TIMEOUT=x"),
         "{refusal}"
     );
+}
+
+#[test]
+fn a_log_is_what_its_two_variables_say() {
+    let log = |variables: &[(&str, &str)]| {
+        log_settings(&|name| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    };
+    let file = ("D_LOG_FILE", "/l");
+    let level = |mask: &str| log(&[file, ("D_LOG_MASK", mask)]).unwrap().unwrap().level;
+    assert_eq!(log(&[("D_LOG_MASK", "ERR")]).unwrap(), None);
+    assert_eq!(log(&[file]).unwrap().unwrap().level, LogLevel::Warnings);
+    assert_eq!(level("err,HG=DEBUG"), LogLevel::Errors);
+    assert_eq!(level("HG=DEBUG,INFO"), LogLevel::Notes);
+    assert_eq!(level("HG=DEBUG"), LogLevel::Warnings);
+    assert!(log(&[file, ("D_LOG_MASK", "loud")]).is_err());
+}
+
+#[test]
+fn ranks_are_asked_first_without_the_defaults_of_a_site() {
+    for (words, asks) in [
+        (&["-e", "0:0"] as &[&str], true),
+        (&["-n"], false),
+        (&["-u"], false),
+        (&["--loopback"], false),
+    ] {
+        assert_eq!(works(&run_of(words))[0].ping, asks, "{words:?}");
+    }
 }
 
 #[test]
@@ -589,8 +625,8 @@ const REFUSED: &[(&[&str], &str)] = &[
     ),
     (
         &["--samples", "f", "--rate", "5"],
-        "--samples f: samples are of this command's own RPCs, from when they were sent; leave out --rate \
-         or this",
+        "--samples f: the latencies of samples are from when RPCs were sent, not from when they were due; \
+         leave out --rate or this",
     ),
     (
         &["--matrix", "--duration", "5"],
@@ -728,6 +764,37 @@ fn blocks_come_out_one_by_one_as_they_do_together() {
     assert_eq!(blocks, all);
     assert!(output::is_whole(&result.plan, 0, |index| index == 0));
     assert!(!output::is_whole(&result.plan, 1, |index| index == 0));
+}
+
+#[test]
+fn what_limits_a_master_is_said_below_its_block() {
+    let (mut result, plain) = replayed(GOLDEN, &[]);
+    let options = read_options(&[]).unwrap();
+    let mut with = |change: &dyn Fn(&mut RpcMaster)| {
+        let Outcome::Rpc(outcome) = &mut result.groups[0].jobs[0].outcome else {
+            panic!("no RPCs");
+        };
+        let before = outcome.masters[0].clone();
+        change(&mut outcome.masters[0]);
+        let text = output::text(&result, &options).unwrap();
+        let Outcome::Rpc(outcome) = &mut result.groups[0].jobs[0].outcome else {
+            panic!("no RPCs");
+        };
+        outcome.masters[0] = before;
+        text
+    };
+    let limited = with(&|master| {
+        (master.credits, master.effective_in_flight) = (Some(4), Some(3.9));
+        (master.credit_waits, master.credit_wait_ns) = (12, Nanos(7_654_321));
+    });
+    let lines = "\t+ A server allows no more RPCs at once than 4\n\t+ Effective in-flight: 3.90\n\
+                 \t+ Waits for credits: 12, together 7654 us\n\n";
+    assert_eq!(limited, format!("{plain}{lines}"));
+    let bound = with(&|master| (master.busy, master.client_bound) = (Some(0.972), true));
+    let line =
+        "\t+ Client-bound: its threads worked 97 % of the time (more of them: --threads)\n\n";
+    assert_eq!(bound, format!("{plain}{line}"));
+    assert_eq!(with(&|master| master.busy = Some(0.5)), plain);
 }
 
 #[test]

@@ -8,6 +8,8 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use weir_schema::RpcAddresses;
+
 use super::{DerCode, RpcError};
 
 /// A server's address.
@@ -48,6 +50,33 @@ impl RpcAddress {
     }
 }
 
+impl RpcAddress {
+    /// The same with an address of this kind in place of a host's name.
+    ///
+    /// # Errors
+    /// There is no such host, or it has no such address.
+    pub fn of_kind(&self, kind: RpcAddresses) -> Result<Self, RpcError> {
+        let (is_wanted, name): (fn(&SocketAddr) -> bool, _) = match kind {
+            _ if self.scheme == "shm" => return Ok(self.clone()),
+            RpcAddresses::Any => return Ok(self.clone()),
+            RpcAddresses::Ipv4 => (SocketAddr::is_ipv4, "IPv4"),
+            RpcAddresses::Ipv6 => (SocketAddr::is_ipv6, "IPv6"),
+        };
+        let refuse =
+            |why: String| RpcError::new(DerCode::Unreachable, format!("address `{self}`: {why}"));
+        let mut found = self
+            .place
+            .to_socket_addrs()
+            .map_err(|error| refuse(error.to_string()))?;
+        let own = found.find(is_wanted);
+        let own = own.ok_or_else(|| refuse(format!("the host has no {name} address")))?;
+        Ok(Self {
+            place: own.to_string(),
+            ..self.clone()
+        })
+    }
+}
+
 impl FromStr for RpcAddress {
     type Err = RpcError;
 
@@ -76,5 +105,27 @@ impl FromStr for RpcAddress {
 impl fmt::Display for RpcAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://{}", self.scheme, self.place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_reached_by_an_address_of_the_kind_that_is_asked_for() {
+        let at = |text: &str, kind| {
+            let address: RpcAddress = text.parse().unwrap();
+            let found = address.of_kind(kind);
+            found.map_or_else(|why| why.to_string(), |address| address.to_string())
+        };
+        let (four, six) = (RpcAddresses::Ipv4, RpcAddresses::Ipv6);
+        assert_eq!(at("tcp://localhost:7", four), "tcp://127.0.0.1:7");
+        assert_eq!(at("tcp://[::1]:7", six), "tcp://[::1]:7");
+        assert!(at("tcp://127.0.0.1:7", six).contains("no IPv6 address"));
+        assert!(at("ofi+tcp://[::1]:7", four).contains("no IPv4 address"));
+        assert_eq!(at("shm:///x", six), "shm:///x");
+        let any = RpcAddresses::Any;
+        assert_eq!(at("tcp://localhost:7", any), "tcp://localhost:7");
     }
 }

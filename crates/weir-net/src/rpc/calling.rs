@@ -49,6 +49,8 @@ pub struct CallsMade {
     pub turns: Vec<Duration>,
     /// The first call to each entry, where those are timed.
     pub first: Vec<Option<RpcFirst>>,
+    /// How long the thread had nothing to do but wait for answers, where that is known.
+    pub waited: Option<Duration>,
     /// Every call, where they are kept.
     pub samples: Vec<SampledCall>,
 }
@@ -165,7 +167,7 @@ impl Calling<'_> {
             calls.run(&mut engine, &mut source, slots, change)
         };
         let turns = states.turns();
-        let samples = engine.take_samples();
+        let (samples, waited) = (engine.take_samples(), engine.waited());
         let mut transport = engine.into_transport();
         let servers = used_since(&servers, transport.server_use()?);
         Ok(CallsMade {
@@ -173,6 +175,7 @@ impl Calling<'_> {
             turns,
             first,
             samples,
+            waited,
             servers,
             counters: transport.close()?.since(counted),
         })

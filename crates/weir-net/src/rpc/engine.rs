@@ -22,6 +22,11 @@ const LOOK_NS: u64 = 10_000_000;
 const DRAIN_ASKED: Duration = Duration::from_secs(1);
 /// And for so long once its time is up.
 const DRAIN_IN_TIME: Duration = Duration::from_secs(3);
+/// One of so many waits for answers is timed: what is looked for is a share, and two looks at the clock for
+/// each would show.
+const TIMED: u32 = 64;
+/// Fewer timed waits say nothing.
+const LEAST_TIMED: u32 = 16;
 /// Lost endpoints that may come back are looked at every so many harvests.
 const LOOK_FOR_LOST: u32 = 64;
 
@@ -50,6 +55,8 @@ pub struct RpcEngine<'a, T> {
     ending: Option<Instant>,
     /// Where every call is kept.
     samples: Option<SampleLog>,
+    /// Waits that were timed, and how long they took.
+    timed: (u32, Duration),
 }
 
 impl<'a, T: RpcTransport> RpcEngine<'a, T> {
@@ -73,6 +80,7 @@ impl<'a, T: RpcTransport> RpcEngine<'a, T> {
             signs,
             ending: None,
             samples: None,
+            timed: (0, Duration::ZERO),
         }
     }
 
@@ -86,6 +94,13 @@ impl<'a, T: RpcTransport> RpcEngine<'a, T> {
     pub fn take_samples(&mut self) -> Vec<SampledCall> {
         let log = self.samples.take();
         log.map_or_else(Vec::new, SampleLog::into_calls)
+    }
+
+    /// How long it had nothing to do but wait for answers, looking or asleep, as far as timed waits say;
+    /// nothing where they were too few.
+    pub fn waited(&self) -> Option<Duration> {
+        let (count, time) = self.timed;
+        (count >= LEAST_TIMED).then(|| time.saturating_mul(TIMED))
     }
 
     /// The transport, after the last completion.
@@ -134,6 +149,67 @@ impl<'a, T: RpcTransport> RpcEngine<'a, T> {
         Submit::Queued
     }
 
+    #[inline]
+    fn harvest(
+        &mut self,
+        timeout: u64,
+        at_most: u32,
+        mut done: impl FnMut(Completed),
+    ) -> io::Result<u32> {
+        let Self {
+            transport,
+            entries,
+            called,
+            whole,
+            samples,
+            ..
+        } = self;
+        let mut has_failures = false;
+        let count = transport.poll(Some(timeout), at_most, |slot, result| {
+            if entries.counts {
+                entries.count_back(called.get(slot as usize).copied().unwrap_or(u32::MAX));
+            }
+            has_failures |= result < 0;
+            if let Some(log) = samples {
+                log.end(
+                    slot,
+                    called.get(slot as usize).copied().unwrap_or(0),
+                    result,
+                );
+            }
+            let result = if result < 0 { result } else { *whole };
+            done(Completed { slot, result });
+        })?;
+        self.harvests = self.harvests.wrapping_add(1);
+        if has_failures || (self.may_return && self.harvests.is_multiple_of(LOOK_FOR_LOST)) {
+            self.look_at_endpoints();
+        }
+        if count == 0 && timeout > 0 {
+            self.look_for_end();
+        }
+        Ok(count)
+    }
+
+    /// The same; where no answer is there already, the wait for one is timed.
+    #[cold]
+    #[inline(never)]
+    fn harvest_timed(
+        &mut self,
+        timeout: u64,
+        at_most: u32,
+        mut done: impl FnMut(Completed),
+    ) -> io::Result<u32> {
+        self.timed.0 = self.timed.0.saturating_add(1);
+        let there = self.harvest(0, at_most, &mut done)?;
+        if there > 0 {
+            return Ok(there);
+        }
+        let began = Instant::now();
+        let came = self.harvest(timeout, at_most, done)?;
+        self.timed.1 += began.elapsed();
+        Ok(came)
+    }
+
     /// Nothing came: whether the loop has to end, and has waited long enough.
     #[cold]
     #[inline(never)]
@@ -178,43 +254,15 @@ impl<T: RpcTransport> Engine for RpcEngine<'_, T> {
     }
 
     #[inline]
-    fn reap(&mut self, wait: Wait, mut done: impl FnMut(Completed)) -> io::Result<u32> {
+    fn reap(&mut self, wait: Wait, done: impl FnMut(Completed)) -> io::Result<u32> {
         let timeout = match wait.at_least {
             0 => 0,
             _ => wait.timeout_ns.unwrap_or(LOOK_NS).min(LOOK_NS),
         };
-        let Self {
-            transport,
-            entries,
-            called,
-            whole,
-            samples,
-            ..
-        } = self;
-        let mut has_failures = false;
-        let count = transport.poll(Some(timeout), wait.at_most, |slot, result| {
-            if entries.counts {
-                entries.count_back(called.get(slot as usize).copied().unwrap_or(u32::MAX));
-            }
-            has_failures |= result < 0;
-            if let Some(log) = samples {
-                log.end(
-                    slot,
-                    called.get(slot as usize).copied().unwrap_or(0),
-                    result,
-                );
-            }
-            let result = if result < 0 { result } else { *whole };
-            done(Completed { slot, result });
-        })?;
-        self.harvests = self.harvests.wrapping_add(1);
-        if has_failures || (self.may_return && self.harvests.is_multiple_of(LOOK_FOR_LOST)) {
-            self.look_at_endpoints();
+        if timeout > 0 && self.harvests % TIMED == TIMED / 2 {
+            return self.harvest_timed(timeout, wait.at_most, done);
         }
-        if count == 0 && timeout > 0 {
-            self.look_for_end();
-        }
-        Ok(count)
+        self.harvest(timeout, wait.at_most, done)
     }
 }
 

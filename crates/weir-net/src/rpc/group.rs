@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use weir_run::failure;
-use weir_schema::{Failure, RankTags, RpcEndpoint, RpcWorkload};
+use weir_schema::{Failure, RankTags, RpcAddresses, RpcEndpoint, RpcWorkload};
 
 use super::RpcError;
 use super::address::RpcAddress;
@@ -33,6 +33,16 @@ impl RpcGroup {
     /// # Errors
     /// The table cannot be read, an address makes no sense.
     pub fn of(work: &RpcWorkload, directory: &Path) -> Result<Self, Failure> {
+        let mut group = Self::named(work, directory)?;
+        let members = group.members.values_mut();
+        for address in members.flat_map(|member| &mut member.addresses) {
+            let of_kind = address.of_kind(work.addresses);
+            *address = of_kind.map_err(|why| failure("missing", None, why.to_string()))?;
+        }
+        Ok(group)
+    }
+
+    fn named(work: &RpcWorkload, directory: &Path) -> Result<Self, Failure> {
         if !work.targets.is_empty() {
             let addresses = work.targets.iter().map(|target| target.parse());
             let addresses: Result<Vec<RpcAddress>, RpcError> = addresses.collect();
@@ -134,6 +144,7 @@ impl RpcGroup {
         directory: &Path,
         name: &str,
         of: &client::ServerEndpoint,
+        kind: RpcAddresses,
     ) -> Option<client::ServerEndpoint> {
         let table = GroupTable::read(directory, name).ok()?;
         let group = Self {
@@ -146,7 +157,11 @@ impl RpcGroup {
             rank: of.rank,
             tag: of.tag,
         };
-        group.endpoint(endpoint, &of.address.scheme).ok()
+        let found = group.endpoint(endpoint, &of.address.scheme).ok()?;
+        Some(client::ServerEndpoint {
+            address: found.address.of_kind(kind).ok()?,
+            ..found
+        })
     }
 }
 

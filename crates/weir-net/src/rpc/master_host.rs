@@ -11,14 +11,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use weir_run::{
     Engine, KINDS, LoneLoop, LoopPlan, LoopStop, Measured, Source, WorkerLive, measured,
 };
-use weir_schema::{Failure, Job, RPC_KINDS, RpcEndpoint, RpcMaster, RpcWorkload, expand_endpoints};
-use weir_sys::clock::Clock;
+use weir_schema::{
+    Failure, Job, RPC_KINDS, RpcEndpoint, RpcMaster, RpcProgress, RpcSample, RpcWorkload, Span,
+    expand_endpoints,
+};
+use weir_sys::clock::{Clock, Tick};
+use weir_units::Nanos;
 
 use super::call_list::CallList;
 use super::calling::{CallLoop, Calling};
@@ -113,7 +117,7 @@ impl TestMasters for MasterHost {
                     answers.send(FrameKind::StartAck, 0, Vec::new());
                     let done = test.serve(asked.sign(), &answers);
                     drop(turn);
-                    send(&answers, &done);
+                    send(&answers, done);
                 }
                 Err(why) => {
                     drop(turn);
@@ -158,8 +162,53 @@ impl Drop for MasterTurn {
     }
 }
 
-fn send(answers: &MasterAnswers, done: &RpcMaster) {
-    match serde_json::to_vec(done) {
+/// What a master sends at the end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MasterReport {
+    /// Its figures.
+    pub master: RpcMaster,
+    /// Each of its RPCs where they were kept; nothing for one that was not sent.
+    samples: Vec<Option<(Nanos, RpcEndpoint, i32)>>,
+}
+
+impl MasterReport {
+    /// Of these figures, with the samples that they have.
+    pub fn new(mut master: RpcMaster) -> Self {
+        let samples = std::mem::take(&mut master.samples).into_iter();
+        let fields = |sample| match sample {
+            RpcSample::Sent {
+                latency_ns,
+                endpoint,
+                code,
+            } => Some((latency_ns, endpoint, code)),
+            RpcSample::Unsent => None,
+        };
+        Self {
+            master,
+            samples: samples.map(fields).collect(),
+        }
+    }
+
+    /// The figures with their samples.
+    pub fn into_master(self) -> RpcMaster {
+        let sample = |fields: Option<(Nanos, RpcEndpoint, i32)>| {
+            fields.map_or(RpcSample::Unsent, |(latency_ns, endpoint, code)| {
+                RpcSample::Sent {
+                    latency_ns,
+                    endpoint,
+                    code,
+                }
+            })
+        };
+        RpcMaster {
+            samples: self.samples.into_iter().map(sample).collect(),
+            ..self.master
+        }
+    }
+}
+
+fn send(answers: &MasterAnswers, done: RpcMaster) {
+    match serde_json::to_vec(&MasterReport::new(done)) {
         Ok(body) => answers.send(FrameKind::Result, 0, body),
         Err(error) => {
             let words = error.to_string().into_bytes();
@@ -225,10 +274,17 @@ impl OrderedTest {
             scope.spawn(move || {
                 let _ = ended.send(self.call(stop, live));
             });
+            let (mut progress, mut told) = (Vec::new(), Instant::now());
+            let mut pause = NAP;
             loop {
-                match wait.recv_timeout(NOTES) {
-                    Ok(done) => return done,
+                match wait.recv_timeout(pause.min(NOTES)) {
+                    Ok(done) => return RpcMaster { progress, ..done },
                     Err(RecvTimeoutError::Timeout) => {
+                        pause = keep(&mut progress, self.progress(live));
+                        if told.elapsed() < NOTES {
+                            continue;
+                        }
+                        told = Instant::now();
                         let done = live.kinds[0].completed.get() + live.kinds[0].failed.get();
                         let note = ProgressNote { done, total: all };
                         answers.send(FrameKind::Progress, 0, note.encode().to_vec());
@@ -238,6 +294,32 @@ impl OrderedTest {
                     }
                 }
             }
+        })
+    }
+
+    /// When its calls were made, since the time at which all masters were to begin: one whose sessions were
+    /// not open by then is late.
+    fn span(&self, live: &WorkerLive, took: Nanos) -> Span {
+        let ago = self.scale_ns(self.clock.now().since(Tick(live.started.get())));
+        let start_ns = monotonic_ns()
+            .saturating_sub(ago)
+            .saturating_sub(self.start_ns);
+        Span {
+            start_ns: Nanos(start_ns),
+            end_ns: Nanos(start_ns.saturating_add(took.0)),
+        }
+    }
+
+    fn scale_ns(&self, ticks: u64) -> u64 {
+        self.clock.scale().to_nanos(ticks)
+    }
+
+    /// How far it is by now; nothing before its first call.
+    fn progress(&self, live: &WorkerLive) -> Option<RpcProgress> {
+        let began = Some(live.started.get()).filter(|began| *began > 0)?;
+        Some(RpcProgress {
+            after_ns: Nanos(self.scale_ns(self.clock.now().since(Tick(began)))),
+            succeeded: live.kinds[0].completed.get(),
         })
     }
 
@@ -282,6 +364,20 @@ impl OrderedTest {
     }
 }
 
+/// Keeps how far a test is where a tenth of its time has passed since the last note, so that long tests
+/// have few; how long to wait until the next.
+fn keep(notes: &mut Vec<RpcProgress>, now: Option<RpcProgress>) -> Duration {
+    let Some(now) = now else { return NAP };
+    let last = notes.last().map_or(0, |note: &RpcProgress| note.after_ns.0);
+    let least = u64::try_from(NAP.as_nanos()).unwrap_or(0);
+    let due = last.saturating_add((last / 10).max(least));
+    if now.after_ns.0 < due {
+        return Duration::from_nanos(due - now.after_ns.0);
+    }
+    notes.push(now);
+    Duration::from_nanos((now.after_ns.0 / 10).max(least))
+}
+
 /// The calls of an ordered test.
 struct OrderedCalls<'a> {
     calling: Calling<'a>,
@@ -315,9 +411,10 @@ impl TransportUser for OrderedCalls<'_> {
             duration_ns: alone.duration(),
             requested: requested(&test.work),
             made: &[made],
+            cpu: alone.cpu(),
         };
         let mut master = parts.master();
-        master.cpu = alone.cpu();
+        master.span = Some(test.span(self.live, alone.duration()));
         master.bulk_path = test.way.bulk_path(&test.work).map(str::to_owned);
         master.interface = test.way.interface().cloned();
         Ok(master)

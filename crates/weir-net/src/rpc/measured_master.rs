@@ -3,6 +3,8 @@
 //! In: recorders with figures per endpoint, what the transports counted, how long it took. Out: an
 //! [`RpcMaster`]. The same for this command's own master and for one on a server. Not here: text.
 
+use std::time::Duration;
+
 use weir_run::{LiveTarget, WorkerLive};
 use weir_schema::{
     CpuUse, ErrorCode, RpcEndpoint, RpcEndpointResult, RpcFirst, RpcMaster, RpcSample,
@@ -19,6 +21,9 @@ use super::transport::ServerUse;
 
 /// A rate that is kept by less than this share is not kept.
 const KEPT: f64 = 0.99;
+
+/// Threads that work for more of their time have none left for more calls.
+const BOUND: f64 = 0.95;
 
 /// What a master measured, in pieces.
 #[derive(Debug)]
@@ -39,6 +44,8 @@ pub struct MasterParts<'a> {
     pub requested: Option<u64>,
     /// What its threads learnt beside.
     pub made: &'a [CallsMade],
+    /// What they used.
+    pub cpu: CpuUse,
 }
 
 /// The code of a failed call.
@@ -81,6 +88,9 @@ impl MasterParts<'_> {
         let of = |one: &RpcEndpointResult| one.failed.get(&wrong).copied();
         master.mismatches = master.endpoints.iter().filter_map(of).sum();
         self.add_counters(&mut master);
+        master.cpu = self.cpu;
+        master.busy = self.busy();
+        master.client_bound = master.busy.is_some_and(|share| share > BOUND);
         master.conclude();
         if self.work.samples {
             master.samples = self.samples(master.not_sent);
@@ -120,9 +130,7 @@ impl MasterParts<'_> {
     fn turn(&self, number: usize) -> Nanos {
         let turns = self.made.iter().map(|thread| &thread.turns);
         let own = turns.flat_map(|turns| self.places(number).filter_map(|at| turns.get(at)));
-        Nanos(
-            u64::try_from(own.map(std::time::Duration::as_nanos).sum::<u128>()).unwrap_or(u64::MAX),
-        )
+        Nanos(u64::try_from(own.map(Duration::as_nanos).sum::<u128>()).unwrap_or(u64::MAX))
     }
 
     /// The first of its first calls.
@@ -157,6 +165,20 @@ impl MasterParts<'_> {
         (result, service)
     }
 
+    /// The share of their time in which its threads worked. One that looks for answers again and again uses
+    /// a CPU all the time: that is no work. One that was not let run did not work either.
+    fn busy(&self) -> Option<f64> {
+        let threads = as_float(self.made.len() as u64);
+        let whole = threads * self.duration_ns.as_secs_f64();
+        if whole <= 0.0 || self.work.load.pacing.schedule.is_some() {
+            return None;
+        }
+        let waited: Option<Duration> = self.made.iter().map(|thread| thread.waited).sum();
+        let used = self.cpu.user_ns.as_secs_f64() + self.cpu.system_ns.as_secs_f64();
+        let worked = (whole - waited?.as_secs_f64()).min(used);
+        Some((worked / whole).clamp(0.0, 1.0))
+    }
+
     /// Calls per second that there were to be.
     fn rate(&self) -> Option<f64> {
         let Schedule::OpsPerSecond { limit_per_s, .. } = self.work.load.pacing.schedule.as_ref()?
@@ -176,6 +198,10 @@ impl MasterParts<'_> {
             counters, servers, ..
         } in self.made
         {
+            master.verified += counters.verified;
+            master.verify_ns.0 += counters.verify_ns;
+            let fewest = master.credits.into_iter().chain(counters.fewer_credits);
+            master.credits = fewest.min();
             master.late_replies += counters.late_replies;
             master.buffer_waits += counters.buffer_waits;
             master.credit_waits += counters.credit_waits;

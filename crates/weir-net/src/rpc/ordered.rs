@@ -12,7 +12,7 @@ use weir_schema::{Failure, RpcEndpoint, RpcMaster};
 
 use super::client::{ControlStream, DialSetup, ServerEndpoint, open_control};
 use super::link::LinkGreeting;
-use super::master_host::{MasterTask, monotonic_ns};
+use super::master_host::{MasterReport, MasterTask, monotonic_ns};
 use super::wire::{FrameHeader, FrameKind, PingTimes, ProgressNote};
 use super::{DerCode, RpcError};
 
@@ -65,6 +65,15 @@ impl OrderedMasters {
             masters: masters.map(master).collect(),
             transport: transport.to_owned(),
         }
+    }
+
+    /// Whether all of them have answered.
+    ///
+    /// # Errors
+    /// Why the first one that did not.
+    pub fn are_there(self) -> Result<(), RpcError> {
+        let mut connections = self.masters.into_iter().map(|master| master.connection);
+        connections.try_for_each(|connection| connection.map(drop))
     }
 
     /// From now to the first call, so that every master is ready by then.
@@ -214,7 +223,8 @@ impl MasterConnection {
                     done.store(note.done, Ordering::Relaxed);
                 }
                 FrameKind::Result => {
-                    return serde_json::from_slice(&body).map_err(|error| {
+                    let report = serde_json::from_slice::<MasterReport>(&body);
+                    return report.map(MasterReport::into_master).map_err(|error| {
                         RpcError::protocol(format!("its result cannot be read: {error}"))
                     });
                 }

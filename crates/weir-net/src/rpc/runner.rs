@@ -15,8 +15,8 @@ use weir_run::{
     WorkerLive, failure, measured,
 };
 use weir_schema::{
-    CpuUse, EndpointError, EndpointSet, ErrorCode, Failure, Job, LoopOutcome, Outcome, RpcEndpoint,
-    RpcMaster, RpcOutcome, RpcWorkload, Span, Warning, Workload, expand_endpoints, expand_masters,
+    CpuUse, EndpointError, ErrorCode, Failure, Job, LoopOutcome, Outcome, RpcEndpoint, RpcMaster,
+    RpcOutcome, RpcWorkload, Span, Warning, Workload, expand_endpoints, expand_masters,
     shuffle_endpoints,
 };
 use weir_sys::clock::Tick;
@@ -67,9 +67,11 @@ impl Runner for RpcRunner {
         }
         let Some(tags) = work.loopback else {
             let group = group(context, work)?;
-            return Ok(PreparedJob::Workers(Arc::new(RpcJob::new(
-                context, work, group,
-            )?)));
+            let job = RpcJob::new(context, work, group)?;
+            if work.ping {
+                job.way.ping_ranks()?;
+            }
+            return Ok(PreparedJob::Workers(Arc::new(job)));
         };
         let (host, group) = own_server::start(work, tags)?;
         let mut job = RpcJob::new(context, work, group)?;
@@ -98,8 +100,9 @@ struct RpcJob {
     host: Mutex<Option<Host>>,
     /// What its threads have learnt beside what the loop records.
     made: Mutex<Vec<CallsMade>>,
-    /// What masters on servers have measured.
-    ordered: Mutex<Vec<RpcMaster>>,
+    /// What masters on servers have measured, each with the thread that had ordered it; when they worked is
+    /// since that thread's first call.
+    ordered: Mutex<Vec<(u32, RpcMaster)>>,
 }
 
 impl RpcJob {
@@ -175,8 +178,8 @@ impl RpcJob {
                 "`connections`: they are of this command, and all at work at the same time",
             ),
             (
-                work.samples && (has_masters || is_paced),
-                "`samples`: they are of this command's own RPCs, from when they were sent",
+                work.samples && is_paced,
+                "`samples`: their latencies are from when RPCs were sent, not from when they were due",
             ),
         ]
         .into_iter()
@@ -208,7 +211,8 @@ impl RpcJob {
             }
         }
         self.count(worker.live, &results);
-        lock(&self.ordered).extend(results);
+        let by_thread = results.into_iter().map(|master| (worker.clone, master));
+        lock(&self.ordered).extend(by_thread);
         let asked = worker.stop.load(Ordering::Relaxed) != 0;
         Ok(if asked {
             LoopStop::Asked
@@ -245,7 +249,11 @@ impl RpcJob {
             rpcs.issued.set(done);
             rpcs.bytes.set(done.saturating_mul(bytes));
         };
-        let results = masters.run(&task, worker.stop, look);
+        let mut results = masters.run(&task, worker.stop, look);
+        let after = began.map_or(0, |first| worker.scale.load().to_nanos(start.since(first)));
+        for span in results.iter_mut().filter_map(|master| master.span.as_mut()) {
+            *span = later(*span, Nanos(after));
+        }
         let longest = results.iter().map(|master| master.duration_ns).max();
         let end = start.after(worker.scale.load().to_ticks(longest.unwrap_or_default()));
         worker.end_elsewhere(end, CpuUse::default());
@@ -255,7 +263,7 @@ impl RpcJob {
     /// What masters are sent: endpoints in their order, and nothing of where this command finds them.
     fn task(&self) -> RpcWorkload {
         RpcWorkload {
-            endpoints: sets(&self.list.entries),
+            endpoints: self.list.sets(),
             masters: Vec::new(),
             shuffle: false,
             transport: Some(self.way.name().to_owned()),
@@ -299,13 +307,15 @@ impl RpcJob {
             duration_ns: span.map_or(Nanos::ZERO, Span::length),
             requested: requested(&self.work),
             made: &lock(&self.made),
+            cpu: done
+                .workers
+                .iter()
+                .fold(CpuUse::default(), |sum, worker| added(sum, worker.cpu)),
         };
         let mut master = parts.master();
         master.span = span;
         master.bulk_path = self.way.bulk_path(&self.work).map(str::to_owned);
         master.interface = self.way.interface().cloned();
-        let used = done.workers.iter().map(|worker| worker.cpu);
-        master.cpu = used.fold(CpuUse::default(), added);
         master
     }
 }
@@ -398,7 +408,19 @@ impl Prepared for RpcJob {
         let masters = if self.masters.is_empty() {
             vec![self.own_master(&done, lives)]
         } else {
-            let mut masters = lock(&self.ordered).clone();
+            let began = |thread: u32| {
+                let its = done.workers.iter().find(|worker| worker.clone == thread);
+                its.and_then(|worker| worker.span).map(|span| span.start_ns)
+            };
+            let ordered = lock(&self.ordered).clone().into_iter();
+            let placed = ordered.map(|(thread, master)| RpcMaster {
+                span: master
+                    .span
+                    .zip(began(thread))
+                    .map(|(span, by)| later(span, by)),
+                ..master
+            });
+            let mut masters: Vec<RpcMaster> = placed.collect();
             masters.sort_by_key(|master| master.endpoint);
             masters
         };
@@ -436,20 +458,12 @@ fn bounded(work: &RpcWorkload, directory: &Path) -> RpcWorkload {
     }
 }
 
-/// A list as sets, one for each run of tags of one rank.
-fn sets(entries: &[RpcEndpoint]) -> Vec<EndpointSet> {
-    let mut sets: Vec<EndpointSet> = Vec::new();
-    let mut last: Option<RpcEndpoint> = None;
-    for entry in entries {
-        let follows = last.is_some_and(|last| last.rank == entry.rank && last.tag + 1 == entry.tag);
-        let tags = sets.last_mut().and_then(|set| set.tags.ranges.last_mut());
-        match tags.filter(|_| follows) {
-            Some(range) => range.1 = entry.tag,
-            None => sets.push(EndpointSet::one(*entry)),
-        }
-        last = Some(*entry);
+/// The same by a clock that showed so much when the other began.
+fn later(span: Span, by: Nanos) -> Span {
+    Span {
+        start_ns: Nanos(span.start_ns.0.saturating_add(by.0)),
+        end_ns: Nanos(span.end_ns.0.saturating_add(by.0)),
     }
-    sets
 }
 
 /// What two threads have used.
@@ -474,26 +488,4 @@ fn no_list(why: EndpointError) -> Failure {
 
 fn broken(error: &io::Error) -> Failure {
     failure("engine", error.raw_os_error(), error.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_list_comes_back_from_its_sets() {
-        let at = |rank, tag| RpcEndpoint { rank, tag };
-        let list = vec![
-            at(0, 0),
-            at(0, 1),
-            at(0, 2),
-            at(1, 2),
-            at(1, 0),
-            at(1, 0),
-            at(1, 1),
-        ];
-        let sets = sets(&list);
-        assert_eq!(sets.len(), 4);
-        assert_eq!(expand_endpoints(&sets, &[]).unwrap(), list);
-    }
 }

@@ -35,8 +35,12 @@ pub struct RpcCounters {
     pub connections: u32,
     /// Connections that were lost.
     pub lost_connections: u64,
+    /// RPCs at once that a server granted a session, where that is fewer than were wanted; the fewest.
+    pub fewer_credits: Option<u32>,
     /// Payloads that were compared or summed.
     pub verified: u64,
+    /// What that took, and writing and summing what is sent, in nanoseconds.
+    pub verify_ns: u64,
 }
 
 impl RpcCounters {
@@ -52,10 +56,12 @@ impl RpcCounters {
             credit_wait_ns: after(self.credit_wait_ns, before.credit_wait_ns),
             retransmits: known(self.retransmits, before.retransmits),
             wire_bytes: known(self.wire_bytes, before.wire_bytes),
-            // They were made before the first call.
+            // They were made before the first call, and so were sessions.
             connections: self.connections,
             lost_connections: after(self.lost_connections, before.lost_connections),
+            fewer_credits: self.fewer_credits,
             verified: after(self.verified, before.verified),
+            verify_ns: after(self.verify_ns, before.verify_ns),
         }
     }
 }

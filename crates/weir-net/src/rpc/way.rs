@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use weir_run::failure;
 use weir_schema::{
-    BulkPath, Failure, RpcEndpoint, RpcInterface, RpcPayloadKind, RpcPoll, RpcVerify, RpcWorkload,
-    Warning,
+    BulkPath, Failure, RpcAddresses, RpcEndpoint, RpcInterface, RpcPayloadKind, RpcPoll, RpcVerify,
+    RpcWorkload, Warning,
 };
 
 use super::address::{RpcAddress, StreamAddress};
@@ -22,6 +22,7 @@ use super::link::{Link, LinkSide};
 use super::local_interface::LocalInterface;
 use super::null::NullTransport;
 use super::ofi::{self, FabricChoice, FabricOffer, OfiLink, OfiSettings};
+use super::ordered::OrderedMasters;
 use super::server::PollMode;
 use super::shm::ShmLink;
 use super::stream::StreamLink;
@@ -41,6 +42,9 @@ pub struct Way {
     local: LocalInterface,
     group: RpcGroup,
     poll: PollMode,
+    addresses: RpcAddresses,
+    /// What speaks against a fabric's provider.
+    objection: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +57,47 @@ enum WayKind {
     Shm,
     /// A fabric, and whether it reads and writes the memory of others.
     Ofi { has_remote_memory: bool },
+}
+
+impl WayKind {
+    /// How it can move bulk data, the usual way first.
+    const fn bulk_paths(self) -> &'static [BulkPath] {
+        match self {
+            Self::Null => &[],
+            Self::Shm
+            | Self::Ofi {
+                has_remote_memory: true,
+            } => &[BulkPath::Rma],
+            Self::Tcp
+            | Self::Ofi {
+                has_remote_memory: false,
+            } => &[BulkPath::Rendezvous, BulkPath::Eager],
+        }
+    }
+
+    /// Bulk data move as they are asked to, or not at all.
+    fn refuse_bulk_path(self, scheme: &str, asked: BulkPath) -> Result<(), Failure> {
+        let own = self.bulk_paths();
+        if asked == BulkPath::Automatic || own.contains(&asked) {
+            return Ok(());
+        }
+        let asked = bulk_word(asked);
+        let why = match own.first() {
+            Some(nearest) => format!("the nearest that it has is {}", bulk_word(*nearest)),
+            None => "it moves no data; auto is all that it has".to_owned(),
+        };
+        let why = format!("bulk mode {asked}: transport {scheme} does not have it; {why}");
+        Err(failure("plan", None, why))
+    }
+}
+
+const fn bulk_word(path: BulkPath) -> &'static str {
+    match path {
+        BulkPath::Automatic => "auto",
+        BulkPath::Rma => "rma",
+        BulkPath::Rendezvous => "rendezvous",
+        BulkPath::Eager => "eager",
+    }
 }
 
 /// What is done with a transport, whatever its kind.
@@ -84,12 +129,14 @@ impl Way {
             .unwrap_or("tcp")
             .to_owned();
         let local = LocalInterface::of(work, &scheme, &group).map_err(|why| refused(&why))?;
+        let mut objection = None;
         let kind = match scheme.as_str() {
             "null" => WayKind::Null,
             "tcp" => WayKind::Tcp,
             "shm" => WayKind::Shm,
             fabric if fabric.starts_with(ofi::SCHEME) => {
                 let offer = offer(&group, fabric, &local).map_err(|why| refused(&why))?;
+                objection = offer.facts().objection();
                 let has_remote_memory = offer.facts().has_remote_memory;
                 WayKind::Ofi { has_remote_memory }
             }
@@ -98,6 +145,7 @@ impl Way {
                 return Err(failure("missing", None, why));
             }
         };
+        kind.refuse_bulk_path(&scheme, work.bulk_path)?;
         let token = work
             .token_file
             .as_ref()
@@ -112,6 +160,8 @@ impl Way {
                 within: Duration::from_nanos(work.attach_timeout_ns.0),
             },
             poll: poll_mode(work.poll, threads, &group),
+            addresses: work.addresses,
+            objection,
             local,
             scheme,
             group,
@@ -137,7 +187,10 @@ impl Way {
             let cause = format!("the table of group {name} says {said} ranks and has {ranks}");
             Warning::new("rpc-table", None, cause)
         });
-        notes.chain(of_size).collect()
+        let of_fabric = self
+            .objection
+            .map(|why| Warning::new("rpc-fabric", None, why));
+        notes.chain(of_size).chain(of_fabric).collect()
     }
 
     /// Nothing leaves this process.
@@ -178,6 +231,21 @@ impl Way {
             .iter()
             .map(|one| self.group.endpoint(*one, &self.scheme));
         endpoints.collect()
+    }
+
+    /// Asks every rank of the group whether it is there.
+    ///
+    /// # Errors
+    /// One of them is not, or does not answer in time.
+    pub fn ping_ranks(&self) -> Result<(), Failure> {
+        let ranks = self.group.members.keys();
+        let ranks = ranks.map(|rank| RpcEndpoint {
+            rank: *rank,
+            tag: 0,
+        });
+        let endpoints = self.endpoints(&ranks.collect::<Vec<_>>())?;
+        let asked = OrderedMasters::connect(&endpoints, &self.dial, &self.scheme);
+        asked.are_there().map_err(|why| refused(&why))
     }
 
     /// How connections are made.
@@ -260,7 +328,8 @@ impl Way {
         let mut client = client.map_err(|why| refused(&why))?;
         if let Some(directory) = self.group.directory.clone() {
             let name = self.group.name.clone();
-            client.set_lookup(move |of| RpcGroup::look_again(&directory, &name, of));
+            let kind = self.addresses;
+            client.set_lookup(move |of| RpcGroup::look_again(&directory, &name, of, kind));
         }
         Ok(user.with(client))
     }

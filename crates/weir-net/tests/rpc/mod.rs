@@ -1,7 +1,8 @@
 //! A server in this process, and clients of it.
 #![allow(dead_code, reason = "each test file uses its part")]
-#![allow(clippy::unwrap_used, reason = "in tests")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "in tests")]
 
+use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -160,4 +161,16 @@ pub(crate) fn run_with<T: RpcTransport>(
         between(client, outcome.good + outcome.failed.len() as u64);
     }
     outcome
+}
+
+/// Says that a test could not be made here, and why.
+pub(crate) fn skip(test: &str, reason: &str) {
+    println!("SKIPPED: {test}: {reason}");
+    if let Ok(path) = std::env::var("WEIR_SKIP_LOG") {
+        let log = std::fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(path);
+        let _ = log.and_then(|mut log| writeln!(log, "{test}: {reason}"));
+    }
 }

@@ -96,6 +96,7 @@ fn machine(result: &RunResult) -> String {
         ("processors", host.cpus.map(|n| n.to_string())),
         ("memory", host.memory_bytes.map(|b| b.to_string())),
         ("NUMA nodes", host.numa_nodes.map(|n| n.to_string())),
+        ("load average", host.load_average.map(|n| n.to_string())),
         ("system", host.os.clone()),
         ("kernel", host.kernel.clone()),
         ("governor", host.governor.clone()),

@@ -4,6 +4,7 @@
 //! from servers (`events`).
 
 use std::collections::VecDeque;
+use std::time::Instant;
 
 use super::ClientSetup;
 use super::endpoints::{ConnectionStage, EndpointStage, EndpointTable};
@@ -62,6 +63,11 @@ pub(super) struct ClientState {
     /// The time of the present round, in nanoseconds since the client was made.
     pub(super) now_ns: u64,
     scratch: Vec<u8>,
+}
+
+/// Nanoseconds since then.
+pub(super) fn nanos(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl ClientState {
@@ -179,12 +185,8 @@ impl ClientState {
             header.flags |= flag::BULK;
         }
         let size = payload.send_size as usize;
-        if header.flags & flag::PATTERN != 0 && size > 0 {
-            fill(&mut link.bytes(region)[..size], header.rpc);
-        }
-        if header.flags & flag::CHECKSUM != 0 {
-            let sum = payload_sum(&link.bytes(region)[..size]);
-            self.scratch.extend_from_slice(&sum.to_le_bytes());
+        if header.flags & (flag::PATTERN | flag::CHECKSUM) != 0 {
+            self.prepare_check(&mut link.bytes(region)[..size], &header);
         }
         let eager = self.setup.eager && by_frames && payload.send_kind == PayloadKind::Bulk;
         if eager {
@@ -208,6 +210,19 @@ impl ClientState {
             );
         }
         sent
+    }
+
+    /// What the server checks a payload by.
+    fn prepare_check(&mut self, payload: &mut [u8], header: &FrameHeader) {
+        let began = Instant::now();
+        if header.flags & flag::PATTERN != 0 {
+            fill(payload, header.rpc);
+        }
+        if header.flags & flag::CHECKSUM != 0 {
+            let sum = payload_sum(payload);
+            self.scratch.extend_from_slice(&sum.to_le_bytes());
+        }
+        self.counters.verify_ns += nanos(began);
     }
 
     /// The memory of a slot. A call that has timed out leaves its own behind.

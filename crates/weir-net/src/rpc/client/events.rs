@@ -3,7 +3,9 @@
 //! In: frames. Out: completions, and frames in return. What a server may not send ends its
 //! connection.
 
-use super::calls::{ClientState, HeldData};
+use std::time::Instant;
+
+use super::calls::{ClientState, HeldData, nanos};
 use super::endpoints::{ConnectionStage, EndpointStage};
 use super::slots::{AnswerFor, SlotStage};
 use crate::rpc::assembly::is_fragment;
@@ -121,9 +123,11 @@ impl ClientState {
                 (_, Some(region)) => &link.bytes(region)[..payload.reply_size as usize],
                 _ => &[],
             };
-            self.counters.verified += 1;
+            let began = Instant::now();
             let pattern = slot.flags & flag::PATTERN == 0 || follows(bytes, rpc);
             let sums = slot.flags & flag::CHECKSUM == 0 || sum == Some(payload_sum(bytes));
+            self.counters.verified += 1;
+            self.counters.verify_ns += nanos(began);
             if !pattern || !sums {
                 return DerCode::Mismatch.result();
             }
@@ -256,6 +260,10 @@ impl ClientState {
             let granted = OpenReply::decode(body)?;
             endpoint.session = granted.session;
             endpoint.credits = granted.credits;
+            if granted.credits < self.setup.credits {
+                let fewest = self.counters.fewer_credits.unwrap_or(u32::MAX);
+                self.counters.fewer_credits = Some(fewest.min(granted.credits));
+            }
             endpoint.stage = EndpointStage::Up;
         } else {
             endpoint.stage = EndpointStage::Down;

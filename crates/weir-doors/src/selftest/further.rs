@@ -1,0 +1,250 @@
+//! What weir adds below a block: always what spoils its figures, the rest where it was asked for.
+//!
+//! In: what a master measured, how it is shown. Out: lines. Spec: RPC self-test, 4, 7 and 12. Not here:
+//! the block itself (`output`).
+
+use weir_schema::{RpcEndpointResult, RpcMaster, RpcOutcome, RpcServerUse, RpcVerify, RpcWorkload};
+use weir_stats::Histogram;
+use weir_units::Nanos;
+
+use super::output::{Scale, bandwidth};
+use super::{SelfTestOptions, TimeUnit};
+
+/// Percentiles of further lines where no list names others.
+const PERCENTILES: [f64; 5] = [90.0, 95.0, 99.0, 99.9, 99.99];
+/// The same for the two latencies of an open loop.
+const BOTH: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
+/// Lines of servers; the result has them all.
+const MOST_SERVERS: usize = 16;
+
+/// Every line below the block of a master.
+pub(super) fn lines(
+    work: &RpcWorkload,
+    master: &RpcMaster,
+    options: &SelfTestOptions,
+) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (label, count) in [
+        ("Not sent", master.not_sent),
+        ("Wrong payloads", master.mismatches),
+        ("Late replies", master.late_replies),
+        ("Requests that waited for a buffer", master.buffer_waits),
+    ] {
+        if count > 0 {
+            lines.push(format!("{label}: {count}"));
+        }
+    }
+    if let (Some(asked), Some(made)) = (work.connections, master.connections) {
+        lines.push(format!("Connections: {made} of {asked}"));
+    }
+    lines.extend(slow_endpoints(master, options));
+    lines.extend(first_lines(master, options));
+    if master.overload {
+        lines.push("The rate was not kept".to_owned());
+    }
+    lines.extend(both_latencies(master, options));
+    lines.extend(client_line(master, options));
+    lines.extend(
+        master
+            .bulk_path
+            .as_ref()
+            .map(|path| format!("Bulk path: {path}")),
+    );
+    lines.extend(percentile_lines(master, options));
+    lines.extend(verify_line(work, master, options));
+    let is_limited = work.credits_per_rank > 0 || work.quota > 0 || master.credits.is_some();
+    if let Some(credits) = master.credits {
+        lines.push(format!(
+            "A server allows no more RPCs at once than {credits}"
+        ));
+    }
+    if is_limited || options.is_verbose {
+        let mean = master.effective_in_flight;
+        lines.extend(mean.map(|mean| format!("Effective in-flight: {mean:.2}")));
+    }
+    if is_limited {
+        let (count, time) = (master.credit_waits, master.credit_wait_ns);
+        lines.push(format!(
+            "Waits for credits: {count}, together {} us",
+            time.0 / 1000
+        ));
+    }
+    if options.is_verbose {
+        lines.extend(verbose(master));
+    }
+    lines
+}
+
+/// In an open loop an RPC may wait before it is sent: latency from when it was due, and that of the server.
+fn both_latencies(master: &RpcMaster, options: &SelfTestOptions) -> Vec<String> {
+    let (Some(service), Some(figures)) = (&master.service, &master.figures) else {
+        return Vec::new();
+    };
+    let scale = Scale::of(options.unit, figures);
+    let list = match options.percentiles.as_slice() {
+        [] => &BOTH,
+        list => list,
+    };
+    let line = |what: &str, of: &Histogram| {
+        let at = |percent: &f64| {
+            let time = of.percentile(*percent)?;
+            Some(format!("{percent}th {}", scale.text(Nanos(time))))
+        };
+        let longest = of
+            .max()
+            .map(|time| format!("max {}", scale.text(Nanos(time))));
+        let all: Vec<String> = list.iter().filter_map(at).chain(longest).collect();
+        format!("{what} ({}): {}", scale.unit(), all.join(", "))
+    };
+    vec![
+        line("Latency, from when due", &master.latency),
+        line("Service, from when sent", service),
+    ]
+}
+
+/// Whether the figures are those of the client.
+fn client_line(master: &RpcMaster, options: &SelfTestOptions) -> Option<String> {
+    let share = 100.0 * master.busy?;
+    if master.client_bound {
+        return Some(format!(
+            "Client-bound: its threads worked {share:.0} % of the time (more of them: --threads)"
+        ));
+    }
+    options
+        .is_verbose
+        .then(|| format!("Client at work: {share:.0} % of the time"))
+}
+
+/// What checking payloads took, where every one was.
+fn verify_line(
+    work: &RpcWorkload,
+    master: &RpcMaster,
+    options: &SelfTestOptions,
+) -> Option<String> {
+    let is_asked = matches!(work.verify, RpcVerify::Checksum | RpcVerify::Full);
+    let is_shown = (is_asked || options.is_verbose) && master.verify_ns > Nanos::ZERO;
+    is_shown.then(|| {
+        let (count, time) = (master.verified, master.verify_ns.0 / 1000);
+        format!("Payloads checked: {count}; checking took the client {time} us")
+    })
+}
+
+/// Endpoints that stand out by their latency.
+fn slow_endpoints(master: &RpcMaster, options: &SelfTestOptions) -> Option<String> {
+    let scale = Scale::of(options.unit, master.figures.as_ref()?);
+    let slow = master.endpoints.iter().filter(|one| one.is_slow);
+    let slow: Vec<String> = slow
+        .filter_map(|one| Some(format!("{} - {}", one.endpoint, scale.text(one.median_ns?))))
+        .collect();
+    (!slow.is_empty()).then(|| format!("Slow endpoints ({}): {}", scale.unit(), slow.join(", ")))
+}
+
+/// The first RPC of each endpoint, where it was timed.
+fn first_lines(master: &RpcMaster, options: &SelfTestOptions) -> Vec<String> {
+    let scale = match options.unit {
+        TimeUnit::Nanos => Scale::Nanos,
+        TimeUnit::Micros | TimeUnit::Auto => Scale::FineMicros,
+    };
+    let text = |time: Option<Nanos>| time.map_or_else(|| "NA".to_owned(), |time| scale.text(time));
+    let line = |one: &RpcEndpointResult| {
+        let first = one.first?;
+        let (connect, rpc) = (text(first.connect_ns), text(first.rpc_ns));
+        let (at, unit) = (one.endpoint, scale.unit());
+        Some(format!(
+            "First of {at} ({unit}): connection {connect}, RPC {rpc}"
+        ))
+    };
+    master.endpoints.iter().filter_map(line).collect()
+}
+
+fn percentile_lines(master: &RpcMaster, options: &SelfTestOptions) -> Vec<String> {
+    let list: &[f64] = match (options.percentiles.as_slice(), options.is_verbose) {
+        ([], true) => &PERCENTILES,
+        (list, _) => list,
+    };
+    let Some(figures) = &master.figures else {
+        return Vec::new();
+    };
+    let scale = Scale::of(options.unit, figures);
+    let one = |percent: &f64| {
+        let time = Nanos(master.latency.percentile(*percent)?);
+        let label = format!("{percent}th");
+        Some(format!(
+            "{label:<6}%: {} {}",
+            scale.text(time),
+            scale.unit()
+        ))
+    };
+    list.iter().filter_map(one).collect()
+}
+
+fn verbose(master: &RpcMaster) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !master.transport.is_empty() {
+        lines.push(format!("Transport: {}", master.transport));
+    }
+    if let Some(interface) = &master.interface {
+        let node = |node: Option<u32>| node.map_or_else(|| "?".to_owned(), |n| n.to_string());
+        lines.push(format!(
+            "Interface: {} (node {}), CPUs {} (node {})",
+            interface.name,
+            node(interface.node),
+            interface.client_cpus,
+            node(interface.client_node)
+        ));
+    }
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "times and counts far below 2^53"
+    )]
+    let cpu = (master.cpu.user_ns.0 + master.cpu.system_ns.0) as f64 / 1000.0;
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "times and counts far below 2^53"
+    )]
+    let rpcs = (master.succeeded + master.failed) as f64;
+    if cpu > 0.0 && rpcs > 0.0 {
+        lines.push(format!("CPU (us per RPC): {:.3}", cpu / rpcs));
+    }
+    lines.extend(
+        master
+            .retransmits
+            .map(|count| format!("Retransmits: {count}")),
+    );
+    let bytes = master.bytes_on_wire;
+    lines.extend(bytes.map(|bytes| format!("Bytes on the wire: {}", bytes.0)));
+    lines.extend(master.servers.iter().take(MOST_SERVERS).map(of_server));
+    lines
+}
+
+fn of_server(one: &RpcServerUse) -> String {
+    let RpcServerUse { endpoint, cpu } = one;
+    format!(
+        "Server {endpoint} CPU (us): {} user, {} system; {} switches, {} forced",
+        cpu.user_ns.0 / 1000,
+        cpu.system_ns.0 / 1000,
+        cpu.voluntary_switches,
+        cpu.involuntary_switches
+    )
+}
+
+/// All masters at once: the sum of their rates while all were at work, and for how much of their time
+/// that was.
+pub(super) fn together(
+    out: &mut String,
+    work: &RpcWorkload,
+    done: &RpcOutcome,
+    options: &SelfTestOptions,
+) {
+    let good = done.masters.iter().filter(|one| one.failure.is_none());
+    push!(out, "Aggregate of {} masters\n", good.count());
+    let Some(together) = done.together() else {
+        out.push_str("\t+ They were never all at work at the same time\n\n");
+        return;
+    };
+    let (label, bandwidth) = bandwidth(work, together.rate, options);
+    push!(out, "\t+ RPC Bandwidth ({label}): {bandwidth:.2}\n");
+    push!(out, "\t+ RPC Throughput (RPCs/sec): {:.0}\n", together.rate);
+    let share = 100.0 * together.share;
+    push!(out, "\t+ At work at the same time: {share:.0} %\n\n");
+}
