@@ -15,6 +15,7 @@ mod interfaces;
 mod load;
 mod refusals;
 mod servers;
+mod serving;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod two_hosts;

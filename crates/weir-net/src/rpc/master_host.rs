@@ -19,6 +19,7 @@ use weir_run::{
 };
 use weir_schema::{Failure, Job, RPC_KINDS, RpcEndpoint, RpcMaster, RpcWorkload, expand_endpoints};
 use weir_sys::clock::Clock;
+use weir_sys::pin;
 
 use super::call_list::CallList;
 use super::calling::{CallLoop, Calling};
@@ -106,6 +107,8 @@ impl TestMasters for MasterHost {
         let (end, hosted, clock) = (TestEnd::default(), self.hosted.clone(), self.clock);
         let asked = end.clone();
         let serve = move || {
+            // Beside the poller that took the order, which may have a CPU of its own.
+            let _ = pin::set_affinity(process_cpus());
             let answers = order.answers.clone();
             // Whoever has the last answer may order the next test: the turn ends before it.
             match OrderedTest::ordered(&order, &hosted, clock) {
