@@ -22,19 +22,19 @@ fn kills() -> u32 {
 }
 
 /// A self-test that goes on until something ends it.
-fn endless(stage: &Stage, words: &str) -> Running {
+pub(crate) fn endless(stage: &Stage, words: &str) -> Running {
     let words = format!("selftest -u --path . --output json -r 100000000 {words}");
     Running::start(stage.weir(&split(&words)))
 }
 
-fn count(of: &Value, what: &str) -> u64 {
+pub(crate) fn count(of: &Value, what: &str) -> u64 {
     of[what]
         .as_u64()
         .unwrap_or_else(|| panic!("{what} of {of}"))
 }
 
 /// Every RPC has succeeded, failed or was not sent.
-fn adds_up(master: &Value) {
+pub(crate) fn adds_up(master: &Value) {
     let parts = ["succeeded", "failed", "not_sent"].map(|part| count(master, part));
     assert_eq!(parts.iter().sum::<u64>(), count(master, "requested"));
 }
@@ -233,7 +233,7 @@ fn f4_noise_from_many_sides_harms_no_test_and_fills_no_log() {
 }
 
 /// A connection whose handshake is done.
-fn connected(server: &Server) -> Result<ControlStream, RpcError> {
+pub(crate) fn connected(server: &Server) -> Result<ControlStream, RpcError> {
     let dial = DialSetup {
         group: "daos_server".to_owned(),
         token: None,

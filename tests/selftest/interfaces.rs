@@ -63,7 +63,7 @@ wait $server
 
 /// What a host says where a server runs with these variables and words, and then a script, in which $asks
 /// is a self-test.
-fn on_host(
+pub(crate) fn on_host(
     stage: &Stage,
     cards: &[(&str, &str)],
     (variables, words): (&str, &str),

@@ -17,6 +17,7 @@ mod load;
 mod refusals;
 mod seed_lines;
 mod servers;
+mod serving;
 #[path = "../stage/mod.rs"]
 mod stage;
 mod told;

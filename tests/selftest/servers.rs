@@ -56,6 +56,20 @@ impl Server {
         until("the server works", || used() >= before + ticks);
     }
 
+    /// The CPUs that its thread of this name may use.
+    pub(crate) fn cpus_of(&self, thread: &str) -> String {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        let mut tasks = tasks.map(|task| task.unwrap().path());
+        let named = |task: &std::path::PathBuf| {
+            let name = fs::read_to_string(task.join("comm"));
+            name.is_ok_and(|name| name.trim() == thread)
+        };
+        let status = fs::read_to_string(tasks.find(named).unwrap().join("status")).unwrap();
+        let line = "Cpus_allowed_list:";
+        let line = status.lines().find_map(|l| l.strip_prefix(line));
+        line.unwrap().trim().to_owned()
+    }
+
     /// Memory that it has touched, in KiB.
     pub(crate) fn resident_kib(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();

@@ -13,20 +13,20 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use rpc::raw::{bulk_session, greeted, header, open};
 use rpc::{client, client_setup, endpoints, payload, run, server_setup};
+use weir_net::rpc::DerCode;
 use weir_net::rpc::auth::Token;
-use weir_net::rpc::client::{ControlStream, RpcClient, open_control};
-use weir_net::rpc::link::LinkGreeting;
-use weir_net::rpc::self_test::{self, ServiceTime};
+use weir_net::rpc::client::{ControlStream, RpcClient};
+use weir_net::rpc::self_test::ServiceTime;
 use weir_net::rpc::server::RpcServer;
 use weir_net::rpc::stream::StreamLink;
 use weir_net::rpc::transport::RpcTransport;
 use weir_net::rpc::wire::PayloadKind::{Bulk, Empty, Inline};
 use weir_net::rpc::wire::{
-    BulkAccess, BulkMode, BulkSegment, Descriptor, FrameHeader, FrameKind, OpenReply, OpenRequest,
-    PREAMBLE, Preamble, PreambleReply, RpcId, flag,
+    BulkAccess, BulkMode, BulkSegment, Descriptor, FrameHeader, FrameKind, OpenRequest, PREAMBLE,
+    Preamble, PreambleReply, RpcId, flag,
 };
-use weir_net::rpc::{DerCode, RpcError};
 
 fn start() -> RpcServer {
     RpcServer::start(server_setup(1, ServiceTime::None)).unwrap()
@@ -38,13 +38,6 @@ fn raw(server: &RpcServer) -> TcpStream {
         .set_read_timeout(Some(Duration::from_secs(10)))
         .unwrap();
     stream
-}
-
-fn greeted(server: &RpcServer) -> ControlStream {
-    let setup = client_setup(endpoints(server, 1), payload((Empty, 0), (Empty, 0)));
-    open_control(&setup.dial, &setup.endpoints[0], LinkGreeting::default())
-        .unwrap()
-        .0
 }
 
 /// Reads until the server closes.
@@ -59,14 +52,17 @@ fn closes(stream: &mut TcpStream) {
 /// The server says that the protocol was broken, and closes.
 fn is_refused(control: &mut ControlStream) {
     let until = Instant::now() + Duration::from_secs(10);
+    let mut is_said = false;
     while Instant::now() < until {
         match control.receive(Duration::from_millis(100)) {
             Ok(Some((header, _))) if header.kind == FrameKind::Error => {
                 assert_eq!(DerCode::from_status(header.word), DerCode::Protocol);
+                is_said = true;
             }
             Ok(_) => {}
             Err(error) => {
                 assert_eq!(error.code, DerCode::Unreachable);
+                assert!(is_said, "it closed without a word");
                 return;
             }
         }
@@ -81,40 +77,6 @@ fn still_serves(server: &RpcServer) {
     ));
     assert_eq!(run(&mut client, 16, 1, 100).good, 100);
     client.close().unwrap();
-}
-
-fn header(kind: FrameKind) -> FrameHeader {
-    FrameHeader::plain(kind)
-}
-
-fn open(control: &mut ControlStream, asked: &OpenRequest) -> Result<OpenReply, RpcError> {
-    let mut body = Vec::new();
-    asked.encode(&mut body);
-    control.send(&header(FrameKind::Open), &body)?;
-    loop {
-        let (header, body) = control
-            .receive(Duration::from_secs(10))?
-            .expect("an answer");
-        if header.kind == FrameKind::OpenAck && header.word == 0 {
-            return Ok(OpenReply::decode(&body)?);
-        }
-        if header.kind == FrameKind::OpenAck {
-            let words = String::from_utf8(body).unwrap();
-            return Err(RpcError::new(DerCode::from_status(header.word), words));
-        }
-    }
-}
-
-fn bulk_session() -> OpenRequest {
-    OpenRequest {
-        service: self_test::NAME.to_owned(),
-        version: self_test::VERSION,
-        send_size: 1 << 20,
-        send_kind: Bulk,
-        buffers: 1,
-        credits: 1,
-        ..OpenRequest::default()
-    }
 }
 
 #[test]
@@ -253,28 +215,13 @@ fn a_session_belongs_to_its_connection_and_its_credits_are_kept() {
     let mut owner = greeted(&server);
     let session = open(&mut owner, &bulk_session()).unwrap().session;
     let mut thief = greeted(&server);
-    let call = |slot| FrameHeader {
-        word: 6,
-        flags: flag::BULK,
-        session,
-        rpc: RpcId {
-            slot,
-            generation: 1,
-        },
-        ..header(FrameKind::Request)
-    };
-    let part = BulkSegment {
-        address: 0,
-        length: 1 << 20,
-        key: 0,
-    };
-    let mut body = Vec::new();
-    Descriptor::one(BulkMode::Frames, BulkAccess::READ, 0, part).encode(&mut body);
-    thief.send(&call(0), &body).unwrap();
+    let (first, body) = bulk_call(session, 0, BulkAccess::READ, 1 << 20);
+    let (second, _) = bulk_call(session, 1, BulkAccess::READ, 1 << 20);
+    thief.send(&first, &body).unwrap();
     is_refused(&mut thief);
     // One credit: the second call while the first waits for its data is one too many.
-    owner.send(&call(0), &body).unwrap();
-    owner.send(&call(1), &body).unwrap();
+    owner.send(&first, &body).unwrap();
+    owner.send(&second, &body).unwrap();
     is_refused(&mut owner);
     still_serves(&server);
 }
@@ -414,6 +361,35 @@ fn closing_a_session_twice_is_answered_twice_and_gives_back_its_memory() {
     assert_eq!(server.memory_left(), before);
 }
 
+/// A call of a bulk session, with a descriptor of so many bytes.
+fn bulk_call(session: u32, slot: u32, access: BulkAccess, length: u64) -> (FrameHeader, Vec<u8>) {
+    let part = BulkSegment {
+        address: 0,
+        length,
+        key: 0,
+    };
+    let mut body = Vec::new();
+    Descriptor::one(BulkMode::Frames, access, 0, part).encode(&mut body);
+    let call = FrameHeader {
+        word: 6,
+        flags: flag::BULK,
+        session,
+        rpc: RpcId {
+            slot,
+            generation: 1,
+        },
+        ..header(FrameKind::Request)
+    };
+    (call, body)
+}
+
+/// The bytes of a call of such a session.
+fn bulk_frame(session: u32) -> Vec<u8> {
+    let (call, body) = bulk_call(session, 0, BulkAccess::READ, 1 << 20);
+    let length = u32::try_from(body.len()).unwrap();
+    [&call.encode(length, true)[..], &body].concat()
+}
+
 /// Waits until a condition holds.
 fn until(what: &str, condition: impl Fn() -> bool) {
     let end = Instant::now() + Duration::from_secs(10);
@@ -427,39 +403,47 @@ fn until(what: &str, condition: impl Fn() -> bool) {
 fn a_call_that_is_cut_anywhere_frees_its_session() {
     let server = start();
     let memory = server.memory_left();
-    let part = BulkSegment {
-        address: 0,
-        length: 1 << 20,
-        key: 0,
-    };
-    let mut body = Vec::new();
-    Descriptor::one(BulkMode::Frames, BulkAccess::READ, 0, part).encode(&mut body);
-    let whole = 24 + body.len();
+    let whole = bulk_frame(1).len();
     for end in 0..=whole {
         let mut control = greeted(&server);
         let session = open(&mut control, &bulk_session()).unwrap().session;
-        let rpc = RpcId {
-            slot: 0,
-            generation: 1,
-        };
-        let call = FrameHeader {
-            word: 6,
-            flags: flag::BULK,
-            session,
-            rpc,
-            ..header(FrameKind::Request)
-        };
-        let mut frame = call
-            .encode(u32::try_from(body.len()).unwrap(), true)
-            .to_vec();
-        frame.extend_from_slice(&body);
-        control.send_raw(&frame[..end]).unwrap();
+        control.send_raw(&bulk_frame(session)[..end]).unwrap();
         drop(control);
     }
     until("memory comes back", || server.memory_left() == memory);
     until("connections end", || {
         server.counters().connections.load(Relaxed) == 0
     });
+    still_serves(&server);
+}
+
+#[test]
+fn a_call_that_pauses_anywhere_loses_its_connection_and_its_session() {
+    let mut setup = server_setup(1, ServiceTime::None);
+    setup.limits.half_frame = Duration::from_millis(200);
+    let server = RpcServer::start(setup).unwrap();
+    let memory = server.memory_left();
+    let mut idle = greeted(&server);
+    let session = open(&mut idle, &bulk_session()).unwrap().session;
+    let whole = bulk_frame(session);
+    let mut paused: Vec<_> = (1..whole.len())
+        .map(|end| {
+            let mut control = greeted(&server);
+            let session = open(&mut control, &bulk_session()).unwrap().session;
+            control.send_raw(&bulk_frame(session)[..end]).unwrap();
+            control
+        })
+        .collect();
+    paused.iter_mut().for_each(is_refused);
+    until("only the idle one is left", || {
+        server.counters().sessions.load(Relaxed) == 1
+    });
+    // Its session is there, and asks for its data.
+    idle.send_raw(&whole).unwrap();
+    let (pull, _) = idle.receive(Duration::from_secs(10)).unwrap().unwrap();
+    assert_eq!((pull.kind, pull.session), (FrameKind::BulkPull, session));
+    drop(idle);
+    until("memory comes back", || server.memory_left() == memory);
     still_serves(&server);
 }
 

@@ -11,16 +11,19 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{Access, access};
 use weir_doors::Refusal;
 use weir_doors::rpc::{Action, BusyTime, ServeEnd, ServeSettings, read};
+use weir_doors::selftest::TableDirectory;
 use weir_net::rpc::RpcError;
 use weir_net::rpc::address::RpcAddress;
 use weir_net::rpc::group_table::TablePlace;
-use weir_net::rpc::hosting::{Host, Hosting, default_directory};
+use weir_net::rpc::hosting::{Host, Hosting};
 use weir_net::rpc::self_test::ServiceTime;
 use weir_net::rpc::server::ServerLimits;
 use weir_sys::Tree;
 use weir_units::Nanos;
+use weir_world::Launcher;
 
 use crate::{Outcome, output, printed, selftest, signals};
 
@@ -51,6 +54,9 @@ fn serve(settings: &ServeSettings) -> Outcome {
     }
     let host = hosting.start(Box::new(|line| output::error(&format!("note: {line}\n"))));
     let host = host.map_err(|why| lacks(&why))?;
+    for note in host.notes() {
+        output::error(&format!("warning: {note}\n"));
+    }
     let lines = host
         .addresses()
         .iter()
@@ -91,18 +97,21 @@ fn hosting(settings: &ServeSettings) -> Result<Hosting, Refusal> {
         .map(|text| text.parse::<RpcAddress>());
     let addresses = addresses.map(|address| address.map(with_port));
     let addresses: Result<Vec<_>, RpcError> = addresses.collect();
-    let variable = |name: &str| std::env::var(name).ok();
-    let directory = settings.path.as_ref().map(PathBuf::from);
-    let directory = directory.unwrap_or_else(|| default_directory(variable));
+    // What words say goes before; one process alone is no group.
+    let launcher = Launcher::of_this_process()
+        .filter(|launcher| settings.ranks.is_none() && launcher.size > 1);
     Ok(Hosting {
         group: settings.group.clone(),
-        ranks: settings.ranks,
+        ranks: launcher
+            .map(|launcher| (launcher.rank, launcher.rank))
+            .or(settings.ranks),
+        size: launcher.map(|launcher| launcher.size),
         tags: settings.tags,
         addresses: addresses.map_err(|why| lacks(&why))?,
         interface: settings.interface.clone(),
         domain: settings.domain.clone(),
         table: Some(TablePlace {
-            directory,
+            directory: table_directory(&settings.directories),
             group: settings.group.clone(),
             is_public: settings.is_public,
             is_plain: settings.is_cart_table,
@@ -133,6 +142,20 @@ fn hosting(settings: &ServeSettings) -> Result<Hosting, Refusal> {
             } => ServiceTime::Bimodal(time(first), probability, time(second)),
         },
     })
+}
+
+/// The first that can be used; the only one is used whatever comes of it.
+fn table_directory(all: &[TableDirectory]) -> PathBuf {
+    let can_be_used = |one: &&TableDirectory| {
+        // A session's own is made once it is needed.
+        let is_made = one.variable.is_some() && std::fs::create_dir(&one.path).is_ok();
+        is_made || access(&one.path, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+    };
+    let chosen = match all {
+        [only] => Some(only),
+        several => several.iter().find(can_be_used).or(several.last()),
+    };
+    chosen.map_or_else(PathBuf::new, |one| PathBuf::from(&one.path))
 }
 
 fn time(span: Nanos) -> Duration {

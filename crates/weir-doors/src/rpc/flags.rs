@@ -17,7 +17,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "rank",
         "N",
         GROUP,
-        "Rank in the group; the next free one if nothing is said",
+        "Rank in the group; else the launcher's (mpirun, srun), else the next free one",
     ),
     Flag::with_value("ranks", "N-M", GROUP, "Several ranks in this process"),
     Flag::with_value(
@@ -39,7 +39,10 @@ pub(super) const FLAGS: &[Flag] = &[
         GROUP,
         "Directory of the table of the group, which names this server",
     )
-    .long("Without it WEIR_GROUP_DIR, CRT_ATTACH_INFO_PATH, XDG_RUNTIME_DIR/weir, /tmp."),
+    .long(
+        "Without it WEIR_GROUP_DIR, else CRT_ATTACH_INFO_PATH, else the first that can be used of \
+         XDG_RUNTIME_DIR/weir, /run/weir and /tmp.",
+    ),
     Flag::switch("public", GROUP, "Let everyone read the table"),
     Flag::with_value("table-format", "FORM", GROUP, "Of the table's lines")
         .choices(&["weir", "cart"])
@@ -63,7 +66,10 @@ pub(super) const FLAGS: &[Flag] = &[
         "Threads that answer; as many as there are CPUs for",
     )
     .long("Tag t is answered by poller t mod N. Without it the tags or the CPUs, the fewer."),
-    Flag::with_value("cpus", "LIST", WAY, "A CPU for each poller, 0,2,4-7"),
+    Flag::with_value("cpus", "LIST", WAY, "A CPU for each poller, 0,2,4-7").long(
+        "Without --pollers as many pollers, if there are so many tags. They have to be among the CPUs that \
+         it was started with.",
+    ),
     Flag::with_value(
         "poll",
         "HOW",
@@ -87,7 +93,9 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag::with_value("tls-cert", "FILE", WAY, "Certificate").refused(NO_TLS),
     Flag::with_value("tls-key", "FILE", WAY, "Key").refused(NO_TLS),
     Flag::with_value("tls-ca", "FILE", WAY, "Authority").refused(NO_TLS),
-    Flag::with_value("max-msg", "SIZE", LIMITS, "Longest message, 1g at most").default("16m"),
+    Flag::with_value("max-msg", "SIZE", LIMITS, "Longest in-line payload, 1g at most")
+        .default("16m")
+        .long("Of requests and replies. Bulk is bounded by --mem-limit."),
     Flag::with_value(
         "mem-limit",
         "SIZE",

@@ -101,7 +101,7 @@ fn refuse_unavailable(given: &GivenFlags) -> Result<(), Refusal> {
 /// What would be served.
 fn planned(settings: &ServeSettings) -> String {
     let ranks = match settings.ranks {
-        None => "the next free rank".to_owned(),
+        None => "its launcher's rank, else the next free one".to_owned(),
         Some((first, last)) if first == last => format!("rank {first}"),
         Some((first, last)) => format!("ranks {first} to {last}"),
     };

@@ -9,8 +9,8 @@ use weir_units::{Bytes, Nanos};
 use crate::beff::values::{cpus, seconds};
 use crate::given::GivenFlags;
 use crate::refusal::Refusal;
-use crate::selftest::UsedVariables;
 use crate::selftest::values::{group_name, poll, size, time, uris, whole};
+use crate::selftest::{TableDirectory, UsedVariables};
 
 /// Most ranks of one process, and most tags of a rank.
 const MOST_RANKS: u64 = 4096;
@@ -29,8 +29,8 @@ pub struct ServeSettings {
     pub ranks: Option<(u32, u32)>,
     /// Endpoints of each rank.
     pub tags: u32,
-    /// The directory of the table, where the words name one.
-    pub path: Option<String>,
+    /// Where the table may be: in the first of these that can be used.
+    pub directories: Vec<TableDirectory>,
     /// Everyone may read the table.
     pub is_public: bool,
     /// The table has what the older program reads, and no more.
@@ -51,7 +51,7 @@ pub struct ServeSettings {
     pub token_file: Option<String>,
     /// Tests may be started from here.
     pub allows_masters: bool,
-    /// Longest message that is no bulk.
+    /// Longest in-line payload of requests and of replies.
     pub max_message: Bytes,
     /// Memory of all buffers; none: by the memory of the machine.
     pub memory_limit: Option<Bytes>,
@@ -116,11 +116,15 @@ pub(super) fn of(
         None => variables.poll()?.unwrap_or_default(),
     };
     let interface = variables.interface();
+    let pollers = read.value("pollers", |text| small(text, (1, 1024)))?;
+    let cpus = read
+        .value("cpus", |text| one_each(text, pollers))?
+        .unwrap_or_default();
     Ok(ServeSettings {
         group: read.value("group", group_name)?.unwrap_or_default(),
         ranks: ranks(&read)?,
         tags: tags(&read, variables)?,
-        path: given.text("path").map(str::to_owned),
+        directories: variables.table_directories(given.text("path")),
         is_public: given.has("public"),
         is_cart_table: given.is("table-format", "cart"),
         transports: if given.has("transport") {
@@ -130,8 +134,8 @@ pub(super) fn of(
         },
         interface,
         domain: variables.domain(),
-        pollers: read.value("pollers", |text| small(text, (1, 1024)))?,
-        cpus: read.value("cpus", cpus)?.unwrap_or_default(),
+        pollers,
+        cpus,
         poll,
         token_file: given.text("token-file").map(str::to_owned),
         allows_masters: !given.is("allow-master", "no"),
@@ -193,6 +197,19 @@ fn refuse(name: &str, text: &str, why: &str) -> Refusal {
 fn small(text: &str, range: (u64, u64)) -> Result<u32, String> {
     let number = whole(text, range)?;
     u32::try_from(number).map_err(|_| format!("it goes up to {}", u32::MAX))
+}
+
+/// CPUs, each for a poller.
+fn one_each(text: &str, pollers: Option<u32>) -> Result<Vec<u32>, String> {
+    let cpus = cpus(text)?;
+    match pollers {
+        Some(pollers) if cpus.len() > pollers as usize => {
+            let plural = if pollers == 1 { "" } else { "s" };
+            let count = cpus.len();
+            Err(format!("{count} CPUs for {pollers} poller{plural}"))
+        }
+        _ => Ok(cpus),
+    }
 }
 
 fn ranks(read: &Reader<'_>) -> Result<Option<(u32, u32)>, Refusal> {

@@ -121,6 +121,34 @@ fn variables_say_what_words_leave_open() {
 }
 
 #[test]
+fn tables_are_where_words_or_else_variables_say_or_else_in_the_usual_places() {
+    let site = [
+        ("XDG_RUNTIME_DIR", "/run/user/7"),
+        ("CRT_ATTACH_INFO_PATH", "/c"),
+        ("WEIR_GROUP_DIR", "/w"),
+    ];
+    let paths = |settings: &ServeSettings| {
+        let all = settings.directories.iter();
+        all.map(|one| one.path.clone()).collect::<Vec<_>>()
+    };
+    let by_words = served_with("--path /d", &site);
+    assert_eq!(paths(&by_words), ["/d"]);
+    assert_eq!(by_words.notes, Vec::<String>::new());
+    for (variables, path, name) in [
+        (&site[..], "/w", "WEIR_GROUP_DIR="),
+        (&site[..2], "/c", "CRT_ATTACH_INFO_PATH="),
+    ] {
+        let settings = served_with("", variables);
+        assert_eq!(paths(&settings), [path]);
+        assert!(settings.notes[0].contains(name), "{settings:?}");
+    }
+    let usual = served_with("", &site[..1]);
+    assert_eq!(paths(&usual), ["/run/user/7/weir", "/run/weir", "/tmp"]);
+    assert_eq!(usual.directories[0].variable, Some("XDG_RUNTIME_DIR"));
+    assert_eq!(paths(&served("")), ["/run/weir", "/tmp"]);
+}
+
+#[test]
 fn values_out_of_range_are_refused_by_name() {
     for (words, says) in [
         ("--group a/b", "--group a/b: a name has no '/'"),
@@ -152,6 +180,7 @@ fn values_out_of_range_are_refused_by_name() {
         ("--service-time bimodal:1,2,3", "between 0 and 1"),
         ("--exit-after x", "idle:SECONDS"),
         ("--max-msg 2g", "--max-msg 2g"),
+        ("--cpus 0-2 --pollers 2", "--cpus 0-2: 3 CPUs for 2 pollers"),
         ("--poll spin:x", "whole microseconds"),
         (
             "--tls-cert c",

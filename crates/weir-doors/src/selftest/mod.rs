@@ -33,7 +33,7 @@ pub use exit::{exit_code, in_style_of};
 pub use flags::FLAGS;
 pub use rate_search::{RateGoal, RateSearch};
 pub use sizes::MessagePair;
-pub use surroundings::{LogLevel, LogSettings, log_settings};
+pub use surroundings::{LogLevel, LogSettings, TableDirectory, log_settings};
 pub(crate) use surroundings::{UsedVariables, table_file};
 
 use crate::beff::values::seconds;
@@ -371,10 +371,9 @@ fn refuse_absent_table(
     let looked: Vec<String> = if given.has("path") {
         vec![table_file(table, &work.group)]
     } else {
-        let places = surroundings::places(environment, given.has("use-daos-agent-env"));
-        let files = places
-            .iter()
-            .map(|(_, directory)| table_file(directory, &work.group));
+        let has_agent = given.has("use-daos-agent-env");
+        let places = surroundings::places(environment.variable, has_agent);
+        let files = places.iter().map(|one| table_file(&one.path, &work.group));
         files.collect()
     };
     let mut refusal = Refusal::lacks(format!(

@@ -18,6 +18,11 @@ const MOST_CONTEXTS: u64 = 128;
 /// The older program takes a larger number for the largest.
 const MOST_CREDITS: u32 = 256;
 
+/// Variables that name the directory of tables, the first before the others.
+const NAMED: [&str; 2] = ["WEIR_GROUP_DIR", "CRT_ATTACH_INFO_PATH"];
+/// Where tables are in the end.
+const EVERYBODYS: &str = "/tmp";
+
 /// Reads variables, and remembers those that had an effect.
 pub(crate) struct UsedVariables<'a> {
     variable: &'a dyn Fn(&str) -> Option<String>,
@@ -162,6 +167,23 @@ impl<'a> UsedVariables<'a> {
         Ok(())
     }
 
+    /// Where a server's table may be: where words or a variable say, else in the first of several that can
+    /// be used.
+    pub(crate) fn table_directories(&mut self, path: Option<&str>) -> Vec<TableDirectory> {
+        if let Some(path) = path {
+            return vec![TableDirectory {
+                variable: None,
+                path: path.to_owned(),
+            }];
+        }
+        let mut all = places(self.variable, true);
+        if let Some(name) = all[0].variable.filter(|name| NAMED.contains(name)) {
+            let _ = self.first(&[name]);
+            all.truncate(1);
+        }
+        all
+    }
+
     /// The directory of the table: that of --path, else the first that has it.
     fn table(
         &mut self,
@@ -181,36 +203,52 @@ impl<'a> UsedVariables<'a> {
         }
         let has_agent = given.has("use-daos-agent-env");
         let mut first = None;
-        for (variable, directory) in places(environment, has_agent) {
-            if (environment.has_file)(&table_file(&directory, group)) {
-                if let Some(variable) = variable {
-                    self.effects.push(format!("{variable}={directory}"));
+        for directory in places(environment.variable, has_agent) {
+            let path = directory.path;
+            if (environment.has_file)(&table_file(&path, group)) {
+                if let Some(variable) = directory.variable {
+                    self.effects.push(format!("{variable}={path}"));
                 }
-                return Ok(directory);
+                return Ok(path);
             }
-            first.get_or_insert(directory);
+            first.get_or_insert(path);
         }
-        Ok(first.unwrap_or_else(|| "/tmp".to_owned()))
+        Ok(first.unwrap_or_else(|| EVERYBODYS.to_owned()))
     }
 }
 
-/// Where tables are looked for, each with the variable that says so.
+/// A directory where the table of a group may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableDirectory {
+    /// The variable that names it.
+    pub variable: Option<&'static str>,
+    /// Where it is.
+    pub path: String,
+}
+
+/// Where tables are, in this order, for servers and those who look for them. `is_of_site`: with the places
+/// that a site or a session has for such things.
 pub(super) fn places(
-    environment: &SelfTestEnvironment<'_>,
-    has_agent: bool,
-) -> Vec<(Option<&'static str>, String)> {
-    let variable = |name: &'static str, behind: &str| {
-        let value = (environment.variable)(name).filter(|value| !value.is_empty());
-        value.map(|value| (Some(name), format!("{value}{behind}")))
+    variable: &dyn Fn(&str) -> Option<String>,
+    is_of_site: bool,
+) -> Vec<TableDirectory> {
+    let named = |name: &'static str, behind: &str| {
+        let value = variable(name).filter(|value| !value.is_empty());
+        value.map(|value| TableDirectory {
+            variable: Some(name),
+            path: format!("{value}{behind}"),
+        })
     };
-    let mut all = Vec::new();
-    all.extend(variable("WEIR_GROUP_DIR", ""));
-    all.extend(variable("CRT_ATTACH_INFO_PATH", ""));
-    if has_agent {
-        all.extend(variable("XDG_RUNTIME_DIR", "/weir"));
-        all.push((None, "/run/weir".to_owned()));
+    let plain = |path: &str| TableDirectory {
+        variable: None,
+        path: path.to_owned(),
+    };
+    let mut all: Vec<_> = NAMED.iter().filter_map(|name| named(name, "")).collect();
+    if is_of_site {
+        all.extend(named("XDG_RUNTIME_DIR", "/weir"));
+        all.push(plain("/run/weir"));
     }
-    all.push((None, "/tmp".to_owned()));
+    all.push(plain(EVERYBODYS));
     all
 }
 

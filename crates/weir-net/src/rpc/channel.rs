@@ -10,6 +10,7 @@ use weir_run::{BulkMemory, BulkUse, ServiceChannel};
 
 use super::client::{DialSetup, ServerEndpoint, dial};
 use super::link::{Link, LinkHandler, MemoryRange, PeerId, RegionId, Sent};
+use super::payload::check_inline;
 use super::wire::{
     BULK_PIECE, BulkAccess, FrameHeader, FrameKind, OpenReply, OpenRequest, PullRange, PushHead,
     RpcId, flag,
@@ -49,6 +50,8 @@ pub struct RpcChannel<L> {
     state: ChannelState,
     send_size: u32,
     max_frame: u32,
+    /// The longest payload that the server takes, in bytes.
+    longest: u64,
 }
 
 impl<L: Link> RpcChannel<L> {
@@ -64,6 +67,7 @@ impl<L: Link> RpcChannel<L> {
     ) -> Result<Self, RpcError> {
         let greeting = link.greeting()?;
         let (new, reply) = dial(setup, endpoint, greeting)?;
+        check_inline(asked, reply.max_message)?;
         let peer = link.join(new)?;
         let mut channel = Self {
             link,
@@ -71,6 +75,7 @@ impl<L: Link> RpcChannel<L> {
             state: ChannelState::default(),
             send_size: asked.send_size,
             max_frame: reply.max_frame,
+            longest: reply.max_message,
         };
         let mut body = Vec::new();
         asked.encode(&mut body);
@@ -110,9 +115,11 @@ impl<L: Link> RpcChannel<L> {
             return Err(lost.clone().into());
         }
         let length: usize = body.iter().map(|part| part.len()).sum();
+        let payload = body.last().map_or(0, |payload| payload.len() as u64);
         let calls = &mut self.state.calls;
         let call = calls.get_mut(slot as usize).filter(|call| !call.is_out);
-        let Some(call) = call.filter(|_| length <= self.max_frame as usize) else {
+        let fits = length <= self.max_frame as usize && payload <= self.longest;
+        let Some(call) = call.filter(|_| fits) else {
             let message = "a slot that is not free, or a payload that is too long";
             return Err(RpcError::new(DerCode::Invalid, message).into());
         };

@@ -135,7 +135,7 @@ impl RpcGroup {
             rank: of.rank,
             tag: of.tag,
             address: address.clone(),
-            nonce: member.nonce.as_deref().and_then(nonce),
+            nonce: member.nonce.as_deref().and_then(nonce_of),
         })
     }
 
@@ -166,7 +166,7 @@ impl RpcGroup {
 }
 
 /// The bytes of a run's mark, as tables have it.
-fn nonce(text: &str) -> Option<[u8; 16]> {
+pub(super) fn nonce_of(text: &str) -> Option<[u8; 16]> {
     let mut bytes = [0; 16];
     if text.len() != 2 * bytes.len() || !text.is_ascii() {
         return None;
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn a_mark_comes_back_from_its_text() {
         let mark: [u8; 16] = std::array::from_fn(|place| u8::try_from(place * 16).unwrap());
-        assert_eq!(nonce(&nonce_text(mark)), Some(mark));
-        assert_eq!(nonce("0f"), None);
+        assert_eq!(nonce_of(&nonce_text(mark)), Some(mark));
+        assert_eq!(nonce_of("0f"), None);
     }
 }

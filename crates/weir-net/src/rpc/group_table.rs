@@ -6,14 +6,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use weir_schema::RankTags;
 
 use super::address::RpcAddress;
+use super::auth::nonce;
+use super::group::nonce_text;
 use super::{DerCode, RpcError};
 
 /// What the name of the file ends with.
@@ -39,7 +42,8 @@ pub struct GroupMember {
 pub struct GroupTable {
     /// By rank.
     pub members: BTreeMap<u32, GroupMember>,
-    /// The size that it says is another: who wrote it has lost or kept an entry.
+    /// The size that it says is another: not all of a launcher's ranks are there yet, or who wrote it has
+    /// lost or kept an entry.
     pub said_size: Option<u64>,
 }
 
@@ -123,7 +127,9 @@ impl GroupTable {
 
     /// Its text. `is_plain`: without fields that older programs would take for more ranks.
     pub fn text(&self, group: &str, is_plain: bool) -> String {
-        let mut text = format!("name {group}\nsize {}\nall\n", self.members.len());
+        let there = self.members.len() as u64;
+        let size = self.said_size.map_or(there, |said| said.max(there));
+        let mut text = format!("name {group}\nsize {size}\nall\n");
         for (rank, member) in &self.members {
             let mut addresses = member.addresses.iter();
             let Some(first) = addresses.next() else {
@@ -229,12 +235,7 @@ impl TablePlace {
         let path = GroupTable::path(&self.directory, &self.group);
         let io = |error| RpcError::io(format_args!("write {}", path.display()))(error);
         let lock = self.directory.join(format!("{}{SUFFIX}.lock", self.group));
-        let lock = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(lock)
-            .map_err(io)?;
+        let lock = own_file().truncate(false).open(lock).map_err(io)?;
         // Given back with the file.
         lock.lock().map_err(io)?;
         let mut table = if path.exists() {
@@ -244,9 +245,8 @@ impl TablePlace {
         };
         let result = change(&mut table)?;
         let text = table.text(&self.group, self.is_plain);
-        let new = self
-            .directory
-            .join(format!(".{}{SUFFIX}.{}", self.group, std::process::id()));
+        let (group, mark) = (&self.group, nonce_text(nonce()));
+        let new = self.directory.join(format!(".{group}{SUFFIX}.{mark}"));
         let written = self
             .write(&new, &text)
             .and_then(|()| fs::rename(&new, &path));
@@ -258,10 +258,12 @@ impl TablePlace {
     }
 
     fn write(&self, path: &Path, text: &str) -> std::io::Result<()> {
-        let mut file = File::create(path)?;
-        let mode = if self.is_public { 0o644 } else { 0o600 };
-        file.set_permissions(fs::Permissions::from_mode(mode))?;
-        file.write_all(text.as_bytes())
+        let mut file = own_file().create_new(true).open(path)?;
+        file.write_all(text.as_bytes())?;
+        if self.is_public {
+            file.set_permissions(fs::Permissions::from_mode(0o644))?;
+        }
+        Ok(())
     }
 
     /// Takes entries out, unless another run of a server has them by now.
@@ -274,9 +276,19 @@ impl TablePlace {
                 let is_other = member.nonce.as_deref().is_some_and(|other| other != nonce);
                 !ranks.contains(rank) || is_other
             });
+            // Whoever has gone is missed by nobody.
+            table.said_size = None;
             Ok(())
         })
     }
+}
+
+/// Of this user alone from the beginning. In a directory that others write to, a link could lead anywhere.
+fn own_file() -> OpenOptions {
+    let mut options = File::options();
+    options.create(true).write(true).mode(0o600);
+    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    options
 }
 
 #[cfg(test)]
@@ -337,16 +349,61 @@ mod tests {
         assert_eq!(odd.said_size, Some(3));
     }
 
-    #[test]
-    fn entries_come_and_go_and_those_of_a_later_run_stay() {
-        let directory = std::env::temp_dir().join(format!("weir-table-{}", std::process::id()));
+    /// A directory for a test, with the place of a group's table in it.
+    fn place(name: &str, is_public: bool) -> (PathBuf, TablePlace) {
+        let directory = format!("weir-table-{name}-{}", std::process::id());
+        let directory = std::env::temp_dir().join(directory);
         fs::create_dir_all(&directory).unwrap();
         let place = TablePlace {
             directory: directory.clone(),
             group: "g".to_owned(),
-            is_public: false,
+            is_public,
             is_plain: false,
         };
+        (directory, place)
+    }
+
+    #[test]
+    fn a_size_that_was_said_stays_until_somebody_leaves() {
+        let text = "name g\nsize 3\nall\n0 tcp://a:1\n1 tcp://a:2\n";
+        let (directory, place) = place("size", false);
+        fs::write(GroupTable::path(&directory, "g"), text).unwrap();
+        let size = |table: &mut GroupTable| Ok(table.said_size);
+        assert_eq!(place.change(size), Ok(Some(3)));
+        assert_eq!(place.change(size), Ok(Some(3)));
+        place.remove(&[1], "x").unwrap();
+        assert_eq!(place.change(size), Ok(None));
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn links_that_others_put_into_the_directory_lead_nowhere() {
+        for is_public in [false, true] {
+            let (directory, place) = place("links", is_public);
+            let victim = directory.join("victim");
+            fs::write(&victim, "precious").unwrap();
+            let planted = directory.join("g.attach_info_tmp.lock");
+            std::os::unix::fs::symlink(&victim, &planted).unwrap();
+            let refused = place.change(|_| Ok(())).unwrap_err();
+            assert!(refused.message.contains("symbolic link"), "{refused}");
+            fs::remove_file(&planted).unwrap();
+            place.change(|_| Ok(())).unwrap();
+            let mode = |name: &str| {
+                let facts = fs::metadata(directory.join(name)).unwrap();
+                facts.permissions().mode() & 0o777
+            };
+            assert_eq!(mode("g.attach_info_tmp.lock"), 0o600);
+            let table = if is_public { 0o644 } else { 0o600 };
+            assert_eq!(mode("g.attach_info_tmp"), table);
+            assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+            assert_eq!(fs::read_dir(&directory).unwrap().count(), 3);
+            fs::remove_dir_all(&directory).unwrap();
+        }
+    }
+
+    #[test]
+    fn entries_come_and_go_and_those_of_a_later_run_stay() {
+        let (directory, place) = place("entries", false);
         let member = |nonce: &str| GroupMember {
             addresses: vec!["tcp://127.0.0.1:1".parse().unwrap()],
             tags: Some(1),

@@ -5,8 +5,8 @@
 //! which they do not. The same for `weir rpc serve` and for a server of a run's own. Not here: words,
 //! signals.
 
-use std::net::{IpAddr, Ipv4Addr};
-use std::path::{Path, PathBuf};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use weir_schema::RpcPoll;
@@ -16,15 +16,16 @@ use super::address::RpcAddress;
 use super::auth::Token;
 use super::group::nonce_text;
 use super::group_table::{GroupMember, GroupTable, TablePlace};
+use super::held_rank::refuse_held;
 use super::interface_choice::{interfaces_of_this_machine, named_interface};
-use super::local_interface::addresses_of_interface;
+use super::local_interface::{addresses_of_interface, reachable_address};
 use super::master_host::{HostedMasters, MasterHost};
 use super::self_test::{SelfTestService, ServiceTime};
 use super::server::{
     NoMasters, RankSetup, RpcServer, ServerCounters, ServerLimits, ServerSetup, TestMasters,
 };
 use super::service::RpcService;
-use super::way::{SERVER_POLL, choose_poll};
+use super::way::{SERVER_POLL, choose_poll, cpu_for_each};
 use super::{DerCode, RpcError};
 
 /// What is to be served.
@@ -34,6 +35,8 @@ pub struct Hosting {
     pub group: String,
     /// First and last rank; none: the next free one of the table.
     pub ranks: Option<(u32, u32)>,
+    /// Ranks that the group shall have, where whoever started this one knows.
+    pub size: Option<u32>,
     /// Endpoints of each rank.
     pub tags: u32,
     /// Where it listens, for each rank; port 0 is any.
@@ -44,7 +47,7 @@ pub struct Hosting {
     pub domain: Option<String>,
     /// The table that names it.
     pub table: Option<TablePlace>,
-    /// Threads that answer; none: as many as there are CPUs for.
+    /// Threads that answer; none: as many as there are CPUs for, those that are named before all.
     pub pollers: Option<u32>,
     /// A CPU for each.
     pub cpus: Vec<u32>,
@@ -63,6 +66,8 @@ pub struct Hosting {
 /// A server that others find.
 pub struct Host {
     server: RpcServer,
+    addresses: Vec<(u32, RpcAddress)>,
+    notes: Vec<String>,
     table: Option<TablePlace>,
     ranks: Vec<u32>,
 }
@@ -73,6 +78,7 @@ impl Hosting {
         Self {
             group: group.to_owned(),
             ranks: Some((0, 0)),
+            size: None,
             tags,
             addresses: vec![address],
             interface: None,
@@ -91,7 +97,8 @@ impl Hosting {
     /// Serves from now on. `log` takes lines about strange clients.
     ///
     /// # Errors
-    /// An address cannot be bound, the table cannot be changed, the token cannot be read.
+    /// An address cannot be bound, the table cannot be changed, the token cannot be read, another server
+    /// serves one of the ranks.
     pub fn start(self, log: Box<dyn Fn(&str) + Send + Sync>) -> Result<Host, RpcError> {
         let token = self.token_file.as_deref().map(Token::read).transpose()?;
         if let Some(name) = &self.interface {
@@ -99,39 +106,49 @@ impl Hosting {
         }
         let Some(place) = self.table.clone() else {
             let (first, last) = self.ranks.unwrap_or_default();
-            let ranks: Vec<u32> = (first..=last).collect();
-            let server = self.serve(&ranks, token, 1, log)?;
-            return Ok(Host {
-                server,
-                table: None,
-                ranks,
-            });
+            let server = self.serve(&ranks_of(first, last), token, 1, log)?;
+            return self.host(server, ranks_of(first, last));
         };
         // While nobody else takes the same rank.
-        let (server, ranks) = place.change(|table| {
+        place.change(|table| {
             let free = table.free_rank();
             let (first, last) = self.ranks.unwrap_or((free, free));
-            let ranks: Vec<u32> = (first..=last).collect();
-            let server = self.serve(&ranks, token, others_here(table, &ranks) + 1, log)?;
+            let ranks = ranks_of(first, last);
             for rank in &ranks {
-                table.members.insert(*rank, self.member(&server, *rank));
+                refuse_held(&self.group, *rank, table.members.get(rank))?;
             }
-            Ok((server, ranks))
-        })?;
+            let server = self.serve(&ranks, token, others_here(table, &ranks) + 1, log)?;
+            let host = self.host(server, ranks)?;
+            for rank in &host.ranks {
+                table.members.insert(*rank, self.member(&host, *rank));
+            }
+            table.said_size = self.size.map(u64::from).or(table.said_size);
+            Ok(host)
+        })
+    }
+
+    fn host(&self, server: RpcServer, ranks: Vec<u32>) -> Result<Host, RpcError> {
+        let (mut addresses, mut notes) = (server.addresses().to_vec(), Vec::new());
+        for (_, address) in &mut addresses {
+            notes.extend(name_interface(address, self.interface.as_deref())?);
+        }
+        notes.dedup();
         Ok(Host {
             server,
-            table: Some(place),
+            addresses,
+            notes,
+            table: self.table.clone(),
             ranks,
         })
     }
 
-    fn member(&self, server: &RpcServer, rank: u32) -> GroupMember {
-        let addresses = server.addresses().iter().filter(|(of, _)| *of == rank);
+    fn member(&self, host: &Host, rank: u32) -> GroupMember {
+        let addresses = host.addresses.iter().filter(|(of, _)| *of == rank);
         GroupMember {
             addresses: addresses.map(|(_, address)| address.clone()).collect(),
             tags: Some(self.tags),
             node: Some(node_name()),
-            nonce: Some(nonce_text(server.nonce())),
+            nonce: Some(nonce_text(host.server.nonce())),
         }
     }
 
@@ -143,11 +160,7 @@ impl Hosting {
         log: Box<dyn Fn(&str) + Send + Sync>,
     ) -> Result<RpcServer, RpcError> {
         let time = self.service_time;
-        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-        let tags = ranks.len() * self.tags as usize;
-        // One CPU for a client on this machine.
-        let fitting = tags.min(cpus.saturating_sub(1)).max(1);
-        let pollers = self.pollers.map_or(fitting, |pollers| pollers as usize);
+        let (pollers, cpus) = self.pollers(ranks.len() * self.tags as usize);
         let directory = self.table.as_ref().map(|place| place.directory.clone());
         let masters: Arc<dyn TestMasters> = if self.allows_masters {
             Arc::new(MasterHost::new(HostedMasters {
@@ -175,7 +188,7 @@ impl Hosting {
             ranks: setups?,
             domain: self.domain.clone(),
             pollers,
-            cpus: self.cpus.clone(),
+            cpus,
             poll: choose_poll(self.poll, pollers + servers_here, SERVER_POLL),
             services: Box::new(move |rank, tag| {
                 let seed = u64::from(rank) << 32 | u64::from(tag);
@@ -187,6 +200,21 @@ impl Hosting {
             masters,
             log,
         })
+    }
+
+    /// How many threads answer for so many tags, and the CPU of each where it has one.
+    fn pollers(&self, tags: usize) -> (usize, Vec<u32>) {
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        let cpus = match self.cpus.len() {
+            // One CPU for a client on this machine.
+            0 => cpus.saturating_sub(1).max(1),
+            named => named,
+        };
+        let pollers = self.pollers.map_or(tags.min(cpus), |count| count as usize);
+        if self.cpus.is_empty() {
+            return (pollers, cpu_for_each(pollers).to_vec());
+        }
+        (pollers, self.cpus.clone())
     }
 
     /// Where a rank listens: sockets of the file system lie beside the table.
@@ -230,6 +258,38 @@ impl Hosting {
     }
 }
 
+fn ranks_of(first: u32, last: u32) -> Vec<u32> {
+    (first..=last).collect()
+}
+
+/// Whoever listens everywhere is reached by one interface: what to write in its place, and what to say where
+/// there is none but the loopback.
+fn name_interface(
+    address: &mut RpcAddress,
+    interface: Option<&str>,
+) -> Result<Option<String>, RpcError> {
+    let Ok(everywhere) = address.place.parse::<SocketAddr>() else {
+        return Ok(None);
+    };
+    if !everywhere.ip().is_unspecified() {
+        return Ok(None);
+    }
+    let found = reachable_address(interface, everywhere.is_ipv4())?;
+    let ip = found.unwrap_or(if everywhere.is_ipv4() {
+        Ipv4Addr::LOCALHOST.into()
+    } else {
+        Ipv6Addr::LOCALHOST.into()
+    });
+    let before = address.to_string();
+    address.place = SocketAddr::new(ip, everywhere.port()).to_string();
+    Ok(found.is_none().then(|| {
+        format!(
+            "{before}: no interface but the loopback has an address of that kind, so that only this \
+             machine reaches this server, at {address}"
+        )
+    }))
+}
+
 /// Servers of this machine that the table names, apart from these ranks.
 fn others_here(table: &GroupTable, ranks: &[u32]) -> usize {
     let here = node_name();
@@ -252,9 +312,14 @@ pub(super) fn node_name() -> String {
 }
 
 impl Host {
-    /// Where each rank listens.
+    /// Where others reach each rank.
     pub fn addresses(&self) -> &[(u32, RpcAddress)] {
-        self.server.addresses()
+        &self.addresses
+    }
+
+    /// What the user should know.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Its ranks.
@@ -280,23 +345,4 @@ impl Host {
         stopped.map_err(|error| RpcError::new(DerCode::Other, error.to_string()))?;
         removed
     }
-}
-
-/// The directory of tables where nothing names one: the first that the surroundings name, made where it
-/// is weir's own.
-pub fn default_directory(variable: impl Fn(&str) -> Option<String>) -> PathBuf {
-    let named = ["WEIR_GROUP_DIR", "CRT_ATTACH_INFO_PATH"];
-    let named = named
-        .iter()
-        .find_map(|name| variable(name).filter(|path| !path.is_empty()));
-    if let Some(path) = named {
-        return PathBuf::from(path);
-    }
-    if let Some(runtime) = variable("XDG_RUNTIME_DIR").filter(|path| !path.is_empty()) {
-        let own = Path::new(&runtime).join("weir");
-        if own.is_dir() || std::fs::create_dir_all(&own).is_ok() {
-            return own;
-        }
-    }
-    std::env::temp_dir()
 }

@@ -114,6 +114,22 @@ pub fn addresses_of_interface(name: &str) -> Result<Vec<IpAddr>, RpcError> {
     Ok(addresses)
 }
 
+/// The address of this kind by which others reach this machine: that of an interface which was asked for, or
+/// of one that is near; none where only the loopback has one.
+///
+/// # Errors
+/// There is no interface of that name.
+pub fn reachable_address(asked: Option<&str>, is_ipv4: bool) -> Result<Option<IpAddr>, RpcError> {
+    let known = if_addrs::get_if_addrs().unwrap_or_default();
+    let address = |name: &str| {
+        let all = addresses_of(&known, name);
+        all.into_iter().find(|ip| ip.is_ipv4() == is_ipv4)
+    };
+    let has_address = |one: &NetworkInterface| address(&one.name).is_some();
+    let choice = choose_interface(&facts(), asked, has_address, |_| 0)?;
+    Ok(address(&choice.name).filter(|ip| !ip.is_loopback()))
+}
+
 /// The CPUs that this process was started with: asked for the first time before any thread is pinned.
 pub fn process_cpus() -> &'static CpuList {
     static CPUS: OnceLock<CpuList> = OnceLock::new();

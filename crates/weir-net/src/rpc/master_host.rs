@@ -22,6 +22,7 @@ use weir_schema::{
     expand_endpoints,
 };
 use weir_sys::clock::{Clock, Tick};
+use weir_sys::pin;
 use weir_units::Nanos;
 
 use super::call_list::CallList;
@@ -110,6 +111,8 @@ impl TestMasters for MasterHost {
         let (end, hosted, clock) = (TestEnd::default(), self.hosted.clone(), self.clock);
         let asked = end.clone();
         let serve = move || {
+            // Beside the poller that took the order, which may have a CPU of its own.
+            let _ = pin::set_affinity(process_cpus());
             let answers = order.answers.clone();
             // Whoever has the last answer may order the next test: the turn ends before it.
             match OrderedTest::ordered(&order, &hosted, clock) {

@@ -20,6 +20,7 @@ pub mod error;
 pub mod first_calls;
 pub mod group;
 pub mod group_table;
+mod held_rank;
 pub mod hosting;
 pub mod interface_choice;
 pub mod link;

@@ -12,6 +12,7 @@ use super::address::RpcAddress;
 use super::group::RpcGroup;
 use super::hosting::{Host, Hosting};
 use super::local_interface::addresses_of_interface;
+use super::server::ServerLimits;
 use super::way::refused;
 
 fn set_tags(group: &mut RpcGroup, tags: u32) {
@@ -48,6 +49,16 @@ fn own_address(work: &RpcWorkload) -> Result<RpcAddress, Failure> {
     Ok(RpcAddress { scheme, place })
 }
 
+/// Nobody else is there whom its longest payload could harm.
+fn limits_for(work: &RpcWorkload) -> ServerLimits {
+    let usual = ServerLimits::default();
+    let longest = u64::from(work.request.bytes.max(work.reply.bytes));
+    ServerLimits {
+        max_message: usual.max_message.max(longest),
+        ..usual
+    }
+}
+
 /// A server of the run's own with so many tags, and its group.
 ///
 /// # Errors
@@ -56,6 +67,7 @@ pub fn start(work: &RpcWorkload, tags: u32) -> Result<(Host, RpcGroup), Failure>
     let hosting = Hosting {
         token_file: work.token_file.as_ref().map(PathBuf::from),
         domain: work.domain.clone(),
+        limits: limits_for(work),
         ..Hosting::alone(&work.group, tags, own_address(work)?)
     };
     let host = hosting.start(Box::new(|_| ()));

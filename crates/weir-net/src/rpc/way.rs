@@ -19,11 +19,11 @@ use super::calling::{calls_of, slots_of};
 use super::client::{self, CallPayload, ClientSetup, DialSetup, RpcClient, VerifyMode};
 use super::group::RpcGroup;
 use super::link::{Link, LinkSide};
-use super::local_interface::LocalInterface;
+use super::local_interface::{LocalInterface, process_cpus};
 use super::null::NullTransport;
 use super::ofi::{self, FabricChoice, FabricOffer, OfiLink, OfiSettings};
 use super::ordered::OrderedMasters;
-use super::server::PollMode;
+use super::server::{PollMode, pin_to};
 use super::shm::ShmLink;
 use super::stream::StreamLink;
 use super::transport::RpcTransport;
@@ -253,7 +253,8 @@ impl Way {
         &self.dial
     }
 
-    /// Connects a thread, and has the transport used.
+    /// Connects the calling thread, and has the transport used. It has a CPU of its own from then on, where
+    /// the process has as many as threads.
     ///
     /// # Errors
     /// No server could be reached.
@@ -264,6 +265,8 @@ impl Way {
         (thread, threads): (u32, u32),
         user: U,
     ) -> Result<U::Output, Failure> {
+        let cpu = cpu_for_each(threads as usize).get(thread as usize);
+        pin_to(cpu.copied()).map_err(|why| refused(&why))?;
         let slots = slots_of(work, thread, threads);
         if self.is_null() {
             return Ok(user.with(NullTransport::new(slots, work.bytes().0)));
@@ -374,6 +377,13 @@ fn poll_mode(asked: RpcPoll, threads: u32, group: &RpcGroup) -> PollMode {
     servers.dedup();
     let spinners = threads as usize + servers.len().max(1);
     choose_poll(asked, spinners, PollMode::Busy)
+}
+
+/// A CPU for each of so many threads, where this process has just as many. Where it has more, the kernel may
+/// choose, since others choose too.
+pub(super) fn cpu_for_each(threads: usize) -> &'static [u32] {
+    let own = process_cpus().as_slice();
+    if own.len() == threads { own } else { &[] }
 }
 
 /// How threads look for work where so many spin on this machine.

@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "in tests")]
 
+pub(crate) mod raw;
+
 use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;

@@ -27,6 +27,8 @@ pub(super) struct ClientConnection {
     pub(super) stage: ConnectionStage,
     pub(super) peer: PeerId,
     pub(super) max_frame: u32,
+    /// The longest in-line payload that its server takes, in bytes.
+    pub(super) max_message: u64,
     /// Calls that are out on it.
     pub(super) out: u32,
     /// When something last came, in nanoseconds of the client's clock.
@@ -126,6 +128,7 @@ impl EndpointTable {
                     stage: ConnectionStage::Down,
                     peer: PeerId::default(),
                     max_frame: 0,
+                    max_message: 0,
                     out: 0,
                     heard_ns: 0,
                     connect_ns: None,

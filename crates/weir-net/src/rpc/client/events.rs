@@ -142,7 +142,7 @@ impl ClientState {
             self.counters.late_replies += 1;
         }
         if let Some(endpoint) = self.table.of_session(connection, header.session) {
-            self.table.give(endpoint);
+            self.table.recover(endpoint);
         }
         let place = self
             .quarantine

@@ -12,6 +12,7 @@ use super::dial::dial;
 use super::endpoints::{ClientConnection, ConnectionStage, EndpointStage, NO_LIMIT};
 use super::{ClientSetup, ServerEndpoint};
 use crate::rpc::link::{Link, LinkGreeting, NewPeer};
+use crate::rpc::payload::check_inline;
 use crate::rpc::self_test;
 use crate::rpc::server::PollMode;
 use crate::rpc::transport::{Requested, RpcCounters, RpcTransport, ServerUse};
@@ -150,6 +151,7 @@ impl<L: Link> RpcClient<L> {
         let known = &mut table.connections[connection as usize];
         known.stage = ConnectionStage::Up;
         known.max_frame = reply.max_frame;
+        known.max_message = reply.max_message;
         known.heard_ns = self.state.now_ns;
         known.pinged = false;
         for endpoint in known.endpoints.clone() {
@@ -161,14 +163,14 @@ impl<L: Link> RpcClient<L> {
     fn open(&mut self, endpoint: u32) {
         let setup = &self.state.setup;
         let entry = &mut self.state.table.endpoints[endpoint as usize];
-        let peer = self.state.table.connections[entry.connection as usize].peer;
+        let connection = &self.state.table.connections[entry.connection as usize];
+        let (peer, longest) = (connection.peer, connection.max_message);
         if !setup.payload.has_session() {
             entry.stage = EndpointStage::Up;
             entry.session = 0;
             entry.credits = NO_LIMIT;
             return;
         }
-        entry.stage = EndpointStage::Opening;
         let payload = setup.payload;
         let asked = OpenRequest {
             service: self_test::NAME.to_owned(),
@@ -182,6 +184,12 @@ impl<L: Link> RpcClient<L> {
             low_byte: setup.low_byte,
             verify: setup.verify as u8,
         };
+        if let Err(why) = check_inline(&asked, longest) {
+            entry.stage = EndpointStage::Down;
+            self.state.refusals.push(why);
+            return;
+        }
+        entry.stage = EndpointStage::Opening;
         let mut body = Vec::new();
         asked.encode(&mut body);
         let rpc = RpcId {

@@ -1,9 +1,46 @@
-//! Calls that take more than one step: those that wait for a buffer or move bulk data.
+//! What a request consists of, and calls that take more than one step: those that wait for a buffer or
+//! move bulk data.
 //!
-//! In: requests. Out: places that are used again. Not here: the steps (`poller`).
+//! In: requests. Out: their parts; places that are used again. Not here: the steps (`serve`).
 
+use crate::rpc::RpcError;
 use crate::rpc::link::{PeerId, RegionId};
-use crate::rpc::wire::{Descriptor, RpcId};
+use crate::rpc::wire::{Descriptor, FrameHeader, RpcId, WireReader, flag};
+
+/// A request's body, taken apart.
+pub(super) struct RequestParts<'a> {
+    pub(super) bulk: Option<Box<Descriptor>>,
+    pub(super) checksum: Option<u32>,
+    pub(super) payload: &'a [u8],
+}
+
+/// Takes a request's body apart.
+///
+/// # Errors
+/// It is cut, or its descriptor makes no sense.
+#[inline]
+pub(super) fn take_apart<'a>(
+    header: &FrameHeader,
+    body: &'a [u8],
+) -> Result<RequestParts<'a>, RpcError> {
+    let mut reader = WireReader::new(body);
+    let bulk = if header.flags & flag::BULK == 0 {
+        None
+    } else {
+        Some(Box::new(Descriptor::decode(&mut reader)?))
+    };
+    let checksum = if header.flags & flag::CHECKSUM == 0 {
+        None
+    } else {
+        Some(reader.u32("checksum")?)
+    };
+    let payload = reader.rest();
+    Ok(RequestParts {
+        bulk,
+        checksum,
+        payload,
+    })
+}
 
 /// What a call is at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,6 +11,10 @@ use super::limits::ServerLimits;
 
 /// Wrong proofs that an address may send within a second.
 const TRIES: u32 = 10;
+/// How long a wrong proof counts.
+const WATCH: Duration = Duration::from_secs(1);
+/// Addresses without connections that are remembered for their wrong proofs.
+const REMEMBERED: usize = 4096;
 
 /// Where a connection comes from; `None` for this machine.
 pub(super) type Source = Option<IpAddr>;
@@ -22,10 +26,41 @@ struct SourceCount {
     since: Option<Instant>,
 }
 
+impl SourceCount {
+    /// Wrong proofs count no longer once their time is over.
+    fn forgive(&mut self) {
+        if self.since.is_none_or(|since| since.elapsed() > WATCH) {
+            self.wrong = 0;
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct AllSources {
     open: u32,
     each: HashMap<IpAddr, SourceCount>,
+    /// Addresses that are remembered though they have no connection.
+    remembered: usize,
+}
+
+impl AllSources {
+    /// The last connection of an address has left.
+    fn forget(&mut self, address: IpAddr) {
+        if self.remembered >= REMEMBERED {
+            self.each.retain(|_, count| {
+                count.forgive();
+                count.open > 0 || count.wrong > 0
+            });
+            let others = self.each.iter().filter(|(other, _)| **other != address);
+            self.remembered = others.filter(|(_, count)| count.open == 0).count();
+        }
+        // Whoever has so many addresses is not stopped by counting them.
+        let room = self.remembered < REMEMBERED;
+        match self.each.get(&address) {
+            Some(count) if count.wrong > 0 && room => self.remembered += 1,
+            _ => drop(self.each.remove(&address)),
+        }
+    }
 }
 
 /// Counts connections.
@@ -42,11 +77,14 @@ impl Connections {
             return false;
         }
         if let Some(address) = source {
+            let is_remembered = all.each.contains_key(&address);
             let count = all.each.entry(address).or_default();
             if count.open >= limits.per_address {
                 return false;
             }
             count.open += 1;
+            let returns = is_remembered && count.open == 1;
+            all.remembered -= usize::from(returns);
         }
         all.open += 1;
         true
@@ -60,8 +98,8 @@ impl Connections {
             && let Some(count) = all.each.get_mut(&address)
         {
             count.open = count.open.saturating_sub(1);
-            if count.open == 0 && count.wrong == 0 {
-                all.each.remove(&address);
+            if count.open == 0 {
+                all.forget(address);
             }
         }
     }
@@ -70,21 +108,19 @@ impl Connections {
     pub(super) fn may_prove(&self, source: Source) -> bool {
         let Some(address) = source else { return true };
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = all.each.entry(address).or_default();
-        if count
-            .since
-            .is_none_or(|since| since.elapsed() > Duration::from_secs(1))
-        {
-            count.wrong = 0;
-        }
-        count.wrong < TRIES
+        all.each.get_mut(&address).is_none_or(|count| {
+            count.forgive();
+            count.wrong < TRIES
+        })
     }
 
-    /// A proof was wrong.
+    /// A proof was wrong, of a connection that is there.
     pub(super) fn wrong_proof(&self, source: Source) {
         let Some(address) = source else { return };
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = all.each.entry(address).or_default();
+        let Some(count) = all.each.get_mut(&address) else {
+            return;
+        };
         if count.wrong == 0 {
             count.since = Some(Instant::now());
         }
@@ -116,12 +152,40 @@ mod tests {
     #[test]
     fn an_address_guesses_ten_times_a_second() {
         let connections = Connections::default();
+        let limits = ServerLimits::default();
         let other = Some(IpAddr::from([192, 0, 2, 1]));
         for _ in 0..TRIES {
+            // With a connection for each.
+            assert!(connections.enter(other, &limits));
             assert!(connections.may_prove(other));
             connections.wrong_proof(other);
+            connections.leave(other);
         }
+        assert!(connections.enter(other, &limits));
         assert!(!connections.may_prove(other));
         assert!(connections.may_prove(None));
+    }
+
+    #[test]
+    fn addresses_that_guess_and_never_come_back_are_forgotten() {
+        let connections = Connections::default();
+        let limits = ServerLimits::default();
+        let guess = |number: u32| {
+            let source = Some(IpAddr::from(number.to_be_bytes()));
+            assert!(connections.enter(source, &limits));
+            connections.wrong_proof(source);
+            connections.leave(source);
+        };
+        let most = u32::try_from(REMEMBERED).unwrap();
+        (0..most + 1000).for_each(guess);
+        // One that returns is remembered once.
+        (0..most + 1000).for_each(guess);
+        let all = connections.all.lock().unwrap();
+        assert_eq!((all.each.len(), all.open), (all.remembered, 0));
+        assert!(
+            (1..=REMEMBERED).contains(&all.remembered),
+            "{}",
+            all.remembered
+        );
     }
 }

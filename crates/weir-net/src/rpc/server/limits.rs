@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Bounds of a server.
 #[derive(Clone, Debug)]
 pub struct ServerLimits {
-    /// Largest inline payload, in bytes.
+    /// Largest in-line payload of requests and of replies, in bytes; bulk is bounded by the memory.
     pub max_message: u64,
     /// Memory of all sessions, in bytes.
     pub memory: u64,

@@ -28,4 +28,5 @@ pub use limits::{ServerCounters, ServerLimits};
 pub use masters::{MasterOrder, NoMasters, TestEnd, TestMasters};
 #[cfg(test)]
 pub(in crate::rpc) use simulated_server::SimulatedServer;
+pub(in crate::rpc) use start::pin_to;
 pub use start::{PollMode, RankSetup, RpcServer, ServerSetup, ServicesOfTag};

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::poller::PollerState;
 use super::sessions::ServerSession;
 use crate::rpc::link::{Link, PeerId};
+use crate::rpc::payload::check_inline;
 use crate::rpc::wire::{Closed, FrameHeader, FrameKind, OpenReply, OpenRequest};
 use crate::rpc::{DerCode, RpcError};
 
@@ -54,6 +55,7 @@ impl PollerState {
         if shared.counters.sessions.load(Relaxed) >= shared.limits.sessions {
             return Err(too_many("too many sessions"));
         }
+        check_inline(asked, shared.limits.max_message)?;
         let tag = served.tag;
         let place = self.free_sessions.pop().unwrap_or_else(|| {
             self.sessions.push(None);

@@ -3,14 +3,12 @@
 //! In: requests, data, ends of moves. Out: answers. A call that is answered at once leaves no trace;
 //! one that waits or moves data has a place in the table. Not here: what a service makes of it.
 
-use super::calls::{CallStage, ServerCall};
+use super::calls::{CallStage, RequestParts, ServerCall, take_apart};
 use super::poller::PollerState;
 use crate::rpc::assembly::{is_fragment, send_payload};
 use crate::rpc::link::{Link, MemoryRange, PeerId, RegionId};
 use crate::rpc::service::{NextStep, ServiceCall};
-use crate::rpc::wire::{
-    BulkAccess, BulkMode, Descriptor, FrameHeader, FrameKind, RpcId, WireReader, flag,
-};
+use crate::rpc::wire::{BulkAccess, BulkMode, Descriptor, FrameHeader, FrameKind, RpcId, flag};
 use crate::rpc::{DerCode, RpcError};
 
 /// What an answer needs to know of its request.
@@ -21,33 +19,6 @@ struct Asked {
     rpc: RpcId,
     waited: bool,
     reply_checksum: Option<u32>,
-}
-
-/// A request's body, taken apart.
-struct RequestParts<'a> {
-    bulk: Option<Box<Descriptor>>,
-    checksum: Option<u32>,
-    payload: &'a [u8],
-}
-
-fn take_apart<'a>(header: &FrameHeader, body: &'a [u8]) -> Result<RequestParts<'a>, RpcError> {
-    let mut reader = WireReader::new(body);
-    let bulk = if header.flags & flag::BULK == 0 {
-        None
-    } else {
-        Some(Box::new(Descriptor::decode(&mut reader)?))
-    };
-    let checksum = if header.flags & flag::CHECKSUM == 0 {
-        None
-    } else {
-        Some(reader.u32("checksum")?)
-    };
-    let payload = reader.rest();
-    Ok(RequestParts {
-        bulk,
-        checksum,
-        payload,
-    })
 }
 
 impl PollerState {
@@ -183,6 +154,11 @@ impl PollerState {
         header: &FrameHeader,
         payload: usize,
     ) -> Result<Option<(usize, usize)>, RpcError> {
+        if payload as u64 > self.shared.limits.max_message {
+            return Err(RpcError::protocol(
+                "a payload is longer than the server takes",
+            ));
+        }
         if header.session == 0 {
             return Ok(self.peer(peer).map(|served| (served.tag, 0)));
         }
@@ -460,7 +436,9 @@ impl PollerState {
         step: NextStep,
         region: Option<RegionId>,
     ) {
+        let longest = self.shared.limits.max_message;
         let (status, length) = match step {
+            NextStep::Reply(length) if length > longest => (DerCode::Overflow.to_status(), 0),
             NextStep::Reply(length) => (0, length),
             NextStep::Fail(code) => (code.to_status(), 0),
             NextStep::Pull(_) | NextStep::PushAndReply(_) => (DerCode::Other.to_status(), 0),

@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use weir_sys::CpuList;
+use weir_sys::{CpuList, pin};
 
 use super::connections::Connections;
 use super::inbox::{Inbox, PollerOrder};
@@ -125,8 +125,10 @@ impl RpcServer {
     /// Binds, makes links, starts threads.
     ///
     /// # Errors
-    /// An address cannot be bound, a link is not to be had, a thread cannot be started.
+    /// An address cannot be bound, a link is not to be had, a thread cannot be started, a CPU is not one of
+    /// this process's.
     pub fn start(setup: ServerSetup) -> Result<Self, RpcError> {
+        check_cpus(&setup.cpus)?;
         let mut links: Vec<RpcAddress> = Vec::new();
         for address in setup.ranks.iter().flat_map(|rank| &rank.addresses) {
             if !links.iter().any(|link| link.scheme == address.scheme) {
@@ -310,10 +312,57 @@ fn spawn<R: Send + 'static>(
     thread.spawn(run).map_err(RpcError::io("start a thread"))
 }
 
-/// A thread that runs on this processor from now on, where that is allowed.
-pub(super) fn pin(cpu: Option<u32>) {
-    if let Some(list) = cpu.and_then(|cpu| cpu.to_string().parse::<CpuList>().ok()) {
-        // Outside the mask it stays where it is.
-        let _ = weir_sys::pin::set_affinity(&list);
+/// Pollers stay within the CPUs that this process was started with, though the kernel would let them leave.
+fn check_cpus(wanted: &[u32]) -> Result<(), RpcError> {
+    let allowed = pin::affinity().map_err(|error| not_there(&error))?;
+    let outside: CpuList = wanted
+        .iter()
+        .copied()
+        .filter(|cpu| !allowed.contains(*cpu))
+        .collect();
+    if outside.is_empty() {
+        return Ok(());
+    }
+    let why = format!(
+        "CPUs {outside} are outside those that this process was started with ({allowed}): choose among \
+         them, or start it with others (taskset, cpuset)"
+    );
+    Err(RpcError::new(DerCode::NotThere, why))
+}
+
+fn not_there(error: &dyn ToString) -> RpcError {
+    RpcError::new(DerCode::NotThere, error.to_string())
+}
+
+/// The calling thread runs on this processor from now on.
+pub(in crate::rpc) fn pin_to(cpu: Option<u32>) -> Result<(), RpcError> {
+    cpu.map_or(Ok(()), |cpu| {
+        let only: CpuList = [cpu].into_iter().collect();
+        pin::set_affinity(&only).map_err(|error| not_there(&error))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpus_outside_the_mask_are_refused_and_the_mask_is_named() {
+        std::thread::spawn(|| {
+            let all = pin::affinity().unwrap();
+            let first = all.as_slice()[0];
+            assert_eq!(check_cpus(all.as_slice()), Ok(()));
+            pin_to(Some(first)).unwrap();
+            assert_eq!(check_cpus(&[first]), Ok(()));
+            for outside in all.as_slice().iter().skip(1).chain(&[60_000]) {
+                let refused = check_cpus(&[first, *outside]).unwrap_err();
+                let says = format!("CPUs {outside} are outside");
+                assert!(refused.message.contains(&says), "{refused}");
+                assert!(refused.message.contains(&format!("({first})")), "{refused}");
+            }
+            assert!(pin_to(Some(60_000)).is_err());
+        })
+        .join()
+        .unwrap();
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::inbox::{Inbox, PollerOrder};
 use super::poller::{Poller, PollerRound, obey};
-use super::start::{PollMode, ServerShared, ServicesOfTag, pin};
+use super::start::{PollMode, ServerShared, ServicesOfTag, pin_to};
 use super::tags::ServedTag;
 use crate::rpc::address::RpcAddress;
 use crate::rpc::link::{Link, LinkSide};
@@ -88,11 +88,12 @@ fn with_link<L: Link + 'static>(
 
 /// Serves until it is told to stop.
 pub(super) fn run_poller(thread: &PollerThread) -> std::io::Result<()> {
-    pin(thread.cpu);
-    let made: Result<Vec<_>, RpcError> = (0..)
-        .zip(&thread.links)
-        .map(|(number, address)| poller_of(thread, number, address))
-        .collect();
+    let links = (0..).zip(&thread.links);
+    let made: Result<Vec<_>, RpcError> = pin_to(thread.cpu).and_then(|()| {
+        links
+            .map(|(number, address)| poller_of(thread, number, address))
+            .collect()
+    });
     let (mut pollers, addresses): (Vec<Box<dyn PollerRound>>, Vec<_>) = match made {
         Ok(made) => made.into_iter().unzip(),
         Err(error) => {
