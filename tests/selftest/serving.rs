@@ -40,7 +40,7 @@ fn in_line_payloads_above_the_servers_limit_are_refused_with_limit_and_remedy() 
     let test = |sizes: &str| self_test(&stage, &format!("-e 0:0 -r 20 -s '{sizes}'"));
     for sizes in ["i65537", "0 i65537", "i65537 0", "b1m i65537", "i20m"] {
         let refused = test(sizes).code(3).err("the 65536 bytes").err("--max-msg");
-        assert!(!refused.out.contains("RPC Throughput"), "{refused}");
+        refused.out("All RPCs for this message size failed");
     }
     test("i64k").code(0);
     test("b1m b1m").code(0);
@@ -462,7 +462,8 @@ fn a_server_that_leaves_ends_the_calls_that_are_out_and_no_others_begin() {
             count(master, "succeeded") > 0 && count(master, "not_sent") > 0,
             "{master}"
         );
-        assert_eq!(count(master, "failed"), 0, "{master}");
+        // The call by which the client learns that nobody is there any more counts.
+        assert!(count(master, "failed") <= 1, "{master}");
         assert!(!table(&stage).contains("tcp://"));
     }
 }

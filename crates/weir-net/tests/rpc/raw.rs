@@ -33,9 +33,7 @@ pub(crate) fn open(
     asked.encode(&mut body);
     control.send(&header(FrameKind::Open), &body)?;
     loop {
-        let (header, body) = control
-            .receive(Duration::from_secs(10))?
-            .expect("an answer");
+        let (header, body) = control.receive(Duration::from_secs(10))?.unwrap();
         if header.kind == FrameKind::OpenAck && header.word == 0 {
             return Ok(OpenReply::decode(&body)?);
         }
