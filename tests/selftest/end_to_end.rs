@@ -346,7 +346,7 @@ fn f14_an_interrupted_test_reports_what_masters_on_servers_measured() {
     let stage = Stage::new();
     let server = Server::start(&stage, "--ranks 0-1");
     let alone = server.descriptors();
-    let words = "selftest -u --path . -e 0-1:0 -m 0-1:0 -s 0 -r 1000000000";
+    let words = "selftest -u --path . -e 0-1:0 -m 0-1:0 -s 0 -r 100000000";
     let running = Running::start(stage.weir(&split(words)));
     // Two orders, and the calls of two masters to two ranks each: four sockets with both of their ends.
     until("the test runs", || server.descriptors() >= alone + 10);

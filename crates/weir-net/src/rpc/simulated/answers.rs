@@ -16,7 +16,7 @@ use crate::rpc::wire::{FrameHeader, FrameKind, OpenReply, PayloadKind, RpcId};
 /// A client, and the side that answers it: endpoint n is connection n and has the session n + 1.
 struct Answered {
     client: RpcClient<SimulatedLink>,
-    server: SimulatedLink,
+    server: Rc<RefCell<SimulatedLink>>,
     /// Buffers of the client.
     regions: Rc<RefCell<i64>>,
 }
@@ -41,10 +41,16 @@ impl Answered {
     /// Of two endpoints, for calls in one slot that take a tenth of a second at most.
     fn new(payload: CallPayload) -> Self {
         let net = SimulatedNet::new(1, Faults::default());
-        let mut server = SimulatedLink::new(&net, LinkSide::Server);
+        let server = SimulatedLink::new(&net, LinkSide::Server);
+        let server = Rc::new(RefCell::new(server));
         let mut link = SimulatedLink::new(&net, LinkSide::Client);
         let regions = Rc::clone(&link.regions);
-        link.meanwhile = Some(Box::new(|| ()));
+        // What nobody takes holds up the time.
+        let taking = Rc::clone(&server);
+        link.meanwhile = Some(Box::new(move || {
+            let mut taken = Collected::default();
+            taking.borrow_mut().poll(None, &mut taken).unwrap();
+        }));
         let setup = ClientSetup {
             slots: 1,
             timeout: Duration::from_millis(100),
@@ -57,6 +63,7 @@ impl Answered {
             setup,
             Box::new(move || time.borrow().now_ns),
             |_, endpoint| {
+                let mut server = server.borrow_mut();
                 let peer = server.join(dummy())?;
                 if has_session {
                     let granted = OpenReply {
@@ -97,7 +104,8 @@ impl Answered {
             session,
             ..FrameHeader::plain(FrameKind::Response)
         };
-        let sent = self.server.send(connection(endpoint), &header, &[]);
+        let mut server = self.server.borrow_mut();
+        let sent = server.send(connection(endpoint), &header, &[]);
         assert_eq!(sent, Sent::Queued);
     }
 
@@ -105,9 +113,6 @@ impl Answered {
     fn ended(&mut self, looks: u32) -> Option<i64> {
         let mut ended = None;
         for _ in 0..looks {
-            // What nobody takes holds up the time.
-            let mut taken = Collected::default();
-            self.server.poll(None, &mut taken).unwrap();
             let done = |_, result| ended = Some(result);
             self.client.poll(Some(0), 1, done).unwrap();
             if ended.is_some() {
