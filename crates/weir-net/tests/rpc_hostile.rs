@@ -422,10 +422,12 @@ fn a_limit_of_connections_refuses_the_next_and_recovers() {
     let server = RpcServer::start(setup).unwrap();
     let (first, second) = (greeted(&server), greeted(&server));
     closes(&mut raw(&server));
+    // At once, and not when the time for its handshake is up.
+    assert_eq!(server.counters().refused.load(Relaxed), 1);
+    let served = || server.counters().connections.load(Relaxed);
+    until("both are served", || served() == 2);
     drop(first);
-    until("a place is free", || {
-        server.counters().connections.load(Relaxed) == 1
-    });
+    until("a place is free", || served() == 1);
     drop(greeted(&server));
     drop(second);
 }
