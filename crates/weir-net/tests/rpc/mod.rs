@@ -1,6 +1,11 @@
 //! A server in this process, and clients of it.
 #![allow(dead_code, reason = "each test file uses its part")]
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "in tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "in tests"
+)]
 
 pub(crate) mod raw;
 

@@ -1,4 +1,4 @@
-//! Peers of servers that say what they like, frame by frame.
+//! A connection whose frames a test writes down.
 
 use std::time::Duration;
 
@@ -7,12 +7,17 @@ use weir_net::rpc::link::LinkGreeting;
 use weir_net::rpc::self_test;
 use weir_net::rpc::server::RpcServer;
 use weir_net::rpc::wire::PayloadKind::{Bulk, Empty};
-use weir_net::rpc::wire::{FrameHeader, FrameKind, OpenReply, OpenRequest};
+use weir_net::rpc::wire::{
+    BulkAccess, BulkMode, BulkSegment, Descriptor, FrameHeader, FrameKind, OpenReply, OpenRequest,
+    RpcId, flag,
+};
 use weir_net::rpc::{DerCode, RpcError};
 
 use super::{client_setup, endpoints, payload};
 
-/// A connection to tag 0 whose handshake is done.
+/// How long a frame is waited for.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
 pub(crate) fn greeted(server: &RpcServer) -> ControlStream {
     let setup = client_setup(endpoints(server, 1), payload((Empty, 0), (Empty, 0)));
     open_control(&setup.dial, &setup.endpoints[0], LinkGreeting::default())
@@ -24,7 +29,6 @@ pub(crate) fn header(kind: FrameKind) -> FrameHeader {
     FrameHeader::plain(kind)
 }
 
-/// Asks for a session: what the server makes of it.
 pub(crate) fn open(
     control: &mut ControlStream,
     asked: &OpenRequest,
@@ -33,7 +37,7 @@ pub(crate) fn open(
     asked.encode(&mut body);
     control.send(&header(FrameKind::Open), &body)?;
     loop {
-        let (header, body) = control.receive(Duration::from_secs(10))?.unwrap();
+        let (header, body) = control.receive(PATIENCE)?.expect("an answer");
         if header.kind == FrameKind::OpenAck && header.word == 0 {
             return Ok(OpenReply::decode(&body)?);
         }
@@ -44,7 +48,6 @@ pub(crate) fn open(
     }
 }
 
-/// A session of one call, whose request is 1 MiB of bulk.
 pub(crate) fn bulk_session() -> OpenRequest {
     OpenRequest {
         service: self_test::NAME.to_owned(),
@@ -55,4 +58,35 @@ pub(crate) fn bulk_session() -> OpenRequest {
         credits: 1,
         ..OpenRequest::default()
     }
+}
+
+/// The call of a session in a slot, of operation 6: data go from memory to memory.
+pub(crate) fn bulk_call(session: u32, slot: u32) -> FrameHeader {
+    FrameHeader {
+        word: 6,
+        flags: flag::BULK,
+        session,
+        rpc: RpcId {
+            slot,
+            generation: 1,
+        },
+        ..header(FrameKind::Request)
+    }
+}
+
+/// So many bytes of the caller's memory, as a request describes them.
+pub(crate) fn described(length: u64, access: BulkAccess) -> Vec<u8> {
+    let part = BulkSegment {
+        address: 0,
+        length,
+        key: 0,
+    };
+    let mut body = Vec::new();
+    Descriptor::one(BulkMode::Frames, access, 0, part).encode(&mut body);
+    body
+}
+
+/// The next frame; there has to be one.
+pub(crate) fn next(control: &mut ControlStream) -> (FrameHeader, Vec<u8>) {
+    control.receive(PATIENCE).unwrap().expect("a frame")
 }
