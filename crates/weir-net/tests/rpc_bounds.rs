@@ -296,6 +296,37 @@ fn calls_that_were_given_up_have_their_credits_back_once() {
     );
 }
 
+/// Opens a session, and answers its first call with this frame, for the slot so many behind that of the call.
+fn reach_beyond(server: &HandServer, kind: FrameKind, behind: u32, body: &[u8]) {
+    let mut stream = server.greet(1 << 20);
+    let (asked, _) = frame(&mut stream).unwrap();
+    assert_eq!(asked.kind, FrameKind::Open);
+    let granted = OpenReply {
+        session: 5,
+        buffers: 1,
+        credits: 4,
+    };
+    let mut granted_body = Vec::new();
+    granted.encode(&mut granted_body);
+    let opened = FrameHeader {
+        rpc: asked.rpc,
+        ..header(FrameKind::OpenAck)
+    };
+    send(&mut stream, &opened, &granted_body);
+    let mut rpc = next_of(&mut stream, FrameKind::Request, 1)[0];
+    rpc.slot += behind;
+    let wrong = FrameHeader {
+        rpc,
+        session: granted.session,
+        ..header(kind)
+    };
+    send(&mut stream, &wrong, body);
+    // Until the client hangs up.
+    while let Some((next, _)) = frame(&mut stream) {
+        assert_ne!(next.kind, FrameKind::BulkData, "it sent what it was not to");
+    }
+}
+
 #[test]
 fn a_server_that_reaches_beyond_a_descriptor_loses_its_client() {
     let one = |offset: u64| [&PushHead { offset }.encode()[..], &[9; 11]].concat();
@@ -330,40 +361,7 @@ fn a_server_that_reaches_beyond_a_descriptor_loses_its_client() {
     ];
     for (kind, beside, body, says) in frames {
         let (server, setup) = HandServer::new(payload((Bulk, 1000), (Bulk, 1000)));
-        let hand = std::thread::spawn(move || {
-            let mut stream = server.greet(1 << 20);
-            let (asked, _) = frame(&mut stream).unwrap();
-            assert_eq!(asked.kind, FrameKind::Open);
-            let mut granted = Vec::new();
-            let session = 5;
-            OpenReply {
-                session,
-                buffers: 1,
-                credits: 4,
-            }
-            .encode(&mut granted);
-            let opened = FrameHeader {
-                rpc: asked.rpc,
-                ..header(FrameKind::OpenAck)
-            };
-            send(&mut stream, &opened, &granted);
-            let mut rpc = next_of(&mut stream, FrameKind::Request, 1)[0];
-            rpc.slot += beside;
-            let wrong = FrameHeader {
-                rpc,
-                session,
-                ..header(kind)
-            };
-            send(&mut stream, &wrong, &body);
-            // Until the client hangs up.
-            while let Some((header, _)) = frame(&mut stream) {
-                assert_ne!(
-                    header.kind,
-                    FrameKind::BulkData,
-                    "it sent what it was not to"
-                );
-            }
-        });
+        let hand = std::thread::spawn(move || reach_beyond(&server, kind, beside, &body));
         let mut calls = attach(setup).unwrap();
         let outcome = run(&mut calls, 1, 1, 1);
         assert_eq!(outcome.failed, [DerCode::Unreachable.result()], "{says}");
