@@ -92,7 +92,7 @@ fn a_request_whose_bytes_are_not_those_of_its_call_is_answered_as_such() {
     };
     for piece in 0..4_u64 {
         let offset = (piece << 18).to_le_bytes();
-        let body = [&offset[..], &[0; 1 << 18]].concat();
+        let body = [&offset[..], &vec![0; 1 << 18]].concat();
         control.send(&data, &body).unwrap();
     }
     assert_eq!(status(&mut control), DerCode::Mismatch);
