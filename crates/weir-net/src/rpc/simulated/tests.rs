@@ -58,16 +58,16 @@ fn case() -> impl Strategy<Value = Case> {
     (any::<u64>(), faults, kinds(), kinds(), numbers).prop_map(
         |(seed, (drop, duplicate, reorder, kill), send, reply, numbers)| {
             let (calls, credits, buffers, eager, timeout_us) = numbers;
-            // Nothing that was lost on the way comes back without a time-out.
+            // Without a time-out nothing comes back that was lost on the way, nor data that overtake the
+            // request that they belong to, nor the buffer of a request that came a second time.
             let patient = seed % 2 == 0;
-            let (drop, kill) = if patient {
-                (0.0, 10.0 * kill)
+            let (drop, duplicate, kill) = if patient {
+                (0.0, 0.0, 10.0 * kill)
             } else {
-                (drop, kill)
+                (drop, duplicate, kill)
             };
+            let reorder = if patient && eager { 0.0 } else { reorder };
             let timeout_us = if patient { PATIENT_US } else { timeout_us };
-            // Nor do data that overtake their request, which no stream lets them.
-            let eager = eager && !(patient && reorder > 0.0);
             let faults = Faults {
                 drop,
                 duplicate,
