@@ -68,8 +68,6 @@ fn case() -> impl Strategy<Value = Case> {
             };
             let reorder = if patient && eager { 0.0 } else { reorder };
             let timeout_us = if patient { PATIENT_US } else { timeout_us };
-            // Nor do data that overtake their request, which no stream lets them.
-            let eager = eager && !(patient && reorder > 0.0);
             let faults = Faults {
                 drop,
                 duplicate,
