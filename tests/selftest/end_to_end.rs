@@ -326,7 +326,7 @@ fn f2_one_of_four_servers_comes_back_and_takes_load_again() {
     let words = "--service-time const:100";
     let start = |rank| Server::start(&stage, &format!("--rank {rank} {words}"));
     let mut servers: Vec<_> = (0..4).map(start).collect();
-    let words = "selftest -u --path . -e 0-3:0 -s 0 -r 1000000000 --reconnect 10 --output json";
+    let words = "selftest -u --path . -e 0-3:0 -s 0 -r 200000000 --reconnect 10 --output json";
     let running = Running::start(stage.weir(&split(words)));
     until("the test has begun", || running.catches_signals());
     servers[2].works_for(10);
@@ -393,11 +393,7 @@ fn f15_a_missing_library_of_fabrics_is_named_and_other_transports_work() {
             .code(3)
             .err("libfabric not found (looked for ")
             .err("/nonexistent/libfabric.so");
-        assert_eq!(
-            (said.err.lines().count(), said.out.as_str()),
-            (1, ""),
-            "{said}"
-        );
+        assert_eq!(said.err.lines().count(), 1, "{said}");
     }
     for transport in ["tcp", "shm"] {
         let words = format!("selftest --loopback=1 --transport {transport} -e 0:0 -s 0 -r 10");
