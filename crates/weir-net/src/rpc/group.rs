@@ -92,6 +92,15 @@ impl RpcGroup {
         Some(&first.addresses.first()?.scheme)
     }
 
+    /// How many of these endpoints are on a machine.
+    pub fn count_on(&self, node: &str, endpoints: &[RpcEndpoint]) -> usize {
+        let is_there = |one: &&RpcEndpoint| {
+            let member = self.members.get(&one.rank);
+            member.is_some_and(|member| member.is_on(node))
+        };
+        endpoints.iter().filter(is_there).count()
+    }
+
     /// Whom to connect to for an endpoint, over a transport.
     ///
     /// # Errors

@@ -34,6 +34,13 @@ pub struct GroupMember {
     pub nonce: Option<String>,
 }
 
+impl GroupMember {
+    /// Whether it is on this machine, which those are that say nothing of theirs.
+    pub fn is_on(&self, node: &str) -> bool {
+        self.node.as_deref().is_none_or(|own| own == node)
+    }
+}
+
 /// The ranks of a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupTable {

@@ -17,13 +17,16 @@ use serde::{Deserialize, Serialize};
 use weir_run::{
     Engine, KINDS, LoneLoop, LoopPlan, LoopStop, Measured, Source, WorkerLive, measured,
 };
-use weir_schema::{Failure, Job, RPC_KINDS, RpcEndpoint, RpcMaster, RpcWorkload, expand_endpoints};
+use weir_schema::{
+    Failure, Job, RPC_KINDS, RpcEndpoint, RpcMaster, RpcWorkload, expand_endpoints, expand_masters,
+};
 use weir_sys::clock::Clock;
 
 use super::call_list::CallList;
 use super::calling::{CallLoop, Calling};
 use super::engine::EndSigns;
 use super::group::RpcGroup;
+use super::hosting::node_name;
 use super::local_interface::process_cpus;
 use super::measured_master::{MasterParts, requested};
 use super::server::{MasterAnswers, MasterOrder, TestEnd, TestMasters};
@@ -198,7 +201,13 @@ impl OrderedTest {
         let entries =
             expand_endpoints(&work.endpoints, &group.ranks()).map_err(|why| refuse(&why))?;
         let list = CallList::new(entries);
-        let way = Way::of(&work, group, 1, here).map_err(|why| refuse(&why.message))?;
+        let masters = expand_masters(&work.masters, &group.ranks()).map_err(|why| refuse(&why))?;
+        // One after another in a matrix, otherwise all at the same time, with a thread each.
+        let threads = match group.count_on(&node_name(), &masters) {
+            _ if work.matrix => 1,
+            count => u32::try_from(count.max(1)).unwrap_or(u32::MAX),
+        };
+        let way = Way::of(&work, group, threads, here).map_err(|why| refuse(&why.message))?;
         way.endpoints(&list.distinct)
             .map_err(|why| refuse(&why.message))?;
         Ok(Self {
@@ -363,51 +372,136 @@ pub fn monotonic_ns() -> u64 {
 #[cfg(test)]
 mod tests {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
+    use weir_schema::{EndpointSet, Members, RpcWarmup};
 
+    use super::super::group_table::GroupTable;
     use super::*;
 
-    #[test]
-    fn an_order_is_taken_at_once_and_what_is_wrong_with_it_is_answered_later() {
-        let name = format!("weir-masters-{}", std::process::id());
-        let directory = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&directory).unwrap();
-        // A table that nobody can read before somebody writes it.
-        let table = directory.join("g.attach_info_tmp");
-        let mode = Mode::RUSR | Mode::WUSR;
-        mknodat(CWD, &table, FileType::Fifo, mode, 0).unwrap();
-        let host = MasterHost::new(HostedMasters {
+    /// What a server has that finds group `g` in a directory.
+    fn hosted(table: Option<PathBuf>) -> HostedMasters {
+        HostedMasters {
             group: "g".to_owned(),
-            table: Some(directory.clone()),
+            table,
             token_file: None,
             interface: None,
             domain: None,
-        });
-        let answers = MasterAnswers::collected();
-        let order = || MasterOrder {
+        }
+    }
+
+    fn order(work: RpcWorkload, start_ns: u64, answers: &MasterAnswers) -> MasterOrder {
+        MasterOrder {
             rank: 0,
             tag: 1,
-            body: serde_json::to_vec(&MasterTask {
-                work: RpcWorkload::default(),
-                start_ns: 0,
-            })
-            .unwrap(),
+            body: serde_json::to_vec(&MasterTask { work, start_ns }).unwrap(),
             answers: answers.clone(),
-        };
+        }
+    }
+
+    /// The next answers, once there are some.
+    fn next(answers: &MasterAnswers) -> Vec<(FrameKind, u16)> {
+        loop {
+            let taken = answers.taken();
+            if !taken.is_empty() {
+                return taken;
+            }
+            thread::yield_now();
+        }
+    }
+
+    fn directory(name: &str) -> PathBuf {
+        let name = format!("weir-{name}-{}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&directory).unwrap();
+        directory
+    }
+
+    #[test]
+    fn an_order_is_taken_at_once_and_what_is_wrong_with_it_is_answered_later() {
+        let directory = directory("masters");
+        // A table that nobody can read before somebody writes it.
+        let table = GroupTable::path(&directory, "g");
+        let mode = Mode::RUSR | Mode::WUSR;
+        mknodat(CWD, &table, FileType::Fifo, mode, 0).unwrap();
+        let host = MasterHost::new(hosted(Some(directory.clone())));
+        let answers = MasterAnswers::collected();
+        let order = || order(RpcWorkload::default(), 0, &answers);
         for _ in 0..2 {
             host.start(order()).unwrap();
             assert_eq!(answers.taken(), []);
             assert_eq!(host.start(order()).unwrap_err().code, DerCode::Busy);
             std::fs::write(&table, "junk\n").unwrap();
-            let mut taken = answers.taken();
-            while taken.is_empty() {
-                thread::yield_now();
-                taken = answers.taken();
-            }
             assert_eq!(
-                taken,
+                next(&answers),
                 [(FrameKind::StartAck, DerCode::NotThere.to_status())]
             );
         }
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+
+    /// Calls without a network, which need no group.
+    fn nowhere() -> RpcWorkload {
+        let mut work = RpcWorkload {
+            transport: Some("null".to_owned()),
+            endpoints: vec![EndpointSet::one(RpcEndpoint { rank: 0, tag: 0 })],
+            warmup: RpcWarmup::Requests { count: 0 },
+            ..RpcWorkload::default()
+        };
+        work.load.bounds.operations = Some(10);
+        work
+    }
+
+    #[test]
+    fn the_first_call_waits_for_its_time_unless_the_test_is_to_end() {
+        let host = MasterHost::new(hosted(None));
+        let answers = MasterAnswers::collected();
+        let start_ns = monotonic_ns() + 300_000_000;
+        host.start(order(nowhere(), start_ns, &answers)).unwrap();
+        let mut all = Vec::new();
+        while !all.contains(&(FrameKind::Result, 0)) {
+            all.extend(next(&answers));
+        }
+        assert!(monotonic_ns() >= start_ns);
+        assert_eq!(all[0], (FrameKind::StartAck, 0));
+        // In a year.
+        let later = monotonic_ns() + 31_536_000_000_000_000;
+        let end = host.start(order(nowhere(), later, &answers)).unwrap();
+        assert_eq!(next(&answers)[0], (FrameKind::StartAck, 0));
+        end.ask();
+        while !next(&answers).contains(&(FrameKind::Result, 0)) {}
+    }
+
+    #[test]
+    fn masters_that_share_a_machine_spin_only_where_there_is_a_cpu_for_each() {
+        let directory = directory("neighbours");
+        let text = "name g\nsize 2\nall\n0 tcp://127.0.0.1:1 tags=4096\n\
+                    1 tcp://127.0.0.1:1 tags=4096 node=another-machine\n";
+        std::fs::write(GroupTable::path(&directory, "g"), text).unwrap();
+        let set = |rank, last| EndpointSet {
+            ranks: Members::one(rank),
+            tags: Members {
+                ranges: vec![(0, last)],
+                ..Members::default()
+            },
+        };
+        let spins = |masters: Vec<EndpointSet>, matrix| {
+            let work = RpcWorkload {
+                transport: None,
+                masters,
+                matrix,
+                ..nowhere()
+            };
+            let order = order(work, 0, &MasterAnswers::collected());
+            let hosted = hosted(Some(directory.clone()));
+            let test = OrderedTest::ordered(&order, &hosted, Clock::detect().0);
+            test.unwrap().way.never_sleeps()
+        };
+        // One master and one server.
+        let has_room = thread::available_parallelism().is_ok_and(|cpus| cpus.get() >= 2);
+        assert_eq!(spins(vec![set(0, 0)], false), has_room);
+        assert_eq!(spins(vec![set(0, 0), set(1, 4095)], false), has_room);
+        assert!(!spins(vec![set(0, 4095)], false));
+        // There one waits for the other.
+        assert_eq!(spins(vec![set(0, 4095)], true), has_room);
         std::fs::remove_dir_all(&directory).unwrap();
     }
 }

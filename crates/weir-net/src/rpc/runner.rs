@@ -252,11 +252,11 @@ impl RpcJob {
         results
     }
 
-    /// What masters are sent: endpoints in their order, and nothing of where this command finds them.
+    /// What masters are sent: endpoints in their order, and nothing of where this command finds them. They
+    /// are told of each other: threads on one machine share its CPUs.
     fn task(&self) -> RpcWorkload {
         RpcWorkload {
             endpoints: sets(&self.list.entries),
-            masters: Vec::new(),
             shuffle: false,
             transport: Some(self.way.name().to_owned()),
             ..self.work.clone()

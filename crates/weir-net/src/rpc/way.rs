@@ -18,6 +18,7 @@ use super::call_list::CallList;
 use super::calling::{calls_of, slots_of};
 use super::client::{self, CallPayload, ClientSetup, DialSetup, RpcClient, VerifyMode};
 use super::group::RpcGroup;
+use super::hosting::node_name;
 use super::link::{Link, LinkSide};
 use super::local_interface::LocalInterface;
 use super::null::NullTransport;
@@ -65,7 +66,7 @@ pub trait TransportUser {
 }
 
 impl Way {
-    /// As a job asks for it, with so many threads.
+    /// As a job asks for it, with so many threads on this machine.
     ///
     /// # Errors
     /// There is no such transport or interface, the token cannot be read.
@@ -294,11 +295,11 @@ fn payload_kind(kind: RpcPayloadKind) -> PayloadKind {
 
 /// Busy only where each of the threads and each server of this machine has a CPU.
 fn poll_mode(asked: RpcPoll, threads: u32, group: &RpcGroup) -> PollMode {
-    let here = super::hosting::node_name();
+    let here = node_name();
     let mut servers: Vec<_> = group
         .members
         .values()
-        .filter(|member| member.node.as_deref().is_none_or(|node| node == here))
+        .filter(|member| member.is_on(&here))
         .map(|member| member.nonce.as_deref())
         .collect();
     servers.sort_unstable();
