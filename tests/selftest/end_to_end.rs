@@ -342,6 +342,27 @@ fn f14_an_interrupted_test_reports_what_it_measured() {
 }
 
 #[test]
+fn f14_an_interrupted_test_reports_what_masters_on_servers_measured() {
+    let stage = Stage::new();
+    let server = Server::start(&stage, "--ranks 0-1");
+    let alone = server.descriptors();
+    let words = "selftest -u --path . -e 0-1:0 -m 0-1:0 -s 0 -r 100000000";
+    let running = Running::start(stage.weir(&split(words)));
+    // Two orders, and the calls of two masters to two ranks each: four sockets with both of their ends.
+    until("the test runs", || server.descriptors() >= alone + 10);
+    server.works_for(20);
+    running.signal(Signal::INT);
+    let said = running.end().code(130);
+    assert!(!said.out.contains("FAILED"), "{said}");
+    assert_eq!(values(&said, "RPC Failures"), [0.0; 2]);
+    let throughput = values(&said, "RPC Throughput (RPCs/sec)");
+    assert!(
+        throughput.len() == 2 && throughput.iter().all(|rate| *rate > 0.0),
+        "{said}"
+    );
+}
+
+#[test]
 fn the_seeds_seven_lines_run_against_two_servers_with_the_tags_of_engines() {
     let stage = Stage::new();
     let start = |rank| {

@@ -12,10 +12,13 @@ use std::time::Duration;
 
 use rpc::{client, client_setup, endpoints, payload, run, server_setup};
 use weir_net::rpc::client::{CallPayload, ClientSetup, VerifyMode};
-use weir_net::rpc::self_test::ServiceTime;
+use weir_net::rpc::self_test::{SelfTestService, ServiceTime};
 use weir_net::rpc::server::RpcServer;
+use weir_net::rpc::service::{NextStep, RpcService, ServiceCall, SessionShape};
 use weir_net::rpc::transport::RpcTransport;
+use weir_net::rpc::wire::OpenRequest;
 use weir_net::rpc::wire::PayloadKind::{self, Bulk, Empty, Inline};
+use weir_net::rpc::{DerCode, RpcError};
 
 /// Makes calls of this kind and checks that all end well and that all memory is given back.
 fn all_end_well(payload: CallPayload, calls: u64, change: impl Fn(&mut ClientSetup)) {
@@ -141,6 +144,75 @@ fn a_call_that_takes_too_long_times_out_and_its_late_answer_harms_nobody() {
             "{outcome:?}"
         );
         assert!(outcome.failed.len() >= 6, "{outcome:?}");
+    }
+}
+
+/// A server's memory or line is broken: a bit of each reply is another.
+struct Damaging(SelfTestService);
+
+impl Damaging {
+    fn damaged(call: &mut ServiceCall<'_>, step: NextStep) -> NextStep {
+        if matches!(step, NextStep::Reply(_) | NextStep::PushAndReply(_)) {
+            call.buffer[0] ^= 1;
+        }
+        step
+    }
+}
+
+impl RpcService for Damaging {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn version(&self) -> u16 {
+        self.0.version()
+    }
+
+    fn open(&mut self, session: u32, asked: &OpenRequest) -> Result<SessionShape, RpcError> {
+        self.0.open(session, asked)
+    }
+
+    fn needs_buffer(&self, operation: u16) -> bool {
+        self.0.needs_buffer(operation)
+    }
+
+    fn request(&mut self, call: &mut ServiceCall<'_>) -> NextStep {
+        let step = self.0.request(call);
+        Self::damaged(call, step)
+    }
+
+    fn pulled(&mut self, call: &mut ServiceCall<'_>) -> NextStep {
+        let step = self.0.pulled(call);
+        Self::damaged(call, step)
+    }
+}
+
+#[test]
+fn a_reply_that_is_not_what_it_should_be_is_told() {
+    let mut setup = server_setup(1, ServiceTime::None);
+    setup.services = Box::new(|_, _| {
+        let service = SelfTestService::new(ServiceTime::None, 1);
+        vec![Box::new(Damaging(service))]
+    });
+    let server = RpcServer::start(setup).unwrap();
+    for payload in every_pair(&[1000, 20_000]) {
+        if payload.reply_kind == Empty {
+            continue;
+        }
+        for (verify, slots, wrong) in [
+            (VerifyMode::Full, 16, 40),
+            (VerifyMode::Checksum, 16, 40),
+            (VerifyMode::First, 2, 2),
+            (VerifyMode::Off, 16, 0),
+        ] {
+            let mut setup = client_setup(endpoints(&server, 1), payload);
+            setup.verify = verify;
+            setup.slots = slots;
+            let outcome = run(&mut client(setup), slots, 1, 40);
+            assert_eq!(outcome.failed.len(), wrong, "{payload:?} {verify:?}");
+            let mismatch = DerCode::Mismatch.result();
+            assert!(outcome.failed.iter().all(|&code| code == mismatch));
+        }
     }
 }
 

@@ -13,20 +13,19 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use rpc::raw::{bulk_call, bulk_session, described, greeted, header, next, open};
 use rpc::{client, client_setup, endpoints, payload, run, server_setup};
+use weir_net::rpc::DerCode;
 use weir_net::rpc::auth::Token;
-use weir_net::rpc::client::{ControlStream, RpcClient, open_control};
-use weir_net::rpc::link::LinkGreeting;
-use weir_net::rpc::self_test::{self, ServiceTime};
+use weir_net::rpc::client::{ControlStream, RpcClient};
+use weir_net::rpc::self_test::ServiceTime;
 use weir_net::rpc::server::RpcServer;
 use weir_net::rpc::stream::StreamLink;
 use weir_net::rpc::transport::RpcTransport;
 use weir_net::rpc::wire::PayloadKind::{Bulk, Empty, Inline};
 use weir_net::rpc::wire::{
-    BulkAccess, BulkMode, BulkSegment, Descriptor, FrameHeader, FrameKind, OpenReply, OpenRequest,
-    PREAMBLE, Preamble, PreambleReply, RpcId, flag,
+    BulkAccess, FrameHeader, FrameKind, OpenRequest, PREAMBLE, Preamble, PreambleReply,
 };
-use weir_net::rpc::{DerCode, RpcError};
 
 fn start() -> RpcServer {
     RpcServer::start(server_setup(1, ServiceTime::None)).unwrap()
@@ -38,13 +37,6 @@ fn raw(server: &RpcServer) -> TcpStream {
         .set_read_timeout(Some(Duration::from_secs(10)))
         .unwrap();
     stream
-}
-
-fn greeted(server: &RpcServer) -> ControlStream {
-    let setup = client_setup(endpoints(server, 1), payload((Empty, 0), (Empty, 0)));
-    open_control(&setup.dial, &setup.endpoints[0], LinkGreeting::default())
-        .unwrap()
-        .0
 }
 
 /// Reads until the server closes.
@@ -81,40 +73,6 @@ fn still_serves(server: &RpcServer) {
     ));
     assert_eq!(run(&mut client, 16, 1, 100).good, 100);
     client.close().unwrap();
-}
-
-fn header(kind: FrameKind) -> FrameHeader {
-    FrameHeader::plain(kind)
-}
-
-fn open(control: &mut ControlStream, asked: &OpenRequest) -> Result<OpenReply, RpcError> {
-    let mut body = Vec::new();
-    asked.encode(&mut body);
-    control.send(&header(FrameKind::Open), &body)?;
-    loop {
-        let (header, body) = control
-            .receive(Duration::from_secs(10))?
-            .expect("an answer");
-        if header.kind == FrameKind::OpenAck && header.word == 0 {
-            return Ok(OpenReply::decode(&body)?);
-        }
-        if header.kind == FrameKind::OpenAck {
-            let words = String::from_utf8(body).unwrap();
-            return Err(RpcError::new(DerCode::from_status(header.word), words));
-        }
-    }
-}
-
-fn bulk_session() -> OpenRequest {
-    OpenRequest {
-        service: self_test::NAME.to_owned(),
-        version: self_test::VERSION,
-        send_size: 1 << 20,
-        send_kind: Bulk,
-        buffers: 1,
-        credits: 1,
-        ..OpenRequest::default()
-    }
 }
 
 #[test]
@@ -253,28 +211,12 @@ fn a_session_belongs_to_its_connection_and_its_credits_are_kept() {
     let mut owner = greeted(&server);
     let session = open(&mut owner, &bulk_session()).unwrap().session;
     let mut thief = greeted(&server);
-    let call = |slot| FrameHeader {
-        word: 6,
-        flags: flag::BULK,
-        session,
-        rpc: RpcId {
-            slot,
-            generation: 1,
-        },
-        ..header(FrameKind::Request)
-    };
-    let part = BulkSegment {
-        address: 0,
-        length: 1 << 20,
-        key: 0,
-    };
-    let mut body = Vec::new();
-    Descriptor::one(BulkMode::Frames, BulkAccess::READ, 0, part).encode(&mut body);
-    thief.send(&call(0), &body).unwrap();
+    let body = described(1 << 20, BulkAccess::READ);
+    thief.send(&bulk_call(session, 0), &body).unwrap();
     is_refused(&mut thief);
     // One credit: the second call while the first waits for its data is one too many.
-    owner.send(&call(0), &body).unwrap();
-    owner.send(&call(1), &body).unwrap();
+    owner.send(&bulk_call(session, 0), &body).unwrap();
+    owner.send(&bulk_call(session, 1), &body).unwrap();
     is_refused(&mut owner);
     still_serves(&server);
 }
@@ -284,24 +226,8 @@ fn data_outside_their_descriptor_and_payloads_beyond_the_session_are_refused() {
     let server = start();
     let mut control = greeted(&server);
     let session = open(&mut control, &bulk_session()).unwrap().session;
-    let part = BulkSegment {
-        address: 0,
-        length: 1 << 20,
-        key: 0,
-    };
-    let mut body = Vec::new();
-    Descriptor::one(BulkMode::Frames, BulkAccess::READ, 0, part).encode(&mut body);
-    let rpc = RpcId {
-        slot: 0,
-        generation: 1,
-    };
-    let call = FrameHeader {
-        word: 6,
-        flags: flag::BULK,
-        session,
-        rpc,
-        ..header(FrameKind::Request)
-    };
+    let call = bulk_call(session, 0);
+    let body = described(1 << 20, BulkAccess::READ);
     control.send(&call, &body).unwrap();
     let mut data = ((1_u64 << 20) - 1).to_le_bytes().to_vec();
     data.extend_from_slice(b"two");
@@ -309,7 +235,7 @@ fn data_outside_their_descriptor_and_payloads_beyond_the_session_are_refused() {
         .send(
             &FrameHeader {
                 session,
-                rpc,
+                rpc: call.rpc,
                 ..header(FrameKind::BulkData)
             },
             &data,
@@ -325,9 +251,8 @@ fn data_outside_their_descriptor_and_payloads_beyond_the_session_are_refused() {
     let session = open(&mut control, &asked).unwrap().session;
     let call = FrameHeader {
         word: 2,
-        session,
-        rpc,
-        ..header(FrameKind::Request)
+        flags: 0,
+        ..bulk_call(session, 0)
     };
     control.send(&call, &[0; 11]).unwrap();
     is_refused(&mut control);
@@ -338,27 +263,10 @@ fn a_descriptor_that_is_too_small_fails_its_call_alone() {
     let server = start();
     let mut control = greeted(&server);
     let session = open(&mut control, &bulk_session()).unwrap().session;
-    let part = BulkSegment {
-        address: 0,
-        length: 100,
-        key: 0,
-    };
     for access in [BulkAccess::READ, BulkAccess::WRITE] {
-        let mut body = Vec::new();
-        Descriptor::one(BulkMode::Frames, access, 0, part).encode(&mut body);
-        let rpc = RpcId {
-            slot: 0,
-            generation: 1,
-        };
-        let call = FrameHeader {
-            word: 6,
-            flags: flag::BULK,
-            session,
-            rpc,
-            ..header(FrameKind::Request)
-        };
-        control.send(&call, &body).unwrap();
-        let (answer, _) = control.receive(Duration::from_secs(10)).unwrap().unwrap();
+        let body = described(100, access);
+        control.send(&bulk_call(session, 0), &body).unwrap();
+        let (answer, _) = next(&mut control);
         assert_eq!(answer.kind, FrameKind::Response);
         assert_eq!(DerCode::from_status(answer.word), DerCode::Invalid);
     }
@@ -405,7 +313,7 @@ fn closing_a_session_twice_is_answered_twice_and_gives_back_its_memory() {
                 &[],
             )
             .unwrap();
-        let (answer, _) = control.receive(Duration::from_secs(10)).unwrap().unwrap();
+        let (answer, _) = next(&mut control);
         assert_eq!(
             (answer.kind, answer.session),
             (FrameKind::CloseAck, session)
@@ -427,28 +335,12 @@ fn until(what: &str, condition: impl Fn() -> bool) {
 fn a_call_that_is_cut_anywhere_frees_its_session() {
     let server = start();
     let memory = server.memory_left();
-    let part = BulkSegment {
-        address: 0,
-        length: 1 << 20,
-        key: 0,
-    };
-    let mut body = Vec::new();
-    Descriptor::one(BulkMode::Frames, BulkAccess::READ, 0, part).encode(&mut body);
+    let body = described(1 << 20, BulkAccess::READ);
     let whole = 24 + body.len();
     for end in 0..=whole {
         let mut control = greeted(&server);
         let session = open(&mut control, &bulk_session()).unwrap().session;
-        let rpc = RpcId {
-            slot: 0,
-            generation: 1,
-        };
-        let call = FrameHeader {
-            word: 6,
-            flags: flag::BULK,
-            session,
-            rpc,
-            ..header(FrameKind::Request)
-        };
+        let call = bulk_call(session, 0);
         let mut frame = call
             .encode(u32::try_from(body.len()).unwrap(), true)
             .to_vec();
@@ -481,14 +373,7 @@ fn half_a_frame_that_lies_too_long_ends_its_connection() {
     is_refused(&mut long);
     // One that says nothing at all may stay.
     idle.send(&header(FrameKind::Ping), &[0; 8]).unwrap();
-    assert_eq!(
-        idle.receive(Duration::from_secs(10))
-            .unwrap()
-            .unwrap()
-            .0
-            .kind,
-        FrameKind::Pong
-    );
+    assert_eq!(next(&mut idle).0.kind, FrameKind::Pong);
 }
 
 #[test]
@@ -502,10 +387,12 @@ fn whoever_does_not_know_the_token_stays_outside() {
         RpcClient::attach(StreamLink::new().unwrap(), setup).map(|_| ())
     };
     assert_eq!(attach(Some(b"one")), Ok(()));
-    for wrong in [None, Some(&b"two"[..])] {
+    // The first gives up by itself; the proof of the second is wrong to the server.
+    for (wrong, refused) in [(None, 0), (Some(&b"two"[..]), 1)] {
         let error = attach(wrong).unwrap_err();
         assert_eq!(error.code, DerCode::NoPermission);
         assert!(error.message.contains("authentication failed"), "{error}");
+        assert_eq!(server.counters().refused.load(Relaxed), refused);
     }
 }
 
@@ -537,10 +424,12 @@ fn a_limit_of_connections_refuses_the_next_and_recovers() {
     let server = RpcServer::start(setup).unwrap();
     let (first, second) = (greeted(&server), greeted(&server));
     closes(&mut raw(&server));
+    // At once, and not when the time for its handshake is up.
+    assert_eq!(server.counters().refused.load(Relaxed), 1);
+    let served = || server.counters().connections.load(Relaxed);
+    until("both are served", || served() == 2);
     drop(first);
-    until("a place is free", || {
-        server.counters().connections.load(Relaxed) == 1
-    });
+    until("a place is free", || served() == 1);
     drop(greeted(&server));
     drop(second);
 }

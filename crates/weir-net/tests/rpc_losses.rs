@@ -128,6 +128,7 @@ fn a_server_that_comes_back_takes_load_again() {
     let end = Instant::now() + Duration::from_secs(15);
     while !client.is_up(0) {
         assert!(Instant::now() < end, "{:?}", client.last_error());
+        assert!(client.may_return());
         client.poll(Some(1_000_000), 0, |_, _| {}).unwrap();
     }
     assert_eq!(run(&mut client, 16, 1, 100).good, 100);

@@ -194,3 +194,85 @@ pub(super) fn send_whole<L: Link>(
     }
     sent
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PEER: PeerId = PeerId {
+        index: 0,
+        generation: 1,
+    };
+
+    fn header(flags: u8) -> FrameHeader {
+        FrameHeader {
+            flags,
+            ..FrameHeader::plain(FrameKind::Request)
+        }
+    }
+
+    /// The first fragment of a message that shall have so many bytes.
+    fn begun(all: &mut Assemblies, total: u64, body: &[u8]) -> Result<(), DerCode> {
+        let body = [&total.to_le_bytes()[..], body].concat();
+        let added = all.add(PEER, &header(flag::MORE), &body, 10, 100);
+        added
+            .map(|whole| assert_eq!(whole, None))
+            .map_err(|why| why.code)
+    }
+
+    #[test]
+    fn a_message_is_as_long_as_it_was_said_to_be() {
+        for (flags, last, right) in [
+            (0, 4, Ok(Some(10))),
+            (0, 3, Err(DerCode::Protocol)),
+            (0, 5, Err(DerCode::Protocol)),
+            (flag::MORE, 3, Ok(None)),
+            (flag::MORE, 4, Err(DerCode::Protocol)),
+            (flag::MORE, 5, Err(DerCode::Protocol)),
+        ] {
+            let mut all = Assemblies::default();
+            assert_eq!(begun(&mut all, 10, &[1; 6]), Ok(()));
+            let ended = all.add(
+                PEER,
+                &header(flag::CONTINUED | flags),
+                &vec![2; last],
+                10,
+                100,
+            );
+            let ended = ended.map(|whole| whole.map(|body| body.len()));
+            assert_eq!(ended.map_err(|why| why.code), right, "{flags} {last}");
+        }
+    }
+
+    #[test]
+    fn messages_that_are_too_long_or_too_many_are_not_begun() {
+        let mut all = Assemblies::default();
+        assert_eq!(begun(&mut all, 11, &[1; 6]), Err(DerCode::Protocol));
+        let alone = all.add(PEER, &header(flag::CONTINUED), &[1; 6], 10, 100);
+        assert_eq!(alone.unwrap_err().code, DerCode::Protocol);
+        let mut all = Assemblies::default();
+        let mut slot = 0;
+        let refused = loop {
+            let rpc = RpcId {
+                slot,
+                generation: 1,
+            };
+            let header = FrameHeader {
+                rpc,
+                ..header(flag::MORE)
+            };
+            if let Err(why) = all.add(PEER, &header, &10_u64.to_le_bytes(), 10, u64::MAX) {
+                break why.code;
+            }
+            slot += 1;
+        };
+        assert_eq!((refused, slot), (DerCode::Protocol, 64));
+        all.forget(PEER);
+        assert_eq!(begun(&mut all, 10, &[1; 6]), Ok(()));
+        // All of them together have so much room.
+        let other = PeerId { index: 1, ..PEER };
+        let more = [&10_u64.to_le_bytes()[..], &[1; 6]].concat();
+        let added = all.add(other, &header(flag::MORE), &more, 10, 13);
+        assert_eq!(added.unwrap_err().code, DerCode::NoMemory);
+    }
+}

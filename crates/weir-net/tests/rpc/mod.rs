@@ -1,6 +1,8 @@
 //! A server in this process, and clients of it.
 #![allow(dead_code, reason = "each test file uses its part")]
-#![allow(clippy::unwrap_used, reason = "in tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in tests")]
+
+pub(crate) mod raw;
 
 use std::sync::Arc;
 use std::time::Duration;

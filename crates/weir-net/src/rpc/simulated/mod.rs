@@ -2,6 +2,7 @@
 //! faults by chance. Frames of calls are lost, come twice or in another order; connections are
 //! killed. Everything follows from a seed.
 
+mod answers;
 mod tests;
 
 use std::cell::RefCell;

@@ -58,13 +58,15 @@ fn case() -> impl Strategy<Value = Case> {
     (any::<u64>(), faults, kinds(), kinds(), numbers).prop_map(
         |(seed, (drop, duplicate, reorder, kill), send, reply, numbers)| {
             let (calls, credits, buffers, eager, timeout_us) = numbers;
-            // Nothing that was lost on the way comes back without a time-out.
+            // Without a time-out nothing comes back that was lost on the way, nor data that overtake the
+            // request that they belong to, nor the buffer of a request that came a second time.
             let patient = seed % 2 == 0;
-            let (drop, kill) = if patient {
-                (0.0, 10.0 * kill)
+            let (drop, duplicate, kill) = if patient {
+                (0.0, 0.0, 10.0 * kill)
             } else {
-                (drop, kill)
+                (drop, duplicate, kill)
             };
+            let reorder = if patient && eager { 0.0 } else { reorder };
             let timeout_us = if patient { PATIENT_US } else { timeout_us };
             let faults = Faults {
                 drop,
@@ -92,7 +94,8 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-fn setup(case: &Case) -> ClientSetup {
+/// For calls of this kind to so many tags.
+pub(super) fn setup_of(tags: u32, payload: CallPayload) -> ClientSetup {
     let endpoint = |tag| ServerEndpoint {
         rank: 0,
         tag,
@@ -107,23 +110,33 @@ fn setup(case: &Case) -> ClientSetup {
             within: Duration::from_secs(10),
         },
         own_connections: false,
-        endpoints: (0..ENDPOINTS).map(endpoint).collect(),
+        endpoints: (0..tags).map(endpoint).collect(),
         slots: SLOTS,
-        payload: case.payload,
-        buffers: case.buffers,
-        credits: case.credits,
+        payload,
+        buffers: 1,
+        credits: 1,
         credits_per_rank: 0,
         quota: 0,
         verify: VerifyMode::Full,
-        eager: case.eager,
-        timeout: Duration::from_micros(case.timeout_us),
+        eager: false,
+        timeout: Duration::from_micros(PATIENT_US),
         reconnect: None,
         low_byte: None,
         poll: PollMode::Busy,
     }
 }
 
-fn dummy() -> NewPeer {
+fn setup(case: &Case) -> ClientSetup {
+    ClientSetup {
+        buffers: case.buffers,
+        credits: case.credits,
+        eager: case.eager,
+        timeout: Duration::from_micros(case.timeout_us),
+        ..setup_of(ENDPOINTS, case.payload)
+    }
+}
+
+pub(super) fn dummy() -> NewPeer {
     NewPeer {
         side: LinkSide::Client,
         stream: std::fs::File::open("/dev/null").unwrap().into(),
@@ -134,7 +147,7 @@ fn dummy() -> NewPeer {
     }
 }
 
-fn reply() -> HelloReply {
+pub(super) fn reply() -> HelloReply {
     HelloReply {
         nonce: [0; 16],
         rank: 0,

@@ -1,10 +1,9 @@
 //! A handler that keeps what came: for links that use streams as their control plane.
 //!
-//! In: calls of a [`StreamLink`]. Out: the same as owned events, in order, for the link to hand on.
+//! In: calls of a link. Out: the same as owned events, in order, for the link to hand on.
 
-use super::StreamLink;
 use crate::rpc::RpcError;
-use crate::rpc::link::{LinkHandler, MemoryRange, PeerId};
+use crate::rpc::link::{Link, LinkHandler, MemoryRange, PeerId};
 use crate::rpc::wire::FrameHeader;
 
 /// What came.
@@ -23,22 +22,21 @@ pub struct Collected {
     pub events: Vec<CollectedEvent>,
 }
 
-impl LinkHandler<StreamLink> for Collected {
+impl<L: Link> LinkHandler<L> for Collected {
     fn destination(&mut self, _: PeerId, _: &FrameHeader, _: &[u8], _: u64) -> Option<MemoryRange> {
         None
     }
 
-    fn placed(&mut self, _: &mut StreamLink, _: PeerId, _: &FrameHeader, _: &[u8], _: MemoryRange) {
-    }
+    fn placed(&mut self, _: &mut L, _: PeerId, _: &FrameHeader, _: &[u8], _: MemoryRange) {}
 
-    fn message(&mut self, _: &mut StreamLink, peer: PeerId, header: &FrameHeader, body: &[u8]) {
+    fn message(&mut self, _: &mut L, peer: PeerId, header: &FrameHeader, body: &[u8]) {
         let event = CollectedEvent::Message(peer, *header, body.to_vec());
         self.events.push(event);
     }
 
-    fn moved(&mut self, _: &mut StreamLink, _: PeerId, _: u64, _: Result<(), RpcError>) {}
+    fn moved(&mut self, _: &mut L, _: PeerId, _: u64, _: Result<(), RpcError>) {}
 
-    fn lost(&mut self, _: &mut StreamLink, peer: PeerId, why: RpcError) {
+    fn lost(&mut self, _: &mut L, peer: PeerId, why: RpcError) {
         self.events.push(CollectedEvent::Lost(peer, why));
     }
 }

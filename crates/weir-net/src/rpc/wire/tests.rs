@@ -216,6 +216,11 @@ fn a_preamble_is_told_from_other_languages() {
     };
     assert_eq!(Preamble::decode(&ours.encode()), Ok(ours));
     assert!(Preamble::decode(b"GET / HTTP/1.1\r\n").is_err());
+    for zero in 14..16 {
+        let mut other = ours.encode();
+        other[zero] = 1;
+        assert!(Preamble::decode(&other).is_err());
+    }
     let reply = PreambleReply {
         major: 2,
         minor: 0,
