@@ -5,8 +5,10 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::servers::{Server, self_test};
-use crate::stage::{Said, Stage, masked, skip};
+use rustix::process::Signal;
+
+use crate::servers::{Server, self_test, split};
+use crate::stage::{Running, Said, Stage, masked, skip, until};
 
 /// Tags of a server with 16 targets and 4 helpers.
 const TAGS: u32 = 22;
@@ -267,15 +269,44 @@ fn the_seeds_lines_have_the_report_of_the_older_program_over_shared_memory() {
     assert!(said[0].out.contains("\t+ Bulk path: shm\n"));
 }
 
+fn has_fabric() -> bool {
+    let words = "selftest --loopback=1 --transport ofi+tcp -e 0:0 -s 0 -r 10";
+    let trial = Stage::new().say(&split(words));
+    if trial.err.contains("libfabric not found") {
+        return false;
+    }
+    trial.code(0);
+    true
+}
+
 #[test]
 fn the_seeds_lines_have_the_report_of_the_older_program_over_a_fabric() {
-    let words = "selftest --loopback=1 --transport ofi+tcp -e 0:0 -s 0 -r 10";
-    let trial = Stage::new().say(&crate::servers::split(words));
-    if trial.err.contains("libfabric not found") {
+    if !has_fabric() {
         skip("the seed's lines over ofi+tcp", "no libfabric");
         return;
     }
-    trial.code(0);
     let said = run_seed_lines("ofi+tcp://127.0.0.1:0");
     assert!(said[0].out.contains("\t+ Bulk path: rma\n"), "{}", said[0]);
+}
+
+#[test]
+fn a_fabric_leaves_signals_to_the_test_and_to_its_server() {
+    if !has_fabric() {
+        skip("signals beside a fabric", "no libfabric");
+        return;
+    }
+    let stage = Stage::new();
+    let server = Server::start(&stage, "--rank 0 --transport ofi+tcp://127.0.0.1:0");
+    let words = "selftest -u --path . -e 0:0 -s 0 -r 1000000000 --warmup 0";
+    let running = Running::start(stage.weir(&split(words)));
+    until("the test has begun", || running.catches_signals());
+    server.works_for(20);
+    running.signal(Signal::INT);
+    running
+        .end()
+        .code(130)
+        .out("+ Interrupted by signal 2: not all was measured\n");
+    assert_eq!(server.end(), Some(0));
+    let table = stage.read("daos_server.attach_info_tmp");
+    assert!(!table.contains("ofi"), "{table}");
 }

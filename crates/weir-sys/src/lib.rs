@@ -31,6 +31,7 @@ pub mod priority;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod shared_memory;
+mod signal_actions;
 mod signals;
 pub mod tcp_info;
 pub mod topology;
@@ -40,5 +41,6 @@ pub mod usage;
 pub use cpulist::CpuList;
 pub use error::SysError;
 pub use limits::Availability;
+pub use signal_actions::KeptSignalActions;
 pub use signals::Signals;
 pub use tree::Tree;

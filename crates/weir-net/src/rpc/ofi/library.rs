@@ -12,6 +12,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::Arc;
 
+use weir_sys::KeptSignalActions;
 use weir_sys::library::{Library, SymbolScope};
 
 use super::abi::{Code, Context, FiFabricAttr, FiInfo, FidFabric, INTERFACE, OLDEST};
@@ -80,6 +81,8 @@ impl FabricLibrary {
     /// # Errors
     /// As [`FabricLibrary::open`].
     pub fn open_named(name: Option<&str>) -> Result<Arc<Self>, FabricError> {
+        // Providers end the process by themselves at signals, as they are loaded or first asked.
+        let _kept = KeptSignalActions::now();
         if let Some(name) = name.filter(|name| !name.is_empty()) {
             let library = Library::open(name, SymbolScope::Own);
             let library = library.map_err(|reason| FabricError::NotFound {

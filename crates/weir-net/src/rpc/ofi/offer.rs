@@ -13,6 +13,8 @@ use std::ffi::{CString, c_char, c_int};
 use std::ptr::{NonNull, null, null_mut};
 use std::sync::Arc;
 
+use weir_sys::KeptSignalActions;
+
 use super::abi::{
     FI_AV_TABLE, FI_CONTEXT, FI_CONTEXT2, FI_DELIVERY_COMPLETE, FI_ENODATA, FI_EP_RDM,
     FI_MR_ALLOCATED, FI_MR_ENDPOINT, FI_MR_LOCAL, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_MSG,
@@ -350,6 +352,8 @@ fn list(
     let flags = if node.is_some() { FI_SOURCE } else { 0 };
     let node = node.as_ref().map_or(null(), |node| node.as_ptr());
     let mut found = null_mut();
+    // The first question loads the providers: see `FabricLibrary::open_named`.
+    let _kept = KeptSignalActions::now();
     // SAFETY: strings and hints live across the call, which makes a list of its own.
     let code = unsafe {
         (library.calls.getinfo)(

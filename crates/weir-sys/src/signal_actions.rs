@@ -1,0 +1,86 @@
+//! What a process does about signals, kept over calls into a library that changes it.
+//!
+//! In: nothing. Out: actions as they were before. Not here: how signals are caught (the binary).
+
+#![expect(unsafe_code, reason = "sigaction, which rustix does not wrap")]
+
+use std::mem::MaybeUninit;
+
+/// Those that end a process, politely or not.
+const KEPT: [libc::c_int; 9] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGILL,
+    libc::SIGABRT,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGSEGV,
+    libc::SIGTERM,
+];
+
+/// The actions of signals that end a process; they hold again once this is gone.
+pub struct KeptSignalActions {
+    before: Vec<(libc::c_int, libc::sigaction)>,
+}
+
+impl KeptSignalActions {
+    /// As they are now.
+    pub fn now() -> Self {
+        let action = |signal: libc::c_int| {
+            let mut action = MaybeUninit::uninit();
+            // SAFETY: nothing is set, and the place for what holds is as large as it.
+            let got = unsafe { libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) };
+            // SAFETY: the call wrote it, as it says by its answer.
+            (got == 0).then(|| (signal, unsafe { action.assume_init() }))
+        };
+        Self {
+            before: KEPT.into_iter().filter_map(action).collect(),
+        }
+    }
+}
+
+impl Drop for KeptSignalActions {
+    fn drop(&mut self) {
+        for (signal, action) in &self.before {
+            // SAFETY: the action was in force before, and its function is still there.
+            unsafe { libc::sigaction(*signal, action, std::ptr::null_mut()) };
+        }
+    }
+}
+
+impl std::fmt::Debug for KeptSignalActions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let signals: Vec<_> = self.before.iter().map(|(signal, _)| signal).collect();
+        f.debug_struct("KeptSignalActions")
+            .field("signals", &signals)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    extern "C" fn nothing(_: libc::c_int) {}
+
+    fn handler() -> libc::sighandler_t {
+        let mut action = MaybeUninit::uninit();
+        // SAFETY: as above.
+        unsafe {
+            libc::sigaction(libc::SIGQUIT, std::ptr::null(), action.as_mut_ptr());
+            action.assume_init_ref().sa_sigaction
+        }
+    }
+
+    #[test]
+    fn an_action_that_was_changed_meanwhile_holds_again() {
+        let before = handler();
+        let kept = KeptSignalActions::now();
+        // SAFETY: the function does nothing.
+        unsafe { libc::signal(libc::SIGQUIT, nothing as *const () as libc::sighandler_t) };
+        assert_ne!(handler(), before);
+        drop(kept);
+        assert_eq!(handler(), before);
+    }
+}
