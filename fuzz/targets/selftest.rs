@@ -25,6 +25,7 @@ fuzz_target!(|data: &[u8]| {
         members: &|_| Ok(vec![RankTags { rank: 0, tags: 3 }, RankTags { rank: 7, tags: 1 }]),
         seed: 1,
         most_files: Some(1024),
+        is_linked: data.len() % 2 == 0,
     };
     match read(&words, &environment) {
         Ok(Action::Run(run)) => {

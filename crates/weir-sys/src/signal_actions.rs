@@ -67,10 +67,9 @@ mod tests {
     fn handler() -> libc::sighandler_t {
         let mut action = MaybeUninit::uninit();
         // SAFETY: as above.
-        unsafe {
-            libc::sigaction(libc::SIGQUIT, std::ptr::null(), action.as_mut_ptr());
-            action.assume_init_ref().sa_sigaction
-        }
+        unsafe { libc::sigaction(libc::SIGQUIT, std::ptr::null(), action.as_mut_ptr()) };
+        // SAFETY: as above.
+        unsafe { action.assume_init_ref() }.sa_sigaction
     }
 
     #[test]
