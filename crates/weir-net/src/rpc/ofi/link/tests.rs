@@ -474,7 +474,8 @@ fn a_greeting_of_another_kind_of_fabric_is_refused() {
         let mut end = End::open(&choice, FabricWaiting::Busy);
         let mut greeting = end.link.greeting().unwrap().address;
         greeting[0] ^= 0x40;
-        for address in [greeting, Vec::new(), vec![1; 12]] {
+        // Who has no address orders tests, and has no data.
+        for (address, is_good) in [(greeting, false), (Vec::new(), true), (vec![1; 12], false)] {
             let (stream, _other) = std::os::unix::net::UnixStream::pair().unwrap();
             let new = NewPeer {
                 side: LinkSide::Server,
@@ -487,7 +488,7 @@ fn a_greeting_of_another_kind_of_fabric_is_refused() {
                     passed: Vec::new(),
                 },
             };
-            assert!(end.link.join(new).is_err());
+            assert_eq!(end.link.join(new).is_ok(), is_good);
         }
     }
 }
