@@ -129,7 +129,7 @@ fn an_interface_that_does_not_exist_ends_with_3_and_those_that_do() {
 }
 
 #[test]
-fn servers_clients_and_masters_use_the_interfaces_that_they_are_told() {
+fn servers_clients_and_masters_use_the_interfaces_that_variables_name() {
     let stage = Stage::new();
     let cards = [("eth0", "0"), ("eth1", "0")];
     let script = "D_INTERFACE=eth1 $asks > one; cat /proc/net/tcp; $asks -m 0:0 > other";

@@ -14,13 +14,13 @@ mod end_to_end;
 mod faults;
 mod interfaces;
 mod load;
+mod messages;
 mod refusals;
 mod seed_lines;
 mod servers;
 mod serving;
 #[path = "../stage/mod.rs"]
 mod stage;
-mod told;
 mod two_hosts;
 
 use std::os::unix::fs::symlink;

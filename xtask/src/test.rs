@@ -101,7 +101,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     }
     tally.add_skips(&read_lossy(&log)?);
 
-    tell(&tally, took);
+    print_summary(&tally, took);
     if !good {
         bail!("cargo test failed");
     }
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 }
 
 /// What came of the tests.
-fn tell(tally: &Tally, took: Option<f64>) {
+fn print_summary(tally: &Tally, took: Option<f64>) {
     println!();
     print!("{}", tally.slowest());
     if let Some(seconds) = took {

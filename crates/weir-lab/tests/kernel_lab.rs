@@ -601,7 +601,7 @@ fn the_shell_answers_on_the_line_of_the_script() -> Result<()> {
 }
 
 #[test]
-fn lines_that_come_instead_of_a_terminal_are_run_and_results_without_room_are_told() -> Result<()> {
+fn lines_of_an_input_that_is_no_terminal_are_run_and_lost_results_are_reported() -> Result<()> {
     if lab("shell-lines")?.is_none() {
         return Ok(());
     }

@@ -68,11 +68,11 @@ fn run_words(words: &[String], is_cart: bool) -> Outcome {
         Action::Print(text) => Ok(printed(&text)),
         Action::Replay { file, options } => replay(&file, &options, is_cart),
         Action::Repeat { run, repeat, notes } => {
-            tell_notes(&notes);
+            print_notes(&notes);
             repeat::run(&run, repeat)
         }
         Action::Run(run) => {
-            tell_notes(&run.notes);
+            print_notes(&run.notes);
             match run.mode {
                 SelfTestMode::Run if run.options.goal.is_some() => search(&run, is_cart),
                 SelfTestMode::Run => measure(&run, is_cart),
@@ -93,7 +93,7 @@ fn is_linked() -> bool {
     name.is_some_and(|name| DOOR.links.iter().any(|link| name == link.name))
 }
 
-fn tell_notes(notes: &[String]) {
+fn print_notes(notes: &[String]) {
     for note in notes {
         output::error(&format!("note: {note}\n"));
     }
