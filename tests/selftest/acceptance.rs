@@ -139,9 +139,11 @@ fn a16_a_run_without_a_network_says_so() {
         (&master["transport"], &master["succeeded"]),
         (&"null".into(), &100_000.into())
     );
-    let rate = 1e5 / (number(&master["duration_ns"]) / 1e9);
+    // The clock behind the text is finer than the whole nanoseconds that are stored.
+    let duration = number(&master["duration_ns"]);
+    let rate = 1e14 / duration;
     assert!(
-        (values(&said, "RPC Throughput (RPCs/sec)")[0] - rate).abs() <= 1.0,
-        "{said}"
+        (values(&said, "RPC Throughput (RPCs/sec)")[0] - rate).abs() <= 1.0 + rate / duration,
+        "{rate}: {said}"
     );
 }
