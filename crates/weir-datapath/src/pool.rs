@@ -119,12 +119,6 @@ impl BufferSender {
         self.0.publish();
     }
 
-    /// Put in and not taken out yet, with a look at the other end.
-    pub(crate) fn used(&mut self) -> u32 {
-        let _ = self.0.look();
-        self.0.next_index().wrapping_sub(self.0.taken())
-    }
-
     /// How many it holds.
     pub(crate) fn capacity(&self) -> u32 {
         self.0.capacity()

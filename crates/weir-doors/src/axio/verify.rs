@@ -17,7 +17,7 @@ pub struct Findings {
 }
 
 /// The line of a configuration without findings.
-pub const PASSED: &str = "==========Tunable Parameter Verification Passed==========";
+pub(super) const PASSED: &str = "==========Tunable Parameter Verification Passed==========";
 
 /// The cores of a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl CoreCounts {
 }
 
 /// Looks at everything.
-pub fn verify(config: &AxioConfig, numbers: &BTreeMap<&'static str, u32>) -> Findings {
+pub(super) fn verify(config: &AxioConfig, numbers: &BTreeMap<&'static str, u32>) -> Findings {
     Findings {
         broken: broken(config, numbers).map(|why| format!("Invalid configuration: {why}")),
         warnings: warnings(config),
