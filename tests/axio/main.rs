@@ -25,11 +25,16 @@ workload : 3 : TxApplication,TxDispatcher,TxNIC,RXNIC,RXDispatcher,RxApplication
 workload : 4 : TxApplication,TxDispatcher,TxNIC,RXNIC,RXDispatcher,RxApplication : 3 : 3 : 3
 iteration : 2
 duration : 0.1
+msg_timeout_ms : 20000
+stall_timeout : 30
 ";
 
 /// A run of one of weir's own configurations, with some values replaced.
 fn example(stage: &Stage, name: &str, sets: &str) -> Said {
+    // On a machine that does other things as well a thread may wait long for its turn.
+    let patient = ["--set", "msg_timeout_ms=20000", "--set", "stall_timeout=30"];
     let mut words = vec!["axio", "--example", name, "--store-result", "r.json"];
+    words.extend(patient);
     for set in sets.split_whitespace() {
         words.extend(["--set", set]);
     }
@@ -176,7 +181,7 @@ fn several_workers_of_a_group_get_whole_messages() {
     let config = "role : loopback\nmsg_handler : FS_READ\nkAppCoreNum : 3\nkDispQueueNum : 1\n\
                   kAppRxMsgBatchSize : 4\nkAppTxMsgBatchSize : 4\ninflight : 16\n\
                   workload : 1 : TxApplication,TxDispatcher,RXDispatcher,RxApplication : 0 : 0-2 : 0\n\
-                  iteration : 1\nduration : 0.3\n";
+                  iteration : 1\nduration : 0.3\nmsg_timeout_ms : 20000\n";
     stage.file("read.conf", config);
     let words = ["axio", "-c", "read.conf", "--store-result", "r.json"];
     let said = stage.say(&words).code(0);
@@ -223,7 +228,7 @@ fn a_run_in_which_nothing_comes_back_fails_and_says_so() {
 #[test]
 fn an_interrupted_run_prints_what_it_has() {
     let stage = Stage::new();
-    let words = ["axio", "--example", "scan", "--set", "duration=30"];
+    let words = ["axio", "--example", "scan", "--set", "duration=30", "--set", "stall_timeout=30"];
     let running = Running::start(stage.weir(&words));
     let stat = format!("/proc/{}/stat", running.process().as_raw_nonzero());
     until("its threads have used 100 ms", || {

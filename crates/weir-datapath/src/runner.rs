@@ -95,7 +95,7 @@ impl PathJob {
         } else {
             Vec::new()
         };
-        let cpus = cpus(placement, wired.len())?;
+        let cpus = CpuChoice::of(placement, wired.len())?;
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         Ok(Self {
             shared: Arc::new(PathShared::new(count(wired.len()), count(clients))),
@@ -103,11 +103,11 @@ impl PathJob {
             work: work.clone(),
             content,
             idle: match work.idle {
-                IdlePolicy::Auto if cpus.is_some() => IdlePolicy::Spin,
+                IdlePolicy::Auto if cpus.has_more => IdlePolicy::Spin,
                 IdlePolicy::Auto => IdlePolicy::Yield,
                 asked => asked,
             },
-            cpus,
+            cpus: cpus.own,
             seed,
             clock_read_ns: Mutex::new(0.0),
         })
@@ -150,18 +150,31 @@ impl PathJob {
     }
 }
 
-/// A CPU for each of so many threads, of the nodes that the plan names; none where they are too few.
-fn cpus(placement: &Placement, threads: usize) -> Result<Option<Vec<u32>>, Failure> {
-    let allowed = pin::affinity().map_err(|why| failure("placement", None, why.to_string()))?;
-    let topology = Topology::of_this_machine();
-    let is_on_node = |cpu: u32| match &placement.nodes {
-        None => true,
-        // A kernel that knows no nodes has all of its CPUs on node 0.
-        Some(nodes) => nodes.contains(&topology.node_of(cpu).unwrap_or(0)),
-    };
-    let all = allowed.as_slice().iter().copied();
-    let all: Vec<u32> = all.filter(|cpu| is_on_node(*cpu)).take(threads).collect();
-    Ok((all.len() == threads).then_some(all))
+/// The CPUs of threads.
+struct CpuChoice {
+    /// One for each thread, of the nodes that the plan names; none where they are too few.
+    own: Option<Vec<u32>>,
+    /// Others are left: for who watches the run, and everybody else.
+    has_more: bool,
+}
+
+impl CpuChoice {
+    fn of(placement: &Placement, threads: usize) -> Result<Self, Failure> {
+        let allowed = pin::affinity().map_err(|why| failure("placement", None, why.to_string()))?;
+        let topology = Topology::of_this_machine();
+        let is_on_node = |cpu: u32| match &placement.nodes {
+            None => true,
+            // A kernel that knows no nodes has all of its CPUs on node 0.
+            Some(nodes) => nodes.contains(&topology.node_of(cpu).unwrap_or(0)),
+        };
+        let allowed = allowed.as_slice();
+        let on_node = allowed.iter().copied().filter(|cpu| is_on_node(*cpu));
+        let own: Vec<u32> = on_node.take(threads).collect();
+        Ok(Self {
+            has_more: own.len() == threads && allowed.len() > threads,
+            own: (own.len() == threads).then_some(own),
+        })
+    }
 }
 
 impl Prepared for PathJob {

@@ -331,7 +331,8 @@ impl MessageHandler {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IdlePolicy {
-    /// Looks again at once where every thread has a CPU of its own, else as `yield`.
+    /// Looks again at once where every thread has a CPU of its own and others are left, else as
+    /// `yield`.
     #[default]
     Auto,
     /// Looks again at once.

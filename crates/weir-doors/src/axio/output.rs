@@ -183,7 +183,7 @@ fn rows(threads: &[&PathThread], side: PathSide, work: &PacketPathWorkload) -> S
     out += "\n";
     out += &dashes;
     let rate = |of: fn(&PathThread) -> &StageFigures| -> f64 {
-        threads.iter().map(|one| of(one).million_per_s(one.span_ns)).sum()
+        sum(threads.iter().map(|one| of(one).million_per_s(one.span_ns)))
     };
     let end = match side {
         PathSide::Client => rate(|one| &one.dispatch_rx),
@@ -205,7 +205,7 @@ fn rows(threads: &[&PathThread], side: PathSide, work: &PacketPathWorkload) -> S
     let sent = mean(&all, |one| one.link_tx.mean_us());
     nic_row(&mut out, "nic_tx", rate(|one| &one.link_tx), Some(sent));
     let gaps: Vec<f64> = all.iter().filter_map(|one| one.link_rx.mean_us()).collect();
-    let received = gaps.iter().map(|gap| inverse(*gap)).sum();
+    let received = sum(gaps.iter().map(|gap| inverse(*gap)));
     let gap = mean(&all, |one| one.link_rx.mean_us());
     nic_row(&mut out, "nic_rx", received, (!gaps.is_empty()).then_some(gap));
     out + &dashes + "\n"
@@ -226,8 +226,7 @@ fn nic_row(out: &mut String, name: &str, rate: f64, mean: Option<f64>) {
 
 /// The mean over threads, those without anything included.
 fn mean(threads: &[&PathThread], of: impl Fn(&PathThread) -> Option<f64>) -> f64 {
-    let sum: f64 = threads.iter().filter_map(|one| of(one)).sum();
-    sum / f64::from(count(threads.len()).max(1))
+    sum(threads.iter().filter_map(|one| of(one))) / f64::from(count(threads.len()).max(1))
 }
 
 /// A row with columns of batches; that of a sender says how its pool was used.
@@ -253,7 +252,7 @@ fn application_row(
         let stage = of(one);
         (stage.stalls > 0).then(|| quotient(stage.stall_ns.0, stage.stalls) / 1e3)
     });
-    let rate: f64 = threads.iter().map(|one| of(one).million_per_s(one.span_ns)).sum();
+    let rate = sum(threads.iter().map(|one| of(one).million_per_s(one.span_ns)));
     let stall_cell = match sender {
         None => format!("{per_stall:.3}"),
         Some(work) => {
@@ -341,6 +340,11 @@ fn latency_line(threads: &[&PathThread], work: &PacketPathWorkload) -> String {
         at(99.9),
         at(99.99)
     )
+}
+
+/// Of nothing it is 0, and not -0 as the library has it.
+fn sum(all: impl Iterator<Item = f64>) -> f64 {
+    all.fold(0.0, |sum, one| sum + one)
 }
 
 fn inverse(rate: f64) -> f64 {
