@@ -7,14 +7,13 @@ use std::collections::VecDeque;
 
 use weir_schema::{PacketPathWorkload, PathSide};
 use weir_sys::clock::{Clock, Scale};
-use weir_units::{Bytes, Nanos};
+use weir_units::Nanos;
 
 use crate::counts::{StepClock, ThreadCounts};
 use crate::flush::FlushTimer;
-use crate::frame::{
-    MESSAGE_AT, PAYLOAD_AT, PacketHeader, part_of, payload, stamp_of, ticks_since, write_ports,
-};
+use crate::frame::{PAYLOAD_AT, PacketHeader, payload, stamp_of, ticks_since, write_ports};
 use crate::handler::{MessageWork, Request, Verdict};
+use crate::message_form::MessageForm;
 use crate::outstanding::Outstanding;
 use crate::partial::{Added, Packets, Partials};
 use crate::pool::{BufferReceiver, BufferSender, PacketBuffer, Pool};
@@ -32,25 +31,6 @@ pub(crate) struct ApplicationParts {
     pub(crate) peers: Vec<u8>,
     pub(crate) tx: BufferSender,
     pub(crate) rx: BufferReceiver,
-}
-
-/// The lengths of what a side sends.
-#[derive(Debug)]
-struct MessageForm {
-    packets: u32,
-    /// Length of the frame of each packet.
-    frames: Vec<usize>,
-}
-
-impl MessageForm {
-    fn of(work: &PacketPathWorkload, bytes: Bytes) -> Self {
-        let packets = work.packets(bytes);
-        let frame = |segment| MESSAGE_AT + part_of(work, bytes.0, segment, packets);
-        Self {
-            packets,
-            frames: (0..packets).map(frame).collect(),
-        }
-    }
 }
 
 /// A thread's part that makes and takes messages.
@@ -269,7 +249,10 @@ impl<W: MessageWork> Application<W> {
             self.look_for_lost(now, counts);
         }
         let messages = self.whole_messages(pool, counts);
-        if !self.rx_timer.is_due(messages, self.batch_rx, now, self.flush) {
+        if !self
+            .rx_timer
+            .is_due(messages, self.batch_rx, now, self.flush)
+        {
             counts.application_rx.empty();
             counts.idle += steps.step();
             return 0;
@@ -285,7 +268,9 @@ impl<W: MessageWork> Application<W> {
         let busy = steps.step();
         counts.application_rx.batch(packets);
         if TIMED {
-            counts.application_rx.time(packets, dequeue + call + busy, 0);
+            counts
+                .application_rx
+                .time(packets, dequeue + call + busy, 0);
             counts.application_rx.call(call);
         }
         packets
@@ -327,7 +312,10 @@ impl<W: MessageWork> Application<W> {
         }
         self.rx.release();
         counts.incomplete += std::mem::take(&mut self.partials.incomplete);
-        self.partials.broken.drain(..).for_each(|buffer| pool.free(buffer));
+        self.partials
+            .broken
+            .drain(..)
+            .for_each(|buffer| pool.free(buffer));
         self.whole.len()
     }
 

@@ -154,7 +154,9 @@ impl<L: PacketLink> Dispatcher<L> {
     ) -> usize {
         let collected = self.collect(pool, now, counts);
         let collect = steps.step();
-        let is_due = self.link_timer.is_due(self.tx.len(), self.batch_tx, now, self.flush);
+        let is_due = self
+            .link_timer
+            .is_due(self.tx.len(), self.batch_tx, now, self.flush);
         let sent = if is_due {
             self.link.send(&pool.memory, &mut self.tx)
         } else {
@@ -220,10 +222,17 @@ impl<L: PacketLink> Dispatcher<L> {
         if TIMED {
             self.watch(now, counts);
         }
-        let room = if self.echoes { ARRAY - self.tx.len() } else { ARRAY };
+        let room = if self.echoes {
+            ARRAY - self.tx.len()
+        } else {
+            ARRAY
+        };
         let mut received = self.link.receive(&mut self.rx, self.batch_rx.min(room));
         if TIMED {
-            self.left.0 = self.left.0.saturating_sub(u32::try_from(received).unwrap_or(0));
+            self.left.0 = self
+                .left
+                .0
+                .saturating_sub(u32::try_from(received).unwrap_or(0));
         }
         received += self.take_handed();
         let burst = steps.step();
@@ -332,5 +341,4 @@ impl<L: PacketLink> Dispatcher<L> {
             }
         }
     }
-
 }

@@ -42,9 +42,8 @@ impl PacketHeader {
         };
         let first = u64::from(self.stream) | self.stamp << 8;
         at[..8].copy_from_slice(&first.to_le_bytes());
-        let second = u64::from(self.packets)
-            | u64::from(self.segment) << 16
-            | u64::from(self.message) << 32;
+        let second =
+            u64::from(self.packets) | u64::from(self.segment) << 16 | u64::from(self.message) << 32;
         at[8..].copy_from_slice(&second.to_le_bytes());
     }
 
@@ -145,7 +144,9 @@ impl LowerHeaders {
         ip[12..16].copy_from_slice(&work.addresses[own]);
         ip[16..20].copy_from_slice(&work.addresses[other]);
         let words = ip.chunks_exact(2);
-        let sum = words.map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+        let sum = words
+            .map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])))
+            .sum();
         Self { bytes, sum }
     }
 
@@ -184,12 +185,19 @@ pub(crate) fn turn_round(frame: &mut [u8]) {
 
 /// Bytes of each packet of a message, its header in it included: all but the last are full.
 #[inline]
-pub(crate) fn part_of(work: &PacketPathWorkload, message: u64, segment: u32, packets: u32) -> usize {
+pub(crate) fn part_of(
+    work: &PacketPathWorkload,
+    message: u64,
+    segment: u32,
+    packets: u32,
+) -> usize {
     let part = u64::from(work.part_bytes());
     let length = if segment + 1 < packets {
         part
     } else {
-        message.saturating_sub(part * u64::from(packets - 1)).max(16)
+        message
+            .saturating_sub(part * u64::from(packets - 1))
+            .max(16)
     };
     usize::try_from(length).unwrap_or(usize::MAX)
 }
@@ -240,7 +248,9 @@ mod tests {
         LowerHeaders::of(&work, PathSide::Client).write(&mut frame);
         write_ports(&mut frame, 10010, 10013);
         let words = frame[14..34].chunks_exact(2);
-        let sum: u32 = words.map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
+        let sum: u32 = words
+            .map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])))
+            .sum();
         assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff);
         assert_eq!(&frame[12..16], [8, 0, 0x45, 0]);
         assert_eq!(&frame[16..18], [0, 50]);

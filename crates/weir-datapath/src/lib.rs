@@ -14,6 +14,7 @@ mod flush;
 mod frame;
 mod handler;
 mod link;
+mod message_form;
 mod outstanding;
 mod partial;
 mod path_thread;

@@ -47,7 +47,9 @@ impl Outstanding {
     /// How many may be sent now.
     #[inline]
     pub(crate) fn room(&self) -> usize {
-        self.slots.as_ref().map_or(usize::MAX, |slots| slots.free.len())
+        self.slots
+            .as_ref()
+            .map_or(usize::MAX, |slots| slots.free.len())
     }
 
     /// Messages without an answer, as far as they are known.

@@ -126,7 +126,10 @@ mod tests {
         let whole = order.map(|(message, segment)| add(&mut partials, message, segment));
         assert_eq!(whole, [0, 0, 0, 0, 3, 3]);
         // The second packet is missing, then the first.
-        assert_eq!([(3, 0), (3, 2)].map(|(m, s)| add(&mut partials, m, s)), [0, 0]);
+        assert_eq!(
+            [(3, 0), (3, 2)].map(|(m, s)| add(&mut partials, m, s)),
+            [0, 0]
+        );
         assert_eq!((partials.incomplete, partials.broken.len()), (1, 2));
         assert_eq!(add(&mut partials, 4, 1), 0);
         assert_eq!(partials.broken.len(), 3);

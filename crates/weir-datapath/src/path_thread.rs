@@ -138,7 +138,8 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
                 self.show(worker);
                 self.watch_progress(now);
             }
-            if worker.stop.load(Ordering::Relaxed) != 0 || self.shared.ends.load(Ordering::Relaxed) {
+            if worker.stop.load(Ordering::Relaxed) != 0 || self.shared.ends.load(Ordering::Relaxed)
+            {
                 self.conclude(now, worker, true);
                 return false;
             }
@@ -150,7 +151,11 @@ impl<'a, W: MessageWork, L: PacketLink> Pipeline<'a, W, L> {
                     return true;
                 }
             }
-            for_nothing = if moved > 0 { 0 } else { for_nothing.saturating_add(1) };
+            for_nothing = if moved > 0 {
+                0
+            } else {
+                for_nothing.saturating_add(1)
+            };
             if for_nothing > 0 && self.rest(for_nothing) {
                 now = self.clock.now().0;
                 self.watch_progress(now);

@@ -56,7 +56,10 @@ impl PacketMemory {
         unsafe { &*cell }
     }
 
-    #[expect(clippy::mut_from_ref, reason = "the token, which is borrowed, is unique")]
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "the token, which is borrowed, is unique"
+    )]
     fn slot_mut<'a>(&'a self, buffer: &'a mut PacketBuffer) -> &'a mut Slot {
         let cell = self.slots[buffer.0 as usize].get();
         // SAFETY: the token is the only one of this slot and is borrowed exclusively, so nobody else reads
@@ -80,7 +83,11 @@ impl PacketMemory {
 
     /// Makes the frame so long, and gives it to be written; what is in it stays.
     #[inline]
-    pub(crate) fn resize<'a>(&'a self, buffer: &'a mut PacketBuffer, length: usize) -> &'a mut [u8] {
+    pub(crate) fn resize<'a>(
+        &'a self,
+        buffer: &'a mut PacketBuffer,
+        length: usize,
+    ) -> &'a mut [u8] {
         let slot = self.slot_mut(buffer);
         let length = length.min(BUFFER_BYTES);
         slot.length = u16::try_from(length).unwrap_or(u16::MAX);
@@ -236,7 +243,10 @@ impl Pool {
     pub(crate) fn publish(&mut self) {
         if self.has_freed {
             self.has_freed = false;
-            self.others.iter_mut().flatten().for_each(BufferSender::publish);
+            self.others
+                .iter_mut()
+                .flatten()
+                .for_each(BufferSender::publish);
         }
     }
 

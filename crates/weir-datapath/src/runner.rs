@@ -139,7 +139,10 @@ impl PathJob {
         };
         if worker.clone == 0 {
             let cost = worker.clock.read_cost_ns();
-            *self.clock_read_ns.lock().unwrap_or_else(PoisonError::into_inner) = cost;
+            *self
+                .clock_read_ns
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) = cost;
         }
         if !worker.wait_for_release() {
             return Ok(LoopStop::Asked);
@@ -199,15 +202,18 @@ impl Prepared for PathJob {
         let index = worker.clone as usize;
         if let Some(cpu) = self.cpus.as_ref().and_then(|cpus| cpus.get(index)) {
             let only: CpuList = [*cpu].into_iter().collect();
-            pin::set_affinity(&only)
-                .map_err(|why| failure("placement", None, why.to_string()))?;
+            pin::set_affinity(&only).map_err(|why| failure("placement", None, why.to_string()))?;
         }
         let wiring = self.threads.get(index).and_then(|one| {
             let mut one = one.lock().unwrap_or_else(PoisonError::into_inner);
             one.take()
         });
         let Some(wiring) = wiring else {
-            return Err(failure("plan", None, "the job has more workers than threads"));
+            return Err(failure(
+                "plan",
+                None,
+                "the job has more workers than threads",
+            ));
         };
         let run = PathCall { job: self, wiring };
         with_handler!(self.work.handler, call(run, worker))

@@ -38,7 +38,10 @@ pub(crate) fn wire(work: &PacketPathWorkload, seed: u64) -> Vec<ThreadWiring> {
     let mut pools = pools(count, work.pool_buffers).into_iter();
     let mut links = links(work);
     let mut all = Vec::new();
-    for (side, ends) in [PathSide::Client, PathSide::Server].into_iter().zip(&mut links) {
+    for (side, ends) in [PathSide::Client, PathSide::Server]
+        .into_iter()
+        .zip(&mut links)
+    {
         let mut wired = SideWiring::of(work, side, ends, seed);
         for &thread in &threads {
             let Some(pool) = pools.next() else {
@@ -78,7 +81,10 @@ fn stages_of(work: &PacketPathWorkload, thread: u8) -> Vec<PathStage> {
     streams.sort_by_key(|stream| stream.id);
     let mut all = Vec::new();
     for stream in streams {
-        let makes = stream.groups.iter().any(|group| group.threads.contains(&thread));
+        let makes = stream
+            .groups
+            .iter()
+            .any(|group| group.threads.contains(&thread));
         let dispatches = stream.groups.iter().any(|group| group.dispatcher == thread);
         for &stage in &stream.stages {
             let is_own = match stage {
@@ -184,14 +190,13 @@ fn hand_overs(work: &PacketPathWorkload, numbers: &[u8]) -> (Senders, Receivers)
 }
 
 /// Where packets go that come to a dispatcher which serves these streams and threads.
-fn routes(
-    work: &PacketPathWorkload,
-    side: PathSide,
-    number: u8,
-    served: &[(u8, u8)],
-) -> Routes {
+fn routes(work: &PacketPathWorkload, side: PathSide, number: u8, served: &[(u8, u8)]) -> Routes {
     // The place of another dispatcher in the list of hand-overs.
-    let others: Vec<u8> = work.dispatchers().into_iter().filter(|d| *d != number).collect();
+    let others: Vec<u8> = work
+        .dispatchers()
+        .into_iter()
+        .filter(|d| *d != number)
+        .collect();
     let place = |dispatcher: u8| others.iter().position(|d| *d == dispatcher);
     if side == PathSide::Client {
         let mut threads = [Route::Nowhere; 16];
@@ -208,7 +213,10 @@ fn routes(
         return Routes::Origin(threads);
     }
     let of_stream = |stream: &PacketStream| {
-        let own = served.iter().enumerate().filter(|(_, (id, _))| *id == stream.id);
+        let own = served
+            .iter()
+            .enumerate()
+            .filter(|(_, (id, _))| *id == stream.id);
         let dispatchers = stream.groups.iter().map(|group| group.dispatcher);
         StreamRoute {
             stream: stream.id,

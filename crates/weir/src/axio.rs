@@ -30,7 +30,11 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     match read(words, &environment)? {
         Action::Print { out, err, code } => {
             output::error(&err);
-            Ok(if output::print(&out) { code } else { code.max(1) })
+            Ok(if output::print(&out) {
+                code
+            } else {
+                code.max(1)
+            })
         }
         Action::Run(run) => {
             for note in &run.notes {

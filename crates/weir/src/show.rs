@@ -10,7 +10,9 @@ use weir_schema::catalogue::TransportCatalogue;
 use weir_schema::{RunResult, Runs, Spawn};
 
 use crate::stored::{self, Stored};
-use crate::{Outcome, axio, fio as fio_door, kio, output, printed, run as run_door, runners, selftest};
+use crate::{
+    Outcome, axio, fio as fio_door, kio, output, printed, run as run_door, runners, selftest,
+};
 
 /// The words after `show`.
 pub(crate) fn run(words: &[String]) -> Outcome {

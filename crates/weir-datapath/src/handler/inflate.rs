@@ -79,7 +79,9 @@ impl Inflate {
             return false;
         };
         self.inflater.reset(false);
-        let end = self.inflater.decompress(data, room, FlushDecompress::Finish);
+        let end = self
+            .inflater
+            .decompress(data, room, FlushDecompress::Finish);
         if !matches!(end, Ok(Status::StreamEnd)) || self.inflater.total_out() != text as u64 {
             return false;
         }

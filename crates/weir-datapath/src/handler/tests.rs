@@ -72,12 +72,17 @@ fn writing_copies_each_packet_into_the_next_slot() {
     let request = bench.request(&mut client);
     assert_eq!(request.len(), 9);
     assert_eq!(server.take(&bench.pool.memory, &request), Verdict::Answer);
-    let slots: Vec<usize> = server.region().chunks(2048).map(|slot| {
-        slot.iter().filter(|byte| **byte == b'a').count()
-    }).collect();
+    let slots: Vec<usize> = server
+        .region()
+        .chunks(2048)
+        .map(|slot| slot.iter().filter(|byte| **byte == b'a').count())
+        .collect();
     assert_eq!(slots.len(), 128);
     // 2004 bytes of payload, the last of them 0; 208 in the last packet.
-    assert_eq!(slots[..10], [2003, 2003, 2003, 2003, 2003, 2003, 2003, 2003, 207, 0]);
+    assert_eq!(
+        slots[..10],
+        [2003, 2003, 2003, 2003, 2003, 2003, 2003, 2003, 207, 0]
+    );
 }
 
 #[test]
@@ -124,7 +129,9 @@ fn text_that_becomes_longer_than_it_says_or_than_is_allowed_is_wrong() {
     let zeros = vec![0; 4096 * 64];
     let mut packed = vec![0; 4000];
     let mut packer = flate2::Compress::new(flate2::Compression::best(), false);
-    packer.compress(&zeros, &mut packed, flate2::FlushCompress::Finish).unwrap();
+    packer
+        .compress(&zeros, &mut packed, flate2::FlushCompress::Finish)
+        .unwrap();
     let length = u32::try_from(packer.total_out()).unwrap();
     for claimed in [100_u32, 4096 * 64] {
         let mut content = length.to_le_bytes().to_vec();

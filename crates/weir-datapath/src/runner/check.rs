@@ -51,12 +51,42 @@ pub(super) fn job(job: &Job, work: &PacketPathWorkload) -> Vec<Failure> {
 fn numbers(work: &PacketPathWorkload) -> Vec<String> {
     let batches = &work.batches;
     let ranges: [(&str, u64, u64, u64); 16] = [
-        ("batches.application_tx", batches.application_tx.into(), 1, MOST_BATCH.into()),
-        ("batches.application_rx", batches.application_rx.into(), 1, MOST_BATCH.into()),
-        ("batches.dispatch_tx", batches.dispatch_tx.into(), 1, MOST_BATCH.into()),
-        ("batches.dispatch_rx", batches.dispatch_rx.into(), 1, MOST_BATCH.into()),
-        ("batches.link_tx", batches.link_tx.into(), 1, MOST_BATCH.into()),
-        ("batches.link_rx", batches.link_rx.into(), 1, MOST_BATCH.into()),
+        (
+            "batches.application_tx",
+            batches.application_tx.into(),
+            1,
+            MOST_BATCH.into(),
+        ),
+        (
+            "batches.application_rx",
+            batches.application_rx.into(),
+            1,
+            MOST_BATCH.into(),
+        ),
+        (
+            "batches.dispatch_tx",
+            batches.dispatch_tx.into(),
+            1,
+            MOST_BATCH.into(),
+        ),
+        (
+            "batches.dispatch_rx",
+            batches.dispatch_rx.into(),
+            1,
+            MOST_BATCH.into(),
+        ),
+        (
+            "batches.link_tx",
+            batches.link_tx.into(),
+            1,
+            MOST_BATCH.into(),
+        ),
+        (
+            "batches.link_rx",
+            batches.link_rx.into(),
+            1,
+            MOST_BATCH.into(),
+        ),
         ("in_flight", work.in_flight.into(), 0, 65535),
         ("packet_bytes", work.packet_bytes.into(), 64, 2048),
         ("pool_buffers", work.pool_buffers.into(), 64, 1 << 20),
@@ -64,7 +94,12 @@ fn numbers(work: &PacketPathWorkload) -> Vec<String> {
         ("queue_slots", work.queue_slots.into(), 64, 1 << 20),
         ("iterations", work.iterations.into(), 1, 1_000_000),
         ("timed_pass", work.timed_pass.into(), 0, 1 << 20),
-        ("dropped_per_million", work.dropped_per_million.into(), 0, 999_999),
+        (
+            "dropped_per_million",
+            work.dropped_per_million.into(),
+            0,
+            999_999,
+        ),
         ("region_bytes", work.region_bytes.0, 4096, 1 << 32),
         ("touch_bytes", work.touch_bytes.0, 8, 1 << 32),
     ];
@@ -91,11 +126,19 @@ fn numbers(work: &PacketPathWorkload) -> Vec<String> {
 fn sizes(work: &PacketPathWorkload) -> Vec<String> {
     let mut wrong = Vec::new();
     let response = work.whole_response();
-    for (name, bytes) in [("request_bytes", work.request_bytes), ("response_bytes", response)] {
+    for (name, bytes) in [
+        ("request_bytes", work.request_bytes),
+        ("response_bytes", response),
+    ] {
         let packets = work.packets(bytes);
         if bytes.0 < 16 || bytes.0 > 64 << 20 {
             wrong.push(format!("`{name}` is {bytes}; a message has 16 B to 64 MiB"));
-        } else if packets > work.pool_buffers.min(work.ring_slots).min(u32::from(u16::MAX)) {
+        } else if packets
+            > work
+                .pool_buffers
+                .min(work.ring_slots)
+                .min(u32::from(u16::MAX))
+        {
             wrong.push(format!(
                 "`{name}`: a message of {packets} packets does not fit into a pool of {} and rings of {}",
                 work.pool_buffers, work.ring_slots
@@ -104,7 +147,9 @@ fn sizes(work: &PacketPathWorkload) -> Vec<String> {
     }
     let longest = PACKET_HEADER_BYTES + work.part_bytes();
     if longest as usize > BUFFER_BYTES {
-        wrong.push(format!("`packet_bytes`: a buffer has {BUFFER_BYTES} bytes, a frame {longest}"));
+        wrong.push(format!(
+            "`packet_bytes`: a buffer has {BUFFER_BYTES} bytes, a frame {longest}"
+        ));
     }
     if work.handler == MessageHandler::KeyValue
         && !work.echo
@@ -151,14 +196,24 @@ fn streams(work: &PacketPathWorkload) -> Vec<String> {
         if stream.peers.is_empty() {
             wrong.push(format!("stream {id} has nobody to send to"));
         }
-        for peer in stream.peers.iter().filter(|peer| !dispatchers.contains(peer)) {
+        for peer in stream
+            .peers
+            .iter()
+            .filter(|peer| !dispatchers.contains(peer))
+        {
             wrong.push(format!(
                 "stream {id} sends to {peer}, which is no dispatcher of the other side"
             ));
         }
     }
-    for thread in work.threads().into_iter().filter(|id| *id >= MOST_PATH_THREADS) {
-        wrong.push(format!("thread {thread}: they have numbers below {MOST_PATH_THREADS}"));
+    for thread in work
+        .threads()
+        .into_iter()
+        .filter(|id| *id >= MOST_PATH_THREADS)
+    {
+        wrong.push(format!(
+            "thread {thread}: they have numbers below {MOST_PATH_THREADS}"
+        ));
     }
     wrong
 }
@@ -171,7 +226,9 @@ fn missing_stages(stream: &PacketStream) -> Option<String> {
         ("dispatch_rx", PathStage::DispatchRx),
         ("application_rx", PathStage::ApplicationRx),
     ];
-    let missing = needed.iter().find(|(_, stage)| !stream.stages.contains(stage))?;
+    let missing = needed
+        .iter()
+        .find(|(_, stage)| !stream.stages.contains(stage))?;
     Some(format!(
         "stream {} has no stage `{}`: where both sides are in one run it has all four",
         stream.id, missing.0
@@ -182,8 +239,16 @@ fn missing_stages(stream: &PacketStream) -> Option<String> {
 fn batches(work: &PacketPathWorkload) -> Vec<String> {
     let mut wrong = Vec::new();
     let sides = [
-        ("batches.application_tx", work.batches.application_tx, work.packets(work.request_bytes)),
-        ("batches.application_rx", work.batches.application_rx, work.packets(work.whole_response())),
+        (
+            "batches.application_tx",
+            work.batches.application_tx,
+            work.packets(work.request_bytes),
+        ),
+        (
+            "batches.application_rx",
+            work.batches.application_rx,
+            work.packets(work.whole_response()),
+        ),
     ];
     for (name, batch, packets) in sides {
         if u64::from(batch) * u64::from(packets) > u64::from(work.pool_buffers) {
@@ -203,13 +268,25 @@ fn placement(placement: &Placement) -> Option<Failure> {
         ..Placement::default()
     };
     if *placement != known {
-        let why = "a packet path takes `placement.nodes` alone: each thread has the CPU of its number";
+        let why =
+            "a packet path takes `placement.nodes` alone: each thread has the CPU of its number";
         return Some(failure("plan", None, why));
     }
-    let there: Vec<u32> = Topology::of_this_machine().nodes.iter().map(|node| node.id).collect();
+    let there: Vec<u32> = Topology::of_this_machine()
+        .nodes
+        .iter()
+        .map(|node| node.id)
+        .collect();
     let there = if there.is_empty() { vec![0] } else { there };
-    let absent = placement.nodes.iter().flatten().find(|node| !there.contains(node))?;
+    let absent = placement
+        .nodes
+        .iter()
+        .flatten()
+        .find(|node| !there.contains(node))?;
     let list: Vec<String> = there.iter().map(ToString::to_string).collect();
-    let why = format!("there is no memory node {absent} (there is {})", list.join(", "));
+    let why = format!(
+        "there is no memory node {absent} (there is {})",
+        list.join(", ")
+    );
     Some(failure("missing", None, why))
 }

@@ -97,7 +97,11 @@ impl AxioConfig {
                 wrong.push(format!("{place}: {why}"));
             }
         }
-        if wrong.is_empty() { Ok(config) } else { Err(wrong) }
+        if wrong.is_empty() {
+            Ok(config)
+        } else {
+            Err(wrong)
+        }
     }
 
     /// Takes a `key=value` word, which replaces what a file says.
@@ -154,7 +158,10 @@ impl AxioConfig {
             return Err(format!("{key}: {why}"));
         }
         if value.is_empty() {
-            return Err(format!("{key}: a value is missing (valid: {})", known.takes));
+            return Err(format!(
+                "{key}: a value is missing (valid: {})",
+                known.takes
+            ));
         }
         let earlier = self.values.get(known.name);
         if let Some(earlier) = earlier.filter(|_| !replaces) {
@@ -204,9 +211,12 @@ impl AxioConfig {
         if let Some((_, stage)) = exact {
             return Ok(*stage);
         }
-        let alike = PHASES.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));
+        let alike = PHASES
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(word));
         if let Some((name, stage)) = alike {
-            self.notes.push(format!("{place}: workload: `{word}` is read as {name}"));
+            self.notes
+                .push(format!("{place}: workload: `{word}` is read as {name}"));
             return Ok(*stage);
         }
         let all = PHASES.map(|(name, _)| name);

@@ -258,8 +258,9 @@ fn source(
         )),
         (Some(file), None) => {
             let text = (environment.file)(file);
-            let text =
-                text.map_err(|why| Refusal::usage(format!("Failed to open config file: {file}: {why}")))?;
+            let text = text.map_err(|why| {
+                Refusal::usage(format!("Failed to open config file: {file}: {why}"))
+            })?;
             Ok(Some((file.to_owned(), text)))
         }
         (None, Some(name)) => {
@@ -303,7 +304,10 @@ fn notes_of(config: &AxioConfig) -> Vec<String> {
     let idle = KEYS.iter().filter_map(|key| match key.state {
         KeyState::WithoutEffect(why) => {
             let value = config.values.get(key.name)?;
-            Some(format!("{}: {}: without effect: {why}", value.place, key.name))
+            Some(format!(
+                "{}: {}: without effect: {why}",
+                value.place, key.name
+            ))
         }
         _ => None,
     });
@@ -334,7 +338,9 @@ fn is_loopback(
         "server" | "client" => Err(Refusal::usage(format!(
             "{from}: {role}: both sides are in one process yet (valid: loopback)"
         ))),
-        other => Err(Refusal::usage(format!("{from}: `{other}` (valid: loopback)"))),
+        other => Err(Refusal::usage(format!(
+            "{from}: `{other}` (valid: loopback)"
+        ))),
     }
 }
 

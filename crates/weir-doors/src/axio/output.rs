@@ -4,8 +4,8 @@
 //! end. All times are in microseconds; rates in millions of packets per second.
 
 use weir_schema::{
-    JobResult, PacketPathOutcome, PacketPathWorkload, PathIteration, PathSide, PathThread,
-    Plan, RunResult, StageFigures,
+    JobResult, PacketPathOutcome, PacketPathWorkload, PathIteration, PathSide, PathThread, Plan,
+    RunResult, StageFigures,
 };
 use weir_stats::Histogram;
 use weir_units::Nanos;
@@ -48,7 +48,11 @@ pub fn head(plan: &Plan) -> String {
     ];
     let mut out = format!("Load config file: {}\n", plan.name);
     out += &tunable_lines(&counts.into());
-    push!(out, "Total launched {} threads!\n", work.threads().len() * 2);
+    push!(
+        out,
+        "Total launched {} threads!\n",
+        work.threads().len() * 2
+    );
     for stream in &work.streams {
         for group in &stream.groups {
             for thread in &group.threads {
@@ -141,8 +145,18 @@ fn workspace_lines(out: &mut String, thread: &PathThread, work: &PacketPathWorkl
     let rate = |stage: &StageFigures| stage.million_per_s(thread.span_ns);
     let mean = |stage: &StageFigures| stage.mean_us().unwrap_or(0.0);
     let directions = [
-        ("TX", &thread.application_tx, &thread.dispatch_tx, &thread.link_tx),
-        ("RX", &thread.application_rx, &thread.dispatch_rx, &thread.link_rx),
+        (
+            "TX",
+            &thread.application_tx,
+            &thread.dispatch_tx,
+            &thread.link_tx,
+        ),
+        (
+            "RX",
+            &thread.application_rx,
+            &thread.dispatch_rx,
+            &thread.link_rx,
+        ),
     ];
     for (name, app, dispatch, link) in directions {
         push!(
@@ -190,12 +204,29 @@ fn rows(threads: &[&PathThread], side: PathSide, work: &PacketPathWorkload) -> S
         PathSide::Server => rate(|one| &one.dispatch_tx),
     };
     row(&mut out, "End-to-end", &[end, inverse(end)]);
-    let apps: Vec<&PathThread> = threads.iter().filter(|one| one.is_application).copied().collect();
-    application_row(&mut out, "app_tx", &apps, |one| &one.application_tx, Some(work));
+    let apps: Vec<&PathThread> = threads
+        .iter()
+        .filter(|one| one.is_application)
+        .copied()
+        .collect();
+    application_row(
+        &mut out,
+        "app_tx",
+        &apps,
+        |one| &one.application_tx,
+        Some(work),
+    );
     application_row(&mut out, "app_rx", &apps, |one| &one.application_rx, None);
-    let all: Vec<&PathThread> = threads.iter().filter(|one| one.is_dispatcher).copied().collect();
+    let all: Vec<&PathThread> = threads
+        .iter()
+        .filter(|one| one.is_dispatcher)
+        .copied()
+        .collect();
     for (name, of) in [
-        ("disp_tx", (|one| &one.dispatch_tx) as fn(&PathThread) -> &StageFigures),
+        (
+            "disp_tx",
+            (|one| &one.dispatch_tx) as fn(&PathThread) -> &StageFigures,
+        ),
         ("disp_rx", |one| &one.dispatch_rx),
     ] {
         let avg = mean(&all, |one| of(one).mean_us());
@@ -207,7 +238,12 @@ fn rows(threads: &[&PathThread], side: PathSide, work: &PacketPathWorkload) -> S
     let gaps: Vec<f64> = all.iter().filter_map(|one| one.link_rx.mean_us()).collect();
     let received = sum(gaps.iter().map(|gap| inverse(*gap)));
     let gap = mean(&all, |one| one.link_rx.mean_us());
-    nic_row(&mut out, "nic_rx", received, (!gaps.is_empty()).then_some(gap));
+    nic_row(
+        &mut out,
+        "nic_rx",
+        received,
+        (!gaps.is_empty()).then_some(gap),
+    );
     out + &dashes + "\n"
 }
 
@@ -302,7 +338,11 @@ pub fn ending(done: &PacketPathOutcome, work: &PacketPathWorkload) -> String {
         both(|one| one.dispatch_drops),
         both(|one| one.dropped_on_purpose),
     );
-    let threads: Vec<&PathThread> = done.iterations.iter().flat_map(|one| &one.threads).collect();
+    let threads: Vec<&PathThread> = done
+        .iterations
+        .iter()
+        .flat_map(|one| &one.threads)
+        .collect();
     out += &latency_line(&threads, work);
     if let Some(in_use) = done.buffers_in_use {
         push!(out, "pool in use {in_use}\n");

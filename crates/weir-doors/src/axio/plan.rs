@@ -179,7 +179,9 @@ pub(super) fn tunable_lines(numbers: &BTreeMap<&'static str, u32>) -> String {
 ///
 /// # Errors
 /// Everything that is wrong with it, a line for each.
-pub(super) fn workload(config: &AxioConfig) -> Result<(PacketPathWorkload, Placement), Vec<String>> {
+pub(super) fn workload(
+    config: &AxioConfig,
+) -> Result<(PacketPathWorkload, Placement), Vec<String>> {
     let mut values = Values {
         config,
         wrong: Vec::new(),
@@ -239,7 +241,8 @@ fn batches(values: &mut Values<'_>) -> StageBatches {
 
 fn messages(values: &mut Values<'_>, work: &mut PacketPathWorkload) {
     let handler = |text: &str| HANDLERS.iter().find(|(name, ..)| *name == text);
-    let (_, handler, request, response) = *values.read("msg_handler", handler).unwrap_or(&HANDLERS[1]);
+    let (_, handler, request, response) =
+        *values.read("msg_handler", handler).unwrap_or(&HANDLERS[1]);
     work.handler = handler;
     let echo = |text: &str| match text {
         "Empty" => Some(false),
@@ -322,8 +325,16 @@ fn placement(values: &mut Values<'_>) -> Placement {
 /// Batches that are larger than the window, or for which a pool has too few buffers.
 fn batches_that_never_fit(config: &AxioConfig, work: &PacketPathWorkload) -> Vec<String> {
     let sides = [
-        ("kAppTxMsgBatchSize", work.batches.application_tx, work.packets(work.request_bytes)),
-        ("kAppRxMsgBatchSize", work.batches.application_rx, work.packets(work.whole_response())),
+        (
+            "kAppTxMsgBatchSize",
+            work.batches.application_tx,
+            work.packets(work.request_bytes),
+        ),
+        (
+            "kAppRxMsgBatchSize",
+            work.batches.application_rx,
+            work.packets(work.whole_response()),
+        ),
     ];
     let mut wrong = Vec::new();
     for (key, batch, packets) in sides {
@@ -346,10 +357,16 @@ pub(super) fn window_too_small(work: &PacketPathWorkload) -> Option<String> {
     let thresholds = [
         ("kAppTxMsgBatchSize", batches.application_tx, "client"),
         ("kAppRxMsgBatchSize", batches.application_rx, "server"),
-        ("kDispTxBatchSize", batches.dispatch_tx / work.packets(work.request_bytes).max(1), "client"),
+        (
+            "kDispTxBatchSize",
+            batches.dispatch_tx / work.packets(work.request_bytes).max(1),
+            "client",
+        ),
     ];
     let window = work.in_flight;
-    let found = thresholds.iter().find(|(_, batch, _)| window > 0 && *batch > window);
+    let found = thresholds
+        .iter()
+        .find(|(_, batch, _)| window > 0 && *batch > window);
     found.map(|(key, batch, side)| {
         format!("inflight {window} is smaller than {key} {batch} ({side}): the pipeline would stop")
     })

@@ -22,23 +22,39 @@ mem_region : 1m
 fn every_way_to_write_a_value_is_read() {
     let mut config = AxioConfig::read("c", LINES).unwrap();
     assert_eq!(config.text("kAppCoreNum"), Some("4"));
-    assert_eq!(config.notes, ["c:4: workload: `txdispatcher` is read as TxDispatcher"]);
+    assert_eq!(
+        config.notes,
+        ["c:4: workload: `txdispatcher` is read as TxDispatcher"]
+    );
     let line = &config.workloads[0];
     assert_eq!((&line.remote, line.id), (&vec![0, 2], 1));
     assert_eq!(line.apps, [vec![0, 1, 3], vec![5]]);
     assert_eq!(line.dispatchers, [vec![0], vec![2]]);
     assert_eq!(line.stages[1], PathStage::DispatchTx);
     let (work, _) = workload(&config).unwrap();
-    assert_eq!(work.hardware_addresses[0], [0x10, 0x70, 0xfd, 0x86, 0xcf, 0x0e]);
+    assert_eq!(
+        work.hardware_addresses[0],
+        [0x10, 0x70, 0xfd, 0x86, 0xcf, 0x0e]
+    );
     assert_eq!(work.hardware_addresses[1][5], 0x0f);
     assert_eq!(work.addresses[0], [192, 168, 1, 2]);
-    assert_eq!((work.handler, work.request_bytes.0), (MessageHandler::KeyValue, 97));
+    assert_eq!(
+        (work.handler, work.request_bytes.0),
+        (MessageHandler::KeyValue, 97)
+    );
     assert_eq!(work.region_bytes.0, 1 << 20);
     config.set("msg_handler=FS_READ").unwrap();
     config.set("duration=0.1").unwrap();
     let (work, _) = workload(&config).unwrap();
-    assert_eq!((work.response_bytes.0, work.duration_ns.0), (102_400, 100_000_000));
-    assert_eq!(tunable(&config)["kDispQueueNum"], 16, "what the reference has");
+    assert_eq!(
+        (work.response_bytes.0, work.duration_ns.0),
+        (102_400, 100_000_000)
+    );
+    assert_eq!(
+        tunable(&config)["kDispQueueNum"],
+        16,
+        "what the reference has"
+    );
 }
 
 #[test]
