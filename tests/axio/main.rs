@@ -238,7 +238,7 @@ fn a_packet_that_comes_to_the_wrong_dispatcher_is_handed_over_and_counted() {
 fn several_workers_of_a_group_get_whole_messages() {
     let stage = Stage::new();
     let config = "role : loopback\nmsg_handler : FS_READ\nkAppCoreNum : 3\nkDispQueueNum : 1\n\
-                  kAppRxMsgBatchSize : 4\nkAppTxMsgBatchSize : 4\ninflight : 16\n\
+                  kAppRxMsgBatchSize : 4\nkAppTxMsgBatchSize : 4\nkDispTxBatchSize : 4\ninflight : 16\n\
                   workload : 1 : TxApplication,TxDispatcher,RXDispatcher,RxApplication : 0 : 0-2 : 0\n\
                   iteration : 1\nduration : 0.3\nmsg_timeout_ms : 20000\n";
     stage.file("read.conf", config);
